@@ -1,0 +1,49 @@
+// JSON and JSON lines. Keys are sorted, so dump() of equal values is equal: it can be hashed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace warpsmith {
+
+using Json = nlohmann::json;
+
+// Parses one value; throws Error naming `what` and the byte offset.
+Json parse_json(std::string_view text, std::string_view what);
+Json read_json_file(const std::filesystem::path& path);
+
+// What a scan of a JSON-lines file found.
+struct JsonLinesScan {
+  std::uint64_t whole_bytes = 0;  // offset behind the last whole line that was taken
+  std::uint64_t lines = 0;
+  bool cut_tail = false;          // a last line without newline, or unreadable, was left
+};
+
+// Calls `take(line value, offset)` for each whole line from `offset` on. A last line that lacks its newline or does not
+// parse is left alone (its writer may still be at it); a bad line elsewhere throws Error with its offset. A missing file
+// has no lines.
+JsonLinesScan scan_json_lines(const std::filesystem::path& path, std::uint64_t offset,
+                              const std::function<void(Json&&, std::uint64_t)>& take);
+
+// Typed access that names the key and the document in its error.
+template <typename T>
+T json_at(const Json& object, const char* key, std::string_view what);
+
+std::uint32_t crc32(std::string_view bytes);  // IEEE 802.3, as zlib's
+
+}  // namespace warpsmith
+
+#include "warpsmith/base/error.h"
+
+template <typename T>
+T warpsmith::json_at(const Json& object, const char* key, std::string_view what) {
+  try {
+    return object.at(key).get<T>();
+  } catch (const nlohmann::json::exception& e) {
+    throw Error(std::string(what) + ": key `" + key + "`: " + e.what());
+  }
+}

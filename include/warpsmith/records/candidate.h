@@ -1,0 +1,47 @@
+// One program meant to compute the same as a task's reference, faster.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "warpsmith/base/json.h"
+
+namespace warpsmith {
+
+enum class Tier { kPlan, kExtension, kPython };
+std::string_view to_string(Tier tier);
+Tier parse_tier(std::string_view name);  // throws Error
+
+struct SourceFile {
+  std::string path;  // relative; "kernel.cu" for the one file of a `plan` candidate
+  std::string content;
+};
+
+// Where a candidate came from.
+struct Origin {
+  std::string kind;    // "dataset", "augmented", "generated"
+  std::string stage;   // stage that made it
+  int round = 0;
+  std::string detail;  // dataset file, or prompt item and sample number
+  std::string parent;  // candidate id that it was derived from; may be empty
+};
+
+struct Candidate {
+  std::string id;  // candidate_id(*this)
+  std::string task;
+  Tier tier = Tier::kPlan;
+  std::vector<std::string> options;  // compile options
+  std::vector<SourceFile> files;
+  Origin origin;  // not part of the id
+  const std::string& source() const { return files.at(0).content; }
+};
+
+// SHA-256 (64 hex digits) over tier, task id, options and every (path, content), each framed by its length.
+std::string candidate_id(const Candidate& candidate);
+// A `plan` candidate of one file "kernel.cu", with its id.
+Candidate make_plan_candidate(std::string task, std::string source, Origin origin);
+
+Json to_json(const Candidate& candidate);
+Candidate candidate_from_json(const Json& json);  // throws Error; checks the id against the content
+
+}  // namespace warpsmith

@@ -1,0 +1,62 @@
+// What was measured of one candidate, and on what.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "warpsmith/base/json.h"
+#include "warpsmith/records/verdict.h"
+
+namespace warpsmith {
+
+// Facts of the device, taken with every measurement. For `cpu` the CPU's model; GPU fields stay empty.
+struct DeviceFacts {
+  std::string kind;    // "cpu", or a GPU type such as "H100"
+  std::string name;    // CPU model or GPU name as the driver says
+  std::string uuid;    // GPU only
+  std::string driver;  // GPU only
+  std::string host;
+  int threads = 0;  // CPU threads that candidate and baseline used
+  int cores = 0;    // CPU cores of the host
+  double load_before = 0, load_after = 0;  // 1-minute load average
+  std::string sandbox;  // level: "bubblewrap", "landlock", "none"
+  std::map<std::string, std::string> extra;
+};
+Json to_json(const DeviceFacts& facts);
+DeviceFacts device_facts_from_json(const Json& json);
+
+// One timing shape's paired samples. Raw samples lie in the shard's binary file.
+struct Measurement {
+  std::string candidate;  // id
+  std::string task;
+  std::string baseline;  // "eager", …
+  std::string math;      // "strict" or "torch_default"
+  Verdict verdict = Verdict::kNotMeasured;
+  std::string detail;  // human: what was wrong and where ("out[3,5]: 1.25 where 1.5 was expected (shape M=3 N=33)")
+  std::string hack;    // kind, where verdict is kHack
+  // Set where verdict is ok, unstable or too_fast:
+  double speedup = 0;              // score: median of bucket means of log(baseline/candidate), exponentiated; unrounded
+  double speedup_rounded = 0;      // two decimals toward 1.00: the reward
+  double speedup_low = 0, speedup_high = 0;  // 95 % interval
+  bool imprecise = false;          // the time budget ended before the interval was narrow enough
+  double baseline_ns = 0, candidate_ns = 0;  // medians a call
+  double variance = 0;             // between the buckets
+  int rounds = 0;
+  int batch = 1;                   // calls in each timed interval
+  int remeasured = 0;              // times that it was measured again
+  std::vector<std::pair<std::string, std::int64_t>> shape;  // timing shape
+  double max_error = 0, error_bound = 0;  // worst over the checks, and its bound
+  // Samples: 2 x rounds int64 nanoseconds a call (all baseline, then all candidate), in the binary file.
+  std::string blob;                // file name beside the records; empty: none
+  std::uint64_t blob_offset = 0, blob_bytes = 0;
+  std::uint32_t blob_crc = 0;
+  double seconds = 0;              // spent on this candidate
+  std::optional<DeviceFacts> device;
+};
+Json to_json(const Measurement& m);
+Measurement measurement_from_json(const Json& json);
+
+}  // namespace warpsmith

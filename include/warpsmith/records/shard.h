@@ -1,0 +1,88 @@
+// A job program's side of one shard: which items are left, where the records go.
+//
+//   ShardSession shard(argv);                       // reads job.json, claims the next attempt folder
+//   for (const Item& item : shard.open_items()) {   // those without a whole record in an earlier attempt
+//     shard.write(item, {{"verdict", "ok"}});        // one write(2); fsynced at least every second
+//   }
+//   shard.finish();                                 // the `end` record, fsynced
+//
+// A record is {"item": <id>, "index": <position in items.jsonl>, …}; the end record {"end": <items of the shard>}.
+// Not thread-safe, but for write(), which takes a lock.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "warpsmith/base/files.h"
+#include "warpsmith/records/job.h"
+
+namespace warpsmith {
+
+struct Item {
+  std::uint64_t index = 0;  // in items.jsonl
+  std::string id;
+  Json value;
+};
+
+// Where an array lies in an attempt's blob.bin.
+struct BlobRef {
+  std::string file;
+  std::uint64_t offset = 0, bytes = 0;
+  std::uint32_t crc = 0;
+};
+Json to_json(const BlobRef& ref);
+BlobRef blob_ref_from_json(const Json& json);
+// The bytes of `ref` in `folder`; throws Error where they are short or the checksum is wrong.
+std::string read_blob(const std::filesystem::path& folder, const BlobRef& ref);
+
+class ShardSession {
+ public:
+  // `job_file`: path of job.json; `shard`: index into its `shards`. Throws Error.
+  ShardSession(const std::filesystem::path& job_file, std::size_t shard);
+
+  const JobFile& job() const { return job_; }
+  std::size_t shard() const { return shard_; }
+  const std::filesystem::path& job_folder() const { return job_folder_; }
+  const std::filesystem::path& attempt_folder() const { return attempt_folder_; }  // this process writes here only
+  const std::vector<std::filesystem::path>& earlier_attempts() const { return earlier_; }  // oldest first
+  std::size_t items_in_shard() const { return items_.size(); }
+  const std::vector<Item>& items() const { return items_; }
+  std::vector<Item> open_items() const;
+  // Whole records of earlier attempts by item id (the first whole one counts).
+  const std::map<std::string, Json>& earlier_records() const { return done_; }
+
+  BlobRef write_blob(std::span<const std::byte> bytes);
+  void write(const Item& item, Json record);  // adds `item` and `index`
+  void sync();
+  void finish();
+
+ private:
+  JobFile job_;
+  std::size_t shard_;
+  std::filesystem::path job_folder_, attempt_folder_;
+  std::vector<std::filesystem::path> earlier_;
+  std::vector<Item> items_;
+  std::map<std::string, Json> done_;
+  std::unique_ptr<AppendFile> records_, blob_;
+  std::chrono::steady_clock::time_point last_sync_;
+  std::mutex mutex_;
+};
+
+// The controller's side: every item's first whole record over all attempts of a shard, and whether it has ended.
+struct ShardRecords {
+  std::map<std::string, Json> records;          // by item id
+  std::map<std::string, std::filesystem::path> folder;  // attempt folder that holds the item's record, for its blobs
+  bool ended = false;
+};
+ShardRecords read_shard_records(const std::filesystem::path& shard_folder);
+
+// Items [begin, end) of an items.jsonl.
+std::vector<Item> read_items(const std::filesystem::path& items_file, std::uint64_t begin, std::uint64_t end);
+
+}  // namespace warpsmith

@@ -1,0 +1,74 @@
+// What runs shards: this machine (executor/local) or a Slurm cluster (executor/slurm).
+// The reactor is pure; the controller's loop carries its commands to an Executor and brings back events.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "warpsmith/records/job.h"
+
+namespace warpsmith::run {
+
+// Identifies a shard over the whole run.
+struct ShardKey {
+  std::uint32_t job = 0;    // number of the job in the run, in order of creation
+  std::uint32_t shard = 0;
+  friend auto operator<=>(const ShardKey&, const ShardKey&) = default;
+};
+
+// Why a shard's attempt ended. Each has its own retry rule.
+enum class EndCause {
+  kFinished,     // exit 0
+  kUserError,    // exit 2: a mistake in the input; never retried
+  kFailed,       // another exit code
+  kCrash,        // a signal
+  kTimeout,
+  kOutOfMemory,
+  kNodeFailure,
+  kPreempted,
+  kCancelled,
+  kLaunchFailure,
+  kDiskFull,
+  kUnknown,      // the executor no longer knows: records decide
+};
+std::string_view to_string(EndCause cause);
+
+struct ShardStart {
+  ShardKey key;
+  std::filesystem::path job_file;      // <…>/job.json
+  std::filesystem::path program;       // absolute
+  std::vector<std::string> arguments;  // before JOB.json and SHARD
+  std::filesystem::path log;           // stderr and stdout are appended here
+  Resources resources;
+  std::string token;
+};
+
+struct ShardEvent {
+  enum class Kind { kStarted, kEnded, kProgress } kind = Kind::kStarted;
+  ShardKey key;
+  EndCause cause = EndCause::kFinished;
+  int exit_code = 0, signal = 0;
+  std::string where;    // host and process id, or Slurm job id and node
+  double wall_s = 0, cpu_s = 0;
+  std::uint64_t peak_memory_bytes = 0;
+};
+
+// Not thread-safe: one thread calls it.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  // Takes shards to be started when there is room; returns at once.
+  virtual void submit(const std::vector<ShardStart>& shards) = 0;
+  virtual void cancel(const std::vector<ShardKey>& shards) = 0;
+  // Waits up to `timeout` for something to happen and returns it.
+  virtual std::vector<ShardEvent> poll(std::chrono::milliseconds timeout) = 0;
+  // How many shards it would like to have queued.
+  virtual std::size_t capacity() const = 0;
+  // Ends everything; nothing of it is left when this returns.
+  virtual void shut_down() = 0;
+};
+
+}  // namespace warpsmith::run

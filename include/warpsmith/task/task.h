@@ -1,0 +1,96 @@
+// A task: a computation to speed up. Format document: datasets/README.md.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/task/expression.h"
+
+namespace warpsmith::task {
+
+enum class Dtype {
+  kFloat64, kFloat32, kFloat16, kBfloat16, kFloat8E4m3, kFloat8E5m2, kInt64, kInt32, kInt16, kInt8, kUint8, kBool
+};
+std::string_view to_string(Dtype dtype);  // "float32", …
+std::optional<Dtype> parse_dtype(std::string_view name);
+std::size_t size_of(Dtype dtype);  // bytes
+bool is_floating(Dtype dtype);
+
+// How an input's values are made.
+//   normal(mean, deviation) | uniform(low, high) | integers(low, high) (high excluded; bounds may be expressions)
+//   | zeros | ones | permutation (of 0…n-1, int types) | bernoulli(p)
+struct ValueSpec {
+  std::string kind = "normal";
+  std::vector<Expression> arguments;
+};
+
+// `data`: new values every round. `parameter`, `buffer`: fixed for an instance, named as in state_dict. `init`: constructor argument.
+enum class Role { kData, kParameter, kBuffer, kInit };
+
+struct TensorSpec {
+  std::string name;
+  Role role = Role::kData;
+  Dtype dtype = Dtype::kFloat32;
+  std::vector<Expression> shape;  // over the task's dims; empty: a scalar tensor
+  ValueSpec values;               // inputs only
+};
+
+struct ScalarSpec {
+  std::string name;
+  bool is_float = true;
+  double value = 0;  // exact for integers below 2^53
+};
+
+using Dims = std::map<std::string, std::int64_t>;  // symbol -> size: one shape of a task
+
+// Which share of the data a task belongs to where a workflow does not say.
+enum class Split { kTrain, kHeldoutCombination, kHeldoutOperation, kExtra };
+std::string_view to_string(Split split);  // "train", "heldout_combination", "heldout_operation", "extra"
+
+struct Task {
+  std::string id;     // folder name
+  std::string title;
+  int level = 1;      // 1 single operator, 2 chain, 3 block
+  Split split = Split::kTrain;
+  std::vector<std::string> ops;  // its parts
+  std::vector<std::string> dims; // symbols
+  std::vector<TensorSpec> inputs;   // in the order of the reference's parameters
+  std::vector<ScalarSpec> scalars;  // follow the inputs in the reference's parameters
+  std::vector<TensorSpec> outputs;  // "out", or "out0", "out1", …
+  std::string reference;      // TorchScript source with a function `forward`
+  std::vector<Dims> timing;   // shapes that are timed; the first is the score's
+  std::vector<Dims> hidden;   // shapes for checks only
+  std::vector<std::map<std::string, ValueSpec>> distributions;  // further value distributions for checks, by input
+  std::optional<Expression> flops, bytes;
+  std::optional<double> tolerance;  // absolute bound; nothing: the protocol's default
+  std::string math = "strict";      // or "torch_default"
+  std::uint64_t memory_bytes = 1ull << 30;
+  std::filesystem::path folder;
+  std::string digest;  // SHA-256 of task.yaml
+};
+
+// Shape of a tensor of the task at `dims`. Throws Error on overflow or a negative size.
+std::vector<std::int64_t> shape_at(const TensorSpec& tensor, const Dims& dims);
+
+// One file under <task>/candidates/<expected>/<name>.cu; `expected` is the verdict that it must get.
+// The folder wrong_hidden also expects wrong_output: right at the timing shapes, wrong at a hidden one.
+struct CandidateFile {
+  std::string name;      // file name without .cu
+  std::string expected;  // folder name: "ok", "compile_error", "wrong_output", "wrong_hidden", or another verdict
+  std::filesystem::path path;
+  std::string source;
+};
+
+// Loads <folder>/task.yaml. Mistakes go to `diagnostics`; nothing is returned where there are any.
+std::optional<Task> load_task(const std::filesystem::path& folder, Diagnostics& diagnostics);
+std::vector<CandidateFile> load_candidate_files(const Task& task, Diagnostics& diagnostics);
+// All tasks below `folder` (each subfolder with a task.yaml), sorted by id.
+std::vector<Task> load_tasks(const std::filesystem::path& folder, Diagnostics& diagnostics);
+
+}  // namespace warpsmith::task

@@ -1,0 +1,172 @@
+#include "warpsmith/base/files.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "warpsmith/base/error.h"
+
+namespace warpsmith {
+
+namespace {
+
+Error file_error(std::string_view doing, const fs::path& path, int error_number) {
+  return system_error("cannot " + std::string(doing) + " " + path.string(), error_number);
+}
+
+void write_all(int fd, std::string_view bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      throw file_error("write", path, errno);
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+// Closes on leaving the scope; for the few functions that hold a descriptor briefly.
+struct Closer {
+  int fd;
+  ~Closer() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+  const Closer file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0) throw file_error("read", path, errno);
+  struct stat info {};
+  if (::fstat(file.fd, &info) == 0 && S_ISDIR(info.st_mode)) throw file_error("read", path, EISDIR);
+  std::string out;
+  if (info.st_size > 0) out.reserve(static_cast<std::size_t>(info.st_size));
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t n = ::read(file.fd, buffer, sizeof buffer);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      throw file_error("read", path, errno);
+    }
+    if (n == 0) return out;
+    out.append(buffer, static_cast<std::size_t>(n));
+  }
+}
+
+void write_file_atomic(const fs::path& path, std::string_view content) {
+  const fs::path part = path.string() + ".part" + std::to_string(::getpid());
+  {
+    const Closer file{::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+    if (file.fd < 0) throw file_error("write", part, errno);
+    try {
+      write_all(file.fd, content, part);
+      if (::fsync(file.fd) != 0) throw file_error("write", part, errno);
+    } catch (...) {
+      ::unlink(part.c_str());
+      throw;
+    }
+  }
+  if (::rename(part.c_str(), path.c_str()) != 0) throw file_error("write", path, errno);
+  sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+bool create_file_exclusive(const fs::path& path, std::string_view content) {
+  const Closer file{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)};
+  if (file.fd < 0) {
+    if (errno == EEXIST) return false;
+    throw file_error("create", path, errno);
+  }
+  write_all(file.fd, content, path);
+  if (::fsync(file.fd) != 0) throw file_error("write", path, errno);
+  sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
+  return true;
+}
+
+void make_folders(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error && !fs::is_directory(path)) throw file_error("make folder", path, error.value());
+}
+
+bool make_folder_exclusive(const fs::path& path) {
+  if (::mkdir(path.c_str(), 0755) == 0) return true;
+  if (errno == EEXIST) return false;
+  throw file_error("make folder", path, errno);
+}
+
+void sync_folder(const fs::path& path) {
+  const Closer folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (folder.fd < 0) throw file_error("open folder", path, errno);
+  if (::fsync(folder.fd) != 0 && errno != EINVAL && errno != ENOTSUP) throw file_error("sync folder", path, errno);
+}
+
+AppendFile::AppendFile(const fs::path& path) : path_(path) {
+  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd_ < 0) throw file_error("append to", path, errno);
+  struct stat info {};
+  if (::fstat(fd_, &info) == 0) size_ = static_cast<std::uint64_t>(info.st_size);
+}
+
+AppendFile::~AppendFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+AppendFile::AppendFile(AppendFile&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_), dirty_(other.dirty_) {}
+
+AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) ::close(fd_);
+    path_ = std::move(other.path_);
+    fd_ = std::exchange(other.fd_, -1);
+    size_ = other.size_;
+    dirty_ = other.dirty_;
+  }
+  return *this;
+}
+
+void AppendFile::append(std::string_view bytes) {
+  write_all(fd_, bytes, path_);
+  size_ += bytes.size();
+  dirty_ = true;
+}
+
+void AppendFile::sync() {
+  if (!dirty_) return;
+  if (::fdatasync(fd_) != 0) throw file_error("sync", path_, errno);
+  dirty_ = false;
+}
+
+FileLock::FileLock(const fs::path& path) {
+  const mode_t before = ::umask(0);
+  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int open_error = errno;
+  ::umask(before);
+  // Another user's lock file in a sticky folder may refuse O_CREAT (fs.protected_regular): opening it plainly is enough.
+  if (fd_ < 0) fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd_ < 0) throw file_error("open lock", path, open_error);
+  while (::flock(fd_, LOCK_EX) != 0) {
+    if (errno == EINTR) continue;
+    const int error_number = errno;
+    ::close(fd_);
+    throw file_error("lock", path, error_number);
+  }
+}
+
+FileLock::~FileLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+fs::path program_folder() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) throw Error("cannot find the folder of this program: " + error.message());
+  return self.parent_path();
+}
+
+}  // namespace warpsmith

@@ -1,0 +1,168 @@
+#include "warpsmith/base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace warpsmith {
+
+namespace {
+
+// Reads a non-negative decimal number at the front of `text` and takes it off.
+std::optional<double> take_number(std::string_view& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  if (error != std::errc() || value < 0 || !std::isfinite(value)) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
+
+std::string_view take_letters(std::string_view& text) {
+  std::size_t n = 0;
+  while (n < text.size() && std::isalpha(static_cast<unsigned char>(text[n])) != 0) ++n;
+  const std::string_view letters = text.substr(0, n);
+  text.remove_prefix(n);
+  return letters;
+}
+
+std::optional<double> clock_seconds(std::string_view text) {
+  double total = 0;
+  const std::vector<std::string> parts = split(text, ':');
+  if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
+  for (const std::string& part : parts) {
+    std::string_view rest = part;
+    const auto value = take_number(rest);
+    if (!value || !rest.empty()) return std::nullopt;
+    total = total * 60 + *value;
+  }
+  return total;
+}
+
+}  // namespace
+
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
+  double total_ms = 0;
+  if (text.empty()) return std::nullopt;
+  if (text.find(':') != std::string_view::npos) {
+    const auto seconds = clock_seconds(text);
+    if (!seconds) return std::nullopt;
+    total_ms = *seconds * 1000;
+  } else {
+    while (!text.empty()) {
+      const auto value = take_number(text);
+      if (!value) return std::nullopt;
+      const std::string_view unit = take_letters(text);
+      if (unit == "ms") total_ms += *value;
+      else if (unit == "s") total_ms += *value * 1e3;
+      else if (unit == "m" || unit == "min") total_ms += *value * 60e3;
+      else if (unit == "h") total_ms += *value * 3600e3;
+      else if (unit == "d") total_ms += *value * 86400e3;
+      else return std::nullopt;
+    }
+  }
+  if (total_ms > 1e15) return std::nullopt;
+  return std::chrono::milliseconds(std::llround(total_ms));
+}
+
+std::string format_duration(std::chrono::milliseconds duration) {
+  const long long ms = duration.count();
+  char out[64];
+  if (ms < 1000) std::snprintf(out, sizeof out, "%lldms", ms);
+  else if (ms < 10'000) std::snprintf(out, sizeof out, "%.1fs", static_cast<double>(ms) / 1e3);
+  else if (ms < 60'000) std::snprintf(out, sizeof out, "%llds", ms / 1000);
+  else if (ms < 3'600'000) std::snprintf(out, sizeof out, "%lldm%02llds", ms / 60'000, ms / 1000 % 60);
+  else std::snprintf(out, sizeof out, "%lldh%02lldm", ms / 3'600'000, ms / 60'000 % 60);
+  return out;
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  const auto value = take_number(text);
+  if (!value) return std::nullopt;
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  std::string unit(text);
+  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  static constexpr std::array<std::string_view, 5> kPrefixes = {"", "K", "M", "G", "T"};
+  double factor = 1;
+  for (const std::string_view prefix : kPrefixes) {
+    const std::string p(prefix);
+    if (unit == p || unit == p + "B" || (!p.empty() && unit == p + "IB")) {
+      const double bytes = *value * factor;
+      if (bytes > 9e18) return std::nullopt;
+      return static_cast<std::uint64_t>(bytes);
+    }
+    factor *= 1024;
+  }
+  return std::nullopt;
+}
+
+std::string format_size(std::uint64_t bytes) {
+  static constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  char out[64];
+  std::snprintf(out, sizeof out, unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+  return out;
+}
+
+std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> known) {
+  const auto distance = [](std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+      std::size_t diagonal = row[0];
+      row[0] = i;
+      for (std::size_t j = 1; j <= b.size(); ++j) {
+        const std::size_t above = row[j];
+        row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u)});
+        diagonal = above;
+      }
+    }
+    return row[b.size()];
+  };
+  std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
+  std::optional<std::string> nearest;
+  for (const std::string& candidate : known) {
+    const std::size_t d = distance(word, candidate);
+    if (d < best) {
+      best = d;
+      nearest = candidate;
+    }
+  }
+  return nearest;
+}
+
+std::string trim(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1));
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const auto at = text.find(separator);
+    parts.emplace_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::vector<std::string> split_lines(std::string_view text) {
+  std::vector<std::string> lines = split(text, '\n');
+  if (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+bool is_identifier(std::string_view text) {
+  if (text.empty() || (std::isalpha(static_cast<unsigned char>(text[0])) == 0 && text[0] != '_')) return false;
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
+}
+
+}  // namespace warpsmith

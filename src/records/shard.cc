@@ -1,0 +1,134 @@
+#include "warpsmith/records/shard.h"
+
+#include <fstream>
+
+namespace warpsmith {
+
+namespace {
+
+// Attempt folders "1", "2", … of a shard, oldest first.
+std::vector<fs::path> attempts_of(const fs::path& shard_folder) {
+  std::vector<fs::path> attempts;
+  for (int n = 1;; ++n) {
+    fs::path folder = shard_folder / std::to_string(n);
+    std::error_code error;
+    if (!fs::is_directory(folder, error)) return attempts;
+    attempts.push_back(std::move(folder));
+  }
+}
+
+}  // namespace
+
+Json to_json(const BlobRef& r) {
+  return {{"file", r.file}, {"offset", r.offset}, {"bytes", r.bytes}, {"crc", r.crc}};
+}
+
+BlobRef blob_ref_from_json(const Json& j) {
+  return {json_at<std::string>(j, "file", "blob"), json_at<std::uint64_t>(j, "offset", "blob"),
+          json_at<std::uint64_t>(j, "bytes", "blob"), json_at<std::uint32_t>(j, "crc", "blob")};
+}
+
+std::string read_blob(const fs::path& folder, const BlobRef& ref) {
+  const fs::path path = folder / ref.file;
+  std::ifstream in(path, std::ios::binary);
+  in.seekg(static_cast<std::streamoff>(ref.offset));
+  std::string bytes(ref.bytes, '\0');
+  in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!in || static_cast<std::uint64_t>(in.gcount()) != ref.bytes)
+    throw Error(path.string() + ": ends before byte " + std::to_string(ref.offset + ref.bytes));
+  if (crc32(bytes) != ref.crc) throw Error(path.string() + ": wrong checksum at byte " + std::to_string(ref.offset));
+  return bytes;
+}
+
+std::vector<Item> read_items(const fs::path& items_file, std::uint64_t begin, std::uint64_t end) {
+  std::vector<Item> items;
+  std::uint64_t index = 0;
+  if (!fs::exists(items_file)) throw Error("cannot read " + items_file.string());
+  scan_json_lines(items_file, 0, [&](Json&& value, std::uint64_t) {
+    if (index >= begin && index < end) {
+      std::string id = json_at<std::string>(value, "id", items_file.string());
+      items.push_back({index, std::move(id), std::move(value)});
+    }
+    ++index;
+  });
+  if (items.size() != end - begin)
+    throw Error(items_file.string() + ": has " + std::to_string(index) + " items, the shard wants [" +
+                std::to_string(begin) + ", " + std::to_string(end) + ")");
+  return items;
+}
+
+ShardRecords read_shard_records(const fs::path& shard_folder) {
+  ShardRecords out;
+  for (const fs::path& attempt : attempts_of(shard_folder))
+    scan_json_lines(attempt / "records.jsonl", 0, [&](Json&& record, std::uint64_t) {
+      if (record.contains("end")) {
+        out.ended = true;
+        return;
+      }
+      std::string id = record.value("item", "");
+      if (out.records.emplace(id, std::move(record)).second) out.folder.emplace(std::move(id), attempt);
+    });
+  return out;
+}
+
+ShardSession::ShardSession(const fs::path& job_file, std::size_t shard)
+    : job_(read_job_file(job_file)), shard_(shard), job_folder_(fs::absolute(job_file).parent_path()) {
+  if (shard >= job_.shards.size()) throw Error("job has no shard " + std::to_string(shard), kExitUsage);
+  items_ = read_items(job_folder_ / "items.jsonl", job_.shards[shard].first, job_.shards[shard].second);
+  const fs::path shard_folder = job_folder_ / std::to_string(shard);
+  make_folders(shard_folder);
+  for (;;) {
+    earlier_ = attempts_of(shard_folder);
+    attempt_folder_ = shard_folder / std::to_string(earlier_.size() + 1);
+    if (make_folder_exclusive(attempt_folder_)) break;
+  }
+  done_ = read_shard_records(shard_folder).records;
+  records_ = std::make_unique<AppendFile>(attempt_folder_ / "records.jsonl");
+  last_sync_ = std::chrono::steady_clock::now();
+}
+
+std::vector<Item> ShardSession::open_items() const {
+  std::vector<Item> open;
+  for (const Item& item : items_)
+    if (!done_.contains(item.id)) open.push_back(item);
+  return open;
+}
+
+BlobRef ShardSession::write_blob(std::span<const std::byte> bytes) {
+  const std::lock_guard lock(mutex_);
+  if (!blob_) blob_ = std::make_unique<AppendFile>(attempt_folder_ / "blob.bin");
+  const std::string_view view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  BlobRef ref{"blob.bin", blob_->size(), view.size(), crc32(view)};
+  blob_->append(view);
+  return ref;
+}
+
+void ShardSession::write(const Item& item, Json record) {
+  const std::lock_guard lock(mutex_);
+  record["item"] = item.id;
+  record["index"] = item.index;
+  records_->append(record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_sync_ > std::chrono::milliseconds(900)) {
+    // A record that is durable must not point at samples that are not.
+    if (blob_) blob_->sync();
+    records_->sync();
+    last_sync_ = now;
+  }
+}
+
+void ShardSession::sync() {
+  const std::lock_guard lock(mutex_);
+  if (blob_) blob_->sync();
+  records_->sync();
+  last_sync_ = std::chrono::steady_clock::now();
+}
+
+void ShardSession::finish() {
+  const std::lock_guard lock(mutex_);
+  records_->append(Json{{"end", items_.size()}}.dump() + "\n");
+  if (blob_) blob_->sync();
+  records_->sync();
+}
+
+}  // namespace warpsmith
