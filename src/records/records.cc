@@ -201,6 +201,7 @@ Json to_json(const JobFile& job) {
           {"job", job.job},
           {"token", job.token},
           {"seed", job.seed},
+          {"run_folder", job.run_folder},
           {"shards", job.shards},
           {"resources", to_json(job.resources)},
           {"params", job.params}};
@@ -219,6 +220,7 @@ JobFile job_file_from_json(const Json& j) {
     job.job = j.value("job", "");
     job.token = j.value("token", "");
     job.seed = j.value("seed", std::uint64_t{0});
+    job.run_folder = j.value("run_folder", "../../../../..");
     job.shards = j.at("shards").get<std::vector<std::pair<std::uint64_t, std::uint64_t>>>();
     if (const auto it = j.find("resources"); it != j.end()) job.resources = resources_from_json(*it);
     job.params = j.value("params", Json::object());

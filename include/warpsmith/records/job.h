@@ -38,6 +38,7 @@ struct JobFile {
   std::string job;    // "generate", "compile", "measure", "train", …
   std::string token;  // unique name of the job over all runs; the Slurm job's name
   std::uint64_t seed = 0;
+  std::string run_folder = "../../../../..";  // from the job's folder: runs are relocatable
   std::vector<std::pair<std::uint64_t, std::uint64_t>> shards;  // [begin, end) in items.jsonl
   Resources resources;
   Json params = Json::object();  // what the program wants to know; documented at the program

@@ -49,6 +49,8 @@ class ShardSession {
   const JobFile& job() const { return job_; }
   std::size_t shard() const { return shard_; }
   const std::filesystem::path& job_folder() const { return job_folder_; }
+  // Paths in params and items are relative to it, unless absolute.
+  std::filesystem::path run_folder() const { return (job_folder_ / job_.run_folder).lexically_normal(); }
   const std::filesystem::path& attempt_folder() const { return attempt_folder_; }  // this process writes here only
   const std::vector<std::filesystem::path>& earlier_attempts() const { return earlier_; }  // oldest first
   std::size_t items_in_shard() const { return items_.size(); }

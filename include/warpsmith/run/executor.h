@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "warpsmith/records/job.h"
+#include "warpsmith/records/end_cause.h"
 
 namespace warpsmith::run {
 
@@ -18,23 +19,6 @@ struct ShardKey {
   std::uint32_t shard = 0;
   friend auto operator<=>(const ShardKey&, const ShardKey&) = default;
 };
-
-// Why a shard's attempt ended. Each has its own retry rule.
-enum class EndCause {
-  kFinished,     // exit 0
-  kUserError,    // exit 2: a mistake in the input; never retried
-  kFailed,       // another exit code
-  kCrash,        // a signal
-  kTimeout,
-  kOutOfMemory,
-  kNodeFailure,
-  kPreempted,
-  kCancelled,
-  kLaunchFailure,
-  kDiskFull,
-  kUnknown,      // the executor no longer knows: records decide
-};
-std::string_view to_string(EndCause cause);
 
 struct ShardStart {
   ShardKey key;
