@@ -1,0 +1,60 @@
+# A thin front to CMake: see `make help`.
+PRESET ?= release
+PREFIX ?= /usr/local
+BUILD := build/$(PRESET)
+CMAKE_FLAGS ?=
+JOBS ?= $(shell cmake/build_jobs.sh)
+CTEST_FLAGS ?=
+
+.PHONY: help quickstart test setup build configure install benchmarks sanitize format clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make quickstart          install what is missing, build, train a model in three stages on this machine'
+	@echo 'make test                the same set-up, then every test'
+	@echo 'make build               configure and build (PRESET=release|dev|tsan, CMAKE_FLAGS=-D…)'
+	@echo 'make benchmarks          print the figures of tests/bench'
+	@echo 'make sanitize            every test without torch under address, undefined-behaviour and thread sanitizers'
+	@echo 'make install PREFIX=DIR  programs, headers of none; job programs lie beside the controller'
+	@echo 'make setup               only install what is missing (Debian packages, torch)'
+
+setup:
+	@cmake/setup.sh
+
+setup-tests:
+	@cmake/setup.sh test
+
+configure:
+	@command -v cmake >/dev/null || { echo 'make: cmake is missing (Debian: cmake; conda-forge: cmake)' >&2; exit 3; }
+	@echo 'make: configuring $(BUILD)'
+	@cmake --preset $(PRESET) $(CMAKE_FLAGS)
+
+build: configure
+	@echo 'make: building with $(JOBS) jobs'
+	@cmake --build $(BUILD) -j $(JOBS)
+
+# The steps of one goal follow one another, also under make -j.
+quickstart:
+	@$(MAKE) --no-print-directory setup
+	@$(MAKE) --no-print-directory build
+	$(BUILD)/warpsmith run workflows/quickstart.yaml
+
+test:
+	@$(MAKE) --no-print-directory setup-tests
+	@$(MAKE) --no-print-directory build
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error $(CTEST_FLAGS)
+
+install: build
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+benchmarks: build
+	@for b in $(BUILD)/bench/*; do if [ -x $$b ] && [ -f $$b ]; then echo "== $$b"; $$b || exit 1; fi; done
+
+sanitize:
+	@for p in dev tsan; do $(MAKE) --no-print-directory build PRESET=$$p && ctest --test-dir build/$$p --output-on-failure || exit 1; done
+
+format:
+	clang-format-14 -i $$(git ls-files '*.h' '*.cc')
+
+clean:
+	rm -rf build

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Installs what a build of Warpsmith needs and is not here yet: Debian packages (as root or by sudo) and, where no torch is
+# found, the torch wheel in .venv. Safe to repeat: what is there is left alone. Says what it does; ends with a clear message
+# when something cannot be had. Options in the environment:
+#   TORCH_ROOT=DIR     use this torch (a folder with include/ and lib/)
+#   WARPSMITH_TORCH=OFF  no torch at all: the controller only
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+TORCH_VERSION=2.11.0
+TORCH_NEEDS_KIB=$((9 * 1024 * 1024))  # the wheel, what it needs, and pip's own copies while it unpacks
+
+packages=(
+  g++ cmake ninja-build ccache pkg-config
+  libhdf5-dev hdf5-tools libyaml-cpp-dev libboost-dev libboost-context-dev libboost-filesystem-dev libcli11-dev
+  libspdlog-dev libfmt-dev nlohmann-json3-dev libssl-dev libseccomp-dev libgtest-dev libgmock-dev
+  bubblewrap python3 python3-venv
+)
+# Only the tests want these: they read what we wrote with other people's tools, and look at the report in a browser.
+test_packages=(python3-h5py python3-jsonschema chromium)
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() { printf 'setup: %s\n' "$*" >&2; exit 3; }
+
+is_installed() { [ "$(dpkg-query -W -f='${Status}' "$1" 2>/dev/null)" = 'install ok installed' ]; }
+
+missing_packages() {
+  local p
+  for p in "$@"; do is_installed "$p" || printf '%s ' "$p"; done
+}
+
+# A command that becomes root, or nothing where we cannot.
+root_command() {
+  if [ "$(id -u)" = 0 ]; then printf 'env'
+  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then printf 'sudo'
+  fi
+}
+
+install_packages() {  # REQUIRED|WANTED package…
+  local kind=$1 missing root
+  shift
+  missing=$(missing_packages "$@")
+  if [ -z "$missing" ]; then say "Debian packages: all here"; return 0; fi
+  root=$(root_command)
+  if [ -z "$root" ]; then
+    say "not installed as Debian packages: $missing"
+    say "no root here, so they are not installed. That is fine if they come from modules or conda (put the prefix in"
+    say "CMAKE_PREFIX_PATH): configuring says which are really missing. With root: apt-get install $missing"
+    return 0
+  fi
+  say "installing Debian packages: $missing"
+  local log
+  log=$(mktemp)
+  if ! { $root apt-get update -qq && DEBIAN_FRONTEND=noninteractive $root apt-get install -y -qq --no-install-recommends $missing; } >"$log" 2>&1; then
+    tail -n 15 "$log" >&2
+    local cause="see above"
+    grep -qiE 'no space left' "$log" && cause="the disk is full"
+    grep -qiE 'could not (resolve|connect)|temporary failure|unable to (fetch|locate)' "$log" && cause="the package mirror cannot be reached, or lacks a package"
+    rm -f "$log"
+    if [ "$kind" = WANTED ]; then
+      say "could not be installed ($cause); the tests that need them are skipped by name"
+      return 0
+    fi
+    fail "apt-get could not install: $missing ($cause)"
+  fi
+  rm -f "$log"
+}
+
+has_torch() { [ -n "$1" ] && [ -e "$1/lib/libtorch_cpu.so" ] && [ -e "$1/include/torch/csrc/api/include/torch/torch.h" ]; }
+
+find_torch() {
+  local candidate
+  for candidate in "${TORCH_ROOT:-}" .venv/lib/python3*/site-packages/torch \
+    "$(python3 -c 'import importlib.util,os;s=importlib.util.find_spec("torch");print(os.path.dirname(s.origin) if s else "")' 2>/dev/null || true)"; do
+    if has_torch "$candidate"; then printf '%s' "$candidate"; return 0; fi
+  done
+  return 1
+}
+
+install_torch() {
+  if [ "${WARPSMITH_TORCH:-ON}" = OFF ]; then say "LibTorch: not wanted (WARPSMITH_TORCH=OFF)"; return 0; fi
+  local found
+  if found=$(find_torch); then say "LibTorch: $found"; return 0; fi
+  command -v python3 >/dev/null || fail "no python3 and no torch: install python3 with venv and pip, or set TORCH_ROOT"
+  local free
+  free=$(df --output=avail -k . | tail -n 1)
+  [ "$free" -ge "$TORCH_NEEDS_KIB" ] || fail "the torch wheel needs $((TORCH_NEEDS_KIB / 1024 / 1024)) GiB free here, there are $((free / 1024 / 1024)); set TORCH_ROOT to an existing torch, or free some"
+  say "LibTorch: installing torch $TORCH_VERSION into .venv (about 5 GB, some minutes)"
+  [ -x .venv/bin/pip ] || { rm -rf .venv; python3 -m venv .venv || fail "python3 -m venv failed (Debian: apt-get install python3-venv)"; }
+  local log
+  log=$(mktemp)
+  if ! .venv/bin/pip install --no-cache-dir --disable-pip-version-check "torch==$TORCH_VERSION" numpy >"$log" 2>&1; then
+    tail -n 8 "$log" >&2
+    rm -f "$log"
+    fail "pip could not install torch $TORCH_VERSION (no network, no such wheel for this Python, or the disk is full); set TORCH_ROOT to an existing torch, or WARPSMITH_TORCH=OFF for the controller alone"
+  fi
+  rm -f "$log"
+  find_torch >/dev/null || fail "torch was installed, but .venv has no libtorch_cpu.so"
+}
+
+if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
+  install_packages REQUIRED "${packages[@]}"
+  if [ "${1:-}" = test ]; then install_packages WANTED "${test_packages[@]}"; fi
+else
+  say "no apt here: the dependencies must come from modules, conda or the system; configuring names what is missing"
+fi
+install_torch
