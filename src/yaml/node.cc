@@ -1,0 +1,62 @@
+#include "warpsmith/yaml/node.h"
+
+namespace warpsmith::yaml {
+
+struct Node::Data {
+  Kind kind = Kind::kNull;
+  Place place;
+  std::string text;
+  bool quoted = false;
+  std::vector<Node> items;
+  std::vector<Entry> entries;
+};
+
+Diagnostic mistake_at(const Place& place, std::string message, std::string hint) {
+  return {place.file ? *place.file : std::string(), place.line, place.column, std::move(message), std::move(hint)};
+}
+
+Node::Node() {
+  static const auto nowhere = std::make_shared<const Data>();
+  data_ = nowhere;
+}
+
+Node Node::scalar(Place place, std::string text, bool quoted) {
+  auto data = std::make_shared<Data>();
+  const bool null = !quoted && (text.empty() || text == "~" || text == "null");
+  data->kind = null ? Kind::kNull : Kind::kScalar;
+  data->place = std::move(place);
+  if (!null) data->text = std::move(text);
+  data->quoted = quoted;
+  return Node(std::move(data));
+}
+
+Node Node::sequence(Place place, std::vector<Node> items) {
+  auto data = std::make_shared<Data>();
+  data->kind = Kind::kSequence;
+  data->place = std::move(place);
+  data->items = std::move(items);
+  return Node(std::move(data));
+}
+
+Node Node::map(Place place, std::vector<Entry> entries) {
+  auto data = std::make_shared<Data>();
+  data->kind = Kind::kMap;
+  data->place = std::move(place);
+  data->entries = std::move(entries);
+  return Node(std::move(data));
+}
+
+Kind Node::kind() const { return data_->kind; }
+const Place& Node::place() const { return data_->place; }
+const std::string& Node::text() const { return data_->text; }
+bool Node::quoted() const { return data_->quoted; }
+const std::vector<Node>& Node::items() const { return data_->items; }
+const std::vector<Entry>& Node::entries() const { return data_->entries; }
+
+const Node* Node::find(std::string_view key) const {
+  for (const Entry& entry : data_->entries)
+    if (entry.key == key) return &entry.value;
+  return nullptr;
+}
+
+}  // namespace warpsmith::yaml
