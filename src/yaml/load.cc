@@ -14,8 +14,8 @@ namespace warpsmith::yaml {
 
 namespace {
 
-// Ends the reading of a document whose limits are exceeded.
-struct LimitExceeded {
+// Ends the reading: limits are exceeded, or there is more than there should be.
+struct Stop {
   Place place;
   std::string message, hint;
 };
@@ -26,7 +26,9 @@ class Builder : public YAML::EventHandler {
   Builder(std::shared_ptr<const std::string> file, Diagnostics& diagnostics, const Limits& limits)
       : file_(std::move(file)), diagnostics_(diagnostics), limits_(limits) {}
 
-  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) throw Stop{place(mark), "a second document begins here", "a file holds one; take out the `---`"};
+  }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -90,7 +92,7 @@ class Builder : public YAML::EventHandler {
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, bool is_map) {
     check_tag(mark, tag);
     if (static_cast<int>(stack_.size()) >= limits_.depth)
-      throw LimitExceeded{place(mark), "nested more than " + std::to_string(limits_.depth) + " deep", ""};
+      throw Stop{place(mark), "nested more than " + std::to_string(limits_.depth) + " deep", ""};
     Open& top = stack_.emplace_back();
     top.place = place(mark);
     top.is_map = is_map;
@@ -117,7 +119,7 @@ class Builder : public YAML::EventHandler {
     top.weight += weight;
     // Weights only grow towards the root, so the innermost container over the limit is found first.
     if (top.weight > limits_.nodes)
-      throw LimitExceeded{top.place, "more than " + std::to_string(limits_.nodes) + " values", "aliases count as often as they are used"};
+      throw Stop{top.place, "more than " + std::to_string(limits_.nodes) + " values", "aliases count as often as they are used"};
     if (!top.is_map) {
       top.items.push_back(std::move(node));
     } else if (!top.key) {
@@ -169,6 +171,7 @@ class Builder : public YAML::EventHandler {
   std::vector<Open> stack_;
   std::map<YAML::anchor_t, Anchored> anchors_;
   Node root_;
+  int documents_ = 0;
 };
 
 // yaml-cpp's messages are for programmers: the common ones in our words, with what to do.
@@ -200,15 +203,7 @@ Node load_text(std::string_view text, std::string_view file_name, Diagnostics& d
     std::istringstream in{std::string(text)};
     YAML::Parser parser(in);
     if (!parser.HandleNextDocument(builder)) return Node::scalar(start, "", false);  // nothing but white space
-    if (parser) {
-      struct : YAML::NullEventHandler {
-        std::optional<YAML::Mark> mark;
-        void OnDocumentStart(const YAML::Mark& m) override { mark = m; }
-      } second;
-      if (parser.HandleNextDocument(second) && second.mark)
-        diagnostics.push_back(mistake_at({file, second.mark->line + 1, second.mark->column + 1},
-                                         "a second document begins here", "a file holds one; take out the `---`"));
-    }
+    parser.HandleNextDocument(builder);
   } catch (const YAML::DeepRecursion& e) {
     diagnostics.push_back(mistake_at({file, e.mark.line + 1, e.mark.column + 1},
                                      "nested more than " + std::to_string(limits.depth) + " deep"));
@@ -217,7 +212,7 @@ Node load_text(std::string_view text, std::string_view file_name, Diagnostics& d
     auto [message, hint] = explain(e.msg);
     diagnostics.push_back(mistake_at({file, e.mark.line + 1, e.mark.column + 1}, std::move(message), std::move(hint)));
     return {};
-  } catch (const LimitExceeded& e) {
+  } catch (const Stop& e) {
     diagnostics.push_back(mistake_at(e.place, e.message, e.hint));
     return {};
   } catch (const std::exception& e) {
