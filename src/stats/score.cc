@@ -1,0 +1,99 @@
+#include "warpsmith/stats/score.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+#include "warpsmith/stats/summary.h"
+
+namespace warpsmith::stats {
+
+namespace {
+
+constexpr int kFewestBuckets = 3, kMostBuckets = 31;
+// 95 % quantile of |median| / (s / sqrt(b)) of b standard normals, b = 3, 4, …, 15; simulated.
+constexpr std::array<double, 13> kIntervalFactors = {4.400, 3.276, 3.027, 2.757, 2.767, 2.616, 2.665,
+                                                     2.555, 2.615, 2.518, 2.577, 2.500, 2.565};
+
+// The interval that belongs to the bucket means alone, not looking at how the number of rounds came about.
+double plain_half_width(std::span<const double> means) {
+  const int buckets = static_cast<int>(means.size());
+  return interval_factor(buckets) * std::sqrt(variance(means) / buckets);
+}
+
+}  // namespace
+
+std::vector<double> log_ratios(std::span<const std::int64_t> baseline_ns,
+                               std::span<const std::int64_t> candidate_ns) {
+  if (baseline_ns.size() != candidate_ns.size()) throw std::invalid_argument("rounds are not paired");
+  std::vector<double> ratios;
+  ratios.reserve(baseline_ns.size());
+  for (std::size_t i = 0; i < baseline_ns.size(); ++i) {
+    if (baseline_ns[i] <= 0 || candidate_ns[i] <= 0) throw std::invalid_argument("a time is not positive");
+    ratios.push_back(std::log(static_cast<double>(baseline_ns[i]) / static_cast<double>(candidate_ns[i])));
+  }
+  return ratios;
+}
+
+std::vector<double> bucket_means(std::span<const double> values, int buckets) {
+  if (buckets < 1 || values.empty() || values.size() % static_cast<std::size_t>(buckets) != 0)
+    throw std::invalid_argument("the rounds cannot be cut into equal buckets");
+  const std::size_t length = values.size() / static_cast<std::size_t>(buckets);
+  std::vector<double> means;
+  for (std::size_t begin = 0; begin < values.size(); begin += length)
+    means.push_back(mean(values.subspan(begin, length)));
+  return means;
+}
+
+double interval_factor(int buckets) {
+  if (buckets < kFewestBuckets || buckets > kMostBuckets)
+    throw std::invalid_argument("buckets must be 3 to 31");
+  // Beyond the table the factor falls on slowly, for odd and for even counts: the last two are wide enough.
+  const std::size_t place = static_cast<std::size_t>(buckets - kFewestBuckets);
+  if (place < kIntervalFactors.size()) return kIntervalFactors[place];
+  return kIntervalFactors[buckets % 2 == 1 ? 12 : 11];
+}
+
+void check(const Protocol& protocol) {
+  if (protocol.buckets < kFewestBuckets || protocol.buckets > kMostBuckets)
+    throw std::invalid_argument("buckets must be 3 to 31");
+  if (protocol.rounds_a_bucket < 1) throw std::invalid_argument("rounds_a_bucket must be at least 1");
+  if (!(protocol.target > 0 && protocol.target < 1))
+    throw std::invalid_argument("target must lie between 0 and 1");
+  if (!(protocol.variance_gate >= 0)) throw std::invalid_argument("variance_gate must not be negative");
+}
+
+double variance_gate(const Protocol& protocol) {
+  if (protocol.variance_gate > 0) return protocol.variance_gate;
+  const double deviation = protocol.target / interval_factor(protocol.buckets);
+  return 10.0 * protocol.buckets * deviation * deviation;
+}
+
+double Score::speedup() const { return std::exp(log_score); }
+double Score::low() const { return std::exp(log_score - half_width); }
+double Score::high() const { return std::exp(log_score + half_width); }
+
+Score score_of(std::span<const double> ratios, const Protocol& protocol) {
+  const std::vector<double> means = bucket_means(ratios, protocol.buckets);
+  Score score;
+  score.log_score = median(means);
+  score.variance = variance(means);
+  score.rounds = static_cast<int>(ratios.size());
+  score.half_width = plain_half_width(means);
+  if (score.rounds > next_look(0, protocol)) score.half_width = std::max(score.half_width, protocol.target);
+  return score;
+}
+
+int next_look(int taken, const Protocol& protocol) {
+  if (taken == 0) return protocol.buckets * protocol.rounds_a_bucket;
+  const int more_a_bucket = std::max(1, taken / 4 / protocol.buckets);
+  return taken + more_a_bucket * protocol.buckets;
+}
+
+bool narrow_enough(std::span<const double> ratios, const Protocol& protocol) {
+  if (static_cast<int>(ratios.size()) < next_look(0, protocol)) return false;
+  return plain_half_width(bucket_means(ratios, protocol.buckets)) <= protocol.target;
+}
+
+}  // namespace warpsmith::stats
