@@ -5,7 +5,11 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -35,6 +39,9 @@ struct PlanBindings {
   PlanDevice device;
 };
 
+// Bindings of a task whose tensors are contiguous and lie at 256-byte boundaries, on the CPU twin. Throws Error (shape_at).
+PlanBindings contiguous_bindings(const Task& task, const Dims& dims);
+
 struct ConcreteTemp {
   std::string name;
   Dtype dtype = Dtype::kFloat32;
@@ -45,7 +52,7 @@ struct ConcreteTemp {
 enum class ArgKind { kPointer, kI32, kI64, kF64, kF32, kF16, kTensorMap };
 struct ConcreteArg {
   ArgKind kind = ArgKind::kI32;
-  std::string tensor;      // kPointer, kTensorMap: name of an input, output or temporary
+  std::string tensor;      // kPointer: name of an input, output or temporary; kTensorMap: name of a tensor map
   std::int64_t integer = 0;
   double real = 0;
 };
@@ -63,8 +70,16 @@ struct ConcreteStep {
   double value = 0;
 };
 
+// A TMA descriptor, passed by value. The CPU twin has none: a plan with one is `unsupported` there.
+struct ConcreteTensorMap {
+  std::string name, tensor;
+  std::vector<std::int64_t> tile;
+  int swizzle = 0;  // bytes: 0, 32, 64 or 128
+};
+
 struct ConcretePlan {
   std::vector<ConcreteTemp> temps;
+  std::vector<ConcreteTensorMap> tensor_maps;
   std::vector<ConcreteStep> steps;
 };
 
@@ -75,14 +90,16 @@ struct PlanError {
   bool out_of_memory = false;
 };
 
-struct PlanStatement;  // src/task/launch_plan.cc
+struct PlanStatement;  // src/task/plan_statement.h
 
+// Immutable once parsed; cheap to copy; may be evaluated by several threads at once.
 class LaunchPlan {
  public:
   // Mistakes (no launch at all, unknown names, bad syntax) go to `diagnostics` with the line in the source; they end as compile_error.
   // `file` names the source in them.
   static LaunchPlan parse(std::string_view source, const Task& task, std::string_view file, Diagnostics& diagnostics);
   // Limits: 1,000 steps, sizes positive, grid and block within CUDA's limits, temporaries within task.memory_bytes.
+  // Throws PlanError.
   ConcretePlan evaluate(const PlanBindings& bindings) const;
   // Kernel name expressions that the plan can launch, each once, in order of appearance.
   std::vector<std::string> kernels() const;
@@ -91,6 +108,7 @@ class LaunchPlan {
 
  private:
   std::shared_ptr<const std::vector<PlanStatement>> statements_;
+  std::uint64_t memory_bytes_ = 0;
 };
 
 }  // namespace warpsmith::task

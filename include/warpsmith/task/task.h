@@ -27,7 +27,7 @@ bool is_floating(Dtype dtype);
 //   | zeros | ones | permutation (of 0…n-1, int types) | bernoulli(p)
 struct ValueSpec {
   std::string kind = "normal";
-  std::vector<Expression> arguments;
+  std::vector<Expression> arguments;  // reals over the task's dims: see value_argument()
 };
 
 // `data`: new values every round. `parameter`, `buffer`: fixed for an instance, named as in state_dict. `init`: constructor argument.
@@ -77,6 +77,11 @@ struct Task {
 
 // Shape of a tensor of the task at `dims`. Throws Error on overflow or a negative size.
 std::vector<std::int64_t> shape_at(const TensorSpec& tensor, const Dims& dims);
+
+// An argument of `values` at `dims`, as a real number. Throws Error where it cannot be evaluated.
+double value_argument(const ValueSpec& values, std::size_t index, const Dims& dims);
+// Names the dims as an expression sees them. `dims` must outlive the scope.
+Scope dims_scope(const Dims& dims);
 
 // One file under <task>/candidates/<expected>/<name>.cu; `expected` is the verdict that it must get.
 // The folder wrong_hidden also expects wrong_output: right at the timing shapes, wrong at a hidden one.

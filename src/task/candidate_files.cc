@@ -1,0 +1,62 @@
+#include <algorithm>
+#include <array>
+
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/task/task.h"
+
+namespace warpsmith::task {
+
+namespace {
+
+// Verdicts that a candidate in a dataset may be made to get, and `wrong_hidden`.
+const std::vector<std::string> kExpected = {
+    "ok",           "compile_error", "wrong_output",     "wrong_hidden",  "unsupported",   "launch_error",
+    "crash",        "timeout",       "nondeterministic", "out_of_bounds", "out_of_memory", "input_modified",
+    "compile_timeout", "sandbox_violation"};
+
+// Names below `folder`, sorted.
+std::vector<std::filesystem::path> list(const std::filesystem::path& folder, Diagnostics& diagnostics) {
+  std::vector<std::filesystem::path> paths;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (!it->path().filename().string().starts_with(".")) paths.push_back(it->path());
+  if (error) diagnostics.push_back({folder.string(), 0, 0, "cannot list the folder: " + error.message(), ""});
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+void load_file(const std::filesystem::path& path, const std::string& expected, Diagnostics& diagnostics,
+               std::vector<CandidateFile>& files) {
+  if (path.extension() != ".cu") {
+    diagnostics.push_back({path.string(), 0, 0, "a candidate's file ends in .cu", ""});
+    return;
+  }
+  try {
+    files.push_back({path.stem().string(), expected, path, read_file(path)});
+  } catch (const Error& error) {
+    diagnostics.push_back({path.string(), 0, 0, error.what(), ""});
+  }
+}
+
+}  // namespace
+
+std::vector<CandidateFile> load_candidate_files(const Task& task, Diagnostics& diagnostics) {
+  std::vector<CandidateFile> files;
+  const std::filesystem::path root = task.folder / "candidates";
+  std::error_code ignored;
+  if (!std::filesystem::exists(root, ignored)) return files;
+  for (const std::filesystem::path& folder : list(root, diagnostics)) {
+    const std::string expected = folder.filename().string();
+    if (std::find(kExpected.begin(), kExpected.end(), expected) == kExpected.end()) {
+      const auto nearest = nearest_word(expected, kExpected);
+      diagnostics.push_back({folder.string(), 0, 0, "`" + expected + "` is no verdict that a candidate can be expected to get",
+                             nearest ? "did you mean `" + *nearest + "`?" : ""});
+      continue;
+    }
+    for (const std::filesystem::path& path : list(folder, diagnostics)) load_file(path, expected, diagnostics, files);
+  }
+  return files;
+}
+
+}  // namespace warpsmith::task

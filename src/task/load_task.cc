@@ -1,0 +1,414 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/sha256.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/task/task.h"
+#include "warpsmith/yaml/node.h"
+
+namespace warpsmith::task {
+
+namespace {
+
+using yaml::Entry;
+using yaml::MapReader;
+using yaml::Node;
+
+constexpr std::int64_t kMaxSize = 0x7FFFFFFF;  // of a dim: plans pass it as int32
+
+bool is_name(std::string_view text) { return is_identifier(text) && text.find('-') == std::string_view::npos; }
+
+struct ValueKind {
+  std::string_view name;
+  std::size_t arguments;
+  std::string_view usage;
+};
+constexpr std::array<ValueKind, 7> kValueKinds = {{{"normal", 2, "normal(mean, deviation)"},
+                                                   {"uniform", 2, "uniform(low, high)"},
+                                                   {"integers", 2, "integers(low, high)"},
+                                                   {"zeros", 0, "zeros"},
+                                                   {"ones", 0, "ones"},
+                                                   {"permutation", 0, "permutation"},
+                                                   {"bernoulli", 1, "bernoulli(p)"}}};
+
+class TaskLoader {
+ public:
+  TaskLoader(std::filesystem::path folder, Diagnostics& diagnostics)
+      : folder_(std::move(folder)), diagnostics_(diagnostics) {}
+
+  std::optional<Task> load() {
+    const std::size_t before = diagnostics_.size();
+    const std::filesystem::path path = folder_ / "task.yaml";
+    std::string text;
+    try {
+      text = read_file(path);
+    } catch (const Error& error) {
+      diagnostics_.push_back({path.string(), 0, 0, error.what(), ""});
+      return std::nullopt;
+    }
+    root_ = yaml::load_text(text, path.string(), diagnostics_);
+    if (diagnostics_.size() != before) return std::nullopt;
+    task_.folder = folder_;
+    task_.id = folder_name();
+    task_.digest = sha256_hex(text);
+    if (!is_name(task_.id)) mistake(root_, "the folder's name `" + task_.id + "` is the task's id: letters, digits and _");
+    read_root();
+    if (diagnostics_.size() == before) check_shapes();
+    if (diagnostics_.size() != before) return std::nullopt;
+    return std::move(task_);
+  }
+
+ private:
+  std::string folder_name() const {
+    const std::filesystem::path normal = std::filesystem::absolute(folder_).lexically_normal();
+    return (normal.has_filename() ? normal : normal.parent_path()).filename().string();
+  }
+
+  void mistake(const Node& node, std::string message, std::string hint = {}) {
+    diagnostics_.push_back(yaml::mistake_at(node.place(), std::move(message), std::move(hint)));
+  }
+
+  void read_root() {
+    MapReader map(root_, "task", diagnostics_);
+    if (!map.usable()) return;
+    static const std::vector<std::string> kSchemas = {"warpsmith.task/1"};
+    map.word("schema", kSchemas, {.required = true});
+    task_.title = map.string("title", {.required = true}).value_or("");
+    task_.level = static_cast<int>(map.integer("level", {.required = true, .low = 1, .high = 3}).value_or(1));
+    static const std::vector<std::string> kSplits = {"train", "heldout_combination", "heldout_operation", "extra"};
+    const auto split = map.word("split", kSplits, {.required = true});
+    if (split) {
+      task_.split =
+          static_cast<Split>(std::find(kSplits.begin(), kSplits.end(), *split) - kSplits.begin());
+    }
+    task_.ops = map.strings("ops", {.required = true});
+    if (task_.ops.empty() && map.has("ops")) map.mistake("ops", "`ops` must name at least one part");
+    read_dims(map);
+    for (const Entry& entry : map.map("inputs", {.required = true})) read_input(entry);
+    for (const Entry& entry : map.map("scalars")) read_scalar(entry);
+    read_outputs(map);
+    read_reference(map);
+    task_.timing = read_shapes(map, "timing");
+    task_.hidden = read_shapes(map, "hidden");
+    for (const Node& node : map.sequence("distributions")) read_distribution(node);
+    task_.flops = read_cost(map, "flops");
+    task_.bytes = read_cost(map, "bytes");
+    task_.tolerance = map.number("tolerance");
+    if (task_.tolerance && *task_.tolerance < 0) map.mistake("tolerance", "`tolerance` is negative");
+    static const std::vector<std::string> kMath = {"strict", "torch_default"};
+    task_.math = map.word("math", kMath).value_or("strict");
+    task_.memory_bytes = map.bytes("memory").value_or(task_.memory_bytes);
+    map.finish();
+  }
+
+  // Every name of a task is one of a kind: plans and expressions use them side by side.
+  void claim(const yaml::Place& place, const std::string& name) {
+    static const std::set<std::string> kReserved = {
+        "SMS",  "SMEM_MAX", "ON_CPU",  "cdiv",       "min",           "max", "clog2", "sqrt", "inf",
+        "dim3", "aligned",  "i64",     "contiguous", "blocks_per_sm", "f16", "f32",   "f64"};
+    if (!is_name(name)) {
+      diagnostics_.push_back(yaml::mistake_at(place, "`" + name + "` is no name", "letters, digits and _"));
+    } else if (kReserved.count(name) != 0) {
+      diagnostics_.push_back(yaml::mistake_at(place, "`" + name + "` has a meaning in launch plans", "take another name"));
+    } else if (!claimed_.insert(name).second) {
+      diagnostics_.push_back(yaml::mistake_at(place, "`" + name + "` is defined twice"));
+    }
+  }
+
+  void read_dims(MapReader& map) {
+    for (const Node& node : map.sequence("dims", {.required = true})) {
+      const auto name = yaml::read_text(node, "a dim", diagnostics_);
+      if (!name) continue;
+      claim(node.place(), *name);
+      task_.dims.push_back(*name);
+    }
+  }
+
+  // An expression over the dims, told at its place in the file.
+  std::optional<Expression> read_expression(const Node& node, const std::string& what, bool real = false) {
+    const auto text = yaml::read_text(node, what, diagnostics_);
+    if (!text) return std::nullopt;
+    return parse_expression(node, *text, 0, real);
+  }
+
+  std::optional<Expression> parse_expression(const Node& node, std::string_view text, int offset, bool real) {
+    yaml::Place place = node.place();
+    if (node.quoted()) ++offset;
+    try {
+      Expression expression = Expression::parse(text);
+      for (const NameUse& use : expression.uses()) {
+        if (use.function.empty() && std::find(task_.dims.begin(), task_.dims.end(), use.name) != task_.dims.end()) continue;
+        place.column += offset + use.column - 1;
+        diagnostics_.push_back(yaml::mistake_at(place, "unknown dim `" + use.name + "`", yaml::suggest(use.name, task_.dims)));
+        return std::nullopt;
+      }
+      if (!real && expression.has_reals()) {
+        mistake(node, "`" + std::string(text) + "`: an integer is expected");
+        return std::nullopt;
+      }
+      return expression;
+    } catch (const ExpressionError& error) {
+      place.column += offset + error.column - 1;
+      diagnostics_.push_back(yaml::mistake_at(place, "`" + std::string(text) + "`: " + error.message));
+      return std::nullopt;
+    }
+  }
+
+  void read_dtype_and_shape(MapReader& map, TensorSpec& tensor) {
+    static const std::vector<std::string> kNames = [] {
+      std::vector<std::string> names;
+      for (int i = 0; i <= static_cast<int>(Dtype::kBool); ++i) names.emplace_back(to_string(static_cast<Dtype>(i)));
+      return names;
+    }();
+    if (const auto dtype = map.word("dtype", kNames)) tensor.dtype = *parse_dtype(*dtype);
+    for (const Node& node : map.sequence("shape", {.required = true})) {
+      if (auto size = read_expression(node, "a size")) tensor.shape.push_back(std::move(*size));
+    }
+  }
+
+  void read_input(const Entry& entry) {
+    TensorSpec tensor;
+    tensor.name = entry.key;
+    claim(entry.place, entry.key);
+    if (entry.key.starts_with("out")) {
+      const std::string rest = entry.key.substr(3);
+      if (std::all_of(rest.begin(), rest.end(), [](char c) { return c >= '0' && c <= '9'; }))
+        mistake(entry.value, "`" + entry.key + "` is the name of an output");
+    }
+    MapReader map(entry.value, "input `" + entry.key + "`", diagnostics_);
+    if (!map.usable()) return;
+    static const std::vector<std::string> kRoles = {"data", "parameter", "buffer", "init"};
+    if (const auto role = map.word("role", kRoles))
+      tensor.role = static_cast<Role>(std::find(kRoles.begin(), kRoles.end(), *role) - kRoles.begin());
+    read_dtype_and_shape(map, tensor);
+    const auto values = map.value("values");
+    if (values) {
+      if (auto spec = read_values(*values, tensor.dtype)) tensor.values = std::move(*spec);
+    } else if (is_floating(tensor.dtype)) {
+      tensor.values.arguments = {Expression::constant(0), Expression::constant(1)};
+    } else {
+      map.mistake("values", "`values` is missing: integers have no default", "values: integers(0, N)");
+    }
+    map.finish();
+    task_.inputs.push_back(std::move(tensor));
+  }
+
+  // normal(0, 1)
+  std::optional<ValueSpec> read_values(const Node& node, Dtype dtype) {
+    const auto text = yaml::read_text(node, "`values`", diagnostics_);
+    if (!text) return std::nullopt;
+    const std::size_t open = text->find('(');
+    ValueSpec spec;
+    spec.kind = trim(text->substr(0, open));
+    const auto kind = std::find_if(kValueKinds.begin(), kValueKinds.end(),
+                                   [&](const ValueKind& known) { return known.name == spec.kind; });
+    if (kind == kValueKinds.end()) {
+      std::vector<std::string> names;
+      for (const ValueKind& known : kValueKinds) names.emplace_back(known.name);
+      mistake(node, "unknown kind of values `" + spec.kind + "`", yaml::suggest(spec.kind, names));
+      return std::nullopt;
+    }
+    if (open != std::string::npos && !read_value_arguments(node, *text, open, spec)) return std::nullopt;
+    if (spec.arguments.size() != kind->arguments) {
+      mistake(node, "wrong number of arguments of `" + spec.kind + "`", std::string(kind->usage));
+      return std::nullopt;
+    }
+    const bool real = spec.kind == "normal" || spec.kind == "uniform";
+    if (real != is_floating(dtype) && (real || spec.kind == "permutation")) {
+      mistake(node, "`" + spec.kind + "` does not make values of type " + std::string(to_string(dtype)));
+      return std::nullopt;
+    }
+    return spec;
+  }
+
+  bool read_value_arguments(const Node& node, const std::string& text, std::size_t open, ValueSpec& spec) {
+    if (text.back() != ')') {
+      mistake(node, "`" + text + "`: `)` is missing");
+      return false;
+    }
+    int depth = 0;
+    std::size_t begin = open + 1;
+    for (std::size_t i = open + 1; i < text.size(); ++i) {
+      const char c = text[i];
+      const bool last = i + 1 == text.size();
+      if (c == '(') ++depth;
+      if (c == ')' && !last) --depth;
+      if (!last && !(c == ',' && depth == 0)) continue;
+      auto argument =
+          parse_expression(node, std::string_view(text).substr(begin, i - begin), static_cast<int>(begin), true);
+      if (!argument) return false;
+      spec.arguments.push_back(std::move(*argument));
+      begin = i + 1;
+    }
+    return true;
+  }
+
+  // A number with a point or an exponent is a float, another an int.
+  void read_scalar(const Entry& entry) {
+    claim(entry.place, entry.key);
+    const auto value = yaml::read_number(entry.value, "scalar `" + entry.key + "`", diagnostics_);
+    if (!value) return;
+    ScalarSpec scalar{entry.key, entry.value.text().find_first_of(".eE") != std::string::npos, *value};
+    if (!scalar.is_float && std::abs(*value) > 0x1p53) mistake(entry.value, "scalar `" + entry.key + "` is over 2^53");
+    task_.scalars.push_back(std::move(scalar));
+  }
+
+  void read_outputs(MapReader& root) {
+    const std::vector<Entry> entries = root.map("outputs", {.required = true});
+    if (entries.empty() && root.has("outputs")) root.mistake("outputs", "a task needs an output");
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const Entry& entry = entries[i];
+      const std::string expected = entries.size() == 1 ? "out" : "out" + std::to_string(i);
+      if (entry.key != expected) {
+        diagnostics_.push_back(
+            yaml::mistake_at(entry.place, "output " + std::to_string(i + 1) + " of " + std::to_string(entries.size()) +
+                                              " must be named `" + expected + "`"));
+      }
+      TensorSpec tensor;
+      tensor.name = entry.key;
+      claim(entry.place, entry.key);
+      MapReader map(entry.value, "output `" + entry.key + "`", diagnostics_);
+      if (!map.usable()) continue;
+      read_dtype_and_shape(map, tensor);
+      map.finish();
+      task_.outputs.push_back(std::move(tensor));
+    }
+  }
+
+  // The parameters of forward(…) are the inputs and then the scalars, by name and in order.
+  void read_reference(MapReader& map) {
+    task_.reference = map.string("reference", {.required = true}).value_or("");
+    if (task_.reference.empty()) return;
+    const std::size_t at = task_.reference.find("def forward(");
+    const std::size_t close = at == std::string::npos ? at : task_.reference.find(')', at);
+    if (close == std::string::npos) return map.mistake("reference", "the reference has no function `forward(…)`");
+    std::vector<std::string> expected;
+    for (const TensorSpec& tensor : task_.inputs) expected.push_back(tensor.name + ": Tensor");
+    for (const ScalarSpec& scalar : task_.scalars) expected.push_back(scalar.name + (scalar.is_float ? ": float" : ": int"));
+    std::vector<std::string> found;
+    const std::string list = trim(std::string_view(task_.reference).substr(at + 12, close - at - 12));
+    for (const std::string& parameter : split(list, ',')) {
+      const std::vector<std::string> parts = split(parameter, ':');
+      if (!trim(parameter).empty())
+        found.push_back(trim(parts[0]) + (parts.size() > 1 ? ": " + trim(parts[1]) : ": Tensor"));
+    }
+    if (found == expected) return;
+    std::string wanted;
+    for (const std::string& parameter : expected) wanted += (wanted.empty() ? "" : ", ") + parameter;
+    map.mistake("reference", "the parameters of forward(…) must be the inputs and the scalars, in order", "forward(" + wanted + ")");
+  }
+
+  std::vector<Dims> read_shapes(MapReader& root, const char* key) {
+    std::vector<Dims> shapes;
+    for (const Node& node : root.sequence(key, {.required = true})) {
+      MapReader map(node, std::string("shape in `") + key + "`", diagnostics_);
+      if (!map.usable()) continue;
+      Dims dims;
+      for (const std::string& dim : task_.dims)
+        dims[dim] = map.integer(dim, {.required = true, .low = 1, .high = static_cast<double>(kMaxSize)}).value_or(1);
+      map.finish();
+      if (std::find(shapes.begin(), shapes.end(), dims) != shapes.end()) mistake(node, "this shape is listed twice");
+      if (std::find(task_.timing.begin(), task_.timing.end(), dims) != task_.timing.end())
+        mistake(node, "this shape is in `timing` already");
+      shapes.push_back(std::move(dims));
+    }
+    if (shapes.empty() && root.has(key)) root.mistake(key, std::string("`") + key + "` needs at least one shape");
+    return shapes;
+  }
+
+  void read_distribution(const Node& node) {
+    MapReader map(node, "distribution", diagnostics_);
+    if (!map.usable()) return;
+    std::map<std::string, ValueSpec> distribution;
+    for (const TensorSpec& tensor : task_.inputs) {
+      const auto values = map.value(tensor.name);
+      if (!values) continue;
+      if (auto spec = read_values(*values, tensor.dtype)) distribution[tensor.name] = std::move(*spec);
+    }
+    map.finish();
+    if (distribution.empty()) mistake(node, "a distribution names at least one input");
+    task_.distributions.push_back(std::move(distribution));
+  }
+
+  std::optional<Expression> read_cost(MapReader& map, const char* key) {
+    const auto node = map.value(key);
+    return node ? read_expression(*node, std::string("`") + key + "`") : std::nullopt;
+  }
+
+  // Everything that can be evaluated is, at every shape.
+  void check_shapes() {
+    for (const auto& [list, key] : {std::pair(&task_.timing, "timing"), std::pair(&task_.hidden, "hidden")}) {
+      const std::vector<Node>& nodes = root_.find(key)->items();
+      for (std::size_t i = 0; i < list->size(); ++i) check_shape((*list)[i], nodes[i]);
+    }
+  }
+
+  void check_shape(const Dims& dims, const Node& node) {
+    try {
+      std::uint64_t bytes = 0;
+      for (const auto* tensors : {&task_.inputs, &task_.outputs}) {
+        for (const TensorSpec& tensor : *tensors) {
+          std::uint64_t size = size_of(tensor.dtype);
+          for (const std::int64_t n : shape_at(tensor, dims)) size *= static_cast<std::uint64_t>(n);
+          if (size > task_.memory_bytes - bytes) {
+            return mistake(node, "the tensors of this shape take more than `memory`, " + format_size(task_.memory_bytes));
+          }
+          bytes += size;
+        }
+      }
+      for (const TensorSpec& tensor : task_.inputs) check_values(tensor.values, dims);
+      for (const auto& distribution : task_.distributions)
+        for (const auto& [name, values] : distribution) check_values(values, dims);
+      for (const auto* cost : {&task_.flops, &task_.bytes})
+        if (*cost) (*cost)->evaluate(dims_scope(dims));
+    } catch (const Error& error) {
+      mistake(node, error.what());
+    } catch (const ExpressionError& error) {
+      mistake(node, "`flops` or `bytes` at this shape: " + error.message);
+    }
+  }
+
+  static void check_values(const ValueSpec& values, const Dims& dims) {
+    std::vector<double> arguments;
+    for (std::size_t i = 0; i < values.arguments.size(); ++i) arguments.push_back(value_argument(values, i, dims));
+    const bool range = values.kind == "uniform" || values.kind == "integers";
+    if (range && !(arguments[0] < arguments[1])) throw Error("values `" + values.kind + "`: the range is empty");
+    if (values.kind == "normal" && !(arguments[1] >= 0)) throw Error("values `normal`: the deviation is negative");
+    if (values.kind == "bernoulli" && !(arguments[0] >= 0 && arguments[0] <= 1))
+      throw Error("values `bernoulli`: p is not between 0 and 1");
+  }
+
+  std::filesystem::path folder_;
+  Diagnostics& diagnostics_;
+  Node root_;
+  Task task_;
+  std::set<std::string> claimed_;
+};
+
+}  // namespace
+
+std::optional<Task> load_task(const std::filesystem::path& folder, Diagnostics& diagnostics) {
+  return TaskLoader(folder, diagnostics).load();
+}
+
+std::vector<Task> load_tasks(const std::filesystem::path& folder, Diagnostics& diagnostics) {
+  std::vector<std::filesystem::path> folders;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (std::filesystem::exists(it->path() / "task.yaml", ignored)) folders.push_back(it->path());
+  }
+  if (error) diagnostics.push_back({folder.string(), 0, 0, "cannot list the folder: " + error.message(), ""});
+  std::sort(folders.begin(), folders.end(),
+            [](const auto& a, const auto& b) { return a.filename() < b.filename(); });
+  std::vector<Task> tasks;
+  for (const std::filesystem::path& path : folders)
+    if (auto task = load_task(path, diagnostics)) tasks.push_back(std::move(*task));
+  return tasks;
+}
+
+}  // namespace warpsmith::task

@@ -1,0 +1,92 @@
+#include "warpsmith/task/task.h"
+
+#include <array>
+
+namespace warpsmith::task {
+
+namespace {
+
+struct DtypeFacts {
+  std::string_view name;
+  std::size_t bytes;
+  bool floating;
+};
+// In the order of Dtype.
+constexpr std::array<DtypeFacts, 12> kDtypes = {{{"float64", 8, true},
+                                                 {"float32", 4, true},
+                                                 {"float16", 2, true},
+                                                 {"bfloat16", 2, true},
+                                                 {"float8_e4m3", 1, true},
+                                                 {"float8_e5m2", 1, true},
+                                                 {"int64", 8, false},
+                                                 {"int32", 4, false},
+                                                 {"int16", 2, false},
+                                                 {"int8", 1, false},
+                                                 {"uint8", 1, false},
+                                                 {"bool", 1, false}}};
+
+const DtypeFacts& facts(Dtype dtype) { return kDtypes[static_cast<std::size_t>(dtype)]; }
+
+}  // namespace
+
+std::string_view to_string(Dtype dtype) { return facts(dtype).name; }
+
+std::optional<Dtype> parse_dtype(std::string_view name) {
+  for (std::size_t i = 0; i < kDtypes.size(); ++i)
+    if (kDtypes[i].name == name) return static_cast<Dtype>(i);
+  return std::nullopt;
+}
+
+std::size_t size_of(Dtype dtype) { return facts(dtype).bytes; }
+
+bool is_floating(Dtype dtype) { return facts(dtype).floating; }
+
+std::string_view to_string(Split split) {
+  switch (split) {
+    case Split::kTrain: return "train";
+    case Split::kHeldoutCombination: return "heldout_combination";
+    case Split::kHeldoutOperation: return "heldout_operation";
+    case Split::kExtra: return "extra";
+  }
+  return "?";
+}
+
+Scope dims_scope(const Dims& dims) {
+  Scope scope;
+  scope.name = [&dims](std::string_view name) -> std::optional<std::int64_t> {
+    const auto found = dims.find(std::string(name));
+    return found == dims.end() ? std::nullopt : std::optional(found->second);
+  };
+  return scope;
+}
+
+std::vector<std::int64_t> shape_at(const TensorSpec& tensor, const Dims& dims) {
+  const Scope scope = dims_scope(dims);
+  std::vector<std::int64_t> shape;
+  std::int64_t bytes = static_cast<std::int64_t>(size_of(tensor.dtype));
+  for (const Expression& expression : tensor.shape) {
+    std::int64_t size = 0;
+    try {
+      size = expression.evaluate(scope);
+    } catch (const ExpressionError& error) {
+      throw Error("shape of `" + tensor.name + "`: `" + expression.text() + "`: " + error.message, kExitUsage);
+    }
+    if (size < 0)
+      throw Error("shape of `" + tensor.name + "`: `" + expression.text() + "` is " + std::to_string(size), kExitUsage);
+    if (__builtin_mul_overflow(bytes, size, &bytes))
+      throw Error("shape of `" + tensor.name + "`: its bytes do not fit 64 bits", kExitUsage);
+    shape.push_back(size);
+  }
+  return shape;
+}
+
+double value_argument(const ValueSpec& values, std::size_t index, const Dims& dims) {
+  const Expression& expression = values.arguments.at(index);
+  try {
+    return expression.evaluate_real(dims_scope(dims));
+  } catch (const ExpressionError& error) {
+    throw Error("values `" + values.kind + "`: `" + expression.text() + "`: " + error.message, kExitUsage);
+  }
+}
+
+}  // namespace warpsmith::task
