@@ -1,0 +1,347 @@
+#include "warpsmith/run/reactor.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "warpsmith/base/error.h"
+
+namespace warpsmith::run {
+
+int retries_after(const workflow::RetryRule& rule, EndCause cause) {
+  if (const auto found = rule.times.find(cause); found != rule.times.end()) return found->second;
+  switch (cause) {
+    case EndCause::kUserError: return 0;  // the same input fails the same way
+    case EndCause::kDiskFull: return 0;   // somebody has to make room first
+    case EndCause::kFinished:
+    case EndCause::kFailed:
+    case EndCause::kTimeout: return 1;
+    case EndCause::kCrash:
+    case EndCause::kOutOfMemory: return 2;
+    case EndCause::kLaunchFailure:
+    case EndCause::kUnknown: return 3;
+    case EndCause::kNodeFailure: return 5;
+    case EndCause::kPreempted:
+    case EndCause::kCancelled: return 100;
+  }
+  return 0;
+}
+
+Reactor::Reactor(std::vector<StageRules> stages) {
+  stages_.reserve(stages.size());
+  for (StageRules& rules : stages) {
+    const auto number = static_cast<std::uint32_t>(stages_.size());
+    stage_by_name_.emplace(rules.name, number);
+    for (const std::uint32_t need : rules.needs) stages_.at(need).needed_by.push_back(number);
+    stages_.push_back({.rules = std::move(rules)});
+  }
+  on_opened();
+}
+
+void Reactor::check_job(const Event& e) const {
+  if (e.job >= jobs_.size() || e.shard >= std::max(1u, jobs_[e.job].view.shards) || e.end > jobs_[e.job].view.shards)
+    throw Error("event `" + std::string(to_string(e.kind)) + "` names shard " + std::to_string(e.shard) + " of job " +
+                std::to_string(e.job) + ", which there is not");
+}
+
+void Reactor::apply(const Event& e) {
+  switch (e.kind) {
+    case EventKind::kOpened: on_opened(); break;
+    case EventKind::kStageStarted: on_stage_started(e); break;
+    case EventKind::kJobAdded: on_job_added(e); break;
+    case EventKind::kSubmitted:
+      check_job(e);
+      on_submitted(e.job, e.shard, e.end);
+      break;
+    case EventKind::kShardStarted: check_job(e); break;
+    case EventKind::kShardEnded:
+      check_job(e);
+      on_shard_ended(e);
+      break;
+    case EventKind::kStageFinished:
+    case EventKind::kStageFailed:
+      if (e.execution >= executions_.size())
+        throw Error("event names execution " + std::to_string(e.execution) + ", which there is not");
+      if (const int stage = executions_[e.execution].stage; stage >= 0)
+        finish_stage(static_cast<std::uint32_t>(stage),
+                     e.kind == EventKind::kStageFinished ? StageState::kFinished : StageState::kFailed);
+      break;
+    case EventKind::kStageDropped: on_stage_dropped(e); break;
+    case EventKind::kClosed: break;
+  }
+}
+
+void Reactor::on_opened() {
+  to_start_.clear();
+  to_cancel_.clear();
+  done_.clear();
+  failed_.clear();
+  ready_.clear();
+  open_stages_ = stages_.size();
+  for (std::uint32_t i = 0; i < stages_.size(); ++i) {
+    Stage& stage = stages_[i];
+    stage.state = StageState::kWaiting;
+    stage.execution = -1;
+    stage.offered = false;
+    stage.open_needs = static_cast<std::uint32_t>(stage.rules.needs.size());
+    if (stage.open_needs == 0) to_start_.push_back(i);
+  }
+  // What failed gets a new chance: a person has started the run again. Jobs that are complete stay as they are: their
+  // stages have acted on them.
+  for (Execution& execution : executions_) {
+    execution.stage = -1;
+    for (const std::uint32_t number : execution.jobs) {
+      Job& job = jobs_[number];
+      if (job.view.complete || job.view.failed == 0) continue;
+      for (std::uint32_t s = 0; s < job.view.shards; ++s) {
+        Shard& one = shard({number, s});
+        if (one.state != ShardState::kFailed) continue;
+        std::fill(std::begin(one.used), std::end(one.used), std::uint8_t{0});
+        --job.view.failed;
+        --execution.failed;
+        requeue({number, s});
+      }
+    }
+  }
+}
+
+std::uint32_t Reactor::execution_number(const std::string& name, const std::string& hash) const {
+  const auto found = execution_by_hash_.find({name, hash});
+  return found != execution_by_hash_.end() ? found->second : static_cast<std::uint32_t>(executions_.size());
+}
+
+void Reactor::on_stage_started(const Event& e) {
+  const std::uint32_t number = execution_number(e.name, e.hash);
+  if (number == executions_.size()) {
+    executions_.push_back({.name = e.name, .hash = e.hash});
+    execution_by_hash_.emplace(std::pair(e.name, e.hash), number);
+  }
+  Execution& execution = executions_[number];
+  const auto stage = stage_by_name_.find(e.name);
+  if (stage == stage_by_name_.end()) return;  // the workflow has lost this stage since
+  execution.stage = static_cast<int>(stage->second);
+  stages_[stage->second].execution = static_cast<int>(number);
+  stages_[stage->second].state = StageState::kRunning;
+  stages_[stage->second].offered = true;
+  for (const std::uint32_t job : execution.jobs) complete_if_done(job);  // ended while nobody could be told
+  refresh_ready(execution);
+}
+
+void Reactor::on_stage_dropped(const Event& e) {
+  if (e.execution >= executions_.size()) throw Error("event drops execution " + std::to_string(e.execution));
+  Execution& execution = executions_[e.execution];
+  execution_by_hash_.erase({execution.name, execution.hash});
+  execution.stage = -1;
+  refresh_ready(execution);
+}
+
+void Reactor::on_job_added(const Event& e) {
+  if (e.execution >= executions_.size() || e.job != jobs_.size())
+    throw Error("event adds job " + std::to_string(e.job) + " to execution " + std::to_string(e.execution) +
+                " where there are " + std::to_string(jobs_.size()) + " jobs and " + std::to_string(executions_.size()) +
+                " executions");
+  Job job;
+  job.view = {.execution = e.execution, .round = e.round, .name = e.name, .digest = e.hash, .shards = e.end};
+  job.first = shards_.size();
+  shards_.resize(shards_.size() + e.end);
+  jobs_.push_back(std::move(job));
+  Execution& execution = executions_[e.execution];
+  execution.jobs.push_back(e.job);
+  execution.shards += e.end;
+  if (e.end > 0) {
+    execution.queued.insert(execution.queued.end(), e.job);
+    refresh_ready(execution);
+  }
+  complete_if_done(e.job);
+}
+
+void Reactor::on_submitted(std::uint32_t number, std::uint32_t begin, std::uint32_t end) {
+  Job& job = jobs_[number];
+  Execution& execution = executions_[job.view.execution];
+  for (std::uint32_t s = begin; s < end; ++s) {
+    Shard& one = shard({number, s});
+    if (one.state != ShardState::kQueued)
+      throw Error("shard " + std::to_string(s) + " of job " + std::to_string(number) + " is submitted twice");
+    one.state = ShardState::kInFlight;
+    if (one.attempts < std::numeric_limits<std::uint16_t>::max()) ++one.attempts;
+    if (s < job.cursor) std::erase(job.again, s);
+  }
+  // Between the cursor and a later range lie shards that were not submitted: never so in journals of ours, but cheap to hold.
+  for (std::uint32_t s = job.cursor; s < begin; ++s) job.again.push_back(s);
+  job.cursor = std::max(job.cursor, end);
+  job.view.in_flight += end - begin;
+  execution.in_flight += end - begin;
+  in_flight_ += end - begin;
+  if (job.cursor == job.view.shards && job.again.empty()) execution.queued.erase(number);
+  refresh_ready(execution);
+}
+
+void Reactor::requeue(ShardKey key) {
+  Job& job = jobs_[key.job];
+  shard(key).state = ShardState::kQueued;
+  job.again.push_back(key.shard);
+  executions_[job.view.execution].queued.insert(key.job);
+}
+
+void Reactor::on_shard_ended(const Event& e) {
+  const ShardKey key{e.job, e.shard};
+  Job& job = jobs_[e.job];
+  Execution& execution = executions_[job.view.execution];
+  Shard& one = shard(key);
+  if (one.state != ShardState::kInFlight) return;  // said twice (by its records, then by the executor): once counts
+  --job.view.in_flight;
+  --execution.in_flight;
+  --in_flight_;
+  one.cause = e.cause == EndCause::kFinished && e.open > 0 ? EndCause::kFailed : e.cause;
+  if (e.open == 0) {  // every item has its record: however the process ended
+    one.state = ShardState::kDone;
+    ++job.view.done;
+    complete_if_done(e.job);
+    refresh_ready(execution);
+    return;
+  }
+  if (e.open < one.open) std::fill(std::begin(one.used), std::end(one.used), std::uint8_t{0});
+  one.open = e.open;
+  const workflow::RetryRule rule =
+      execution.stage >= 0 ? stages_[static_cast<std::size_t>(execution.stage)].rules.retry : workflow::RetryRule{};
+  std::uint8_t& used = one.used[static_cast<std::size_t>(one.cause)];
+  const bool stage_lives =
+      execution.stage < 0 || stages_[static_cast<std::size_t>(execution.stage)].state == StageState::kRunning;
+  if (!stage_lives || one.cause == EndCause::kCancelled || one.cause == EndCause::kUnknown ||
+      used < retries_after(rule, one.cause)) {
+    // Cancelled and lost ones did nothing wrong: they lie ready for when the stage goes on.
+    if (one.cause != EndCause::kCancelled && one.cause != EndCause::kUnknown && used < 255) ++used;
+    requeue(key);
+  } else {
+    one.state = ShardState::kFailed;
+    ++job.view.failed;
+    ++execution.failed;
+    if (static_cast<double>(execution.failed) >
+        (execution.stage >= 0 ? stages_[static_cast<std::size_t>(execution.stage)].rules.tolerate : 1.0) *
+                static_cast<double>(execution.shards) +
+            1e-9) {
+      fail_stage(static_cast<std::uint32_t>(execution.stage));
+    } else {
+      complete_if_done(e.job);
+    }
+  }
+  refresh_ready(execution);
+}
+
+void Reactor::complete_if_done(std::uint32_t number) {
+  JobView& job = jobs_[number].view;
+  Execution& execution = executions_[job.execution];
+  if (job.complete || job.done + job.failed < job.shards || execution.stage < 0 ||
+      stages_[static_cast<std::size_t>(execution.stage)].state != StageState::kRunning)
+    return;
+  job.complete = true;
+  execution.completed.push_back(number);
+  done_.push_back(number);
+}
+
+void Reactor::finish_stage(std::uint32_t number, StageState state) {
+  Stage& stage = stages_[number];
+  if (stage.state == StageState::kFinished || stage.state == StageState::kFailed || stage.state == StageState::kBlocked)
+    return;
+  stage.state = state;
+  --open_stages_;
+  if (stage.execution >= 0) {
+    const Execution& execution = executions_[static_cast<std::size_t>(stage.execution)];
+    refresh_ready(execution);
+    if (state == StageState::kFailed && execution.in_flight > 0)
+      for (const std::uint32_t job : execution.jobs)
+        for (std::uint32_t s = 0; jobs_[job].view.in_flight > 0 && s < jobs_[job].view.shards; ++s)
+          if (shard({job, s}).state == ShardState::kInFlight) to_cancel_.push_back({job, s});
+  }
+  for (const std::uint32_t other : stage.needed_by) {
+    if (state == StageState::kFinished) {
+      if (--stages_[other].open_needs == 0 && stages_[other].state == StageState::kWaiting) to_start_.push_back(other);
+    } else {
+      finish_stage(other, StageState::kBlocked);
+    }
+  }
+}
+
+void Reactor::fail_stage(std::uint32_t number) {
+  if (stages_[number].state != StageState::kRunning) return;
+  failed_.push_back(number);
+  finish_stage(number, StageState::kFailed);
+}
+
+void Reactor::skip(std::uint32_t stage) {
+  stages_.at(stage).offered = true;
+  finish_stage(stage, StageState::kFinished);
+}
+
+bool Reactor::may_submit(const Execution& execution) const {
+  if (execution.stage < 0 || execution.queued.empty()) return false;
+  const Stage& stage = stages_[static_cast<std::size_t>(execution.stage)];
+  return stage.state == StageState::kRunning &&
+         (stage.rules.max_jobs <= 0 || execution.in_flight < static_cast<std::uint32_t>(stage.rules.max_jobs));
+}
+
+void Reactor::refresh_ready(const Execution& execution) {
+  const auto number = static_cast<std::uint32_t>(&execution - executions_.data());
+  if (may_submit(execution))
+    ready_.insert(number);
+  else
+    ready_.erase(number);
+}
+
+Commands Reactor::next(std::size_t room) {
+  Commands out;
+  out.done.swap(done_);
+  out.failed.swap(failed_);
+  out.cancel.swap(to_cancel_);
+  // Jobs of a stage that failed meanwhile are of no use to it.
+  std::erase_if(out.done, [&](std::uint32_t job) {
+    const int stage = executions_[jobs_[job].view.execution].stage;
+    return stage < 0 || stages_[static_cast<std::size_t>(stage)].state != StageState::kRunning;
+  });
+  if (stopped_) return out;
+  for (const std::uint32_t stage : to_start_)
+    if (!stages_[stage].offered && stages_[stage].state == StageState::kWaiting) {
+      stages_[stage].offered = true;
+      out.start.push_back(stage);
+    }
+  to_start_.clear();
+  while (in_flight_ < room && !ready_.empty()) {
+    const Execution& execution = executions_[*ready_.begin()];
+    const std::uint32_t number = *execution.queued.begin();
+    Job& job = jobs_[number];
+    std::size_t most = room - in_flight_;
+    if (const int limit = stages_[static_cast<std::size_t>(execution.stage)].rules.max_jobs; limit > 0)
+      most = std::min(most, static_cast<std::size_t>(limit) - execution.in_flight);
+    ShardRange range{.job = number};
+    if (!job.again.empty()) {  // what was started before goes first: its stage waits for it
+      range.begin = *std::min_element(job.again.begin(), job.again.end());
+      range.end = range.begin + 1;
+      range.memory_retries = shard({number, range.begin}).used[static_cast<std::size_t>(EndCause::kOutOfMemory)];
+    } else {
+      range.begin = job.cursor;
+      range.end = job.cursor + static_cast<std::uint32_t>(std::min<std::size_t>(most, job.view.shards - job.cursor));
+    }
+    on_submitted(range.job, range.begin, range.end);
+    out.submit.push_back(range);
+  }
+  return out;
+}
+
+bool Reactor::at_end() const { return open_stages_ == 0 && in_flight_ == 0; }
+
+std::vector<ShardKey> Reactor::unresolved() const {
+  std::vector<ShardKey> out;
+  if (in_flight_ == 0) return out;
+  for (std::uint32_t j = 0; j < jobs_.size(); ++j)
+    for (std::uint32_t s = 0, left = jobs_[j].view.in_flight; left > 0 && s < jobs_[j].view.shards; ++s)
+      if (shard({j, s}).state == ShardState::kInFlight) {
+        out.push_back({j, s});
+        --left;
+      }
+  return out;
+}
+
+std::vector<std::uint32_t> Reactor::jobs_of(std::uint32_t execution) const {
+  return execution < executions_.size() ? executions_[execution].jobs : std::vector<std::uint32_t>{};
+}
+
+}  // namespace warpsmith::run
