@@ -1,6 +1,7 @@
 # Warnings, sanitizers and ccache, applied to every target of ours.
 add_library(warpsmith_options INTERFACE)
-target_compile_options(warpsmith_options INTERFACE -Wall -Wextra -Wconversion -Wshadow)
+target_compile_options(warpsmith_options INTERFACE -Wall -Wextra -Wconversion -Wshadow
+  -Wno-missing-field-initializers)  # designated initialisers leave out what has a default
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(warpsmith_options INTERFACE -Wno-restrict)  # false alarms on std::string +, GCC bug 105651
 endif()

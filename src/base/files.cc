@@ -105,6 +105,12 @@ void sync_folder(const fs::path& path) {
   if (::fsync(folder.fd) != 0 && errno != EINVAL && errno != ENOTSUP) throw file_error("sync folder", path, errno);
 }
 
+void sync_file(const fs::path& path) {
+  const Closer file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0) throw file_error("open", path, errno);
+  if (::fsync(file.fd) != 0) throw file_error("sync", path, errno);
+}
+
 AppendFile::AppendFile(const fs::path& path) : path_(path) {
   fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd_ < 0) throw file_error("append to", path, errno);

@@ -26,6 +26,7 @@ void make_folders(const fs::path& path);
 bool make_folder_exclusive(const fs::path& path);
 
 void sync_folder(const fs::path& path);
+void sync_file(const fs::path& path);  // what another library wrote
 
 // Append-only file. One append() is one write(2): on a local file system, readers see whole appends or a cut last one.
 // Not thread-safe. Move-only; the destructor closes without fsync.
