@@ -1,8 +1,13 @@
-// One child process with limits and a sandbox; what it prints is captured; its whole tree dies with it, also what called
-// setsid, and also when this process is killed.
+// One child process with limits and a sandbox; what it prints is captured; its whole tree dies with it, also
+// what called setsid, and also when this process is killed.
 //
-// Levels: `bubblewrap` (own mount, PID, network and IPC namespaces, plus seccomp), `landlock` (Landlock file rules where the
-// kernel has them, seccomp, rlimits), `none` (rlimits only; refused unless asked for by --unsandboxed).
+// Each child stands below a `warpsmith-guard` (a small program beside this one): it holds the limits that the
+// kernel has no rlimit for, adopts what the child leaves behind, and ends all of it when this process is
+// gone.
+//
+// Levels: `bubblewrap` (own mount, PID, network and IPC namespaces, plus seccomp), `landlock` (Landlock file
+// rules where the kernel has them, seccomp, rlimits), `none` (rlimits only; refused unless asked for by
+// --unsandboxed).
 #pragma once
 
 #include <chrono>
@@ -21,53 +26,79 @@ namespace warpsmith::process {
 enum class SandboxLevel { kNone, kLandlock, kBubblewrap };
 std::string_view to_string(SandboxLevel level);  // "none", "landlock", "bubblewrap"
 
+// Whether a level works here, found by starting a child in it, and if not, why.
+struct SandboxTrial {
+  bool works = false;
+  std::string problem;
+};
+SandboxTrial try_sandbox(SandboxLevel level);
+
 // The best level that works here, found by trying it once a process. The environment variable
 // WARPSMITH_SANDBOX=none|landlock|bubblewrap asks for a lower one (tests; hosts without user namespaces).
 SandboxLevel available_sandbox();
 
 struct Limits {
-  double wall_s = 0;                // 0: none
-  double cpu_s = 0;                 // RLIMIT_CPU
-  std::uint64_t memory_bytes = 0;   // address space of each process (RLIMIT_AS)
-  std::uint64_t file_bytes = 0;     // RLIMIT_FSIZE
-  std::uint64_t output_bytes = 1 << 20;  // of each of stdout and stderr that is kept; the rest is read and dropped, and counted
-  std::uint64_t stack_bytes = 0;    // RLIMIT_STACK
+  double wall_s = 0;               // 0: none
+  double cpu_s = 0;                // RLIMIT_CPU
+  std::uint64_t memory_bytes = 0;  // address space of each process (RLIMIT_AS)
+  std::uint64_t file_bytes = 0;    // RLIMIT_FSIZE
+  std::uint64_t output_bytes =
+      1 << 20;  // of each of stdout and stderr that is kept; the rest is read and dropped, and counted
+  std::uint64_t stack_bytes = 0;  // RLIMIT_STACK
+  std::uint64_t tree_memory_bytes =
+      0;                     // resident memory of all its processes together, looked at five times a second
+  unsigned processes = 256;  // alive at once in its tree (threads do not count); 0: no limit. A limit implies
+                             // no_new_privs: fork fails with EAGAIN beyond it
 };
 
 struct Sandbox {
   SandboxLevel level = SandboxLevel::kNone;
-  std::vector<std::filesystem::path> read_only;   // visible besides the system's libraries (/usr, /lib*, /etc/ld.so.cache)
+  // Visible besides the system's programs and libraries (/usr, /bin, /lib*, /etc/ld.so.cache) and the
+  // program's own file; paths that do not exist are left out.
+  std::vector<std::filesystem::path> read_only;
   std::vector<std::filesystem::path> read_write;  // scratch folders
-  bool allow_processes = false;  // fork, exec (compilers need them). Otherwise seccomp kills the child on fork, exec, sockets
-  // Where false, seccomp is installed by the child itself (enter_seccomp below), after its dynamic loading is done; where true
-  // it is installed before exec.
+  bool allow_processes =
+      false;  // fork, exec (compilers need them). Otherwise seccomp kills the child on fork, exec, sockets
+  // Where false, seccomp is installed by the child itself (enter_seccomp below), after its dynamic loading is
+  // done; where true it is installed before exec.
   bool seccomp_before_exec = false;
 };
 
 struct ChildSpec {
   std::vector<std::string> argv;
-  std::optional<std::map<std::string, std::string>> environment;  // nothing: inherits ours
-  std::filesystem::path folder;            // working folder; empty: ours
-  std::string input;                       // on stdin; then end of file
-  bool capture_output = true;              // else stdout and stderr are inherited
-  std::filesystem::path stderr_file;       // appended to, instead of captured
-  std::vector<int> keep_fds;               // descriptors that stay open under the same number
-  std::vector<int> cpus;                   // affinity; empty: ours
+  // Nothing: inherits ours; in a sandbox only PATH, LANG, LC_*, TZ, LD_LIBRARY_PATH and OMP_* (no keys for
+  // foreign code).
+  std::optional<std::map<std::string, std::string>> environment;
+  std::filesystem::path folder;       // working folder; empty: ours (under bubblewrap an empty /tmp)
+  std::string input;                  // on stdin; then end of file
+  bool capture_output = true;         // else stdout and stderr are inherited
+  std::filesystem::path stderr_file;  // appended to, instead of captured
+  bool stdout_to_stderr = false;      // both streams in one: the captured stderr, or stderr_file
+  std::vector<int> keep_fds;          // descriptors that stay open under the same number
+  std::vector<int> cpus;              // affinity; empty: ours
   Limits limits;
   Sandbox sandbox;
 };
 
-enum class Ending { kExited, kSignaled, kTimedOut, kOutputLimit, kStopped /* by us */, kNotStarted };
+enum class Ending {
+  kExited,
+  kSignaled,
+  kTimedOut,     // wall clock or CPU time
+  kOutputLimit,  // a file over file_bytes (SIGXFSZ), or 64 MiB printed beyond what is kept
+  kStopped,      // by us
+  kNotStarted,
+  kMemoryLimit,  // tree_memory_bytes
+};
 
 struct ChildResult {
   Ending ending = Ending::kNotStarted;
-  int exit_code = 0;    // kExited
-  int signal = 0;       // kSignaled
-  std::string out, err; // captured, cut at the limit
+  int exit_code = 0;     // kExited
+  int signal = 0;        // kSignaled
+  std::string out, err;  // captured, cut at the limit
   std::uint64_t out_dropped = 0, err_dropped = 0;
   double wall_s = 0, cpu_s = 0;
-  std::uint64_t peak_memory_bytes = 0;
-  std::string problem;  // kNotStarted: why
+  std::uint64_t peak_memory_bytes = 0;  // of its largest process; with tree_memory_bytes, of the tree
+  std::string problem;                  // kNotStarted: why; elsewhere what else is known of the end
 };
 
 // Runs to the end.
@@ -81,7 +112,7 @@ class Child {
   Child(Child&&) noexcept;
   Child& operator=(Child&&) noexcept;
 
-  pid_t pid() const;  // the process started (under bubblewrap: bwrap itself)
+  pid_t pid() const;     // the process started (under bubblewrap: bwrap itself)
   int event_fd() const;  // readable (pidfd) when the child has ended
   bool running();        // reads pending output, enforces limits
   void terminate();      // SIGTERM to the tree
@@ -93,13 +124,15 @@ class Child {
   std::unique_ptr<State> state_;
 };
 
-// In the child, called by a program of ours before it loads foreign code: from here on fork, exec, sockets, ptrace, opening files
-// for writing, and signals to others end the process with SIGSYS. Threads must have been made before.
-// `level` none: does nothing. Throws Error where seccomp is not to be had.
+// In the child, called by a program of ours before it runs foreign code: from here on fork, exec, sockets,
+// ptrace, opening or changing files, and signals to others end the process with SIGSYS; reading files,
+// memory, and descriptors that are open go on. Holds for all threads. `allow_threads`: more may be made.
+// Throws Error where seccomp is not to be had.
 void enter_seccomp(bool allow_threads);
 
-// The whole tree below this process dies when it does: makes us a child subreaper and arms PR_SET_PDEATHSIG in children.
-// Once, at the start of programs that run children.
+// Once, at the start of programs that run children: makes this process a child subreaper, so that even when a
+// guard is killed what was below it comes to us and is ended. Such a program starts children in no other way
+// than this module's: one that it does not know is taken for a stray.
 void become_subreaper();
 
 }  // namespace warpsmith::process

@@ -1,0 +1,218 @@
+#include "sandbox.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <mutex>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/text.h"
+
+extern char** environ;
+
+namespace warpsmith::process {
+
+namespace {
+
+// What programs need to start. Those that are missing are left out.
+constexpr const char* kSystemPaths[] = {"/usr", "/lib",  "/lib64",     "/lib32",
+                                        "/bin", "/sbin", "/nix/store", "/gnu/store"};
+constexpr const char* kSystemFiles[] = {"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+                                        "/etc/alternatives", "/etc/localtime"};
+constexpr const char* kTmpfsBytes = "67108864";
+
+bool runnable(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
+}
+
+fs::path find_program(const std::string& name, const std::string& path_list) {
+  for (const std::string& folder : split(path_list, ':'))
+    if (!folder.empty() && runnable(fs::path(folder) / name)) return fs::path(folder) / name;
+  return {};
+}
+
+fs::path resolve_program(const ChildSpec& spec, const std::map<std::string, std::string>& environment) {
+  if (spec.argv.empty() || spec.argv[0].empty()) throw Error("no program to start", kExitUsage);
+  const std::string& name = spec.argv[0];
+  if (name.find('/') == std::string::npos) {
+    const auto path = environment.find("PATH");
+    fs::path found =
+        find_program(name, path == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : path->second);
+    if (found.empty()) throw Error("program not found: " + name);
+    return fs::absolute(found);
+  }
+  const fs::path program = fs::absolute(spec.folder.empty() ? fs::path(name) : spec.folder / name);
+  if (!fs::exists(program)) throw Error("program not found: " + program.string());
+  if (!runnable(program)) throw Error("not a program that may be run: " + program.string());
+  return program;
+}
+
+std::string number(double value) { return std::to_string(static_cast<std::uint64_t>(std::ceil(value))); }
+
+// Options of the step that becomes the program.
+void append_set_up(std::vector<std::string>& out, const ChildSpec& spec) {
+  const Limits& limits = spec.limits;
+  if (limits.cpu_s > 0) out.push_back("cpu=" + number(limits.cpu_s));
+  if (limits.memory_bytes > 0) out.push_back("as=" + std::to_string(limits.memory_bytes));
+  if (limits.file_bytes > 0) out.push_back("fsize=" + std::to_string(limits.file_bytes));
+  if (limits.stack_bytes > 0) out.push_back("stack=" + std::to_string(limits.stack_bytes));
+  if (!spec.cpus.empty()) {
+    std::string list;
+    for (const int cpu : spec.cpus) list += (list.empty() ? "" : ",") + std::to_string(cpu);
+    out.push_back("cpus=" + list);
+  }
+  if (spec.sandbox.level != SandboxLevel::kNone && spec.sandbox.seccomp_before_exec)
+    out.push_back(spec.sandbox.allow_processes ? "filter=program_and_processes" : "filter=program");
+}
+
+struct Bind {
+  fs::path path;
+  bool writable;
+};
+
+void append_bwrap(std::vector<std::string>& out, const ChildSpec& spec, const fs::path& bwrap,
+                  const fs::path& program) {
+  const auto add = [&](std::initializer_list<std::string> words) { out.insert(out.end(), words); };
+  add({bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL"});
+  std::error_code error;
+  for (const char* path : kSystemPaths) {
+    if (fs::is_symlink(path, error))
+      add({"--symlink", fs::read_symlink(path, error), path});
+    else if (fs::exists(path, error))
+      add({"--ro-bind", path, path});
+  }
+  for (const char* path : kSystemFiles)
+    if (fs::exists(path, error)) add({"--ro-bind", path, path});
+  // Folders in memory have a size: a child that fills them gets "no space left", the machine keeps its
+  // memory.
+  add({"--proc", "/proc", "--dev", "/dev", "--size", kTmpfsBytes, "--tmpfs", "/dev/shm", "--remount-ro",
+       "/dev"});
+  add({"--size", kTmpfsBytes, "--tmpfs", "/tmp"});
+  std::vector<Bind> binds;
+  for (const fs::path& path : spec.sandbox.read_only)
+    binds.push_back({fs::absolute(path).lexically_normal(), false});
+  binds.push_back({program, false});
+  for (const fs::path& path : spec.sandbox.read_write)
+    binds.push_back({fs::absolute(path).lexically_normal(), true});
+  // Outer folders first, so that what lies in them can have other rights.
+  std::stable_sort(binds.begin(), binds.end(), [](const Bind& a, const Bind& b) {
+    return std::distance(a.path.begin(), a.path.end()) < std::distance(b.path.begin(), b.path.end());
+  });
+  for (const Bind& bind : binds)
+    if (fs::exists(bind.path, error)) add({bind.writable ? "--bind" : "--ro-bind", bind.path, bind.path});
+  add({"--ro-bind", guard_program(), "/.warpsmith-guard", "--remount-ro", "/"});
+  if (!spec.folder.empty())
+    add({"--chdir", fs::absolute(spec.folder).lexically_normal()});
+  else
+    add({"--chdir", "/tmp"});
+  add({"--", "/.warpsmith-guard", "enter"});
+}
+
+void append_landlock(std::vector<std::string>& out, const ChildSpec& spec, const fs::path& program) {
+  out.emplace_back("landlock=1");
+  for (const char* path : kSystemPaths) out.push_back(std::string("ro=") + path);
+  for (const char* path : kSystemFiles) out.push_back(std::string("ro=") + path);
+  for (const fs::path& path : spec.sandbox.read_only) out.push_back("ro=" + fs::absolute(path).string());
+  out.push_back("ro=" + program.string());
+  for (const fs::path& path : spec.sandbox.read_write) out.push_back("rw=" + fs::absolute(path).string());
+}
+
+}  // namespace
+
+std::string_view to_string(SandboxLevel level) {
+  static constexpr std::string_view kNames[] = {"none", "landlock", "bubblewrap"};
+  return kNames[static_cast<int>(level)];
+}
+
+const fs::path& guard_program() {
+  static const fs::path kPath = [] {
+    const fs::path here = program_folder();
+    for (const fs::path& folder : {here, here.parent_path()})
+      if (runnable(folder / "warpsmith-guard")) return folder / "warpsmith-guard";
+    throw Error("warpsmith-guard is missing beside this program, in " + here.string());
+  }();
+  return kPath;
+}
+
+fs::path bwrap_program() {
+  const char* path = std::getenv("PATH");
+  return find_program("bwrap", std::string("/usr/bin:/usr/local/bin:") + (path == nullptr ? "" : path));
+}
+
+std::map<std::string, std::string> child_environment(const ChildSpec& spec) {
+  if (spec.environment) return *spec.environment;
+  std::map<std::string, std::string> out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const auto equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view name = text.substr(0, equals);
+    const bool harmless = name == "PATH" || name == "LANG" || name.starts_with("LC_") || name == "TZ" ||
+                          name == "LD_LIBRARY_PATH" || name.starts_with("OMP_");
+    if (spec.sandbox.level == SandboxLevel::kNone || harmless) out.emplace(name, text.substr(equals + 1));
+  }
+  return out;
+}
+
+std::vector<std::string> guard_command(const ChildSpec& spec, int status_fd, int lifeline_fd) {
+  const fs::path program = resolve_program(spec, child_environment(spec));
+  const std::string status = "status=" + std::to_string(status_fd);
+  std::vector<std::string> out = {guard_program(), "watch", status,
+                                  "lifeline=" + std::to_string(lifeline_fd)};
+  if (spec.limits.wall_s > 0) out.push_back("wall=" + std::to_string(spec.limits.wall_s));
+  if (spec.limits.tree_memory_bytes > 0)
+    out.push_back("tree_memory=" + std::to_string(spec.limits.tree_memory_bytes));
+  if (spec.limits.processes > 0) out.push_back("processes=" + std::to_string(spec.limits.processes));
+  if (spec.sandbox.level == SandboxLevel::kBubblewrap) {
+    const fs::path bwrap = bwrap_program();
+    if (bwrap.empty()) throw Error("bubblewrap (bwrap) is not installed");
+    out.insert(out.end(), {"bwrap=1", "--"});
+    append_bwrap(out, spec, bwrap, program);
+    out.push_back(status);
+  } else {
+    if (!spec.folder.empty()) out.push_back("folder=" + fs::absolute(spec.folder).string());
+    if (spec.sandbox.level == SandboxLevel::kLandlock) append_landlock(out, spec, program);
+  }
+  append_set_up(out, spec);
+  out.insert(out.end(), {"--", program});
+  out.insert(out.end(), spec.argv.begin() + 1, spec.argv.end());
+  return out;
+}
+
+SandboxTrial try_sandbox(SandboxLevel level) {
+  ChildSpec spec;
+  std::error_code error;
+  spec.limits.wall_s = 20;
+  spec.sandbox.level = level;
+  spec.sandbox.seccomp_before_exec = true;
+  try {
+    spec.argv = {guard_program(), "probe"};
+  } catch (const Error& e) {
+    return {false, e.what()};
+  }
+  const ChildResult result = run_child(spec);
+  if (result.ending == Ending::kExited && result.exit_code == 0) return {true, ""};
+  if (!result.problem.empty()) return {false, result.problem};
+  return {false, trim(result.err).empty() ? "the probe ended badly" : trim(result.err)};
+}
+
+SandboxLevel available_sandbox() {
+  static const SandboxLevel kLevel = [] {
+    const char* wanted = std::getenv("WARPSMITH_SANDBOX");
+    const std::string most = wanted == nullptr ? "bubblewrap" : wanted;
+    if (most != "bubblewrap" && most != "landlock" && most != "none")
+      throw Error("WARPSMITH_SANDBOX is `" + most + "`; none, landlock or bubblewrap was expected",
+                  kExitUsage);
+    if (most == "bubblewrap" && try_sandbox(SandboxLevel::kBubblewrap).works)
+      return SandboxLevel::kBubblewrap;
+    if (most != "none" && try_sandbox(SandboxLevel::kLandlock).works) return SandboxLevel::kLandlock;
+    return SandboxLevel::kNone;
+  }();
+  return kLevel;
+}
+
+}  // namespace warpsmith::process

@@ -1,0 +1,14 @@
+#include <unistd.h>
+
+#include "seccomp_filter.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/process/child.h"
+
+namespace warpsmith::process {
+
+void enter_seccomp(bool allow_threads) {
+  const int error = install_filter(foreign_code_filter(allow_threads, ::getpid()));
+  if (error != 0) throw system_error("cannot enter seccomp", error);
+}
+
+}  // namespace warpsmith::process

@@ -1,0 +1,189 @@
+// misbehave MODE [ARGUMENT]: one kind of trouble a MODE, for the tests of the process module. Exit code 0: it
+// got away with it.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/process/child.h"
+
+namespace {
+
+using Mode = std::function<int(const std::string&)>;
+
+int errno_or_zero(bool done) { return done ? 0 : errno; }
+
+[[gnu::noinline]] std::uint64_t recurse(std::uint64_t depth) {
+  volatile char frame[4096];
+  frame[depth % sizeof frame] = static_cast<char>(depth);
+  return recurse(depth + 1) + static_cast<std::uint64_t>(frame[0]);
+}
+
+// Forks without end, in every process. Its answer is what the first one sees: how many of its own it got in
+// the end.
+int fork_bomb(const std::string&) {
+  int born = 0;
+  for (int i = 0; i < 5000; ++i) {
+    const pid_t pid = fork();
+    if (pid == 0)
+      for (;;)
+        if (fork() < 0) pause();
+    if (pid > 0)
+      ++born;
+    else
+      usleep(1000);
+  }
+  std::printf("%d\n", born);
+  return 0;
+}
+
+int write_file(const std::string& path) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT, 0644);
+  return errno_or_zero(fd >= 0 && write(fd, "x", 1) == 1);
+}
+
+int read_file(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY);
+  char byte = 0;
+  return errno_or_zero(fd >= 0 && read(fd, &byte, 1) >= 0);
+}
+
+// Leaves a grandchild in a session of its own behind, and writes its number to the file.
+int escape(const std::string& pid_file) {
+  if (fork() == 0) {
+    setsid();
+    if (fork() == 0) {
+      if (FILE* out = std::fopen(pid_file.c_str(), "w"); out != nullptr) {
+        std::fprintf(out, "%d\n", static_cast<int>(getpid()));
+        std::fclose(out);
+      }
+      for (;;) pause();
+    }
+    _exit(0);
+  }
+  wait(nullptr);
+  for (int i = 0; i < 2000 && access(pid_file.c_str(), F_OK) != 0; ++i) usleep(1000);
+  return 0;
+}
+
+int allocate(const std::string& bytes) {
+  const std::size_t size = std::strtoull(bytes.c_str(), nullptr, 10);
+  void* memory =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return errno;
+  for (std::size_t i = 0; i < size; i += 4096) static_cast<volatile char*>(memory)[i] = 1;
+  return 0;
+}
+
+int flood(const std::string&) {
+  const std::string line(1 << 16, 'x');
+  for (;;)
+    if (write(1, line.data(), line.size()) < 0) return errno;
+}
+
+int fill_file(const std::string& path) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT, 0644);
+  const std::string block(1 << 20, 'x');
+  for (;;)
+    if (write(fd, block.data(), block.size()) <= 0) return errno;
+}
+
+int tcp(const std::string&) { return errno_or_zero(socket(AF_INET, SOCK_STREAM, 0) >= 0); }
+
+int run_threads(const std::string&) {
+  int sum = 0;
+  std::thread one([&] { sum += 1; });
+  one.join();
+  return sum - 1;
+}
+
+const std::map<std::string, Mode>& modes() {
+  static const std::map<std::string, Mode> kModes = {
+      {"exit", [](const std::string& code) { return std::atoi(code.c_str()); }},
+      {"loop",
+       [](const std::string&) -> int {
+         volatile int i = 0;
+         for (;;) static_cast<void>(i);
+       }},
+      {"abort", [](const std::string&) -> int { std::abort(); }},
+      {"segv", [](const std::string&) -> int { return *reinterpret_cast<volatile int*>(16); }},
+      {"divide", [](const std::string& by) { return 1 / std::atoi(by.c_str()); }},
+      {"stack", [](const std::string&) { return static_cast<int>(recurse(0)); }},
+      {"allocate", allocate},
+      {"fork",
+       [](const std::string&) {
+         const pid_t pid = fork();
+         if (pid == 0) _exit(0);
+         return errno_or_zero(pid > 0);
+       }},
+      {"fork_bomb", fork_bomb},
+      {"exec", [](const std::string&) { return execl("/bin/true", "true", nullptr) < 0 ? errno : 0; }},
+      {"socket", tcp},
+      {"write", write_file},
+      {"read", read_file},
+      {"unlink", [](const std::string& path) { return errno_or_zero(unlink(path.c_str()) == 0); }},
+      {"kill_parent", [](const std::string&) { return errno_or_zero(kill(getppid(), SIGTERM) == 0); }},
+      {"kill_all", [](const std::string&) { return errno_or_zero(kill(-1, SIGKILL) == 0); }},
+      {"ptrace",
+       [](const std::string&) { return errno_or_zero(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0); }},
+      {"threads", run_threads},
+      {"escape", escape},
+      {"flood", flood},
+      {"fill_file", fill_file},
+      {"environment",
+       [](const std::string& name) {
+         std::printf("%s", std::getenv(name.c_str()) == nullptr ? "" : std::getenv(name.c_str()));
+         return 0;
+       }},
+      {"raise", [](const std::string& number) { return raise(std::atoi(number.c_str())); }},
+      {"write_fd",
+       [](const std::string& fd) { return errno_or_zero(write(std::atoi(fd.c_str()), "hello", 5) == 5); }},
+      {"is_open",
+       [](const std::string& fd) { return errno_or_zero(fcntl(std::atoi(fd.c_str()), F_GETFD) >= 0); }},
+      {"ignore_term",
+       [](const std::string&) -> int {
+         std::signal(SIGTERM, SIG_IGN);
+         std::printf("ready\n");
+         std::fflush(stdout);
+         for (;;) pause();
+       }},
+  };
+  return kModes;
+}
+
+}  // namespace
+
+// `misbehave seccomp MODE [ARGUMENT]`: the same behind enter_seccomp, as for a candidate.
+int main(int argc, char** argv) {
+  int at = 1;
+  if (argc > 1 && std::strcmp(argv[1], "seccomp") == 0) {
+    ++at;
+    try {
+      warpsmith::process::enter_seccomp(/*allow_threads=*/true);
+    } catch (const warpsmith::Error& e) {
+      std::fprintf(stderr, "%s\n", e.what());
+      return 98;
+    }
+  }
+  const auto mode = at < argc ? modes().find(argv[at]) : modes().end();
+  if (mode == modes().end()) return 99;
+  const int code = mode->second(at + 1 < argc ? argv[at + 1] : "");
+  std::fflush(stdout);
+  return code;
+}
