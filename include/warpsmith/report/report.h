@@ -1,0 +1,20 @@
+// The report of a run: one HTML file that works offline, tables as CSV or JSON.
+#pragma once
+
+#include <string>
+
+#include "warpsmith/store/results.h"
+
+namespace warpsmith::report {
+
+// A whole page: style, data and the plotting library inside it. Plots need the Chart.js that was found when this was built;
+// without it the page holds the tables and says so.
+std::string html(const store::Results& results);
+
+// Measurements, one line each, with a header line; RFC 4180.
+std::string csv(const store::Results& results);
+
+// {"evaluations": […], "best": […], "verdicts": […], "headline": {…}, "measurements": […]}
+std::string json(const store::Results& results);
+
+}  // namespace warpsmith::report

@@ -1,0 +1,55 @@
+// What a run's results say, in figures: pure functions of rows.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "warpsmith/store/results.h"
+
+namespace warpsmith::report {
+
+// How well a frozen model writes programs for one group of tasks ("train", "heldout_combination", "heldout_operation").
+// Speedups are unrounded scores. Every share is of `samples`, the programs drawn.
+struct EvaluationRow {
+  std::string stage, group;
+  std::int64_t tasks = 0, samples = 0, valid = 0;
+  // Over correct programs; nothing where there is none.
+  std::optional<double> mean, geometric_mean, quantile75, median, quantile25, max;
+  double above = 0;             // share of all samples above 1.01x
+  double one_draw = 1;          // geometric mean over all samples of max(1, speedup); a failure counts 1
+  double one_draw_no_floor = 0; // geometric mean over all samples of the speedup; a failure counts 0.01
+  double distinct = 0;          // share of distinct programs among all samples
+  double valid_share() const { return samples > 0 ? static_cast<double>(valid) / static_cast<double>(samples) : 0; }
+};
+
+// A row for each stage that has samples and each group, in the order in which the stages first appear.
+// A sample of verdict `unsupported` or `not_measured` says nothing about the program and is left out.
+std::vector<EvaluationRow> evaluation_rows(const store::Results& results);
+
+struct VerdictCounts {
+  std::string stage;
+  std::map<std::string, std::int64_t> counts;  // by verdict
+};
+// Of samples where a stage has them, else of its measurements and failed compiles.
+std::vector<VerdictCounts> verdict_counts(const store::Results& results);
+
+// The fastest correct program of each task over all stages.
+struct BestKernel {
+  std::string task, candidate, stage, origin, source, reference;
+  double speedup = 0, low = 0, high = 0, baseline_ns = 0, candidate_ns = 0;
+  std::string shape;
+  std::int64_t correct = 0, tried = 0;  // measurements of the task
+};
+std::vector<BestKernel> best_kernels(const store::Results& results);
+
+struct Headline {
+  std::int64_t tasks = 0;
+  double geometric_mean = 1, median = 1, mean = 1;  // of the best kernel of each task
+  double above = 0;                                 // share of tasks above 1.01x
+};
+Headline headline(const std::vector<BestKernel>& best);
+
+}  // namespace warpsmith::report

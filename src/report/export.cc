@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include "warpsmith/report/report.h"
+#include "warpsmith/report/summary.h"
+#include "report_json.h"
+
+namespace warpsmith::report {
+
+namespace {
+
+// RFC 4180: quoted where it must be.
+std::string field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string shape_text(const Measurement& m) {
+  std::string text;
+  for (const auto& [name, size] : m.shape) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(size);
+  return text;
+}
+
+Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+}  // namespace
+
+Json evaluation_json(const EvaluationRow& row) {
+  return {{"stage", row.stage},
+          {"group", row.group},
+          {"tasks", row.tasks},
+          {"samples", row.samples},
+          {"valid", row.valid},
+          {"valid_share", row.valid_share()},
+          {"mean", optional(row.mean)},
+          {"geometric_mean", optional(row.geometric_mean)},
+          {"quantile75", optional(row.quantile75)},
+          {"median", optional(row.median)},
+          {"quantile25", optional(row.quantile25)},
+          {"max", optional(row.max)},
+          {"above_1_01", row.above},
+          {"one_draw", row.one_draw},
+          {"one_draw_no_floor", row.one_draw_no_floor},
+          {"distinct", row.distinct}};
+}
+
+std::string csv(const store::Results& results) {
+  std::string out =
+      "stage,round,task,candidate,verdict,detail,baseline,math,shape,speedup,speedup_rounded,speedup_low,speedup_high,"
+      "baseline_ns,candidate_ns,variance,rounds,batch,imprecise,device,host\n";
+  for (const store::MeasurementRow& row : results.measurements) {
+    const Measurement& m = row.value;
+    const DeviceFacts* device = row.device >= 0 ? &results.devices.at(static_cast<std::size_t>(row.device)) : nullptr;
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", field(row.stage), row.round, field(m.task),
+                       m.candidate, to_string(m.verdict), field(m.detail), m.baseline, m.math, field(shape_text(m)), m.speedup,
+                       m.speedup_rounded, m.speedup_low, m.speedup_high, m.baseline_ns, m.candidate_ns, m.variance, m.rounds,
+                       m.batch, m.imprecise ? 1 : 0, device ? field(device->name) : "", device ? field(device->host) : "");
+  }
+  return out;
+}
+
+std::string json(const store::Results& results) {
+  const std::vector<BestKernel> best = best_kernels(results);
+  const Headline h = headline(best);
+  Json out = {{"schema", "warpsmith.export/1"},
+              {"run", results.run},
+              {"headline", {{"tasks", h.tasks}, {"geometric_mean", h.geometric_mean}, {"median", h.median}, {"mean", h.mean}, {"above_1_01", h.above}}},
+              {"evaluations", Json::array()},
+              {"verdicts", Json::array()},
+              {"best", Json::array()},
+              {"measurements", Json::array()}};
+  for (const EvaluationRow& row : evaluation_rows(results)) out["evaluations"].push_back(evaluation_json(row));
+  for (const VerdictCounts& row : verdict_counts(results)) out["verdicts"].push_back({{"stage", row.stage}, {"counts", row.counts}});
+  for (const BestKernel& k : best)
+    out["best"].push_back({{"task", k.task}, {"candidate", k.candidate}, {"stage", k.stage}, {"speedup", k.speedup},
+                           {"interval", {k.low, k.high}}, {"origin", k.origin}, {"source", k.source}});
+  for (const store::MeasurementRow& row : results.measurements) {
+    Json m = to_json(row.value);
+    m["stage"] = row.stage;
+    m["round"] = row.round;
+    if (row.device >= 0) m["device"] = to_json(results.devices.at(static_cast<std::size_t>(row.device)));
+    out["measurements"].push_back(std::move(m));
+  }
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace warpsmith::report

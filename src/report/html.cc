@@ -1,0 +1,211 @@
+// The page: tables are written here, so that it can be read without scripts; plots are drawn by report.js from the data in it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "report_json.h"
+#include "warpsmith/report/report.h"
+
+extern const char report_css[];
+extern const char report_js[];
+extern const char chart_js[];
+extern const unsigned long chart_js_size;
+
+namespace warpsmith::report {
+
+namespace {
+
+std::string escape(std::string_view text) {
+  std::string out;
+  for (const char c : text) switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default: out += c;
+    }
+  return out;
+}
+
+// JSON inside <script>: a candidate's source may hold "</script>".
+std::string script_json(const Json& value) {
+  std::string out;
+  for (const char c : value.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+    if (c == '<') out += "\\u003c";
+    else out += c;
+  }
+  return out;
+}
+
+std::string times(double speedup) { return fmt::format("{:.2f}×", speedup); }
+std::string times(const std::optional<double>& speedup) { return speedup ? times(*speedup) : "–"; }
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string microseconds(double ns) { return fmt::format("{:.1f} µs", ns / 1e3); }
+
+std::string group_title(const std::string& group) {
+  if (group == "train") return "trained tasks";
+  if (group == "heldout_combination") return "held out: new combinations";
+  if (group == "heldout_operation") return "held out: new operations";
+  return group;
+}
+
+std::string stages_table(const std::vector<EvaluationRow>& rows) {
+  if (rows.empty()) return "<p>No stage of this run drew programs from a frozen model.</p>\n";
+  std::string out =
+      "<table id=\"stages\"><thead><tr><th>stage</th><th>tasks</th><th>samples</th><th>valid</th><th>distinct</th><th>mean</th>"
+      "<th>geo. mean</th><th>75 %</th><th>50 %</th><th>25 %</th><th>max</th><th>&gt; 1.01×</th>"
+      "<th>one draw</th><th>no floor</th></tr></thead>\n";
+  std::set<std::string> groups;
+  std::vector<std::string> order;
+  for (const EvaluationRow& row : rows)
+    if (groups.insert(row.group).second) order.push_back(row.group);
+  for (const std::string& group : order) {
+    out += fmt::format("<tbody><tr class=\"group\"><th colspan=\"14\">{}</th></tr>\n", escape(group_title(group)));
+    for (const EvaluationRow& r : rows) {
+      if (r.group != group) continue;
+      out += fmt::format(
+          "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
+          "<td>{}</td><td>{}</td><td>{}</td></tr>\n",
+          escape(r.stage), r.tasks, r.samples, percent(r.valid_share()), percent(r.distinct), times(r.mean), times(r.geometric_mean),
+          times(r.quantile75), times(r.median), times(r.quantile25), times(r.max), percent(r.above), times(r.one_draw),
+          times(r.one_draw_no_floor));
+    }
+    out += "</tbody>\n";
+  }
+  return out +
+         "</table>\n<p class=\"note\">Valid: compiles, runs and gives the right answers at every checked shape. Mean to max: over correct "
+         "programs. One draw: geometric mean over all samples of max(1, speedup), a failure counts 1; no floor: of the speedup itself, a "
+         "failure counts 0.01.</p>\n";
+}
+
+std::string verdicts_table(const std::vector<VerdictCounts>& rows) {
+  std::vector<std::string> columns;
+  for (const std::string_view name : kVerdictNames)
+    if (std::any_of(rows.begin(), rows.end(), [&](const VerdictCounts& r) { return r.counts.contains(std::string(name)); }))
+      columns.emplace_back(name);
+  std::string out = "<table id=\"verdicts\"><thead><tr><th>stage</th>";
+  for (const std::string& column : columns) out += "<th>" + escape(column) + "</th>";
+  out += "</tr></thead><tbody>\n";
+  for (const VerdictCounts& row : rows) {
+    out += "<tr><th>" + escape(row.stage) + "</th>";
+    for (const std::string& column : columns) {
+      const auto it = row.counts.find(column);
+      out += "<td>" + (it == row.counts.end() ? std::string("·") : std::to_string(it->second)) + "</td>";
+    }
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table>\n";
+}
+
+std::string kernels_section(const std::vector<BestKernel>& kernels) {
+  std::string out;
+  for (const BestKernel& k : kernels) {
+    if (k.speedup <= 0) {
+      out += fmt::format("<details class=\"kernel\"><summary><b>{}</b> <span>no correct program among {} measured</span></summary></details>\n",
+                         escape(k.task), k.tried);
+      continue;
+    }
+    out += fmt::format(
+        "<details class=\"kernel\"><summary><b>{}</b> <span>{} over eager [{:.2f}, {:.2f}], {} → {}, {}; {} by {}</span></summary>\n"
+        "<div class=\"pair\"><figure><figcaption>reference</figcaption><pre>{}</pre></figure>"
+        "<figure><figcaption>{}</figcaption><pre>{}</pre></figure></div></details>\n",
+        escape(k.task), times(k.speedup), k.low, k.high, microseconds(k.baseline_ns), microseconds(k.candidate_ns), escape(k.shape),
+        escape(k.origin), escape(k.stage), escape(k.reference), escape(k.candidate.substr(0, 12)), escape(k.source));
+  }
+  return out;
+}
+
+std::string devices_section(const store::Results& results) {
+  std::string out = "<table id=\"devices\"><thead><tr><th>kind</th><th>device</th><th>host</th><th>threads</th><th>cores</th><th>sandbox</th></tr></thead><tbody>\n";
+  for (const DeviceFacts& d : results.devices)
+    out += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", escape(d.kind), escape(d.name),
+                       escape(d.host), d.threads, d.cores, escape(d.sandbox));
+  return out + "</tbody></table>\n";
+}
+
+// What report.js draws.
+Json plot_data(const store::Results& results, const std::vector<EvaluationRow>& rows, const std::vector<VerdictCounts>& verdicts) {
+  Json data = {{"evaluations", Json::array()}, {"speedups", Json::array()}, {"training", Json::array()}, {"verdicts", Json::array()}};
+  for (const EvaluationRow& row : rows) data["evaluations"].push_back(evaluation_json(row));
+  for (const VerdictCounts& row : verdicts) data["verdicts"].push_back({{"stage", row.stage}, {"counts", row.counts}});
+  std::vector<std::string> stages;
+  std::map<std::string, std::vector<double>> speedups;
+  for (const store::SampleRow& sample : results.generated)
+    if (sample.verdict == to_string(Verdict::kOk) && sample.speedup > 0) {
+      if (!speedups.contains(sample.stage)) stages.push_back(sample.stage);
+      speedups[sample.stage].push_back(sample.speedup);
+    }
+  for (const std::string& stage : stages) data["speedups"].push_back({{"stage", stage}, {"values", speedups[stage]}});
+  std::map<std::string, Json> curves;
+  for (const store::TrainingRow& row : results.training) {
+    Json& curve = curves[row.stage];
+    curve["stage"] = row.stage;
+    curve["step"].push_back(row.step);
+    curve["loss"].push_back(row.loss);
+    curve["kl"].push_back(row.kl);
+  }
+  for (auto& [stage, curve] : curves) data["training"].push_back(std::move(curve));
+  // Share of distinct and of valid programs by round, of stages that work in rounds.
+  std::map<std::pair<std::string, std::int64_t>, std::pair<std::set<std::string>, std::array<std::int64_t, 2>>> rounds;
+  for (const store::SampleRow& sample : results.generated) {
+    auto& [distinct, counts] = rounds[{sample.stage, sample.round}];
+    distinct.insert(sample.candidate);
+    ++counts[0];
+    counts[1] += sample.verdict == to_string(Verdict::kOk);
+  }
+  std::map<std::string, std::int64_t> round_count;
+  for (const auto& [key, value] : rounds) ++round_count[key.first];
+  data["rounds"] = Json::array();
+  for (const auto& [key, value] : rounds)
+    if (round_count[key.first] > 1)
+      data["rounds"].push_back({{"stage", key.first}, {"round", key.second},
+                                {"distinct", static_cast<double>(value.first.size()) / static_cast<double>(value.second[0])},
+                                {"valid", static_cast<double>(value.second[1]) / static_cast<double>(value.second[0])}});
+  return data;
+}
+
+}  // namespace
+
+std::string html(const store::Results& results) {
+  const std::vector<EvaluationRow> rows = evaluation_rows(results);
+  const std::vector<VerdictCounts> verdicts = verdict_counts(results);
+  const std::vector<BestKernel> kernels = best_kernels(results);
+  const Headline h = headline(kernels);
+  const Json provenance = results.provenance.empty() ? Json::object() : parse_json(results.provenance, "run.json");
+  std::string out = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\n";
+  out += "<title>" + escape(results.run) + " – Warpsmith</title>\n<style>\n" + report_css + "</style></head><body>\n";
+  out += fmt::format("<header><h1>{}</h1><p>{} measurements of {} programs over {} tasks. Warpsmith {} on {}.</p></header>\n",
+                     escape(results.run), results.measurements.size(), results.candidates.size(), kernels.size(), escape(results.version),
+                     escape(results.host));
+  if (!provenance.value("replayed_from", "").empty())
+    out += "<p class=\"warning\">The scores of this run were taken from the run " + escape(provenance.value("replayed_from", "")) +
+           ", not measured: it is a test, and its speedups say nothing.</p>\n";
+  if (h.tasks > 0)
+    out += fmt::format("<section class=\"headline\"><div><b>{}</b>geometric mean</div><div><b>{}</b>median</div><div><b>{}</b>mean</div>"
+                       "<div><b>{}</b>of {} tasks above 1.01×</div><p>speedup over eager of the best correct program of each task, "
+                       "the dataset's own included</p></section>\n",
+                       times(h.geometric_mean), times(h.median), times(h.mean), percent(h.above), h.tasks);
+  out += "<section><h2>Stages</h2>\n" + stages_table(rows) + "<div class=\"plots\"><figure><figcaption>Valid share and one-draw speedup by stage, "
+         "trained tasks</figcaption><canvas id=\"plot-stages\"></canvas></figure><figure><figcaption>Speedups of correct programs by stage</figcaption>"
+         "<canvas id=\"plot-speedups\"></canvas></figure></div></section>\n";
+  out += "<section><h2>Training</h2><div class=\"plots\"><figure><figcaption>Loss by step</figcaption><canvas id=\"plot-loss\"></canvas></figure>"
+         "<figure><figcaption>Share of distinct and of valid programs by round</figcaption><canvas id=\"plot-rounds\"></canvas></figure></div></section>\n";
+  out += "<section><h2>Best program of each task</h2>\n" + kernels_section(kernels) + "</section>\n";
+  out += "<section><h2>Verdicts by cause</h2>\n" + verdicts_table(verdicts) + "</section>\n";
+  out += "<section><h2>Devices</h2>\n" + devices_section(results) + "</section>\n";
+  out += "<section><h2>Workflow</h2><details><summary>as it was run</summary><pre>" + escape(results.workflow) + "</pre></details></section>\n";
+  if (chart_js_size == 0) out += "<p class=\"warning\">Built without Chart.js: no plots.</p>\n";
+  out += "<script type=\"application/json\" id=\"data\">" + script_json(plot_data(results, rows, verdicts)) + "</script>\n";
+  if (chart_js_size > 0) {
+    out += "<script>";
+    out += chart_js;
+    out += "</script>\n<script>";
+    out += report_js;
+    out += "</script>\n";
+  }
+  return out + "</body></html>\n";
+}
+
+}  // namespace warpsmith::report

@@ -1,0 +1,11 @@
+// Rows of a report as JSON, for export and for the page's plots.
+#pragma once
+
+#include "warpsmith/base/json.h"
+#include "warpsmith/report/summary.h"
+
+namespace warpsmith::report {
+
+Json evaluation_json(const EvaluationRow& row);
+
+}  // namespace warpsmith::report

@@ -1,0 +1,157 @@
+#include "warpsmith/report/summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "warpsmith/stats/summary.h"
+
+namespace warpsmith::report {
+
+namespace {
+
+constexpr double kSpeedupBar = 1.01;      // counted as a speedup above this
+constexpr double kFailureSpeedup = 0.01;  // one-draw speedup without floor
+
+bool says_something(const store::SampleRow& sample) {
+  const auto verdict = parse_verdict(sample.verdict);
+  return verdict && *verdict != Verdict::kUnsupported && *verdict != Verdict::kNotMeasured;
+}
+
+EvaluationRow summarise(const std::string& stage, const std::string& group, const std::vector<const store::SampleRow*>& samples) {
+  EvaluationRow row;
+  row.stage = stage;
+  row.group = group;
+  std::set<std::string> tasks, distinct;
+  std::vector<double> correct, floored, unfloored;
+  std::int64_t above = 0;
+  for (const store::SampleRow* sample : samples) {
+    tasks.insert(sample->task);
+    distinct.insert(sample->candidate);
+    const bool ok = sample->verdict == to_string(Verdict::kOk) && sample->speedup > 0;
+    if (ok) correct.push_back(sample->speedup);
+    floored.push_back(ok ? std::max(1.0, sample->speedup) : 1.0);
+    unfloored.push_back(ok ? sample->speedup : kFailureSpeedup);
+    above += ok && sample->speedup > kSpeedupBar;
+  }
+  const auto count = static_cast<double>(samples.size());
+  row.tasks = static_cast<std::int64_t>(tasks.size());
+  row.samples = static_cast<std::int64_t>(samples.size());
+  row.valid = static_cast<std::int64_t>(correct.size());
+  row.above = static_cast<double>(above) / count;
+  row.distinct = static_cast<double>(distinct.size()) / count;
+  row.one_draw = stats::geometric_mean(floored);
+  row.one_draw_no_floor = stats::geometric_mean(unfloored);
+  if (!correct.empty()) {
+    row.mean = stats::mean(correct);
+    row.geometric_mean = stats::geometric_mean(correct);
+    row.quantile75 = stats::quantile(correct, 0.75);
+    row.median = stats::median(correct);
+    row.quantile25 = stats::quantile(correct, 0.25);
+    row.max = *std::max_element(correct.begin(), correct.end());
+  }
+  return row;
+}
+
+// Position of a value in the order of first appearance.
+std::size_t place_of(std::vector<std::string>& seen, const std::string& value) {
+  const auto it = std::find(seen.begin(), seen.end(), value);
+  if (it != seen.end()) return static_cast<std::size_t>(it - seen.begin());
+  seen.push_back(value);
+  return seen.size() - 1;
+}
+
+int group_rank(const std::string& group) {
+  if (group == "train") return 0;
+  if (group == "heldout_combination") return 1;
+  return group == "heldout_operation" ? 2 : 3;
+}
+
+std::string shape_text(const Measurement& m) {
+  std::string text;
+  for (const auto& [name, size] : m.shape) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(size);
+  return text;
+}
+
+}  // namespace
+
+std::vector<EvaluationRow> evaluation_rows(const store::Results& results) {
+  std::vector<std::string> stages;
+  std::map<std::tuple<std::size_t, int, std::string>, std::vector<const store::SampleRow*>> cells;
+  for (const store::SampleRow& sample : results.generated)
+    if (says_something(sample))
+      cells[{place_of(stages, sample.stage), group_rank(sample.group), sample.group}].push_back(&sample);
+  std::vector<EvaluationRow> rows;
+  for (const auto& [key, samples] : cells) rows.push_back(summarise(stages[std::get<0>(key)], std::get<2>(key), samples));
+  return rows;
+}
+
+std::vector<VerdictCounts> verdict_counts(const store::Results& results) {
+  std::vector<std::string> stages;
+  std::vector<VerdictCounts> rows;
+  const auto count = [&](const std::string& stage, const std::string& verdict) {
+    const std::size_t place = place_of(stages, stage);
+    if (place == rows.size()) rows.push_back({stage, {}});
+    ++rows[place].counts[verdict];
+  };
+  std::set<std::string> sampled;
+  for (const store::SampleRow& sample : results.generated) {
+    count(sample.stage, sample.verdict);
+    sampled.insert(sample.stage);
+  }
+  for (const store::CompileRow& compile : results.compiles)
+    if (!sampled.contains(compile.stage) && compile.verdict != to_string(Verdict::kOk)) count(compile.stage, compile.verdict);
+  for (const store::MeasurementRow& m : results.measurements)
+    if (!sampled.contains(m.stage)) count(m.stage, std::string(to_string(m.value.verdict)));
+  return rows;
+}
+
+std::vector<BestKernel> best_kernels(const store::Results& results) {
+  std::map<std::string, BestKernel> best;
+  for (const store::TaskRow& task : results.tasks) best[task.id].task = task.id;
+  for (const store::MeasurementRow& row : results.measurements) {
+    BestKernel& kernel = best[row.value.task];
+    kernel.task = row.value.task;
+    ++kernel.tried;
+    if (row.value.verdict != Verdict::kOk) continue;
+    ++kernel.correct;
+    if (row.value.speedup <= kernel.speedup) continue;
+    kernel.candidate = row.value.candidate;
+    kernel.stage = row.stage;
+    kernel.speedup = row.value.speedup;
+    kernel.low = row.value.speedup_low;
+    kernel.high = row.value.speedup_high;
+    kernel.baseline_ns = row.value.baseline_ns;
+    kernel.candidate_ns = row.value.candidate_ns;
+    kernel.shape = shape_text(row.value);
+  }
+  std::map<std::string, const store::CandidateRow*> candidates;
+  for (const store::CandidateRow& candidate : results.candidates) candidates[candidate.id] = &candidate;
+  for (const store::TaskRow& task : results.tasks) best[task.id].reference = task.reference;
+  std::vector<BestKernel> rows;
+  for (auto& [task, kernel] : best) {
+    if (const auto it = candidates.find(kernel.candidate); it != candidates.end()) {
+      kernel.source = it->second->source;
+      kernel.origin = it->second->origin;
+    }
+    rows.push_back(std::move(kernel));
+  }
+  return rows;
+}
+
+Headline headline(const std::vector<BestKernel>& best) {
+  Headline h;
+  std::vector<double> speedups;
+  for (const BestKernel& kernel : best)
+    if (kernel.speedup > 0) speedups.push_back(kernel.speedup);
+  if (speedups.empty()) return h;
+  h.tasks = static_cast<std::int64_t>(speedups.size());
+  h.geometric_mean = stats::geometric_mean(speedups);
+  h.median = stats::median(speedups);
+  h.mean = stats::mean(speedups);
+  h.above = static_cast<double>(std::count_if(speedups.begin(), speedups.end(), [](double s) { return s > kSpeedupBar; })) /
+            static_cast<double>(speedups.size());
+  return h;
+}
+
+}  // namespace warpsmith::report
