@@ -53,6 +53,17 @@ bool Node::quoted() const { return data_->quoted; }
 const std::vector<Node>& Node::items() const { return data_->items; }
 const std::vector<Entry>& Node::entries() const { return data_->entries; }
 
+Node Node::without_lines() const {
+  auto data = std::make_shared<Data>(*data_);
+  data->place.line = data->place.column = 0;
+  for (Node& item : data->items) item = item.without_lines();
+  for (Entry& entry : data->entries) {
+    entry.place.line = entry.place.column = 0;
+    entry.value = entry.value.without_lines();
+  }
+  return Node(std::move(data));
+}
+
 const Node* Node::find(std::string_view key) const {
   for (const Entry& entry : data_->entries)
     if (entry.key == key) return &entry.value;

@@ -1,11 +1,9 @@
 // Which stages are up to date, which will run, and why. Pure: what the run folder holds is handed in.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "warpsmith/plan/inputs.h"
@@ -67,9 +65,5 @@ StagePlan plan_stage(const workflow::StageSpec& stage, const DatasetDigests& dig
 
 // Instances named `name`: the one of that name, or all with that base name. Empty: none.
 std::vector<std::string> instances(const workflow::WorkflowSpec& spec, const std::string& name);
-
-// Items [begin, end) of each shard: as many items in one as `shard_s` seconds hold, shards of near-equal size.
-std::vector<std::pair<std::uint64_t, std::uint64_t>> pack_items(std::uint64_t items, double expected_item_s, double shard_s,
-                                                                bool one_shard);
 
 }  // namespace warpsmith::plan

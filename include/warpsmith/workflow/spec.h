@@ -146,6 +146,7 @@ struct StageSpec {
   std::map<std::string, std::string> point;  // matrix values
   std::vector<std::string> needs;            // instance names, sorted
   Resources generate, compile, measure, train;  // resources by job
+  Resources other;                              // of collect and command jobs
   RetryRule retry;
   double tolerate = 0;    // share of failed shards that the stage survives
   int max_jobs = 0;       // shards of the stage at a time; 0: no limit

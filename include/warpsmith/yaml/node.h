@@ -59,6 +59,8 @@ class Node {
   bool quoted() const;              // a scalar in quotes, or a block scalar: text, never a number
   const std::vector<Node>& items() const;     // of a sequence, else empty
   const std::vector<Entry>& entries() const;  // of a map, in the file's order; else empty
+  bool same(const Node& other) const { return data_ == other.data_; }  // one node, not merely an equal one
+  Node without_lines() const;  // its places name the file only: for text that came from a command line
   const Node* find(std::string_view key) const;  // in a map; null where there is none. The pointer lives as long as the node.
 
  private:

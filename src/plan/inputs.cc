@@ -1,0 +1,152 @@
+#include "warpsmith/plan/inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/sha256.h"
+
+namespace warpsmith::plan {
+
+namespace {
+
+// All files below <task>/candidates: their paths and contents. Empty where there is no such folder.
+std::string digest_folder(const fs::path& folder) {
+  if (!fs::is_directory(folder)) return {};
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file() && !entry.path().filename().string().starts_with('.')) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  Sha256 digest;
+  for (const fs::path& file : files) digest.field(fs::relative(file, folder).generic_string()).field(read_file(file));
+  return digest.hex();
+}
+
+// Threads that can change a result: the order of floating-point sums, the time of a call.
+Json threads_of(const workflow::StageSpec& stage) {
+  Json threads = Json::object();
+  const std::string& kind = stage.kind;
+  if (kind == "collect" || kind == "measure" || kind == "self_supervised" || kind == "contrastive")
+    threads["measure"] = stage.protocol.threads;
+  if (kind == "sft" || kind == "self_supervised" || kind == "contrastive") {
+    threads["train"] = stage.train.cpus;
+    if (stage.train.ranks > 1) threads["train_ranks"] = stage.train.ranks;
+  }
+  if (kind == "measure" || kind == "self_supervised" || kind == "contrastive") threads["generate"] = stage.generate.cpus;
+  return threads;
+}
+
+// Ids of the tasks whose files the stage reads.
+std::set<std::string> tasks_of(const workflow::StageSpec& stage) {
+  const auto* command = std::get_if<workflow::CommandSettings>(&stage.settings);
+  if (command != nullptr && command->items == "none") return {};
+  const workflow::DatasetSettings& dataset = stage.dataset;
+  std::set<std::string> ids(dataset.train.begin(), dataset.train.end());
+  ids.insert(dataset.heldout_combination.begin(), dataset.heldout_combination.end());
+  ids.insert(dataset.heldout_operation.begin(), dataset.heldout_operation.end());
+  return ids;
+}
+
+std::string shown(const Json& value) {
+  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  const bool digest = text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (digest) return text.substr(0, 8);
+  if (text.size() > 60) text = text.substr(0, 57) + "...";
+  return text;
+}
+
+void compare(const std::string& path, const Json* before, const Json* after, std::vector<Change>& changes) {
+  if (before != nullptr && after != nullptr && *before == *after) return;
+  const auto is_object = [](const Json* json) { return json == nullptr || json->is_object(); };
+  if (is_object(before) && is_object(after)) {
+    std::set<std::string> keys;
+    for (const Json* side : {before, after})
+      if (side != nullptr)
+        for (const auto& [key, value] : side->items()) keys.insert(key);
+    const auto member = [](const Json* side, const std::string& key) -> const Json* {
+      if (side == nullptr) return nullptr;
+      const auto it = side->find(key);
+      return it == side->end() ? nullptr : &*it;
+    };
+    for (const std::string& key : keys)
+      compare(path.empty() ? key : path + "." + key, member(before, key), member(after, key), changes);
+    return;
+  }
+  changes.push_back({path, before == nullptr ? "" : shown(*before), after == nullptr ? "" : shown(*after)});
+}
+
+}  // namespace
+
+DatasetDigests digest_dataset(const fs::path& folder) {
+  DatasetDigests digests;
+  if (folder.empty() || !fs::is_directory(folder)) return digests;
+  try {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      const fs::path task = entry.path() / "task.yaml";
+      if (!fs::exists(task)) continue;
+      const std::string id = entry.path().filename().string();
+      digests.tasks[id] = sha256_file_hex(task);
+      digests.candidates[id] = digest_folder(entry.path() / "candidates");
+    }
+  } catch (const fs::filesystem_error& e) {
+    throw Error(std::string("while reading the dataset: ") + e.what());
+  }
+  return digests;
+}
+
+Digests digest_datasets(const workflow::WorkflowSpec& spec) {
+  Digests digests;
+  for (const workflow::StageSpec& stage : spec.stages)
+    if (!digests.contains(stage.dataset.folder)) digests[stage.dataset.folder] = digest_dataset(stage.dataset.folder);
+  return digests;
+}
+
+Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digests, const std::map<std::string, std::string>& upstream) {
+  Json tasks = Json::object(), candidates = Json::object(), versions = Json::object(), outputs = Json::object();
+  for (const std::string& id : tasks_of(stage)) {
+    const auto task = digests.tasks.find(id);
+    tasks[id] = task == digests.tasks.end() ? "" : task->second;
+    if (stage.kind != "collect") continue;  // later stages see candidates through its output
+    const auto files = digests.candidates.find(id);
+    candidates[id] = files == digests.candidates.end() ? "" : files->second;
+  }
+  for (const std::string& program : programs_of(stage)) versions[program] = behaviour_version(program);
+  for (const std::string& needed : stage.needs) {
+    const auto it = upstream.find(needed);
+    if (it == upstream.end() || it->second.empty()) throw Error("stage `" + stage.name + "`: the output of `" + needed + "` is not known");
+    outputs[needed] = it->second;
+  }
+  return {{"params", stage.resolved}, {"device", stage.device},         {"threads", threads_of(stage)}, {"seed", stage.seed},
+          {"tasks", std::move(tasks)}, {"candidates", std::move(candidates)}, {"upstream", std::move(outputs)}, {"versions", std::move(versions)}};
+}
+
+std::string hash_inputs(const Json& inputs) { return sha256_hex(inputs.dump()); }
+
+Json inputs_file(std::string_view stage, const Json& inputs) {
+  return {{"schema", "warpsmith.stage_inputs/1"}, {"stage", stage}, {"hash", hash_inputs(inputs)}, {"inputs", inputs}};
+}
+
+std::vector<Change> differences(const Json& before, const Json& after) {
+  std::vector<Change> changes;
+  compare("", &before, &after, changes);
+  // What a person changed comes before what follows from it.
+  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    return !a.path.starts_with("upstream.") && b.path.starts_with("upstream.");
+  });
+  return changes;
+}
+
+std::string to_string(const Change& change) {
+  std::string path = change.path;
+  if (path.starts_with("params.")) path = path.substr(7);
+  else if (path.starts_with("upstream.")) path = "output of " + path.substr(9);
+  else if (path.starts_with("tasks.")) path = "task file of " + path.substr(6);
+  else if (path.starts_with("candidates.")) path = "candidate files of " + path.substr(11);
+  else if (path.starts_with("versions.")) path = "behaviour of " + path.substr(9);
+  return fmt::format("{}: {} -> {}", path, change.before.empty() ? "(nothing)" : change.before,
+                     change.after.empty() ? "(nothing)" : change.after);
+}
+
+}  // namespace warpsmith::plan

@@ -1,0 +1,44 @@
+// Behaviour versions: part of every stage's hash. Raise a number, with a line in the changelog, when equal inputs give other
+// results than before; never for a change that only makes something faster or clearer.
+#include <array>
+
+#include "warpsmith/plan/inputs.h"
+
+namespace warpsmith::plan {
+
+namespace {
+
+struct Version {
+  std::string_view program;
+  int number;
+};
+
+// Changelog
+//   1  first version of every program and of the protocol
+constexpr std::array<Version, 6> kVersions = {{
+    {"warpsmith-collect", 1},
+    {"warpsmith-generate", 1},
+    {"warpsmith-compile", 1},
+    {"warpsmith-measure", 1},
+    {"warpsmith-train", 1},
+    {"protocol", 1},  // how times become a score, and what is checked before
+}};
+
+}  // namespace
+
+int behaviour_version(std::string_view program) {
+  for (const Version& version : kVersions)
+    if (version.program == program) return version.number;
+  return 0;
+}
+
+std::vector<std::string> programs_of(const workflow::StageSpec& stage) {
+  const std::string& kind = stage.kind;
+  if (kind == "collect") return {"warpsmith-collect", "warpsmith-compile", "warpsmith-measure", "protocol"};
+  if (kind == "sft") return {"warpsmith-train"};
+  if (kind == "measure") return {"warpsmith-generate", "warpsmith-compile", "warpsmith-measure", "protocol"};
+  if (kind == "command") return {};
+  return {"warpsmith-generate", "warpsmith-compile", "warpsmith-measure", "protocol", "warpsmith-train"};
+}
+
+}  // namespace warpsmith::plan

@@ -1,0 +1,227 @@
+// `needs`: names to instances, cycles, order.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "stage.h"
+
+namespace warpsmith::workflow {
+
+namespace {
+
+using yaml::mistake_at;
+
+class Graph {
+ public:
+  Graph(std::vector<Draft> drafts, const std::vector<std::string>& stated, Diagnostics& mistakes)
+      : drafts_(std::move(drafts)), stated_(stated.begin(), stated.end()), mistakes_(mistakes) {
+    for (std::size_t i = 0; i < drafts_.size(); ++i) {
+      const StageSpec& spec = drafts_[i].spec;
+      const auto [it, fresh] = by_name_.emplace(spec.name, i);
+      if (!fresh)
+        mistakes_.push_back(mistake_at(drafts_[i].place, fmt::format("two stages come out with the name `{}`", spec.name),
+                                       fmt::format("the other begins in line {}", drafts_[it->second].spec.line)));
+      by_base_[spec.base_name].push_back(i);
+    }
+  }
+
+  std::vector<StageSpec> order() {
+    for (std::size_t i = 0; i < drafts_.size(); ++i) resolve(i);
+    if (report_cycle()) return {};
+    std::vector<std::size_t> order = topological();
+    for (const std::size_t i : order) check_upstream(i);
+    std::vector<StageSpec> stages;
+    for (const std::size_t i : order) {
+      drafts_[i].spec.resolved = resolved_parameters(drafts_[i].spec);
+      stages.push_back(std::move(drafts_[i].spec));
+    }
+    return stages;
+  }
+
+ private:
+  // Instances that `name` means for instance `user`: of a matrix, those that agree on the axes that both have.
+  std::vector<std::size_t> find(const NamedPlace& name, std::size_t user, const char* key) {
+    if (const auto it = by_base_.find(name.name); it != by_base_.end()) {
+      std::vector<std::size_t> found;
+      for (const std::size_t i : it->second)
+        if (alike(drafts_[i].spec, drafts_[user].spec)) found.push_back(i);
+      if (found.empty()) broken_.insert(user);
+      if (found.empty())
+        mistakes_.push_back(mistake_at(name.place, fmt::format("`{}`: no instance of `{}` has the matrix values of `{}`", key, name.name,
+                                                               drafts_[user].spec.name)));
+      return found;
+    }
+    if (const auto it = by_name_.find(name.name); it != by_name_.end()) return {it->second};
+    broken_.insert(user);
+    if (stated_.contains(name.name)) return {};  // it has a mistake of its own
+    std::vector<std::string> known(stated_.begin(), stated_.end());
+    mistakes_.push_back(mistake_at(name.place, fmt::format("`{}`: there is no stage `{}`", key, name.name), yaml::suggest(name.name, known)));
+    return {};
+  }
+
+  static bool alike(const StageSpec& a, const StageSpec& b) {
+    return std::all_of(a.point.begin(), a.point.end(), [&](const auto& entry) {
+      const auto it = b.point.find(entry.first);
+      return it == b.point.end() || it->second == entry.second;
+    });
+  }
+
+  void resolve(std::size_t user) {
+    Draft& draft = drafts_[user];
+    std::set<std::size_t>& edges = edges_[user];
+    for (const NamedPlace& name : draft.needs)
+      for (const std::size_t i : find(name, user, "needs")) edges.insert(i);
+    if (auto* measure = std::get_if<MeasureSettings>(&draft.spec.settings)) resolve_measure(user, *measure, edges);
+    for (const std::size_t i : edges) draft.spec.needs.push_back(drafts_[i].spec.name);
+    std::sort(draft.spec.needs.begin(), draft.spec.needs.end());
+  }
+
+  void resolve_measure(std::size_t user, MeasureSettings& measure, std::set<std::size_t>& edges) {
+    Draft& draft = drafts_[user];
+    if (!draft.candidates_of.empty()) {
+      measure.candidates_of.clear();
+      for (const NamedPlace& name : draft.candidates_of) {
+        for (const std::size_t i : find(name, user, "candidates_of")) {
+          measure.candidates_of.push_back(drafts_[i].spec.name);
+          edges.insert(i);
+        }
+      }
+      return;
+    }
+    std::vector<std::size_t> sources;
+    if (!draft.checkpoint_of.empty()) {
+      const std::size_t mistakes_before = mistakes_.size();
+      sources = find(draft.checkpoint_of[0], user, "checkpoint_of");
+      if (mistakes_.size() > mistakes_before || sources.empty()) return;
+    } else {
+      for (const std::size_t i : edges)
+        if (leaves_checkpoint(i)) sources.push_back(i);
+      if (sources.empty() && broken_.contains(user)) return;
+    }
+    const yaml::Place place = draft.checkpoint_of.empty() ? draft.place : draft.checkpoint_of[0].place;
+    if (sources.size() != 1) {
+      mistakes_.push_back(mistake_at(place, sources.empty()
+                                                ? fmt::format("stage `{}` has nothing to measure", draft.spec.name)
+                                                : fmt::format("stage `{}` could sample from {} stages", draft.spec.name, sources.size()),
+                                     "say `checkpoint_of: STAGE` or `candidates_of: [STAGE, …]`"));
+      return;
+    }
+    if (!leaves_checkpoint(sources[0]))
+      mistakes_.push_back(mistake_at(place, fmt::format("`checkpoint_of`: stage `{}` trains no model", drafts_[sources[0]].spec.name)));
+    measure.checkpoint_of = drafts_[sources[0]].spec.name;
+    edges.insert(sources[0]);
+  }
+
+  // A command may leave anything.
+  bool leaves_checkpoint(std::size_t i) const {
+    const std::string& kind = drafts_[i].spec.kind;
+    return kind == "command" || find_kind(kind)->trains;
+  }
+
+  // Reports one cycle, if there is any.
+  bool report_cycle() {
+    std::vector<int> state(drafts_.size(), 0);  // 0 new, 1 on the path, 2 done
+    for (std::size_t start = 0; start < drafts_.size(); ++start) {
+      if (state[start] != 0) continue;
+      // Depth-first without recursion: a chain may be 10,000 stages long.
+      std::vector<std::pair<std::size_t, std::vector<std::size_t>>> path;
+      const auto enter = [&](std::size_t i) {
+        state[i] = 1;
+        path.emplace_back(i, std::vector<std::size_t>(edges_[i].rbegin(), edges_[i].rend()));
+      };
+      enter(start);
+      while (!path.empty()) {
+        if (path.back().second.empty()) {
+          state[path.back().first] = 2;
+          path.pop_back();
+          continue;
+        }
+        const std::size_t next = path.back().second.back();
+        path.back().second.pop_back();
+        if (state[next] == 0) {
+          enter(next);
+        } else if (state[next] == 1) {
+          report_path(path, next);
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  void report_path(const std::vector<std::pair<std::size_t, std::vector<std::size_t>>>& path, std::size_t closing) {
+    const auto first = std::find_if(path.begin(), path.end(), [&](const auto& step) { return step.first == closing; });
+    std::string text;
+    for (auto it = first; it != path.end(); ++it) text += drafts_[it->first].spec.name + " -> ";
+    text += drafts_[closing].spec.name;
+    const Draft& at = drafts_[closing];
+    mistakes_.push_back(mistake_at(at.needs.empty() ? at.place : at.needs[0].place, "`needs` goes round in a circle: " + text));
+  }
+
+  // Stages in the file's order, but each behind those that it needs.
+  std::vector<std::size_t> topological() {
+    std::vector<std::size_t> open(drafts_.size());
+    std::vector<std::vector<std::size_t>> users(drafts_.size());
+    std::set<std::size_t> ready;
+    for (std::size_t i = 0; i < drafts_.size(); ++i) {
+      open[i] = edges_[i].size();
+      for (const std::size_t needed : edges_[i]) users[needed].push_back(i);
+      if (open[i] == 0) ready.insert(i);
+    }
+    std::vector<std::size_t> order;
+    while (!ready.empty()) {
+      const std::size_t next = *ready.begin();
+      ready.erase(ready.begin());
+      order.push_back(next);
+      for (const std::size_t user : users[next])
+        if (--open[user] == 0) ready.insert(user);
+    }
+    return order;
+  }
+
+  // That what a stage starts from is made by a stage before it. Called in topological order.
+  void check_upstream(std::size_t i) {
+    offers_.resize(drafts_.size());
+    Offers above;
+    for (const std::size_t needed : edges_[i]) {
+      above.checkpoint |= offers_[needed].checkpoint;
+      above.candidates |= offers_[needed].candidates;
+    }
+    const Draft& draft = drafts_[i];
+    const KindRule& kind = *find_kind(draft.spec.kind);
+    if (!broken_.contains(i)) {
+      if (kind.needs_checkpoint && !above.checkpoint)
+        mistakes_.push_back(mistake_at(draft.place, fmt::format("stage `{}` starts from a model, and no stage that it needs trains one", draft.spec.name),
+                                       "needs: a stage of kind sft, self_supervised, contrastive or command"));
+      if (kind.needs_candidates && !above.candidates)
+        mistakes_.push_back(mistake_at(draft.place, fmt::format("stage `{}` trains on candidates, and no stage that it needs collects any", draft.spec.name),
+                                       "needs: a stage of kind collect or command"));
+    } else {
+      above = {true, true};
+    }
+    const bool command = draft.spec.kind == "command";
+    offers_[i] = {above.checkpoint || kind.trains || command, above.candidates || draft.spec.kind == "collect" || command};
+  }
+
+  std::vector<Draft> drafts_;
+  std::set<std::string> stated_;
+  Diagnostics& mistakes_;
+  std::map<std::string, std::size_t> by_name_;
+  std::map<std::string, std::vector<std::size_t>> by_base_;
+  std::map<std::size_t, std::set<std::size_t>> edges_;
+  struct Offers {
+    bool checkpoint = false, candidates = false;  // of the stage or of one above it
+  };
+  std::vector<Offers> offers_;
+  std::set<std::size_t> broken_;  // those whose `needs` have a mistake: no further ones because of it
+};
+
+}  // namespace
+
+std::vector<StageSpec> order_stages(std::vector<Draft> drafts, const std::vector<std::string>& stated, Diagnostics& mistakes) {
+  return Graph(std::move(drafts), stated, mistakes).order();
+}
+
+}  // namespace warpsmith::workflow

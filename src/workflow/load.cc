@@ -1,0 +1,243 @@
+#include "warpsmith/workflow/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "stage.h"
+#include "substitute.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/text.h"
+
+namespace warpsmith::workflow {
+
+namespace {
+
+using yaml::Entry;
+using yaml::MapReader;
+using yaml::mistake_at;
+using yaml::Node;
+
+constexpr const char* kSchema = "warpsmith.workflow/1";
+
+// Folders below `folder` that hold a task.yaml: the task ids.
+std::vector<std::string> task_ids(const fs::path& folder) {
+  std::vector<std::string> ids;
+  std::error_code error;
+  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error))
+    if (fs::exists(it->path() / "task.yaml", error)) ids.push_back(it->path().filename().string());
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+class Loader {
+ public:
+  Loader(const fs::path& file, const LoadOptions& options) : file_(file), options_(options) {}
+
+  LoadResult load(std::string_view text) {
+    Node root = yaml::load_text(text, file_.string(), mistakes_);
+    if (!root.is_map()) {
+      if (mistakes_.empty())
+        mistakes_.push_back(mistake_at(root.place(), "expected a map, found " + yaml::describe(root), std::string("a workflow begins with schema: ") + kSchema));
+      return result();
+    }
+    root = apply_overrides(std::move(root), options_.overrides, mistakes_);
+    spec_.file = file_;
+    spec_.text = std::string(text);
+    read_root(root);
+    return result();
+  }
+
+ private:
+  void read_root(const Node& raw) {
+    const Node* params = raw.find("params");
+    params_ = resolve_params(params, mistakes_);
+    for (const auto& [name, value] : params_) spec_.params[name] = yaml::to_json(value);
+
+    // Everything but the parameters and the stages, whose references are replaced instance by instance.
+    std::vector<Entry> entries = raw.entries();
+    std::erase_if(entries, [](const Entry& entry) { return entry.key == "params" || entry.key == "stages"; });
+    const Node root = substitute(Node::map(raw.place(), std::move(entries)), {.params = &params_}, mistakes_);
+
+    MapReader map(root, "workflow", mistakes_);
+    for (const char* known : {"params", "stages"}) map.expect(known);
+    check_schema(map);
+    if (auto name = map.string("name", {.required = true})) {
+      if (!is_identifier(*name) || name->size() > 64)
+        map.mistake("name", fmt::format("`{}` is no name", *name), "a letter, then letters, digits, _ and -; it names the run's folder");
+      spec_.name = std::move(*name);
+    }
+    if (const auto seed = map.integer("seed", {.low = 0})) spec_.seed = static_cast<std::uint64_t>(*seed);
+    if (options_.seed) spec_.seed = *options_.seed;
+    if (const auto notify = map.value("notify")) read_map(notify_keys(), *notify, "`notify`", spec_.notify, mistakes_);
+
+    StageSpec defaults;
+    defaults.seed = spec_.seed;
+    for (const CauseRule& rule : cause_rules()) defaults.retry.times[rule.cause] = rule.standard;
+    read_shared(map, {"model", "sample", "optimizer", "compile", "measure", "prompt"}, defaults, mistakes_);
+    if (defaults.sample.max_tokens >= defaults.model.context)
+      map.mistake("sample", fmt::format("`max_tokens` {} leaves no room for a prompt in the model's context of {}", defaults.sample.max_tokens,
+                                        defaults.model.context));
+    const bool has_dataset = map.has("dataset");
+    if (const auto dataset = map.value("dataset")) read_dataset(*dataset, defaults.dataset);
+    map.finish();
+    read_stages(raw, defaults, has_dataset);
+  }
+
+  void check_schema(MapReader& map) {
+    const auto schema = map.text("schema");
+    if (!schema) {
+      if (!map.has("schema")) map.mistake("", "key `schema` is missing", std::string("schema: ") + kSchema);
+    } else if (*schema != kSchema) {
+      map.mistake("schema", fmt::format("schema `{}` is not known to this version", *schema), std::string("schema: ") + kSchema);
+    }
+  }
+
+  void read_dataset(const Node& node, DatasetSettings& dataset) {
+    MapReader map(node, "`dataset`", mistakes_);
+    std::vector<std::string> known;
+    bool readable = false;
+    if (const auto folder = map.text("folder", {.required = true})) {
+      const fs::path base = options_.base_folder.empty() ? fs::absolute(file_).parent_path() : fs::absolute(options_.base_folder);
+      dataset.folder = (base / *folder).lexically_normal();
+      std::error_code error;
+      readable = options_.check_files && fs::is_directory(dataset.folder, error);
+      if (options_.check_files && !readable)
+        map.mistake("folder", fmt::format("there is no folder {}", dataset.folder.string()), "relative to the folder of this file");
+      if (readable) known = task_ids(dataset.folder);
+      if (readable && known.empty())
+        map.mistake("folder", fmt::format("{} holds no task", dataset.folder.string()), "a task is a folder with a task.yaml");
+    }
+    std::map<std::string, std::string> used;  // task -> key
+    const auto read_ids = [&](const char* key, std::vector<std::string>& ids) {
+      const auto list = map.value(key);
+      if (!list || list->is_null()) return;
+      if (!list->is_sequence()) {
+        mistakes_.push_back(mistake_at(list->place(), fmt::format("`{}`: expected a list of task ids, found {}", key, yaml::describe(*list))));
+        return;
+      }
+      for (const Node& item : list->items()) {
+        const auto id = yaml::read_text(item, fmt::format("`{}`", key), mistakes_);
+        if (!id) continue;
+        if (!known.empty() && !std::binary_search(known.begin(), known.end(), *id))
+          mistakes_.push_back(mistake_at(item.place(), fmt::format("`{}`: there is no task `{}`", key, *id), yaml::suggest(*id, known)));
+        else if (const auto [it, fresh] = used.emplace(*id, key); !fresh)
+          mistakes_.push_back(mistake_at(item.place(), fmt::format("`{}`: task `{}` stands here twice", key, *id), fmt::format("it is in `{}`", it->second)));
+        else
+          ids.push_back(*id);
+      }
+    };
+    read_ids("heldout_combination", dataset.heldout_combination);
+    read_ids("heldout_operation", dataset.heldout_operation);
+    const Node* train = node.find("train");
+    if (train != nullptr && train->is_scalar() && train->text() == "all") {
+      map.expect("train");
+      for (const std::string& id : known)
+        if (!used.contains(id)) dataset.train.push_back(id);
+    } else {
+      read_ids("train", dataset.train);
+      if (map.usable() && (train == nullptr || train->is_null() || (train->is_sequence() && train->items().empty())))
+        map.mistake("train", "`dataset` names no task to train on", "train: all, or a list of task ids");
+    }
+    map.finish();
+  }
+
+  void read_stages(const Node& root, const StageSpec& defaults, bool has_dataset) {
+    const Node* list = root.find("stages");
+    if (list == nullptr || !list->is_sequence() || list->items().empty()) {
+      mistakes_.push_back(mistake_at(list == nullptr ? root.place() : list->place(),
+                                     list == nullptr || list->is_null() ? "key `stages` is missing"
+                                                                        : "`stages`: expected a list of stages, found " + (list->is_sequence() ? std::string("an empty one") : yaml::describe(*list))));
+      return;
+    }
+    std::vector<Draft> drafts;
+    std::map<std::string, int> lines;  // of the names so far
+    std::vector<std::string> stated;
+    for (const Node& raw : list->items()) {
+      const auto node = with_name(raw);
+      if (!node) continue;
+      const std::string& name = node->find("name")->text();
+      if (const auto [it, fresh] = lines.emplace(name, raw.place().line); !fresh) {
+        mistakes_.push_back(mistake_at(node->find("name")->place(), fmt::format("two stages are named `{}`", name), fmt::format("the other begins in line {}", it->second)));
+        continue;
+      }
+      stated.push_back(name);
+      for (Draft& draft : read_stage(*node, defaults, params_, mistakes_, notes_)) drafts.push_back(std::move(draft));
+    }
+    for (const Draft& draft : drafts) {
+      const auto* command = std::get_if<CommandSettings>(&draft.spec.settings);
+      if (has_dataset || (command != nullptr && command->items != "tasks")) continue;
+      mistakes_.push_back(mistake_at(root.place(), "key `dataset` is missing", fmt::format("stage `{}` works on its tasks", draft.spec.base_name)));
+      break;
+    }
+    spec_.stages = order_stages(std::move(drafts), stated, mistakes_);
+  }
+
+  // The stage with its name's references replaced; nothing where it has no proper name.
+  std::optional<Node> with_name(const Node& raw) {
+    if (!raw.is_map()) {
+      mistakes_.push_back(mistake_at(raw.place(), "a stage is a map, found " + yaml::describe(raw)));
+      return std::nullopt;
+    }
+    const Node* name = raw.find("name");
+    if (name == nullptr) {
+      mistakes_.push_back(mistake_at(raw.place(), "a stage has no `name`"));
+      return std::nullopt;
+    }
+    const auto before = mistakes_.size();
+    const Node value = substitute(*name, {.params = &params_}, mistakes_);
+    if (mistakes_.size() > before) return std::nullopt;
+    if (!value.is_scalar() || !is_identifier(value.text()) || value.text().size() > 64) {
+      mistakes_.push_back(mistake_at(value.place(), fmt::format("{} is no name of a stage", yaml::describe(value)), "a letter, then letters, digits, _ and -"));
+      return std::nullopt;
+    }
+    std::vector<Entry> entries = raw.entries();
+    for (Entry& entry : entries)
+      if (entry.key == "name") entry.value = value;
+    return Node::map(raw.place(), std::move(entries));
+  }
+
+  LoadResult result() {
+    LoadResult result;
+    result.mistakes = tidy(std::move(mistakes_));
+    result.notes = tidy(std::move(notes_));
+    if (result.mistakes.empty()) result.spec = std::move(spec_);
+    return result;
+  }
+
+  // By place, each once: the instances of a matrix share their mistakes.
+  static Diagnostics tidy(Diagnostics diagnostics) {
+    const auto key = [](const Diagnostic& d) { return std::tie(d.line, d.column, d.file, d.message); };
+    std::stable_sort(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& a, const Diagnostic& b) { return key(a) < key(b); });
+    diagnostics.erase(std::unique(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& a, const Diagnostic& b) { return key(a) == key(b); }),
+                      diagnostics.end());
+    return diagnostics;
+  }
+
+  fs::path file_;
+  const LoadOptions& options_;
+  Diagnostics mistakes_, notes_;
+  std::map<std::string, Node> params_;
+  WorkflowSpec spec_;
+};
+
+}  // namespace
+
+LoadResult load_workflow_text(std::string_view text, const fs::path& file, const LoadOptions& options) {
+  return Loader(file, options).load(text);
+}
+
+LoadResult load_workflow(const fs::path& file, const LoadOptions& options) {
+  std::string text;
+  try {
+    text = read_file(file);
+  } catch (const Error& e) {
+    return {std::nullopt, {{"", 0, 0, e.what(), ""}}, {}};
+  }
+  return load_workflow_text(text, file, options);
+}
+
+}  // namespace warpsmith::workflow

@@ -1,0 +1,269 @@
+#include "stage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "substitute.h"
+#include "warpsmith/base/text.h"
+
+namespace warpsmith::workflow {
+
+namespace {
+
+using yaml::Entry;
+using yaml::MapReader;
+using yaml::mistake_at;
+using yaml::Node;
+
+const std::vector<std::string> kJobNames = {"generate", "compile", "measure", "train"};
+
+Resources& resources_of(StageSpec& spec, std::string_view job) {
+  if (job == "generate") return spec.generate;
+  if (job == "compile") return spec.compile;
+  if (job == "measure") return spec.measure;
+  if (job == "train") return spec.train;
+  return spec.other;
+}
+
+void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
+  MapReader map(node, "`resources`", mistakes);
+  for (const Key<Resources>& key : resource_keys()) {
+    const auto value = map.value(key.rule.name);
+    if (!value) continue;
+    const auto read = read_value(key.rule, *value, mistakes);
+    if (!read) continue;
+    for (const std::string& job : kJobNames) assign(key, resources_of(spec, job), KeyValue(*read));
+    assign(key, spec.other, KeyValue(*read));
+  }
+  for (const std::string& job : kJobNames)
+    if (const auto value = map.value(job)) read_map(resource_keys(), *value, "`resources: " + job + "`", resources_of(spec, job), mistakes);
+  map.finish();
+}
+
+void read_retry(const Node& node, RetryRule& retry, Diagnostics& mistakes) {
+  MapReader map(node, "`retry`", mistakes);
+  for (const CauseRule& rule : cause_rules()) {
+    const std::string cause(to_string(rule.cause));
+    if (const auto times = map.integer(cause, {.low = 0, .high = 1000})) retry.times[rule.cause] = static_cast<int>(*times);
+  }
+  if (const auto factor = map.number("memory_factor", {.low = 1, .high = 100})) retry.memory_factor = *factor;
+  for (const EndCause never : {EndCause::kUserError, EndCause::kCancelled, EndCause::kFinished}) {
+    const std::string cause(to_string(never));
+    if (!map.has(cause)) continue;
+    map.expect(cause);
+    map.mistake(cause, fmt::format("`retry`: `{}` is never retried", cause));
+  }
+  map.finish();
+}
+
+void read_block(const std::string& block, const Node& node, StageSpec& spec, Diagnostics& mistakes) {
+  const std::string what = "`" + block + "`";
+  if (block == "model") read_map(model_keys(), node, what, spec.model, mistakes);
+  if (block == "sample") read_map(sample_keys(), node, what, spec.sample, mistakes);
+  if (block == "optimizer") read_map(optimizer_keys(), node, what, spec.optimizer, mistakes);
+  if (block == "compile") read_map(compile_keys(), node, what, spec.compiler, mistakes);
+  if (block == "measure") read_map(protocol_keys(), node, what, spec.protocol, mistakes);
+  if (block == "prompt") read_map(prompt_keys(), node, what, spec.prompt, mistakes);
+  const ModelSettings& m = spec.model;
+  if (block != "model") return;
+  if (m.width % m.heads != 0 || m.width / m.heads % 2 != 0)
+    mistakes.push_back(mistake_at(node.place(), fmt::format("`width` {} cannot be shared by {} heads", m.width, m.heads),
+                                  "width / heads must be a whole, even number"));
+  if (m.heads % m.kv_heads != 0)
+    mistakes.push_back(mistake_at(node.place(), fmt::format("`kv_heads` {} does not divide `heads` {}", m.kv_heads, m.heads)));
+}
+
+// A name or a list of names.
+std::vector<NamedPlace> read_names(MapReader& map, const std::string& key, Diagnostics& mistakes) {
+  std::vector<NamedPlace> names;
+  const auto node = map.value(key);
+  if (!node || node->is_null()) return names;
+  const std::vector<Node> one = {*node};
+  for (const Node& item : node->is_sequence() ? node->items() : one) {
+    if (!item.is_scalar())
+      mistakes.push_back(mistake_at(item.place(), fmt::format("`{}`: expected the name of a stage, found {}", key, yaml::describe(item))));
+    else
+      names.push_back({item.text(), item.place()});
+  }
+  return names;
+}
+
+std::string read_teacher(const Node& node, Diagnostics& mistakes) {
+  if (node.is_scalar()) return node.text();
+  MapReader map(node, "teacher", mistakes);
+  const auto name = map.string("model", {.required = true});
+  map.string("url");
+  map.integer("trials", {.low = 1, .high = 10000});
+  map.integer("successes", {.low = 1, .high = 10000});
+  if (const auto variable = map.string("key_env"); variable && !is_identifier(*variable))
+    map.mistake("key_env", "`key_env` holds the name of an environment variable, never the key itself", "such as OPENAI_API_KEY");
+  for (const char* secret : {"key", "api_key", "token"}) {
+    if (!map.has(secret)) continue;
+    map.expect(secret);
+    map.mistake(secret, fmt::format("`{}`: secrets do not stand in a workflow file", secret), "name an environment variable: key_env: NAME");
+  }
+  map.finish();
+  return name.value_or("");
+}
+
+CollectSettings read_collect(MapReader& map, Diagnostics& mistakes, Diagnostics& notes) {
+  CollectSettings settings;
+  if (const auto node = map.value("augment")) read_map(augment_keys(), *node, "`augment`", settings.augment, mistakes);
+  const auto teachers = map.sequence("teachers");
+  for (const Node& teacher : teachers) settings.teachers.push_back(read_teacher(teacher, mistakes));
+  if (!teachers.empty())
+    notes.push_back(mistake_at(map.node().find("teachers")->place(), "`teachers` is not built yet",
+                               "the stage collects the candidates of the dataset's files alone"));
+  return settings;
+}
+
+template <typename S>
+S read_settings(const Table<S>& table, MapReader& map, Diagnostics& mistakes) {
+  S settings;
+  read_keys(table, map, settings, mistakes);
+  return settings;
+}
+
+MeasureSettings read_measure(MapReader& map, Draft& draft, Diagnostics& mistakes) {
+  auto settings = read_settings(measure_keys(), map, mistakes);
+  if (!settings.checkpoint_of.empty()) draft.checkpoint_of = {{settings.checkpoint_of, map.node().find("checkpoint_of")->place()}};
+  for (std::size_t i = 0; i < settings.candidates_of.size(); ++i)
+    draft.candidates_of.push_back({settings.candidates_of[i], map.node().find("candidates_of")->items()[i].place()});
+  if (!draft.checkpoint_of.empty() && !draft.candidates_of.empty())
+    map.mistake("candidates_of", "`candidates_of` and `checkpoint_of` stand together", "a stage measures one or the other");
+  return settings;
+}
+
+CommandSettings read_command(MapReader& map, Diagnostics& mistakes) {
+  auto settings = read_settings(command_keys(), map, mistakes);
+  if (!map.has("argv")) map.mistake("", "a stage of kind command needs `argv`", "argv: [python3, train.py]");
+  else if (settings.argv.empty() || settings.argv[0].empty()) map.mistake("argv", "`argv` names no program");
+  return settings;
+}
+
+StageSettings read_kind(const std::string& kind, MapReader& map, Draft& draft, Diagnostics& mistakes, Diagnostics& notes) {
+  if (kind == "collect") return read_collect(map, mistakes, notes);
+  if (kind == "sft") return read_settings(sft_keys(), map, mistakes);
+  if (kind == "self_supervised") return read_settings(self_supervised_keys(), map, mistakes);
+  if (kind == "contrastive") return read_settings(contrastive_keys(), map, mistakes);
+  if (kind == "measure") return read_measure(map, draft, mistakes);
+  return read_command(map, mistakes);
+}
+
+void check_device(StageSpec& spec, const MapReader& map, Diagnostics& mistakes) {
+  const auto mistake = [&](const char* key, std::string message, std::string hint) {
+    const Node* at = map.node().find(key);
+    mistakes.push_back(mistake_at(at != nullptr ? at->place() : map.node().place(), std::move(message), std::move(hint)));
+  };
+  if (spec.device == "cpu") {
+    if (spec.protocol.baseline != "eager")
+      mistake("measure", fmt::format("`baseline: {}` is not to be had on device `cpu`", spec.protocol.baseline), "baseline: eager");
+    return;
+  }
+  spec.measure.gpus = std::max(1, spec.measure.gpus);
+  if (spec.measure.gpu_type.empty()) spec.measure.gpu_type = spec.device;
+  if (spec.measure.gpu_type != spec.device)
+    mistake("resources", fmt::format("measure jobs ask for a GPU of type `{}`, the stage's device is `{}`", spec.measure.gpu_type, spec.device),
+            "set `device`; `gpu_type` follows");
+}
+
+// One instance: `node` with all references replaced.
+Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnostics& mistakes, Diagnostics& notes) {
+  StageSpec& spec = draft.spec;
+  MapReader map(node, fmt::format("stage `{}`", spec.base_name), mistakes);
+  for (const char* known : {"name", "kind", "matrix"}) map.expect(known);
+  if (const auto seed = map.integer("seed", {.low = 0})) spec.seed = static_cast<std::uint64_t>(*seed);
+  if (const auto notify = map.value("notify")) read_map(notify_keys(), *notify, "`notify`", spec.notify, mistakes);
+  read_shared(map, kind.blocks, spec, mistakes);
+  for (const char* block : {"model", "sample", "optimizer", "compile", "measure", "prompt"}) {
+    if (!map.has(block) || std::find(kind.blocks.begin(), kind.blocks.end(), block) != kind.blocks.end()) continue;
+    map.expect(block);
+    map.mistake(block, fmt::format("`{}` does not apply to a stage of kind {}", block, kind.name));
+  }
+  draft.needs = read_names(map, "needs", mistakes);
+  spec.settings = read_kind(spec.kind, map, draft, mistakes, notes);
+  map.finish();
+  check_device(spec, map, mistakes);
+  return draft;
+}
+
+}  // namespace
+
+void read_shared(MapReader& map, const std::vector<std::string>& blocks, StageSpec& spec, Diagnostics& mistakes) {
+  for (const std::string& block : blocks)
+    if (const auto node = map.value(block)) read_block(block, *node, spec, mistakes);
+  read_keys(stage_keys(), map, spec, mistakes);
+  if (map.has("device") && !is_identifier(spec.device)) map.mistake("device", fmt::format("`{}` is no device kind", spec.device), "cpu, or a GPU type such as H100");
+  if (const auto node = map.value("resources")) read_resources(*node, spec, mistakes);
+  if (const auto node = map.value("retry")) read_retry(*node, spec.retry, mistakes);
+}
+
+std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults, const std::map<std::string, Node>& params,
+                              Diagnostics& mistakes, Diagnostics& notes) {
+  const std::size_t mistakes_before = mistakes.size();
+  const References outside{.params = &params};
+  const Node* name = node.find("name");
+  const Node* kind_node = node.find("kind");
+  const KindRule* kind = kind_node == nullptr ? nullptr : find_kind(kind_node->text());
+  if (kind_node == nullptr) {
+    mistakes.push_back(mistake_at(node.place(), fmt::format("stage `{}` has no `kind`", name->text())));
+  } else if (kind == nullptr) {
+    std::vector<std::string> words;
+    for (const KindRule& rule : kind_rules()) words.push_back(rule.name);
+    yaml::read_word(*kind_node, "`kind`", words, mistakes);
+  }
+  const Node* matrix_node = node.find("matrix");
+  const Matrix matrix = read_matrix(matrix_node == nullptr ? Node() : substitute(*matrix_node, outside, mistakes), name->text(), mistakes);
+  if (kind == nullptr || matrix.points.empty()) return {};
+
+  // `name`, `kind` and `matrix` have been read; what is left may refer to the matrix.
+  std::vector<Entry> rest = node.entries();
+  std::erase_if(rest, [](const Entry& entry) { return entry.key == "matrix"; });
+  const Node body = Node::map(node.place(), std::move(rest));
+  std::vector<Draft> drafts;
+  for (const MatrixPoint& point : matrix.points) {
+    Draft draft{.spec = defaults, .place = node.place(), .needs = {}, .checkpoint_of = {}, .candidates_of = {}};
+    draft.spec.base_name = name->text();
+    draft.spec.name = instance_name(name->text(), matrix, point);
+    draft.spec.kind = kind->name;
+    draft.spec.line = node.place().line;
+    for (const auto& [axis, value] : point) draft.spec.point[axis] = value.text();
+    const Node instance = substitute(body, {.params = &params, .matrix = matrix.axes.empty() ? nullptr : &point}, mistakes);
+    drafts.push_back(read_instance(instance, *kind, std::move(draft), mistakes, notes));
+    if (mistakes.size() > mistakes_before + 100) break;  // the other instances have the same
+  }
+  return drafts;
+}
+
+Json resolved_parameters(const StageSpec& spec) {
+  const KindRule* kind = find_kind(spec.kind);
+  Json json = {{"kind", spec.kind}};
+  for (const std::string& block : kind->blocks) {
+    if (block == "model") json[block] = hashed_json(model_keys(), spec.model);
+    if (block == "sample") json[block] = hashed_json(sample_keys(), spec.sample);
+    if (block == "optimizer") json[block] = hashed_json(optimizer_keys(), spec.optimizer);
+    if (block == "compile") json[block] = hashed_json(compile_keys(), spec.compiler);
+    if (block == "measure") json[block] = hashed_json(protocol_keys(), spec.protocol);
+    if (block == "prompt") json[block] = hashed_json(prompt_keys(), spec.prompt);
+  }
+  struct Visitor {
+    Json operator()(const CollectSettings& s) const {
+      return {{"augment", hashed_json(augment_keys(), s.augment)}, {"teachers", s.teachers}};
+    }
+    Json operator()(const SftSettings& s) const { return hashed_json(sft_keys(), s); }
+    Json operator()(const SelfSupervisedSettings& s) const { return hashed_json(self_supervised_keys(), s); }
+    Json operator()(const ContrastiveSettings& s) const { return hashed_json(contrastive_keys(), s); }
+    Json operator()(const MeasureSettings& s) const { return hashed_json(measure_keys(), s); }
+    Json operator()(const CommandSettings& s) const { return hashed_json(command_keys(), s); }
+  };
+  json.update(std::visit(Visitor{}, spec.settings));
+  const auto* command = std::get_if<CommandSettings>(&spec.settings);
+  if (command == nullptr || command->items != "none")
+    json["dataset"] = {{"train", spec.dataset.train},
+                       {"heldout_combination", spec.dataset.heldout_combination},
+                       {"heldout_operation", spec.dataset.heldout_operation}};
+  return json;
+}
+
+}  // namespace warpsmith::workflow

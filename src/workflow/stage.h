@@ -1,0 +1,43 @@
+// Reading one stage of a workflow file: the defaults of the file in, the instances of the stage out.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "matrix.h"
+#include "tables.h"
+#include "warpsmith/yaml/node.h"
+
+namespace warpsmith::workflow {
+
+// A name in the file and where it stands.
+struct NamedPlace {
+  std::string name;
+  yaml::Place place;
+};
+
+// An instance before its `needs` are resolved.
+struct Draft {
+  StageSpec spec;
+  yaml::Place place;  // of the stage
+  std::vector<NamedPlace> needs;
+  std::vector<NamedPlace> checkpoint_of, candidates_of;
+};
+
+// Reads blocks that both the file and a stage may have (of those in `blocks`), and resources, retry and plain keys.
+void read_shared(yaml::MapReader& map, const std::vector<std::string>& blocks, StageSpec& spec, Diagnostics& mistakes);
+
+// All instances of `node`, an element of `stages:`. `defaults` holds what the file says for every stage.
+std::vector<Draft> read_stage(const yaml::Node& node, const StageSpec& defaults, const std::map<std::string, yaml::Node>& params,
+                              Diagnostics& mistakes, Diagnostics& notes);
+
+// Every parameter that the result of the stage depends on.
+Json resolved_parameters(const StageSpec& spec);
+
+// Fills StageSpec::needs, finds cycles, and puts the stages in order. `stated` are the names of all stages of the file, those
+// with mistakes included.
+std::vector<StageSpec> order_stages(std::vector<Draft> drafts, const std::vector<std::string>& stated, Diagnostics& mistakes);
+
+}  // namespace warpsmith::workflow

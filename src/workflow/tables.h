@@ -1,0 +1,49 @@
+// The tables of the format: which keys each map of a workflow file has.
+#pragma once
+
+#include "keys.h"
+#include "warpsmith/workflow/spec.h"
+
+namespace warpsmith::workflow {
+
+const Table<ModelSettings>& model_keys();
+const Table<SampleSettings>& sample_keys();
+const Table<OptimizerSettings>& optimizer_keys();
+const Table<CompileSettings>& compile_keys();
+const Table<ProtocolSettings>& protocol_keys();
+const Table<PromptSettings>& prompt_keys();
+const Table<Notify>& notify_keys();
+const Table<Resources>& resource_keys();
+const Table<AugmentSettings>& augment_keys();
+
+const Table<SftSettings>& sft_keys();
+const Table<SelfSupervisedSettings>& self_supervised_keys();
+const Table<ContrastiveSettings>& contrastive_keys();
+const Table<MeasureSettings>& measure_keys();
+const Table<CommandSettings>& command_keys();
+
+// Keys that every stage may have besides its kind's and its blocks'; those of them with plain values are in a table.
+const Table<StageSpec>& stage_keys();
+// The retry rule's causes.
+struct CauseRule {
+  EndCause cause;
+  int standard;  // retries where the file says nothing
+  const char* meaning;
+};
+const std::vector<CauseRule>& cause_rules();
+
+// What a stage kind may say and what its jobs are.
+struct KindRule {
+  const char* name;
+  const char* meaning;
+  std::vector<std::string> blocks;  // of model, sample, optimizer, compile, measure, prompt: those that its result depends on
+  std::vector<std::string> jobs;    // whose threads its result depends on
+  bool uses_dataset = true;
+  bool trains = false;              // leaves a checkpoint
+  bool needs_checkpoint = false;
+  bool needs_candidates = false;
+};
+const std::vector<KindRule>& kind_rules();
+const KindRule* find_kind(std::string_view name);
+
+}  // namespace warpsmith::workflow
