@@ -1,0 +1,131 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "warpsmith/base/files.h"
+#include "warpsmith/report/report.h"
+#include "warpsmith/report/summary.h"
+
+namespace warpsmith::report {
+namespace {
+
+store::SampleRow sample(const std::string& stage, const std::string& group, const std::string& candidate, const std::string& verdict,
+                        double speedup, std::int64_t round = 0) {
+  return {stage, "row_softmax", group, candidate, verdict, round, speedup};
+}
+
+store::Results example() {
+  store::Results r;
+  r.run = "example <run>";
+  r.host = "here";
+  r.version = "0.1.0";
+  r.workflow = "schema: warpsmith.workflow/1\n";
+  r.tasks.push_back({"row_softmax", "Softmax over rows", "train", "softmax", "def forward(x: Tensor) -> Tensor:\n  return x.softmax(1)\n", 1});
+  r.candidates.push_back({"aaaa", "row_softmax", "plan", "generated", "contrastive", "", "", "__global__ void k() {} // </script>", 1});
+  store::MeasurementRow m;
+  m.stage = "contrastive";
+  m.value.candidate = "aaaa";
+  m.value.task = "row_softmax";
+  m.value.verdict = Verdict::kOk;
+  m.value.speedup = 1.5;
+  m.value.speedup_low = 1.49;
+  m.value.speedup_high = 1.51;
+  m.value.rounds = 35;
+  m.value.detail = "a, \"quoted\" detail";
+  m.device = 0;
+  r.devices.push_back({.kind = "cpu", .name = "Test CPU", .uuid = "", .driver = "", .host = "here", .threads = 1, .cores = 2});
+  r.measurements.push_back(m);
+  m.value.speedup = 1.2;
+  r.measurements.push_back(m);
+  r.generated = {sample("evaluate-sft", "train", "aaaa", "ok", 2.0),          sample("evaluate-sft", "train", "bbbb", "ok", 0.5),
+                 sample("evaluate-sft", "train", "cccc", "compile_error", 0), sample("evaluate-sft", "train", "cccc", "wrong_output", 0),
+                 sample("evaluate-sft", "train", "dddd", "unsupported", 0),   sample("evaluate-sft", "heldout_operation", "eeee", "crash", 0),
+                 sample("contrastive", "train", "aaaa", "ok", 1.5, 1),        sample("contrastive", "train", "aaaa", "ok", 1.5, 2)};
+  for (int i = 1; i <= 700; ++i) r.training.push_back({"sft", 0, i, 1500, 6.0 / i, 4e-3, 1, 0.1, 0, 0, 0});
+  return r;
+}
+
+TEST(EvaluationRows, CountEveryDrawThatSaysSomething) {
+  const auto rows = evaluation_rows(example());
+  ASSERT_EQ(rows.size(), 3u);
+  const EvaluationRow& r = rows[0];
+  EXPECT_EQ(r.stage, "evaluate-sft");
+  EXPECT_EQ(r.group, "train");
+  EXPECT_EQ(r.samples, 4);  // the unsupported one is left out
+  EXPECT_EQ(r.valid, 2);
+  EXPECT_DOUBLE_EQ(r.valid_share(), 0.5);
+  EXPECT_DOUBLE_EQ(*r.mean, 1.25);
+  EXPECT_NEAR(*r.geometric_mean, 1.0, 1e-12);
+  EXPECT_DOUBLE_EQ(*r.max, 2.0);
+  EXPECT_DOUBLE_EQ(r.above, 0.25);
+  EXPECT_DOUBLE_EQ(r.distinct, 0.75);
+  EXPECT_NEAR(r.one_draw, std::pow(2.0, 0.25), 1e-12);
+  EXPECT_NEAR(r.one_draw_no_floor, std::pow(2.0 * 0.5 * 0.01 * 0.01, 0.25), 1e-12);
+  EXPECT_EQ(rows[1].group, "heldout_operation");
+  EXPECT_FALSE(rows[1].mean.has_value());
+  EXPECT_EQ(rows[1].one_draw, 1.0);
+}
+
+TEST(BestKernels, TakeTheFastestCorrectProgram) {
+  const auto best = best_kernels(example());
+  ASSERT_EQ(best.size(), 1u);
+  EXPECT_EQ(best[0].speedup, 1.5);
+  EXPECT_EQ(best[0].tried, 2);
+  EXPECT_NE(best[0].source.find("__global__"), std::string::npos);
+  EXPECT_DOUBLE_EQ(headline(best).geometric_mean, 1.5);
+}
+
+TEST(Export, CsvQuotesWhatItMust) {
+  const std::string text = csv(example());
+  EXPECT_NE(text.find("\"a, \"\"quoted\"\" detail\""), std::string::npos);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
+}
+
+TEST(Export, JsonHoldsTheSameFigures) {
+  const Json out = Json::parse(json(example()));
+  EXPECT_EQ(out.at("evaluations").at(0).at("valid"), 2);
+  EXPECT_TRUE(out.at("evaluations").at(1).at("mean").is_null());
+  EXPECT_EQ(out.at("measurements").size(), 2u);
+}
+
+TEST(Html, AReplayedRunSaysSo) {
+  store::Results r = example();
+  EXPECT_EQ(html(r).find("say nothing"), std::string::npos);
+  r.provenance = R"({"replayed_from": "other"})";
+  EXPECT_NE(html(r).find("its speedups say nothing"), std::string::npos);
+}
+
+TEST(Html, AnEmptyRunIsAPage) { EXPECT_NE(html(store::Results{}).find("</html>"), std::string::npos); }
+
+std::string shell(const std::string& command) {
+  FILE* pipe = ::popen(command.c_str(), "r");
+  std::string out;
+  char buffer[4096];
+  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, n);
+  ::pclose(pipe);
+  return out;
+}
+
+// A real browser opens the file without a network, runs its scripts, and hands back the page.
+TEST(Html, ABrowserFindsTablesAndPlots) {
+  const std::string browser = shell("command -v chromium chromium-browser google-chrome | head -n 1");
+  if (browser.empty()) GTEST_SKIP() << "no Chromium here";
+  char name[] = "/tmp/warpsmith-report-XXXXXX";
+  const fs::path folder = ::mkdtemp(name);
+  write_file_atomic(folder / "report.html", html(example()));
+  const std::string page = shell(browser.substr(0, browser.find('\n')) +
+                                 " --headless --no-sandbox --disable-gpu --user-data-dir=" + (folder / "profile").string() +
+                                 " --virtual-time-budget=5000 --dump-dom file://" + (folder / "report.html").string() + " 2>/dev/null");
+  fs::remove_all(folder);
+  EXPECT_NE(page.find("data-plots=\"4\""), std::string::npos) << page.substr(0, 400);
+  for (const char* id : {"id=\"stages\"", "id=\"verdicts\"", "id=\"devices\""}) EXPECT_NE(page.find(id), std::string::npos) << id;
+  EXPECT_NE(page.find("example &lt;run&gt;"), std::string::npos);
+  EXPECT_NE(page.find("// &lt;/script&gt;"), std::string::npos);
+  EXPECT_EQ(page.find("http://"), std::string::npos) << "the page must not need a network";
+}
+
+}  // namespace
+}  // namespace warpsmith::report
