@@ -103,6 +103,7 @@ Json to_json(const Measurement& m) {
   Json j = {{"candidate", m.candidate}, {"task", m.task},       {"baseline", m.baseline}, {"math", m.math},
             {"verdict", to_string(m.verdict)}, {"detail", m.detail}, {"seconds", m.seconds}};
   if (!m.hack.empty()) j["hack"] = m.hack;
+  if (m.only_hidden) j["only_hidden"] = true;
   if (m.error_bound > 0) {
     j["max_error"] = m.max_error;
     j["error_bound"] = m.error_bound;
@@ -141,6 +142,7 @@ Measurement measurement_from_json(const Json& j) {
     m.verdict = *parsed;
     m.detail = j.value("detail", "");
     m.hack = j.value("hack", "");
+    m.only_hidden = j.value("only_hidden", false);
     m.seconds = j.value("seconds", 0.0);
     m.max_error = j.value("max_error", 0.0);
     m.error_bound = j.value("error_bound", 0.0);

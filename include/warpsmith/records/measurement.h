@@ -37,6 +37,7 @@ struct Measurement {
   Verdict verdict = Verdict::kNotMeasured;
   std::string detail;  // human: what was wrong and where ("out[3,5]: 1.25 where 1.5 was expected (shape M=3 N=33)")
   std::string hack;    // kind, where verdict is kHack
+  bool only_hidden = false;  // wrong_output at a hidden shape, and right at the timing shapes
   // Set where verdict is ok, unstable or too_fast:
   double speedup = 0;              // score: median of bucket means of log(baseline/candidate), exponentiated; unrounded
   double speedup_rounded = 0;      // two decimals toward 1.00: the reward
