@@ -1,0 +1,8 @@
+// plan: launch k<<<cdiv(M, 64), 64>>>(x, b, out, M, N)
+extern "C" __global__ void k(const float* x, const float* b, float* out, int M, int N) {
+  int m = blockIdx.x * 64 + threadIdx.x;
+  if (m >= M) return;
+  float a = 0.f;
+  for (int c = 0; c < N; c++) a += fmaxf(x[m * N + c] + b[c], 0.f);
+  out[m] = a;
+}

@@ -1,0 +1,9 @@
+// plan: launch k<<<cdiv(M, 64), 64>>>(x, b, out, s, M, N)
+extern "C" __global__ void k(const float* x, const float* b, float* out, float s, int M, int N) {
+  int m = blockIdx.x * 64 + threadIdx.x;
+  if (m >= M) return;
+  for (int c = 0; c < N; c++) {
+    int i = m * N + c;
+    out[i] = fmaxf(x[i] + b[c], 0.f) * s;
+  }
+}

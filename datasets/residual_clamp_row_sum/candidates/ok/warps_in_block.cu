@@ -1,0 +1,9 @@
+// plan: launch k<<<cdiv(M, 4), dim3(32, 4)>>>(x, r, out, M, N)
+extern "C" __global__ void k(const float* x, const float* r, float* out, int M, int N) {
+  int m = blockIdx.x * 4 + threadIdx.y;
+  if (m >= M) return;
+  float a = 0.f;
+  for (int c = threadIdx.x; c < N; c += 32) a += fminf(fmaxf(x[m * N + c] + r[m * N + c], -1.f), 1.f);
+  for (int h = 16; h > 0; h /= 2) a += __shfl_xor_sync(0xffffffff, a, h);
+  if (threadIdx.x == 0) out[m] = a;
+}

@@ -1,0 +1,21 @@
+// plan: if N % 4 == 0
+// plan: launch k4<<<cdiv(M * N, 1024), 256>>>(x, r, out, s, M, N)
+// plan: else
+// plan: launch k<<<cdiv(M * N, 256), 256>>>(x, r, out, s, M, N)
+// plan: end
+extern "C" __global__ void k4(const float* x, const float* r, float* out, float s, int M, int N) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i * 4 >= M * N) return;
+  float4 x4 = ((const float4*)x)[i];
+  float4 r4 = ((const float4*)r)[i];
+  float4 o;
+  o.x = fmaxf(x4.x + r4.x, 0.f) * s;
+  o.y = fmaxf(x4.y + r4.y, 0.f) * s;
+  o.z = fmaxf(x4.z + r4.z, 0.f) * s;
+  o.w = fmaxf(x4.w + r4.w, 0.f) * s;
+  ((float4*)out)[i] = o;
+}
+extern "C" __global__ void k(const float* x, const float* r, float* out, float s, int M, int N) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < M * N) out[i] = fmaxf(x[i] + r[i], 0.f) * s;
+}
