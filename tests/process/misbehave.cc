@@ -35,22 +35,22 @@ int errno_or_zero(bool done) { return done ? 0 : errno; }
   return recurse(depth + 1) + static_cast<std::uint64_t>(frame[0]);
 }
 
-// Forks without end, in every process. Its answer is what the first one sees: how many of its own it got in
-// the end.
+// Forks without end, in every process. The first one stops after a while and prints how many of its own it
+// got.
 int fork_bomb(const std::string&) {
   int born = 0;
-  for (int i = 0; i < 5000; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     const pid_t pid = fork();
-    if (pid == 0)
-      for (;;)
-        if (fork() < 0) pause();
-    if (pid > 0)
-      ++born;
-    else
-      usleep(1000);
+    while (pid == 0) fork();
+    if (pid > 0) ++born;
   }
   std::printf("%d\n", born);
   return 0;
+}
+
+int divide(const std::string& by) {
+  volatile int numerator = 7, denominator = std::atoi(by.c_str());
+  return numerator / denominator;
 }
 
 int write_file(const std::string& path) {
@@ -123,9 +123,14 @@ const std::map<std::string, Mode>& modes() {
        }},
       {"abort", [](const std::string&) -> int { std::abort(); }},
       {"segv", [](const std::string&) -> int { return *reinterpret_cast<volatile int*>(16); }},
-      {"divide", [](const std::string& by) { return 1 / std::atoi(by.c_str()); }},
+      {"divide", divide},
       {"stack", [](const std::string&) { return static_cast<int>(recurse(0)); }},
       {"allocate", allocate},
+      {"allocate_and_wait",
+       [](const std::string& bytes) -> int {
+         allocate(bytes);
+         for (;;) pause();
+       }},
       {"fork",
        [](const std::string&) {
          const pid_t pid = fork();

@@ -239,8 +239,9 @@ class Watch {
       if (!(options_.bwrap && pid == main_)) kill(pid, SIGTERM);
   }
 
-  // A descendant wants to fork. Counting is done when the estimate reaches the limit, and at most every 20
-  // ms: a fork bomb costs one scan then, not one for each attempt.
+  // A descendant wants to fork. Deaths are not counted, so the tree is looked at when the estimate reaches
+  // the limit; when that look found it full, not again for 20 ms: a fork bomb costs one look then, not one
+  // for each attempt.
   void decide_on_process() {
     seccomp_notif request{};
     if (ioctl(listener_, SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) {
@@ -248,8 +249,9 @@ class Watch {
       return;
     }
     ++alive_;
-    if (alive_ > options_.processes && Clock::now() - counted_ > milliseconds(20)) {
+    if (alive_ > options_.processes && !(full_ && Clock::now() - counted_ < milliseconds(20))) {
       alive_ = static_cast<unsigned>(process::descendants(getpid()).size()) + 1;
+      full_ = alive_ > options_.processes;
       counted_ = Clock::now();
     }
     seccomp_notif_resp answer{};
@@ -303,6 +305,7 @@ class Watch {
   Clock::time_point begin_, next_look_, counted_;
   unsigned alive_ = 1;
   std::uint64_t peak_ = 0;
+  bool full_ = false;  // at the last count
   bool main_ended_ = false;
   int status_ = 0;
   const char* reason_ = nullptr;

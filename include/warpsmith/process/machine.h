@@ -1,0 +1,34 @@
+// What this machine has and lacks, for `warpsmith doctor` and for the facts that go with a measurement.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace warpsmith::process {
+
+struct Fact {
+  std::string name;   // "cpu", "memory", "sandbox", "compiler g++", …
+  std::string value;  // for people; "none" or "not found" where there is nothing
+  bool ok = true;     // false: something of Warpsmith does not work, or works less well, without it
+  std::string hint;   // what to do about it, or what it means; may be empty
+};
+
+// Takes some tenths of a second: it starts compilers and sandboxes to see whether they work. `folder`: where
+// runs are to be written.
+std::vector<Fact> machine_facts(const std::filesystem::path& folder);
+
+std::string cpu_model();          // as the kernel names it; "unknown" where it does not
+std::vector<int> allowed_cpus();  // those that this process may use
+// Memory that new processes may take: what the kernel has available, or what the control group leaves where
+// that is less.
+std::uint64_t available_memory();
+int landlock_version();  // 0: none
+
+struct Gpu {
+  std::string name, uuid, driver;
+};
+std::vector<Gpu> nvidia_gpus();  // by nvidia-smi; empty where there are none
+
+}  // namespace warpsmith::process

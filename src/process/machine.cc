@@ -1,0 +1,206 @@
+#include "warpsmith/process/machine.h"
+
+#include <sched.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "landlock_abi.h"
+#include "sandbox.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/process/child.h"
+
+namespace warpsmith::process {
+
+namespace {
+
+std::string first_line(const std::string& text) { return trim(text.substr(0, text.find('\n'))); }
+
+std::optional<std::string> output_of(std::vector<std::string> argv) {
+  ChildSpec spec;
+  spec.argv = std::move(argv);
+  spec.limits.wall_s = 10;
+  const ChildResult result = run_child(spec);
+  if (result.ending != Ending::kExited || result.exit_code != 0) return std::nullopt;
+  return result.out;
+}
+
+// A number in a small file; nothing where it is missing or says "max".
+std::optional<std::uint64_t> number_in(const fs::path& path) {
+  std::ifstream in(path);
+  std::uint64_t value = 0;
+  if (in >> value) return value;
+  return std::nullopt;
+}
+
+// The folder of this process's control group below `mount`, from lines such as "0::/a/b" or "9:memory:/a/b".
+std::optional<std::string> control_group(std::string_view controller) {
+  std::ifstream in("/proc/self/cgroup");
+  for (std::string line; std::getline(in, line);) {
+    const std::vector<std::string> parts = split(line, ':');
+    if (parts.size() < 3) continue;
+    for (const std::string& name : split(parts[1], ','))
+      if (name == controller) return line.substr(parts[0].size() + parts[1].size() + 2);
+  }
+  return std::nullopt;
+}
+
+// What the control groups leave; each folder up to the root may set a limit.
+std::optional<std::uint64_t> left_in_control_group() {
+  std::optional<std::uint64_t> least;
+  const auto walk = [&](const fs::path& mount, const std::string& group, const char* limit,
+                        const char* used) {
+    for (fs::path at = fs::path(group).relative_path();; at = at.parent_path()) {
+      const auto most = number_in(mount / at / limit), now = number_in(mount / at / used);
+      if (most && now && *most < (1ull << 60)) {
+        const std::uint64_t left = *most > *now ? *most - *now : 0;
+        if (!least || left < *least) least = left;
+      }
+      if (at.empty()) return;
+    }
+  };
+  if (const auto group = control_group("")) {
+    walk("/sys/fs/cgroup", *group, "memory.max", "memory.current");
+    walk("/sys/fs/cgroup/unified", *group, "memory.max", "memory.current");
+  }
+  if (const auto group = control_group("memory"))
+    walk("/sys/fs/cgroup/memory", *group, "memory.limit_in_bytes", "memory.usage_in_bytes");
+  return least;
+}
+
+std::uint64_t meminfo(std::string_view key) {
+  std::ifstream in("/proc/meminfo");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(key)) return std::strtoull(line.c_str() + key.size(), nullptr, 10) * 1024;
+  return 0;
+}
+
+Fact sandbox_fact() {
+  std::string reasons;
+  for (const SandboxLevel level : {SandboxLevel::kBubblewrap, SandboxLevel::kLandlock}) {
+    const SandboxTrial trial = try_sandbox(level);
+    if (trial.works)
+      return {"sandbox", std::string(to_string(level)), true,
+              reasons.empty() ? "" : "candidates are held by seccomp, rlimits and Landlock; " + reasons};
+    reasons += (reasons.empty() ? "no " : "; no ") + std::string(to_string(level)) + ": " + trial.problem;
+  }
+  return {"sandbox", "none", false, "candidates are refused unless --unsandboxed is given; " + reasons};
+}
+
+Fact program_fact(const std::string& name, const std::vector<std::string>& argv, const std::string& missing,
+                  bool needed) {
+  if (const auto text = output_of(argv)) return {name, first_line(*text), true, ""};
+  return {name, "not found", !needed, missing};
+}
+
+}  // namespace
+
+std::string cpu_model() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);)
+    for (const char* key : {"model name", "Model", "cpu model"})
+      if (line.starts_with(key) && line.find(':') != std::string::npos)
+        return trim(line.substr(line.find(':') + 1));
+  return "unknown";
+}
+
+std::vector<int> allowed_cpus() {
+  std::vector<int> cpus;
+  // Machines with more than 1024 CPUs need a larger set.
+  for (std::size_t count = CPU_SETSIZE; count <= 1 << 16; count *= 4) {
+    cpu_set_t* set = CPU_ALLOC(count);
+    const std::size_t size = CPU_ALLOC_SIZE(count);
+    const bool fits = ::sched_getaffinity(0, size, set) == 0;
+    if (fits)
+      for (std::size_t cpu = 0; cpu < count; ++cpu)
+        if (CPU_ISSET_S(cpu, size, set)) cpus.push_back(static_cast<int>(cpu));
+    CPU_FREE(set);
+    if (fits) return cpus;
+  }
+  return {0};
+}
+
+std::uint64_t available_memory() {
+  const std::uint64_t kernel = meminfo("MemAvailable:");
+  const auto group = left_in_control_group();
+  return group ? std::min(kernel, *group) : kernel;
+}
+
+int landlock_version() { return landlock_abi(); }
+
+std::vector<Gpu> nvidia_gpus() {
+  std::vector<Gpu> gpus;
+  const auto text =
+      output_of({"nvidia-smi", "--query-gpu=name,uuid,driver_version", "--format=csv,noheader"});
+  if (!text) return gpus;
+  for (const std::string& line : split_lines(*text))
+    if (const std::vector<std::string> parts = split(line, ','); parts.size() == 3)
+      gpus.push_back({trim(parts[0]), trim(parts[1]), trim(parts[2])});
+  return gpus;
+}
+
+std::vector<Fact> machine_facts(const fs::path& folder) {
+  std::vector<Fact> facts;
+  const std::size_t cores = std::thread::hardware_concurrency(), allowed = allowed_cpus().size();
+  facts.push_back({"cpu", cpu_model(), true, ""});
+  facts.push_back(
+      {"cores",
+       std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + ", " + std::to_string(allowed) + " may be used", true,
+       allowed < cores ? "the affinity mask leaves fewer than there are" : ""});
+  const std::uint64_t memory = available_memory();
+  facts.push_back({"memory", format_size(memory) + " available of " + format_size(meminfo("MemTotal:")),
+                   memory >= 4ull << 30, memory >= 4ull << 30 ? "" : "the quickstart wants 4 GiB"});
+  utsname system{};
+  ::uname(&system);
+  facts.push_back(
+      {"kernel", std::string(system.sysname) + " " + system.release + " " + system.machine, true, ""});
+
+  facts.push_back(sandbox_fact());
+  const fs::path bwrap = bwrap_program();
+  facts.push_back(
+      bwrap.empty() ? Fact{"bubblewrap", "not found", false, "install bubblewrap for the best sandbox"}
+                    : program_fact("bubblewrap", {bwrap.string(), "--version"}, "bwrap does not run", true));
+  const bool seccomp = try_sandbox(SandboxLevel::kLandlock).works;
+  facts.push_back({"seccomp", seccomp ? "works" : "does not work", seccomp,
+                   seccomp ? "" : "the kernel was built without it, or a container forbids it"});
+  facts.push_back(
+      landlock_version() > 0
+          ? Fact{"landlock", "version " + std::to_string(landlock_version()), true, ""}
+          : Fact{"landlock", "none", true,
+                 "without bubblewrap, files are guarded by their modes alone (needs Linux 5.13)"});
+
+  struct statvfs disk {};
+  if (::statvfs(folder.c_str(), &disk) == 0) {
+    const std::uint64_t free = static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize;
+    facts.push_back({"disk", format_size(free) + " free in " + folder.string(), free >= 2ull << 30,
+                     free >= 2ull << 30 ? "" : "a run wants 2 GiB and more"});
+  } else {
+    facts.push_back(
+        {"disk", system_error(folder.string(), errno).what(), false, "name a folder that exists"});
+  }
+
+  facts.push_back(program_fact("compiler g++", {"g++", "--version"},
+                               "the CPU twin compiles candidates with it: install g++", true));
+  facts.push_back(program_fact("compiler clang", {"clang", "--version"}, "not needed", false));
+  facts.push_back(
+      program_fact("compiler nvcc", {"nvcc", "--version"}, "needed for the `extension` tier alone", false));
+  facts.push_back(program_fact("python3", {"python3", "--version"},
+                               "needed for the `python` tier and to install torch", false));
+  const std::vector<Gpu> gpus = nvidia_gpus();
+  if (gpus.empty())
+    facts.push_back({"gpu", "none", true, "candidates run on the CPU twin (device kind `cpu`)"});
+  for (const Gpu& gpu : gpus)
+    facts.push_back({"gpu", gpu.name + ", driver " + gpu.driver + ", " + gpu.uuid, true, ""});
+  facts.push_back(program_fact("slurm", {"sbatch", "--version"}, "shards run on this machine", false));
+  return facts;
+}
+
+}  // namespace warpsmith::process
