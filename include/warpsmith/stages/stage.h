@@ -16,7 +16,7 @@ namespace warpsmith::stages {
 
 // A job that a stage wants to run. The controller packs items into shards and writes job.json, items.jsonl and `files`.
 struct JobRequest {
-  int round = 0;
+  int round = 0;        // looping stages count from 1, the others have round 0
   std::string job;      // "collect", "generate", "compile", "measure", "train", "command"
   std::string program;  // "warpsmith-generate", or the user's program
   std::vector<std::string> arguments;
@@ -42,12 +42,34 @@ struct JobResult {
 
 // What a stage leaves for those that need it; written to <stage folder>/output.json. Its SHA-256 enters their hashes.
 //   {"schema": "warpsmith.stage_output/1", "stage", "kind",
-//    "candidates": [{"candidate": {…}, "measurement": {…}}, …],      every distinct candidate that it made, in order
-//    "checkpoint": "checkpoints/sft-1200",                            stages that train; relative to the run folder
-//    "summary": {…}}
+//    "device": "cpu",                    device kind
+//    "protocol": {…},                    measured under; other stages take a number over where theirs is the same
+//    "candidates": [                     every distinct candidate that it came upon, in order
+//      {"candidate": {…}, "measurement": {…},    also those that did not compile
+//       "folder",                        attempt folder with the measurement's samples, relative to the run folder
+//       "expected",                      dataset files: the verdict that they must get ("ok", "wrong_hidden", …)
+//       "known_from"}, …],               stage from whose output the verdict was taken over
+//    "samples": [                        self_supervised, contrastive, measure: every sample, also repeated ones
+//      {"round", "item", "sample", "task",
+//       "group",                         "train", "heldout_combination" or "heldout_operation"
+//       "candidate", "verdict",
+//       "speedup",                       where the verdict is ok; unrounded
+//       "cut_off": true,                 the answer ended at max_tokens
+//       "reward", "advantage"}, …],      contrastive: smoothed reward; advantage where its group was not skipped
+//    "checkpoint": "checkpoints/sft-1200", "checkpoint_digest", "step",    stages that train; relative to the run folder
+//    "checkpoint_of", "evaluated", "candidates_of",                        measure: what was evaluated
+//    "examples": {…},                    sft: what its examples can be made from again (stage 2 replays them)
+//    "rounds": [{"round", "loss", …figures…}, …],                          looping stages
+//    "records": […],                     command: what the program wrote, but for its candidates
+//    "summary": {…figures…, "groups": {"train": {…figures…}, …}}}
+// Figures: samples, ok, valid_share, distinct, distinct_share (by source), distinct_forms, distinct_form_share (identifiers
+// and constants renamed), verdicts: {name: count}; best, median, mean, geomean, p25, p75, above_1_01 over the correct ones;
+// one_draw: geometric mean over all samples of max(1, speedup), one without a correct program counting 1;
+// one_draw_unfloored: of the speedup, counting 0.01. `not_measured` samples are in no share and no mean.
 using StageOutput = Json;
 
-// Numbers for people while it works: round, rounds, loss, best and median speedup so far, valid share.
+// Numbers for people while it works: round, rounds, job, and of the round before: loss, best, median and geomean speedup,
+// valid_share, distinct_share, mean_reward, groups_skipped, note.
 using StageProgress = Json;
 
 struct StageStep {
@@ -80,8 +102,10 @@ std::unique_ptr<Stage> make_stage(StageInputs inputs);
 struct PlannedJob {
   int round = 0;
   std::string job;
-  std::uint64_t items = 0;      // an upper bound where it depends on results
-  bool upper_bound = false;
+  std::uint64_t items = 0;      // 0: known only when the stages and jobs before have ended
+  bool upper_bound = false;     // it depends on results, and is this at most
+  double expected_item_s = 1;   // as in JobRequest
+  bool one_shard = false;
 };
 std::vector<PlannedJob> planned_jobs(const workflow::StageSpec& spec, const std::vector<task::Task>& tasks);
 

@@ -1,0 +1,42 @@
+// Prompts of the three stages (CUDA-L1.md, "Stage 1" and "Stage 3"), and the way back from an answer to a
+// source. All functions are pure: equal arguments give equal bytes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "warpsmith/task/task.h"
+
+namespace warpsmith::method {
+
+// kFull: every part spelt out, for models that read English; the answer carries its code in a ```cuda fence.
+// kCompact: the same parts in the same order, the fixed ones one short line each, for models of a few hundred
+// tokens of context; the answer is the source itself.
+enum class PromptStyle { kFull, kCompact };
+PromptStyle parse_prompt_style(std::string_view name);  // "full", "compact"; throws Error
+
+// An earlier program of the same task. Shown with its score in two decimals.
+struct Exemplar {
+  std::string source;
+  double score = 0;
+};
+
+// Stages 1 and 2: the reference, and the task of making it faster.
+std::string sft_prompt(const task::Task& task, PromptStyle style);
+
+// Stage 3, five parts: role and task; reference; earlier implementations with their scores, slowest first
+// (equal scores: in the order given); protocol of the answer; requirements and restrictions. Without
+// exemplars it is sft_prompt.
+std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exemplars, PromptStyle style);
+
+// What a model is taught to answer with `source`.
+std::string completion_of(std::string_view source, PromptStyle style);
+
+// The source in an answer, its trailing white space replaced by one newline. kFull: the last whole ```cuda
+// (or ```cpp,
+// ```c++, ```cu) fence; nothing where there is none. Nothing where the source is empty.
+std::optional<std::string> extract_source(std::string_view completion, PromptStyle style);
+
+}  // namespace warpsmith::method

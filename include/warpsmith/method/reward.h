@@ -1,0 +1,68 @@
+// From measurements to GRPO advantages (CUDA-L1.md, "Reward", "Smoothing", "GRPO").
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "warpsmith/records/measurement.h"
+
+namespace warpsmith::method {
+
+// What a measurement is worth to the learner.
+enum class Outcome {
+  kValid,    // a score that may be a reward
+  kFailure,  // says something bad about the program: rewarded below every valid score of its task
+  kLeftOut  // says nothing that may be learned: unsupported, not_measured, unstable, interval wider than ±5 %
+};
+Outcome outcome_of(const Measurement& measurement);
+
+// Half width of the interval of a score, as a share of the score, above which it is no reward.
+inline constexpr double kWidestRewardedInterval = 0.05;
+
+enum class RewardKind { kLog, kRaw };
+RewardKind parse_reward_kind(std::string_view name);  // "log", "raw"; throws Error
+// Reward of a score that is rounded to two decimals. Scores below 0.01 count as 0.01 (log 0 is no reward).
+double reward_of(double rounded_score, RewardKind kind);
+
+struct SmoothingSettings {
+  double clip = 1.5;  // k
+  int window = 100;   // iterations over which μ and σ roll
+};
+
+// r' = clip((r − μ)/σ, −k, k). μ and σ (of the population) roll over the valid rewards of the last `window`
+// iterations, the current one included. They are kept for each task on its own: tasks whose speedups lie
+// apart would otherwise be clipped to one value each, and a group whose rewards are equal teaches nothing.
+// Iteration 0 is what was known before.
+class RewardSmoother {
+ public:
+  explicit RewardSmoother(SmoothingSettings settings);
+  // Valid rewards of one iteration; iterations must not decrease.
+  void add(const std::string& task, int iteration, const std::vector<double>& rewards);
+  // 0 where all rewards in the window are equal (σ = 0) or there are none.
+  double smooth(const std::string& task, double reward) const;
+  double mean(const std::string& task) const;
+  double deviation(const std::string& task) const;
+  // Smoothed reward of a failure: min(−k, lowest valid r' of the task in the window − margin).
+  double failure(const std::string& task, double margin) const;
+
+ private:
+  struct Iteration {
+    int number = 0;
+    std::vector<double> rewards;
+  };
+  SmoothingSettings settings_;
+  std::map<std::string, std::deque<Iteration>> tasks_;
+};
+
+// (r' − mean)/std within a group, the standard deviation that of the population. `rewards`: nothing where a
+// sample is left out; the same positions have no advantage. Nothing at all where the group is to be skipped:
+// fewer than two rewards, or all equal (within 1e-9).
+using Advantages = std::vector<std::optional<double>>;
+std::optional<Advantages> group_advantages(const std::vector<std::optional<double>>& rewards);
+
+}  // namespace warpsmith::method

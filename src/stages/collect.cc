@@ -1,0 +1,127 @@
+// `collect`: candidates from the dataset's files and by augmentation, compiled and measured.
+#include <fmt/format.h>
+
+#include "kinds.h"
+#include "summary.h"
+#include "verifier.h"
+
+namespace warpsmith::stages {
+
+namespace {
+
+class CollectStage final : public Stage {
+ public:
+  explicit CollectStage(StageInputs inputs)
+      : inputs_(std::move(inputs)),
+        settings_(std::get<workflow::CollectSettings>(inputs_.spec.settings)),
+        tasks_(inputs_.spec.dataset, inputs_.tasks),
+        verifier_(inputs_.spec, known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)) {
+    if (!settings_.teachers.empty())
+      throw Error(fmt::format("stage {}: candidates from teachers are not built yet; leave `teachers:` out",
+                              inputs_.spec.name),
+                  kExitUsage);
+    if (tasks_.all().empty())
+      throw Error(fmt::format("stage {}: the dataset has no tasks", inputs_.spec.name), kExitUsage);
+  }
+
+  StageStep start() override {
+    const workflow::AugmentSettings& augment = settings_.augment;
+    JobRequest job;
+    job.round = 0;
+    job.job = "collect";
+    job.program = "warpsmith-collect";
+    job.params = {{"datasets", inputs_.spec.dataset.folder.string()},
+                  {"stage", inputs_.spec.name},
+                  {"augment",
+                   {{"variants", augment.variants},
+                    {"rename_identifiers", augment.rename_identifiers},
+                    {"block_sizes", augment.block_sizes}}}};
+    // Held-out tasks are for evaluation: nothing is learned from their variants.
+    for (const std::string& task : tasks_.all())
+      job.items.push_back({{"id", task}, {"augment", tasks_.group(task) == "train"}});
+    job.resources = inputs_.spec.compile;
+    job.expected_item_s = 0.1;
+    return ask(std::move(job), progress());
+  }
+
+  StageStep on_job(const JobResult& result) override {
+    if (finished_ || result.round != 0) unexpected(inputs_.spec, result);
+    std::optional<JobRequest> next;
+    if (result.job == "collect") {
+      next = verifier_.begin(0, read_collected(result));
+    } else if (result.job == "compile" || result.job == "measure") {
+      next = verifier_.on_job(result);
+    } else {
+      unexpected(inputs_.spec, result);
+    }
+    if (next) return ask(std::move(*next), progress());
+    return finish();
+  }
+
+ private:
+  std::vector<Candidate> read_collected(const JobResult& result) {
+    std::vector<Candidate> candidates;
+    for (const ItemResult& item : result.items) {
+      if (item.record.is_null()) {
+        ++lost_tasks_;
+        continue;
+      }
+      for (const Json& entry : item.record.at("candidates")) {
+        Candidate candidate = candidate_from_json(entry.at("candidate"));
+        candidate.origin.stage = inputs_.spec.name;
+        if (const std::string expected = entry.value("expected", ""); !expected.empty())
+          verifier_.expect(candidate.id, expected);
+        candidates.push_back(std::move(candidate));
+      }
+    }
+    return candidates;
+  }
+
+  StageProgress progress() const { return {{"round", 0}, {"rounds", 1}}; }
+
+  // Dataset files whose verdict is not the one that their folder names. Verdicts that say nothing about them
+  // don't count.
+  std::uint64_t unexpected_verdicts() const {
+    std::uint64_t count = 0;
+    for (const std::string& id : verifier_.met()) {
+      const Known& k = verifier_.at(id);
+      if (k.expected.empty() || k.measurement.verdict == Verdict::kNotMeasured ||
+          k.measurement.verdict == Verdict::kUnsupported)
+        continue;
+      const std::string wanted = k.expected == "wrong_hidden" ? "wrong_output" : k.expected;
+      if (to_string(k.measurement.verdict) != wanted) ++count;
+    }
+    return count;
+  }
+
+  StageStep finish() {
+    finished_ = true;
+    StageStep step;
+    step.finished = true;
+    step.output = begin_output(inputs_.spec);
+    step.output["candidates"] = candidates_json(verifier_);
+    Json summary = figures_by_group(counted(verifier_), tasks_);
+    summary["tasks"] = tasks_.all().size();
+    summary["lost_tasks"] = lost_tasks_;
+    summary["unexpected_verdicts"] = unexpected_verdicts();
+    step.progress = progress();
+    step.progress.update(figures(counted(verifier_)));
+    step.output["summary"] = std::move(summary);
+    return step;
+  }
+
+  const StageInputs inputs_;
+  const workflow::CollectSettings settings_;
+  const TaskSet tasks_;
+  Verifier verifier_;
+  std::uint64_t lost_tasks_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_collect(StageInputs inputs) {
+  return std::make_unique<CollectStage>(std::move(inputs));
+}
+
+}  // namespace warpsmith::stages

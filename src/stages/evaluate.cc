@@ -1,0 +1,186 @@
+// `measure`: samples of a frozen checkpoint, or the candidates of earlier stages measured again.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "jobs.h"
+#include "kinds.h"
+#include "samples.h"
+#include "summary.h"
+#include "verifier.h"
+#include "warpsmith/base/random.h"
+#include "warpsmith/method/exemplars.h"
+#include "warpsmith/method/reward.h"
+
+namespace warpsmith::stages {
+
+namespace {
+
+class EvaluateStage final : public Stage {
+ public:
+  explicit EvaluateStage(StageInputs inputs)
+      : inputs_(std::move(inputs)),
+        settings_(std::get<workflow::MeasureSettings>(inputs_.spec.settings)),
+        tasks_(inputs_.spec.dataset, inputs_.tasks),
+        verifier_(inputs_.spec,
+                  again() ? std::vector<Known>()
+                          : known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)) {
+    const workflow::StageSpec& spec = inputs_.spec;
+    if (settings_.checkpoint_of.empty() == settings_.candidates_of.empty())
+      throw Error(fmt::format("stage {}: needs either `checkpoint_of` or `candidates_of`", spec.name),
+                  kExitUsage);
+    if (again()) {
+      select();
+    } else {
+      checkpoint_ = checkpoint_of(inputs_, settings_.checkpoint_of);
+      make_prompts();
+    }
+  }
+
+  StageStep start() override {
+    if (!again()) return ask(generate_request(inputs_.spec, 0, checkpoint_.path, prompts_), progress());
+    if (auto job = verifier_.begin(0, selected_)) return ask(std::move(*job), progress());
+    return finish();
+  }
+
+  StageStep on_job(const JobResult& result) override {
+    if (finished_ || result.round != 0) unexpected(inputs_.spec, result);
+    std::optional<JobRequest> next;
+    if (result.job == "generate" && !again()) {
+      Generated generated = read_generated(inputs_.spec, prompts_, result, verifier_);
+      samples_ = std::move(generated.samples);
+      lost_ = generated.lost;
+      next = verifier_.begin(0, generated.candidates);
+    } else if (result.job == "compile" || result.job == "measure") {
+      next = verifier_.on_job(result);
+    } else {
+      unexpected(inputs_.spec, result);
+    }
+    if (next) return ask(std::move(*next), progress());
+    return finish();
+  }
+
+ private:
+  bool again() const { return settings_.checkpoint_of.empty(); }
+  const std::vector<std::string>& wanted() const { return settings_.heldout ? tasks_.all() : tasks_.train(); }
+
+  // The successes to be measured again: the fastest of each task, or all.
+  void select() {
+    std::vector<std::string> stages;
+    for (const std::string& name : settings_.candidates_of) stages.push_back(instance_of(inputs_, name));
+    std::map<std::string, std::vector<Known>> by_task;
+    for (Known& k : known_of_any_device(stages))
+      if (is_success(k.measurement.verdict)) by_task[k.candidate.task].push_back(std::move(k));
+    for (const std::string& task : wanted()) {
+      const auto it = by_task.find(task);
+      if (it == by_task.end()) continue;
+      if (settings_.select == "all") {
+        for (const Known& k : it->second) selected_.push_back(k.candidate);
+      } else {
+        selected_.push_back(
+            std::max_element(it->second.begin(), it->second.end(), [](const Known& a, const Known& b) {
+              return a.measurement.speedup < b.measurement.speedup;
+            })->candidate);
+      }
+    }
+    if (selected_.empty())
+      throw Error(fmt::format("stage {}: the stages in `candidates_of` hold no successful program",
+                              inputs_.spec.name),
+                  kExitFailed);
+  }
+
+  // What was the best elsewhere is measured here: kernels tuned on one device type are swept over others.
+  std::vector<Known> known_of_any_device(const std::vector<std::string>& stages) const {
+    std::vector<Known> out;
+    std::set<std::string> seen;
+    for (const std::string& stage : stages) {
+      StageInputs one;
+      one.spec.name = inputs_.spec.name;
+      one.spec.device = inputs_.upstream.at(stage).value("device", inputs_.spec.device);
+      one.upstream[stage] = inputs_.upstream.at(stage);
+      for (Known& k : known_candidates(one, {stage}, Comparable::kDevice))
+        if (seen.insert(k.candidate.id).second) out.push_back(std::move(k));
+    }
+    return out;
+  }
+
+  // With the contrastive prompt: exemplars from the dataset's own programs only, drawn without regard to the
+  // stage's name, so that all checkpoints of a workflow are asked the same.
+  void make_prompts() {
+    const method::PromptStyle style = method::parse_prompt_style(inputs_.spec.prompt.style);
+    method::ExemplarDatabase database({});
+    if (settings_.contrastive_prompt)
+      for (const Known& k : known_candidates(inputs_, inputs_.upstream_order, Comparable::kDevice))
+        if (k.candidate.origin.kind != "generated" &&
+            method::outcome_of(k.measurement) == method::Outcome::kValid)
+          database.add(k.candidate.task, 0,
+                       {k.candidate.id, k.candidate.source(), k.measurement.speedup_rounded});
+    const int an_item = settings_.contrastive_prompt ? kSamplesADraw : kSamplesAnItem;
+    for (const std::string& task : wanted())
+      for (Prompt& prompt : split_samples(task, settings_.samples, an_item)) {
+        std::vector<method::Exemplar> exemplars;
+        const std::uint64_t key =
+            random_key({inputs_.spec.seed, name_key("evaluation"), name_key(prompt.id)});
+        for (method::Program& p : database.draw(task, inputs_.spec.prompt.exemplars, key).exemplars)
+          exemplars.push_back({std::move(p.source), p.score});
+        prompt.text = method::contrastive_prompt(tasks_.at(task), std::move(exemplars), style);
+        prompts_.push_back(std::move(prompt));
+      }
+    if (prompts_.empty())
+      throw Error(fmt::format("stage {}: no task, or no samples", inputs_.spec.name), kExitUsage);
+  }
+
+  StageProgress progress() const { return {{"round", 0}, {"rounds", 1}}; }
+
+  StageStep finish() {
+    finished_ = true;
+    StageStep step;
+    step.finished = true;
+    step.output = begin_output(inputs_.spec);
+    step.output["candidates"] = candidates_json(verifier_);
+    const std::vector<Counted> list = again() ? counted(verifier_) : counted(samples_, verifier_);
+    step.output["samples"] = Json::array();
+    if (again()) {
+      step.output["candidates_of"] = settings_.candidates_of;
+      for (const Counted& c : list) step.output["samples"].push_back(remeasured_json(*c.known));
+    } else {
+      step.output["checkpoint_of"] = settings_.checkpoint_of;
+      step.output["evaluated"] = checkpoint_.path;
+      for (const Sample& s : samples_) step.output["samples"].push_back(sample_json(s, verifier_, tasks_));
+    }
+    step.output["summary"] = figures_by_group(list, tasks_);
+    step.output["summary"]["lost_samples"] = lost_;
+    step.progress = progress();
+    step.progress.update(figures(list));
+    return step;
+  }
+
+  Json remeasured_json(const Known& k) const {
+    Json out = {{"round", 0},
+                {"task", k.candidate.task},
+                {"group", tasks_.group(k.candidate.task)},
+                {"candidate", k.candidate.id},
+                {"verdict", to_string(k.measurement.verdict)}};
+    if (k.measurement.verdict == Verdict::kOk) out["speedup"] = k.measurement.speedup;
+    return out;
+  }
+
+  const StageInputs inputs_;
+  const workflow::MeasureSettings settings_;
+  const TaskSet tasks_;
+  Verifier verifier_;
+  Checkpoint checkpoint_;
+  std::vector<Prompt> prompts_;
+  std::vector<Sample> samples_;
+  std::vector<Candidate> selected_;
+  std::uint64_t lost_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_evaluate(StageInputs inputs) {
+  return std::make_unique<EvaluateStage>(std::move(inputs));
+}
+
+}  // namespace warpsmith::stages

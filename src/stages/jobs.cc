@@ -1,0 +1,170 @@
+#include "jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace warpsmith::stages {
+
+namespace {
+
+Json model_json(const workflow::ModelSettings& m) {
+  return {{"layers", m.layers},
+          {"width", m.width},
+          {"heads", m.heads},
+          {"kv_heads", m.kv_heads},
+          {"hidden", m.hidden},
+          {"context", m.context},
+          {"vocabulary", m.vocabulary},
+          {"rope_base", m.rope_base},
+          {"norm_epsilon", m.norm_epsilon},
+          {"init_deviation", m.init_deviation}};
+}
+
+Json optimizer_json(const workflow::OptimizerSettings& o) {
+  return {{"learning_rate", o.learning_rate},
+          {"final_rate", o.final_rate},
+          {"warmup_steps", o.warmup_steps},
+          {"weight_decay", o.weight_decay},
+          {"beta1", o.beta1},
+          {"beta2", o.beta2},
+          {"clip_norm", o.clip_norm},
+          {"batch_tokens", o.batch_tokens},
+          {"checkpoint_every", o.checkpoint_every},
+          {"keep_last", o.keep_last},
+          {"keep_best", o.keep_best}};
+}
+
+}  // namespace
+
+std::vector<Prompt> split_samples(const std::string& task, int samples, int an_item) {
+  std::vector<Prompt> prompts;
+  for (int left = samples; left > 0; left -= an_item)
+    prompts.push_back({fmt::format("{}#{}", task, prompts.size()), task, "", std::min(left, an_item), 0});
+  return prompts;
+}
+
+JobRequest generate_request(const workflow::StageSpec& spec, int round, const std::string& checkpoint,
+                            const std::vector<Prompt>& prompts) {
+  JobRequest job;
+  job.round = round;
+  job.job = "generate";
+  job.program = "warpsmith-generate";
+  job.params = {
+      {"checkpoint", checkpoint},   {"temperature", spec.sample.temperature}, {"top_k", spec.sample.top_k},
+      {"top_p", spec.sample.top_p}, {"max_tokens", spec.sample.max_tokens},   {"threads", spec.generate.cpus},
+      {"batch", kSamplesAnItem}};
+  int samples = 0;
+  for (const Prompt& p : prompts) {
+    job.items.push_back({{"id", p.id}, {"task", p.task}, {"prompt", p.text}, {"n", p.samples}});
+    samples += p.samples;
+  }
+  job.resources = spec.generate;
+  const double an_item = samples / std::max(1.0, static_cast<double>(prompts.size()));
+  job.expected_item_s = kSecondsAToken * spec.sample.max_tokens * an_item;
+  return job;
+}
+
+JobRequest compile_request(const workflow::StageSpec& spec, int round,
+                           const std::vector<Candidate>& candidates) {
+  JobRequest job;
+  job.round = round;
+  job.job = "compile";
+  job.program = "warpsmith-compile";
+  job.params = {{"device_kind", spec.device},
+                {"datasets", spec.dataset.folder.string()},
+                {"cache", "cache"},
+                {"timeout_s", spec.compiler.timeout_s},
+                {"memory_bytes", spec.compiler.memory_bytes},
+                {"log_bytes", spec.compiler.log_bytes},
+                {"unsandboxed", false}};
+  for (const Candidate& c : candidates) job.items.push_back({{"id", c.id}, {"candidate", to_json(c)}});
+  job.resources = spec.compile;
+  job.expected_item_s = kCompileSeconds;
+  return job;
+}
+
+JobRequest measure_request(const workflow::StageSpec& spec, int round,
+                           const std::vector<Compiled>& candidates,
+                           const std::map<std::string, double>& best) {
+  const workflow::ProtocolSettings& p = spec.protocol;
+  JobRequest job;
+  job.round = round;
+  job.job = "measure";
+  job.program = "warpsmith-measure";
+  job.params = {{"datasets", spec.dataset.folder.string()},
+                {"device_kind", spec.device},
+                {"threads", p.threads},
+                {"baseline", p.baseline},
+                {"math", p.math},
+                {"target", p.target},
+                {"budget_s", p.budget_s},
+                {"buckets", p.buckets},
+                {"rounds_a_bucket", p.rounds_a_bucket},
+                {"variance_gate", p.variance_gate},
+                {"check_seeds", p.check_seeds},
+                {"call_timeout_s", p.call_timeout_s},
+                {"memory_bytes", p.memory_bytes},
+                {"remeasure_above", p.remeasure_above},
+                {"remeasure_over_best", p.remeasure_over_best},
+                {"best", best},
+                {"unsandboxed", false}};
+  for (const Compiled& c : candidates)
+    job.items.push_back({{"id", c.candidate.id}, {"candidate", to_json(c.candidate)}, {"binary", c.binary}});
+  job.resources = spec.measure;
+  job.expected_item_s = p.budget_s + kCheckSeconds;
+  job.one_shard = measures_in_one_shard(spec);
+  return job;
+}
+
+JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& train) {
+  JobRequest job;
+  job.round = train.round;
+  job.job = "train";
+  job.program = "warpsmith-train";
+  job.params = {{"mode", train.mode},
+                {"init", train.init ? Json(train.init->path) : Json()},
+                {"reference", train.reference.empty() ? Json() : Json(train.reference)},
+                {"optimizer", optimizer_json(spec.optimizer)},
+                {"threads", spec.train.cpus},
+                {"checkpoint_prefix", "checkpoints/" + spec.name}};
+  if (!train.init) {
+    job.params["model"] = model_json(spec.model);
+    job.params["tokenizer_texts"] = true;
+  }
+  const std::int64_t first = train.init ? train.init->step : 0;
+  for (std::int64_t i = 1; i <= train.steps; ++i)
+    job.items.push_back({{"id", fmt::format("step-{}", first + i)}});
+  std::string lines;
+  for (const Json& example : train.examples)
+    lines += example.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  job.files["examples.jsonl"] = std::move(lines);
+  job.resources = spec.train;
+  job.expected_item_s = kTrainStepSeconds;
+  job.one_shard = true;
+  return job;
+}
+
+Trained read_trained(const workflow::StageSpec& spec, const JobResult& result) {
+  Trained out;
+  for (const ItemResult& item : result.items) {
+    if (item.record.is_null()) continue;
+    Json point = item.record;
+    for (const char* key : {"item", "index", "seconds", "checkpoint", "checkpoint_digest"}) point.erase(key);
+    out.curve.push_back(std::move(point));
+    if (const std::string path = item.record.value("checkpoint", ""); !path.empty()) {
+      out.checkpoint = {path, item.record.value("step", std::int64_t{0})};
+      out.digest = item.record.value("checkpoint_digest", "");
+    }
+  }
+  if (out.checkpoint.path.empty())
+    throw Error(fmt::format("stage {}, round {}: training has left no checkpoint", spec.name, result.round),
+                kExitFailed);
+  return out;
+}
+
+Json last_loss(const std::vector<Json>& curve) {
+  return curve.empty() ? Json() : curve.back().value("loss", Json());
+}
+
+}  // namespace warpsmith::stages

@@ -1,0 +1,71 @@
+// Job requests of the job programs; their parameters are documented at the programs (jobs/*.cc).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "knowledge.h"
+#include "warpsmith/stages/stage.h"
+
+namespace warpsmith::stages {
+
+struct Prompt {
+  std::string id;  // "<task>#<k>", unique in the job
+  std::string task;
+  std::string text;
+  int samples = 1;
+  int island = 0;  // contrastive: where its programs belong
+};
+
+// Samples of one task are split over prompts of at most this many: shards share the work evenly, and a batch
+// shares the prompt's computation.
+inline constexpr int kSamplesAnItem = 16;
+// `measure` with the contrastive prompt: samples that share a draw of exemplars.
+inline constexpr int kSamplesADraw = 8;
+
+// Guesses of an item's duration, for packing only.
+inline constexpr double kSecondsAToken = 5e-4;
+inline constexpr double kCompileSeconds = 0.3, kTrainStepSeconds = 0.1;
+inline constexpr double kCheckSeconds = 0.5;  // beside the budget of a timing
+// Timings of one CPU take turns by the host's lock: more shards would only wait for one another.
+inline bool measures_in_one_shard(const workflow::StageSpec& spec) { return spec.device == "cpu"; }
+
+// As many prompts "<task>#<k>" as `samples` need, their texts empty.
+std::vector<Prompt> split_samples(const std::string& task, int samples, int an_item = kSamplesAnItem);
+
+JobRequest generate_request(const workflow::StageSpec& spec, int round, const std::string& checkpoint,
+                            const std::vector<Prompt>& prompts);
+JobRequest compile_request(const workflow::StageSpec& spec, int round,
+                           const std::vector<Candidate>& candidates);
+
+struct Compiled {
+  Candidate candidate;
+  std::string binary;  // relative to the run folder
+};
+// `best`: the highest speedup known of each task, over which a score is measured again.
+JobRequest measure_request(const workflow::StageSpec& spec, int round,
+                           const std::vector<Compiled>& candidates,
+                           const std::map<std::string, double>& best);
+
+struct TrainJob {
+  int round = 0;
+  std::string mode;                // "sft", "rejection", "grpo"
+  std::optional<Checkpoint> init;  // nothing: the model of the settings, at random
+  std::string reference;           // grpo: checkpoint of the KL term
+  std::int64_t steps = 0;
+  std::vector<Json> examples;  // lines of examples.jsonl
+};
+JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& job);
+
+struct Trained {
+  Checkpoint checkpoint;
+  std::string digest;
+  std::vector<Json> curve;  // records of the steps, in order, without times
+};
+// Throws Error where no record names a checkpoint.
+Trained read_trained(const workflow::StageSpec& spec, const JobResult& result);
+// Last loss of a curve; null where it is empty.
+Json last_loss(const std::vector<Json>& curve);
+
+}  // namespace warpsmith::stages

@@ -1,0 +1,141 @@
+#include "knowledge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace warpsmith::stages {
+
+namespace {
+
+const StageOutput& output_of(const StageInputs& inputs, const std::string& stage) {
+  const auto it = inputs.upstream.find(stage);
+  if (it == inputs.upstream.end())
+    throw Error(fmt::format("stage {}: {} has left no output", inputs.spec.name, stage), kExitUsage);
+  return it->second;
+}
+
+bool is_comparable(const StageOutput& output, const workflow::StageSpec& spec, Comparable comparable) {
+  if (comparable == Comparable::kDevice) return output.value("device", spec.device) == spec.device;
+  return output.value("protocol", Json::object()) == protocol_of(spec);
+}
+
+// "checkpoints/sft-1200" -> 1200; 0 where the name ends otherwise.
+std::int64_t step_in_name(const std::string& path) {
+  const std::size_t dash = path.rfind('-');
+  if (dash == std::string::npos || dash + 1 == path.size() || path.size() - dash > 18 ||
+      path.find_first_not_of("0123456789", dash + 1) != std::string::npos)
+    return 0;
+  return std::stoll(path.substr(dash + 1));
+}
+
+std::optional<Checkpoint> checkpoint_in(const StageOutput& output) {
+  const std::string path = output.value("checkpoint", "");
+  if (path.empty()) return std::nullopt;
+  return Checkpoint{path, output.value("step", step_in_name(path))};
+}
+
+}  // namespace
+
+Json protocol_of(const workflow::StageSpec& spec) {
+  const workflow::ProtocolSettings& p = spec.protocol;
+  return {{"device", spec.device},
+          {"baseline", p.baseline},
+          {"math", p.math},
+          {"threads", p.threads},
+          {"target", p.target},
+          {"budget_s", p.budget_s},
+          {"buckets", p.buckets},
+          {"rounds_a_bucket", p.rounds_a_bucket},
+          {"variance_gate", p.variance_gate},
+          {"check_seeds", p.check_seeds}};
+}
+
+std::vector<Known> known_candidates(const StageInputs& inputs, const std::vector<std::string>& stages,
+                                    Comparable comparable) {
+  std::vector<Known> out;
+  std::set<std::string> seen;
+  for (const std::string& stage : stages) {
+    const StageOutput& output = output_of(inputs, stage);
+    const auto list = output.find("candidates");
+    if (list == output.end() || !is_comparable(output, inputs.spec, comparable)) continue;
+    for (const Json& entry : *list) {
+      if (!entry.contains("measurement")) continue;
+      Known known;
+      try {
+        known.candidate = candidate_from_json(entry.at("candidate"));
+        known.measurement = measurement_from_json(entry.at("measurement"));
+      } catch (const Error& e) {
+        throw e.with_context("in the output of stage " + stage);
+      }
+      if (known.measurement.verdict == Verdict::kNotMeasured || !seen.insert(known.candidate.id).second)
+        continue;
+      known.folder = entry.value("folder", "");
+      known.expected = entry.value("expected", "");
+      known.made_by = stage;
+      out.push_back(std::move(known));
+    }
+  }
+  return out;
+}
+
+std::optional<Checkpoint> newest_checkpoint(const StageInputs& inputs) {
+  for (auto it = inputs.upstream_order.rbegin(); it != inputs.upstream_order.rend(); ++it)
+    if (auto found = checkpoint_in(output_of(inputs, *it))) return found;
+  return std::nullopt;
+}
+
+Checkpoint require_checkpoint(const StageInputs& inputs) {
+  if (auto found = newest_checkpoint(inputs)) return *found;
+  throw Error(
+      fmt::format(
+          "stage {}: a {} stage starts from a checkpoint, and none of the stages that it needs leaves one",
+          inputs.spec.name, inputs.spec.kind),
+      kExitUsage);
+}
+
+Checkpoint checkpoint_of(const StageInputs& inputs, const std::string& stage) {
+  const std::string instance = instance_of(inputs, stage);
+  if (auto found = checkpoint_in(output_of(inputs, instance))) return *found;
+  throw Error(fmt::format("stage {}: {} has left no checkpoint", inputs.spec.name, instance), kExitUsage);
+}
+
+std::string instance_of(const StageInputs& inputs, const std::string& name) {
+  if (inputs.upstream.contains(name)) return name;
+  std::vector<std::string> found;
+  for (const std::string& stage : inputs.upstream_order)
+    if (stage.starts_with(name + "-")) found.push_back(stage);
+  if (found.size() == 1) return found.front();
+  throw Error(fmt::format("stage {}: `{}` is {} of the stages that it needs", inputs.spec.name, name,
+                          found.empty() ? "none" : "more than one"),
+              kExitUsage);
+}
+
+TaskSet::TaskSet(const workflow::DatasetSettings& dataset, const std::vector<task::Task>& tasks)
+    : train_(dataset.train) {
+  for (const task::Task& task : tasks) by_id_[task.id] = &task;
+  const auto add = [&](const std::vector<std::string>& ids, const char* group) {
+    for (const std::string& id : ids) {
+      if (!by_id_.contains(id))
+        throw Error(fmt::format("task `{}` is not in {}", id, dataset.folder.string()), kExitUsage);
+      if (group_.emplace(id, group).second) all_.push_back(id);
+    }
+  };
+  add(dataset.train, "train");
+  add(dataset.heldout_combination, "heldout_combination");
+  add(dataset.heldout_operation, "heldout_operation");
+}
+
+const task::Task& TaskSet::at(const std::string& id) const {
+  const auto it = by_id_.find(id);
+  if (it == by_id_.end()) throw Error("task `" + id + "` is not in the dataset", kExitUsage);
+  return *it->second;
+}
+
+const std::string& TaskSet::group(const std::string& id) const {
+  static const std::string kExtra = "extra";
+  const auto it = group_.find(id);
+  return it == group_.end() ? kExtra : it->second;
+}
+
+}  // namespace warpsmith::stages

@@ -1,0 +1,70 @@
+// What a stage can learn from the outputs of the stages before it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "warpsmith/records/candidate.h"
+#include "warpsmith/records/measurement.h"
+#include "warpsmith/stages/stage.h"
+
+namespace warpsmith::stages {
+
+// A candidate with its verdict.
+struct Known {
+  Candidate candidate;
+  Measurement measurement;
+  std::string
+      folder;  // attempt folder with the measurement's samples, relative to the run folder; may be empty
+  std::string expected;  // dataset files: the verdict that they must get
+  std::string made_by;   // stage in whose output it was found; empty: this stage
+};
+
+// What makes numbers comparable: device kind, baseline, math, threads and the settings of the timing.
+Json protocol_of(const workflow::StageSpec& spec);
+
+enum class Comparable {
+  kProtocol,  // measured under the very same protocol: its number can be used as it stands
+  kDevice     // measured on the same device kind: its verdict can
+};
+
+// Candidates with a verdict (not `not_measured`) in the outputs of `stages`, in their order, each id once:
+// the first one that is comparable with what `spec` would measure.
+std::vector<Known> known_candidates(const StageInputs& inputs, const std::vector<std::string>& stages,
+                                    Comparable comparable);
+
+// The newest checkpoint upstream, relative to the run folder, and its step.
+struct Checkpoint {
+  std::string path;
+  std::int64_t step = 0;
+};
+std::optional<Checkpoint> newest_checkpoint(const StageInputs& inputs);
+// Throws Error (exit code 2) that says what the stage misses.
+Checkpoint require_checkpoint(const StageInputs& inputs);
+// That of one stage; throws Error where it left none.
+Checkpoint checkpoint_of(const StageInputs& inputs, const std::string& stage);
+
+// The instance that `name` means: itself, or the only instance of that stage. Throws Error.
+std::string instance_of(const StageInputs& inputs, const std::string& name);
+
+// The tasks of a stage's dataset settings.
+class TaskSet {
+ public:
+  // Throws Error where the dataset settings name a task that is not in `tasks`. Keeps a reference to them.
+  TaskSet(const workflow::DatasetSettings& dataset, const std::vector<task::Task>& tasks);
+  const task::Task& at(const std::string& id) const;
+  // "train", "heldout_combination", "heldout_operation"; "extra" for a task that the settings do not name
+  const std::string& group(const std::string& id) const;
+  const std::vector<std::string>& train() const { return train_; }
+  const std::vector<std::string>& all() const { return all_; }  // train, then both kinds of held-out tasks
+
+ private:
+  std::map<std::string, const task::Task*> by_id_;
+  std::map<std::string, std::string> group_;
+  std::vector<std::string> train_, all_;
+};
+
+}  // namespace warpsmith::stages

@@ -1,0 +1,95 @@
+#include <algorithm>
+
+#include "jobs.h"
+
+namespace warpsmith::stages {
+
+namespace {
+
+std::uint64_t count(int value) { return static_cast<std::uint64_t>(std::max(value, 0)); }
+
+void add_verification(std::vector<PlannedJob>& jobs, int round, std::uint64_t samples) {
+  jobs.push_back({round, "compile", samples, true});
+  jobs.push_back({round, "measure", samples, true});
+}
+
+std::uint64_t prompts_for(std::uint64_t samples, std::uint64_t at_most) {
+  return (samples + at_most - 1) / at_most;
+}
+
+struct Planner {
+  const workflow::StageSpec& spec;
+  std::vector<PlannedJob> jobs;
+
+  std::uint64_t train_tasks() const { return spec.dataset.train.size(); }
+  std::uint64_t all_tasks() const {
+    return train_tasks() + spec.dataset.heldout_combination.size() + spec.dataset.heldout_operation.size();
+  }
+
+  // How many candidates the dataset's files and their variants are is known when they have been read.
+  void operator()(const workflow::CollectSettings&) {
+    jobs.push_back({0, "collect", all_tasks(), false});
+    jobs.push_back({0, "compile", 0, false});
+    jobs.push_back({0, "measure", 0, false});
+  }
+  void operator()(const workflow::SftSettings& s) { jobs.push_back({0, "train", count(s.steps), false}); }
+  void operator()(const workflow::SelfSupervisedSettings& s) {
+    for (int round = 1; round <= s.rounds; ++round) {
+      jobs.push_back(
+          {round, "generate", train_tasks() * prompts_for(count(s.samples), kSamplesAnItem), false});
+      add_verification(jobs, round, train_tasks() * count(s.samples));
+      jobs.push_back({round, "train", count(s.steps), true});
+    }
+  }
+  void operator()(const workflow::ContrastiveSettings& s) {
+    const std::uint64_t samples = count(s.prompts) * count(s.group);
+    // A step takes batch_tokens; a sample has at most max_tokens and its group's prompt, which fit in the
+    // context.
+    const std::uint64_t batch = std::max<std::uint64_t>(1, count(spec.optimizer.batch_tokens));
+    const std::uint64_t tokens =
+        samples * count(spec.sample.max_tokens) + count(s.prompts) * count(spec.model.context);
+    for (int round = 1; round <= s.rounds; ++round) {
+      jobs.push_back({round, "generate", count(s.prompts), false});
+      add_verification(jobs, round, samples);
+      if (s.update) jobs.push_back({round, "train", count(s.epochs) * ((tokens + batch - 1) / batch), true});
+    }
+  }
+  void operator()(const workflow::MeasureSettings& s) {
+    const std::uint64_t tasks = s.heldout ? all_tasks() : train_tasks();
+    if (s.checkpoint_of.empty()) {
+      // `best`: one a task at most; `all` is known when the stages before have ended.
+      const std::uint64_t items = s.select == "all" ? 0 : tasks;
+      jobs.push_back({0, "compile", items, items > 0});
+      jobs.push_back({0, "measure", items, items > 0});
+      return;
+    }
+    jobs.push_back(
+        {0, "generate",
+         tasks * prompts_for(count(s.samples), s.contrastive_prompt ? kSamplesADraw : kSamplesAnItem),
+         false});
+    add_verification(jobs, 0, tasks * count(s.samples));
+  }
+  void operator()(const workflow::CommandSettings& s) {
+    const bool unknown = s.items == "candidates";
+    jobs.push_back({0, "command", s.items == "none" ? 1 : unknown ? 0 : all_tasks(), false});
+  }
+};
+
+void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
+  if (job.job == "generate") job.expected_item_s = kSecondsAToken * spec.sample.max_tokens * kSamplesAnItem;
+  if (job.job == "compile") job.expected_item_s = kCompileSeconds;
+  if (job.job == "measure") job.expected_item_s = spec.protocol.budget_s + kCheckSeconds;
+  if (job.job == "train") job.expected_item_s = kTrainStepSeconds;
+  job.one_shard = job.job == "train" || (job.job == "measure" && measures_in_one_shard(spec));
+}
+
+}  // namespace
+
+std::vector<PlannedJob> planned_jobs(const workflow::StageSpec& spec, const std::vector<task::Task>&) {
+  Planner planner{spec, {}};
+  std::visit(planner, spec.settings);
+  for (PlannedJob& job : planner.jobs) add_durations(job, spec);
+  return std::move(planner.jobs);
+}
+
+}  // namespace warpsmith::stages

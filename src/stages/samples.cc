@@ -1,0 +1,85 @@
+#include "samples.h"
+
+#include <fmt/format.h>
+
+namespace warpsmith::stages {
+
+namespace {
+
+void read_item(const workflow::StageSpec& spec, const Prompt& prompt, const ItemResult& item, int round,
+               Verifier& verifier, Generated& out) {
+  const method::PromptStyle style = method::parse_prompt_style(spec.prompt.style);
+  const Json& list = item.record.at("samples");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Json& record = list[i];
+    Sample s;
+    s.round = round;
+    s.item = prompt.id;
+    s.number = static_cast<int>(i);
+    s.task = prompt.task;
+    s.prompt = prompt.text;
+    s.text = record.at("text").get<std::string>();
+    s.folder = item.folder;
+    s.tokens_blob = record.value("tokens_blob", Json());
+    s.logprobs_blob = record.value("logprobs_blob", Json());
+    s.prompt_tokens = item.record.value("prompt_tokens", std::int64_t{0});
+    s.tokens = record.value("tokens", std::int64_t{0});
+    s.finished = record.value("finished", true);
+    s.island = prompt.island;
+    const auto source = method::extract_source(s.text, style);
+    const Candidate candidate =
+        make_plan_candidate(prompt.task, source.value_or(s.text),
+                            {"generated", spec.name, round, fmt::format("{}/{}", prompt.id, i), ""});
+    s.candidate = candidate.id;
+    if (source) {
+      out.candidates.push_back(candidate);
+    } else {
+      verifier.add_verdict(candidate, Verdict::kCompileError, "the answer holds no code");
+    }
+    out.samples.push_back(std::move(s));
+  }
+}
+
+}  // namespace
+
+Generated read_generated(const workflow::StageSpec& spec, const std::vector<Prompt>& prompts,
+                         const JobResult& result, Verifier& verifier) {
+  if (result.items.size() != prompts.size())
+    throw Error(fmt::format("stage {}, round {}: {} prompts, but {} results", spec.name, result.round,
+                            prompts.size(), result.items.size()));
+  Generated out;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    if (result.items[i].id != prompts[i].id)
+      throw Error(fmt::format("stage {}, round {}: result of {} where {} was asked for", spec.name,
+                              result.round, result.items[i].id, prompts[i].id));
+    if (result.items[i].record.is_null()) {
+      out.lost += static_cast<std::uint64_t>(prompts[i].samples);
+      continue;
+    }
+    try {
+      read_item(spec, prompts[i], result.items[i], result.round, verifier, out);
+    } catch (const Json::exception& e) {
+      throw Error(fmt::format("stage {}, round {}: generate record of {}: {}", spec.name, result.round,
+                              prompts[i].id, e.what()));
+    }
+  }
+  return out;
+}
+
+Json sample_json(const Sample& s, const Verifier& verifier, const TaskSet& tasks) {
+  const Measurement& m = verifier.at(s.candidate).measurement;
+  Json out = {{"round", s.round},
+              {"item", s.item},
+              {"sample", s.number},
+              {"task", s.task},
+              {"group", tasks.group(s.task)},
+              {"candidate", s.candidate},
+              {"verdict", to_string(m.verdict)}};
+  if (m.verdict == Verdict::kOk) out["speedup"] = m.speedup;
+  if (!s.finished) out["cut_off"] = true;
+  if (s.reward) out["reward"] = *s.reward;
+  if (s.advantage) out["advantage"] = *s.advantage;
+  return out;
+}
+
+}  // namespace warpsmith::stages

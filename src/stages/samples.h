@@ -1,0 +1,46 @@
+// Generated samples: from the records of a `generate` job to candidates and verdicts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jobs.h"
+#include "verifier.h"
+#include "warpsmith/method/prompt.h"
+#include "warpsmith/records/shard.h"
+
+namespace warpsmith::stages {
+
+struct Sample {
+  int round = 0;
+  std::string item;  // prompt
+  int number = 0;    // in its prompt
+  std::string task;
+  std::string candidate;  // id
+  std::string prompt;
+  std::string text;    // the answer as it was sampled
+  std::string folder;  // attempt folder with the token ids and log-probabilities
+  Json tokens_blob, logprobs_blob;
+  std::int64_t prompt_tokens = 0, tokens = 0;
+  bool finished = true;  // ended by itself, not by max_tokens
+  int island = 0;
+  std::optional<double> reward,
+      advantage;  // contrastive: smoothed reward, and what became of it in its group
+};
+
+struct Generated {
+  std::vector<Sample> samples;        // in the order of the prompts
+  std::vector<Candidate> candidates;  // those that want a verdict, with repetitions
+  std::uint64_t lost = 0;             // samples that went with a lost shard
+};
+
+// Samples of `result` for `prompts`, which were asked for in that order. Answers without code get their
+// verdict at once.
+Generated read_generated(const workflow::StageSpec& spec, const std::vector<Prompt>& prompts,
+                         const JobResult& result, Verifier& verifier);
+
+// {"round", "item", "sample", "task", "group", "candidate", "verdict", "speedup", …} for the stage's output.
+Json sample_json(const Sample& sample, const Verifier& verifier, const TaskSet& tasks);
+
+}  // namespace warpsmith::stages

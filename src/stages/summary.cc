@@ -1,0 +1,116 @@
+#include "summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "warpsmith/method/source_text.h"
+#include "warpsmith/stats/summary.h"
+
+namespace warpsmith::stages {
+
+namespace {
+
+constexpr double kFailureSpeedup = 0.01;  // what a failure counts without the floor
+
+Json speedup_figures(const std::vector<double>& speedups) {
+  const auto above = std::count_if(speedups.begin(), speedups.end(), [](double s) { return s > 1.01; });
+  return {{"best", *std::max_element(speedups.begin(), speedups.end())},
+          {"median", stats::median(speedups)},
+          {"mean", stats::mean(speedups)},
+          {"geomean", stats::geometric_mean(speedups)},
+          {"p25", stats::quantile(speedups, 0.25)},
+          {"p75", stats::quantile(speedups, 0.75)},
+          {"above_1_01", static_cast<double>(above) / static_cast<double>(speedups.size())}};
+}
+
+}  // namespace
+
+Json figures(const std::vector<Counted>& samples) {
+  std::map<std::string, int> verdicts;
+  std::set<std::string> distinct, forms;
+  std::vector<double> speedups;
+  double judged = 0, floored = 0, unfloored = 0;
+  for (const Counted& s : samples) {
+    const Measurement& m = s.known->measurement;
+    ++verdicts[std::string(to_string(m.verdict))];
+    if (distinct.insert(s.known->candidate.id).second)
+      forms.insert(s.task + '\n' + method::normal_form(s.known->candidate.source()));
+    if (m.verdict == Verdict::kNotMeasured) continue;
+    judged += 1;
+    const bool ok = m.verdict == Verdict::kOk && m.speedup > 0;
+    if (ok) speedups.push_back(m.speedup);
+    floored += ok ? std::log(std::max(1.0, m.speedup)) : 0;
+    unfloored += std::log(ok ? m.speedup : kFailureSpeedup);
+  }
+  Json out = {{"samples", samples.size()},
+              {"ok", speedups.size()},
+              {"distinct", distinct.size()},
+              {"distinct_forms", forms.size()},
+              {"verdicts", verdicts}};
+  if (!samples.empty()) {
+    out["distinct_share"] = static_cast<double>(distinct.size()) / static_cast<double>(samples.size());
+    out["distinct_form_share"] = static_cast<double>(forms.size()) / static_cast<double>(samples.size());
+  }
+  if (judged > 0) {
+    out["valid_share"] = static_cast<double>(speedups.size()) / judged;
+    out["one_draw"] = std::exp(floored / judged);
+    out["one_draw_unfloored"] = std::exp(unfloored / judged);
+  }
+  if (!speedups.empty()) out.update(speedup_figures(speedups));
+  return out;
+}
+
+Json figures_by_group(const std::vector<Counted>& samples, const TaskSet& tasks) {
+  Json out = figures(samples);
+  std::map<std::string, std::vector<Counted>> groups;
+  for (const Counted& s : samples) groups[tasks.group(s.task)].push_back(s);
+  out["groups"] = Json::object();
+  for (const auto& [group, list] : groups) out["groups"][group] = figures(list);
+  return out;
+}
+
+std::vector<Counted> counted(const std::vector<Sample>& samples, const Verifier& verifier) {
+  std::vector<Counted> out;
+  for (const Sample& s : samples) out.push_back({s.task, &verifier.at(s.candidate)});
+  return out;
+}
+
+std::vector<Counted> counted(const Verifier& verifier) {
+  std::vector<Counted> out;
+  for (const std::string& id : verifier.met())
+    out.push_back({verifier.at(id).candidate.task, &verifier.at(id)});
+  return out;
+}
+
+Json candidates_json(const Verifier& verifier) {
+  Json out = Json::array();
+  for (const std::string& id : verifier.met()) {
+    const Known& known = verifier.at(id);
+    Json entry = {{"candidate", to_json(known.candidate)}, {"measurement", to_json(known.measurement)}};
+    if (!known.folder.empty()) entry["folder"] = known.folder;
+    if (!known.expected.empty()) entry["expected"] = known.expected;
+    if (!known.made_by.empty()) entry["known_from"] = known.made_by;
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+StageOutput begin_output(const workflow::StageSpec& spec) {
+  return {{"schema", "warpsmith.stage_output/1"},
+          {"stage", spec.name},
+          {"kind", spec.kind},
+          {"device", spec.device},
+          {"protocol", protocol_of(spec)},
+          {"candidates", Json::array()},
+          {"summary", Json::object()}};
+}
+
+Json curve_tail(const std::vector<Json>& curve, std::size_t n) {
+  Json out = Json::array();
+  for (std::size_t i = curve.size() > n ? curve.size() - n : 0; i < curve.size(); ++i)
+    out.push_back({{"step", curve[i].value("step", Json())}, {"loss", curve[i].value("loss", Json())}});
+  return out;
+}
+
+}  // namespace warpsmith::stages

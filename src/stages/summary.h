@@ -1,0 +1,45 @@
+// Figures of a list of samples, for summaries and progress.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "knowledge.h"
+#include "samples.h"
+#include "verifier.h"
+
+namespace warpsmith::stages {
+
+// One sample as the figures see it.
+struct Counted {
+  std::string task;
+  const Known* known = nullptr;
+};
+
+// {"samples", "ok", "valid_share", "distinct", "distinct_share", "distinct_forms", "distinct_form_share",
+// "verdicts": {…},
+//  "best", "median", "mean", "geomean", "p25", "p75", "above_1_01",   over the correct samples; absent where
+//  there is none "one_draw", "one_draw_unfloored"}
+// one_draw: geometric mean over all samples of max(1, speedup), a sample without a correct program counting
+// 1; unfloored: of the speedup, counting 0.01. `not_measured` samples count in `samples` and `verdicts` and
+// nowhere else. distinct: by source; distinct_forms: by structure (method::normal_form). Both include the
+// task.
+Json figures(const std::vector<Counted>& samples);
+
+// The same with "groups": figures of the tasks of each group that has samples.
+Json figures_by_group(const std::vector<Counted>& samples, const TaskSet& tasks);
+
+std::vector<Counted> counted(const std::vector<Sample>& samples, const Verifier& verifier);
+// The candidates that the stage met, each as one sample.
+std::vector<Counted> counted(const Verifier& verifier);
+
+// {"candidate", "measurement", "folder", "expected", "known_from"} of every candidate that the stage met.
+Json candidates_json(const Verifier& verifier);
+
+// What all outputs begin with.
+StageOutput begin_output(const workflow::StageSpec& spec);
+
+// Last `n` points of a curve, as {"step", "loss"}.
+Json curve_tail(const std::vector<Json>& curve, std::size_t n = 20);
+
+}  // namespace warpsmith::stages

@@ -1,0 +1,93 @@
+#include "verifier.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace warpsmith::stages {
+
+Verifier::Verifier(const workflow::StageSpec& spec, std::vector<Known> known) : spec_(spec) {
+  for (Known& k : known) settle(std::move(k));
+}
+
+void Verifier::settle(Known known) {
+  const std::string id = known.candidate.id;
+  pending_.erase(id);
+  if (known.measurement.verdict == Verdict::kOk) {
+    double& best = best_[known.candidate.task];
+    best = std::max(best, known.measurement.speedup);
+  }
+  if (const auto it = expected_.find(id); it != expected_.end()) known.expected = it->second;
+  known_.insert_or_assign(id, std::move(known));
+}
+
+void Verifier::meet(const std::string& id) {
+  if (met_set_.insert(id).second) met_.push_back(id);
+}
+
+Measurement Verifier::empty_measurement(const Candidate& candidate, Verdict verdict,
+                                        std::string detail) const {
+  Measurement m;
+  m.candidate = candidate.id;
+  m.task = candidate.task;
+  m.baseline = spec_.protocol.baseline;
+  m.math = spec_.protocol.math;
+  m.verdict = verdict;
+  m.detail = std::move(detail);
+  return m;
+}
+
+void Verifier::add_verdict(const Candidate& candidate, Verdict verdict, const std::string& detail) {
+  meet(candidate.id);
+  if (known_.contains(candidate.id)) return;
+  settle({candidate, empty_measurement(candidate, verdict, detail), "", "", ""});
+}
+
+std::optional<JobRequest> Verifier::begin(int round, const std::vector<Candidate>& candidates) {
+  std::vector<Candidate> open;
+  for (const Candidate& c : candidates) {
+    meet(c.id);
+    const auto it = known_.find(c.id);
+    if (it != known_.end() && it->second.measurement.verdict != Verdict::kNotMeasured) continue;
+    if (pending_.emplace(c.id, c).second) open.push_back(c);
+  }
+  if (open.empty()) return std::nullopt;
+  return compile_request(spec_, round, open);
+}
+
+std::optional<JobRequest> Verifier::on_job(const JobResult& result) {
+  std::vector<Compiled> compiled;
+  for (const ItemResult& item : result.items) {
+    const auto it = pending_.find(item.id);
+    if (it == pending_.end())
+      throw Error(fmt::format("stage {}, round {}: job {} has a result of {}, which nobody asked for",
+                              spec_.name, result.round, result.job, item.id));
+    const Candidate candidate = it->second;
+    if (item.record.is_null()) {
+      settle({candidate,
+              empty_measurement(candidate, Verdict::kNotMeasured, "lost with its shard: " + result.job), "",
+              "", ""});
+    } else if (result.job == "measure") {
+      Measurement m = measurement_from_json(item.record);
+      m.candidate = candidate.id;
+      m.task = candidate.task;
+      settle({candidate, std::move(m), item.folder, "", ""});
+    } else {
+      const std::string name = item.record.value("verdict", "");
+      const auto verdict = parse_verdict(name);
+      if (!verdict) throw Error(fmt::format("compile record of {}: unknown verdict `{}`", item.id, name));
+      if (*verdict == Verdict::kOk) {
+        compiled.push_back(
+            {candidate, json_at<std::string>(item.record, "binary", "compile record of " + item.id)});
+      } else {
+        Measurement m = empty_measurement(candidate, *verdict, item.record.value("log", ""));
+        m.seconds = item.record.value("seconds", 0.0);
+        settle({candidate, std::move(m), "", "", ""});
+      }
+    }
+  }
+  if (compiled.empty()) return std::nullopt;
+  return measure_request(spec_, result.round, compiled, best_);
+}
+
+}  // namespace warpsmith::stages

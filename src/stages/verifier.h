@@ -1,0 +1,49 @@
+// Gives every candidate a verdict: compile, then measure what compiled. Each distinct source once.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jobs.h"
+#include "knowledge.h"
+
+namespace warpsmith::stages {
+
+class Verifier {
+ public:
+  // `known`: verdicts that are taken over (known_candidates). Keeps a reference to `spec`.
+  Verifier(const workflow::StageSpec& spec, std::vector<Known> known);
+
+  // The first job that candidates without a verdict need; nothing where all have one. A candidate whose
+  // verdict is not_measured is tried again. `expected` (by candidate id) goes with those of dataset files.
+  std::optional<JobRequest> begin(int round, const std::vector<Candidate>& candidates);
+  // The next job; nothing where all of begin() have a verdict now. Lost items are not_measured.
+  std::optional<JobRequest> on_job(const JobResult& result);
+
+  // A verdict that needs no job: an answer without code.
+  void add_verdict(const Candidate& candidate, Verdict verdict, const std::string& detail);
+  void expect(const std::string& id, const std::string& verdict) { expected_[id] = verdict; }
+
+  const Known& at(const std::string& id) const { return known_.at(id); }
+  // Ids of the distinct candidates that this stage came upon, in order; also those with a verdict from
+  // upstream.
+  const std::vector<std::string>& met() const { return met_; }
+  const std::map<std::string, double>& best() const { return best_; }  // speedup by task
+
+ private:
+  void settle(Known known);
+  void meet(const std::string& id);
+  Measurement empty_measurement(const Candidate& candidate, Verdict verdict, std::string detail) const;
+
+  const workflow::StageSpec& spec_;
+  std::map<std::string, Known> known_;
+  std::map<std::string, std::string> expected_;
+  std::map<std::string, double> best_;
+  std::vector<std::string> met_;
+  std::set<std::string> met_set_;
+  std::map<std::string, Candidate> pending_;  // by id: asked for and without a verdict
+};
+
+}  // namespace warpsmith::stages
