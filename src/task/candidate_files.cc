@@ -10,10 +10,20 @@ namespace warpsmith::task {
 namespace {
 
 // Verdicts that a candidate in a dataset may be made to get, and `wrong_hidden`.
-const std::vector<std::string> kExpected = {
-    "ok",           "compile_error", "wrong_output",     "wrong_hidden",  "unsupported",   "launch_error",
-    "crash",        "timeout",       "nondeterministic", "out_of_bounds", "out_of_memory", "input_modified",
-    "compile_timeout", "sandbox_violation"};
+const std::vector<std::string> kExpected = {"ok",
+                                            "compile_error",
+                                            "wrong_output",
+                                            "wrong_hidden",
+                                            "unsupported",
+                                            "launch_error",
+                                            "crash",
+                                            "timeout",
+                                            "nondeterministic",
+                                            "out_of_bounds",
+                                            "out_of_memory",
+                                            "input_modified",
+                                            "compile_timeout",
+                                            "sandbox_violation"};
 
 // Names below `folder`, sorted.
 std::vector<std::filesystem::path> list(const std::filesystem::path& folder, Diagnostics& diagnostics) {
@@ -50,11 +60,13 @@ std::vector<CandidateFile> load_candidate_files(const Task& task, Diagnostics& d
     const std::string expected = folder.filename().string();
     if (std::find(kExpected.begin(), kExpected.end(), expected) == kExpected.end()) {
       const auto nearest = nearest_word(expected, kExpected);
-      diagnostics.push_back({folder.string(), 0, 0, "`" + expected + "` is no verdict that a candidate can be expected to get",
+      diagnostics.push_back({folder.string(), 0, 0,
+                             "`" + expected + "` is no verdict that a candidate can be expected to get",
                              nearest ? "did you mean `" + *nearest + "`?" : ""});
       continue;
     }
-    for (const std::filesystem::path& path : list(folder, diagnostics)) load_file(path, expected, diagnostics, files);
+    for (const std::filesystem::path& path : list(folder, diagnostics))
+      load_file(path, expected, diagnostics, files);
   }
   return files;
 }

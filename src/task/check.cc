@@ -17,11 +17,11 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 const std::set<std::string, std::less<>>& words() {
   static const std::set<std::string, std::less<>> kWords = {
-      "auto",     "bool",     "break",   "case",     "char",   "const",  "constexpr", "continue", "default",
-      "define",   "do",       "double",  "else",     "enum",   "extern", "float",     "for",      "if",
-      "inline",   "int",      "long",    "namespace", "operator", "pragma", "return",  "short",    "signed",
-      "sizeof",   "static",   "struct",  "switch",   "template", "typedef", "typename", "union",  "unsigned",
-      "using",    "void",     "volatile", "while"};
+      "auto",    "bool",     "break",  "case",     "char",   "const",     "constexpr", "continue",
+      "default", "define",   "do",     "double",   "else",   "enum",      "extern",    "float",
+      "for",     "if",       "inline", "int",      "long",   "namespace", "operator",  "pragma",
+      "return",  "short",    "signed", "sizeof",   "static", "struct",    "switch",    "template",
+      "typedef", "typename", "union",  "unsigned", "using",  "void",      "volatile",  "while"};
   return kWords;
 }
 
@@ -57,7 +57,8 @@ void check_forms(const std::vector<CandidateFile>& files, Diagnostics& diagnosti
     } else if (file.expected == "ok") {
       const auto [alike, new_form] = forms.try_emplace(form(file.source), file.path.string());
       if (!new_form)
-        diagnostics.push_back({file.path.string(), 0, 0, "differs only in names and constants from " + alike->second, ""});
+        diagnostics.push_back(
+            {file.path.string(), 0, 0, "differs only in names and constants from " + alike->second, ""});
     }
   }
 }
@@ -132,7 +133,8 @@ DatasetCount check_dataset(const std::filesystem::path& folder, Diagnostics& dia
   const std::size_t before = diagnostics.size();
   const std::vector<Task> tasks = load_tasks(folder, diagnostics);
   if (tasks.empty() && diagnostics.size() == before)
-    diagnostics.push_back({folder.string(), 0, 0, "there is no task here", "a folder with a task.yaml for each task"});
+    diagnostics.push_back(
+        {folder.string(), 0, 0, "there is no task here", "a folder with a task.yaml for each task"});
   for (const Task& task : tasks) check_task(task, diagnostics, count);
   return count;
 }

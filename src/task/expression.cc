@@ -9,8 +9,25 @@
 namespace warpsmith::task {
 
 enum class Op {
-  kInteger, kReal, kName, kCall, kNegate, kNot, kAdd, kSubtract, kMultiply, kDivide, kRemainder,
-  kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kAnd, kOr
+  kInteger,
+  kReal,
+  kName,
+  kCall,
+  kNegate,
+  kNot,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kRemainder,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kAnd,
+  kOr
 };
 
 struct ExpressionNode {
@@ -26,7 +43,7 @@ struct ExpressionNode {
 
 namespace {
 
-constexpr int kMaxDepth = 64;        // nesting: hostile text must not exhaust the stack
+constexpr int kMaxDepth = 64;  // nesting: hostile text must not exhaust the stack
 constexpr std::size_t kMaxText = 4096;
 
 bool takes_subject(std::string_view function) {
@@ -105,7 +122,8 @@ class Parser {
         }
       }
       if (found == nullptr || found->level != level) return left;
-      if (chain == kMaxDepth) fail("the expression is too long", column());  // the tree leans left: depth is chain
+      if (chain == kMaxDepth)
+        fail("the expression is too long", column());  // the tree leans left: depth is chain
       ExpressionNode node;
       node.op = found->op;
       node.column = column();
@@ -141,7 +159,8 @@ class Parser {
       expect(')');
       return node;
     }
-    if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]))) return parse_number();
+    if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1])))
+      return parse_number();
     if (is_letter(c)) return parse_word();
     fail(std::string("unexpected `") + c + "`", column());
   }
@@ -234,7 +253,8 @@ class Parser {
     }
     node.subject = text_.substr(begin, at_ - begin);
     while (!node.subject.empty() && node.subject.back() == ' ') node.subject.pop_back();
-    if (node.subject.empty() || !is_letter(node.subject[0])) fail("a name is expected here", node.subject_column);
+    if (node.subject.empty() || !is_letter(node.subject[0]))
+      fail("a name is expected here", node.subject_column);
   }
 
   void expect(char c) {
@@ -292,22 +312,28 @@ std::int64_t evaluate_call(const ExpressionNode& node, const Scope& scope) {
 
 std::int64_t evaluate_node(const ExpressionNode& node, const Scope& scope) {
   switch (node.op) {
-    case Op::kInteger: return node.integer;
-    case Op::kReal: fail("an integer is expected here", node);
+    case Op::kInteger:
+      return node.integer;
+    case Op::kReal:
+      fail("an integer is expected here", node);
     case Op::kName: {
       if (scope.name) {
         if (const auto value = scope.name(node.name)) return *value;
       }
       fail("unknown name `" + node.name + "`", node);
     }
-    case Op::kCall: return evaluate_call(node, scope);
+    case Op::kCall:
+      return evaluate_call(node, scope);
     case Op::kNegate: {
       std::int64_t result = 0;
-      const bool overflow = __builtin_sub_overflow(std::int64_t{0}, evaluate_node(node.children[0], scope), &result);
+      const bool overflow =
+          __builtin_sub_overflow(std::int64_t{0}, evaluate_node(node.children[0], scope), &result);
       return checked(overflow, result, node);
     }
-    case Op::kNot: return evaluate_node(node.children[0], scope) == 0 ? 1 : 0;
-    default: break;
+    case Op::kNot:
+      return evaluate_node(node.children[0], scope) == 0 ? 1 : 0;
+    default:
+      break;
   }
   const std::int64_t a = evaluate_node(node.children[0], scope);
   if (node.op == Op::kAnd && a == 0) return 0;
@@ -316,18 +342,35 @@ std::int64_t evaluate_node(const ExpressionNode& node, const Scope& scope) {
   std::int64_t result = 0;
   bool overflow = false;
   switch (node.op) {
-    case Op::kAdd: overflow = __builtin_add_overflow(a, b, &result); break;
-    case Op::kSubtract: overflow = __builtin_sub_overflow(a, b, &result); break;
-    case Op::kMultiply: overflow = __builtin_mul_overflow(a, b, &result); break;
-    case Op::kDivide: check_division(a, b, node); return a / b;
-    case Op::kRemainder: check_division(a, b, node); return a % b;
-    case Op::kEqual: return a == b ? 1 : 0;
-    case Op::kNotEqual: return a != b ? 1 : 0;
-    case Op::kLess: return a < b ? 1 : 0;
-    case Op::kLessEqual: return a <= b ? 1 : 0;
-    case Op::kGreater: return a > b ? 1 : 0;
-    case Op::kGreaterEqual: return a >= b ? 1 : 0;
-    default: return b != 0 ? 1 : 0;  // && and ||
+    case Op::kAdd:
+      overflow = __builtin_add_overflow(a, b, &result);
+      break;
+    case Op::kSubtract:
+      overflow = __builtin_sub_overflow(a, b, &result);
+      break;
+    case Op::kMultiply:
+      overflow = __builtin_mul_overflow(a, b, &result);
+      break;
+    case Op::kDivide:
+      check_division(a, b, node);
+      return a / b;
+    case Op::kRemainder:
+      check_division(a, b, node);
+      return a % b;
+    case Op::kEqual:
+      return a == b ? 1 : 0;
+    case Op::kNotEqual:
+      return a != b ? 1 : 0;
+    case Op::kLess:
+      return a < b ? 1 : 0;
+    case Op::kLessEqual:
+      return a <= b ? 1 : 0;
+    case Op::kGreater:
+      return a > b ? 1 : 0;
+    case Op::kGreaterEqual:
+      return a >= b ? 1 : 0;
+    default:
+      return b != 0 ? 1 : 0;  // && and ||
   }
   return checked(overflow, result, node);
 }
@@ -335,7 +378,8 @@ std::int64_t evaluate_node(const ExpressionNode& node, const Scope& scope) {
 double evaluate_real_node(const ExpressionNode& node, const Scope& scope) {
   const auto child = [&](std::size_t i) { return evaluate_real_node(node.children[i], scope); };
   switch (node.op) {
-    case Op::kReal: return node.real;
+    case Op::kReal:
+      return node.real;
     case Op::kName: {
       if (scope.real) {
         if (const auto value = scope.real(node.name)) return *value;
@@ -343,10 +387,14 @@ double evaluate_real_node(const ExpressionNode& node, const Scope& scope) {
       if (node.name == "inf") return std::numeric_limits<double>::infinity();
       return static_cast<double>(evaluate_node(node, scope));
     }
-    case Op::kNegate: return -child(0);
-    case Op::kAdd: return child(0) + child(1);
-    case Op::kSubtract: return child(0) - child(1);
-    case Op::kMultiply: return child(0) * child(1);
+    case Op::kNegate:
+      return -child(0);
+    case Op::kAdd:
+      return child(0) + child(1);
+    case Op::kSubtract:
+      return child(0) - child(1);
+    case Op::kMultiply:
+      return child(0) * child(1);
     case Op::kDivide: {
       const double divisor = child(1);
       if (divisor == 0) fail("division by zero", node);
@@ -362,13 +410,15 @@ double evaluate_real_node(const ExpressionNode& node, const Scope& scope) {
       }
       return static_cast<double>(evaluate_node(node, scope));
     }
-    default: return static_cast<double>(evaluate_node(node, scope));
+    default:
+      return static_cast<double>(evaluate_node(node, scope));
   }
 }
 
 void collect_uses(const ExpressionNode& node, std::vector<NameUse>& uses) {
   if (node.op == Op::kName) uses.push_back({node.name, "", node.column});
-  if (node.op == Op::kCall && !node.subject.empty()) uses.push_back({node.subject, node.name, node.subject_column});
+  if (node.op == Op::kCall && !node.subject.empty())
+    uses.push_back({node.subject, node.name, node.subject_column});
   for (const ExpressionNode& child : node.children) collect_uses(child, uses);
 }
 
@@ -396,7 +446,9 @@ Expression Expression::constant(std::int64_t value) {
   return expression;
 }
 
-std::int64_t Expression::evaluate(const Scope& scope) const { return root_ ? evaluate_node(*root_, scope) : 0; }
+std::int64_t Expression::evaluate(const Scope& scope) const {
+  return root_ ? evaluate_node(*root_, scope) : 0;
+}
 
 double Expression::evaluate_real(const Scope& scope) const {
   return root_ ? evaluate_real_node(*root_, scope) : 0.0;

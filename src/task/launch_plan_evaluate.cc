@@ -17,13 +17,20 @@ constexpr std::int64_t kTempAlignment = 256;
 // Bounds of the integers that a type holds; nothing for reals.
 std::optional<std::pair<double, double>> integer_bounds(Dtype dtype) {
   switch (dtype) {
-    case Dtype::kInt64: return {{-0x1p63, 0x1p63}};
-    case Dtype::kInt32: return {{-0x1p31, 0x1p31 - 1}};
-    case Dtype::kInt16: return {{-32768, 32767}};
-    case Dtype::kInt8: return {{-128, 127}};
-    case Dtype::kUint8: return {{0, 255}};
-    case Dtype::kBool: return {{0, 1}};
-    default: return std::nullopt;
+    case Dtype::kInt64:
+      return {{-0x1p63, 0x1p63}};
+    case Dtype::kInt32:
+      return {{-0x1p31, 0x1p31 - 1}};
+    case Dtype::kInt16:
+      return {{-32768, 32767}};
+    case Dtype::kInt8:
+      return {{-128, 127}};
+    case Dtype::kUint8:
+      return {{0, 255}};
+    case Dtype::kBool:
+      return {{0, 1}};
+    default:
+      return std::nullopt;
   }
 }
 
@@ -36,8 +43,10 @@ class Evaluation {
     integers_["SMEM_MAX"] = bindings.device.smem_max;
     integers_["ON_CPU"] = bindings.device.is_cpu ? 1 : 0;
     for (const ScalarSpec& scalar : bindings.scalars) {
-      if (scalar.is_float) reals_[scalar.name] = scalar.value;
-      else integers_[scalar.name] = static_cast<std::int64_t>(scalar.value);
+      if (scalar.is_float)
+        reals_[scalar.name] = scalar.value;
+      else
+        integers_[scalar.name] = static_cast<std::int64_t>(scalar.value);
     }
     scope_.name = [this](std::string_view name) { return find_integer(name); };
     scope_.real = [this](std::string_view name) -> std::optional<double> {
@@ -132,22 +141,30 @@ class Evaluation {
   void run_statement(const PlanStatement& statement) {
     using Kind = PlanStatement::Kind;
     switch (statement.kind) {
-      case Kind::kLet: integers_[statement.name] = evaluate(statement.expressions[0]); return;
+      case Kind::kLet:
+        integers_[statement.name] = evaluate(statement.expressions[0]);
+        return;
       case Kind::kIf:
         run_block(evaluate(statement.expressions[0]) != 0 ? statement.body : statement.otherwise);
         return;
-      case Kind::kFor: return run_for(statement);
-      case Kind::kTemp: return run_temp(statement);
-      case Kind::kTensorMap: return run_tensormap(statement);
-      case Kind::kFill: return run_fill(statement);
-      case Kind::kCopy: return run_copy(statement);
+      case Kind::kFor:
+        return run_for(statement);
+      case Kind::kTemp:
+        return run_temp(statement);
+      case Kind::kTensorMap:
+        return run_tensormap(statement);
+      case Kind::kFill:
+        return run_fill(statement);
+      case Kind::kCopy:
+        return run_copy(statement);
       case Kind::kConst: {
         ConcreteStep& step = add(StepKind::kConst);
         step.destination = statement.name;
         step.source = statement.source;
         return;
       }
-      case Kind::kLaunch: return run_launch(statement);
+      case Kind::kLaunch:
+        return run_launch(statement);
     }
   }
 
@@ -166,14 +183,16 @@ class Evaluation {
     ConcreteTemp temp{statement.name, statement.dtype, {}, size_of(statement.dtype)};
     for (const Expression& expression : statement.expressions) {
       const std::int64_t size = evaluate(expression);
-      if (size <= 0) fail("temporary `" + statement.name + "`: size `" + expression.text() + "` is " + std::to_string(size));
+      if (size <= 0)
+        fail("temporary `" + statement.name + "`: size `" + expression.text() + "` is " +
+             std::to_string(size));
       temp.shape.push_back(size);
       if (__builtin_mul_overflow(temp.bytes, static_cast<std::uint64_t>(size), &temp.bytes))
         fail("temporary `" + statement.name + "` does not fit 64 bits", true);
     }
     if (temp.bytes > memory_bytes_ - memory_used_) {
-      fail("temporary `" + statement.name + "` of " + std::to_string(temp.bytes) + " bytes: the task allows " +
-               std::to_string(memory_bytes_) + " in all",
+      fail("temporary `" + statement.name + "` of " + std::to_string(temp.bytes) +
+               " bytes: the task allows " + std::to_string(memory_bytes_) + " in all",
            true);
     }
     memory_used_ += temp.bytes;
@@ -184,7 +203,8 @@ class Evaluation {
     ConcreteTensorMap map{statement.name, statement.source, {}, statement.swizzle};
     for (const Expression& expression : statement.expressions) {
       const std::int64_t size = evaluate(expression);
-      if (size <= 0 || size > 256) fail("tensormap `" + statement.name + "`: a tile size is " + std::to_string(size) + ", not 1 to 256");
+      if (size <= 0 || size > 256)
+        fail("tensormap `" + statement.name + "`: a tile size is " + std::to_string(size) + ", not 1 to 256");
       map.tile.push_back(size);
     }
     if (find_tensor(statement.source).shape.size() != map.tile.size())
@@ -205,8 +225,9 @@ class Evaluation {
   }
 
   static std::uint64_t count(const std::vector<std::int64_t>& shape) {
-    return std::accumulate(shape.begin(), shape.end(), std::uint64_t{1},
-                           [](std::uint64_t n, std::int64_t size) { return n * static_cast<std::uint64_t>(size); });
+    return std::accumulate(
+        shape.begin(), shape.end(), std::uint64_t{1},
+        [](std::uint64_t n, std::int64_t size) { return n * static_cast<std::uint64_t>(size); });
   }
 
   void run_fill(const PlanStatement& statement) {
@@ -224,10 +245,11 @@ class Evaluation {
 
   void run_copy(const PlanStatement& statement) {
     const TensorFacts to = find_tensor(statement.name), from = find_tensor(statement.source);
-    if (to.dtype != from.dtype) fail("copy: `" + statement.name + "` and `" + statement.source + "` differ in type");
+    if (to.dtype != from.dtype)
+      fail("copy: `" + statement.name + "` and `" + statement.source + "` differ in type");
     if (count(to.shape) != count(from.shape))
-      fail("copy: `" + statement.name + "` has " + std::to_string(count(to.shape)) + " elements, `" + statement.source +
-           "` has " + std::to_string(count(from.shape)));
+      fail("copy: `" + statement.name + "` has " + std::to_string(count(to.shape)) + " elements, `" +
+           statement.source + "` has " + std::to_string(count(from.shape)));
     ConcreteStep& step = add(StepKind::kCopy);
     step.destination = statement.name;
     step.source = statement.source;
@@ -261,7 +283,8 @@ class Evaluation {
     step.grid = sizes(statement.grid, "grid", {2147483647, 65535, 65535});
     step.block = sizes(statement.block, "block", {1024, 1024, 64});
     const std::int64_t threads = step.block[0] * step.block[1] * step.block[2];
-    if (threads > 1024) fail("a block of " + std::to_string(threads) + " threads: at most 1,024 are possible");
+    if (threads > 1024)
+      fail("a block of " + std::to_string(threads) + " threads: at most 1,024 are possible");
     step.cluster = sizes(statement.cluster, "cluster", {8, 8, 8});
     if (step.cluster[0] * step.cluster[1] * step.cluster[2] > 8) fail("a cluster of more than 8 blocks");
     for (std::size_t i = 0; i < 3; ++i)
@@ -273,7 +296,8 @@ class Evaluation {
     }
     step.cooperative = statement.cooperative;
     step.pdl = statement.pdl;
-    for (std::size_t i = 0; i < statement.args.size(); ++i) step.args.push_back(argument(statement.args[i], i + 1));
+    for (std::size_t i = 0; i < statement.args.size(); ++i)
+      step.args.push_back(argument(statement.args[i], i + 1));
     add(StepKind::kLaunch) = std::move(step);
   }
 
@@ -282,8 +306,11 @@ class Evaluation {
     concrete.kind = arg.kind;
     concrete.tensor = arg.name;
     switch (arg.kind) {
-      case ArgKind::kPointer: find_tensor(arg.name); break;
-      case ArgKind::kTensorMap: break;
+      case ArgKind::kPointer:
+        find_tensor(arg.name);
+        break;
+      case ArgKind::kTensorMap:
+        break;
       case ArgKind::kI32:
         concrete.integer = evaluate(arg.value);
         if (concrete.integer < std::numeric_limits<std::int32_t>::min() ||
@@ -292,10 +319,14 @@ class Evaluation {
                " does not fit int32; i64(…) passes 64 bits");
         }
         break;
-      case ArgKind::kI64: concrete.integer = evaluate(arg.value); break;
+      case ArgKind::kI64:
+        concrete.integer = evaluate(arg.value);
+        break;
       case ArgKind::kF64:
       case ArgKind::kF32:
-      case ArgKind::kF16: concrete.real = evaluate_real(arg.value); break;
+      case ArgKind::kF16:
+        concrete.real = evaluate_real(arg.value);
+        break;
     }
     return concrete;
   }

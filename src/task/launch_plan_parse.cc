@@ -99,7 +99,8 @@ class PlanParser {
     for (const auto& [kernel, where] : asked_) {
       if (kernels_.count(kernel) != 0) continue;
       const std::vector<std::string> known(kernels_.begin(), kernels_.end());
-      report(where.first, {"blocks_per_sm: no launch of kernel `" + kernel + "`", where.second, suggestion(kernel, known)});
+      report(where.first, {"blocks_per_sm: no launch of kernel `" + kernel + "`", where.second,
+                           suggestion(kernel, known)});
     }
     if (!launches_ && diagnostics_.size() == reported_before_) {
       diagnostics_.push_back({std::string(file_), 0, 0, "the launch plan launches nothing",
@@ -190,15 +191,17 @@ class PlanParser {
     }
     for (const NameUse& use : expression.uses()) check_use(use, real, offset);
     if (!real && expression.has_reals())
-      throw Mistake{"a real number where an integer is expected", piece.column, "reals stand in f32(…), f64(…), f16(…)"};
+      throw Mistake{"a real number where an integer is expected", piece.column,
+                    "reals stand in f32(…), f64(…), f16(…)"};
     return expression;
   }
 
   void define(const Piece& name, NameKind kind) {
     const std::string text(name.text);
     if (!is_name(name.text)) throw Mistake{"a name is expected here", name.column, ""};
-    static const std::set<std::string> kWords = {"cdiv", "min", "max", "clog2", "sqrt", "inf", "aligned", "contiguous",
-                                                 "blocks_per_sm", "i64", "f16", "f32", "f64", "dim3"};
+    static const std::set<std::string> kWords = {"cdiv", "min",     "max",        "clog2",         "sqrt",
+                                                 "inf",  "aligned", "contiguous", "blocks_per_sm", "i64",
+                                                 "f16",  "f32",     "f64",        "dim3"};
     if (reserved_.count(text) != 0 || kWords.count(text) != 0)
       throw Mistake{"`" + text + "` already has a meaning", name.column, ""};
     if (names_.count(text) != 0) throw Mistake{"`" + text + "` is defined twice", name.column, ""};
@@ -242,19 +245,23 @@ class PlanParser {
     const std::string word(line.text.substr(0, n));
     const Piece rest = trim_piece({line.text.substr(n), line.column + static_cast<int>(n)});
     using Parse = void (PlanParser::*)(const Piece&);
-    static const std::map<std::string, Parse> kStatements = {
-        {"let", &PlanParser::parse_let},     {"if", &PlanParser::parse_if},
-        {"else", &PlanParser::parse_else},   {"end", &PlanParser::parse_end},
-        {"for", &PlanParser::parse_for},     {"temp", &PlanParser::parse_temp},
-        {"fill", &PlanParser::parse_fill},   {"copy", &PlanParser::parse_copy},
-        {"const", &PlanParser::parse_const}, {"launch", &PlanParser::parse_launch},
-        {"tensormap", &PlanParser::parse_tensormap}};
+    static const std::map<std::string, Parse> kStatements = {{"let", &PlanParser::parse_let},
+                                                             {"if", &PlanParser::parse_if},
+                                                             {"else", &PlanParser::parse_else},
+                                                             {"end", &PlanParser::parse_end},
+                                                             {"for", &PlanParser::parse_for},
+                                                             {"temp", &PlanParser::parse_temp},
+                                                             {"fill", &PlanParser::parse_fill},
+                                                             {"copy", &PlanParser::parse_copy},
+                                                             {"const", &PlanParser::parse_const},
+                                                             {"launch", &PlanParser::parse_launch},
+                                                             {"tensormap", &PlanParser::parse_tensormap}};
     const auto found = kStatements.find(word);
     if (found == kStatements.end()) {
       std::vector<std::string> known;
       for (const auto& [name, parse] : kStatements) known.push_back(name);
-      throw Mistake{word.empty() ? "a statement is expected here" : "unknown statement `" + word + "`", line.column,
-                    suggestion(word, known)};
+      throw Mistake{word.empty() ? "a statement is expected here" : "unknown statement `" + word + "`",
+                    line.column, suggestion(word, known)};
     }
     (this->*found->second)(rest);
   }
@@ -263,7 +270,8 @@ class PlanParser {
   static std::pair<Piece, Piece> cut(const Piece& piece, std::string_view separator) {
     const std::size_t at = piece.text.find(separator);
     if (at == std::string_view::npos)
-      throw Mistake{"`" + std::string(separator) + "` is missing", piece.column + static_cast<int>(piece.text.size()), ""};
+      throw Mistake{"`" + std::string(separator) + "` is missing",
+                    piece.column + static_cast<int>(piece.text.size()), ""};
     const std::size_t after = at + separator.size();
     return {trim_piece({piece.text.substr(0, at), piece.column}),
             trim_piece({piece.text.substr(after), piece.column + static_cast<int>(after)})};
@@ -331,16 +339,19 @@ class PlanParser {
   }
 
   void parse_temp(const Piece& rest) {
-    if (blocks_.back().in_loop) throw Mistake{"`temp` inside `for`", rest.column, "define it before the loop"};
     const auto [name, type] = cut(rest, " ");
-    define(name, NameKind::kTemp);  // even where the rest is wrong
+    define(name, NameKind::kTemp);  // even where the rest is wrong: its uses are no further mistakes
+    if (blocks_.back().in_loop)
+      throw Mistake{"`temp` inside `for`", rest.column, "define it before the loop"};
     const auto [dtype_name, shape] = bracketed(type);
     const auto dtype = parse_dtype(dtype_name.text);
     if (!dtype) {
       throw Mistake{"unknown type `" + std::string(dtype_name.text) + "`", dtype_name.column,
                     suggestion(dtype_name.text, dtype_names())};
     }
-    if (shape.empty()) throw Mistake{"a size is expected in the brackets", type.column, "`" + std::string(name.text) + " float32[M, 32]`"};
+    if (shape.empty())
+      throw Mistake{"a size is expected in the brackets", type.column,
+                    "`" + std::string(name.text) + " float32[M, 32]`"};
     PlanStatement statement;
     for (const Piece& size : shape) statement.expressions.push_back(parse_expression(size));
     PlanStatement& added = add(PlanStatement::Kind::kTemp);
@@ -351,7 +362,8 @@ class PlanParser {
 
   static std::vector<std::string> dtype_names() {
     std::vector<std::string> names;
-    for (int i = 0; i <= static_cast<int>(Dtype::kBool); ++i) names.emplace_back(to_string(static_cast<Dtype>(i)));
+    for (int i = 0; i <= static_cast<int>(Dtype::kBool); ++i)
+      names.emplace_back(to_string(static_cast<Dtype>(i)));
     return names;
   }
 
@@ -374,7 +386,8 @@ class PlanParser {
 
   void parse_const(const Piece& rest) {
     const auto [symbol, from] = cut(rest, "<-");
-    if (!is_name(symbol.text)) throw Mistake{"the name of a __constant__ or __device__ variable is expected here", symbol.column, ""};
+    if (!is_name(symbol.text))
+      throw Mistake{"the name of a __constant__ or __device__ variable is expected here", symbol.column, ""};
     const std::string source = tensor_name(from, false);
     PlanStatement& statement = add(PlanStatement::Kind::kConst);
     statement.name = symbol.text;
@@ -387,17 +400,22 @@ class PlanParser {
     const auto [tensor, tile_text] = cut(definition, " tile");
     const std::string source = tensor_name(tensor, false);
     const auto [tile, after] = cut({tile_text.text, tile_text.column}, "]");
-    const auto [nothing, sizes] = bracketed({tile_text.text.substr(0, tile.text.size() + 1), tile_text.column});
+    const auto [nothing, sizes] =
+        bracketed({tile_text.text.substr(0, tile.text.size() + 1), tile_text.column});
     expect_nothing(nothing);
     PlanStatement statement;
     for (const Piece& size : sizes) statement.expressions.push_back(parse_expression(size));
     const TensorSpec* const spec = find_tensor(source);
     if (spec != nullptr && sizes.size() != spec->shape.size())
       throw Mistake{"the tile has " + std::to_string(sizes.size()) + " sizes, `" + source + "` has " +
-                        std::to_string(spec->shape.size()), tile_text.column, ""};
-    static const std::map<std::string, int, std::less<>> kSwizzles = {{"", 0}, {"swizzle32", 32}, {"swizzle64", 64}, {"swizzle128", 128}};
+                        std::to_string(spec->shape.size()),
+                    tile_text.column, ""};
+    static const std::map<std::string, int, std::less<>> kSwizzles = {
+        {"", 0}, {"swizzle32", 32}, {"swizzle64", 64}, {"swizzle128", 128}};
     const auto swizzle = kSwizzles.find(after.text);
-    if (swizzle == kSwizzles.end()) throw Mistake{"unexpected `" + std::string(after.text) + "`", after.column, "swizzle32, swizzle64 or swizzle128"};
+    if (swizzle == kSwizzles.end())
+      throw Mistake{"unexpected `" + std::string(after.text) + "`", after.column,
+                    "swizzle32, swizzle64 or swizzle128"};
     PlanStatement& added = add(PlanStatement::Kind::kTensorMap);
     added.name = name.text;
     added.source = source;
@@ -411,7 +429,8 @@ class PlanParser {
 
   // An integer, or dim3(x, y, z).
   std::array<Expression, 3> parse_dim3(const Piece& piece) {
-    std::array<Expression, 3> sizes = {Expression::constant(1), Expression::constant(1), Expression::constant(1)};
+    std::array<Expression, 3> sizes = {Expression::constant(1), Expression::constant(1),
+                                       Expression::constant(1)};
     std::vector<Piece> parts = {piece};
     const bool dim3 = piece.text.starts_with("dim3(") && piece.text.ends_with(")");
     if (dim3) parts = split_pieces({piece.text.substr(5, piece.text.size() - 6), piece.column + 5});
@@ -432,9 +451,11 @@ class PlanParser {
     static const std::map<std::string, ArgKind, std::less<>> kConversions = {
         {"i64", ArgKind::kI64}, {"f64", ArgKind::kF64}, {"f32", ArgKind::kF32}, {"f16", ArgKind::kF16}};
     const auto conversion = kConversions.find(piece.text.substr(0, 3));
-    if (conversion != kConversions.end() && piece.text.size() > 4 && piece.text[3] == '(' && piece.text.back() == ')') {
+    if (conversion != kConversions.end() && piece.text.size() > 4 && piece.text[3] == '(' &&
+        piece.text.back() == ')') {
       arg.kind = conversion->second;
-      arg.value = parse_expression({piece.text.substr(4, piece.text.size() - 5), piece.column + 4}, arg.kind != ArgKind::kI64);
+      arg.value = parse_expression({piece.text.substr(4, piece.text.size() - 5), piece.column + 4},
+                                   arg.kind != ArgKind::kI64);
       return arg;
     }
     if (found != names_.end() && found->second == NameKind::kReal) {
@@ -445,7 +466,8 @@ class PlanParser {
     if (is_name(piece.text) && found == names_.end()) {  // a tensor or a number: suggest from all
       std::vector<std::string> known;
       for (const auto& [name, kind] : names_) known.push_back(name);
-      throw Mistake{"unknown name `" + std::string(piece.text) + "`", piece.column, suggestion(piece.text, known)};
+      throw Mistake{"unknown name `" + std::string(piece.text) + "`", piece.column,
+                    suggestion(piece.text, known)};
     }
     arg.value = parse_expression(piece);
     return arg;
@@ -454,12 +476,14 @@ class PlanParser {
   void parse_launch(const Piece& rest) {
     launches_ = true;  // it was meant to: no second message that there is none
     const auto [kernel, after_kernel] = cut(rest, "<<<");
-    if (kernel.text.empty() || !is_letter(kernel.text[0])) throw Mistake{"a kernel is expected here", kernel.column, ""};
+    if (kernel.text.empty() || !is_letter(kernel.text[0]))
+      throw Mistake{"a kernel is expected here", kernel.column, ""};
     kernels_.insert(std::string(kernel.text));
     const auto [configuration, after] = cut(after_kernel, ">>>");
     const std::vector<Piece> sizes = split_pieces(configuration);
     if (sizes.size() < 2 || sizes.size() > 3)
-      throw Mistake{"<<<grid, block>>> or <<<grid, block, shared memory>>> is expected", configuration.column, ""};
+      throw Mistake{"<<<grid, block>>> or <<<grid, block, shared memory>>> is expected", configuration.column,
+                    ""};
     PlanStatement statement;
     statement.kind = PlanStatement::Kind::kLaunch;
     statement.line = line_;
@@ -472,7 +496,8 @@ class PlanParser {
     const std::size_t close = closing(after);
     for (const Piece& piece : split_pieces({after.text.substr(1, close - 1), after.column + 1}))
       statement.args.push_back(parse_arg(piece));
-    parse_flags(trim_piece({after.text.substr(close + 1), after.column + static_cast<int>(close) + 1}), statement);
+    parse_flags(trim_piece({after.text.substr(close + 1), after.column + static_cast<int>(close) + 1}),
+                statement);
     blocks_.back().into->push_back(std::move(statement));
   }
 
@@ -494,7 +519,8 @@ class PlanParser {
         const Piece list{rest.text.substr(n), rest.column + static_cast<int>(n)};
         const std::size_t close = closing(list);
         const std::vector<Piece> sizes = split_pieces({list.text.substr(1, close - 1), list.column + 1});
-        if (sizes.empty() || sizes.size() > 3) throw Mistake{"cluster takes one to three sizes", rest.column, ""};
+        if (sizes.empty() || sizes.size() > 3)
+          throw Mistake{"cluster takes one to three sizes", rest.column, ""};
         for (std::size_t i = 0; i < sizes.size(); ++i) statement.cluster[i] = parse_expression(sizes[i]);
         n += close + 1;
       } else if (word == "cooperative") {
@@ -523,7 +549,8 @@ class PlanParser {
   bool launches_ = false;
 };
 
-void collect(const std::vector<PlanStatement>& statements, PlanStatement::Kind kind, std::vector<std::string>& names) {
+void collect(const std::vector<PlanStatement>& statements, PlanStatement::Kind kind,
+             std::vector<std::string>& names) {
   for (const PlanStatement& statement : statements) {
     if (statement.kind == kind && std::find(names.begin(), names.end(), statement.name) == names.end())
       names.push_back(statement.name);

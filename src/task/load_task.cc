@@ -20,7 +20,9 @@ using yaml::Node;
 
 constexpr std::int64_t kMaxSize = 0x7FFFFFFF;  // of a dim: plans pass it as int32
 
-bool is_name(std::string_view text) { return is_identifier(text) && text.find('-') == std::string_view::npos; }
+bool is_name(std::string_view text) {
+  return is_identifier(text) && text.find('-') == std::string_view::npos;
+}
 
 struct ValueKind {
   std::string_view name;
@@ -55,7 +57,8 @@ class TaskLoader {
     task_.folder = folder_;
     task_.id = folder_name();
     task_.digest = sha256_hex(text);
-    if (!is_name(task_.id)) mistake(root_, "the folder's name `" + task_.id + "` is the task's id: letters, digits and _");
+    if (!is_name(task_.id))
+      mistake(root_, "the folder's name `" + task_.id + "` is the task's id: letters, digits and _");
     read_root();
     if (diagnostics_.size() == before) check_shapes();
     if (diagnostics_.size() != before) return std::nullopt;
@@ -79,11 +82,11 @@ class TaskLoader {
     map.word("schema", kSchemas, {.required = true});
     task_.title = map.string("title", {.required = true}).value_or("");
     task_.level = static_cast<int>(map.integer("level", {.required = true, .low = 1, .high = 3}).value_or(1));
-    static const std::vector<std::string> kSplits = {"train", "heldout_combination", "heldout_operation", "extra"};
+    static const std::vector<std::string> kSplits = {"train", "heldout_combination", "heldout_operation",
+                                                     "extra"};
     const auto split = map.word("split", kSplits, {.required = true});
     if (split) {
-      task_.split =
-          static_cast<Split>(std::find(kSplits.begin(), kSplits.end(), *split) - kSplits.begin());
+      task_.split = static_cast<Split>(std::find(kSplits.begin(), kSplits.end(), *split) - kSplits.begin());
     }
     task_.ops = map.strings("ops", {.required = true});
     if (task_.ops.empty() && map.has("ops")) map.mistake("ops", "`ops` must name at least one part");
@@ -108,12 +111,13 @@ class TaskLoader {
   // Every name of a task is one of a kind: plans and expressions use them side by side.
   void claim(const yaml::Place& place, const std::string& name) {
     static const std::set<std::string> kReserved = {
-        "SMS",  "SMEM_MAX", "ON_CPU",  "cdiv",       "min",           "max", "clog2", "sqrt", "inf",
-        "dim3", "aligned",  "i64",     "contiguous", "blocks_per_sm", "f16", "f32",   "f64"};
+        "SMS",  "SMEM_MAX", "ON_CPU", "cdiv",       "min",           "max", "clog2", "sqrt", "inf",
+        "dim3", "aligned",  "i64",    "contiguous", "blocks_per_sm", "f16", "f32",   "f64"};
     if (!is_name(name)) {
       diagnostics_.push_back(yaml::mistake_at(place, "`" + name + "` is no name", "letters, digits and _"));
     } else if (kReserved.count(name) != 0) {
-      diagnostics_.push_back(yaml::mistake_at(place, "`" + name + "` has a meaning in launch plans", "take another name"));
+      diagnostics_.push_back(
+          yaml::mistake_at(place, "`" + name + "` has a meaning in launch plans", "take another name"));
     } else if (!claimed_.insert(name).second) {
       diagnostics_.push_back(yaml::mistake_at(place, "`" + name + "` is defined twice"));
     }
@@ -141,9 +145,12 @@ class TaskLoader {
     try {
       Expression expression = Expression::parse(text);
       for (const NameUse& use : expression.uses()) {
-        if (use.function.empty() && std::find(task_.dims.begin(), task_.dims.end(), use.name) != task_.dims.end()) continue;
+        if (use.function.empty() &&
+            std::find(task_.dims.begin(), task_.dims.end(), use.name) != task_.dims.end())
+          continue;
         place.column += offset + use.column - 1;
-        diagnostics_.push_back(yaml::mistake_at(place, "unknown dim `" + use.name + "`", yaml::suggest(use.name, task_.dims)));
+        diagnostics_.push_back(
+            yaml::mistake_at(place, "unknown dim `" + use.name + "`", yaml::suggest(use.name, task_.dims)));
         return std::nullopt;
       }
       if (!real && expression.has_reals()) {
@@ -161,7 +168,8 @@ class TaskLoader {
   void read_dtype_and_shape(MapReader& map, TensorSpec& tensor) {
     static const std::vector<std::string> kNames = [] {
       std::vector<std::string> names;
-      for (int i = 0; i <= static_cast<int>(Dtype::kBool); ++i) names.emplace_back(to_string(static_cast<Dtype>(i)));
+      for (int i = 0; i <= static_cast<int>(Dtype::kBool); ++i)
+        names.emplace_back(to_string(static_cast<Dtype>(i)));
       return names;
     }();
     if (const auto dtype = map.word("dtype", kNames)) tensor.dtype = *parse_dtype(*dtype);
@@ -238,8 +246,8 @@ class TaskLoader {
       if (c == '(') ++depth;
       if (c == ')' && !last) --depth;
       if (!last && !(c == ',' && depth == 0)) continue;
-      auto argument =
-          parse_expression(node, std::string_view(text).substr(begin, i - begin), static_cast<int>(begin), true);
+      auto argument = parse_expression(node, std::string_view(text).substr(begin, i - begin),
+                                       static_cast<int>(begin), true);
       if (!argument) return false;
       spec.arguments.push_back(std::move(*argument));
       begin = i + 1;
@@ -253,7 +261,8 @@ class TaskLoader {
     const auto value = yaml::read_number(entry.value, "scalar `" + entry.key + "`", diagnostics_);
     if (!value) return;
     ScalarSpec scalar{entry.key, entry.value.text().find_first_of(".eE") != std::string::npos, *value};
-    if (!scalar.is_float && std::abs(*value) > 0x1p53) mistake(entry.value, "scalar `" + entry.key + "` is over 2^53");
+    if (!scalar.is_float && std::abs(*value) > 0x1p53)
+      mistake(entry.value, "scalar `" + entry.key + "` is over 2^53");
     task_.scalars.push_back(std::move(scalar));
   }
 
@@ -264,9 +273,9 @@ class TaskLoader {
       const Entry& entry = entries[i];
       const std::string expected = entries.size() == 1 ? "out" : "out" + std::to_string(i);
       if (entry.key != expected) {
-        diagnostics_.push_back(
-            yaml::mistake_at(entry.place, "output " + std::to_string(i + 1) + " of " + std::to_string(entries.size()) +
-                                              " must be named `" + expected + "`"));
+        diagnostics_.push_back(yaml::mistake_at(entry.place, "output " + std::to_string(i + 1) + " of " +
+                                                                 std::to_string(entries.size()) +
+                                                                 " must be named `" + expected + "`"));
       }
       TensorSpec tensor;
       tensor.name = entry.key;
@@ -285,10 +294,12 @@ class TaskLoader {
     if (task_.reference.empty()) return;
     const std::size_t at = task_.reference.find("def forward(");
     const std::size_t close = at == std::string::npos ? at : task_.reference.find(')', at);
-    if (close == std::string::npos) return map.mistake("reference", "the reference has no function `forward(…)`");
+    if (close == std::string::npos)
+      return map.mistake("reference", "the reference has no function `forward(…)`");
     std::vector<std::string> expected;
     for (const TensorSpec& tensor : task_.inputs) expected.push_back(tensor.name + ": Tensor");
-    for (const ScalarSpec& scalar : task_.scalars) expected.push_back(scalar.name + (scalar.is_float ? ": float" : ": int"));
+    for (const ScalarSpec& scalar : task_.scalars)
+      expected.push_back(scalar.name + (scalar.is_float ? ": float" : ": int"));
     std::vector<std::string> found;
     const std::string list = trim(std::string_view(task_.reference).substr(at + 12, close - at - 12));
     for (const std::string& parameter : split(list, ',')) {
@@ -299,7 +310,8 @@ class TaskLoader {
     if (found == expected) return;
     std::string wanted;
     for (const std::string& parameter : expected) wanted += (wanted.empty() ? "" : ", ") + parameter;
-    map.mistake("reference", "the parameters of forward(…) must be the inputs and the scalars, in order", "forward(" + wanted + ")");
+    map.mistake("reference", "the parameters of forward(…) must be the inputs and the scalars, in order",
+                "forward(" + wanted + ")");
   }
 
   std::vector<Dims> read_shapes(MapReader& root, const char* key) {
@@ -309,14 +321,17 @@ class TaskLoader {
       if (!map.usable()) continue;
       Dims dims;
       for (const std::string& dim : task_.dims)
-        dims[dim] = map.integer(dim, {.required = true, .low = 1, .high = static_cast<double>(kMaxSize)}).value_or(1);
+        dims[dim] =
+            map.integer(dim, {.required = true, .low = 1, .high = static_cast<double>(kMaxSize)}).value_or(1);
       map.finish();
-      if (std::find(shapes.begin(), shapes.end(), dims) != shapes.end()) mistake(node, "this shape is listed twice");
+      if (std::find(shapes.begin(), shapes.end(), dims) != shapes.end())
+        mistake(node, "this shape is listed twice");
       if (std::find(task_.timing.begin(), task_.timing.end(), dims) != task_.timing.end())
         mistake(node, "this shape is in `timing` already");
       shapes.push_back(std::move(dims));
     }
-    if (shapes.empty() && root.has(key)) root.mistake(key, std::string("`") + key + "` needs at least one shape");
+    if (shapes.empty() && root.has(key))
+      root.mistake(key, std::string("`") + key + "` needs at least one shape");
     return shapes;
   }
 
@@ -355,7 +370,8 @@ class TaskLoader {
           std::uint64_t size = size_of(tensor.dtype);
           for (const std::int64_t n : shape_at(tensor, dims)) size *= static_cast<std::uint64_t>(n);
           if (size > task_.memory_bytes - bytes) {
-            return mistake(node, "the tensors of this shape take more than `memory`, " + format_size(task_.memory_bytes));
+            return mistake(node, "the tensors of this shape take more than `memory`, " +
+                                     format_size(task_.memory_bytes));
           }
           bytes += size;
         }
@@ -374,10 +390,13 @@ class TaskLoader {
 
   static void check_values(const ValueSpec& values, const Dims& dims) {
     std::vector<double> arguments;
-    for (std::size_t i = 0; i < values.arguments.size(); ++i) arguments.push_back(value_argument(values, i, dims));
+    for (std::size_t i = 0; i < values.arguments.size(); ++i)
+      arguments.push_back(value_argument(values, i, dims));
     const bool range = values.kind == "uniform" || values.kind == "integers";
-    if (range && !(arguments[0] < arguments[1])) throw Error("values `" + values.kind + "`: the range is empty");
-    if (values.kind == "normal" && !(arguments[1] >= 0)) throw Error("values `normal`: the deviation is negative");
+    if (range && !(arguments[0] < arguments[1]))
+      throw Error("values `" + values.kind + "`: the range is empty");
+    if (values.kind == "normal" && !(arguments[1] >= 0))
+      throw Error("values `normal`: the deviation is negative");
     if (values.kind == "bernoulli" && !(arguments[0] >= 0 && arguments[0] <= 1))
       throw Error("values `bernoulli`: p is not between 0 and 1");
   }

@@ -12,18 +12,19 @@ namespace warpsmith::task {
 
 struct PlanArg {
   ArgKind kind = ArgKind::kI32;
-  std::string name;   // kPointer, kTensorMap
-  Expression value;   // the other kinds; of reals for kF64, kF32, kF16
+  std::string name;  // kPointer, kTensorMap
+  Expression value;  // the other kinds; of reals for kF64, kF32, kF16
 };
 
 struct PlanStatement {
   enum class Kind { kLet, kIf, kFor, kTemp, kFill, kCopy, kConst, kLaunch, kTensorMap };
   Kind kind = Kind::kLaunch;
-  int line = 0;      // in the source
-  std::string name;  // what is defined or written; kLaunch: the kernel's name expression
-  std::string source;                   // kCopy, kConst, kTensorMap
-  Dtype dtype = Dtype::kFloat32;        // kTemp
-  std::vector<Expression> expressions;  // kLet, kIf, kFill: one; kFor: begin, end; kTemp: shape; kTensorMap: tile
+  int line = 0;                   // in the source
+  std::string name;               // what is defined or written; kLaunch: the kernel's name expression
+  std::string source;             // kCopy, kConst, kTensorMap
+  Dtype dtype = Dtype::kFloat32;  // kTemp
+  std::vector<Expression>
+      expressions;  // kLet, kIf, kFill: one; kFor: begin, end; kTemp: shape; kTensorMap: tile
   std::array<Expression, 3> grid, block, cluster;
   Expression smem;
   bool cooperative = false, pdl = false;

@@ -43,10 +43,14 @@ bool is_floating(Dtype dtype) { return facts(dtype).floating; }
 
 std::string_view to_string(Split split) {
   switch (split) {
-    case Split::kTrain: return "train";
-    case Split::kHeldoutCombination: return "heldout_combination";
-    case Split::kHeldoutOperation: return "heldout_operation";
-    case Split::kExtra: return "extra";
+    case Split::kTrain:
+      return "train";
+    case Split::kHeldoutCombination:
+      return "heldout_combination";
+    case Split::kHeldoutOperation:
+      return "heldout_operation";
+    case Split::kExtra:
+      return "extra";
   }
   return "?";
 }
@@ -69,10 +73,12 @@ std::vector<std::int64_t> shape_at(const TensorSpec& tensor, const Dims& dims) {
     try {
       size = expression.evaluate(scope);
     } catch (const ExpressionError& error) {
-      throw Error("shape of `" + tensor.name + "`: `" + expression.text() + "`: " + error.message, kExitUsage);
+      throw Error("shape of `" + tensor.name + "`: `" + expression.text() + "`: " + error.message,
+                  kExitUsage);
     }
     if (size < 0)
-      throw Error("shape of `" + tensor.name + "`: `" + expression.text() + "` is " + std::to_string(size), kExitUsage);
+      throw Error("shape of `" + tensor.name + "`: `" + expression.text() + "` is " + std::to_string(size),
+                  kExitUsage);
     if (__builtin_mul_overflow(bytes, size, &bytes))
       throw Error("shape of `" + tensor.name + "`: its bytes do not fit 64 bits", kExitUsage);
     shape.push_back(size);

@@ -23,9 +23,7 @@ Scope test_scope() {
     if (function == "blocks_per_sm" && names[0] == "row<float, 256>") return values[0] + values[1];
     return std::nullopt;
   };
-  scope.real = [](std::string_view name) {
-    return name == "eps" ? std::optional(1e-5) : std::nullopt;
-  };
+  scope.real = [](std::string_view name) { return name == "eps" ? std::optional(1e-5) : std::nullopt; };
   return scope;
 }
 
@@ -39,16 +37,19 @@ TEST_P(GoodExpression, HasItsValue) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Rows, GoodExpression,
-    testing::Values(Good{"1", 1}, Good{" 1 + 2 * 3 ", 7}, Good{"(1 + 2) * 3", 9}, Good{"-7 / 2", -3}, Good{"-7 % 3", -1},
-                    Good{"10 - 3 - 2", 5}, Good{"M*N", 7000}, Good{"cdiv(N, 256)", 4}, Good{"cdiv(0, 4)", 0},
-                    Good{"cdiv(-5, 2)", -2}, Good{"cdiv(5, -2)", -2}, Good{"min(M, 3, N)", 3}, Good{"max(M, N)", 1000},
-                    Good{"clog2(1)", 0}, Good{"clog2(2)", 1}, Good{"clog2(N)", 10}, Good{"clog2(1024)", 10},
-                    Good{"clog2(1025)", 11}, Good{"clog2(BIG)", 63}, Good{"x.s0 == 64", 1}, Good{"M < N && N % 8 == 0", 1},
-                    Good{"!(M != 7)", 1}, Good{"!M", 0}, Good{"M >= 8 || N <= 1000", 1}, Good{"1 > 2", 0},
+    testing::Values(Good{"1", 1}, Good{" 1 + 2 * 3 ", 7}, Good{"(1 + 2) * 3", 9}, Good{"-7 / 2", -3},
+                    Good{"-7 % 3", -1}, Good{"10 - 3 - 2", 5}, Good{"M*N", 7000}, Good{"cdiv(N, 256)", 4},
+                    Good{"cdiv(0, 4)", 0}, Good{"cdiv(-5, 2)", -2}, Good{"cdiv(5, -2)", -2},
+                    Good{"min(M, 3, N)", 3}, Good{"max(M, N)", 1000}, Good{"clog2(1)", 0},
+                    Good{"clog2(2)", 1}, Good{"clog2(N)", 10}, Good{"clog2(1024)", 10},
+                    Good{"clog2(1025)", 11}, Good{"clog2(BIG)", 63}, Good{"x.s0 == 64", 1},
+                    Good{"M < N && N % 8 == 0", 1}, Good{"!(M != 7)", 1}, Good{"!M", 0},
+                    Good{"M >= 8 || N <= 1000", 1}, Good{"1 > 2", 0},
                     Good{"ZERO != 0 && 1 / ZERO == 0", 0},  // the right side is not looked at
-                    Good{"ZERO == 0 || 1 / ZERO == 0", 1}, Good{"aligned(x, 16)", 1}, Good{"aligned(x, 32)", 0},
-                    Good{"blocks_per_sm(row<float, 256>, 128, 2 * M)", 142}, Good{"9223372036854775807", 9223372036854775807},
-                    Good{"- - 3", 3}, Good{"-9223372036854775807 - 1", std::numeric_limits<std::int64_t>::min()}));
+                    Good{"ZERO == 0 || 1 / ZERO == 0", 1}, Good{"aligned(x, 16)", 1},
+                    Good{"aligned(x, 32)", 0}, Good{"blocks_per_sm(row<float, 256>, 128, 2 * M)", 142},
+                    Good{"9223372036854775807", 9223372036854775807}, Good{"- - 3", 3},
+                    Good{"-9223372036854775807 - 1", std::numeric_limits<std::int64_t>::min()}));
 
 struct Bad {
   const char* text;
@@ -67,21 +68,23 @@ TEST_P(BadExpression, SaysWhatAndWhere) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Rows, BadExpression,
-    testing::Values(Bad{"", "the expression ends too early", 1}, Bad{"1 +", "the expression ends too early", 4},
-                    Bad{"1 2", "unexpected `2`", 3}, Bad{"(1", "`)` is missing", 3}, Bad{"1 ? 2", "unexpected `?`", 3},
-                    Bad{"M / (N - 1000)", "division by zero", 3}, Bad{"M % ZERO", "division by zero", 3},
-                    Bad{"cdiv(M, ZERO)", "division by zero", 1}, Bad{"BIG + 1", "the result does not fit 64 bits", 5},
-                    Bad{"BIG * 2", "the result does not fit 64 bits", 5},
-                    Bad{"-BIG - 2", "the result does not fit 64 bits", 6},
-                    Bad{"(-BIG - 1) / -1", "the result does not fit 64 bits", 12},
-                    Bad{"-(-BIG - 1)", "the result does not fit 64 bits", 1},
-                    Bad{"9223372036854775808", "this number does not fit 64 bits", 1}, Bad{"M + K", "unknown name `K`", 5},
-                    Bad{"clog2(0)", "clog2 of a number that is not positive", 1},
-                    Bad{"cdiv(1)", "wrong number of arguments: cdiv(a, b)", 1},
-                    Bad{"ceil(1)", "unknown function `ceil`", 1}, Bad{"1.5", "an integer is expected here", 1},
-                    Bad{"3x", "unexpected `x` after a number", 2}, Bad{"aligned(y, 16)", "`aligned(y)` is not known here", 1},
-                    Bad{"aligned(16, 16)", "a name is expected here", 9},
-                    Bad{"sqrt(4)", "`sqrt` gives a real number where an integer is expected", 1}));
+    testing::Values(
+        Bad{"", "the expression ends too early", 1}, Bad{"1 +", "the expression ends too early", 4},
+        Bad{"1 2", "unexpected `2`", 3}, Bad{"(1", "`)` is missing", 3}, Bad{"1 ? 2", "unexpected `?`", 3},
+        Bad{"M / (N - 1000)", "division by zero", 3}, Bad{"M % ZERO", "division by zero", 3},
+        Bad{"cdiv(M, ZERO)", "division by zero", 1}, Bad{"BIG + 1", "the result does not fit 64 bits", 5},
+        Bad{"BIG * 2", "the result does not fit 64 bits", 5},
+        Bad{"-BIG - 2", "the result does not fit 64 bits", 6},
+        Bad{"(-BIG - 1) / -1", "the result does not fit 64 bits", 12},
+        Bad{"-(-BIG - 1)", "the result does not fit 64 bits", 1},
+        Bad{"9223372036854775808", "this number does not fit 64 bits", 1},
+        Bad{"M + K", "unknown name `K`", 5}, Bad{"clog2(0)", "clog2 of a number that is not positive", 1},
+        Bad{"cdiv(1)", "wrong number of arguments: cdiv(a, b)", 1},
+        Bad{"ceil(1)", "unknown function `ceil`", 1}, Bad{"1.5", "an integer is expected here", 1},
+        Bad{"3x", "unexpected `x` after a number", 2},
+        Bad{"aligned(y, 16)", "`aligned(y)` is not known here", 1},
+        Bad{"aligned(16, 16)", "a name is expected here", 9},
+        Bad{"sqrt(4)", "`sqrt` gives a real number where an integer is expected", 1}));
 
 TEST(Expression, RealArithmetic) {
   const auto value = [](const char* text) { return Expression::parse(text).evaluate_real(test_scope()); };

@@ -18,14 +18,16 @@ struct DatasetCount {
 
 // Every mistake in the tasks below `folder` and in their candidates goes to `diagnostics`:
 //  * task files and folders of candidates (load_task, load_candidate_files); flops and bytes are given;
-//  * every plan parses and can be evaluated at every timing and hidden shape (but those of `compile_error` candidates);
-//  * a task has at least 6 `ok` candidates and one each that is `compile_error`, `wrong_output` and `wrong_hidden`;
+//  * every plan parses and can be evaluated at every timing and hidden shape (but those of `compile_error`
+//  candidates);
+//  * a task has at least 6 `ok` candidates and one each that is `compile_error`, `wrong_output` and
+//  `wrong_hidden`;
 //  * no two candidates of a task have the same text, no two `ok` ones the same form().
 DatasetCount check_dataset(const std::filesystem::path& folder, Diagnostics& diagnostics);
 
-// A source with all names and constants taken out: comments (launch plans, too) dropped, every identifier that is no word of the
-// language replaced by `I`, every number by `N`, every text by `S`; words are divided by one blank. Sources that differ only in
-// names and constants have equal forms.
+// A source with all names and constants taken out: comments (launch plans, too) dropped, every identifier
+// that is no word of the language replaced by `I`, every number by `N`, every text by `S`; words are divided
+// by one blank. Sources that differ only in names and constants have equal forms.
 std::string form(std::string_view source);
 
 }  // namespace warpsmith::task

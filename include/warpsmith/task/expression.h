@@ -3,8 +3,8 @@
 //        | integer | real | name | name.sK | function(e, …)
 //   functions cdiv(a, b)  min(a, b, …)  max(a, b, …)  clog2(a), in reals also sqrt(a)
 //             aligned(tensor, bytes)  contiguous(tensor)  blocks_per_sm(kernel, block, smem)
-// `/` truncates like C++. Predicates are 0 or 1; && and || do not look at their right side when the left decides.
-// evaluate_real() reads the same text as arithmetic of doubles, where 1 / 2 is 0.5.
+// `/` truncates like C++. Predicates are 0 or 1; && and || do not look at their right side when the left
+// decides. evaluate_real() reads the same text as arithmetic of doubles, where 1 / 2 is 0.5.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ struct Scope {
   std::function<std::optional<double>(std::string_view name)> real;  // evaluate_real() asks it first
 };
 
-// A name in an expression. `function` is set where it is the first argument of aligned, contiguous or blocks_per_sm.
+// A name in an expression. `function` is set where it is the first argument of aligned, contiguous or
+// blocks_per_sm.
 struct NameUse {
   std::string name;
   std::string function;

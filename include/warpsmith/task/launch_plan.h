@@ -1,6 +1,7 @@
 // The launch plan of a `plan` candidate: `// plan:` comments in its source. Language: datasets/README.md.
 //
-// parse() once a candidate; evaluate() once a shape, which runs lets, branches and loops and leaves a flat list of steps.
+// parse() once a candidate; evaluate() once a shape, which runs lets, branches and loops and leaves a flat
+// list of steps.
 #pragma once
 
 #include <array>
@@ -39,7 +40,8 @@ struct PlanBindings {
   PlanDevice device;
 };
 
-// Bindings of a task whose tensors are contiguous and lie at 256-byte boundaries, on the CPU twin. Throws Error (shape_at).
+// Bindings of a task whose tensors are contiguous and lie at 256-byte boundaries, on the CPU twin. Throws
+// Error (shape_at).
 PlanBindings contiguous_bindings(const Task& task, const Dims& dims);
 
 struct ConcreteTemp {
@@ -52,7 +54,7 @@ struct ConcreteTemp {
 enum class ArgKind { kPointer, kI32, kI64, kF64, kF32, kF16, kTensorMap };
 struct ConcreteArg {
   ArgKind kind = ArgKind::kI32;
-  std::string tensor;      // kPointer: name of an input, output or temporary; kTensorMap: name of a tensor map
+  std::string tensor;  // kPointer: name of an input, output or temporary; kTensorMap: name of a tensor map
   std::int64_t integer = 0;
   double real = 0;
 };
@@ -60,13 +62,14 @@ struct ConcreteArg {
 enum class StepKind { kLaunch, kFill, kCopy, kConst };
 struct ConcreteStep {
   StepKind kind = StepKind::kLaunch;
-  int line = 0;                    // in the source, from 1
-  std::string kernel;              // kLaunch: name expression, "row<float, 256>"; equal for equal kernels
+  int line = 0;        // in the source, from 1
+  std::string kernel;  // kLaunch: name expression, "row<float, 256>"; equal for equal kernels
   std::array<std::int64_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   std::int64_t smem = 0;
   bool cooperative = false, pdl = false;
   std::vector<ConcreteArg> args;
-  std::string destination, source;  // kFill (destination, value), kCopy, kConst (destination: a symbol of the module)
+  std::string destination,
+      source;  // kFill (destination, value), kCopy, kConst (destination: a symbol of the module)
   double value = 0;
 };
 
@@ -95,11 +98,12 @@ struct PlanStatement;  // src/task/plan_statement.h
 // Immutable once parsed; cheap to copy; may be evaluated by several threads at once.
 class LaunchPlan {
  public:
-  // Mistakes (no launch at all, unknown names, bad syntax) go to `diagnostics` with the line in the source; they end as compile_error.
-  // `file` names the source in them.
-  static LaunchPlan parse(std::string_view source, const Task& task, std::string_view file, Diagnostics& diagnostics);
-  // Limits: 1,000 steps, sizes positive, grid and block within CUDA's limits, temporaries within task.memory_bytes.
-  // Throws PlanError.
+  // Mistakes (no launch at all, unknown names, bad syntax) go to `diagnostics` with the line in the source;
+  // they end as compile_error. `file` names the source in them.
+  static LaunchPlan parse(std::string_view source, const Task& task, std::string_view file,
+                          Diagnostics& diagnostics);
+  // Limits: 1,000 steps, sizes positive, grid and block within CUDA's limits, temporaries within
+  // task.memory_bytes. Throws PlanError.
   ConcretePlan evaluate(const PlanBindings& bindings) const;
   // Kernel name expressions that the plan can launch, each once, in order of appearance.
   std::vector<std::string> kernels() const;

@@ -1,0 +1,258 @@
+#include <gtest/gtest.h>
+
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/sha256.h"
+#include "warpsmith/task/task.h"
+
+namespace warpsmith::task {
+namespace {
+
+// A folder that goes away with the test.
+class LoadTask : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = std::filesystem::path(testing::TempDir()) /
+            ("load_task_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    std::filesystem::remove_all(root_);
+    make_folders(root_);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  std::filesystem::path write(const std::string& id, const std::string& text) {
+    make_folders(root_ / id);
+    write_file_atomic(root_ / id / "task.yaml", text);
+    return root_ / id;
+  }
+  // The mistakes of a task file, one line each, without the path.
+  std::string mistakes(const std::string& text) {
+    Diagnostics diagnostics;
+    const auto task = load_task(write("t", text), diagnostics);
+    EXPECT_EQ(task.has_value(), diagnostics.empty());
+    std::string lines;
+    for (Diagnostic diagnostic : diagnostics) {
+      EXPECT_TRUE(diagnostic.file.ends_with("/t/task.yaml")) << diagnostic.file;
+      diagnostic.file = "t";
+      lines += to_string(diagnostic) + "\n";
+    }
+    return lines;
+  }
+
+  std::filesystem::path root_;
+};
+
+const char* const kGood = R"yaml(schema: warpsmith.task/1
+title: A test
+level: 2
+split: heldout_combination
+ops: [scale, bias]
+dims: [M, N]
+inputs:
+  x: {role: data, dtype: float32, shape: [M, N], values: "normal(0, 1 / sqrt(N))"}
+  w: {role: parameter, dtype: float16, shape: [N * 2]}
+  ids: {dtype: int64, shape: [M], values: "integers(0, N)"}
+  order: {role: buffer, dtype: int32, shape: [N], values: permutation}
+scalars: {eps: 1.0e-5, k: 3}
+outputs:
+  out0: {dtype: float32, shape: [M, N]}
+  out1: {shape: []}
+reference: |
+  def forward(x: Tensor, w: Tensor, ids: Tensor, order: Tensor,
+              eps: float, k: int) -> Tuple[Tensor, Tensor]:
+    return x, x.sum()
+timing:
+  - {M: 256, N: 512}
+hidden:
+  - {M: 3, N: 1000}
+  - {M: 1, N: 1}
+distributions:
+  - {x: "uniform(-1, 1)"}
+flops: 2 * M * N
+bytes: 8 * M * N
+tolerance: 1.0e-4
+math: torch_default
+memory: 64MiB
+)yaml";
+
+std::string with(std::string from, std::string to) {
+  std::string text = kGood;
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST_F(LoadTask, ReadsEverything) {
+  Diagnostics diagnostics;
+  const auto task = load_task(write("some_task", kGood) / "", diagnostics);
+  for (const Diagnostic& diagnostic : diagnostics) ADD_FAILURE() << to_string(diagnostic);
+  ASSERT_TRUE(task);
+  EXPECT_EQ(task->id, "some_task");
+  EXPECT_EQ(task->title, "A test");
+  EXPECT_EQ(task->level, 2);
+  EXPECT_EQ(task->split, Split::kHeldoutCombination);
+  EXPECT_EQ(task->ops, (std::vector<std::string>{"scale", "bias"}));
+  EXPECT_EQ(task->dims, (std::vector<std::string>{"M", "N"}));
+  ASSERT_EQ(task->inputs.size(), 4u);
+  EXPECT_EQ(task->inputs[0].name, "x");
+  EXPECT_EQ(task->inputs[0].role, Role::kData);
+  EXPECT_EQ(task->inputs[0].values.kind, "normal");
+  EXPECT_EQ(value_argument(task->inputs[0].values, 1, {{"M", 1}, {"N", 64}}), 0.125);
+  EXPECT_EQ(task->inputs[1].dtype, Dtype::kFloat16);
+  EXPECT_EQ(task->inputs[1].role, Role::kParameter);
+  EXPECT_EQ(task->inputs[1].values.kind, "normal");
+  EXPECT_EQ(value_argument(task->inputs[1].values, 1, {}), 1.0);
+  EXPECT_EQ(shape_at(task->inputs[1], {{"M", 3}, {"N", 5}}), (std::vector<std::int64_t>{10}));
+  EXPECT_EQ(task->inputs[2].values.kind, "integers");
+  EXPECT_EQ(value_argument(task->inputs[2].values, 1, {{"M", 3}, {"N", 5}}), 5.0);
+  EXPECT_EQ(task->inputs[3].role, Role::kBuffer);
+  ASSERT_EQ(task->scalars.size(), 2u);
+  EXPECT_TRUE(task->scalars[0].is_float);
+  EXPECT_EQ(task->scalars[0].value, 1e-5);
+  EXPECT_FALSE(task->scalars[1].is_float);
+  ASSERT_EQ(task->outputs.size(), 2u);
+  EXPECT_TRUE(task->outputs[1].shape.empty());
+  EXPECT_EQ(task->reference.substr(0, 12), "def forward(");
+  EXPECT_EQ(task->timing, (std::vector<Dims>{{{"M", 256}, {"N", 512}}}));
+  EXPECT_EQ(task->hidden.size(), 2u);
+  ASSERT_EQ(task->distributions.size(), 1u);
+  EXPECT_EQ(task->distributions[0].at("x").kind, "uniform");
+  EXPECT_EQ(task->flops->evaluate(dims_scope(task->timing[0])), 262144);
+  EXPECT_EQ(task->tolerance, 1e-4);
+  EXPECT_EQ(task->math, "torch_default");
+  EXPECT_EQ(task->memory_bytes, 64u << 20);
+  EXPECT_EQ(task->digest, sha256_hex(kGood));
+}
+
+TEST_F(LoadTask, OptionalKeysHaveDefaults) {
+  std::string text = kGood;
+  text.resize(text.find("distributions:"));
+  Diagnostics diagnostics;
+  const auto task = load_task(write("t", text), diagnostics);
+  ASSERT_TRUE(task);
+  EXPECT_FALSE(task->flops || task->bytes || task->tolerance);
+  EXPECT_EQ(task->math, "strict");
+  EXPECT_EQ(task->memory_bytes, 1ull << 30);
+}
+
+TEST_F(LoadTask, TellsMistakesWithTheirPlace) {
+  EXPECT_EQ(mistakes(with("split: heldout_combination", "split: heldout")),
+            "t:4:8: `split`: `heldout` is not known (expected one of train, heldout_combination, "
+            "heldout_operation, extra)\n");
+  EXPECT_EQ(mistakes(with("shape: [N * 2]", "shape: [N * (M]")), "t:9:54: `N * (M`: `)` is missing\n");
+  EXPECT_EQ(mistakes(with("shape: [N * 2]", "shape: [K * 2]")),
+            "t:9:48: unknown dim `K` (did you mean `M`?)\n");
+  EXPECT_EQ(mistakes(with("normal(0, 1 / sqrt(N))", "normal(0)")),
+            "t:8:58: wrong number of arguments of `normal` (normal(mean, deviation))\n");
+  EXPECT_EQ(mistakes(with("normal(0, 1 / sqrt(N))", "norml(0, 1)")),
+            "t:8:58: unknown kind of values `norml` (did you mean `normal`?)\n");
+  EXPECT_EQ(mistakes(with("normal(0, 1 / sqrt(N))", "normal(0, 1 / sqrt(L))")),
+            "t:8:78: unknown dim `L` (did you mean `M`?)\n");
+  EXPECT_EQ(mistakes(with("\"integers(0, N)\"", "\"normal(0, 1)\"")),
+            "t:10:43: `normal` does not make values of type int64\n");
+  EXPECT_EQ(mistakes(with("values: permutation", "values: zeros")), "");
+  EXPECT_EQ(mistakes(with(", values: permutation", "")),
+            "t:11:10: `values` is missing: integers have no default (values: integers(0, N))\n");
+  EXPECT_EQ(mistakes(with("out1:", "out2:")), "t:15:3: output 2 of 2 must be named `out1`\n");
+  EXPECT_EQ(mistakes(with("eps: float, k: int", "k: int, eps: float")),
+            "t:16:12: the parameters of forward(…) must be the inputs and the scalars, in order (forward(x: "
+            "Tensor, w: "
+            "Tensor, ids: Tensor, order: Tensor, eps: float, k: int))\n");
+  EXPECT_EQ(mistakes(with("def forward(", "def go(")),
+            "t:16:12: the reference has no function `forward(…)`\n");
+  EXPECT_EQ(mistakes(with("k: 3", "N: 3")).substr(0, 30), "t:12:24: `N` is defined twice\n");
+  EXPECT_EQ(mistakes(with("k: 3", "min: 3")).substr(0, 64),
+            "t:12:24: `min` has a meaning in launch plans (take another name)");
+  EXPECT_EQ(mistakes(with("{M: 1, N: 1}", "{M: 3, N: 1000}")), "t:24:5: this shape is listed twice\n");
+  EXPECT_EQ(mistakes(with("{M: 1, N: 1}", "{M: 256, N: 512}")),
+            "t:24:5: this shape is in `timing` already\n");
+  EXPECT_EQ(mistakes(with("memory: 64MiB", "memory: 1MiB")).substr(0, 63),
+            "t:21:5: the tensors of this shape take more than `memory`, 1.0 ");
+  EXPECT_EQ(mistakes(with("\"uniform(-1, 1)\"", "\"uniform(1, 1)\"")).substr(0, 52),
+            "t:21:5: values `uniform`: the range is empty\nt:23:5:");
+  EXPECT_EQ(mistakes(with("flops: 2 * M * N", "flops: M * 9223372036854775807")).substr(0, 73),
+            "t:21:5: `flops` or `bytes` at this shape: the result does not fit 64 bits");
+}
+
+TEST_F(LoadTask, TellsAllMistakesAtOnce) {
+  std::string text = with("level: 2", "level: 4");
+  text += "tollerance: 1\n";
+  text.replace(text.find("math: torch_default"), 19, "math: fast");
+  const std::string lines = mistakes(text);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 3) << lines;
+  EXPECT_NE(lines.find("did you mean `tolerance`?"), std::string::npos) << lines;
+}
+
+TEST_F(LoadTask, AMissingFileIsAMistake) {
+  Diagnostics diagnostics;
+  EXPECT_FALSE(load_task(root_ / "nothing", diagnostics));
+  EXPECT_EQ(diagnostics.size(), 1u);
+}
+
+TEST_F(LoadTask, AFolderNameMustBeAName) {
+  Diagnostics diagnostics;
+  EXPECT_FALSE(load_task(write("a-b", kGood), diagnostics));
+  ASSERT_EQ(diagnostics.size(), 1u);
+  EXPECT_EQ(diagnostics[0].message, "the folder's name `a-b` is the task's id: letters, digits and _");
+}
+
+TEST_F(LoadTask, TasksAreSortedAndOtherFoldersIgnored) {
+  write("zeta", kGood);
+  write("alpha", kGood);
+  make_folders(root_ / "notes");
+  Diagnostics diagnostics;
+  const std::vector<Task> tasks = load_tasks(root_, diagnostics);
+  EXPECT_TRUE(diagnostics.empty());
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_EQ(tasks[0].id, "alpha");
+  EXPECT_EQ(tasks[1].id, "zeta");
+  load_tasks(root_ / "nowhere", diagnostics);
+  EXPECT_EQ(diagnostics.size(), 1u);
+}
+
+TEST_F(LoadTask, CandidateFilesByExpectedVerdict) {
+  Diagnostics diagnostics;
+  const auto task = load_task(write("t", kGood), diagnostics);
+  ASSERT_TRUE(task);
+  EXPECT_TRUE(load_candidate_files(*task, diagnostics).empty());
+  for (const char* folder : {"ok", "wrong_hidden"}) make_folders(task->folder / "candidates" / folder);
+  write_file_atomic(task->folder / "candidates/ok/b.cu", "B");
+  write_file_atomic(task->folder / "candidates/ok/a.cu", "A");
+  write_file_atomic(task->folder / "candidates/wrong_hidden/c.cu", "C");
+  const std::vector<CandidateFile> files = load_candidate_files(*task, diagnostics);
+  EXPECT_TRUE(diagnostics.empty());
+  ASSERT_EQ(files.size(), 3u);
+  EXPECT_EQ(files[0].name, "a");
+  EXPECT_EQ(files[0].expected, "ok");
+  EXPECT_EQ(files[1].source, "B");
+  EXPECT_EQ(files[2].expected, "wrong_hidden");
+  make_folders(task->folder / "candidates/wrong_outputs");
+  write_file_atomic(task->folder / "candidates/ok/notes.txt", "");
+  load_candidate_files(*task, diagnostics);
+  ASSERT_EQ(diagnostics.size(), 2u);
+  EXPECT_EQ(diagnostics[0].message, "a candidate's file ends in .cu");
+  EXPECT_EQ(diagnostics[1].hint, "did you mean `wrong_output`?");
+}
+
+TEST(Shape, OverflowIsAnError) {
+  TensorSpec spec;
+  spec.name = "x";
+  spec.shape = {Expression::parse("N"), Expression::parse("N"), Expression::parse("N")};
+  EXPECT_THROW(shape_at(spec, {{"N", 1 << 21}}), Error);
+  spec.shape = {Expression::parse("N - 2")};
+  EXPECT_THROW(shape_at(spec, {{"N", 1}}), Error);
+  EXPECT_THROW(shape_at(spec, {{"M", 1}}), Error);
+}
+
+TEST(Dtype, NamesAndSizes) {
+  for (int i = 0; i <= static_cast<int>(Dtype::kBool); ++i) {
+    const Dtype dtype = static_cast<Dtype>(i);
+    EXPECT_EQ(parse_dtype(to_string(dtype)), dtype);
+  }
+  EXPECT_FALSE(parse_dtype("float"));
+  EXPECT_EQ(size_of(Dtype::kFloat64), 8u);
+  EXPECT_EQ(size_of(Dtype::kBfloat16), 2u);
+  EXPECT_TRUE(is_floating(Dtype::kFloat8E5m2));
+  EXPECT_FALSE(is_floating(Dtype::kBool));
+}
+
+}  // namespace
+}  // namespace warpsmith::task
