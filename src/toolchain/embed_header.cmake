@@ -1,0 +1,17 @@
+# Writes PARTS, one after the other, as one string constant.
+set(body "")
+foreach(part IN LISTS PARTS)
+  file(READ ${part} text)
+  string(REPLACE "#pragma once" "" text "${text}")
+  string(APPEND body "${text}\n")
+endforeach()
+# In pieces: compilers limit the length of one literal.
+set(literals "")
+string(LENGTH "${body}" length)
+set(at 0)
+while(at LESS length)
+  string(SUBSTRING "${body}" ${at} 8000 piece)
+  string(APPEND literals "R\"twin(${piece})twin\"\n")
+  math(EXPR at "${at} + 8000")
+endwhile()
+file(WRITE ${OUTPUT} "#include <string_view>\nnamespace warpsmith::toolchain {\nextern const std::string_view kTwinHeader;\nconst std::string_view kTwinHeader =\n${literals};\n}\n")

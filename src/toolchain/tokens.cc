@@ -1,0 +1,163 @@
+#include "tokens.h"
+
+#include <cctype>
+
+namespace warpsmith::toolchain {
+
+namespace {
+
+bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
+bool is_name_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
+
+// Joins spliced lines and blanks comments out. Newlines that a splice or a comment swallowed follow at the end of the logical
+// line, so that line numbers behind it stay right.
+std::string clean(std::string_view source) {
+  std::string out;
+  out.reserve(source.size() + 1);
+  int line = 1;
+  std::size_t owed = 0;  // newlines
+  std::size_t i = 0;
+  const auto skip_splice = [&] {  // at a backslash: true where the line goes on behind it
+    std::size_t j = i + 1;
+    while (j < source.size() && (source[j] == ' ' || source[j] == '\t' || source[j] == '\r')) ++j;
+    if (j >= source.size() || source[j] != '\n') return false;
+    i = j + 1;
+    ++owed;
+    ++line;
+    return true;
+  };
+  enum { kCode, kLineComment, kBlockComment, kQuoted } state = kCode;
+  char quote = 0;
+  while (i < source.size()) {
+    const char c = source[i];
+    if (c == '\0') throw SourceProblem{line, 1, "a NUL byte", false};
+    if (c == '\\' && skip_splice()) continue;
+    if (c == '\n') {
+      ++line;
+      if (state == kBlockComment) {
+        ++owed;
+      } else {
+        if (state == kQuoted) throw SourceProblem{line - 1, 1, "a string does not end on its line", false};
+        out += '\n';
+        out.append(owed, '\n');
+        owed = 0;
+        state = kCode;
+      }
+      ++i;
+      continue;
+    }
+    ++i;
+    switch (state) {
+      case kCode:
+        if (c == '/' && i < source.size() && (source[i] == '/' || source[i] == '*')) {
+          state = source[i] == '/' ? kLineComment : kBlockComment;
+          out += "  ";
+          ++i;
+        } else {
+          // An apostrophe between digits separates them.
+          const bool separator = c == '\'' && !out.empty() && std::isxdigit(static_cast<unsigned char>(out.back())) &&
+                                 i < source.size() && std::isxdigit(static_cast<unsigned char>(source[i]));
+          if ((c == '"' || c == '\'') && !separator) {
+            state = kQuoted;
+            quote = c;
+          }
+          out += c == '\r' ? ' ' : c;
+        }
+        break;
+      case kLineComment: out += c == '\t' ? '\t' : ' '; break;
+      case kBlockComment:
+        if (c == '*' && i < source.size() && source[i] == '/') {
+          state = kCode;
+          out += "  ";
+          ++i;
+        } else {
+          out += ' ';
+        }
+        break;
+      case kQuoted:
+        out += c;
+        if (c == '\\' && i < source.size() && source[i] != '\n') out += source[i++];
+        else if (c == quote) state = kCode;
+        break;
+    }
+  }
+  if (state == kBlockComment) throw SourceProblem{line, 1, "a comment does not end", false};
+  if (state == kQuoted) throw SourceProblem{line, 1, "a string does not end on its line", false};
+  out += '\n';
+  return out;
+}
+
+// Longest first.
+constexpr std::string_view kPunctuation[] = {
+    "<<<", ">>>", "<<=", ">>=", "...", "<=>", "->*", "::", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||",
+    "+=",  "-=",  "*=",  "/=",  "%=",  "&=",  "|=",  "^=", "##", ".*"};
+
+}  // namespace
+
+int column_at(std::string_view text, std::size_t offset) {
+  const std::size_t start = text.rfind('\n', offset == 0 ? 0 : offset - 1);
+  if (start == std::string_view::npos || offset == 0) return static_cast<int>(offset) + 1;
+  return static_cast<int>(offset - start);
+}
+
+std::vector<Token> tokens_of(std::string_view text, int first_line) {
+  std::vector<Token> tokens;
+  int line = first_line;
+  bool line_start = true;
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c == '\n') {
+      ++line;
+      line_start = true;
+      ++i;
+      continue;
+    }
+    if (std::isspace(static_cast<unsigned char>(c))) {
+      ++i;
+      continue;
+    }
+    std::size_t end = i + 1;
+    TokenKind kind = TokenKind::kPunctuation;
+    const bool digraph_hash = text.substr(i, 2) == "%:";
+    if (line_start && (c == '#' || digraph_hash)) {
+      kind = TokenKind::kDirective;
+      end = text.find('\n', i);
+      if (end == std::string_view::npos) end = text.size();
+    } else if (is_name_start(c)) {
+      kind = TokenKind::kIdentifier;
+      while (end < text.size() && is_name_part(text[end])) ++end;
+    } else if (std::isdigit(static_cast<unsigned char>(c)) ||
+               (c == '.' && end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])))) {
+      kind = TokenKind::kNumber;
+      while (end < text.size()) {
+        const char d = text[end];
+        const char before = text[end - 1];
+        const bool exponent_sign = (d == '+' || d == '-') && (before == 'e' || before == 'E' || before == 'p' || before == 'P');
+        // In a hexadecimal integer `e+` ends the number for a reader, but not for the standard: neither here.
+        if (!(is_name_part(d) || d == '.' || d == '\'' || exponent_sign)) break;
+        ++end;
+      }
+    } else if (c == '"' || c == '\'') {
+      kind = TokenKind::kString;
+      while (end < text.size() && text[end] != c && text[end] != '\n') end += text[end] == '\\' ? 2 : 1;
+      end = end < text.size() ? end + 1 : text.size();
+    } else {
+      for (const std::string_view p : kPunctuation)
+        if (text.substr(i, p.size()) == p) {
+          end = i + p.size();
+          break;
+        }
+    }
+    line_start = false;
+    tokens.push_back({kind, text.substr(i, end - i), i, line});
+    i = end;
+  }
+  return tokens;
+}
+
+void read_tokens(std::string_view source, CleanSource* out) {
+  out->text = clean(source);
+  out->tokens = tokens_of(out->text, 1);
+}
+
+}  // namespace warpsmith::toolchain

@@ -1,0 +1,42 @@
+// CUDA C++ source as tokens, with the place of each. Comments and line splices are gone; the number of lines is unchanged.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace warpsmith::toolchain {
+
+enum class TokenKind { kIdentifier, kNumber, kString, kPunctuation, kDirective /* "#…" to the end of its line */ };
+
+struct Token {
+  TokenKind kind = TokenKind::kPunctuation;
+  std::string_view text;  // into CleanSource::text
+  std::size_t offset = 0;
+  int line = 1;  // from 1
+};
+
+// A problem in the source that ends the compilation.
+struct SourceProblem {
+  int line = 1, column = 1;
+  std::string message;
+  bool unsupported = false;  // else a compile error
+};
+
+// Not copyable: tokens point into `text`.
+struct CleanSource {
+  std::string text;
+  std::vector<Token> tokens;
+  CleanSource() = default;
+  CleanSource(const CleanSource&) = delete;
+  CleanSource& operator=(const CleanSource&) = delete;
+};
+
+// Reads `source`. Throws SourceProblem.
+void read_tokens(std::string_view source, CleanSource* out);
+// Tokens of a piece of clean text, as of a directive.
+std::vector<Token> tokens_of(std::string_view text, int first_line);
+// Column (from 1) of an offset in clean text.
+int column_at(std::string_view text, std::size_t offset);
+
+}  // namespace warpsmith::toolchain
