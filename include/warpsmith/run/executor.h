@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "warpsmith/records/job.h"
 #include "warpsmith/records/end_cause.h"
+#include "warpsmith/records/job.h"
 
 namespace warpsmith::run {
 
 // Identifies a shard over the whole run.
 struct ShardKey {
-  std::uint32_t job = 0;    // number of the job in the run, in order of creation
+  std::uint32_t job = 0;  // number of the job in the run, in order of creation
   std::uint32_t shard = 0;
   friend auto operator<=>(const ShardKey&, const ShardKey&) = default;
 };
@@ -35,9 +35,11 @@ struct ShardEvent {
   ShardKey key;
   EndCause cause = EndCause::kFinished;
   int exit_code = 0, signal = 0;
-  std::string where;    // host and process id, or Slurm job id and node
+  std::string where;  // host and process id, or Slurm job id and node
   double wall_s = 0, cpu_s = 0;
   std::uint64_t peak_memory_bytes = 0;
+  std::string
+      detail;  // for people: what is known beyond the cause (a limit and its value, a warning); may be empty
 };
 
 // Not thread-safe: one thread calls it.

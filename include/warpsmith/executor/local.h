@@ -1,0 +1,51 @@
+// Runs shards on this machine, as many at once as its CPUs, memory and GPUs allow.
+//
+// Each shard is a child below a guard (process/child.h): when it ends, when a limit ends it, and when the
+// controller dies however it dies, everything that it started is gone within 2 s. A shard gets
+// OMP_NUM_THREADS, MKL_NUM_THREADS, OMP_WAIT_POLICY=passive, and CUDA_VISIBLE_DEVICES with the GPUs that are
+// its own. Shards are not sandboxed: they are our programs, or the user's `command`.
+//
+// Causes: exit 0 finished, 2 user_error, 3 disk_full where the log's file system has no room, other codes
+// failed; signals crash; time_s timeout; memory_bytes (resident memory of the whole tree) out_of_memory, also
+// where the kernel's out-of-memory killer was at work; output_bytes failed; a program that cannot be started
+// launch_failure.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "warpsmith/run/executor.h"
+
+namespace warpsmith::executor {
+
+struct LocalOptions {
+  int cpus = 0;                    // 0: those that this process may use
+  std::uint64_t memory_bytes = 0;  // 0: what is available now
+  std::vector<std::string> gpus;   // UUIDs, as CUDA_VISIBLE_DEVICES takes them
+  double grace_s = 1;              // between SIGTERM and SIGKILL when shards are cancelled or shut down
+};
+
+// Shards start strictly in the order submitted: one that does not fit yet holds those behind it, so that a
+// large one's turn comes. One that wants more CPUs or memory than there are runs alone, and its start event
+// says so; one that wants more GPUs than there are ends as user_error.
+//
+// Makes this process a subreaper (process::become_subreaper).
+class LocalExecutor final : public run::Executor {
+ public:
+  explicit LocalExecutor(LocalOptions options);
+  ~LocalExecutor() override;  // as shut_down()
+
+  void submit(const std::vector<run::ShardStart>& shards) override;
+  void cancel(const std::vector<run::ShardKey>& shards) override;
+  std::vector<run::ShardEvent> poll(std::chrono::milliseconds timeout) override;
+  std::size_t capacity() const override;
+  void shut_down() override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace warpsmith::executor

@@ -1,0 +1,325 @@
+#include "warpsmith/executor/local.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <deque>
+#include <list>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "evidence.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/process/child.h"
+#include "warpsmith/process/machine.h"
+
+extern char** environ;
+
+namespace warpsmith::executor {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using run::ShardEvent;
+using run::ShardKey;
+using run::ShardStart;
+using std::chrono::milliseconds;
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::map<std::string, std::string> our_environment() {
+  std::map<std::string, std::string> out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string text(*entry);
+    const auto equals = text.find('=');
+    if (equals != std::string::npos) out.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return out;
+}
+
+// What one shard takes of the machine.
+struct Share {
+  int cpus = 1;
+  std::uint64_t memory_bytes = 0;
+  std::vector<std::string> gpus;
+};
+
+}  // namespace
+
+struct LocalExecutor::State {
+  struct Running {
+    ShardStart start;
+    Share share;
+    process::Child child;
+    bool alone = false;
+    std::uint64_t oom_kills_before = 0, bytes_before = 0;
+    Clock::time_point next_look;               // at its folder
+    std::optional<Clock::time_point> kill_at;  // cancelled: SIGTERM was sent
+    bool over_output = false;
+  };
+
+  LocalOptions options;
+  std::deque<ShardStart> queue;
+  std::list<Running> running;
+  std::vector<ShardEvent> events;
+  int free_cpus = 0;
+  std::uint64_t free_memory = 0;
+  std::vector<std::string> free_gpus;
+
+  static ShardEvent ended(ShardKey key, EndCause cause, std::string detail) {
+    ShardEvent event;
+    event.kind = ShardEvent::Kind::kEnded;
+    event.key = key;
+    event.cause = cause;
+    event.where = host_name();
+    event.detail = std::move(detail);
+    return event;
+  }
+
+  // Empty, or what the shard wants that the machine has not.
+  std::string beyond(const Resources& wants) const {
+    std::string out;
+    if (wants.cpus > options.cpus)
+      out = "wants " + std::to_string(wants.cpus) + " CPUs, there are " + std::to_string(options.cpus);
+    if (wants.memory_bytes > options.memory_bytes)
+      out += std::string(out.empty() ? "" : "; ") + "wants " + format_size(wants.memory_bytes) +
+             " of memory, there are " + format_size(options.memory_bytes);
+    return out;
+  }
+
+  bool fits(const Resources& wants) const {
+    if (!running.empty() && running.front().alone) return false;
+    if (!beyond(wants).empty()) return running.empty();
+    return std::max(wants.cpus, 1) <= free_cpus && wants.memory_bytes <= free_memory &&
+           static_cast<std::size_t>(std::max(wants.gpus, 0)) <= free_gpus.size();
+  }
+
+  void start_what_fits() {
+    while (!queue.empty()) {
+      const Resources& wants = queue.front().resources;
+      if (wants.gpus > static_cast<int>(options.gpus.size())) {
+        events.push_back(ended(queue.front().key, EndCause::kUserError,
+                               "wants " + std::to_string(wants.gpus) + " GPUs, this machine has " +
+                                   std::to_string(options.gpus.size())));
+      } else if (wants.ranks > 1 || wants.nodes > 1) {
+        events.push_back(ended(queue.front().key, EndCause::kUserError,
+                               "is a gang of " + std::to_string(wants.ranks) + " ranks on " +
+                                   std::to_string(wants.nodes) +
+                                   " nodes; the local executor runs shards of one process"));
+      } else if (!fits(wants)) {
+        return;
+      } else {
+        start(queue.front());
+      }
+      queue.pop_front();
+    }
+  }
+
+  Share take(const Resources& wants) {
+    Share share;
+    share.cpus = std::clamp(wants.cpus, 1, options.cpus);
+    share.memory_bytes = std::min(wants.memory_bytes, free_memory);
+    free_cpus -= share.cpus;
+    free_memory -= share.memory_bytes;
+    for (int i = 0; i < wants.gpus; ++i) {
+      share.gpus.push_back(free_gpus.back());
+      free_gpus.pop_back();
+    }
+    return share;
+  }
+
+  void give_back(const Share& share) {
+    free_cpus += share.cpus;
+    free_memory += share.memory_bytes;
+    free_gpus.insert(free_gpus.end(), share.gpus.begin(), share.gpus.end());
+  }
+
+  static process::ChildSpec child_spec(const ShardStart& shard, const Share& share) {
+    process::ChildSpec spec;
+    spec.argv = {shard.program};
+    spec.argv.insert(spec.argv.end(), shard.arguments.begin(), shard.arguments.end());
+    spec.argv.insert(spec.argv.end(), {shard.job_file, std::to_string(shard.key.shard)});
+    spec.environment = our_environment();
+    const std::string threads = std::to_string(share.cpus);
+    (*spec.environment)["OMP_NUM_THREADS"] = threads;
+    (*spec.environment)["MKL_NUM_THREADS"] = threads;
+    (*spec.environment)["OMP_WAIT_POLICY"] = "passive";
+    std::string gpus;
+    for (const std::string& gpu : share.gpus) gpus += (gpus.empty() ? "" : ",") + gpu;
+    (*spec.environment)["CUDA_VISIBLE_DEVICES"] = gpus;
+    spec.capture_output = false;
+    spec.stderr_file = shard.log;
+    spec.stdout_to_stderr = true;
+    spec.limits.wall_s = shard.resources.time_s;
+    spec.limits.tree_memory_bytes = shard.resources.memory_bytes;
+    spec.limits.processes = 0;
+    return spec;
+  }
+
+  void start(const ShardStart& shard) {
+    const std::string warning = beyond(shard.resources);
+    const Share share = take(shard.resources);
+    try {
+      make_folders(shard.log.parent_path());
+      const std::uint64_t kills = oom_kills();
+      const std::uint64_t bytes = shard.resources.output_bytes > 0 ? bytes_below(shard.log.parent_path()) : 0;
+      Running entry{
+          shard,        share, process::Child(child_spec(shard, share)), !warning.empty(), kills, bytes,
+          Clock::now(), {}};
+      ShardEvent event;
+      event.kind = ShardEvent::Kind::kStarted;
+      event.key = shard.key;
+      event.where = host_name() + ":" + std::to_string(entry.child.pid());
+      if (!warning.empty()) event.detail = warning + ": runs alone";
+      running.push_back(std::move(entry));
+      events.push_back(std::move(event));
+    } catch (const Error& e) {
+      give_back(share);
+      events.push_back(ended(
+          shard.key, disk_is_full(shard.log.parent_path()) ? EndCause::kDiskFull : EndCause::kLaunchFailure,
+          e.what()));
+    }
+  }
+
+  static ShardEvent conclude(const Running& shard, const process::ChildResult& result) {
+    using process::Ending;
+    ShardEvent event = ended(shard.start.key, EndCause::kFailed, result.problem);
+    event.where = host_name() + ":" + std::to_string(shard.child.pid());
+    event.exit_code = result.exit_code;
+    event.signal = result.signal;
+    event.wall_s = result.wall_s;
+    event.cpu_s = result.cpu_s;
+    event.peak_memory_bytes = result.peak_memory_bytes;
+    const Resources& wants = shard.start.resources;
+    // A program that is told to end may still end well; then what it wrote counts.
+    if (result.ending == Ending::kExited && result.exit_code == 0) {
+      event.cause = EndCause::kFinished;
+    } else if (shard.kill_at) {
+      event.cause = EndCause::kCancelled;
+    } else if (shard.over_output) {
+      event.detail = "wrote more than " + format_size(wants.output_bytes) + " in its folder";
+    } else if (result.ending == Ending::kExited) {
+      if (result.exit_code == kExitUsage) event.cause = EndCause::kUserError;
+      if (result.exit_code == kExitEnvironment && disk_is_full(shard.start.log.parent_path()))
+        event.cause = EndCause::kDiskFull;
+    } else if (result.ending == Ending::kTimedOut) {
+      event.cause = EndCause::kTimeout;
+      event.detail =
+          "ran longer than " + format_duration(milliseconds(static_cast<std::int64_t>(wants.time_s * 1000)));
+    } else if (result.ending == Ending::kMemoryLimit) {
+      event.cause = EndCause::kOutOfMemory;
+      event.detail = "took more than " + format_size(wants.memory_bytes) + " of memory";
+    } else if (result.signal == SIGKILL && oom_kills() > shard.oom_kills_before) {
+      event.cause = EndCause::kOutOfMemory;
+      event.detail = "was killed while the machine was out of memory";
+    } else {
+      event.cause = EndCause::kCrash;
+    }
+    return event;
+  }
+
+  // Ends what is over a limit or out of grace, takes what has ended.
+  void look() {
+    const auto now = Clock::now();
+    for (auto it = running.begin(); it != running.end();) {
+      if (!it->child.running()) {
+        events.push_back(conclude(*it, it->child.wait()));
+        give_back(it->share);
+        it = running.erase(it);
+        continue;
+      }
+      if (it->kill_at && now >= *it->kill_at) it->child.kill();
+      if (it->start.resources.output_bytes > 0 && now >= it->next_look && !it->over_output) {
+        const std::uint64_t bytes = bytes_below(it->start.log.parent_path());
+        if (bytes > it->bytes_before + it->start.resources.output_bytes) {
+          it->over_output = true;
+          it->child.kill();
+        }
+        it->next_look = Clock::now() + milliseconds(500);
+      }
+      ++it;
+    }
+  }
+
+  // Until a child ends, a look is due, or `until`.
+  void wait(Clock::time_point until) {
+    std::vector<pollfd> fds;
+    for (const Running& shard : running) {
+      fds.push_back({shard.child.event_fd(), POLLIN, 0});
+      if (shard.kill_at) until = std::min(until, std::max(*shard.kill_at, Clock::now() + milliseconds(5)));
+      if (shard.start.resources.output_bytes > 0) until = std::min(until, shard.next_look);
+    }
+    const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
+    ::poll(fds.data(), fds.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000)));
+  }
+};
+
+LocalExecutor::LocalExecutor(LocalOptions options) : state_(std::make_unique<State>()) {
+  if (options.cpus <= 0) options.cpus = static_cast<int>(process::allowed_cpus().size());
+  if (options.memory_bytes == 0) options.memory_bytes = process::available_memory();
+  state_->options = std::move(options);
+  state_->free_cpus = state_->options.cpus;
+  state_->free_memory = state_->options.memory_bytes;
+  state_->free_gpus.assign(state_->options.gpus.rbegin(),
+                           state_->options.gpus.rend());  // given out from the back
+  process::become_subreaper();
+}
+
+LocalExecutor::~LocalExecutor() { shut_down(); }
+
+void LocalExecutor::submit(const std::vector<ShardStart>& shards) {
+  state_->queue.insert(state_->queue.end(), shards.begin(), shards.end());
+  state_->start_what_fits();
+}
+
+void LocalExecutor::cancel(const std::vector<ShardKey>& shards) {
+  State& s = *state_;
+  const auto named = [&](ShardKey key) {
+    return std::find(shards.begin(), shards.end(), key) != shards.end();
+  };
+  for (const ShardStart& shard : s.queue)
+    if (named(shard.key))
+      s.events.push_back(State::ended(shard.key, EndCause::kCancelled, "had not started"));
+  std::erase_if(s.queue, [&](const ShardStart& shard) { return named(shard.key); });
+  for (State::Running& shard : s.running) {
+    if (!named(shard.start.key) || shard.kill_at) continue;
+    shard.child.terminate();
+    shard.kill_at = Clock::now() + milliseconds(static_cast<std::int64_t>(s.options.grace_s * 1000));
+  }
+}
+
+std::vector<ShardEvent> LocalExecutor::poll(milliseconds timeout) {
+  State& s = *state_;
+  const auto until = Clock::now() + timeout;
+  for (;;) {
+    s.look();
+    s.start_what_fits();
+    if (!s.events.empty() || Clock::now() >= until) return std::exchange(s.events, {});
+    s.wait(until);
+  }
+}
+
+std::size_t LocalExecutor::capacity() const { return 2 * static_cast<std::size_t>(state_->options.cpus); }
+
+void LocalExecutor::shut_down() {
+  State& s = *state_;
+  s.queue.clear();
+  std::vector<ShardKey> all;
+  for (const State::Running& shard : s.running) all.push_back(shard.start.key);
+  cancel(all);
+  while (!s.running.empty()) {
+    s.look();
+    if (!s.running.empty()) s.wait(Clock::now() + milliseconds(100));
+  }
+}
+
+}  // namespace warpsmith::executor
