@@ -1,0 +1,192 @@
+#include "warpsmith/model/checkpoint.h"
+
+#include <ATen/ops/empty_like.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/sha256.h"
+#include "warpsmith/hdf5/hdf5.h"
+
+namespace warpsmith::model {
+
+namespace {
+
+constexpr std::string_view kSchema = "warpsmith.checkpoint/1";
+constexpr const char* kModelFile = "model.h5";
+constexpr const char* kOptimizerFile = "optimizer.h5";
+constexpr const char* kTokenizerFile = "tokenizer.json";
+constexpr const char* kOriginFile = "origin.json";
+constexpr const char* kManifestFile = "manifest.json";
+
+void sync_file(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw system_error("cannot open " + path.string(), errno);
+  const int result = ::fsync(fd), error = errno;
+  ::close(fd);
+  if (result != 0) throw system_error("cannot sync " + path.string(), error);
+}
+
+void write_tensor(hdf5::File& file, const std::string& name, const at::Tensor& tensor) {
+  hdf5::DatasetOptions options;
+  options.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
+  file.write<float>(name, std::span(tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())), options);
+}
+
+void read_tensor(const hdf5::File& file, const std::string& name, const at::Tensor& into) {
+  const hdf5::Dataset dataset = file.open_dataset(name);
+  const hdf5::Shape shape = dataset.shape();
+  if (!std::equal(shape.begin(), shape.end(), into.sizes().begin(), into.sizes().end(),
+                  [](hdf5::Size a, std::int64_t b) { return a == static_cast<hdf5::Size>(b); }))
+    throw Error("tensor " + name + " has another shape than the model settings say");
+  const std::vector<float> values = dataset.read<float>();
+  std::memcpy(into.mutable_data_ptr<float>(), values.data(), values.size() * sizeof(float));
+}
+
+Json describe_file(const fs::path& path) {
+  return {{"bytes", fs::file_size(path)}, {"sha256", sha256_file_hex(path)}};
+}
+
+std::string checksum_of(Json manifest) {
+  manifest.erase("checksum");
+  return sha256_hex(manifest.dump());
+}
+
+Json read_manifest(const fs::path& folder) {
+  const fs::path path = folder / kManifestFile;
+  if (!fs::exists(path))
+    throw Error(fs::exists(folder) ? "no manifest.json: it was never finished" : "there is no such folder");
+  const Json manifest = parse_json(read_file(path), kManifestFile);
+  const auto schema = json_at<std::string>(manifest, "schema", kManifestFile);
+  if (schema != kSchema) throw Error("manifest.json: schema " + schema + " where " + std::string(kSchema) + " is known");
+  if (json_at<std::string>(manifest, "checksum", kManifestFile) != checksum_of(manifest))
+    throw Error("manifest.json is damaged: its checksum is wrong");
+  return manifest;
+}
+
+void check_file(const fs::path& folder, const std::string& name, const Json& expected) {
+  const fs::path path = folder / name;
+  if (!fs::exists(path)) throw Error(name + " is missing");
+  const std::uint64_t bytes = fs::file_size(path), wanted = json_at<std::uint64_t>(expected, "bytes", name);
+  if (bytes != wanted)
+    throw Error(name + " has " + std::to_string(bytes) + " bytes, its manifest says " + std::to_string(wanted));
+  if (sha256_file_hex(path) != json_at<std::string>(expected, "sha256", name))
+    throw Error(name + " is damaged: its SHA-256 is not the manifest's");
+}
+
+// Throws where the folder is not what its manifest says.
+Json check_whole(const fs::path& folder) {
+  const Json manifest = read_manifest(folder);
+  for (const auto& [name, expected] : json_at<Json>(manifest, "files", kManifestFile).items())
+    check_file(folder, name, expected);
+  return manifest;
+}
+
+template <typename Call>
+auto in_checkpoint(const fs::path& folder, const Call& call) {
+  try {
+    return call();
+  } catch (const Error& e) {
+    throw e.with_context("checkpoint " + folder.string());
+  }
+}
+
+CheckpointFacts facts_of(const fs::path& folder, const Json& manifest) {
+  CheckpointFacts facts;
+  facts.stage = json_at<std::string>(manifest, "stage", kManifestFile);
+  facts.step = json_at<std::int64_t>(manifest, "step", kManifestFile);
+  facts.score = json_at<double>(manifest, "score", kManifestFile);
+  facts.parents = json_at<std::vector<std::string>>(manifest, "parents", kManifestFile);
+  if (fs::exists(folder / kOriginFile)) facts.origin = read_json_file(folder / kOriginFile);
+  return facts;
+}
+
+}  // namespace
+
+std::string save_checkpoint(const fs::path& folder, const CheckpointFacts& facts, const Decoder& decoder,
+                            const Tokenizer& tokenizer, const OptimizerState* optimizer) {
+  return in_checkpoint(folder, [&] {
+    make_folders(folder.parent_path());
+    const fs::path partial = folder.string() + ".partial-" + std::to_string(::getpid());
+    fs::remove_all(partial);
+    make_folders(partial);
+
+    Json tensors = Json::array();
+    hdf5::File model = hdf5::File::create(partial / kModelFile);
+    for (const NamedTensor& parameter : decoder.parameters()) {
+      write_tensor(model, parameter.name, parameter.tensor);
+      tensors.push_back({{"name", parameter.name},
+                         {"shape", parameter.tensor.sizes().vec()},
+                         {"dtype", "float32"},
+                         {"file", kModelFile}});
+    }
+    model.close();
+    Json files = Json::object();
+    files[kModelFile] = describe_file(partial / kModelFile);
+    if (optimizer) {
+      hdf5::File state = hdf5::File::create(partial / kOptimizerFile);
+      write_tensor(state, "first", optimizer->first);
+      write_tensor(state, "second", optimizer->second);
+      state.set_attribute("steps", optimizer->steps);
+      state.close();
+      files[kOptimizerFile] = describe_file(partial / kOptimizerFile);
+      sync_file(partial / kOptimizerFile);
+    }
+    write_file_atomic(partial / kTokenizerFile, tokenizer.to_json() + "\n");
+    files[kTokenizerFile] = describe_file(partial / kTokenizerFile);
+    write_file_atomic(partial / kOriginFile, facts.origin.dump(2) + "\n");
+    sync_file(partial / kModelFile);
+
+    Json manifest = {{"schema", kSchema},         {"stage", facts.stage},     {"step", facts.step},
+                     {"score", facts.score},      {"parents", facts.parents}, {"model", to_json(decoder.settings())},
+                     {"tensors", tensors},        {"files", files},           {"tokenizer_tokens", tokenizer.size()}};
+    manifest["checksum"] = checksum_of(manifest);
+    const std::string text = manifest.dump(2) + "\n";
+    write_file_atomic(partial / kManifestFile, text);
+    sync_folder(partial);
+    if (fs::exists(folder)) fs::remove_all(folder);
+    fs::rename(partial, folder);
+    sync_folder(folder.parent_path());
+    return sha256_hex(text);
+  });
+}
+
+Checkpoint load_checkpoint(const fs::path& folder, bool with_optimizer) {
+  return in_checkpoint(folder, [&] {
+    const Json manifest = check_whole(folder);
+    Decoder decoder(decoder_settings_from_json(json_at<Json>(manifest, "model", kManifestFile)));
+    const hdf5::File model = hdf5::File::open_read_only(folder / kModelFile);
+    for (const NamedTensor& parameter : decoder.parameters()) read_tensor(model, parameter.name, parameter.tensor);
+    std::optional<OptimizerState> optimizer;
+    if (with_optimizer && manifest["files"].contains(kOptimizerFile)) {
+      const hdf5::File file = hdf5::File::open_read_only(folder / kOptimizerFile);
+      optimizer = OptimizerState{at::empty_like(decoder.flat()), at::empty_like(decoder.flat()),
+                                 file.int_attribute("steps")};
+      read_tensor(file, "first", optimizer->first);
+      read_tensor(file, "second", optimizer->second);
+    }
+    return Checkpoint{facts_of(folder, manifest), checkpoint_digest(folder), std::move(decoder),
+                      Tokenizer::from_json(read_file(folder / kTokenizerFile)), std::move(optimizer)};
+  });
+}
+
+std::string checkpoint_damage(const fs::path& folder) {
+  try {
+    in_checkpoint(folder, [&] { return check_whole(folder); });
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+CheckpointFacts read_checkpoint_facts(const fs::path& folder) {
+  return in_checkpoint(folder, [&] { return facts_of(folder, read_manifest(folder)); });
+}
+
+std::string checkpoint_digest(const fs::path& folder) { return sha256_file_hex(folder / kManifestFile); }
+
+}  // namespace warpsmith::model

@@ -1,0 +1,246 @@
+#include "warpsmith/model/tokenizer.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <unordered_set>
+
+#include "warpsmith/base/json.h"
+
+namespace warpsmith::model {
+
+namespace {
+
+constexpr std::size_t kLongestPiece = 64;  // encode_piece is quadratic in it
+constexpr std::string_view kSchema = "warpsmith.tokenizer/1";
+
+enum class Kind { kLetter, kDigit, kSpace, kNewline, kMark, kControl };
+
+Kind kind_of(char c) {
+  const auto u = static_cast<unsigned char>(c);
+  if (u >= 0x80 || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return Kind::kLetter;
+  if (c >= '0' && c <= '9') return Kind::kDigit;
+  if (c == ' ' || c == '\t') return Kind::kSpace;
+  if (c == '\n' || c == '\r') return Kind::kNewline;
+  return u < 0x20 || u == 0x7f ? Kind::kControl : Kind::kMark;
+}
+
+std::uint64_t pair_key(Token a, Token b) {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32 | static_cast<std::uint32_t>(b);
+}
+
+// Pair counts over distinct pieces, kept up to date while pairs are merged.
+class MergeLearner {
+ public:
+  explicit MergeLearner(const std::map<std::string_view, std::int64_t>& pieces) {
+    for (const auto& [piece, count] : pieces) {
+      std::vector<Token> word;
+      for (const char c : piece) word.push_back(kFirstByte + static_cast<unsigned char>(c));
+      words_.push_back(std::move(word));
+      counts_.push_back(count);
+      count_pairs(words_.size() - 1, +1);
+    }
+    for (const auto& [key, count] : pair_counts_) queue_.push({count, key});
+  }
+
+  // The most frequent pair; false where none occurs twice.
+  bool best(Token& a, Token& b) {
+    while (!queue_.empty()) {
+      const auto [count, key] = queue_.top();
+      const auto now = pair_counts_.find(key);
+      if (now != pair_counts_.end() && now->second == count && count >= 2) {
+        a = static_cast<Token>(key >> 32);
+        b = static_cast<Token>(key & 0xffffffffu);
+        return true;
+      }
+      queue_.pop();  // an outdated count: the present one was pushed when it changed
+    }
+    return false;
+  }
+
+  void merge(Token a, Token b, Token into) {
+    const std::unordered_set<std::size_t> words = std::move(where_[pair_key(a, b)]);
+    changed_.clear();
+    for (const std::size_t w : words) {
+      count_pairs(w, -1);
+      std::vector<Token>& word = words_[w];
+      std::size_t out = 0;
+      for (std::size_t i = 0; i < word.size(); ++i, ++out) {
+        const bool here = i + 1 < word.size() && word[i] == a && word[i + 1] == b;
+        word[out] = here ? into : word[i];
+        if (here) ++i;
+      }
+      word.resize(out);
+      count_pairs(w, +1);
+    }
+    for (const std::uint64_t key : changed_)
+      if (const std::int64_t count = pair_counts_[key]; count > 0) queue_.push({count, key});
+  }
+
+ private:
+  struct Entry {
+    std::int64_t count;
+    std::uint64_t key;
+    bool operator<(const Entry& other) const {
+      return count != other.count ? count < other.count : key > other.key;
+    }
+  };
+
+  void count_pairs(std::size_t w, int sign) {
+    const std::vector<Token>& word = words_[w];
+    for (std::size_t i = 0; i + 1 < word.size(); ++i) {
+      const std::uint64_t key = pair_key(word[i], word[i + 1]);
+      pair_counts_[key] += sign * counts_[w];
+      if (sign > 0) where_[key].insert(w);
+      changed_.insert(key);
+    }
+  }
+
+  std::vector<std::vector<Token>> words_;
+  std::vector<std::int64_t> counts_;
+  std::unordered_map<std::uint64_t, std::int64_t> pair_counts_;
+  std::unordered_map<std::uint64_t, std::unordered_set<std::size_t>> where_;
+  std::unordered_set<std::uint64_t> changed_;
+  std::priority_queue<Entry> queue_;
+};
+
+}  // namespace
+
+std::vector<std::string_view> split_pieces(std::string_view text) {
+  std::vector<std::string_view> pieces;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin;
+    const auto run = [&](Kind kind) {
+      while (end < text.size() && end - begin < kLongestPiece && kind_of(text[end]) == kind) ++end;
+    };
+    Kind kind = kind_of(text[begin]);
+    if (kind == Kind::kNewline) {
+      run(Kind::kNewline);
+      run(Kind::kSpace);
+    } else if (kind == Kind::kControl) {
+      ++end;
+    } else {
+      const Kind next = begin + 1 < text.size() ? kind_of(text[begin + 1]) : Kind::kControl;
+      if (text[begin] == ' ' && (next == Kind::kLetter || next == Kind::kDigit || next == Kind::kMark)) {
+        ++end;
+        kind = next;
+      }
+      run(kind);
+      // The last of several spaces belongs to the word behind them.
+      if (kind == Kind::kSpace && end < text.size() && end - begin > 1 && text[end - 1] == ' ' &&
+          kind_of(text[end]) != Kind::kNewline && kind_of(text[end]) != Kind::kControl)
+        --end;
+    }
+    pieces.push_back(text.substr(begin, end - begin));
+    begin = end;
+  }
+  return pieces;
+}
+
+Tokenizer::Tokenizer(std::vector<std::pair<Token, Token>> merges) : merges_(std::move(merges)) {
+  bytes_.resize(kFirstByte);
+  for (int c = 0; c < 256; ++c) bytes_.emplace_back(1, static_cast<char>(c));
+  for (const auto& [a, b] : merges_) {
+    const auto limit = static_cast<Token>(bytes_.size());
+    if (a < kFirstByte || b < kFirstByte || a >= limit || b >= limit)
+      throw Error("tokenizer: merge " + std::to_string(limit - kFirstMerge) + " is of unknown tokens");
+    if (!merged_.emplace(pair_key(a, b), limit).second)
+      throw Error("tokenizer: merge " + std::to_string(limit - kFirstMerge) + " occurs twice");
+    bytes_.push_back(bytes_[static_cast<std::size_t>(a)] + bytes_[static_cast<std::size_t>(b)]);
+  }
+}
+
+Tokenizer Tokenizer::train(std::span<const std::string> texts, int vocabulary) {
+  if (vocabulary < kFirstMerge)
+    throw Error("a vocabulary of " + std::to_string(vocabulary) + " tokens: at least " + std::to_string(kFirstMerge) +
+                    " are needed (256 bytes and the special tokens)",
+                kExitUsage);
+  std::map<std::string_view, std::int64_t> pieces;
+  for (const std::string& text : texts)
+    for (const std::string_view piece : split_pieces(text)) ++pieces[piece];
+  MergeLearner learner(pieces);
+  std::vector<std::pair<Token, Token>> merges;
+  Token a = 0, b = 0;
+  for (Token next = kFirstMerge; next < vocabulary && learner.best(a, b); ++next) {
+    merges.emplace_back(a, b);
+    learner.merge(a, b, next);
+  }
+  return Tokenizer(std::move(merges));
+}
+
+std::string Tokenizer::to_json() const {
+  Json merges = Json::array();
+  for (const auto& [a, b] : merges_) merges.push_back({a, b});
+  return Json{{"schema", kSchema}, {"merges", merges}}.dump();
+}
+
+Tokenizer Tokenizer::from_json(std::string_view text) {
+  const Json json = parse_json(text, "tokenizer");
+  if (const auto schema = json_at<std::string>(json, "schema", "tokenizer"); schema != kSchema)
+    throw Error("tokenizer: schema " + schema + " where " + std::string(kSchema) + " is known");
+  return Tokenizer(json_at<std::vector<std::pair<Token, Token>>>(json, "merges", "tokenizer"));
+}
+
+void Tokenizer::encode_piece(std::string_view piece, std::vector<Token>& out) const {
+  const std::size_t begin = out.size();
+  for (const char c : piece) out.push_back(kFirstByte + static_cast<unsigned char>(c));
+  // Merges in the order in which they were learnt: the pair with the smallest token first.
+  for (;;) {
+    Token best = 0;
+    for (std::size_t i = begin; i + 1 < out.size(); ++i) {
+      const auto found = merged_.find(pair_key(out[i], out[i + 1]));
+      if (found != merged_.end() && (best == 0 || found->second < best)) best = found->second;
+    }
+    if (best == 0) return;
+    const auto [a, b] = merges_[static_cast<std::size_t>(best - kFirstMerge)];
+    std::size_t to = begin;
+    for (std::size_t i = begin; i < out.size(); ++i, ++to) {
+      const bool here = i + 1 < out.size() && out[i] == a && out[i + 1] == b;
+      out[to] = here ? best : out[i];
+      if (here) ++i;
+    }
+    out.resize(to);
+  }
+}
+
+std::vector<Token> Tokenizer::encode(std::string_view text) const {
+  std::vector<Token> out;
+  std::unordered_map<std::string_view, std::pair<std::size_t, std::size_t>> known;  // where a piece's tokens lie in `out`
+  for (const std::string_view piece : split_pieces(text)) {
+    const auto [entry, fresh] = known.try_emplace(piece, out.size(), 0);
+    auto& [begin, count] = entry->second;
+    if (fresh) {
+      encode_piece(piece, out);
+      count = out.size() - begin;
+    } else {
+      for (std::size_t i = 0; i < count; ++i) {
+        const Token token = out[begin + i];
+        out.push_back(token);
+      }
+    }
+  }
+  return out;
+}
+
+std::string Tokenizer::decode(std::span<const Token> tokens) const {
+  std::string text;
+  for (const Token token : tokens)
+    if (token >= kFirstByte && token < size()) text += bytes_[static_cast<std::size_t>(token)];
+  return text;
+}
+
+std::vector<Token> Tokenizer::encode_prompt(std::string_view prompt) const {
+  std::vector<Token> tokens = {kBos, kPrompt};
+  const std::vector<Token> body = encode(prompt);
+  tokens.insert(tokens.end(), body.begin(), body.end());
+  tokens.push_back(kAnswer);
+  return tokens;
+}
+
+std::vector<Token> Tokenizer::encode_completion(std::string_view completion) const {
+  std::vector<Token> tokens = encode(completion);
+  tokens.push_back(kEos);
+  return tokens;
+}
+
+}  // namespace warpsmith::model

@@ -1,0 +1,119 @@
+#include "warpsmith/model/tokenizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/random.h"
+
+namespace warpsmith::model {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string kSource = R"(// plan: launch k<<<cdiv(N, 256), 256>>>(x, out, N)
+extern "C" __global__ void k(const float* x, float* out, int N) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < N) out[i] = fmaxf(x[i], 0.f);
+}
+)";
+
+std::string joined(const std::vector<std::string_view>& pieces) {
+  std::string out;
+  for (const std::string_view piece : pieces) (out += piece) += "|";
+  return out;
+}
+
+TEST(SplitPieces, WordsDigitsMarksAndIndent) {
+  EXPECT_EQ(joined(split_pieces("int i = t1[256];\n  if (x)")), "int| i| =| t|1|[|256|];|\n  |if| (|x|)|");
+  EXPECT_EQ(joined(split_pieces("a   b")), "a|  | b|");
+  EXPECT_EQ(joined(split_pieces("a\r\n\tb\x01")), "a|\r\n\t|b|\x01|");
+  EXPECT_EQ(joined(split_pieces("__global__ void")), "__global__| void|");
+  EXPECT_EQ(joined(split_pieces("größe  ")), "größe|  |");
+  EXPECT_TRUE(split_pieces("").empty());
+}
+
+TEST(SplitPieces, NoPieceIsLongAndNothingIsLost) {
+  Random random(5);
+  for (int round = 0; round < 200; ++round) {
+    std::string text;
+    const std::string_view alphabet = "ab 1\n\t({\x80\xff";
+    const std::size_t length = random.below(300);
+    while (text.size() < length) text.append(1 + random.below(80), alphabet[random.below(alphabet.size())]);
+    std::string again;
+    for (const std::string_view piece : split_pieces(text)) {
+      EXPECT_LE(piece.size(), 129u);  // a newline run and its indent: 64 together, or one space and 64
+      EXPECT_FALSE(piece.empty());
+      again += piece;
+    }
+    EXPECT_EQ(again, text);
+  }
+}
+
+TEST(Tokenizer, RandomBytesComeBack) {
+  const Tokenizer tokenizer = Tokenizer::train(std::vector<std::string>(20, kSource), 400);
+  Random random(7);
+  for (int round = 0; round < 300; ++round) {
+    std::string text(random.below(400), '\0');
+    for (char& c : text) c = static_cast<char>(random.below(256));
+    if (round % 3 == 0) text += kSource.substr(random.below(kSource.size()));
+    EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), text);
+  }
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("\xc3\x28 \xf0\x9f\x92 \xed\xa0\x80")), "\xc3\x28 \xf0\x9f\x92 \xed\xa0\x80");
+  EXPECT_TRUE(tokenizer.encode("").empty());
+}
+
+TEST(Tokenizer, LearnsTheFrequentPairsFirst) {
+  // "ab" four times, "abc" three of them, " d" twice; then nothing occurs twice.
+  const Tokenizer tokenizer = Tokenizer::train(std::vector<std::string>{"abc(abc(abc(ab d d"}, 600);
+  EXPECT_THAT(tokenizer.encode("ab"), ElementsAre(kFirstMerge));
+  EXPECT_THAT(tokenizer.encode("abc"), ElementsAre(kFirstMerge + 1));
+  EXPECT_THAT(tokenizer.encode(" d"), ElementsAre(kFirstMerge + 2));
+  EXPECT_EQ(tokenizer.size(), kFirstMerge + 3);
+}
+
+TEST(Tokenizer, DoesNotDependOnTheOrderOfTexts) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 40; ++i) texts.push_back(kSource.substr(static_cast<std::size_t>(i) * 5, 80));
+  const std::string one = Tokenizer::train(texts, 380).to_json();
+  std::reverse(texts.begin(), texts.end());
+  EXPECT_EQ(Tokenizer::train(texts, 380).to_json(), one);
+}
+
+TEST(Tokenizer, CompressesWhatItWasTrainedOn) {
+  const Tokenizer tokenizer = Tokenizer::train(std::vector<std::string>(10, kSource), 512);
+  EXPECT_LT(tokenizer.encode(kSource).size() * 2, kSource.size());
+}
+
+TEST(Tokenizer, SequenceHasItsSpecialTokens) {
+  const Tokenizer tokenizer = Tokenizer::train({}, kFirstMerge);
+  EXPECT_THAT(tokenizer.encode_prompt("A"), ElementsAre(kBos, kPrompt, kFirstByte + 'A', kAnswer));
+  EXPECT_THAT(tokenizer.encode_completion("B"), ElementsAre(kFirstByte + 'B', kEos));
+  EXPECT_EQ(tokenizer.decode(std::vector<Token>{kBos, kFirstByte + 'x', kEos, kPad, 9999, -1}), "x");
+}
+
+TEST(Tokenizer, JsonComesBackAndDamageIsFound) {
+  const Tokenizer tokenizer = Tokenizer::train(std::vector<std::string>(4, kSource), 340);
+  const std::string json = tokenizer.to_json();
+  EXPECT_EQ(Tokenizer::from_json(json).to_json(), json);
+  EXPECT_EQ(Tokenizer::from_json(json).encode(kSource), tokenizer.encode(kSource));
+  const auto message = [](const std::string& text) {
+    try {
+      Tokenizer::from_json(text);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(message("{"), HasSubstr("tokenizer"));
+  EXPECT_THAT(message(R"({"merges": [], "schema": "other/1"})"), HasSubstr("schema other/1"));
+  EXPECT_THAT(message(R"({"merges": [[5, 300]], "schema": "warpsmith.tokenizer/1"})"), HasSubstr("unknown tokens"));
+  EXPECT_THAT(message(R"({"merges": [[5, 6], [5, 6]], "schema": "warpsmith.tokenizer/1"})"), HasSubstr("twice"));
+  EXPECT_THROW(Tokenizer::train({}, 100), Error);
+}
+
+}  // namespace
+}  // namespace warpsmith::model
