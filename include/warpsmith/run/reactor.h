@@ -87,6 +87,12 @@ class Reactor {
   int execution_of(std::uint32_t stage) const { return stages_[stage].execution; }
   // The number that (name, hash) has or would get.
   std::uint32_t execution_number(const std::string& name, const std::string& hash) const;
+  bool has_execution(const std::string& name, const std::string& hash) const {
+    return execution_number(name, hash) < executions_.size();
+  }
+  std::pair<const std::string&, const std::string&> execution_key(std::uint32_t execution) const {
+    return {executions_[execution].name, executions_[execution].hash};
+  }
   std::size_t jobs() const { return jobs_.size(); }
   const JobView& job(std::uint32_t job) const { return jobs_[job].view; }
   std::vector<std::uint32_t> jobs_of(std::uint32_t execution) const;
@@ -94,6 +100,7 @@ class Reactor {
   const std::vector<std::uint32_t>& completed_of(std::uint32_t execution) const { return executions_[execution].completed; }
   // Failed for good, in its job's present life.
   bool shard_failed(ShardKey key) const { return shard(key).state == ShardState::kFailed; }
+  bool shard_done(ShardKey key) const { return shard(key).state == ShardState::kDone; }
   int attempts(ShardKey key) const { return shard(key).attempts; }
   EndCause last_cause(ShardKey key) const { return shard(key).cause; }
 

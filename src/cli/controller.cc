@@ -1,0 +1,247 @@
+#include "warpsmith/cli/controller.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "controller_state.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/text.h"
+
+namespace warpsmith::cli {
+
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+constexpr auto kGroup = 50ms;        // events within it are one append and one fsync
+constexpr auto kLongestPoll = 200ms;  // so that Ctrl-C is heard
+
+std::uint64_t now_ms() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+}  // namespace
+
+std::vector<run::StageRules> stage_rules(const workflow::WorkflowSpec& spec) {
+  std::map<std::string, std::uint32_t> numbers;
+  std::vector<run::StageRules> rules;
+  for (const workflow::StageSpec& stage : spec.stages) {
+    run::StageRules one{.name = stage.name, .needs = {}, .retry = stage.retry, .tolerate = stage.tolerate,
+                        .max_jobs = stage.max_jobs};
+    for (const std::string& need : stage.needs) one.needs.push_back(numbers.at(need));
+    numbers.emplace(stage.name, static_cast<std::uint32_t>(rules.size()));
+    rules.push_back(std::move(one));
+  }
+  return rules;
+}
+
+Controller::State::State(ControllerParts given) : parts(std::move(given)), reactor(stage_rules(*parts.spec)) {
+  parts.run = fs::absolute(parts.run).lexically_normal();
+  for (const workflow::StageSpec& stage : parts.spec->stages) {
+    stage_number.emplace(stage.name, static_cast<std::uint32_t>(live.size()));
+    live.push_back({});
+    live.back().spec = &stage;
+  }
+  digests = plan::digest_datasets(*parts.spec);
+  run::Event opened{.time_ms = now_ms(), .pid = static_cast<std::uint32_t>(::getpid()), .text = host_name()};
+  journal = std::make_unique<run::Journal>(parts.run / "journal", opened, [&](run::Event&& e) {
+    reactor.apply(e);
+    if (e.kind == run::EventKind::kShardEnded) phase_s[reactor.job(e.job).name] += e.wall_s;
+  });
+  reactor.apply({.kind = run::EventKind::kOpened});
+  resolve_unfinished();
+  commit();
+}
+
+// Shards that were in flight when the controller before this one died: their processes have died with it, or die now; their
+// records say how far they got.
+void Controller::State::resolve_unfinished() {
+  const std::vector<run::ShardKey> unresolved = reactor.unresolved();
+  if (const int left = end_leftovers(parts.run); left > 0)
+    parts.observer->on_message("ended " + std::to_string(left) + " processes that the last controller left behind");
+  std::map<std::uint32_t, std::pair<fs::path, JobFile>> files;
+  for (const run::ShardKey key : unresolved) {
+    const run::JobView& view = reactor.job(key.job);
+    std::uint32_t open = 1;
+    auto found = files.find(key.job);
+    if (found == files.end()) {
+      const auto& [name, hash] = reactor.execution_key(view.execution);
+      const fs::path folder = job_folder(stage_folder(parts.run, name, hash), view.round, view.name);
+      JobFile file;
+      if (fs::exists(folder / "job.json")) file = read_job_file(folder / "job.json");
+      found = files.emplace(key.job, std::pair(folder, std::move(file))).first;
+    }
+    const auto& [folder, file] = found->second;
+    if (key.shard < file.shards.size()) {
+      const auto range = file.shards[key.shard];
+      std::vector<std::string> ids(range.second);
+      for (Item& item : read_items(folder / "items.jsonl", range.first, range.second)) ids[item.index] = std::move(item.id);
+      open = open_items(folder, ids, range, key.shard);
+    }
+    say({.kind = run::EventKind::kShardEnded, .job = key.job, .shard = key.shard, .cause = EndCause::kUnknown, .open = open});
+  }
+}
+
+void Controller::State::note(run::Event event) {
+  event.time_ms = now_ms();
+  if (!journal->pending()) oldest_pending = steady_clock::now();
+  journal->add(event);
+}
+
+void Controller::State::say(run::Event event) {
+  note(event);
+  reactor.apply(event);
+}
+
+void Controller::State::commit() {
+  journal->commit();
+  if (waiting.empty()) return;
+  if (journal->superseded())
+    throw Error("another controller has taken over the run " + parts.run.string() + "; this one stops", kExitBusy);
+  parts.executor->submit(waiting);
+  waiting.clear();
+}
+
+void Controller::State::submit(const std::vector<run::ShardRange>& ranges) {
+  for (const run::ShardRange& range : ranges) {
+    const LiveJob& job = jobs.at(range.job);
+    note({.kind = run::EventKind::kSubmitted, .job = range.job, .shard = range.begin, .end = range.end});
+    run::ShardStart start{.key = {range.job, 0}, .job_file = job.folder / "job.json", .program = job.program,
+                          .arguments = job.file.arguments, .log = {}, .resources = job.resources, .token = job.file.token};
+    start.resources.memory_bytes = static_cast<std::uint64_t>(
+        static_cast<double>(job.resources.memory_bytes) *
+        std::pow(live[job.stage].spec->retry.memory_factor, range.memory_retries));
+    for (std::uint32_t s = range.begin; s < range.end; ++s) {
+      start.key.shard = s;
+      const fs::path folder = job.folder / std::to_string(s);
+      make_folders(folder);
+      start.log = folder / "log.txt";
+      waiting.push_back(start);
+    }
+  }
+}
+
+void Controller::State::on_event(const run::ShardEvent& event) {
+  if (event.key.job >= reactor.jobs() || event.key.shard >= reactor.job(event.key.job).shards) return;
+  switch (event.kind) {
+    case run::ShardEvent::Kind::kStarted:
+      running.insert(event.key);
+      note({.kind = run::EventKind::kShardStarted, .job = event.key.job, .shard = event.key.shard, .text = event.where});
+      return;
+    case run::ShardEvent::Kind::kProgress: return;
+    case run::ShardEvent::Kind::kEnded: on_shard_end(event.key, event.cause, &event); return;
+  }
+}
+
+void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const run::ShardEvent* event) {
+  running.erase(key);
+  const auto found = jobs.find(key.job);
+  if (found == jobs.end()) return;
+  LiveJob& job = found->second;
+  const std::uint32_t open = open_items(job.folder, job.ids, job.file.shards.at(key.shard), key.shard);
+  run::Event end{.kind = run::EventKind::kShardEnded, .job = key.job, .shard = key.shard, .cause = cause, .open = open};
+  if (event != nullptr) {
+    end.exit_code = event->exit_code;
+    end.signal = event->signal;
+    end.wall_s = event->wall_s;
+    end.cpu_s = event->cpu_s;
+    end.memory = event->peak_memory_bytes;
+    phase_s[job.file.job] += event->wall_s;
+  }
+  say(end);
+  if (open == 0 || cause == EndCause::kCancelled) return;
+  std::string message = where(key) + ": " +
+                        (cause == EndCause::kFinished ? std::string("ended without a record for every item")
+                                                      : std::string(to_string(cause)));
+  if (end.signal != 0) message += " (signal " + std::to_string(end.signal) + ")";
+  if (end.exit_code != 0) message += " (exit code " + std::to_string(end.exit_code) + ")";
+  message += ", " + std::to_string(open) + " of " +
+             std::to_string(job.file.shards[key.shard].second - job.file.shards[key.shard].first) + " items left";
+  const bool failed = reactor.shard_failed(key);
+  if (failed && cause == EndCause::kDiskFull) environment = true;
+  parts.observer->on_message(message + (failed ? ", no retries left; log: " : ", started again; log: ") +
+                             (job.folder / std::to_string(key.shard) / "log.txt").string());
+}
+
+void Controller::State::on_stage_failed_by_shards(std::uint32_t stage) {
+  std::string why;
+  for (const std::uint32_t job : reactor.jobs_of(live[stage].execution))
+    for (std::uint32_t s = 0; s < reactor.job(job).shards && why.empty(); ++s)
+      if (reactor.shard_failed({job, s})) {
+        const run::ShardKey key{job, s};
+        why = where(key) + " ended by " + std::string(to_string(reactor.last_cause(key))) + " after " +
+              std::to_string(reactor.attempts(key)) + (reactor.attempts(key) == 1 ? " attempt" : " attempts");
+      }
+  fail_stage(stage, why);
+}
+
+// Orderly: children end, and what they left undone is in the journal as cancelled.
+void Controller::State::end_everything() {
+  parts.executor->shut_down();
+  for (const run::ShardKey key : reactor.unresolved()) on_shard_end(key, EndCause::kCancelled, nullptr);
+  note({.kind = run::EventKind::kClosed, .text = run_state});
+  waiting.clear();
+  journal->commit();
+}
+
+RunOutcome Controller::State::outcome(bool interrupted) {
+  RunOutcome out;
+  bool ran = false;
+  for (std::uint32_t i = 0; i < live.size(); ++i) {
+    ran |= live[i].ran;
+    if (reactor.stage(i) == run::StageState::kFailed) out.failed.push_back(live[i].spec->name);
+    if (reactor.stage(i) == run::StageState::kBlocked) out.blocked.push_back(live[i].spec->name);
+  }
+  out.environment = environment;
+  out.kind = interrupted            ? RunOutcome::Kind::kInterrupted
+             : !out.failed.empty() ? RunOutcome::Kind::kFailed
+             : ran                 ? RunOutcome::Kind::kFinished
+                                   : RunOutcome::Kind::kNothingToDo;
+  run_state = interrupted ? "interrupted" : !out.failed.empty() ? "failed" : "finished";
+  end_everything();
+  if (ran || interrupted || !out.failed.empty()) report(true);
+  out.state = state_json();
+  return out;
+}
+
+RunOutcome Controller::State::run() {
+  select();
+  for (;;) {
+    const run::Commands commands = reactor.next(parts.executor->capacity());
+    for (const std::uint32_t stage : commands.failed) on_stage_failed_by_shards(stage);
+    if (!commands.cancel.empty()) parts.executor->cancel(commands.cancel);
+    submit(commands.submit);
+    for (const std::uint32_t job : commands.done) feed_job(job);
+    for (const std::uint32_t stage : commands.start) begin_stage(stage);
+    const bool quiet = commands.empty();
+    if (quiet && reactor.at_end()) return outcome(false);
+    if (parts.interrupted()) return outcome(true);
+
+    // A commit can wait for company unless a CPU waits for it.
+    const std::size_t at_work = reactor.in_flight() - std::min(reactor.in_flight(), waiting.size());
+    const bool urgent = !waiting.empty() && at_work < static_cast<std::size_t>(parts.slots);
+    const auto age = steady_clock::now() - oldest_pending;
+    if (journal->pending() && (urgent || age >= kGroup)) commit();
+    report(false);
+    if (!quiet) continue;
+    const auto wait = journal->pending()
+                          ? std::max(std::chrono::duration_cast<std::chrono::milliseconds>(kGroup - age), 1ms)
+                          : std::chrono::milliseconds(kLongestPoll);
+    for (const run::ShardEvent& event : parts.executor->poll(wait)) on_event(event);
+  }
+}
+
+Controller::Controller(ControllerParts parts) : state_(std::make_unique<State>(std::move(parts))) {}
+Controller::~Controller() = default;
+RunOutcome Controller::run() { return state_->run(); }
+
+}  // namespace warpsmith::cli

@@ -1,0 +1,90 @@
+// state.json: how far a run is, for `status` and for people.
+#include <unistd.h>
+
+#include <ctime>
+
+#include "controller_state.h"
+
+namespace warpsmith::cli {
+
+namespace {
+
+constexpr auto kReportEvery = std::chrono::seconds(1);
+
+std::string_view name_of(run::StageState state) {
+  switch (state) {
+    case run::StageState::kWaiting: return "waiting";
+    case run::StageState::kRunning: return "running";
+    case run::StageState::kFinished: return "finished";
+    case run::StageState::kFailed: return "failed";
+    case run::StageState::kBlocked: return "blocked";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string Controller::State::where(run::ShardKey key) const {
+  const run::JobView& view = reactor.job(key.job);
+  return reactor.execution_key(view.execution).first + " " + std::to_string(view.round) + "/" + view.name + "/" +
+         std::to_string(key.shard);
+}
+
+Json Controller::State::state_json() const {
+  Json stages = Json::array();
+  for (std::uint32_t i = 0; i < live.size(); ++i) {
+    const LiveStage& one = live[i];
+    Json stage = {{"stage", one.spec->name},
+                  {"kind", one.spec->kind},
+                  {"state", name_of(reactor.stage(i))},
+                  {"hash", one.plan.hash},
+                  {"action", to_string(one.plan.action)},
+                  {"reason", one.plan.reason},
+                  {"ran", one.ran},
+                  {"progress", one.progress}};
+    if (!one.failure.empty()) stage["failure"] = one.failure;
+    const bool runs = reactor.stage(i) == run::StageState::kRunning;
+    stage["seconds"] =
+        runs ? std::chrono::duration<double>(std::chrono::steady_clock::now() - one.began).count() : one.seconds;
+    if (runs) {
+      Json open = Json::array();
+      for (const std::uint32_t number : one.open_jobs) {
+        const LiveJob& job = jobs.at(number);
+        const run::JobView& view = reactor.job(number);
+        std::uint64_t done = 0;
+        for (std::uint32_t s = 0; s < view.shards; ++s) {
+          const auto& range = job.file.shards[s];
+          if (reactor.shard_done({number, s}))
+            done += range.second - range.first;
+          else if (running.contains({number, s}))
+            done += std::min(count_records(job.folder / std::to_string(s)), range.second - range.first);
+        }
+        open.push_back({{"round", view.round}, {"job", view.name}, {"items", job.ids.size()}, {"done", done},
+                        {"shards", view.shards}, {"shards_done", view.done}, {"shards_failed", view.failed},
+                        {"shards_in_flight", view.in_flight}});
+      }
+      stage["jobs"] = std::move(open);
+    }
+    stages.push_back(std::move(stage));
+  }
+  return {{"schema", "warpsmith.state/1"},
+          {"run", parts.run.filename().string()},
+          {"state", run_state},
+          {"pid", ::getpid()},
+          {"epoch", journal->epoch()},
+          {"updated", std::time(nullptr)},
+          {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()},
+          {"phase_s", phase_s},
+          {"stages", std::move(stages)}};
+}
+
+void Controller::State::report(bool now) {
+  const auto time = std::chrono::steady_clock::now();
+  if (!now && time - last_report < kReportEvery) return;
+  last_report = time;
+  const Json state = state_json();
+  write_file_atomic(parts.run / "state.json", state.dump() + "\n");
+  parts.observer->on_state(state);
+}
+
+}  // namespace warpsmith::cli

@@ -1,0 +1,269 @@
+// Stages and their jobs: what a stage asks for is written, what its shards left is read back and fed to it.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "controller_state.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/sha256.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/run/packing.h"
+
+namespace warpsmith::cli {
+
+namespace {
+
+bool contains(const std::vector<std::string>& names, const workflow::StageSpec& stage) {
+  return std::find(names.begin(), names.end(), stage.name) != names.end() ||
+         std::find(names.begin(), names.end(), stage.base_name) != names.end();
+}
+
+}  // namespace
+
+void Controller::State::select() {
+  const auto plans = plan::plan_stages(*parts.spec, digests, read_history(parts.run), parts.selection);
+  for (std::uint32_t i = 0; i < live.size(); ++i) {
+    if (plans[i].action == plan::Action::kBlocked)
+      throw Error("stage " + plans[i].stage + " cannot run: " + plans[i].reason, kExitUsage);
+    if (plans[i].action != plan::Action::kNotSelected) continue;
+    live[i].plan = plans[i];
+    if (plans[i].result.empty()) {  // not wanted, and nobody needs it
+      reactor.skip(i);
+      continue;
+    }
+    skip_stage(i, plans[i]);
+  }
+}
+
+std::map<std::string, std::string> Controller::State::upstream_digests(std::uint32_t stage) const {
+  std::map<std::string, std::string> out;
+  for (const std::string& need : live[stage].spec->needs)
+    out.emplace(need, live[stage_number.at(need)].output_digest);
+  return out;
+}
+
+const std::vector<task::Task>& Controller::State::tasks_of(const fs::path& dataset) {
+  if (const auto found = tasks.find(dataset); found != tasks.end()) return found->second;
+  Diagnostics mistakes;
+  std::vector<task::Task> loaded;
+  if (!dataset.empty()) loaded = task::load_tasks(dataset, mistakes);
+  if (!mistakes.empty()) throw InvalidInput(std::move(mistakes));
+  return tasks.emplace(dataset, std::move(loaded)).first->second;
+}
+
+// All that a stage needs, directly or not, in the order of the workflow.
+stages::StageInputs Controller::State::stage_inputs(std::uint32_t stage) {
+  std::set<std::string> needed(live[stage].spec->needs.begin(), live[stage].spec->needs.end());
+  for (std::uint32_t i = stage; i-- > 0;)
+    if (needed.contains(live[i].spec->name)) needed.insert(live[i].spec->needs.begin(), live[i].spec->needs.end());
+  stages::StageInputs inputs{.spec = *live[stage].spec, .tasks = tasks_of(live[stage].spec->dataset.folder), .upstream = {},
+                             .upstream_order = {}};
+  for (std::uint32_t i = 0; i < stage; ++i) {
+    const std::string& name = live[i].spec->name;
+    if (!needed.contains(name) || live[i].output_file.empty()) continue;
+    inputs.upstream.emplace(name, read_json_file(live[i].output_file));
+    inputs.upstream_order.push_back(name);
+  }
+  return inputs;
+}
+
+void Controller::State::skip_stage(std::uint32_t stage, const plan::StagePlan& plan) {
+  live[stage].plan = plan;
+  live[stage].folder = stage_folder(parts.run, plan.stage, plan.result);
+  live[stage].output_file = live[stage].folder / "output.json";
+  live[stage].output_digest = plan.output_digest;
+  reactor.skip(stage);
+}
+
+void Controller::State::begin_stage(std::uint32_t stage) {
+  LiveStage& one = live[stage];
+  const workflow::StageSpec& spec = *one.spec;
+  try {
+    const auto found = digests.find(spec.dataset.folder);
+    static const plan::DatasetDigests kNone;
+    one.plan = plan::plan_stage(spec, found != digests.end() ? found->second : kNone, upstream_digests(stage),
+                                read_former_results(parts.run, spec.name), contains(parts.selection.force, spec),
+                                contains(parts.selection.accept, spec));
+    if (one.plan.action == plan::Action::kAccept)
+      accept_result(parts.run, spec.name, one.plan.result, one.plan.hash);
+    if (one.plan.action == plan::Action::kAccept || one.plan.action == plan::Action::kUpToDate) {
+      skip_stage(stage, one.plan);
+      report(true);
+      return;
+    }
+  } catch (const Error& e) {
+    throw e.with_context("while planning stage " + spec.name);
+  }
+  one.ran = true;
+  one.began = std::chrono::steady_clock::now();
+  one.folder = stage_folder(parts.run, spec.name, one.plan.hash);
+  run_stage(stage);
+  report(true);
+}
+
+void Controller::State::run_stage(std::uint32_t stage) {
+  LiveStage& one = live[stage];
+  const std::string& name = one.spec->name;
+  // A finished result with this hash was forced to run again: it makes room first.
+  if (fs::exists(one.folder / "output.json")) set_aside(parts.run, name, one.plan.hash);
+  one.execution = reactor.execution_number(name, one.plan.hash);
+  const bool known = reactor.has_execution(name, one.plan.hash);
+  if (known && !fs::exists(one.folder)) {
+    say({.kind = run::EventKind::kStageDropped, .execution = one.execution});
+    one.execution = reactor.execution_number(name, one.plan.hash);
+  }
+  if (!fs::exists(one.folder / "inputs.json")) {
+    make_folders(one.folder);
+    write_file_atomic(one.folder / "inputs.json", plan::inputs_file(name, one.plan.inputs).dump(2) + "\n");
+  }
+  const std::vector<std::uint32_t> told =
+      reactor.has_execution(name, one.plan.hash) ? reactor.completed_of(one.execution) : std::vector<std::uint32_t>{};
+  say({.kind = run::EventKind::kStageStarted, .name = name, .hash = one.plan.hash});
+  stages::StageInputs inputs = stage_inputs(stage);
+  ask(stage, [&] {
+    one.machine = parts.make_stage(std::move(inputs));
+    return one.machine->start();
+  });
+  // What it had been told before, in the same order: it answers as it did.
+  for (const std::uint32_t job : told) feed_job(job);
+}
+
+// What a stage throws is its failure; what happens to our files is a fault of the run.
+void Controller::State::ask(std::uint32_t stage, const std::function<stages::StageStep()>& question) {
+  stages::StageStep step;
+  try {
+    step = question();
+  } catch (const std::exception& e) {
+    fail_stage(stage, e.what());
+    return;
+  }
+  take_step(stage, std::move(step));
+}
+
+void Controller::State::take_step(std::uint32_t stage, stages::StageStep step) {
+  if (step.progress.is_object() && !step.progress.empty()) live[stage].progress = std::move(step.progress);
+  try {
+    for (const stages::JobRequest& request : step.jobs) add_job(stage, request);
+  } catch (const Error& e) {
+    if (e.exit_code() == kExitEnvironment) throw;
+    fail_stage(stage, e.what());
+    return;
+  }
+  if (step.finished) {
+    finish_stage(stage, step.output);
+  } else if (live[stage].open_jobs.empty()) {
+    fail_stage(stage, "it neither finished nor asked for more work");
+  }
+}
+
+fs::path Controller::State::find_program(const stages::JobRequest& request) const {
+  const fs::path wanted = request.program;
+  if (request.program.starts_with("warpsmith-")) {
+    const fs::path ours = parts.programs / wanted;
+    if (::access(ours.c_str(), X_OK) != 0)
+      throw Error(request.program + " is not in " + parts.programs.string() +
+                      ", where the controller lies: it was not built (`warpsmith doctor`)",
+                  kExitUsage);
+    return ours;
+  }
+  if (wanted.is_absolute()) return wanted;
+  if (request.program.find('/') != std::string::npos)
+    return fs::absolute(parts.spec->file).parent_path() / wanted;
+  const char* path = std::getenv("PATH");
+  for (const std::string& folder : split(path != nullptr ? path : "/usr/bin:/bin", ':'))
+    if (::access((fs::path(folder) / wanted).c_str(), X_OK) == 0) return fs::absolute(fs::path(folder) / wanted);
+  throw Error("there is no program `" + request.program + "` in PATH", kExitUsage);
+}
+
+void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& request) {
+  LiveStage& one = live[stage];
+  LiveJob job{.stage = stage, .file = {}, .folder = job_folder(one.folder, request.round, request.job),
+              .program = find_program(request), .ids = {}, .resources = request.resources};
+  job.ids.reserve(request.items.size());
+  for (const Json& item : request.items) job.ids.push_back(json_at<std::string>(item, "id", "item of " + request.job));
+  const std::string items = items_text(request);
+  const std::string digest = sha256_hex(items);
+
+  int number = -1;
+  for (const std::uint32_t known : reactor.jobs_of(one.execution))
+    if (reactor.job(known).round == request.round && reactor.job(known).name == request.job) number = static_cast<int>(known);
+  if (number >= 0 && one.open_jobs.contains(static_cast<std::uint32_t>(number)))
+    throw Error("stage asks for the job " + request.job + " of round " + std::to_string(request.round) + " twice", kExitFailed);
+
+  JobFile& file = job.file;
+  file = {.program = request.program, .arguments = request.arguments, .run = parts.run.filename().string(),
+          .stage = one.spec->name, .hash8 = plan::hash8(one.plan.hash), .round = request.round, .job = request.job,
+          .token = "", .seed = one.spec->seed, .run_folder = "../../../../..", .shards = {}, .resources = request.resources,
+          .params = request.params};
+  if (parts.unsandboxed) file.params["unsandboxed"] = true;
+  if (number >= 0) {
+    const JobFile before = read_job_file(job.folder / "job.json");
+    if (reactor.job(static_cast<std::uint32_t>(number)).digest != digest)
+      throw Error("it asks for other items in " + job.folder.string() + " than when it ran first; `--force " +
+                      one.spec->name + "` begins it anew",
+                  kExitFailed);
+    file.shards = before.shards;
+    file.token = before.token;
+    if (to_json(file) != to_json(before)) write_job(job.folder, file, request, items);
+  } else {
+    number = static_cast<int>(reactor.jobs());
+    const int cpus = std::max(1, request.resources.cpus);
+    file.shards = run::pack_items({.items = request.items.size(), .expected_item_s = request.expected_item_s,
+                                   .shard_s = one.spec->shard_s, .one_shard = request.one_shard,
+                                   .slots = std::max(1, parts.slots / cpus)});
+    file.token = "ws-" + parts.run_id + "-" + std::to_string(number);
+    write_job(job.folder, file, request, items);
+    if (parts.replay != nullptr && request.program == "warpsmith-measure")
+      prefill_records(job.folder, file, job.ids, *parts.replay);
+    say({.kind = run::EventKind::kJobAdded, .execution = one.execution, .job = static_cast<std::uint32_t>(number),
+         .end = static_cast<std::uint32_t>(file.shards.size()), .round = request.round, .name = request.job,
+         .hash = digest});
+  }
+  one.open_jobs.insert(static_cast<std::uint32_t>(number));
+  jobs.insert_or_assign(static_cast<std::uint32_t>(number), std::move(job));
+}
+
+void Controller::State::feed_job(std::uint32_t number) {
+  const auto found = jobs.find(number);
+  if (found != jobs.end() && reactor.stage(found->second.stage) != run::StageState::kRunning) return;
+  if (found == jobs.end()) throw Error("a job is done that its stage has not asked for", kExitFailed);
+  const LiveJob job = std::move(found->second);
+  jobs.erase(found);
+  LiveStage& one = live[job.stage];
+  one.open_jobs.erase(number);
+  stages::JobResult result{.round = job.file.round, .job = job.file.job,
+                           .items = read_results(parts.run, job.folder, job.file, job.ids)};
+  if (parts.replay != nullptr && job.file.program == "warpsmith-measure")
+    for (stages::ItemResult& item : result.items)
+      if (item.record.is_object() && !item.record.value("replayed", false))
+        item.record = ReplayTimings::without_clock(std::move(item.record));
+  ask(job.stage, [&] { return one.machine->on_job(result); });
+  report(false);
+}
+
+void Controller::State::finish_stage(std::uint32_t stage, const stages::StageOutput& output) {
+  LiveStage& one = live[stage];
+  const std::string text = output.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  one.output_file = one.folder / "output.json";
+  write_file_atomic(one.output_file, text);
+  one.output_digest = sha256_hex(text);
+  one.machine.reset();
+  one.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - one.began).count();
+  say({.kind = run::EventKind::kStageFinished, .execution = one.execution, .hash = one.output_digest});
+  commit();
+  report(true);
+  parts.publish();
+}
+
+void Controller::State::fail_stage(std::uint32_t stage, const std::string& why) {
+  LiveStage& one = live[stage];
+  one.failure = why;
+  one.machine.reset();
+  one.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - one.began).count();
+  say({.kind = run::EventKind::kStageFailed, .execution = one.execution, .text = why});
+  parts.observer->on_message("stage " + one.spec->name + " failed: " + why);
+  report(true);
+}
+
+}  // namespace warpsmith::cli

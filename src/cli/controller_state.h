@@ -1,0 +1,98 @@
+// Inside of the controller. controller.cc: the loop and what comes from the executor; controller_stages.cc: stages and their
+// jobs; controller_report.cc: state.json.
+#pragma once
+
+#include <chrono>
+#include <set>
+
+#include "job_files.h"
+#include "warpsmith/cli/controller.h"
+
+namespace warpsmith::cli {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+// A stage of the workflow in this controller's life.
+struct LiveStage {
+  const workflow::StageSpec* spec = nullptr;
+  plan::StagePlan plan;                      // as decided when its turn came
+  std::unique_ptr<stages::Stage> machine;    // while it runs
+  fs::path folder;
+  std::uint32_t execution = 0;
+  std::set<std::uint32_t> open_jobs;         // asked for, not yet told
+  Json progress = Json::object();
+  std::string output_digest;                 // once finished or skipped
+  fs::path output_file;
+  std::string failure;
+  bool ran = false;                          // something was done in this life
+  SteadyTime began{};
+  double seconds = 0;
+};
+
+// A job with shards to run or to read.
+struct LiveJob {
+  std::uint32_t stage = 0;
+  JobFile file;
+  fs::path folder;
+  fs::path program;
+  std::vector<std::string> ids;
+  Resources resources;
+};
+
+struct Controller::State {
+  explicit State(ControllerParts given);
+
+  // controller.cc
+  RunOutcome run();
+  void resolve_unfinished();
+  void say(run::Event event);                     // journal and reactor
+  void note(run::Event event);                    // journal alone
+  void submit(const std::vector<run::ShardRange>& ranges);
+  void commit();                                  // … and hands over what waited for it
+  void on_event(const run::ShardEvent& event);
+  void on_shard_end(run::ShardKey key, EndCause cause, const run::ShardEvent* event);
+  void on_stage_failed_by_shards(std::uint32_t stage);
+  void end_everything();
+  RunOutcome outcome(bool interrupted);
+
+  // controller_stages.cc
+  void select();                                  // what the command line leaves out
+  void begin_stage(std::uint32_t stage);
+  void run_stage(std::uint32_t stage);
+  void ask(std::uint32_t stage, const std::function<stages::StageStep()>& question);
+  void take_step(std::uint32_t stage, stages::StageStep step);
+  void add_job(std::uint32_t stage, const stages::JobRequest& request);
+  void feed_job(std::uint32_t job);
+  void finish_stage(std::uint32_t stage, const stages::StageOutput& output);
+  void skip_stage(std::uint32_t stage, const plan::StagePlan& plan);
+  void fail_stage(std::uint32_t stage, const std::string& why);
+  const std::vector<task::Task>& tasks_of(const fs::path& dataset);
+  fs::path find_program(const stages::JobRequest& request) const;
+  std::map<std::string, std::string> upstream_digests(std::uint32_t stage) const;
+  stages::StageInputs stage_inputs(std::uint32_t stage);
+
+  // controller_report.cc
+  Json state_json() const;
+  void report(bool now);
+  std::string where(run::ShardKey key) const;     // "sft 0/train/3"
+
+  ControllerParts parts;
+  std::vector<LiveStage> live;
+  std::map<std::string, std::uint32_t> stage_number;
+  run::Reactor reactor;
+  std::unique_ptr<run::Journal> journal;
+  plan::Digests digests;
+  std::map<fs::path, std::vector<task::Task>> tasks;
+  std::map<std::uint32_t, LiveJob> jobs;
+  std::vector<run::ShardStart> waiting;           // journaled, to be submitted after the commit
+  SteadyTime oldest_pending{};
+  SteadyTime last_report{}, began = std::chrono::steady_clock::now();
+  std::map<std::string, double> phase_s;          // wall time of shards by job name, all lives of the run
+  std::set<run::ShardKey> running;
+  std::string run_state = "running";
+  bool environment = false;
+};
+
+std::vector<run::StageRules> stage_rules(const workflow::WorkflowSpec& spec);
+
+}  // namespace warpsmith::cli

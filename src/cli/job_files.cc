@@ -1,0 +1,84 @@
+#include "job_files.h"
+
+#include <algorithm>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+
+namespace warpsmith::cli {
+
+std::string items_text(const stages::JobRequest& request) {
+  std::string text;
+  for (const Json& item : request.items) text += item.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text;
+}
+
+void write_job(const fs::path& folder, const JobFile& job, const stages::JobRequest& request, const std::string& items) {
+  make_folders(folder);
+  write_file_atomic(folder / "items.jsonl", items);
+  for (const auto& [name, content] : request.files) write_file_atomic(folder / name, content);
+  write_file_atomic(folder / "job.json", to_json(job).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void prefill_records(const fs::path& folder, const JobFile& job, const std::vector<std::string>& ids,
+                     const ReplayTimings& replay) {
+  for (std::size_t s = 0; s < job.shards.size(); ++s) {
+    const fs::path attempt = folder / std::to_string(s) / "1";
+    if (fs::exists(attempt)) continue;
+    std::string records;
+    for (std::uint64_t i = job.shards[s].first; i < job.shards[s].second; ++i)
+      if (const Json* known = replay.find(job.stage, ids[i])) {
+        Json record = *known;
+        record["item"] = ids[i];
+        record["index"] = i;
+        records += record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+      }
+    if (records.empty()) continue;
+    // The folder appears with its records in it: a shard never sees half of them.
+    const fs::path part = folder / std::to_string(s) / "1.part";
+    make_folders(part);
+    write_file_atomic(part / "records.jsonl", records);
+    fs::rename(part, attempt);
+    sync_folder(attempt.parent_path());
+  }
+}
+
+std::uint32_t open_items(const fs::path& job_folder, const std::vector<std::string>& ids,
+                         std::pair<std::uint64_t, std::uint64_t> range, std::size_t shard) {
+  const ShardRecords found = read_shard_records(job_folder / std::to_string(shard));
+  std::uint32_t open = 0;
+  for (std::uint64_t i = range.first; i < range.second; ++i) open += !found.records.contains(ids[i]);
+  return open;
+}
+
+std::vector<stages::ItemResult> read_results(const fs::path& run, const fs::path& job_folder, const JobFile& job,
+                                             const std::vector<std::string>& ids) {
+  std::vector<stages::ItemResult> out;
+  out.reserve(ids.size());
+  for (std::size_t s = 0; s < job.shards.size(); ++s) {
+    ShardRecords found = read_shard_records(job_folder / std::to_string(s));
+    for (std::uint64_t i = job.shards[s].first; i < job.shards[s].second; ++i) {
+      stages::ItemResult item{.id = ids[i], .record = nullptr, .folder = ""};
+      if (const auto record = found.records.find(ids[i]); record != found.records.end()) {
+        item.record = std::move(record->second);
+        item.folder = found.folder.at(ids[i]).lexically_relative(run).string();
+      }
+      out.push_back(std::move(item));
+    }
+  }
+  return out;
+}
+
+std::uint64_t count_records(const fs::path& shard_folder) {
+  std::uint64_t lines = 0;
+  std::error_code error;
+  for (int attempt = 1;; ++attempt) {
+    const fs::path file = shard_folder / std::to_string(attempt) / "records.jsonl";
+    if (!fs::exists(file.parent_path(), error)) return lines;
+    if (!fs::exists(file, error)) continue;
+    const std::string text = read_file(file);
+    lines += static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+}
+
+}  // namespace warpsmith::cli

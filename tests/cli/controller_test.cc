@@ -1,0 +1,315 @@
+// The controller's loop over a real run folder, with stages and an executor of the test.
+#include "warpsmith/cli/controller.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_executor.h"
+#include "warpsmith/base/random.h"
+
+namespace warpsmith::cli {
+namespace {
+
+// A stage of `rounds` rounds: the items of each depend on the sum over the round before and over the stages that it needs, so that
+// a lost or a doubled record shows in the output.
+class SumStage : public stages::Stage {
+ public:
+  explicit SumStage(stages::StageInputs inputs) : inputs_(std::move(inputs)) {
+    for (const auto& [name, output] : inputs_.upstream) sum_ += output.at("sum").get<int>();
+    rounds_ = inputs_.spec.resolved.value("rounds", 3);
+  }
+  stages::StageStep start() override { return next(); }
+  stages::StageStep on_job(const stages::JobResult& result) override {
+    for (const stages::ItemResult& item : result.items) {
+      if (item.record.is_null())
+        ++lost_;
+      else
+        sum_ += item.record.at("value").get<int>();
+    }
+    if (--open_ > 0) return {.jobs = {}, .finished = false, .output = {}, .progress = {{"round", round_}}};
+    return next();
+  }
+
+ private:
+  stages::StageStep next() {
+    if (round_ == rounds_)
+      return {.jobs = {}, .finished = true,
+              .output = {{"schema", "warpsmith.stage_output/1"}, {"stage", inputs_.spec.name}, {"kind", "command"},
+                         {"sum", sum_}, {"lost", lost_}}};
+    stages::StageStep step;
+    for (const char* job : {"left", "right"}) {
+      stages::JobRequest request{.round = round_, .job = job, .program = "/bin/true", .expected_item_s = 30};
+      for (int i = 0; i < 6; ++i) request.items.push_back({{"id", "i" + std::to_string(i)}, {"x", (sum_ + i) % 10}});
+      step.jobs.push_back(std::move(request));
+    }
+    open_ = 2;
+    ++round_;
+    return step;
+  }
+  stages::StageInputs inputs_;
+  int rounds_ = 3, round_ = 0, open_ = 0, sum_ = 0, lost_ = 0;
+};
+
+class Silent : public RunObserver {
+ public:
+  void on_state(const Json&) override {}
+  void on_message(const std::string& message) override { messages.push_back(message); }
+  std::vector<std::string> messages;
+};
+
+class ControllerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    run_ = fs::temp_directory_path() / ("warpsmith-controller-" + std::to_string(::getpid())) /
+           ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(run_);
+    make_folders(run_);
+    spec_.name = "test";
+    add("a");
+    add("b", {"a"});
+    add("other");
+  }
+  void TearDown() override { fs::remove_all(run_.parent_path()); }
+
+  workflow::StageSpec& add(const std::string& name, std::vector<std::string> needs = {}) {
+    workflow::StageSpec stage;
+    stage.name = stage.base_name = name;
+    stage.kind = "command";
+    stage.settings = workflow::CommandSettings{};
+    stage.needs = std::move(needs);
+    stage.resolved = {{"rounds", 3}};
+    spec_.stages.push_back(std::move(stage));
+    return spec_.stages.back();
+  }
+  RunOutcome run(FakeExecutor& executor) {
+    ControllerParts parts;
+    parts.spec = &spec_;
+    parts.run = run_;
+    parts.programs = "/nonexistent";
+    parts.executor = &executor;
+    parts.observer = &observer_;
+    parts.make_stage = [](stages::StageInputs inputs) { return std::make_unique<SumStage>(std::move(inputs)); };
+    parts.interrupted = interrupted_;
+    parts.selection = selection_;
+    parts.slots = 2;
+    parts.run_id = "id";
+    return Controller(std::move(parts)).run();
+  }
+  Json output(const std::string& stage) const {
+    for (const plan::FormerResult& result : read_former_results(run_, stage))
+      if (result.finished) return read_json_file(stage_folder(run_, stage, result.hash) / "output.json");
+    return nullptr;
+  }
+
+  fs::path run_;
+  workflow::WorkflowSpec spec_;
+  plan::Selection selection_;
+  Silent observer_;
+  std::function<bool()> interrupted_ = [] { return false; };
+};
+
+constexpr int kItemsAStage = 3 * 2 * 6;
+
+TEST_F(ControllerTest, RunsToTheEndThenHasNothingToDo) {
+  FakeExecutor executor;
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished);
+  EXPECT_EQ(executor.items_run, 3 * kItemsAStage);
+  EXPECT_EQ(output("a").at("lost"), 0);
+  EXPECT_EQ(output("a"), [&] { Json o = output("other"); o["stage"] = "a"; return o; }());
+  EXPECT_NE(output("b").at("sum"), output("a").at("sum")) << "b begins with a's sum";
+  EXPECT_EQ(read_json_file(run_ / "state.json").at("state"), "finished");
+  FakeExecutor again;
+  EXPECT_EQ(run(again).kind, RunOutcome::Kind::kNothingToDo);
+  EXPECT_TRUE(again.submitted.empty());
+  EXPECT_TRUE(observer_.messages.empty());
+}
+
+TEST_F(ControllerTest, ChangedParameterRunsItsStageAndThoseThatNeedIt) {
+  FakeExecutor first, second;
+  run(first);
+  spec_.stages[0].resolved["rounds"] = 2;
+  EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished);
+  EXPECT_EQ(second.items_run, 2 * 2 * 6 + kItemsAStage) << "a and b, not `other`";
+}
+
+TEST_F(ControllerTest, ForceRunsAStageAgainAndThoseAfterItOnlyIfItsOutputChanged) {
+  FakeExecutor first, second;
+  run(first);
+  selection_.force = {"a"};
+  run(second);
+  EXPECT_EQ(second.items_run, kItemsAStage) << "the output came out as before";
+  EXPECT_TRUE(fs::is_directory(run_ / "set_aside"));
+  selection_ = {};
+  FakeExecutor third;
+  EXPECT_EQ(run(third).kind, RunOutcome::Kind::kNothingToDo);
+}
+
+TEST_F(ControllerTest, AcceptDeclaresAStageUpToDate) {
+  FakeExecutor first, second, third;
+  run(first);
+  spec_.stages[0].resolved["rounds"] = 2;
+  selection_.accept = {"a"};
+  EXPECT_EQ(run(second).kind, RunOutcome::Kind::kNothingToDo);
+  selection_ = {};
+  EXPECT_EQ(run(third).kind, RunOutcome::Kind::kNothingToDo) << "it is remembered";
+}
+
+TEST_F(ControllerTest, OnlyRunsWhatIsNamed) {
+  FakeExecutor executor;
+  selection_.only = {"other"};
+  run(executor);
+  EXPECT_EQ(executor.items_run, kItemsAStage);
+  EXPECT_TRUE(output("a").is_null());
+}
+
+TEST_F(ControllerTest, ItemsWithoutRecordAreTriedAgain) {
+  FakeExecutor executor;
+  int calls = 0;
+  executor.program = [&](const JobFile&, const Item& item) -> Json {
+    if (++calls % 5 == 0) throw FakeExecutor::Fail{EndCause::kFinished};  // says that it is done, and is not
+    return {{"value", item.value.at("x").get<int>() * 2}};
+  };
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished);
+  EXPECT_EQ(executor.items_run, 3 * kItemsAStage);
+  EXPECT_EQ(output("b").at("lost"), 0);
+}
+
+TEST_F(ControllerTest, FailedStageBlocksThoseThatNeedItAndNoOther) {
+  FakeExecutor executor;
+  executor.program = [](const JobFile& job, const Item& item) -> Json {
+    if (job.stage == "a" && job.round == 1 && item.id == "i4") throw FakeExecutor::Fail{EndCause::kCrash, 0, 11};
+    return {{"value", 1}};
+  };
+  const RunOutcome outcome = run(executor);
+  EXPECT_EQ(outcome.kind, RunOutcome::Kind::kFailed);
+  EXPECT_EQ(outcome.failed, std::vector<std::string>{"a"});
+  EXPECT_EQ(outcome.blocked, std::vector<std::string>{"b"});
+  EXPECT_EQ(output("other").at("lost"), 0);
+  ASSERT_FALSE(observer_.messages.empty());
+  EXPECT_NE(observer_.messages[0].find("crash (signal 11)"), std::string::npos) << observer_.messages[0];
+  // Mended, it goes on where it was.
+  FakeExecutor mended;
+  mended.program = [](const JobFile&, const Item&) -> Json { return {{"value", 1}}; };
+  EXPECT_EQ(run(mended).kind, RunOutcome::Kind::kFinished);
+  EXPECT_EQ(executor.items_run + mended.items_run, 3 * kItemsAStage) << "nothing was done twice";
+}
+
+TEST_F(ControllerTest, ToleratedShardsLeaveNullRecords) {
+  spec_.stages[0].tolerate = 0.5;
+  FakeExecutor executor;
+  executor.program = [](const JobFile& job, const Item& item) -> Json {
+    if (job.stage == "a" && item.id == "i5") throw FakeExecutor::Fail{EndCause::kUserError, 2};
+    return {{"value", 1}};
+  };
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished);
+  EXPECT_EQ(output("a").at("lost"), 6);
+}
+
+TEST_F(ControllerTest, InterruptedRunGoesOn) {
+  FakeExecutor executor;
+  interrupted_ = [&] { return executor.items_run >= 20; };
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kInterrupted);
+  EXPECT_EQ(read_json_file(run_ / "state.json").at("state"), "interrupted");
+  FakeExecutor second;
+  interrupted_ = [] { return false; };
+  EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished);
+  EXPECT_EQ(executor.items_run + second.items_run, 3 * kItemsAStage);
+}
+
+TEST_F(ControllerTest, DeletedRunFolderIsAClearError) {
+  FakeExecutor executor;
+  executor.before_poll = [&] {
+    if (executor.items_run >= 12) fs::remove_all(run_);
+  };
+  try {
+    run(executor);
+    FAIL() << "it went on without its folder";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.exit_code(), kExitEnvironment);
+    EXPECT_NE(std::string(e.what()).find(run_.string()), std::string::npos) << e.what();
+  }
+}
+
+TEST_F(ControllerTest, ControllerThatWasOvertakenSubmitsNothingMore) {
+  FakeExecutor executor;
+  std::size_t submitted = 0;
+  executor.before_poll = [&] {
+    if (executor.items_run >= 12 && create_file_exclusive(run_ / "journal/2.jsonl", ""))
+      submitted = executor.submitted.size();
+  };
+  try {
+    run(executor);
+    FAIL() << "it went on";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.exit_code(), kExitBusy) << e.what();
+  }
+  EXPECT_EQ(executor.submitted.size(), submitted);
+}
+
+// Dies at random points of random lives; the results must be those of a run that nobody killed, and no item runs twice.
+TEST_F(ControllerTest, RandomKills) {
+  struct Killed {};
+  FakeExecutor undisturbed;
+  run(undisturbed);
+  const Json expected = {output("a"), output("b"), output("other")};
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    fs::remove_all(run_);
+    make_folders(run_);
+    Random random(seed);
+    int items = 0, kills = 0;
+    for (;;) {
+      FakeExecutor executor;
+      int left = static_cast<int>(random.below(25));
+      const bool in_program = random.below(2) == 0;
+      executor.before_poll = [&] {
+        if (!in_program && --left < 0) throw Killed{};
+      };
+      executor.program = [&](const JobFile&, const Item& item) -> Json {
+        if (in_program && --left < 0) throw Killed{};
+        return {{"value", item.value.at("x").get<int>() * 2}};
+      };
+      try {
+        const auto kind = run(executor).kind;
+        items += executor.items_run;
+        EXPECT_EQ(kind, RunOutcome::Kind::kFinished);
+        break;
+      } catch (const Killed&) {
+        items += executor.items_run;
+        ASSERT_LT(++kills, 200);
+      }
+    }
+    EXPECT_EQ(items, 3 * kItemsAStage) << "seed " << seed << ", " << kills << " kills";
+    EXPECT_EQ(Json({output("a"), output("b"), output("other")}), expected) << "seed " << seed;
+  }
+}
+
+TEST_F(ControllerTest, SecondControllerIsRefused) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RunLock lock(run_);
+    [[maybe_unused]] const auto n = ::write(ready[1], "x", 1);
+    ::pause();
+    ::_exit(0);
+  }
+  char byte;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(RunLock::holder(run_), child);
+  try {
+    const RunLock lock(run_);
+    ADD_FAILURE() << "two controllers have it";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.exit_code(), kExitBusy);
+    EXPECT_NE(std::string(e.what()).find(std::to_string(child)), std::string::npos) << e.what();
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  const RunLock lock(run_);  // at once
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+}  // namespace
+}  // namespace warpsmith::cli

@@ -1,0 +1,73 @@
+// Shards run inside the test: each poll() runs one submitted shard as a job program would, on the real disk.
+#pragma once
+
+#include <deque>
+#include <functional>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/records/shard.h"
+#include "warpsmith/run/executor.h"
+
+namespace warpsmith::cli {
+
+class FakeExecutor : public run::Executor {
+ public:
+  // What a shard's program does with one item; throws Fail to end the attempt.
+  struct Fail {
+    EndCause cause;
+    int exit_code = 0, signal = 0;
+  };
+  std::function<Json(const JobFile&, const Item&)> program = [](const JobFile&, const Item& item) {
+    return Json{{"value", item.value.value("x", 0) * 2}};
+  };
+  std::function<void()> before_poll = [] {};
+
+  void submit(const std::vector<run::ShardStart>& shards) override {
+    for (const run::ShardStart& s : shards) {
+      queue.push_back(s);
+      submitted.push_back(s);
+    }
+  }
+  void cancel(const std::vector<run::ShardKey>& shards) override {
+    for (const run::ShardKey key : shards) {
+      std::erase_if(queue, [&](const run::ShardStart& s) { return s.key == key; });
+      cancelled.push_back(key);
+      ended_.push_back({.kind = run::ShardEvent::Kind::kEnded, .key = key, .cause = EndCause::kCancelled});
+    }
+  }
+  std::vector<run::ShardEvent> poll(std::chrono::milliseconds) override {
+    before_poll();
+    std::vector<run::ShardEvent> events = std::exchange(ended_, {});
+    if (queue.empty()) return events;
+    const run::ShardStart start = queue.front();
+    queue.pop_front();
+    events.push_back({.kind = run::ShardEvent::Kind::kStarted, .key = start.key, .where = "test"});
+    run::ShardEvent end{.kind = run::ShardEvent::Kind::kEnded, .key = start.key, .wall_s = 0.5};
+    ShardSession session(start.job_file, start.key.shard);
+    try {
+      for (const Item& item : session.open_items()) {
+        session.write(item, program(session.job(), item));
+        ++items_run;
+      }
+      session.finish();
+    } catch (const Fail& fail) {
+      end.cause = fail.cause;
+      end.exit_code = fail.exit_code;
+      end.signal = fail.signal;
+    }
+    events.push_back(end);
+    return events;
+  }
+  std::size_t capacity() const override { return 4; }
+  void shut_down() override { queue.clear(); }
+
+  std::deque<run::ShardStart> queue;
+  std::vector<run::ShardStart> submitted;
+  std::vector<run::ShardKey> cancelled;
+  int items_run = 0;
+
+ private:
+  std::vector<run::ShardEvent> ended_;
+};
+
+}  // namespace warpsmith::cli
