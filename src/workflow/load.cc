@@ -10,6 +10,7 @@
 #include "stage.h"
 #include "substitute.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
 
 namespace warpsmith::workflow {
@@ -101,8 +102,7 @@ class Loader {
     std::vector<std::string> known;
     bool readable = false;
     if (const auto folder = map.text("folder", {.required = true})) {
-      const fs::path base = options_.base_folder.empty() ? fs::absolute(file_).parent_path() : fs::absolute(options_.base_folder);
-      dataset.folder = (base / *folder).lexically_normal();
+      dataset.folder = (base_folder() / *folder).lexically_normal();
       std::error_code error;
       readable = options_.check_files && fs::is_directory(dataset.folder, error);
       if (options_.check_files && !readable)
@@ -174,6 +174,26 @@ class Loader {
       break;
     }
     spec_.stages = order_stages(std::move(drafts), stated, mistakes_);
+    for (StageSpec& stage : spec_.stages)
+      if (auto* command = std::get_if<CommandSettings>(&stage.settings)) find_command_files(stage, *command);
+  }
+
+  // Words of `argv` that begin with ./ or ../ are files beside the workflow: made absolute, and their contents hashed.
+  void find_command_files(StageSpec& stage, CommandSettings& command) {
+    for (std::string& word : command.argv) {
+      if (!word.starts_with("./") && !word.starts_with("../")) continue;
+      const fs::path path = (base_folder() / word).lexically_normal();
+      std::error_code error;
+      if (options_.check_files && !fs::exists(path, error))
+        mistakes_.push_back({file_.string(), stage.line, 1, fmt::format("`argv`: there is no file {}", path.string()),
+                             "relative to the folder of this file"});
+      if (fs::is_regular_file(path, error)) stage.resolved["files"][word] = sha256_file_hex(path);
+      word = path.string();
+    }
+  }
+
+  fs::path base_folder() const {
+    return options_.base_folder.empty() ? fs::absolute(file_).parent_path() : fs::absolute(options_.base_folder);
   }
 
   // The stage with its name's references replaced; nothing where it has no proper name.

@@ -22,8 +22,7 @@ Resources& resources_of(StageSpec& spec, std::string_view job) {
   if (job == "generate") return spec.generate;
   if (job == "compile") return spec.compile;
   if (job == "measure") return spec.measure;
-  if (job == "train") return spec.train;
-  return spec.other;
+  return spec.train;
 }
 
 void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
@@ -34,7 +33,6 @@ void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
     const auto read = read_value(key.rule, *value, mistakes);
     if (!read) continue;
     for (const std::string& job : kJobNames) assign(key, resources_of(spec, job), KeyValue(*read));
-    assign(key, spec.other, KeyValue(*read));
   }
   for (const std::string& job : kJobNames)
     if (const auto value = map.value(job)) read_map(resource_keys(), *value, "`resources: " + job + "`", resources_of(spec, job), mistakes);
@@ -258,6 +256,7 @@ Json resolved_parameters(const StageSpec& spec) {
     Json operator()(const CommandSettings& s) const { return hashed_json(command_keys(), s); }
   };
   json.update(std::visit(Visitor{}, spec.settings));
+  if (spec.kind == "command" && !spec.point.empty()) json["point"] = spec.point;  // the program is told
   const auto* command = std::get_if<CommandSettings>(&spec.settings);
   if (command == nullptr || command->items != "none")
     json["dataset"] = {{"train", spec.dataset.train},

@@ -131,7 +131,7 @@ struct MeasureSettings {
   bool heldout = true;             // also the held-out tasks
 };
 struct CommandSettings {
-  std::vector<std::string> argv;
+  std::vector<std::string> argv;   // words that begin with ./ or ../ are made absolute, from the folder of the workflow file
   std::string items = "none";      // "none": one item; "tasks"; "candidates"
 };
 
@@ -145,8 +145,7 @@ struct StageSpec {
   std::string kind;       // "collect", "sft", "self_supervised", "contrastive", "measure", "command"
   std::map<std::string, std::string> point;  // matrix values
   std::vector<std::string> needs;            // instance names, sorted
-  Resources generate, compile, measure, train;  // resources by job
-  Resources other;                              // of collect and command jobs
+  Resources generate, compile, measure, train;  // resources by job; collect jobs take compile's, command jobs train's
   RetryRule retry;
   double tolerate = 0;    // share of failed shards that the stage survives
   int max_jobs = 0;       // shards of the stage at a time; 0: no limit

@@ -1,0 +1,178 @@
+// `warpsmith plan`: stages, rounds, jobs and shards of a workflow, and for each stage why it will or will not run.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/cli/command.h"
+#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/plan/plan.h"
+#include "warpsmith/run/packing.h"
+#include "warpsmith/stages/stage.h"
+#include "warpsmith/workflow/load.h"
+
+namespace warpsmith::cli {
+
+namespace {
+
+struct Options {
+  std::string file, run;
+  std::vector<std::string> overrides;
+  plan::Selection selection;
+  std::optional<std::uint64_t> seed;
+  bool graph = false;
+};
+
+// What a stage will do at most.
+struct Extent {
+  int rounds = 0;
+  std::uint64_t jobs = 0, shards = 0, items = 0;
+  bool upper_bound = false;
+  bool open = false;  // a job's items are known when the stage is under way
+};
+
+Extent extent_of(const workflow::StageSpec& stage) {
+  Extent extent;
+  std::set<int> rounds;
+  const int slots = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  for (const stages::PlannedJob& job : stages::planned_jobs(stage, {})) {
+    rounds.insert(job.round);
+    ++extent.jobs;
+    extent.items += job.items;
+    extent.upper_bound |= job.upper_bound;
+    extent.open |= job.items == 0;
+    extent.shards += job.items == 0 ? 1
+                                    : run::pack_items({.items = job.items,
+                                                       .expected_item_s = job.expected_item_s,
+                                                       .shard_s = stage.shard_s,
+                                                       .one_shard = job.one_shard,
+                                                       .slots = slots})
+                                          .size();
+  }
+  extent.rounds = static_cast<int>(rounds.size());
+  return extent;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return out + "\"";
+}
+
+void print_graph(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans) {
+  std::printf("digraph %s {\n  rankdir=LR;\n  node [shape=box];\n", quoted(spec.name).c_str());
+  for (std::size_t i = 0; i < spec.stages.size(); ++i) {
+    const workflow::StageSpec& stage = spec.stages[i];
+    const bool runs = plans[i].action == plan::Action::kRun || plans[i].action == plan::Action::kResume;
+    const std::string label = stage.name + "\n" + stage.kind + "\n" + std::string(plan::to_string(plans[i].action));
+    std::string escaped = quoted(label);
+    for (auto at = escaped.find('\n'); at != std::string::npos; at = escaped.find('\n')) escaped.replace(at, 1, "\\n");
+    std::printf("  %s [label=%s%s];\n", quoted(stage.name).c_str(), escaped.c_str(), runs ? ", style=bold" : ", style=dashed");
+    for (const std::string& needed : stage.needs) std::printf("  %s -> %s;\n", quoted(needed).c_str(), quoted(stage.name).c_str());
+  }
+  std::printf("}\n");
+}
+
+std::string count_text(std::uint64_t n, const char* word) { return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s"); }
+
+std::string extent_text(const Extent& e) {
+  return fmt::format("{}, {}, {}{}, {}{}", count_text(static_cast<std::uint64_t>(e.rounds), "round"), count_text(e.jobs, "job"),
+                     e.open ? "at least " : e.upper_bound ? "at most " : "", count_text(e.shards, "shard"),
+                     count_text(e.items, "item"), e.open ? " and those found under way" : "");
+}
+
+void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans, CommandContext& context) {
+  Extent all;
+  int will_run = 0;
+  for (std::size_t i = 0; i < spec.stages.size(); ++i) {
+    const workflow::StageSpec& stage = spec.stages[i];
+    const plan::StagePlan& p = plans[i];
+    const Extent extent = extent_of(stage);
+    const bool idle = p.action == plan::Action::kUpToDate || p.action == plan::Action::kNotSelected || p.action == plan::Action::kAccept ||
+                      p.action == plan::Action::kBlocked;
+    std::printf("%s  %s%s\n", paint(context, "bold", stage.name).c_str(), stage.kind.c_str(),
+                stage.needs.empty() ? "" : fmt::format("  (needs {})", fmt::join(stage.needs, ", ")).c_str());
+    std::printf("  %s\n", extent_text(extent).c_str());
+    const std::string action = p.action == plan::Action::kRun       ? "will run"
+                               : p.action == plan::Action::kResume  ? "will go on"
+                               : p.action == plan::Action::kDepends ? "may run"
+                               : p.action == plan::Action::kBlocked ? "cannot run"
+                                                                    : "will not run";
+    std::printf("  %s: %s\n", paint(context, idle ? "dim" : "green", action).c_str(), p.reason.c_str());
+    for (const plan::Change& change : p.changes) std::printf("    %s\n", plan::to_string(change).c_str());
+    if (idle) continue;
+    ++will_run;
+    all.jobs += extent.jobs;
+    all.shards += extent.shards;
+  }
+  if (will_run == 0) std::printf("Nothing to do: every stage is up to date or left out.\n");
+  else
+    std::printf("%d of %zu stages to run: %s, %s or so\n", will_run, spec.stages.size(), count_text(all.jobs, "job").c_str(),
+                count_text(all.shards, "shard").c_str());
+}
+
+Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < spec.stages.size(); ++i) {
+    const workflow::StageSpec& stage = spec.stages[i];
+    const plan::StagePlan& p = plans[i];
+    const Extent extent = extent_of(stage);
+    Json changes = Json::array();
+    for (const plan::Change& c : p.changes) changes.push_back({{"path", c.path}, {"before", c.before}, {"after", c.after}});
+    list.push_back({{"stage", stage.name},
+                    {"kind", stage.kind},
+                    {"needs", stage.needs},
+                    {"action", plan::to_string(p.action)},
+                    {"reason", p.reason},
+                    {"changes", std::move(changes)},
+                    {"hash", p.hash},
+                    {"rounds", extent.rounds},
+                    {"jobs", extent.jobs},
+                    {"shards", extent.shards},
+                    {"items", extent.items},
+                    {"upper_bound", extent.upper_bound},
+                    {"open", extent.open}});
+  }
+  return {{"workflow", spec.name}, {"stages", std::move(list)}};
+}
+
+int plan_command(const Options& options, CommandContext& context) {
+  const workflow::LoadResult loaded =
+      workflow::load_workflow(options.file, {.overrides = options.overrides, .seed = options.seed, .base_folder = {}});
+  if (!loaded.spec) throw InvalidInput(loaded.mistakes);
+  const workflow::WorkflowSpec& spec = *loaded.spec;
+  if (const Diagnostics mistakes = plan::check_selection(spec, options.selection); !mistakes.empty()) throw InvalidInput(mistakes);
+  const fs::path run = options.run.empty() ? context.results / spec.name : fs::path(options.run);
+  const auto plans = plan::plan_stages(spec, plan::digest_datasets(spec), read_history(run), options.selection);
+  if (options.graph) print_graph(spec, plans);
+  else if (context.json) print_json(context, plan_json(spec, plans));
+  else print_plan(spec, plans, context);
+  for (const Diagnostic& note : loaded.notes) std::fprintf(stderr, "note: %s\n", to_string(note).c_str());
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add_command(app, context, "plan", "Shows what a run would do, and why",
+                                  "warpsmith plan workflows/quickstart.yaml --set params.sft_steps=600",
+                                  [options, &context] { return plan_command(*options, context); });
+  command->add_option("FILE", options->file, "Workflow file")->required();
+  command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")->allow_extra_args(false);
+  command->add_option("--seed", options->seed, "Seed instead of the file's");
+  command->add_option("--run-dir", options->run, "Folder of the run that would go on (default: results/<name>)");
+  command->add_option("--from", options->selection.from, "These stages and those that need them")->allow_extra_args(false);
+  command->add_option("--only", options->selection.only, "These stages alone")->allow_extra_args(false);
+  command->add_option("--until", options->selection.until, "These stages and those that they need")->allow_extra_args(false);
+  command->add_option("--force", options->selection.force, "Run these although they are up to date")->allow_extra_args(false);
+  command->add_option("--accept", options->selection.accept, "Count the newest results of these as up to date")->allow_extra_args(false);
+  command->add_flag("--graph", options->graph, "As a graph in DOT");
+  add_json_flag(*command, context);
+}
+
+}  // namespace warpsmith::cli
