@@ -1,0 +1,93 @@
+// The two sides of a timing: the baseline in this process, a candidate in its child.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "warpsmith/device/twin_session.h"
+#include "warpsmith/measure/oracle.h"
+#include "warpsmith/task/launch_plan.h"
+
+namespace warpsmith::measure {
+
+// One side. A call is the task done once, on operands of its own.
+class Arm {
+ public:
+  struct Run {
+    Verdict verdict = Verdict::kOk;
+    std::string detail;
+    std::int64_t elapsed_ns = 0;  // all calls together
+  };
+  virtual ~Arm() = default;
+  // Outside the clock: new values for calls 0…calls-1 as `key` says, outputs poisoned, every operand flushed from the caches.
+  virtual void renew(std::uint64_t key, int calls) = 0;
+  virtual Run run(int calls) = 0;
+  // After a run, outside the clock: a call whose outputs look as if they had not been written, or nothing. Cheap: a few places
+  // of each output.
+  virtual std::optional<int> unwritten(int calls) = 0;
+  // After a run, outside the clock: whether call `call` gave the right answer. Costs a call of the reference.
+  virtual Run inspect(int call) = 0;
+};
+
+// The reference's calls, in this process.
+class BaselineArm : public Arm {
+ public:
+  // Operands for up to `most_calls` calls at `dims`. All that is referred to must outlive it.
+  BaselineArm(const task::Task& task, const Reference& reference, const ValueSource& source, const task::Dims& dims,
+              int most_calls);
+  ~BaselineArm() override;
+  void renew(std::uint64_t key, int calls) override;
+  Run run(int calls) override;
+  std::optional<int> unwritten(int calls) override;
+  Run inspect(int call) override;  // the reference is right by definition
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// A `plan` candidate with its child: checks and timed calls alike go through it.
+class CandidateProcess {
+ public:
+  // `plan` must have been parsed from the candidate's source. Throws Error where no child can be started.
+  CandidateProcess(const task::Task& task, const task::LaunchPlan& plan, const device::TwinOptions& options);
+
+  // Operands for `sets` calls at `dims`.
+  Arm::Run prepare(const task::Dims& dims, int sets);
+  std::vector<std::span<std::byte>> inputs(int set);  // in the order of the task's
+  std::span<std::byte> output(int set, std::size_t index);
+  device::TwinSession& session() { return session_; }
+  const task::Dims& dims() const { return dims_; }
+  const std::vector<std::string>& flushed_names() const { return names_; }  // inputs, outputs and temporaries
+
+ private:
+  const task::Task& task_;
+  const task::LaunchPlan& plan_;
+  device::TwinSession session_;
+  task::Dims dims_;
+  std::vector<std::string> names_;
+};
+
+// Timed calls of a candidate. `bounds`: by output, for inspect(), which compares with the reference in its own precision.
+class CandidateArm : public Arm {
+ public:
+  CandidateArm(CandidateProcess& process, const task::Task& task, const Reference& reference, const ValueSource& source,
+               std::vector<double> bounds);
+  void renew(std::uint64_t key, int calls) override;
+  Run run(int calls) override;
+  std::optional<int> unwritten(int calls) override;
+  Run inspect(int call) override;
+
+ private:
+  CandidateProcess& process_;
+  const task::Task& task_;
+  const Reference& reference_;
+  const ValueSource& source_;
+  std::vector<double> bounds_;
+  std::uint64_t key_ = 0;  // of the last renewal
+};
+
+}  // namespace warpsmith::measure

@@ -1,0 +1,64 @@
+// Measures candidates on the CPU: correct first, then timed in pairs with the baseline, by the protocol of src/README.md.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "warpsmith/records/candidate.h"
+#include "warpsmith/records/measurement.h"
+#include "warpsmith/stats/score.h"
+#include "warpsmith/task/task.h"
+
+namespace warpsmith::measure {
+
+// Params of a `measure` job.
+struct Settings {
+  std::string baseline = "eager";
+  std::string math = "strict";
+  int threads = 1;
+  stats::Protocol protocol;
+  double budget_s = 2;
+  int check_seeds = 2;
+  double call_timeout_s = 10;
+  std::uint64_t memory_bytes = 2ull << 30;
+  double remeasure_above = 3;
+  double remeasure_over_best = 2;
+  std::map<std::string, double> best;  // best speedup known by task
+  bool unsandboxed = false;
+  std::uint64_t seed = 0;
+};
+// Throws Error with kExitUsage naming the parameter that is missing or makes no sense.
+Settings settings_from_json(const Json& params, std::uint64_t seed);
+
+struct Measured {
+  Measurement measurement;            // without its blob
+  std::vector<std::int64_t> samples;  // nanoseconds a call: all baseline, then all candidate
+};
+
+// One a process: it sets torch up. What a task needs (reference, right answers, the baseline's time alone) is made at its first
+// candidate and kept until a candidate of another task comes: hand candidates in grouped by task. Not thread-safe.
+class Measurer {
+ public:
+  // Throws Error where no sandbox is to be had and `unsandboxed` was not asked for.
+  explicit Measurer(Settings settings);
+  ~Measurer();
+
+  // `binary`: the shared object that the host toolchain made of the candidate. What is wrong with the candidate is its verdict;
+  // throws InvalidInput where the task's reference is wrong, other Errors where this machine is at fault.
+  Measured measure(const task::Task& task, const Candidate& candidate, const std::filesystem::path& binary);
+
+  // Null tests: the reference against itself, and a candidate against itself in two children. Scores near 1 are expected.
+  Measured measure_reference_against_itself(const task::Task& task);
+  Measured measure_candidate_against_itself(const task::Task& task, const Candidate& candidate,
+                                            const std::filesystem::path& binary);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace warpsmith::measure

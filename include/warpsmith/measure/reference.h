@@ -1,0 +1,78 @@
+// A task's reference: its TorchScript program, run as eager PyTorch would run it, operator by operator.
+//
+// Graph executor optimisation, profiling executor and fusers are off: torch turns its TorchScript fuser on by default, and a
+// fused reference is another baseline. The interpreter costs about 1 µs an operator, where eager Python costs 3 to 5 µs: the
+// baseline is a little faster than what a user sees, and speedups a little lower.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "warpsmith/task/task.h"
+
+namespace warpsmith::measure {
+
+// One output of a reference, as plain numbers. Floating outputs are in `reals`, others in `integers`.
+struct OutputValues {
+  task::Dtype dtype = task::Dtype::kFloat32;
+  std::vector<std::int64_t> shape;
+  std::vector<double> reals;
+  std::vector<std::int64_t> integers;
+  std::uint64_t memory_bytes() const { return (reals.size() + integers.size()) * 8; }
+};
+
+// Process-wide settings of torch, as eager and as strict as the protocol asks. Once, before any Reference is made.
+// `threads`: of an operator.
+void configure_torch(int threads);
+// What was set, for device facts: torch's version, CPU capability, mkldnn, threads.
+std::map<std::string, std::string> torch_facts();
+
+// Not thread-safe.
+class Reference {
+ public:
+  // Throws InvalidInput with torch's message, naming task.yaml, where the program does not compile or has no `forward`.
+  explicit Reference(const task::Task& task);
+  ~Reference();
+  Reference(Reference&&) noexcept;
+
+  // Inputs are the bytes of the task's inputs, in order, in the dtypes and at the shapes that they have at `dims`; they are only
+  // read, and copied where the reference works in place. Throws Error with torch's message where it fails or where an output
+  // has another dtype, shape or number than the task says.
+  std::vector<OutputValues> run(const task::Dims& dims, const std::vector<std::span<const std::byte>>& inputs) const;
+  // The same in float64: floating inputs are cast up, outputs come as they are. The right answer.
+  std::vector<OutputValues> run_oracle(const task::Dims& dims,
+                                       const std::vector<std::span<const std::byte>>& inputs) const;
+
+  // Calls bound to operands, for timing: `sets` calls, each with inputs of its own in memory that the caller keeps alive.
+  class Calls {
+   public:
+    ~Calls();
+    Calls(Calls&&) noexcept;
+    // Runs calls 0…count-1 one after the other; nanoseconds on the steady clock, all together. The outputs stay alive.
+    std::int64_t run(int count);
+    // Memory of the outputs of the last run, to be flushed. Empty before the first.
+    std::vector<std::span<const std::byte>> output_memory() const;
+    // Frees the outputs, so that the next run's come from memory that is mapped already.
+    void drop_outputs();
+    // Outputs of one call of the last run.
+    std::vector<OutputValues> outputs(int set) const;
+
+   private:
+    friend class Reference;
+    struct State;
+    explicit Calls(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+  };
+  // inputs[set][input].
+  Calls bind(const task::Dims& dims, const std::vector<std::vector<std::span<std::byte>>>& inputs) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace warpsmith::measure

@@ -1,0 +1,204 @@
+#include "warpsmith/measure/arm.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "warpsmith/base/random.h"
+#include "warpsmith/measure/compare.h"
+#include "warpsmith/measure/host.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+constexpr std::uint64_t kAlignment = 256;  // as device operands
+
+std::uint64_t bytes_of(const task::TensorSpec& tensor, const task::Dims& dims) {
+  std::uint64_t bytes = task::size_of(tensor.dtype);
+  for (const std::int64_t size : task::shape_at(tensor, dims)) bytes *= static_cast<std::uint64_t>(size);
+  return bytes;
+}
+
+// Seed of the values of call `call` of an arm that was renewed with `key`.
+std::uint64_t call_seed(std::uint64_t key, int call) {
+  return random_key({key, name_key("timed"), static_cast<std::uint64_t>(call)});
+}
+
+// Zeroed private pages.
+class Pages {
+ public:
+  explicit Pages(std::uint64_t bytes) : bytes_(std::max<std::uint64_t>(bytes, 1)) {
+    data_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data_ == MAP_FAILED) throw system_error("cannot map operands of the baseline", errno);
+  }
+  ~Pages() { ::munmap(data_, bytes_); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+
+ private:
+  void* data_;
+  std::uint64_t bytes_;
+};
+
+}  // namespace
+
+struct BaselineArm::State {
+  State(const task::Task& the_task, const ValueSource& the_source, task::Dims the_dims, std::uint64_t bytes)
+      : task(the_task), source(the_source), dims(std::move(the_dims)), pages(bytes) {}
+  const task::Task& task;
+  const ValueSource& source;
+  task::Dims dims;
+  Pages pages;
+  std::vector<std::vector<std::span<std::byte>>> inputs;  // [set][input]
+  std::unique_ptr<Reference::Calls> calls;
+};
+
+BaselineArm::BaselineArm(const task::Task& task, const Reference& reference, const ValueSource& source,
+                         const task::Dims& dims, int most_calls) {
+  const auto padded = [&](const task::TensorSpec& input) {
+    return (bytes_of(input, dims) + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  std::uint64_t set_bytes = 0;
+  for (const task::TensorSpec& input : task.inputs) set_bytes += padded(input);
+  state_ = std::make_unique<State>(task, source, dims, set_bytes * static_cast<std::uint64_t>(most_calls));
+  std::byte* at = state_->pages.data();
+  for (int set = 0; set < most_calls; ++set) {
+    auto& spans = state_->inputs.emplace_back();
+    for (const task::TensorSpec& input : task.inputs) {
+      spans.emplace_back(at, bytes_of(input, dims));
+      at += padded(input);
+    }
+  }
+  state_->calls = std::make_unique<Reference::Calls>(reference.bind(dims, state_->inputs));
+}
+
+BaselineArm::~BaselineArm() = default;
+
+void BaselineArm::renew(std::uint64_t key, int calls) {
+  // The outputs of the last run go back to the allocator, flushed: the next run's come from there, mapped but not cached.
+  for (const std::span<const std::byte> memory : state_->calls->output_memory()) flush(memory);
+  state_->calls->drop_outputs();
+  for (int call = 0; call < calls; ++call) {
+    const auto& inputs = state_->inputs.at(static_cast<std::size_t>(call));
+    fill_inputs(state_->source, state_->task, state_->dims, -1, call_seed(key, call), 0, inputs);
+    for (const std::span<std::byte> input : inputs) flush(input);
+  }
+  flush_fence();
+}
+
+Arm::Run BaselineArm::run(int calls) {
+  Run result;
+  result.elapsed_ns = state_->calls->run(calls);
+  return result;
+}
+
+std::optional<int> BaselineArm::unwritten(int) { return std::nullopt; }
+
+Arm::Run BaselineArm::inspect(int) { return {}; }
+
+CandidateProcess::CandidateProcess(const task::Task& task, const task::LaunchPlan& plan,
+                                   const device::TwinOptions& options)
+    : task_(task), plan_(plan), session_(options) {}
+
+Arm::Run CandidateProcess::prepare(const task::Dims& dims, int sets) {
+  dims_ = dims;
+  task::PlanBindings bindings;
+  bindings.dims = dims;
+  bindings.scalars = task_.scalars;
+  bindings.device.blocks_per_sm = [](const std::string&, std::int64_t, std::int64_t) { return std::int64_t{1}; };
+  std::vector<device::Operand> operands;
+  names_.clear();
+  const auto add = [&](const task::TensorSpec& tensor, bool writable) {
+    task::BoundTensor bound;
+    bound.dtype = tensor.dtype;
+    bound.shape = task::shape_at(tensor, dims);
+    bound.strides.assign(bound.shape.size(), 1);
+    for (std::size_t axis = bound.shape.size(); axis-- > 1;)
+      bound.strides[axis - 1] = bound.strides[axis] * std::max<std::int64_t>(1, bound.shape[axis]);
+    bound.address = kAlignment;  // stands for the real one, which differs by set and is aligned as well
+    bindings.tensors.emplace(tensor.name, std::move(bound));
+    operands.push_back({tensor.name, bytes_of(tensor, dims), writable, 0});
+    names_.push_back(tensor.name);
+  };
+  for (const task::TensorSpec& input : task_.inputs) add(input, false);
+  for (const task::TensorSpec& output : task_.outputs) add(output, true);
+  try {
+    const task::ConcretePlan plan = plan_.evaluate(bindings);
+    for (const task::ConcreteTemp& temp : plan.temps) names_.push_back(temp.name);
+    const device::TwinRun run = session_.prepare(plan, operands, sets);
+    return {run.verdict, run.detail, 0};
+  } catch (const task::PlanError& e) {
+    return {e.out_of_memory ? Verdict::kOutOfMemory : Verdict::kLaunchError,
+            "kernel.cu:" + std::to_string(e.line) + ": " + e.message, 0};
+  }
+}
+
+std::vector<std::span<std::byte>> CandidateProcess::inputs(int set) {
+  std::vector<std::span<std::byte>> spans;
+  for (const task::TensorSpec& input : task_.inputs) spans.push_back(session_.operand(set, input.name));
+  return spans;
+}
+
+std::span<std::byte> CandidateProcess::output(int set, std::size_t index) {
+  return session_.operand(set, task_.outputs.at(index).name);
+}
+
+CandidateArm::CandidateArm(CandidateProcess& process, const task::Task& task, const Reference& reference,
+                           const ValueSource& source, std::vector<double> bounds)
+    : process_(process), task_(task), reference_(reference), source_(source), bounds_(std::move(bounds)) {}
+
+void CandidateArm::renew(std::uint64_t key, int calls) {
+  key_ = key;
+  process_.session().poison(0, calls);
+  for (int call = 0; call < calls; ++call) {
+    fill_inputs(source_, task_, process_.dims(), -1, call_seed(key, call), 0, process_.inputs(call));
+    for (const std::string& name : process_.flushed_names()) flush(process_.session().operand(call, name));
+  }
+  flush_fence();
+}
+
+Arm::Run CandidateArm::run(int calls) {
+  device::TwinRun run = process_.session().run(0, calls);
+  return {run.verdict, std::move(run.detail), run.elapsed_ns};
+}
+
+std::optional<int> CandidateArm::unwritten(int calls) {
+  constexpr std::uint64_t kPlaces = 16;  // of each output: its last element and others
+  for (int call = 0; call < calls; ++call) {
+    for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
+      const std::span<const std::byte> bytes = process_.output(call, i);
+      const std::uint64_t size = task::size_of(task_.outputs[i].dtype), count = bytes.size() / size;
+      for (std::uint64_t place = 0; place < kPlaces && count > 0; ++place) {
+        const std::uint64_t element =
+            place == 0 ? count - 1 : random_key({key_, static_cast<std::uint64_t>(call), place}) % count;
+        const std::span<const std::byte> value = bytes.subspan(element * size, size);
+        if (std::all_of(value.begin(), value.end(), [](std::byte b) { return b == std::byte{0xFF}; })) return call;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Arm::Run CandidateArm::inspect(int call) {
+  const std::vector<std::span<std::byte>> inputs = process_.inputs(call);
+  std::vector<std::vector<std::byte>> copies;  // a reference that works in place must not touch the operands
+  for (const std::span<std::byte> input : inputs) copies.emplace_back(input.begin(), input.end());
+  const std::vector<std::span<const std::byte>> read_only(copies.begin(), copies.end());
+  const std::vector<OutputValues> right = reference_.run(process_.dims(), read_only);
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    // The reference's own error is a tenth of the default bound.
+    const Comparison comparison = compare(process_.output(call, i), right[i], bounds_.at(i) * 1.1);
+    if (!comparison.agrees)
+      return {Verdict::kWrongOutput,
+              "in a timed call: " + describe(comparison, task_.outputs[i].name, right[i]) + " (shape " +
+                  describe(process_.dims()) + ")",
+              0};
+  }
+  return {};
+}
+
+}  // namespace warpsmith::measure

@@ -1,0 +1,94 @@
+#include "warpsmith/measure/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "warpsmith/base/log.h"
+#include "warpsmith/measure/measurer.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+constexpr int kFaultsInARow = 3;
+
+struct Work {
+  Item item;
+  Candidate candidate;
+};
+
+// Open items with their candidates; those of one task together, otherwise in their order.
+std::vector<Work> work_of(const ShardSession& shard) {
+  std::vector<Work> work;
+  for (Item& item : shard.open_items()) {
+    try {
+      Candidate candidate = candidate_from_json(item.value.at("candidate"));
+      work.push_back({std::move(item), std::move(candidate)});
+    } catch (const Json::exception& e) {
+      throw Error("item " + item.id + ": " + e.what(), kExitUsage);
+    }
+  }
+  std::stable_sort(work.begin(), work.end(),
+                   [](const Work& a, const Work& b) { return a.candidate.task < b.candidate.task; });
+  return work;
+}
+
+task::Task load_one(const std::filesystem::path& datasets, const std::string& id) {
+  Diagnostics diagnostics;
+  std::optional<task::Task> task = task::load_task(datasets / id, diagnostics);
+  if (!task) throw InvalidInput(diagnostics);
+  return std::move(*task);
+}
+
+std::string summary(const Measurement& m) {
+  if (m.rounds == 0) return fmt::format("{}{}", to_string(m.verdict), m.detail.empty() ? "" : ": " + m.detail);
+  return fmt::format("{} {:.3f}x [{:.3f}, {:.3f}] {:.0f} ns, {} rounds of {}{}{}", to_string(m.verdict), m.speedup, m.speedup_low,
+                     m.speedup_high, m.candidate_ns, m.rounds, m.batch, m.detail.empty() ? "" : ": ", m.detail);
+}
+
+}  // namespace
+
+void run_shard(ShardSession& shard) {
+  const Json& params = shard.job().params;
+  const std::filesystem::path datasets = json_at<std::string>(params, "datasets", "params");
+  std::vector<Work> work = work_of(shard);
+  Measurer measurer(settings_from_json(params, shard.job().seed));
+  std::optional<task::Task> task;
+  int faults = 0;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const auto& [item, candidate] = work[i];
+    if (!task || task->id != candidate.task) task = load_one(datasets, candidate.task);
+    Measured measured;
+    try {
+      const std::filesystem::path binary = shard.run_folder() / json_at<std::string>(item.value, "binary", "item " + item.id);
+      measured = measurer.measure(*task, candidate, binary);
+      faults = 0;
+    } catch (const InvalidInput&) {
+      throw;
+    } catch (const Error& e) {
+      // Perhaps this one only (its binary is gone); when it goes on, nothing can be measured here.
+      if (e.exit_code() == kExitUsage || ++faults >= kFaultsInARow) throw;
+      measured.measurement.candidate = candidate.id;
+      measured.measurement.task = candidate.task;
+      measured.measurement.verdict = Verdict::kNotMeasured;
+      measured.measurement.detail = e.what();
+      log_warning(fmt::format("{}: {}", item.id.substr(0, 12), e.what()));
+    }
+    Measurement& m = measured.measurement;
+    if (!measured.samples.empty()) {
+      const BlobRef blob = shard.write_blob(std::as_bytes(std::span(measured.samples)));
+      m.blob = blob.file;
+      m.blob_offset = blob.offset;
+      m.blob_bytes = blob.bytes;
+      m.blob_crc = blob.crc;
+    }
+    shard.write(item, to_json(m));
+    log_info(fmt::format("{}/{} {} {}: {} ({:.2f} s)", i + 1, work.size(), candidate.task, candidate.id.substr(0, 8), summary(m),
+                         m.seconds));
+  }
+  shard.finish();
+}
+
+}  // namespace warpsmith::measure

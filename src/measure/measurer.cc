@@ -1,0 +1,403 @@
+#include "warpsmith/measure/measurer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "task_bench.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/random.h"
+#include "warpsmith/measure/check.h"
+#include "warpsmith/measure/host.h"
+#include "warpsmith/measure/pairs.h"
+#include "warpsmith/stats/summary.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+constexpr double kAgreement = 1.03;       // baseline in the pair against alone
+constexpr double kRepeatability = 1.10;   // a score against its re-measurement
+constexpr double kWidestInterval = 1.05;  // beyond it a score is no reward
+constexpr double kSlowest = 1000;         // times the reference: CUDA-L1's bound on what still counts as executable
+constexpr double kShortestTimeout = 1.0;  // seconds; a host may stall for that long
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::vector<double> to_doubles(const std::vector<std::int64_t>& values) { return {values.begin(), values.end()}; }
+
+double ratio_apart(double a, double b) { return std::max(a, b) / std::min(a, b); }
+
+template <typename T>
+T param(const Json& params, const char* key, T otherwise) {
+  const auto it = params.find(key);
+  if (it == params.end() || it->is_null()) return otherwise;
+  try {
+    return it->get<T>();
+  } catch (const Json::exception& e) {
+    throw Error(std::string("params: key `") + key + "`: " + e.what(), kExitUsage);
+  }
+}
+
+// One timing of a pair and what is thought of it.
+struct Timing {
+  PairResult pairs;
+  stats::Score score;
+  int calls = 1;
+  bool baseline_agrees = true;
+  double pair_ns = 0, alone_ns = 0;  // the baseline's
+};
+
+}  // namespace
+
+Settings settings_from_json(const Json& params, std::uint64_t seed) {
+  Settings s;
+  s.baseline = param(params, "baseline", s.baseline);
+  s.math = param(params, "math", s.math);
+  s.threads = param(params, "threads", s.threads);
+  s.protocol.buckets = param(params, "buckets", s.protocol.buckets);
+  s.protocol.rounds_a_bucket = param(params, "rounds_a_bucket", s.protocol.rounds_a_bucket);
+  s.protocol.target = param(params, "target", s.protocol.target);
+  s.protocol.variance_gate = param(params, "variance_gate", s.protocol.variance_gate);
+  s.budget_s = param(params, "budget_s", s.budget_s);
+  s.check_seeds = param(params, "check_seeds", s.check_seeds);
+  s.call_timeout_s = param(params, "call_timeout_s", s.call_timeout_s);
+  s.memory_bytes = param(params, "memory_bytes", s.memory_bytes);
+  s.remeasure_above = param(params, "remeasure_above", s.remeasure_above);
+  s.remeasure_over_best = param(params, "remeasure_over_best", s.remeasure_over_best);
+  s.best = param(params, "best", s.best);
+  s.unsandboxed = param(params, "unsandboxed", s.unsandboxed);
+  s.seed = seed;
+  const auto refuse = [](const std::string& what) { throw Error("params: " + what, kExitUsage); };
+  const std::string device = param<std::string>(params, "device_kind", "cpu");
+  if (device != "cpu") refuse("device_kind `" + device + "`: this program measures on the CPU only");
+  if (s.baseline != "eager") refuse("baseline `" + s.baseline + "`: on the CPU there is `eager` only");
+  if (s.math != "strict" && s.math != "torch_default") refuse("math `" + s.math + "` is neither strict nor torch_default");
+  if (s.threads < 1) refuse("threads must be at least 1");
+  if (s.check_seeds < 1) refuse("check_seeds must be at least 1");
+  if (!(s.budget_s > 0)) refuse("budget_s must be positive");
+  if (!(s.call_timeout_s > 0)) refuse("call_timeout_s must be positive");
+  try {
+    stats::check(s.protocol);
+  } catch (const std::invalid_argument& e) {
+    refuse(e.what());
+  }
+  return s;
+}
+
+struct Measurer::State {
+  explicit State(Settings the_settings) : settings(std::move(the_settings)), facts(cpu_facts()) {
+    configure_torch(settings.threads);
+    sandbox = process::available_sandbox();
+    if (sandbox == process::SandboxLevel::kNone && !settings.unsandboxed)
+      throw Error("no sandbox is to be had here, so candidates are not run; `--unsandboxed` runs them all the same");
+    facts.threads = settings.threads;
+    facts.sandbox = process::to_string(sandbox);
+    facts.extra = torch_facts();
+    facts.extra["caches"] = flush_method();
+    ceiling = bandwidth_ceiling(settings.threads);
+    facts.extra["bandwidth_ceiling_gb_s"] = fmt::format("{:.0f}", ceiling / 1e9);
+  }
+
+  TaskBench& bench_of(const task::Task& task) {
+    if (!bench || bench->task().id != task.id || bench->task().digest != task.digest) {
+      bench.reset();
+      bench = std::make_unique<TaskBench>(task, source, settings.check_seeds, settings.seed);
+    }
+    return *bench;
+  }
+
+  device::TwinOptions twin_options(const TaskBench& task, const std::filesystem::path& binary) const {
+    device::TwinOptions options;
+    options.binary = binary;
+    options.threads = settings.threads;
+    const double slowest = kSlowest * task.baseline_call_ns() * 1e-9;
+    options.call_timeout_s = std::min(settings.call_timeout_s, std::max(kShortestTimeout, slowest));
+    options.memory_bytes = settings.memory_bytes;
+    options.sandbox = sandbox;
+    return options;
+  }
+
+  Measurement blank(const TaskBench& task, const std::string& candidate) const {
+    Measurement m;
+    m.candidate = candidate;
+    m.task = task.task().id;
+    m.baseline = settings.baseline;
+    m.math = settings.math;
+    for (const std::string& name : task.task().dims) m.shape.emplace_back(name, task.timing_dims().at(name));
+    m.device = facts;
+    m.device->load_before = load_average();
+    return m;
+  }
+
+  PairSettings pair_settings(const TaskBench& task, const std::string& candidate, int attempt) const {
+    PairSettings pairs;
+    pairs.protocol = settings.protocol;
+    pairs.budget_s = settings.budget_s;
+    pairs.key = random_key({settings.seed, name_key(task.task().id), name_key(candidate), static_cast<std::uint64_t>(attempt)});
+    pairs.now = now;
+    return pairs;
+  }
+
+  Timing judge(PairResult pairs, int calls) const {
+    Timing timing;
+    timing.calls = calls;
+    timing.pairs = std::move(pairs);
+    if (timing.pairs.verdict == Verdict::kOk)
+      timing.score =
+          stats::score_of(stats::log_ratios(timing.pairs.baseline_ns, timing.pairs.candidate_ns), settings.protocol);
+    return timing;
+  }
+
+  // Lays the operands out and times the candidate against the baseline. The caller holds the host's lock.
+  Timing time_candidate(TaskBench& task, CandidateProcess& process, const std::string& candidate, int attempt) {
+    const std::uint64_t bytes = input_bytes(task.task(), task.timing_dims()) + output_bytes(task.task(), task.timing_dims());
+    CandidateArm arm(process, task.task(), task.reference(), task.source(), task.timed_bounds());
+    PairSettings pairs = pair_settings(task, candidate, attempt);
+    const auto failed = [&](const Arm::Run& run) {
+      Timing timing;
+      timing.pairs.verdict = run.verdict;
+      timing.pairs.detail = run.detail;
+      return timing;
+    };
+    // As many calls as an equally fast candidate needs, then as many as this one does.
+    int calls = calls_an_interval(task.baseline_call_ns(), task.baseline_call_ns(), bytes);
+    for (int i = 0; i < 2; ++i) {
+      if (const Arm::Run run = process.prepare(task.timing_dims(), calls); run.verdict != Verdict::kOk) return failed(run);
+      Arm::Run run;
+      for (int warm = 0; warm < 2; ++warm) {
+        arm.renew(random_key({pairs.key, name_key("estimate"), static_cast<std::uint64_t>(2 * i + warm)}), calls);
+        run = arm.run(calls);
+        if (run.verdict != Verdict::kOk) return failed(run);
+      }
+      const double call_ns = static_cast<double>(run.elapsed_ns) / calls;
+      const int wanted = calls_an_interval(task.baseline_call_ns(), call_ns, bytes);
+      if (wanted <= calls) {
+        calls = wanted;  // fewer calls need no other layout
+        break;
+      }
+      if (i == 1 || wanted <= calls + calls / 3) break;  // near enough
+      calls = wanted;
+    }
+    pairs.calls = calls;
+    task.alone_ns(calls, false);
+    Timing timing = judge(time_pairs(task.baseline(calls), arm, pairs), calls);
+    if (timing.pairs.verdict == Verdict::kOk) compare_with_alone(task, timing);
+    return timing;
+  }
+
+  // The baseline must not run slower (or faster) beside the candidate than alone. The host's clock drifts: before that is held
+  // against the candidate, the time alone is taken again.
+  void compare_with_alone(TaskBench& task, Timing& timing) const {
+    timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
+    for (const bool again : {false, true}) {
+      timing.alone_ns = task.alone_ns(timing.calls, again);
+      timing.baseline_agrees = ratio_apart(timing.pair_ns, timing.alone_ns) <= kAgreement;
+      if (timing.baseline_agrees) return;
+    }
+  }
+
+  void write_score(const Timing& timing, Measured& out) const {
+    Measurement& m = out.measurement;
+    m.speedup = timing.score.speedup();
+    m.speedup_rounded = stats::round_toward_one(m.speedup);
+    m.speedup_low = timing.score.low();
+    m.speedup_high = timing.score.high();
+    m.imprecise = timing.score.half_width > settings.protocol.target;
+    m.baseline_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
+    m.candidate_ns = stats::median(to_doubles(timing.pairs.candidate_ns));
+    m.variance = timing.score.variance;
+    m.rounds = timing.score.rounds;
+    m.batch = timing.calls;
+    out.samples = timing.pairs.baseline_ns;
+    out.samples.insert(out.samples.end(), timing.pairs.candidate_ns.begin(), timing.pairs.candidate_ns.end());
+  }
+
+  // Whether the score may be used at all.
+  bool stable(const Timing& timing, Measurement& m) const {
+    const double gate = stats::variance_gate(settings.protocol);
+    if (timing.score.variance > gate) {
+      m.verdict = Verdict::kUnstable;
+      m.detail = fmt::format("the variance between buckets is {:.2g}, over {:.2g}", timing.score.variance, gate);
+    } else if (timing.score.half_width > std::log(kWidestInterval)) {
+      m.verdict = Verdict::kUnstable;
+      m.detail = fmt::format("the interval [{:.3f}, {:.3f}] is wider than 5 % either way", timing.score.low(),
+                             timing.score.high());
+    }
+    return m.verdict == Verdict::kOk;
+  }
+
+  bool looks_too_good(const std::string& task, double speedup) const {
+    const auto best = settings.best.find(task);
+    return speedup > settings.remeasure_above ||
+           (best != settings.best.end() && best->second > 0 && speedup > settings.remeasure_over_best * best->second);
+  }
+
+  void time_and_judge(TaskBench& task, const task::LaunchPlan& plan, CandidateProcess& process,
+                      const device::TwinOptions& options, Measured& out) {
+    Measurement& m = out.measurement;
+    const FileLock lock(timing_lock_path());
+    m.device->load_before = load_average();
+    Timing timing = time_candidate(task, process, m.candidate, 0);
+    if (timing.pairs.verdict == Verdict::kOk && !timing.baseline_agrees) {
+      timing = in_fresh_child(task, plan, options, m);
+      if (timing.pairs.verdict == Verdict::kOk && !timing.baseline_agrees) {
+        write_score(timing, out);
+        m.verdict = Verdict::kUnstable;
+        m.detail = fmt::format("the baseline takes {:.0f} ns beside the candidate and {:.0f} ns alone, twice over 3 % apart",
+                               timing.pair_ns, timing.alone_ns);
+        return;
+      }
+    }
+    if (!accept(timing, out)) return;
+    if (looks_too_good(m.task, m.speedup)) remeasure(task, plan, options, timing, out);
+    if (m.verdict == Verdict::kOk) {
+      double& best = settings.best[m.task];
+      best = std::max(best, m.speedup);
+    }
+  }
+
+  // Writes the score, and a verdict where there is no good one.
+  bool accept(const Timing& timing, Measured& out) const {
+    Measurement& m = out.measurement;
+    if (timing.pairs.verdict != Verdict::kOk) {
+      m.verdict = timing.pairs.verdict;
+      m.detail = timing.pairs.detail;
+      return false;
+    }
+    write_score(timing, out);
+    m.verdict = Verdict::kOk;
+    const double floor_ns = bench->compulsory_bytes() / ceiling * 1e9;
+    if (m.candidate_ns < floor_ns) {
+      m.verdict = Verdict::kTooFast;
+      m.detail = fmt::format("{:.0f} ns a call; the bytes that it must move take {:.0f} ns", m.candidate_ns, floor_ns);
+      return false;
+    }
+    return stable(timing, m);
+  }
+
+  Timing in_fresh_child(TaskBench& task, const task::LaunchPlan& plan, const device::TwinOptions& options, Measurement& m) {
+    ++m.remeasured;
+    CandidateProcess fresh(task.task(), plan, options);
+    return time_candidate(task, fresh, m.candidate, m.remeasured);
+  }
+
+  void remeasure(TaskBench& task, const task::LaunchPlan& plan, const device::TwinOptions& options, const Timing& first,
+                 Measured& out) {
+    Measurement& m = out.measurement;
+    const Timing second = in_fresh_child(task, plan, options, m);
+    const double before = first.score.speedup();
+    if (second.pairs.verdict != Verdict::kOk) {
+      accept(second, out);
+      return;
+    }
+    const double apart = ratio_apart(before, second.score.speedup());
+    const bool lower = second.score.speedup() < before;
+    if (!accept(lower ? second : first, out)) return;
+    if (apart > kRepeatability) {
+      m.verdict = Verdict::kUnstable;
+      m.detail = fmt::format("measured again: {:.2f}x, then {:.2f}x, more than 10 % apart", before, second.score.speedup());
+    }
+  }
+
+  Settings settings;
+  ValueSource source;
+  DeviceFacts facts;
+  process::SandboxLevel sandbox = process::SandboxLevel::kNone;
+  double ceiling = 0;  // bytes a second
+  std::unique_ptr<TaskBench> bench;
+};
+
+Measurer::Measurer(Settings settings) : state_(std::make_unique<State>(std::move(settings))) {}
+Measurer::~Measurer() = default;
+
+Measured Measurer::measure(const task::Task& task, const Candidate& candidate, const std::filesystem::path& binary) {
+  const double begin = now();
+  TaskBench& bench = state_->bench_of(task);
+  Measured out{state_->blank(bench, candidate.id), {}};
+  Measurement& m = out.measurement;
+  const auto done = [&] {
+    m.device->load_after = load_average();
+    m.seconds = now() - begin;
+    return std::move(out);
+  };
+  if (candidate.tier != Tier::kPlan) {
+    m.verdict = Verdict::kUnsupported;
+    m.detail = "candidates of tier `" + std::string(to_string(candidate.tier)) + "` do not run on the CPU";
+    return done();
+  }
+  Diagnostics diagnostics;
+  const task::LaunchPlan plan =
+      task::LaunchPlan::parse(candidate.source(), bench.task(), candidate.files.front().path, diagnostics);
+  if (!diagnostics.empty()) {
+    m.verdict = Verdict::kCompileError;
+    m.detail = to_string(diagnostics.front());
+    return done();
+  }
+  const device::TwinOptions options = state_->twin_options(bench, binary);
+  CandidateProcess process(bench.task(), plan, options);
+  const CheckOutcome outcome = check_candidate(process, bench.task(), bench.oracle(), bench.cases());
+  m.verdict = outcome.verdict;
+  m.detail = outcome.detail;
+  m.only_hidden = outcome.only_hidden;
+  m.max_error = outcome.max_error;
+  m.error_bound = outcome.error_bound;
+  if (outcome.verdict == Verdict::kOk && outcome.decided == 0)
+    throw Error("task " + task.id + ": no check can be decided: " +
+                    bench.oracle().expected(bench.cases().front())->undecidable_because,
+                kExitUsage);
+  if (outcome.verdict == Verdict::kOk) state_->time_and_judge(bench, plan, process, options, out);
+  return done();
+}
+
+Measured Measurer::measure_reference_against_itself(const task::Task& task) {
+  const double begin = now();
+  TaskBench& bench = state_->bench_of(task);
+  Measured out{state_->blank(bench, "reference of " + task.id), {}};
+  const FileLock lock(timing_lock_path());
+  const std::uint64_t bytes = input_bytes(bench.task(), bench.timing_dims()) + output_bytes(bench.task(), bench.timing_dims());
+  PairSettings pairs = state_->pair_settings(bench, out.measurement.candidate, 0);
+  pairs.calls = calls_an_interval(bench.baseline_call_ns(), bench.baseline_call_ns(), bytes);
+  BaselineArm other(bench.task(), bench.reference(), bench.source(), bench.timing_dims(), pairs.calls);
+  state_->accept(state_->judge(time_pairs(bench.baseline(pairs.calls), other, pairs), pairs.calls), out);
+  out.measurement.device->load_after = load_average();
+  out.measurement.seconds = now() - begin;
+  return out;
+}
+
+Measured Measurer::measure_candidate_against_itself(const task::Task& task, const Candidate& candidate,
+                                                    const std::filesystem::path& binary) {
+  const double begin = now();
+  TaskBench& bench = state_->bench_of(task);
+  Measured out{state_->blank(bench, candidate.id), {}};
+  Diagnostics diagnostics;
+  const task::LaunchPlan plan =
+      task::LaunchPlan::parse(candidate.source(), bench.task(), candidate.files.front().path, diagnostics);
+  if (!diagnostics.empty()) throw InvalidInput(diagnostics);
+  const device::TwinOptions options = state_->twin_options(bench, binary);
+  const FileLock lock(timing_lock_path());
+  CandidateProcess first(bench.task(), plan, options), second(bench.task(), plan, options);
+  // Settles the number of calls, which the pair against the reference would use.
+  const Timing timing = state_->time_candidate(bench, first, candidate.id, 0);
+  if (timing.pairs.verdict != Verdict::kOk) {
+    state_->accept(timing, out);
+    return out;
+  }
+  for (CandidateProcess* process : {&first, &second})
+    if (const Arm::Run run = process->prepare(bench.timing_dims(), timing.calls); run.verdict != Verdict::kOk)
+      throw Error("a candidate that ran cannot be laid out again: " + run.detail);
+  CandidateArm a(first, bench.task(), bench.reference(), bench.source(), bench.timed_bounds());
+  CandidateArm b(second, bench.task(), bench.reference(), bench.source(), bench.timed_bounds());
+  PairSettings pairs = state_->pair_settings(bench, candidate.id, 1);
+  pairs.calls = timing.calls;
+  state_->accept(state_->judge(time_pairs(a, b, pairs), pairs.calls), out);
+  out.measurement.device->load_after = load_average();
+  out.measurement.seconds = now() - begin;
+  return out;
+}
+
+}  // namespace warpsmith::measure

@@ -1,0 +1,136 @@
+#include "warpsmith/measure/pairs.h"
+
+#include <algorithm>
+
+#include "warpsmith/base/random.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+constexpr double kBudgetsAtMost = 3;
+
+// Nanoseconds a call; at least 1, as its logarithm is taken.
+std::int64_t per_call(std::int64_t elapsed_ns, int calls) {
+  return std::max<std::int64_t>(1, (elapsed_ns + calls / 2) / calls);
+}
+
+class Pairing {
+ public:
+  Pairing(Arm& baseline, Arm& candidate, const PairSettings& settings)
+      : baseline_(baseline), candidate_(candidate), settings_(settings), random_(random_key({settings.key, 1})),
+        begin_(settings.now()) {}
+
+  PairResult take() {
+    if (!warm_up()) return std::move(result_);
+    const stats::Protocol& protocol = settings_.protocol;
+    for (;;) {
+      const int taken = static_cast<int>(result_.candidate_ns.size());
+      const int wanted = stats::next_look(taken, protocol);
+      while (static_cast<int>(result_.candidate_ns.size()) < wanted) {
+        if (out_of_time()) {
+          finish_early();
+          return std::move(result_);
+        }
+        if (!round()) return std::move(result_);
+      }
+      const std::vector<double> ratios = stats::log_ratios(result_.baseline_ns, result_.candidate_ns);
+      if (stats::narrow_enough(ratios, protocol)) return std::move(result_);
+    }
+  }
+
+ private:
+  double elapsed() const { return settings_.now() - begin_; }
+
+  // Each bucket gets one round whatever the budget says, short of three budgets.
+  bool out_of_time() const {
+    const bool some = static_cast<int>(result_.candidate_ns.size()) >= settings_.protocol.buckets;
+    return elapsed() > settings_.budget_s * (some ? 1 : kBudgetsAtMost);
+  }
+
+  void finish_early() {
+    const std::size_t buckets = static_cast<std::size_t>(settings_.protocol.buckets);
+    const std::size_t whole = result_.candidate_ns.size() / buckets * buckets;
+    result_.baseline_ns.resize(whole);
+    result_.candidate_ns.resize(whole);
+    result_.budget_ended = true;
+    if (whole == 0) {
+      result_.verdict = Verdict::kTimeout;
+      result_.detail = "too slow to be timed: the time for a measurement ended before one round a bucket was taken";
+    }
+  }
+
+  bool failed(const Arm::Run& run) {
+    if (run.verdict == Verdict::kOk) return false;
+    result_.verdict = run.verdict;
+    result_.detail = run.detail;
+    return true;
+  }
+
+  // Maps and loads what a first call maps and loads.
+  bool warm_up() {
+    for (int i = 0; i < 2; ++i) {
+      const std::uint64_t key = random_key({settings_.key, 2, static_cast<std::uint64_t>(i)});
+      for (Arm* arm : {&baseline_, &candidate_}) {
+        arm->renew(random_key({key, arm == &candidate_}), settings_.calls);
+        if (failed(arm->run(settings_.calls))) return false;
+      }
+      if (failed(candidate_.inspect(i % settings_.calls))) return false;
+    }
+    return true;
+  }
+
+  bool round() {
+    const std::uint64_t number = result_.candidate_ns.size();
+    const std::uint64_t key = random_key({settings_.key, 3, number});
+    baseline_.renew(random_key({key, 0}), settings_.calls);
+    candidate_.renew(random_key({key, 1}), settings_.calls);
+    const bool candidate_first = (random_() & 1) != 0;
+    Arm::Run runs[2];  // baseline, candidate
+    for (const bool is_candidate : {candidate_first, !candidate_first}) {
+      Arm& arm = is_candidate ? candidate_ : baseline_;
+      runs[is_candidate] = arm.run(settings_.calls);
+      if (failed(runs[is_candidate])) return false;
+    }
+    if (!inspect()) return false;
+    result_.baseline_ns.push_back(per_call(runs[0].elapsed_ns, settings_.calls));
+    result_.candidate_ns.push_back(per_call(runs[1].elapsed_ns, settings_.calls));
+    return true;
+  }
+
+  // Which call of which round is looked at is chosen after it. A call that looks unwritten is always looked at.
+  bool inspect() {
+    const std::uint64_t calls = static_cast<std::uint64_t>(settings_.calls);
+    if (const std::optional<int> call = candidate_.unwritten(settings_.calls); call)
+      return !failed(candidate_.inspect(*call));
+    const double share = settings_.inspections / static_cast<double>(stats::next_look(0, settings_.protocol));
+    if (random_.uniform() >= share) return true;
+    return !failed(candidate_.inspect(static_cast<int>(random_.below(calls))));
+  }
+
+  Arm& baseline_;
+  Arm& candidate_;
+  const PairSettings& settings_;
+  Random random_;
+  double begin_;
+  PairResult result_;
+};
+
+}  // namespace
+
+PairResult time_pairs(Arm& baseline, Arm& candidate, const PairSettings& settings) {
+  stats::check(settings.protocol);
+  return Pairing(baseline, candidate, settings).take();
+}
+
+std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t key) {
+  std::vector<double> times;
+  for (int i = -1; i < rounds; ++i) {  // the first warms up
+    arm.renew(random_key({key, 4, static_cast<std::uint64_t>(i + 1)}), calls);
+    const Arm::Run run = arm.run(calls);
+    if (i >= 0) times.push_back(static_cast<double>(per_call(run.elapsed_ns, calls)));
+  }
+  return times;
+}
+
+}  // namespace warpsmith::measure

@@ -1,0 +1,292 @@
+#include "warpsmith/measure/reference.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Config.h>
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <ATen/core/function.h>
+#include <c10/core/InferenceMode.h>
+#include <malloc.h>
+#include <torch/csrc/jit/api/compilation_unit.h>
+#include <torch/csrc/jit/codegen/fuser/interface.h>
+#include <torch/csrc/jit/passes/graph_fuser.h>
+#include <torch/csrc/jit/passes/tensorexpr_fuser.h>
+#include <torch/csrc/jit/python/update_graph_executor_opt.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/jit.h>
+#include <torch/version.h>
+
+#include <chrono>
+
+#include "warpsmith/base/text.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+at::ScalarType scalar_type(task::Dtype dtype) {
+  using task::Dtype;
+  switch (dtype) {
+    case Dtype::kFloat64: return at::kDouble;
+    case Dtype::kFloat32: return at::kFloat;
+    case Dtype::kFloat16: return at::kHalf;
+    case Dtype::kBfloat16: return at::kBFloat16;
+    case Dtype::kFloat8E4m3: return at::kFloat8_e4m3fn;
+    case Dtype::kFloat8E5m2: return at::kFloat8_e5m2;
+    case Dtype::kInt64: return at::kLong;
+    case Dtype::kInt32: return at::kInt;
+    case Dtype::kInt16: return at::kShort;
+    case Dtype::kInt8: return at::kChar;
+    case Dtype::kUint8: return at::kByte;
+    case Dtype::kBool: return at::kBool;
+  }
+  return at::kFloat;
+}
+
+std::string shape_text(at::IntArrayRef shape) {
+  std::string text = "[";
+  for (const std::int64_t size : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  return text + "]";
+}
+
+std::vector<std::int64_t> to_vector(at::IntArrayRef shape) { return {shape.begin(), shape.end()}; }
+
+// The tensors that a reference returned: one, or a tuple or list of them.
+std::vector<at::Tensor> tensors_of(const c10::IValue& value, const task::Task& task) {
+  if (value.isTensor()) return {value.toTensor()};
+  if (value.isTensorList()) return value.toTensorVector();
+  std::vector<at::Tensor> tensors;
+  if (value.isTuple()) {
+    for (const c10::IValue& element : value.toTupleRef().elements()) {
+      if (!element.isTensor()) break;
+      tensors.push_back(element.toTensor());
+    }
+    if (tensors.size() == value.toTupleRef().elements().size()) return tensors;
+  }
+  throw Error("task " + task.id + ": the reference does not return a tensor or a tuple of tensors");
+}
+
+// What torch has to say, in a line: the interpreter puts its traceback before the message, operators their stack after it.
+std::string in_a_line(const std::exception& error) {
+  if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error)) {
+    const std::string text = torch_error->what_without_backtrace();
+    return text.substr(0, text.find('\n'));
+  }
+  const std::vector<std::string> lines = split_lines(trim(error.what()));
+  return lines.empty() ? "no message" : trim(lines.back());
+}
+
+// Calls `run`; what torch throws becomes an Error that names the task.
+template <typename Run>
+auto naming(const task::Task& task, const char* what, Run run) {
+  try {
+    return run();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& e) {
+    throw Error("task " + task.id + ": the reference fails" + what + ": " + in_a_line(e));
+  }
+}
+
+OutputValues plain_values(const at::Tensor& tensor, task::Dtype dtype) {
+  OutputValues values;
+  values.dtype = dtype;
+  values.shape = to_vector(tensor.sizes());
+  const std::size_t count = static_cast<std::size_t>(tensor.numel());
+  if (task::is_floating(dtype)) {
+    const at::Tensor reals = tensor.to(at::kDouble).contiguous();
+    values.reals.assign(reals.const_data_ptr<double>(), reals.const_data_ptr<double>() + count);
+  } else {
+    const at::Tensor integers = tensor.to(at::kLong).contiguous();
+    values.integers.assign(integers.const_data_ptr<std::int64_t>(),
+                           integers.const_data_ptr<std::int64_t>() + count);
+  }
+  return values;
+}
+
+}  // namespace
+
+void configure_torch(int threads) {
+  at::set_num_threads(threads);
+  torch::jit::setGraphExecutorOptimize(false);
+  torch::jit::getExecutorMode() = false;
+  torch::jit::getProfilingMode() = false;
+  torch::jit::overrideCanFuseOnCPU(false);
+  torch::jit::overrideCanFuseOnCPULegacy(false);
+  torch::jit::setTensorExprFuserEnabled(false);
+  // Large outputs would otherwise come from fresh pages at every call, and the baseline would be timed on page faults that a
+  // caching allocator, and the candidate's operands, do not have.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 2147483647);
+  mallopt(M_TOP_PAD, 64 << 20);
+}
+
+std::map<std::string, std::string> torch_facts() {
+  return {{"torch", TORCH_VERSION},
+          {"torch_threads", std::to_string(at::get_num_threads())},
+          {"torch_cpu_capability", at::get_cpu_capability()},
+          {"mkl", at::hasMKL() ? "on" : "off"},
+          {"mkldnn", at::hasMKLDNN() && at::globalContext().userEnabledMkldnn() ? "on" : "off"},
+          {"torchscript", "graph executor optimisation, profiling and fusers off"}};
+}
+
+struct Reference::State {
+  task::Task task;
+  std::shared_ptr<torch::jit::CompilationUnit> unit;
+  torch::jit::Function* forward = nullptr;
+
+  std::vector<at::Tensor> bind(const task::Dims& dims, const std::vector<std::span<const std::byte>>& inputs) const {
+    if (inputs.size() != task.inputs.size()) throw Error("task " + task.id + ": wrong number of inputs");
+    std::vector<at::Tensor> tensors;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const task::TensorSpec& spec = task.inputs[i];
+      void* memory = const_cast<std::byte*>(inputs[i].data());
+      tensors.push_back(at::from_blob(memory, task::shape_at(spec, dims), at::TensorOptions(scalar_type(spec.dtype))));
+    }
+    return tensors;
+  }
+
+  std::vector<c10::IValue> stack_of(const std::vector<at::Tensor>& tensors) const {
+    std::vector<c10::IValue> stack(tensors.begin(), tensors.end());
+    for (const task::ScalarSpec& scalar : task.scalars) {
+      if (scalar.is_float) {
+        stack.emplace_back(scalar.value);
+      } else {
+        stack.emplace_back(static_cast<std::int64_t>(scalar.value));
+      }
+    }
+    return stack;
+  }
+
+  std::vector<at::Tensor> call(const std::vector<at::Tensor>& tensors) const {
+    std::vector<c10::IValue> stack = stack_of(tensors);
+    forward->run(stack);
+    return tensors_of(stack.back(), task);
+  }
+
+  // As plain numbers, held to what the task says of its outputs. `oracle`: floating outputs may be wider.
+  std::vector<OutputValues> checked(const std::vector<at::Tensor>& outputs, const task::Dims& dims, bool oracle) const {
+    if (outputs.size() != task.outputs.size())
+      throw Error("task " + task.id + ": the reference returns " + std::to_string(outputs.size()) + " tensors, the task has " +
+                  std::to_string(task.outputs.size()) + " outputs");
+    std::vector<OutputValues> values;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const task::TensorSpec& spec = task.outputs[i];
+      const bool same_type = outputs[i].scalar_type() == scalar_type(spec.dtype) ||
+                             (oracle && task::is_floating(spec.dtype) && outputs[i].is_floating_point());
+      if (!same_type)
+        throw Error("task " + task.id + ": output `" + spec.name + "` of the reference is " +
+                    std::string(at::toString(outputs[i].scalar_type())) + ", the task says " +
+                    std::string(task::to_string(spec.dtype)));
+      const std::vector<std::int64_t> shape = task::shape_at(spec, dims);
+      if (to_vector(outputs[i].sizes()) != shape)
+        throw Error("task " + task.id + ": output `" + spec.name + "` of the reference has shape " +
+                    shape_text(outputs[i].sizes()) + ", the task says " + shape_text(shape));
+      values.push_back(plain_values(outputs[i], spec.dtype));
+    }
+    return values;
+  }
+};
+
+Reference::Reference(const task::Task& task) : state_(std::make_unique<State>()) {
+  state_->task = task;
+  try {
+    state_->unit = torch::jit::compile(task.reference);
+    state_->forward = state_->unit->find_function(c10::QualifiedName("forward"));
+  } catch (const c10::Error& e) {
+    throw InvalidInput(
+        {{(task.folder / "task.yaml").string(), 0, 0, std::string("reference: ") + e.what_without_backtrace(), ""}});
+  } catch (const std::exception& e) {
+    throw InvalidInput({{(task.folder / "task.yaml").string(), 0, 0, std::string("reference: ") + e.what(), ""}});
+  }
+  if (state_->forward == nullptr)
+    throw InvalidInput({{(task.folder / "task.yaml").string(), 0, 0, "reference: there is no function `forward`", ""}});
+  const std::size_t wanted = task.inputs.size() + task.scalars.size();
+  const std::size_t has = state_->forward->getSchema().arguments().size();
+  if (has != wanted)
+    throw InvalidInput({{(task.folder / "task.yaml").string(), 0, 0,
+                         "reference: `forward` takes " + std::to_string(has) + " arguments, the task has " +
+                             std::to_string(wanted) + " inputs and scalars",
+                         ""}});
+}
+
+Reference::~Reference() = default;
+Reference::Reference(Reference&&) noexcept = default;
+
+std::vector<OutputValues> Reference::run(const task::Dims& dims,
+                                         const std::vector<std::span<const std::byte>>& inputs) const {
+  const c10::InferenceMode inference;
+  return naming(state_->task, "", [&] { return state_->checked(state_->call(state_->bind(dims, inputs)), dims, false); });
+}
+
+std::vector<OutputValues> Reference::run_oracle(const task::Dims& dims,
+                                                const std::vector<std::span<const std::byte>>& inputs) const {
+  const c10::InferenceMode inference;
+  return naming(state_->task, " in float64", [&] {
+    std::vector<at::Tensor> tensors = state_->bind(dims, inputs);
+    for (at::Tensor& tensor : tensors)
+      if (tensor.is_floating_point()) tensor = tensor.to(at::kDouble);
+    return state_->checked(state_->call(tensors), dims, true);
+  });
+}
+
+struct Reference::Calls::State {
+  const Reference::State* reference = nullptr;
+  task::Dims dims;
+  std::vector<std::vector<c10::IValue>> arguments;  // by set
+  std::vector<c10::IValue> results;                 // of the last run
+};
+
+Reference::Calls::Calls(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Reference::Calls::~Calls() = default;
+Reference::Calls::Calls(Calls&&) noexcept = default;
+
+Reference::Calls Reference::bind(const task::Dims& dims,
+                                 const std::vector<std::vector<std::span<std::byte>>>& inputs) const {
+  const c10::InferenceMode inference;
+  auto state = std::make_unique<Calls::State>();
+  state->reference = state_.get();
+  state->dims = dims;
+  for (const std::vector<std::span<std::byte>>& set : inputs)
+    state->arguments.push_back(state_->stack_of(state_->bind(dims, {set.begin(), set.end()})));
+  return Calls(std::move(state));
+}
+
+std::int64_t Reference::Calls::run(int count) {
+  using Clock = std::chrono::steady_clock;
+  const c10::InferenceMode inference;
+  torch::jit::Function& forward = *state_->reference->forward;
+  state_->results.clear();
+  state_->results.reserve(static_cast<std::size_t>(count));
+  std::vector<c10::IValue> stack;
+  stack.reserve(16);
+  const Clock::time_point begin = Clock::now();
+  naming(state_->reference->task, "", [&] {
+    for (int i = 0; i < count; ++i) {
+      const std::vector<c10::IValue>& arguments = state_->arguments[static_cast<std::size_t>(i)];
+      stack.assign(arguments.begin(), arguments.end());
+      forward.run(stack);
+      state_->results.push_back(std::move(stack.back()));
+    }
+  });
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
+}
+
+std::vector<std::span<const std::byte>> Reference::Calls::output_memory() const {
+  std::vector<std::span<const std::byte>> memory;
+  for (const c10::IValue& result : state_->results)
+    for (const at::Tensor& tensor : tensors_of(result, state_->reference->task))
+      memory.emplace_back(static_cast<const std::byte*>(tensor.storage().data()), tensor.storage().nbytes());
+  return memory;
+}
+
+void Reference::Calls::drop_outputs() { state_->results.clear(); }
+
+std::vector<OutputValues> Reference::Calls::outputs(int set) const {
+  const c10::InferenceMode inference;
+  return state_->reference->checked(
+      tensors_of(state_->results.at(static_cast<std::size_t>(set)), state_->reference->task), state_->dims, false);
+}
+
+}  // namespace warpsmith::measure

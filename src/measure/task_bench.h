@@ -1,0 +1,51 @@
+// What the candidates of one task share: reference, right answers, the baseline's operands and its time alone.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "warpsmith/measure/arm.h"
+#include "warpsmith/measure/oracle.h"
+
+namespace warpsmith::measure {
+
+class TaskBench {
+ public:
+  TaskBench(const task::Task& task, const ValueSource& source, int check_seeds, std::uint64_t seed);
+
+  const task::Task& task() const { return task_; }
+  const task::Dims& timing_dims() const { return task_.timing.front(); }
+  const Reference& reference() const { return reference_; }
+  const ValueSource& source() const { return source_; }
+  Oracle& oracle() { return oracle_; }
+  const std::vector<CheckCase>& cases() const { return cases_; }
+
+  // Nanoseconds of one call of the baseline, roughly; measured when the bench was made.
+  double baseline_call_ns() const { return baseline_call_ns_; }
+  // The baseline with operands for at least `calls` calls.
+  BaselineArm& baseline(int calls);
+  // Median nanoseconds a call of the baseline with nothing beside it. Measured once, and again on demand.
+  double alone_ns(int calls, bool again);
+  // Bytes that any right answer must move, inputs read and outputs written once.
+  double compulsory_bytes() const;
+  // Bounds for timed calls; every case of the timing shape is made for it.
+  std::vector<double> timed_bounds();
+
+ private:
+  const task::Task task_;
+  const ValueSource& source_;
+  Reference reference_;
+  Oracle oracle_;
+  std::vector<CheckCase> cases_;
+  std::uint64_t seed_;
+  std::unique_ptr<BaselineArm> baseline_;
+  int baseline_calls_ = 0;
+  double baseline_call_ns_ = 0;
+  std::optional<double> alone_ns_;
+};
+
+// Calls in one timed interval. The round trip to the child costs a few microseconds; in an interval of half a millisecond it is
+// below one percent. Bounded by the memory of the operands, and so that a slow arm's interval stays below 20 ms.
+int calls_an_interval(double baseline_ns, double candidate_ns, std::uint64_t bytes_a_call);
+
+}  // namespace warpsmith::measure

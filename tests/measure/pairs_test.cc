@@ -1,0 +1,183 @@
+// The protocol of paired rounds with arms and a clock of our own.
+#include "warpsmith/measure/pairs.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <set>
+
+namespace warpsmith::measure {
+namespace {
+
+struct Clock {
+  double seconds = 0;
+};
+
+// An arm whose calls take `call_ns` by the clock, with normal noise, and that writes down what is asked of it.
+class FakeArm : public Arm {
+ public:
+  FakeArm(Clock& clock, std::vector<char>& order, char name, double call_ns, double noise, std::uint64_t seed)
+      : clock_(clock), order_(order), name_(name), call_ns_(call_ns), noise_(0, noise), random_(seed) {}
+
+  void renew(std::uint64_t key, int calls) override {
+    EXPECT_TRUE(keys.insert(key).second) << "values were used twice";
+    renewed_ = calls;
+  }
+  Run run(int calls) override {
+    EXPECT_EQ(renewed_, calls) << "a run without new values";
+    renewed_ = 0;
+    order_.push_back(name_);
+    ++runs;
+    if (runs == fail_at) return {Verdict::kCrash, "died", 0};
+    const double ns = call_ns_ * calls * std::exp(noise_(random_));
+    clock_.seconds += ns * 1e-9;
+    return {Verdict::kOk, "", static_cast<std::int64_t>(ns)};
+  }
+  std::optional<int> unwritten(int calls) override {
+    if (runs == lazy_at) return calls - 1;
+    return std::nullopt;
+  }
+  Run inspect(int call) override {
+    inspected.push_back(call);
+    if (runs >= wrong_from) return {Verdict::kWrongOutput, "wrong", 0};
+    return {};
+  }
+
+  std::set<std::uint64_t> keys;
+  std::vector<int> inspected;
+  int runs = 0, fail_at = -1, lazy_at = -1, wrong_from = 1 << 30;
+
+ private:
+  Clock& clock_;
+  std::vector<char>& order_;
+  char name_;
+  double call_ns_;
+  std::normal_distribution<double> noise_;
+  std::mt19937_64 random_;
+  int renewed_ = 0;
+};
+
+struct Bench {
+  Clock clock;
+  std::vector<char> order;
+  FakeArm baseline, candidate;
+  PairSettings settings;
+
+  Bench(double baseline_ns, double candidate_ns, double noise)
+      : baseline(clock, order, 'b', baseline_ns, noise, 1), candidate(clock, order, 'c', candidate_ns, noise, 2) {
+    settings.calls = 4;
+    settings.key = 17;
+    settings.now = [this] { return clock.seconds; };
+  }
+  PairResult take() { return time_pairs(baseline, candidate, settings); }
+  double speedup(const PairResult& result) const {
+    return stats::score_of(stats::log_ratios(result.baseline_ns, result.candidate_ns), settings.protocol).speedup();
+  }
+};
+
+TEST(Pairs, QuietArmsStopAtTheMinimum) {
+  Bench bench(3000, 1500, 0.003);
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.verdict, Verdict::kOk);
+  EXPECT_EQ(result.baseline_ns.size(), 35u);
+  EXPECT_EQ(result.candidate_ns.size(), 35u);
+  EXPECT_FALSE(result.budget_ended);
+  EXPECT_NEAR(bench.speedup(result), 2.0, 0.02);
+}
+
+TEST(Pairs, TimesAreOfOneCall) {
+  Bench bench(3000, 1500, 1e-9);
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.baseline_ns.front(), 3000);
+  EXPECT_EQ(result.candidate_ns.front(), 1500);
+}
+
+TEST(Pairs, EachRoundRunsBothInRandomOrder) {
+  Bench bench(1000, 1000, 0.003);
+  bench.take();
+  int baseline_first = 0, rounds = 0;
+  for (std::size_t i = 0; i + 1 < bench.order.size(); i += 2, ++rounds) {
+    ASSERT_NE(bench.order[i], bench.order[i + 1]);
+    baseline_first += bench.order[i] == 'b';
+  }
+  EXPECT_GT(baseline_first, rounds / 5);
+  EXPECT_LT(baseline_first, rounds * 4 / 5);
+}
+
+TEST(Pairs, ArmsNeverShareValues) {
+  Bench bench(1000, 1000, 0.003);
+  bench.take();
+  for (const std::uint64_t key : bench.baseline.keys) EXPECT_FALSE(bench.candidate.keys.contains(key));
+}
+
+TEST(Pairs, NoiseTakesMoreRoundsUntilTheBudgetEnds) {
+  Bench bench(100000, 100000, 0.3);
+  bench.settings.budget_s = 0.5;  // some 600 rounds
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.verdict, Verdict::kOk);
+  EXPECT_TRUE(result.budget_ended);
+  EXPECT_GT(result.baseline_ns.size(), 300u);
+  EXPECT_EQ(result.baseline_ns.size() % 7, 0u);
+  EXPECT_EQ(result.candidate_ns.size(), result.baseline_ns.size());
+  EXPECT_LT(bench.clock.seconds, 0.51);
+}
+
+TEST(Pairs, ASlowPairGetsOneRoundABucketAtLeast) {
+  Bench bench(1e7, 1e8, 0.001);  // 0.44 s a round, 0.88 s of warming up
+  bench.settings.budget_s = 2;
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.verdict, Verdict::kOk);
+  EXPECT_EQ(result.baseline_ns.size(), 7u);
+  EXPECT_TRUE(result.budget_ended);
+}
+
+TEST(Pairs, WhatIsTooSlowForThatIsATimeout) {
+  Bench bench(1e7, 1e9, 0.001);
+  bench.settings.budget_s = 2;
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.verdict, Verdict::kTimeout);
+  EXPECT_TRUE(result.baseline_ns.empty());
+}
+
+TEST(Pairs, AFailureInAnyRoundIsTheVerdict) {
+  Bench bench(1000, 1000, 0.003);
+  bench.candidate.fail_at = 20;
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.verdict, Verdict::kCrash);
+  EXPECT_EQ(result.detail, "died");
+  EXPECT_EQ(bench.candidate.runs, 20);
+}
+
+TEST(Pairs, SomeTimedCallsAreInspected) {
+  Bench bench(1000, 1000, 0.003);
+  bench.take();
+  EXPECT_GE(bench.candidate.inspected.size(), 3u);  // two of them while warming up
+  EXPECT_LE(bench.candidate.inspected.size(), 16u);
+  EXPECT_TRUE(bench.baseline.inspected.empty());
+}
+
+TEST(Pairs, ACandidateThatTurnsWrongIsFoundInALongMeasurement) {
+  Bench bench(100000, 100000, 0.3);
+  bench.candidate.wrong_from = 40;  // right in all that the first look sees
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.verdict, Verdict::kWrongOutput);
+}
+
+TEST(Pairs, ACallThatWroteNothingIsLookedAt) {
+  Bench bench(1000, 1000, 0.003);
+  bench.settings.inspections = 0;
+  bench.candidate.lazy_at = bench.candidate.wrong_from = 12;
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.verdict, Verdict::kWrongOutput);
+  EXPECT_EQ(bench.candidate.inspected.back(), bench.settings.calls - 1);
+}
+
+TEST(Alone, WarmsUpAndCountsByTheCall) {
+  Bench bench(2000, 1, 1e-9);
+  EXPECT_EQ(time_alone(bench.baseline, 4, 5, 1), (std::vector<double>(5, 2000.0)));
+  EXPECT_EQ(bench.baseline.runs, 6);
+}
+
+}  // namespace
+}  // namespace warpsmith::measure

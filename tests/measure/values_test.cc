@@ -1,0 +1,158 @@
+#include "warpsmith/measure/values.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "warpsmith/base/error.h"
+
+namespace warpsmith::measure {
+namespace {
+
+using task::Dtype;
+
+task::ValueSpec spec(const std::string& kind, const std::vector<std::string>& arguments = {}) {
+  task::ValueSpec values;
+  values.kind = kind;
+  for (const std::string& argument : arguments) values.arguments.push_back(task::Expression::parse(argument));
+  return values;
+}
+
+template <typename T>
+std::vector<T> draw(const task::ValueSpec& values, Dtype dtype, std::vector<std::int64_t> shape, std::uint64_t key,
+                    const task::Dims& dims = {}) {
+  static const ValueSource source;
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) count *= size;
+  std::vector<T> out(static_cast<std::size_t>(count));
+  source.fill(values, dtype, shape, dims, key, std::as_writable_bytes(std::span(out)));
+  return out;
+}
+
+struct Moments {
+  double mean = 0, deviation = 0, low = 0, high = 0;
+};
+
+template <typename T>
+Moments moments(const std::vector<T>& values) {
+  Moments m;
+  for (const T value : values) m.mean += static_cast<double>(value);
+  m.mean /= static_cast<double>(values.size());
+  for (const T value : values) m.deviation += std::pow(static_cast<double>(value) - m.mean, 2);
+  m.deviation = std::sqrt(m.deviation / static_cast<double>(values.size()));
+  m.low = static_cast<double>(*std::min_element(values.begin(), values.end()));
+  m.high = static_cast<double>(*std::max_element(values.begin(), values.end()));
+  return m;
+}
+
+TEST(Values, NormalHasItsMomentsUnderEveryKey) {
+  for (std::uint64_t key = 1; key <= 20; ++key) {
+    const Moments m = moments(draw<float>(spec("normal", {"2", "0.5"}), Dtype::kFloat32, {300, 1000}, key));
+    EXPECT_NEAR(m.mean, 2.0, 0.01);
+    EXPECT_NEAR(m.deviation, 0.5, 0.01);
+    EXPECT_GT(m.high, 3.5);
+    EXPECT_LT(m.low, 0.5);
+  }
+}
+
+TEST(Values, UniformFillsItsRange) {
+  const Moments m = moments(draw<float>(spec("uniform", {"-1", "3"}), Dtype::kFloat32, {100000}, 5));
+  EXPECT_NEAR(m.mean, 1.0, 0.02);
+  EXPECT_NEAR(m.deviation, 4 / std::sqrt(12.0), 0.02);
+  EXPECT_GE(m.low, -1);
+  EXPECT_LT(m.high, 3);
+  EXPECT_LT(m.low, -0.99);
+  EXPECT_GT(m.high, 2.99);
+}
+
+TEST(Values, IntegersStayBelowABoundThatIsADim) {
+  const std::vector<std::int64_t> values = draw<std::int64_t>(spec("integers", {"0", "N"}), Dtype::kInt64, {10000}, 7, {{"N", 13}});
+  const std::set<std::int64_t> seen(values.begin(), values.end());
+  EXPECT_EQ(seen.size(), 13u);
+  EXPECT_EQ(*seen.begin(), 0);
+  EXPECT_EQ(*seen.rbegin(), 12);
+}
+
+TEST(Values, PermutationRowsArePermutationsAndDiffer) {
+  const std::vector<std::int32_t> values = draw<std::int32_t>(spec("permutation"), Dtype::kInt32, {4, 100}, 3);
+  std::set<std::vector<std::int32_t>> rows;
+  for (int row = 0; row < 4; ++row) {
+    std::vector<std::int32_t> order(values.begin() + row * 100, values.begin() + (row + 1) * 100);
+    rows.insert(order);
+    std::sort(order.begin(), order.end());
+    for (int i = 0; i < 100; ++i) ASSERT_EQ(order[static_cast<std::size_t>(i)], i);
+  }
+  EXPECT_EQ(rows.size(), 4u);
+}
+
+TEST(Values, BernoulliOnesAndZeros) {
+  const std::vector<std::uint8_t> bits = draw<std::uint8_t>(spec("bernoulli", {"0.25"}), Dtype::kBool, {40000}, 9);
+  EXPECT_NEAR(moments(bits).mean, 0.25, 0.01);
+  EXPECT_LE(moments(bits).high, 1);
+  EXPECT_EQ(draw<float>(spec("ones"), Dtype::kFloat32, {3}, 1), (std::vector<float>{1, 1, 1}));
+  EXPECT_EQ(draw<std::int64_t>(spec("zeros"), Dtype::kInt64, {2}, 1), (std::vector<std::int64_t>{0, 0}));
+}
+
+TEST(Values, AreAFunctionOfTheKeyAlone) {
+  const auto a = draw<float>(spec("normal"), Dtype::kFloat32, {5000}, 42);
+  EXPECT_EQ(a, draw<float>(spec("normal"), Dtype::kFloat32, {5000}, 42));
+  const auto b = draw<float>(spec("normal"), Dtype::kFloat32, {5000}, 43);
+  int equal = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) equal += a[i] == b[i];
+  EXPECT_LT(equal, 5);  // every element is new
+}
+
+TEST(Values, ALongerTensorBeginsLikeAShorterOne) {
+  const auto longer = draw<float>(spec("uniform", {"0", "1"}), Dtype::kFloat32, {40000}, 4);
+  const auto shorter = draw<float>(spec("uniform", {"0", "1"}), Dtype::kFloat32, {33000}, 4);
+  EXPECT_TRUE(std::equal(shorter.begin(), shorter.end(), longer.begin()));
+}
+
+TEST(Values, RowsOfAPowerOfTwoDoNotRepeat) {
+  const auto values = draw<float>(spec("normal"), Dtype::kFloat32, {8, 32768}, 6);
+  for (int row = 1; row < 8; ++row) {
+    int equal = 0;
+    for (int i = 0; i < 32768; ++i)
+      equal += values[static_cast<std::size_t>(i)] == values[static_cast<std::size_t>(row * 32768 + i)];
+    EXPECT_LT(equal, 30) << row;
+  }
+}
+
+TEST(Values, FloatsOfHalfPrecisionAreTheRoundedFloats) {
+  const auto halves = draw<std::uint16_t>(spec("ones"), Dtype::kFloat16, {4}, 1);
+  EXPECT_EQ(halves, (std::vector<std::uint16_t>(4, 0x3C00)));
+  const auto brains = draw<std::uint16_t>(spec("ones"), Dtype::kBfloat16, {2}, 1);
+  EXPECT_EQ(brains, (std::vector<std::uint16_t>(2, 0x3F80)));
+}
+
+TEST(Values, NothingToFillIsNoTrouble) {
+  EXPECT_TRUE(draw<float>(spec("normal"), Dtype::kFloat32, {0, 5}, 1).empty());
+  EXPECT_TRUE(draw<std::int32_t>(spec("permutation"), Dtype::kInt32, {0}, 1).empty());
+}
+
+TEST(Values, RefuseWhatMakesNoSense) {
+  EXPECT_THROW(draw<float>(spec("gamma"), Dtype::kFloat32, {2}, 1), Error);
+  EXPECT_THROW(draw<std::int64_t>(spec("integers", {"3", "3"}), Dtype::kInt64, {2}, 1), Error);
+  EXPECT_THROW(draw<float>(spec("uniform", {"1", "0"}), Dtype::kFloat32, {2}, 1), Error);
+  EXPECT_THROW(draw<std::uint8_t>(spec("bernoulli", {"1.5"}), Dtype::kBool, {2}, 1), Error);
+  EXPECT_THROW(draw<std::int64_t>(spec("integers", {"0", "K"}), Dtype::kInt64, {2}, 1), Error);
+}
+
+TEST(InputKey, TellsTasksShapesInputsAndUsesApart) {
+  task::Task a, b;
+  a.id = "a";
+  b.id = "b";
+  std::set<std::uint64_t> keys;
+  for (const std::uint64_t seed : {1, 2})
+    for (const task::Task* task : {&a, &b})
+      for (const task::Dims& dims : {task::Dims{{"M", 2}, {"N", 3}}, task::Dims{{"M", 3}, {"N", 2}}})
+        for (const char* input : {"x", "y"})
+          for (const std::uint64_t use : {0, 1}) keys.insert(input_key(seed, *task, dims, input, use));
+  EXPECT_EQ(keys.size(), 32u);
+}
+
+}  // namespace
+}  // namespace warpsmith::measure
