@@ -101,10 +101,33 @@ std::string replace_numbers(Tokens tokens, const std::map<std::string, std::stri
   return join(tokens);
 }
 
-std::map<std::string, std::string> changes_of(const Block& from, const Block& to) {
+// Whether a `for` counts down from `start`: "= start; h > 0". A reduction tree does, from half the block.
+bool counts_down_from(const Tokens& tokens, const std::string& start) {
+  std::vector<const std::string*> words;
+  for (const Token& t : tokens)
+    if (!t.plan && t.kind != TokenKind::kSpace && t.kind != TokenKind::kComment) words.push_back(&t.text);
+  for (std::size_t i = 0; i + 5 < words.size(); ++i)
+    if (*words[i] == "=" && *words[i + 1] == start && *words[i + 2] == ";" && *words[i + 4] == ">" &&
+        *words[i + 5] == "0")
+      return true;
+  return false;
+}
+
+std::map<std::string, std::string> changes_of(const Tokens& tokens, const Block& from, const Block& to) {
   std::map<std::string, std::string> changes = {{std::to_string(from.x), std::to_string(to.x)}};
-  if (from.y != 0) changes[std::to_string(from.y)] = std::to_string(to.y);
+  if (from.y != 0) {
+    changes[std::to_string(from.y)] = std::to_string(to.y);
+  } else if (const std::string half = std::to_string(from.x / 2); counts_down_from(tokens, half)) {
+    changes[half] = std::to_string(to.x / 2);
+  }
   return changes;
+}
+
+// Lanes of a warp exchange values: a block of 32 is the warp, and stays.
+bool is_warp(const Tokens& tokens, const Block& block) {
+  return block == Block{32, 0} && std::any_of(tokens.begin(), tokens.end(), [](const Token& t) {
+           return t.text.starts_with("__shfl") || t.text.starts_with("__ballot") || t.text.starts_with("__reduce");
+         });
 }
 
 // Blocks to try in place of `block`.
@@ -195,10 +218,12 @@ std::vector<Variant> augment(std::string_view source, const AugmentOptions& opti
       out.push_back({std::move(text), std::move(detail)});
   };
   const Tokens tokens = tokenise(source);
-  for (const Block& block : blocks_of(tokens))
+  for (const Block& block : blocks_of(tokens)) {
+    if (is_warp(tokens, block)) continue;
     for (const Block& other : other_blocks(block, options.block_sizes))
-      take(replace_numbers(tokens, changes_of(block, other)),
+      take(replace_numbers(tokens, changes_of(tokens, block, other)),
            "block " + describe(block) + " -> " + describe(other));
+  }
   if (!options.rename_identifiers) return out;
   Random random(key);
   const std::size_t sized = out.size();

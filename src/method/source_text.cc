@@ -247,23 +247,57 @@ std::string layout_normal_form(std::string_view source) {
   return text;
 }
 
+namespace {
+
+// New names in the order of first appearance. The plan's names, those of the file (kernels, helpers, globals) and those of
+// each function are apart: the same program may call a parameter `x` in one kernel and `y` in the next.
+class Renamer {
+ public:
+  std::string rename(const std::vector<const Token*>& t, std::size_t i) {
+    const Token& token = *t[i];
+    if (token.plan) {
+      const bool symbol = is(t, i - 1, "launch") || is(t, i - 1, "const");
+      return symbol ? fresh(file_, token.text, "f") : fresh(plan_, token.text, "p");
+    }
+    if (file_.contains(token.text) || (braces_ == 0 && parentheses_ == 0)) return fresh(file_, token.text, "f");
+    return fresh(function_, token.text, "v");
+  }
+  void see(const Token& token) {
+    if (token.plan) return;
+    if (token.text == "{") ++braces_;
+    if (token.text == "(") ++parentheses_;
+    if (token.text == ")") --parentheses_;
+    if (token.text == "}" && --braces_ == 0) function_.clear();
+  }
+
+ private:
+  using Names = std::map<std::string, std::string>;
+  static std::string fresh(Names& names, const std::string& name, const char* prefix) {
+    return names.emplace(name, prefix + std::to_string(names.size())).first->second;
+  }
+  Names plan_, file_, function_;
+  int braces_ = 0, parentheses_ = 0;
+};
+
+}  // namespace
+
 std::string normal_form(std::string_view source) {
   const std::vector<Token> tokens = tokenise(source);
   const DeclaredNames declared = declared_names(tokens);
   const auto t = significant(tokens);
-  std::map<std::string, std::string> names, constants;
+  std::map<std::string, std::string> constants;
+  Renamer names;
   std::string text;
   for (std::size_t i = 0; i < t.size(); ++i) {
     std::string word = t[i]->text;
     const bool own = declared.code.contains(word) || declared.plan.contains(word);
-    const bool foreign =
-        is_fixed(word) || is_member(t, i) || is(t, i + 1, "::") || (is(t, i + 1, "(") && !own);
-    if (t[i]->kind == TokenKind::kIdentifier && !foreign)
-      word = names.emplace(word, "v" + std::to_string(names.size())).first->second;
+    const bool foreign = is_fixed(word) || is_member(t, i) || is(t, i + 1, "::") || (is(t, i + 1, "(") && !own);
+    if (t[i]->kind == TokenKind::kIdentifier && !foreign) word = names.rename(t, i);
     if (t[i]->kind == TokenKind::kNumber)
       word = constants.emplace(word, "c" + std::to_string(constants.size())).first->second;
     if (t[i]->kind == TokenKind::kComment) word = "\n// plan:";
     text += (text.empty() ? "" : " ") + word;
+    names.see(*t[i]);
   }
   return text;
 }

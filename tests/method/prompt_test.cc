@@ -1,0 +1,121 @@
+#include "warpsmith/method/prompt.h"
+
+#include <gtest/gtest.h>
+
+#include "warpsmith/base/error.h"
+
+namespace warpsmith::method {
+namespace {
+
+task::TensorSpec tensor(std::string name, std::vector<std::string> shape, task::Dtype dtype = task::Dtype::kFloat32) {
+  task::TensorSpec t;
+  t.name = std::move(name);
+  t.dtype = dtype;
+  for (const std::string& s : shape) t.shape.push_back(task::Expression::parse(s));
+  return t;
+}
+
+task::Task rms_norm() {
+  task::Task t;
+  t.id = "rms_norm";
+  t.dims = {"M", "N"};
+  t.inputs = {tensor("x", {"M", "N"}), tensor("i", {"2 * N"}, task::Dtype::kInt64)};
+  t.scalars = {{"eps", true, 1e-5}};
+  t.outputs = {tensor("out", {"M", "N"})};
+  t.reference = "def forward(x: Tensor, i: Tensor, eps: float) -> Tensor:\n  return x * eps\n\n";
+  t.timing = {{{"M", 256}, {"N", 512}}};
+  return t;
+}
+
+TEST(Prompt, CompactOfStageOne) {
+  EXPECT_EQ(sft_prompt(rms_norm(), PromptStyle::kCompact),
+            "Make it faster.\n"
+            "Reference:\n"
+            "x[M,N] i:int64[2 * N] eps -> out[M,N]\n"
+            "def forward(x: Tensor, i: Tensor, eps: float) -> Tensor:\n"
+            "  return x * eps\n"
+            "Code:\n");
+}
+
+TEST(Prompt, CompactContrastiveShowsExemplarsSlowestFirst) {
+  const std::string prompt =
+      contrastive_prompt(rms_norm(), {{"fast();\n\n", 1.256}, {"slow();", 0.5}}, PromptStyle::kCompact);
+  EXPECT_EQ(prompt,
+            "Make it faster; compare the earlier ones.\n"
+            "Reference:\n"
+            "x[M,N] i:int64[2 * N] eps -> out[M,N]\n"
+            "def forward(x: Tensor, i: Tensor, eps: float) -> Tensor:\n"
+            "  return x * eps\n"
+            "Earlier, 0.50x:\n"
+            "slow();\n"
+            "Earlier, 1.26x:\n"
+            "fast();\n"
+            "Answer: code only.\n"
+            "Rules: same results, no caching.\n"
+            "Code:\n");
+}
+
+TEST(Prompt, WithoutExemplarsTheContrastivePromptIsThatOfStageOne) {
+  for (const PromptStyle style : {PromptStyle::kFull, PromptStyle::kCompact})
+    EXPECT_EQ(contrastive_prompt(rms_norm(), {}, style), sft_prompt(rms_norm(), style));
+}
+
+TEST(Prompt, FullHasTheFivePartsInOrder) {
+  const std::string prompt =
+      contrastive_prompt(rms_norm(), {{"fast();\n", 1.25}, {"slow();\n", 0.5}}, PromptStyle::kFull);
+  std::size_t at = 0;
+  for (const char* part :
+       {"You are an expert of CUDA", "## Reference", "```python\ndef forward(", "- `i`: int64[2 * N]",
+        "- `eps`: float = 1e-05", "Timed at: M=256 N=512.", "## Earlier implementations",
+        "### Implementation 1 (score 0.50)\n\n```cuda\nslow();\n```",
+        "### Implementation 2 (score 1.25)\n\n```cuda\nfast();\n```", "## Your answer", "### Performance Analysis",
+        "### Algorithm Design", "### Code", "// plan: launch", "## Requirements and restrictions",
+        "otherwise the score is 0", "nothing is cached", "Hyper-parameters"}) {
+    const std::size_t found = prompt.find(part, at);
+    ASSERT_NE(found, std::string::npos) << part << "\nis missing, or out of order, in\n" << prompt;
+    at = found;
+  }
+}
+
+TEST(Prompt, UnknownStyleIsAUserError) {
+  try {
+    parse_prompt_style("short");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "unknown prompt style `short` (full or compact)");
+    EXPECT_EQ(e.exit_code(), kExitUsage);
+  }
+}
+
+struct ExtractCase {
+  const char* completion;
+  PromptStyle style;
+  std::optional<std::string> source;
+};
+
+TEST(ExtractSource, TextCases) {
+  const ExtractCase cases[] = {
+      {"a\nb\n", PromptStyle::kCompact, "a\nb\n"},
+      {"a\nb \n\n", PromptStyle::kCompact, "a\nb\n"},
+      {"a", PromptStyle::kCompact, "a\n"},
+      {" \n", PromptStyle::kCompact, std::nullopt},
+      {"", PromptStyle::kCompact, std::nullopt},
+      {"Analysis.\n```cuda\nk();\n```\n", PromptStyle::kFull, "k();\n"},
+      {"```cpp\nfirst\n```\ntext\n```cuda\nsecond\n```", PromptStyle::kFull, "second\n"},
+      {"```cuda\nk();\n```\n```python\nprint()\n```\n", PromptStyle::kFull, "k();\n"},
+      {"```\nno language\n```\n", PromptStyle::kFull, std::nullopt},
+      {"```cuda\nnever closed\n", PromptStyle::kFull, std::nullopt},
+      {"```cuda\n```\n", PromptStyle::kFull, std::nullopt},
+      {"no fence", PromptStyle::kFull, std::nullopt},
+  };
+  for (const ExtractCase& c : cases) EXPECT_EQ(extract_source(c.completion, c.style), c.source) << c.completion;
+}
+
+TEST(ExtractSource, UndoesCompletionOf) {
+  for (const PromptStyle style : {PromptStyle::kFull, PromptStyle::kCompact})
+    EXPECT_EQ(extract_source(completion_of("// plan: launch k<<<1, 1>>>()\nk\n", style), style),
+              "// plan: launch k<<<1, 1>>>()\nk\n");
+}
+
+}  // namespace
+}  // namespace warpsmith::method

@@ -1,0 +1,102 @@
+#include "warpsmith/method/reward.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "warpsmith/base/error.h"
+
+namespace warpsmith::method {
+namespace {
+
+Measurement measured(Verdict verdict, double speedup = 0, double half = 0) {
+  Measurement m;
+  m.verdict = verdict;
+  m.speedup = speedup;
+  m.speedup_low = speedup - half;
+  m.speedup_high = speedup + half;
+  return m;
+}
+
+TEST(Outcome, EveryVerdictHasOne) {
+  for (std::size_t i = 0; i < kVerdictNames.size(); ++i) {
+    const auto verdict = static_cast<Verdict>(i);
+    const Outcome outcome = outcome_of(measured(verdict, 1.5, 0.01));
+    if (verdict == Verdict::kOk) {
+      EXPECT_EQ(outcome, Outcome::kValid);
+    } else if (verdict == Verdict::kUnsupported || verdict == Verdict::kNotMeasured || verdict == Verdict::kUnstable) {
+      EXPECT_EQ(outcome, Outcome::kLeftOut) << kVerdictNames[i];
+    } else {
+      EXPECT_EQ(outcome, Outcome::kFailure) << kVerdictNames[i];
+    }
+  }
+}
+
+TEST(Outcome, WideIntervalsAreLeftOut) {
+  EXPECT_EQ(outcome_of(measured(Verdict::kOk, 2.0, 0.099)), Outcome::kValid);
+  EXPECT_EQ(outcome_of(measured(Verdict::kOk, 2.0, 0.101)), Outcome::kLeftOut);
+  EXPECT_EQ(outcome_of(measured(Verdict::kOk, 0)), Outcome::kLeftOut);
+  EXPECT_EQ(outcome_of(measured(Verdict::kOk, NAN)), Outcome::kLeftOut);
+}
+
+TEST(Reward, LogOrRaw) {
+  EXPECT_DOUBLE_EQ(reward_of(2.0, parse_reward_kind("log")), std::log(2.0));
+  EXPECT_DOUBLE_EQ(reward_of(2.0, parse_reward_kind("raw")), 2.0);
+  EXPECT_DOUBLE_EQ(reward_of(0.0, RewardKind::kLog), std::log(0.01));
+  EXPECT_THROW(parse_reward_kind("square"), Error);
+}
+
+TEST(RewardSmoother, ClipsWhatIsFarFromTheMean) {
+  RewardSmoother smoother({.clip = 1.5, .window = 100});
+  smoother.add("t", 1, {0, 0, 1, 1});  // mean 0.5, deviation 0.5
+  EXPECT_DOUBLE_EQ(smoother.smooth("t", 1), 1);
+  EXPECT_DOUBLE_EQ(smoother.smooth("t", 0.25), -0.5);
+  EXPECT_DOUBLE_EQ(smoother.smooth("t", 100), 1.5);
+  EXPECT_DOUBLE_EQ(smoother.smooth("t", -100), -1.5);
+  EXPECT_DOUBLE_EQ(smoother.smooth("other", 3), 0);  // nothing known
+}
+
+TEST(RewardSmoother, TheWindowRolls) {
+  RewardSmoother smoother({.clip = 1.5, .window = 2});
+  smoother.add("t", 0, {100});
+  smoother.add("t", 1, {0});
+  EXPECT_DOUBLE_EQ(smoother.mean("t"), 50);
+  smoother.add("t", 2, {4});
+  EXPECT_DOUBLE_EQ(smoother.mean("t"), 2);  // iteration 0 has gone
+  EXPECT_DOUBLE_EQ(smoother.deviation("t"), 2);
+  smoother.add("t", 2, {8});
+  EXPECT_DOUBLE_EQ(smoother.mean("t"), 4);
+}
+
+TEST(RewardSmoother, FailuresLieBelowEveryValidScore) {
+  RewardSmoother smoother({.clip = 1.5, .window = 100});
+  EXPECT_DOUBLE_EQ(smoother.failure("t", 1.0), -1.5);  // no valid score
+  smoother.add("t", 1, {0, 0, 0, 0, 0, 0, 0, 0, 0, -5});  // the slow one is clipped to -1.5 itself
+  EXPECT_DOUBLE_EQ(smoother.smooth("t", -5), -1.5);
+  EXPECT_DOUBLE_EQ(smoother.failure("t", 1.0), -2.5);
+  smoother.add("u", 1, {0, 1});  // lowest r' is -1
+  EXPECT_DOUBLE_EQ(smoother.failure("u", 1.0), -2.0);
+  EXPECT_DOUBLE_EQ(smoother.failure("u", 0.1), -1.5);
+}
+
+TEST(GroupAdvantages, HandComputed) {
+  const auto a = group_advantages({1.0, -1.5, std::nullopt, 0.5});
+  ASSERT_TRUE(a);
+  // mean 0; variance (1 + 2.25 + 0.25) / 3
+  const double deviation = std::sqrt(3.5 / 3);
+  EXPECT_DOUBLE_EQ((*a)[0].value(), 1.0 / deviation);
+  EXPECT_DOUBLE_EQ((*a)[1].value(), -1.5 / deviation);
+  EXPECT_FALSE((*a)[2].has_value());
+  EXPECT_DOUBLE_EQ((*a)[3].value(), 0.5 / deviation);
+}
+
+TEST(GroupAdvantages, EqualOrSingleRewardsAreSkipped) {
+  EXPECT_FALSE(group_advantages({}));
+  EXPECT_FALSE(group_advantages({1.0}));
+  EXPECT_FALSE(group_advantages({1.0, std::nullopt}));
+  EXPECT_FALSE(group_advantages({-1.5, -1.5, -1.5}));
+  EXPECT_FALSE(group_advantages({0.1 + 0.2, 0.3}));
+}
+
+}  // namespace
+}  // namespace warpsmith::method
