@@ -1,0 +1,5 @@
+// plan: launch k<<<cdiv(L * E, 256), 256>>>(w, ids, out, L, E)
+extern "C" __global__ void k(const float* w, const long long* ids, float* out, int L, int D) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < L * D) out[i] = w[ids[i / D] * D + i % D];
+}

@@ -1,0 +1,8 @@
+// plan: launch k<<<cdiv(M * N, 128), 128>>>(x, w, out, M, N, K)
+extern "C" __global__ void k(const float* x, const float* w, float* out, int M, int N, int K) {
+  int i = blockIdx.x * 128 + threadIdx.x;
+  if (i >= M * N) return;
+  float a = 0.f;
+  for (int q = 0; q < K; q++) a += x[i / N * K + q] * w[q * N + i % N];
+  out[i] = a;
+}

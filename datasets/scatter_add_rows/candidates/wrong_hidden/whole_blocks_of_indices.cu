@@ -1,0 +1,10 @@
+// plan: launch k<<<cdiv(V * D, 128), 128>>>(b, ids, x, out, L, V, D)
+extern "C" __global__ void k(const float* b, const long long* ids, const float* x, float* out, int L, int V, int D) {
+  int i = blockIdx.x * 128 + threadIdx.x;
+  if (i >= V * D) return;
+  float a = b[i];
+  for (int q = 0; q + 32 <= L; q += 32)
+    for (int u = 0; u < 32; u++)
+      if (ids[q + u] == i / D) a += x[(q + u) * D + i % D];
+  out[i] = a;
+}
