@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
     if (!options.only_table) {
       make_folders(options.folder);
       const std::string command = (fs::path(WARPSMITH_BINARY_DIR) / "warpsmith").string() + " run " + options.workflow.string() + " --seed " + seed +
-                                  " --run-dir " + run.string() + " --set params.evaluation_samples=" + options.samples;
+                                  " --run-dir " + run.string() + " --set params.samples=" + options.samples;
       std::printf("== %s\n", command.c_str());
       std::fflush(stdout);
       if (const int status = std::system(command.c_str()); status != 0) {
