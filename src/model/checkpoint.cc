@@ -81,8 +81,8 @@ void check_file(const fs::path& folder, const std::string& name, const Json& exp
 // Throws where the folder is not what its manifest says.
 Json check_whole(const fs::path& folder) {
   const Json manifest = read_manifest(folder);
-  for (const auto& [name, expected] : json_at<Json>(manifest, "files", kManifestFile).items())
-    check_file(folder, name, expected);
+  const Json files = json_at<Json>(manifest, "files", kManifestFile);
+  for (const auto& [name, expected] : files.items()) check_file(folder, name, expected);
   return manifest;
 }
 

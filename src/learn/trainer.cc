@@ -1,0 +1,286 @@
+#include "warpsmith/learn/trainer.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/tensor.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <numeric>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/random.h"
+
+namespace warpsmith::learn {
+
+namespace {
+
+using model::PackedBatch;
+using model::Token;
+
+struct Encoded {
+  std::vector<Token> prompt, completion;
+  std::int64_t tokens() const { return static_cast<std::int64_t>(prompt.size() + completion.size()); }
+};
+
+template <typename T>
+void shuffle(std::vector<T>& values, std::uint64_t key) {
+  Random random(key);
+  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random.below(i)]);
+}
+
+// Examples of one packed batch, those with equal prompts together, each prompt computed once.
+struct Packed {
+  PackedBatch batch;
+  std::vector<std::size_t> order;  // example numbers, in the order of the batch's completions
+  std::vector<std::int64_t> lengths;
+};
+
+Packed pack(const std::vector<Encoded>& encoded, const std::vector<std::size_t>& numbers) {
+  Packed packed;
+  std::map<std::vector<Token>, std::vector<std::size_t>> by_prompt;
+  for (const std::size_t i : numbers) by_prompt[encoded[i].prompt].push_back(i);
+  for (const auto& [prompt, members] : by_prompt) {
+    if (members.size() == 1) {
+      model::append_sequence(packed.batch, prompt, encoded[members[0]].completion);
+    } else {
+      std::vector<std::vector<Token>> completions;
+      for (const std::size_t i : members) completions.push_back(encoded[i].completion);
+      model::append_group(packed.batch, prompt, completions);
+    }
+    for (const std::size_t i : members) {
+      packed.order.push_back(i);
+      packed.lengths.push_back(static_cast<std::int64_t>(encoded[i].completion.size()));
+    }
+  }
+  return packed;
+}
+
+std::vector<std::vector<std::size_t>> plan_likelihood(const TrainerSettings& settings,
+                                                      const std::vector<std::int64_t>& tokens) {
+  std::vector<std::vector<std::size_t>> batches;
+  std::vector<std::size_t> order(tokens.size());
+  std::size_t next = order.size();
+  std::uint64_t pass = 0;
+  for (std::int64_t s = 0; s < settings.steps; ++s) {
+    std::vector<std::size_t> batch;
+    for (std::int64_t sum = 0;;) {
+      if (next == order.size()) {
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        shuffle(order, random_key({settings.seed, name_key("order"), pass++}));
+        next = 0;
+      }
+      sum += tokens[order[next]];
+      if (!batch.empty() && sum > settings.optimizer.batch_tokens) break;
+      batch.push_back(order[next++]);
+      if (sum >= settings.optimizer.batch_tokens) break;
+    }
+    batches.push_back(std::move(batch));
+  }
+  return batches;
+}
+
+std::vector<std::vector<std::size_t>> plan_groups(const TrainerSettings& settings,
+                                                  const std::vector<std::string>& groups) {
+  std::vector<std::vector<std::size_t>> members;  // of each group, in order of appearance
+  std::map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const auto [entry, fresh] = index.emplace(groups[i], members.size());
+    if (fresh) members.emplace_back();
+    members[entry->second].push_back(i);
+  }
+  std::vector<std::size_t> sequence;
+  for (std::int64_t epoch = 0; epoch < settings.epochs; ++epoch) {
+    std::vector<std::size_t> order(members.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    shuffle(order, random_key({settings.seed, name_key("groups"), static_cast<std::uint64_t>(epoch)}));
+    sequence.insert(sequence.end(), order.begin(), order.end());
+  }
+  const auto steps = static_cast<std::size_t>(settings.steps);
+  if (sequence.size() < steps)
+    throw Error(std::to_string(steps) + " steps of " + std::to_string(sequence.size()) +
+                    " groups in all: at most one step a group and epoch",
+                kExitUsage);
+  std::vector<std::vector<std::size_t>> batches(steps);
+  for (std::size_t s = 0; s < steps; ++s)
+    for (std::size_t g = s * sequence.size() / steps; g < (s + 1) * sequence.size() / steps; ++g)
+      batches[s].insert(batches[s].end(), members[sequence[g]].begin(), members[sequence[g]].end());
+  return batches;
+}
+
+}  // namespace
+
+Mode parse_mode(std::string_view name) {
+  if (name == "sft") return Mode::kSft;
+  if (name == "rejection") return Mode::kRejection;
+  if (name == "grpo") return Mode::kGrpo;
+  throw Error("mode `" + std::string(name) + "`: sft, rejection and grpo are known", kExitUsage);
+}
+
+std::vector<std::vector<std::size_t>> plan_batches(const TrainerSettings& settings,
+                                                   const std::vector<std::int64_t>& tokens,
+                                                   const std::vector<std::string>& groups) {
+  return settings.mode == Mode::kGrpo ? plan_groups(settings, groups) : plan_likelihood(settings, tokens);
+}
+
+struct Trainer::State {
+  TrainerSettings settings;
+  model::Decoder decoder;
+  model::Tokenizer tokenizer;
+  AdamW optimizer;
+  std::vector<Example> examples;
+  std::vector<Encoded> encoded;
+  std::vector<at::Tensor> reference;  // log-probabilities of each example under the reference; computed when first needed
+  const model::Decoder* reference_decoder;
+  std::vector<std::vector<std::size_t>> batches;
+  std::size_t left_out = 0;
+  std::int64_t done = 0;
+
+  void encode(std::vector<Example> all);
+  void likelihood_step(const std::vector<std::size_t>& numbers, StepRecord& record);
+  void grpo_step(const std::vector<std::size_t>& numbers, StepRecord& record);
+  at::Tensor reference_of(const Packed& packed);
+};
+
+void Trainer::State::encode(std::vector<Example> all) {
+  const bool grpo = settings.mode == Mode::kGrpo;
+  for (Example& example : all) {
+    if (grpo && (example.tokens.empty() || example.tokens.size() != example.log_probabilities.size()))
+      throw Error("example " + example.id + ": " + std::to_string(example.tokens.size()) + " tokens with " +
+                      std::to_string(example.log_probabilities.size()) + " log-probabilities",
+                  kExitUsage);
+    Encoded e{tokenizer.encode_prompt(example.prompt),
+              grpo ? example.tokens : tokenizer.encode_completion(example.completion)};
+    if (e.tokens() - 1 > decoder.settings().context) {
+      ++left_out;
+      continue;
+    }
+    encoded.push_back(std::move(e));
+    examples.push_back(std::move(example));
+  }
+  if (examples.empty())
+    throw Error(all.empty() ? "there are no examples"
+                            : "every example is longer than the context of " +
+                                  std::to_string(decoder.settings().context) + " tokens",
+                kExitUsage);
+}
+
+void Trainer::State::likelihood_step(const std::vector<std::size_t>& numbers, StepRecord& record) {
+  const Packed packed = pack(encoded, numbers);
+  std::vector<double> weights;
+  double weighted_tokens = 0;
+  for (std::size_t i = 0; i < packed.order.size(); ++i) {
+    weights.push_back(settings.mode == Mode::kSft ? examples[packed.order[i]].weight : 1.0);
+    weighted_tokens += weights.back() * static_cast<double>(packed.lengths[i]);
+  }
+  const at::Tensor loss =
+      likelihood_loss(decoder.log_probabilities(packed.batch), packed.lengths, weights, weighted_tokens);
+  loss.backward();
+  record.loss = loss.item().toDouble();
+}
+
+at::Tensor Trainer::State::reference_of(const Packed& packed) {
+  if (!reference_decoder || settings.grpo.kl == 0) return {};
+  bool known = true;
+  for (const std::size_t i : packed.order) known = known && reference[i].defined();
+  if (!known) {
+    const at::NoGradGuard guard;
+    const at::Tensor all = reference_decoder->log_probabilities(packed.batch);
+    std::int64_t begin = 0;
+    for (std::size_t i = 0; i < packed.order.size(); begin += packed.lengths[i++])
+      reference[packed.order[i]] = all.narrow(0, begin, packed.lengths[i]);
+  }
+  std::vector<at::Tensor> parts;
+  for (const std::size_t i : packed.order) parts.push_back(reference[i]);
+  return at::cat(parts);
+}
+
+void Trainer::State::grpo_step(const std::vector<std::size_t>& numbers, StepRecord& record) {
+  // One group after the other: their gradients add up, and memory does not grow with the groups of a step.
+  std::map<std::string, std::vector<std::size_t>> groups;
+  for (const std::size_t i : numbers) groups[examples[i].group].push_back(i);
+  const auto samples = static_cast<std::int64_t>(numbers.size());
+  for (const auto& [name, members] : groups) {
+    const Packed packed = pack(encoded, members);
+    GrpoSamples group{{}, reference_of(packed), packed.lengths, {}};
+    std::vector<float> old;
+    for (const std::size_t i : packed.order) {
+      old.insert(old.end(), examples[i].log_probabilities.begin(), examples[i].log_probabilities.end());
+      group.advantages.push_back(examples[i].advantage);
+    }
+    group.old_log_probabilities = at::tensor(old, at::kFloat);
+    const GrpoTerms terms = grpo_loss(decoder.log_probabilities(packed.batch), group, settings.grpo, samples);
+    terms.loss.backward();
+    record.loss += terms.loss.item().toDouble();
+    record.kl += terms.kl / static_cast<double>(samples);
+    record.clip_share += terms.clip_share / static_cast<double>(samples);
+    record.ratio_mean += terms.ratio / static_cast<double>(samples);
+  }
+}
+
+Trainer::Trainer(const TrainerSettings& settings, model::Decoder decoder, model::Tokenizer tokenizer,
+                 std::optional<model::OptimizerState> optimizer, const model::Decoder* reference,
+                 std::vector<Example> examples) {
+  AdamW adamw(settings.optimizer, decoder, std::move(optimizer));
+  state_ = std::make_unique<State>(State{settings, std::move(decoder), std::move(tokenizer), std::move(adamw), {}, {},
+                                         {}, reference, {}, 0, 0});
+  State& s = *state_;
+  if (s.tokenizer.size() > s.decoder.settings().vocabulary)
+    throw Error("a tokenizer of " + std::to_string(s.tokenizer.size()) + " tokens for a model of " +
+                    std::to_string(s.decoder.settings().vocabulary),
+                kExitUsage);
+  s.encode(std::move(examples));
+  s.reference.resize(s.examples.size());
+  std::vector<std::int64_t> tokens;
+  std::vector<std::string> groups;
+  for (std::size_t i = 0; i < s.examples.size(); ++i) {
+    tokens.push_back(s.encoded[i].tokens());
+    groups.push_back(s.examples[i].group);
+  }
+  s.batches = plan_batches(settings, tokens, groups);
+}
+
+Trainer::~Trainer() = default;
+Trainer::Trainer(Trainer&&) noexcept = default;
+
+std::int64_t Trainer::done() const { return state_->done; }
+void Trainer::skip_to(std::int64_t done) { state_->done = done; }
+std::size_t Trainer::left_out() const { return state_->left_out; }
+const model::Decoder& Trainer::decoder() const { return state_->decoder; }
+const model::Tokenizer& Trainer::tokenizer() const { return state_->tokenizer; }
+const model::OptimizerState& Trainer::optimizer_state() const { return state_->optimizer.state(); }
+
+StepRecord Trainer::step() {
+  State& s = *state_;
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<std::size_t>& numbers = s.batches.at(static_cast<std::size_t>(s.done));
+  StepRecord record;
+  for (const std::size_t i : numbers) record.tokens += s.encoded[i].tokens();
+  s.decoder.zero_gradient();
+  if (s.settings.mode == Mode::kGrpo) s.grpo_step(numbers, record);
+  else s.likelihood_step(numbers, record);
+  record.learning_rate = learning_rate(s.settings.optimizer, s.done, s.settings.steps);
+  record.gradient_norm = s.optimizer.step(s.decoder, record.learning_rate);
+  ++s.done;
+  record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return record;
+}
+
+void prepare_process(int threads) {
+  at::set_num_threads(std::max(1, threads));
+  at::globalContext().setDeterministicAlgorithms(true, false);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);  // it would fill every new tensor
+#if defined(__GLIBC__)
+  // Activations of a step are megabytes each: given back to the system, they would be paged in again at every step.
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
+
+}  // namespace warpsmith::learn
