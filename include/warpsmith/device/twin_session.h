@@ -7,7 +7,7 @@
 //   check(session.operand(0, "out"));
 //
 // Every operand ends at a guard page and begins behind a canary: a write one element past either end is found (at once, or by
-// run()). When the child dies, run() says why as a verdict, and the session is dead. Not thread-safe.
+// run()). Inputs are mapped read-only, so a write to one is found at once. When the child dies, run() says why as a verdict, and the session is dead. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,7 @@ struct Operand {
   std::uint64_t bytes = 0;
   bool writable = false;            // inputs are mapped read-only in the child: a write to one is verdict input_modified
   std::uint64_t misalignment = 0;   // bytes past a 256-byte boundary; normally 0
+  task::Dtype dtype = task::Dtype::kFloat32;  // asked for where the plan fills it with a number
 };
 
 struct TwinOptions {

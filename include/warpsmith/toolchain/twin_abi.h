@@ -41,7 +41,7 @@ enum wstw_warp_op : int {
   kWstwBitXor,
 };
 
-enum wstw_failure : int { kWstwUnsupported = 1, kWstwOutOfShared = 2, kWstwTrap = 3 };
+enum wstw_failure : int { kWstwUnsupported = 1, kWstwOutOfShared = 2, kWstwLaunch = 3 };
 
 // Services of the program that runs the object.
 struct wstw_runtime {

@@ -1,0 +1,239 @@
+#include "twin_layout.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace warpsmith::device {
+
+namespace {
+
+std::uint64_t round_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
+
+std::uint16_t half_bits(double value) {
+  // By way of float; the compilers that we build with have no half on every machine.
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  const std::uint32_t sign = bits >> 16 & 0x8000u;
+  const int exponent = static_cast<int>(bits >> 23 & 255u) - 127 + 15;
+  std::uint32_t mantissa = bits & 0x7FFFFFu;
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<std::uint16_t>(sign | 0x7E00u);
+  if (exponent >= 31) return static_cast<std::uint16_t>(sign | 0x7C00u);
+  if (exponent <= 0) {
+    if (exponent < -10) return static_cast<std::uint16_t>(sign);
+    mantissa |= 0x800000u;
+    const int shift = 14 - exponent;
+    const std::uint32_t half = 1u << (shift - 1), rest = mantissa & ((1u << shift) - 1);
+    std::uint32_t out = mantissa >> shift;
+    if (rest > half || (rest == half && (out & 1u))) ++out;
+    return static_cast<std::uint16_t>(sign | out);
+  }
+  std::uint32_t out = static_cast<std::uint32_t>(exponent) << 10 | mantissa >> 13;
+  const std::uint32_t rest = mantissa & 0x1FFFu;
+  if (rest > 0x1000u || (rest == 0x1000u && (out & 1u))) ++out;  // may carry into the exponent, as it should
+  return static_cast<std::uint16_t>(sign | out);
+}
+
+std::uint16_t bfloat16_bits(double value) {
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<std::uint16_t>(bits >> 16 | 64u);
+  return static_cast<std::uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+}
+
+// The bits of `value` in `dtype`. False where it has no such bits (8-bit floats other than 0).
+bool bits_of(task::Dtype dtype, double value, std::uint64_t* bits) {
+  using enum task::Dtype;
+  switch (dtype) {
+    case kFloat64: *bits = std::bit_cast<std::uint64_t>(value); return true;
+    case kFloat32: *bits = std::bit_cast<std::uint32_t>(static_cast<float>(value)); return true;
+    case kFloat16: *bits = half_bits(value); return true;
+    case kBfloat16: *bits = bfloat16_bits(value); return true;
+    case kBool: *bits = value != 0; return true;
+    case kInt64: case kInt32: case kInt16: case kInt8: case kUint8:
+      if (!(std::fabs(value) < 9.2e18)) return false;
+      *bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+      return true;
+    case kFloat8E4m3: case kFloat8E5m2: *bits = 0; return value == 0;
+  }
+  return false;
+}
+
+struct Encoder {
+  const task::ConcretePlan& plan;
+  const Layout& layout;
+  std::vector<WireStep> steps;
+  std::vector<WireArg> args;
+  std::string names;
+
+  std::uint32_t number(const std::string& name) const { return static_cast<std::uint32_t>(layout.numbers.at(name)); }
+
+  // Empty where all is well.
+  PlanProblem step(const task::ConcreteStep& s) {
+    WireStep w{};
+    w.line = static_cast<std::uint32_t>(s.line);
+    const auto launch_error = [&](std::string why) { return PlanProblem{Verdict::kLaunchError, "line " + std::to_string(s.line) + ": " + why}; };
+    const auto unsupported = [&](std::string why) { return PlanProblem{Verdict::kUnsupported, "line " + std::to_string(s.line) + ": the CPU twin has no " + why}; };
+    const auto known = [&](const std::string& name) { return layout.numbers.contains(name); };
+    const auto set_name = [&](const std::string& name) {
+      w.name = static_cast<std::uint32_t>(names.size());
+      w.name_bytes = static_cast<std::uint32_t>(name.size());
+      names += name;
+    };
+    switch (s.kind) {
+      case task::StepKind::kLaunch: {
+        w.kind = WireStepKind::kLaunch;
+        if (s.cluster != std::array<std::int64_t, 3>{1, 1, 1}) return unsupported("clusters");
+        set_name(s.kernel);
+        for (std::size_t i = 0; i < 3; ++i) {
+          if (s.grid[i] < 0 || s.grid[i] > std::numeric_limits<std::int32_t>::max() || s.block[i] < 0 || s.block[i] > 1024)
+            return launch_error("a grid or block of impossible size");
+          w.grid[i] = static_cast<std::uint32_t>(s.grid[i]);
+          w.block[i] = static_cast<std::uint32_t>(s.block[i]);
+        }
+        if (s.smem < 0 || s.smem > 227 * 1024) return launch_error("dynamic shared memory of " + std::to_string(s.smem) + " bytes");
+        w.dynamic_bytes = static_cast<std::uint64_t>(s.smem);
+        w.cooperative = s.cooperative;
+        w.first_arg = static_cast<std::uint32_t>(args.size());
+        w.arg_count = static_cast<std::uint32_t>(s.args.size());
+        if (s.args.size() > 64) return launch_error("more than 64 arguments");
+        for (const task::ConcreteArg& a : s.args) {
+          using enum task::ArgKind;
+          switch (a.kind) {
+            case kPointer:
+              if (!known(a.tensor)) return launch_error("no operand `" + a.tensor + "`");
+              args.push_back({WireArgKind::kPointer, 8, number(a.tensor)});
+              break;
+            case kI32: args.push_back({WireArgKind::kInteger, 4, static_cast<std::uint32_t>(static_cast<std::int32_t>(a.integer))}); break;
+            case kI64: args.push_back({WireArgKind::kInteger, 8, static_cast<std::uint64_t>(a.integer)}); break;
+            case kF64: args.push_back({WireArgKind::kFloat, 8, std::bit_cast<std::uint64_t>(a.real)}); break;
+            case kF32: args.push_back({WireArgKind::kFloat, 4, std::bit_cast<std::uint32_t>(static_cast<float>(a.real))}); break;
+            case kF16: args.push_back({WireArgKind::kFloat, 2, half_bits(a.real)}); break;
+            case kTensorMap: return unsupported("tensor maps");
+          }
+        }
+        break;
+      }
+      case task::StepKind::kFill: {
+        w.kind = WireStepKind::kFill;
+        if (!known(s.destination)) return launch_error("no operand `" + s.destination + "`");
+        w.destination = number(s.destination);
+        const task::Dtype dtype = layout.operands[w.destination].operand.dtype;
+        if (!bits_of(dtype, s.value, &w.pattern)) return unsupported("fill with that number for " + std::string(to_string(dtype)));
+        w.pattern_bytes = static_cast<std::uint32_t>(task::size_of(dtype));
+        break;
+      }
+      case task::StepKind::kCopy:
+        w.kind = WireStepKind::kCopy;
+        if (!known(s.destination) || !known(s.source)) return launch_error("no operand `" + (known(s.source) ? s.destination : s.source) + "`");
+        w.destination = number(s.destination);
+        w.source = number(s.source);
+        break;
+      case task::StepKind::kConst:
+        w.kind = WireStepKind::kConst;
+        if (!known(s.source)) return launch_error("no operand `" + s.source + "`");
+        set_name(s.destination);
+        w.source = number(s.source);
+        break;
+    }
+    steps.push_back(w);
+    return {};
+  }
+};
+
+template <typename T>
+void append(std::vector<std::byte>& out, const T* data, std::size_t count) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(data);
+  out.insert(out.end(), bytes, bytes + count * sizeof(T));
+}
+
+}  // namespace
+
+Layout lay_out(const task::ConcretePlan& plan, const std::vector<Operand>& operands, int sets) {
+  Layout layout;
+  layout.sets = sets;
+  for (const Operand& o : operands) layout.operands.push_back({o, false, 0, 0, 0});
+  for (const task::ConcreteTemp& t : plan.temps)
+    layout.operands.push_back({{t.name, t.bytes, true, 0, t.dtype}, true, 0, 0, 0});
+  const std::uint64_t start = kControlBytes + kPlanBytes;
+  std::uint64_t at = start + kGuardBytes;
+  for (std::size_t i = 0; i < layout.operands.size(); ++i) {
+    Placed& p = layout.operands[i];
+    const std::uint64_t shift = p.operand.misalignment % 256;
+    const std::uint64_t room = round_up(p.operand.bytes + shift, 256);
+    p.pages_offset = at;
+    p.pages_bytes = std::max(round_up(room, kPageBytes), kPageBytes);
+    p.offset = at + p.pages_bytes - room + shift;
+    at += p.pages_bytes + kGuardBytes;
+    layout.data_bytes += p.pages_bytes;
+    layout.numbers.emplace(p.operand.name, i);
+  }
+  layout.set_bytes = at - start;
+  layout.data_bytes *= static_cast<std::uint64_t>(sets);
+  layout.file_bytes = start + layout.set_bytes * static_cast<std::uint64_t>(sets) + kGuardBytes;
+  return layout;
+}
+
+std::vector<std::byte> encode_plan(const task::ConcretePlan& plan, const Layout& layout, PlanProblem* problem) {
+  Encoder encoder{plan, layout, {}, {}, {}};
+  if (!plan.tensor_maps.empty()) {
+    *problem = {Verdict::kUnsupported, "the CPU twin has no tensor maps"};
+    return {};
+  }
+  for (const task::ConcreteStep& s : plan.steps) {
+    *problem = encoder.step(s);
+    if (problem->verdict != Verdict::kOk) return {};
+  }
+  std::vector<WireOperand> operands;
+  for (const Placed& p : layout.operands)
+    operands.push_back({p.offset, p.operand.bytes, p.pages_offset, p.pages_bytes, p.operand.writable ? 1u : 0u, 0});
+  const WirePlan head{static_cast<std::uint32_t>(operands.size()), static_cast<std::uint32_t>(encoder.steps.size()),
+                      static_cast<std::uint32_t>(encoder.args.size()), static_cast<std::uint32_t>(encoder.names.size()),
+                      layout.set_bytes, static_cast<std::uint32_t>(layout.sets), 0};
+  std::vector<std::byte> out;
+  append(out, &head, 1);
+  append(out, operands.data(), operands.size());
+  append(out, encoder.steps.data(), encoder.steps.size());
+  append(out, encoder.args.data(), encoder.args.size());
+  append(out, encoder.names.data(), encoder.names.size());
+  if (out.size() > kPlanBytes) *problem = {Verdict::kLaunchError, "the plan is too long"};
+  return out;
+}
+
+PlaceInFile describe_offset(const Layout& layout, std::int64_t offset) {
+  const std::int64_t start = kControlBytes + kPlanBytes;
+  const auto set_bytes = static_cast<std::int64_t>(layout.set_bytes);
+  const auto sets = static_cast<std::int64_t>(layout.sets);
+  // A place far before or behind all belongs to the first or the last set.
+  const std::int64_t set = set_bytes == 0 ? 0 : std::clamp<std::int64_t>((offset - start) / set_bytes, 0, sets - 1);
+  const std::int64_t in_set = offset - set * set_bytes;
+  const Placed* nearest = nullptr;
+  std::int64_t best = std::numeric_limits<std::int64_t>::max();
+  for (const Placed& p : layout.operands) {
+    const auto begin = static_cast<std::int64_t>(p.offset), end = begin + static_cast<std::int64_t>(p.operand.bytes);
+    const std::int64_t distance = in_set < begin ? begin - in_set : in_set >= end ? in_set - end + 1 : 0;
+    if (distance < best) {
+      best = distance;
+      nearest = &p;
+    }
+  }
+  PlaceInFile place;
+  if (nearest == nullptr) {
+    place.words = "outside of all operands";
+    return place;
+  }
+  const auto begin = static_cast<std::int64_t>(nearest->offset);
+  const auto end = begin + static_cast<std::int64_t>(nearest->operand.bytes);
+  const std::string name = "`" + nearest->operand.name + "`";
+  if (best == 0) {
+    place.words = "byte " + std::to_string(in_set - begin) + " of " + name;
+    place.read_only_data = !nearest->operand.writable;
+  } else if (in_set < begin) {
+    place.words = std::to_string(begin - in_set) + " bytes before the start of " + name;
+  } else {
+    place.words = std::to_string(in_set - end) + " bytes behind the end of " + name;
+  }
+  return place;
+}
+
+}  // namespace warpsmith::device
