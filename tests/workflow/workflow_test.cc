@@ -1,0 +1,258 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/random.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/workflow/load.h"
+
+namespace warpsmith::workflow {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const fs::path kSource = WARPSMITH_SOURCE_DIR;
+
+std::vector<std::string> lines_of(const Diagnostics& diagnostics) {
+  std::vector<std::string> lines;
+  for (const Diagnostic& d : diagnostics) lines.push_back(to_string(d));
+  return lines;
+}
+
+// tests/workflow/cases/*.txt: cases of "=== NAME", the workflow, "---", then the mistakes and notes ("note: …"), a line each; none: the
+// file is good. "--set X" lines directly under the name are overrides. The dataset folder `tasks` has the tasks add, mul and softmax.
+struct Case {
+  std::string name, text;
+  std::vector<std::string> overrides, expected;
+};
+
+std::vector<Case> read_cases() {
+  std::vector<Case> cases;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(kSource / "tests/workflow/cases")) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const fs::path& file : files) {
+    bool in_mistakes = false;
+    for (const std::string& line : split_lines(read_file(file))) {
+      if (line.starts_with("=== ")) {
+        cases.push_back({line.substr(4), "", {}, {}});
+        in_mistakes = false;
+      } else if (line == "---") {
+        in_mistakes = true;
+      } else if (cases.empty()) {
+        continue;  // the file's own heading
+      } else if (in_mistakes) {
+        if (!line.empty()) cases.back().expected.push_back(line);
+      } else if (line.starts_with("--set ") && cases.back().text.empty()) {
+        cases.back().overrides.push_back(line.substr(6));
+      } else {
+        cases.back().text += line + "\n";
+      }
+    }
+  }
+  return cases;
+}
+
+// A dataset folder with empty task files: loading a workflow looks at names only.
+fs::path make_base() {
+  const fs::path base = fs::path(testing::TempDir()) / "warpsmith_workflow_test";
+  for (const char* task : {"add", "mul", "softmax"}) {
+    make_folders(base / "tasks" / task);
+    write_file_atomic(base / "tasks" / task / "task.yaml", "");
+  }
+  make_folders(base / "empty");
+  return base;
+}
+
+LoadResult load(const std::string& text, std::vector<std::string> overrides = {}) {
+  return load_workflow_text(text, "w.yaml", {.overrides = std::move(overrides), .seed = {}, .base_folder = make_base()});
+}
+
+WorkflowSpec good(const std::string& text, std::vector<std::string> overrides = {}) {
+  LoadResult result = load(text, std::move(overrides));
+  EXPECT_THAT(lines_of(result.mistakes), IsEmpty());
+  if (!result.spec) throw Error("the workflow has mistakes");
+  return *result.spec;
+}
+
+std::vector<std::string> names(const WorkflowSpec& spec) {
+  std::vector<std::string> out;
+  for (const StageSpec& stage : spec.stages) out.push_back(stage.name);
+  return out;
+}
+
+const std::string kHead = "schema: warpsmith.workflow/1\nname: w\ndataset: {folder: tasks, train: [add, mul]}\n";
+
+TEST(WorkflowCases, MessagesAreAsWritten) {
+  const std::vector<Case> cases = read_cases();
+  ASSERT_GE(cases.size(), 30u);
+  const std::string base = make_base().string();
+  for (const Case& c : cases) {
+    const LoadResult result = load(c.text, c.overrides);
+    std::vector<std::string> lines = lines_of(result.mistakes);
+    for (const std::string& note : lines_of(result.notes)) lines.push_back("note: " + note);
+    for (std::string& line : lines)
+      if (const auto at = line.find(base); at != std::string::npos) line.replace(at, base.size(), "BASE");
+    EXPECT_EQ(lines, c.expected) << "case: " << c.name;
+    EXPECT_EQ(result.spec.has_value(), result.mistakes.empty()) << "case: " << c.name;
+    if (std::getenv("WARPSMITH_SHOW_CASES") != nullptr)
+      for (const std::string& line : lines) std::printf("=== %s\n%s\n", c.name.c_str(), line.c_str());
+  }
+}
+
+TEST(Workflow, ReferencesKeepTheirTypes) {
+  const auto spec = good(kHead + R"(
+params: {n: 12, share: 5%, words: [add], name: x, m: "${params.n}"}
+stages:
+  - {name: c, kind: collect}
+  - {name: "s-${params.name}", kind: sft, needs: c, steps: "${params.m}", tolerate: "${params.share}"}
+  - name: run
+    kind: command
+    argv: [echo, "${params.n}-${params.name}", "$${params.n}"]
+)");
+  EXPECT_THAT(names(spec), ElementsAre("c", "s-x", "run"));
+  EXPECT_EQ(std::get<SftSettings>(spec.stages[1].settings).steps, 12);
+  EXPECT_DOUBLE_EQ(spec.stages[1].tolerate, 0.05);
+  EXPECT_THAT(std::get<CommandSettings>(spec.stages[2].settings).argv, ElementsAre("echo", "12-x", "${params.n}"));
+  EXPECT_EQ(spec.params.at("m"), 12);
+}
+
+TEST(Workflow, OverridesReplaceAndAdd) {
+  const std::string text = kHead + "params: {n: 12}\nstages:\n  - {name: c, kind: collect}\n  - {name: s, kind: sft, needs: c, steps: \"${params.n}\"}\n";
+  const auto spec = good(text, {"params.n=7", "optimizer.learning_rate=0.5", "stages.s.contrastive_share=10%", "seed=9"});
+  const auto& sft = std::get<SftSettings>(spec.stages[1].settings);
+  EXPECT_EQ(sft.steps, 7);
+  EXPECT_DOUBLE_EQ(sft.contrastive_share, 0.1);
+  EXPECT_DOUBLE_EQ(spec.stages[1].optimizer.learning_rate, 0.5);
+  EXPECT_EQ(spec.seed, 9u);
+  EXPECT_EQ(spec.stages[1].seed, 9u);
+}
+
+TEST(Workflow, MatrixIsAProductWithExcludeAndInclude) {
+  const auto spec = good(kHead + R"(
+stages:
+  - {name: c, kind: collect}
+  - name: s
+    kind: sft
+    needs: c
+    matrix: {steps: [1, 2], lr: [0.1, 0.2], exclude: [{steps: 2, lr: 0.2}], include: [{steps: 9, lr: 0.3}]}
+    steps: ${matrix.steps}
+    optimizer: {learning_rate: "${matrix.lr}"}
+  - name: e
+    kind: measure
+    needs: s
+    matrix: {steps: [1, 2], lr: [0.1]}
+)");
+  EXPECT_THAT(names(spec), ElementsAre("c", "s-1-0.1", "s-1-0.2", "s-2-0.1", "s-9-0.3", "e-1-0.1", "e-2-0.1"));
+  EXPECT_DOUBLE_EQ(spec.stages[2].optimizer.learning_rate, 0.2);
+  EXPECT_EQ(std::get<SftSettings>(spec.stages[4].settings).steps, 9);
+  // Like is matched with like: each evaluation needs the stage with its own values.
+  EXPECT_THAT(spec.stages[6].needs, ElementsAre("s-2-0.1"));
+  EXPECT_EQ(std::get<MeasureSettings>(spec.stages[6].settings).checkpoint_of, "s-2-0.1");
+}
+
+TEST(Workflow, NeedsOfAMatrixNameAreAllItsInstances) {
+  const auto spec = good(kHead + R"(
+stages:
+  - {name: last, kind: command, argv: ["true"], needs: [c]}
+  - {name: c, kind: collect, matrix: {k: [1, 2]}, seed: "${matrix.k}"}
+)");
+  EXPECT_THAT(names(spec), ElementsAre("c-1", "c-2", "last"));
+  EXPECT_THAT(spec.stages[2].needs, ElementsAre("c-1", "c-2"));
+  EXPECT_EQ(spec.stages[1].seed, 2u);
+}
+
+TEST(Workflow, ResourcesAreOverlaid) {
+  const auto spec = good(kHead + R"(
+resources: {cpus: 2, memory: 1GiB, train: {cpus: 4}}
+stages:
+  - {name: c, kind: collect}
+  - {name: s, kind: sft, needs: c, resources: {time: 1h, train: {memory: 2GiB}}, retry: {crash: 5}}
+)");
+  const StageSpec& s = spec.stages[1];
+  EXPECT_EQ(s.train.cpus, 4);
+  EXPECT_EQ(s.train.memory_bytes, 2ull << 30);
+  EXPECT_EQ(s.measure.cpus, 2);
+  EXPECT_DOUBLE_EQ(s.generate.time_s, 3600);
+  EXPECT_EQ(s.retry.times.at(EndCause::kCrash), 5);
+  EXPECT_EQ(s.retry.times.at(EndCause::kOutOfMemory), 2);
+}
+
+TEST(Workflow, OnlyWhatMattersIsResolved) {
+  const std::string tail = "stages:\n  - {name: c, kind: collect}\n  - {name: s, kind: sft, needs: c}\n";
+  const auto a = good(kHead + tail);
+  const auto b = good(kHead + "optimizer: {learning_rate: 0.5, keep_last: 7}\nresources: {time: 3h, memory: 9GiB}\nretry: {crash: 7}\n"
+                              "tolerate: 10%\nmax_jobs: 3\nshard_time: 9m\n" + tail);
+  EXPECT_EQ(a.stages[0].resolved, b.stages[0].resolved);  // a collect stage has no optimizer
+  const Json patch = Json::diff(a.stages[1].resolved, b.stages[1].resolved);
+  ASSERT_EQ(patch.size(), 1u) << patch.dump();
+  EXPECT_EQ(patch[0]["path"], "/optimizer/learning_rate");
+}
+
+TEST(Workflow, EveryExemplarSchemeIsOneLine) {
+  for (const auto& [word, value] : {std::pair{"bucket", Exemplars::kBucket}, {"island", Exemplars::kIsland}, {"random", Exemplars::kRandom}, {"none", Exemplars::kNone}}) {
+    const auto spec = good(kHead + "stages:\n  - {name: c, kind: collect}\n  - {name: s, kind: sft, needs: c}\n  - {name: r, kind: contrastive, needs: s, exemplars: " +
+                           word + ", update: none}\n");
+    const auto& settings = std::get<ContrastiveSettings>(spec.stages[2].settings);
+    EXPECT_EQ(settings.exemplars, value);
+    EXPECT_FALSE(settings.update);
+  }
+}
+
+TEST(ShippedWorkflows, AreGood) {
+  for (const char* file : {"workflows/quickstart.yaml", "workflows/cuda_l1.yaml", "tests/workflows/tiny.yaml"}) {
+    const LoadResult result = load_workflow(kSource / file);
+    EXPECT_THAT(lines_of(result.mistakes), IsEmpty()) << file;
+  }
+}
+
+// Mutations of a good file: whatever stands in a file, loading ends with a workflow or with mistakes.
+TEST(ShippedWorkflows, MutatedFilesNeverThrow) {
+  const std::string text = read_file(kSource / "tests/workflows/tiny.yaml");
+  Random random(random_key({1}));
+  static constexpr std::string_view kBytes = "{}[]:,-#&*!|>'\"%@ \n\t${params.x}0~?<";
+  int good_files = 0;
+  for (int i = 0; i < 1500; ++i) {
+    std::string mutant = text;
+    for (std::uint64_t edits = 1 + random.below(4); edits > 0; --edits) {
+      const std::size_t at = random.below(mutant.size());
+      switch (random.below(4)) {
+        case 0: mutant.erase(at, 1 + random.below(20)); break;
+        case 1: mutant.insert(at, 1, kBytes[random.below(kBytes.size())]); break;
+        case 2: mutant[at] = static_cast<char>(random.below(256)); break;
+        default: mutant.insert(at, mutant.substr(random.below(mutant.size()), random.below(60))); break;
+      }
+    }
+    LoadResult result;
+    ASSERT_NO_THROW(result = load_workflow_text(mutant, kSource / "tests/workflows/mutant.yaml")) << mutant;
+    ASSERT_EQ(result.spec.has_value(), result.mistakes.empty()) << mutant;
+    good_files += result.spec.has_value();
+  }
+  EXPECT_LT(good_files, 1400);  // the mutations do bite
+}
+
+TEST(Schema, EqualsTheCommittedFile) {
+  EXPECT_EQ(workflow_json_schema(), read_json_file(kSource / "workflows/workflow.schema.json"))
+      << "write it anew: warpsmith schema > workflows/workflow.schema.json";
+}
+
+// Every key of the schema is one that the reader takes, and has a meaning.
+TEST(Schema, KnowsTheKeysOfEveryKind) {
+  const Json schema = workflow_json_schema();
+  for (const char* kind : {"collect", "sft", "self_supervised", "contrastive", "measure", "command"}) {
+    const Json& stage = schema.at("$defs").at(std::string("stage_") + kind);
+    EXPECT_FALSE(stage.at("additionalProperties").get<bool>());
+    std::string text = kHead + "stages:\n  - name: x\n    kind: " + kind + "\n";
+    for (const auto& [key, value] : stage.at("properties").items())
+      if (key != "name" && key != "kind") text += "    " + key + ": [{}]\n";  // fits nowhere
+    for (const Diagnostic& mistake : load(text).mistakes)
+      EXPECT_THAT(mistake.message, ::testing::Not(::testing::HasSubstr("is not known"))) << kind << ": " << to_string(mistake);
+  }
+}
+
+}  // namespace
+}  // namespace warpsmith::workflow
