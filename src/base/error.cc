@@ -1,16 +1,19 @@
 #include "warpsmith/base/error.h"
 
+#include <cerrno>
 #include <cstring>
 
 namespace warpsmith {
 
 Error Error::with_context(std::string_view context) const {
-  return Error(std::string(context) + ": " + what(), exit_code_);
+  return Error(std::string(context) + ": " + what(), exit_code_, error_number_);
 }
 
 Error system_error(std::string_view what, int error_number) {
-  return Error(std::string(what) + ": " + std::strerror(error_number));
+  return Error(std::string(what) + ": " + std::strerror(error_number), kExitEnvironment, error_number);
 }
+
+bool is_disk_full(const Error& error) { return error.error_number() == ENOSPC || error.error_number() == EDQUOT; }
 
 std::string to_string(const Diagnostic& d) {
   std::string out = d.file;

@@ -2,7 +2,8 @@
 //
 // Three kinds of trouble are kept apart (see src/README.md):
 //  * outcomes are data (a verdict, a child's exit): enums in result structs, never exceptions;
-//  * user mistakes are Diagnostics: collected, reported all at once with file:line:column and a hint, exit code 2;
+//  * user mistakes are Diagnostics: collected, reported all at once with file:line:column and a hint, exit
+//  code 2;
 //  * faults (I/O errors, broken invariants) throw Error, with context added at module borders.
 #pragma once
 
@@ -26,15 +27,19 @@ enum ExitCode : int {
 // A fault. what() reads from the outside in: "while loading run x: cannot open y: No such file or directory".
 class Error : public std::runtime_error {
  public:
-  explicit Error(const std::string& message, int exit_code = kExitEnvironment)
-      : std::runtime_error(message), exit_code_(exit_code) {}
+  explicit Error(const std::string& message, int exit_code = kExitEnvironment, int error_number = 0)
+      : std::runtime_error(message), exit_code_(exit_code), error_number_(error_number) {}
   int exit_code() const { return exit_code_; }
+  int error_number() const { return error_number_; }  // errno of the failed system call; 0: it was none
   // The same fault, seen from a caller that was doing `context`.
   Error with_context(std::string_view context) const;
 
  private:
-  int exit_code_;
+  int exit_code_, error_number_;
 };
+
+// The file system, or this user's quota on it, has no room.
+bool is_disk_full(const Error& error);
 
 // Error made of `what` and errno, for failed system calls.
 Error system_error(std::string_view what, int error_number);

@@ -1,0 +1,123 @@
+#include "warpsmith/base/json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "scratch.h"
+#include "warpsmith/base/files.h"
+
+namespace warpsmith {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(Json, DumpOfEqualValuesIsEqual) {
+  EXPECT_EQ(parse_json(R"({"b": 1, "a": [true, null]})", "x").dump(), R"({"a":[true,null],"b":1})");
+}
+
+TEST(Json, ErrorsNameTheDocumentTheByteAndTheKey) {
+  const auto problem = [](auto act) {
+    try {
+      act();
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  EXPECT_EQ(problem([] { parse_json("{\"a\": }", "job.json"); }), "job.json: bad JSON at byte 7");
+  EXPECT_THAT(problem([] {
+                json_at<int>(Json{{"a", "text"}}, "a", "job.json");
+              }),
+              HasSubstr("job.json: key `a`: "));
+  EXPECT_THAT(problem([] { json_at<int>(Json::object(), "missing", "job.json"); }),
+              HasSubstr("job.json: key `missing`: "));
+  EXPECT_THAT(problem([] { read_json_file("/nowhere/f.json"); }), HasSubstr("/nowhere/f.json"));
+}
+
+class JsonLines : public testing::Test {
+ protected:
+  JsonLinesScan scan(const std::string& content, std::uint64_t offset = 0) {
+    write_file_atomic(scratch_ / "f", content);
+    values_.clear();
+    offsets_.clear();
+    return scan_json_lines(scratch_ / "f", offset, [&](Json&& value, std::uint64_t at) {
+      values_.push_back(value.dump());
+      offsets_.push_back(at);
+    });
+  }
+  Scratch scratch_;
+  std::vector<std::string> values_;
+  std::vector<std::uint64_t> offsets_;
+};
+
+TEST_F(JsonLines, WholeLinesWithTheirOffsets) {
+  const JsonLinesScan found = scan("{\"a\":1}\n[2]\n\"x\"\n");
+  EXPECT_THAT(values_, ElementsAre("{\"a\":1}", "[2]", "\"x\""));
+  EXPECT_THAT(offsets_, ElementsAre(0, 8, 12));
+  EXPECT_EQ(found.whole_bytes, 16u);
+  EXPECT_EQ(found.lines, 3u);
+  EXPECT_FALSE(found.cut_tail);
+}
+
+TEST_F(JsonLines, NoFileAndNothingInIt) {
+  const JsonLinesScan none = scan_json_lines(scratch_ / "none", 0, [](Json&&, std::uint64_t) { FAIL(); });
+  EXPECT_EQ(none.lines, 0u);
+  EXPECT_FALSE(none.cut_tail);
+  EXPECT_FALSE(scan("").cut_tail);
+}
+
+TEST_F(JsonLines, EveryCutOfTheLastLineLeavesTheOthers) {
+  const std::string first = "{\"n\":1}\n", second = "{\"n\":22,\"text\":\"a b\"}\n";
+  for (std::size_t cut = 1; cut < second.size(); ++cut) {
+    const JsonLinesScan found = scan(first + second.substr(0, cut));
+    EXPECT_THAT(values_, ElementsAre("{\"n\":1}")) << cut;
+    EXPECT_EQ(found.whole_bytes, first.size()) << cut;
+    EXPECT_TRUE(found.cut_tail) << cut;
+  }
+  EXPECT_FALSE(scan(first + second).cut_tail);
+}
+
+TEST_F(JsonLines, AnUnreadableLastLineIsLeft) {
+  const JsonLinesScan found = scan("[1]\n\x01garbage\n");
+  EXPECT_THAT(values_, ElementsAre("[1]"));
+  EXPECT_EQ(found.whole_bytes, 4u);
+  EXPECT_TRUE(found.cut_tail);
+}
+
+TEST_F(JsonLines, ABadLineElsewhereIsAnErrorWithItsOffset) {
+  try {
+    scan("[1]\nbad\n[3]\n");
+    FAIL() << "nothing was thrown";
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("bad line at byte 4"));
+  }
+  EXPECT_THROW(scan("[1]\n\n[3]\n"), Error);
+}
+
+TEST_F(JsonLines, FromAnOffsetOn) {
+  const JsonLinesScan found = scan("[1]\n[2]\n[3]\n", 4);
+  EXPECT_THAT(values_, ElementsAre("[2]", "[3]"));
+  EXPECT_THAT(offsets_, ElementsAre(4, 8));
+  EXPECT_EQ(found.whole_bytes, 12u);
+  EXPECT_EQ(scan("[1]\n", 4).lines, 0u);
+}
+
+TEST_F(JsonLines, GoesOnAfterTheWriterDoes) {
+  const JsonLinesScan first = scan("[1]\n[2");
+  scan("[1]\n[2]\n", first.whole_bytes);
+  EXPECT_THAT(values_, ElementsAre("[2]"));
+}
+
+TEST(Crc32, KnownValues) {
+  EXPECT_EQ(crc32(""), 0u);
+  EXPECT_EQ(crc32("123456789"), 0xcbf43926u);  // the check value of the CRC catalogue
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
+  EXPECT_EQ(crc32(bytes), 0x29058c73u);  // Python's zlib.crc32
+}
+
+}  // namespace
+}  // namespace warpsmith
