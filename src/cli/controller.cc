@@ -136,6 +136,7 @@ void Controller::State::on_event(const run::ShardEvent& event) {
     case run::ShardEvent::Kind::kStarted:
       running.insert(event.key);
       note({.kind = run::EventKind::kShardStarted, .job = event.key.job, .shard = event.key.shard, .text = event.where});
+      if (!event.detail.empty()) parts.observer->on_message(where(event.key) + ": " + event.detail);
       return;
     case run::ShardEvent::Kind::kProgress: return;
     case run::ShardEvent::Kind::kEnded: on_shard_end(event.key, event.cause, &event); return;
@@ -155,6 +156,7 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
     end.wall_s = event->wall_s;
     end.cpu_s = event->cpu_s;
     end.memory = event->peak_memory_bytes;
+    end.text = event->detail;
     phase_s[job.file.job] += event->wall_s;
   }
   say(end);
@@ -164,6 +166,7 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
                                                       : std::string(to_string(cause)));
   if (end.signal != 0) message += " (signal " + std::to_string(end.signal) + ")";
   if (end.exit_code != 0) message += " (exit code " + std::to_string(end.exit_code) + ")";
+  if (!end.text.empty()) message += ": " + end.text;
   message += ", " + std::to_string(open) + " of " +
              std::to_string(job.file.shards[key.shard].second - job.file.shards[key.shard].first) + " items left";
   const bool failed = reactor.shard_failed(key);

@@ -1,0 +1,140 @@
+#include "progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "warpsmith/base/log.h"
+#include "warpsmith/base/text.h"
+
+namespace warpsmith::cli {
+
+namespace {
+
+std::string seconds_text(double seconds) {
+  return format_duration(std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)));
+}
+
+std::string job_key(const Json& stage) {
+  std::string key = stage.value("stage", "");
+  for (const Json& job : stage.value("jobs", Json::array()))
+    key += " " + std::to_string(job.value("round", 0)) + "/" + job.value("job", "");
+  return key;
+}
+
+std::uint64_t items_done(const Json& stage) {
+  std::uint64_t done = 0;
+  for (const Json& job : stage.value("jobs", Json::array())) done += job.value("done", std::uint64_t{0});
+  return done;
+}
+
+// The figures that a stage tells of its last round.
+std::string figures(const Json& p) {
+  std::string out;
+  const auto number = [&](const char* key) { return p.contains(key) && p.at(key).is_number(); };
+  if (number("best")) out += fmt::format("  best {:.2f}x", p.at("best").get<double>());
+  if (number("median")) out += fmt::format("  median {:.2f}x", p.at("median").get<double>());
+  if (number("valid_share")) out += fmt::format("  valid {:.0f}%", 100 * p.at("valid_share").get<double>());
+  if (number("loss")) out += fmt::format("  loss {:.3f}", p.at("loss").get<double>());
+  return out;
+}
+
+}  // namespace
+
+void RateMeter::see(double now_s, std::uint64_t done) {
+  if (!any_ || done < last_done_) {
+    any_ = true;
+    first_s_ = now_s;
+    first_done_ = done;
+    rate_ = 0;
+  } else if (now_s - first_s_ > 0.5 && done > first_done_) {
+    rate_ = static_cast<double>(done - first_done_) / (now_s - first_s_);
+  }
+  last_done_ = done;
+}
+
+std::string stage_line(const Json& stage, double rate) {
+  std::string line = stage.value("stage", "");
+  const Json progress = stage.value("progress", Json::object());
+  const Json jobs = stage.value("jobs", Json::array());
+  if (const int rounds = progress.value("rounds", 0); rounds > 1)
+    line += fmt::format("  round {}/{}", std::min(progress.value("round", 0) + 1, rounds), rounds);
+  std::uint64_t left = 0;
+  for (const Json& job : jobs) {
+    line += fmt::format("  {} {}/{}", job.value("job", ""), job.value("done", std::uint64_t{0}), job.value("items", std::uint64_t{0}));
+    left += job.value("items", std::uint64_t{0}) - std::min(job.value("done", std::uint64_t{0}), job.value("items", std::uint64_t{0}));
+    if (const int failed = job.value("shards_failed", 0); failed > 0) line += fmt::format(" ({} shards failed)", failed);
+  }
+  if (rate > 0) line += fmt::format("  {:.{}f}/s  {} left", rate, rate < 10 ? 1 : 0, seconds_text(static_cast<double>(left) / rate));
+  return line + figures(progress);
+}
+
+std::string state_table(const CommandContext& context, const Json& state) {
+  std::string out;
+  std::size_t width = 5;
+  for (const Json& stage : state.at("stages")) width = std::max(width, stage.value("stage", "").size());
+  for (const Json& stage : state.at("stages")) {
+    const std::string name = stage.value("state", "");
+    const bool ran = stage.value("ran", false);
+    std::string shown = name == "finished" && !ran ? stage.value("action", "") : name;
+    if (name == "waiting" && state.value("state", "") != "running") shown = "not run";
+    const char* colour = name == "failed" || name == "blocked" ? "red" : name == "running" ? "yellow" : name == "finished" ? "green" : "dim";
+    out += fmt::format("  {:<{}}  {}{}", stage.value("stage", ""), width, paint(context, colour, shown),
+                       std::string(shown.size() < 12 ? 12 - shown.size() : 0, ' '));
+    if (const double s = stage.value("seconds", 0.0); s > 0) out += fmt::format("  {:>7}", seconds_text(s));
+    if (name == "running") {
+      const std::string line = stage_line(stage, 0);
+      out += line.substr(std::min(line.size(), stage.value("stage", "").size()));
+    } else {
+      out += figures(stage.value("progress", Json::object()));
+    }
+    if (stage.contains("failure")) out += "  " + stage.at("failure").get<std::string>();
+    out += "\n";
+  }
+  const Json phases = state.value("phase_s", Json::object());
+  if (!phases.empty()) {
+    out += "  time by phase, of all shards:";
+    for (const auto& [job, s] : phases.items()) out += fmt::format("  {} {}", job, seconds_text(s.get<double>()));
+    out += "\n";
+  }
+  return out;
+}
+
+void ProgressPrinter::clear() {
+  if (drawn_ > 0) std::fprintf(stderr, "\x1b[%dA\x1b[J", drawn_);
+  drawn_ = 0;
+}
+
+void ProgressPrinter::on_state(const Json& state) {
+  if (quiet_) return;
+  const auto now = std::chrono::steady_clock::now();
+  const double now_s = std::chrono::duration<double>(now.time_since_epoch()).count();
+  std::vector<std::string> lines;
+  for (const Json& stage : state.at("stages")) {
+    if (stage.value("state", "") != "running") continue;
+    const std::string name = stage.value("stage", "");
+    const std::string key = job_key(stage);
+    const bool changed = std::exchange(last_job_[name], key) != key;
+    if (changed) rates_[name] = {};
+    rates_[name].see(now_s, items_done(stage));
+    const std::string line = stage_line(stage, rates_[name].per_s());
+    if (terminal_) {
+      lines.push_back(line.substr(0, 160));
+    } else if (changed || now - last_line_[name] > std::chrono::seconds(30)) {
+      last_line_[name] = now;
+      std::fprintf(stderr, "%s\n", line.c_str());
+    }
+  }
+  if (!terminal_) return;
+  clear();
+  for (const std::string& line : lines) std::fprintf(stderr, "%s\n", line.c_str());
+  drawn_ = static_cast<int>(lines.size());
+}
+
+void ProgressPrinter::on_message(const std::string& message) {
+  clear();
+  log_warning(message);
+}
+
+}  // namespace warpsmith::cli

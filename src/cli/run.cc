@@ -1,0 +1,269 @@
+// `warpsmith run`: carries a workflow through its stages, or goes on with a run.
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <random>
+
+#include "progress.h"
+#include "warpsmith/base/log.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/cli/command.h"
+#include "warpsmith/cli/controller.h"
+#include "warpsmith/executor/local.h"
+#include "warpsmith/process/child.h"
+#include "warpsmith/process/machine.h"
+#include "warpsmith/report/report.h"
+#include "warpsmith/store/results.h"
+#include "warpsmith/workflow/load.h"
+
+extern char** environ;
+
+namespace warpsmith::cli {
+
+namespace {
+
+struct Options {
+  std::string file, run_dir, replay;
+  std::vector<std::string> overrides;
+  std::optional<std::uint64_t> seed;
+  plan::Selection selection;
+  bool fresh = false, unsandboxed = false, quiet = false;
+};
+
+std::atomic<bool> stop_asked{false};
+
+// The first signal asks for an orderly end; a second one takes its usual course.
+void listen_for_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { stop_asked = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+std::string random_id() {
+  std::random_device device;
+  char text[17];
+  std::snprintf(text, sizeof text, "%08x%08x", device(), device());
+  return text;
+}
+
+fs::path choose_folder(const Options& options, const CommandContext& context, const std::string& name) {
+  if (!options.run_dir.empty()) return options.run_dir;
+  const fs::path plain = context.results / name;
+  if (!options.fresh || !fs::exists(plain)) return plain;
+  for (int n = 2;; ++n) {
+    const fs::path numbered = context.results / (name + "-" + std::to_string(n));
+    if (!fs::exists(numbered)) return numbered;
+  }
+}
+
+// run.json: written when the run is made, and brought up to date when it goes on.
+Json open_run(const fs::path& run, const workflow::WorkflowSpec& spec, const Options& options) {
+  const fs::path file = run / "run.json";
+  Json json = Json::object();
+  const bool old = fs::exists(file);
+  if (old) json = read_json_file(file);
+  const std::string replay = options.replay.empty() ? "" : fs::absolute(options.replay).lexically_normal().string();
+  if (old && !replay.empty() && json.value("replay_timings", "") != replay)
+    throw Error("the run " + run.string() + " was not made with --replay-timings " + options.replay + "; --new makes another",
+                kExitUsage);
+  if (!old) {
+    json = {{"schema", "warpsmith.run/1"}, {"name", run.filename().string()}, {"id", random_id()},
+            {"created", std::time(nullptr)}, {"host", host_name()}, {"version", WARPSMITH_VERSION},
+            {"replay_timings", replay}};
+  }
+  json["workflow"] = spec.name;
+  json["workflow_file"] = fs::absolute(spec.file).lexically_normal().string();
+  json["seed"] = spec.seed;
+  json["params"] = spec.params;
+  json["overrides"] = options.overrides;
+  json["accepted"] = options.selection.accept;
+  write_file_atomic(file, json.dump(2) + "\n");
+  write_file_atomic(run / "workflow.yaml", spec.text);
+  for (const char* folder : {"journal", "stages", "checkpoints", "cache"}) make_folders(run / folder);
+  return json;
+}
+
+void notify(const std::string& command, const fs::path& run, const std::string& state) {
+  if (command.empty()) return;
+  process::ChildSpec spec;
+  spec.argv = {"/bin/sh", "-c", command};
+  std::map<std::string, std::string> environment;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string text(*entry);
+    if (const auto equals = text.find('='); equals != std::string::npos)
+      environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  environment["WARPSMITH_RUN"] = fs::absolute(run).string();
+  environment["WARPSMITH_STATE"] = state;
+  spec.environment = std::move(environment);
+  spec.capture_output = false;
+  spec.limits.wall_s = 60;
+  const process::ChildResult result = process::run_child(spec);
+  if (result.ending != process::Ending::kExited || result.exit_code != 0)
+    log_warning("the notify command `" + command + "` did not end well" +
+                (result.problem.empty() ? "" : ": " + result.problem));
+}
+
+// A stage's own notify commands, once for each stage that ended in this life.
+void notify_stages(const workflow::WorkflowSpec& spec, const RunOutcome& outcome, const fs::path& run) {
+  for (const Json& stage : outcome.state.at("stages")) {
+    if (!stage.value("ran", false)) continue;
+    const std::string state = stage.value("state", "");
+    for (const workflow::StageSpec& one : spec.stages) {
+      if (one.name != stage.value("stage", "")) continue;
+      if (state == "finished") notify(one.notify.on_end, run, state);
+      if (state == "failed") notify(one.notify.on_failure, run, state);
+    }
+  }
+}
+
+void publish(const fs::path& run, bool replayed) {
+  store::aggregate(run);
+  // A replayed run has nobody's timings: no report is made of it.
+  if (!replayed) write_file_atomic(run / "report.html", report::html(store::read_results(run / "results.h5")));
+}
+
+std::string command_again(const Options& options, const CommandContext& context) {
+  std::string text = "warpsmith";
+  if (context.results != "results") text += " --results " + context.results.string();
+  text += " run " + options.file;
+  for (const std::string& o : options.overrides) text += " --set '" + o + "'";
+  if (options.seed) text += " --seed " + std::to_string(*options.seed);
+  if (!options.run_dir.empty()) text += " --run-dir " + options.run_dir;
+  return text;
+}
+
+int finish(const RunOutcome& outcome, const fs::path& run, const std::string& again, const workflow::WorkflowSpec& spec,
+           bool replayed, CommandContext& context) {
+  const std::string state = outcome.state.value("state", "");
+  using Kind = RunOutcome::Kind;
+  if (outcome.kind != Kind::kNothingToDo) {
+    try {
+      publish(run, replayed);
+    } catch (const Error& e) {
+      log_error(std::string("results.h5 and the report could not be written (`warpsmith report ") + run.string() +
+                "` tries again): " + e.what());
+    }
+  }
+  if (context.json) {
+    Json answer = outcome.state;
+    answer["folder"] = run.string();
+    print_json(context, answer);
+  } else if (outcome.kind == Kind::kNothingToDo) {
+    std::printf("%s: nothing to do, every stage is up to date (`--force STAGE` runs one again)\n", run.string().c_str());
+  } else {
+    std::printf("%s: %s after %s\n%s", run.string().c_str(), state.c_str(),
+                format_duration(std::chrono::milliseconds(static_cast<std::int64_t>(outcome.state.value("seconds", 0.0) * 1000))).c_str(),
+                state_table(context, outcome.state).c_str());
+    if (fs::exists(run / "results.h5")) std::printf("  results: %s\n", (run / "results.h5").string().c_str());
+    if (fs::exists(run / "report.html")) std::printf("  report:  %s\n", (run / "report.html").string().c_str());
+    for (const std::string& stage : outcome.failed) std::printf("  why: warpsmith why %s --run %s\n", stage.c_str(), run.string().c_str());
+  }
+  if (outcome.kind == Kind::kInterrupted) {
+    std::fprintf(stderr, "Interrupted; nothing finished is lost. To go on: %s\n", again.c_str());
+    return kExitInterrupted;
+  }
+  if (outcome.kind == Kind::kNothingToDo) return kExitOk;
+  notify_stages(spec, outcome, run);
+  notify(outcome.kind == Kind::kFailed ? spec.notify.on_failure : spec.notify.on_end, run, state);
+  if (outcome.kind == Kind::kFailed) return outcome.environment ? kExitEnvironment : kExitFailed;
+  return kExitOk;
+}
+
+int run_workflow(const Options& options, CommandContext& context) {
+  const workflow::LoadResult loaded =
+      workflow::load_workflow(options.file, {.overrides = options.overrides, .seed = options.seed, .base_folder = {}});
+  if (!loaded.spec) throw InvalidInput(loaded.mistakes);
+  const workflow::WorkflowSpec& spec = *loaded.spec;
+  if (Diagnostics mistakes = plan::check_selection(spec, options.selection); !mistakes.empty())
+    throw InvalidInput(std::move(mistakes));
+  for (const Diagnostic& note : loaded.notes) log_info(to_string(note));
+
+  const std::string replay_name = options.replay;
+  const fs::path run = choose_folder(options, context, spec.name);
+  make_folders(run);
+  const RunLock lock(run);
+  Options resolved = options;
+  if (!options.replay.empty()) resolved.replay = find_run(context, options.replay).string();
+  const Json json = open_run(run, spec, resolved);
+  std::optional<ReplayTimings> replay;
+  if (const std::string from = json.value("replay_timings", ""); !from.empty()) replay.emplace(from);
+
+  if (!options.unsandboxed && process::available_sandbox() == process::SandboxLevel::kNone)
+    throw Error("no sandbox works here (`warpsmith doctor` says why): candidates would run unprotected; --unsandboxed allows it");
+
+  listen_for_signals();
+  const std::string again = command_again(options, context);
+  ProgressPrinter progress(::isatty(STDERR_FILENO) == 1, options.quiet);
+  log_info("run " + run.string() + (replay ? ", timings replayed from " + json.value("replay_timings", "") : ""));
+  executor::LocalExecutor executor(executor::LocalOptions{});
+  ControllerParts parts;
+  parts.spec = &spec;
+  parts.run = run;
+  parts.programs = program_folder();
+  parts.executor = &executor;
+  parts.observer = &progress;
+  parts.interrupted = [] { return stop_asked.load(); };
+  parts.publish = [&run, &progress, replayed = replay.has_value()] {
+    try {
+      publish(run, replayed);
+    } catch (const Error& e) {  // the records are safe; it is tried again at the next stage
+      progress.on_message(std::string("results.h5 was not written: ") + e.what());
+    }
+  };
+  parts.selection = options.selection;
+  parts.replay = replay ? &*replay : nullptr;
+  parts.slots = static_cast<int>(process::allowed_cpus().size());
+  parts.unsandboxed = options.unsandboxed;
+  parts.run_id = json.value("id", "");
+  try {
+    const RunOutcome outcome = Controller(std::move(parts)).run();
+    progress.clear();
+    return finish(outcome, run, again, spec, replay.has_value(), context);
+  } catch (const Error& e) {
+    executor.shut_down();
+    progress.clear();
+    if (e.exit_code() == kExitEnvironment)
+      std::fprintf(stderr, "The run stops. What was finished is kept; when the cause is mended, go on with: %s\n", again.c_str());
+    notify(spec.notify.on_failure, run, "failed");
+    throw;
+  }
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add_command(app, context, "run", "Runs a workflow, or goes on with its run",
+                                  "warpsmith run workflows/quickstart.yaml --set params.sft_steps=600",
+                                  [options, &context] { return run_workflow(*options, context); });
+  command->add_option("FILE", options->file, "Workflow file")->required();
+  command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")->allow_extra_args(false);
+  command->add_option("--seed", options->seed, "Seed instead of the file's");
+  command->add_flag("--new", options->fresh, "Make another run instead of going on with the last");
+  command->add_option("--run-dir", options->run_dir, "Folder of the run (default: results/<name of the workflow>)");
+  auto& s = options->selection;
+  command->add_option("--from", s.from, "These stages and those that need them")->allow_extra_args(false);
+  command->add_option("--only", s.only, "These stages alone")->allow_extra_args(false);
+  command->add_option("--until", s.until, "These stages and those that they need")->allow_extra_args(false);
+  command->add_option("--force", s.force, "Run these although they are up to date")->allow_extra_args(false);
+  command->add_option("--accept", s.accept, "Count the newest results of these as up to date")->allow_extra_args(false);
+  command->add_option("--replay-timings", options->replay,
+                      "Take scores from that run instead of measuring: for tests of everything but timing");
+  command->add_flag("--unsandboxed", options->unsandboxed, "Run candidates without a sandbox where none works");
+  command->add_flag("--quiet", options->quiet, "No progress");
+  add_json_flag(*command, context);
+}
+
+}  // namespace warpsmith::cli
