@@ -1,4 +1,5 @@
-// `warpsmith plan`: stages, rounds, jobs and shards of a workflow, and for each stage why it will or will not run.
+// `warpsmith plan`: stages, rounds, jobs and shards of a workflow, and for each stage why it will or will not
+// run.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -68,32 +69,43 @@ void print_graph(const workflow::WorkflowSpec& spec, const std::vector<plan::Sta
   for (std::size_t i = 0; i < spec.stages.size(); ++i) {
     const workflow::StageSpec& stage = spec.stages[i];
     const bool runs = plans[i].action == plan::Action::kRun || plans[i].action == plan::Action::kResume;
-    const std::string label = stage.name + "\n" + stage.kind + "\n" + std::string(plan::to_string(plans[i].action));
+    const std::string label =
+        stage.name + "\n" + stage.kind + "\n" + std::string(plan::to_string(plans[i].action));
     std::string escaped = quoted(label);
-    for (auto at = escaped.find('\n'); at != std::string::npos; at = escaped.find('\n')) escaped.replace(at, 1, "\\n");
-    std::printf("  %s [label=%s%s];\n", quoted(stage.name).c_str(), escaped.c_str(), runs ? ", style=bold" : ", style=dashed");
-    for (const std::string& needed : stage.needs) std::printf("  %s -> %s;\n", quoted(needed).c_str(), quoted(stage.name).c_str());
+    for (auto at = escaped.find('\n'); at != std::string::npos; at = escaped.find('\n'))
+      escaped.replace(at, 1, "\\n");
+    std::printf("  %s [label=%s%s];\n", quoted(stage.name).c_str(), escaped.c_str(),
+                runs ? ", style=bold" : ", style=dashed");
+    for (const std::string& needed : stage.needs)
+      std::printf("  %s -> %s;\n", quoted(needed).c_str(), quoted(stage.name).c_str());
   }
   std::printf("}\n");
 }
 
-std::string count_text(std::uint64_t n, const char* word) { return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s"); }
-
-std::string extent_text(const Extent& e) {
-  return fmt::format("{}, {}, {}{}, {}{}", count_text(static_cast<std::uint64_t>(e.rounds), "round"), count_text(e.jobs, "job"),
-                     e.open ? "at least " : e.upper_bound ? "at most " : "", count_text(e.shards, "shard"),
-                     count_text(e.items, "item"), e.open ? " and those found under way" : "");
+std::string count_text(std::uint64_t n, const char* word) {
+  return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s");
 }
 
-void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans, CommandContext& context) {
+std::string extent_text(const Extent& e) {
+  return fmt::format("{}, {}, {}{}, {}{}", count_text(static_cast<std::uint64_t>(e.rounds), "round"),
+                     count_text(e.jobs, "job"),
+                     e.open          ? "at least "
+                     : e.upper_bound ? "at most "
+                                     : "",
+                     count_text(e.shards, "shard"), count_text(e.items, "item"),
+                     e.open ? " and those found under way" : "");
+}
+
+void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
+                CommandContext& context) {
   Extent all;
   int will_run = 0;
   for (std::size_t i = 0; i < spec.stages.size(); ++i) {
     const workflow::StageSpec& stage = spec.stages[i];
     const plan::StagePlan& p = plans[i];
     const Extent extent = extent_of(stage);
-    const bool idle = p.action == plan::Action::kUpToDate || p.action == plan::Action::kNotSelected || p.action == plan::Action::kAccept ||
-                      p.action == plan::Action::kBlocked;
+    const bool idle = p.action == plan::Action::kUpToDate || p.action == plan::Action::kNotSelected ||
+                      p.action == plan::Action::kAccept || p.action == plan::Action::kBlocked;
     std::printf("%s  %s%s\n", paint(context, "bold", stage.name).c_str(), stage.kind.c_str(),
                 stage.needs.empty() ? "" : fmt::format("  (needs {})", fmt::join(stage.needs, ", ")).c_str());
     std::printf("  %s\n", extent_text(extent).c_str());
@@ -109,10 +121,11 @@ void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::Stag
     all.jobs += extent.jobs;
     all.shards += extent.shards;
   }
-  if (will_run == 0) std::printf("Nothing to do: every stage is up to date or left out.\n");
+  if (will_run == 0)
+    std::printf("Nothing to do: every stage is up to date or left out.\n");
   else
-    std::printf("%d of %zu stages to run: %s, %s or so\n", will_run, spec.stages.size(), count_text(all.jobs, "job").c_str(),
-                count_text(all.shards, "shard").c_str());
+    std::printf("%d of %zu stages to run: %s, %s or so\n", will_run, spec.stages.size(),
+                count_text(all.jobs, "job").c_str(), count_text(all.shards, "shard").c_str());
 }
 
 Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans) {
@@ -122,7 +135,8 @@ Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::Stage
     const plan::StagePlan& p = plans[i];
     const Extent extent = extent_of(stage);
     Json changes = Json::array();
-    for (const plan::Change& c : p.changes) changes.push_back({{"path", c.path}, {"before", c.before}, {"after", c.after}});
+    for (const plan::Change& c : p.changes)
+      changes.push_back({{"path", c.path}, {"before", c.before}, {"after", c.after}});
     list.push_back({{"stage", stage.name},
                     {"kind", stage.kind},
                     {"needs", stage.needs},
@@ -141,16 +155,21 @@ Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::Stage
 }
 
 int plan_command(const Options& options, CommandContext& context) {
-  const workflow::LoadResult loaded =
-      workflow::load_workflow(options.file, {.overrides = options.overrides, .seed = options.seed, .base_folder = {}});
+  const workflow::LoadResult loaded = workflow::load_workflow(
+      options.file, {.overrides = options.overrides, .seed = options.seed, .base_folder = {}});
   if (!loaded.spec) throw InvalidInput(loaded.mistakes);
   const workflow::WorkflowSpec& spec = *loaded.spec;
-  if (const Diagnostics mistakes = plan::check_selection(spec, options.selection); !mistakes.empty()) throw InvalidInput(mistakes);
+  if (const Diagnostics mistakes = plan::check_selection(spec, options.selection); !mistakes.empty())
+    throw InvalidInput(mistakes);
   const fs::path run = options.run.empty() ? context.results / spec.name : fs::path(options.run);
-  const auto plans = plan::plan_stages(spec, plan::digest_datasets(spec), read_history(run), options.selection);
-  if (options.graph) print_graph(spec, plans);
-  else if (context.json) print_json(context, plan_json(spec, plans));
-  else print_plan(spec, plans, context);
+  const auto plans =
+      plan::plan_stages(spec, plan::digest_datasets(spec), read_history(run), options.selection);
+  if (options.graph)
+    print_graph(spec, plans);
+  else if (context.json)
+    print_json(context, plan_json(spec, plans));
+  else
+    print_plan(spec, plans, context);
   for (const Diagnostic& note : loaded.notes) std::fprintf(stderr, "note: %s\n", to_string(note).c_str());
   return kExitOk;
 }
@@ -163,14 +182,21 @@ void add_plan(CLI::App& app, CommandContext& context) {
                                   "warpsmith plan workflows/quickstart.yaml --set params.sft_steps=600",
                                   [options, &context] { return plan_command(*options, context); });
   command->add_option("FILE", options->file, "Workflow file")->required();
-  command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")->allow_extra_args(false);
+  command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")
+      ->allow_extra_args(false);
   command->add_option("--seed", options->seed, "Seed instead of the file's");
-  command->add_option("--run-dir", options->run, "Folder of the run that would go on (default: results/<name>)");
-  command->add_option("--from", options->selection.from, "These stages and those that need them")->allow_extra_args(false);
+  command->add_option("--run-dir", options->run,
+                      "Folder of the run that would go on (default: results/<name>)");
+  command->add_option("--from", options->selection.from, "These stages and those that need them")
+      ->allow_extra_args(false);
   command->add_option("--only", options->selection.only, "These stages alone")->allow_extra_args(false);
-  command->add_option("--until", options->selection.until, "These stages and those that they need")->allow_extra_args(false);
-  command->add_option("--force", options->selection.force, "Run these although they are up to date")->allow_extra_args(false);
-  command->add_option("--accept", options->selection.accept, "Count the newest results of these as up to date")->allow_extra_args(false);
+  command->add_option("--until", options->selection.until, "These stages and those that they need")
+      ->allow_extra_args(false);
+  command->add_option("--force", options->selection.force, "Run these although they are up to date")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--accept", options->selection.accept, "Count the newest results of these as up to date")
+      ->allow_extra_args(false);
   command->add_flag("--graph", options->graph, "As a graph in DOT");
   add_json_flag(*command, context);
 }

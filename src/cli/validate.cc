@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 
+#include "validate_measure.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/task/check.h"
@@ -14,7 +16,9 @@ namespace warpsmith::cli {
 namespace {
 
 struct Options {
-  std::vector<std::string> paths, overrides;
+  std::vector<std::string> paths, overrides, only;
+  bool measure = false;
+  ValidateMeasureOptions measuring;
 };
 
 struct Findings {
@@ -32,13 +36,15 @@ Findings check_folder(const fs::path& path) {
   }
   const task::DatasetCount count = task::check_dataset(path, found.mistakes);
   if (count.tasks == 0 && found.mistakes.empty())
-    found.mistakes.push_back({path.string(), 0, 0, "the folder holds no task", "a task is a folder with a task.yaml"});
+    found.mistakes.push_back(
+        {path.string(), 0, 0, "the folder holds no task", "a task is a folder with a task.yaml"});
   found.summary = fmt::format("{} tasks, {} candidates", count.tasks, count.candidates);
   return found;
 }
 
 Findings check_workflow(const fs::path& path, const std::vector<std::string>& overrides) {
-  workflow::LoadResult loaded = workflow::load_workflow(path, {.overrides = overrides, .seed = {}, .base_folder = {}});
+  workflow::LoadResult loaded =
+      workflow::load_workflow(path, {.overrides = overrides, .seed = {}, .base_folder = {}});
   Findings found{path.string(), "", std::move(loaded.mistakes), std::move(loaded.notes)};
   if (!loaded.spec) return found;
   found.summary = fmt::format("workflow {}, {} stages", loaded.spec->name, loaded.spec->stages.size());
@@ -47,7 +53,8 @@ Findings check_workflow(const fs::path& path, const std::vector<std::string>& ov
     if (stage.dataset.folder.empty()) continue;
     task::load_tasks(stage.dataset.folder, in_tasks);
     if (!in_tasks.empty())
-      found.mistakes.push_back({path.string(), 0, 0, fmt::format("its dataset has {} mistakes", in_tasks.size()),
+      found.mistakes.push_back({path.string(), 0, 0,
+                                fmt::format("its dataset has {} mistakes", in_tasks.size()),
                                 "warpsmith validate " + stage.dataset.folder.string()});
     break;
   }
@@ -57,27 +64,69 @@ Findings check_workflow(const fs::path& path, const std::vector<std::string>& ov
 Json diagnostics_json(const Diagnostics& diagnostics) {
   Json list = Json::array();
   for (const Diagnostic& d : diagnostics)
-    list.push_back({{"file", d.file}, {"line", d.line}, {"column", d.column}, {"message", d.message}, {"hint", d.hint}});
+    list.push_back(
+        {{"file", d.file}, {"line", d.line}, {"column", d.column}, {"message", d.message}, {"hint", d.hint}});
   return list;
 }
 
+// Tasks in the folders given, or those of them that --task names.
+std::vector<task::Task> tasks_to_measure(const Options& options) {
+  std::vector<task::Task> tasks;
+  Diagnostics mistakes;
+  for (const std::string& text : options.paths) {
+    const fs::path path = text;
+    if (!fs::is_directory(path)) throw Error(text + ": --measure takes folders of tasks", kExitUsage);
+    if (fs::exists(path / "task.yaml")) {
+      if (auto task = task::load_task(path, mistakes)) tasks.push_back(std::move(*task));
+    } else {
+      for (task::Task& task : task::load_tasks(path, mistakes)) tasks.push_back(std::move(task));
+    }
+  }
+  if (!mistakes.empty()) throw InvalidInput(mistakes);
+  for (const std::string& id : options.only)
+    if (std::none_of(tasks.begin(), tasks.end(), [&](const task::Task& task) { return task.id == id; }))
+      throw Error("there is no task `" + id + "`", kExitUsage);
+  if (!options.only.empty())
+    std::erase_if(tasks, [&](const task::Task& task) {
+      return std::find(options.only.begin(), options.only.end(), task.id) == options.only.end();
+    });
+  if (tasks.empty()) throw Error("there is no task to measure", kExitUsage);
+  return tasks;
+}
+
+int validate_by_measuring(const Options& options, CommandContext& context) {
+  const std::vector<MeasuredTask> measured = measure_tasks(tasks_to_measure(options), options.measuring);
+  if (context.json) {
+    print_json(context, measured_json(measured));
+  } else {
+    std::fputs(measured_text(measured).c_str(), stdout);
+  }
+  return verdicts_that_differ(measured) == 0 ? kExitOk : kExitFailed;
+}
+
 int validate(const Options& options, CommandContext& context) {
+  if (options.measure) return validate_by_measuring(options, context);
   std::size_t mistakes = 0;
   Json answer = Json::array();
   for (const std::string& text : options.paths) {
     const fs::path path = text;
-    const Findings found = fs::is_directory(path) ? check_folder(path) : check_workflow(path, options.overrides);
+    const Findings found =
+        fs::is_directory(path) ? check_folder(path) : check_workflow(path, options.overrides);
     mistakes += found.mistakes.size();
     if (context.json) {
-      answer.push_back({{"path", found.path}, {"mistakes", diagnostics_json(found.mistakes)}, {"notes", diagnostics_json(found.notes)}});
+      answer.push_back({{"path", found.path},
+                        {"mistakes", diagnostics_json(found.mistakes)},
+                        {"notes", diagnostics_json(found.notes)}});
       continue;
     }
     print_diagnostics(found.mistakes);
     for (const Diagnostic& note : found.notes) std::fprintf(stderr, "note: %s\n", to_string(note).c_str());
     if (found.mistakes.empty()) std::printf("%s: good (%s)\n", found.path.c_str(), found.summary.c_str());
   }
-  if (context.json) print_json(context, answer);
-  else if (mistakes > 0) std::fprintf(stderr, "%zu mistake%s\n", mistakes, mistakes == 1 ? "" : "s");
+  if (context.json)
+    print_json(context, answer);
+  else if (mistakes > 0)
+    std::fprintf(stderr, "%zu mistake%s\n", mistakes, mistakes == 1 ? "" : "s");
   return mistakes == 0 ? kExitOk : kExitUsage;
 }
 
@@ -85,10 +134,31 @@ int validate(const Options& options, CommandContext& context) {
 
 void add_validate(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(app, context, "validate", "Reports every mistake in workflow files and folders of tasks",
-                                  "warpsmith validate workflows/quickstart.yaml datasets/", [options, &context] { return validate(*options, context); });
-  command->add_option("PATH", options->paths, "Workflow files, folders of tasks, or folders of one task")->required();
-  command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")->allow_extra_args(false);
+  CLI::App* command =
+      add_command(app, context, "validate", "Reports every mistake in workflow files and folders of tasks",
+                  "warpsmith validate workflows/quickstart.yaml datasets/",
+                  [options, &context] { return validate(*options, context); });
+  command->add_option("PATH", options->paths, "Workflow files, folders of tasks, or folders of one task")
+      ->required();
+  command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")
+      ->allow_extra_args(false);
+  command->add_flag(
+      "--measure", options->measure,
+      "Compile and measure every candidate of the folders; exit code 1 where a verdict is not its folder's");
+  command->add_option("--task", options->only, "With --measure: this task only (may be given again)")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--threads", options->measuring.threads,
+                   "With --measure: CPU threads of candidate and baseline")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--budget", options->measuring.budget_s,
+                   "With --measure: seconds to time a candidate in, at most")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--unsandboxed", options->measuring.unsandboxed,
+                    "With --measure: go on where there is no sandbox");
+  command->add_flag("--keep", options->measuring.keep,
+                    "With --measure: keep the folder with jobs and records");
   add_json_flag(*command, context);
 }
 

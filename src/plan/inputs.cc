@@ -17,10 +17,12 @@ std::string digest_folder(const fs::path& folder) {
   if (!fs::is_directory(folder)) return {};
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file() && !entry.path().filename().string().starts_with('.')) files.push_back(entry.path());
+    if (entry.is_regular_file() && !entry.path().filename().string().starts_with('.'))
+      files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   Sha256 digest;
-  for (const fs::path& file : files) digest.field(fs::relative(file, folder).generic_string()).field(read_file(file));
+  for (const fs::path& file : files)
+    digest.field(fs::relative(file, folder).generic_string()).field(read_file(file));
   return digest.hex();
 }
 
@@ -34,7 +36,8 @@ Json threads_of(const workflow::StageSpec& stage) {
     threads["train"] = stage.train.cpus;
     if (stage.train.ranks > 1) threads["train_ranks"] = stage.train.ranks;
   }
-  if (kind == "measure" || kind == "self_supervised" || kind == "contrastive") threads["generate"] = stage.generate.cpus;
+  if (kind == "measure" || kind == "self_supervised" || kind == "contrastive")
+    threads["generate"] = stage.generate.cpus;
   return threads;
 }
 
@@ -99,12 +102,15 @@ DatasetDigests digest_dataset(const fs::path& folder) {
 Digests digest_datasets(const workflow::WorkflowSpec& spec) {
   Digests digests;
   for (const workflow::StageSpec& stage : spec.stages)
-    if (!digests.contains(stage.dataset.folder)) digests[stage.dataset.folder] = digest_dataset(stage.dataset.folder);
+    if (!digests.contains(stage.dataset.folder))
+      digests[stage.dataset.folder] = digest_dataset(stage.dataset.folder);
   return digests;
 }
 
-Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digests, const std::map<std::string, std::string>& upstream) {
-  Json tasks = Json::object(), candidates = Json::object(), versions = Json::object(), outputs = Json::object();
+Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digests,
+                  const std::map<std::string, std::string>& upstream) {
+  Json tasks = Json::object(), candidates = Json::object(), versions = Json::object(),
+       outputs = Json::object();
   for (const std::string& id : tasks_of(stage)) {
     const auto task = digests.tasks.find(id);
     tasks[id] = task == digests.tasks.end() ? "" : task->second;
@@ -115,17 +121,23 @@ Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digest
   for (const std::string& program : programs_of(stage)) versions[program] = behaviour_version(program);
   for (const std::string& needed : stage.needs) {
     const auto it = upstream.find(needed);
-    if (it == upstream.end() || it->second.empty()) throw Error("stage `" + stage.name + "`: the output of `" + needed + "` is not known");
+    if (it == upstream.end() || it->second.empty())
+      throw Error("stage `" + stage.name + "`: the output of `" + needed + "` is not known");
     outputs[needed] = it->second;
   }
-  return {{"params", stage.resolved}, {"device", stage.device},         {"threads", threads_of(stage)}, {"seed", stage.seed},
-          {"tasks", std::move(tasks)}, {"candidates", std::move(candidates)}, {"upstream", std::move(outputs)}, {"versions", std::move(versions)}};
+  return {{"params", stage.resolved},       {"device", stage.device},
+          {"threads", threads_of(stage)},   {"seed", stage.seed},
+          {"tasks", std::move(tasks)},      {"candidates", std::move(candidates)},
+          {"upstream", std::move(outputs)}, {"versions", std::move(versions)}};
 }
 
 std::string hash_inputs(const Json& inputs) { return sha256_hex(inputs.dump()); }
 
 Json inputs_file(std::string_view stage, const Json& inputs) {
-  return {{"schema", "warpsmith.stage_inputs/1"}, {"stage", stage}, {"hash", hash_inputs(inputs)}, {"inputs", inputs}};
+  return {{"schema", "warpsmith.stage_inputs/1"},
+          {"stage", stage},
+          {"hash", hash_inputs(inputs)},
+          {"inputs", inputs}};
 }
 
 std::vector<Change> differences(const Json& before, const Json& after) {
@@ -140,11 +152,16 @@ std::vector<Change> differences(const Json& before, const Json& after) {
 
 std::string to_string(const Change& change) {
   std::string path = change.path;
-  if (path.starts_with("params.")) path = path.substr(7);
-  else if (path.starts_with("upstream.")) path = "output of " + path.substr(9);
-  else if (path.starts_with("tasks.")) path = "task file of " + path.substr(6);
-  else if (path.starts_with("candidates.")) path = "candidate files of " + path.substr(11);
-  else if (path.starts_with("versions.")) path = "behaviour of " + path.substr(9);
+  if (path.starts_with("params."))
+    path = path.substr(7);
+  else if (path.starts_with("upstream."))
+    path = "output of " + path.substr(9);
+  else if (path.starts_with("tasks."))
+    path = "task file of " + path.substr(6);
+  else if (path.starts_with("candidates."))
+    path = "candidate files of " + path.substr(11);
+  else if (path.starts_with("versions."))
+    path = "behaviour of " + path.substr(9);
   return fmt::format("{}: {} -> {}", path, change.before.empty() ? "(nothing)" : change.before,
                      change.after.empty() ? "(nothing)" : change.after);
 }

@@ -32,7 +32,9 @@ Names with_needed(const WorkflowSpec& spec, Names names) {
 // `names` and every stage that needs one of them, directly or not.
 Names with_dependents(const WorkflowSpec& spec, Names names) {
   for (const StageSpec& stage : spec.stages)
-    if (std::any_of(stage.needs.begin(), stage.needs.end(), [&](const std::string& n) { return names.contains(n); })) names.insert(stage.name);
+    if (std::any_of(stage.needs.begin(), stage.needs.end(),
+                    [&](const std::string& n) { return names.contains(n); }))
+      names.insert(stage.name);
   return names;
 }
 
@@ -40,7 +42,9 @@ Names with_dependents(const WorkflowSpec& spec, Names names) {
 Names selected_stages(const WorkflowSpec& spec, const Selection& selection) {
   Names selected;
   for (const StageSpec& stage : spec.stages) selected.insert(stage.name);
-  const auto keep = [&](const Names& allowed) { std::erase_if(selected, [&](const std::string& n) { return !allowed.contains(n); }); };
+  const auto keep = [&](const Names& allowed) {
+    std::erase_if(selected, [&](const std::string& n) { return !allowed.contains(n); });
+  };
   if (!selection.from.empty()) keep(with_dependents(spec, expand(spec, selection.from)));
   if (!selection.until.empty()) keep(with_needed(spec, expand(spec, selection.until)));
   if (!selection.only.empty()) keep(expand(spec, selection.only));
@@ -61,14 +65,16 @@ void use_result(StagePlan& plan, const FormerResult& result) {
 // "a: 1 -> 2", and how many more.
 std::string told(const std::vector<Change>& changes) {
   std::string text;
-  for (std::size_t i = 0; i < changes.size() && i < 3; ++i) text += (i == 0 ? "" : "; ") + to_string(changes[i]);
+  for (std::size_t i = 0; i < changes.size() && i < 3; ++i)
+    text += (i == 0 ? "" : "; ") + to_string(changes[i]);
   if (changes.size() > 3) text += fmt::format("; and {} more", changes.size() - 3);
   return text;
 }
 
 class Planner {
  public:
-  Planner(const WorkflowSpec& spec, const Digests& digests, const History& history, const Selection& selection)
+  Planner(const WorkflowSpec& spec, const Digests& digests, const History& history,
+          const Selection& selection)
       : digests_(digests),
         history_(history),
         selected_(selected_stages(spec, selection)),
@@ -96,7 +102,8 @@ class Planner {
     if (!selected_.contains(stage.name)) {
       plan.action = Action::kNotSelected;
       const FormerResult* newest = newest_finished(former);
-      plan.reason = newest == nullptr ? "not selected, and never run" : "not selected: its newest result is used as it is";
+      plan.reason = newest == nullptr ? "not selected, and never run"
+                                      : "not selected: its newest result is used as it is";
       if (newest != nullptr) use_result(plan, *newest);
       return plan;
     }
@@ -104,21 +111,26 @@ class Planner {
     std::map<std::string, std::string> upstream;
     for (const std::string& needed : stage.needs) {
       const State& state = state_.at(needed);
-      if (state.action == Action::kBlocked || (state.action == Action::kNotSelected && state.output_digest.empty())) {
+      if (state.action == Action::kBlocked ||
+          (state.action == Action::kNotSelected && state.output_digest.empty())) {
         plan.action = Action::kBlocked;
-        plan.reason = state.action == Action::kBlocked ? fmt::format("needs {}, which cannot run", needed)
-                                                       : fmt::format("needs {}, which is not selected and has no result", needed);
+        plan.reason = state.action == Action::kBlocked
+                          ? fmt::format("needs {}, which cannot run", needed)
+                          : fmt::format("needs {}, which is not selected and has no result", needed);
         return plan;
       }
       if (!state.output_digest.empty()) upstream[needed] = state.output_digest;
     }
-    if (upstream.size() < stage.needs.size()) return before_upstream(stage, former, digests, std::move(upstream), std::move(plan));
-    return plan_stage(stage, digests, upstream, former, forced_.contains(stage.name), accepted_.contains(stage.name));
+    if (upstream.size() < stage.needs.size())
+      return before_upstream(stage, former, digests, std::move(upstream), std::move(plan));
+    return plan_stage(stage, digests, upstream, former, forced_.contains(stage.name),
+                      accepted_.contains(stage.name));
   }
 
   // A stage that needs one that will run: the digest of that one's output is not known yet.
-  StagePlan before_upstream(const StageSpec& stage, const std::vector<FormerResult>& former, const DatasetDigests& digests,
-                            std::map<std::string, std::string> upstream, StagePlan plan) const {
+  StagePlan before_upstream(const StageSpec& stage, const std::vector<FormerResult>& former,
+                            const DatasetDigests& digests, std::map<std::string, std::string> upstream,
+                            StagePlan plan) const {
     if (accepted_.contains(stage.name)) {
       if (const FormerResult* newest = newest_finished(former)) {
         plan.action = Action::kAccept;
@@ -165,13 +177,20 @@ class Planner {
 
 std::string_view to_string(Action action) {
   switch (action) {
-    case Action::kUpToDate: return "up to date";
-    case Action::kAccept: return "accept";
-    case Action::kRun: return "run";
-    case Action::kResume: return "resume";
-    case Action::kDepends: return "depends";
-    case Action::kNotSelected: return "not selected";
-    case Action::kBlocked: return "blocked";
+    case Action::kUpToDate:
+      return "up to date";
+    case Action::kAccept:
+      return "accept";
+    case Action::kRun:
+      return "run";
+    case Action::kResume:
+      return "resume";
+    case Action::kDepends:
+      return "depends";
+    case Action::kNotSelected:
+      return "not selected";
+    case Action::kBlocked:
+      return "blocked";
   }
   return "";
 }
@@ -196,7 +215,8 @@ Diagnostics check_selection(const WorkflowSpec& spec, const Selection& selection
     for (const std::string& name : names) {
       if (!instances(spec, name).empty()) continue;
       const auto near = nearest_word(name, known);
-      mistakes.push_back({option, 0, 0, "there is no stage `" + name + "`", near ? "did you mean `" + *near + "`?" : ""});
+      mistakes.push_back(
+          {option, 0, 0, "there is no stage `" + name + "`", near ? "did you mean `" + *near + "`?" : ""});
     }
   };
   check("--from", selection.from);
@@ -207,7 +227,8 @@ Diagnostics check_selection(const WorkflowSpec& spec, const Selection& selection
   return mistakes;
 }
 
-std::vector<StagePlan> plan_stages(const WorkflowSpec& spec, const Digests& digests, const History& history, const Selection& selection) {
+std::vector<StagePlan> plan_stages(const WorkflowSpec& spec, const Digests& digests, const History& history,
+                                   const Selection& selection) {
   Planner planner(spec, digests, history, selection);
   std::vector<StagePlan> plans;
   plans.reserve(spec.stages.size());
@@ -215,7 +236,8 @@ std::vector<StagePlan> plan_stages(const WorkflowSpec& spec, const Digests& dige
   return plans;
 }
 
-StagePlan plan_stage(const StageSpec& stage, const DatasetDigests& digests, const std::map<std::string, std::string>& upstream,
+StagePlan plan_stage(const StageSpec& stage, const DatasetDigests& digests,
+                     const std::map<std::string, std::string>& upstream,
                      const std::vector<FormerResult>& former, bool force, bool accept) {
   StagePlan plan;
   plan.stage = stage.name;
@@ -241,11 +263,16 @@ StagePlan plan_stage(const StageSpec& stage, const DatasetDigests& digests, cons
     return plan;
   }
   plan.action = begun == nullptr ? Action::kRun : Action::kResume;
-  if (!former.empty()) plan.changes = differences((newest != nullptr ? *newest : former.front()).inputs, plan.inputs);
-  if (begun != nullptr) plan.reason = "begun and not finished: goes on";
-  else if (force) plan.reason = "forced";
-  else if (former.empty()) plan.reason = accept ? "never run, so there is nothing to accept" : "never run";
-  else plan.reason = plan.changes.empty() ? "its result is gone" : told(plan.changes);
+  if (!former.empty())
+    plan.changes = differences((newest != nullptr ? *newest : former.front()).inputs, plan.inputs);
+  if (begun != nullptr)
+    plan.reason = "begun and not finished: goes on";
+  else if (force)
+    plan.reason = "forced";
+  else if (former.empty())
+    plan.reason = accept ? "never run, so there is nothing to accept" : "never run";
+  else
+    plan.reason = plan.changes.empty() ? "its result is gone" : told(plan.changes);
   return plan;
 }
 

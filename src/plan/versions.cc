@@ -1,5 +1,5 @@
-// Behaviour versions: part of every stage's hash. Raise a number, with a line in the changelog, when equal inputs give other
-// results than before; never for a change that only makes something faster or clearer.
+// Behaviour versions: part of every stage's hash. Raise a number, with a line in the changelog, when equal
+// inputs give other results than before; never for a change that only makes something faster or clearer.
 #include <array>
 
 #include "warpsmith/plan/inputs.h"

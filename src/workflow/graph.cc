@@ -21,8 +21,9 @@ class Graph {
       const StageSpec& spec = drafts_[i].spec;
       const auto [it, fresh] = by_name_.emplace(spec.name, i);
       if (!fresh)
-        mistakes_.push_back(mistake_at(drafts_[i].place, fmt::format("two stages come out with the name `{}`", spec.name),
-                                       fmt::format("the other begins in line {}", drafts_[it->second].spec.line)));
+        mistakes_.push_back(
+            mistake_at(drafts_[i].place, fmt::format("two stages come out with the name `{}`", spec.name),
+                       fmt::format("the other begins in line {}", drafts_[it->second].spec.line)));
       by_base_[spec.base_name].push_back(i);
     }
   }
@@ -41,7 +42,8 @@ class Graph {
   }
 
  private:
-  // Instances that `name` means for instance `user`: of a matrix, those that agree on the axes that both have.
+  // Instances that `name` means for instance `user`: of a matrix, those that agree on the axes that both
+  // have.
   std::vector<std::size_t> find(const NamedPlace& name, std::size_t user, const char* key) {
     if (const auto it = by_base_.find(name.name); it != by_base_.end()) {
       std::vector<std::size_t> found;
@@ -49,15 +51,17 @@ class Graph {
         if (alike(drafts_[i].spec, drafts_[user].spec)) found.push_back(i);
       if (found.empty()) broken_.insert(user);
       if (found.empty())
-        mistakes_.push_back(mistake_at(name.place, fmt::format("`{}`: no instance of `{}` has the matrix values of `{}`", key, name.name,
-                                                               drafts_[user].spec.name)));
+        mistakes_.push_back(
+            mistake_at(name.place, fmt::format("`{}`: no instance of `{}` has the matrix values of `{}`", key,
+                                               name.name, drafts_[user].spec.name)));
       return found;
     }
     if (const auto it = by_name_.find(name.name); it != by_name_.end()) return {it->second};
     broken_.insert(user);
     if (stated_.contains(name.name)) return {};  // it has a mistake of its own
     std::vector<std::string> known(stated_.begin(), stated_.end());
-    mistakes_.push_back(mistake_at(name.place, fmt::format("`{}`: there is no stage `{}`", key, name.name), yaml::suggest(name.name, known)));
+    mistakes_.push_back(mistake_at(name.place, fmt::format("`{}`: there is no stage `{}`", key, name.name),
+                                   yaml::suggest(name.name, known)));
     return {};
   }
 
@@ -73,7 +77,8 @@ class Graph {
     std::set<std::size_t>& edges = edges_[user];
     for (const NamedPlace& name : draft.needs)
       for (const std::size_t i : find(name, user, "needs")) edges.insert(i);
-    if (auto* measure = std::get_if<MeasureSettings>(&draft.spec.settings)) resolve_measure(user, *measure, edges);
+    if (auto* measure = std::get_if<MeasureSettings>(&draft.spec.settings))
+      resolve_measure(user, *measure, edges);
     for (const std::size_t i : edges) draft.spec.needs.push_back(drafts_[i].spec.name);
     std::sort(draft.spec.needs.begin(), draft.spec.needs.end());
   }
@@ -102,14 +107,17 @@ class Graph {
     }
     const yaml::Place place = draft.checkpoint_of.empty() ? draft.place : draft.checkpoint_of[0].place;
     if (sources.size() != 1) {
-      mistakes_.push_back(mistake_at(place, sources.empty()
-                                                ? fmt::format("stage `{}` has nothing to measure", draft.spec.name)
-                                                : fmt::format("stage `{}` could sample from {} stages", draft.spec.name, sources.size()),
-                                     "say `checkpoint_of: STAGE` or `candidates_of: [STAGE, …]`"));
+      mistakes_.push_back(mistake_at(
+          place,
+          sources.empty()
+              ? fmt::format("stage `{}` has nothing to measure", draft.spec.name)
+              : fmt::format("stage `{}` could sample from {} stages", draft.spec.name, sources.size()),
+          "say `checkpoint_of: STAGE` or `candidates_of: [STAGE, …]`"));
       return;
     }
     if (!leaves_checkpoint(sources[0]))
-      mistakes_.push_back(mistake_at(place, fmt::format("`checkpoint_of`: stage `{}` trains no model", drafts_[sources[0]].spec.name)));
+      mistakes_.push_back(mistake_at(
+          place, fmt::format("`checkpoint_of`: stage `{}` trains no model", drafts_[sources[0]].spec.name)));
     measure.checkpoint_of = drafts_[sources[0]].spec.name;
     edges.insert(sources[0]);
   }
@@ -151,13 +159,16 @@ class Graph {
     return false;
   }
 
-  void report_path(const std::vector<std::pair<std::size_t, std::vector<std::size_t>>>& path, std::size_t closing) {
-    const auto first = std::find_if(path.begin(), path.end(), [&](const auto& step) { return step.first == closing; });
+  void report_path(const std::vector<std::pair<std::size_t, std::vector<std::size_t>>>& path,
+                   std::size_t closing) {
+    const auto first =
+        std::find_if(path.begin(), path.end(), [&](const auto& step) { return step.first == closing; });
     std::string text;
     for (auto it = first; it != path.end(); ++it) text += drafts_[it->first].spec.name + " -> ";
     text += drafts_[closing].spec.name;
     const Draft& at = drafts_[closing];
-    mistakes_.push_back(mistake_at(at.needs.empty() ? at.place : at.needs[0].place, "`needs` goes round in a circle: " + text));
+    mistakes_.push_back(mistake_at(at.needs.empty() ? at.place : at.needs[0].place,
+                                   "`needs` goes round in a circle: " + text));
   }
 
   // Stages in the file's order, but each behind those that it needs.
@@ -193,16 +204,23 @@ class Graph {
     const KindRule& kind = *find_kind(draft.spec.kind);
     if (!broken_.contains(i)) {
       if (kind.needs_checkpoint && !above.checkpoint)
-        mistakes_.push_back(mistake_at(draft.place, fmt::format("stage `{}` starts from a model, and no stage that it needs trains one", draft.spec.name),
-                                       "needs: a stage of kind sft, self_supervised, contrastive or command"));
+        mistakes_.push_back(
+            mistake_at(draft.place,
+                       fmt::format("stage `{}` starts from a model, and no stage that it needs trains one",
+                                   draft.spec.name),
+                       "needs: a stage of kind sft, self_supervised, contrastive or command"));
       if (kind.needs_candidates && !above.candidates)
-        mistakes_.push_back(mistake_at(draft.place, fmt::format("stage `{}` trains on candidates, and no stage that it needs collects any", draft.spec.name),
-                                       "needs: a stage of kind collect or command"));
+        mistakes_.push_back(
+            mistake_at(draft.place,
+                       fmt::format("stage `{}` trains on candidates, and no stage that it needs collects any",
+                                   draft.spec.name),
+                       "needs: a stage of kind collect or command"));
     } else {
       above = {true, true};
     }
     const bool command = draft.spec.kind == "command";
-    offers_[i] = {above.checkpoint || kind.trains || command, above.candidates || draft.spec.kind == "collect" || command};
+    offers_[i] = {above.checkpoint || kind.trains || command,
+                  above.candidates || draft.spec.kind == "collect" || command};
   }
 
   std::vector<Draft> drafts_;
@@ -220,7 +238,8 @@ class Graph {
 
 }  // namespace
 
-std::vector<StageSpec> order_stages(std::vector<Draft> drafts, const std::vector<std::string>& stated, Diagnostics& mistakes) {
+std::vector<StageSpec> order_stages(std::vector<Draft> drafts, const std::vector<std::string>& stated,
+                                    Diagnostics& mistakes) {
   return Graph(std::move(drafts), stated, mistakes).order();
 }
 

@@ -1,4 +1,5 @@
-// The keys of a map of the workflow file as a table: one table reads them, writes them for the hash, and makes the JSON Schema.
+// The keys of a map of the workflow file as a table: one table reads them, writes them for the hash, and
+// makes the JSON Schema.
 #pragma once
 
 #include <functional>
@@ -13,7 +14,18 @@
 
 namespace warpsmith::workflow {
 
-enum class Form { kInteger, kNumber, kShare, kBoolean, kString, kWord, kSeconds, kBytes, kStrings, kIntegers };
+enum class Form {
+  kInteger,
+  kNumber,
+  kShare,
+  kBoolean,
+  kString,
+  kWord,
+  kSeconds,
+  kBytes,
+  kStrings,
+  kIntegers
+};
 
 // What may stand at a key, without the struct that it fills.
 struct KeyRule {
@@ -26,7 +38,8 @@ struct KeyRule {
   bool hashed = true;
 };
 
-using KeyValue = std::variant<std::int64_t, std::uint64_t, double, bool, std::string, std::vector<std::string>, std::vector<int>>;
+using KeyValue = std::variant<std::int64_t, std::uint64_t, double, bool, std::string,
+                              std::vector<std::string>, std::vector<int>>;
 
 // A member that is spelt in words in the file.
 template <typename T>
@@ -38,8 +51,8 @@ struct Spelt {
 template <typename T>
 struct Key {
   KeyRule rule;
-  std::variant<int T::*, std::uint64_t T::*, double T::*, bool T::*, std::string T::*, std::vector<std::string> T::*,
-               std::vector<int> T::*, Spelt<T>>
+  std::variant<int T::*, std::uint64_t T::*, double T::*, bool T::*, std::string T::*,
+               std::vector<std::string> T::*, std::vector<int> T::*, Spelt<T>>
       member;
 };
 
@@ -61,14 +74,17 @@ void assign(const Key<T>& key, T& object, KeyValue&& value) {
           member.set(object, std::get<std::string>(value));
         } else {
           using V = std::decay_t<decltype(object.*member)>;
-          if constexpr (std::is_same_v<V, int>) object.*member = static_cast<int>(std::get<std::int64_t>(value));
-          else object.*member = std::get<V>(std::move(value));
+          if constexpr (std::is_same_v<V, int>)
+            object.*member = static_cast<int>(std::get<std::int64_t>(value));
+          else
+            object.*member = std::get<V>(std::move(value));
         }
       },
       key.member);
 }
 
-// Reads the keys of `table` that are in the map; others are `map`'s to report. What the file does not say stays as it is.
+// Reads the keys of `table` that are in the map; others are `map`'s to report. What the file does not say
+// stays as it is.
 template <typename T>
 void read_keys(const Table<T>& table, yaml::MapReader& map, T& object, Diagnostics& mistakes) {
   for (const Key<T>& key : table) {
@@ -80,7 +96,8 @@ void read_keys(const Table<T>& table, yaml::MapReader& map, T& object, Diagnosti
 
 // A map that holds the keys of `table` and no others.
 template <typename T>
-void read_map(const Table<T>& table, const yaml::Node& node, const std::string& what, T& object, Diagnostics& mistakes) {
+void read_map(const Table<T>& table, const yaml::Node& node, const std::string& what, T& object,
+              Diagnostics& mistakes) {
   yaml::MapReader map(node, what, mistakes);
   read_keys(table, map, object, mistakes);
   map.finish();
@@ -90,8 +107,10 @@ template <typename T>
 Json value_json(const Key<T>& key, const T& object) {
   return std::visit(
       [&](const auto& member) -> Json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(member)>, Spelt<T>>) return member.get(object);
-        else return object.*member;
+        if constexpr (std::is_same_v<std::decay_t<decltype(member)>, Spelt<T>>)
+          return member.get(object);
+        else
+          return object.*member;
       },
       key.member);
 }
@@ -109,7 +128,8 @@ Json hashed_json(const Table<T>& table, const T& object) {
 template <typename T>
 Json properties_schema(const Table<T>& table, const T& standard) {
   Json properties = Json::object();
-  for (const Key<T>& key : table) properties[key.rule.name] = rule_schema(key.rule, value_json(key, standard));
+  for (const Key<T>& key : table)
+    properties[key.rule.name] = rule_schema(key.rule, value_json(key, standard));
   return properties;
 }
 

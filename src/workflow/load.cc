@@ -28,7 +28,8 @@ constexpr const char* kSchema = "warpsmith.workflow/1";
 std::vector<std::string> task_ids(const fs::path& folder) {
   std::vector<std::string> ids;
   std::error_code error;
-  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error))
+  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator();
+       it.increment(error))
     if (fs::exists(it->path() / "task.yaml", error)) ids.push_back(it->path().filename().string());
   std::sort(ids.begin(), ids.end());
   return ids;
@@ -42,7 +43,8 @@ class Loader {
     Node root = yaml::load_text(text, file_.string(), mistakes_);
     if (!root.is_map()) {
       if (mistakes_.empty())
-        mistakes_.push_back(mistake_at(root.place(), "expected a map, found " + yaml::describe(root), std::string("a workflow begins with schema: ") + kSchema));
+        mistakes_.push_back(mistake_at(root.place(), "expected a map, found " + yaml::describe(root),
+                                       std::string("a workflow begins with schema: ") + kSchema));
       return result();
     }
     root = apply_overrides(std::move(root), options_.overrides, mistakes_);
@@ -68,20 +70,23 @@ class Loader {
     check_schema(map);
     if (auto name = map.string("name", {.required = true})) {
       if (!is_identifier(*name) || name->size() > 64)
-        map.mistake("name", fmt::format("`{}` is no name", *name), "a letter, then letters, digits, _ and -; it names the run's folder");
+        map.mistake("name", fmt::format("`{}` is no name", *name),
+                    "a letter, then letters, digits, _ and -; it names the run's folder");
       spec_.name = std::move(*name);
     }
     if (const auto seed = map.integer("seed", {.low = 0})) spec_.seed = static_cast<std::uint64_t>(*seed);
     if (options_.seed) spec_.seed = *options_.seed;
-    if (const auto notify = map.value("notify")) read_map(notify_keys(), *notify, "`notify`", spec_.notify, mistakes_);
+    if (const auto notify = map.value("notify"))
+      read_map(notify_keys(), *notify, "`notify`", spec_.notify, mistakes_);
 
     StageSpec defaults;
     defaults.seed = spec_.seed;
     for (const CauseRule& rule : cause_rules()) defaults.retry.times[rule.cause] = rule.standard;
     read_shared(map, {"model", "sample", "optimizer", "compile", "measure", "prompt"}, defaults, mistakes_);
     if (defaults.sample.max_tokens >= defaults.model.context)
-      map.mistake("sample", fmt::format("`max_tokens` {} leaves no room for a prompt in the model's context of {}", defaults.sample.max_tokens,
-                                        defaults.model.context));
+      map.mistake("sample",
+                  fmt::format("`max_tokens` {} leaves no room for a prompt in the model's context of {}",
+                              defaults.sample.max_tokens, defaults.model.context));
     const bool has_dataset = map.has("dataset");
     if (const auto dataset = map.value("dataset")) read_dataset(*dataset, defaults.dataset);
     map.finish();
@@ -93,7 +98,8 @@ class Loader {
     if (!schema) {
       if (!map.has("schema")) map.mistake("", "key `schema` is missing", std::string("schema: ") + kSchema);
     } else if (*schema != kSchema) {
-      map.mistake("schema", fmt::format("schema `{}` is not known to this version", *schema), std::string("schema: ") + kSchema);
+      map.mistake("schema", fmt::format("schema `{}` is not known to this version", *schema),
+                  std::string("schema: ") + kSchema);
     }
   }
 
@@ -106,26 +112,33 @@ class Loader {
       std::error_code error;
       readable = options_.check_files && fs::is_directory(dataset.folder, error);
       if (options_.check_files && !readable)
-        map.mistake("folder", fmt::format("there is no folder {}", dataset.folder.string()), "relative to the folder of this file");
+        map.mistake("folder", fmt::format("there is no folder {}", dataset.folder.string()),
+                    "relative to the folder of this file");
       if (readable) known = task_ids(dataset.folder);
       if (readable && known.empty())
-        map.mistake("folder", fmt::format("{} holds no task", dataset.folder.string()), "a task is a folder with a task.yaml");
+        map.mistake("folder", fmt::format("{} holds no task", dataset.folder.string()),
+                    "a task is a folder with a task.yaml");
     }
     std::map<std::string, std::string> used;  // task -> key
     const auto read_ids = [&](const char* key, std::vector<std::string>& ids) {
       const auto list = map.value(key);
       if (!list || list->is_null()) return;
       if (!list->is_sequence()) {
-        mistakes_.push_back(mistake_at(list->place(), fmt::format("`{}`: expected a list of task ids, found {}", key, yaml::describe(*list))));
+        mistakes_.push_back(mistake_at(
+            list->place(),
+            fmt::format("`{}`: expected a list of task ids, found {}", key, yaml::describe(*list))));
         return;
       }
       for (const Node& item : list->items()) {
         const auto id = yaml::read_text(item, fmt::format("`{}`", key), mistakes_);
         if (!id) continue;
         if (!known.empty() && !std::binary_search(known.begin(), known.end(), *id))
-          mistakes_.push_back(mistake_at(item.place(), fmt::format("`{}`: there is no task `{}`", key, *id), yaml::suggest(*id, known)));
+          mistakes_.push_back(mistake_at(item.place(), fmt::format("`{}`: there is no task `{}`", key, *id),
+                                         yaml::suggest(*id, known)));
         else if (const auto [it, fresh] = used.emplace(*id, key); !fresh)
-          mistakes_.push_back(mistake_at(item.place(), fmt::format("`{}`: task `{}` stands here twice", key, *id), fmt::format("it is in `{}`", it->second)));
+          mistakes_.push_back(mistake_at(item.place(),
+                                         fmt::format("`{}`: task `{}` stands here twice", key, *id),
+                                         fmt::format("it is in `{}`", it->second)));
         else
           ids.push_back(*id);
       }
@@ -139,7 +152,8 @@ class Loader {
         if (!used.contains(id)) dataset.train.push_back(id);
     } else {
       read_ids("train", dataset.train);
-      if (map.usable() && (train == nullptr || train->is_null() || (train->is_sequence() && train->items().empty())))
+      if (map.usable() &&
+          (train == nullptr || train->is_null() || (train->is_sequence() && train->items().empty())))
         map.mistake("train", "`dataset` names no task to train on", "train: all, or a list of task ids");
     }
     map.finish();
@@ -148,9 +162,12 @@ class Loader {
   void read_stages(const Node& root, const StageSpec& defaults, bool has_dataset) {
     const Node* list = root.find("stages");
     if (list == nullptr || !list->is_sequence() || list->items().empty()) {
-      mistakes_.push_back(mistake_at(list == nullptr ? root.place() : list->place(),
-                                     list == nullptr || list->is_null() ? "key `stages` is missing"
-                                                                        : "`stages`: expected a list of stages, found " + (list->is_sequence() ? std::string("an empty one") : yaml::describe(*list))));
+      mistakes_.push_back(
+          mistake_at(list == nullptr ? root.place() : list->place(),
+                     list == nullptr || list->is_null()
+                         ? "key `stages` is missing"
+                         : "`stages`: expected a list of stages, found " +
+                               (list->is_sequence() ? std::string("an empty one") : yaml::describe(*list))));
       return;
     }
     std::vector<Draft> drafts;
@@ -161,16 +178,20 @@ class Loader {
       if (!node) continue;
       const std::string& name = node->find("name")->text();
       if (const auto [it, fresh] = lines.emplace(name, raw.place().line); !fresh) {
-        mistakes_.push_back(mistake_at(node->find("name")->place(), fmt::format("two stages are named `{}`", name), fmt::format("the other begins in line {}", it->second)));
+        mistakes_.push_back(mistake_at(node->find("name")->place(),
+                                       fmt::format("two stages are named `{}`", name),
+                                       fmt::format("the other begins in line {}", it->second)));
         continue;
       }
       stated.push_back(name);
-      for (Draft& draft : read_stage(*node, defaults, params_, mistakes_, notes_)) drafts.push_back(std::move(draft));
+      for (Draft& draft : read_stage(*node, defaults, params_, mistakes_, notes_))
+        drafts.push_back(std::move(draft));
     }
     for (const Draft& draft : drafts) {
       const auto* command = std::get_if<CommandSettings>(&draft.spec.settings);
       if (has_dataset || (command != nullptr && command->items != "tasks")) continue;
-      mistakes_.push_back(mistake_at(root.place(), "key `dataset` is missing", fmt::format("stage `{}` works on its tasks", draft.spec.base_name)));
+      mistakes_.push_back(mistake_at(root.place(), "key `dataset` is missing",
+                                     fmt::format("stage `{}` works on its tasks", draft.spec.base_name)));
       break;
     }
     spec_.stages = order_stages(std::move(drafts), stated, mistakes_);
@@ -178,14 +199,16 @@ class Loader {
       if (auto* command = std::get_if<CommandSettings>(&stage.settings)) find_command_files(stage, *command);
   }
 
-  // Words of `argv` that begin with ./ or ../ are files beside the workflow: made absolute, and their contents hashed.
+  // Words of `argv` that begin with ./ or ../ are files beside the workflow: made absolute, and their
+  // contents hashed.
   void find_command_files(StageSpec& stage, CommandSettings& command) {
     for (std::string& word : command.argv) {
       if (!word.starts_with("./") && !word.starts_with("../")) continue;
       const fs::path path = (base_folder() / word).lexically_normal();
       std::error_code error;
       if (options_.check_files && !fs::exists(path, error))
-        mistakes_.push_back({file_.string(), stage.line, 1, fmt::format("`argv`: there is no file {}", path.string()),
+        mistakes_.push_back({file_.string(), stage.line, 1,
+                             fmt::format("`argv`: there is no file {}", path.string()),
                              "relative to the folder of this file"});
       if (fs::is_regular_file(path, error)) stage.resolved["files"][word] = sha256_file_hex(path);
       word = path.string();
@@ -193,7 +216,8 @@ class Loader {
   }
 
   fs::path base_folder() const {
-    return options_.base_folder.empty() ? fs::absolute(file_).parent_path() : fs::absolute(options_.base_folder);
+    return options_.base_folder.empty() ? fs::absolute(file_).parent_path()
+                                        : fs::absolute(options_.base_folder);
   }
 
   // The stage with its name's references replaced; nothing where it has no proper name.
@@ -211,7 +235,9 @@ class Loader {
     const Node value = substitute(*name, {.params = &params_}, mistakes_);
     if (mistakes_.size() > before) return std::nullopt;
     if (!value.is_scalar() || !is_identifier(value.text()) || value.text().size() > 64) {
-      mistakes_.push_back(mistake_at(value.place(), fmt::format("{} is no name of a stage", yaml::describe(value)), "a letter, then letters, digits, _ and -"));
+      mistakes_.push_back(mistake_at(value.place(),
+                                     fmt::format("{} is no name of a stage", yaml::describe(value)),
+                                     "a letter, then letters, digits, _ and -"));
       return std::nullopt;
     }
     std::vector<Entry> entries = raw.entries();
@@ -230,9 +256,13 @@ class Loader {
 
   // By place, each once: the instances of a matrix share their mistakes.
   static Diagnostics tidy(Diagnostics diagnostics) {
+    // A value whose reference is broken stands nowhere, and what the readers say of it follows from that.
+    std::erase_if(diagnostics, [](const Diagnostic& d) { return d.file.empty() && d.line == 0; });
     const auto key = [](const Diagnostic& d) { return std::tie(d.line, d.column, d.file, d.message); };
-    std::stable_sort(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& a, const Diagnostic& b) { return key(a) < key(b); });
-    diagnostics.erase(std::unique(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& a, const Diagnostic& b) { return key(a) == key(b); }),
+    std::stable_sort(diagnostics.begin(), diagnostics.end(),
+                     [&](const Diagnostic& a, const Diagnostic& b) { return key(a) < key(b); });
+    diagnostics.erase(std::unique(diagnostics.begin(), diagnostics.end(),
+                                  [&](const Diagnostic& a, const Diagnostic& b) { return key(a) == key(b); }),
                       diagnostics.end());
     return diagnostics;
   }

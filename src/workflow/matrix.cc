@@ -26,8 +26,9 @@ bool agrees(const MatrixPoint& point, const MatrixPoint& part) {
 // Values of one axis; empty where there is a mistake.
 std::vector<Node> axis_values(const Entry& entry, Diagnostics& mistakes) {
   if (!entry.value.is_sequence()) {
-    mistakes.push_back(mistake_at(entry.value.place(), fmt::format("axis `{}`: expected a list of values, found {}", entry.key,
-                                                                   yaml::describe(entry.value))));
+    mistakes.push_back(
+        mistake_at(entry.value.place(), fmt::format("axis `{}`: expected a list of values, found {}",
+                                                    entry.key, yaml::describe(entry.value))));
     return {};
   }
   if (entry.value.items().empty()) {
@@ -37,12 +38,14 @@ std::vector<Node> axis_values(const Entry& entry, Diagnostics& mistakes) {
   std::set<std::string> seen;
   for (const Node& value : entry.value.items()) {
     if (!value.is_scalar()) {
-      mistakes.push_back(mistake_at(value.place(), fmt::format("axis `{}`: a value must be a word or a number, found {}", entry.key,
-                                                               yaml::describe(value))));
+      mistakes.push_back(
+          mistake_at(value.place(), fmt::format("axis `{}`: a value must be a word or a number, found {}",
+                                                entry.key, yaml::describe(value))));
       return {};
     }
     if (!seen.insert(value.text()).second) {
-      mistakes.push_back(mistake_at(value.place(), fmt::format("axis `{}` has the value {} twice", entry.key, value.text())));
+      mistakes.push_back(mistake_at(
+          value.place(), fmt::format("axis `{}` has the value {} twice", entry.key, value.text())));
       return {};
     }
   }
@@ -50,31 +53,39 @@ std::vector<Node> axis_values(const Entry& entry, Diagnostics& mistakes) {
 }
 
 // One element of `include` or `exclude`. `whole`: every axis must have a value, any value.
-std::optional<MatrixPoint> read_point(const Node& node, const std::string& where, const std::vector<std::string>& axes,
-                                      const std::map<std::string, std::vector<Node>>& values, bool whole, Diagnostics& mistakes) {
+std::optional<MatrixPoint> read_point(const Node& node, const std::string& where,
+                                      const std::vector<std::string>& axes,
+                                      const std::map<std::string, std::vector<Node>>& values, bool whole,
+                                      Diagnostics& mistakes) {
   if (!node.is_map() || node.entries().empty()) {
-    mistakes.push_back(mistake_at(node.place(), fmt::format("`{}`: expected a map of axes and values, found {}", where, yaml::describe(node))));
+    mistakes.push_back(mistake_at(
+        node.place(),
+        fmt::format("`{}`: expected a map of axes and values, found {}", where, yaml::describe(node))));
     return std::nullopt;
   }
   MatrixPoint point;
   bool good = true;
   for (const Entry& entry : node.entries()) {
     if (std::find(axes.begin(), axes.end(), entry.key) == axes.end()) {
-      mistakes.push_back(mistake_at(entry.place, fmt::format("`{}`: `{}` is no axis of this matrix", where, entry.key),
+      mistakes.push_back(mistake_at(entry.place,
+                                    fmt::format("`{}`: `{}` is no axis of this matrix", where, entry.key),
                                     yaml::suggest(entry.key, axes)));
       good = false;
     } else if (!entry.value.is_scalar()) {
-      mistakes.push_back(mistake_at(entry.value.place(), fmt::format("`{}`: axis `{}`: expected one value, found {}", where, entry.key,
-                                                                     yaml::describe(entry.value))));
+      mistakes.push_back(
+          mistake_at(entry.value.place(), fmt::format("`{}`: axis `{}`: expected one value, found {}", where,
+                                                      entry.key, yaml::describe(entry.value))));
       good = false;
     } else if (const auto known = values.find(entry.key);
-               !whole && std::none_of(known->second.begin(), known->second.end(),
-                                      [&](const Node& value) { return value.text() == entry.value.text(); })) {
+               !whole && std::none_of(known->second.begin(), known->second.end(), [&](const Node& value) {
+                 return value.text() == entry.value.text();
+               })) {
       std::vector<std::string> texts;
       for (const Node& value : known->second) texts.push_back(value.text());
-      mistakes.push_back(mistake_at(entry.value.place(), fmt::format("`{}`: axis `{}` has no value {}", where, entry.key,
-                                                                     entry.value.text()),
-                                    yaml::suggest(entry.value.text(), texts)));
+      mistakes.push_back(
+          mistake_at(entry.value.place(),
+                     fmt::format("`{}`: axis `{}` has no value {}", where, entry.key, entry.value.text()),
+                     yaml::suggest(entry.value.text(), texts)));
       good = false;
     } else {
       point[entry.key] = entry.value;
@@ -82,23 +93,28 @@ std::optional<MatrixPoint> read_point(const Node& node, const std::string& where
   }
   for (const std::string& axis : axes) {
     if (!whole || node.find(axis) != nullptr) continue;
-    mistakes.push_back(mistake_at(node.place(), fmt::format("`{}`: axis `{}` has no value here", where, axis), "a point names every axis"));
+    mistakes.push_back(mistake_at(node.place(), fmt::format("`{}`: axis `{}` has no value here", where, axis),
+                                  "a point names every axis"));
     good = false;
   }
   if (!good) return std::nullopt;
   return point;
 }
 
-std::vector<MatrixPoint> read_points(const Node* list, const std::string& where, const std::vector<std::string>& axes,
-                                     const std::map<std::string, std::vector<Node>>& values, Diagnostics& mistakes) {
+std::vector<MatrixPoint> read_points(const Node* list, const std::string& where,
+                                     const std::vector<std::string>& axes,
+                                     const std::map<std::string, std::vector<Node>>& values,
+                                     Diagnostics& mistakes) {
   std::vector<MatrixPoint> points;
   if (list == nullptr || list->is_null()) return points;
   if (!list->is_sequence()) {
-    mistakes.push_back(mistake_at(list->place(), fmt::format("`{}`: expected a list, found {}", where, yaml::describe(*list))));
+    mistakes.push_back(mistake_at(
+        list->place(), fmt::format("`{}`: expected a list, found {}", where, yaml::describe(*list))));
     return points;
   }
   for (const Node& item : list->items())
-    if (auto point = read_point(item, where, axes, values, where == "include", mistakes)) points.push_back(std::move(*point));
+    if (auto point = read_point(item, where, axes, values, where == "include", mistakes))
+      points.push_back(std::move(*point));
   return points;
 }
 
@@ -112,7 +128,8 @@ Matrix read_matrix(const Node& node, const std::string& stage, Diagnostics& mist
     return matrix;
   }
   if (!node.is_map()) {
-    mistakes.push_back(mistake_at(node.place(), "`matrix`: expected a map of axes, found " + yaml::describe(node)));
+    mistakes.push_back(
+        mistake_at(node.place(), "`matrix`: expected a map of axes, found " + yaml::describe(node)));
     return matrix;
   }
   std::map<std::string, std::vector<Node>> values;
@@ -120,12 +137,14 @@ Matrix read_matrix(const Node& node, const std::string& stage, Diagnostics& mist
   for (const Entry& entry : node.entries()) {
     if (entry.key == "include" || entry.key == "exclude") continue;
     if (!is_identifier(entry.key))
-      mistakes.push_back(mistake_at(entry.place, fmt::format("axis `{}` has no proper name", entry.key), "letters, digits, _ and -"));
+      mistakes.push_back(mistake_at(entry.place, fmt::format("axis `{}` has no proper name", entry.key),
+                                    "letters, digits, _ and -"));
     matrix.axes.push_back(entry.key);
     values[entry.key] = axis_values(entry, mistakes);
     size *= std::max<std::size_t>(1, values[entry.key].size());
     if (size > kMostPoints) {
-      mistakes.push_back(mistake_at(node.place(), fmt::format("the matrix of stage `{}` has more than {} points", stage, kMostPoints)));
+      mistakes.push_back(mistake_at(
+          node.place(), fmt::format("the matrix of stage `{}` has more than {} points", stage, kMostPoints)));
       return matrix;
     }
   }
@@ -149,13 +168,16 @@ Matrix read_matrix(const Node& node, const std::string& stage, Diagnostics& mist
     matrix.points = std::move(longer);
   }
   std::erase_if(matrix.points, [&](const MatrixPoint& point) {
-    return std::any_of(excluded.begin(), excluded.end(), [&](const MatrixPoint& part) { return agrees(point, part); });
+    return std::any_of(excluded.begin(), excluded.end(),
+                       [&](const MatrixPoint& part) { return agrees(point, part); });
   });
   for (const MatrixPoint& point : included)
-    if (std::none_of(matrix.points.begin(), matrix.points.end(), [&](const MatrixPoint& other) { return agrees(other, point); }))
+    if (std::none_of(matrix.points.begin(), matrix.points.end(),
+                     [&](const MatrixPoint& other) { return agrees(other, point); }))
       matrix.points.push_back(point);
   if (matrix.points.empty())
-    mistakes.push_back(mistake_at(node.place(), fmt::format("`exclude` leaves nothing of the matrix of stage `{}`", stage)));
+    mistakes.push_back(
+        mistake_at(node.place(), fmt::format("`exclude` leaves nothing of the matrix of stage `{}`", stage)));
   return matrix;
 }
 

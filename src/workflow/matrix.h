@@ -18,11 +18,12 @@ struct Matrix {
 
 inline constexpr std::size_t kMostPoints = 10'000;
 
-// `node`: {axis: [values…], …, include: [point…], exclude: [part of a point…]}, references replaced. No matrix: one empty point.
-// No points where there is a mistake.
+// `node`: {axis: [values…], …, include: [point…], exclude: [part of a point…]}, references replaced. No
+// matrix: one empty point. No points where there is a mistake.
 Matrix read_matrix(const yaml::Node& node, const std::string& stage, Diagnostics& mistakes);
 
-// "evaluate-sft-0.5": the base name, then the values in the order of the axes, what is not fit for a file name replaced by _.
+// "evaluate-sft-0.5": the base name, then the values in the order of the axes, what is not fit for a file
+// name replaced by _.
 std::string instance_name(const std::string& base, const Matrix& matrix, const MatrixPoint& point);
 
 }  // namespace warpsmith::workflow

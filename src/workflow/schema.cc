@@ -7,7 +7,10 @@ namespace warpsmith::workflow {
 namespace {
 
 Json closed_map(Json properties, const char* meaning, Json required = Json::array()) {
-  Json schema = {{"type", "object"}, {"description", meaning}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+  Json schema = {{"type", "object"},
+                 {"description", meaning},
+                 {"properties", std::move(properties)},
+                 {"additionalProperties", false}};
   if (!required.empty()) schema["required"] = std::move(required);
   return schema;
 }
@@ -31,14 +34,16 @@ Json resources_schema() {
 }
 
 Json retry_schema() {
-  Json properties = {{"memory_factor",
-                      {{"description", "Memory of each retry after out_of_memory, as a multiple of the one before."},
-                       {"anyOf", {{{"type", "number"}, {"minimum", 1}, {"maximum", 100}}, reference()}},
-                       {"default", RetryRule{}.memory_factor}}}};
+  Json properties = {
+      {"memory_factor",
+       {{"description", "Memory of each retry after out_of_memory, as a multiple of the one before."},
+        {"anyOf", {{{"type", "number"}, {"minimum", 1}, {"maximum", 100}}, reference()}},
+        {"default", RetryRule{}.memory_factor}}}};
   for (const CauseRule& rule : cause_rules())
-    properties[std::string(to_string(rule.cause))] = {{"description", rule.meaning},
-                                                      {"anyOf", {{{"type", "integer"}, {"minimum", 0}, {"maximum", 1000}}, reference()}},
-                                                      {"default", rule.standard}};
+    properties[std::string(to_string(rule.cause))] = {
+        {"description", rule.meaning},
+        {"anyOf", {{{"type", "integer"}, {"minimum", 0}, {"maximum", 1000}}, reference()}},
+        {"default", rule.standard}};
   return closed_map(std::move(properties), "How often a shard is started again, by the cause of its end.");
 }
 
@@ -53,7 +58,8 @@ Json matrix_schema() {
 }
 
 Json names_schema(const char* meaning) {
-  return {{"description", meaning}, {"anyOf", {{{"type", "string"}}, list_of({{"type", "string"}}, meaning)}}};
+  return {{"description", meaning},
+          {"anyOf", {{{"type", "string"}}, list_of({{"type", "string"}}, meaning)}}};
 }
 
 Json teacher_schema() {
@@ -68,11 +74,16 @@ Json teacher_schema() {
 
 // Keys of the blocks that the file and its stages share.
 Json block_properties() {
-  return {{"model", closed_map(properties_schema(model_keys(), ModelSettings{}), "The model: a decoder of the Qwen2/Llama family.")},
-          {"sample", closed_map(properties_schema(sample_keys(), SampleSettings{}), "How completions are drawn.")},
-          {"optimizer", closed_map(properties_schema(optimizer_keys(), OptimizerSettings{}), "AdamW with warm-up and cosine.")},
-          {"compile", closed_map(properties_schema(compile_keys(), CompileSettings{}), "Limits of a compilation.")},
-          {"measure", closed_map(properties_schema(protocol_keys(), ProtocolSettings{}), "The measurement protocol.")},
+  return {{"model", closed_map(properties_schema(model_keys(), ModelSettings{}),
+                               "The model: a decoder of the Qwen2/Llama family.")},
+          {"sample",
+           closed_map(properties_schema(sample_keys(), SampleSettings{}), "How completions are drawn.")},
+          {"optimizer", closed_map(properties_schema(optimizer_keys(), OptimizerSettings{}),
+                                   "AdamW with warm-up and cosine.")},
+          {"compile",
+           closed_map(properties_schema(compile_keys(), CompileSettings{}), "Limits of a compilation.")},
+          {"measure",
+           closed_map(properties_schema(protocol_keys(), ProtocolSettings{}), "The measurement protocol.")},
           {"prompt", closed_map(properties_schema(prompt_keys(), PromptSettings{}), "The form of prompts.")}};
 }
 
@@ -80,14 +91,16 @@ Json shared_properties() {
   Json properties = properties_schema(stage_keys(), StageSpec{});
   properties["resources"] = resources_schema();
   properties["retry"] = retry_schema();
-  properties["notify"] = closed_map(properties_schema(notify_keys(), Notify{}), "Commands that are run at the end.");
+  properties["notify"] =
+      closed_map(properties_schema(notify_keys(), Notify{}), "Commands that are run at the end.");
   properties["seed"] = or_reference({{"type", "integer"}, {"minimum", 0}});
   return properties;
 }
 
 Json kind_properties(std::string_view kind) {
   if (kind == "collect")
-    return {{"augment", closed_map(properties_schema(augment_keys(), AugmentSettings{}), "Variants of the dataset's successes.")},
+    return {{"augment", closed_map(properties_schema(augment_keys(), AugmentSettings{}),
+                                   "Variants of the dataset's successes.")},
             {"teachers", list_of(teacher_schema(), "Models that write candidates; not built yet.")}};
   if (kind == "sft") return properties_schema(sft_keys(), SftSettings{});
   if (kind == "self_supervised") return properties_schema(self_supervised_keys(), SelfSupervisedSettings{});
@@ -111,11 +124,15 @@ Json stage_schema(const KindRule& rule) {
 
 Json dataset_schema() {
   const Json ids = or_reference(list_of({{"type", "string"}}, "Task ids."));
-  return closed_map({{"folder", {{"type", "string"}, {"description", "Folder of the tasks, relative to the folder of this file."}}},
-                     {"train", {{"description", "Tasks to train on; all: every one that is not held out."}, {"anyOf", {{{"const", "all"}}, ids}}}},
-                     {"heldout_combination", ids},
-                     {"heldout_operation", ids}},
-                    "The tasks.", {"folder", "train"});
+  return closed_map(
+      {{"folder",
+        {{"type", "string"}, {"description", "Folder of the tasks, relative to the folder of this file."}}},
+       {"train",
+        {{"description", "Tasks to train on; all: every one that is not held out."},
+         {"anyOf", {{{"const", "all"}}, ids}}}},
+       {"heldout_combination", ids},
+       {"heldout_operation", ids}},
+      "The tasks.", {"folder", "train"});
 }
 
 }  // namespace
@@ -125,7 +142,8 @@ Json workflow_json_schema() {
   for (const char* block : {"model", "sample", "optimizer", "compile", "measure", "prompt"})
     properties[block] = {{"$ref", std::string("#/$defs/") + block}};
   properties["schema"] = {{"const", "warpsmith.workflow/1"}, {"description", "Version of the format."}};
-  properties["name"] = {{"type", "string"}, {"description", "Name of the workflow; default name of its run."}};
+  properties["name"] = {{"type", "string"},
+                        {"description", "Name of the workflow; default name of its run."}};
   properties["params"] = {{"type", "object"}, {"description", "Values for ${params.NAME}."}};
   properties["dataset"] = dataset_schema();
   Json kinds = Json::array();
@@ -138,10 +156,15 @@ Json workflow_json_schema() {
   }
   Json names = Json::array();
   for (const KindRule& rule : kind_rules()) names.push_back(rule.name);
-  defs["stage"] = {{"type", "object"}, {"required", {"name", "kind"}}, {"properties", {{"kind", {{"enum", names}}}}}, {"allOf", kinds}};
-  defs["reference"] = {{"type", "string"}, {"pattern", "\\$\\{"}, {"description", "${params.NAME} or ${matrix.AXIS}"}};
+  defs["stage"] = {{"type", "object"},
+                   {"required", {"name", "kind"}},
+                   {"properties", {{"kind", {{"enum", names}}}}},
+                   {"allOf", kinds}};
+  defs["reference"] = {
+      {"type", "string"}, {"pattern", "\\$\\{"}, {"description", "${params.NAME} or ${matrix.AXIS}"}};
   properties["stages"] = list_of({{"$ref", "#/$defs/stage"}}, "The stages.", 1);
-  Json schema = closed_map(std::move(properties), "A Warpsmith workflow; see workflows/README.md.", {"schema", "name", "stages"});
+  Json schema = closed_map(std::move(properties), "A Warpsmith workflow; see workflows/README.md.",
+                           {"schema", "name", "stages"});
   schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   schema["title"] = "Warpsmith workflow";
   schema["$defs"] = std::move(defs);

@@ -35,7 +35,8 @@ void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
     for (const std::string& job : kJobNames) assign(key, resources_of(spec, job), KeyValue(*read));
   }
   for (const std::string& job : kJobNames)
-    if (const auto value = map.value(job)) read_map(resource_keys(), *value, "`resources: " + job + "`", resources_of(spec, job), mistakes);
+    if (const auto value = map.value(job))
+      read_map(resource_keys(), *value, "`resources: " + job + "`", resources_of(spec, job), mistakes);
   map.finish();
 }
 
@@ -43,7 +44,8 @@ void read_retry(const Node& node, RetryRule& retry, Diagnostics& mistakes) {
   MapReader map(node, "`retry`", mistakes);
   for (const CauseRule& rule : cause_rules()) {
     const std::string cause(to_string(rule.cause));
-    if (const auto times = map.integer(cause, {.low = 0, .high = 1000})) retry.times[rule.cause] = static_cast<int>(*times);
+    if (const auto times = map.integer(cause, {.low = 0, .high = 1000}))
+      retry.times[rule.cause] = static_cast<int>(*times);
   }
   if (const auto factor = map.number("memory_factor", {.low = 1, .high = 100})) retry.memory_factor = *factor;
   for (const EndCause never : {EndCause::kUserError, EndCause::kCancelled, EndCause::kFinished}) {
@@ -66,10 +68,12 @@ void read_block(const std::string& block, const Node& node, StageSpec& spec, Dia
   const ModelSettings& m = spec.model;
   if (block != "model") return;
   if (m.width % m.heads != 0 || m.width / m.heads % 2 != 0)
-    mistakes.push_back(mistake_at(node.place(), fmt::format("`width` {} cannot be shared by {} heads", m.width, m.heads),
+    mistakes.push_back(mistake_at(node.place(),
+                                  fmt::format("`width` {} cannot be shared by {} heads", m.width, m.heads),
                                   "width / heads must be a whole, even number"));
   if (m.heads % m.kv_heads != 0)
-    mistakes.push_back(mistake_at(node.place(), fmt::format("`kv_heads` {} does not divide `heads` {}", m.kv_heads, m.heads)));
+    mistakes.push_back(mistake_at(
+        node.place(), fmt::format("`kv_heads` {} does not divide `heads` {}", m.kv_heads, m.heads)));
 }
 
 // A name or a list of names.
@@ -80,7 +84,8 @@ std::vector<NamedPlace> read_names(MapReader& map, const std::string& key, Diagn
   const std::vector<Node> one = {*node};
   for (const Node& item : node->is_sequence() ? node->items() : one) {
     if (!item.is_scalar())
-      mistakes.push_back(mistake_at(item.place(), fmt::format("`{}`: expected the name of a stage, found {}", key, yaml::describe(item))));
+      mistakes.push_back(mistake_at(item.place(), fmt::format("`{}`: expected the name of a stage, found {}",
+                                                              key, yaml::describe(item))));
     else
       names.push_back({item.text(), item.place()});
   }
@@ -95,11 +100,13 @@ std::string read_teacher(const Node& node, Diagnostics& mistakes) {
   map.integer("trials", {.low = 1, .high = 10000});
   map.integer("successes", {.low = 1, .high = 10000});
   if (const auto variable = map.string("key_env"); variable && !is_identifier(*variable))
-    map.mistake("key_env", "`key_env` holds the name of an environment variable, never the key itself", "such as OPENAI_API_KEY");
+    map.mistake("key_env", "`key_env` holds the name of an environment variable, never the key itself",
+                "such as OPENAI_API_KEY");
   for (const char* secret : {"key", "api_key", "token"}) {
     if (!map.has(secret)) continue;
     map.expect(secret);
-    map.mistake(secret, fmt::format("`{}`: secrets do not stand in a workflow file", secret), "name an environment variable: key_env: NAME");
+    map.mistake(secret, fmt::format("`{}`: secrets do not stand in a workflow file", secret),
+                "name an environment variable: key_env: NAME");
   }
   map.finish();
   return name.value_or("");
@@ -107,7 +114,8 @@ std::string read_teacher(const Node& node, Diagnostics& mistakes) {
 
 CollectSettings read_collect(MapReader& map, Diagnostics& mistakes, Diagnostics& notes) {
   CollectSettings settings;
-  if (const auto node = map.value("augment")) read_map(augment_keys(), *node, "`augment`", settings.augment, mistakes);
+  if (const auto node = map.value("augment"))
+    read_map(augment_keys(), *node, "`augment`", settings.augment, mistakes);
   const auto teachers = map.sequence("teachers");
   for (const Node& teacher : teachers) settings.teachers.push_back(read_teacher(teacher, mistakes));
   if (!teachers.empty())
@@ -125,22 +133,28 @@ S read_settings(const Table<S>& table, MapReader& map, Diagnostics& mistakes) {
 
 MeasureSettings read_measure(MapReader& map, Draft& draft, Diagnostics& mistakes) {
   auto settings = read_settings(measure_keys(), map, mistakes);
-  if (!settings.checkpoint_of.empty()) draft.checkpoint_of = {{settings.checkpoint_of, map.node().find("checkpoint_of")->place()}};
+  if (!settings.checkpoint_of.empty())
+    draft.checkpoint_of = {{settings.checkpoint_of, map.node().find("checkpoint_of")->place()}};
   for (std::size_t i = 0; i < settings.candidates_of.size(); ++i)
-    draft.candidates_of.push_back({settings.candidates_of[i], map.node().find("candidates_of")->items()[i].place()});
+    draft.candidates_of.push_back(
+        {settings.candidates_of[i], map.node().find("candidates_of")->items()[i].place()});
   if (!draft.checkpoint_of.empty() && !draft.candidates_of.empty())
-    map.mistake("candidates_of", "`candidates_of` and `checkpoint_of` stand together", "a stage measures one or the other");
+    map.mistake("candidates_of", "`candidates_of` and `checkpoint_of` stand together",
+                "a stage measures one or the other");
   return settings;
 }
 
 CommandSettings read_command(MapReader& map, Diagnostics& mistakes) {
   auto settings = read_settings(command_keys(), map, mistakes);
-  if (!map.has("argv")) map.mistake("", "a stage of kind command needs `argv`", "argv: [python3, train.py]");
-  else if (settings.argv.empty() || settings.argv[0].empty()) map.mistake("argv", "`argv` names no program");
+  if (!map.has("argv"))
+    map.mistake("", "a stage of kind command needs `argv`", "argv: [python3, train.py]");
+  else if (map.node().find("argv")->items().empty() || (!settings.argv.empty() && settings.argv[0].empty()))
+    map.mistake("argv", "`argv` names no program");
   return settings;
 }
 
-StageSettings read_kind(const std::string& kind, MapReader& map, Draft& draft, Diagnostics& mistakes, Diagnostics& notes) {
+StageSettings read_kind(const std::string& kind, MapReader& map, Draft& draft, Diagnostics& mistakes,
+                        Diagnostics& notes) {
   if (kind == "collect") return read_collect(map, mistakes, notes);
   if (kind == "sft") return read_settings(sft_keys(), map, mistakes);
   if (kind == "self_supervised") return read_settings(self_supervised_keys(), map, mistakes);
@@ -152,32 +166,45 @@ StageSettings read_kind(const std::string& kind, MapReader& map, Draft& draft, D
 void check_device(StageSpec& spec, const MapReader& map, Diagnostics& mistakes) {
   const auto mistake = [&](const char* key, std::string message, std::string hint) {
     const Node* at = map.node().find(key);
-    mistakes.push_back(mistake_at(at != nullptr ? at->place() : map.node().place(), std::move(message), std::move(hint)));
+    mistakes.push_back(
+        mistake_at(at != nullptr ? at->place() : map.node().place(), std::move(message), std::move(hint)));
   };
   if (spec.device == "cpu") {
     if (spec.protocol.baseline != "eager")
-      mistake("measure", fmt::format("`baseline: {}` is not to be had on device `cpu`", spec.protocol.baseline), "baseline: eager");
+      mistake("measure",
+              fmt::format("`baseline: {}` is not to be had on device `cpu`", spec.protocol.baseline),
+              "baseline: eager");
     return;
   }
   spec.measure.gpus = std::max(1, spec.measure.gpus);
   if (spec.measure.gpu_type.empty()) spec.measure.gpu_type = spec.device;
   if (spec.measure.gpu_type != spec.device)
-    mistake("resources", fmt::format("measure jobs ask for a GPU of type `{}`, the stage's device is `{}`", spec.measure.gpu_type, spec.device),
+    mistake("resources",
+            fmt::format("measure jobs ask for a GPU of type `{}`, the stage's device is `{}`",
+                        spec.measure.gpu_type, spec.device),
             "set `device`; `gpu_type` follows");
 }
 
 // One instance: `node` with all references replaced.
-Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnostics& mistakes, Diagnostics& notes) {
+Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnostics& mistakes,
+                    Diagnostics& notes) {
   StageSpec& spec = draft.spec;
   MapReader map(node, fmt::format("stage `{}`", spec.base_name), mistakes);
   for (const char* known : {"name", "kind", "matrix"}) map.expect(known);
   if (const auto seed = map.integer("seed", {.low = 0})) spec.seed = static_cast<std::uint64_t>(*seed);
-  if (const auto notify = map.value("notify")) read_map(notify_keys(), *notify, "`notify`", spec.notify, mistakes);
+  if (const auto notify = map.value("notify"))
+    read_map(notify_keys(), *notify, "`notify`", spec.notify, mistakes);
   read_shared(map, kind.blocks, spec, mistakes);
-  for (const char* block : {"model", "sample", "optimizer", "compile", "measure", "prompt"}) {
-    if (!map.has(block) || std::find(kind.blocks.begin(), kind.blocks.end(), block) != kind.blocks.end()) continue;
-    map.expect(block);
-    map.mistake(block, fmt::format("`{}` does not apply to a stage of kind {}", block, kind.name));
+  static const std::vector<std::string> kBlocks = {"model",   "sample",  "optimizer",
+                                                   "compile", "measure", "prompt"};
+  const auto holds = [](const std::vector<std::string>& list, const std::string& word) {
+    return std::find(list.begin(), list.end(), word) != list.end();
+  };
+  for (const Entry& entry : map.node().entries()) {
+    if (!holds(kBlocks, entry.key) || holds(kind.blocks, entry.key)) continue;
+    map.expect(entry.key);
+    mistakes.push_back(mistake_at(
+        entry.place, fmt::format("`{}` does not apply to a stage of kind {}", entry.key, kind.name)));
   }
   draft.needs = read_names(map, "needs", mistakes);
   spec.settings = read_kind(spec.kind, map, draft, mistakes, notes);
@@ -188,17 +215,21 @@ Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnos
 
 }  // namespace
 
-void read_shared(MapReader& map, const std::vector<std::string>& blocks, StageSpec& spec, Diagnostics& mistakes) {
+void read_shared(MapReader& map, const std::vector<std::string>& blocks, StageSpec& spec,
+                 Diagnostics& mistakes) {
   for (const std::string& block : blocks)
     if (const auto node = map.value(block)) read_block(block, *node, spec, mistakes);
   read_keys(stage_keys(), map, spec, mistakes);
-  if (map.has("device") && !is_identifier(spec.device)) map.mistake("device", fmt::format("`{}` is no device kind", spec.device), "cpu, or a GPU type such as H100");
+  if (map.has("device") && !is_identifier(spec.device))
+    map.mistake("device", fmt::format("`{}` is no device kind", spec.device),
+                "cpu, or a GPU type such as H100");
   if (const auto node = map.value("resources")) read_resources(*node, spec, mistakes);
   if (const auto node = map.value("retry")) read_retry(*node, spec.retry, mistakes);
 }
 
-std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults, const std::map<std::string, Node>& params,
-                              Diagnostics& mistakes, Diagnostics& notes) {
+std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults,
+                              const std::map<std::string, Node>& params, Diagnostics& mistakes,
+                              Diagnostics& notes) {
   const std::size_t mistakes_before = mistakes.size();
   const References outside{.params = &params};
   const Node* name = node.find("name");
@@ -212,7 +243,8 @@ std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults, const
     yaml::read_word(*kind_node, "`kind`", words, mistakes);
   }
   const Node* matrix_node = node.find("matrix");
-  const Matrix matrix = read_matrix(matrix_node == nullptr ? Node() : substitute(*matrix_node, outside, mistakes), name->text(), mistakes);
+  const Matrix matrix = read_matrix(
+      matrix_node == nullptr ? Node() : substitute(*matrix_node, outside, mistakes), name->text(), mistakes);
   if (kind == nullptr || matrix.points.empty()) return {};
 
   // `name`, `kind` and `matrix` have been read; what is left may refer to the matrix.
@@ -221,13 +253,15 @@ std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults, const
   const Node body = Node::map(node.place(), std::move(rest));
   std::vector<Draft> drafts;
   for (const MatrixPoint& point : matrix.points) {
-    Draft draft{.spec = defaults, .place = node.place(), .needs = {}, .checkpoint_of = {}, .candidates_of = {}};
+    Draft draft{
+        .spec = defaults, .place = node.place(), .needs = {}, .checkpoint_of = {}, .candidates_of = {}};
     draft.spec.base_name = name->text();
     draft.spec.name = instance_name(name->text(), matrix, point);
     draft.spec.kind = kind->name;
     draft.spec.line = node.place().line;
     for (const auto& [axis, value] : point) draft.spec.point[axis] = value.text();
-    const Node instance = substitute(body, {.params = &params, .matrix = matrix.axes.empty() ? nullptr : &point}, mistakes);
+    const Node instance =
+        substitute(body, {.params = &params, .matrix = matrix.axes.empty() ? nullptr : &point}, mistakes);
     drafts.push_back(read_instance(instance, *kind, std::move(draft), mistakes, notes));
     if (mistakes.size() > mistakes_before + 100) break;  // the other instances have the same
   }

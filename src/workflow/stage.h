@@ -26,18 +26,22 @@ struct Draft {
   std::vector<NamedPlace> checkpoint_of, candidates_of;
 };
 
-// Reads blocks that both the file and a stage may have (of those in `blocks`), and resources, retry and plain keys.
-void read_shared(yaml::MapReader& map, const std::vector<std::string>& blocks, StageSpec& spec, Diagnostics& mistakes);
+// Reads blocks that both the file and a stage may have (of those in `blocks`), and resources, retry and plain
+// keys.
+void read_shared(yaml::MapReader& map, const std::vector<std::string>& blocks, StageSpec& spec,
+                 Diagnostics& mistakes);
 
 // All instances of `node`, an element of `stages:`. `defaults` holds what the file says for every stage.
-std::vector<Draft> read_stage(const yaml::Node& node, const StageSpec& defaults, const std::map<std::string, yaml::Node>& params,
-                              Diagnostics& mistakes, Diagnostics& notes);
+std::vector<Draft> read_stage(const yaml::Node& node, const StageSpec& defaults,
+                              const std::map<std::string, yaml::Node>& params, Diagnostics& mistakes,
+                              Diagnostics& notes);
 
 // Every parameter that the result of the stage depends on.
 Json resolved_parameters(const StageSpec& spec);
 
-// Fills StageSpec::needs, finds cycles, and puts the stages in order. `stated` are the names of all stages of the file, those
-// with mistakes included.
-std::vector<StageSpec> order_stages(std::vector<Draft> drafts, const std::vector<std::string>& stated, Diagnostics& mistakes);
+// Fills StageSpec::needs, finds cycles, and puts the stages in order. `stated` are the names of all stages of
+// the file, those with mistakes included.
+std::vector<StageSpec> order_stages(std::vector<Draft> drafts, const std::vector<std::string>& stated,
+                                    Diagnostics& mistakes);
 
 }  // namespace warpsmith::workflow

@@ -28,14 +28,19 @@ Node moved_to(const Node& node, const yaml::Place& place) {
 
 class Substitution {
  public:
-  Substitution(const References& references, Diagnostics& mistakes) : references_(references), mistakes_(mistakes) {}
+  Substitution(const References& references, Diagnostics& mistakes)
+      : references_(references), mistakes_(mistakes) {}
 
   Node apply(const Node& node) {
     switch (node.kind()) {
-      case yaml::Kind::kNull: return node;
-      case yaml::Kind::kScalar: return scalar(node);
-      case yaml::Kind::kSequence: return sequence(node);
-      case yaml::Kind::kMap: return map(node);
+      case yaml::Kind::kNull:
+        return node;
+      case yaml::Kind::kScalar:
+        return scalar(node);
+      case yaml::Kind::kSequence:
+        return sequence(node);
+      case yaml::Kind::kMap:
+        return map(node);
     }
     return node;
   }
@@ -77,7 +82,8 @@ class Substitution {
       }
       const auto close = text.find('}', dollar);
       if (close == std::string::npos) {
-        mistakes_.push_back(mistake_at(place_in(node, dollar), "`${` is not closed", "add the `}`, or write $${ for the text ${"));
+        mistakes_.push_back(mistake_at(place_in(node, dollar), "`${` is not closed",
+                                       "add the `}`, or write $${ for the text ${"));
         return Node();
       }
       const std::string name = trim(std::string_view(text).substr(dollar + 2, close - dollar - 2));
@@ -85,8 +91,9 @@ class Substitution {
       if (!value) return Node();
       if (dollar == 0 && close + 1 == text.size()) return moved_to(*value, node.place());
       if (!value->is_scalar()) {
-        mistakes_.push_back(mistake_at(place_in(node, dollar),
-                                       fmt::format("`${{{}}}` is {}, which cannot stand within text", name, yaml::describe(*value))));
+        mistakes_.push_back(mistake_at(
+            place_in(node, dollar),
+            fmt::format("`${{{}}}` is {}, which cannot stand within text", name, yaml::describe(*value))));
         return Node();
       }
       out += value->text();
@@ -103,22 +110,25 @@ class Substitution {
     if (space == "matrix" && references_.matrix != nullptr)
       return look_up_in(references_.matrix, "axis", "is not in this stage's matrix", rest, place);
     if (space == "matrix") {
-      mistakes_.push_back(mistake_at(place, fmt::format("`${{{}}}` can only stand in a stage that has a matrix", name)));
+      mistakes_.push_back(
+          mistake_at(place, fmt::format("`${{{}}}` can only stand in a stage that has a matrix", name)));
     } else if (space == "env") {
       mistakes_.push_back(mistake_at(place, fmt::format("`${{{}}}`: the environment is not read", name),
                                      "make it a parameter and give it by --set params.NAME=VALUE"));
     } else {
-      mistakes_.push_back(mistake_at(place, fmt::format("`${{{}}}` refers to nothing", name), "expected params.NAME or matrix.AXIS"));
+      mistakes_.push_back(mistake_at(place, fmt::format("`${{{}}}` refers to nothing", name),
+                                     "expected params.NAME or matrix.AXIS"));
     }
     return std::nullopt;
   }
 
-  std::optional<Node> look_up_in(const std::map<std::string, Node>* values, const char* what, const char* trouble,
-                                 const std::string& name, const yaml::Place& place) {
+  std::optional<Node> look_up_in(const std::map<std::string, Node>* values, const char* what,
+                                 const char* trouble, const std::string& name, const yaml::Place& place) {
     if (values != nullptr)
       if (const auto it = values->find(name); it != values->end()) return it->second;
     const auto known = values == nullptr ? std::vector<std::string>{} : names_of(*values);
-    mistakes_.push_back(mistake_at(place, fmt::format("{} `{}` {}", what, name, trouble), yaml::suggest(name, known)));
+    mistakes_.push_back(
+        mistake_at(place, fmt::format("{} `{}` {}", what, name, trouble), yaml::suggest(name, known)));
     return std::nullopt;
   }
 
@@ -154,16 +164,19 @@ std::map<std::string, Node> resolve_params(const Node* params, Diagnostics& mist
   std::map<std::string, Node> resolved;
   if (params == nullptr || params->is_null()) return resolved;
   if (!params->is_map()) {
-    mistakes.push_back(mistake_at(params->place(), "`params`: expected a map, found " + yaml::describe(*params)));
+    mistakes.push_back(
+        mistake_at(params->place(), "`params`: expected a map, found " + yaml::describe(*params)));
     return resolved;
   }
   std::map<std::string, std::set<std::string>> waits_for;
   for (const Entry& entry : params->entries()) {
     if (!is_identifier(entry.key))
-      mistakes.push_back(mistake_at(entry.place, fmt::format("parameter `{}` has no proper name", entry.key), "letters, digits, _ and -"));
+      mistakes.push_back(mistake_at(entry.place, fmt::format("parameter `{}` has no proper name", entry.key),
+                                    "letters, digits, _ and -"));
     std::set<std::string>& names = waits_for[entry.key];
     collect_references(entry.value, names);
-    std::erase_if(names, [&](const std::string& name) { return params->find(name) == nullptr; });  // reported on use
+    std::erase_if(names,
+                  [&](const std::string& name) { return params->find(name) == nullptr; });  // reported on use
   }
   // Each pass resolves those that wait for nothing more; what is left refers to itself.
   for (bool progress = true; progress;) {
@@ -209,11 +222,13 @@ Node with_override(const Node& node, const Override& change, std::size_t depth, 
       item = with_override(item, change, depth + 1, mistakes);
       return Node::sequence(node.place(), std::move(items));
     }
-    mistakes.push_back(mistake_at(change.place, fmt::format("nothing is named `{}` there", step), yaml::suggest(step, known)));
+    mistakes.push_back(mistake_at(change.place, fmt::format("nothing is named `{}` there", step),
+                                  yaml::suggest(step, known)));
     return node;
   }
   if (!node.is_map() && !node.is_null()) {
-    mistakes.push_back(mistake_at(change.place, fmt::format("there is no `{}` in {}", step, yaml::describe(node))));
+    mistakes.push_back(
+        mistake_at(change.place, fmt::format("there is no `{}` in {}", step, yaml::describe(node))));
     return node;
   }
   std::vector<Entry> entries = node.entries();
@@ -225,7 +240,8 @@ Node with_override(const Node& node, const Override& change, std::size_t depth, 
     return Node::map(node.place(), std::move(entries));
   }
   if (in_params) {
-    mistakes.push_back(mistake_at(change.place, fmt::format("parameter `{}` is not defined", step), yaml::suggest(step, known)));
+    mistakes.push_back(mistake_at(change.place, fmt::format("parameter `{}` is not defined", step),
+                                  yaml::suggest(step, known)));
     return node;
   }
   // A key of the format that the file leaves at its default; a key that is none is reported by the reader.

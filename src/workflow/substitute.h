@@ -16,9 +16,9 @@ struct References {
   const std::map<std::string, yaml::Node>* matrix = nullptr;  // null: there is no matrix here
 };
 
-// `node` with its references replaced. A scalar that is one reference becomes that value, with its type (quotes around it do not
-// count: within [ ] and { } YAML demands them); within longer text a reference becomes its text. `$${` stands for `${`. Keys are not
-// touched. Shares what does not change with `node`.
+// `node` with its references replaced. A scalar that is one reference becomes that value, with its type
+// (quotes around it do not count: within [ ] and { } YAML demands them); within longer text a reference
+// becomes its text. `$${` stands for `${`. Keys are not touched. Shares what does not change with `node`.
 yaml::Node substitute(const yaml::Node& node, const References& references, Diagnostics& mistakes);
 
 // The values of `params:`, which may refer to one another.

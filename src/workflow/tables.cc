@@ -11,16 +11,20 @@ const Table<ModelSettings>& model_keys() {
   using S = ModelSettings;
   static const Table<S> table = {
       {{"layers", Form::kInteger, "Transformer blocks.", 1, 1000}, &S::layers},
-      {{"width", Form::kInteger, "Width of the residual stream; a multiple of `heads`.", 8, 65536}, &S::width},
+      {{"width", Form::kInteger, "Width of the residual stream; a multiple of `heads`.", 8, 65536},
+       &S::width},
       {{"heads", Form::kInteger, "Query heads.", 1, 1024}, &S::heads},
       {{"kv_heads", Form::kInteger, "Key and value heads; divides `heads`.", 1, 1024}, &S::kv_heads},
       {{"hidden", Form::kInteger, "Width inside the SwiGLU block.", 8, 262144}, &S::hidden},
-      {{"context", Form::kInteger, "Longest prompt and completion together, in tokens.", 16, 4194304}, &S::context},
-      {{"vocabulary", Form::kInteger, "Tokens of the byte-level BPE: 256 bytes, the special ones, then merges.", 260, 1000000},
+      {{"context", Form::kInteger, "Longest prompt and completion together, in tokens.", 16, 4194304},
+       &S::context},
+      {{"vocabulary", Form::kInteger,
+        "Tokens of the byte-level BPE: 256 bytes, the special ones, then merges.", 260, 1000000},
        &S::vocabulary},
       {{"rope_base", Form::kNumber, "Base of the rotary positions.", 0, 1e12, true}, &S::rope_base},
       {{"norm_epsilon", Form::kNumber, "Epsilon of RMSNorm.", 0, 1, true}, &S::norm_epsilon},
-      {{"init_deviation", Form::kNumber, "Standard deviation of the initial weights.", 0, 10, true}, &S::init_deviation},
+      {{"init_deviation", Form::kNumber, "Standard deviation of the initial weights.", 0, 10, true},
+       &S::init_deviation},
   };
   return table;
 }
@@ -28,8 +32,10 @@ const Table<ModelSettings>& model_keys() {
 const Table<SampleSettings>& sample_keys() {
   using S = SampleSettings;
   static const Table<S> table = {
-      {{"temperature", Form::kNumber, "Divides the logits; 0 takes the most likely token.", 0, 100}, &S::temperature},
-      {{"top_p", Form::kNumber, "Smallest set of tokens with this probability together.", 0, 1, true}, &S::top_p},
+      {{"temperature", Form::kNumber, "Divides the logits; 0 takes the most likely token.", 0, 100},
+       &S::temperature},
+      {{"top_p", Form::kNumber, "Smallest set of tokens with this probability together.", 0, 1, true},
+       &S::top_p},
       {{"top_k", Form::kInteger, "Most likely tokens kept; 0: all.", 0, 1000000}, &S::top_k},
       {{"max_tokens", Form::kInteger, "Longest completion.", 1, 1000000}, &S::max_tokens},
   };
@@ -39,21 +45,37 @@ const Table<SampleSettings>& sample_keys() {
 const Table<OptimizerSettings>& optimizer_keys() {
   using S = OptimizerSettings;
   static const Table<S> table = {
-      {{"learning_rate", Form::kNumber, "Highest learning rate, after the warm-up.", 0, 10, true}, &S::learning_rate},
-      {{"final_rate", Form::kShare, "Learning rate at the end of the cosine, as a share of the highest.", 0, 1}, &S::final_rate},
+      {{"learning_rate", Form::kNumber, "Highest learning rate, after the warm-up.", 0, 10, true},
+       &S::learning_rate},
+      {{"final_rate", Form::kShare, "Learning rate at the end of the cosine, as a share of the highest.", 0,
+        1},
+       &S::final_rate},
       {{"warmup_steps", Form::kInteger, "Steps of linear warm-up.", 0, kManySteps}, &S::warmup_steps},
       {{"weight_decay", Form::kNumber, "AdamW's decoupled weight decay.", 0, 10}, &S::weight_decay},
       {{"beta1", Form::kNumber, "AdamW's decay of the first moment.", 0, 0.999999}, &S::beta1},
       {{"beta2", Form::kNumber, "AdamW's decay of the second moment.", 0, 0.999999}, &S::beta2},
-      {{"clip_norm", Form::kNumber, "Gradients with a larger norm are scaled to it; 0: never.", 0, 1e6}, &S::clip_norm},
-      {{"batch_tokens", Form::kInteger, "Tokens of prompts and completions in a step.", 1, kManySteps}, &S::batch_tokens},
-      {.rule = {.name = "checkpoint_every", .form = Form::kInteger, .meaning = "Steps between checkpoints.", .low = 1,
-                .high = kManySteps, .hashed = false},
+      {{"clip_norm", Form::kNumber, "Gradients with a larger norm are scaled to it; 0: never.", 0, 1e6},
+       &S::clip_norm},
+      {{"batch_tokens", Form::kInteger, "Tokens of prompts and completions in a step.", 1, kManySteps},
+       &S::batch_tokens},
+      {.rule = {.name = "checkpoint_every",
+                .form = Form::kInteger,
+                .meaning = "Steps between checkpoints.",
+                .low = 1,
+                .high = kManySteps,
+                .hashed = false},
        .member = &S::checkpoint_every},
-      {.rule = {.name = "keep_last", .form = Form::kInteger, .meaning = "Checkpoints of a stage that are kept.", .low = 1,
-                .high = 1e6, .hashed = false},
+      {.rule = {.name = "keep_last",
+                .form = Form::kInteger,
+                .meaning = "Checkpoints of a stage that are kept.",
+                .low = 1,
+                .high = 1e6,
+                .hashed = false},
        .member = &S::keep_last},
-      {.rule = {.name = "keep_best", .form = Form::kBoolean, .meaning = "Keep the best checkpoint as well.", .hashed = false},
+      {.rule = {.name = "keep_best",
+                .form = Form::kBoolean,
+                .meaning = "Keep the best checkpoint as well.",
+                .hashed = false},
        .member = &S::keep_best},
   };
   return table;
@@ -72,30 +94,42 @@ const Table<CompileSettings>& compile_keys() {
 const Table<ProtocolSettings>& protocol_keys() {
   using S = ProtocolSettings;
   static const Table<S> table = {
-      {.rule = {.name = "baseline", .form = Form::kWord, .meaning = "What candidates are compared with. On device `cpu`: eager.",
+      {.rule = {.name = "baseline",
+                .form = Form::kWord,
+                .meaning = "What candidates are compared with. On device `cpu`: eager.",
                 .words = {"eager", "torch_compile", "reduce_overhead", "cuda_graph", "cudnn"}},
        .member = &S::baseline},
-      {.rule = {.name = "math", .form = Form::kWord,
-                .meaning = "strict: no TF32, no reduced-precision accumulation. torch_default: as published tables.",
+      {.rule = {.name = "math",
+                .form = Form::kWord,
+                .meaning =
+                    "strict: no TF32, no reduced-precision accumulation. torch_default: as published tables.",
                 .words = {"strict", "torch_default"}},
        .member = &S::math},
       {{"threads", Form::kInteger, "CPU threads of candidate and baseline.", 1, 1024}, &S::threads},
-      {{"target", Form::kShare, "Timing stops when half the score's 95 % interval is below this share of the score.", 0, 0.5, true},
+      {{"target", Form::kShare,
+        "Timing stops when half the score's 95 % interval is below this share of the score.", 0, 0.5, true},
        &S::target},
       {{"budget", Form::kSeconds, "Longest timing of one candidate.", 0, kDay, true}, &S::budget_s},
       {{"buckets", Form::kInteger, "Buckets of single-round scores.", 1, 1000}, &S::buckets},
-      {{"rounds_a_bucket", Form::kInteger, "Fewest paired rounds in a bucket.", 1, 1000000}, &S::rounds_a_bucket},
-      {{"variance_gate", Form::kNumber, "Variance between buckets over which a score is `unstable`; 0: ten times what `target` implies.",
-        0, 1e6},
+      {{"rounds_a_bucket", Form::kInteger, "Fewest paired rounds in a bucket.", 1, 1000000},
+       &S::rounds_a_bucket},
+      {{"variance_gate", Form::kNumber,
+        "Variance between buckets over which a score is `unstable`; 0: ten times what `target` implies.", 0,
+        1e6},
        &S::variance_gate},
-      {{"check_seeds", Form::kInteger, "Seeds of input values in the correctness check, for each shape and distribution.", 1, 100000},
+      {{"check_seeds", Form::kInteger,
+        "Seeds of input values in the correctness check, for each shape and distribution.", 1, 100000},
        &S::check_seeds},
-      {{"call_timeout", Form::kSeconds, "Longest single call of a candidate.", 0, kDay, true}, &S::call_timeout_s},
-      {{"remeasure_above", Form::kNumber, "A higher speedup is measured again in a fresh process.", 0, 1e9, true},
+      {{"call_timeout", Form::kSeconds, "Longest single call of a candidate.", 0, kDay, true},
+       &S::call_timeout_s},
+      {{"remeasure_above", Form::kNumber, "A higher speedup is measured again in a fresh process.", 0, 1e9,
+        true},
        &S::remeasure_above},
-      {{"remeasure_over_best", Form::kNumber, "… and one over this multiple of the task's best so far.", 0, 1e9, true},
+      {{"remeasure_over_best", Form::kNumber, "… and one over this multiple of the task's best so far.", 0,
+        1e9, true},
        &S::remeasure_over_best},
-      {{"memory", Form::kBytes, "Memory of the process that runs a candidate.", 16 * kMiB, 64 * kTiB}, &S::memory_bytes},
+      {{"memory", Form::kBytes, "Memory of the process that runs a candidate.", 16 * kMiB, 64 * kTiB},
+       &S::memory_bytes},
   };
   return table;
 }
@@ -103,11 +137,14 @@ const Table<ProtocolSettings>& protocol_keys() {
 const Table<PromptSettings>& prompt_keys() {
   using S = PromptSettings;
   static const Table<S> table = {
-      {.rule = {.name = "style", .form = Form::kWord,
-                .meaning = "full: the paper's five parts. compact: the same parts, the fixed ones a line each.",
+      {.rule = {.name = "style",
+                .form = Form::kWord,
+                .meaning =
+                    "full: the paper's five parts. compact: the same parts, the fixed ones a line each.",
                 .words = {"full", "compact"}},
        .member = &S::style},
-      {{"exemplars", Form::kInteger, "Earlier candidates shown in a contrastive prompt (N).", 1, 16}, &S::exemplars},
+      {{"exemplars", Form::kInteger, "Earlier candidates shown in a contrastive prompt (N).", 1, 16},
+       &S::exemplars},
   };
   return table;
 }
@@ -115,9 +152,15 @@ const Table<PromptSettings>& prompt_keys() {
 const Table<Notify>& notify_keys() {
   using S = Notify;
   static const Table<S> table = {
-      {.rule = {.name = "on_end", .form = Form::kString, .meaning = "Command for /bin/sh when it ended well.", .hashed = false},
+      {.rule = {.name = "on_end",
+                .form = Form::kString,
+                .meaning = "Command for /bin/sh when it ended well.",
+                .hashed = false},
        .member = &S::on_end},
-      {.rule = {.name = "on_failure", .form = Form::kString, .meaning = "Command for /bin/sh when it failed.", .hashed = false},
+      {.rule = {.name = "on_failure",
+                .form = Form::kString,
+                .meaning = "Command for /bin/sh when it failed.",
+                .hashed = false},
        .member = &S::on_failure},
   };
   return table;
@@ -127,7 +170,8 @@ const Table<Resources>& resource_keys() {
   using S = Resources;
   static const Table<S> table = {
       {{"cpus", Form::kInteger, "CPU cores of a shard; the threads of its program.", 1, 4096}, &S::cpus},
-      {{"memory", Form::kBytes, "Memory of a shard; over it: out_of_memory.", 16 * kMiB, 64 * kTiB}, &S::memory_bytes},
+      {{"memory", Form::kBytes, "Memory of a shard; over it: out_of_memory.", 16 * kMiB, 64 * kTiB},
+       &S::memory_bytes},
       {{"gpus", Form::kInteger, "GPUs of a shard.", 0, 64}, &S::gpus},
       {{"gpu_type", Form::kString, "GPU type as the site file names it, such as H100."}, &S::gpu_type},
       {{"time", Form::kSeconds, "Wall clock of one attempt; over it: timeout.", 1, 60 * kDay}, &S::time_s},
@@ -141,8 +185,10 @@ const Table<Resources>& resource_keys() {
 const Table<AugmentSettings>& augment_keys() {
   using S = AugmentSettings;
   static const Table<S> table = {
-      {{"variants", Form::kInteger, "Variants tried for each successful dataset candidate.", 0, 1000}, &S::variants},
-      {{"rename_identifiers", Form::kBoolean, "Variants also rename kernels, parameters and locals."}, &S::rename_identifiers},
+      {{"variants", Form::kInteger, "Variants tried for each successful dataset candidate.", 0, 1000},
+       &S::variants},
+      {{"rename_identifiers", Form::kBoolean, "Variants also rename kernels, parameters and locals."},
+       &S::rename_identifiers},
       {{"block_sizes", Form::kIntegers, "Other block sizes that variants take.", 1, 1024}, &S::block_sizes},
   };
   return table;
@@ -152,7 +198,8 @@ const Table<SftSettings>& sft_keys() {
   using S = SftSettings;
   static const Table<S> table = {
       {{"steps", Form::kInteger, "Optimiser steps.", 1, kManySteps}, &S::steps},
-      {{"contrastive_share", Form::kShare, "Share of the examples that have the contrastive prompt.", 0, 1}, &S::contrastive_share},
+      {{"contrastive_share", Form::kShare, "Share of the examples that have the contrastive prompt.", 0, 1},
+       &S::contrastive_share},
       {{"successes_only", Form::kBoolean, "Train on successes only."}, &S::successes_only},
   };
   return table;
@@ -164,8 +211,11 @@ const Table<SelfSupervisedSettings>& self_supervised_keys() {
       {{"rounds", Form::kInteger, "Rounds of sampling, testing and training.", 1, 100000}, &S::rounds},
       {{"samples", Form::kInteger, "Samples for each task in a round.", 1, 100000}, &S::samples},
       {{"steps", Form::kInteger, "Optimiser steps of a round.", 1, kManySteps}, &S::steps},
-      {{"distinct", Form::kBoolean, "Each distinct success once; false: every success, the paper's literal form."}, &S::distinct},
-      {{"replay", Form::kShare, "Share of each batch that is taken from stage 1's examples.", 0, 1}, &S::replay},
+      {{"distinct", Form::kBoolean,
+        "Each distinct success once; false: every success, the paper's literal form."},
+       &S::distinct},
+      {{"replay", Form::kShare, "Share of each batch that is taken from stage 1's examples.", 0, 1},
+       &S::replay},
   };
   return table;
 }
@@ -174,35 +224,52 @@ const Table<ContrastiveSettings>& contrastive_keys() {
   using S = ContrastiveSettings;
   static const std::vector<std::string> kExemplarWords = {"bucket", "island", "random", "none"};
   static const Table<S> table = {
-      {{"rounds", Form::kInteger, "Rounds: prompts, samples, measurements, one GRPO update.", 1, 1000000}, &S::rounds},
+      {{"rounds", Form::kInteger, "Rounds: prompts, samples, measurements, one GRPO update.", 1, 1000000},
+       &S::rounds},
       {{"prompts", Form::kInteger, "Prompts a round.", 1, 100000}, &S::prompts},
       {{"group", Form::kInteger, "Samples for each prompt (G).", 2, 1024}, &S::group},
-      {.rule = {.name = "exemplars", .form = Form::kWord, .meaning = "How the earlier candidates in a prompt are chosen.",
+      {.rule = {.name = "exemplars",
+                .form = Form::kWord,
+                .meaning = "How the earlier candidates in a prompt are chosen.",
                 .words = kExemplarWords},
        .member = Spelt<S>{[](S& s, const std::string& word) {
                             for (std::size_t i = 0; i < kExemplarWords.size(); ++i)
                               if (kExemplarWords[i] == word) s.exemplars = static_cast<Exemplars>(i);
                           },
                           [](const S& s) { return kExemplarWords[static_cast<std::size_t>(s.exemplars)]; }}},
-      {.rule = {.name = "update", .form = Form::kWord, .meaning = "grpo: train after each round. none: fixed parameters, the database alone evolves.",
+      {.rule = {.name = "update",
+                .form = Form::kWord,
+                .meaning =
+                    "grpo: train after each round. none: fixed parameters, the database alone evolves.",
                 .words = {"grpo", "none"}},
        .member = Spelt<S>{[](S& s, const std::string& word) { s.update = word == "grpo"; },
                           [](const S& s) { return std::string(s.update ? "grpo" : "none"); }}},
-      {{"bucket_width", Form::kNumber, "Width of a bucket of scores (the paper's Δs).", 0, 1e6, true}, &S::bucket_width},
-      {{"bucket_tau", Form::kNumber, "Temperature of the choice of buckets (τ).", 0, 1e6, true}, &S::bucket_tau},
+      {{"bucket_width", Form::kNumber, "Width of a bucket of scores (the paper's Δs).", 0, 1e6, true},
+       &S::bucket_width},
+      {{"bucket_tau", Form::kNumber, "Temperature of the choice of buckets (τ).", 0, 1e6, true},
+       &S::bucket_tau},
       {{"islands", Form::kInteger, "Islands, for `exemplars: island`.", 1, 10000}, &S::islands},
-      {{"island_reset_every", Form::kInteger, "Rounds after which the worse half of the islands is reseeded.", 1, 1000000},
+      {{"island_reset_every", Form::kInteger, "Rounds after which the worse half of the islands is reseeded.",
+        1, 1000000},
        &S::island_reset_every},
-      {{"smoothing_clip", Form::kNumber, "Smoothed rewards are clipped to ± this (k).", 0, 1e6, true}, &S::smoothing_clip},
-      {{"smoothing_window", Form::kInteger, "Iterations over which the reward's mean and deviation roll.", 1, 1000000},
+      {{"smoothing_clip", Form::kNumber, "Smoothed rewards are clipped to ± this (k).", 0, 1e6, true},
+       &S::smoothing_clip},
+      {{"smoothing_window", Form::kInteger, "Iterations over which the reward's mean and deviation roll.", 1,
+        1000000},
        &S::smoothing_window},
-      {.rule = {.name = "reward", .form = Form::kWord, .meaning = "log: logarithm of the speedup. raw: the speedup, as in the paper.",
+      {.rule = {.name = "reward",
+                .form = Form::kWord,
+                .meaning = "log: logarithm of the speedup. raw: the speedup, as in the paper.",
                 .words = {"log", "raw"}},
        .member = &S::reward},
-      {{"failure_margin", Form::kNumber, "A failure's reward lies this far below the lowest valid score of its task.", 0, 1e6, true},
+      {{"failure_margin", Form::kNumber,
+        "A failure's reward lies this far below the lowest valid score of its task.", 0, 1e6, true},
        &S::failure_margin},
-      {{"clip_ratio", Form::kNumber, "GRPO's ε: the probability ratio is clipped to 1 ± this.", 0, 1, true}, &S::clip_ratio},
-      {{"kl", Form::kNumber, "GRPO's β: weight of the KL divergence from the stage's initial model.", 0, 1000}, &S::kl},
+      {{"clip_ratio", Form::kNumber, "GRPO's ε: the probability ratio is clipped to 1 ± this.", 0, 1, true},
+       &S::clip_ratio},
+      {{"kl", Form::kNumber, "GRPO's β: weight of the KL divergence from the stage's initial model.", 0,
+        1000},
+       &S::kl},
       {{"kl_clamp", Form::kNumber, "Highest KL term of one token.", 0, 1e6, true}, &S::kl_clamp},
       {{"epochs", Form::kInteger, "Passes over a round's samples.", 1, 1000}, &S::epochs},
   };
@@ -212,11 +279,15 @@ const Table<ContrastiveSettings>& contrastive_keys() {
 const Table<MeasureSettings>& measure_keys() {
   using S = MeasureSettings;
   static const Table<S> table = {
-      {{"checkpoint_of", Form::kString, "Stage whose last checkpoint is sampled. Default: the stage of `needs` that trains, if it is one."},
+      {{"checkpoint_of", Form::kString,
+        "Stage whose last checkpoint is sampled. Default: the stage of `needs` that trains, if it is one."},
        &S::checkpoint_of},
-      {{"candidates_of", Form::kStrings, "Stages whose candidates are measured again; instead of `checkpoint_of`."},
+      {{"candidates_of", Form::kStrings,
+        "Stages whose candidates are measured again; instead of `checkpoint_of`."},
        &S::candidates_of},
-      {.rule = {.name = "select", .form = Form::kWord, .meaning = "With `candidates_of`: the best of each task, or all.",
+      {.rule = {.name = "select",
+                .form = Form::kWord,
+                .meaning = "With `candidates_of`: the best of each task, or all.",
                 .words = {"best", "all"}},
        .member = &S::select},
       {{"samples", Form::kInteger, "Samples for each task.", 1, 100000}, &S::samples},
@@ -229,9 +300,12 @@ const Table<MeasureSettings>& measure_keys() {
 const Table<CommandSettings>& command_keys() {
   using S = CommandSettings;
   static const Table<S> table = {
-      {{"argv", Form::kStrings, "Program and arguments; the job file and the shard's number are appended."}, &S::argv},
-      {.rule = {.name = "items", .form = Form::kWord,
-                .meaning = "What the items are: one that says nothing, the tasks, or the candidates of the stages that it needs.",
+      {{"argv", Form::kStrings, "Program and arguments; the job file and the shard's number are appended."},
+       &S::argv},
+      {.rule = {.name = "items",
+                .form = Form::kWord,
+                .meaning = "What the items are: one that says nothing, the tasks, or the candidates of the "
+                           "stages that it needs.",
                 .words = {"none", "tasks", "candidates"}},
        .member = &S::items},
   };
@@ -241,14 +315,29 @@ const Table<CommandSettings>& command_keys() {
 const Table<StageSpec>& stage_keys() {
   using S = StageSpec;
   static const Table<S> table = {
-      {.rule = {.name = "device", .form = Form::kString, .meaning = "Device kind that it is measured on: cpu, or a GPU type.", .hashed = false},
+      {.rule = {.name = "device",
+                .form = Form::kString,
+                .meaning = "Device kind that it is measured on: cpu, or a GPU type.",
+                .hashed = false},
        .member = &S::device},
-      {.rule = {.name = "tolerate", .form = Form::kShare, .meaning = "Share of failed shards that the stage survives.", .high = 1, .hashed = false},
+      {.rule = {.name = "tolerate",
+                .form = Form::kShare,
+                .meaning = "Share of failed shards that the stage survives.",
+                .high = 1,
+                .hashed = false},
        .member = &S::tolerate},
-      {.rule = {.name = "max_jobs", .form = Form::kInteger, .meaning = "Shards of the stage at a time; 0: no limit.", .high = 1e6, .hashed = false},
+      {.rule = {.name = "max_jobs",
+                .form = Form::kInteger,
+                .meaning = "Shards of the stage at a time; 0: no limit.",
+                .high = 1e6,
+                .hashed = false},
        .member = &S::max_jobs},
-      {.rule = {.name = "shard_time", .form = Form::kSeconds, .meaning = "Expected duration of a shard: items are packed by it.",
-                .low = 1, .high = 30 * kDay, .hashed = false},
+      {.rule = {.name = "shard_time",
+                .form = Form::kSeconds,
+                .meaning = "Expected duration of a shard: items are packed by it.",
+                .low = 1,
+                .high = 30 * kDay,
+                .hashed = false},
        .member = &S::shard_s},
   };
   return table;
@@ -259,7 +348,8 @@ const std::vector<CauseRule>& cause_rules() {
       {EndCause::kFailed, 0, "The program ended with an exit code that means a failure."},
       {EndCause::kCrash, 1, "The program was ended by a signal."},
       {EndCause::kTimeout, 1, "It ran past `resources: time`."},
-      {EndCause::kOutOfMemory, 2, "It ran past `resources: memory`; each retry has `memory_factor` times as much."},
+      {EndCause::kOutOfMemory, 2,
+       "It ran past `resources: memory`; each retry has `memory_factor` times as much."},
       {EndCause::kNodeFailure, 3, "Its node was lost."},
       {EndCause::kPreempted, 10, "It made room for another job."},
       {EndCause::kLaunchFailure, 3, "It could not be started."},
@@ -272,7 +362,8 @@ const std::vector<CauseRule>& cause_rules() {
 const std::vector<KindRule>& kind_rules() {
   static const std::vector<KindRule> rules = {
       {.name = "collect",
-       .meaning = "Gathers candidates from the dataset's files, tries variants of them, compiles and measures all.",
+       .meaning =
+           "Gathers candidates from the dataset's files, tries variants of them, compiles and measures all.",
        .blocks = {"compile", "measure"},
        .jobs = {}},
       {.name = "sft",
@@ -294,10 +385,14 @@ const std::vector<KindRule>& kind_rules() {
        .trains = true,
        .needs_checkpoint = true},
       {.name = "measure",
-       .meaning = "Samples from a frozen checkpoint, or takes candidates of earlier stages, and measures them.",
+       .meaning =
+           "Samples from a frozen checkpoint, or takes candidates of earlier stages, and measures them.",
        .blocks = {"sample", "compile", "measure", "prompt"},
        .jobs = {"generate"}},
-      {.name = "command", .meaning = "Runs a program of yours; JSON lines in and out.", .blocks = {}, .jobs = {}},
+      {.name = "command",
+       .meaning = "Runs a program of yours; JSON lines in and out.",
+       .blocks = {},
+       .jobs = {}},
   };
   return rules;
 }

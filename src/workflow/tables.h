@@ -22,7 +22,8 @@ const Table<ContrastiveSettings>& contrastive_keys();
 const Table<MeasureSettings>& measure_keys();
 const Table<CommandSettings>& command_keys();
 
-// Keys that every stage may have besides its kind's and its blocks'; those of them with plain values are in a table.
+// Keys that every stage may have besides its kind's and its blocks'; those of them with plain values are in a
+// table.
 const Table<StageSpec>& stage_keys();
 // The retry rule's causes.
 struct CauseRule {
@@ -36,10 +37,11 @@ const std::vector<CauseRule>& cause_rules();
 struct KindRule {
   const char* name;
   const char* meaning;
-  std::vector<std::string> blocks;  // of model, sample, optimizer, compile, measure, prompt: those that its result depends on
-  std::vector<std::string> jobs;    // whose threads its result depends on
+  std::vector<std::string>
+      blocks;  // of model, sample, optimizer, compile, measure, prompt: those that its result depends on
+  std::vector<std::string> jobs;  // whose threads its result depends on
   bool uses_dataset = true;
-  bool trains = false;              // leaves a checkpoint
+  bool trains = false;  // leaves a checkpoint
   bool needs_checkpoint = false;
   bool needs_candidates = false;
 };

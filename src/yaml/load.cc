@@ -20,14 +20,16 @@ struct Stop {
   std::string message, hint;
 };
 
-// Builds nodes from yaml-cpp's events. Containers under construction are on a stack; a map takes key and value in turn.
+// Builds nodes from yaml-cpp's events. Containers under construction are on a stack; a map takes key and
+// value in turn.
 class Builder : public YAML::EventHandler {
  public:
   Builder(std::shared_ptr<const std::string> file, Diagnostics& diagnostics, const Limits& limits)
       : file_(std::move(file)), diagnostics_(diagnostics), limits_(limits) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) throw Stop{place(mark), "a second document begins here", "a file holds one; take out the `---`"};
+    if (++documents_ > 1)
+      throw Stop{place(mark), "a second document begins here", "a file holds one; take out the `---`"};
   }
   void OnDocumentEnd() override {}
 
@@ -35,7 +37,8 @@ class Builder : public YAML::EventHandler {
     add(Node::scalar(place(mark), "", false), 1, anchor);
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
     // yaml-cpp says "?" for plain scalars and "!" for quoted and block ones.
     const bool text = tag == "!" || tag == "tag:yaml.org,2002:str";
     if (!text) check_tag(mark, tag);
@@ -56,7 +59,8 @@ class Builder : public YAML::EventHandler {
                        YAML::EmitterStyle::value) override {
     open(mark, tag, anchor, false);
   }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     open(mark, tag, anchor, true);
   }
   void OnSequenceEnd() override { close(); }
@@ -85,7 +89,9 @@ class Builder : public YAML::EventHandler {
   Place place(const YAML::Mark& mark) const { return {file_, mark.line + 1, mark.column + 1}; }
 
   void check_tag(const YAML::Mark& mark, const std::string& tag) {
-    if (tag.empty() || tag == "?" || tag == "!" || tag == "tag:yaml.org,2002:map" || tag == "tag:yaml.org,2002:seq") return;
+    if (tag.empty() || tag == "?" || tag == "!" || tag == "tag:yaml.org,2002:map" ||
+        tag == "tag:yaml.org,2002:seq")
+      return;
     diagnostics_.push_back(mistake_at(place(mark), "tag `" + tag + "` is not known here", "take it out"));
   }
 
@@ -105,7 +111,8 @@ class Builder : public YAML::EventHandler {
     for (const Node& merged : top.merged)
       for (const Entry& entry : merged.entries())
         if (top.lines.emplace(entry.key, entry.place.line).second) top.entries.push_back(entry);
-    Node node = top.is_map ? Node::map(top.place, std::move(top.entries)) : Node::sequence(top.place, std::move(top.items));
+    Node node = top.is_map ? Node::map(top.place, std::move(top.entries))
+                           : Node::sequence(top.place, std::move(top.items));
     add(std::move(node), top.weight, top.anchor);
   }
 
@@ -119,7 +126,8 @@ class Builder : public YAML::EventHandler {
     top.weight += weight;
     // Weights only grow towards the root, so the innermost container over the limit is found first.
     if (top.weight > limits_.nodes)
-      throw Stop{top.place, "more than " + std::to_string(limits_.nodes) + " values", "aliases count as often as they are used"};
+      throw Stop{top.place, "more than " + std::to_string(limits_.nodes) + " values",
+                 "aliases count as often as they are used"};
     if (!top.is_map) {
       top.items.push_back(std::move(node));
     } else if (!top.key) {
@@ -160,8 +168,11 @@ class Builder : public YAML::EventHandler {
   void take_merge(Open& top, const Node& node) {
     const std::vector<Node> one = {node};
     for (const Node& map : node.is_sequence() ? node.items() : one) {
-      if (map.is_map()) top.merged.push_back(map);
-      else diagnostics_.push_back(mistake_at(node.place(), "`<<` takes a map or a list of maps, found " + describe(map)));
+      if (map.is_map())
+        top.merged.push_back(map);
+      else
+        diagnostics_.push_back(
+            mistake_at(node.place(), "`<<` takes a map or a list of maps, found " + describe(map)));
     }
   }
 
@@ -177,32 +188,41 @@ class Builder : public YAML::EventHandler {
 // yaml-cpp's messages are for programmers: the common ones in our words, with what to do.
 std::pair<std::string, std::string> explain(const std::string& message) {
   const auto has = [&](std::string_view part) { return message.find(part) != std::string::npos; };
-  if (has("illegal map value")) return {"bad YAML: a `:` where none can stand", "put text that holds `: ` in quotes; check the indentation"};
-  if (has("end of map not found")) return {"bad YAML: a map ends wrongly", "check the indentation and the closing `}`"};
-  if (has("end of sequence not found")) return {"bad YAML: a list ends wrongly", "check the indentation and the closing `]`"};
-  if (has("unknown token") || has("illegal")) return {"bad YAML: " + message, "put text with special characters in quotes"};
+  if (has("illegal map value"))
+    return {"bad YAML: a `:` where none can stand",
+            "put text that holds `: ` in quotes; check the indentation"};
+  if (has("end of map not found"))
+    return {"bad YAML: a map ends wrongly", "check the indentation and the closing `}`"};
+  if (has("end of sequence not found"))
+    return {"bad YAML: a list ends wrongly", "check the indentation and the closing `]`"};
+  if (has("unknown token") || has("illegal"))
+    return {"bad YAML: " + message, "put text with special characters in quotes"};
   if (has("tab")) return {"bad YAML: " + message, "indent with spaces"};
   return {"bad YAML: " + message, ""};
 }
 
 }  // namespace
 
-Node load_text(std::string_view text, std::string_view file_name, Diagnostics& diagnostics, const Limits& limits) {
+Node load_text(std::string_view text, std::string_view file_name, Diagnostics& diagnostics,
+               const Limits& limits) {
   const auto file = std::make_shared<const std::string>(file_name);
   const Place start{file, 1, 1};
   if (text.size() > limits.bytes) {
-    diagnostics.push_back(mistake_at(start, "the file is larger than " + std::to_string(limits.bytes >> 20) + " MiB"));
+    diagnostics.push_back(
+        mistake_at(start, "the file is larger than " + std::to_string(limits.bytes >> 20) + " MiB"));
     return {};
   }
   if (const auto zero = text.find('\0'); zero != std::string_view::npos) {
-    diagnostics.push_back(mistake_at(start, "the file is no text: byte " + std::to_string(zero) + " is zero"));
+    diagnostics.push_back(
+        mistake_at(start, "the file is no text: byte " + std::to_string(zero) + " is zero"));
     return {};
   }
   Builder builder(file, diagnostics, limits);
   try {
     std::istringstream in{std::string(text)};
     YAML::Parser parser(in);
-    if (!parser.HandleNextDocument(builder)) return Node::scalar(start, "", false);  // nothing but white space
+    if (!parser.HandleNextDocument(builder))
+      return Node::scalar(start, "", false);  // nothing but white space
     parser.HandleNextDocument(builder);
   } catch (const YAML::DeepRecursion& e) {
     diagnostics.push_back(mistake_at({file, e.mark.line + 1, e.mark.column + 1},
@@ -210,7 +230,8 @@ Node load_text(std::string_view text, std::string_view file_name, Diagnostics& d
     return {};
   } catch (const YAML::ParserException& e) {
     auto [message, hint] = explain(e.msg);
-    diagnostics.push_back(mistake_at({file, e.mark.line + 1, e.mark.column + 1}, std::move(message), std::move(hint)));
+    diagnostics.push_back(
+        mistake_at({file, e.mark.line + 1, e.mark.column + 1}, std::move(message), std::move(hint)));
     return {};
   } catch (const Stop& e) {
     diagnostics.push_back(mistake_at(e.place, e.message, e.hint));
@@ -226,7 +247,8 @@ Node load_file(const std::filesystem::path& path, Diagnostics& diagnostics, cons
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (!error && size > limits.bytes) {
-    diagnostics.push_back({path.string(), 0, 0, "the file is larger than " + std::to_string(limits.bytes >> 20) + " MiB", ""});
+    diagnostics.push_back(
+        {path.string(), 0, 0, "the file is larger than " + std::to_string(limits.bytes >> 20) + " MiB", ""});
     return {};
   }
   try {

@@ -12,7 +12,8 @@ struct Node::Data {
 };
 
 Diagnostic mistake_at(const Place& place, std::string message, std::string hint) {
-  return {place.file ? *place.file : std::string(), place.line, place.column, std::move(message), std::move(hint)};
+  return {place.file ? *place.file : std::string(), place.line, place.column, std::move(message),
+          std::move(hint)};
 }
 
 Node::Node() {

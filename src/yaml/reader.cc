@@ -31,7 +31,8 @@ std::optional<double> number_of(const std::string& text) {
   if (begin != end && *begin == '+') ++begin;
   if (begin == end) return std::nullopt;
   for (const char* c = begin; c != end; ++c)
-    if (std::string_view("0123456789.eE+-").find(*c) == std::string_view::npos) return std::nullopt;  // no inf, nan
+    if (std::string_view("0123456789.eE+-").find(*c) == std::string_view::npos)
+      return std::nullopt;  // no inf, nan
   double value = 0;
   const auto [stop, error] = std::from_chars(begin, end, value);
   if (stop != end || error != std::errc() || !std::isfinite(value)) return std::nullopt;
@@ -48,8 +49,8 @@ std::string shortened(std::string text) {
 
 std::nullopt_t wrong(const Node& node, std::string_view what, std::string_view wanted, std::string hint,
                      Diagnostics& diagnostics) {
-  diagnostics.push_back(
-      mistake_at(node.place(), fmt::format("{}: expected {}, found {}", what, wanted, describe(node)), std::move(hint)));
+  diagnostics.push_back(mistake_at(
+      node.place(), fmt::format("{}: expected {}, found {}", what, wanted, describe(node)), std::move(hint)));
   return std::nullopt;
 }
 
@@ -59,10 +60,14 @@ std::string show(double x) { return fmt::format("{}", x); }
 
 std::string describe(const Node& node) {
   switch (node.kind()) {
-    case Kind::kNull: return "nothing";
-    case Kind::kSequence: return "a list";
-    case Kind::kMap: return "a map";
-    case Kind::kScalar: break;
+    case Kind::kNull:
+      return "nothing";
+    case Kind::kSequence:
+      return "a list";
+    case Kind::kMap:
+      return "a map";
+    case Kind::kScalar:
+      break;
   }
   const std::string text = shortened(node.text());
   if (node.quoted()) return "the string \"" + text + "\"";
@@ -75,7 +80,8 @@ std::string describe(const Node& node) {
 
 Json to_json(const Node& node) {
   switch (node.kind()) {
-    case Kind::kNull: return nullptr;
+    case Kind::kNull:
+      return nullptr;
     case Kind::kSequence: {
       Json list = Json::array();
       for (const Node& item : node.items()) list.push_back(to_json(item));
@@ -86,7 +92,8 @@ Json to_json(const Node& node) {
       for (const Entry& entry : node.entries()) object[entry.key] = to_json(entry.value);
       return object;
     }
-    case Kind::kScalar: break;
+    case Kind::kScalar:
+      break;
   }
   if (node.quoted()) return node.text();
   bool overflow = false;
@@ -101,7 +108,8 @@ std::optional<std::int64_t> read_integer(const Node& node, std::string_view what
   if (node.is_scalar() && !node.quoted())
     if (const auto value = integer_of(node.text(), overflow)) return value;
   if (overflow) {
-    diagnostics.push_back(mistake_at(node.place(), fmt::format("{}: {} does not fit in 64 bits", what, node.text())));
+    diagnostics.push_back(
+        mistake_at(node.place(), fmt::format("{}: {} does not fit in 64 bits", what, node.text())));
     return std::nullopt;
   }
   return wrong(node, what, "an integer", node.quoted() ? "take the quotes off" : "", diagnostics);
@@ -133,7 +141,9 @@ std::optional<std::string> read_string(const Node& node, std::string_view what, 
   if (node.is_scalar()) {
     bool overflow = false;
     if (node.quoted()) return node.text();
-    if (!integer_of(node.text(), overflow) && !overflow && !number_of(node.text()) && !is_boolean(node.text())) return node.text();
+    if (!integer_of(node.text(), overflow) && !overflow && !number_of(node.text()) &&
+        !is_boolean(node.text()))
+      return node.text();
     return wrong(node, what, "a string", "put it in quotes: \"" + shortened(node.text()) + "\"", diagnostics);
   }
   return wrong(node, what, "a string", "", diagnostics);
@@ -156,11 +166,13 @@ std::optional<std::uint64_t> read_bytes(const Node& node, std::string_view what,
   return wrong(node, what, "a size", "such as 512MiB or 4GiB", diagnostics);
 }
 
-std::optional<std::string> read_word(const Node& node, std::string_view what, std::span<const std::string> words,
-                                     Diagnostics& diagnostics) {
-  if (node.is_scalar() && std::find(words.begin(), words.end(), node.text()) != words.end()) return node.text();
+std::optional<std::string> read_word(const Node& node, std::string_view what,
+                                     std::span<const std::string> words, Diagnostics& diagnostics) {
+  if (node.is_scalar() && std::find(words.begin(), words.end(), node.text()) != words.end())
+    return node.text();
   if (node.is_scalar()) {
-    diagnostics.push_back(mistake_at(node.place(), fmt::format("{}: `{}` is not known", what, shortened(node.text())),
+    diagnostics.push_back(mistake_at(node.place(),
+                                     fmt::format("{}: `{}` is not known", what, shortened(node.text())),
                                      suggest(node.text(), words)));
     return std::nullopt;
   }
@@ -169,8 +181,13 @@ std::optional<std::string> read_word(const Node& node, std::string_view what, st
 
 std::string suggest(std::string_view word, std::span<const std::string> known) {
   if (known.empty()) return {};
-  if (!word.empty() && word.size() < 64)
-    if (const auto near = nearest_word(word, known)) return "did you mean `" + *near + "`?";
+  if (!word.empty() && word.size() < 64) {
+    // Of equally near words, one that was cut short or runs on is likelier than another word.
+    std::vector<std::string> ordered(known.begin(), known.end());
+    std::stable_partition(ordered.begin(), ordered.end(),
+                          [&](const std::string& k) { return k.starts_with(word) || word.starts_with(k); });
+    if (const auto near = nearest_word(word, ordered)) return "did you mean `" + *near + "`?";
+  }
   std::string out = known.size() == 1 ? "expected " : "expected one of ";
   for (std::size_t i = 0; i < known.size() && i < 24; ++i) out += (i == 0 ? "" : ", ") + known[i];
   if (known.size() > 24) out += ", …";
@@ -195,16 +212,20 @@ namespace {
 
 // `value`, if it lies within the bounds of `expect`.
 template <typename T>
-std::optional<T> bounded(std::optional<T> value, const Node& node, std::string_view what, const Expect& expect,
-                         Diagnostics& diagnostics) {
+std::optional<T> bounded(std::optional<T> value, const Node& node, std::string_view what,
+                         const Expect& expect, Diagnostics& diagnostics) {
   if (!value) return value;
   const auto x = static_cast<double>(*value);
   if (x >= expect.low && x <= expect.high) return value;
   std::string hint;
-  if (std::isfinite(expect.low) && std::isfinite(expect.high)) hint = show(expect.low) + " to " + show(expect.high);
-  else if (std::isfinite(expect.low)) hint = "at least " + show(expect.low);
-  else hint = "at most " + show(expect.high);
-  diagnostics.push_back(mistake_at(node.place(), fmt::format("{}: {} is out of range", what, node.text()), hint));
+  if (std::isfinite(expect.low) && std::isfinite(expect.high))
+    hint = show(expect.low) + " to " + show(expect.high);
+  else if (std::isfinite(expect.low))
+    hint = "at least " + show(expect.low);
+  else
+    hint = "at most " + show(expect.high);
+  diagnostics.push_back(
+      mistake_at(node.place(), fmt::format("{}: {} is out of range", what, node.text()), hint));
   return std::nullopt;
 }
 
@@ -214,15 +235,21 @@ std::string ticked(std::string_view key) { return fmt::format("`{}`", key); }
 
 std::optional<std::int64_t> MapReader::integer(std::string_view key, const Expect& expect) {
   const auto node = value(key, expect);
-  return node ? bounded(read_integer(*node, ticked(key), diagnostics_), *node, ticked(key), expect, diagnostics_) : std::nullopt;
+  return node ? bounded(read_integer(*node, ticked(key), diagnostics_), *node, ticked(key), expect,
+                        diagnostics_)
+              : std::nullopt;
 }
 std::optional<double> MapReader::number(std::string_view key, const Expect& expect) {
   const auto node = value(key, expect);
-  return node ? bounded(read_number(*node, ticked(key), diagnostics_), *node, ticked(key), expect, diagnostics_) : std::nullopt;
+  return node ? bounded(read_number(*node, ticked(key), diagnostics_), *node, ticked(key), expect,
+                        diagnostics_)
+              : std::nullopt;
 }
 std::optional<double> MapReader::share(std::string_view key, const Expect& expect) {
   const auto node = value(key, expect);
-  return node ? bounded(read_share(*node, ticked(key), diagnostics_), *node, ticked(key), expect, diagnostics_) : std::nullopt;
+  return node
+             ? bounded(read_share(*node, ticked(key), diagnostics_), *node, ticked(key), expect, diagnostics_)
+             : std::nullopt;
 }
 std::optional<bool> MapReader::boolean(std::string_view key, const Expect& expect) {
   const auto node = value(key, expect);
@@ -238,13 +265,18 @@ std::optional<std::string> MapReader::text(std::string_view key, const Expect& e
 }
 std::optional<double> MapReader::seconds(std::string_view key, const Expect& expect) {
   const auto node = value(key, expect);
-  return node ? bounded(read_seconds(*node, ticked(key), diagnostics_), *node, ticked(key), expect, diagnostics_) : std::nullopt;
+  return node ? bounded(read_seconds(*node, ticked(key), diagnostics_), *node, ticked(key), expect,
+                        diagnostics_)
+              : std::nullopt;
 }
 std::optional<std::uint64_t> MapReader::bytes(std::string_view key, const Expect& expect) {
   const auto node = value(key, expect);
-  return node ? bounded(read_bytes(*node, ticked(key), diagnostics_), *node, ticked(key), expect, diagnostics_) : std::nullopt;
+  return node
+             ? bounded(read_bytes(*node, ticked(key), diagnostics_), *node, ticked(key), expect, diagnostics_)
+             : std::nullopt;
 }
-std::optional<std::string> MapReader::word(std::string_view key, std::span<const std::string> words, const Expect& expect) {
+std::optional<std::string> MapReader::word(std::string_view key, std::span<const std::string> words,
+                                           const Expect& expect) {
   const auto node = value(key, expect);
   return node ? read_word(*node, ticked(key), words, diagnostics_) : std::nullopt;
 }
@@ -279,13 +311,15 @@ std::vector<Entry> MapReader::map(std::string_view key, const Expect& expect) {
 
 void MapReader::mistake(std::string_view key, std::string message, std::string hint) {
   const Node* found = node_.find(key);
-  diagnostics_.push_back(mistake_at(found != nullptr ? found->place() : node_.place(), std::move(message), std::move(hint)));
+  diagnostics_.push_back(
+      mistake_at(found != nullptr ? found->place() : node_.place(), std::move(message), std::move(hint)));
 }
 
 void MapReader::finish() {
   for (const Entry& entry : node_.entries())
     if (std::find(expected_.begin(), expected_.end(), entry.key) == expected_.end())
-      diagnostics_.push_back(mistake_at(entry.place, fmt::format("{}: key `{}` is not known", what_, shortened(entry.key)),
+      diagnostics_.push_back(mistake_at(entry.place,
+                                        fmt::format("{}: key `{}` is not known", what_, shortened(entry.key)),
                                         suggest(entry.key, expected_)));
 }
 

@@ -16,9 +16,12 @@ using ::testing::IsEmpty;
 using workflow::WorkflowSpec;
 
 WorkflowSpec load(const std::string& stages, const std::vector<std::string>& overrides = {}) {
-  const std::string text = "schema: warpsmith.workflow/1\nname: w\ndataset: {folder: tasks, train: [add]}\n"
-                           "params: {steps: 10, rate: 0.1}\n" + stages;
-  auto result = workflow::load_workflow_text(text, "w.yaml", {.overrides = overrides, .seed = {}, .base_folder = "/base", .check_files = false});
+  const std::string text =
+      "schema: warpsmith.workflow/1\nname: w\ndataset: {folder: tasks, train: [add]}\n"
+      "params: {steps: 10, rate: 0.1}\n" +
+      stages;
+  auto result = workflow::load_workflow_text(
+      text, "w.yaml", {.overrides = overrides, .seed = {}, .base_folder = "/base", .check_files = false});
   if (!result.spec) throw InvalidInput(result.mistakes);
   return *result.spec;
 }
@@ -34,7 +37,8 @@ Digests digests(const std::string& task = "t1", const std::string& candidates = 
 }
 
 // Runs what the plan says will run: each output's digest is that of `content` (by stage; else of its name).
-void run(const WorkflowSpec& spec, const Digests& digests, History& history, const std::map<std::string, std::string>& content = {}) {
+void run(const WorkflowSpec& spec, const Digests& digests, History& history,
+         const std::map<std::string, std::string>& content = {}) {
   std::map<std::string, std::string> outputs;
   for (const auto& stage : spec.stages) {
     const StagePlan plan = plan_stage(stage, digests.at(stage.dataset.folder), outputs, history[stage.name]);
@@ -52,29 +56,34 @@ void run(const WorkflowSpec& spec, const Digests& digests, History& history, con
 
 std::vector<std::string> told(const std::vector<StagePlan>& plans) {
   std::vector<std::string> lines;
-  for (const StagePlan& p : plans) lines.push_back(p.stage + ": " + std::string(to_string(p.action)) + ": " + p.reason);
+  for (const StagePlan& p : plans)
+    lines.push_back(p.stage + ": " + std::string(to_string(p.action)) + ": " + p.reason);
   return lines;
 }
 
 TEST(Plan, NeverRun) {
   const auto spec = load(kChain);
-  EXPECT_THAT(told(plan_stages(spec, digests(), {})), ElementsAre("c: run: never run", "s: run: never run", "e: run: never run"));
+  EXPECT_THAT(told(plan_stages(spec, digests(), {})),
+              ElementsAre("c: run: never run", "s: run: never run", "e: run: never run"));
 }
 
 TEST(Plan, UpToDateAfterARun) {
   const auto spec = load(kChain);
   History history;
   run(spec, digests(), history);
-  EXPECT_THAT(told(plan_stages(spec, digests(), history)), ElementsAre("c: up to date: up to date", "s: up to date: up to date", "e: up to date: up to date"));
+  EXPECT_THAT(
+      told(plan_stages(spec, digests(), history)),
+      ElementsAre("c: up to date: up to date", "s: up to date: up to date", "e: up to date: up to date"));
 }
 
 TEST(Plan, NamesWhatChangedOldAndNew) {
   History history;
   run(load(kChain), digests(), history);
   const auto changed = load(kChain, {"params.rate=0.2", "params.steps=20"});
-  EXPECT_THAT(told(plan_stages(changed, digests(), history)),
-              ElementsAre("c: up to date: up to date", "s: run: optimizer.learning_rate: 0.1 -> 0.2; steps: 10 -> 20",
-                          "e: depends: needs s, which will run; skipped if its output comes out as before"));
+  EXPECT_THAT(
+      told(plan_stages(changed, digests(), history)),
+      ElementsAre("c: up to date: up to date", "s: run: optimizer.learning_rate: 0.1 -> 0.2; steps: 10 -> 20",
+                  "e: depends: needs s, which will run; skipped if its output comes out as before"));
 }
 
 TEST(Plan, WhatNeedsARerunStageIsSkippedIfItsOutputIsEqual) {
@@ -113,16 +122,20 @@ TEST(Plan, FilesOfTasksAndCandidatesCount) {
 TEST(Plan, WhatDoesNotMatterDoesNotCount) {
   History history;
   run(load(kChain), digests(), history);
-  const auto spec = load(kChain, {"resources.time=3h", "resources.memory=9GiB", "retry.crash=9", "tolerate=50%", "max_jobs=2", "shard_time=5m",
-                                  "optimizer.keep_last=9", "notify.on_end=echo"});
-  for (const StagePlan& p : plan_stages(spec, digests(), history)) EXPECT_EQ(p.action, Action::kUpToDate) << p.stage << ": " << p.reason;
+  const auto spec =
+      load(kChain, {"resources.time=3h", "resources.memory=9GiB", "retry.crash=9", "tolerate=50%",
+                    "max_jobs=2", "shard_time=5m", "optimizer.keep_last=9", "notify.on_end=echo"});
+  for (const StagePlan& p : plan_stages(spec, digests(), history))
+    EXPECT_EQ(p.action, Action::kUpToDate) << p.stage << ": " << p.reason;
 }
 
 TEST(Plan, ThreadsDeviceAndSeedCount) {
   History history;
   run(load(kChain), digests(), history);
-  EXPECT_EQ(plan_stages(load(kChain, {"resources.train.cpus=2"}), digests(), history)[1].reason, "threads.train: 1 -> 2");
-  EXPECT_EQ(plan_stages(load(kChain, {"stages.c.device=H100"}), digests(), history)[0].reason, "device: cpu -> H100");
+  EXPECT_EQ(plan_stages(load(kChain, {"resources.train.cpus=2"}), digests(), history)[1].reason,
+            "threads.train: 1 -> 2");
+  EXPECT_EQ(plan_stages(load(kChain, {"stages.c.device=H100"}), digests(), history)[0].reason,
+            "device: cpu -> H100");
   EXPECT_EQ(plan_stages(load(kChain, {"stages.s.seed=5"}), digests(), history)[1].reason, "seed: 1 -> 5");
 }
 
@@ -146,25 +159,33 @@ TEST(Plan, UnfinishedGoesOn) {
 TEST(Plan, ForceAndAccept) {
   History history;
   run(load(kChain), digests(), history);
-  const auto forced = plan_stages(load(kChain), digests(), history, {.from = {}, .only = {}, .until = {}, .force = {"s"}, .accept = {}});
-  EXPECT_THAT(told(forced), ElementsAre("c: up to date: up to date", "s: run: forced", "e: depends: needs s, which will run; skipped if its output comes out as before"));
+  const auto forced = plan_stages(load(kChain), digests(), history,
+                                  {.from = {}, .only = {}, .until = {}, .force = {"s"}, .accept = {}});
+  EXPECT_THAT(told(forced),
+              ElementsAre("c: up to date: up to date", "s: run: forced",
+                          "e: depends: needs s, which will run; skipped if its output comes out as before"));
 
   const auto changed = load(kChain, {"params.steps=20"});
-  const auto accepted = plan_stages(changed, digests(), history, {.from = {}, .only = {}, .until = {}, .force = {}, .accept = {"s"}});
-  EXPECT_THAT(told(accepted), ElementsAre("c: up to date: up to date", "s: accept: accepted as up to date", "e: up to date: up to date"));
+  const auto accepted = plan_stages(changed, digests(), history,
+                                    {.from = {}, .only = {}, .until = {}, .force = {}, .accept = {"s"}});
+  EXPECT_THAT(told(accepted), ElementsAre("c: up to date: up to date", "s: accept: accepted as up to date",
+                                          "e: up to date: up to date"));
   history["s"][0].accepted_as.insert(accepted[1].hash);
   EXPECT_EQ(plan_stages(changed, digests(), history)[1].reason, "up to date: an older result was accepted");
 }
 
 TEST(Plan, SelectionsLeaveTheRestAsItIs) {
   const auto spec = load(kChain);
-  const auto only = plan_stages(spec, digests(), {}, {.from = {}, .only = {"s"}, .until = {}, .force = {}, .accept = {}});
-  EXPECT_THAT(told(only), ElementsAre("c: not selected: not selected, and never run", "s: blocked: needs c, which is not selected and has no result",
+  const auto only =
+      plan_stages(spec, digests(), {}, {.from = {}, .only = {"s"}, .until = {}, .force = {}, .accept = {}});
+  EXPECT_THAT(told(only), ElementsAre("c: not selected: not selected, and never run",
+                                      "s: blocked: needs c, which is not selected and has no result",
                                       "e: not selected: not selected, and never run"));
   History history;
   run(spec, digests(), history);
   const auto changed = load(kChain, {"params.steps=20", "stages.c.augment.variants=3"});
-  const auto from = plan_stages(changed, digests(), history, {.from = {"s"}, .only = {}, .until = {"s"}, .force = {}, .accept = {}});
+  const auto from = plan_stages(changed, digests(), history,
+                                {.from = {"s"}, .only = {}, .until = {"s"}, .force = {}, .accept = {}});
   EXPECT_EQ(from[0].action, Action::kNotSelected);
   EXPECT_EQ(from[0].output_digest, history["c"][0].output_digest);
   EXPECT_EQ(from[1].action, Action::kRun);
@@ -172,11 +193,14 @@ TEST(Plan, SelectionsLeaveTheRestAsItIs) {
 }
 
 TEST(Plan, SelectionsNameInstancesOrBaseNames) {
-  const auto spec = load("stages:\n  - {name: c, kind: collect, matrix: {k: [1, 2]}}\n  - {name: d, kind: collect}\n");
+  const auto spec =
+      load("stages:\n  - {name: c, kind: collect, matrix: {k: [1, 2]}}\n  - {name: d, kind: collect}\n");
   EXPECT_THAT(instances(spec, "c"), ElementsAre("c-1", "c-2"));
   EXPECT_THAT(instances(spec, "c-2"), ElementsAre("c-2"));
-  EXPECT_THAT(check_selection(spec, {.from = {"c"}, .only = {"c-1"}, .until = {}, .force = {}, .accept = {}}), IsEmpty());
-  const Diagnostics mistakes = check_selection(spec, {.from = {}, .only = {"c-3"}, .until = {}, .force = {}, .accept = {}});
+  EXPECT_THAT(check_selection(spec, {.from = {"c"}, .only = {"c-1"}, .until = {}, .force = {}, .accept = {}}),
+              IsEmpty());
+  const Diagnostics mistakes =
+      check_selection(spec, {.from = {}, .only = {"c-3"}, .until = {}, .force = {}, .accept = {}});
   ASSERT_EQ(mistakes.size(), 1u);
   EXPECT_THAT(to_string(mistakes[0]), HasSubstr("--only: there is no stage `c-3` (did you mean `c-1`?)"));
 }
@@ -200,7 +224,8 @@ TEST(Inputs, FileHoldsWhatIsHashed) {
   const Json inputs = stage_inputs(spec.stages[0], digests().at("/base/tasks"), {});
   const Json file = inputs_file("c", inputs);
   EXPECT_EQ(file.at("hash"), hash_inputs(file.at("inputs")));
-  EXPECT_THROW(stage_inputs(spec.stages[1], digests().at("/base/tasks"), {}), Error);  // c's output is not known
+  EXPECT_THROW(stage_inputs(spec.stages[1], digests().at("/base/tasks"), {}),
+               Error);  // c's output is not known
 }
 
 TEST(Inputs, EveryProgramHasAVersion) {

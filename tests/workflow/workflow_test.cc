@@ -23,8 +23,9 @@ std::vector<std::string> lines_of(const Diagnostics& diagnostics) {
   return lines;
 }
 
-// tests/workflow/cases/*.txt: cases of "=== NAME", the workflow, "---", then the mistakes and notes ("note: …"), a line each; none: the
-// file is good. "--set X" lines directly under the name are overrides. The dataset folder `tasks` has the tasks add, mul and softmax.
+// tests/workflow/cases/*.txt: cases of "=== NAME", the workflow, "---", then the mistakes and notes ("note:
+// …"), a line each; none: the file is good. "--set X" lines directly under the name are overrides. The
+// dataset folder `tasks` has the tasks add, mul and softmax.
 struct Case {
   std::string name, text;
   std::vector<std::string> overrides, expected;
@@ -33,7 +34,8 @@ struct Case {
 std::vector<Case> read_cases() {
   std::vector<Case> cases;
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(kSource / "tests/workflow/cases")) files.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(kSource / "tests/workflow/cases"))
+    files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
     bool in_mistakes = false;
@@ -69,7 +71,8 @@ fs::path make_base() {
 }
 
 LoadResult load(const std::string& text, std::vector<std::string> overrides = {}) {
-  return load_workflow_text(text, "w.yaml", {.overrides = std::move(overrides), .seed = {}, .base_folder = make_base()});
+  return load_workflow_text(text, "w.yaml",
+                            {.overrides = std::move(overrides), .seed = {}, .base_folder = make_base()});
 }
 
 WorkflowSpec good(const std::string& text, std::vector<std::string> overrides = {}) {
@@ -85,7 +88,8 @@ std::vector<std::string> names(const WorkflowSpec& spec) {
   return out;
 }
 
-const std::string kHead = "schema: warpsmith.workflow/1\nname: w\ndataset: {folder: tasks, train: [add, mul]}\n";
+const std::string kHead =
+    "schema: warpsmith.workflow/1\nname: w\ndataset: {folder: tasks, train: [add, mul]}\n";
 
 TEST(WorkflowCases, MessagesAreAsWritten) {
   const std::vector<Case> cases = read_cases();
@@ -117,13 +121,17 @@ stages:
   EXPECT_THAT(names(spec), ElementsAre("c", "s-x", "run"));
   EXPECT_EQ(std::get<SftSettings>(spec.stages[1].settings).steps, 12);
   EXPECT_DOUBLE_EQ(spec.stages[1].tolerate, 0.05);
-  EXPECT_THAT(std::get<CommandSettings>(spec.stages[2].settings).argv, ElementsAre("echo", "12-x", "${params.n}"));
+  EXPECT_THAT(std::get<CommandSettings>(spec.stages[2].settings).argv,
+              ElementsAre("echo", "12-x", "${params.n}"));
   EXPECT_EQ(spec.params.at("m"), 12);
 }
 
 TEST(Workflow, OverridesReplaceAndAdd) {
-  const std::string text = kHead + "params: {n: 12}\nstages:\n  - {name: c, kind: collect}\n  - {name: s, kind: sft, needs: c, steps: \"${params.n}\"}\n";
-  const auto spec = good(text, {"params.n=7", "optimizer.learning_rate=0.5", "stages.s.contrastive_share=10%", "seed=9"});
+  const std::string text = kHead +
+                           "params: {n: 12}\nstages:\n  - {name: c, kind: collect}\n  - {name: s, kind: sft, "
+                           "needs: c, steps: \"${params.n}\"}\n";
+  const auto spec =
+      good(text, {"params.n=7", "optimizer.learning_rate=0.5", "stages.s.contrastive_share=10%", "seed=9"});
   const auto& sft = std::get<SftSettings>(spec.stages[1].settings);
   EXPECT_EQ(sft.steps, 7);
   EXPECT_DOUBLE_EQ(sft.contrastive_share, 0.1);
@@ -147,7 +155,8 @@ stages:
     needs: s
     matrix: {steps: [1, 2], lr: [0.1]}
 )");
-  EXPECT_THAT(names(spec), ElementsAre("c", "s-1-0.1", "s-1-0.2", "s-2-0.1", "s-9-0.3", "e-1-0.1", "e-2-0.1"));
+  EXPECT_THAT(names(spec),
+              ElementsAre("c", "s-1-0.1", "s-1-0.2", "s-2-0.1", "s-9-0.3", "e-1-0.1", "e-2-0.1"));
   EXPECT_DOUBLE_EQ(spec.stages[2].optimizer.learning_rate, 0.2);
   EXPECT_EQ(std::get<SftSettings>(spec.stages[4].settings).steps, 9);
   // Like is matched with like: each evaluation needs the stage with its own values.
@@ -185,8 +194,11 @@ stages:
 TEST(Workflow, OnlyWhatMattersIsResolved) {
   const std::string tail = "stages:\n  - {name: c, kind: collect}\n  - {name: s, kind: sft, needs: c}\n";
   const auto a = good(kHead + tail);
-  const auto b = good(kHead + "optimizer: {learning_rate: 0.5, keep_last: 7}\nresources: {time: 3h, memory: 9GiB}\nretry: {crash: 7}\n"
-                              "tolerate: 10%\nmax_jobs: 3\nshard_time: 9m\n" + tail);
+  const auto b = good(kHead +
+                      "optimizer: {learning_rate: 0.5, keep_last: 7}\nresources: {time: 3h, memory: "
+                      "9GiB}\nretry: {crash: 7}\n"
+                      "tolerate: 10%\nmax_jobs: 3\nshard_time: 9m\n" +
+                      tail);
   EXPECT_EQ(a.stages[0].resolved, b.stages[0].resolved);  // a collect stage has no optimizer
   const Json patch = Json::diff(a.stages[1].resolved, b.stages[1].resolved);
   ASSERT_EQ(patch.size(), 1u) << patch.dump();
@@ -194,8 +206,13 @@ TEST(Workflow, OnlyWhatMattersIsResolved) {
 }
 
 TEST(Workflow, EveryExemplarSchemeIsOneLine) {
-  for (const auto& [word, value] : {std::pair{"bucket", Exemplars::kBucket}, {"island", Exemplars::kIsland}, {"random", Exemplars::kRandom}, {"none", Exemplars::kNone}}) {
-    const auto spec = good(kHead + "stages:\n  - {name: c, kind: collect}\n  - {name: s, kind: sft, needs: c}\n  - {name: r, kind: contrastive, needs: s, exemplars: " +
+  for (const auto& [word, value] : {std::pair{"bucket", Exemplars::kBucket},
+                                    {"island", Exemplars::kIsland},
+                                    {"random", Exemplars::kRandom},
+                                    {"none", Exemplars::kNone}}) {
+    const auto spec = good(kHead +
+                           "stages:\n  - {name: c, kind: collect}\n  - {name: s, kind: sft, needs: c}\n  - "
+                           "{name: r, kind: contrastive, needs: s, exemplars: " +
                            word + ", update: none}\n");
     const auto& settings = std::get<ContrastiveSettings>(spec.stages[2].settings);
     EXPECT_EQ(settings.exemplars, value);
@@ -204,7 +221,8 @@ TEST(Workflow, EveryExemplarSchemeIsOneLine) {
 }
 
 TEST(ShippedWorkflows, AreGood) {
-  for (const char* file : {"workflows/quickstart.yaml", "workflows/cuda_l1.yaml", "tests/workflows/tiny.yaml"}) {
+  for (const char* file :
+       {"workflows/quickstart.yaml", "workflows/cuda_l1.yaml", "tests/workflows/tiny.yaml"}) {
     const LoadResult result = load_workflow(kSource / file);
     EXPECT_THAT(lines_of(result.mistakes), IsEmpty()) << file;
   }
@@ -221,10 +239,18 @@ TEST(ShippedWorkflows, MutatedFilesNeverThrow) {
     for (std::uint64_t edits = 1 + random.below(4); edits > 0; --edits) {
       const std::size_t at = random.below(mutant.size());
       switch (random.below(4)) {
-        case 0: mutant.erase(at, 1 + random.below(20)); break;
-        case 1: mutant.insert(at, 1, kBytes[random.below(kBytes.size())]); break;
-        case 2: mutant[at] = static_cast<char>(random.below(256)); break;
-        default: mutant.insert(at, mutant.substr(random.below(mutant.size()), random.below(60))); break;
+        case 0:
+          mutant.erase(at, 1 + random.below(20));
+          break;
+        case 1:
+          mutant.insert(at, 1, kBytes[random.below(kBytes.size())]);
+          break;
+        case 2:
+          mutant[at] = static_cast<char>(random.below(256));
+          break;
+        default:
+          mutant.insert(at, mutant.substr(random.below(mutant.size()), random.below(60)));
+          break;
       }
     }
     LoadResult result;
@@ -250,7 +276,8 @@ TEST(Schema, KnowsTheKeysOfEveryKind) {
     for (const auto& [key, value] : stage.at("properties").items())
       if (key != "name" && key != "kind") text += "    " + key + ": [{}]\n";  // fits nowhere
     for (const Diagnostic& mistake : load(text).mistakes)
-      EXPECT_THAT(mistake.message, ::testing::Not(::testing::HasSubstr("is not known"))) << kind << ": " << to_string(mistake);
+      EXPECT_THAT(mistake.message, ::testing::Not(::testing::HasSubstr("is not known")))
+          << kind << ": " << to_string(mistake);
   }
 }
 

@@ -1,8 +1,10 @@
-// What a stage's result depends on: its content hash, and the hashed values themselves, so that a difference can be told.
+// What a stage's result depends on: its content hash, and the hashed values themselves, so that a difference
+// can be told.
 //
-// Hashed: the stage's resolved parameters (StageSpec::resolved), device kind, threads, seed, the contents of the task and
-// candidate files that it uses, the digests of the outputs of the stages that it needs, and the behaviour versions of the
-// programs that it runs. Not hashed: time, memory, retries, partition, limits on jobs, notifications, and names of files.
+// Hashed: the stage's resolved parameters (StageSpec::resolved), device kind, threads, seed, the contents of
+// the task and candidate files that it uses, the digests of the outputs of the stages that it needs, and the
+// behaviour versions of the programs that it runs. Not hashed: time, memory, retries, partition, limits on
+// jobs, notifications, and names of files.
 #pragma once
 
 #include <map>
@@ -29,8 +31,9 @@ using Digests = std::map<std::filesystem::path, DatasetDigests>;
 Digests digest_datasets(const workflow::WorkflowSpec& spec);
 
 // Raised by hand when a program's results change for equal inputs; the changelog is in src/plan/versions.cc.
-int behaviour_version(std::string_view program);                          // 0: not one of ours
-std::vector<std::string> programs_of(const workflow::StageSpec& stage);   // "protocol" among them, where it measures
+int behaviour_version(std::string_view program);  // 0: not one of ours
+std::vector<std::string> programs_of(
+    const workflow::StageSpec& stage);  // "protocol" among them, where it measures
 
 // The hashed values of a stage:
 //   {"params": {…}, "device", "threads", "seed", "tasks": {id: digest}, "candidates": {id: digest},
@@ -45,8 +48,8 @@ Json inputs_file(std::string_view stage, const Json& inputs);
 
 // One value that differs between two sets of inputs. A value that was not there, or is no more, is empty.
 struct Change {
-  std::string path;               // "params.optimizer.learning_rate"
-  std::string before, after;      // as JSON, shortened
+  std::string path;           // "params.optimizer.learning_rate"
+  std::string before, after;  // as JSON, shortened
 };
 std::vector<Change> differences(const Json& before, const Json& after);
 std::string to_string(const Change& change);  // "optimizer.learning_rate: 0.004 -> 0.003"

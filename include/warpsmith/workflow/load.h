@@ -14,12 +14,12 @@
 namespace warpsmith::workflow {
 
 struct LoadOptions {
-  // --set: "path.in.the.file=value", the value in YAML. `params.x=3` sets a parameter of the file; other paths must exist in it or
-  // be a key of the format ("stages.sft.steps=10": a list's element by its name).
+  // --set: "path.in.the.file=value", the value in YAML. `params.x=3` sets a parameter of the file; other
+  // paths must exist in it or be a key of the format ("stages.sft.steps=10": a list's element by its name).
   std::vector<std::string> overrides;
-  std::optional<std::uint64_t> seed;     // --seed
-  std::filesystem::path base_folder;     // relative paths start here; empty: the folder of the file
-  bool check_files = true;               // that the dataset folder exists and holds the tasks that are named
+  std::optional<std::uint64_t> seed;  // --seed
+  std::filesystem::path base_folder;  // relative paths start here; empty: the folder of the file
+  bool check_files = true;            // that the dataset folder exists and holds the tasks that are named
 };
 
 struct LoadResult {
@@ -31,7 +31,8 @@ struct LoadResult {
 // Pure but for reading `file` and looking at the dataset folder. Never throws on what a file says.
 LoadResult load_workflow(const std::filesystem::path& file, const LoadOptions& options = {});
 // The same from text; `file` is its name in messages.
-LoadResult load_workflow_text(std::string_view text, const std::filesystem::path& file, const LoadOptions& options = {});
+LoadResult load_workflow_text(std::string_view text, const std::filesystem::path& file,
+                              const LoadOptions& options = {});
 
 // The format as a JSON Schema (draft 2020-12) for editors, made from the tables that the reader uses.
 Json workflow_json_schema();

@@ -11,20 +11,21 @@
 #include <vector>
 
 #include "warpsmith/base/json.h"
-#include "warpsmith/records/job.h"
 #include "warpsmith/records/end_cause.h"
+#include "warpsmith/records/job.h"
 
 namespace warpsmith::workflow {
 
-// `retry:` by cause: how often a shard is started again after ending for that cause. memory_factor multiplies the memory
-// limit at each retry after `out_of_memory`.
+// `retry:` by cause: how often a shard is started again after ending for that cause. memory_factor multiplies
+// the memory limit at each retry after `out_of_memory`.
 struct RetryRule {
   std::map<EndCause, int> times;
   double memory_factor = 1.5;
 };
 
 struct Notify {
-  std::string on_end, on_failure;  // commands for /bin/sh; WARPSMITH_RUN, WARPSMITH_STATE in their environment
+  std::string on_end,
+      on_failure;  // commands for /bin/sh; WARPSMITH_RUN, WARPSMITH_STATE in their environment
 };
 
 // Decoder of the Qwen2/Llama family; see warpsmith/model.
@@ -42,10 +43,10 @@ struct SampleSettings {
 
 struct OptimizerSettings {
   double learning_rate = 4e-3;
-  double final_rate = 0.1;   // share of learning_rate at the end of the cosine
+  double final_rate = 0.1;  // share of learning_rate at the end of the cosine
   int warmup_steps = 50;
   double weight_decay = 0.01, beta1 = 0.9, beta2 = 0.95, clip_norm = 1.0;
-  int batch_tokens = 1500;   // prompt and completion tokens of a step
+  int batch_tokens = 1500;  // prompt and completion tokens of a step
   int checkpoint_every = 200;
   int keep_last = 2;
   bool keep_best = true;
@@ -57,36 +58,38 @@ struct CompileSettings {
   std::uint64_t log_bytes = 4096;
 };
 
-// The measurement protocol's settings; meaning and defaults in src/README.md and CUDA-L1's section in README.md.
+// The measurement protocol's settings; meaning and defaults in src/README.md and CUDA-L1's section in
+// README.md.
 struct ProtocolSettings {
   std::string baseline = "eager";
   std::string math = "strict";
-  int threads = 1;               // CPU threads of candidate and baseline
-  double target = 0.01;          // half width of the interval, as a share of the score
-  double budget_s = 2.0;         // timing of one candidate
+  int threads = 1;        // CPU threads of candidate and baseline
+  double target = 0.01;   // half width of the interval, as a share of the score
+  double budget_s = 2.0;  // timing of one candidate
   int buckets = 7, rounds_a_bucket = 5;
-  double variance_gate = 0;      // 0: ten times what the target implies
+  double variance_gate = 0;  // 0: ten times what the target implies
   int check_seeds = 2;
   double call_timeout_s = 10;
-  double remeasure_above = 3.0;        // speedup over which a score is measured again …
-  double remeasure_over_best = 2.0;    // … or this multiple of the task's best
+  double remeasure_above = 3.0;      // speedup over which a score is measured again …
+  double remeasure_over_best = 2.0;  // … or this multiple of the task's best
   std::uint64_t memory_bytes = 2ull << 30;
 };
 
 struct DatasetSettings {
-  std::filesystem::path folder;  // absolute
+  std::filesystem::path folder;                                            // absolute
   std::vector<std::string> train, heldout_combination, heldout_operation;  // task ids
 };
 
 struct PromptSettings {
-  std::string style = "full";   // "full": the paper's five parts; "compact": the same parts, fixed ones one line each
-  int exemplars = 2;            // N
+  std::string style =
+      "full";         // "full": the paper's five parts; "compact": the same parts, fixed ones one line each
+  int exemplars = 2;  // N
 };
 
 struct AugmentSettings {
-  int variants = 0;                   // tried for each successful dataset candidate
+  int variants = 0;  // tried for each successful dataset candidate
   bool rename_identifiers = false;
-  std::vector<int> block_sizes;       // other block sizes
+  std::vector<int> block_sizes;  // other block sizes
 };
 
 struct CollectSettings {
@@ -101,54 +104,58 @@ struct SftSettings {
 struct SelfSupervisedSettings {
   int rounds = 3, samples = 16;  // samples a task and round
   int steps = 60;                // optimiser steps a round
-  bool distinct = true;          // each distinct success once (false: every success, the paper's literal form)
-  double replay = 0.5;           // share of each batch from stage 1's examples
+  bool distinct = true;  // each distinct success once (false: every success, the paper's literal form)
+  double replay = 0.5;   // share of each batch from stage 1's examples
 };
 enum class Exemplars { kBucket, kIsland, kRandom, kNone };
 struct ContrastiveSettings {
   int rounds = 8;
-  int prompts = 12;   // prompts a round
-  int group = 8;      // G
+  int prompts = 12;  // prompts a round
+  int group = 8;     // G
   Exemplars exemplars = Exemplars::kBucket;
-  bool update = true;        // `update: grpo` (false: none)
-  double bucket_width = 0.2; // Δs
-  double bucket_tau = 0.5;   // τ
+  bool update = true;         // `update: grpo` (false: none)
+  double bucket_width = 0.2;  // Δs
+  double bucket_tau = 0.5;    // τ
   int islands = 4, island_reset_every = 4;
   double smoothing_clip = 1.5;  // k
   int smoothing_window = 100;   // iterations over which μ and σ roll
   std::string reward = "log";   // log | raw
-  double failure_margin = 1.0;  // a failure's reward lies this far below the task's lowest valid score (after smoothing: at −k)
+  double failure_margin =
+      1.0;  // a failure's reward lies this far below the task's lowest valid score (after smoothing: at −k)
   double clip_ratio = 0.2, kl = 0.01, kl_clamp = 10.0;
   int epochs = 2;
 };
-// Samples from a stage's frozen checkpoint, compiled and measured; or the candidates of earlier stages measured again.
+// Samples from a stage's frozen checkpoint, compiled and measured; or the candidates of earlier stages
+// measured again.
 struct MeasureSettings {
-  std::string checkpoint_of;       // a stage; empty: `candidates_of`
+  std::string checkpoint_of;  // a stage; empty: `candidates_of`
   std::vector<std::string> candidates_of;
-  std::string select = "best";     // candidates_of: "best" of each task, or "all"
-  int samples = 8;                 // a task
+  std::string select = "best";  // candidates_of: "best" of each task, or "all"
+  int samples = 8;              // a task
   bool contrastive_prompt = false;
-  bool heldout = true;             // also the held-out tasks
+  bool heldout = true;  // also the held-out tasks
 };
 struct CommandSettings {
-  std::vector<std::string> argv;   // words that begin with ./ or ../ are made absolute, from the folder of the workflow file
-  std::string items = "none";      // "none": one item; "tasks"; "candidates"
+  std::vector<std::string>
+      argv;  // words that begin with ./ or ../ are made absolute, from the folder of the workflow file
+  std::string items = "none";  // "none": one item; "tasks"; "candidates"
 };
 
-using StageSettings = std::variant<CollectSettings, SftSettings, SelfSupervisedSettings, ContrastiveSettings, MeasureSettings,
-                                   CommandSettings>;
+using StageSettings = std::variant<CollectSettings, SftSettings, SelfSupervisedSettings, ContrastiveSettings,
+                                   MeasureSettings, CommandSettings>;
 
 // One stage instance: a point of its matrix. Everything is resolved.
 struct StageSpec {
-  std::string name;       // "evaluate-sft": name in the file, then the values of the matrix point, joined by '-'
+  std::string name;  // "evaluate-sft": name in the file, then the values of the matrix point, joined by '-'
   std::string base_name;  // "evaluate"
   std::string kind;       // "collect", "sft", "self_supervised", "contrastive", "measure", "command"
   std::map<std::string, std::string> point;  // matrix values
   std::vector<std::string> needs;            // instance names, sorted
-  Resources generate, compile, measure, train;  // resources by job; collect jobs take compile's, command jobs train's
+  Resources generate, compile, measure,
+      train;  // resources by job; collect jobs take compile's, command jobs train's
   RetryRule retry;
-  double tolerate = 0;    // share of failed shards that the stage survives
-  int max_jobs = 0;       // shards of the stage at a time; 0: no limit
+  double tolerate = 0;  // share of failed shards that the stage survives
+  int max_jobs = 0;     // shards of the stage at a time; 0: no limit
   Notify notify;
   std::string device = "cpu";  // device kind that it is measured on
   double shard_s = 60;         // expected duration of a shard: items are packed by it
@@ -161,14 +168,14 @@ struct StageSpec {
   CompileSettings compiler;
   ProtocolSettings protocol;
   StageSettings settings;
-  Json resolved;          // every parameter that enters the hash, by name, for hashing and for `plan`'s "old -> new"
-  int line = 0;           // in the file
+  Json resolved;  // every parameter that enters the hash, by name, for hashing and for `plan`'s "old -> new"
+  int line = 0;   // in the file
 };
 
 struct WorkflowSpec {
   std::string name;
   std::filesystem::path file;
-  std::string text;       // as read
+  std::string text;  // as read
   std::uint64_t seed = 1;
   Json params = Json::object();
   Notify notify;
