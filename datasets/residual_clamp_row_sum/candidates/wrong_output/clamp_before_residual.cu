@@ -1,15 +1,18 @@
-// plan: launch k<<<M, 256>>>(x, r, out, M, N)
+// plan: launch k<<<cdiv(M, 32), 32>>>(x, r, out, M, N)
 extern "C" __global__ void k(const float* x, const float* r, float* out, int M, int N) {
-  __shared__ float p[256];
-  int m = blockIdx.x;
-  int j = threadIdx.x;
-  float a = 0.f;
-  for (int c = j; c < N; c += 256) a += fminf(fmaxf(x[m * N + c], -1.f), 1.f) + r[m * N + c];
-  p[j] = a;
-  __syncthreads();
-  for (int h = 128; h > 0; h /= 2) {
-    if (j < h) p[j] += p[j + h];
-    __syncthreads();
+  int m = blockIdx.x * 32 + threadIdx.x;
+  if (m >= M) return;
+  const float* x0 = x + m * N;
+  const float* r0 = r + m * N;
+  float a = 0.f, a1 = 0.f, a2 = 0.f, a3 = 0.f;
+  int c = 0;
+  for (; c + 4 <= N; c += 4) {
+    a += fminf(fmaxf(x0[c], -1.f), 1.f) + r0[c];
+    a1 += fminf(fmaxf(x0[c + 1], -1.f), 1.f) + r0[c + 1];
+    a2 += fminf(fmaxf(x0[c + 2], -1.f), 1.f) + r0[c + 2];
+    a3 += fminf(fmaxf(x0[c + 3], -1.f), 1.f) + r0[c + 3];
   }
-  if (j == 0) out[m] = p[0];
+  for (; c < N; c++) a += fminf(fmaxf(x0[c], -1.f), 1.f) + r0[c];
+  a += a1 + a2 + a3;
+  out[m] = a;
 }

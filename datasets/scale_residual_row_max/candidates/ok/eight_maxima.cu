@@ -6,7 +6,10 @@ extern "C" __global__ void k(const float* x, const float* r, float* out, float s
   for (int u = 0; u < 8; u++) a[u] = -INFINITY;
   int c = 0;
   for (; c + 8 <= N; c += 8) {
-    for (int u = 0; u < 8; u++) a[u] = fmaxf(a[u], x[m * N + c + u] * s + r[m * N + c + u]);
+    for (int u = 0; u < 8; u++) {
+      float v = x[m * N + c + u] * s + r[m * N + c + u];
+      if (v > a[u]) a[u] = v;
+    }
   }
   for (; c < N; c++) a[0] = fmaxf(a[0], x[m * N + c] * s + r[m * N + c]);
   for (int u = 1; u < 8; u++) a[0] = fmaxf(a[0], a[u]);

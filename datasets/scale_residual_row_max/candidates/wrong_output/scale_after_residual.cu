@@ -1,15 +1,11 @@
-// plan: launch k<<<M, 256>>>(x, r, out, s, M, N)
+// plan: launch k<<<cdiv(M, 64), 64>>>(x, r, out, s, M, N)
 extern "C" __global__ void k(const float* x, const float* r, float* out, float s, int M, int N) {
-  __shared__ float p[256];
-  int m = blockIdx.x;
-  int j = threadIdx.x;
+  int m = blockIdx.x * 64 + threadIdx.x;
+  if (m >= M) return;
   float a = -INFINITY;
-  for (int c = j; c < N; c += 256) a = fmaxf(a, (x[m * N + c] + r[m * N + c]) * s);
-  p[j] = a;
-  __syncthreads();
-  for (int h = 128; h > 0; h /= 2) {
-    if (j < h) p[j] = fmaxf(p[j], p[j + h]);
-    __syncthreads();
+  for (int c = 0; c < N; c++) {
+    float v = (x[m * N + c] + r[m * N + c]) * s;
+    if (v > a) a = v;
   }
-  if (j == 0) out[m] = p[0];
+  out[m] = a;
 }

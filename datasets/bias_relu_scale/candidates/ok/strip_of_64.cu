@@ -1,0 +1,9 @@
+// plan: launch k<<<dim3(cdiv(N, 2048), M), 32>>>(x, b, out, s, M, N)
+extern "C" __global__ void k(const float* x, const float* b, float* out, float s, int M, int N) {
+  int a = (blockIdx.x * 32 + threadIdx.x) * 64;
+  int e = min(a + 64, N);
+  for (int c = a; c < e; c++) {
+    int i = blockIdx.y * N + c;
+    out[i] = fmaxf(x[i] + b[c], 0.f) * s;
+  }
+}

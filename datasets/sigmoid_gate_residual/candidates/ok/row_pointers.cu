@@ -1,0 +1,10 @@
+// plan: launch k<<<cdiv(M, 32), 32>>>(x, g, r, out, M, N)
+extern "C" __global__ void k(const float* x, const float* g, const float* r, float* out, int M, int N) {
+  int m = blockIdx.x * 32 + threadIdx.x;
+  if (m >= M) return;
+  const float* x0 = x + m * N;
+  const float* g0 = g + m * N;
+  const float* r0 = r + m * N;
+  float* o = out + m * N;
+  for (int c = 0; c < N; c++) o[c] = g0[c] / (1.f + expf(-x0[c])) + r0[c];
+}
