@@ -1,0 +1,126 @@
+// `warpsmith list` and `warpsmith status`: the runs that there are, and how far one is.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <thread>
+
+#include "progress.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/cli/command.h"
+#include "warpsmith/cli/run_folder.h"
+
+namespace warpsmith::cli {
+
+namespace {
+
+// state.json as it is now true: a run whose controller is gone does not run.
+Json read_state(const fs::path& run) {
+  Json state = fs::exists(run / "state.json") ? read_json_file(run / "state.json") : Json::object();
+  if (!state.contains("stages")) state["stages"] = Json::array();
+  const bool alive = RunLock::holder(run).has_value();
+  if (!alive && state.value("state", "running") == "running") state["state"] = state.contains("epoch") ? "dead" : "not begun";
+  state["controller"] = alive;
+  return state;
+}
+
+std::string time_text(std::time_t time) {
+  char text[32] = {};
+  std::tm parts{};
+  ::localtime_r(&time, &parts);
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
+  return text;
+}
+
+int list(CommandContext& context) {
+  Json runs = Json::array();
+  std::error_code error;
+  std::vector<fs::path> folders;
+  for (fs::directory_iterator it(context.results, error), end; !error && it != end; it.increment(error))
+    if (fs::exists(it->path() / "run.json")) folders.push_back(it->path());
+  std::sort(folders.begin(), folders.end());
+  for (const fs::path& folder : folders) {
+    const Json run = read_json_file(folder / "run.json");
+    const Json state = read_state(folder);
+    std::size_t finished = 0;
+    for (const Json& stage : state.at("stages")) finished += stage.value("state", "") == "finished";
+    runs.push_back({{"name", folder.filename().string()}, {"folder", folder.string()}, {"workflow", run.value("workflow", "")},
+                    {"state", state.value("state", "")}, {"created", run.value("created", 0)},
+                    {"updated", state.value("updated", run.value("created", 0))}, {"stages", state.at("stages").size()},
+                    {"stages_finished", finished}, {"replay_timings", run.value("replay_timings", "")}});
+  }
+  if (context.json) {
+    print_json(context, runs);
+    return kExitOk;
+  }
+  if (runs.empty()) {
+    std::printf("There are no runs in %s (start one: `warpsmith run FILE.yaml`)\n", context.results.string().c_str());
+    return kExitOk;
+  }
+  for (const Json& run : runs)
+    std::printf("%-24s %-12s %s of %s stages  %s%s\n", run.at("name").get<std::string>().c_str(),
+                run.at("state").get<std::string>().c_str(), run.at("stages_finished").dump().c_str(), run.at("stages").dump().c_str(),
+                time_text(run.at("updated").get<std::time_t>()).c_str(),
+                run.at("replay_timings").get<std::string>().empty() ? "" : "  (timings replayed)");
+  return kExitOk;
+}
+
+struct StatusOptions {
+  std::string run;
+  bool watch = false;
+  double every_s = 2;
+};
+
+std::string status_text(const CommandContext& context, const fs::path& folder, const Json& state) {
+  const std::string name = state.value("state", "");
+  std::string out = fmt::format("{}: {}", folder.string(), name);
+  if (name == "dead") out += " (its controller was killed; the same `warpsmith run` command goes on)";
+  if (state.value("controller", false)) out += fmt::format(", process {}", state.value("pid", 0));
+  if (state.contains("updated")) out += ", " + time_text(state.at("updated").get<std::time_t>());
+  out += "\n";
+  if (!state.at("stages").empty()) out += state_table(context, state);
+  return out;
+}
+
+int status(const StatusOptions& options, CommandContext& context) {
+  const fs::path folder = find_run(context, options.run);
+  int drawn = 0;
+  for (;;) {
+    const Json state = read_state(folder);
+    if (context.json) {
+      print_json(context, state);
+    } else {
+      const std::string text = status_text(context, folder, state);
+      if (drawn > 0 && context.terminal) std::printf("\x1b[%dA\x1b[J", drawn);
+      std::fputs(text.c_str(), stdout);
+      drawn = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+    }
+    std::fflush(stdout);
+    const std::string name = state.value("state", "");
+    if (!options.watch || !state.value("controller", false)) return name == "failed" ? kExitFailed : kExitOk;
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.every_s));
+  }
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, CommandContext& context) {
+  CLI::App* command = add_command(app, context, "list", "Lists the runs", "warpsmith list --json", [&context] { return list(context); });
+  add_json_flag(*command, context);
+}
+
+void add_status(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<StatusOptions>();
+  CLI::App* command = add_command(app, context, "status", "Shows how far a run is (exit code 1 where it failed)",
+                                  "warpsmith status quickstart --watch", [options, &context] { return status(*options, context); });
+  command->add_option("RUN", options->run, "Name or folder of the run (default: the one changed last)");
+  command->add_flag("--watch", options->watch, "Show it again and again until its controller ends");
+  command->add_option("--every", options->every_s, "Seconds between two looks")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+  add_json_flag(*command, context);
+}
+
+}  // namespace warpsmith::cli

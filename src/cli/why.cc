@@ -1,0 +1,153 @@
+// `warpsmith why STAGE`: why it is waiting, stale or failed; its last lines; the command that repeats it by hand.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "journal_view.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/cli/command.h"
+#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/records/job.h"
+#include "warpsmith/workflow/load.h"
+
+namespace warpsmith::cli {
+
+namespace {
+
+constexpr int kLogLines = 15;
+
+struct Options {
+  std::string stage, run;
+};
+
+// The stage's plan as things stand: the workflow file as it is now, against what the run holds.
+std::optional<std::pair<workflow::WorkflowSpec, std::vector<plan::StagePlan>>> plan_now(const fs::path& run) {
+  const Json json = read_json_file(run / "run.json");
+  fs::path file = json.value("workflow_file", "");
+  if (!fs::exists(file)) return std::nullopt;
+  workflow::LoadOptions options;
+  options.overrides = json.value("overrides", std::vector<std::string>{});
+  options.seed = json.value("seed", std::uint64_t{1});
+  workflow::LoadResult loaded = workflow::load_workflow(file, options);
+  if (!loaded.spec) throw InvalidInput(std::move(loaded.mistakes));
+  auto plans = plan::plan_stages(*loaded.spec, plan::digest_datasets(*loaded.spec), read_history(run));
+  return std::pair(std::move(*loaded.spec), std::move(plans));
+}
+
+std::vector<std::string> tail(const fs::path& file, int count) {
+  if (!fs::exists(file)) return {};
+  std::vector<std::string> lines = split_lines(read_file(file));
+  if (lines.size() > static_cast<std::size_t>(count)) lines.erase(lines.begin(), lines.end() - count);
+  return lines;
+}
+
+std::string command_of(const JobFile& job, const fs::path& job_file, std::uint32_t shard) {
+  std::string command = job.program.starts_with("warpsmith-") ? (program_folder() / job.program).string() : job.program;
+  for (const std::string& argument : job.arguments) command += " " + argument;
+  return command + " " + job_file.string() + " " + std::to_string(shard);
+}
+
+// Shards whose last attempt ended badly, the worst first: what failed the stage stands last in the journal.
+Json bad_shards(const JournalView& view, const ExecutionHistory& execution, const fs::path& run) {
+  Json out = Json::array();
+  for (const std::uint32_t number : execution.jobs) {
+    const JobHistory& job = view.jobs[number];
+    const fs::path folder = job_folder(stage_folder(run, execution.stage, execution.hash), job.round, job.name);
+    for (const auto& [shard, end] : job.last_end) {
+      if (end.event.open == 0 || end.event.cause == EndCause::kCancelled || end.event.cause == EndCause::kUnknown) continue;
+      Json one = {{"round", job.round}, {"job", job.name}, {"shard", shard}, {"cause", to_string(end.event.cause)},
+                  {"exit_code", end.event.exit_code}, {"signal", end.event.signal}, {"attempts", end.attempts},
+                  {"items_left", end.event.open}, {"seconds", end.event.wall_s}, {"peak_memory_bytes", end.event.memory},
+                  {"log", (folder / std::to_string(shard) / "log.txt").string()},
+                  {"last_lines", tail(folder / std::to_string(shard) / "log.txt", kLogLines)}};
+      if (!end.event.text.empty()) one["detail"] = end.event.text;
+      if (fs::exists(folder / "job.json"))
+        one["command"] = command_of(read_job_file(folder / "job.json"), folder / "job.json", shard);
+      out.push_back(std::move(one));
+    }
+  }
+  return out;
+}
+
+Json explain(const std::string& stage, const fs::path& run) {
+  Json out = {{"stage", stage}, {"run", run.string()}};
+  const JournalView view = view_journal(run);
+  const ExecutionHistory* execution = view.newest(stage);
+  const auto now = plan_now(run);
+  const plan::StagePlan* plan = nullptr;
+  if (now)
+    for (const plan::StagePlan& one : now->second)
+      if (one.stage == stage) plan = &one;
+  if (plan == nullptr && execution == nullptr)
+    throw Error("there is no stage `" + stage + "` in the workflow of " + run.string(), kExitUsage);
+  if (plan != nullptr) {
+    out["action"] = to_string(plan->action);
+    out["reason"] = plan->reason;
+    Json changes = Json::array();
+    for (const plan::Change& change : plan->changes) changes.push_back(plan::to_string(change));
+    out["changes"] = std::move(changes);
+    Json waits = Json::array();
+    for (const workflow::StageSpec& spec : now->first.stages) {
+      if (spec.name != stage) continue;
+      for (const std::string& need : spec.needs)
+        for (const plan::StagePlan& other : now->second)
+          if (other.stage == need && other.action != plan::Action::kUpToDate && other.action != plan::Action::kAccept)
+            waits.push_back(need);
+    }
+    out["waits_for"] = std::move(waits);
+  }
+  if (execution != nullptr) {
+    // Of an execution with another hash one only wants to know that the stage is stale.
+    out["folder"] = stage_folder(run, stage, execution->hash).string();
+    if (!execution->failure.empty()) out["failure"] = execution->failure;
+    if (!execution->finished) out["shards"] = bad_shards(view, *execution, run);
+  }
+  out["running"] = RunLock::holder(run).has_value();
+  return out;
+}
+
+void print_explanation(const Json& e, const CommandContext& context) {
+  std::printf("%s", paint(context, "bold", e.at("stage").get<std::string>()).c_str());
+  if (e.contains("failure"))
+    std::printf(": %s: %s\n", paint(context, "red", "failed").c_str(), e.at("failure").get<std::string>().c_str());
+  else
+    std::printf(": %s\n", e.value("action", "").c_str());
+  if (e.contains("reason")) std::printf("  %s: %s\n", e.value("action", "").c_str(), e.value("reason", "").c_str());
+  for (const Json& change : e.value("changes", Json::array())) std::printf("    %s\n", change.get<std::string>().c_str());
+  for (const Json& need : e.value("waits_for", Json::array()))
+    std::printf("  waits for %s (`warpsmith why %s`)\n", need.get<std::string>().c_str(), need.get<std::string>().c_str());
+  for (const Json& shard : e.value("shards", Json::array())) {
+    std::printf("  round %d, job %s, shard %d: %s", shard.value("round", 0), shard.value("job", "").c_str(), shard.value("shard", 0),
+                paint(context, "red", shard.value("cause", "")).c_str());
+    if (const int s = shard.value("signal", 0); s != 0) std::printf(" (signal %d)", s);
+    if (const int c = shard.value("exit_code", 0); c != 0) std::printf(" (exit code %d)", c);
+    std::printf(" after %d attempts, %d items left\n", shard.value("attempts", 0), shard.value("items_left", 0));
+    if (shard.contains("detail")) std::printf("    %s\n", shard.value("detail", "").c_str());
+    std::printf("    log: %s\n", shard.value("log", "").c_str());
+    for (const Json& line : shard.value("last_lines", Json::array())) std::printf("      | %s\n", line.get<std::string>().c_str());
+    if (shard.contains("command")) std::printf("    by hand: %s\n", shard.value("command", "").c_str());
+  }
+}
+
+int why(const Options& options, CommandContext& context) {
+  const Json explanation = explain(options.stage, find_run(context, options.run));
+  if (context.json)
+    print_json(context, explanation);
+  else
+    print_explanation(explanation, context);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_why(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = add_command(app, context, "why", "Says why a stage waits, is stale or failed, and how to repeat it by hand",
+                                  "warpsmith why contrastive --run quickstart", [options, &context] { return why(*options, context); });
+  command->add_option("STAGE", options->stage, "Name of the stage")->required();
+  command->add_option("--run", options->run, "Name or folder of the run (default: the one changed last)");
+  add_json_flag(*command, context);
+}
+
+}  // namespace warpsmith::cli
