@@ -314,6 +314,13 @@ TEST(Child, ForkBombIsBounded) {
   EXPECT_LT(r.wall_s, 10);
 }
 
+TEST(Child, ForkBombBelowAnotherGuardIsBounded) {
+  const ChildResult r = run_child(command({misbehave(), "nested_fork_bomb"}));
+  EXPECT_EQ(r.ending, Ending::kExited) << r.problem;
+  EXPECT_EQ(r.out, "more than 20 processes\n");
+  EXPECT_LT(r.wall_s, 15);
+}
+
 TEST(Child, OrdinaryForksAreNotInTheWayOfTheLimit) {
   ChildSpec spec = shell("i=0; while [ $i -lt 300 ]; do /bin/true || exit 1; i=$((i+1)); done");
   spec.limits.processes = 10;

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -113,6 +114,18 @@ int run_threads(const std::string&) {
   return sum - 1;
 }
 
+// A child of ours runs a fork bomb: a kernel has one seccomp listener a process, so its guard has to count by
+// looking.
+int nested_fork_bomb(const std::string&) {
+  warpsmith::process::ChildSpec spec;
+  spec.argv = {std::filesystem::read_symlink("/proc/self/exe"), "fork_bomb"};
+  spec.limits.processes = 20;
+  spec.limits.wall_s = 20;
+  const warpsmith::process::ChildResult result = warpsmith::process::run_child(spec);
+  std::printf("%s\n", result.problem.c_str());
+  return 0;
+}
+
 const std::map<std::string, Mode>& modes() {
   static const std::map<std::string, Mode> kModes = {
       {"exit", [](const std::string& code) { return std::atoi(code.c_str()); }},
@@ -138,6 +151,7 @@ const std::map<std::string, Mode>& modes() {
          return errno_or_zero(pid > 0);
        }},
       {"fork_bomb", fork_bomb},
+      {"nested_fork_bomb", nested_fork_bomb},
       {"exec", [](const std::string&) { return execl("/bin/true", "true", nullptr) < 0 ? errno : 0; }},
       {"socket", tcp},
       {"write", write_file},

@@ -1,0 +1,61 @@
+#include "warpsmith/process/machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "warpsmith/process/child.h"
+
+namespace warpsmith::process {
+namespace {
+
+using testing::HasSubstr;
+
+const Fact& fact(const std::vector<Fact>& facts, const std::string& name) {
+  const auto it = std::find_if(facts.begin(), facts.end(), [&](const Fact& f) { return f.name == name; });
+  if (it == facts.end()) throw std::runtime_error("no fact " + name);
+  return *it;
+}
+
+TEST(Machine, AllowedCpusFollowTheAffinity) {
+  // In a thread of its own: the mask belongs to the thread.
+  std::thread([] {
+    const std::vector<int> all = allowed_cpus();
+    ASSERT_FALSE(all.empty());
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(all.back()), &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_THAT(allowed_cpus(), testing::ElementsAre(all.back()));
+  }).join();
+}
+
+TEST(Machine, MemoryIsPlausible) {
+  EXPECT_GT(available_memory(), 1ull << 26);
+  EXPECT_LT(available_memory(), 1ull << 50);
+}
+
+TEST(Machine, FactsForDoctor) {
+  const std::vector<Fact> facts = machine_facts("/tmp");
+  for (const char* name :
+       {"cpu", "cores", "memory", "kernel", "sandbox", "bubblewrap", "seccomp", "landlock", "disk",
+        "compiler g++", "compiler clang", "compiler nvcc", "python3", "gpu", "slurm"})
+    EXPECT_FALSE(fact(facts, name).value.empty()) << name;
+  EXPECT_EQ(fact(facts, "cpu").value, cpu_model());
+  EXPECT_THAT(fact(facts, "disk").value, HasSubstr("free in /tmp"));
+  EXPECT_EQ(fact(facts, "seccomp").ok, try_sandbox(SandboxLevel::kLandlock).works);
+  for (const Fact& f : facts)
+    EXPECT_TRUE(f.ok || !f.hint.empty()) << f.name << " lacks something and does not say what to do";
+}
+
+TEST(Machine, AFolderThatIsNotThereIsNamed) {
+  const std::vector<Fact> facts = machine_facts("/nowhere/at/all");
+  EXPECT_FALSE(fact(facts, "disk").ok);
+  EXPECT_THAT(fact(facts, "disk").value, HasSubstr("/nowhere/at/all"));
+}
+
+}  // namespace
+}  // namespace warpsmith::process
