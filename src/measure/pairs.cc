@@ -90,6 +90,8 @@ class Pairing {
     for (const bool is_candidate : {candidate_first, !candidate_first}) {
       Arm& arm = is_candidate ? candidate_ : baseline_;
       runs[is_candidate] = arm.run(settings_.calls);
+      // At once: a candidate that says it is done and goes on working is found with unwritten outputs.
+      if (is_candidate && runs[1].verdict == Verdict::kOk) unwritten_ = candidate_.unwritten(settings_.calls);
       if (failed(runs[is_candidate])) return false;
     }
     if (!inspect()) return false;
@@ -101,8 +103,7 @@ class Pairing {
   // Which call of which round is looked at is chosen after it. A call that looks unwritten is always looked at.
   bool inspect() {
     const std::uint64_t calls = static_cast<std::uint64_t>(settings_.calls);
-    if (const std::optional<int> call = candidate_.unwritten(settings_.calls); call)
-      return !failed(candidate_.inspect(*call));
+    if (unwritten_) return !failed(candidate_.inspect(*unwritten_));
     const double share = settings_.inspections / static_cast<double>(stats::next_look(0, settings_.protocol));
     if (random_.uniform() >= share) return true;
     return !failed(candidate_.inspect(static_cast<int>(random_.below(calls))));
@@ -113,6 +114,7 @@ class Pairing {
   const PairSettings& settings_;
   Random random_;
   double begin_;
+  std::optional<int> unwritten_;  // a call of the last run that looked so
   PairResult result_;
 };
 

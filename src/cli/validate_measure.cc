@@ -1,0 +1,266 @@
+#include "validate_measure.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/process/child.h"
+#include "warpsmith/records/candidate.h"
+#include "warpsmith/records/shard.h"
+
+namespace warpsmith::cli {
+
+namespace {
+
+// A folder that is gone when this is, unless it is kept.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "warpsmith-validate-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw system_error("cannot make folder " + name, errno);
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!keep_) fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  void keep() { keep_ = true; }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+  bool keep_ = false;
+};
+
+struct Entry {  // one candidate file
+  std::size_t task = 0;
+  task::CandidateFile file;
+  Candidate candidate;
+  Json compiled, measured;  // records; null until there is one
+};
+
+using Records = std::map<std::string, Json>;
+
+// Runs a job program on `items` and returns its records by item id. `shards` run beside each other.
+Records run_job(const fs::path& run, const std::string& job_name, const std::vector<Json>& items, const Json& params, int shards) {
+  if (items.empty()) return {};
+  const fs::path folder = run / "stages" / "validate" / "00000000" / "0" / job_name;
+  make_folders(folder);
+  std::string lines;
+  for (const Json& item : items) lines += item.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  write_file_atomic(folder / "items.jsonl", lines);
+  JobFile job;
+  job.program = job_name.starts_with("compile") ? "warpsmith-compile" : "warpsmith-measure";
+  job.run = job.stage = "validate";
+  job.job = job_name;
+  job.seed = 1;
+  job.params = params;
+  const std::size_t count = std::min(items.size(), static_cast<std::size_t>(std::max(1, shards)));
+  for (std::size_t i = 0; i < count; ++i) job.shards.emplace_back(items.size() * i / count, items.size() * (i + 1) / count);
+  write_file_atomic(folder / "job.json", to_json(job).dump(2));
+
+  const fs::path program = program_folder() / job.program;
+  if (!fs::exists(program)) throw Error("there is no " + program.string() + "; was it built? (it needs LibTorch)");
+  std::vector<process::Child> children;
+  for (std::size_t i = 0; i < count; ++i) {
+    process::ChildSpec spec;
+    spec.argv = {program.string(), (folder / "job.json").string(), std::to_string(i)};
+    spec.capture_output = count > 1;  // one alone shows its progress
+    spec.sandbox.allow_processes = true;
+    children.emplace_back(spec);
+  }
+  Records records;
+  for (std::size_t i = 0; i < count; ++i) {
+    const process::ChildResult result = children[i].wait();
+    if (result.ending != process::Ending::kExited || result.exit_code != kExitOk)
+      throw Error(fmt::format("{} failed (exit code {}){}{}", job.program, result.exit_code, result.err.empty() ? "" : ":\n", result.err));
+    ShardRecords shard = read_shard_records(folder / std::to_string(i));
+    records.merge(shard.records);
+  }
+  return records;
+}
+
+std::vector<Entry> collect_entries(const std::vector<task::Task>& tasks) {
+  std::vector<Entry> entries;
+  Diagnostics mistakes;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    for (task::CandidateFile& file : task::load_candidate_files(tasks[i], mistakes)) {
+      Candidate candidate = make_plan_candidate(tasks[i].id, file.source, {"dataset", "", 0, file.name, ""});
+      entries.push_back({i, std::move(file), std::move(candidate), nullptr, nullptr});
+    }
+  }
+  if (!mistakes.empty()) throw InvalidInput(mistakes);
+  return entries;
+}
+
+// Two files may hold the same program: each id is one item.
+template <typename Wanted, typename Make>
+std::vector<Json> items_of(const std::vector<Entry>& entries, Wanted wanted, Make make) {
+  std::vector<Json> items;
+  std::set<std::string> seen;
+  for (const Entry& entry : entries)
+    if (wanted(entry) && seen.insert(entry.candidate.id).second) items.push_back(make(entry));
+  return items;
+}
+
+void compile(const fs::path& run, const fs::path& datasets, const ValidateMeasureOptions& options, std::vector<Entry>& entries) {
+  const Json params = {{"device_kind", "cpu"},  {"datasets", datasets.string()}, {"cache", "cache"},
+                       {"timeout_s", 20},       {"memory_bytes", 2ull << 30},    {"log_bytes", 4096},
+                       {"unsandboxed", options.unsandboxed}};
+  const std::vector<Json> items = items_of(
+      entries, [](const Entry&) { return true; },
+      [](const Entry& e) { return Json{{"id", e.candidate.id}, {"candidate", to_json(e.candidate)}}; });
+  const int cores = static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  const Records records = run_job(run, "compile", items, params, cores);
+  for (Entry& entry : entries) entry.compiled = records.at(entry.candidate.id);
+}
+
+template <typename Wanted>
+void measure(const fs::path& run, const std::string& name, const fs::path& datasets, const ValidateMeasureOptions& options,
+             std::vector<Entry>& entries, Wanted wanted) {
+  const Json params = {{"datasets", datasets.string()}, {"device_kind", "cpu"}, {"threads", options.threads},
+                       {"budget_s", options.budget_s},  {"unsandboxed", options.unsandboxed}};
+  const std::vector<Json> items = items_of(entries, wanted, [](const Entry& e) {
+    return Json{{"id", e.candidate.id}, {"candidate", to_json(e.candidate)}, {"binary", e.compiled.at("binary")}};
+  });
+  const Records records = run_job(run, name, items, params, 1);
+  for (Entry& entry : entries)
+    if (const auto it = records.find(entry.candidate.id); it != records.end()) entry.measured = it->second;
+}
+
+// Tasks of one datasets folder: job programs look a task up by its id there.
+std::vector<Entry> run_group(const fs::path& run, const std::vector<task::Task>& tasks, const ValidateMeasureOptions& options) {
+  std::vector<Entry> entries = collect_entries(tasks);
+  const fs::path datasets = fs::absolute(tasks.front().folder).lexically_normal().parent_path();
+  compile(run, datasets, options, entries);
+  measure(run, "measure", datasets, options, entries, [](const Entry& e) { return e.compiled.at("verdict") == "ok"; });
+  measure(run, "measure-again", datasets, options, entries, [](const Entry& e) {
+    return e.file.expected == "ok" && !e.measured.is_null() && e.measured.at("verdict") == "unstable";
+  });
+  return entries;
+}
+
+Measurement measurement_of(const Entry& entry) {
+  if (!entry.measured.is_null()) return measurement_from_json(entry.measured);
+  Measurement m;
+  m.candidate = entry.candidate.id;
+  m.task = entry.candidate.task;
+  m.verdict = parse_verdict(entry.compiled.at("verdict").get<std::string>()).value_or(Verdict::kNotMeasured);
+  m.detail = entry.compiled.value("log", "");
+  return m;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+bool MeasuredCandidate::as_expected() const {
+  if (expected == "wrong_hidden") return measurement.verdict == Verdict::kWrongOutput && measurement.only_hidden;
+  return to_string(measurement.verdict) == expected;
+}
+
+int MeasuredTask::correct() const {
+  return static_cast<int>(std::count_if(candidates.begin(), candidates.end(),
+                                        [](const MeasuredCandidate& c) { return is_success(c.measurement.verdict); }));
+}
+
+double MeasuredTask::best() const {
+  double best = 0;
+  for (const MeasuredCandidate& c : candidates)
+    if (is_success(c.measurement.verdict)) best = std::max(best, c.measurement.speedup);
+  return best;
+}
+
+double MeasuredTask::log_deviation() const {
+  double sum = 0, squares = 0;
+  const double n = correct();
+  if (n < 2) return 0;
+  for (const MeasuredCandidate& c : candidates)
+    if (is_success(c.measurement.verdict)) sum += std::log(c.measurement.speedup);
+  for (const MeasuredCandidate& c : candidates)
+    if (is_success(c.measurement.verdict)) squares += std::pow(std::log(c.measurement.speedup) - sum / n, 2);
+  return std::sqrt(squares / (n - 1));
+}
+
+std::vector<MeasuredTask> measure_tasks(const std::vector<task::Task>& tasks, const ValidateMeasureOptions& options) {
+  std::map<fs::path, std::vector<task::Task>> by_folder;
+  for (const task::Task& task : tasks) by_folder[fs::absolute(task.folder).lexically_normal().parent_path()].push_back(task);
+  std::vector<MeasuredTask> measured;
+  for (const auto& [folder, group] : by_folder) {
+    TemporaryFolder run;
+    if (options.keep) {
+      run.keep();
+      fmt::print(stderr, "measuring in {}\n", run.path().string());
+    }
+    const std::size_t first = measured.size();
+    for (const task::Task& task : group) measured.push_back({task, {}});
+    for (Entry& entry : run_group(run.path(), group, options))
+      measured[first + entry.task].candidates.push_back({entry.file.name, entry.file.expected, measurement_of(entry)});
+  }
+  return measured;
+}
+
+int verdicts_that_differ(const std::vector<MeasuredTask>& tasks) {
+  int differ = 0;
+  for (const MeasuredTask& task : tasks)
+    for (const MeasuredCandidate& c : task.candidates) differ += !c.as_expected();
+  return differ;
+}
+
+std::string measured_text(const std::vector<MeasuredTask>& tasks) {
+  std::string text;
+  int candidates = 0, above = 0, spread = 0, trained = 0;
+  for (const MeasuredTask& task : tasks) {
+    text += fmt::format("{} ({}): best {:.2f}x, {} correct, standard deviation of the log-speedup {:.2f}\n", task.task.id,
+                        to_string(task.task.split), task.best(), task.correct(), task.log_deviation());
+    for (const MeasuredCandidate& c : task.candidates) {
+      const Measurement& m = c.measurement;
+      std::string what;
+      if (m.rounds > 0)
+        what = fmt::format("{:.3f}x [{:.3f}, {:.3f}]  {:.1f} us against {:.1f} us", m.speedup, m.speedup_low, m.speedup_high,
+                           m.candidate_ns / 1e3, m.baseline_ns / 1e3);
+      if (!m.detail.empty()) what += (what.empty() ? "" : "  ") + first_line(m.detail);
+      text += fmt::format("  {} {:<28} {:<14} {}\n", c.as_expected() ? " " : "!", c.expected + "/" + c.name, to_string(m.verdict), what);
+      ++candidates;
+    }
+    if (task.task.split == task::Split::kTrain) {
+      ++trained;
+      above += task.best() > 1.2;
+    }
+    spread += task.log_deviation() >= 0.2;
+  }
+  text += fmt::format("{} of {} verdicts are those of their folders\n", candidates - verdicts_that_differ(tasks), candidates);
+  text += fmt::format("above 1.2x: {} of {} trained tasks; standard deviation of at least 0.2: {} of {} tasks\n", above, trained, spread,
+                      tasks.size());
+  return text;
+}
+
+Json measured_json(const std::vector<MeasuredTask>& tasks) {
+  Json list = Json::array();
+  for (const MeasuredTask& task : tasks) {
+    Json candidates = Json::array();
+    for (const MeasuredCandidate& c : task.candidates)
+      candidates.push_back({{"name", c.name},
+                            {"expected", c.expected},
+                            {"as_expected", c.as_expected()},
+                            {"measurement", to_json(c.measurement)}});
+    list.push_back({{"task", task.task.id},
+                    {"split", to_string(task.task.split)},
+                    {"best", task.best()},
+                    {"correct", task.correct()},
+                    {"log_deviation", task.log_deviation()},
+                    {"candidates", std::move(candidates)}});
+  }
+  return list;
+}
+
+}  // namespace warpsmith::cli

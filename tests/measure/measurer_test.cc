@@ -1,0 +1,294 @@
+// Real candidates, compiled, run in their children and measured.
+#include "warpsmith/measure/measurer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "scratch.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/measure/job.h"
+#include "warpsmith/toolchain/host.h"
+
+namespace warpsmith::measure {
+namespace {
+
+constexpr const char* kTask = R"(schema: warpsmith.task/1
+title: Twice the softplus
+level: 1
+split: train
+ops: [softplus]
+dims: [M, N]
+inputs:
+  x: {role: data, dtype: float32, shape: [M, N], values: "normal(0, 1)"}
+outputs:
+  out: {dtype: float32, shape: [M, N]}
+reference: |
+  def forward(x: Tensor) -> Tensor:
+    return torch.log(torch.exp(x) + 1.0) * 2.0
+timing:
+  - {M: 64, N: 128}
+hidden:
+  - {M: 3, N: 33}
+  - {M: 1, N: 1}
+distributions:
+  - {x: "uniform(-3, 3)"}
+flops: 4 * M * N
+bytes: 8 * M * N
+)";
+
+// A whole candidate from what it does with `x[i]`.
+std::string candidate(const std::string& body) {
+  return "// plan: launch k<<<cdiv(M * N, 128), 128>>>(x, out, M, N)\n"
+         "extern \"C\" __global__ void k(const float* x, float* out, int M, int N) {\n"
+         "  int i = blockIdx.x * 128 + threadIdx.x;\n"
+         "  if (i < M * N) {\n" +
+         body + "\n  }\n}\n";
+}
+
+const std::string kRight = candidate("out[i] = logf(expf(x[i]) + 1.f) * 2.f;");
+
+class MeasurerTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    shared_ = std::make_unique<Shared>();
+    make_folders(shared_->scratch / "softplus" / "candidates");
+    write_file_atomic(shared_->scratch / "softplus" / "task.yaml", kTask);
+    Diagnostics mistakes;
+    const auto task = task::load_task(shared_->scratch / "softplus", mistakes);
+    if (!task) throw InvalidInput(mistakes);
+    shared_->task = *task;
+    Settings settings;
+    settings.budget_s = 0.3;
+    settings.protocol.target = 0.05;        // the host of a test may be busy …
+    settings.protocol.variance_gate = 100;  // … and what is tested is not its peace
+    settings.unsandboxed = true;
+    settings.remeasure_above = 1e9;
+    shared_->measurer = std::make_unique<Measurer>(settings);
+  }
+  static void TearDownTestSuite() { shared_.reset(); }
+
+  static std::filesystem::path compile(const Candidate& made) {
+    toolchain::CompileOptions options;
+    options.cache = shared_->scratch / "cache";
+    options.unsandboxed = true;
+    const toolchain::CompileResult result = toolchain::compile_for_host(made, shared_->task, options);
+    EXPECT_EQ(result.verdict, Verdict::kOk) << result.log;
+    return result.binary;
+  }
+
+  static Measured measure(const std::string& source) {
+    const Candidate made = make_plan_candidate("softplus", source, {});
+    return shared_->measurer->measure(shared_->task, made, compile(made));
+  }
+  static Measurement verdict_of(const std::string& body) { return measure(candidate(body)).measurement; }
+
+  struct Shared {
+    Scratch scratch;
+    task::Task task;
+    std::unique_ptr<Measurer> measurer;
+  };
+  static std::unique_ptr<Shared> shared_;
+};
+
+std::unique_ptr<MeasurerTest::Shared> MeasurerTest::shared_;
+
+// Whether a timing came to a score; on a busy host it may be thrown away, but no verdict may be made of that.
+void expect_timed(const Measurement& m) {
+  EXPECT_TRUE(m.verdict == Verdict::kOk || m.verdict == Verdict::kUnstable) << to_string(m.verdict) << ": " << m.detail;
+}
+
+TEST_F(MeasurerTest, ARightCandidateIsTimed) {
+  const Measured measured = measure(kRight);
+  const Measurement& m = measured.measurement;
+  expect_timed(m);
+  EXPECT_EQ(m.task, "softplus");
+  EXPECT_GE(m.rounds, 7);
+  EXPECT_EQ(m.rounds % 7, 0);
+  EXPECT_EQ(measured.samples.size(), 2u * static_cast<unsigned>(m.rounds));
+  EXPECT_GT(m.speedup, 0.01);
+  EXPECT_LE(m.speedup_low, m.speedup);
+  EXPECT_GE(m.speedup_high, m.speedup);
+  EXPECT_GT(m.batch, 1);  // some 50 us a call: several in an interval
+  EXPECT_GT(m.error_bound, 0);
+  EXPECT_LE(m.max_error, m.error_bound);
+  EXPECT_EQ(m.shape, (std::vector<std::pair<std::string, std::int64_t>>{{"M", 64}, {"N", 128}}));
+  ASSERT_TRUE(m.device.has_value());
+  EXPECT_EQ(m.device->kind, "cpu");
+  EXPECT_FALSE(m.device->name.empty());
+  EXPECT_FALSE(m.device->sandbox.empty());
+  EXPECT_EQ(m.device->extra.at("torch").substr(0, 2), "2.");
+}
+
+TEST_F(MeasurerTest, AWrongOneNamesTheElementAndTheShape) {
+  const Measurement m = verdict_of("out[i] = logf(expf(x[i]) + 1.f) * 2.f + (i == 3 ? 0.5f : 0.f);");
+  EXPECT_EQ(m.verdict, Verdict::kWrongOutput);
+  EXPECT_NE(m.detail.find("out[0, 3]: "), std::string::npos) << m.detail;
+  EXPECT_NE(m.detail.find("M=3 N=33"), std::string::npos) << m.detail;  // the smallest shape where it shows
+  EXPECT_FALSE(m.only_hidden);
+  EXPECT_EQ(m.rounds, 0);
+}
+
+TEST_F(MeasurerTest, OneThatIsWrongAtAHiddenShapeOnlyIsSaidToBe) {
+  const Measurement m = verdict_of("out[i] = N % 32 == 0 ? logf(expf(x[i]) + 1.f) * 2.f : 0.f;");
+  EXPECT_EQ(m.verdict, Verdict::kWrongOutput);
+  EXPECT_TRUE(m.only_hidden);
+  EXPECT_NE(m.detail.find("hidden shape"), std::string::npos) << m.detail;
+  EXPECT_NE(m.detail.find("right at the timing shapes"), std::string::npos) << m.detail;
+}
+
+TEST_F(MeasurerTest, BeyondTheToleranceIsWrong) {
+  // Half the precision of the type: a relative 1e-4.
+  EXPECT_EQ(verdict_of("out[i] = logf(expf(x[i]) + 1.f) * 2.0002f;").verdict, Verdict::kWrongOutput);
+}
+
+TEST_F(MeasurerTest, RoundingOtherwiseIsRight) {
+  expect_timed(verdict_of("float e = expf(-fabsf(x[i])); out[i] = 2.f * (fmaxf(x[i], 0.f) + log1pf(e));"));
+}
+
+TEST_F(MeasurerTest, NanAndPoisonAreWrong) {
+  EXPECT_EQ(verdict_of("out[i] = x[i] > 1.f ? logf(-1.f) : logf(expf(x[i]) + 1.f) * 2.f;").verdict, Verdict::kWrongOutput);
+  const Measurement unwritten = verdict_of("if (i % 7 != 6) out[i] = logf(expf(x[i]) + 1.f) * 2.f;");
+  EXPECT_EQ(unwritten.verdict, Verdict::kWrongOutput);
+  EXPECT_NE(unwritten.detail.find("nan where"), std::string::npos) << unwritten.detail;
+}
+
+TEST_F(MeasurerTest, ReadingTheOldOutputIsWrong) {
+  EXPECT_EQ(verdict_of("out[i] = out[i] * 0.f + logf(expf(x[i]) + 1.f) * 2.f;").verdict, Verdict::kWrongOutput);
+}
+
+TEST_F(MeasurerTest, OneThatDiffersFromCallToCallIsNondeterministic) {
+  const std::string source =
+      "__device__ int calls;\n"
+      "// plan: launch k<<<cdiv(M * N, 128), 128>>>(x, out, M, N)\n"
+      "extern \"C\" __global__ void k(const float* x, float* out, int M, int N) {\n"
+      "  int i = blockIdx.x * 128 + threadIdx.x;\n"
+      "  if (i == 0) calls = calls + 1;\n"
+      "  if (i < M * N) out[i] = logf(expf(x[i]) + 1.f) * 2.f + (calls % 2) * 0.25f;\n"
+      "}\n";
+  const Measurement m = measure(source).measurement;
+  EXPECT_EQ(m.verdict, Verdict::kNondeterministic) << m.detail;
+}
+
+TEST_F(MeasurerTest, OneThatReturnsTheLastAnswerAgainIsFound) {
+  // Remembers its first answers of each size, and gives them again: right in a benchmark that repeats its inputs.
+  const std::string source =
+      "// plan: launch k<<<cdiv(M * N, 128), 128>>>(x, out, M, N)\n"
+      "__device__ float kept[8192];\n"
+      "__device__ int size;\n"
+      "extern \"C\" __global__ void k(const float* x, float* out, int M, int N) {\n"
+      "  int i = blockIdx.x * 128 + threadIdx.x;\n"
+      "  if (i < M * N) {\n"
+      "    if (size != M * N) kept[i] = logf(expf(x[i]) + 1.f) * 2.f;\n"
+      "    out[i] = kept[i];\n"
+      "    if (i == M * N - 1) size = M * N;\n"
+      "  }\n"
+      "}\n";
+  const Measurement m = measure(source).measurement;
+  EXPECT_EQ(m.verdict, Verdict::kWrongOutput) << m.detail;
+}
+
+TEST_F(MeasurerTest, WritingToAnInputIsFound) {
+  const Measurement m = verdict_of("out[i] = logf(expf(x[i]) + 1.f) * 2.f; ((float*)x)[i] = 1.f;");
+  EXPECT_EQ(m.verdict, Verdict::kInputModified) << m.detail;
+}
+
+TEST_F(MeasurerTest, ACrashCostsItsVerdictAndNoOthers) {
+  const Measurement m = verdict_of("((float*)(long)(i + 8))[0] = 1.f; out[i] = 0.f;");
+  EXPECT_EQ(m.verdict, Verdict::kCrash) << m.detail;
+  expect_timed(measure(kRight).measurement);
+}
+
+TEST_F(MeasurerTest, WritingBehindTheEndIsFound) {
+  const Measurement m = verdict_of("out[i] = logf(expf(x[i]) + 1.f) * 2.f; if (i == 0) out[M * N] = 1.f;");
+  EXPECT_EQ(m.verdict, Verdict::kOutOfBounds) << m.detail;
+}
+
+TEST_F(MeasurerTest, AnEndlessLoopEnds) {
+  const Measurement m = verdict_of("volatile float f = x[i]; while (f < 1e30f) f = f * 0.5f; out[i] = f;");
+  EXPECT_EQ(m.verdict, Verdict::kTimeout) << m.detail;
+  EXPECT_LT(m.seconds, 30);
+}
+
+TEST_F(MeasurerTest, APlanThatCannotBeEvaluatedIsALaunchError) {
+  const std::string source =
+      "// plan: launch k<<<M / (N - 33), 128>>>(x, out, M, N)\n"
+      "extern \"C\" __global__ void k(const float* x, float* out, int M, int N) {}\n";
+  const Measurement m = measure(source).measurement;
+  EXPECT_TRUE(m.verdict == Verdict::kLaunchError || m.verdict == Verdict::kWrongOutput) << m.detail;
+  EXPECT_NE(m.verdict, Verdict::kOk);
+}
+
+TEST_F(MeasurerTest, NullTestsComeOutNearOne) {
+  const Measured reference = shared_->measurer->measure_reference_against_itself(shared_->task);
+  expect_timed(reference.measurement);
+  EXPECT_NEAR(reference.measurement.speedup, 1.0, 0.3);  // tests/bench/null_test is the measurement; this is its pulse
+  const Candidate made = make_plan_candidate("softplus", kRight, {});
+  const Measured candidate = shared_->measurer->measure_candidate_against_itself(shared_->task, made, compile(made));
+  expect_timed(candidate.measurement);
+  EXPECT_NEAR(candidate.measurement.speedup, 1.0, 0.3);
+}
+
+TEST_F(MeasurerTest, AShardWritesRecordsAndSamples) {
+  Scratch run;
+  const std::filesystem::path folder = run / "stages/s/00000000/0/measure";
+  make_folders(folder);
+  std::string items;
+  int number = 0;
+  for (const std::string& source : {kRight, candidate("out[i] = 0.f;")}) {
+    const Candidate made = make_plan_candidate("softplus", source, {});
+    std::filesystem::copy_file(compile(made), run / ("c" + std::to_string(number) + ".so"));
+    items += Json{{"id", made.id}, {"candidate", to_json(made)}, {"binary", "c" + std::to_string(number++) + ".so"}}.dump() + "\n";
+  }
+  // One whose binary is gone: not measured, and the others are.
+  const Candidate gone = make_plan_candidate("softplus", candidate("out[i] = 1.f;"), {});
+  items += Json{{"id", gone.id}, {"candidate", to_json(gone)}, {"binary", "gone.so"}}.dump() + "\n";
+  write_file_atomic(folder / "items.jsonl", items);
+  JobFile job;
+  job.shards = {{0, 3}};
+  job.params = {{"datasets", shared_->scratch.path().string()}, {"unsandboxed", true}, {"budget_s", 0.2}, {"target", 0.05},
+                {"variance_gate", 100}};
+  write_file_atomic(folder / "job.json", to_json(job).dump());
+  {
+    ShardSession shard(folder / "job.json", 0);
+    run_shard(shard);
+  }
+  const ShardRecords records = read_shard_records(folder / "0");
+  EXPECT_TRUE(records.ended);
+  ASSERT_EQ(records.records.size(), 3u);
+  int timed = 0;
+  for (const auto& [id, record] : records.records) {
+    const Measurement m = measurement_from_json(record);
+    EXPECT_EQ(m.candidate, id);
+    if (id == gone.id) EXPECT_EQ(m.verdict, Verdict::kNotMeasured);
+    if (m.blob.empty()) continue;
+    ++timed;
+    EXPECT_EQ(m.blob_bytes, static_cast<std::uint64_t>(16 * m.rounds));
+    const std::string samples = read_blob(records.folder.at(id), {m.blob, m.blob_offset, m.blob_bytes, m.blob_crc});
+    EXPECT_EQ(samples.size(), m.blob_bytes);
+  }
+  EXPECT_EQ(timed, 1);
+}
+
+TEST(MeasureSettings, MistakesNameTheParameter) {
+  const auto message = [](const Json& params) -> std::string {
+    try {
+      settings_from_json(params, 1);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.exit_code(), kExitUsage);
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message(Json::object()), "");
+  EXPECT_EQ(message({{"baseline", "compile"}}), "params: baseline `compile`: on the CPU there is `eager` only");
+  EXPECT_EQ(message({{"device_kind", "H100"}}), "params: device_kind `H100`: this program measures on the CPU only");
+  EXPECT_EQ(message({{"threads", 0}}), "params: threads must be at least 1");
+  EXPECT_EQ(message({{"buckets", 1}}), "params: buckets must be 3 to 31");
+  EXPECT_EQ(message({{"target", 0}}), "params: target must lie between 0 and 1");
+  EXPECT_NE(message({{"budget_s", "long"}}).find("params: key `budget_s`"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace warpsmith::measure
