@@ -126,7 +126,8 @@ std::map<std::string, std::string> changes_of(const Tokens& tokens, const Block&
 // Lanes of a warp exchange values: a block of 32 is the warp, and stays.
 bool is_warp(const Tokens& tokens, const Block& block) {
   return block == Block{32, 0} && std::any_of(tokens.begin(), tokens.end(), [](const Token& t) {
-           return t.text.starts_with("__shfl") || t.text.starts_with("__ballot") || t.text.starts_with("__reduce");
+           return t.text.starts_with("__shfl") || t.text.starts_with("__ballot") ||
+                  t.text.starts_with("__reduce");
          });
 }
 

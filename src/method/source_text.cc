@@ -249,8 +249,9 @@ std::string layout_normal_form(std::string_view source) {
 
 namespace {
 
-// New names in the order of first appearance. The plan's names, those of the file (kernels, helpers, globals) and those of
-// each function are apart: the same program may call a parameter `x` in one kernel and `y` in the next.
+// New names in the order of first appearance. The plan's names, those of the file (kernels, helpers, globals)
+// and those of each function are apart: the same program may call a parameter `x` in one kernel and `y` in
+// the next.
 class Renamer {
  public:
   std::string rename(const std::vector<const Token*>& t, std::size_t i) {
@@ -259,7 +260,8 @@ class Renamer {
       const bool symbol = is(t, i - 1, "launch") || is(t, i - 1, "const");
       return symbol ? fresh(file_, token.text, "f") : fresh(plan_, token.text, "p");
     }
-    if (file_.contains(token.text) || (braces_ == 0 && parentheses_ == 0)) return fresh(file_, token.text, "f");
+    if (file_.contains(token.text) || (braces_ == 0 && parentheses_ == 0))
+      return fresh(file_, token.text, "f");
     return fresh(function_, token.text, "v");
   }
   void see(const Token& token) {
@@ -291,7 +293,8 @@ std::string normal_form(std::string_view source) {
   for (std::size_t i = 0; i < t.size(); ++i) {
     std::string word = t[i]->text;
     const bool own = declared.code.contains(word) || declared.plan.contains(word);
-    const bool foreign = is_fixed(word) || is_member(t, i) || is(t, i + 1, "::") || (is(t, i + 1, "(") && !own);
+    const bool foreign =
+        is_fixed(word) || is_member(t, i) || is(t, i + 1, "::") || (is(t, i + 1, "(") && !own);
     if (t[i]->kind == TokenKind::kIdentifier && !foreign) word = names.rename(t, i);
     if (t[i]->kind == TokenKind::kNumber)
       word = constants.emplace(word, "c" + std::to_string(constants.size())).first->second;

@@ -183,19 +183,22 @@ class ContrastiveStage final : public Stage {
     grow_database();
     if (!settings_.update) return end_round();
     TrainJob job{round_, "grpo", checkpoint_, reference_.path, 0, {}};
-    std::int64_t tokens = 0;
+    std::int64_t tokens = 0, groups = 0;
     std::string group;
     for (const Sample& s : samples_) {
       if (!s.advantage) continue;
-      Json example = make_grpo_example(s);
-      if (s.item != group) tokens += s.prompt_tokens;  // computed once for its group
+      if (s.item != group) {
+        tokens += s.prompt_tokens;  // computed once for its group
+        ++groups;
+      }
       group = s.item;
       tokens += s.tokens;
-      job.examples.push_back(std::move(example));
+      job.examples.push_back(make_grpo_example(s));
     }
     if (job.examples.empty()) return end_round();
+    // A step takes whole groups, of about batch_tokens together.
     const std::int64_t batch = std::max(1, inputs_.spec.optimizer.batch_tokens);
-    const std::int64_t batches = std::max<std::int64_t>(1, (tokens + batch - 1) / batch);
+    const std::int64_t batches = std::clamp<std::int64_t>((tokens + batch - 1) / batch, 1, groups);
     job.steps = std::max(1, settings_.epochs) * batches;
     JobRequest request = train_request(inputs_.spec, job);
     request.params.update({{"epochs", settings_.epochs},

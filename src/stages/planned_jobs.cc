@@ -51,7 +51,8 @@ struct Planner {
     for (int round = 1; round <= s.rounds; ++round) {
       jobs.push_back({round, "generate", count(s.prompts), false});
       add_verification(jobs, round, samples);
-      if (s.update) jobs.push_back({round, "train", count(s.epochs) * ((tokens + batch - 1) / batch), true});
+      const std::uint64_t steps = std::min((tokens + batch - 1) / batch, count(s.prompts));  // whole groups
+      if (s.update) jobs.push_back({round, "train", count(std::max(1, s.epochs)) * steps, true});
     }
   }
   void operator()(const workflow::MeasureSettings& s) {

@@ -52,19 +52,25 @@ TEST(Augment, BlockSizeChangesInPlanAndCodeWithTheTreesHalf) {
 }
 
 TEST(Augment, NoMoreThanAskedFor) {
-  EXPECT_EQ(augment(kTree, {.variants = 1, .rename_identifiers = true, .block_sizes = {64, 128, 512}}, 1).size(), 1u);
+  EXPECT_EQ(
+      augment(kTree, {.variants = 1, .rename_identifiers = true, .block_sizes = {64, 128, 512}}, 1).size(),
+      1u);
 }
 
 TEST(Augment, BlockInALet) {
-  const char* source = "// plan: let B = 128\n// plan: launch k<<<cdiv(N, B), B>>>(out)\nvoid k(float* out) { out[128] = 1.28f; }\n";
+  const char* source =
+      "// plan: let B = 128\n// plan: launch k<<<cdiv(N, B), B>>>(out)\nvoid k(float* out) { out[128] = "
+      "1.28f; }\n";
   const auto variants = augment(source, {.variants = 5, .block_sizes = {256}}, 1);
   ASSERT_EQ(variants.size(), 1u);
   EXPECT_EQ(variants[0].source,
-            "// plan: let B = 256\n// plan: launch k<<<cdiv(N, B), B>>>(out)\nvoid k(float* out) { out[256] = 1.28f; }\n");
+            "// plan: let B = 256\n// plan: launch k<<<cdiv(N, B), B>>>(out)\nvoid k(float* out) { out[256] "
+            "= 1.28f; }\n");
 }
 
 TEST(Augment, SquareBlocksTakeSquares) {
-  const char* source = "// plan: launch k<<<dim3(cdiv(N, 16), cdiv(M, 16)), dim3(16, 16)>>>(out)\nvoid k() { int t[16]; }\n";
+  const char* source =
+      "// plan: launch k<<<dim3(cdiv(N, 16), cdiv(M, 16)), dim3(16, 16)>>>(out)\nvoid k() { int t[16]; }\n";
   EXPECT_EQ(details(augment(source, {.variants = 5, .block_sizes = {64, 128, 1024}}, 1)),
             (std::vector<std::string>{"block 16x16 -> 8x8", "block 16x16 -> 32x32"}));
 }
@@ -77,9 +83,11 @@ TEST(Augment, OblongBlocksTakeOtherShapes) {
 }
 
 TEST(Augment, WarpsAndSingleThreadsKeepTheirSize) {
-  EXPECT_TRUE(augment("// plan: launch k<<<M, 32>>>(x)\nvoid k(float* x) { x[0] = __shfl_xor_sync(~0u, x[0], 16); }\n",
-                      {.variants = 5, .block_sizes = {64}}, 1)
-                  .empty());
+  EXPECT_TRUE(
+      augment(
+          "// plan: launch k<<<M, 32>>>(x)\nvoid k(float* x) { x[0] = __shfl_xor_sync(~0u, x[0], 16); }\n",
+          {.variants = 5, .block_sizes = {64}}, 1)
+          .empty());
   EXPECT_TRUE(augment("// plan: launch k<<<1, 1>>>(x)\nvoid k(float* x) { x[0] = 1; }\n",
                       {.variants = 5, .block_sizes = {64}}, 1)
                   .empty());
@@ -110,7 +118,8 @@ extern "C" __global__ void k2(const float* t, float* out, int N) { int i = threa
 
 TEST(Augment, IsAFunctionOfItsKey) {
   const AugmentOptions options{.variants = 4, .rename_identifiers = true, .block_sizes = {64}};
-  const auto a = augment(kTree, options, 1), again = augment(kTree, options, 1), b = augment(kTree, options, 2);
+  const auto a = augment(kTree, options, 1), again = augment(kTree, options, 1),
+             b = augment(kTree, options, 2);
   ASSERT_EQ(a.size(), 4u);
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].source, again[i].source);
   EXPECT_EQ(a[0].source, b[0].source);  // no random number in it

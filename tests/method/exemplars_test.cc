@@ -23,7 +23,8 @@ TEST(Buckets, AreHalfOpenAndBordersAreExact) {
   const auto buckets = make_buckets({1.2, 0.99, 1.0, 1.19, 0.6, 1.39}, 0.2);
   ASSERT_EQ(buckets.size(), 4u);  // [0.6,0.8) [0.8,1.0) [1.0,1.2) [1.2,1.4)
   EXPECT_EQ(buckets[0].k, 3);
-  EXPECT_EQ(buckets[0].members, (std::vector<std::size_t>{4}));  // 0.6 / 0.2 is 2.9999999999999996 as a double
+  EXPECT_EQ(buckets[0].members,
+            (std::vector<std::size_t>{4}));  // 0.6 / 0.2 is 2.9999999999999996 as a double
   EXPECT_EQ(buckets[1].k, 4);
   EXPECT_EQ(buckets[1].members, (std::vector<std::size_t>{1}));
   EXPECT_EQ(buckets[2].k, 5);
@@ -60,7 +61,8 @@ TEST(ExemplarDatabase, DrawsFollowTheProbabilities) {
   const double a = std::exp(0.5 / 0.5), bc = std::exp(1.105 / 0.5);
   std::map<std::string, int> first;
   constexpr int kDraws = 20000;
-  for (std::uint64_t i = 0; i < kDraws; ++i) ++first[database.draw("t", 1, random_key({i})).exemplars.at(0).id];
+  for (std::uint64_t i = 0; i < kDraws; ++i)
+    ++first[database.draw("t", 1, random_key({i})).exemplars.at(0).id];
   // Standard deviation of a share: 0.0035 at most.
   EXPECT_NEAR(first["a"] / double(kDraws), a / (a + bc), 0.014);
   EXPECT_NEAR(first["b"] / double(kDraws), bc / (a + bc) / 2, 0.014);
@@ -102,7 +104,8 @@ TEST(ExemplarDatabase, RandomIgnoresTheScores) {
   ExemplarDatabase database({.kind = ExemplarKind::kRandom});
   database.seed("t", {program("slow", 0.1), program("fast", 10)});
   int slow = 0;
-  for (std::uint64_t i = 0; i < 10000; ++i) slow += database.draw("t", 1, random_key({i})).exemplars[0].id == "slow";
+  for (std::uint64_t i = 0; i < 10000; ++i)
+    slow += database.draw("t", 1, random_key({i})).exemplars[0].id == "slow";
   EXPECT_NEAR(slow / 1e4, 0.5, 0.02);  // four standard deviations
   EXPECT_EQ(database.draw("t", 2, 1).exemplars.size(), 2u);
 }
@@ -152,7 +155,9 @@ TEST(Islands, APromptSeesOneIslandOnly) {
 
 TEST(Islands, TheWorseHalfIsResetFromTheBestOfASurvivor) {
   ExemplarDatabase database({.kind = ExemplarKind::kIsland, .islands = 4, .island_reset_every = 2});
-  const auto fill = [&](int island, const std::string& id, double score) { database.add("t", island, program(id, score)); };
+  const auto fill = [&](int island, const std::string& id, double score) {
+    database.add("t", island, program(id, score));
+  };
   fill(0, "bad", 1.0), fill(0, "bad2", 0.9);
   fill(1, "good", 3.0), fill(1, "good2", 0.1);
   fill(2, "best", 4.0), fill(2, "best2", 3.9);

@@ -7,7 +7,8 @@
 namespace warpsmith::method {
 namespace {
 
-task::TensorSpec tensor(std::string name, std::vector<std::string> shape, task::Dtype dtype = task::Dtype::kFloat32) {
+task::TensorSpec tensor(std::string name, std::vector<std::string> shape,
+                        task::Dtype dtype = task::Dtype::kFloat32) {
   task::TensorSpec t;
   t.name = std::move(name);
   t.dtype = dtype;
@@ -68,9 +69,10 @@ TEST(Prompt, FullHasTheFivePartsInOrder) {
        {"You are an expert of CUDA", "## Reference", "```python\ndef forward(", "- `i`: int64[2 * N]",
         "- `eps`: float = 1e-05", "Timed at: M=256 N=512.", "## Earlier implementations",
         "### Implementation 1 (score 0.50)\n\n```cuda\nslow();\n```",
-        "### Implementation 2 (score 1.25)\n\n```cuda\nfast();\n```", "## Your answer", "### Performance Analysis",
-        "### Algorithm Design", "### Code", "// plan: launch", "## Requirements and restrictions",
-        "otherwise the score is 0", "nothing is cached", "Hyper-parameters"}) {
+        "### Implementation 2 (score 1.25)\n\n```cuda\nfast();\n```", "## Your answer",
+        "### Performance Analysis", "### Algorithm Design", "### Code", "// plan: launch",
+        "## Requirements and restrictions", "otherwise the score is 0", "nothing is cached",
+        "Hyper-parameters"}) {
     const std::size_t found = prompt.find(part, at);
     ASSERT_NE(found, std::string::npos) << part << "\nis missing, or out of order, in\n" << prompt;
     at = found;
@@ -108,7 +110,8 @@ TEST(ExtractSource, TextCases) {
       {"```cuda\n```\n", PromptStyle::kFull, std::nullopt},
       {"no fence", PromptStyle::kFull, std::nullopt},
   };
-  for (const ExtractCase& c : cases) EXPECT_EQ(extract_source(c.completion, c.style), c.source) << c.completion;
+  for (const ExtractCase& c : cases)
+    EXPECT_EQ(extract_source(c.completion, c.style), c.source) << c.completion;
 }
 
 TEST(ExtractSource, UndoesCompletionOf) {

@@ -24,7 +24,8 @@ TEST(Outcome, EveryVerdictHasOne) {
     const Outcome outcome = outcome_of(measured(verdict, 1.5, 0.01));
     if (verdict == Verdict::kOk) {
       EXPECT_EQ(outcome, Outcome::kValid);
-    } else if (verdict == Verdict::kUnsupported || verdict == Verdict::kNotMeasured || verdict == Verdict::kUnstable) {
+    } else if (verdict == Verdict::kUnsupported || verdict == Verdict::kNotMeasured ||
+               verdict == Verdict::kUnstable) {
       EXPECT_EQ(outcome, Outcome::kLeftOut) << kVerdictNames[i];
     } else {
       EXPECT_EQ(outcome, Outcome::kFailure) << kVerdictNames[i];
@@ -70,7 +71,7 @@ TEST(RewardSmoother, TheWindowRolls) {
 
 TEST(RewardSmoother, FailuresLieBelowEveryValidScore) {
   RewardSmoother smoother({.clip = 1.5, .window = 100});
-  EXPECT_DOUBLE_EQ(smoother.failure("t", 1.0), -1.5);  // no valid score
+  EXPECT_DOUBLE_EQ(smoother.failure("t", 1.0), -1.5);     // no valid score
   smoother.add("t", 1, {0, 0, 0, 0, 0, 0, 0, 0, 0, -5});  // the slow one is clipped to -1.5 itself
   EXPECT_DOUBLE_EQ(smoother.smooth("t", -5), -1.5);
   EXPECT_DOUBLE_EQ(smoother.failure("t", 1.0), -2.5);

@@ -16,8 +16,9 @@ extern "C" __global__ void k(const float* x, float* out, int N) {
 
 TEST(Tokenise, JoinGivesTheSourceBack) {
   for (const std::string& source :
-       {std::string(kRelu), std::string(""), std::string("a /* open"), std::string("\"open\nnext"), std::string("// plan:"),
-        std::string("for s in 0..clog2(N)"), std::string("x<-y->z::w 0x1p-3f 1.f .5 'c' \\ \x80")})
+       {std::string(kRelu), std::string(""), std::string("a /* open"), std::string("\"open\nnext"),
+        std::string("// plan:"), std::string("for s in 0..clog2(N)"),
+        std::string("x<-y->z::w 0x1p-3f 1.f .5 'c' \\ \x80")})
     EXPECT_EQ(join(tokenise(source)), source);
 }
 
@@ -39,12 +40,14 @@ template <int TILE> __global__ void k(const float* __restrict__ x, float4* y, in
   for (int i = 0, n = N; i < n; i++) y[i].x = u * v;
 }
 )"));
-  EXPECT_EQ(names.code, (std::set<std::string>{"add", "a", "b", "TILE", "k", "x", "y", "N", "buf", "u", "v", "w", "i", "n"}));
+  EXPECT_EQ(names.code, (std::set<std::string>{"add", "a", "b", "TILE", "k", "x", "y", "N", "buf", "u", "v",
+                                               "w", "i", "n"}));
   EXPECT_EQ(names.plan, (std::set<std::string>{"T", "part", "s"}));
 }
 
 TEST(DeclaredNames, MembersOfAStructAreLeftAlone) {
-  const DeclaredNames names = declared_names(tokenise("struct P { float m; float q; }; void f(P a) { a.m = 1; float z = 2; }"));
+  const DeclaredNames names =
+      declared_names(tokenise("struct P { float m; float q; }; void f(P a) { a.m = 1; float z = 2; }"));
   EXPECT_FALSE(names.code.contains("m"));
   EXPECT_TRUE(names.code.contains("z"));
 }
@@ -72,10 +75,12 @@ TEST(NormalForm, TextCases) {
   const FormCase cases[] = {
       {"locals renamed", "void k(int n) { int a = n; }", "void k(int m) { int b = m; }", true},
       {"constants changed", "void k() { int a = 128; }", "void k() { int a = 256; }", true},
-      {"kernel renamed, plan too", "// plan: launch k<<<1, 2>>>()\nvoid k() {}", "// plan: launch f<<<1, 2>>>()\nvoid f() {}",
-       true},
-      {"another intrinsic", "void k(float a) { a = fmaxf(a, 0); }", "void k(float a) { a = fminf(a, 0); }", false},
-      {"another operator", "void k(int a, int b) { a = a + b; }", "void k(int a, int b) { a = a * b; }", false},
+      {"kernel renamed, plan too", "// plan: launch k<<<1, 2>>>()\nvoid k() {}",
+       "// plan: launch f<<<1, 2>>>()\nvoid f() {}", true},
+      {"another intrinsic", "void k(float a) { a = fmaxf(a, 0); }", "void k(float a) { a = fminf(a, 0); }",
+       false},
+      {"another operator", "void k(int a, int b) { a = a + b; }", "void k(int a, int b) { a = a * b; }",
+       false},
       {"another variable used", "void k(int a, int b) { a = a; }", "void k(int a, int b) { a = b; }", false},
       {"another axis", "void k() { int a = threadIdx.x; }", "void k() { int a = threadIdx.y; }", false},
       {"equal and different constants", "void k() { int a = 1 + 1; }", "void k() { int a = 1 + 2; }", false},
@@ -86,7 +91,8 @@ TEST(NormalForm, TextCases) {
       {"own helper renamed", "float f(float a) { return a; } void k(float b) { f(b); }",
        "float g(float a) { return a; } void k(float b) { g(b); }", true},
   };
-  for (const FormCase& c : cases) EXPECT_EQ(normal_form(c.a) == normal_form(c.b), c.equal) << c.why << "\n" << normal_form(c.a);
+  for (const FormCase& c : cases)
+    EXPECT_EQ(normal_form(c.a) == normal_form(c.b), c.equal) << c.why << "\n" << normal_form(c.a);
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ struct Variant {
 // Variants of a `plan` source, in this order until there are `variants`:
 //   other block sizes: a one-dimensional block that the plan writes as a literal (or a `let` of a literal) is
 //   replaced,
-//     everywhere in plan and code, by each of `block_sizes` (with it the half of it from which a reduction tree counts
-//     down; a block of 32 whose lanes exchange values is a warp and stays); a square dim3(a, a) by those that are squares;
+//     everywhere in plan and code, by each of `block_sizes` (with it the half of it from which a reduction
+//     tree counts down; a block of 32 whose lanes exchange values is a warp and stays); a square dim3(a, a)
+//     by those that are squares;
 //   other block shapes of as many threads, where the plan has dim3(a, b) with a ≠ b and `block_sizes` is not
 //   empty; renamed identifiers (in the code, and kernels and the plan's own names in the plan, alike
 //   everywhere) of the source

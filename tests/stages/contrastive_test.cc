@@ -1,0 +1,268 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "world.h"
+
+namespace warpsmith::stages {
+namespace {
+
+using workflow::ContrastiveSettings;
+using workflow::Exemplars;
+
+StageInputs with_model(ContrastiveSettings settings,
+                       const std::vector<std::string>& programs = {"ok 1.00 p", "ok 2.00 q"}) {
+  StageInputs inputs = make_inputs("rl", "contrastive", settings);
+  inputs.spec.dataset.train = {"a"};
+  add_upstream(inputs, "collect", output_with("collect", "a", programs));
+  StageOutput ssl = output_with("ssl", "a", {});
+  ssl["checkpoint"] = "checkpoints/ssl-200";
+  add_upstream(inputs, "ssl", ssl);
+  return inputs;
+}
+
+const std::string kReference = "Reference:\nx[N] -> out[N]\ndef forward(x):\n  return f_a(x)\n";
+const std::string kPrompt = "Make it faster; compare the earlier ones.\n" + kReference +
+                            "Earlier, 1.00x:\nok 1.00 p\nEarlier, 2.00x:\nok 2.00 q\n"
+                            "Answer: code only.\nRules: same results, no caching.\nCode:\n";
+
+std::function<std::vector<std::string>(const JobRequest&, const Json&)> always(
+    std::vector<std::string> texts) {
+  return [texts](const JobRequest&, const Json&) { return texts; };
+}
+
+TEST(Contrastive, ARoundPromptsMeasuresAndUpdates) {
+  StageInputs inputs = with_model({.rounds = 1, .prompts = 1, .group = 6, .epochs = 2});
+  inputs.spec.optimizer.batch_tokens = 300;
+  World world;
+  world.answer =
+      always({"ok 1.00 p", "ok 4.00 new", "bad x", "unsupported y", "unstable z", "imprecise 9.00 w"});
+  const StageOutput out = world.drive(inputs);
+  EXPECT_EQ(world.jobs(), (std::vector<std::string>{"1/generate", "1/compile", "1/measure", "1/train"}));
+  const JobRequest& generate = world.job("1/generate");
+  EXPECT_EQ(ids_of(generate.items), (std::vector<std::string>{"a#0"}));
+  EXPECT_EQ(generate.items[0]["prompt"], kPrompt);
+  EXPECT_EQ(generate.items[0]["n"], 6);
+  EXPECT_EQ(world.job("1/measure").params["best"], Json({{"a", 2.0}}));
+
+  // Log rewards of the window: 0, log 2 (upstream), 0, log 4 (this round): mean 3/4 log 2, deviation
+  // sqrt(11)/4 log 2.
+  const double deviation = std::sqrt(11.0) / 4;
+  ASSERT_GT(1.25 / deviation, 1.5);
+  const double low = -0.75 / deviation, high = 1.5;  // of 1.00x, and of 4.00x, which is clipped
+  const double failure = low - 1;  // below -1.5, and the margin below the lowest valid score
+  ASSERT_LT(failure, -1.5);
+  const double mean = (low + high + failure) / 3;
+  const double sigma = std::sqrt(
+      ((low - mean) * (low - mean) + (high - mean) * (high - mean) + (failure - mean) * (failure - mean)) /
+      3);
+  const JobRequest& train = world.job("1/train");
+  const auto examples = examples_of(train);
+  ASSERT_EQ(examples.size(), 3u);  // unsupported, unstable and imprecise ones are left out
+  EXPECT_NEAR(examples[0]["advantage"].get<double>(), (low - mean) / sigma, 1e-12);
+  EXPECT_NEAR(examples[1]["advantage"].get<double>(), (high - mean) / sigma, 1e-12);
+  EXPECT_NEAR(examples[2]["advantage"].get<double>(), (failure - mean) / sigma, 1e-12);
+  EXPECT_EQ(examples[1]["id"], "a#0/1");
+  EXPECT_EQ(examples[1]["group"], "a#0");
+  EXPECT_EQ(examples[1]["prompt"], kPrompt);
+  EXPECT_EQ(examples[1]["completion"], "ok 4.00 new");
+  EXPECT_EQ(examples[1]["folder"], "stages/x/1/generate/0/1");
+  EXPECT_EQ(examples[1]["tokens"]["file"], "blob.bin");
+  EXPECT_EQ(examples[1]["logprobs"]["file"], "blob.bin");
+
+  EXPECT_EQ(train.params["mode"], "grpo");
+  EXPECT_EQ(train.params["init"], "checkpoints/ssl-200");
+  EXPECT_EQ(train.params["reference"], "checkpoints/ssl-200");
+  EXPECT_DOUBLE_EQ(train.params["clip_ratio"].get<double>(), 0.2);
+  EXPECT_DOUBLE_EQ(train.params["kl"].get<double>(), 0.01);
+  EXPECT_DOUBLE_EQ(train.params["kl_clamp"].get<double>(), 10);
+  EXPECT_EQ(train.params["epochs"], 2);
+  // 50 prompt tokens once and 3 x 100 are over a batch of 300, but a group is not cut: one batch, twice.
+  EXPECT_EQ(ids_of(train.items), (std::vector<std::string>{"step-201", "step-202"}));
+
+  EXPECT_EQ(out["checkpoint"], "checkpoints/rl-202");
+  EXPECT_NEAR(out["samples"][2]["reward"].get<double>(), failure, 1e-12);
+  EXPECT_FALSE(out["samples"][3].contains("reward"));
+  EXPECT_NEAR(out["rounds"][0]["mean_reward"].get<double>(), mean, 1e-12);
+  EXPECT_EQ(out["rounds"][0]["database"], 3);
+  EXPECT_EQ(out["rounds"][0]["groups_skipped"], 0);
+}
+
+TEST(Contrastive, StepsFollowFromTheTokensOfABatch) {
+  const auto steps = [](int batch_tokens) {
+    StageInputs inputs = with_model({.rounds = 1, .prompts = 4, .group = 2, .epochs = 3});
+    inputs.spec.optimizer.batch_tokens = batch_tokens;
+    World world;
+    world.answer = always({"ok 1.00 p", "bad x"});
+    world.drive(inputs);
+    return world.count("train");
+  };
+  EXPECT_EQ(steps(2000), 3u);  // four groups of 50 + 2 x 100 tokens: 1000
+  EXPECT_EQ(steps(1000), 3u);
+  EXPECT_EQ(steps(999), 6u);
+  EXPECT_EQ(steps(100), 12u);  // at most one step a group
+}
+
+TEST(Contrastive, LostSamplesHaveNoReward) {
+  StageInputs inputs = with_model({.rounds = 1, .prompts = 1, .group = 3});
+  World world;
+  world.answer = always({"ok 4.00 new", "lost x", "bad y"});
+  const StageOutput out = world.drive(inputs);
+  EXPECT_EQ(out["samples"][1]["verdict"], "not_measured");
+  EXPECT_FALSE(out["samples"][1].contains("reward"));
+  EXPECT_EQ(examples_of(world.job("1/train")).size(), 2u);
+}
+
+TEST(Contrastive, EqualRewardsAreSkippedAndCounted) {
+  StageInputs inputs = with_model({.rounds = 2, .prompts = 2, .group = 2});
+  World world;
+  world.answer = [](const JobRequest& job, const Json& item) -> std::vector<std::string> {
+    if (job.round == 1) return {"bad x", "bad y"};
+    if (item["id"] == "a#0") return {"ok 1.00 p", "ok 1.00 p"};
+    return {"ok 1.00 p", "bad x"};
+  };
+  const StageOutput out = world.drive(inputs);
+  EXPECT_EQ(world.jobs(), (std::vector<std::string>{"1/generate", "1/compile", "2/generate", "2/train"}));
+  EXPECT_EQ(out["rounds"][0]["groups_skipped"], 2);
+  EXPECT_EQ(out["rounds"][1]["groups_skipped"], 1);
+  EXPECT_EQ(out["summary"]["prompt_groups"], 4);
+  EXPECT_EQ(out["summary"]["groups_skipped"], 3);
+  EXPECT_EQ(world.job("2/generate").params["checkpoint"],
+            "checkpoints/ssl-200");  // nothing was learned in round 1
+}
+
+TEST(Contrastive, TheDatabaseGrowsEachRound) {
+  StageInputs inputs = with_model({.rounds = 3, .prompts = 1, .group = 3, .bucket_tau = 0.01});
+  World world;
+  world.answer = [](const JobRequest& job, const Json&) -> std::vector<std::string> {
+    if (job.round == 1) return {"ok 5.00 better", "bad x", "bad x"};
+    if (job.round == 2) return {"imprecise 8.00 noisy", "ok 6.00 best", "bad x"};
+    return {"bad x", "bad y", "bad z"};
+  };
+  const StageOutput out = world.drive(inputs);
+  // A temperature near zero takes the best buckets.
+  EXPECT_EQ(world.job("1/generate").items[0]["prompt"], kPrompt);
+  EXPECT_NE(world.job("2/generate")
+                .items[0]["prompt"]
+                .get<std::string>()
+                .find("Earlier, 2.00x:\nok 2.00 q\nEarlier, 5.00x:\nok 5.00 better\n"),
+            std::string::npos);
+  EXPECT_NE(world.job("3/generate")
+                .items[0]["prompt"]
+                .get<std::string>()
+                .find("Earlier, 5.00x:\nok 5.00 better\nEarlier, 6.00x:\nok 6.00 best\n"),
+            std::string::npos);
+  EXPECT_EQ(out["rounds"][2]["database"], 4);  // an imprecise score is no exemplar
+  EXPECT_EQ(world.job("2/generate").params["checkpoint"], out["rounds"][0]["checkpoint"]);
+  EXPECT_EQ(world.job("2/train").params["reference"], "checkpoints/ssl-200");
+  EXPECT_EQ(world.job("2/measure").params["best"], Json({{"a", 5.0}}));
+}
+
+TEST(Contrastive, WithoutExemplarsThePromptIsThatOfStageOne) {
+  World world;
+  world.answer = always({"ok 4.00 new", "bad x"});
+  world.drive(with_model({.rounds = 1, .prompts = 1, .group = 2, .exemplars = Exemplars::kNone}));
+  EXPECT_EQ(world.job("1/generate").items[0]["prompt"], "Make it faster.\n" + kReference + "Code:\n");
+  EXPECT_EQ(world.count("train") > 0, true);
+}
+
+TEST(Contrastive, WithoutUpdateTheModelStaysAndTheDatabaseGrows) {
+  World world;
+  world.answer = always({"ok 4.00 new", "bad x"});
+  const StageOutput out = world.drive(with_model({.rounds = 2, .prompts = 1, .group = 2, .update = false}));
+  EXPECT_EQ(world.count("train"), 0u);
+  EXPECT_EQ(out["checkpoint"], "checkpoints/ssl-200");
+  EXPECT_EQ(out["rounds"][0]["database"], 3);
+}
+
+TEST(Contrastive, EachKindOfExemplarsDrawsInItsOwnWay) {
+  const std::vector<std::string> many = {"ok 1.00 a", "ok 1.01 b", "ok 1.02 c",
+                                         "ok 1.03 d", "ok 9.00 e", "ok 9.01 f"};
+  const auto prompts = [&](Exemplars kind) {
+    World world;
+    world.answer = always({"bad x"});
+    world.drive(with_model(
+        {.rounds = 1, .prompts = 40, .group = 1, .exemplars = kind, .bucket_tau = 100, .islands = 3}, many));
+    std::vector<std::string> out;
+    for (const Json& item : world.job("1/generate").items) out.push_back(item["prompt"]);
+    return out;
+  };
+  const auto fast = [](const std::string& prompt) {
+    return (prompt.find("ok 9.00 e") != std::string::npos) + (prompt.find("ok 9.01 f") != std::string::npos);
+  };
+  int bucket_fast = 0, random_fast = 0, random_both = 0;
+  for (const std::string& p : prompts(Exemplars::kBucket)) {
+    EXPECT_EQ(fast(p), 1) << p;  // two distinct buckets: one program from each
+    bucket_fast += fast(p);
+  }
+  for (const std::string& p : prompts(Exemplars::kRandom))
+    random_fast += fast(p) > 0, random_both += fast(p) == 2;
+  EXPECT_EQ(bucket_fast, 40);
+  EXPECT_LT(random_fast, 40);  // 24 are expected
+  EXPECT_GT(random_both, 0);   // 2.7 are expected; the draws are fixed by the seed
+  // Islands of two programs each, dealt in turn: a d, b e, c f.
+  for (const std::string& p : prompts(Exemplars::kIsland)) {
+    const auto has = [&](const char* s) { return p.find(s) != std::string::npos; };
+    EXPECT_TRUE((has("ok 1.00 a") && has("ok 1.03 d")) || (has("ok 1.01 b") && has("ok 9.00 e")) ||
+                (has("ok 1.02 c") && has("ok 9.01 f")))
+        << p;
+  }
+}
+
+TEST(Contrastive, RawRewardsChangeTheAdvantages) {
+  const auto advantage = [](const char* reward) {
+    World world;
+    world.answer = always({"ok 1.00 p", "ok 4.00 new", "ok 2.00 q"});
+    ContrastiveSettings settings{.rounds = 1, .prompts = 1, .group = 3};
+    settings.reward = reward;
+    settings.smoothing_clip = 5;
+    world.drive(with_model(settings));
+    return examples_of(world.job("1/train")).at(2)["advantage"].get<double>();
+  };
+  EXPECT_NEAR(advantage("log"), 0.0, 1e-9);  // log 2 lies in the middle of log 1 and log 4
+  EXPECT_LT(advantage("raw"), -0.2);
+  ContrastiveSettings wrong;
+  wrong.reward = "square";
+  EXPECT_THROW(make_stage(with_model(wrong)), Error);
+}
+
+TEST(Contrastive, TasksTakeTurnsOverRounds) {
+  StageInputs inputs = with_model({.rounds = 2, .prompts = 3, .group = 1});
+  inputs.spec.dataset.train = {"a", "b"};
+  World world;
+  world.answer = always({"bad x"});
+  world.drive(inputs);
+  EXPECT_EQ(ids_of(world.job("1/generate").items), (std::vector<std::string>{"a#0", "b#0", "a#1"}));
+  EXPECT_EQ(ids_of(world.job("2/generate").items), (std::vector<std::string>{"b#0", "a#0", "b#1"}));
+  // No program of `b` is known: it is asked without exemplars.
+  EXPECT_EQ(world.job("1/generate").items[1]["prompt"].get<std::string>().rfind("Make it faster.\n", 0), 0u);
+}
+
+TEST(Contrastive, EqualResultsGiveEqualBytes) {
+  for (const Exemplars kind :
+       {Exemplars::kBucket, Exemplars::kIsland, Exemplars::kRandom, Exemplars::kNone}) {
+    const auto run = [&](std::uint64_t seed) {
+      StageInputs inputs = with_model(
+          {.rounds = 4, .prompts = 3, .group = 3, .exemplars = kind, .islands = 2, .island_reset_every = 2},
+          {"ok 1.00 p", "ok 2.00 q", "ok 1.10 r", "ok 1.50 s"});
+      inputs.spec.dataset.train = {"a", "b"};
+      inputs.spec.seed = seed;
+      World world;
+      world.answer = [](const JobRequest& job, const Json& item) -> std::vector<std::string> {
+        const std::string n = std::to_string(job.round);
+        return {"ok 1." + n + "0 " + item["id"].get<std::string>(), "bad " + n, "ok 2.00 q"};
+      };
+      const StageOutput out = world.drive(inputs);
+      std::string text;
+      for (const JobRequest& job : world.log) text += dump(job);
+      return text + out.dump();
+    };
+    EXPECT_EQ(run(7), run(7));
+    if (kind != Exemplars::kNone) {
+      EXPECT_NE(run(7), run(8));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace warpsmith::stages

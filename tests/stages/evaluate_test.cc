@@ -1,0 +1,157 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "world.h"
+
+namespace warpsmith::stages {
+namespace {
+
+using workflow::MeasureSettings;
+
+StageInputs with_checkpoint(MeasureSettings settings) {
+  StageInputs inputs = make_inputs("evaluate", "measure", std::move(settings));
+  StageOutput collect = output_with("collect", "a", {"ok 1.00 p", "ok 2.00 q"});
+  const StageOutput more = output_with("collect", "c", {"ok 3.00 p", "ok 3.50 q"});
+  for (const Json& entry : more["candidates"]) collect["candidates"].push_back(entry);
+  add_upstream(inputs, "collect", collect);
+  StageOutput rl = output_with("rl", "a", {"ok 7.00 found"}, "generated");
+  rl["checkpoint"] = "checkpoints/rl-300";
+  add_upstream(inputs, "rl", rl);
+  return inputs;
+}
+
+std::vector<std::string> repeat(const Json& item, const std::string& text) {
+  return std::vector<std::string>(item["n"].get<std::size_t>(), text);
+}
+
+TEST(Evaluate, SamplesAFrozenCheckpointOverAllGroups) {
+  World world;
+  world.answer = [](const JobRequest&, const Json& item) {
+    return repeat(item, item["task"] == "d" ? "bad x" : item["task"] == "a" ? "ok 2.00 q" : "ok 0.50 y");
+  };
+  const StageOutput out = world.drive(with_checkpoint({.checkpoint_of = "rl", .samples = 24}));
+  EXPECT_EQ(world.jobs(), (std::vector<std::string>{"0/generate", "0/compile", "0/measure"}));
+  EXPECT_EQ(world.job("0/generate").params["checkpoint"], "checkpoints/rl-300");
+  EXPECT_EQ(ids_of(world.job("0/generate").items),
+            (std::vector<std::string>{"a#0", "a#1", "b#0", "b#1", "c#0", "c#1", "d#0", "d#1"}));
+  EXPECT_EQ(world.job("0/generate").items[1]["n"], 8);
+  EXPECT_EQ(world.job("0/generate").items[0]["prompt"].get<std::string>().rfind("Make it faster.\nRef", 0),
+            0u);
+  EXPECT_EQ(world.count("compile"), 3u);  // "ok 2.00 q" of `a` is known
+  EXPECT_EQ(out["samples"].size(), 96u);
+  EXPECT_EQ(out["samples"][0], Json({{"round", 0},
+                                     {"item", "a#0"},
+                                     {"sample", 0},
+                                     {"task", "a"},
+                                     {"group", "train"},
+                                     {"candidate", program("a", "ok 2.00 q").id},
+                                     {"verdict", "ok"},
+                                     {"speedup", 2.0}}));
+  EXPECT_EQ(out["evaluated"], "checkpoints/rl-300");
+  EXPECT_FALSE(out.contains("checkpoint"));
+  const Json& groups = out["summary"]["groups"];
+  EXPECT_EQ(groups["train"]["samples"], 48);
+  EXPECT_NEAR(groups["train"]["one_draw"].get<double>(), std::sqrt(2.0), 1e-12);
+  EXPECT_NEAR(groups["train"]["one_draw_unfloored"].get<double>(), 1.0, 1e-12);
+  EXPECT_NEAR(groups["train"]["geomean"].get<double>(), 1.0, 1e-12);
+  EXPECT_DOUBLE_EQ(groups["train"]["above_1_01"].get<double>(), 0.5);
+  EXPECT_DOUBLE_EQ(groups["heldout_combination"]["one_draw"].get<double>(), 1.0);
+  EXPECT_DOUBLE_EQ(groups["heldout_operation"]["valid_share"].get<double>(), 0.0);
+  EXPECT_NEAR(groups["heldout_operation"]["one_draw_unfloored"].get<double>(), 0.01, 1e-12);
+  EXPECT_FALSE(groups["heldout_operation"].contains("geomean"));
+}
+
+TEST(Evaluate, HeldOutTasksOnlyOnRequest) {
+  World world;
+  world.answer = [](const JobRequest&, const Json& item) { return repeat(item, "bad x"); };
+  world.drive(with_checkpoint({.checkpoint_of = "rl", .samples = 1, .heldout = false}));
+  EXPECT_EQ(ids_of(world.job("0/generate").items), (std::vector<std::string>{"a#0", "b#0"}));
+}
+
+TEST(Evaluate, ANumberOfAnotherProtocolIsNotTakenOver) {
+  StageInputs inputs = with_checkpoint({.checkpoint_of = "rl", .samples = 1});
+  inputs.spec.protocol.budget_s = 20;
+  World world;
+  world.answer = [](const JobRequest&, const Json& item) { return repeat(item, "ok 2.00 q"); };
+  world.drive(inputs);
+  EXPECT_EQ(world.count("measure"), 4u);
+  EXPECT_EQ(world.job("0/measure").params["budget_s"], 20.0);
+}
+
+TEST(Evaluate, ContrastivePromptsShowTheDatasetsProgramsOnly) {
+  const auto prompts = [](const char* name) {
+    StageInputs inputs = with_checkpoint({.checkpoint_of = "rl", .samples = 16, .contrastive_prompt = true});
+    inputs.spec.name = name;
+    World world;
+    world.answer = [](const JobRequest&, const Json& item) { return repeat(item, "bad x"); };
+    world.drive(inputs);
+    std::vector<std::string> out;
+    for (const Json& item : world.job("0/generate").items) {
+      EXPECT_EQ(item["n"], 8);
+      out.push_back(item["prompt"]);
+    }
+    return out;
+  };
+  const auto first = prompts("evaluate-rl");
+  ASSERT_EQ(first.size(), 8u);
+  EXPECT_NE(first[0].find("Earlier, 1.00x:\nok 1.00 p\nEarlier, 2.00x:\nok 2.00 q\n"), std::string::npos);
+  EXPECT_EQ(first[0].find("found"), std::string::npos);
+  EXPECT_EQ(first[2].rfind("Make it faster.\nRef", 0), 0u);  // `b` has no program
+  EXPECT_NE(first[4].find("ok 3.50 q"), std::string::npos);
+  EXPECT_EQ(first, prompts("evaluate-sft"));  // every checkpoint is asked the same
+}
+
+TEST(Evaluate, CandidatesAreMeasuredAgain) {
+  World world;
+  const StageOutput best = world.drive(with_checkpoint({.candidates_of = {"collect", "rl"}}));
+  EXPECT_EQ(world.jobs(), (std::vector<std::string>{"0/compile", "0/measure"}));
+  EXPECT_EQ(ids_of(world.job("0/measure").items),
+            (std::vector<std::string>{program("a", "ok 7.00 found").id, program("c", "ok 3.50 q").id}));
+  ASSERT_EQ(best["samples"].size(), 2u);
+  EXPECT_EQ(best["samples"][1]["group"], "heldout_combination");
+  World again;
+  again.drive(with_checkpoint({.candidates_of = {"collect", "rl"}, .select = "all", .heldout = false}));
+  EXPECT_EQ(again.count("measure"), 3u);
+}
+
+TEST(Evaluate, KernelsOfAnotherDeviceAreSwept) {
+  StageInputs inputs = with_checkpoint({.candidates_of = {"collect"}});
+  inputs.upstream["collect"]["device"] = "A100";
+  inputs.upstream["collect"]["protocol"]["device"] = "A100";
+  inputs.spec.device = "H100";
+  World world;
+  world.drive(inputs);
+  EXPECT_EQ(world.count("measure"), 2u);
+  EXPECT_EQ(world.job("0/measure").params["device_kind"], "H100");
+  EXPECT_FALSE(world.job("0/measure").one_shard);
+}
+
+TEST(Evaluate, NamesOfAMatrixMayBeShort) {
+  StageInputs inputs = with_checkpoint({.checkpoint_of = "rl", .samples = 1});
+  inputs.upstream["rl-bucket"] = inputs.upstream["rl"];
+  inputs.upstream.erase("rl");
+  inputs.upstream_order = {"collect", "rl-bucket"};
+  EXPECT_NO_THROW(make_stage(inputs));
+  add_upstream(inputs, "rl-none", inputs.upstream["rl-bucket"]);
+  EXPECT_THROW(make_stage(inputs), Error);
+}
+
+TEST(Evaluate, MistakesAreNamed) {
+  const auto message = [](StageInputs inputs) -> std::string {
+    try {
+      make_stage(std::move(inputs));
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message(with_checkpoint({})), "stage evaluate: needs either `checkpoint_of` or `candidates_of`");
+  EXPECT_EQ(message(with_checkpoint({.checkpoint_of = "x"})),
+            "stage evaluate: `x` is none of the stages that it needs");
+  EXPECT_EQ(message(with_checkpoint({.checkpoint_of = "collect"})),
+            "stage evaluate: collect has left no checkpoint");
+}
+
+}  // namespace
+}  // namespace warpsmith::stages

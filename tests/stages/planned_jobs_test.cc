@@ -1,0 +1,69 @@
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "world.h"
+
+namespace warpsmith::stages {
+namespace {
+
+std::string text(const workflow::StageSpec& spec) {
+  std::string out;
+  for (const PlannedJob& job : planned_jobs(spec, {}))
+    out += std::to_string(job.round) + "/" + job.job + (job.upper_bound ? " <= " : " ") +
+           std::to_string(job.items) + "\n";
+  return out;
+}
+
+TEST(PlannedJobs, OfEachKind) {
+  const auto plan = [](const char* kind, workflow::StageSettings settings) {
+    StageInputs inputs = make_inputs("s", kind, std::move(settings));
+    inputs.spec.sample.max_tokens = 100;
+    inputs.spec.model.context = 200;
+    inputs.spec.optimizer.batch_tokens = 1000;
+    return text(inputs.spec);
+  };
+  EXPECT_EQ(plan("collect", workflow::CollectSettings{}), "0/collect 4\n0/compile 0\n0/measure 0\n");
+  EXPECT_EQ(plan("sft", workflow::SftSettings{.steps = 9}), "0/train 9\n");
+  EXPECT_EQ(plan("self_supervised", workflow::SelfSupervisedSettings{.rounds = 2, .samples = 20, .steps = 5}),
+            "1/generate 4\n1/compile <= 40\n1/measure <= 40\n1/train <= 5\n"
+            "2/generate 4\n2/compile <= 40\n2/measure <= 40\n2/train <= 5\n");
+  // 3 x 4 samples of 100 tokens, 3 prompts of 200: two batches, two epochs
+  EXPECT_EQ(
+      plan("contrastive", workflow::ContrastiveSettings{.rounds = 1, .prompts = 3, .group = 4, .epochs = 2}),
+      "1/generate 3\n1/compile <= 12\n1/measure <= 12\n1/train <= 4\n");
+  EXPECT_EQ(plan("contrastive",
+                 workflow::ContrastiveSettings{.rounds = 1, .prompts = 3, .group = 4, .update = false}),
+            "1/generate 3\n1/compile <= 12\n1/measure <= 12\n");
+  EXPECT_EQ(plan("measure", workflow::MeasureSettings{.checkpoint_of = "x", .samples = 32}),
+            "0/generate 8\n0/compile <= 128\n0/measure <= 128\n");
+  EXPECT_EQ(plan("measure", workflow::MeasureSettings{.candidates_of = {"x"}}),
+            "0/compile <= 4\n0/measure <= 4\n");
+  EXPECT_EQ(plan("command", workflow::CommandSettings{{"x"}, "tasks"}), "0/command 4\n");
+}
+
+TEST(PlannedJobs, BoundWhatAStageAsksFor) {
+  StageInputs inputs = make_inputs("ssl", "self_supervised",
+                                   workflow::SelfSupervisedSettings{.rounds = 2, .samples = 20, .steps = 3});
+  add_upstream(inputs, "sft", {{"checkpoint", "checkpoints/sft-1"}});
+  World world;
+  world.answer = [](const JobRequest& job, const Json& item) {
+    std::vector<std::string> out;
+    for (int i = 0; i < item["n"].get<int>(); ++i)
+      out.push_back("ok 1.00 " + item["id"].get<std::string>() + std::to_string(job.round * 100 + i));
+    return out;
+  };
+  world.drive(inputs);
+  std::map<std::string, PlannedJob> planned;
+  for (const PlannedJob& job : planned_jobs(inputs.spec, inputs.tasks))
+    planned[std::to_string(job.round) + "/" + job.job] = job;
+  ASSERT_EQ(planned.size(), world.log.size());
+  for (const JobRequest& job : world.log) {
+    const PlannedJob& p = planned.at(std::to_string(job.round) + "/" + job.job);
+    EXPECT_EQ(job.items.size(), p.items) << job.job;  // nothing was repeated or failed: the bound is reached
+    EXPECT_EQ(job.one_shard, p.one_shard) << job.job;
+  }
+}
+
+}  // namespace
+}  // namespace warpsmith::stages

@@ -1,0 +1,207 @@
+#include "world.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "warpsmith/base/text.h"
+
+namespace warpsmith::stages {
+
+namespace {
+
+double number(const std::string& source) { return std::stod(split(source, ' ').at(1)); }
+std::string word(const std::string& source) { return split(source, ' ').at(0); }
+
+Json compile_record(const std::string& source) {
+  if (word(source) == "bad")
+    return {{"verdict", "compile_error"}, {"log", "kernel.cu:1: bad"}, {"seconds", 0.1}};
+  if (word(source) == "unsupported") return {{"verdict", "unsupported"}, {"log", "wmma"}, {"seconds", 0.1}};
+  return {{"verdict", "ok"}, {"log", ""}, {"binary", "cache/x.so"}, {"seconds", 0.1}, {"cached", false}};
+}
+
+Json sample_record(const std::string& text) {
+  const Json blob = {{"file", "blob.bin"}, {"offset", 0}, {"bytes", 4}, {"crc", 1}};
+  return {
+      {"text", text}, {"finished", true}, {"tokens", 100}, {"tokens_blob", blob}, {"logprobs_blob", blob}};
+}
+
+}  // namespace
+
+task::Task make_task(const std::string& id) {
+  task::Task t;
+  t.id = id;
+  t.dims = {"N"};
+  task::TensorSpec x;
+  x.name = "x";
+  x.shape = {task::Expression::parse("N")};
+  task::TensorSpec out = x;
+  out.name = "out";
+  t.inputs = {x};
+  t.outputs = {out};
+  t.reference = "def forward(x):\n  return f_" + id + "(x)\n";
+  t.folder = "/data/" + id;
+  return t;
+}
+
+StageInputs make_inputs(const std::string& name, const std::string& kind, workflow::StageSettings settings) {
+  StageInputs in;
+  in.spec.name = in.spec.base_name = name;
+  in.spec.kind = kind;
+  in.spec.settings = std::move(settings);
+  in.spec.seed = 7;
+  in.spec.prompt.style = "compact";
+  in.spec.dataset.folder = "/data";
+  in.spec.dataset.train = {"a", "b"};
+  in.spec.dataset.heldout_combination = {"c"};
+  in.spec.dataset.heldout_operation = {"d"};
+  for (const char* id : {"a", "b", "c", "d"}) in.tasks.push_back(make_task(id));
+  return in;
+}
+
+Candidate program(const std::string& task, const std::string& source, const std::string& origin) {
+  return make_plan_candidate(task, source + "\n", {origin, "upstream", 0, "", ""});
+}
+
+Measurement fate(const Candidate& candidate) {
+  const std::string& source = candidate.source();
+  Measurement m;
+  m.candidate = candidate.id;
+  m.task = candidate.task;
+  m.baseline = "eager";
+  m.math = "strict";
+  const std::string kind = word(source);
+  if (kind == "ok" || kind == "imprecise" || kind == "unstable") {
+    m.verdict = kind == "unstable" ? Verdict::kUnstable : Verdict::kOk;
+    m.speedup = m.speedup_rounded = kind == "unstable" ? 1 : number(source);
+    const double half = kind == "imprecise" ? 0.1 : 0.01;
+    m.speedup_low = m.speedup * (1 - half);
+    m.speedup_high = m.speedup * (1 + half);
+    m.rounds = 35;
+  } else if (kind == "bad") {
+    m.verdict = Verdict::kCompileError;
+  } else if (kind == "unsupported") {
+    m.verdict = Verdict::kUnsupported;
+  } else {
+    m.verdict = Verdict::kWrongOutput;
+  }
+  return m;
+}
+
+StageOutput output_with(const std::string& stage, const std::string& task,
+                        const std::vector<std::string>& sources, const std::string& origin) {
+  StageOutput out = {{"schema", "warpsmith.stage_output/1"}, {"stage", stage}, {"device", "cpu"}};
+  out["protocol"] = {{"device", "cpu"}, {"baseline", "eager"},  {"math", "strict"},
+                     {"threads", 1},    {"target", 0.01},       {"budget_s", 2.0},
+                     {"buckets", 7},    {"rounds_a_bucket", 5}, {"variance_gate", 0.0},
+                     {"check_seeds", 2}};
+  out["candidates"] = Json::array();
+  for (const std::string& source : sources) {
+    const Candidate c = program(task, source, origin);
+    out["candidates"].push_back({{"candidate", to_json(c)}, {"measurement", to_json(fate(c))}});
+  }
+  return out;
+}
+
+void add_upstream(StageInputs& inputs, const std::string& stage, StageOutput output) {
+  inputs.upstream[stage] = std::move(output);
+  inputs.upstream_order.push_back(stage);
+}
+
+JobResult World::run(const JobRequest& job) {
+  JobResult result{job.round, job.job, {}};
+  for (const Json& item : job.items) {
+    const std::string id = item.at("id");
+    ItemResult r{id, Json::object(), "stages/x/" + std::to_string(job.round) + "/" + job.job + "/0/1"};
+    if (job.job == "generate") {
+      const auto texts = answer(job, item);
+      EXPECT_EQ(texts.size(), item.at("n").get<std::size_t>());
+      r.record["prompt_tokens"] = 50;
+      r.record["samples"] = Json::array();
+      for (const std::string& text : texts) r.record["samples"].push_back(sample_record(text));
+    } else if (job.job == "compile") {
+      r.record = compile_record(candidate_from_json(item.at("candidate")).source());
+    } else if (job.job == "measure") {
+      const Candidate c = candidate_from_json(item.at("candidate"));
+      EXPECT_EQ(item.at("binary"), "cache/x.so");
+      r.record = to_json(fate(c));
+      if (word(c.source()) == "lost") r.record = nullptr;
+    } else if (job.job == "train") {
+      const std::int64_t step = std::stoll(id.substr(5));
+      r.record = {{"step", step}, {"loss", 1.0 / static_cast<double>(step)}, {"seconds", 0.1}};
+      if (&item == &job.items.back()) {
+        r.record["checkpoint"] =
+            job.params.at("checkpoint_prefix").get<std::string>() + "-" + std::to_string(step);
+        r.record["checkpoint_digest"] = "digest of " + std::to_string(step);
+      }
+    } else if (job.job == "collect") {
+      r.record = collected(id);
+    } else {
+      r.record = command(item);
+    }
+    if (std::find(lost.begin(), lost.end(), id) != lost.end()) r.record = nullptr;
+    result.items.push_back(std::move(r));
+  }
+  return result;
+}
+
+StageOutput World::drive(Stage& stage) {
+  StageStep step = stage.start();
+  while (!step.finished) {
+    if (step.jobs.size() != 1) {
+      ADD_FAILURE() << "a stage that is not finished asks for " << step.jobs.size() << " jobs";
+      return {};
+    }
+    EXPECT_FALSE(step.jobs[0].items.empty()) << "a job without items: " << step.jobs[0].job;
+    log.push_back(step.jobs[0]);
+    step = stage.on_job(run(step.jobs[0]));
+  }
+  EXPECT_TRUE(step.jobs.empty());
+  return step.output;
+}
+
+StageOutput World::drive(const StageInputs& inputs) { return drive(*make_stage(inputs)); }
+
+std::vector<std::string> World::jobs() const {
+  std::vector<std::string> out;
+  for (const JobRequest& job : log) out.push_back(std::to_string(job.round) + "/" + job.job);
+  return out;
+}
+
+const JobRequest& World::job(const std::string& name) const {
+  for (const JobRequest& job : log)
+    if (std::to_string(job.round) + "/" + job.job == name) return job;
+  throw std::runtime_error("nobody asked for job " + name);
+}
+
+std::size_t World::count(const std::string& job) const {
+  std::size_t n = 0;
+  for (const JobRequest& j : log) n += j.job == job ? j.items.size() : 0;
+  return n;
+}
+
+std::vector<Json> examples_of(const JobRequest& train) {
+  std::vector<Json> out;
+  for (const std::string& line : split(train.files.at("examples.jsonl"), '\n'))
+    if (!line.empty()) out.push_back(Json::parse(line));
+  return out;
+}
+
+std::vector<std::string> ids_of(const std::vector<Json>& items) {
+  std::vector<std::string> out;
+  for (const Json& item : items) out.push_back(item.at("id"));
+  return out;
+}
+
+std::string dump(const JobRequest& job) {
+  std::ostringstream out;
+  out << job.round << ' ' << job.job << ' ' << job.program << ' ' << Json(job.arguments) << ' ' << job.params
+      << '\n';
+  for (const Json& item : job.items) out << item << '\n';
+  for (const auto& [name, content] : job.files) out << name << ":\n" << content;
+  out << to_json(job.resources) << ' ' << job.expected_item_s << ' ' << job.one_shard;
+  return out.str();
+}
+
+}  // namespace warpsmith::stages

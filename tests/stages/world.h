@@ -1,0 +1,57 @@
+// A world in memory that answers the jobs of a stage: no process, no file, no clock.
+//
+// A program's fate stands in its text: "ok 1.50 name" compiles and is measured at 1.50x; "bad name" does not
+// compile; "wrong name" compiles and computes something else; "unsupported name", "unstable name",
+// "imprecise 1.50 name" (interval of ±10 %); "lost name" goes with its shard when it is to be measured.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "warpsmith/records/candidate.h"
+#include "warpsmith/records/measurement.h"
+#include "warpsmith/stages/stage.h"
+
+namespace warpsmith::stages {
+
+task::Task make_task(const std::string& id);  // "out = f_<id>(x)"
+// Tasks a, b (train), c (new combination), d (new operation).
+StageInputs make_inputs(const std::string& name, const std::string& kind, workflow::StageSettings settings);
+
+// An output of a stage named `stage` with these programs of one task, fates as above, measured under
+// make_inputs' protocol.
+StageOutput output_with(const std::string& stage, const std::string& task,
+                        const std::vector<std::string>& sources, const std::string& origin = "dataset");
+void add_upstream(StageInputs& inputs, const std::string& stage, StageOutput output);
+
+Candidate program(const std::string& task, const std::string& source,
+                  const std::string& origin = "generated");
+Measurement fate(const Candidate& candidate);
+
+struct World {
+  // Answers to a prompt; by default none.
+  std::function<std::vector<std::string>(const JobRequest&, const Json& item)> answer;
+  std::function<Json(const std::string& task)> collected;  // record of a `collect` item
+  std::function<Json(const Json& item)> command;
+  std::vector<std::string> lost;  // ids of items of any job that are lost
+  std::vector<JobRequest> log;    // all that was asked for
+
+  JobResult run(const JobRequest& job);
+  // Drives a stage to its end and returns its output. Fails the test where the stage asks for nothing and is
+  // not finished.
+  StageOutput drive(Stage& stage);
+  StageOutput drive(const StageInputs& inputs);
+
+  std::vector<std::string> jobs() const;                 // "1/generate", … in order
+  const JobRequest& job(const std::string& name) const;  // the first named so
+  std::size_t count(const std::string& job) const;       // by job name, over all rounds
+};
+
+std::vector<Json> examples_of(const JobRequest& train);  // lines of examples.jsonl
+std::vector<std::string> ids_of(const std::vector<Json>& items);
+// Everything of a request, as text.
+std::string dump(const JobRequest& job);
+
+}  // namespace warpsmith::stages
