@@ -121,7 +121,7 @@ struct ContrastiveSettings {
   int smoothing_window = 100;   // iterations over which μ and σ roll
   std::string reward = "log";   // log | raw
   double failure_margin =
-      1.0;  // a failure's reward lies this far below the task's lowest valid score (after smoothing: at −k)
+      1.0;  // a failure's smoothed reward lies this far below the task's lowest valid one, and at −k at most
   double clip_ratio = 0.2, kl = 0.01, kl_clamp = 10.0;
   int epochs = 2;
 };
