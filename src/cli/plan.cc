@@ -99,7 +99,7 @@ std::string extent_text(const Extent& e) {
 void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
                 CommandContext& context) {
   Extent all;
-  int will_run = 0;
+  int will_run = 0, blocked = 0;
   for (std::size_t i = 0; i < spec.stages.size(); ++i) {
     const workflow::StageSpec& stage = spec.stages[i];
     const plan::StagePlan& p = plans[i];
@@ -116,14 +116,16 @@ void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::Stag
                                                                     : "will not run";
     std::printf("  %s: %s\n", paint(context, idle ? "dim" : "green", action).c_str(), p.reason.c_str());
     for (const plan::Change& change : p.changes) std::printf("    %s\n", plan::to_string(change).c_str());
+    blocked += p.action == plan::Action::kBlocked;
     if (idle) continue;
     ++will_run;
     all.jobs += extent.jobs;
     all.shards += extent.shards;
   }
-  if (will_run == 0)
+  if (blocked > 0) std::printf("%d of %zu stages cannot run\n", blocked, spec.stages.size());
+  if (will_run == 0 && blocked == 0)
     std::printf("Nothing to do: every stage is up to date or left out.\n");
-  else
+  else if (will_run > 0)
     std::printf("%d of %zu stages to run: %s, %s or so\n", will_run, spec.stages.size(),
                 count_text(all.jobs, "job").c_str(), count_text(all.shards, "shard").c_str());
 }
