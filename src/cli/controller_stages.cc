@@ -240,6 +240,7 @@ void Controller::State::feed_job(std::uint32_t number) {
         item.record = ReplayTimings::without_clock(std::move(item.record));
   ask(job.stage, [&] { return one.machine->on_job(result); });
   report(false);
+  if (std::chrono::steady_clock::now() - last_publish > publish_pause) publish();
 }
 
 void Controller::State::finish_stage(std::uint32_t stage, const stages::StageOutput& output) {
@@ -253,7 +254,15 @@ void Controller::State::finish_stage(std::uint32_t stage, const stages::StageOut
   say({.kind = run::EventKind::kStageFinished, .execution = one.execution, .hash = one.output_digest});
   commit();
   report(true);
+  publish();
+}
+
+// Every two minutes and after each stage; seldomer where it takes long.
+void Controller::State::publish() {
+  const auto before = std::chrono::steady_clock::now();
   parts.publish();
+  last_publish = std::chrono::steady_clock::now();
+  publish_pause = std::max<std::chrono::steady_clock::duration>(std::chrono::minutes(2), 20 * (last_publish - before));
 }
 
 void Controller::State::fail_stage(std::uint32_t stage, const std::string& why) {

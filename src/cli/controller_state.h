@@ -66,6 +66,7 @@ struct Controller::State {
   void finish_stage(std::uint32_t stage, const stages::StageOutput& output);
   void skip_stage(std::uint32_t stage, const plan::StagePlan& plan);
   void fail_stage(std::uint32_t stage, const std::string& why);
+  void publish();
   const std::vector<task::Task>& tasks_of(const fs::path& dataset);
   fs::path find_program(const stages::JobRequest& request) const;
   std::map<std::string, std::string> upstream_digests(std::uint32_t stage) const;
@@ -86,6 +87,8 @@ struct Controller::State {
   std::map<std::uint32_t, LiveJob> jobs;
   std::vector<run::ShardStart> waiting;           // journaled, to be submitted after the commit
   SteadyTime oldest_pending{};
+  SteadyTime last_publish = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::duration publish_pause = std::chrono::minutes(2);
   SteadyTime last_report{}, began = std::chrono::steady_clock::now();
   std::map<std::string, double> phase_s;          // wall time of shards by job name, all lives of the run
   std::set<run::ShardKey> running;

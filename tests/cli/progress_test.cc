@@ -1,0 +1,57 @@
+#include "progress.h"
+
+#include <gtest/gtest.h>
+
+namespace warpsmith::cli {
+namespace {
+
+TEST(RateMeter, CountsFromTheFirstSight) {
+  RateMeter meter;
+  meter.see(100, 40);  // done before we looked: not ours to count
+  EXPECT_EQ(meter.per_s(), 0);
+  meter.see(110, 60);
+  EXPECT_DOUBLE_EQ(meter.per_s(), 2);
+  meter.see(120, 100);
+  EXPECT_DOUBLE_EQ(meter.per_s(), 3);
+}
+
+TEST(RateMeter, BeginsAnewWithAnotherJob) {
+  RateMeter meter;
+  meter.see(0, 0);
+  meter.see(10, 100);
+  meter.see(11, 2);
+  EXPECT_EQ(meter.per_s(), 0);
+  meter.see(21, 12);
+  EXPECT_DOUBLE_EQ(meter.per_s(), 1);
+}
+
+const Json kStage = {{"stage", "contrastive"},
+                     {"progress", {{"round", 2}, {"rounds", 8}, {"best", 3.214}, {"median", 1.1}, {"valid_share", 0.54}, {"loss", 0.5}}},
+                     {"jobs", {{{"round", 2}, {"job", "measure"}, {"items", 96}, {"done", 36}, {"shards_failed", 0}}}}};
+
+TEST(StageLine, SaysRoundDoneRateTimeLeftAndFigures) {
+  EXPECT_EQ(stage_line(kStage, 2.0),
+            "contrastive  round 3/8  measure 36/96  2.0/s  30s left  best 3.21x  median 1.10x  valid 54%  loss 0.500");
+}
+
+TEST(StageLine, LeavesOutWhatIsNotKnown) {
+  EXPECT_EQ(stage_line({{"stage", "collect"}, {"progress", {{"round", 0}, {"rounds", 1}}}, {"jobs", Json::array()}}, 0), "collect");
+}
+
+TEST(StateTable, NamesStatesPhasesAndFailures) {
+  CommandContext context;
+  const Json state = {{"state", "failed"},
+                      {"phase_s", {{"measure", 61.0}}},
+                      {"stages",
+                       {{{"stage", "collect"}, {"state", "finished"}, {"ran", false}, {"action", "up to date"}},
+                        {{"stage", "sft"}, {"state", "failed"}, {"ran", true}, {"failure", "sft 0/train/0 ended by crash"}, {"seconds", 3.0}},
+                        {{"stage", "evaluate"}, {"state", "waiting"}}}}};
+  EXPECT_EQ(state_table(context, state),
+            "  collect   up to date  \n"
+            "  sft       failed             3s  sft 0/train/0 ended by crash\n"
+            "  evaluate  not run     \n"
+            "  time by phase, of all shards:  measure 1m01s\n");
+}
+
+}  // namespace
+}  // namespace warpsmith::cli
