@@ -3,6 +3,7 @@
 #include <set>
 
 #include "plan_statement.h"
+#include "plan_text.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/task/launch_plan.h"
 
@@ -11,53 +12,6 @@ namespace warpsmith::task {
 namespace {
 
 constexpr std::size_t kMaxNesting = 16;
-
-struct Piece {
-  std::string_view text;  // trimmed
-  int column = 1;         // in the source line
-};
-
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_word(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
-bool is_name(std::string_view text) {
-  return !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), is_word);
-}
-
-Piece trim_piece(Piece piece) {
-  while (!piece.text.empty() && is_blank(piece.text.front())) {
-    piece.text.remove_prefix(1);
-    ++piece.column;
-  }
-  while (!piece.text.empty() && is_blank(piece.text.back())) piece.text.remove_suffix(1);
-  return piece;
-}
-
-// Cuts at the commas that stand in no bracket. An empty text gives no pieces.
-std::vector<Piece> split_pieces(const Piece& whole) {
-  std::vector<Piece> pieces;
-  if (trim_piece(whole).text.empty()) return pieces;
-  int depth = 0;
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i <= whole.text.size(); ++i) {
-    const char c = i < whole.text.size() ? whole.text[i] : ',';
-    if (c == '(' || c == '[') ++depth;
-    if (c == ')' || c == ']') --depth;
-    if (i == whole.text.size() || (c == ',' && depth <= 0)) {
-      pieces.push_back(
-          trim_piece({whole.text.substr(begin, i - begin), whole.column + static_cast<int>(begin)}));
-      begin = i + 1;
-    }
-  }
-  return pieces;
-}
-
-// A mistake in one line: ends the reading of that line only.
-struct Mistake {
-  std::string message;
-  int column = 1;
-  std::string hint;
-};
 
 enum class NameKind { kInteger, kReal, kInput, kOutput, kTemp, kTensorMap };
 
@@ -199,10 +153,7 @@ class PlanParser {
   void define(const Piece& name, NameKind kind) {
     const std::string text(name.text);
     if (!is_name(name.text)) throw Mistake{"a name is expected here", name.column, ""};
-    static const std::set<std::string> kWords = {"cdiv", "min",     "max",        "clog2",         "sqrt",
-                                                 "inf",  "aligned", "contiguous", "blocks_per_sm", "i64",
-                                                 "f16",  "f32",     "f64",        "dim3"};
-    if (reserved_.count(text) != 0 || kWords.count(text) != 0)
+    if (reserved_.count(text) != 0 || is_reserved(text))
       throw Mistake{"`" + text + "` already has a meaning", name.column, ""};
     if (names_.count(text) != 0) throw Mistake{"`" + text + "` is defined twice", name.column, ""};
     names_[text] = kind;
@@ -266,17 +217,6 @@ class PlanParser {
     (this->*found->second)(rest);
   }
 
-  // NAME <separator> rest; both trimmed.
-  static std::pair<Piece, Piece> cut(const Piece& piece, std::string_view separator) {
-    const std::size_t at = piece.text.find(separator);
-    if (at == std::string_view::npos)
-      throw Mistake{"`" + std::string(separator) + "` is missing",
-                    piece.column + static_cast<int>(piece.text.size()), ""};
-    const std::size_t after = at + separator.size();
-    return {trim_piece({piece.text.substr(0, at), piece.column}),
-            trim_piece({piece.text.substr(after), piece.column + static_cast<int>(after)})};
-  }
-
   void parse_let(const Piece& rest) {
     const auto [name, value] = cut(rest, "=");
     Expression expression;
@@ -330,14 +270,6 @@ class PlanParser {
     define(name, NameKind::kInteger);
   }
 
-  // name[…]: the part before the bracket, and what stands in it.
-  static std::pair<Piece, std::vector<Piece>> bracketed(const Piece& piece) {
-    const auto [name, tail] = cut(piece, "[");
-    if (tail.text.empty() || tail.text.back() != ']')
-      throw Mistake{"`]` is missing", tail.column + static_cast<int>(tail.text.size()), ""};
-    return {name, split_pieces({tail.text.substr(0, tail.text.size() - 1), tail.column})};
-  }
-
   void parse_temp(const Piece& rest) {
     const auto [name, type] = cut(rest, " ");
     define(name, NameKind::kTemp);  // even where the rest is wrong: its uses are no further mistakes
@@ -358,13 +290,6 @@ class PlanParser {
     added.expressions = std::move(statement.expressions);
     added.name = name.text;
     added.dtype = *dtype;
-  }
-
-  static std::vector<std::string> dtype_names() {
-    std::vector<std::string> names;
-    for (int i = 0; i <= static_cast<int>(Dtype::kBool); ++i)
-      names.emplace_back(to_string(static_cast<Dtype>(i)));
-    return names;
   }
 
   void parse_fill(const Piece& rest) {
@@ -421,10 +346,6 @@ class PlanParser {
     added.source = source;
     added.expressions = std::move(statement.expressions);
     added.swizzle = swizzle->second;
-  }
-
-  static void expect_nothing(const Piece& rest) {
-    if (!rest.text.empty()) throw Mistake{"unexpected `" + std::string(rest.text) + "`", rest.column, ""};
   }
 
   // An integer, or dim3(x, y, z).
@@ -501,15 +422,6 @@ class PlanParser {
     blocks_.back().into->push_back(std::move(statement));
   }
 
-  static std::size_t closing(const Piece& piece) {
-    int depth = 0;
-    for (std::size_t i = 0; i < piece.text.size(); ++i) {
-      if (piece.text[i] == '(') ++depth;
-      if (piece.text[i] == ')' && --depth == 0) return i;
-    }
-    throw Mistake{"`)` is missing", piece.column + static_cast<int>(piece.text.size()), ""};
-  }
-
   void parse_flags(Piece rest, PlanStatement& statement) {
     while (!rest.text.empty()) {
       std::size_t n = 0;
@@ -560,21 +472,6 @@ void collect(const std::vector<PlanStatement>& statements, PlanStatement::Kind k
 }
 
 }  // namespace
-
-std::optional<PlanLine> plan_line(std::string_view line) {
-  const std::string_view whole = line;
-  const auto skip_blanks = [&] {
-    while (!line.empty() && is_blank(line.front())) line.remove_prefix(1);
-  };
-  skip_blanks();
-  if (!line.starts_with("//")) return std::nullopt;
-  line.remove_prefix(2);
-  skip_blanks();
-  if (!line.starts_with("plan:")) return std::nullopt;
-  line.remove_prefix(5);
-  while (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-  return PlanLine{line, static_cast<int>(line.data() - whole.data()) + 1};
-}
 
 LaunchPlan LaunchPlan::parse(std::string_view source, const Task& task, std::string_view file,
                              Diagnostics& diagnostics) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "plan_text.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
@@ -19,10 +20,6 @@ using yaml::MapReader;
 using yaml::Node;
 
 constexpr std::int64_t kMaxSize = 0x7FFFFFFF;  // of a dim: plans pass it as int32
-
-bool is_name(std::string_view text) {
-  return is_identifier(text) && text.find('-') == std::string_view::npos;
-}
 
 struct ValueKind {
   std::string_view name;
@@ -110,12 +107,9 @@ class TaskLoader {
 
   // Every name of a task is one of a kind: plans and expressions use them side by side.
   void claim(const yaml::Place& place, const std::string& name) {
-    static const std::set<std::string> kReserved = {
-        "SMS",  "SMEM_MAX", "ON_CPU", "cdiv",       "min",           "max", "clog2", "sqrt", "inf",
-        "dim3", "aligned",  "i64",    "contiguous", "blocks_per_sm", "f16", "f32",   "f64"};
     if (!is_name(name)) {
       diagnostics_.push_back(yaml::mistake_at(place, "`" + name + "` is no name", "letters, digits and _"));
-    } else if (kReserved.count(name) != 0) {
+    } else if (is_reserved(name)) {
       diagnostics_.push_back(
           yaml::mistake_at(place, "`" + name + "` has a meaning in launch plans", "take another name"));
     } else if (!claimed_.insert(name).second) {

@@ -33,11 +33,4 @@ struct PlanStatement {
   std::vector<PlanStatement> body, otherwise;  // kIf, kFor
 };
 
-// What follows `// plan:` in a line, and its column (from 1); nothing where the line is no plan line.
-struct PlanLine {
-  std::string_view text;
-  int column = 1;
-};
-std::optional<PlanLine> plan_line(std::string_view line);
-
 }  // namespace warpsmith::task
