@@ -17,7 +17,7 @@ namespace ctx = boost::context;
 
 namespace {
 
-constexpr std::size_t kStaticBytes = 1 << 20;    // all static shared variables of one module
+constexpr std::size_t kStaticBytes = 256 << 10;  // all static shared variables of one module
 constexpr std::size_t kDynamicBytes = 256 << 10;
 constexpr std::size_t kStackBytes = 128 << 10;   // of a fiber
 constexpr std::size_t kSharedGuard = 64 << 10;
@@ -36,7 +36,7 @@ void place_shared(unsigned* slot, unsigned bytes, unsigned align) {
   const std::lock_guard lock(mutex);
   if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) != 0) return;
   const std::uint32_t at = (static_used.load() + align - 1) / align * align;
-  if (at + bytes > kStaticBytes) fail(kWstwOutOfShared, "static shared memory of all kernels together is over 1 MiB");
+  if (at + bytes > kStaticBytes) fail(kWstwOutOfShared, "static shared memory of all kernels together is over 256 KiB");
   static_used.store(at + bytes);
   __atomic_store_n(slot, at + 1, __ATOMIC_RELEASE);
 }
@@ -59,6 +59,7 @@ struct Mapping {
 // Storage of one block's shared memory: static variables from the front, dynamic memory up to the guard page at the end.
 struct Arena {
   Mapping mapping{kStaticBytes + kDynamicBytes + 2 * kSharedGuard, kSharedGuard};
+  Arena() { std::memset(shared(), 0xFF, kStaticBytes); }  // variables get their places later
   char* shared() const { return mapping.base + kSharedGuard; }
   char* dynamic(std::uint32_t bytes) const {
     return mapping.base + mapping.bytes - kSharedGuard - (bytes + 15) / 16 * 16;

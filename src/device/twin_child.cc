@@ -23,9 +23,12 @@ namespace warpsmith::device {
 
 namespace {
 
-constexpr std::uint32_t kMaxGridX = 1u << 20;
+// Bounds that the loops over blocks and threads are compiled for (wstw_launch).
+constexpr std::uint32_t kMaxGridX = (1u << 20) - 1;
+constexpr std::uint64_t kMaxBlocks = 1ull << 31;
 constexpr std::size_t kSignalStackBytes = 64 << 10;
-constexpr std::uint64_t kGridThreads = 16384;  // of a cooperative launch: each is a fiber
+// Of a cooperative launch: each block has its own shared memory, each thread is a fiber.
+constexpr std::uint64_t kGridBlocks = 256, kGridThreads = 16384;
 
 // For the signal handler and fail(), which have no other way to know.
 Control* control = nullptr;
@@ -219,9 +222,10 @@ class Server {
     if (g.y > 65535 || g.z > 65535) return refuse(Answer::kLaunchError, "`" + name + "`: a grid over 65,535 in y or z");
     if (g.x > kMaxGridX || std::uint64_t{g.x} * b.x > (1u << 28) || std::uint64_t{g.y} * b.y > (1u << 26))
       return refuse(Answer::kUnsupported, "`" + name + "`: the CPU twin runs grids of up to 2^20 blocks and 2^28 threads in x, 2^26 threads in y");
+    if (s.launch.blocks() > kMaxBlocks) return refuse(Answer::kUnsupported, "`" + name + "`: the CPU twin runs grids of up to 2^31 blocks");
     if (s.wire.dynamic_bytes > 227 * 1024) return refuse(Answer::kLaunchError, "`" + name + "`: over 227 KB of dynamic shared memory");
-    if (s.launch.cooperative && s.launch.kernel->waits && (s.launch.blocks() > 1024 || s.launch.blocks() * s.launch.threads() > kGridThreads))
-      return refuse(Answer::kLaunchError, "`" + name + "`: too many blocks in a cooperative launch (up to 16,384 threads can be alive together)");
+    if (s.launch.cooperative && s.launch.kernel->waits && (s.launch.blocks() > kGridBlocks || s.launch.blocks() * s.launch.threads() > kGridThreads))
+      return refuse(Answer::kLaunchError, "`" + name + "`: too many blocks in a cooperative launch (up to 256 blocks and 16,384 threads can be alive together)");
     return true;
   }
 
@@ -262,13 +266,14 @@ class Server {
 
   void run(std::uint32_t sequence) {
     const std::uint32_t first = control->first_set, last = first + control->sets;
-    control->ready.store(sequence, std::memory_order_release);
+    control->ready.store(sequence, std::memory_order_seq_cst);
+    if (control->parent_sleeps.load() != 0) wake_word(control->ready);
     for (int spins = 0; control->go.load(std::memory_order_acquire) != sequence; ++spins)
       if (spins < 100000) pause_briefly();
       else ::sched_yield();
     for (std::uint32_t set = first; set < last; ++set) run_set(set);
     control->answer.store(static_cast<std::uint32_t>(Answer::kDone), std::memory_order_relaxed);
-    control->response.store(sequence, std::memory_order_release);
+    control->response.store(sequence, std::memory_order_seq_cst);
     if (control->parent_sleeps.load() != 0) wake_word(control->response);
   }
 

@@ -972,8 +972,8 @@ struct wstw_launch<F> {
     WSTW_KNOWN(bd.y <= 1024u);
     WSTW_KNOWN(bd.z > 0u);
     WSTW_KNOWN(bd.z <= 64u);
-    for (unsigned long long b = first; b < last; ++b) {
-      const wstw_uint3 bi = {(unsigned)(b % gd.x), (unsigned)(b / gd.x % gd.y), (unsigned)(b / gd.x / gd.y)};
+    for (unsigned b = (unsigned)first; b < (unsigned)last; ++b) {  // 64 bits would hide the ranges
+      const wstw_uint3 bi = {b % gd.x, b / gd.x % gd.y, b / gd.x / gd.y};
       WSTW_KNOWN(bi.x < 1u << 20);
       WSTW_KNOWN(bi.y < 1u << 16);
       WSTW_KNOWN(bi.z < 1u << 16);

@@ -14,6 +14,8 @@ namespace warpsmith::toolchain {
 
 namespace {
 
+constexpr std::uint64_t kMaxSegmentBytes = 256ull << 20;
+
 // Functions that g++ calls by itself, and libm's. abort ends the process: verdict crash.
 const std::set<std::string_view>& allowed_symbols() {
   static const std::set<std::string_view> names = {
@@ -53,6 +55,11 @@ std::string problem_of_shared_object(const fs::path& path) {
   if (!read_at(file, 0, &head) || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
       head.e_type != ET_DYN || head.e_shentsize != sizeof(Elf64_Shdr) || head.e_shnum == 0)
     return "the compiler left no shared object";
+  for (std::size_t i = 0; i < head.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    if (!read_at(file, head.e_phoff + i * sizeof(Elf64_Phdr), &segment)) return "the shared object is cut short";
+    if (segment.p_type == PT_LOAD && segment.p_memsz > kMaxSegmentBytes) return "global variables of over 256 MiB";
+  }
   std::vector<Elf64_Shdr> sections(head.e_shnum);
   for (std::size_t i = 0; i < sections.size(); ++i)
     if (!read_at(file, head.e_shoff + i * sizeof(Elf64_Shdr), &sections[i])) return "the shared object is cut short";

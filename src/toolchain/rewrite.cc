@@ -35,7 +35,11 @@ class Rewriter {
 
   Rewritten run() {
     for (const Function& f : scan_.functions) rewrite_function(f);
-    for (const auto& [begin, end] : scan_.file_shared) remove(begin, end);
+    for (const auto& [begin, end] : scan_.file_shared) {
+      std::string tags;
+      for (const std::string& name : declared_names(begin, end)) tags += "struct " + tag_of(name) + "; ";
+      remove(begin, end, tags);
+    }
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       if (tokens_[i].kind == TokenKind::kDirective) rewrite_directive(i);
       else if (tokens_[i].kind == TokenKind::kIdentifier) rewrite_name(tokens_, i, 0);
@@ -110,10 +114,10 @@ class Rewriter {
   void rewrite_shared(const Function& f) {
     std::string from_file;
     for (const auto& [begin, end] : scan_.file_shared) {
-      const std::string name = declared_name(begin, end);
+      const std::vector<std::string> names = declared_names(begin, end);
       for (std::size_t i = f.body_open; i < f.body_close; ++i)
-        if (text(i) == name && text(i - 1) != "." && text(i - 1) != "->") {
-          from_file += " " + shared_declaration(begin, end, "wstw_file_shared_" + name);
+        if (std::find(names.begin(), names.end(), text(i)) != names.end() && text(i - 1) != "." && text(i - 1) != "->") {
+          from_file += " " + shared_declaration(begin, end, true);
           break;
         }
     }
@@ -128,19 +132,25 @@ class Rewriter {
         if (text(end) == "=") fail(end, "a __shared__ variable has no initial value", false);
         ++end;
       }
-      remove(begin, end, shared_declaration(begin, end, ""));
+      remove(begin, end, shared_declaration(begin, end, false));
       i = end;
     }
   }
 
-  std::string declared_name(std::size_t begin, std::size_t end) const {
-    for (std::size_t i = begin; i < end; ++i)
-      if (is_name(i) && (text(i + 1) == "[" || text(i + 1) == ";" || text(i + 1) == ",")) return std::string(text(i));
-    fail(begin, "a __shared__ variable without a name", false);
+  static std::string tag_of(const std::string& name) { return "wstw_file_shared_" + name; }
+
+  std::vector<std::string> declared_names(std::size_t begin, std::size_t end) const {
+    std::vector<std::string> names;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (text(i) == "[" || text(i) == "(") i = matching(tokens_, i);
+      else if (is_name(i) && (text(i + 1) == "[" || text(i + 1) == ";" || text(i + 1) == ",")) names.emplace_back(text(i));
+    }
+    if (names.empty()) fail(begin, "a __shared__ variable without a name", false);
+    return names;
   }
 
   // `[extern] __shared__ T a[2], b;` as references into the block's storage.
-  std::string shared_declaration(std::size_t begin, std::size_t end, const std::string& tag) const {
+  std::string shared_declaration(std::size_t begin, std::size_t end, bool of_file) const {
     bool dynamic = false;
     std::string type;
     std::size_t i = begin;
@@ -151,10 +161,7 @@ class Rewriter {
       } else if (t == "__shared__" || t == "static") {
       } else if (t == "__align__" || t == "alignas" || t == "__attribute__") {
         i = matching(tokens_, i + 1);
-      } else if (is_name(i) && !type.empty() && (text(i + 1) == "[" || text(i + 1) == ";" || text(i + 1) == ",") &&
-                 type != "unsigned " ) {
-        break;
-      } else if (is_name(i) && type == "unsigned " && (text(i + 1) == "[" || text(i + 1) == ";" || text(i + 1) == ",")) {
+      } else if (is_name(i) && !type.empty() && (text(i + 1) == "[" || text(i + 1) == ";" || text(i + 1) == ",")) {
         break;
       } else {
         type += std::string(t) + " ";
@@ -178,7 +185,7 @@ class Rewriter {
       } else if (dynamic) {
         out += type + "(* const " + name + ")" + inner_dims + " = (" + type + "(*)" + inner_dims + ")wstw_.block->dynamic; ";
       } else {
-        const std::string id = tag.empty() ? "decltype([] {})" : "struct " + tag;
+        const std::string id = of_file ? tag_of(name) : "decltype([] {})";
         out += "auto& " + name + " = wstw_shared<" + type + dims + ", " + id + ">(wstw_); ";
       }
       if (text(i) == ",") ++i;
