@@ -90,12 +90,6 @@ bool read_entry(const fs::path& cache, const std::string& key, CompileResult* re
   return true;
 }
 
-void write_entry(const fs::path& cache, const std::string& key, const CompileResult& result) {
-  Json json = {{"verdict", std::string(to_string(result.verdict))}, {"log", result.log}};
-  if (result.verdict == Verdict::kOk) json["binary_sha256"] = sha256_file_hex(result.binary);
-  write_file_atomic(cache / (key + ".json"), json.dump() + "\n");
-}
-
 // A folder of our own in the cache; gone with everything in it at the end.
 class Scratch {
  public:
@@ -116,6 +110,21 @@ class Scratch {
   fs::path path_;
 };
 
+// Moves a file into the cache in one step. Two writers of one entry write the same.
+void publish(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) throw system_error("cannot write " + to.string(), error.value());
+}
+
+// The answer is written last: it makes the entry whole.
+void write_entry(const Scratch& scratch, const fs::path& cache, const std::string& key, const CompileResult& result) {
+  Json json = {{"verdict", std::string(to_string(result.verdict))}, {"log", result.log}};
+  if (result.verdict == Verdict::kOk) json["binary_sha256"] = sha256_file_hex(result.binary);
+  write_file_atomic(scratch.path() / "entry.json", json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  publish(scratch.path() / "entry.json", cache / (key + ".json"));
+}
+
 CompileResult failure(Verdict verdict, std::string log) {
   CompileResult result;
   result.verdict = verdict;
@@ -123,8 +132,8 @@ CompileResult failure(Verdict verdict, std::string log) {
   return result;
 }
 
-CompileResult run_compiler(const Candidate& candidate, const Unit& unit, const CompileOptions& options, const fs::path& binary) {
-  const Scratch scratch(options.cache);
+CompileResult run_compiler(const Candidate& candidate, const Unit& unit, const CompileOptions& options, const Scratch& scratch,
+                           const fs::path& binary) {
   CompilerRun run = run_host_compiler(unit.text, compiler_options(candidate), scratch.path(), options);
   switch (run.outcome) {
     case CompilerRun::kTimedOut:
@@ -139,7 +148,7 @@ CompileResult run_compiler(const Candidate& candidate, const Unit& unit, const C
   }
   const std::string problem = problem_of_shared_object(run.binary);
   if (!problem.empty()) return failure(Verdict::kCompileError, "kernel.cu: error: " + problem + "\n");
-  write_file_atomic(binary, read_file(run.binary));
+  publish(run.binary, binary);
   CompileResult result;
   result.verdict = Verdict::kOk;
   result.binary = binary;
@@ -147,9 +156,9 @@ CompileResult run_compiler(const Candidate& candidate, const Unit& unit, const C
 }
 
 CompileResult compile_uncached(const Candidate& candidate, const ModuleNames& names, const CompileOptions& options,
-                               const fs::path& binary) {
+                               const Scratch& scratch, const fs::path& binary) {
   try {
-    return run_compiler(candidate, make_unit(candidate.source(), names), options, binary);
+    return run_compiler(candidate, make_unit(candidate.source(), names), options, scratch, binary);
   } catch (const SourceProblem& p) {
     return failure(p.unsupported ? Verdict::kUnsupported : Verdict::kCompileError, place_of(p));
   }
@@ -177,8 +186,9 @@ CompileResult compile_for_host(const Candidate& candidate, const task::Task& tas
     result.seconds = seconds();
     return result;
   }
-  result = compile_uncached(candidate, names, options, options.cache / (key + ".so"));
-  if (result.verdict != Verdict::kCompileTimeout) write_entry(options.cache, key, result);
+  const Scratch scratch(options.cache);
+  result = compile_uncached(candidate, names, options, scratch, options.cache / (key + ".so"));
+  if (result.verdict != Verdict::kCompileTimeout) write_entry(scratch, options.cache, key, result);
   result.seconds = seconds();
   return result;
 }

@@ -129,7 +129,7 @@ void refuse_directive(const CleanSource& source, const Token& at) {
   if (at.text[0] == '%') refuse(source, at, "digraphs are not read", false);
   const std::string_view rest = trim_view(at.text.substr(1));
   std::size_t n = 0;
-  while (n < rest.size() && std::isalpha(static_cast<unsigned char>(rest[n]))) ++n;
+  while (n < rest.size() && (std::isalpha(static_cast<unsigned char>(rest[n])) || rest[n] == '_')) ++n;
   const std::string_view word = rest.substr(0, n);
   const std::string_view body = trim_view(rest.substr(n));
   if (word == "include") {
