@@ -95,22 +95,28 @@ std::vector<std::vector<std::size_t>> plan_groups(const TrainerSettings& setting
     if (fresh) members.emplace_back();
     members[entry->second].push_back(i);
   }
-  std::vector<std::size_t> sequence;
+  // What is dealt to the steps: groups, or single samples where there are more steps than groups.
+  const auto steps = static_cast<std::size_t>(settings.steps);
+  const bool whole = steps <= members.size() * static_cast<std::size_t>(settings.epochs);
+  std::vector<std::vector<std::size_t>> sequence;
   for (std::int64_t epoch = 0; epoch < settings.epochs; ++epoch) {
     std::vector<std::size_t> order(members.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     shuffle(order, random_key({settings.seed, name_key("groups"), static_cast<std::uint64_t>(epoch)}));
-    sequence.insert(sequence.end(), order.begin(), order.end());
+    for (const std::size_t g : order) {
+      if (whole) sequence.push_back(members[g]);
+      else
+        for (const std::size_t i : members[g]) sequence.push_back({i});
+    }
   }
-  const auto steps = static_cast<std::size_t>(settings.steps);
   if (sequence.size() < steps)
     throw Error(std::to_string(steps) + " steps of " + std::to_string(sequence.size()) +
-                    " groups in all: at most one step a group and epoch",
+                    " samples in all: at most one step a sample and epoch",
                 kExitUsage);
   std::vector<std::vector<std::size_t>> batches(steps);
   for (std::size_t s = 0; s < steps; ++s)
-    for (std::size_t g = s * sequence.size() / steps; g < (s + 1) * sequence.size() / steps; ++g)
-      batches[s].insert(batches[s].end(), members[sequence[g]].begin(), members[sequence[g]].end());
+    for (std::size_t u = s * sequence.size() / steps; u < (s + 1) * sequence.size() / steps; ++u)
+      batches[s].insert(batches[s].end(), sequence[u].begin(), sequence[u].end());
   return batches;
 }
 

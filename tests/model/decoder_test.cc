@@ -2,6 +2,7 @@
 #include "warpsmith/model/decoder.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
@@ -34,6 +35,7 @@ std::vector<Token> random_tokens(Random& random, std::size_t n) {
 }
 
 Decoder random_decoder(const DecoderSettings& settings, at::ScalarType dtype) {
+  at::set_num_threads(1);  // the machine may be busy, and these are small
   Decoder decoder(settings, dtype);
   decoder.initialise(3);
   Random random(4);  // biases and norms too
@@ -173,6 +175,7 @@ TEST(Decoder, RefusesWhatDoesNotFit) {
 }
 
 TEST(Decoder, RepeatsBitForBit) {
+  at::set_num_threads(2);
   const auto run = [] {
     DecoderSettings settings;
     Decoder decoder(settings);

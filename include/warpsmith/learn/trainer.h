@@ -45,7 +45,9 @@ struct StepRecord {
 // Batches of example numbers, one a step.
 //  - sft, rejection: the examples in a new random order each pass, cut into batches of at most `batch_tokens` (at least
 //    one example each), however many passes the steps make;
-//  - grpo: whole groups, `epochs` passes in random order, cut into `steps` runs of as equal a number of groups as can be.
+//  - grpo: whole groups, `epochs` passes in random order, cut into `steps` runs of as equal a number of groups as can be;
+//    where there are more steps than groups, single samples in that order instead. Throws Error (exit code 2) where there
+//    are more steps than samples.
 std::vector<std::vector<std::size_t>> plan_batches(const TrainerSettings& settings,
                                                    const std::vector<std::int64_t>& tokens,
                                                    const std::vector<std::string>& groups);

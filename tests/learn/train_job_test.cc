@@ -1,0 +1,194 @@
+// warpsmith-train and warpsmith-generate as the executor starts them: killed and started again, split into other shards.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "warpsmith/base/files.h"
+#include "warpsmith/records/shard.h"
+
+namespace warpsmith {
+namespace {
+
+class TrainJobTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "warpsmith-train-XXXXXX").string();
+    root_ = ::mkdtemp(pattern.data());
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  // Makes a job's folder in the run `run`; items in shards of `shard_items`.
+  fs::path make_job(const std::string& run, const std::string& name, const Json& params, const std::vector<Json>& items,
+                    std::size_t shard_items) {
+    const fs::path folder = root_ / run / "stages/sft/00000000/0" / name;
+    make_folders(folder);
+    JobFile job;
+    job.program = "warpsmith-" + name;
+    job.run = run;
+    job.stage = "sft";
+    job.job = name;
+    job.token = run + "-" + name;
+    job.seed = 3;
+    job.params = params;
+    for (std::size_t i = 0; i < items.size(); i += shard_items)
+      job.shards.emplace_back(i, std::min(items.size(), i + shard_items));
+    write_file_atomic(folder / "job.json", to_json(job).dump());
+    std::ofstream lines(folder / "items.jsonl");
+    for (const Json& item : items) lines << item.dump() << "\n";
+    return folder;
+  }
+
+  fs::path make_train_job(const std::string& run, int steps, Json changes = Json::object()) {
+    Json params = {{"mode", "sft"},
+                   {"init", nullptr},
+                   {"reference", nullptr},
+                   {"threads", 1},
+                   {"checkpoint_prefix", "checkpoints/sft"},
+                   {"model", {{"layers", 1}, {"width", 32}, {"heads", 2}, {"kv_heads", 1}, {"hidden", 48}, {"context", 128}, {"vocabulary", 280}}},
+                   {"optimizer", {{"batch_tokens", 120}, {"checkpoint_every", 20}}}};
+    params.update(changes);
+    std::vector<Json> items;
+    for (int i = 1; i <= steps; ++i) items.push_back({{"id", "step-" + std::to_string(i)}});
+    const fs::path folder = make_job(run, "train", params, items, items.size());
+    std::ofstream examples(folder / "examples.jsonl");
+    for (int i = 0; i < 12; ++i)
+      examples << Json{{"id", std::to_string(i)}, {"prompt", "task " + std::to_string(i % 3) + ":"}, {"completion", "out[i] = f" + std::to_string(i) + "(x[i]);"}, {"weight", 1.0}}.dump() << "\n";
+    return folder;
+  }
+
+  static pid_t start(const std::string& program, const fs::path& folder, int shard) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const std::string path = std::string(WARPSMITH_BINARY_DIR) + "/" + program, job = (folder / "job.json").string(),
+                        number = std::to_string(shard), log = (folder / "log.txt").string();
+      if (!::freopen(log.c_str(), "a", stderr)) ::_exit(120);
+      ::execl(path.c_str(), program.c_str(), job.c_str(), number.c_str(), nullptr);
+      ::_exit(121);
+    }
+    return child;
+  }
+  static int wait(pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  static int run(const std::string& program, const fs::path& folder, int shard = 0) {
+    return wait(start(program, folder, shard));
+  }
+  static std::string log(const fs::path& folder) { return read_file(folder / "log.txt"); }
+
+  fs::path root_;
+};
+
+// What must be equal in two runs of the same training.
+Json essence(const ShardRecords& records) {
+  Json out;
+  for (const auto& [item, record] : records.records)
+    for (const char* key : {"step", "loss", "grad_norm", "learning_rate", "tokens", "checkpoint", "checkpoint_digest"})
+      if (record.contains(key)) out[item][key] = record[key];
+  return out;
+}
+
+TEST_F(TrainJobTest, KilledTrainingEndsWithTheRecordsOfTrainingThatNeverStopped) {
+  constexpr int kSteps = 150;
+  const fs::path whole = make_train_job("whole", kSteps), killed = make_train_job("killed", kSteps);
+  ASSERT_EQ(run("warpsmith-train", whole), 0) << log(whole);
+  // Killed behind some checkpoints, twice; the moments do not matter.
+  for (const std::size_t records : {45u, 90u}) {
+    const pid_t child = start("warpsmith-train", killed, 0);
+    for (;;) {
+      if (fs::exists(killed / "0") && read_shard_records(killed / "0").records.size() >= records) break;
+      ASSERT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << "it ended before it was killed: " << log(killed);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ::kill(child, SIGKILL);
+    wait(child);
+  }
+  ASSERT_EQ(run("warpsmith-train", killed), 0) << log(killed);
+  EXPECT_THAT(log(killed), ::testing::HasSubstr("resuming behind step"));
+  const ShardRecords a = read_shard_records(whole / "0"), b = read_shard_records(killed / "0");
+  EXPECT_TRUE(b.ended);
+  EXPECT_EQ(a.records.size(), static_cast<std::size_t>(kSteps));
+  EXPECT_EQ(essence(a), essence(b));
+  EXPECT_EQ(a.records.at("step-150").at("checkpoint"), "checkpoints/sft-150");
+  // No item has two records.
+  std::map<std::string, int> times;
+  for (const auto& attempt : fs::directory_iterator(killed / "0"))
+    scan_json_lines(attempt.path() / "records.jsonl", 0, [&](Json&& r, std::uint64_t) { ++times[r.value("item", "end")]; });
+  for (const auto& [item, n] : times) EXPECT_EQ(n, 1) << item;
+}
+
+TEST_F(TrainJobTest, ADamagedCheckpointIsPassedOver) {
+  const fs::path folder = make_train_job("run", 60);
+  ASSERT_EQ(run("warpsmith-train", folder), 0) << log(folder);
+  const Json before = essence(read_shard_records(folder / "0"));
+  // As if it had died behind step 50, with its newest checkpoint hurt.
+  fs::remove_all(root_ / "run/checkpoints/sft-60");
+  fs::resize_file(root_ / "run/checkpoints/sft-40/model.h5", 1000);
+  std::string records = read_file(folder / "0/1/records.jsonl");
+  records.resize(records.find("\"step-51\""));
+  records.resize(records.rfind('\n') + 1);
+  write_file_atomic(folder / "0/1/records.jsonl", records);
+  ASSERT_EQ(run("warpsmith-train", folder), 0) << log(folder);
+  EXPECT_THAT(log(folder), ::testing::HasSubstr("sft-40: model.h5 has 1000 bytes"));
+  EXPECT_EQ(essence(read_shard_records(folder / "0")), before);
+}
+
+TEST_F(TrainJobTest, MistakesEndWithCodeTwo) {
+  EXPECT_EQ(run("warpsmith-train", make_train_job("a", 3, {{"mode", "dreaming"}})), 2);
+  const fs::path b = make_train_job("b", 3);
+  fs::remove(b / "examples.jsonl");
+  EXPECT_EQ(run("warpsmith-train", b), 2) << log(b);
+  EXPECT_EQ(run("warpsmith-train", make_train_job("c", 3, {{"model", {{"heads", 3}}}})), 2);
+  EXPECT_EQ(run("warpsmith-train", make_train_job("d", 3), 7), 2);
+}
+
+TEST_F(TrainJobTest, SamplesDoNotDependOnTheShardsNorOnKills) {
+  ASSERT_EQ(run("warpsmith-train", make_train_job("run", 40)), 0);
+  const Json params = {{"checkpoint", "checkpoints/sft-40"}, {"temperature", 1.0}, {"top_p", 1.0}, {"top_k", 0}, {"max_tokens", 40}, {"threads", 1}, {"batch", 64}};
+  std::vector<Json> items;
+  for (int i = 0; i < 6; ++i)
+    items.push_back({{"id", "t#" + std::to_string(i)}, {"task", "t"}, {"prompt", "task " + std::to_string(i) + ":"}, {"n", 3 + i}});
+  const auto texts = [&](const fs::path& folder, int shards) {
+    Json out;
+    for (int s = 0; s < shards; ++s) {
+      const ShardRecords records = read_shard_records(folder / std::to_string(s));
+      EXPECT_TRUE(records.ended);
+      for (const auto& [item, record] : records.records)
+        for (const Json& sample : record.at("samples")) {
+          const fs::path& attempt = records.folder.at(item);
+          const std::string tokens = read_blob(attempt, blob_ref_from_json(sample.at("tokens_blob")));
+          EXPECT_EQ(tokens.size(), 4 * sample.at("tokens").get<std::size_t>());
+          const std::string logprobs = read_blob(attempt, blob_ref_from_json(sample.at("logprobs_blob")));
+          EXPECT_EQ(logprobs.size(), tokens.size());
+          out[item].push_back({sample.at("text"), std::vector<std::uint8_t>(tokens.begin(), tokens.end()),
+                               std::vector<std::uint8_t>(logprobs.begin(), logprobs.end())});
+        }
+    }
+    return out;
+  };
+  const fs::path one = make_job("run", "generate", params, items, 6);
+  ASSERT_EQ(run("warpsmith-generate", one), 0) << log(one);
+  const Json first = texts(one, 1);
+  ASSERT_EQ(first.size(), 6u);
+  EXPECT_EQ(first.at("t#5").size(), 8u);
+  fs::rename(one, one.string() + "-kept");
+  const fs::path split = make_job("run", "generate", params, items, 2);
+  for (int s = 0; s < 3; ++s) ASSERT_EQ(run("warpsmith-generate", split, s), 0) << log(split);
+  EXPECT_EQ(texts(split, 3), first);
+  // A second attempt makes only what the first one's records lack.
+  std::string records = read_file(split / "1/1/records.jsonl");
+  records.resize(records.find('\n') + 1);
+  write_file_atomic(split / "1/1/records.jsonl", records);
+  ASSERT_EQ(run("warpsmith-generate", split, 1), 0);
+  EXPECT_EQ(texts(split, 3), first);
+}
+
+}  // namespace
+}  // namespace warpsmith

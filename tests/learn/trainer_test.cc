@@ -1,0 +1,247 @@
+#include "warpsmith/learn/trainer.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/random.h"
+#include "warpsmith/learn/series.h"
+#include "warpsmith/model/sampler.h"
+
+namespace warpsmith::learn {
+namespace {
+
+using model::Decoder;
+using model::Tokenizer;
+
+model::DecoderSettings small() {
+  model::DecoderSettings s;
+  s.layers = 2;
+  s.width = 32;
+  s.heads = 4;
+  s.kv_heads = 2;
+  s.hidden = 48;
+  s.context = 128;
+  s.vocabulary = 300;
+  s.init_deviation = 0.05;
+  return s;
+}
+
+Decoder make_decoder(std::uint64_t seed = 1) {
+  at::set_num_threads(1);
+  Decoder decoder(small());
+  decoder.initialise(seed);
+  return decoder;
+}
+
+std::vector<Example> examples() {
+  std::vector<Example> out;
+  const char* names[] = {"relu", "scale", "sum", "max", "mean"};
+  for (int i = 0; i < 15; ++i) {
+    const std::string name = names[i % 5];
+    out.push_back({std::to_string(i), "task " + name + ":", "out = " + name + "(x[" + std::to_string(i) + "]);", 1.0, "", 0, {}, {}});
+  }
+  return out;
+}
+
+Tokenizer make_tokenizer() {
+  std::vector<std::string> texts;
+  for (const Example& e : examples()) texts.insert(texts.end(), {e.prompt, e.completion});
+  return Tokenizer::train(texts, 300);
+}
+
+TrainerSettings sft(std::int64_t steps) {
+  TrainerSettings s;
+  s.steps = steps;
+  s.seed = 5;
+  s.optimizer.learning_rate = 1e-2;
+  s.optimizer.batch_tokens = 100;
+  s.optimizer.warmup_steps = 5;
+  return s;
+}
+
+Trainer make_sft(std::int64_t steps) {
+  return Trainer(sft(steps), make_decoder(), make_tokenizer(), std::nullopt, nullptr, examples());
+}
+
+TEST(Trainer, LearnsItsExamplesByHeart) {
+  Trainer trainer = make_sft(300);
+  double first = 0, last = 0;
+  for (int i = 0; i < 300; ++i) (i == 0 ? first : last) = trainer.step().loss;
+  EXPECT_GT(first, 4.5);  // log(300) is 5.7
+  EXPECT_LT(last, 0.5);
+}
+
+TEST(Trainer, ResumedTrainingRepeatsEveryLossBitForBit) {
+  const fs::path folder = fs::temp_directory_path() / ("warpsmith-resume-" + std::to_string(::getpid()));
+  constexpr std::int64_t kSteps = 40, kStop = 23;
+  std::vector<StepRecord> whole, halves;
+  Trainer one = make_sft(kSteps);
+  for (std::int64_t i = 0; i < kSteps; ++i) whole.push_back(one.step());
+  {
+    Trainer stopped = make_sft(kSteps);
+    for (std::int64_t i = 0; i < kStop; ++i) halves.push_back(stopped.step());
+    model::save_checkpoint(folder, {"sft", kStop, 0, {}, {}}, stopped.decoder(), stopped.tokenizer(),
+                           &stopped.optimizer_state());
+  }
+  model::Checkpoint back = model::load_checkpoint(folder, true);
+  Trainer resumed(sft(kSteps), std::move(back.decoder), std::move(back.tokenizer), std::move(back.optimizer), nullptr,
+                  examples());
+  resumed.skip_to(kStop);
+  for (std::int64_t i = kStop; i < kSteps; ++i) halves.push_back(resumed.step());
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_EQ(whole[i].loss, halves[i].loss) << "step " << i;
+    EXPECT_EQ(whole[i].gradient_norm, halves[i].gradient_norm) << "step " << i;
+  }
+  EXPECT_TRUE(at::equal(one.decoder().flat(), resumed.decoder().flat()));
+  fs::remove_all(folder);
+}
+
+// Samples of the policy itself, as warpsmith-generate records them.
+std::vector<Example> sampled(const Decoder& decoder, const Tokenizer& tokenizer, int groups, int size) {
+  std::vector<Example> out;
+  for (int g = 0; g < groups; ++g) {
+    const std::string prompt = "task " + std::string(static_cast<std::size_t>(g + 1) * 4, static_cast<char>('a' + g)) + ":";
+    std::vector<std::uint64_t> keys;
+    for (int i = 0; i < size; ++i) keys.push_back(random_key({static_cast<std::uint64_t>(g), static_cast<std::uint64_t>(i)}));
+    int number = 0;
+    for (const model::Sample& s : model::sample(decoder, tokenizer.encode_prompt(prompt), keys, {.max_tokens = 40})) {
+      Example e{std::to_string(g) + "/" + std::to_string(number), prompt, "", 1.0, "g" + std::to_string(g),
+                number % 2 ? 1.0 : -1.0, s.tokens, s.log_probabilities};
+      out.push_back(std::move(e));
+      ++number;
+    }
+  }
+  return out;
+}
+
+TrainerSettings grpo(std::int64_t steps) {
+  TrainerSettings s = sft(steps);
+  s.mode = Mode::kGrpo;
+  s.optimizer.learning_rate = 1e-3;
+  return s;
+}
+
+TEST(Grpo, FirstStepFindsTheSamplersLogProbabilities) {
+  const Decoder policy = make_decoder();
+  const Tokenizer tokenizer = make_tokenizer();
+  const std::vector<Example> all = sampled(policy, tokenizer, 3, 6);
+  for (const Example& e : all) {
+    model::PackedBatch batch;
+    model::append_sequence(batch, tokenizer.encode_prompt(e.prompt), e.tokens);
+    const at::Tensor trained = policy.log_probabilities(batch).detach();
+    for (std::size_t t = 0; t < e.tokens.size(); ++t)
+      EXPECT_NEAR(trained[static_cast<std::int64_t>(t)].item<float>(), e.log_probabilities[t], 1e-4);
+  }
+  Trainer trainer(grpo(1), make_decoder(), make_tokenizer(), std::nullopt, &policy, all);
+  const StepRecord step = trainer.step();
+  EXPECT_NEAR(step.ratio_mean, 1, 1e-4);
+  EXPECT_EQ(step.clip_share, 0);
+  EXPECT_NEAR(step.kl, 0, 1e-6);
+  EXPECT_NEAR(step.loss, 0, 1e-4) << "advantages of a group sum to zero";
+  EXPECT_GT(step.gradient_norm, 1e-3);
+}
+
+TEST(Grpo, StepsMakeRewardedSamplesMoreProbable) {
+  const Decoder policy = make_decoder();
+  const std::vector<Example> all = sampled(policy, make_tokenizer(), 2, 6);
+  TrainerSettings settings = grpo(8);
+  settings.epochs = 4;
+  Trainer trainer(settings, make_decoder(), make_tokenizer(), std::nullopt, &policy, all);
+  StepRecord last;
+  for (int i = 0; i < 8; ++i) last = trainer.step();
+  EXPECT_GT(last.kl, 0);
+  double gain = 0;
+  for (const Example& e : all) {
+    model::PackedBatch batch;
+    model::append_sequence(batch, trainer.tokenizer().encode_prompt(e.prompt), e.tokens);
+    gain += e.advantage * (trainer.decoder().log_probabilities(batch) - policy.log_probabilities(batch)).mean().item<double>();
+  }
+  EXPECT_GT(gain, 0.05);
+}
+
+TEST(Grpo, ExampleWithoutItsTokensIsRefused) {
+  std::vector<Example> all = sampled(make_decoder(), make_tokenizer(), 1, 2);
+  all[1].log_probabilities.pop_back();
+  EXPECT_THROW(Trainer(grpo(1), make_decoder(), make_tokenizer(), std::nullopt, nullptr, all), Error);
+}
+
+TEST(Trainer, LeavesOutWhatExceedsTheContext) {
+  std::vector<Example> all = examples();
+  all[3].completion = std::string(500, '?');
+  const Trainer trainer(sft(3), make_decoder(), make_tokenizer(), std::nullopt, nullptr, all);
+  EXPECT_EQ(trainer.left_out(), 1u);
+  for (Example& e : all) e.completion = std::string(500, '?');
+  EXPECT_THROW(Trainer(sft(3), make_decoder(), make_tokenizer(), std::nullopt, nullptr, all), Error);
+  EXPECT_THROW(Trainer(sft(3), make_decoder(), make_tokenizer(), std::nullopt, nullptr, {}), Error);
+}
+
+TEST(PlanBatches, EachPassSeesEveryExampleOnce) {
+  TrainerSettings s = sft(40);
+  s.optimizer.batch_tokens = 10;
+  const std::vector<std::int64_t> tokens = {3, 4, 5, 3, 4, 12, 2};
+  const auto batches = plan_batches(s, tokens, {});
+  ASSERT_EQ(batches.size(), 40u);
+  std::vector<std::size_t> sequence;
+  for (const auto& batch : batches) {
+    std::int64_t sum = 0;
+    for (const std::size_t i : batch) sum += tokens[i];
+    EXPECT_TRUE(sum <= 10 || batch.size() == 1);
+    EXPECT_FALSE(batch.empty());
+    sequence.insert(sequence.end(), batch.begin(), batch.end());
+  }
+  std::set<std::vector<std::size_t>> orders;
+  for (std::size_t pass = 0; pass + 7 <= sequence.size(); pass += 7) {
+    const std::vector<std::size_t> order(sequence.begin() + static_cast<std::ptrdiff_t>(pass), sequence.begin() + static_cast<std::ptrdiff_t>(pass) + 7);
+    EXPECT_EQ(std::set<std::size_t>(order.begin(), order.end()).size(), 7u) << "pass at " << pass;
+    orders.insert(order);
+  }
+  EXPECT_GT(orders.size(), 2u) << "passes have orders of their own";
+  EXPECT_EQ(plan_batches(s, tokens, {}), batches);
+}
+
+TEST(PlanBatches, GroupsStayTogetherAndAreSpreadOverTheSteps) {
+  TrainerSettings s = grpo(4);
+  s.epochs = 2;
+  const std::vector<std::string> groups = {"a", "a", "b", "b", "c", "c", "d", "d"};
+  const auto batches = plan_batches(s, {}, groups);
+  ASSERT_EQ(batches.size(), 4u);
+  std::multiset<std::size_t> seen;
+  for (const auto& batch : batches) {
+    EXPECT_EQ(batch.size(), 4u);
+    for (std::size_t i = 0; i < batch.size(); i += 2) EXPECT_EQ(groups[batch[i]], groups[batch[i + 1]]);
+    seen.insert(batch.begin(), batch.end());
+  }
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(seen.count(i), 2u);
+  s.steps = 16;  // more than groups and epochs: one sample a step
+  for (const auto& batch : plan_batches(s, {}, groups)) EXPECT_EQ(batch.size(), 1u);
+  s.steps = 17;
+  EXPECT_THROW(plan_batches(s, {}, groups), Error);
+}
+
+TEST(CheckpointSeries, KeepsTheNewestAndTheBestOfItsOwn) {
+  const fs::path root = fs::temp_directory_path() / ("warpsmith-series-" + std::to_string(::getpid()));
+  const Decoder decoder = make_decoder();
+  const Tokenizer tokenizer = make_tokenizer();
+  CheckpointSeries other(root / "sft", "other", 1, false), series(root / "sft", "mine", 2, true);
+  other.save({"sft", 1, 0.1, {}, Json::object()}, decoder, tokenizer, nullptr);
+  const double scores[] = {3, 1, 2, 4, 5};
+  for (int i = 0; i < 5; ++i) series.save({"sft", 10 + i, scores[i], {}, Json::object()}, decoder, tokenizer, nullptr);
+  const auto steps = [&] { return series.whole_steps([](const std::string&) {}); };
+  EXPECT_THAT(steps(), ::testing::ElementsAre(14, 13, 11));
+  EXPECT_TRUE(fs::exists(root / "sft-1")) << "another job's";
+  fs::resize_file(root / "sft-14" / "model.h5", 50);
+  std::string damage;
+  EXPECT_THAT(series.whole_steps([&](const std::string& d) { damage = d; }), ::testing::ElementsAre(13, 11));
+  EXPECT_THAT(damage, ::testing::HasSubstr("model.h5"));
+  fs::remove_all(root);
+}
+
+}  // namespace
+}  // namespace warpsmith::learn
