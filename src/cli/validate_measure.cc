@@ -128,7 +128,7 @@ template <typename Wanted>
 void measure(const fs::path& run, const std::string& name, const fs::path& datasets, const ValidateMeasureOptions& options,
              std::vector<Entry>& entries, Wanted wanted) {
   const Json params = {{"datasets", datasets.string()}, {"device_kind", "cpu"}, {"threads", options.threads},
-                       {"budget_s", options.budget_s},  {"unsandboxed", options.unsandboxed}};
+                       {"budget_s", options.budget_s},  {"unsandboxed", options.unsandboxed}, {"timing", options.timing}};
   const std::vector<Json> items = items_of(entries, wanted, [](const Entry& e) {
     return Json{{"id", e.candidate.id}, {"candidate", to_json(e.candidate)}, {"binary", e.compiled.at("binary")}};
   });
@@ -182,12 +182,13 @@ double MeasuredTask::best() const {
 
 double MeasuredTask::log_deviation() const {
   double sum = 0, squares = 0;
-  const double n = correct();
+  const auto scored = [](const MeasuredCandidate& c) { return is_success(c.measurement.verdict) && c.measurement.rounds > 0; };
+  const double n = static_cast<double>(std::count_if(candidates.begin(), candidates.end(), scored));
   if (n < 2) return 0;
   for (const MeasuredCandidate& c : candidates)
-    if (is_success(c.measurement.verdict)) sum += std::log(c.measurement.speedup);
+    if (scored(c)) sum += std::log(c.measurement.speedup);
   for (const MeasuredCandidate& c : candidates)
-    if (is_success(c.measurement.verdict)) squares += std::pow(std::log(c.measurement.speedup) - sum / n, 2);
+    if (scored(c)) squares += std::pow(std::log(c.measurement.speedup) - sum / n, 2);
   return std::sqrt(squares / (n - 1));
 }
 
@@ -220,8 +221,10 @@ std::string measured_text(const std::vector<MeasuredTask>& tasks) {
   std::string text;
   int candidates = 0, above = 0, spread = 0, trained = 0;
   for (const MeasuredTask& task : tasks) {
-    text += fmt::format("{} ({}): best {:.2f}x, {} correct, standard deviation of the log-speedup {:.2f}\n", task.task.id,
-                        to_string(task.task.split), task.best(), task.correct(), task.log_deviation());
+    text += fmt::format("{} ({}): {} correct", task.task.id, to_string(task.task.split), task.correct());
+    if (task.best() > 0)
+      text += fmt::format(", best {:.2f}x, standard deviation of the log-speedup {:.2f}", task.best(), task.log_deviation());
+    text += "\n";
     for (const MeasuredCandidate& c : task.candidates) {
       const Measurement& m = c.measurement;
       std::string what;

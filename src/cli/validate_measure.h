@@ -13,6 +13,7 @@ namespace warpsmith::cli {
 struct ValidateMeasureOptions {
   int threads = 1;            // of candidate and baseline
   double budget_s = 2;        // timing of one candidate
+  bool timing = true;         // false: verdicts only
   bool unsandboxed = false;
   bool keep = false;          // leave the run folder, and say where it is
 };

@@ -71,6 +71,7 @@ Settings settings_from_json(const Json& params, std::uint64_t seed) {
   s.remeasure_over_best = param(params, "remeasure_over_best", s.remeasure_over_best);
   s.best = param(params, "best", s.best);
   s.unsandboxed = param(params, "unsandboxed", s.unsandboxed);
+  s.timing = param(params, "timing", s.timing);
   s.seed = seed;
   const auto refuse = [](const std::string& what) { throw Error("params: " + what, kExitUsage); };
   const std::string device = param<std::string>(params, "device_kind", "cpu");
@@ -167,7 +168,7 @@ struct Measurer::State {
     // As many calls as an equally fast candidate needs, then as many as this one does.
     int calls = calls_an_interval(task.baseline_call_ns(), task.baseline_call_ns(), bytes);
     for (int i = 0; i < 2; ++i) {
-      if (const Arm::Run run = process.prepare(task.timing_dims(), calls); run.verdict != Verdict::kOk) return failed(run);
+      if (const Arm::Run run = process.prepare(task.timing_dims(), calls + 1); run.verdict != Verdict::kOk) return failed(run);
       Arm::Run run;
       for (int warm = 0; warm < 2; ++warm) {
         arm.renew(random_key({pairs.key, name_key("estimate"), static_cast<std::uint64_t>(2 * i + warm)}), calls);
@@ -350,7 +351,7 @@ Measured Measurer::measure(const task::Task& task, const Candidate& candidate, c
     throw Error("task " + task.id + ": no check can be decided: " +
                     bench.oracle().expected(bench.cases().front())->undecidable_because,
                 kExitUsage);
-  if (outcome.verdict == Verdict::kOk) state_->time_and_judge(bench, plan, process, options, out);
+  if (outcome.verdict == Verdict::kOk && state_->settings.timing) state_->time_and_judge(bench, plan, process, options, out);
   return done();
 }
 
@@ -388,7 +389,7 @@ Measured Measurer::measure_candidate_against_itself(const task::Task& task, cons
     return out;
   }
   for (CandidateProcess* process : {&first, &second})
-    if (const Arm::Run run = process->prepare(bench.timing_dims(), timing.calls); run.verdict != Verdict::kOk)
+    if (const Arm::Run run = process->prepare(bench.timing_dims(), timing.calls + 1); run.verdict != Verdict::kOk)
       throw Error("a candidate that ran cannot be laid out again: " + run.detail);
   CandidateArm a(first, bench.task(), bench.reference(), bench.source(), bench.timed_bounds());
   CandidateArm b(second, bench.task(), bench.reference(), bench.source(), bench.timed_bounds());

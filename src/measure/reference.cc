@@ -253,7 +253,7 @@ Reference::Calls Reference::bind(const task::Dims& dims,
   return Calls(std::move(state));
 }
 
-std::int64_t Reference::Calls::run(int count) {
+std::int64_t Reference::Calls::run(int first, int count) {
   using Clock = std::chrono::steady_clock;
   const c10::InferenceMode inference;
   torch::jit::Function& forward = *state_->reference->forward;
@@ -263,7 +263,7 @@ std::int64_t Reference::Calls::run(int count) {
   stack.reserve(16);
   const Clock::time_point begin = Clock::now();
   naming(state_->reference->task, "", [&] {
-    for (int i = 0; i < count; ++i) {
+    for (int i = first; i < first + count; ++i) {
       const std::vector<c10::IValue>& arguments = state_->arguments[static_cast<std::size_t>(i)];
       stack.assign(arguments.begin(), arguments.end());
       forward.run(stack);
@@ -283,10 +283,10 @@ std::vector<std::span<const std::byte>> Reference::Calls::output_memory() const 
 
 void Reference::Calls::drop_outputs() { state_->results.clear(); }
 
-std::vector<OutputValues> Reference::Calls::outputs(int set) const {
+std::vector<OutputValues> Reference::Calls::outputs(int number) const {
   const c10::InferenceMode inference;
   return state_->reference->checked(
-      tensors_of(state_->results.at(static_cast<std::size_t>(set)), state_->reference->task), state_->dims, false);
+      tensors_of(state_->results.at(static_cast<std::size_t>(number)), state_->reference->task), state_->dims, false);
 }
 
 }  // namespace warpsmith::measure

@@ -123,11 +123,11 @@ TEST_F(ReferenceTest, BoundCallsHaveOperandsAndOutputsOfTheirOwn) {
   const Reference reference(task);
   std::vector<float> a = {0}, b = {1};
   Reference::Calls calls = reference.bind({{"N", 1}}, {{std::as_writable_bytes(std::span(a))}, {std::as_writable_bytes(std::span(b))}});
-  EXPECT_GT(calls.run(2), 0);
+  EXPECT_GT(calls.run(0, 2), 0);
   EXPECT_EQ(calls.outputs(0)[0].reals[0], 1.0);
   EXPECT_EQ(calls.outputs(1)[0].reals[0], static_cast<double>(std::exp(1.0f)));
   a[0] = 2;  // the binding reads the memory at each run
-  calls.run(1);
+  calls.run(0, 1);
   EXPECT_EQ(calls.outputs(0)[0].reals[0], static_cast<double>(std::exp(2.0f)));
   EXPECT_EQ(calls.output_memory().size(), 1u);
   calls.drop_outputs();

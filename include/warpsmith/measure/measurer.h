@@ -29,6 +29,7 @@ struct Settings {
   double remeasure_over_best = 2;
   std::map<std::string, double> best;  // best speedup known by task
   bool unsandboxed = false;
+  bool timing = true;  // false: verdicts of the checks alone, `ok` without a score
   std::uint64_t seed = 0;
 };
 // Throws Error with kExitUsage naming the parameter that is missing or makes no sense.

@@ -52,14 +52,15 @@ class Reference {
    public:
     ~Calls();
     Calls(Calls&&) noexcept;
-    // Runs calls 0…count-1 one after the other; nanoseconds on the steady clock, all together. The outputs stay alive.
-    std::int64_t run(int count);
+    // Runs calls first…first+count-1 one after the other; nanoseconds on the steady clock, all together. The outputs stay alive
+    // until the next run.
+    std::int64_t run(int first, int count);
     // Memory of the outputs of the last run, to be flushed. Empty before the first.
     std::vector<std::span<const std::byte>> output_memory() const;
     // Frees the outputs, so that the next run's come from memory that is mapped already.
     void drop_outputs();
-    // Outputs of one call of the last run.
-    std::vector<OutputValues> outputs(int set) const;
+    // Outputs of the last run's call `number`, counted from its first.
+    std::vector<OutputValues> outputs(int number) const;
 
    private:
     friend class Reference;
