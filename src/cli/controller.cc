@@ -52,6 +52,9 @@ Controller::State::State(ControllerParts given) : parts(std::move(given)), react
     live.back().spec = &stage;
   }
   digests = plan::digest_datasets(*parts.spec);
+  if (fs::exists(parts.run / "state.json"))
+    for (Json& stage : read_json_file(parts.run / "state.json").value("stages", Json::array()))
+      earlier.emplace(stage.value("stage", ""), std::move(stage));
   run::Event opened{.time_ms = now_ms(), .pid = static_cast<std::uint32_t>(::getpid()), .text = host_name()};
   journal = std::make_unique<run::Journal>(parts.run / "journal", opened, [&](run::Event&& e) {
     reactor.apply(e);
@@ -139,7 +142,19 @@ void Controller::State::on_event(const run::ShardEvent& event) {
       if (!event.detail.empty()) parts.observer->on_message(where(event.key) + ": " + event.detail);
       return;
     case run::ShardEvent::Kind::kProgress: return;
-    case run::ShardEvent::Kind::kEnded: on_shard_end(event.key, event.cause, &event); return;
+    case run::ShardEvent::Kind::kEnded: {
+      run::ShardEvent end = event;
+      // A shell or a guard in between says 128 + n where the program died of signal n.
+      if (end.cause == EndCause::kFailed && end.exit_code > 128 && end.exit_code < 160) {
+        end.cause = EndCause::kCrash;
+        end.signal = end.exit_code - 128;
+        end.exit_code = 0;
+      }
+      // A terminal's Ctrl-C reaches the shards as well: that is no crash of theirs.
+      if (end.cause == EndCause::kCrash && parts.interrupted()) end.cause = EndCause::kCancelled;
+      on_shard_end(end.key, end.cause, &end);
+      return;
+    }
   }
 }
 
@@ -211,7 +226,8 @@ RunOutcome Controller::State::outcome(bool interrupted) {
                                    : RunOutcome::Kind::kNothingToDo;
   run_state = interrupted ? "interrupted" : !out.failed.empty() ? "failed" : "finished";
   end_everything();
-  if (ran || interrupted || !out.failed.empty()) report(true);
+  any_ran = true;  // the last word is written in any case
+  report(true);
   out.state = state_json();
   return out;
 }

@@ -42,10 +42,16 @@ Json Controller::State::state_json() const {
                   {"reason", one.plan.reason},
                   {"ran", one.ran},
                   {"progress", one.progress}};
+    if (const auto before = earlier.find(one.spec->name); !one.ran && before != earlier.end() &&
+                                                          before->second.value("hash", "") == one.plan.hash) {
+      stage["progress"] = before->second.value("progress", Json::object());
+      stage["seconds"] = before->second.value("seconds", 0.0);
+    }
     if (!one.failure.empty()) stage["failure"] = one.failure;
     const bool runs = reactor.stage(i) == run::StageState::kRunning;
-    stage["seconds"] =
-        runs ? std::chrono::duration<double>(std::chrono::steady_clock::now() - one.began).count() : one.seconds;
+    if (one.ran)
+      stage["seconds"] =
+          runs ? std::chrono::duration<double>(std::chrono::steady_clock::now() - one.began).count() : one.seconds;
     if (runs) {
       Json open = Json::array();
       for (const std::uint32_t number : one.open_jobs) {
@@ -79,6 +85,7 @@ Json Controller::State::state_json() const {
 }
 
 void Controller::State::report(bool now) {
+  if (!any_ran) return;  // what an earlier life left there still holds
   const auto time = std::chrono::steady_clock::now();
   if (!now && time - last_report < kReportEvery) return;
   last_report = time;

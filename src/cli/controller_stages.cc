@@ -95,7 +95,7 @@ void Controller::State::begin_stage(std::uint32_t stage) {
   } catch (const Error& e) {
     throw e.with_context("while planning stage " + spec.name);
   }
-  one.ran = true;
+  one.ran = any_ran = true;
   one.began = std::chrono::steady_clock::now();
   one.folder = stage_folder(parts.run, spec.name, one.plan.hash);
   run_stage(stage);

@@ -93,7 +93,8 @@ struct Controller::State {
   std::map<std::string, double> phase_s;          // wall time of shards by job name, all lives of the run
   std::set<run::ShardKey> running;
   std::string run_state = "running";
-  bool environment = false;
+  std::map<std::string, Json> earlier;            // stages in the state.json that was there, for those that need not run
+  bool environment = false, any_ran = false;
 };
 
 std::vector<run::StageRules> stage_rules(const workflow::WorkflowSpec& spec);

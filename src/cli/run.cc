@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <ctime>
@@ -190,7 +191,6 @@ int run_workflow(const Options& options, CommandContext& context) {
     throw InvalidInput(std::move(mistakes));
   for (const Diagnostic& note : loaded.notes) log_info(to_string(note));
 
-  const std::string replay_name = options.replay;
   const fs::path run = choose_folder(options, context, spec.name);
   make_folders(run);
   const RunLock lock(run);
@@ -200,7 +200,9 @@ int run_workflow(const Options& options, CommandContext& context) {
   std::optional<ReplayTimings> replay;
   if (const std::string from = json.value("replay_timings", ""); !from.empty()) replay.emplace(from);
 
-  if (!options.unsandboxed && process::available_sandbox() == process::SandboxLevel::kNone)
+  const bool runs_candidates = std::any_of(spec.stages.begin(), spec.stages.end(),
+                                           [](const workflow::StageSpec& s) { return s.kind != "command" && s.kind != "sft"; });
+  if (runs_candidates && !options.unsandboxed && process::available_sandbox() == process::SandboxLevel::kNone)
     throw Error("no sandbox works here (`warpsmith doctor` says why): candidates would run unprotected; --unsandboxed allows it");
 
   listen_for_signals();

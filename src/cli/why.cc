@@ -113,7 +113,7 @@ void print_explanation(const Json& e, const CommandContext& context) {
     std::printf(": %s: %s\n", paint(context, "red", "failed").c_str(), e.at("failure").get<std::string>().c_str());
   else
     std::printf(": %s\n", e.value("action", "").c_str());
-  if (e.contains("reason")) std::printf("  %s: %s\n", e.value("action", "").c_str(), e.value("reason", "").c_str());
+  if (e.contains("reason") && e.value("reason", "") != e.value("action", "")) std::printf("  %s: %s\n", e.value("action", "").c_str(), e.value("reason", "").c_str());
   for (const Json& change : e.value("changes", Json::array())) std::printf("    %s\n", change.get<std::string>().c_str());
   for (const Json& need : e.value("waits_for", Json::array()))
     std::printf("  waits for %s (`warpsmith why %s`)\n", need.get<std::string>().c_str(), need.get<std::string>().c_str());

@@ -48,7 +48,7 @@ TEST(StateTable, NamesStatesPhasesAndFailures) {
                         {{"stage", "evaluate"}, {"state", "waiting"}}}}};
   EXPECT_EQ(state_table(context, state),
             "  collect   up to date  \n"
-            "  sft       failed             3s  sft 0/train/0 ended by crash\n"
+            "  sft       failed           3.0s  sft 0/train/0 ended by crash\n"
             "  evaluate  not run     \n"
             "  time by phase, of all shards:  measure 1m01s\n");
 }
