@@ -157,7 +157,8 @@ void add_validate(CLI::App& app, CommandContext& context) {
       ->check(CLI::PositiveNumber);
   command->add_flag("--unsandboxed", options->measuring.unsandboxed,
                     "With --measure: go on where there is no sandbox");
-  command->add_flag("!--verdicts-only", options->measuring.timing, "With --measure: no timing, for a machine that is busy");
+  command->add_flag("!--verdicts-only", options->measuring.timing,
+                    "With --measure: no timing, for a machine that is busy");
   command->add_flag("--keep", options->measuring.keep,
                     "With --measure: keep the folder with jobs and records");
   add_json_flag(*command, context);

@@ -51,7 +51,8 @@ struct Entry {  // one candidate file
 using Records = std::map<std::string, Json>;
 
 // Runs a job program on `items` and returns its records by item id. `shards` run beside each other.
-Records run_job(const fs::path& run, const std::string& job_name, const std::vector<Json>& items, const Json& params, int shards) {
+Records run_job(const fs::path& run, const std::string& job_name, const std::vector<Json>& items,
+                const Json& params, int shards) {
   if (items.empty()) return {};
   const fs::path folder = run / "stages" / "validate" / "00000000" / "0" / job_name;
   make_folders(folder);
@@ -65,11 +66,13 @@ Records run_job(const fs::path& run, const std::string& job_name, const std::vec
   job.seed = 1;
   job.params = params;
   const std::size_t count = std::min(items.size(), static_cast<std::size_t>(std::max(1, shards)));
-  for (std::size_t i = 0; i < count; ++i) job.shards.emplace_back(items.size() * i / count, items.size() * (i + 1) / count);
+  for (std::size_t i = 0; i < count; ++i)
+    job.shards.emplace_back(items.size() * i / count, items.size() * (i + 1) / count);
   write_file_atomic(folder / "job.json", to_json(job).dump(2));
 
   const fs::path program = program_folder() / job.program;
-  if (!fs::exists(program)) throw Error("there is no " + program.string() + "; was it built? (it needs LibTorch)");
+  if (!fs::exists(program))
+    throw Error("there is no " + program.string() + "; was it built? (it needs LibTorch)");
   std::vector<process::Child> children;
   for (std::size_t i = 0; i < count; ++i) {
     process::ChildSpec spec;
@@ -82,7 +85,8 @@ Records run_job(const fs::path& run, const std::string& job_name, const std::vec
   for (std::size_t i = 0; i < count; ++i) {
     const process::ChildResult result = children[i].wait();
     if (result.ending != process::Ending::kExited || result.exit_code != kExitOk)
-      throw Error(fmt::format("{} failed (exit code {}){}{}", job.program, result.exit_code, result.err.empty() ? "" : ":\n", result.err));
+      throw Error(fmt::format("{} failed (exit code {}){}{}", job.program, result.exit_code,
+                              result.err.empty() ? "" : ":\n", result.err));
     ShardRecords shard = read_shard_records(folder / std::to_string(i));
     records.merge(shard.records);
   }
@@ -112,25 +116,34 @@ std::vector<Json> items_of(const std::vector<Entry>& entries, Wanted wanted, Mak
   return items;
 }
 
-void compile(const fs::path& run, const fs::path& datasets, const ValidateMeasureOptions& options, std::vector<Entry>& entries) {
-  const Json params = {{"device_kind", "cpu"},  {"datasets", datasets.string()}, {"cache", "cache"},
-                       {"timeout_s", 20},       {"memory_bytes", 2ull << 30},    {"log_bytes", 4096},
+void compile(const fs::path& run, const fs::path& datasets, const ValidateMeasureOptions& options,
+             std::vector<Entry>& entries) {
+  const Json params = {{"device_kind", "cpu"},
+                       {"datasets", datasets.string()},
+                       {"cache", "cache"},
+                       {"timeout_s", 20},
+                       {"memory_bytes", 2ull << 30},
+                       {"log_bytes", 4096},
                        {"unsandboxed", options.unsandboxed}};
   const std::vector<Json> items = items_of(
       entries, [](const Entry&) { return true; },
-      [](const Entry& e) { return Json{{"id", e.candidate.id}, {"candidate", to_json(e.candidate)}}; });
+      [](const Entry& e) {
+        return Json{{"id", e.candidate.id}, {"candidate", to_json(e.candidate)}};
+      });
   const int cores = static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   const Records records = run_job(run, "compile", items, params, cores);
   for (Entry& entry : entries) entry.compiled = records.at(entry.candidate.id);
 }
 
 template <typename Wanted>
-void measure(const fs::path& run, const std::string& name, const fs::path& datasets, const ValidateMeasureOptions& options,
-             std::vector<Entry>& entries, Wanted wanted) {
-  const Json params = {{"datasets", datasets.string()}, {"device_kind", "cpu"}, {"threads", options.threads},
-                       {"budget_s", options.budget_s},  {"unsandboxed", options.unsandboxed}, {"timing", options.timing}};
+void measure(const fs::path& run, const std::string& name, const fs::path& datasets,
+             const ValidateMeasureOptions& options, std::vector<Entry>& entries, Wanted wanted) {
+  const Json params = {{"datasets", datasets.string()},      {"device_kind", "cpu"},
+                       {"threads", options.threads},         {"budget_s", options.budget_s},
+                       {"unsandboxed", options.unsandboxed}, {"timing", options.timing}};
   const std::vector<Json> items = items_of(entries, wanted, [](const Entry& e) {
-    return Json{{"id", e.candidate.id}, {"candidate", to_json(e.candidate)}, {"binary", e.compiled.at("binary")}};
+    return Json{
+        {"id", e.candidate.id}, {"candidate", to_json(e.candidate)}, {"binary", e.compiled.at("binary")}};
   });
   const Records records = run_job(run, name, items, params, 1);
   for (Entry& entry : entries)
@@ -138,11 +151,13 @@ void measure(const fs::path& run, const std::string& name, const fs::path& datas
 }
 
 // Tasks of one datasets folder: job programs look a task up by its id there.
-std::vector<Entry> run_group(const fs::path& run, const std::vector<task::Task>& tasks, const ValidateMeasureOptions& options) {
+std::vector<Entry> run_group(const fs::path& run, const std::vector<task::Task>& tasks,
+                             const ValidateMeasureOptions& options) {
   std::vector<Entry> entries = collect_entries(tasks);
   const fs::path datasets = fs::absolute(tasks.front().folder).lexically_normal().parent_path();
   compile(run, datasets, options, entries);
-  measure(run, "measure", datasets, options, entries, [](const Entry& e) { return e.compiled.at("verdict") == "ok"; });
+  measure(run, "measure", datasets, options, entries,
+          [](const Entry& e) { return e.compiled.at("verdict") == "ok"; });
   measure(run, "measure-again", datasets, options, entries, [](const Entry& e) {
     return e.file.expected == "ok" && !e.measured.is_null() && e.measured.at("verdict") == "unstable";
   });
@@ -164,13 +179,15 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 }  // namespace
 
 bool MeasuredCandidate::as_expected() const {
-  if (expected == "wrong_hidden") return measurement.verdict == Verdict::kWrongOutput && measurement.only_hidden;
+  if (expected == "wrong_hidden")
+    return measurement.verdict == Verdict::kWrongOutput && measurement.only_hidden;
   return to_string(measurement.verdict) == expected;
 }
 
 int MeasuredTask::correct() const {
-  return static_cast<int>(std::count_if(candidates.begin(), candidates.end(),
-                                        [](const MeasuredCandidate& c) { return is_success(c.measurement.verdict); }));
+  return static_cast<int>(std::count_if(candidates.begin(), candidates.end(), [](const MeasuredCandidate& c) {
+    return is_success(c.measurement.verdict);
+  }));
 }
 
 double MeasuredTask::best() const {
@@ -182,7 +199,9 @@ double MeasuredTask::best() const {
 
 double MeasuredTask::log_deviation() const {
   double sum = 0, squares = 0;
-  const auto scored = [](const MeasuredCandidate& c) { return is_success(c.measurement.verdict) && c.measurement.rounds > 0; };
+  const auto scored = [](const MeasuredCandidate& c) {
+    return is_success(c.measurement.verdict) && c.measurement.rounds > 0;
+  };
   const double n = static_cast<double>(std::count_if(candidates.begin(), candidates.end(), scored));
   if (n < 2) return 0;
   for (const MeasuredCandidate& c : candidates)
@@ -192,9 +211,11 @@ double MeasuredTask::log_deviation() const {
   return std::sqrt(squares / (n - 1));
 }
 
-std::vector<MeasuredTask> measure_tasks(const std::vector<task::Task>& tasks, const ValidateMeasureOptions& options) {
+std::vector<MeasuredTask> measure_tasks(const std::vector<task::Task>& tasks,
+                                        const ValidateMeasureOptions& options) {
   std::map<fs::path, std::vector<task::Task>> by_folder;
-  for (const task::Task& task : tasks) by_folder[fs::absolute(task.folder).lexically_normal().parent_path()].push_back(task);
+  for (const task::Task& task : tasks)
+    by_folder[fs::absolute(task.folder).lexically_normal().parent_path()].push_back(task);
   std::vector<MeasuredTask> measured;
   for (const auto& [folder, group] : by_folder) {
     TemporaryFolder run;
@@ -205,7 +226,8 @@ std::vector<MeasuredTask> measure_tasks(const std::vector<task::Task>& tasks, co
     const std::size_t first = measured.size();
     for (const task::Task& task : group) measured.push_back({task, {}});
     for (Entry& entry : run_group(run.path(), group, options))
-      measured[first + entry.task].candidates.push_back({entry.file.name, entry.file.expected, measurement_of(entry)});
+      measured[first + entry.task].candidates.push_back(
+          {entry.file.name, entry.file.expected, measurement_of(entry)});
   }
   return measured;
 }
@@ -223,16 +245,18 @@ std::string measured_text(const std::vector<MeasuredTask>& tasks) {
   for (const MeasuredTask& task : tasks) {
     text += fmt::format("{} ({}): {} correct", task.task.id, to_string(task.task.split), task.correct());
     if (task.best() > 0)
-      text += fmt::format(", best {:.2f}x, standard deviation of the log-speedup {:.2f}", task.best(), task.log_deviation());
+      text += fmt::format(", best {:.2f}x, standard deviation of the log-speedup {:.2f}", task.best(),
+                          task.log_deviation());
     text += "\n";
     for (const MeasuredCandidate& c : task.candidates) {
       const Measurement& m = c.measurement;
       std::string what;
       if (m.rounds > 0)
-        what = fmt::format("{:.3f}x [{:.3f}, {:.3f}]  {:.1f} us against {:.1f} us", m.speedup, m.speedup_low, m.speedup_high,
-                           m.candidate_ns / 1e3, m.baseline_ns / 1e3);
+        what = fmt::format("{:.3f}x [{:.3f}, {:.3f}]  {:.1f} us against {:.1f} us", m.speedup, m.speedup_low,
+                           m.speedup_high, m.candidate_ns / 1e3, m.baseline_ns / 1e3);
       if (!m.detail.empty()) what += (what.empty() ? "" : "  ") + first_line(m.detail);
-      text += fmt::format("  {} {:<28} {:<14} {}\n", c.as_expected() ? " " : "!", c.expected + "/" + c.name, to_string(m.verdict), what);
+      text += fmt::format("  {} {:<28} {:<14} {}\n", c.as_expected() ? " " : "!", c.expected + "/" + c.name,
+                          to_string(m.verdict), what);
       ++candidates;
     }
     if (task.task.split == task::Split::kTrain) {
@@ -241,9 +265,11 @@ std::string measured_text(const std::vector<MeasuredTask>& tasks) {
     }
     spread += task.log_deviation() >= 0.2;
   }
-  text += fmt::format("{} of {} verdicts are those of their folders\n", candidates - verdicts_that_differ(tasks), candidates);
-  text += fmt::format("above 1.2x: {} of {} trained tasks; standard deviation of at least 0.2: {} of {} tasks\n", above, trained, spread,
-                      tasks.size());
+  text += fmt::format("{} of {} verdicts are those of their folders\n",
+                      candidates - verdicts_that_differ(tasks), candidates);
+  text +=
+      fmt::format("above 1.2x: {} of {} trained tasks; standard deviation of at least 0.2: {} of {} tasks\n",
+                  above, trained, spread, tasks.size());
   return text;
 }
 

@@ -64,7 +64,8 @@ BaselineArm::BaselineArm(const task::Task& task, const Reference& reference, con
   };
   std::uint64_t set_bytes = 0;
   for (const task::TensorSpec& input : task.inputs) set_bytes += padded(input);
-  state_ = std::make_unique<State>(task, source, dims, set_bytes * static_cast<std::uint64_t>(most_calls + 1));
+  state_ =
+      std::make_unique<State>(task, source, dims, set_bytes * static_cast<std::uint64_t>(most_calls + 1));
   std::byte* at = state_->pages.data();
   for (int set = 0; set <= most_calls; ++set) {
     auto& spans = state_->inputs.emplace_back();
@@ -79,7 +80,8 @@ BaselineArm::BaselineArm(const task::Task& task, const Reference& reference, con
 BaselineArm::~BaselineArm() = default;
 
 void BaselineArm::renew(std::uint64_t key, int calls) {
-  // The outputs of the last run go back to the allocator, flushed: the next run's come from there, mapped but not cached.
+  // The outputs of the last run go back to the allocator, flushed: the next run's come from there, mapped but
+  // not cached.
   for (const std::span<const std::byte> memory : state_->calls->output_memory()) flush(memory);
   state_->calls->drop_outputs();
   for (int call = 0; call <= calls; ++call) {
@@ -111,7 +113,9 @@ Arm::Run CandidateProcess::prepare(const task::Dims& dims, int sets) {
   task::PlanBindings bindings;
   bindings.dims = dims;
   bindings.scalars = task_.scalars;
-  bindings.device.blocks_per_sm = [](const std::string&, std::int64_t, std::int64_t) { return std::int64_t{1}; };
+  bindings.device.blocks_per_sm = [](const std::string&, std::int64_t, std::int64_t) {
+    return std::int64_t{1};
+  };
   std::vector<device::Operand> operands;
   names_.clear();
   const auto add = [&](const task::TensorSpec& tensor, bool writable) {
@@ -179,7 +183,8 @@ std::optional<int> CandidateArm::unwritten(int calls) {
         const std::uint64_t element =
             place == 0 ? count - 1 : random_key({key_, static_cast<std::uint64_t>(call), place}) % count;
         const std::span<const std::byte> value = bytes.subspan(element * size, size);
-        if (std::all_of(value.begin(), value.end(), [](std::byte b) { return b == std::byte{0xFF}; })) return call;
+        if (std::all_of(value.begin(), value.end(), [](std::byte b) { return b == std::byte{0xFF}; }))
+          return call;
       }
     }
   }

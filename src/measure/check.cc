@@ -60,7 +60,8 @@ class Checker {
       if (first.agrees != second.agrees) {
         const Comparison& wrong = first.agrees ? second : first;
         return fail(Verdict::kNondeterministic,
-                    "two calls on equal inputs differ: " + describe(wrong, name, right) + " in one of them", check);
+                    "two calls on equal inputs differ: " + describe(wrong, name, right) + " in one of them",
+                    check);
       }
       if (!first.agrees) {
         // Both are wrong. Where they also differ from each other, chance is at work and not arithmetic.
@@ -68,7 +69,8 @@ class Checker {
         return fail(Verdict::kWrongOutput, describe(first, name, right), check);
       }
       if (sets > 1 && !agree_with_each_other(right, bound, i))
-        return fail(Verdict::kNondeterministic, "two calls on equal inputs differ by more than the bound in " + name, check);
+        return fail(Verdict::kNondeterministic,
+                    "two calls on equal inputs differ by more than the bound in " + name, check);
     }
     return true;
   }
@@ -88,7 +90,8 @@ class Checker {
     const OutputValues& right = expected.outputs[i];
     const std::string text = describe(wrong, task_.outputs[i].name, right);
     if (agree_with_each_other(right, expected.bounds[i], i)) return fail(Verdict::kWrongOutput, text, check);
-    return fail(Verdict::kNondeterministic, "two calls on equal inputs differ, and are wrong: " + text, check);
+    return fail(Verdict::kNondeterministic, "two calls on equal inputs differ, and are wrong: " + text,
+                check);
   }
 
   CandidateProcess& process_;
@@ -107,7 +110,8 @@ CheckOutcome check_candidate(CandidateProcess& process, const task::Task& task, 
   for (const CheckCase& check : cases) {
     if (checker.check(check)) continue;
     CheckOutcome outcome = checker.outcome();
-    // Wrong at a hidden shape: whether it is right where it would be timed tells a careless kernel from a wrong one.
+    // Wrong at a hidden shape: whether it is right where it would be timed tells a careless kernel from a
+    // wrong one.
     const bool wrong = outcome.verdict == Verdict::kWrongOutput && check.hidden && process.session().alive();
     if (!wrong) return outcome;
     Checker timing(process, task, oracle);
@@ -119,7 +123,8 @@ CheckOutcome check_candidate(CandidateProcess& process, const task::Task& task, 
       outcome.detail += "; right at the timing shapes";
       return outcome;
     }
-    if (timing.outcome().verdict == Verdict::kWrongOutput) outcome.detail += "; wrong at the timing shapes, too";
+    if (timing.outcome().verdict == Verdict::kWrongOutput)
+      outcome.detail += "; wrong at the timing shapes, too";
     return outcome;
   }
   return checker.outcome();

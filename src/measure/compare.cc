@@ -21,18 +21,29 @@ template <typename Visit>
 auto with_type(task::Dtype dtype, Visit visit) {
   using task::Dtype;
   switch (dtype) {
-    case Dtype::kFloat64: return visit(static_cast<double*>(nullptr));
-    case Dtype::kFloat32: return visit(static_cast<float*>(nullptr));
-    case Dtype::kFloat16: return visit(static_cast<c10::Half*>(nullptr));
-    case Dtype::kBfloat16: return visit(static_cast<c10::BFloat16*>(nullptr));
-    case Dtype::kFloat8E4m3: return visit(static_cast<c10::Float8_e4m3fn*>(nullptr));
-    case Dtype::kFloat8E5m2: return visit(static_cast<c10::Float8_e5m2*>(nullptr));
-    case Dtype::kInt64: return visit(static_cast<std::int64_t*>(nullptr));
-    case Dtype::kInt32: return visit(static_cast<std::int32_t*>(nullptr));
-    case Dtype::kInt16: return visit(static_cast<std::int16_t*>(nullptr));
-    case Dtype::kInt8: return visit(static_cast<std::int8_t*>(nullptr));
+    case Dtype::kFloat64:
+      return visit(static_cast<double*>(nullptr));
+    case Dtype::kFloat32:
+      return visit(static_cast<float*>(nullptr));
+    case Dtype::kFloat16:
+      return visit(static_cast<c10::Half*>(nullptr));
+    case Dtype::kBfloat16:
+      return visit(static_cast<c10::BFloat16*>(nullptr));
+    case Dtype::kFloat8E4m3:
+      return visit(static_cast<c10::Float8_e4m3fn*>(nullptr));
+    case Dtype::kFloat8E5m2:
+      return visit(static_cast<c10::Float8_e5m2*>(nullptr));
+    case Dtype::kInt64:
+      return visit(static_cast<std::int64_t*>(nullptr));
+    case Dtype::kInt32:
+      return visit(static_cast<std::int32_t*>(nullptr));
+    case Dtype::kInt16:
+      return visit(static_cast<std::int16_t*>(nullptr));
+    case Dtype::kInt8:
+      return visit(static_cast<std::int8_t*>(nullptr));
     case Dtype::kUint8:
-    case Dtype::kBool: break;  // a bool is read as its byte: 2 is no right answer
+    case Dtype::kBool:
+      break;  // a bool is read as its byte: 2 is no right answer
   }
   return visit(static_cast<std::uint8_t*>(nullptr));
 }
@@ -44,12 +55,18 @@ struct FloatFacts {
 FloatFacts facts(task::Dtype dtype) {
   using task::Dtype;
   switch (dtype) {
-    case Dtype::kFloat64: return {0x1p-52, 0x1p-1022, std::numeric_limits<double>::max()};
-    case Dtype::kFloat16: return {0x1p-10, 0x1p-14, 65504};
-    case Dtype::kBfloat16: return {0x1p-7, 0x1p-126, 0x1.FEp127};
-    case Dtype::kFloat8E4m3: return {0x1p-3, 0x1p-6, 448};
-    case Dtype::kFloat8E5m2: return {0x1p-2, 0x1p-14, 57344};
-    default: return {0x1p-23, 0x1p-126, std::numeric_limits<float>::max()};
+    case Dtype::kFloat64:
+      return {0x1p-52, 0x1p-1022, std::numeric_limits<double>::max()};
+    case Dtype::kFloat16:
+      return {0x1p-10, 0x1p-14, 65504};
+    case Dtype::kBfloat16:
+      return {0x1p-7, 0x1p-126, 0x1.FEp127};
+    case Dtype::kFloat8E4m3:
+      return {0x1p-3, 0x1p-6, 448};
+    case Dtype::kFloat8E5m2:
+      return {0x1p-2, 0x1p-14, 57344};
+    default:
+      return {0x1p-23, 0x1p-126, std::numeric_limits<float>::max()};
   }
 }
 
@@ -62,7 +79,8 @@ double real(T value) {
   }
 }
 
-// `limit`: beyond it the oracle's value is an infinity of the output's type (half an ulp over its largest number).
+// `limit`: beyond it the oracle's value is an infinity of the output's type (half an ulp over its largest
+// number).
 struct FloatRules {
   double bound, limit;
 };
@@ -75,7 +93,8 @@ FloatRules rules(task::Dtype dtype, double bound) {
 // How far apart, or infinity where one is NaN or infinite and the other is not the same.
 double distance(double got, double expected, const FloatRules& rules) {
   if (std::isnan(expected)) return std::isnan(got) ? 0 : std::numeric_limits<double>::infinity();
-  if (std::abs(expected) > rules.limit) expected = std::copysign(std::numeric_limits<double>::infinity(), expected);
+  if (std::abs(expected) > rules.limit)
+    expected = std::copysign(std::numeric_limits<double>::infinity(), expected);
   if (std::isinf(expected)) return got == expected ? 0 : std::numeric_limits<double>::infinity();
   if (!std::isfinite(got)) return std::numeric_limits<double>::infinity();
   return std::abs(got - expected);
@@ -167,7 +186,8 @@ std::string describe(const Comparison& comparison, const std::string& name, cons
   const std::string format = task::is_floating(expected.dtype) ? "{:.7g}" : "{:.0f}";
   return fmt::format("{}[{}]: {} where {} was expected ({} of {} elements are wrong)", name, index,
                      fmt::format(fmt::runtime(format), comparison.got),
-                     fmt::format(fmt::runtime(format), comparison.expected), comparison.wrong, elements(expected));
+                     fmt::format(fmt::runtime(format), comparison.expected), comparison.wrong,
+                     elements(expected));
 }
 
 double default_bound(const OutputValues& reference, const OutputValues& oracle) {
@@ -177,7 +197,8 @@ double default_bound(const OutputValues& reference, const OutputValues& oracle) 
   double error = 0, scale = 0;
   for (std::size_t i = 0; i < oracle.reals.size(); ++i) {
     const double expected = oracle.reals[i];
-    if (std::isfinite(expected) && std::abs(expected) <= exact.limit) scale = std::max(scale, std::abs(expected));
+    if (std::isfinite(expected) && std::abs(expected) <= exact.limit)
+      scale = std::max(scale, std::abs(expected));
     const double distance_here = distance(reference.reals[i], expected, exact);
     if (std::isfinite(distance_here)) error = std::max(error, distance_here);
   }

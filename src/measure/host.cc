@@ -91,9 +91,12 @@ bool can_flush() { return flush_kind() != FlushKind::kNone; }
 
 std::string flush_method() {
   switch (flush_kind()) {
-    case FlushKind::kClflushopt: return "clflushopt";
-    case FlushKind::kClflush: return "clflush";
-    case FlushKind::kNone: break;
+    case FlushKind::kClflushopt:
+      return "clflushopt";
+    case FlushKind::kClflush:
+      return "clflush";
+    case FlushKind::kNone:
+      break;
   }
   return "rotation";
 }

@@ -43,9 +43,11 @@ task::Task load_one(const std::filesystem::path& datasets, const std::string& id
 }
 
 std::string summary(const Measurement& m) {
-  if (m.rounds == 0) return fmt::format("{}{}", to_string(m.verdict), m.detail.empty() ? "" : ": " + m.detail);
-  return fmt::format("{} {:.3f}x [{:.3f}, {:.3f}] {:.0f} ns, {} rounds of {}{}{}", to_string(m.verdict), m.speedup, m.speedup_low,
-                     m.speedup_high, m.candidate_ns, m.rounds, m.batch, m.detail.empty() ? "" : ": ", m.detail);
+  if (m.rounds == 0)
+    return fmt::format("{}{}", to_string(m.verdict), m.detail.empty() ? "" : ": " + m.detail);
+  return fmt::format("{} {:.3f}x [{:.3f}, {:.3f}] {:.0f} ns, {} rounds of {}{}{}", to_string(m.verdict),
+                     m.speedup, m.speedup_low, m.speedup_high, m.candidate_ns, m.rounds, m.batch,
+                     m.detail.empty() ? "" : ": ", m.detail);
 }
 
 }  // namespace
@@ -62,7 +64,8 @@ void run_shard(ShardSession& shard) {
     if (!task || task->id != candidate.task) task = load_one(datasets, candidate.task);
     Measured measured;
     try {
-      const std::filesystem::path binary = shard.run_folder() / json_at<std::string>(item.value, "binary", "item " + item.id);
+      const std::filesystem::path binary =
+          shard.run_folder() / json_at<std::string>(item.value, "binary", "item " + item.id);
       measured = measurer.measure(*task, candidate, binary);
       faults = 0;
     } catch (const InvalidInput&) {
@@ -85,8 +88,8 @@ void run_shard(ShardSession& shard) {
       m.blob_crc = blob.crc;
     }
     shard.write(item, to_json(m));
-    log_info(fmt::format("{}/{} {} {}: {} ({:.2f} s)", i + 1, work.size(), candidate.task, candidate.id.substr(0, 8), summary(m),
-                         m.seconds));
+    log_info(fmt::format("{}/{} {} {}: {} ({:.2f} s)", i + 1, work.size(), candidate.task,
+                         candidate.id.substr(0, 8), summary(m), m.seconds));
   }
   shard.finish();
 }

@@ -76,8 +76,8 @@ void fill_inputs(const ValueSource& source, const task::Task& task, const task::
   }
 }
 
-Oracle::Oracle(const task::Task& task, const Reference& reference, const ValueSource& source, std::uint64_t seed,
-               std::uint64_t budget_bytes)
+Oracle::Oracle(const task::Task& task, const Reference& reference, const ValueSource& source,
+               std::uint64_t seed, std::uint64_t budget_bytes)
     : task_(task), reference_(reference), source_(source), seed_(seed), budget_bytes_(budget_bytes) {}
 
 void Oracle::fill(const CheckCase& check, const std::vector<std::span<std::byte>>& inputs) const {

@@ -1,6 +1,8 @@
 #include "warpsmith/measure/pairs.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "warpsmith/base/random.h"
 
@@ -15,10 +17,24 @@ std::int64_t per_call(std::int64_t elapsed_ns, int calls) {
   return std::max<std::int64_t>(1, (elapsed_ns + calls / 2) / calls);
 }
 
+// As device::TwinSession waits for its child: spinning at first, then asleep.
+void wait(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  constexpr double kSpinSeconds = 2e-3;
+  const Clock::time_point begin = Clock::now();
+  const auto passed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  while (passed() < std::min(seconds, kSpinSeconds)) {
+  }
+  if (seconds > kSpinSeconds) std::this_thread::sleep_for(std::chrono::duration<double>(seconds - passed()));
+}
+
 class Pairing {
  public:
   Pairing(Arm& baseline, Arm& candidate, const PairSettings& settings)
-      : baseline_(baseline), candidate_(candidate), settings_(settings), random_(random_key({settings.key, 1})),
+      : baseline_(baseline),
+        candidate_(candidate),
+        settings_(settings),
+        random_(random_key({settings.key, 1})),
         begin_(settings.now()) {}
 
   PairResult take() {
@@ -56,7 +72,8 @@ class Pairing {
     result_.budget_ended = true;
     if (whole == 0) {
       result_.verdict = Verdict::kTimeout;
-      result_.detail = "too slow to be timed: the time for a measurement ended before one round a bucket was taken";
+      result_.detail =
+          "too slow to be timed: the time for a measurement ended before one round a bucket was taken";
     }
   }
 
@@ -100,7 +117,8 @@ class Pairing {
     return true;
   }
 
-  // Which call of which round is looked at is chosen after it. A call that looks unwritten is always looked at.
+  // Which call of which round is looked at is chosen after it. A call that looks unwritten is always looked
+  // at.
   bool inspect() {
     const std::uint64_t calls = static_cast<std::uint64_t>(settings_.calls);
     if (unwritten_) return !failed(candidate_.inspect(*unwritten_));
@@ -125,10 +143,11 @@ PairResult time_pairs(Arm& baseline, Arm& candidate, const PairSettings& setting
   return Pairing(baseline, candidate, settings).take();
 }
 
-std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t key) {
+std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t key, double pause_s) {
   std::vector<double> times;
   for (int i = -1; i < rounds; ++i) {  // the first warms up
     arm.renew(random_key({key, 4, static_cast<std::uint64_t>(i + 1)}), calls);
+    if (i % 2 == 1) wait(pause_s);
     const Arm::Run run = arm.run(calls);
     if (i >= 0) times.push_back(static_cast<double>(per_call(run.elapsed_ns, calls)));
   }

@@ -28,18 +28,30 @@ namespace {
 at::ScalarType scalar_type(task::Dtype dtype) {
   using task::Dtype;
   switch (dtype) {
-    case Dtype::kFloat64: return at::kDouble;
-    case Dtype::kFloat32: return at::kFloat;
-    case Dtype::kFloat16: return at::kHalf;
-    case Dtype::kBfloat16: return at::kBFloat16;
-    case Dtype::kFloat8E4m3: return at::kFloat8_e4m3fn;
-    case Dtype::kFloat8E5m2: return at::kFloat8_e5m2;
-    case Dtype::kInt64: return at::kLong;
-    case Dtype::kInt32: return at::kInt;
-    case Dtype::kInt16: return at::kShort;
-    case Dtype::kInt8: return at::kChar;
-    case Dtype::kUint8: return at::kByte;
-    case Dtype::kBool: return at::kBool;
+    case Dtype::kFloat64:
+      return at::kDouble;
+    case Dtype::kFloat32:
+      return at::kFloat;
+    case Dtype::kFloat16:
+      return at::kHalf;
+    case Dtype::kBfloat16:
+      return at::kBFloat16;
+    case Dtype::kFloat8E4m3:
+      return at::kFloat8_e4m3fn;
+    case Dtype::kFloat8E5m2:
+      return at::kFloat8_e5m2;
+    case Dtype::kInt64:
+      return at::kLong;
+    case Dtype::kInt32:
+      return at::kInt;
+    case Dtype::kInt16:
+      return at::kShort;
+    case Dtype::kInt8:
+      return at::kChar;
+    case Dtype::kUint8:
+      return at::kByte;
+    case Dtype::kBool:
+      return at::kBool;
   }
   return at::kFloat;
 }
@@ -67,7 +79,8 @@ std::vector<at::Tensor> tensors_of(const c10::IValue& value, const task::Task& t
   throw Error("task " + task.id + ": the reference does not return a tensor or a tuple of tensors");
 }
 
-// What torch has to say, in a line: the interpreter puts its traceback before the message, operators their stack after it.
+// What torch has to say, in a line: the interpreter puts its traceback before the message, operators their
+// stack after it.
 std::string in_a_line(const std::exception& error) {
   if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error)) {
     const std::string text = torch_error->what_without_backtrace();
@@ -115,8 +128,8 @@ void configure_torch(int threads) {
   torch::jit::overrideCanFuseOnCPU(false);
   torch::jit::overrideCanFuseOnCPULegacy(false);
   torch::jit::setTensorExprFuserEnabled(false);
-  // Large outputs would otherwise come from fresh pages at every call, and the baseline would be timed on page faults that a
-  // caching allocator, and the candidate's operands, do not have.
+  // Large outputs would otherwise come from fresh pages at every call, and the baseline would be timed on
+  // page faults that a caching allocator, and the candidate's operands, do not have.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 2147483647);
   mallopt(M_TOP_PAD, 64 << 20);
@@ -136,13 +149,15 @@ struct Reference::State {
   std::shared_ptr<torch::jit::CompilationUnit> unit;
   torch::jit::Function* forward = nullptr;
 
-  std::vector<at::Tensor> bind(const task::Dims& dims, const std::vector<std::span<const std::byte>>& inputs) const {
+  std::vector<at::Tensor> bind(const task::Dims& dims,
+                               const std::vector<std::span<const std::byte>>& inputs) const {
     if (inputs.size() != task.inputs.size()) throw Error("task " + task.id + ": wrong number of inputs");
     std::vector<at::Tensor> tensors;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const task::TensorSpec& spec = task.inputs[i];
       void* memory = const_cast<std::byte*>(inputs[i].data());
-      tensors.push_back(at::from_blob(memory, task::shape_at(spec, dims), at::TensorOptions(scalar_type(spec.dtype))));
+      tensors.push_back(
+          at::from_blob(memory, task::shape_at(spec, dims), at::TensorOptions(scalar_type(spec.dtype))));
     }
     return tensors;
   }
@@ -166,10 +181,11 @@ struct Reference::State {
   }
 
   // As plain numbers, held to what the task says of its outputs. `oracle`: floating outputs may be wider.
-  std::vector<OutputValues> checked(const std::vector<at::Tensor>& outputs, const task::Dims& dims, bool oracle) const {
+  std::vector<OutputValues> checked(const std::vector<at::Tensor>& outputs, const task::Dims& dims,
+                                    bool oracle) const {
     if (outputs.size() != task.outputs.size())
-      throw Error("task " + task.id + ": the reference returns " + std::to_string(outputs.size()) + " tensors, the task has " +
-                  std::to_string(task.outputs.size()) + " outputs");
+      throw Error("task " + task.id + ": the reference returns " + std::to_string(outputs.size()) +
+                  " tensors, the task has " + std::to_string(task.outputs.size()) + " outputs");
     std::vector<OutputValues> values;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const task::TensorSpec& spec = task.outputs[i];
@@ -195,13 +211,15 @@ Reference::Reference(const task::Task& task) : state_(std::make_unique<State>())
     state_->unit = torch::jit::compile(task.reference);
     state_->forward = state_->unit->find_function(c10::QualifiedName("forward"));
   } catch (const c10::Error& e) {
-    throw InvalidInput(
-        {{(task.folder / "task.yaml").string(), 0, 0, std::string("reference: ") + e.what_without_backtrace(), ""}});
+    throw InvalidInput({{(task.folder / "task.yaml").string(), 0, 0,
+                         std::string("reference: ") + e.what_without_backtrace(), ""}});
   } catch (const std::exception& e) {
-    throw InvalidInput({{(task.folder / "task.yaml").string(), 0, 0, std::string("reference: ") + e.what(), ""}});
+    throw InvalidInput(
+        {{(task.folder / "task.yaml").string(), 0, 0, std::string("reference: ") + e.what(), ""}});
   }
   if (state_->forward == nullptr)
-    throw InvalidInput({{(task.folder / "task.yaml").string(), 0, 0, "reference: there is no function `forward`", ""}});
+    throw InvalidInput(
+        {{(task.folder / "task.yaml").string(), 0, 0, "reference: there is no function `forward`", ""}});
   const std::size_t wanted = task.inputs.size() + task.scalars.size();
   const std::size_t has = state_->forward->getSchema().arguments().size();
   if (has != wanted)
@@ -217,7 +235,8 @@ Reference::Reference(Reference&&) noexcept = default;
 std::vector<OutputValues> Reference::run(const task::Dims& dims,
                                          const std::vector<std::span<const std::byte>>& inputs) const {
   const c10::InferenceMode inference;
-  return naming(state_->task, "", [&] { return state_->checked(state_->call(state_->bind(dims, inputs)), dims, false); });
+  return naming(state_->task, "",
+                [&] { return state_->checked(state_->call(state_->bind(dims, inputs)), dims, false); });
 }
 
 std::vector<OutputValues> Reference::run_oracle(const task::Dims& dims,
@@ -286,7 +305,8 @@ void Reference::Calls::drop_outputs() { state_->results.clear(); }
 std::vector<OutputValues> Reference::Calls::outputs(int number) const {
   const c10::InferenceMode inference;
   return state_->reference->checked(
-      tensors_of(state_->results.at(static_cast<std::size_t>(number)), state_->reference->task), state_->dims, false);
+      tensors_of(state_->results.at(static_cast<std::size_t>(number)), state_->reference->task), state_->dims,
+      false);
 }
 
 }  // namespace warpsmith::measure

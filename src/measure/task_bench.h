@@ -1,4 +1,5 @@
-// What the candidates of one task share: reference, right answers, the baseline's operands and its time alone.
+// What the candidates of one task share: reference, right answers, the baseline's operands and its time
+// alone.
 #pragma once
 
 #include <memory>
@@ -24,8 +25,10 @@ class TaskBench {
   double baseline_call_ns() const { return baseline_call_ns_; }
   // The baseline with operands for at least `calls` calls.
   BaselineArm& baseline(int calls);
-  // Median nanoseconds a call of the baseline with nothing beside it. Measured once, and again on demand.
-  double alone_ns(int calls, bool again);
+  // Median nanoseconds a call of the baseline with nothing beside it: measured once …
+  double alone_ns(int calls);
+  // … and again, with the pauses that a candidate whose turn takes `pause_s` makes.
+  double alone_again_ns(int calls, double pause_s);
   // Bytes that any right answer must move, inputs read and outputs written once.
   double compulsory_bytes() const;
   // Bounds for timed calls; every case of the timing shape is made for it.
@@ -42,10 +45,12 @@ class TaskBench {
   int baseline_calls_ = 0;
   double baseline_call_ns_ = 0;
   std::optional<double> alone_ns_;
+  std::uint64_t alone_again_ = 0;
 };
 
-// Calls in one timed interval. The round trip to the child costs a few microseconds; in an interval of half a millisecond it is
-// below one percent. Bounded by the memory of the operands, and so that a slow arm's interval stays below 20 ms.
+// Calls in one timed interval. The round trip to the child costs a few microseconds; in an interval of half a
+// millisecond it is below one percent. Bounded by the memory of the operands, and so that a slow arm's
+// interval stays below 20 ms.
 int calls_an_interval(double baseline_ns, double candidate_ns, std::uint64_t bytes_a_call);
 
 }  // namespace warpsmith::measure

@@ -16,7 +16,8 @@ namespace warpsmith::measure {
 
 namespace {
 
-// Primes, so that no power-of-two row length lines up with a pool, and small enough for both to stay in a second-level cache.
+// Primes, so that no power-of-two row length lines up with a pool, and small enough for both to stay in a
+// second-level cache.
 constexpr std::size_t kFirst = 32749, kSecond = 32719;
 constexpr std::size_t kBlock = 1024;  // elements made at a time: they stay in the first-level cache
 
@@ -80,7 +81,8 @@ struct ValueSource::Pools {
     Random random(key);
     const std::size_t first = random.below(kFirst), second = random.below(kSecond);
     const double angle = 6.283185307179586 * random.uniform();
-    const float c = static_cast<float>(std::cos(angle)) * deviation, s = static_cast<float>(std::sin(angle)) * deviation;
+    const float c = static_cast<float>(std::cos(angle)) * deviation,
+                s = static_cast<float>(std::sin(angle)) * deviation;
     stretches(begin, length, first, second, [&](std::size_t at, std::size_t n, std::size_t a, std::size_t b) {
       const float* x = first_normal.data() + a;
       const float* y = second_normal.data() + b;
@@ -121,7 +123,9 @@ struct ValueSource::Pools {
 template <typename T>
 void ValueSource::Pools::fill(const task::ValueSpec& values, const std::vector<std::int64_t>& shape,
                               const task::Dims& dims, std::uint64_t key, std::span<T> out) const {
-  const auto number = [&](std::size_t index, double otherwise) { return argument(values, index, otherwise, dims); };
+  const auto number = [&](std::size_t index, double otherwise) {
+    return argument(values, index, otherwise, dims);
+  };
   if (values.kind == "normal") {
     const float mean = static_cast<float>(number(0, 0)), deviation = static_cast<float>(number(1, 1));
     write_blocks<T, float>(out.size(), out.data(), [&](std::size_t begin, std::size_t length, float* block) {
@@ -139,7 +143,8 @@ void ValueSource::Pools::fill(const task::ValueSpec& values, const std::vector<s
     });
   } else if (values.kind == "integers") {
     const double low = number(0, 0), high = number(1, 2);
-    if (!(low < high) || high - low > 4294967296.0) throw Error("values integers: the range is empty or over 2^32");
+    if (!(low < high) || high - low > 4294967296.0)
+      throw Error("values integers: the range is empty or over 2^32");
     const std::int64_t base = static_cast<std::int64_t>(low);
     const std::uint64_t range = static_cast<std::uint64_t>(high - low);
     std::array<std::uint32_t, kBlock> raw;
@@ -157,7 +162,8 @@ void ValueSource::Pools::fill(const task::ValueSpec& values, const std::vector<s
     write_blocks<T, std::int32_t>(out.size(), out.data(),
                                   [&](std::size_t begin, std::size_t length, std::int32_t* block) {
                                     bits(key, begin, length, raw.data());
-                                    for (std::size_t i = 0; i < length; ++i) block[i] = raw[i] < bound ? 1 : 0;
+                                    for (std::size_t i = 0; i < length; ++i)
+                                      block[i] = raw[i] < bound ? 1 : 0;
                                   });
   } else if (values.kind == "permutation") {
     const std::size_t n = shape.empty() ? 1 : static_cast<std::size_t>(shape.back());
@@ -201,33 +207,47 @@ ValueSource::ValueSource() : pools_(std::make_unique<Pools>()) {
 
 ValueSource::~ValueSource() = default;
 
-void ValueSource::fill(const task::ValueSpec& values, task::Dtype dtype, const std::vector<std::int64_t>& shape,
-                       const task::Dims& dims, std::uint64_t key, std::span<std::byte> out) const {
+void ValueSource::fill(const task::ValueSpec& values, task::Dtype dtype,
+                       const std::vector<std::int64_t>& shape, const task::Dims& dims, std::uint64_t key,
+                       std::span<std::byte> out) const {
   const auto as = [&]<typename T>(T*) {
     const std::span<T> typed(reinterpret_cast<T*>(out.data()), out.size() / sizeof(T));
     pools_->fill<T>(values, shape, dims, key, typed);
   };
   using task::Dtype;
   switch (dtype) {
-    case Dtype::kFloat64: return as(static_cast<double*>(nullptr));
-    case Dtype::kFloat32: return as(static_cast<float*>(nullptr));
-    case Dtype::kFloat16: return as(static_cast<c10::Half*>(nullptr));
-    case Dtype::kBfloat16: return as(static_cast<c10::BFloat16*>(nullptr));
-    case Dtype::kFloat8E4m3: return as(static_cast<c10::Float8_e4m3fn*>(nullptr));
-    case Dtype::kFloat8E5m2: return as(static_cast<c10::Float8_e5m2*>(nullptr));
-    case Dtype::kInt64: return as(static_cast<std::int64_t*>(nullptr));
-    case Dtype::kInt32: return as(static_cast<std::int32_t*>(nullptr));
-    case Dtype::kInt16: return as(static_cast<std::int16_t*>(nullptr));
-    case Dtype::kInt8: return as(static_cast<std::int8_t*>(nullptr));
-    case Dtype::kUint8: return as(static_cast<std::uint8_t*>(nullptr));
-    case Dtype::kBool: return as(static_cast<bool*>(nullptr));
+    case Dtype::kFloat64:
+      return as(static_cast<double*>(nullptr));
+    case Dtype::kFloat32:
+      return as(static_cast<float*>(nullptr));
+    case Dtype::kFloat16:
+      return as(static_cast<c10::Half*>(nullptr));
+    case Dtype::kBfloat16:
+      return as(static_cast<c10::BFloat16*>(nullptr));
+    case Dtype::kFloat8E4m3:
+      return as(static_cast<c10::Float8_e4m3fn*>(nullptr));
+    case Dtype::kFloat8E5m2:
+      return as(static_cast<c10::Float8_e5m2*>(nullptr));
+    case Dtype::kInt64:
+      return as(static_cast<std::int64_t*>(nullptr));
+    case Dtype::kInt32:
+      return as(static_cast<std::int32_t*>(nullptr));
+    case Dtype::kInt16:
+      return as(static_cast<std::int16_t*>(nullptr));
+    case Dtype::kInt8:
+      return as(static_cast<std::int8_t*>(nullptr));
+    case Dtype::kUint8:
+      return as(static_cast<std::uint8_t*>(nullptr));
+    case Dtype::kBool:
+      return as(static_cast<bool*>(nullptr));
   }
 }
 
-std::uint64_t input_key(std::uint64_t seed, const task::Task& task, const task::Dims& dims, const std::string& input,
-                        std::uint64_t use) {
+std::uint64_t input_key(std::uint64_t seed, const task::Task& task, const task::Dims& dims,
+                        const std::string& input, std::uint64_t use) {
   std::uint64_t shape = 0;
-  for (const auto& [name, size] : dims) shape = random_key({shape, name_key(name), static_cast<std::uint64_t>(size)});
+  for (const auto& [name, size] : dims)
+    shape = random_key({shape, name_key(name), static_cast<std::uint64_t>(size)});
   return random_key({seed, name_key(task.id), shape, name_key(input), use});
 }
 

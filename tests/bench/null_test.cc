@@ -2,9 +2,9 @@
 //
 //   null_test DATASETS [TASK…]
 //
-// For each task the reference against itself, and the fastest dataset candidate against itself, in two children and through the
-// candidate's path. Prints the scores and the share of tasks within ±0.02. A measurement, to be made on a quiet machine: it
-// judges nothing and exits 0.
+// For each task the reference against itself, and the fastest dataset candidate against itself, in two
+// children and through the candidate's path. Prints the scores and the share of tasks within ±0.02. A
+// measurement, to be made on a quiet machine: it judges nothing and exits 0.
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,8 +38,9 @@ struct Share {
 std::string text_of(const Measurement& m) {
   char text[160];
   if (m.rounds == 0) return std::string(to_string(m.verdict)) + " " + m.detail;
-  std::snprintf(text, sizeof text, "%.4f [%.4f, %.4f] %9.1f us %5d rounds of %3d %s", m.speedup, m.speedup_low, m.speedup_high,
-                m.baseline_ns / 1e3, m.rounds, m.batch, m.verdict == Verdict::kOk ? "" : std::string(to_string(m.verdict)).c_str());
+  std::snprintf(text, sizeof text, "%.4f [%.4f, %.4f] %9.1f us %5d rounds of %3d %s", m.speedup,
+                m.speedup_low, m.speedup_high, m.baseline_ns / 1e3, m.rounds, m.batch,
+                m.verdict == Verdict::kOk ? "" : std::string(to_string(m.verdict)).c_str());
   return text;
 }
 
@@ -51,7 +52,8 @@ struct Fastest {
 };
 
 // The task's fastest `ok` candidate, each measured once against the reference.
-std::optional<Fastest> find_fastest(measure::Measurer& measurer, const task::Task& task, const fs::path& cache, bool unsandboxed) {
+std::optional<Fastest> find_fastest(measure::Measurer& measurer, const task::Task& task,
+                                    const fs::path& cache, bool unsandboxed) {
   Diagnostics mistakes;
   std::optional<Fastest> fastest;
   toolchain::CompileOptions options;
@@ -75,7 +77,9 @@ int run(int argc, char** argv) {
   if (!mistakes.empty()) throw InvalidInput(mistakes);
   const std::vector<std::string> only(argv + 2, argv + argc);
   if (!only.empty())
-    std::erase_if(tasks, [&](const task::Task& task) { return std::find(only.begin(), only.end(), task.id) == only.end(); });
+    std::erase_if(tasks, [&](const task::Task& task) {
+      return std::find(only.begin(), only.end(), task.id) == only.end();
+    });
   const fs::path cache = fs::temp_directory_path() / ("warpsmith-null-test-" + std::to_string(::getpid()));
   measure::Settings settings;
   settings.seed = 1;
@@ -87,16 +91,18 @@ int run(int argc, char** argv) {
     references.add(reference);
     std::printf("%-28s reference             %s\n", task.id.c_str(), text_of(reference).c_str());
     if (const auto fastest = find_fastest(measurer, task, cache, settings.unsandboxed)) {
-      const Measurement m = measurer.measure_candidate_against_itself(task, fastest->candidate, fastest->binary).measurement;
+      const Measurement m =
+          measurer.measure_candidate_against_itself(task, fastest->candidate, fastest->binary).measurement;
       candidates.add(m);
-      std::printf("%-28s %-21s %s (%.2fx)\n", "", fastest->name.c_str(), text_of(m).c_str(), fastest->speedup);
+      std::printf("%-28s %-21s %s (%.2fx)\n", "", fastest->name.c_str(), text_of(m).c_str(),
+                  fastest->speedup);
     }
     std::fflush(stdout);
   }
   std::error_code ignored;
   fs::remove_all(cache, ignored);
-  std::printf("within 1.00 +- %.2f: %d of %d references, %d of %d candidates\n", kTolerance, references.near, references.all,
-              candidates.near, candidates.all);
+  std::printf("within 1.00 +- %.2f: %d of %d references, %d of %d candidates\n", kTolerance, references.near,
+              references.all, candidates.near, candidates.all);
   return 0;
 }
 

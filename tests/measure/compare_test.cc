@@ -15,7 +15,8 @@ using task::Dtype;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNan = std::nan("");
 
-OutputValues reals(std::vector<double> values, Dtype dtype = Dtype::kFloat32, std::vector<std::int64_t> shape = {}) {
+OutputValues reals(std::vector<double> values, Dtype dtype = Dtype::kFloat32,
+                   std::vector<std::int64_t> shape = {}) {
   OutputValues out;
   out.dtype = dtype;
   out.shape = shape.empty() ? std::vector<std::int64_t>{static_cast<std::int64_t>(values.size())} : shape;
@@ -116,7 +117,8 @@ TEST(DefaultBound, IsTenTimesTheReferencesOwnError) {
 
 TEST(DefaultBound, IsAtLeastTwentyUlpAtTheOutputsScale) {
   EXPECT_DOUBLE_EQ(default_bound(reals({1.5, 0.1}), reals({1.5, 0.1})), 20 * 0x1p-23);
-  EXPECT_DOUBLE_EQ(default_bound(reals({1000, 1}), reals({1000, 1})), 20 * 0x1p-14);  // 1000 lies in [2^9, 2^10)
+  EXPECT_DOUBLE_EQ(default_bound(reals({1000, 1}), reals({1000, 1})),
+                   20 * 0x1p-14);  // 1000 lies in [2^9, 2^10)
   EXPECT_DOUBLE_EQ(default_bound(reals({1}, Dtype::kBfloat16), reals({1}, Dtype::kBfloat16)), 20 * 0x1p-7);
   EXPECT_GT(default_bound(reals({0}), reals({0})), 0);
 }
@@ -135,9 +137,11 @@ TEST(DefaultBound, IntegersHaveNone) {
 
 TEST(Decode, GivesPlainNumbers) {
   const std::vector<float> floats = {1.5f, -2};
-  EXPECT_EQ(decode(std::as_bytes(std::span(floats)), Dtype::kFloat32, {2}).reals, (std::vector<double>{1.5, -2}));
+  EXPECT_EQ(decode(std::as_bytes(std::span(floats)), Dtype::kFloat32, {2}).reals,
+            (std::vector<double>{1.5, -2}));
   const std::vector<std::int32_t> integers = {7, -1};
-  EXPECT_EQ(decode(std::as_bytes(std::span(integers)), Dtype::kInt32, {2}).integers, (std::vector<std::int64_t>{7, -1}));
+  EXPECT_EQ(decode(std::as_bytes(std::span(integers)), Dtype::kInt32, {2}).integers,
+            (std::vector<std::int64_t>{7, -1}));
 }
 
 }  // namespace

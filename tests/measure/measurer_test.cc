@@ -14,7 +14,7 @@
 namespace warpsmith::measure {
 namespace {
 
-constexpr const char* kTask = R"(schema: warpsmith.task/1
+constexpr const char* kTask = R"yaml(schema: warpsmith.task/1
 title: Twice the softplus
 level: 1
 split: train
@@ -36,7 +36,7 @@ distributions:
   - {x: "uniform(-3, 3)"}
 flops: 4 * M * N
 bytes: 8 * M * N
-)";
+)yaml";
 
 // A whole candidate from what it does with `x[i]`.
 std::string candidate(const std::string& body) {
@@ -96,7 +96,8 @@ std::unique_ptr<MeasurerTest::Shared> MeasurerTest::shared_;
 
 // Whether a timing came to a score; on a busy host it may be thrown away, but no verdict may be made of that.
 void expect_timed(const Measurement& m) {
-  EXPECT_TRUE(m.verdict == Verdict::kOk || m.verdict == Verdict::kUnstable) << to_string(m.verdict) << ": " << m.detail;
+  EXPECT_TRUE(m.verdict == Verdict::kOk || m.verdict == Verdict::kUnstable)
+      << to_string(m.verdict) << ": " << m.detail;
 }
 
 TEST_F(MeasurerTest, ARightCandidateIsTimed) {
@@ -148,14 +149,16 @@ TEST_F(MeasurerTest, RoundingOtherwiseIsRight) {
 }
 
 TEST_F(MeasurerTest, NanAndPoisonAreWrong) {
-  EXPECT_EQ(verdict_of("out[i] = x[i] > 1.f ? logf(-1.f) : logf(expf(x[i]) + 1.f) * 2.f;").verdict, Verdict::kWrongOutput);
+  EXPECT_EQ(verdict_of("out[i] = x[i] > 1.f ? logf(-1.f) : logf(expf(x[i]) + 1.f) * 2.f;").verdict,
+            Verdict::kWrongOutput);
   const Measurement unwritten = verdict_of("if (i % 7 != 6) out[i] = logf(expf(x[i]) + 1.f) * 2.f;");
   EXPECT_EQ(unwritten.verdict, Verdict::kWrongOutput);
   EXPECT_NE(unwritten.detail.find("nan where"), std::string::npos) << unwritten.detail;
 }
 
 TEST_F(MeasurerTest, ReadingTheOldOutputIsWrong) {
-  EXPECT_EQ(verdict_of("out[i] = out[i] * 0.f + logf(expf(x[i]) + 1.f) * 2.f;").verdict, Verdict::kWrongOutput);
+  EXPECT_EQ(verdict_of("out[i] = out[i] * 0.f + logf(expf(x[i]) + 1.f) * 2.f;").verdict,
+            Verdict::kWrongOutput);
 }
 
 TEST_F(MeasurerTest, OneThatDiffersFromCallToCallIsNondeterministic) {
@@ -172,7 +175,8 @@ TEST_F(MeasurerTest, OneThatDiffersFromCallToCallIsNondeterministic) {
 }
 
 TEST_F(MeasurerTest, OneThatReturnsTheLastAnswerAgainIsFound) {
-  // Remembers its first answers of each size, and gives them again: right in a benchmark that repeats its inputs.
+  // Remembers its first answers of each size, and gives them again: right in a benchmark that repeats its
+  // inputs.
   const std::string source =
       "// plan: launch k<<<cdiv(M * N, 128), 128>>>(x, out, M, N)\n"
       "__device__ float kept[8192];\n"
@@ -223,9 +227,11 @@ TEST_F(MeasurerTest, APlanThatCannotBeEvaluatedIsALaunchError) {
 TEST_F(MeasurerTest, NullTestsComeOutNearOne) {
   const Measured reference = shared_->measurer->measure_reference_against_itself(shared_->task);
   expect_timed(reference.measurement);
-  EXPECT_NEAR(reference.measurement.speedup, 1.0, 0.3);  // tests/bench/null_test is the measurement; this is its pulse
+  EXPECT_NEAR(reference.measurement.speedup, 1.0,
+              0.3);  // tests/bench/null_test is the measurement; this is its pulse
   const Candidate made = make_plan_candidate("softplus", kRight, {});
-  const Measured candidate = shared_->measurer->measure_candidate_against_itself(shared_->task, made, compile(made));
+  const Measured candidate =
+      shared_->measurer->measure_candidate_against_itself(shared_->task, made, compile(made));
   expect_timed(candidate.measurement);
   EXPECT_NEAR(candidate.measurement.speedup, 1.0, 0.3);
 }
@@ -239,7 +245,11 @@ TEST_F(MeasurerTest, AShardWritesRecordsAndSamples) {
   for (const std::string& source : {kRight, candidate("out[i] = 0.f;")}) {
     const Candidate made = make_plan_candidate("softplus", source, {});
     std::filesystem::copy_file(compile(made), run / ("c" + std::to_string(number) + ".so"));
-    items += Json{{"id", made.id}, {"candidate", to_json(made)}, {"binary", "c" + std::to_string(number++) + ".so"}}.dump() + "\n";
+    items +=
+        Json{
+            {"id", made.id}, {"candidate", to_json(made)}, {"binary", "c" + std::to_string(number++) + ".so"}}
+            .dump() +
+        "\n";
   }
   // One whose binary is gone: not measured, and the others are.
   const Candidate gone = make_plan_candidate("softplus", candidate("out[i] = 1.f;"), {});
@@ -247,7 +257,10 @@ TEST_F(MeasurerTest, AShardWritesRecordsAndSamples) {
   write_file_atomic(folder / "items.jsonl", items);
   JobFile job;
   job.shards = {{0, 3}};
-  job.params = {{"datasets", shared_->scratch.path().string()}, {"unsandboxed", true}, {"budget_s", 0.2}, {"target", 0.05},
+  job.params = {{"datasets", shared_->scratch.path().string()},
+                {"unsandboxed", true},
+                {"budget_s", 0.2},
+                {"target", 0.05},
                 {"variance_gate", 100}};
   write_file_atomic(folder / "job.json", to_json(job).dump());
   {
@@ -261,11 +274,12 @@ TEST_F(MeasurerTest, AShardWritesRecordsAndSamples) {
   for (const auto& [id, record] : records.records) {
     const Measurement m = measurement_from_json(record);
     EXPECT_EQ(m.candidate, id);
-    if (id == gone.id) EXPECT_EQ(m.verdict, Verdict::kNotMeasured);
+    EXPECT_EQ(m.verdict == Verdict::kNotMeasured, id == gone.id);
     if (m.blob.empty()) continue;
     ++timed;
     EXPECT_EQ(m.blob_bytes, static_cast<std::uint64_t>(16 * m.rounds));
-    const std::string samples = read_blob(records.folder.at(id), {m.blob, m.blob_offset, m.blob_bytes, m.blob_crc});
+    const std::string samples =
+        read_blob(records.folder.at(id), {m.blob, m.blob_offset, m.blob_bytes, m.blob_crc});
     EXPECT_EQ(samples.size(), m.blob_bytes);
   }
   EXPECT_EQ(timed, 1);
@@ -282,8 +296,10 @@ TEST(MeasureSettings, MistakesNameTheParameter) {
     return "";
   };
   EXPECT_EQ(message(Json::object()), "");
-  EXPECT_EQ(message({{"baseline", "compile"}}), "params: baseline `compile`: on the CPU there is `eager` only");
-  EXPECT_EQ(message({{"device_kind", "H100"}}), "params: device_kind `H100`: this program measures on the CPU only");
+  EXPECT_EQ(message({{"baseline", "compile"}}),
+            "params: baseline `compile`: on the CPU there is `eager` only");
+  EXPECT_EQ(message({{"device_kind", "H100"}}),
+            "params: device_kind `H100`: this program measures on the CPU only");
   EXPECT_EQ(message({{"threads", 0}}), "params: threads must be at least 1");
   EXPECT_EQ(message({{"buckets", 1}}), "params: buckets must be 3 to 31");
   EXPECT_EQ(message({{"target", 0}}), "params: target must lie between 0 and 1");

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <random>
 #include <set>
@@ -14,7 +15,8 @@ struct Clock {
   double seconds = 0;
 };
 
-// An arm whose calls take `call_ns` by the clock, with normal noise, and that writes down what is asked of it.
+// An arm whose calls take `call_ns` by the clock, with normal noise, and that writes down what is asked of
+// it.
 class FakeArm : public Arm {
  public:
   FakeArm(Clock& clock, std::vector<char>& order, char name, double call_ns, double noise, std::uint64_t seed)
@@ -65,14 +67,16 @@ struct Bench {
   PairSettings settings;
 
   Bench(double baseline_ns, double candidate_ns, double noise)
-      : baseline(clock, order, 'b', baseline_ns, noise, 1), candidate(clock, order, 'c', candidate_ns, noise, 2) {
+      : baseline(clock, order, 'b', baseline_ns, noise, 1),
+        candidate(clock, order, 'c', candidate_ns, noise, 2) {
     settings.calls = 4;
     settings.key = 17;
     settings.now = [this] { return clock.seconds; };
   }
   PairResult take() { return time_pairs(baseline, candidate, settings); }
   double speedup(const PairResult& result) const {
-    return stats::score_of(stats::log_ratios(result.baseline_ns, result.candidate_ns), settings.protocol).speedup();
+    return stats::score_of(stats::log_ratios(result.baseline_ns, result.candidate_ns), settings.protocol)
+        .speedup();
   }
 };
 
@@ -177,6 +181,9 @@ TEST(Alone, WarmsUpAndCountsByTheCall) {
   Bench bench(2000, 1, 1e-9);
   EXPECT_EQ(time_alone(bench.baseline, 4, 5, 1), (std::vector<double>(5, 2000.0)));
   EXPECT_EQ(bench.baseline.runs, 6);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(time_alone(bench.baseline, 4, 4, 2, 0.003).size(), 4u);  // two of them after a pause
+  EXPECT_GE(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 0.006);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ task::TensorSpec tensor(const std::string& name, Dtype dtype, const std::vector<
   return spec;
 }
 
-task::Task make_task(const std::string& reference, std::vector<task::TensorSpec> inputs, std::vector<task::TensorSpec> outputs) {
+task::Task make_task(const std::string& reference, std::vector<task::TensorSpec> inputs,
+                     std::vector<task::TensorSpec> outputs) {
   task::Task task;
   task.id = "sample";
   task.folder = "/nowhere/sample";
@@ -34,8 +35,8 @@ task::Task make_task(const std::string& reference, std::vector<task::TensorSpec>
 }
 
 task::Task exponential() {
-  return make_task("def forward(x, scale: float):\n  return torch.exp(x) * scale\n", {tensor("x", Dtype::kFloat32, {"N"})},
-                   {tensor("out", Dtype::kFloat32, {"N"})});
+  return make_task("def forward(x, scale: float):\n  return torch.exp(x) * scale\n",
+                   {tensor("x", Dtype::kFloat32, {"N"})}, {tensor("out", Dtype::kFloat32, {"N"})});
 }
 
 class ReferenceTest : public testing::Test {
@@ -80,8 +81,9 @@ TEST_F(ReferenceTest, TheOracleIsInDoubles) {
 }
 
 TEST_F(ReferenceTest, SeveralOutputsOfSeveralTypes) {
-  const task::Task task = make_task("def forward(x):\n  return torch.max(x, 0)\n", {tensor("x", Dtype::kFloat32, {"N"})},
-                                    {tensor("out0", Dtype::kFloat32, {}), tensor("out1", Dtype::kInt64, {})});
+  const task::Task task =
+      make_task("def forward(x):\n  return torch.max(x, 0)\n", {tensor("x", Dtype::kFloat32, {"N"})},
+                {tensor("out0", Dtype::kFloat32, {}), tensor("out1", Dtype::kInt64, {})});
   const Reference reference(task);
   const std::vector<float> x = {3, 9, 4};
   const std::vector<OutputValues> out = reference.run({{"N", 3}}, bytes(x));
@@ -100,8 +102,9 @@ TEST_F(ReferenceTest, MistakesNameTheTask) {
   EXPECT_EQ(message(task), "/nowhere/sample/task.yaml: reference: there is no function `forward`");
   task.reference = "def forward(x):\n  return x\n";
   task.scalars = {{"scale", true, 1}};
-  EXPECT_EQ(message(task),
-            "/nowhere/sample/task.yaml: reference: `forward` takes 1 arguments, the task has 2 inputs and scalars");
+  EXPECT_EQ(
+      message(task),
+      "/nowhere/sample/task.yaml: reference: `forward` takes 1 arguments, the task has 2 inputs and scalars");
 }
 
 TEST_F(ReferenceTest, AnOutputUnlikeTheTasksIsAnError) {
@@ -122,7 +125,8 @@ TEST_F(ReferenceTest, BoundCallsHaveOperandsAndOutputsOfTheirOwn) {
   task.scalars = {{"scale", true, 1.0}};
   const Reference reference(task);
   std::vector<float> a = {0}, b = {1};
-  Reference::Calls calls = reference.bind({{"N", 1}}, {{std::as_writable_bytes(std::span(a))}, {std::as_writable_bytes(std::span(b))}});
+  Reference::Calls calls = reference.bind(
+      {{"N", 1}}, {{std::as_writable_bytes(std::span(a))}, {std::as_writable_bytes(std::span(b))}});
   EXPECT_GT(calls.run(0, 2), 0);
   EXPECT_EQ(calls.outputs(0)[0].reals[0], 1.0);
   EXPECT_EQ(calls.outputs(1)[0].reals[0], static_cast<double>(std::exp(1.0f)));
@@ -178,8 +182,9 @@ TEST_F(ReferenceTest, ATaskMayGiveItsTolerance) {
 }
 
 TEST_F(ReferenceTest, AReferenceThatWorksInPlaceIsStillRight) {
-  const task::Task task = make_task("def forward(x):\n  return x.add_(1.0)\n", {tensor("x", Dtype::kFloat32, {"N"})},
-                                    {tensor("out", Dtype::kFloat32, {"N"})});
+  const task::Task task =
+      make_task("def forward(x):\n  return x.add_(1.0)\n", {tensor("x", Dtype::kFloat32, {"N"})},
+                {tensor("out", Dtype::kFloat32, {"N"})});
   const Reference reference(task);
   const ValueSource source;
   Oracle oracle(task, reference, source, 1);
@@ -187,13 +192,14 @@ TEST_F(ReferenceTest, AReferenceThatWorksInPlaceIsStillRight) {
   std::vector<float> x(5);
   oracle.fill(check, {std::as_writable_bytes(std::span(x))});
   const auto expected = oracle.expected(check);
-  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(expected->outputs[0].reals[i], static_cast<double>(x[i]) + 1.0);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    EXPECT_EQ(expected->outputs[0].reals[i], static_cast<double>(x[i]) + 1.0);
 }
 
 TEST_F(ReferenceTest, WhereTheReferenceItselfIsWrongNothingIsDecided) {
   // In float32 the square overflows; in float64 it does not.
-  task::Task task = make_task("def forward(x):\n  return (x * 1e30) * (x * 1e30) * 1e-60\n", {tensor("x", Dtype::kFloat32, {"N"})},
-                              {tensor("out", Dtype::kFloat32, {"N"})});
+  task::Task task = make_task("def forward(x):\n  return (x * 1e30) * (x * 1e30) * 1e-60\n",
+                              {tensor("x", Dtype::kFloat32, {"N"})}, {tensor("out", Dtype::kFloat32, {"N"})});
   const Reference reference(task);
   const ValueSource source;
   const auto expected = Oracle(task, reference, source, 1).expected({{{"N", 5}}, true, -1, 0});

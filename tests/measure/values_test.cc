@@ -22,8 +22,8 @@ task::ValueSpec spec(const std::string& kind, const std::vector<std::string>& ar
 }
 
 template <typename T>
-std::vector<T> draw(const task::ValueSpec& values, Dtype dtype, std::vector<std::int64_t> shape, std::uint64_t key,
-                    const task::Dims& dims = {}) {
+std::vector<T> draw(const task::ValueSpec& values, Dtype dtype, std::vector<std::int64_t> shape,
+                    std::uint64_t key, const task::Dims& dims = {}) {
   static const ValueSource source;
   std::int64_t count = 1;
   for (const std::int64_t size : shape) count *= size;
@@ -69,7 +69,8 @@ TEST(Values, UniformFillsItsRange) {
 }
 
 TEST(Values, IntegersStayBelowABoundThatIsADim) {
-  const std::vector<std::int64_t> values = draw<std::int64_t>(spec("integers", {"0", "N"}), Dtype::kInt64, {10000}, 7, {{"N", 13}});
+  const std::vector<std::int64_t> values =
+      draw<std::int64_t>(spec("integers", {"0", "N"}), Dtype::kInt64, {10000}, 7, {{"N", 13}});
   const std::set<std::int64_t> seen(values.begin(), values.end());
   EXPECT_EQ(seen.size(), 13u);
   EXPECT_EQ(*seen.begin(), 0);
@@ -77,7 +78,8 @@ TEST(Values, IntegersStayBelowABoundThatIsADim) {
 }
 
 TEST(Values, PermutationRowsArePermutationsAndDiffer) {
-  const std::vector<std::int32_t> values = draw<std::int32_t>(spec("permutation"), Dtype::kInt32, {4, 100}, 3);
+  const std::vector<std::int32_t> values =
+      draw<std::int32_t>(spec("permutation"), Dtype::kInt32, {4, 100}, 3);
   std::set<std::vector<std::int32_t>> rows;
   for (int row = 0; row < 4; ++row) {
     std::vector<std::int32_t> order(values.begin() + row * 100, values.begin() + (row + 1) * 100);
@@ -89,7 +91,8 @@ TEST(Values, PermutationRowsArePermutationsAndDiffer) {
 }
 
 TEST(Values, BernoulliOnesAndZeros) {
-  const std::vector<std::uint8_t> bits = draw<std::uint8_t>(spec("bernoulli", {"0.25"}), Dtype::kBool, {40000}, 9);
+  const std::vector<std::uint8_t> bits =
+      draw<std::uint8_t>(spec("bernoulli", {"0.25"}), Dtype::kBool, {40000}, 9);
   EXPECT_NEAR(moments(bits).mean, 0.25, 0.01);
   EXPECT_LE(moments(bits).high, 1);
   EXPECT_EQ(draw<float>(spec("ones"), Dtype::kFloat32, {3}, 1), (std::vector<float>{1, 1, 1}));

@@ -13,9 +13,10 @@
 
 namespace warpsmith::measure {
 
-// One side. A call is the task done once, on operands of its own. Right before the timed calls one more runs, untimed: it brings
-// code, allocator and branch history to the same state whatever ran before, be it nothing or the other arm. (Without it a
-// baseline of 70 µs took 5 to 30 % longer beside a candidate, the more so the longer the candidate ran.)
+// One side. A call is the task done once, on operands of its own. Right before the timed calls one more runs,
+// untimed: it brings code, allocator and branch history to the same state whatever ran before, be it nothing
+// or the other arm. (Without it a baseline of 70 µs took 5 to 30 % longer beside a candidate, the more so the
+// longer the candidate ran.)
 class Arm {
  public:
   struct Run {
@@ -24,12 +25,12 @@ class Arm {
     std::int64_t elapsed_ns = 0;  // all calls together
   };
   virtual ~Arm() = default;
-  // Outside the clock: new values for calls 0…calls-1 and the untimed one as `key` says, outputs poisoned, every operand flushed
-  // from the caches.
+  // Outside the clock: new values for calls 0…calls-1 and the untimed one as `key` says, outputs poisoned,
+  // every operand flushed from the caches.
   virtual void renew(std::uint64_t key, int calls) = 0;
   virtual Run run(int calls) = 0;
-  // After a run, outside the clock: a call whose outputs look as if they had not been written, or nothing. Cheap: a few places
-  // of each output.
+  // After a run, outside the clock: a call whose outputs look as if they had not been written, or nothing.
+  // Cheap: a few places of each output.
   virtual std::optional<int> unwritten(int calls) = 0;
   // After a run, outside the clock: whether call `call` gave the right answer. Costs a call of the reference.
   virtual Run inspect(int call) = 0;
@@ -39,8 +40,8 @@ class Arm {
 class BaselineArm : public Arm {
  public:
   // Operands for up to `most_calls` calls at `dims`. All that is referred to must outlive it.
-  BaselineArm(const task::Task& task, const Reference& reference, const ValueSource& source, const task::Dims& dims,
-              int most_calls);
+  BaselineArm(const task::Task& task, const Reference& reference, const ValueSource& source,
+              const task::Dims& dims, int most_calls);
   ~BaselineArm() override;
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
@@ -74,11 +75,12 @@ class CandidateProcess {
   std::vector<std::string> names_;
 };
 
-// Timed calls of a candidate. `bounds`: by output, for inspect(), which compares with the reference in its own precision.
+// Timed calls of a candidate. `bounds`: by output, for inspect(), which compares with the reference in its
+// own precision.
 class CandidateArm : public Arm {
  public:
-  CandidateArm(CandidateProcess& process, const task::Task& task, const Reference& reference, const ValueSource& source,
-               std::vector<double> bounds);
+  CandidateArm(CandidateProcess& process, const task::Task& task, const Reference& reference,
+               const ValueSource& source, std::vector<double> bounds);
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
   std::optional<int> unwritten(int calls) override;

@@ -12,14 +12,14 @@ namespace warpsmith::measure {
 struct CheckOutcome {
   Verdict verdict = Verdict::kOk;
   std::string detail;
-  bool only_hidden = false;  // wrong_output at a hidden shape, and right at the timing shapes
+  bool only_hidden = false;               // wrong_output at a hidden shape, and right at the timing shapes
   double max_error = 0, error_bound = 0;  // of the case that came nearest to its bound, or broke it
-  int decided = 0;                        // cases that could be decided; 0 with verdict ok: the task is at fault
+  int decided = 0;  // cases that could be decided; 0 with verdict ok: the task is at fault
 };
 
-// Runs every case and stops at the first failure. In each, outputs and temporaries are poisoned; at the first seed of a shape
-// two calls on equal inputs run, and where one is right and the other wrong the verdict is nondeterministic. Inputs are mapped
-// read-only in the child: writing to one ends as input_modified.
+// Runs every case and stops at the first failure. In each, outputs and temporaries are poisoned; at the first
+// seed of a shape two calls on equal inputs run, and where one is right and the other wrong the verdict is
+// nondeterministic. Inputs are mapped read-only in the child: writing to one ends as input_modified.
 CheckOutcome check_candidate(CandidateProcess& process, const task::Task& task, Oracle& oracle,
                              const std::vector<CheckCase>& cases);
 

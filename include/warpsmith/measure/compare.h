@@ -14,15 +14,16 @@ namespace warpsmith::measure {
 
 struct Comparison {
   bool agrees = true;
-  double max_error = 0;        // over the elements that are finite in both; 0 for integers that agree
-  std::int64_t wrong = 0;      // elements beyond the bound
-  std::int64_t worst = -1;     // flat index of the worst of them (of equals the first); a wrong NaN or infinity is worst of all
+  double max_error = 0;    // over the elements that are finite in both; 0 for integers that agree
+  std::int64_t wrong = 0;  // elements beyond the bound
+  std::int64_t worst =
+      -1;  // flat index of the worst of them (of equals the first); a wrong NaN or infinity is worst of all
   double got = 0, expected = 0;  // there; for integers also exact below 2^53
 };
 
-// `expected` in float64 or int64; floating values agree within `bound` (absolute), integers and bools exactly. Where the expected
-// value is NaN only NaN agrees; where it is infinite, or rounds to infinity in `expected.dtype`, only that infinity does.
-// `got`: the bytes of a tensor of that dtype and shape.
+// `expected` in float64 or int64; floating values agree within `bound` (absolute), integers and bools
+// exactly. Where the expected value is NaN only NaN agrees; where it is infinite, or rounds to infinity in
+// `expected.dtype`, only that infinity does. `got`: the bytes of a tensor of that dtype and shape.
 Comparison compare(std::span<const std::byte> got, const OutputValues& expected, double bound);
 
 // The same between two arrays of values, as a reference returns them.
@@ -31,8 +32,8 @@ Comparison compare(const OutputValues& got, const OutputValues& expected, double
 // "out[3, 5]: 1.25 where 1.5 was expected (17 of 4096 elements are wrong)"
 std::string describe(const Comparison& comparison, const std::string& name, const OutputValues& expected);
 
-// Ten times the larger of the reference's own error against the oracle, and 2 ulp of `oracle.dtype` at the scale of the output
-// (its largest finite absolute value). 0 for integers.
+// Ten times the larger of the reference's own error against the oracle, and 2 ulp of `oracle.dtype` at the
+// scale of the output (its largest finite absolute value). 0 for integers.
 double default_bound(const OutputValues& reference, const OutputValues& oracle);
 
 // Bytes as plain numbers.

@@ -1,12 +1,14 @@
-// The work of warpsmith-measure: one shard of a `measure` job. Params, items and records: src/README.md ("Jobs").
+// The work of warpsmith-measure: one shard of a `measure` job. Params, items and records: src/README.md
+// ("Jobs").
 #pragma once
 
 #include "warpsmith/records/shard.h"
 
 namespace warpsmith::measure {
 
-// Measures the shard's open items, grouped by task, and writes a record for each; ends the shard. What one candidate does costs
-// its own verdict; an Error that several items in a row meet is the machine's fault and is thrown.
+// Measures the shard's open items, grouped by task, and writes a record for each; ends the shard. What one
+// candidate does costs its own verdict; an Error that several items in a row meet is the machine's fault and
+// is thrown.
 void run_shard(ShardSession& shard);
 
 }  // namespace warpsmith::measure

@@ -1,4 +1,5 @@
-// Measures candidates on the CPU: correct first, then timed in pairs with the baseline, by the protocol of src/README.md.
+// Measures candidates on the CPU: correct first, then timed in pairs with the baseline, by the protocol of
+// src/README.md.
 #pragma once
 
 #include <cstdint>
@@ -40,19 +41,22 @@ struct Measured {
   std::vector<std::int64_t> samples;  // nanoseconds a call: all baseline, then all candidate
 };
 
-// One a process: it sets torch up. What a task needs (reference, right answers, the baseline's time alone) is made at its first
-// candidate and kept until a candidate of another task comes: hand candidates in grouped by task. Not thread-safe.
+// One a process: it sets torch up. What a task needs (reference, right answers, the baseline's time alone) is
+// made at its first candidate and kept until a candidate of another task comes: hand candidates in grouped by
+// task. Not thread-safe.
 class Measurer {
  public:
   // Throws Error where no sandbox is to be had and `unsandboxed` was not asked for.
   explicit Measurer(Settings settings);
   ~Measurer();
 
-  // `binary`: the shared object that the host toolchain made of the candidate. What is wrong with the candidate is its verdict;
-  // throws InvalidInput where the task's reference is wrong, other Errors where this machine is at fault.
+  // `binary`: the shared object that the host toolchain made of the candidate. What is wrong with the
+  // candidate is its verdict; throws InvalidInput where the task's reference is wrong, other Errors where
+  // this machine is at fault.
   Measured measure(const task::Task& task, const Candidate& candidate, const std::filesystem::path& binary);
 
-  // Null tests: the reference against itself, and a candidate against itself in two children. Scores near 1 are expected.
+  // Null tests: the reference against itself, and a candidate against itself in two children. Scores near 1
+  // are expected.
   Measured measure_reference_against_itself(const task::Task& task);
   Measured measure_candidate_against_itself(const task::Task& task, const Candidate& candidate,
                                             const std::filesystem::path& binary);

@@ -13,7 +13,8 @@
 
 namespace warpsmith::measure {
 
-// One check: a shape, a distribution of the values (-1: the task's own, else an index in task.distributions) and a seed.
+// One check: a shape, a distribution of the values (-1: the task's own, else an index in task.distributions)
+// and a seed.
 struct CheckCase {
   task::Dims dims;
   bool hidden = false;
@@ -21,8 +22,8 @@ struct CheckCase {
   int seed = 0;
 };
 
-// Every shape of the task with `seeds` seeds of its own distribution and one of each other distribution; the smallest shapes
-// first, so that most wrong candidates are found for the price of a small call.
+// Every shape of the task with `seeds` seeds of its own distribution and one of each other distribution; the
+// smallest shapes first, so that most wrong candidates are found for the price of a small call.
 std::vector<CheckCase> check_cases(const task::Task& task, int seeds);
 
 // "M=3 N=33"
@@ -40,14 +41,15 @@ void fill_inputs(const ValueSource& source, const task::Task& task, const task::
 struct Expected {
   std::vector<OutputValues> outputs;  // in the order of the task's
   std::vector<double> bounds;         // absolute, by output; 0 for integers
-  // Nothing can be asked of anybody where the reference, in its own precision, misses the right answer by more than rounding:
-  // an integer that differs (a near tie in an argmax), a NaN or infinity that float64 does not have. Such a case is skipped.
+  // Nothing can be asked of anybody where the reference, in its own precision, misses the right answer by
+  // more than rounding: an integer that differs (a near tie in an argmax), a NaN or infinity that float64
+  // does not have. Such a case is skipped.
   bool decidable = true;
   std::string undecidable_because;
 };
 
-// Right answers of a task, made on demand and kept for its next candidates while they fit `budget_bytes`. They live in this
-// process alone. Not thread-safe.
+// Right answers of a task, made on demand and kept for its next candidates while they fit `budget_bytes`.
+// They live in this process alone. Not thread-safe.
 class Oracle {
  public:
   Oracle(const task::Task& task, const Reference& reference, const ValueSource& source, std::uint64_t seed,

@@ -1,4 +1,5 @@
-// Paired rounds: when to take them and when to stop. Knows neither torch nor children: arms and clock are handed in.
+// Paired rounds: when to take them and when to stop. Knows neither torch nor children: arms and clock are
+// handed in.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +15,30 @@ namespace warpsmith::measure {
 struct PairSettings {
   stats::Protocol protocol;
   double budget_s = 2;
-  int calls = 1;             // K: calls in each timed interval, each on operands of its own
-  int inspections = 4;       // timed calls that are checked, on average, in the first look's rounds; then at the same rate
-  std::uint64_t key = 0;     // of values, order and choice
+  int calls = 1;  // K: calls in each timed interval, each on operands of its own
+  int inspections =
+      4;  // timed calls that are checked, on average, in the first look's rounds; then at the same rate
+  std::uint64_t key = 0;        // of values, order and choice
   std::function<double()> now;  // seconds on a steady clock
 };
 
 struct PairResult {
-  Verdict verdict = Verdict::kOk;   // else that of the run or the inspection that failed; `timeout`: too slow to be timed
+  Verdict verdict =
+      Verdict::kOk;  // else that of the run or the inspection that failed; `timeout`: too slow to be timed
   std::string detail;
   std::vector<std::int64_t> baseline_ns, candidate_ns;  // a call, by round; a multiple of the buckets
   bool budget_ended = false;
 };
 
-// Warms both arms up, then takes rounds in random order until the interval is narrow enough or the budget ends. Where the budget
-// ends before every bucket has a round, it goes on to that, for at most three budgets in all.
+// Warms both arms up, then takes rounds in random order until the interval is narrow enough or the budget
+// ends. Where the budget ends before every bucket has a round, it goes on to that, for at most three budgets
+// in all.
 PairResult time_pairs(Arm& baseline, Arm& candidate, const PairSettings& settings);
 
-// `rounds` intervals of one arm alone, after one to warm up: nanoseconds a call.
-std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t key);
+// `rounds` intervals of one arm alone, after one to warm up: nanoseconds a call. Before every other round
+// (the second, the fourth, …) this thread waits for `pause_s`, as it does in a pair while the other arm has
+// its turn: memory that was idle for a millisecond is slower at first, whether or not a candidate ran
+// meanwhile.
+std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t key, double pause_s = 0);
 
 }  // namespace warpsmith::measure

@@ -1,8 +1,9 @@
 // A task's reference: its TorchScript program, run as eager PyTorch would run it, operator by operator.
 //
-// Graph executor optimisation, profiling executor and fusers are off: torch turns its TorchScript fuser on by default, and a
-// fused reference is another baseline. The interpreter costs about 1 µs an operator, where eager Python costs 3 to 5 µs: the
-// baseline is a little faster than what a user sees, and speedups a little lower.
+// Graph executor optimisation, profiling executor and fusers are off: torch turns its TorchScript fuser on by
+// default, and a fused reference is another baseline. The interpreter costs about 1 µs an operator, where
+// eager Python costs 3 to 5 µs: the baseline is a little faster than what a user sees, and speedups a little
+// lower.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ struct OutputValues {
   std::uint64_t memory_bytes() const { return (reals.size() + integers.size()) * 8; }
 };
 
-// Process-wide settings of torch, as eager and as strict as the protocol asks. Once, before any Reference is made.
-// `threads`: of an operator.
+// Process-wide settings of torch, as eager and as strict as the protocol asks. Once, before any Reference is
+// made. `threads`: of an operator.
 void configure_torch(int threads);
 // What was set, for device facts: torch's version, CPU capability, mkldnn, threads.
 std::map<std::string, std::string> torch_facts();
@@ -34,26 +35,29 @@ std::map<std::string, std::string> torch_facts();
 // Not thread-safe.
 class Reference {
  public:
-  // Throws InvalidInput with torch's message, naming task.yaml, where the program does not compile or has no `forward`.
+  // Throws InvalidInput with torch's message, naming task.yaml, where the program does not compile or has no
+  // `forward`.
   explicit Reference(const task::Task& task);
   ~Reference();
   Reference(Reference&&) noexcept;
 
-  // Inputs are the bytes of the task's inputs, in order, in the dtypes and at the shapes that they have at `dims`; they are only
-  // read, and copied where the reference works in place. Throws Error with torch's message where it fails or where an output
-  // has another dtype, shape or number than the task says.
-  std::vector<OutputValues> run(const task::Dims& dims, const std::vector<std::span<const std::byte>>& inputs) const;
+  // Inputs are the bytes of the task's inputs, in order, in the dtypes and at the shapes that they have at
+  // `dims`; they are only read, and copied where the reference works in place. Throws Error with torch's
+  // message where it fails or where an output has another dtype, shape or number than the task says.
+  std::vector<OutputValues> run(const task::Dims& dims,
+                                const std::vector<std::span<const std::byte>>& inputs) const;
   // The same in float64: floating inputs are cast up, outputs come as they are. The right answer.
   std::vector<OutputValues> run_oracle(const task::Dims& dims,
                                        const std::vector<std::span<const std::byte>>& inputs) const;
 
-  // Calls bound to operands, for timing: `sets` calls, each with inputs of its own in memory that the caller keeps alive.
+  // Calls bound to operands, for timing: `sets` calls, each with inputs of its own in memory that the caller
+  // keeps alive.
   class Calls {
    public:
     ~Calls();
     Calls(Calls&&) noexcept;
-    // Runs calls first…first+count-1 one after the other; nanoseconds on the steady clock, all together. The outputs stay alive
-    // until the next run.
+    // Runs calls first…first+count-1 one after the other; nanoseconds on the steady clock, all together. The
+    // outputs stay alive until the next run.
     std::int64_t run(int first, int count);
     // Memory of the outputs of the last run, to be flushed. Empty before the first.
     std::vector<std::span<const std::byte>> output_memory() const;
