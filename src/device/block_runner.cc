@@ -272,7 +272,7 @@ void BlockRunner::State::start_block(FiberBlock& b, std::uint64_t number) {
     for (unsigned y = 0; y < l.block.y; ++y)
       for (unsigned x = 0; x < l.block.x; ++x, ++rank) {
         Thread& t = *b.threads[rank];
-        t.context = {{x, y, z}, b.block.block_idx, l.block, l.grid, &b.block, rank};
+        t.context = {{x, y, z}, b.block.block_idx, l.block, l.grid, &b.block, rank, 0, nullptr};
         t.wait = Wait::kReady;
         t.launch = &launch;
       }

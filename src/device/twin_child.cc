@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -269,8 +270,8 @@ class Server {
     control->ready.store(sequence, std::memory_order_seq_cst);
     if (control->parent_sleeps.load() != 0) wake_word(control->ready);
     for (int spins = 0; control->go.load(std::memory_order_acquire) != sequence; ++spins)
-      if (spins < 100000) pause_briefly();
-      else ::sched_yield();
+      if (spins % 64 != 63) pause_briefly();
+      else ::sched_yield();  // the parent may be waiting for this very processor
     for (std::uint32_t set = first; set < last; ++set) run_set(set);
     control->answer.store(static_cast<std::uint32_t>(Answer::kDone), std::memory_order_relaxed);
     control->response.store(sequence, std::memory_order_seq_cst);

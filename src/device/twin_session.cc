@@ -1,6 +1,7 @@
 #include "warpsmith/device/twin_session.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -120,6 +121,7 @@ bool TwinSession::State::answered(const std::atomic<std::uint32_t>& word, std::u
       pause_briefly();
     }
     if (passed() > spin_s) break;
+    ::sched_yield();  // the child may be waiting for this very processor
   }
   for (;;) {
     control.parent_sleeps.store(1);

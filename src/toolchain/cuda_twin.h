@@ -955,10 +955,37 @@ struct wstw_argument<T*> {  // a parameter of type float4* is as good as a cast
 #define WSTW_KNOWN(e) \
   if (!(e)) __builtin_unreachable()
 
-template <auto F>
+// Guards that the rewriter has found: `if (WSTW_ENTRY(i < n)) …` as the last statement, `if (WSTW_EXIT(i >= n)) return;`.
+#define WSTW_ENTRY(...) (wstw_.guard == 0 ? (__VA_ARGS__) : wstw_.guard == 1 || (*wstw_.passes &= (bool)(__VA_ARGS__), false))
+#define WSTW_EXIT(...) (wstw_.guard == 0 ? (__VA_ARGS__) : wstw_.guard == 2 && !(*wstw_.passes &= !(__VA_ARGS__)))
+#define WSTW_LAST_EXIT(...) (wstw_.guard == 0 ? (__VA_ARGS__) : wstw_.guard == 2 && (*wstw_.passes &= !(__VA_ARGS__), true))
+
+// The threads [first, last) of a row of `count` that `passes`, which are neighbours.
+template <class Test>
+WSTW_INLINE void wstw_passing(unsigned count, Test passes, unsigned* first, unsigned* last) {
+  unsigned low = 0, high = count;
+  const bool front = passes(0u), back = passes(count - 1);
+  if (!front && !back) {
+    while (low < count && !passes(low)) ++low;
+    high = low;
+    while (high < count && passes(high)) ++high;
+  } else if (!front || !back) {
+    // The place where it changes, by halves.
+    unsigned known = 0, other = count - 1;
+    while (other - known > 1) {
+      const unsigned middle = (known + other) / 2;
+      (passes(middle) == front ? known : other) = middle;
+    }
+    (front ? high : low) = other;
+  }
+  *first = low;
+  *last = high;
+}
+
+template <auto F, bool Guarded>
 struct wstw_launch;
-template <class... P, void (*F)(const wstw_ctx&, P...)>
-struct wstw_launch<F> {
+template <class... P, void (*F)(const wstw_ctx&, P...), bool Guarded>
+struct wstw_launch<F, Guarded> {
   static constexpr unsigned count = sizeof...(P);
   static constexpr wstw_param params[sizeof...(P) + 1] = {wstw_kind<typename wstw_no_cv<P>::type>::value..., {0, 0}};
 
@@ -982,12 +1009,24 @@ struct wstw_launch<F> {
       block->block_idx = bi;
       unsigned row = 0;
       for (unsigned z = 0; z < bd.z; ++z)
-        for (unsigned y = 0; y < bd.y; ++y, row += bd.x)
+        for (unsigned y = 0; y < bd.y; ++y, row += bd.x) {
+          unsigned begin = 0, end = bd.x;
+          if constexpr (Guarded) {
+            const auto passes = [&](unsigned x) {
+              bool all = true;
+              const wstw_ctx c = {{x, y, z}, bi, bd, gd, block, row + x, 2, &all};
+              F(c, p...);
+              return all;
+            };
+            wstw_passing(bd.x, passes, &begin, &end);
+            WSTW_KNOWN(end <= 1024u);
+          }
 #pragma GCC ivdep
-          for (unsigned x = 0; x < bd.x; ++x) {
-            const wstw_ctx c = {{x, y, z}, bi, bd, gd, block, row + x};
+          for (unsigned x = begin; x < end; ++x) {
+            const wstw_ctx c = {{x, y, z}, bi, bd, gd, block, row + x, Guarded ? 1u : 0u, nullptr};
             F(c, p...);
           }
+        }
     }
   }
   template <unsigned long... I>

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "guard.h"
+
 namespace warpsmith::toolchain {
 
 namespace {
@@ -26,6 +28,29 @@ struct Edit {
 
 // Words before `(` that make it no call.
 bool is_keyword_of_expression(std::string_view t) { return t == "return" || t == "else" || t == "do" || t == "case"; }
+
+// A macro that is one number.
+bool is_plain_macro(const Scan& scan, const CleanSource& source, std::string_view name) {
+  for (const std::size_t i : scan.macros.find(name)->second) {
+    const std::vector<Token> tokens = tokens_of(source.tokens[i].text.substr(1), 1);
+    if (tokens.size() != 3 || tokens[2].kind != TokenKind::kNumber) return false;
+  }
+  return true;
+}
+
+// Whether the threads of a kernel that pass its guard are run without it. Macros may change what the source seems to say.
+bool is_guarded(const Scan& scan, const CleanSource& source, std::string_view name) {
+  const Function* kernel = nullptr;
+  for (const Function& f : scan.functions) {
+    if (f.name != name || !f.defined()) continue;
+    if (kernel != nullptr) return false;  // of overloads and specialisations, the launch takes one
+    kernel = &f;
+  }
+  if (kernel == nullptr || !kernel->is_global || scan.waits.contains(name)) return false;
+  for (std::size_t i = kernel->body_open; i < kernel->body_close; ++i)
+    if (scan.macros.contains(source.tokens[i].text) && !is_plain_macro(scan, source, source.tokens[i].text)) return false;
+  return !find_guards(source.tokens, *kernel).empty();
+}
 
 class Rewriter {
  public:
@@ -86,6 +111,12 @@ class Rewriter {
     }
     heads_.insert(f.name_at);
     if (f.defined()) {
+      if (is_guarded(scan_, source_, f.name))
+        for (const std::vector<Guard> guards = find_guards(tokens_, f); const Guard& g : guards) {
+          const bool last = &g == &guards.back();
+          insert_after(g.open, g.returns ? (last ? "WSTW_LAST_EXIT(" : "WSTW_EXIT(") : "WSTW_ENTRY(");
+          insert_before(g.close, ")");
+        }
       rewrite_lambdas(f.body_open, f.body_close);
       rewrite_shared(f);
     }
@@ -361,7 +392,7 @@ std::string module_table(const Scan& scan, const CleanSource& source, const Modu
       if (f.is_global && f.name == base && (kernel == nullptr || f.defined())) kernel = &f;
     if (kernel == nullptr)
       throw SourceProblem{1, 1, "the plan launches `" + base + "`, which is no __global__ function of this source", false};
-    const std::string launch = "wstw_launch<&" + expression + " >";
+    const std::string launch = "wstw_launch<&" + expression + ", " + (is_guarded(scan, source, base) ? "true" : "false") + ">";
     const bool waits = scan.waits.contains(base);
     std::string quoted;
     for (const char c : expression) quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);

@@ -4,7 +4,7 @@
 // includes nothing. Raise kWstwAbi with every change. All memory belongs to the program that runs the object.
 #pragma once
 
-enum : unsigned { kWstwAbi = 1 };
+enum : unsigned { kWstwAbi = 2 };
 
 struct wstw_uint3 {
   unsigned x, y, z;
@@ -17,6 +17,10 @@ struct wstw_ctx {
   wstw_uint3 thread_idx, block_idx, block_dim, grid_dim;
   wstw_block* block;
   unsigned rank;  // number of the thread in its block
+  // How the guard of a kernel is read: 0 as it stands, 1 as passed, 2 to find out: *passes is cleared where it fails, and the
+  // thread returns.
+  unsigned guard;
+  bool* passes;
 };
 
 enum wstw_barrier_kind : int { kWstwSync = 0, kWstwCount = 1, kWstwAnd = 2, kWstwOr = 3 };
