@@ -1,10 +1,13 @@
 // warpsmith-generate JOB.json SHARD: samples completions of prompts from a checkpoint.
 //
 // params: checkpoint (relative to the run folder), temperature, top_k, top_p, max_tokens, batch, threads.
-// items: {"id", "task", "prompt", "n"}. Records: {"prompt_tokens", "samples": [{"text", "finished", "tokens", "tokens_blob"
-//   (int32 ids, with the stop token), "logprobs_blob" (float32)}], "seconds"}; "error" where the prompt leaves no room.
+// items: {"id", "task", "prompt", "n"}. Records: {"prompt_tokens", "samples": [{"text", "finished", "tokens",
+// "tokens_blob"
+//   (int32 ids, with the stop token), "logprobs_blob" (float32)}], "seconds"}; "error" where the prompt
+//   leaves no room.
 //
-// Each item is sampled by itself, with random numbers of (seed, stage, round, item, sample): see model/sampler.h.
+// Each item is sampled by itself, with random numbers of (seed, stage, round, item, sample): see
+// model/sampler.h.
 #include <chrono>
 
 #include "warpsmith/base/error.h"
@@ -27,17 +30,20 @@ Json sample_item(ShardSession& shard, const Item& item, const model::Checkpoint&
       checkpoint.tokenizer.encode_prompt(json_at<std::string>(item.value, "prompt", "item " + item.id));
   std::vector<std::uint64_t> keys(json_at<std::size_t>(item.value, "n", "item " + item.id));
   for (std::size_t i = 0; i < keys.size(); ++i)
-    keys[i] = random_key({job.seed, name_key(job.stage), static_cast<std::uint64_t>(job.round), name_key(item.id), i});
+    keys[i] = random_key(
+        {job.seed, name_key(job.stage), static_cast<std::uint64_t>(job.round), name_key(item.id), i});
   Json samples = Json::array();
   for (const model::Sample& sample : model::sample(checkpoint.decoder, prompt, keys, settings))
-    samples.push_back({{"text", checkpoint.tokenizer.decode(sample.tokens)},
-                       {"finished", sample.finished},
-                       {"tokens", sample.tokens.size()},
-                       {"tokens_blob", to_json(shard.write_blob(std::as_bytes(std::span(sample.tokens))))},
-                       {"logprobs_blob", to_json(shard.write_blob(std::as_bytes(std::span(sample.log_probabilities))))}});
+    samples.push_back(
+        {{"text", checkpoint.tokenizer.decode(sample.tokens)},
+         {"finished", sample.finished},
+         {"tokens", sample.tokens.size()},
+         {"tokens_blob", to_json(shard.write_blob(std::as_bytes(std::span(sample.tokens))))},
+         {"logprobs_blob", to_json(shard.write_blob(std::as_bytes(std::span(sample.log_probabilities))))}});
   Json record = {{"prompt_tokens", prompt.size()}, {"samples", std::move(samples)}};
   if (static_cast<std::int64_t>(prompt.size()) >= checkpoint.decoder.settings().context)
-    record["error"] = "a prompt of " + std::to_string(prompt.size()) + " tokens leaves no room in a context of " +
+    record["error"] = "a prompt of " + std::to_string(prompt.size()) +
+                      " tokens leaves no room in a context of " +
                       std::to_string(checkpoint.decoder.settings().context);
   record["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return record;
@@ -64,10 +70,12 @@ void generate(int argc, char** argv) {
       Json record = sample_item(shard, open[i], checkpoint, settings);
       for (const Json& sample : record["samples"]) tokens += sample["tokens"].get<std::int64_t>();
       seconds += record["seconds"].get<double>();
-      if (record.contains("error")) log_warning("item " + open[i].id + ": " + record["error"].get<std::string>());
+      if (record.contains("error"))
+        log_warning("item " + open[i].id + ": " + record["error"].get<std::string>());
       shard.write(open[i], std::move(record));
       log_info("prompt " + std::to_string(i + 1) + "/" + std::to_string(open.size()) + "  " +
-               std::to_string(static_cast<std::int64_t>(static_cast<double>(tokens) / seconds)) + " tokens/s");
+               std::to_string(static_cast<std::int64_t>(static_cast<double>(tokens) / seconds)) +
+               " tokens/s");
     }
   }
   shard.finish();

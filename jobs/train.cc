@@ -1,15 +1,19 @@
 // warpsmith-train JOB.json SHARD: trains a model on the examples beside the job file, one item a step.
 //
-// params: mode (sft, rejection, grpo); model (settings, where init is null); init, reference (checkpoints, relative to the
-//   run folder, or null); optimizer (OptimizerSettings by name); threads; checkpoint_prefix; grpo: epochs, clip_ratio, kl,
-//   kl_clamp.
-// examples.jsonl: {"id", "prompt", "completion", "weight"}; grpo also "group", "advantage", "folder" (an attempt's, relative
+// params: mode (sft, rejection, grpo); model (settings, where init is null); init, reference (checkpoints,
+// relative to the
+//   run folder, or null); optimizer (OptimizerSettings by name); threads; checkpoint_prefix; grpo: epochs,
+//   clip_ratio, kl, kl_clamp.
+// examples.jsonl: {"id", "prompt", "completion", "weight"}; grpo also "group", "advantage", "folder" (an
+// attempt's, relative
 //   to the run folder), "tokens" and "logprobs" (blobs there).
-// items: {"id": "step-17"}, numbered on from the init checkpoint. Records: step, loss, learning_rate, grad_norm, tokens,
+// items: {"id": "step-17"}, numbered on from the init checkpoint. Records: step, loss, learning_rate,
+// grad_norm, tokens,
 //   seconds; grpo also kl, clip_share, ratio_mean; the last one also checkpoint and checkpoint_digest.
 //
-// The tokenizer is trained on the examples where init is null, else taken from it. AdamW's moments are taken from init
-// where the same stage wrote it. A retried attempt goes on from the newest whole checkpoint of an earlier one.
+// The tokenizer is trained on the examples where init is null, else taken from it. AdamW's moments are taken
+// from init where the same stage wrote it. A retried attempt goes on from the newest whole checkpoint of an
+// earlier one.
 #include <charconv>
 #include <cstring>
 #include <ctime>
@@ -67,7 +71,8 @@ std::optional<model::Checkpoint> load_if_named(const ShardSession& shard, const 
 std::int64_t step_of(const Item& item) {
   std::int64_t step = 0;
   if (!item.id.starts_with("step-") ||
-      std::from_chars(item.id.data() + 5, item.id.data() + item.id.size(), step).ptr != item.id.data() + item.id.size())
+      std::from_chars(item.id.data() + 5, item.id.data() + item.id.size(), step).ptr !=
+          item.id.data() + item.id.size())
     throw Error("item `" + item.id + "` is no step", kExitUsage);
   return step;
 }
@@ -84,8 +89,8 @@ Json to_record(const learn::StepRecord& r, std::int64_t step, learn::Mode mode) 
   return record;
 }
 
-// The newest checkpoint of an earlier attempt from which every record that is not written can still be made: all steps up
-// to it have records, or, for its own step, the record lies in its origin.
+// The newest checkpoint of an earlier attempt from which every record that is not written can still be made:
+// all steps up to it have records, or, for its own step, the record lies in its origin.
 std::optional<std::int64_t> resumable(const ShardSession& shard, const learn::CheckpointSeries& series) {
   for (const std::int64_t step : series.whole_steps([](const std::string& damage) { log_warning(damage); })) {
     bool recorded = true;
@@ -103,7 +108,8 @@ void train(int argc, char** argv) {
   const Json& params = job.params;
   const std::vector<Item>& items = shard.items();
   const learn::Mode mode = learn::parse_mode(json_at<std::string>(params, "mode", "job.json"));
-  const std::uint64_t seed = random_key({job.seed, name_key(job.stage), static_cast<std::uint64_t>(job.round)});
+  const std::uint64_t seed =
+      random_key({job.seed, name_key(job.stage), static_cast<std::uint64_t>(job.round)});
   learn::prepare_process(params.value("threads", 1));
   if (items.empty()) throw Error("a job without steps", kExitUsage);
 
@@ -117,7 +123,8 @@ void train(int argc, char** argv) {
   const std::int64_t first = init ? init->facts.step : 0;
   const std::int64_t last = first + static_cast<std::int64_t>(items.size());
   if (step_of(items.front()) != first + 1 || step_of(items.back()) != last)
-    throw Error("the items begin at " + items.front().id + ", the init checkpoint ends at step " + std::to_string(first),
+    throw Error("the items begin at " + items.front().id + ", the init checkpoint ends at step " +
+                    std::to_string(first),
                 kExitUsage);
 
   learn::TrainerSettings settings;
@@ -147,7 +154,8 @@ void train(int argc, char** argv) {
     const Item& item = items[static_cast<std::size_t>(done - first - 1)];
     if (!shard.earlier_records().contains(item.id)) {
       Json record = start->facts.origin.at("record");
-      if (done == last) record.update({{"checkpoint", folder_name(done)}, {"checkpoint_digest", start->digest}});
+      if (done == last)
+        record.update({{"checkpoint", folder_name(done)}, {"checkpoint_digest", start->digest}});
       shard.write(item, std::move(record));
     }
   } else if (start && start->facts.stage != job.stage) {
@@ -163,11 +171,13 @@ void train(int argc, char** argv) {
     model::Tokenizer tokenizer = model::Tokenizer::train(texts, static_cast<int>(model_settings.vocabulary));
     start = model::Checkpoint{{}, "", std::move(decoder), std::move(tokenizer), std::nullopt};
   }
-  learn::Trainer trainer(settings, std::move(start->decoder), std::move(start->tokenizer), std::move(start->optimizer),
-                         reference ? &reference->decoder : nullptr, std::move(examples));
+  learn::Trainer trainer(settings, std::move(start->decoder), std::move(start->tokenizer),
+                         std::move(start->optimizer), reference ? &reference->decoder : nullptr,
+                         std::move(examples));
   trainer.skip_to(done - first);
   if (trainer.left_out() > 0)
-    log_warning(std::to_string(trainer.left_out()) + " examples are longer than the model's context: left out");
+    log_warning(std::to_string(trainer.left_out()) +
+                " examples are longer than the model's context: left out");
 
   const auto begin = std::chrono::steady_clock::now();
   auto said = begin;
@@ -197,10 +207,12 @@ void train(int argc, char** argv) {
       said = now;
       const double seconds = std::chrono::duration<double>(now - begin).count();
       const double rate = static_cast<double>(done - resumed_at) / seconds;
-      const auto left = std::chrono::milliseconds(static_cast<std::int64_t>(1000.0 * static_cast<double>(last - done) / rate));
-      log_info("step " + std::to_string(done) + "/" + std::to_string(last) + "  loss " + std::to_string(step.loss) + "  " +
-               std::to_string(static_cast<std::int64_t>(static_cast<double>(tokens) / seconds)) + " tokens/s  " +
-               format_duration(left) + " left");
+      const auto left = std::chrono::milliseconds(
+          static_cast<std::int64_t>(1000.0 * static_cast<double>(last - done) / rate));
+      log_info("step " + std::to_string(done) + "/" + std::to_string(last) + "  loss " +
+               std::to_string(step.loss) + "  " +
+               std::to_string(static_cast<std::int64_t>(static_cast<double>(tokens) / seconds)) +
+               " tokens/s  " + format_duration(left) + " left");
     }
   }
   shard.finish();

@@ -21,13 +21,15 @@ at::Tensor spread(const std::vector<double>& values, const std::vector<std::int6
 
 at::Tensor likelihood_loss(const at::Tensor& log_probabilities, const std::vector<std::int64_t>& lengths,
                            const std::vector<double>& weights, double weighted_tokens) {
-  return (log_probabilities * spread(weights, lengths, log_probabilities.options())).sum() * (-1.0 / weighted_tokens);
+  return (log_probabilities * spread(weights, lengths, log_probabilities.options())).sum() *
+         (-1.0 / weighted_tokens);
 }
 
-GrpoTerms grpo_loss(const at::Tensor& log_probabilities, const GrpoSamples& samples, const GrpoSettings& settings,
-                    std::int64_t samples_in_step) {
+GrpoTerms grpo_loss(const at::Tensor& log_probabilities, const GrpoSamples& samples,
+                    const GrpoSettings& settings, std::int64_t samples_in_step) {
   std::vector<double> shares;  // of one token in its sample
-  for (const std::int64_t length : samples.lengths) shares.push_back(length ? 1.0 / static_cast<double>(length) : 0);
+  for (const std::int64_t length : samples.lengths)
+    shares.push_back(length ? 1.0 / static_cast<double>(length) : 0);
   const at::Tensor share = spread(shares, samples.lengths, log_probabilities.options());
   const at::Tensor advantage = spread(samples.advantages, samples.lengths, log_probabilities.options());
   // Far outside the clip range the ratio's size does not matter any more, but infinity times zero would.

@@ -36,14 +36,17 @@ OptimizerSettings optimizer_settings_from_json(const Json& json) {
   require(s.beta1 >= 0 && s.beta1 < 1 && s.beta2 >= 0 && s.beta2 < 1, "beta1 and beta2 must be in [0, 1)");
   require(s.weight_decay >= 0 && s.clip_norm >= 0 && s.warmup_steps >= 0, "nothing may be negative");
   require(s.epsilon > 0 && s.batch_tokens > 0, "epsilon and batch_tokens must be positive");
-  require(s.keep_last > 0 && s.checkpoint_every >= 0, "keep_last must be at least 1, checkpoint_every at least 0");
+  require(s.keep_last > 0 && s.checkpoint_every >= 0,
+          "keep_last must be at least 1, checkpoint_every at least 0");
   return s;
 }
 
 double learning_rate(const OptimizerSettings& settings, std::int64_t index, std::int64_t steps) {
   const std::int64_t warmup = std::min(settings.warmup_steps, steps / 10);
-  if (index < warmup) return settings.learning_rate * static_cast<double>(index + 1) / static_cast<double>(warmup);
-  const double progress = static_cast<double>(index - warmup) / static_cast<double>(std::max<std::int64_t>(1, steps - warmup));
+  if (index < warmup)
+    return settings.learning_rate * static_cast<double>(index + 1) / static_cast<double>(warmup);
+  const double progress =
+      static_cast<double>(index - warmup) / static_cast<double>(std::max<std::int64_t>(1, steps - warmup));
   const double cosine = 0.5 * (1 + std::cos(std::numbers::pi * std::min(1.0, progress)));
   return settings.learning_rate * (settings.final_rate + (1 - settings.final_rate) * cosine);
 }
@@ -53,15 +56,16 @@ AdamW::AdamW(const OptimizerSettings& settings, const model::Decoder& decoder,
     : settings_(settings), decay_(at::zeros_like(decoder.flat())) {
   if (state) {
     state_ = std::move(*state);
-    if (state_.first.sizes() != decoder.flat().sizes()) throw Error("optimizer state of a model of another size");
+    if (state_.first.sizes() != decoder.flat().sizes())
+      throw Error("optimizer state of a model of another size");
   } else {
     state_ = {at::zeros_like(decoder.flat()), at::zeros_like(decoder.flat()), 0};
   }
   const float* base = decoder.flat().const_data_ptr<float>();
   for (const model::NamedTensor& p : decoder.parameters())
     if (p.decays)
-      std::fill_n(decay_.mutable_data_ptr<float>() + (p.tensor.const_data_ptr<float>() - base), p.tensor.numel(),
-                  static_cast<float>(settings.weight_decay));
+      std::fill_n(decay_.mutable_data_ptr<float>() + (p.tensor.const_data_ptr<float>() - base),
+                  p.tensor.numel(), static_cast<float>(settings.weight_decay));
 }
 
 double AdamW::step(model::Decoder& decoder, double rate) {
@@ -70,8 +74,10 @@ double AdamW::step(model::Decoder& decoder, double rate) {
   const std::int64_t n = decoder.flat().numel();
   const double norm = std::sqrt(k.sum_of_squares(gradient, n));
   if (!std::isfinite(norm))
-    throw Error("the gradient is not finite: training has diverged (a lower learning_rate may help)", kExitFailed);
-  const double factor = settings_.clip_norm > 0 && norm > settings_.clip_norm ? settings_.clip_norm / norm : 1.0;
+    throw Error("the gradient is not finite: training has diverged (a lower learning_rate may help)",
+                kExitFailed);
+  const double factor =
+      settings_.clip_norm > 0 && norm > settings_.clip_norm ? settings_.clip_norm / norm : 1.0;
   ++state_.steps;
   const auto t = static_cast<double>(state_.steps);
   k.adamw(decoder.flat().mutable_data_ptr<float>(), gradient, state_.first.mutable_data_ptr<float>(),

@@ -15,9 +15,11 @@ fs::path CheckpointSeries::folder_of(std::int64_t step) const {
 }
 
 std::string CheckpointSeries::save(model::CheckpointFacts facts, const model::Decoder& decoder,
-                                   const model::Tokenizer& tokenizer, const model::OptimizerState* optimizer) {
+                                   const model::Tokenizer& tokenizer,
+                                   const model::OptimizerState* optimizer) {
   facts.origin["job"] = owner_;
-  const std::string digest = model::save_checkpoint(folder_of(facts.step), facts, decoder, tokenizer, optimizer);
+  const std::string digest =
+      model::save_checkpoint(folder_of(facts.step), facts, decoder, tokenizer, optimizer);
   std::vector<std::int64_t> steps = own_steps();
   std::int64_t best = -1;
   double lowest = 0;
@@ -61,8 +63,10 @@ std::vector<std::int64_t> CheckpointSeries::whole_steps(
   std::reverse(steps.begin(), steps.end());
   for (const std::int64_t step : steps) {
     const std::string damage = model::checkpoint_damage(folder_of(step));
-    if (damage.empty()) whole.push_back(step);
-    else on_damage(damage);
+    if (damage.empty())
+      whole.push_back(step);
+    else
+      on_damage(damage);
   }
   return whole;
 }

@@ -104,7 +104,8 @@ std::vector<std::vector<std::size_t>> plan_groups(const TrainerSettings& setting
     std::iota(order.begin(), order.end(), std::size_t{0});
     shuffle(order, random_key({settings.seed, name_key("groups"), static_cast<std::uint64_t>(epoch)}));
     for (const std::size_t g : order) {
-      if (whole) sequence.push_back(members[g]);
+      if (whole)
+        sequence.push_back(members[g]);
       else
         for (const std::size_t i : members[g]) sequence.push_back({i});
     }
@@ -142,7 +143,8 @@ struct Trainer::State {
   AdamW optimizer;
   std::vector<Example> examples;
   std::vector<Encoded> encoded;
-  std::vector<at::Tensor> reference;  // log-probabilities of each example under the reference; computed when first needed
+  std::vector<at::Tensor>
+      reference;  // log-probabilities of each example under the reference; computed when first needed
   const model::Decoder* reference_decoder;
   std::vector<std::vector<std::size_t>> batches;
   std::size_t left_out = 0;
@@ -234,8 +236,8 @@ Trainer::Trainer(const TrainerSettings& settings, model::Decoder decoder, model:
                  std::optional<model::OptimizerState> optimizer, const model::Decoder* reference,
                  std::vector<Example> examples) {
   AdamW adamw(settings.optimizer, decoder, std::move(optimizer));
-  state_ = std::make_unique<State>(State{settings, std::move(decoder), std::move(tokenizer), std::move(adamw), {}, {},
-                                         {}, reference, {}, 0, 0});
+  state_ = std::make_unique<State>(State{
+      settings, std::move(decoder), std::move(tokenizer), std::move(adamw), {}, {}, {}, reference, {}, 0, 0});
   State& s = *state_;
   if (s.tokenizer.size() > s.decoder.settings().vocabulary)
     throw Error("a tokenizer of " + std::to_string(s.tokenizer.size()) + " tokens for a model of " +
@@ -269,8 +271,10 @@ StepRecord Trainer::step() {
   StepRecord record;
   for (const std::size_t i : numbers) record.tokens += s.encoded[i].tokens();
   s.decoder.zero_gradient();
-  if (s.settings.mode == Mode::kGrpo) s.grpo_step(numbers, record);
-  else s.likelihood_step(numbers, record);
+  if (s.settings.mode == Mode::kGrpo)
+    s.grpo_step(numbers, record);
+  else
+    s.likelihood_step(numbers, record);
   record.learning_rate = learning_rate(s.settings.optimizer, s.done, s.settings.steps);
   record.gradient_norm = s.optimizer.step(s.decoder, record.learning_rate);
   ++s.done;
@@ -283,7 +287,8 @@ void prepare_process(int threads) {
   at::globalContext().setDeterministicAlgorithms(true, false);
   at::globalContext().setDeterministicFillUninitializedMemory(false);  // it would fill every new tensor
 #if defined(__GLIBC__)
-  // Activations of a step are megabytes each: given back to the system, they would be paged in again at every step.
+  // Activations of a step are megabytes each: given back to the system, they would be paged in again at every
+  // step.
   ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
 #endif

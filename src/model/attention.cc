@@ -16,7 +16,8 @@ namespace warpsmith::model {
 
 namespace {
 
-constexpr std::int64_t kBlock = 96;  // queries at a time: less is wasted above the diagonal, more fills a product
+constexpr std::int64_t kBlock =
+    96;  // queries at a time: less is wasted above the diagonal, more fills a product
 
 // Columns [column, column + width) of rows [begin, begin + rows).
 at::Tensor window(const at::Tensor& matrix, std::int64_t begin, std::int64_t rows, std::int64_t column,
@@ -44,9 +45,11 @@ std::int64_t most_keys(const std::vector<Segment>& segments) {
   return most;
 }
 
-// scores = q k^T for queries [first, first + rows) of the segment: [rows, prefix + first + rows], prefix keys first.
-at::Tensor block_scores(const at::Tensor& scratch, const at::Tensor& queries, const at::Tensor& qkv, const Span& span,
-                        std::int64_t keys_own, std::int64_t key_column, std::int64_t head_dim) {
+// scores = q k^T for queries [first, first + rows) of the segment: [rows, prefix + first + rows], prefix keys
+// first.
+at::Tensor block_scores(const at::Tensor& scratch, const at::Tensor& queries, const at::Tensor& qkv,
+                        const Span& span, std::int64_t keys_own, std::int64_t key_column,
+                        std::int64_t head_dim) {
   const std::int64_t rows = queries.size(0), prefix = span.prefix.length;
   if (prefix > 0) {
     at::Tensor part = window(scratch, 0, rows, 0, prefix);
@@ -91,8 +94,8 @@ void forward_head(const at::Tensor& qkv, const Span& span, const HeadShape& shap
 
 // dK += dS^T Q and dV += P^T dO over one run of keys.
 void add_key_gradients(const at::Tensor& dqkv, std::int64_t begin, std::int64_t keys, std::int64_t key_column,
-                       std::int64_t value_column, const at::Tensor& p, const at::Tensor& ds, const at::Tensor& queries,
-                       const at::Tensor& dout) {
+                       std::int64_t value_column, const at::Tensor& p, const at::Tensor& ds,
+                       const at::Tensor& queries, const at::Tensor& dout) {
   at::Tensor dkeys = window(dqkv, begin, keys, key_column, queries.size(1));
   at::Tensor dvalues = window(dqkv, begin, keys, value_column, queries.size(1));
   at::addmm_out(dkeys, dkeys, ds.t(), queries);
@@ -126,13 +129,13 @@ void backward_head(const at::Tensor& qkv, const at::Tensor& out, const T* log_su
     at::Tensor dqueries = window(dqkv, begin, rows, head * d, d);
     const at::Tensor ds_own = window(ds, 0, rows, prefix, own);
     at::mm_out(dqueries, ds_own, window(qkv, span.own.begin, own, key_column, d));
-    add_key_gradients(dqkv, span.own.begin, own, key_column, value_column, window(p, 0, rows, prefix, own), ds_own,
-                      queries, dresult);
+    add_key_gradients(dqkv, span.own.begin, own, key_column, value_column, window(p, 0, rows, prefix, own),
+                      ds_own, queries, dresult);
     if (prefix > 0) {
       const at::Tensor ds_prefix = window(ds, 0, rows, 0, prefix);
       at::addmm_out(dqueries, dqueries, ds_prefix, window(qkv, span.prefix.begin, prefix, key_column, d));
-      add_key_gradients(dqkv, span.prefix.begin, prefix, key_column, value_column, window(p, 0, rows, 0, prefix),
-                        ds_prefix, queries, dresult);
+      add_key_gradients(dqkv, span.prefix.begin, prefix, key_column, value_column,
+                        window(p, 0, rows, 0, prefix), ds_prefix, queries, dresult);
     }
   }
 }
@@ -152,8 +155,8 @@ void attention_forward(const at::Tensor& qkv, const std::vector<Segment>& segmen
     const at::Tensor scratch = make_scratch(qkv, most_keys(segments));
     for (std::int64_t i = begin; i < end; ++i)
       AT_DISPATCH_FLOATING_TYPES(qkv.scalar_type(), "attention", [&] {
-        forward_head<scalar_t>(qkv, span_of(segments, static_cast<std::size_t>(i % n)), shape, i / n, scratch, out,
-                               log_sums.mutable_data_ptr<scalar_t>() + i / n * tokens);
+        forward_head<scalar_t>(qkv, span_of(segments, static_cast<std::size_t>(i % n)), shape, i / n, scratch,
+                               out, log_sums.mutable_data_ptr<scalar_t>() + i / n * tokens);
       });
   });
 }
@@ -168,7 +171,8 @@ void attention_backward(const at::Tensor& qkv, const at::Tensor& out, const at::
   std::vector<std::size_t> family_of(segments.size());
   for (std::size_t s = 0; s < segments.size(); ++s) {
     if (segments[s].prefix < 0) families.emplace_back();
-    family_of[s] = segments[s].prefix < 0 ? families.size() - 1 : family_of[static_cast<std::size_t>(segments[s].prefix)];
+    family_of[s] = segments[s].prefix < 0 ? families.size() - 1
+                                          : family_of[static_cast<std::size_t>(segments[s].prefix)];
     families[family_of[s]].push_back(s);
   }
   const auto n = static_cast<std::int64_t>(families.size());

@@ -1,5 +1,6 @@
-// Attention over packed segments, forward and backward, in blocks of queries: the scores of one block fit the cache and
-// are computed again in the backward pass, as in FlashAttention (Dao et al. 2022). Products are ATen's.
+// Attention over packed segments, forward and backward, in blocks of queries: the scores of one block fit the
+// cache and are computed again in the backward pass, as in FlashAttention (Dao et al. 2022). Products are
+// ATen's.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -34,7 +34,8 @@ void sync_file(const fs::path& path) {
 void write_tensor(hdf5::File& file, const std::string& name, const at::Tensor& tensor) {
   hdf5::DatasetOptions options;
   options.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
-  file.write<float>(name, std::span(tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())), options);
+  file.write<float>(name, std::span(tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())),
+                    options);
 }
 
 void read_tensor(const hdf5::File& file, const std::string& name, const at::Tensor& into) {
@@ -62,7 +63,8 @@ Json read_manifest(const fs::path& folder) {
     throw Error(fs::exists(folder) ? "no manifest.json: it was never finished" : "there is no such folder");
   const Json manifest = parse_json(read_file(path), kManifestFile);
   const auto schema = json_at<std::string>(manifest, "schema", kManifestFile);
-  if (schema != kSchema) throw Error("manifest.json: schema " + schema + " where " + std::string(kSchema) + " is known");
+  if (schema != kSchema)
+    throw Error("manifest.json: schema " + schema + " where " + std::string(kSchema) + " is known");
   if (json_at<std::string>(manifest, "checksum", kManifestFile) != checksum_of(manifest))
     throw Error("manifest.json is damaged: its checksum is wrong");
   return manifest;
@@ -73,7 +75,8 @@ void check_file(const fs::path& folder, const std::string& name, const Json& exp
   if (!fs::exists(path)) throw Error(name + " is missing");
   const std::uint64_t bytes = fs::file_size(path), wanted = json_at<std::uint64_t>(expected, "bytes", name);
   if (bytes != wanted)
-    throw Error(name + " has " + std::to_string(bytes) + " bytes, its manifest says " + std::to_string(wanted));
+    throw Error(name + " has " + std::to_string(bytes) + " bytes, its manifest says " +
+                std::to_string(wanted));
   if (sha256_file_hex(path) != json_at<std::string>(expected, "sha256", name))
     throw Error(name + " is damaged: its SHA-256 is not the manifest's");
 }
@@ -141,9 +144,10 @@ std::string save_checkpoint(const fs::path& folder, const CheckpointFacts& facts
     write_file_atomic(partial / kOriginFile, facts.origin.dump(2) + "\n");
     sync_file(partial / kModelFile);
 
-    Json manifest = {{"schema", kSchema},         {"stage", facts.stage},     {"step", facts.step},
-                     {"score", facts.score},      {"parents", facts.parents}, {"model", to_json(decoder.settings())},
-                     {"tensors", tensors},        {"files", files},           {"tokenizer_tokens", tokenizer.size()}};
+    Json manifest = {
+        {"schema", kSchema},    {"stage", facts.stage},     {"step", facts.step},
+        {"score", facts.score}, {"parents", facts.parents}, {"model", to_json(decoder.settings())},
+        {"tensors", tensors},   {"files", files},           {"tokenizer_tokens", tokenizer.size()}};
     manifest["checksum"] = checksum_of(manifest);
     const std::string text = manifest.dump(2) + "\n";
     write_file_atomic(partial / kManifestFile, text);
@@ -160,7 +164,8 @@ Checkpoint load_checkpoint(const fs::path& folder, bool with_optimizer) {
     const Json manifest = check_whole(folder);
     Decoder decoder(decoder_settings_from_json(json_at<Json>(manifest, "model", kManifestFile)));
     const hdf5::File model = hdf5::File::open_read_only(folder / kModelFile);
-    for (const NamedTensor& parameter : decoder.parameters()) read_tensor(model, parameter.name, parameter.tensor);
+    for (const NamedTensor& parameter : decoder.parameters())
+      read_tensor(model, parameter.name, parameter.tensor);
     std::optional<OptimizerState> optimizer;
     if (with_optimizer && manifest["files"].contains(kOptimizerFile)) {
       const hdf5::File file = hdf5::File::open_read_only(folder / kOptimizerFile);

@@ -7,8 +7,8 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include <cmath>
 
@@ -44,10 +44,17 @@ void require(bool condition, const std::string& message) {
 }  // namespace
 
 Json to_json(const DecoderSettings& s) {
-  return {{"layers", s.layers},         {"width", s.width},           {"heads", s.heads},
-          {"kv_heads", s.kv_heads},     {"hidden", s.hidden},         {"context", s.context},
-          {"vocabulary", s.vocabulary}, {"rope_base", s.rope_base},   {"norm_epsilon", s.norm_epsilon},
-          {"qkv_bias", s.qkv_bias},     {"init_deviation", s.init_deviation}};
+  return {{"layers", s.layers},
+          {"width", s.width},
+          {"heads", s.heads},
+          {"kv_heads", s.kv_heads},
+          {"hidden", s.hidden},
+          {"context", s.context},
+          {"vocabulary", s.vocabulary},
+          {"rope_base", s.rope_base},
+          {"norm_epsilon", s.norm_epsilon},
+          {"qkv_bias", s.qkv_bias},
+          {"init_deviation", s.init_deviation}};
 }
 
 DecoderSettings decoder_settings_from_json(const Json& json) {
@@ -93,7 +100,8 @@ void append_group(PackedBatch& batch, const std::vector<Token>& prompt,
   }
 }
 
-void append_sequence(PackedBatch& batch, const std::vector<Token>& prompt, const std::vector<Token>& completion) {
+void append_sequence(PackedBatch& batch, const std::vector<Token>& prompt,
+                     const std::vector<Token>& completion) {
   if (completion.empty()) return;
   const auto begin = static_cast<std::int64_t>(batch.tokens.size());
   const auto length = static_cast<std::int64_t>(prompt.size() + completion.size()) - 1;
@@ -176,7 +184,8 @@ at::Tensor Decoder::logits(const PackedBatch& batch) const {
   const DecoderSettings& s = settings_;
   const HeadShape shape{s.heads, s.kv_heads, s.head_dim()};
   for (const Token token : batch.tokens)
-    if (token < 0 || token >= s.vocabulary) throw Error("token " + std::to_string(token) + " is not in the vocabulary");
+    if (token < 0 || token >= s.vocabulary)
+      throw Error("token " + std::to_string(token) + " is not in the vocabulary");
   const std::vector<std::int64_t> position_list = positions_of(batch);
   for (const std::int64_t position : position_list)
     if (position >= s.context)

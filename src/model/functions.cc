@@ -28,8 +28,9 @@ struct RmsNorm : Function<RmsNorm> {
       at::parallel_for(0, x.size(0), kRows, [&](std::int64_t begin, std::int64_t end) {
         const std::int64_t width = x.size(1), at = begin * width;
         kernels<scalar_t>().rms_norm(x.const_data_ptr<scalar_t>() + at, weight.const_data_ptr<scalar_t>(),
-                                     y.mutable_data_ptr<scalar_t>() + at, inverse.mutable_data_ptr<scalar_t>() + begin,
-                                     end - begin, width, epsilon);
+                                     y.mutable_data_ptr<scalar_t>() + at,
+                                     inverse.mutable_data_ptr<scalar_t>() + begin, end - begin, width,
+                                     epsilon);
       });
     });
     context->save_for_backward({x, weight, inverse});
@@ -40,7 +41,8 @@ struct RmsNorm : Function<RmsNorm> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], &inverse = saved[2], dy = gradients[0].contiguous();
     const std::int64_t rows = x.size(0), width = x.size(1);
-    // Partial sums over runs of rows whose length does not depend on the number of threads, added up in order.
+    // Partial sums over runs of rows whose length does not depend on the number of threads, added up in
+    // order.
     constexpr std::int64_t kRun = 256;
     const std::int64_t runs = (rows + kRun - 1) / kRun;
     at::Tensor dx = at::empty_like(x), partial = at::zeros({runs, width}, x.options());
@@ -82,8 +84,8 @@ struct SwiGlu : Function<SwiGlu> {
       at::parallel_for(0, dout.size(0), kRows, [&](std::int64_t begin, std::int64_t end) {
         kernels<scalar_t>().swiglu_backward(dout.const_data_ptr<scalar_t>() + begin * hidden,
                                             gate_up.const_data_ptr<scalar_t>() + begin * 2 * hidden,
-                                            dgate_up.mutable_data_ptr<scalar_t>() + begin * 2 * hidden, end - begin,
-                                            hidden);
+                                            dgate_up.mutable_data_ptr<scalar_t>() + begin * 2 * hidden,
+                                            end - begin, hidden);
       });
     });
     return {dgate_up};
@@ -129,15 +131,15 @@ struct Attention : Function<Attention> {
 
 }  // namespace
 
-void rotate_rows(at::Tensor& qkv, const at::Tensor& positions, const at::Tensor& cosine, const at::Tensor& sine,
-                 const HeadShape& shape, int sign) {
+void rotate_rows(at::Tensor& qkv, const at::Tensor& positions, const at::Tensor& cosine,
+                 const at::Tensor& sine, const HeadShape& shape, int sign) {
   const std::int64_t stride = qkv.size(1);
   AT_DISPATCH_FLOATING_TYPES(qkv.scalar_type(), "rotate", [&] {
     at::parallel_for(0, qkv.size(0), kRows, [&](std::int64_t begin, std::int64_t end) {
       kernels<scalar_t>().rotate(qkv.mutable_data_ptr<scalar_t>() + begin * stride, stride, end - begin,
                                  shape.heads + shape.kv_heads, shape.head_dim,
-                                 positions.const_data_ptr<std::int64_t>() + begin, cosine.const_data_ptr<scalar_t>(),
-                                 sine.const_data_ptr<scalar_t>(), sign);
+                                 positions.const_data_ptr<std::int64_t>() + begin,
+                                 cosine.const_data_ptr<scalar_t>(), sine.const_data_ptr<scalar_t>(), sign);
     });
   });
 }

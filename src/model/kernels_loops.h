@@ -1,5 +1,5 @@
-// The loops of kernels.h. Included by one source file for each instruction set, inside a namespace of its own, so that the
-// linker never takes one's code for the other.
+// The loops of kernels.h. Included by one source file for each instruction set, inside a namespace of its
+// own, so that the linker never takes one's code for the other.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,8 @@
 namespace warpsmith::model {
 namespace {
 
-// exp without a call, so that loops around it become vector code. Error below 2 ulp in [-87, 88]; clamped outside.
+// exp without a call, so that loops around it become vector code. Error below 2 ulp in [-87, 88]; clamped
+// outside.
 inline float exponential(float x) {
   x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
@@ -36,8 +37,8 @@ T dot(const T* a, const T* b, std::int64_t n) {
 }
 
 template <typename T>
-void rms_norm(const T* x, const T* weight, T* y, T* inverse, std::int64_t rows,
-                                  std::int64_t width, double epsilon) {
+void rms_norm(const T* x, const T* weight, T* y, T* inverse, std::int64_t rows, std::int64_t width,
+              double epsilon) {
   for (std::int64_t r = 0; r < rows; ++r, x += width, y += width) {
     const T mean = dot(x, x, width) / static_cast<T>(width);
     const T inv = T{1} / std::sqrt(mean + static_cast<T>(epsilon));
@@ -48,8 +49,8 @@ void rms_norm(const T* x, const T* weight, T* y, T* inverse, std::int64_t rows,
 }
 
 template <typename T>
-void rms_norm_backward(const T* dy, const T* x, const T* weight, const T* inverse, T* dx,
-                                           T* dweight, std::int64_t rows, std::int64_t width) {
+void rms_norm_backward(const T* dy, const T* x, const T* weight, const T* inverse, T* dx, T* dweight,
+                       std::int64_t rows, std::int64_t width) {
   for (std::int64_t r = 0; r < rows; ++r, dy += width, x += width, dx += width) {
     const T inv = inverse[r];
     T sum = 0;  // of dy * weight * x
@@ -75,8 +76,7 @@ void swiglu(const T* gate_up, T* out, std::int64_t rows, std::int64_t hidden) {
 }
 
 template <typename T>
-void swiglu_backward(const T* dout, const T* gate_up, T* dgate_up, std::int64_t rows,
-                                         std::int64_t hidden) {
+void swiglu_backward(const T* dout, const T* gate_up, T* dgate_up, std::int64_t rows, std::int64_t hidden) {
   for (std::int64_t r = 0; r < rows; ++r, dout += hidden, gate_up += 2 * hidden, dgate_up += 2 * hidden) {
     const T* gate = gate_up;
     const T* up = gate_up + hidden;
@@ -92,9 +92,8 @@ void swiglu_backward(const T* dout, const T* gate_up, T* dgate_up, std::int64_t 
 }
 
 template <typename T>
-void rotate(T* x, std::int64_t stride, std::int64_t rows, std::int64_t heads,
-                                std::int64_t head_dim, const std::int64_t* positions, const T* cosine, const T* sine,
-                                int sign) {
+void rotate(T* x, std::int64_t stride, std::int64_t rows, std::int64_t heads, std::int64_t head_dim,
+            const std::int64_t* positions, const T* cosine, const T* sine, int sign) {
   const std::int64_t half = head_dim / 2;
   const T direction = static_cast<T>(sign);
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -150,14 +149,15 @@ void multiply(T* x, std::int64_t n, T factor) {
 }
 
 template <typename T>
-void add_vector_matrix(const T* a, const T* matrix, std::int64_t stride, std::int64_t rows, std::int64_t columns,
-                       T* out) {
+void add_vector_matrix(const T* a, const T* matrix, std::int64_t stride, std::int64_t rows,
+                       std::int64_t columns, T* out) {
   std::int64_t r = 0;
   for (; r + 4 <= rows; r += 4) {  // four at a time: `out` is loaded and stored once for them
     const T *m0 = matrix + r * stride, *m1 = m0 + stride, *m2 = m1 + stride, *m3 = m2 + stride;
     const T a0 = a[r], a1 = a[r + 1], a2 = a[r + 2], a3 = a[r + 3];
 #pragma omp simd
-    for (std::int64_t c = 0; c < columns; ++c) out[c] += (a0 * m0[c] + a1 * m1[c]) + (a2 * m2[c] + a3 * m3[c]);
+    for (std::int64_t c = 0; c < columns; ++c)
+      out[c] += (a0 * m0[c] + a1 * m1[c]) + (a2 * m2[c] + a3 * m3[c]);
   }
   for (; r < rows; ++r) {
 #pragma omp simd
@@ -174,8 +174,8 @@ double sum_of_squares(const T* x, std::int64_t n) {
 }
 
 template <typename T>
-void adamw(T* weight, const T* gradient, T* first, T* second, const T* decay, std::int64_t n, double gradient_factor,
-           const AdamWStep& step) {
+void adamw(T* weight, const T* gradient, T* first, T* second, const T* decay, std::int64_t n,
+           double gradient_factor, const AdamWStep& step) {
   const auto factor = static_cast<T>(gradient_factor);
   const auto beta1 = static_cast<T>(step.beta1), beta2 = static_cast<T>(step.beta2);
   const auto rate = static_cast<T>(step.learning_rate);

@@ -25,8 +25,8 @@ namespace {
 struct LayerCache {
   // Of the prompt, as rows of its qkv: [prompt, qkv_width].
   at::Tensor prompt;
-  // Of the samples, by key head h and sample s. Keys lie transposed, so that scores of neighbouring positions are
-  // neighbours: keys [kv_heads, samples, head_dim, length], values [kv_heads, samples, length, head_dim].
+  // Of the samples, by key head h and sample s. Keys lie transposed, so that scores of neighbouring positions
+  // are neighbours: keys [kv_heads, samples, head_dim, length], values [kv_heads, samples, length, head_dim].
   std::vector<float> keys, values;
 };
 
@@ -36,8 +36,8 @@ class Batch {
   Batch(const Decoder& decoder, std::span<const Token> prompt, std::int64_t samples, std::int64_t length);
   // Logits behind the prompt: [vocabulary].
   const at::Tensor& prompt_logits() const { return prompt_logits_; }
-  // Runs one token of each living sample, at `position` of its completion; living[i] is the sample in row i. Logits:
-  // [living, vocabulary].
+  // Runs one token of each living sample, at `position` of its completion; living[i] is the sample in row i.
+  // Logits: [living, vocabulary].
   const at::Tensor& step(const std::vector<Token>& tokens, const std::vector<std::int64_t>& living,
                          std::int64_t position);
 
@@ -66,7 +66,9 @@ Batch::Batch(const Decoder& decoder, std::span<const Token> prompt, std::int64_t
       length_(length),
       prompt_length_(static_cast<std::int64_t>(prompt.size())) {
   const DecoderSettings& s = settings_;
-  const auto buffer = [](std::int64_t rows, std::int64_t columns) { return at::empty({rows, columns}, at::kFloat); };
+  const auto buffer = [](std::int64_t rows, std::int64_t columns) {
+    return at::empty({rows, columns}, at::kFloat);
+  };
   x_ = buffer(samples, s.width);
   normed_ = buffer(samples, s.width);
   inverse_ = buffer(samples, 1);
@@ -126,8 +128,8 @@ const at::Tensor& Batch::step(const std::vector<Token>& tokens, const std::vecto
   float* x_data = x.mutable_data_ptr<float>();
   float* normed_data = normed.mutable_data_ptr<float>();
   const auto norm = [&](const at::Tensor& weight) {
-    k.rms_norm(x_data, weight.const_data_ptr<float>(), normed_data, inverse_.mutable_data_ptr<float>(), n, s.width,
-               s.norm_epsilon);
+    k.rms_norm(x_data, weight.const_data_ptr<float>(), normed_data, inverse_.mutable_data_ptr<float>(), n,
+               s.width, s.norm_epsilon);
   };
   const float* embedding = decoder_.embedding().const_data_ptr<float>();
   for (std::int64_t i = 0; i < n; ++i)
@@ -137,10 +139,13 @@ const at::Tensor& Batch::step(const std::vector<Token>& tokens, const std::vecto
   for (std::size_t l = 0; l < cache_.size(); ++l) {
     const LayerWeights& w = decoder_.layers()[l];
     norm(w.attention_norm);
-    if (w.qkv_bias.defined()) at::addmm_out(qkv, w.qkv_bias, normed, w.qkv.t());
-    else at::mm_out(qkv, normed, w.qkv.t());
-    k.rotate(qkv.mutable_data_ptr<float>(), s.qkv_width(), n, s.heads + s.kv_heads, s.head_dim(), positions_.data(),
-             decoder_.cosine().const_data_ptr<float>(), decoder_.sine().const_data_ptr<float>(), 1);
+    if (w.qkv_bias.defined())
+      at::addmm_out(qkv, w.qkv_bias, normed, w.qkv.t());
+    else
+      at::mm_out(qkv, normed, w.qkv.t());
+    k.rotate(qkv.mutable_data_ptr<float>(), s.qkv_width(), n, s.heads + s.kv_heads, s.head_dim(),
+             positions_.data(), decoder_.cosine().const_data_ptr<float>(),
+             decoder_.sine().const_data_ptr<float>(), 1);
     attend(l, living, position);
     at::addmm_out(x, x, attended, w.attention_out.t());
     norm(w.mlp_norm);
@@ -158,7 +163,8 @@ const at::Tensor& Batch::step(const std::vector<Token>& tokens, const std::vecto
 void Batch::attend(std::size_t layer, const std::vector<std::int64_t>& living, std::int64_t position) {
   const Kernels<float>& k = kernels<float>();
   LayerCache& cache = cache_[layer];
-  const std::int64_t d = shape_.head_dim, group = shape_.heads / shape_.kv_heads, width = settings_.qkv_width();
+  const std::int64_t d = shape_.head_dim, group = shape_.heads / shape_.kv_heads,
+                     width = settings_.qkv_width();
   const std::int64_t own = position + 1, keys = prompt_length_ + own, stride = scores_.stride(0);
   const auto n = static_cast<std::int64_t>(living.size());
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(d)));
@@ -218,7 +224,8 @@ float log_probability(std::span<const float> logits, Token token) {
   const float largest = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const float logit : logits) sum += std::exp(static_cast<double>(logit - largest));
-  return static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(token)] - largest) - std::log(sum));
+  return static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(token)] - largest) -
+                            std::log(sum));
 }
 
 // Samples of one batch: all start at the prompt; those that end leave.
@@ -272,7 +279,8 @@ Token pick_token(std::span<const float> logits, const SamplerSettings& settings,
     // Most probable first; of equal ones the smaller id.
     order.resize(n);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
     double kept = 0;
     const std::size_t most = settings.top_k > 0 ? std::min(n, static_cast<std::size_t>(settings.top_k)) : n;
     std::size_t count = 0;
@@ -291,8 +299,8 @@ Token pick_token(std::span<const float> logits, const SamplerSettings& settings,
   return static_cast<Token>(last);
 }
 
-std::vector<Sample> sample(const Decoder& decoder, std::span<const Token> prompt, std::span<const std::uint64_t> keys,
-                           const SamplerSettings& settings) {
+std::vector<Sample> sample(const Decoder& decoder, std::span<const Token> prompt,
+                           std::span<const std::uint64_t> keys, const SamplerSettings& settings) {
   check(settings);
   if (prompt.empty()) throw Error("sampling: an empty prompt");
   const at::NoGradGuard guard;
@@ -300,7 +308,8 @@ std::vector<Sample> sample(const Decoder& decoder, std::span<const Token> prompt
   const auto batch = static_cast<std::size_t>(settings.batch);
   for (std::size_t begin = 0; begin < keys.size(); begin += batch) {
     const std::size_t count = std::min(batch, keys.size() - begin);
-    sample_batch(decoder, prompt, keys.subspan(begin, count), settings, std::span(samples).subspan(begin, count));
+    sample_batch(decoder, prompt, keys.subspan(begin, count), settings,
+                 std::span(samples).subspan(begin, count));
   }
   return samples;
 }

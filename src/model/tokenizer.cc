@@ -14,16 +14,10 @@ namespace {
 constexpr std::size_t kLongestPiece = 64;  // encode_piece is quadratic in it
 constexpr std::string_view kSchema = "warpsmith.tokenizer/1";
 
-enum class Kind { kLetter, kDigit, kSpace, kNewline, kMark, kControl };
-
-Kind kind_of(char c) {
-  const auto u = static_cast<unsigned char>(c);
-  if (u >= 0x80 || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return Kind::kLetter;
-  if (c >= '0' && c <= '9') return Kind::kDigit;
-  if (c == ' ' || c == '\t') return Kind::kSpace;
-  if (c == '\n' || c == '\r') return Kind::kNewline;
-  return u < 0x20 || u == 0x7f ? Kind::kControl : Kind::kMark;
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_newline(char c) { return c == '\n' || c == '\r'; }
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+bool ends_phrase(char c) { return std::string_view(",;()[{").find(c) != std::string_view::npos; }
 
 std::uint64_t pair_key(Token a, Token b) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32 | static_cast<std::uint32_t>(b);
@@ -108,31 +102,21 @@ class MergeLearner {
 
 std::vector<std::string_view> split_pieces(std::string_view text) {
   std::vector<std::string_view> pieces;
-  for (std::size_t begin = 0; begin < text.size();) {
-    std::size_t end = begin;
-    const auto run = [&](Kind kind) {
-      while (end < text.size() && end - begin < kLongestPiece && kind_of(text[end]) == kind) ++end;
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {
+    const auto run = [&](auto&& belongs) {
+      while (end < text.size() && end - begin < kLongestPiece && belongs(text[end])) ++end;
     };
-    Kind kind = kind_of(text[begin]);
-    if (kind == Kind::kNewline) {
-      run(Kind::kNewline);
-      run(Kind::kSpace);
-    } else if (kind == Kind::kControl) {
-      ++end;
+    if (is_newline(text[begin])) {
+      run(is_newline);
+      run(is_blank);
+    } else if (is_digit(text[begin])) {
+      run(is_digit);
     } else {
-      const Kind next = begin + 1 < text.size() ? kind_of(text[begin + 1]) : Kind::kControl;
-      if (text[begin] == ' ' && (next == Kind::kLetter || next == Kind::kDigit || next == Kind::kMark)) {
-        ++end;
-        kind = next;
-      }
-      run(kind);
-      // The last of several spaces belongs to the word behind them.
-      if (kind == Kind::kSpace && end < text.size() && end - begin > 1 && text[end - 1] == ' ' &&
-          kind_of(text[end]) != Kind::kNewline && kind_of(text[end]) != Kind::kControl)
-        --end;
+      run([&](char c) {
+        return !is_digit(c) && !is_newline(c) && (end == begin || !ends_phrase(text[end - 1]));
+      });
     }
     pieces.push_back(text.substr(begin, end - begin));
-    begin = end;
   }
   return pieces;
 }
@@ -152,8 +136,8 @@ Tokenizer::Tokenizer(std::vector<std::pair<Token, Token>> merges) : merges_(std:
 
 Tokenizer Tokenizer::train(std::span<const std::string> texts, int vocabulary) {
   if (vocabulary < kFirstMerge)
-    throw Error("a vocabulary of " + std::to_string(vocabulary) + " tokens: at least " + std::to_string(kFirstMerge) +
-                    " are needed (256 bytes and the special tokens)",
+    throw Error("a vocabulary of " + std::to_string(vocabulary) + " tokens: at least " +
+                    std::to_string(kFirstMerge) + " are needed (256 bytes and the special tokens)",
                 kExitUsage);
   std::map<std::string_view, std::int64_t> pieces;
   for (const std::string& text : texts)
@@ -205,7 +189,8 @@ void Tokenizer::encode_piece(std::string_view piece, std::vector<Token>& out) co
 
 std::vector<Token> Tokenizer::encode(std::string_view text) const {
   std::vector<Token> out;
-  std::unordered_map<std::string_view, std::pair<std::size_t, std::size_t>> known;  // where a piece's tokens lie in `out`
+  std::unordered_map<std::string_view, std::pair<std::size_t, std::size_t>>
+      known;  // where a piece's tokens lie in `out`
   for (const std::string_view piece : split_pieces(text)) {
     const auto [entry, fresh] = known.try_emplace(piece, out.size(), 0);
     auto& [begin, count] = entry->second;

@@ -19,7 +19,7 @@ const Table<ModelSettings>& model_keys() {
       {{"context", Form::kInteger, "Longest prompt and completion together, in tokens.", 16, 4194304},
        &S::context},
       {{"vocabulary", Form::kInteger,
-        "Tokens of the byte-level BPE: 256 bytes, the special ones, then merges.", 260, 1000000},
+        "Tokens of the byte-level BPE: 256 bytes, the special ones, then merges.", 261, 1000000},
        &S::vocabulary},
       {{"rope_base", Form::kNumber, "Base of the rotary positions.", 0, 1e12, true}, &S::rope_base},
       {{"norm_epsilon", Form::kNumber, "Epsilon of RMSNorm.", 0, 1, true}, &S::norm_epsilon},

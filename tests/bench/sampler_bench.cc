@@ -1,4 +1,5 @@
-// What sampling and training cost: tokens a second of one thread, with random weights of the quickstart's size.
+// What sampling and training cost: tokens a second of one thread, with random weights of the quickstart's
+// size.
 //
 //   sampler_bench [THREADS]
 #include <ATen/Parallel.h>
@@ -39,7 +40,9 @@ void bench_sampler(const model::Decoder& decoder) {
       std::size_t tokens = 0;
       for (int repeat = 0; repeat < 3; ++repeat) {
         std::vector<model::Sample> samples;
-        best = std::min(best, seconds_of([&] { samples = model::sample(decoder, random_tokens(prompt), keys, {.max_tokens = 150}); }));
+        best = std::min(best, seconds_of([&] {
+                          samples = model::sample(decoder, random_tokens(prompt), keys, {.max_tokens = 150});
+                        }));
         tokens = 0;
         for (const model::Sample& s : samples) tokens += s.tokens.size();
       }
@@ -60,13 +63,15 @@ void bench_training(int threads) {
     settings.steps = 40;
     model::Decoder decoder{model::DecoderSettings{}};
     decoder.initialise(1);
-    learn::Trainer trainer(settings, std::move(decoder), model::Tokenizer::train({}, 512), std::nullopt, nullptr, examples);
+    learn::Trainer trainer(settings, std::move(decoder), model::Tokenizer::train({}, 512), std::nullopt,
+                           nullptr, examples);
     double best = 1e9, tokens = 0;
     for (int i = 0; i < 40; ++i) {
       const learn::StepRecord step = trainer.step();
       if (step.seconds < best) best = step.seconds, tokens = static_cast<double>(step.tokens);
     }
-    std::printf("  %6zu  %10d  %7.1f  %9.0f   (%d threads, the fastest of 40)\n", prompt, 150, best * 1e3, tokens / best, threads);
+    std::printf("  %6zu  %10d  %7.1f  %9.0f   (%d threads, the fastest of 40)\n", prompt, 150, best * 1e3,
+                tokens / best, threads);
   }
 }
 

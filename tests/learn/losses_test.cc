@@ -16,7 +16,8 @@ namespace {
 
 at::Tensor vector(const std::vector<double>& values) { return at::tensor(values, at::kDouble); }
 
-void expect_gradient(const std::function<at::Tensor(const at::Tensor&)>& loss, const std::vector<double>& at_point) {
+void expect_gradient(const std::function<at::Tensor(const at::Tensor&)>& loss,
+                     const std::vector<double>& at_point) {
   at::Tensor x = vector(at_point).requires_grad_(true);
   loss(x).backward();
   const at::NoGradGuard guard;
@@ -24,7 +25,8 @@ void expect_gradient(const std::function<at::Tensor(const at::Tensor&)>& loss, c
     std::vector<double> above = at_point, below = at_point;
     above[i] += 1e-6;
     below[i] -= 1e-6;
-    const double difference = (loss(vector(above)).item<double>() - loss(vector(below)).item<double>()) / 2e-6;
+    const double difference =
+        (loss(vector(above)).item<double>() - loss(vector(below)).item<double>()) / 2e-6;
     EXPECT_NEAR(x.grad()[static_cast<std::int64_t>(i)].item<double>(), difference, 1e-7) << "token " << i;
   }
 }
@@ -38,8 +40,10 @@ TEST(LikelihoodLoss, IsTheWeightedMeanOverTokens) {
 struct Tokens {
   std::vector<double> now, old, reference;
 };
-// Two samples of 3 and 2 tokens; ratios inside, above and below the clip range, with either sign of advantage.
-const Tokens kTokens = {{-1.0, -0.5, -2.0, -1.2, -0.7}, {-1.05, -1.0, -1.4, -1.9, -0.1}, {-1.1, -0.2, -2.5, -1.0, -3.0}};
+// Two samples of 3 and 2 tokens; ratios inside, above and below the clip range, with either sign of
+// advantage.
+const Tokens kTokens = {
+    {-1.0, -0.5, -2.0, -1.2, -0.7}, {-1.05, -1.0, -1.4, -1.9, -0.1}, {-1.1, -0.2, -2.5, -1.0, -3.0}};
 
 double expected_loss(const GrpoSettings& settings, const std::vector<double>& advantages) {
   const std::vector<std::size_t> sample = {0, 0, 0, 1, 1};
@@ -64,7 +68,9 @@ TEST(GrpoLoss, EqualsTheFormula) {
     for (const double clamp : {10.0, 0.05})
       for (const std::vector<double>& advantages : {std::vector{1.0, -1.0}, {-0.5, 2.0}}) {
         const GrpoSettings settings{0.2, kl, clamp};
-        const auto loss = [&](const at::Tensor& x) { return grpo_loss(x, samples_of(advantages), settings, 2).loss; };
+        const auto loss = [&](const at::Tensor& x) {
+          return grpo_loss(x, samples_of(advantages), settings, 2).loss;
+        };
         EXPECT_NEAR(loss(vector(kTokens.now)).item<double>(), expected_loss(settings, advantages), 1e-12);
         expect_gradient(loss, kTokens.now);
       }
@@ -74,7 +80,9 @@ TEST(GrpoLoss, CountsWhatItClips) {
   const GrpoTerms terms = grpo_loss(vector(kTokens.now), samples_of({1, 1}), {0.2, 0.01, 10}, 2);
   // exp of 0.05, 0.5, -0.6 | 0.7, -0.6: all but the first leave [0.8, 1.2].
   EXPECT_NEAR(terms.clip_share, 2.0 / 3 + 1.0, 1e-12);
-  EXPECT_NEAR(terms.ratio, (std::exp(0.05) + std::exp(0.5) + std::exp(-0.6)) / 3 + (std::exp(0.7) + std::exp(-0.6)) / 2, 1e-12);
+  EXPECT_NEAR(terms.ratio,
+              (std::exp(0.05) + std::exp(0.5) + std::exp(-0.6)) / 3 + (std::exp(0.7) + std::exp(-0.6)) / 2,
+              1e-12);
   EXPECT_GT(terms.kl, 0);
 }
 
@@ -83,9 +91,11 @@ TEST(GrpoLoss, PartsOfAStepAddUp) {
   const double whole = grpo_loss(vector(kTokens.now), samples_of({1, -1}), settings, 2).loss.item<double>();
   const auto part = [&](std::size_t begin, std::size_t end, double advantage) {
     const auto cut = [&](const std::vector<double>& v) {
-      return vector({v.begin() + static_cast<std::ptrdiff_t>(begin), v.begin() + static_cast<std::ptrdiff_t>(end)});
+      return vector(
+          {v.begin() + static_cast<std::ptrdiff_t>(begin), v.begin() + static_cast<std::ptrdiff_t>(end)});
     };
-    const GrpoSamples samples{cut(kTokens.old), cut(kTokens.reference), {static_cast<std::int64_t>(end - begin)}, {advantage}};
+    const GrpoSamples samples{
+        cut(kTokens.old), cut(kTokens.reference), {static_cast<std::int64_t>(end - begin)}, {advantage}};
     return grpo_loss(cut(kTokens.now), samples, settings, 2).loss.item<double>();
   };
   EXPECT_NEAR(part(0, 3, 1) + part(3, 5, -1), whole, 1e-12);
@@ -93,7 +103,8 @@ TEST(GrpoLoss, PartsOfAStepAddUp) {
 
 TEST(GrpoLoss, StaysFiniteWherePoliciesHaveParted) {
   at::Tensor now = vector({-800.0, -0.1}).requires_grad_(true);
-  const GrpoTerms terms = grpo_loss(now, {vector({-0.1, -900.0}), vector({-0.1, -900.0}), {2}, {1.0}}, {0.2, 0.01, 10}, 1);
+  const GrpoTerms terms =
+      grpo_loss(now, {vector({-0.1, -900.0}), vector({-0.1, -900.0}), {2}, {1.0}}, {0.2, 0.01, 10}, 1);
   terms.loss.backward();
   EXPECT_TRUE(std::isfinite(terms.loss.item<double>()));
   EXPECT_TRUE(now.grad().isfinite().all().item<bool>());

@@ -1,4 +1,5 @@
-// warpsmith-train and warpsmith-generate as the executor starts them: killed and started again, split into other shards.
+// warpsmith-train and warpsmith-generate as the executor starts them: killed and started again, split into
+// other shards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -24,8 +25,8 @@ class TrainJobTest : public ::testing::Test {
   void TearDown() override { fs::remove_all(root_); }
 
   // Makes a job's folder in the run `run`; items in shards of `shard_items`.
-  fs::path make_job(const std::string& run, const std::string& name, const Json& params, const std::vector<Json>& items,
-                    std::size_t shard_items) {
+  fs::path make_job(const std::string& run, const std::string& name, const Json& params,
+                    const std::vector<Json>& items, std::size_t shard_items) {
     const fs::path folder = root_ / run / "stages/sft/00000000/0" / name;
     make_folders(folder);
     JobFile job;
@@ -50,7 +51,14 @@ class TrainJobTest : public ::testing::Test {
                    {"reference", nullptr},
                    {"threads", 1},
                    {"checkpoint_prefix", "checkpoints/sft"},
-                   {"model", {{"layers", 1}, {"width", 32}, {"heads", 2}, {"kv_heads", 1}, {"hidden", 48}, {"context", 128}, {"vocabulary", 280}}},
+                   {"model",
+                    {{"layers", 1},
+                     {"width", 32},
+                     {"heads", 2},
+                     {"kv_heads", 1},
+                     {"hidden", 48},
+                     {"context", 128},
+                     {"vocabulary", 280}}},
                    {"optimizer", {{"batch_tokens", 120}, {"checkpoint_every", 20}}}};
     params.update(changes);
     std::vector<Json> items;
@@ -58,15 +66,21 @@ class TrainJobTest : public ::testing::Test {
     const fs::path folder = make_job(run, "train", params, items, items.size());
     std::ofstream examples(folder / "examples.jsonl");
     for (int i = 0; i < 12; ++i)
-      examples << Json{{"id", std::to_string(i)}, {"prompt", "task " + std::to_string(i % 3) + ":"}, {"completion", "out[i] = f" + std::to_string(i) + "(x[i]);"}, {"weight", 1.0}}.dump() << "\n";
+      examples << Json{{"id", std::to_string(i)},
+                       {"prompt", "task " + std::to_string(i % 3) + ":"},
+                       {"completion", "out[i] = f" + std::to_string(i) + "(x[i]);"},
+                       {"weight", 1.0}}
+                      .dump()
+               << "\n";
     return folder;
   }
 
   static pid_t start(const std::string& program, const fs::path& folder, int shard) {
     const pid_t child = ::fork();
     if (child == 0) {
-      const std::string path = std::string(WARPSMITH_BINARY_DIR) + "/" + program, job = (folder / "job.json").string(),
-                        number = std::to_string(shard), log = (folder / "log.txt").string();
+      const std::string path = std::string(WARPSMITH_BINARY_DIR) + "/" + program,
+                        job = (folder / "job.json").string(), number = std::to_string(shard),
+                        log = (folder / "log.txt").string();
       if (!::freopen(log.c_str(), "a", stderr)) ::_exit(120);
       ::execl(path.c_str(), program.c_str(), job.c_str(), number.c_str(), nullptr);
       ::_exit(121);
@@ -90,7 +104,8 @@ class TrainJobTest : public ::testing::Test {
 Json essence(const ShardRecords& records) {
   Json out;
   for (const auto& [item, record] : records.records)
-    for (const char* key : {"step", "loss", "grad_norm", "learning_rate", "tokens", "checkpoint", "checkpoint_digest"})
+    for (const char* key :
+         {"step", "loss", "grad_norm", "learning_rate", "tokens", "checkpoint", "checkpoint_digest"})
       if (record.contains(key)) out[item][key] = record[key];
   return out;
 }
@@ -120,7 +135,8 @@ TEST_F(TrainJobTest, KilledTrainingEndsWithTheRecordsOfTrainingThatNeverStopped)
   // No item has two records.
   std::map<std::string, int> times;
   for (const auto& attempt : fs::directory_iterator(killed / "0"))
-    scan_json_lines(attempt.path() / "records.jsonl", 0, [&](Json&& r, std::uint64_t) { ++times[r.value("item", "end")]; });
+    scan_json_lines(attempt.path() / "records.jsonl", 0,
+                    [&](Json&& r, std::uint64_t) { ++times[r.value("item", "end")]; });
   for (const auto& [item, n] : times) EXPECT_EQ(n, 1) << item;
 }
 
@@ -151,10 +167,19 @@ TEST_F(TrainJobTest, MistakesEndWithCodeTwo) {
 
 TEST_F(TrainJobTest, SamplesDoNotDependOnTheShardsNorOnKills) {
   ASSERT_EQ(run("warpsmith-train", make_train_job("run", 40)), 0);
-  const Json params = {{"checkpoint", "checkpoints/sft-40"}, {"temperature", 1.0}, {"top_p", 1.0}, {"top_k", 0}, {"max_tokens", 40}, {"threads", 1}, {"batch", 64}};
+  const Json params = {{"checkpoint", "checkpoints/sft-40"},
+                       {"temperature", 1.0},
+                       {"top_p", 1.0},
+                       {"top_k", 0},
+                       {"max_tokens", 40},
+                       {"threads", 1},
+                       {"batch", 64}};
   std::vector<Json> items;
   for (int i = 0; i < 6; ++i)
-    items.push_back({{"id", "t#" + std::to_string(i)}, {"task", "t"}, {"prompt", "task " + std::to_string(i) + ":"}, {"n", 3 + i}});
+    items.push_back({{"id", "t#" + std::to_string(i)},
+                     {"task", "t"},
+                     {"prompt", "task " + std::to_string(i) + ":"},
+                     {"n", 3 + i}});
   const auto texts = [&](const fs::path& folder, int shards) {
     Json out;
     for (int s = 0; s < shards; ++s) {

@@ -45,7 +45,14 @@ std::vector<Example> examples() {
   const char* names[] = {"relu", "scale", "sum", "max", "mean"};
   for (int i = 0; i < 15; ++i) {
     const std::string name = names[i % 5];
-    out.push_back({std::to_string(i), "task " + name + ":", "out = " + name + "(x[" + std::to_string(i) + "]);", 1.0, "", 0, {}, {}});
+    out.push_back({std::to_string(i),
+                   "task " + name + ":",
+                   "out = " + name + "(x[" + std::to_string(i) + "]);",
+                   1.0,
+                   "",
+                   0,
+                   {},
+                   {}});
   }
   return out;
 }
@@ -91,8 +98,8 @@ TEST(Trainer, ResumedTrainingRepeatsEveryLossBitForBit) {
                            &stopped.optimizer_state());
   }
   model::Checkpoint back = model::load_checkpoint(folder, true);
-  Trainer resumed(sft(kSteps), std::move(back.decoder), std::move(back.tokenizer), std::move(back.optimizer), nullptr,
-                  examples());
+  Trainer resumed(sft(kSteps), std::move(back.decoder), std::move(back.tokenizer), std::move(back.optimizer),
+                  nullptr, examples());
   resumed.skip_to(kStop);
   for (std::int64_t i = kStop; i < kSteps; ++i) halves.push_back(resumed.step());
   for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -107,13 +114,22 @@ TEST(Trainer, ResumedTrainingRepeatsEveryLossBitForBit) {
 std::vector<Example> sampled(const Decoder& decoder, const Tokenizer& tokenizer, int groups, int size) {
   std::vector<Example> out;
   for (int g = 0; g < groups; ++g) {
-    const std::string prompt = "task " + std::string(static_cast<std::size_t>(g + 1) * 4, static_cast<char>('a' + g)) + ":";
+    const std::string prompt =
+        "task " + std::string(static_cast<std::size_t>(g + 1) * 4, static_cast<char>('a' + g)) + ":";
     std::vector<std::uint64_t> keys;
-    for (int i = 0; i < size; ++i) keys.push_back(random_key({static_cast<std::uint64_t>(g), static_cast<std::uint64_t>(i)}));
+    for (int i = 0; i < size; ++i)
+      keys.push_back(random_key({static_cast<std::uint64_t>(g), static_cast<std::uint64_t>(i)}));
     int number = 0;
-    for (const model::Sample& s : model::sample(decoder, tokenizer.encode_prompt(prompt), keys, {.max_tokens = 40})) {
-      Example e{std::to_string(g) + "/" + std::to_string(number), prompt, "", 1.0, "g" + std::to_string(g),
-                number % 2 ? 1.0 : -1.0, s.tokens, s.log_probabilities};
+    for (const model::Sample& s :
+         model::sample(decoder, tokenizer.encode_prompt(prompt), keys, {.max_tokens = 40})) {
+      Example e{std::to_string(g) + "/" + std::to_string(number),
+                prompt,
+                "",
+                1.0,
+                "g" + std::to_string(g),
+                number % 2 ? 1.0 : -1.0,
+                s.tokens,
+                s.log_probabilities};
       out.push_back(std::move(e));
       ++number;
     }
@@ -161,7 +177,9 @@ TEST(Grpo, StepsMakeRewardedSamplesMoreProbable) {
   for (const Example& e : all) {
     model::PackedBatch batch;
     model::append_sequence(batch, trainer.tokenizer().encode_prompt(e.prompt), e.tokens);
-    gain += e.advantage * (trainer.decoder().log_probabilities(batch) - policy.log_probabilities(batch)).mean().item<double>();
+    gain +=
+        e.advantage *
+        (trainer.decoder().log_probabilities(batch) - policy.log_probabilities(batch)).mean().item<double>();
   }
   EXPECT_GT(gain, 0.05);
 }
@@ -198,7 +216,8 @@ TEST(PlanBatches, EachPassSeesEveryExampleOnce) {
   }
   std::set<std::vector<std::size_t>> orders;
   for (std::size_t pass = 0; pass + 7 <= sequence.size(); pass += 7) {
-    const std::vector<std::size_t> order(sequence.begin() + static_cast<std::ptrdiff_t>(pass), sequence.begin() + static_cast<std::ptrdiff_t>(pass) + 7);
+    const std::vector<std::size_t> order(sequence.begin() + static_cast<std::ptrdiff_t>(pass),
+                                         sequence.begin() + static_cast<std::ptrdiff_t>(pass) + 7);
     EXPECT_EQ(std::set<std::size_t>(order.begin(), order.end()).size(), 7u) << "pass at " << pass;
     orders.insert(order);
   }
@@ -232,7 +251,8 @@ TEST(CheckpointSeries, KeepsTheNewestAndTheBestOfItsOwn) {
   CheckpointSeries other(root / "sft", "other", 1, false), series(root / "sft", "mine", 2, true);
   other.save({"sft", 1, 0.1, {}, Json::object()}, decoder, tokenizer, nullptr);
   const double scores[] = {3, 1, 2, 4, 5};
-  for (int i = 0; i < 5; ++i) series.save({"sft", 10 + i, scores[i], {}, Json::object()}, decoder, tokenizer, nullptr);
+  for (int i = 0; i < 5; ++i)
+    series.save({"sft", 10 + i, scores[i], {}, Json::object()}, decoder, tokenizer, nullptr);
   const auto steps = [&] { return series.whole_steps([](const std::string&) {}); };
   EXPECT_THAT(steps(), ::testing::ElementsAre(14, 13, 11));
   EXPECT_TRUE(fs::exists(root / "sft-1")) << "another job's";

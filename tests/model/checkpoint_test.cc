@@ -18,7 +18,8 @@ using ::testing::HasSubstr;
 
 class CheckpointTest : public ::testing::Test {
  protected:
-  CheckpointTest() : decoder_(settings()), tokenizer_(Tokenizer::train(std::vector<std::string>{"abab abab"}, 264)) {
+  CheckpointTest()
+      : decoder_(settings()), tokenizer_(Tokenizer::train(std::vector<std::string>{"abab abab"}, 264)) {
     at::set_num_threads(1);
     decoder_.initialise(5);
     optimizer_ = {at::rand_like(decoder_.flat()), at::rand_like(decoder_.flat()), 12};
@@ -40,7 +41,8 @@ class CheckpointTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(root_); }
   std::string save(double score = 1.5) {
-    return save_checkpoint(folder_, {"sft", 7, score, {"aa", "bb"}, {{"job", "j"}}}, decoder_, tokenizer_, &optimizer_);
+    return save_checkpoint(folder_, {"sft", 7, score, {"aa", "bb"}, {{"job", "j"}}}, decoder_, tokenizer_,
+                           &optimizer_);
   }
   std::string load_error() {
     try {
@@ -78,8 +80,9 @@ TEST_F(CheckpointTest, ComesBackBitForBit) {
 
 TEST_F(CheckpointTest, EqualContentHasEqualDigestWhoeverWroteIt) {
   const std::string digest = save();
-  const std::string again = save_checkpoint(root_ / "other", {"sft", 7, 1.5, {"aa", "bb"}, {{"job", "another"}}}, decoder_,
-                                            tokenizer_, &optimizer_);
+  const std::string again =
+      save_checkpoint(root_ / "other", {"sft", 7, 1.5, {"aa", "bb"}, {{"job", "another"}}}, decoder_,
+                      tokenizer_, &optimizer_);
   EXPECT_EQ(digest, again);
   EXPECT_NE(digest, save(1.25));
   for (const auto& entry : fs::directory_iterator(root_))
@@ -94,7 +97,8 @@ TEST_F(CheckpointTest, AFlippedBitIsFoundInEveryFile) {
       std::string damaged = bytes;
       damaged[at] = static_cast<char>(damaged[at] ^ 1);
       write_file_atomic(folder_ / name, damaged);
-      EXPECT_THAT(load_error(), ::testing::AllOf(HasSubstr("sft-7"), HasSubstr(name))) << name << " at " << at;
+      EXPECT_THAT(load_error(), ::testing::AllOf(HasSubstr("sft-7"), HasSubstr(name)))
+          << name << " at " << at;
       EXPECT_NE(checkpoint_damage(folder_), "");
     }
   }
@@ -126,7 +130,10 @@ for t in m['tensors']:
 assert abs(float(f['layers.0.qkv'][3, 4]) - float(sys.argv[2])) < 1e-9
 )");
   const std::string value = std::to_string(decoder_.layers()[0].qkv[3][4].item<double>() * 1e6) + "e-6";
-  EXPECT_EQ(std::system(("/usr/bin/python3 " + (root_ / "check.py").string() + " " + folder_.string() + " " + value).c_str()), 0);
+  EXPECT_EQ(
+      std::system(("/usr/bin/python3 " + (root_ / "check.py").string() + " " + folder_.string() + " " + value)
+                      .c_str()),
+      0);
 }
 
 }  // namespace

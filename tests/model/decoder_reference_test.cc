@@ -22,7 +22,8 @@ void set_parameters(const Decoder& decoder) {
     const NamedTensor& parameter = decoder.parameters()[p];
     float* values = parameter.tensor.mutable_data_ptr<float>();
     for (std::int64_t i = 0; i < parameter.tensor.numel(); ++i) {
-      const double wave = std::sin(0.37 * static_cast<double>(i) * static_cast<double>(1 + p % 3) + static_cast<double>(p));
+      const double wave =
+          std::sin(0.37 * static_cast<double>(i) * static_cast<double>(1 + p % 3) + static_cast<double>(p));
       values[i] = static_cast<float>(parameter.name.ends_with("norm") ? 1 + 0.2 * wave : 0.3 * wave);
     }
   }
@@ -51,7 +52,8 @@ TEST(DecoderReference, TwoStepsEqualThePythonProgram) {
   for (const Json& expected : reference.at("steps")) {
     decoder.zero_gradient();
     const at::Tensor log_probabilities = decoder.log_probabilities(batch);
-    const at::Tensor loss = learn::likelihood_loss(log_probabilities, {5, 3, 7}, {1.0, 0.5, 2.0}, 5 + 1.5 + 14);
+    const at::Tensor loss =
+        learn::likelihood_loss(log_probabilities, {5, 3, 7}, {1.0, 0.5, 2.0}, 5 + 1.5 + 14);
     loss.backward();
     const double norm = adamw.step(decoder, 1e-2);
     // Ours is float32, the reference float64: some 20 roundings of 6e-8 of values around 10 on the way.
@@ -65,8 +67,10 @@ TEST(DecoderReference, TwoStepsEqualThePythonProgram) {
     const Json& expected = reference.at("parameters").at(parameter.name);
     const float* values = parameter.tensor.const_data_ptr<float>();
     for (std::size_t i = 0; i < expected.at("values").size(); ++i)
-      // AdamW divides by the gradient's own size: an element's error is that of its gradient, relative, times the rate.
-      EXPECT_NEAR(values[i * expected["stride"].get<std::size_t>()], expected["values"][i].get<double>(), 2e-5)
+      // AdamW divides by the gradient's own size: an element's error is that of its gradient, relative, times
+      // the rate.
+      EXPECT_NEAR(values[i * expected["stride"].get<std::size_t>()], expected["values"][i].get<double>(),
+                  2e-5)
           << parameter.name << " value " << i;
     EXPECT_NEAR(parameter.tensor.sum().item<double>(), expected.at("sum").get<double>(),
                 1e-5 * static_cast<double>(parameter.tensor.numel()));
@@ -75,8 +79,10 @@ TEST(DecoderReference, TwoStepsEqualThePythonProgram) {
 
 TEST(DecoderReference, TheStoredDumpIsWhatTheProgramWrites) {
   std::string python;
-  for (const std::string candidate : {std::string(WARPSMITH_SOURCE_DIR) + "/.venv/bin/python3", std::string("python3")})
-    if (python.empty() && std::system((candidate + " -c 'import torch' >/dev/null 2>&1").c_str()) == 0) python = candidate;
+  for (const std::string candidate :
+       {std::string(WARPSMITH_SOURCE_DIR) + "/.venv/bin/python3", std::string("python3")})
+    if (python.empty() && std::system((candidate + " -c 'import torch' >/dev/null 2>&1").c_str()) == 0)
+      python = candidate;
   if (python.empty()) GTEST_SKIP() << "no python3 with torch here; the stored dump is used";
   const std::string command = python + " " + (kFolder / "reference_step.py").string() + " --check " +
                               (kFolder / "reference_step.json").string();

@@ -87,7 +87,8 @@ TEST_P(GradientTest, EqualsFiniteDifferences) {
       values[i] = kept - step;
       const double below = loss();
       values[i] = kept;
-      // Central differences err by step^2 times the third derivative and by rounding over step: about 1e-9 here.
+      // Central differences err by step^2 times the third derivative and by rounding over step: about 1e-9
+      // here.
       EXPECT_NEAR(gradient[i], (above - below) / (2 * step), 1e-6 * std::max(1.0, std::abs(gradient[i])))
           << p.name << "[" << i << "]";
       largest = std::max(largest, std::abs(gradient[i]));
@@ -135,7 +136,8 @@ TEST(Decoder, SegmentsDoNotSeeEachOther) {
   const Decoder decoder = random_decoder(small(), at::kDouble);
   const at::NoGradGuard guard;
   Random random(2);
-  const auto prompt = random_tokens(random, 5), first = random_tokens(random, 6), second = random_tokens(random, 8);
+  const auto prompt = random_tokens(random, 5), first = random_tokens(random, 6),
+             second = random_tokens(random, 8);
   PackedBatch alone, together;
   append_sequence(alone, prompt, second);
   append_sequence(together, prompt, first);
@@ -145,15 +147,19 @@ TEST(Decoder, SegmentsDoNotSeeEachOther) {
 }
 
 TEST(Decoder, RotaryPositionsAreRelativeInAttentionScores) {
-  // Rotating by a constant more leaves every score as it was: shift all positions by giving a longer context a prefix of
-  // which nothing is seen. Here: the same segment at positions 0… and 40… through the rotation tables alone.
+  // Rotating by a constant more leaves every score as it was: shift all positions by giving a longer context
+  // a prefix of which nothing is seen. Here: the same segment at positions 0… and 40… through the rotation
+  // tables alone.
   const Decoder decoder = random_decoder(small(), at::kDouble);
   const std::int64_t half = small().head_dim() / 2;
-  const at::Tensor q = at::randn({half}, at::kDouble), q2 = at::randn({half}, at::kDouble), k = at::randn({half}, at::kDouble),
-                   k2 = at::randn({half}, at::kDouble);
+  const at::Tensor q = at::randn({half}, at::kDouble), q2 = at::randn({half}, at::kDouble),
+                   k = at::randn({half}, at::kDouble), k2 = at::randn({half}, at::kDouble);
   const auto score = [&](std::int64_t i, std::int64_t j) {
-    const at::Tensor ci = decoder.cosine()[i], si = decoder.sine()[i], cj = decoder.cosine()[j], sj = decoder.sine()[j];
-    return ((q * ci - q2 * si) * (k * cj - k2 * sj) + (q2 * ci + q * si) * (k2 * cj + k * sj)).sum().item<double>();
+    const at::Tensor ci = decoder.cosine()[i], si = decoder.sine()[i], cj = decoder.cosine()[j],
+                     sj = decoder.sine()[j];
+    return ((q * ci - q2 * si) * (k * cj - k2 * sj) + (q2 * ci + q * si) * (k2 * cj + k * sj))
+        .sum()
+        .item<double>();
   };
   EXPECT_NEAR(score(7, 3), score(47, 43), 1e-12);
   EXPECT_GT(std::abs(score(7, 3) - score(7, 4)), 1e-9);

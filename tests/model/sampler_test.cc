@@ -65,7 +65,8 @@ INSTANTIATE_TEST_SUITE_P(QkvBias, CacheTest, ::testing::Bool());
 
 TEST(Sampler, GreedyTokenIsTheLargestLogitWithoutCache) {
   const Decoder decoder = random_decoder();
-  const std::vector<Sample> samples = sample(decoder, kPromptTokens, keys(2), {.temperature = 0, .max_tokens = 20});
+  const std::vector<Sample> samples =
+      sample(decoder, kPromptTokens, keys(2), {.temperature = 0, .max_tokens = 20});
   EXPECT_EQ(samples[0].tokens, samples[1].tokens);
   const at::NoGradGuard guard;
   PackedBatch batch;
@@ -92,7 +93,8 @@ TEST(Sampler, WhoLeavesTheBatchChangesNothingForTheOthers) {
   for (std::size_t i = 0; i < together.size(); ++i) {
     const std::vector<std::uint64_t> key = {keys(12)[i]};
     const Sample alone = sample(decoder, kPromptTokens, key, {.max_tokens = 50})[0];
-    EXPECT_EQ(alone.tokens, together[i].tokens) << "a sample drawn at a tie of rounding would be a strange accident";
+    EXPECT_EQ(alone.tokens, together[i].tokens)
+        << "a sample drawn at a tie of rounding would be a strange accident";
     for (std::size_t t = 0; t < alone.tokens.size(); ++t)
       EXPECT_NEAR(alone.log_probabilities[t], together[i].log_probabilities[t], 1e-5);
   }

@@ -1,4 +1,5 @@
-// Losses as functions of log-probabilities. Vectors run over the completion tokens of a batch, sample after sample.
+// Losses as functions of log-probabilities. Vectors run over the completion tokens of a batch, sample after
+// sample.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,8 +9,8 @@
 
 namespace warpsmith::learn {
 
-// Sum over tokens of -weight[sample] * log_probability, divided by `weighted_tokens` (the sum of weight * tokens over the
-// whole step, of which this may be a part).
+// Sum over tokens of -weight[sample] * log_probability, divided by `weighted_tokens` (the sum of weight *
+// tokens over the whole step, of which this may be a part).
 at::Tensor likelihood_loss(const at::Tensor& log_probabilities, const std::vector<std::int64_t>& lengths,
                            const std::vector<double>& weights, double weighted_tokens);
 
@@ -28,17 +29,17 @@ struct GrpoSamples {
 };
 
 struct GrpoTerms {
-  at::Tensor loss;         // scalar
-  double kl = 0;           // sums over samples of the mean over their tokens; divide by the step's samples
+  at::Tensor loss;  // scalar
+  double kl = 0;    // sums over samples of the mean over their tokens; divide by the step's samples
   double clip_share = 0;
   double ratio = 0;
 };
 
 // -J of CUDA-L1 and DeepSeekMath (2402.03300): with ρ_t = exp(log π - log π_old) of each token,
 //   J = 1/G Σ_i 1/|o_i| Σ_t [ min(ρ_t r̂_i, clip(ρ_t, 1-ε, 1+ε) r̂_i) - β k_t ]
-// where k_t = exp(d) - d - 1, d = log π_ref - log π (Schulman's k3 estimate of KL(π‖π_ref)), at most kl_clamp.
-// G: `samples_in_step`, the samples of the whole step, so that parts of a step add up.
-GrpoTerms grpo_loss(const at::Tensor& log_probabilities, const GrpoSamples& samples, const GrpoSettings& settings,
-                    std::int64_t samples_in_step);
+// where k_t = exp(d) - d - 1, d = log π_ref - log π (Schulman's k3 estimate of KL(π‖π_ref)), at most
+// kl_clamp. G: `samples_in_step`, the samples of the whole step, so that parts of a step add up.
+GrpoTerms grpo_loss(const at::Tensor& log_probabilities, const GrpoSamples& samples,
+                    const GrpoSettings& settings, std::int64_t samples_in_step);
 
 }  // namespace warpsmith::learn

@@ -11,17 +11,18 @@ namespace warpsmith::learn {
 // Names as in a workflow file's `optimizer:`.
 struct OptimizerSettings {
   double learning_rate = 4e-3;
-  double final_rate = 0.1;        // share of learning_rate at the end of the cosine
-  std::int64_t warmup_steps = 50; // at most a tenth of the job's steps
-  double weight_decay = 0.01;     // of matrices; norms and biases have none
+  double final_rate = 0.1;         // share of learning_rate at the end of the cosine
+  std::int64_t warmup_steps = 50;  // at most a tenth of the job's steps
+  double weight_decay = 0.01;      // of matrices; norms and biases have none
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
-  double clip_norm = 1.0;         // 0: off
+  double clip_norm = 1.0;  // 0: off
   std::int64_t batch_tokens = 1500;
   std::int64_t checkpoint_every = 200;
   std::int64_t keep_last = 2;
   bool keep_best = true;
 };
-// Missing keys keep their defaults, unknown ones are ignored; throws Error (exit code 2) for values that make no sense.
+// Missing keys keep their defaults, unknown ones are ignored; throws Error (exit code 2) for values that make
+// no sense.
 OptimizerSettings optimizer_settings_from_json(const Json& json);
 
 // Rate of step `index` (from 0) of `steps`: linear warm-up, then a cosine down to final_rate.
@@ -30,8 +31,10 @@ double learning_rate(const OptimizerSettings& settings, std::int64_t index, std:
 class AdamW {
  public:
   // Fresh moments, or `state`'s.
-  AdamW(const OptimizerSettings& settings, const model::Decoder& decoder, std::optional<model::OptimizerState> state);
-  // One update by decoder.flat_gradient(); returns its norm before clipping. Throws Error where that is not finite.
+  AdamW(const OptimizerSettings& settings, const model::Decoder& decoder,
+        std::optional<model::OptimizerState> state);
+  // One update by decoder.flat_gradient(); returns its norm before clipping. Throws Error where that is not
+  // finite.
   double step(model::Decoder& decoder, double rate);
   const model::OptimizerState& state() const { return state_; }
 

@@ -1,14 +1,14 @@
 // Checkpoints: a folder that is whole or is not there.
 //
-//   <name>/model.h5        a float32 dataset for each parameter, at its name ("layers.0.qkv"), shapes as in decoder.h
-//   <name>/optimizer.h5    "first", "second": AdamW's moments, flat, in the order of the parameters with their padding
-//   <name>/tokenizer.json
-//   <name>/origin.json     who wrote it: free of meaning for what it holds, and outside the digest
-//   <name>/manifest.json   written last: model settings, step, stage, parents (digests), dtype, shape and file of every
+//   <name>/model.h5        a float32 dataset for each parameter, at its name ("layers.0.qkv"), shapes as in
+//   decoder.h <name>/optimizer.h5    "first", "second": AdamW's moments, flat, in the order of the parameters
+//   with their padding <name>/tokenizer.json <name>/origin.json     who wrote it: free of meaning for what it
+//   holds, and outside the digest <name>/manifest.json   written last: model settings, step, stage, parents
+//   (digests), dtype, shape and file of every
 //                          tensor, bytes and SHA-256 of every file, and a checksum over itself
 //
-// A checkpoint is written to <name>.partial-<pid> and renamed. The SHA-256 of manifest.json is its digest: equal training
-// gives equal digests.
+// A checkpoint is written to <name>.partial-<pid> and renamed. The SHA-256 of manifest.json is its digest:
+// equal training gives equal digests.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ struct OptimizerState {
 };
 
 struct CheckpointFacts {
-  std::string stage;        // that made it
-  std::int64_t step = 0;    // optimiser steps since the random initialisation, over all stages
-  double score = 0;         // the lower the better: the mean loss since the checkpoint before
+  std::string stage;                 // that made it
+  std::int64_t step = 0;             // optimiser steps since the random initialisation, over all stages
+  double score = 0;                  // the lower the better: the mean loss since the checkpoint before
   std::vector<std::string> parents;  // digests of the checkpoint that it began from and of its reference
   Json origin = Json::object();
 };
@@ -44,11 +44,14 @@ struct Checkpoint {
   std::optional<OptimizerState> optimizer;  // where it was written with one and asked for
 };
 
-// Writes `folder` and returns the digest. A checkpoint that is there already is replaced. `optimizer` may be null.
-std::string save_checkpoint(const std::filesystem::path& folder, const CheckpointFacts& facts, const Decoder& decoder,
-                            const Tokenizer& tokenizer, const OptimizerState* optimizer);
+// Writes `folder` and returns the digest. A checkpoint that is there already is replaced. `optimizer` may be
+// null.
+std::string save_checkpoint(const std::filesystem::path& folder, const CheckpointFacts& facts,
+                            const Decoder& decoder, const Tokenizer& tokenizer,
+                            const OptimizerState* optimizer);
 
-// Throws Error that names the file and what is wrong with it, where anything is missing, cut short or altered.
+// Throws Error that names the file and what is wrong with it, where anything is missing, cut short or
+// altered.
 Checkpoint load_checkpoint(const std::filesystem::path& folder, bool with_optimizer = false);
 
 // What load_checkpoint would find first, without building the model; empty: whole.

@@ -1,11 +1,13 @@
-// A decoder of the Qwen2/Llama family: RMSNorm, rotary positions, grouped-query attention, SwiGLU, tied embeddings.
+// A decoder of the Qwen2/Llama family: RMSNorm, rotary positions, grouped-query attention, SwiGLU, tied
+// embeddings.
 //
-// Sequences are packed: all tokens of a batch in one list, cut into segments, so nothing is padded. A segment attends to
-// itself causally, and to all of one earlier segment if it names one as its prefix: a prompt shared by several completions
-// is computed once, and its gradient is the sum over them.
+// Sequences are packed: all tokens of a batch in one list, cut into segments, so nothing is padded. A segment
+// attends to itself causally, and to all of one earlier segment if it names one as its prefix: a prompt
+// shared by several completions is computed once, and its gradient is the sum over them.
 //
-// Works on the CPU in float32 (float64 in tests). Matrix products are ATen's; the rest are fused loops with backward
-// functions of their own (src/model/functions.h). For a given number of threads, results repeat bit for bit.
+// Works on the CPU in float32 (float64 in tests). Matrix products are ATen's; the rest are fused loops with
+// backward functions of their own (src/model/functions.h). For a given number of threads, results repeat bit
+// for bit.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,15 +22,17 @@
 namespace warpsmith::model {
 
 struct DecoderSettings {
-  std::int64_t layers = 4, width = 128, heads = 4, kv_heads = 2, hidden = 352, context = 1024, vocabulary = 512;
-  double rope_base = 10000.0, norm_epsilon = 1e-6, init_deviation = 0.02;
+  std::int64_t layers = 4, width = 128, heads = 4, kv_heads = 2, hidden = 352, context = 1024,
+               vocabulary = 1024;
+  double rope_base = 10000.0, norm_epsilon = 1e-6, init_deviation = 0.05;
   bool qkv_bias = true;  // as Qwen2; Llama has none
   std::int64_t head_dim() const { return width / heads; }
   std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim(); }
   friend bool operator==(const DecoderSettings&, const DecoderSettings&) = default;
 };
 Json to_json(const DecoderSettings& settings);
-// Missing keys keep their defaults, unknown ones are ignored; throws Error (exit code 2) for sizes that do not fit together.
+// Missing keys keep their defaults, unknown ones are ignored; throws Error (exit code 2) for sizes that do
+// not fit together.
 DecoderSettings decoder_settings_from_json(const Json& json);
 
 // Tokens [begin, begin + length) of a batch.
@@ -49,15 +53,16 @@ struct PackedBatch {
 void append_group(PackedBatch& batch, const std::vector<Token>& prompt,
                   const std::vector<std::vector<Token>>& completions);
 // The same question, without sharing: prompt and completion in one segment.
-void append_sequence(PackedBatch& batch, const std::vector<Token>& prompt, const std::vector<Token>& completion);
+void append_sequence(PackedBatch& batch, const std::vector<Token>& prompt,
+                     const std::vector<Token>& completion);
 
 struct LayerWeights {
-  at::Tensor attention_norm;     // [width]
-  at::Tensor qkv, qkv_bias;      // [qkv_width, width], [qkv_width] (undefined without)
-  at::Tensor attention_out;      // [width, heads * head_dim]
-  at::Tensor mlp_norm;           // [width]
-  at::Tensor gate_up;            // [2 * hidden, width]
-  at::Tensor down;               // [width, hidden]
+  at::Tensor attention_norm;  // [width]
+  at::Tensor qkv, qkv_bias;   // [qkv_width, width], [qkv_width] (undefined without)
+  at::Tensor attention_out;   // [width, heads * head_dim]
+  at::Tensor mlp_norm;        // [width]
+  at::Tensor gate_up;         // [2 * hidden, width]
+  at::Tensor down;            // [width, hidden]
 };
 
 struct NamedTensor {
@@ -66,16 +71,16 @@ struct NamedTensor {
   bool decays;  // matrices do; norms and biases do not
 };
 
-// Parameters are leaves of autograd that lie in one flat buffer, as their gradients do in another: each begins at a
-// multiple of 64 bytes, gaps stay zero.
+// Parameters are leaves of autograd that lie in one flat buffer, as their gradients do in another: each
+// begins at a multiple of 64 bytes, gaps stay zero.
 class Decoder {
  public:
   explicit Decoder(const DecoderSettings& settings, at::ScalarType dtype = at::kFloat);  // all zero
   Decoder(Decoder&&) = default;
   Decoder& operator=(Decoder&&) = default;
 
-  // Normal(0, init_deviation), those that add to the residual stream divided by sqrt(2 * layers), norms one, biases zero. A
-  // function of `seed` and each parameter's name alone.
+  // Normal(0, init_deviation), those that add to the residual stream divided by sqrt(2 * layers), norms one,
+  // biases zero. A function of `seed` and each parameter's name alone.
   void initialise(std::uint64_t seed);
 
   const DecoderSettings& settings() const { return settings_; }

@@ -1,10 +1,10 @@
-// Samples completions of one prompt: the prompt is computed once, its keys and values are shared by all samples, each of
-// which adds its own behind them. Samples that end leave the batch.
+// Samples completions of one prompt: the prompt is computed once, its keys and values are shared by all
+// samples, each of which adds its own behind them. Samples that end leave the batch.
 //
-// What a sample draws depends on the weights, the prompt, the settings and its keys, and on the other samples of the same
-// call only through rounding in the matrix products. So callers make one call an item (prompt and number of samples):
-// then results are the same in whatever shard, batch or attempt the item runs, on CPUs of one type with one number of
-// threads.
+// What a sample draws depends on the weights, the prompt, the settings and its keys, and on the other samples
+// of the same call only through rounding in the matrix products. So callers make one call an item (prompt and
+// number of samples): then results are the same in whatever shard, batch or attempt the item runs, on CPUs of
+// one type with one number of threads.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,31 @@
 namespace warpsmith::model {
 
 struct SamplerSettings {
-  double temperature = 1.0;  // 0: always the most probable token
-  double top_p = 1.0;        // the smallest set of tokens with at least this share; 1: off
-  std::int64_t top_k = 0;    // 0: off
+  double temperature = 1.0;       // 0: always the most probable token
+  double top_p = 1.0;             // the smallest set of tokens with at least this share; 1: off
+  std::int64_t top_k = 0;         // 0: off
   std::int64_t max_tokens = 400;  // of a completion, <eos> included
-  std::int64_t batch = 64;   // samples at a time; further ones follow in batches of as many
+  std::int64_t batch = 64;        // samples at a time; further ones follow in batches of as many
 };
 
 struct Sample {
   std::vector<Token> tokens;  // with <eos>, where it ended
-  // Of each token: log softmax(logits) at temperature 1 over the whole vocabulary, which is what the trainer computes.
-  // It is the log-probability of the draw itself where temperature and top_p are 1 and top_k is 0. Otherwise samples come
-  // from a sharper distribution than the one that the policy-gradient ratio is formed with.
+  // Of each token: log softmax(logits) at temperature 1 over the whole vocabulary, which is what the trainer
+  // computes. It is the log-probability of the draw itself where temperature and top_p are 1 and top_k is 0.
+  // Otherwise samples come from a sharper distribution than the one that the policy-gradient ratio is formed
+  // with.
   std::vector<float> log_probabilities;
   bool finished = false;  // ended with <eos>; otherwise max_tokens or the context cut it off
 };
 
-// `prompt` as Tokenizer::encode_prompt gives it; one sample for each of `keys`, whose random numbers are Random(key): one
-// for each token. Where the prompt fills the context the samples are empty. Throws Error for settings that make no sense.
-std::vector<Sample> sample(const Decoder& decoder, std::span<const Token> prompt, std::span<const std::uint64_t> keys,
-                           const SamplerSettings& settings);
+// `prompt` as Tokenizer::encode_prompt gives it; one sample for each of `keys`, whose random numbers are
+// Random(key): one for each token. Where the prompt fills the context the samples are empty. Throws Error for
+// settings that make no sense.
+std::vector<Sample> sample(const Decoder& decoder, std::span<const Token> prompt,
+                           std::span<const std::uint64_t> keys, const SamplerSettings& settings);
 
-// The token that a uniform number in [0, 1) picks: inverse distribution over ids in ascending order. For tests.
+// The token that a uniform number in [0, 1) picks: inverse distribution over ids in ascending order. For
+// tests.
 Token pick_token(std::span<const float> logits, const SamplerSettings& settings, double uniform);
 
 }  // namespace warpsmith::model

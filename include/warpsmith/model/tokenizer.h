@@ -1,7 +1,9 @@
-// Byte-level BPE (Sennrich et al. 2016, on bytes as in GPT-2). Any byte string comes back exactly from its tokens.
+// Byte-level BPE (Sennrich et al. 2016, on bytes as in GPT-2). Any byte string comes back exactly from its
+// tokens.
 //
-// Ids: 0…4 are the special tokens below, 5…260 the 256 bytes, then one for each merge in the order in which they were
-// learnt. Text is first cut into pieces that no merge crosses, see split_pieces(). No text encodes to a special token.
+// Ids: 0…4 are the special tokens below, 5…260 the 256 bytes, then one for each merge in the order in which
+// they were learnt. Text is first cut into pieces that no merge crosses, see split_pieces(). No text encodes
+// to a special token.
 //
 // A training sequence is  <bos> <prompt> PROMPT <answer> COMPLETION <eos>.
 #pragma once
@@ -23,8 +25,9 @@ inline constexpr Token kFirstByte = 5, kFirstMerge = kFirstByte + 256;
 
 class Tokenizer {
  public:
-  // Learns merges on `texts` until there are `vocabulary` tokens in all (at least kFirstMerge) or no pair is left that
-  // occurs twice. Depends on the texts' contents and not on their order. Equal counts: the smaller pair of ids wins.
+  // Learns merges on `texts` until there are `vocabulary` tokens in all (at least kFirstMerge) or no pair is
+  // left that occurs twice. Depends on the texts' contents and not on their order. Equal counts: the smaller
+  // pair of ids wins.
   static Tokenizer train(std::span<const std::string> texts, int vocabulary);
 
   // As to_json() gave it; throws Error where it is damaged.
@@ -49,9 +52,11 @@ class Tokenizer {
   std::vector<std::string> bytes_;                   // of each token
 };
 
-// Cuts text into pieces; their concatenation is the text. A piece is a newline run with the indent behind it, one
-// optional space with letters ([A-Za-z_] and bytes from 0x80), with digits or with other printing characters, a run of
-// spaces, or one control character; none is over 64 bytes.
+// Cuts text into pieces; their concatenation is the text. A piece is a newline run with the indent behind it,
+// a run of digits, or a phrase: what stands between those, ended behind each of , ; ( ) [ {. None is over 64
+// bytes. Phrases span words, unlike GPT-2's pieces: programs of one style repeat whole ones ("extern "C"
+// __global__ void k(", " const float* x,"), and where each is one token a small model has a third of the
+// tokens to get right. Numbers never join a phrase, so that a block size stays a choice of its own.
 std::vector<std::string_view> split_pieces(std::string_view text);
 
 }  // namespace warpsmith::model

@@ -30,9 +30,9 @@ struct Notify {
 
 // Decoder of the Qwen2/Llama family; see warpsmith/model.
 struct ModelSettings {
-  int layers = 4, width = 128, heads = 4, kv_heads = 2, hidden = 352, context = 1024, vocabulary = 512;
+  int layers = 4, width = 128, heads = 4, kv_heads = 2, hidden = 352, context = 1024, vocabulary = 1024;
   double rope_base = 10000.0, norm_epsilon = 1e-6;
-  double init_deviation = 0.02;
+  double init_deviation = 0.05;
 };
 
 struct SampleSettings {
