@@ -1,5 +1,5 @@
-// The work of warpsmith-measure: one shard of a `measure` job. Params, items and records: src/README.md
-// ("Jobs").
+// The work of warpsmith-measure: one shard of a `measure` job. Params: Settings in measurer.h, and
+// `datasets`; an item has `candidate` and `binary`; a record is a Measurement.
 #pragma once
 
 #include "warpsmith/records/shard.h"
