@@ -24,7 +24,8 @@ struct Part {
   std::uint64_t bytes = 0;
 };
 
-// Results that newer ones of the same stage have replaced, what --force set aside, and the compile cache where asked for.
+// Results that newer ones of the same stage have replaced, what --force set aside, and the compile cache
+// where asked for.
 std::vector<Part> removable(const fs::path& run, const Options& options) {
   std::vector<Part> parts;
   if (options.all) {
@@ -33,8 +34,10 @@ std::vector<Part> removable(const fs::path& run, const Options& options) {
     for (const auto& [stage, results] : read_history(run))
       for (std::size_t i = 1; i < results.size(); ++i)
         parts.push_back({stage_folder(run, stage, results[i].hash), "older result of " + stage, 0});
-    if (fs::exists(run / "set_aside")) parts.push_back({run / "set_aside", "results set aside by --force", 0});
-    if (options.cache && fs::exists(run / "cache")) parts.push_back({run / "cache", "compiled candidates", 0});
+    if (fs::exists(run / "set_aside"))
+      parts.push_back({run / "set_aside", "results set aside by --force", 0});
+    if (options.cache && fs::exists(run / "cache"))
+      parts.push_back({run / "cache", "compiled candidates", 0});
   }
   for (Part& part : parts) part.bytes = folder_bytes(part.path);
   return parts;
@@ -60,22 +63,27 @@ int clean(const Options& options, CommandContext& context) {
     total += part.bytes;
     list.push_back({{"path", part.path.string()}, {"what", part.what}, {"bytes", part.bytes}});
     if (!context.json)
-      std::printf("%10s  %s  (%s)\n", format_size(part.bytes).c_str(), part.path.string().c_str(), part.what.c_str());
+      std::printf("%10s  %s  (%s)\n", format_size(part.bytes).c_str(), part.path.string().c_str(),
+                  part.what.c_str());
   }
   bool removed = false;
   if (!context.json) {
     if (parts.empty()) {
-      std::printf("%s holds %s and nothing that newer results have replaced\n", run.string().c_str(), format_size(folder_bytes(run)).c_str());
+      std::printf("%s holds %s and nothing that newer results have replaced\n", run.string().c_str(),
+                  format_size(folder_bytes(run)).c_str());
       return kExitOk;
     }
-    std::printf("%10s  in all, of %s in %s\n", format_size(total).c_str(), format_size(folder_bytes(run)).c_str(), run.string().c_str());
+    std::printf("%10s  in all, of %s in %s\n", format_size(total).c_str(),
+                format_size(folder_bytes(run)).c_str(), run.string().c_str());
   }
   if (!parts.empty() && (context.json ? options.yes : confirmed(options))) {
     for (const Part& part : parts) fs::remove_all(part.path);
     removed = true;
   }
-  if (context.json) print_json(context, {{"run", run.string()}, {"parts", list}, {"bytes", total}, {"removed", removed}});
-  else std::printf(removed ? "Removed.\n" : "Nothing was removed (--yes removes without asking).\n");
+  if (context.json)
+    print_json(context, {{"run", run.string()}, {"parts", list}, {"bytes", total}, {"removed", removed}});
+  else
+    std::printf(removed ? "Removed.\n" : "Nothing was removed (--yes removes without asking).\n");
   return kExitOk;
 }
 
@@ -83,8 +91,9 @@ int clean(const Options& options, CommandContext& context) {
 
 void add_clean(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(app, context, "clean", "Shows what newer results have replaced, with sizes, and removes it",
-                                  "warpsmith clean quickstart --yes", [options, &context] { return clean(*options, context); });
+  CLI::App* command = add_command(
+      app, context, "clean", "Shows what newer results have replaced, with sizes, and removes it",
+      "warpsmith clean quickstart --yes", [options, &context] { return clean(*options, context); });
   command->add_option("RUN", options->run, "Name or folder of the run (default: the one changed last)");
   command->add_flag("--yes", options->yes, "Remove without asking");
   command->add_flag("--cache", options->cache, "Also the compiled candidates");

@@ -7,8 +7,8 @@
 
 namespace warpsmith::cli {
 
-CLI::App* add_command(CLI::App& app, CommandContext& context, const std::string& name, const std::string& what,
-                      const std::string& example, std::function<int()> action) {
+CLI::App* add_command(CLI::App& app, CommandContext& context, const std::string& name,
+                      const std::string& what, const std::string& example, std::function<int()> action) {
   CLI::App* command = app.add_subcommand(name, what);
   command->footer("Example:\n  " + example);
   command->callback([&context, action = std::move(action)] { context.action = action; });
@@ -49,7 +49,8 @@ fs::path find_run(const CommandContext& context, const std::string& name) {
 }
 
 void print_json(const CommandContext& context, const Json& value) {
-  std::printf("%s\n", value.dump(context.terminal ? 2 : -1, ' ', false, Json::error_handler_t::replace).c_str());
+  std::printf("%s\n",
+              value.dump(context.terminal ? 2 : -1, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
 void print_diagnostics(const Diagnostics& diagnostics) {

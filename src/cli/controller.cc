@@ -16,12 +16,13 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-constexpr auto kGroup = 50ms;        // events within it are one append and one fsync
+constexpr auto kGroup = 50ms;         // events within it are one append and one fsync
 constexpr auto kLongestPoll = 200ms;  // so that Ctrl-C is heard
 
 std::uint64_t now_ms() {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                        std::chrono::system_clock::now().time_since_epoch())
+                                        .count());
 }
 
 std::string host_name() {
@@ -35,7 +36,10 @@ std::vector<run::StageRules> stage_rules(const workflow::WorkflowSpec& spec) {
   std::map<std::string, std::uint32_t> numbers;
   std::vector<run::StageRules> rules;
   for (const workflow::StageSpec& stage : spec.stages) {
-    run::StageRules one{.name = stage.name, .needs = {}, .retry = stage.retry, .tolerate = stage.tolerate,
+    run::StageRules one{.name = stage.name,
+                        .needs = {},
+                        .retry = stage.retry,
+                        .tolerate = stage.tolerate,
                         .max_jobs = stage.max_jobs};
     for (const std::string& need : stage.needs) one.needs.push_back(numbers.at(need));
     numbers.emplace(stage.name, static_cast<std::uint32_t>(rules.size()));
@@ -65,12 +69,13 @@ Controller::State::State(ControllerParts given) : parts(std::move(given)), react
   commit();
 }
 
-// Shards that were in flight when the controller before this one died: their processes have died with it, or die now; their
-// records say how far they got.
+// Shards that were in flight when the controller before this one died: their processes have died with it, or
+// die now; their records say how far they got.
 void Controller::State::resolve_unfinished() {
   const std::vector<run::ShardKey> unresolved = reactor.unresolved();
   if (const int left = end_leftovers(parts.run); left > 0)
-    parts.observer->on_message("ended " + std::to_string(left) + " processes that the last controller left behind");
+    parts.observer->on_message("ended " + std::to_string(left) +
+                               " processes that the last controller left behind");
   std::map<std::uint32_t, std::pair<fs::path, JobFile>> files;
   for (const run::ShardKey key : unresolved) {
     const run::JobView& view = reactor.job(key.job);
@@ -87,10 +92,15 @@ void Controller::State::resolve_unfinished() {
     if (key.shard < file.shards.size()) {
       const auto range = file.shards[key.shard];
       std::vector<std::string> ids(range.second);
-      for (Item& item : read_items(folder / "items.jsonl", range.first, range.second)) ids[item.index] = std::move(item.id);
+      for (Item& item : read_items(folder / "items.jsonl", range.first, range.second))
+        ids[item.index] = std::move(item.id);
       open = open_items(folder, ids, range, key.shard);
     }
-    say({.kind = run::EventKind::kShardEnded, .job = key.job, .shard = key.shard, .cause = EndCause::kUnknown, .open = open});
+    say({.kind = run::EventKind::kShardEnded,
+         .job = key.job,
+         .shard = key.shard,
+         .cause = EndCause::kUnknown,
+         .open = open});
   }
 }
 
@@ -109,7 +119,8 @@ void Controller::State::commit() {
   journal->commit();
   if (waiting.empty()) return;
   if (journal->superseded())
-    throw Error("another controller has taken over the run " + parts.run.string() + "; this one stops", kExitBusy);
+    throw Error("another controller has taken over the run " + parts.run.string() + "; this one stops",
+                kExitBusy);
   parts.executor->submit(waiting);
   waiting.clear();
 }
@@ -118,11 +129,16 @@ void Controller::State::submit(const std::vector<run::ShardRange>& ranges) {
   for (const run::ShardRange& range : ranges) {
     const LiveJob& job = jobs.at(range.job);
     note({.kind = run::EventKind::kSubmitted, .job = range.job, .shard = range.begin, .end = range.end});
-    run::ShardStart start{.key = {range.job, 0}, .job_file = job.folder / "job.json", .program = job.program,
-                          .arguments = job.file.arguments, .log = {}, .resources = job.resources, .token = job.file.token};
-    start.resources.memory_bytes = static_cast<std::uint64_t>(
-        static_cast<double>(job.resources.memory_bytes) *
-        std::pow(live[job.stage].spec->retry.memory_factor, range.memory_retries));
+    run::ShardStart start{.key = {range.job, 0},
+                          .job_file = job.folder / "job.json",
+                          .program = job.program,
+                          .arguments = job.file.arguments,
+                          .log = {},
+                          .resources = job.resources,
+                          .token = job.file.token};
+    start.resources.memory_bytes =
+        static_cast<std::uint64_t>(static_cast<double>(job.resources.memory_bytes) *
+                                   std::pow(live[job.stage].spec->retry.memory_factor, range.memory_retries));
     for (std::uint32_t s = range.begin; s < range.end; ++s) {
       start.key.shard = s;
       const fs::path folder = job.folder / std::to_string(s);
@@ -138,10 +154,14 @@ void Controller::State::on_event(const run::ShardEvent& event) {
   switch (event.kind) {
     case run::ShardEvent::Kind::kStarted:
       running.insert(event.key);
-      note({.kind = run::EventKind::kShardStarted, .job = event.key.job, .shard = event.key.shard, .text = event.where});
+      note({.kind = run::EventKind::kShardStarted,
+            .job = event.key.job,
+            .shard = event.key.shard,
+            .text = event.where});
       if (!event.detail.empty()) parts.observer->on_message(where(event.key) + ": " + event.detail);
       return;
-    case run::ShardEvent::Kind::kProgress: return;
+    case run::ShardEvent::Kind::kProgress:
+      return;
     case run::ShardEvent::Kind::kEnded: {
       run::ShardEvent end = event;
       // A shell or a guard in between says 128 + n where the program died of signal n.
@@ -164,7 +184,8 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
   if (found == jobs.end()) return;
   LiveJob& job = found->second;
   const std::uint32_t open = open_items(job.folder, job.ids, job.file.shards.at(key.shard), key.shard);
-  run::Event end{.kind = run::EventKind::kShardEnded, .job = key.job, .shard = key.shard, .cause = cause, .open = open};
+  run::Event end{
+      .kind = run::EventKind::kShardEnded, .job = key.job, .shard = key.shard, .cause = cause, .open = open};
   if (event != nullptr) {
     end.exit_code = event->exit_code;
     end.signal = event->signal;
@@ -183,7 +204,8 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
   if (end.exit_code != 0) message += " (exit code " + std::to_string(end.exit_code) + ")";
   if (!end.text.empty()) message += ": " + end.text;
   message += ", " + std::to_string(open) + " of " +
-             std::to_string(job.file.shards[key.shard].second - job.file.shards[key.shard].first) + " items left";
+             std::to_string(job.file.shards[key.shard].second - job.file.shards[key.shard].first) +
+             " items left";
   const bool failed = reactor.shard_failed(key);
   if (failed && cause == EndCause::kDiskFull) environment = true;
   parts.observer->on_message(message + (failed ? ", no retries left; log: " : ", started again; log: ") +
@@ -220,7 +242,7 @@ RunOutcome Controller::State::outcome(bool interrupted) {
     if (reactor.stage(i) == run::StageState::kBlocked) out.blocked.push_back(live[i].spec->name);
   }
   out.environment = environment;
-  out.kind = interrupted            ? RunOutcome::Kind::kInterrupted
+  out.kind = interrupted           ? RunOutcome::Kind::kInterrupted
              : !out.failed.empty() ? RunOutcome::Kind::kFailed
              : ran                 ? RunOutcome::Kind::kFinished
                                    : RunOutcome::Kind::kNothingToDo;

@@ -13,11 +13,16 @@ constexpr auto kReportEvery = std::chrono::seconds(1);
 
 std::string_view name_of(run::StageState state) {
   switch (state) {
-    case run::StageState::kWaiting: return "waiting";
-    case run::StageState::kRunning: return "running";
-    case run::StageState::kFinished: return "finished";
-    case run::StageState::kFailed: return "failed";
-    case run::StageState::kBlocked: return "blocked";
+    case run::StageState::kWaiting:
+      return "waiting";
+    case run::StageState::kRunning:
+      return "running";
+    case run::StageState::kFinished:
+      return "finished";
+    case run::StageState::kFailed:
+      return "failed";
+    case run::StageState::kBlocked:
+      return "blocked";
   }
   return "";
 }
@@ -26,8 +31,8 @@ std::string_view name_of(run::StageState state) {
 
 std::string Controller::State::where(run::ShardKey key) const {
   const run::JobView& view = reactor.job(key.job);
-  return reactor.execution_key(view.execution).first + " " + std::to_string(view.round) + "/" + view.name + "/" +
-         std::to_string(key.shard);
+  return reactor.execution_key(view.execution).first + " " + std::to_string(view.round) + "/" + view.name +
+         "/" + std::to_string(key.shard);
 }
 
 Json Controller::State::state_json() const {
@@ -42,8 +47,8 @@ Json Controller::State::state_json() const {
                   {"reason", one.plan.reason},
                   {"ran", one.ran},
                   {"progress", one.progress}};
-    if (const auto before = earlier.find(one.spec->name); !one.ran && before != earlier.end() &&
-                                                          before->second.value("hash", "") == one.plan.hash) {
+    if (const auto before = earlier.find(one.spec->name);
+        !one.ran && before != earlier.end() && before->second.value("hash", "") == one.plan.hash) {
       stage["progress"] = before->second.value("progress", Json::object());
       stage["seconds"] = before->second.value("seconds", 0.0);
     }
@@ -51,7 +56,8 @@ Json Controller::State::state_json() const {
     const bool runs = reactor.stage(i) == run::StageState::kRunning;
     if (one.ran)
       stage["seconds"] =
-          runs ? std::chrono::duration<double>(std::chrono::steady_clock::now() - one.began).count() : one.seconds;
+          runs ? std::chrono::duration<double>(std::chrono::steady_clock::now() - one.began).count()
+               : one.seconds;
     if (runs) {
       Json open = Json::array();
       for (const std::uint32_t number : one.open_jobs) {
@@ -65,8 +71,13 @@ Json Controller::State::state_json() const {
           else if (running.contains({number, s}))
             done += std::min(count_records(job.folder / std::to_string(s)), range.second - range.first);
         }
-        open.push_back({{"round", view.round}, {"job", view.name}, {"items", job.ids.size()}, {"done", done},
-                        {"shards", view.shards}, {"shards_done", view.done}, {"shards_failed", view.failed},
+        open.push_back({{"round", view.round},
+                        {"job", view.name},
+                        {"items", job.ids.size()},
+                        {"done", done},
+                        {"shards", view.shards},
+                        {"shards_done", view.done},
+                        {"shards_failed", view.failed},
                         {"shards_in_flight", view.in_flight}});
       }
       stage["jobs"] = std::move(open);

@@ -56,8 +56,11 @@ const std::vector<task::Task>& Controller::State::tasks_of(const fs::path& datas
 stages::StageInputs Controller::State::stage_inputs(std::uint32_t stage) {
   std::set<std::string> needed(live[stage].spec->needs.begin(), live[stage].spec->needs.end());
   for (std::uint32_t i = stage; i-- > 0;)
-    if (needed.contains(live[i].spec->name)) needed.insert(live[i].spec->needs.begin(), live[i].spec->needs.end());
-  stages::StageInputs inputs{.spec = *live[stage].spec, .tasks = tasks_of(live[stage].spec->dataset.folder), .upstream = {},
+    if (needed.contains(live[i].spec->name))
+      needed.insert(live[i].spec->needs.begin(), live[i].spec->needs.end());
+  stages::StageInputs inputs{.spec = *live[stage].spec,
+                             .tasks = tasks_of(live[stage].spec->dataset.folder),
+                             .upstream = {},
                              .upstream_order = {}};
   for (std::uint32_t i = 0; i < stage; ++i) {
     const std::string& name = live[i].spec->name;
@@ -82,9 +85,10 @@ void Controller::State::begin_stage(std::uint32_t stage) {
   try {
     const auto found = digests.find(spec.dataset.folder);
     static const plan::DatasetDigests kNone;
-    one.plan = plan::plan_stage(spec, found != digests.end() ? found->second : kNone, upstream_digests(stage),
-                                read_former_results(parts.run, spec.name), contains(parts.selection.force, spec),
-                                contains(parts.selection.accept, spec));
+    one.plan =
+        plan::plan_stage(spec, found != digests.end() ? found->second : kNone, upstream_digests(stage),
+                         read_former_results(parts.run, spec.name), contains(parts.selection.force, spec),
+                         contains(parts.selection.accept, spec));
     if (one.plan.action == plan::Action::kAccept)
       accept_result(parts.run, spec.name, one.plan.result, one.plan.hash);
     if (one.plan.action == plan::Action::kAccept || one.plan.action == plan::Action::kUpToDate) {
@@ -117,8 +121,9 @@ void Controller::State::run_stage(std::uint32_t stage) {
     make_folders(one.folder);
     write_file_atomic(one.folder / "inputs.json", plan::inputs_file(name, one.plan.inputs).dump(2) + "\n");
   }
-  const std::vector<std::uint32_t> told =
-      reactor.has_execution(name, one.plan.hash) ? reactor.completed_of(one.execution) : std::vector<std::uint32_t>{};
+  const std::vector<std::uint32_t> told = reactor.has_execution(name, one.plan.hash)
+                                              ? reactor.completed_of(one.execution)
+                                              : std::vector<std::uint32_t>{};
   say({.kind = run::EventKind::kStageStarted, .name = name, .hash = one.plan.hash});
   stages::StageInputs inputs = stage_inputs(stage);
   ask(stage, [&] {
@@ -172,29 +177,47 @@ fs::path Controller::State::find_program(const stages::JobRequest& request) cons
     return fs::absolute(parts.spec->file).parent_path() / wanted;
   const char* path = std::getenv("PATH");
   for (const std::string& folder : split(path != nullptr ? path : "/usr/bin:/bin", ':'))
-    if (::access((fs::path(folder) / wanted).c_str(), X_OK) == 0) return fs::absolute(fs::path(folder) / wanted);
+    if (::access((fs::path(folder) / wanted).c_str(), X_OK) == 0)
+      return fs::absolute(fs::path(folder) / wanted);
   throw Error("there is no program `" + request.program + "` in PATH", kExitUsage);
 }
 
 void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& request) {
   LiveStage& one = live[stage];
-  LiveJob job{.stage = stage, .file = {}, .folder = job_folder(one.folder, request.round, request.job),
-              .program = find_program(request), .ids = {}, .resources = request.resources};
+  LiveJob job{.stage = stage,
+              .file = {},
+              .folder = job_folder(one.folder, request.round, request.job),
+              .program = find_program(request),
+              .ids = {},
+              .resources = request.resources};
   job.ids.reserve(request.items.size());
-  for (const Json& item : request.items) job.ids.push_back(json_at<std::string>(item, "id", "item of " + request.job));
+  for (const Json& item : request.items)
+    job.ids.push_back(json_at<std::string>(item, "id", "item of " + request.job));
   const std::string items = items_text(request);
   const std::string digest = sha256_hex(items);
 
   int number = -1;
   for (const std::uint32_t known : reactor.jobs_of(one.execution))
-    if (reactor.job(known).round == request.round && reactor.job(known).name == request.job) number = static_cast<int>(known);
+    if (reactor.job(known).round == request.round && reactor.job(known).name == request.job)
+      number = static_cast<int>(known);
   if (number >= 0 && one.open_jobs.contains(static_cast<std::uint32_t>(number)))
-    throw Error("stage asks for the job " + request.job + " of round " + std::to_string(request.round) + " twice", kExitFailed);
+    throw Error(
+        "stage asks for the job " + request.job + " of round " + std::to_string(request.round) + " twice",
+        kExitFailed);
 
   JobFile& file = job.file;
-  file = {.program = request.program, .arguments = request.arguments, .run = parts.run.filename().string(),
-          .stage = one.spec->name, .hash8 = plan::hash8(one.plan.hash), .round = request.round, .job = request.job,
-          .token = "", .seed = one.spec->seed, .run_folder = "../../../../..", .shards = {}, .resources = request.resources,
+  file = {.program = request.program,
+          .arguments = request.arguments,
+          .run = parts.run.filename().string(),
+          .stage = one.spec->name,
+          .hash8 = plan::hash8(one.plan.hash),
+          .round = request.round,
+          .job = request.job,
+          .token = "",
+          .seed = one.spec->seed,
+          .run_folder = "../../../../..",
+          .shards = {},
+          .resources = request.resources,
           .params = request.params};
   if (parts.unsandboxed) file.params["unsandboxed"] = true;
   if (number >= 0) {
@@ -209,15 +232,21 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
   } else {
     number = static_cast<int>(reactor.jobs());
     const int cpus = std::max(1, request.resources.cpus);
-    file.shards = run::pack_items({.items = request.items.size(), .expected_item_s = request.expected_item_s,
-                                   .shard_s = one.spec->shard_s, .one_shard = request.one_shard,
+    file.shards = run::pack_items({.items = request.items.size(),
+                                   .expected_item_s = request.expected_item_s,
+                                   .shard_s = one.spec->shard_s,
+                                   .one_shard = request.one_shard,
                                    .slots = std::max(1, parts.slots / cpus)});
     file.token = "ws-" + parts.run_id + "-" + std::to_string(number);
     write_job(job.folder, file, request, items);
     if (parts.replay != nullptr && request.program == "warpsmith-measure")
       prefill_records(job.folder, file, job.ids, *parts.replay);
-    say({.kind = run::EventKind::kJobAdded, .execution = one.execution, .job = static_cast<std::uint32_t>(number),
-         .end = static_cast<std::uint32_t>(file.shards.size()), .round = request.round, .name = request.job,
+    say({.kind = run::EventKind::kJobAdded,
+         .execution = one.execution,
+         .job = static_cast<std::uint32_t>(number),
+         .end = static_cast<std::uint32_t>(file.shards.size()),
+         .round = request.round,
+         .name = request.job,
          .hash = digest});
   }
   one.open_jobs.insert(static_cast<std::uint32_t>(number));
@@ -232,7 +261,8 @@ void Controller::State::feed_job(std::uint32_t number) {
   jobs.erase(found);
   LiveStage& one = live[job.stage];
   one.open_jobs.erase(number);
-  stages::JobResult result{.round = job.file.round, .job = job.file.job,
+  stages::JobResult result{.round = job.file.round,
+                           .job = job.file.job,
                            .items = read_results(parts.run, job.folder, job.file, job.ids)};
   if (parts.replay != nullptr && job.file.program == "warpsmith-measure")
     for (stages::ItemResult& item : result.items)
@@ -262,7 +292,8 @@ void Controller::State::publish() {
   const auto before = std::chrono::steady_clock::now();
   parts.publish();
   last_publish = std::chrono::steady_clock::now();
-  publish_pause = std::max<std::chrono::steady_clock::duration>(std::chrono::minutes(2), 20 * (last_publish - before));
+  publish_pause =
+      std::max<std::chrono::steady_clock::duration>(std::chrono::minutes(2), 20 * (last_publish - before));
 }
 
 void Controller::State::fail_stage(std::uint32_t stage, const std::string& why) {

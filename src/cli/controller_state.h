@@ -1,5 +1,5 @@
-// Inside of the controller. controller.cc: the loop and what comes from the executor; controller_stages.cc: stages and their
-// jobs; controller_report.cc: state.json.
+// Inside of the controller. controller.cc: the loop and what comes from the executor; controller_stages.cc:
+// stages and their jobs; controller_report.cc: state.json.
 #pragma once
 
 #include <chrono>
@@ -15,16 +15,16 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 // A stage of the workflow in this controller's life.
 struct LiveStage {
   const workflow::StageSpec* spec = nullptr;
-  plan::StagePlan plan;                      // as decided when its turn came
-  std::unique_ptr<stages::Stage> machine;    // while it runs
+  plan::StagePlan plan;                    // as decided when its turn came
+  std::unique_ptr<stages::Stage> machine;  // while it runs
   fs::path folder;
   std::uint32_t execution = 0;
-  std::set<std::uint32_t> open_jobs;         // asked for, not yet told
+  std::set<std::uint32_t> open_jobs;  // asked for, not yet told
   Json progress = Json::object();
-  std::string output_digest;                 // once finished or skipped
+  std::string output_digest;  // once finished or skipped
   fs::path output_file;
   std::string failure;
-  bool ran = false;                          // something was done in this life
+  bool ran = false;  // something was done in this life
   SteadyTime began{};
   double seconds = 0;
 };
@@ -45,10 +45,10 @@ struct Controller::State {
   // controller.cc
   RunOutcome run();
   void resolve_unfinished();
-  void say(run::Event event);                     // journal and reactor
-  void note(run::Event event);                    // journal alone
+  void say(run::Event event);   // journal and reactor
+  void note(run::Event event);  // journal alone
   void submit(const std::vector<run::ShardRange>& ranges);
-  void commit();                                  // … and hands over what waited for it
+  void commit();  // … and hands over what waited for it
   void on_event(const run::ShardEvent& event);
   void on_shard_end(run::ShardKey key, EndCause cause, const run::ShardEvent* event);
   void on_stage_failed_by_shards(std::uint32_t stage);
@@ -56,7 +56,7 @@ struct Controller::State {
   RunOutcome outcome(bool interrupted);
 
   // controller_stages.cc
-  void select();                                  // what the command line leaves out
+  void select();  // what the command line leaves out
   void begin_stage(std::uint32_t stage);
   void run_stage(std::uint32_t stage);
   void ask(std::uint32_t stage, const std::function<stages::StageStep()>& question);
@@ -75,7 +75,7 @@ struct Controller::State {
   // controller_report.cc
   Json state_json() const;
   void report(bool now);
-  std::string where(run::ShardKey key) const;     // "sft 0/train/3"
+  std::string where(run::ShardKey key) const;  // "sft 0/train/3"
 
   ControllerParts parts;
   std::vector<LiveStage> live;
@@ -85,15 +85,16 @@ struct Controller::State {
   plan::Digests digests;
   std::map<fs::path, std::vector<task::Task>> tasks;
   std::map<std::uint32_t, LiveJob> jobs;
-  std::vector<run::ShardStart> waiting;           // journaled, to be submitted after the commit
+  std::vector<run::ShardStart> waiting;  // journaled, to be submitted after the commit
   SteadyTime oldest_pending{};
   SteadyTime last_publish = std::chrono::steady_clock::now();
   std::chrono::steady_clock::duration publish_pause = std::chrono::minutes(2);
   SteadyTime last_report{}, began = std::chrono::steady_clock::now();
-  std::map<std::string, double> phase_s;          // wall time of shards by job name, all lives of the run
+  std::map<std::string, double> phase_s;  // wall time of shards by job name, all lives of the run
   std::set<run::ShardKey> running;
   std::string run_state = "running";
-  std::map<std::string, Json> earlier;            // stages in the state.json that was there, for those that need not run
+  std::map<std::string, Json>
+      earlier;  // stages in the state.json that was there, for those that need not run
   bool environment = false, any_ran = false;
 };
 

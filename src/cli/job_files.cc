@@ -9,15 +9,18 @@ namespace warpsmith::cli {
 
 std::string items_text(const stages::JobRequest& request) {
   std::string text;
-  for (const Json& item : request.items) text += item.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (const Json& item : request.items)
+    text += item.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   return text;
 }
 
-void write_job(const fs::path& folder, const JobFile& job, const stages::JobRequest& request, const std::string& items) {
+void write_job(const fs::path& folder, const JobFile& job, const stages::JobRequest& request,
+               const std::string& items) {
   make_folders(folder);
   write_file_atomic(folder / "items.jsonl", items);
   for (const auto& [name, content] : request.files) write_file_atomic(folder / name, content);
-  write_file_atomic(folder / "job.json", to_json(job).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file_atomic(folder / "job.json",
+                    to_json(job).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 void prefill_records(const fs::path& folder, const JobFile& job, const std::vector<std::string>& ids,
@@ -51,8 +54,8 @@ std::uint32_t open_items(const fs::path& job_folder, const std::vector<std::stri
   return open;
 }
 
-std::vector<stages::ItemResult> read_results(const fs::path& run, const fs::path& job_folder, const JobFile& job,
-                                             const std::vector<std::string>& ids) {
+std::vector<stages::ItemResult> read_results(const fs::path& run, const fs::path& job_folder,
+                                             const JobFile& job, const std::vector<std::string>& ids) {
   std::vector<stages::ItemResult> out;
   out.reserve(ids.size());
   for (std::size_t s = 0; s < job.shards.size(); ++s) {

@@ -16,21 +16,24 @@ namespace warpsmith::cli {
 // items.jsonl of a request, and its digest: a job that a stage asks for again must have the same.
 std::string items_text(const stages::JobRequest& request);
 
-// Writes items.jsonl, the request's files, and last job.json. What is there already is written again, with the same content.
+// Writes items.jsonl, the request's files, and last job.json. What is there already is written again, with
+// the same content.
 void write_job(const std::filesystem::path& folder, const JobFile& job, const stages::JobRequest& request,
                const std::string& items);
 
-// Puts the records that `replay` knows into the first attempt of each shard; shards that have an attempt are left alone.
-void prefill_records(const std::filesystem::path& folder, const JobFile& job, const std::vector<std::string>& ids,
-                     const ReplayTimings& replay);
+// Puts the records that `replay` knows into the first attempt of each shard; shards that have an attempt are
+// left alone.
+void prefill_records(const std::filesystem::path& folder, const JobFile& job,
+                     const std::vector<std::string>& ids, const ReplayTimings& replay);
 
 // How many items of a shard have no record.
 std::uint32_t open_items(const std::filesystem::path& job_folder, const std::vector<std::string>& ids,
                          std::pair<std::uint64_t, std::uint64_t> range, std::size_t shard);
 
 // All items with their records, in order. `run`: attempt folders are given relative to it.
-std::vector<stages::ItemResult> read_results(const std::filesystem::path& run, const std::filesystem::path& job_folder,
-                                             const JobFile& job, const std::vector<std::string>& ids);
+std::vector<stages::ItemResult> read_results(const std::filesystem::path& run,
+                                             const std::filesystem::path& job_folder, const JobFile& job,
+                                             const std::vector<std::string>& ids);
 
 // Whole records that a shard has written so far, cheaply: for progress.
 std::uint64_t count_records(const std::filesystem::path& shard_folder);

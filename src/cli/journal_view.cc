@@ -58,7 +58,8 @@ JournalView view_journal(const std::filesystem::path& run) {
         break;
       case run::EventKind::kOpened:
       case run::EventKind::kShardStarted:
-      case run::EventKind::kClosed: break;
+      case run::EventKind::kClosed:
+        break;
     }
   });
   return view;

@@ -26,7 +26,7 @@ struct JobHistory {
 
 struct ExecutionHistory {
   std::string stage, hash;
-  std::string failure;          // why it failed, where that was the last that happened
+  std::string failure;  // why it failed, where that was the last that happened
   bool finished = false, dropped = false;
   std::vector<std::uint32_t> jobs;
 };

@@ -46,13 +46,15 @@ int logs(const Options& options, CommandContext& context) {
   const int shard = parts.size() > 2 ? number_from(parts[2], "shard") : -1;
   const JournalView view = view_journal(run);
   const ExecutionHistory* execution = view.newest(parts[0]);
-  if (execution == nullptr) throw Error("stage `" + parts[0] + "` has not begun in " + run.string(), kExitUsage);
+  if (execution == nullptr)
+    throw Error("stage `" + parts[0] + "` has not begun in " + run.string(), kExitUsage);
 
   Json list = Json::array();
   for (const std::uint32_t number : execution->jobs) {
     const JobHistory& job = view.jobs[number];
     if (round >= 0 && job.round != round) continue;
-    const fs::path folder = job_folder(stage_folder(run, execution->stage, execution->hash), job.round, job.name);
+    const fs::path folder =
+        job_folder(stage_folder(run, execution->stage, execution->hash), job.round, job.name);
     for (std::uint32_t s = 0; s < job.shards; ++s) {
       if (shard >= 0 && s != static_cast<std::uint32_t>(shard)) continue;
       const fs::path log = folder / std::to_string(s) / "log.txt";
@@ -83,7 +85,8 @@ int logs(const Options& options, CommandContext& context) {
 void add_logs(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<Options>();
   CLI::App* command = add_command(app, context, "logs", "Shows what the programs of a stage printed",
-                                  "warpsmith logs contrastive/3 --tail 20", [options, &context] { return logs(*options, context); });
+                                  "warpsmith logs contrastive/3 --tail 20",
+                                  [options, &context] { return logs(*options, context); });
   command->add_option("STAGE", options->what, "STAGE[/round[/shard]]")->required();
   command->add_option("--run", options->run, "Name or folder of the run (default: the one changed last)");
   command->add_option("--tail", options->tail, "Only the last lines of each log");

@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
   const char* no_colour = std::getenv("NO_COLOR");
   context.colour = context.terminal && (no_colour == nullptr || *no_colour == '\0');
 
-  CLI::App app("Trains a language model to write fast CUDA kernels, and measures what it writes.", "warpsmith");
+  CLI::App app("Trains a language model to write fast CUDA kernels, and measures what it writes.",
+               "warpsmith");
   app.require_subcommand(1);
   app.set_version_flag("--version", "warpsmith " WARPSMITH_VERSION);
   std::string results = context.results.string();

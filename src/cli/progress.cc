@@ -62,11 +62,16 @@ std::string stage_line(const Json& stage, double rate) {
     line += fmt::format("  round {}/{}", std::min(progress.value("round", 0) + 1, rounds), rounds);
   std::uint64_t left = 0;
   for (const Json& job : jobs) {
-    line += fmt::format("  {} {}/{}", job.value("job", ""), job.value("done", std::uint64_t{0}), job.value("items", std::uint64_t{0}));
-    left += job.value("items", std::uint64_t{0}) - std::min(job.value("done", std::uint64_t{0}), job.value("items", std::uint64_t{0}));
-    if (const int failed = job.value("shards_failed", 0); failed > 0) line += fmt::format(" ({} shards failed)", failed);
+    line += fmt::format("  {} {}/{}", job.value("job", ""), job.value("done", std::uint64_t{0}),
+                        job.value("items", std::uint64_t{0}));
+    left += job.value("items", std::uint64_t{0}) -
+            std::min(job.value("done", std::uint64_t{0}), job.value("items", std::uint64_t{0}));
+    if (const int failed = job.value("shards_failed", 0); failed > 0)
+      line += fmt::format(" ({} shards failed)", failed);
   }
-  if (rate > 0) line += fmt::format("  {:.{}f}/s  {} left", rate, rate < 10 ? 1 : 0, seconds_text(static_cast<double>(left) / rate));
+  if (rate > 0)
+    line += fmt::format("  {:.{}f}/s  {} left", rate, rate < 10 ? 1 : 0,
+                        seconds_text(static_cast<double>(left) / rate));
   return line + figures(progress);
 }
 
@@ -79,7 +84,10 @@ std::string state_table(const CommandContext& context, const Json& state) {
     const bool ran = stage.value("ran", false);
     std::string shown = name == "finished" && !ran ? stage.value("action", "") : name;
     if (name == "waiting" && state.value("state", "") != "running") shown = "not run";
-    const char* colour = name == "failed" || name == "blocked" ? "red" : name == "running" ? "yellow" : name == "finished" ? "green" : "dim";
+    const char* colour = name == "failed" || name == "blocked" ? "red"
+                         : name == "running"                   ? "yellow"
+                         : name == "finished"                  ? "green"
+                                                               : "dim";
     out += fmt::format("  {:<{}}  {}{}", stage.value("stage", ""), width, paint(context, colour, shown),
                        std::string(shown.size() < 12 ? 12 - shown.size() : 0, ' '));
     if (const double s = stage.value("seconds", 0.0); s > 0) out += fmt::format("  {:>7}", seconds_text(s));
@@ -95,7 +103,8 @@ std::string state_table(const CommandContext& context, const Json& state) {
   const Json phases = state.value("phase_s", Json::object());
   if (!phases.empty()) {
     out += "  time by phase, of all shards:";
-    for (const auto& [job, s] : phases.items()) out += fmt::format("  {} {}", job, seconds_text(s.get<double>()));
+    for (const auto& [job, s] : phases.items())
+      out += fmt::format("  {} {}", job, seconds_text(s.get<double>()));
     out += "\n";
   }
   return out;

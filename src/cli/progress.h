@@ -24,14 +24,15 @@ class RateMeter {
   std::uint64_t first_done_ = 0, last_done_ = 0;
 };
 
-// "sft  round 1/3  train 450/1200  3.2/s  3m40s left  best 2.31x  median 1.05x  valid 54%  loss 1.234", for a running stage
-// of state.json; `rate` in items a second, 0 where unknown.
+// "sft  round 1/3  train 450/1200  3.2/s  3m40s left  best 2.31x  median 1.05x  valid 54%  loss 1.234", for a
+// running stage of state.json; `rate` in items a second, 0 where unknown.
 std::string stage_line(const Json& stage, double rate);
 
 // The table of stages and the time by phase, for `status` and for the end of a run.
 std::string state_table(const CommandContext& context, const Json& state);
 
-// On a terminal the lines of running stages, redrawn in place; else a line when a stage or job changes, and every half minute.
+// On a terminal the lines of running stages, redrawn in place; else a line when a stage or job changes, and
+// every half minute.
 class ProgressPrinter : public RunObserver {
  public:
   ProgressPrinter(bool terminal, bool quiet) : terminal_(terminal), quiet_(quiet) {}

@@ -19,7 +19,8 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
     if (it->is_directory(error)) out.push_back(it->path());
   std::sort(out.begin(), out.end(), [](const fs::path& a, const fs::path& b) {
     const std::string x = a.filename().string(), y = b.filename().string();
-    return x.size() != y.size() && std::isdigit(static_cast<unsigned char>(x[0])) ? x.size() < y.size() : x < y;
+    return x.size() != y.size() && std::isdigit(static_cast<unsigned char>(x[0])) ? x.size() < y.size()
+                                                                                  : x < y;
   });
   return out;
 }
@@ -31,11 +32,13 @@ ReplayTimings::ReplayTimings(const fs::path& run) {
     for (const fs::path& hash : folders_in(stage))
       for (const fs::path& round : folders_in(hash))
         for (const fs::path& job : folders_in(round)) {
-          if (!fs::exists(job / "job.json") || read_job_file(job / "job.json").program != "warpsmith-measure") continue;
+          if (!fs::exists(job / "job.json") || read_job_file(job / "job.json").program != "warpsmith-measure")
+            continue;
           for (const fs::path& shard : folders_in(job))
             for (auto& [candidate, record] : read_shard_records(shard).records) {
               // Its samples stay where they are: the record alone moves.
-              for (const char* key : {"item", "index", "blob", "blob_offset", "blob_bytes", "blob_crc"}) record.erase(key);
+              for (const char* key : {"item", "index", "blob", "blob_offset", "blob_bytes", "blob_crc"})
+                record.erase(key);
               record["replayed"] = true;
               any_.try_emplace(candidate, record);
               by_stage_.try_emplace({stage.filename().string(), candidate}, std::move(record));

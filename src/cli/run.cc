@@ -74,13 +74,16 @@ Json open_run(const fs::path& run, const workflow::WorkflowSpec& spec, const Opt
   Json json = Json::object();
   const bool old = fs::exists(file);
   if (old) json = read_json_file(file);
-  const std::string replay = options.replay.empty() ? "" : fs::absolute(options.replay).lexically_normal().string();
+  const std::string replay =
+      options.replay.empty() ? "" : fs::absolute(options.replay).lexically_normal().string();
   if (old && !replay.empty() && json.value("replay_timings", "") != replay)
-    throw Error("the run " + run.string() + " was not made with --replay-timings " + options.replay + "; --new makes another",
+    throw Error("the run " + run.string() + " was not made with --replay-timings " + options.replay +
+                    "; --new makes another",
                 kExitUsage);
   if (!old) {
-    json = {{"schema", "warpsmith.run/1"}, {"name", run.filename().string()}, {"id", random_id()},
-            {"created", std::time(nullptr)}, {"host", host_name()}, {"version", WARPSMITH_VERSION},
+    json = {{"schema", "warpsmith.run/1"}, {"name", run.filename().string()},
+            {"id", random_id()},           {"created", std::time(nullptr)},
+            {"host", host_name()},         {"version", WARPSMITH_VERSION},
             {"replay_timings", replay}};
   }
   json["workflow"] = spec.name;
@@ -130,9 +133,10 @@ void notify_stages(const workflow::WorkflowSpec& spec, const RunOutcome& outcome
 }
 
 void publish(const fs::path& run, bool replayed) {
-  store::aggregate(run);
+  const bool changed = store::aggregate(run).written;  // also where it was short or damaged
   // A replayed run has nobody's timings: no report is made of it.
-  if (!replayed) write_file_atomic(run / "report.html", report::html(store::read_results(run / "results.h5")));
+  if (!replayed && (changed || !fs::exists(run / "report.html")))
+    write_file_atomic(run / "report.html", report::html(store::read_results(run / "results.h5")));
 }
 
 std::string command_again(const Options& options, const CommandContext& context) {
@@ -145,46 +149,51 @@ std::string command_again(const Options& options, const CommandContext& context)
   return text;
 }
 
-int finish(const RunOutcome& outcome, const fs::path& run, const std::string& again, const workflow::WorkflowSpec& spec,
-           bool replayed, CommandContext& context) {
+int finish(const RunOutcome& outcome, const fs::path& run, const std::string& again,
+           const workflow::WorkflowSpec& spec, bool replayed, CommandContext& context) {
   const std::string state = outcome.state.value("state", "");
   using Kind = RunOutcome::Kind;
-  if (outcome.kind != Kind::kNothingToDo) {
-    try {
-      publish(run, replayed);
-    } catch (const Error& e) {
-      log_error(std::string("results.h5 and the report could not be written (`warpsmith report ") + run.string() +
-                "` tries again): " + e.what());
-    }
+  bool published = true;
+  try {
+    publish(run, replayed);
+  } catch (const Error& e) {
+    published = false;
+    log_error(std::string("results.h5 and the report could not be written (`warpsmith report ") +
+              run.string() + "` tries again): " + e.what());
   }
   if (context.json) {
     Json answer = outcome.state;
     answer["folder"] = run.string();
     print_json(context, answer);
   } else if (outcome.kind == Kind::kNothingToDo) {
-    std::printf("%s: nothing to do, every stage is up to date (`--force STAGE` runs one again)\n", run.string().c_str());
+    std::printf("%s: nothing to do, every stage is up to date (`--force STAGE` runs one again)\n",
+                run.string().c_str());
   } else {
     std::printf("%s: %s after %s\n%s", run.string().c_str(), state.c_str(),
-                format_duration(std::chrono::milliseconds(static_cast<std::int64_t>(outcome.state.value("seconds", 0.0) * 1000))).c_str(),
+                format_duration(std::chrono::milliseconds(
+                                    static_cast<std::int64_t>(outcome.state.value("seconds", 0.0) * 1000)))
+                    .c_str(),
                 state_table(context, outcome.state).c_str());
     if (fs::exists(run / "results.h5")) std::printf("  results: %s\n", (run / "results.h5").string().c_str());
-    if (fs::exists(run / "report.html")) std::printf("  report:  %s\n", (run / "report.html").string().c_str());
-    for (const std::string& stage : outcome.failed) std::printf("  why: warpsmith why %s --run %s\n", stage.c_str(), run.string().c_str());
+    if (fs::exists(run / "report.html"))
+      std::printf("  report:  %s\n", (run / "report.html").string().c_str());
+    for (const std::string& stage : outcome.failed)
+      std::printf("  why: warpsmith why %s --run %s\n", stage.c_str(), run.string().c_str());
   }
   if (outcome.kind == Kind::kInterrupted) {
     std::fprintf(stderr, "Interrupted; nothing finished is lost. To go on: %s\n", again.c_str());
     return kExitInterrupted;
   }
-  if (outcome.kind == Kind::kNothingToDo) return kExitOk;
+  if (outcome.kind == Kind::kNothingToDo) return published ? kExitOk : kExitEnvironment;
   notify_stages(spec, outcome, run);
   notify(outcome.kind == Kind::kFailed ? spec.notify.on_failure : spec.notify.on_end, run, state);
   if (outcome.kind == Kind::kFailed) return outcome.environment ? kExitEnvironment : kExitFailed;
-  return kExitOk;
+  return published ? kExitOk : kExitEnvironment;
 }
 
 int run_workflow(const Options& options, CommandContext& context) {
-  const workflow::LoadResult loaded =
-      workflow::load_workflow(options.file, {.overrides = options.overrides, .seed = options.seed, .base_folder = {}});
+  const workflow::LoadResult loaded = workflow::load_workflow(
+      options.file, {.overrides = options.overrides, .seed = options.seed, .base_folder = {}});
   if (!loaded.spec) throw InvalidInput(loaded.mistakes);
   const workflow::WorkflowSpec& spec = *loaded.spec;
   if (Diagnostics mistakes = plan::check_selection(spec, options.selection); !mistakes.empty())
@@ -200,15 +209,19 @@ int run_workflow(const Options& options, CommandContext& context) {
   std::optional<ReplayTimings> replay;
   if (const std::string from = json.value("replay_timings", ""); !from.empty()) replay.emplace(from);
 
-  const bool runs_candidates = std::any_of(spec.stages.begin(), spec.stages.end(),
-                                           [](const workflow::StageSpec& s) { return s.kind != "command" && s.kind != "sft"; });
+  const bool runs_candidates =
+      std::any_of(spec.stages.begin(), spec.stages.end(),
+                  [](const workflow::StageSpec& s) { return s.kind != "command" && s.kind != "sft"; });
   if (runs_candidates && !options.unsandboxed && process::available_sandbox() == process::SandboxLevel::kNone)
-    throw Error("no sandbox works here (`warpsmith doctor` says why): candidates would run unprotected; --unsandboxed allows it");
+    throw Error(
+        "no sandbox works here (`warpsmith doctor` says why): candidates would run unprotected; "
+        "--unsandboxed allows it");
 
   listen_for_signals();
   const std::string again = command_again(options, context);
   ProgressPrinter progress(::isatty(STDERR_FILENO) == 1, options.quiet);
-  log_info("run " + run.string() + (replay ? ", timings replayed from " + json.value("replay_timings", "") : ""));
+  log_info("run " + run.string() +
+           (replay ? ", timings replayed from " + json.value("replay_timings", "") : ""));
   executor::LocalExecutor executor(executor::LocalOptions{});
   ControllerParts parts;
   parts.spec = &spec;
@@ -237,7 +250,9 @@ int run_workflow(const Options& options, CommandContext& context) {
     executor.shut_down();
     progress.clear();
     if (e.exit_code() == kExitEnvironment)
-      std::fprintf(stderr, "The run stops. What was finished is kept; when the cause is mended, go on with: %s\n", again.c_str());
+      std::fprintf(stderr,
+                   "The run stops. What was finished is kept; when the cause is mended, go on with: %s\n",
+                   again.c_str());
     notify(spec.notify.on_failure, run, "failed");
     throw;
   }
@@ -251,19 +266,23 @@ void add_run(CLI::App& app, CommandContext& context) {
                                   "warpsmith run workflows/quickstart.yaml --set params.sft_steps=600",
                                   [options, &context] { return run_workflow(*options, context); });
   command->add_option("FILE", options->file, "Workflow file")->required();
-  command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")->allow_extra_args(false);
+  command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")
+      ->allow_extra_args(false);
   command->add_option("--seed", options->seed, "Seed instead of the file's");
   command->add_flag("--new", options->fresh, "Make another run instead of going on with the last");
-  command->add_option("--run-dir", options->run_dir, "Folder of the run (default: results/<name of the workflow>)");
+  command->add_option("--run-dir", options->run_dir,
+                      "Folder of the run (default: results/<name of the workflow>)");
   auto& s = options->selection;
   command->add_option("--from", s.from, "These stages and those that need them")->allow_extra_args(false);
   command->add_option("--only", s.only, "These stages alone")->allow_extra_args(false);
   command->add_option("--until", s.until, "These stages and those that they need")->allow_extra_args(false);
   command->add_option("--force", s.force, "Run these although they are up to date")->allow_extra_args(false);
-  command->add_option("--accept", s.accept, "Count the newest results of these as up to date")->allow_extra_args(false);
+  command->add_option("--accept", s.accept, "Count the newest results of these as up to date")
+      ->allow_extra_args(false);
   command->add_option("--replay-timings", options->replay,
                       "Take scores from that run instead of measuring: for tests of everything but timing");
-  command->add_flag("--unsandboxed", options->unsandboxed, "Run candidates without a sandbox where none works");
+  command->add_flag("--unsandboxed", options->unsandboxed,
+                    "Run candidates without a sandbox where none works");
   command->add_flag("--quiet", options->quiet, "No progress");
   add_json_flag(*command, context);
 }

@@ -110,7 +110,8 @@ int end_leftovers(const fs::path& run) {
 std::vector<plan::FormerResult> read_former_results(const fs::path& run, const std::string& stage) {
   std::vector<std::pair<fs::file_time_type, plan::FormerResult>> found;
   std::error_code error;
-  for (fs::directory_iterator it(run / "stages" / stage, error), end; !error && it != end; it.increment(error)) {
+  for (fs::directory_iterator it(run / "stages" / stage, error), end; !error && it != end;
+       it.increment(error)) {
     const fs::path folder = it->path();
     const std::string name = folder.filename().string();
     if (name.size() != 8 || !fs::exists(folder / "inputs.json")) continue;
@@ -121,8 +122,10 @@ std::vector<plan::FormerResult> read_former_results(const fs::path& run, const s
     result.finished = fs::exists(folder / "output.json");
     if (result.finished) result.output_digest = sha256_file_hex(folder / "output.json");
     if (fs::exists(folder / "accepted.json"))
-      for (const Json& hash : read_json_file(folder / "accepted.json")) result.accepted_as.insert(hash.get<std::string>());
-    found.emplace_back(fs::last_write_time(folder / (result.finished ? "output.json" : "inputs.json")), std::move(result));
+      for (const Json& hash : read_json_file(folder / "accepted.json"))
+        result.accepted_as.insert(hash.get<std::string>());
+    found.emplace_back(fs::last_write_time(folder / (result.finished ? "output.json" : "inputs.json")),
+                       std::move(result));
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second.hash < b.second.hash;
@@ -137,12 +140,14 @@ plan::History read_history(const fs::path& run) {
   std::error_code error;
   for (fs::directory_iterator it(run / "stages", error), end; !error && it != end; it.increment(error)) {
     const std::string stage = it->path().filename().string();
-    if (auto results = read_former_results(run, stage); !results.empty()) history.emplace(stage, std::move(results));
+    if (auto results = read_former_results(run, stage); !results.empty())
+      history.emplace(stage, std::move(results));
   }
   return history;
 }
 
-void accept_result(const fs::path& run, const std::string& stage, const std::string& result, const std::string& hash) {
+void accept_result(const fs::path& run, const std::string& stage, const std::string& result,
+                   const std::string& hash) {
   const fs::path file = stage_folder(run, stage, result) / "accepted.json";
   Json accepted = fs::exists(file) ? read_json_file(file) : Json::array();
   if (std::find(accepted.begin(), accepted.end(), Json(hash)) == accepted.end()) accepted.push_back(hash);

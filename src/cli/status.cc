@@ -23,7 +23,8 @@ Json read_state(const fs::path& run) {
   Json state = fs::exists(run / "state.json") ? read_json_file(run / "state.json") : Json::object();
   if (!state.contains("stages")) state["stages"] = Json::array();
   const bool alive = RunLock::holder(run).has_value();
-  if (!alive && state.value("state", "running") == "running") state["state"] = state.contains("epoch") ? "dead" : "not begun";
+  if (!alive && state.value("state", "running") == "running")
+    state["state"] = state.contains("epoch") ? "dead" : "not begun";
   state["controller"] = alive;
   return state;
 }
@@ -48,23 +49,29 @@ int list(CommandContext& context) {
     const Json state = read_state(folder);
     std::size_t finished = 0;
     for (const Json& stage : state.at("stages")) finished += stage.value("state", "") == "finished";
-    runs.push_back({{"name", folder.filename().string()}, {"folder", folder.string()}, {"workflow", run.value("workflow", "")},
-                    {"state", state.value("state", "")}, {"created", run.value("created", 0)},
-                    {"updated", state.value("updated", run.value("created", 0))}, {"stages", state.at("stages").size()},
-                    {"stages_finished", finished}, {"replay_timings", run.value("replay_timings", "")}});
+    runs.push_back({{"name", folder.filename().string()},
+                    {"folder", folder.string()},
+                    {"workflow", run.value("workflow", "")},
+                    {"state", state.value("state", "")},
+                    {"created", run.value("created", 0)},
+                    {"updated", state.value("updated", run.value("created", 0))},
+                    {"stages", state.at("stages").size()},
+                    {"stages_finished", finished},
+                    {"replay_timings", run.value("replay_timings", "")}});
   }
   if (context.json) {
     print_json(context, runs);
     return kExitOk;
   }
   if (runs.empty()) {
-    std::printf("There are no runs in %s (start one: `warpsmith run FILE.yaml`)\n", context.results.string().c_str());
+    std::printf("There are no runs in %s (start one: `warpsmith run FILE.yaml`)\n",
+                context.results.string().c_str());
     return kExitOk;
   }
   for (const Json& run : runs)
     std::printf("%-24s %-12s %s of %s stages  %s%s\n", run.at("name").get<std::string>().c_str(),
-                run.at("state").get<std::string>().c_str(), run.at("stages_finished").dump().c_str(), run.at("stages").dump().c_str(),
-                time_text(run.at("updated").get<std::time_t>()).c_str(),
+                run.at("state").get<std::string>().c_str(), run.at("stages_finished").dump().c_str(),
+                run.at("stages").dump().c_str(), time_text(run.at("updated").get<std::time_t>()).c_str(),
                 run.at("replay_timings").get<std::string>().empty() ? "" : "  (timings replayed)");
   return kExitOk;
 }
@@ -109,17 +116,21 @@ int status(const StatusOptions& options, CommandContext& context) {
 }  // namespace
 
 void add_list(CLI::App& app, CommandContext& context) {
-  CLI::App* command = add_command(app, context, "list", "Lists the runs", "warpsmith list --json", [&context] { return list(context); });
+  CLI::App* command = add_command(app, context, "list", "Lists the runs", "warpsmith list --json",
+                                  [&context] { return list(context); });
   add_json_flag(*command, context);
 }
 
 void add_status(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<StatusOptions>();
-  CLI::App* command = add_command(app, context, "status", "Shows how far a run is (exit code 1 where it failed)",
-                                  "warpsmith status quickstart --watch", [options, &context] { return status(*options, context); });
+  CLI::App* command = add_command(
+      app, context, "status", "Shows how far a run is (exit code 1 where it failed)",
+      "warpsmith status quickstart --watch", [options, &context] { return status(*options, context); });
   command->add_option("RUN", options->run, "Name or folder of the run (default: the one changed last)");
   command->add_flag("--watch", options->watch, "Show it again and again until its controller ends");
-  command->add_option("--every", options->every_s, "Seconds between two looks")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+  command->add_option("--every", options->every_s, "Seconds between two looks")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
   add_json_flag(*command, context);
 }
 

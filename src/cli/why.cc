@@ -1,4 +1,5 @@
-// `warpsmith why STAGE`: why it is waiting, stale or failed; its last lines; the command that repeats it by hand.
+// `warpsmith why STAGE`: why it is waiting, stale or failed; its last lines; the command that repeats it by
+// hand.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -43,7 +44,8 @@ std::vector<std::string> tail(const fs::path& file, int count) {
 }
 
 std::string command_of(const JobFile& job, const fs::path& job_file, std::uint32_t shard) {
-  std::string command = job.program.starts_with("warpsmith-") ? (program_folder() / job.program).string() : job.program;
+  std::string command =
+      job.program.starts_with("warpsmith-") ? (program_folder() / job.program).string() : job.program;
   for (const std::string& argument : job.arguments) command += " " + argument;
   return command + " " + job_file.string() + " " + std::to_string(shard);
 }
@@ -53,12 +55,22 @@ Json bad_shards(const JournalView& view, const ExecutionHistory& execution, cons
   Json out = Json::array();
   for (const std::uint32_t number : execution.jobs) {
     const JobHistory& job = view.jobs[number];
-    const fs::path folder = job_folder(stage_folder(run, execution.stage, execution.hash), job.round, job.name);
+    const fs::path folder =
+        job_folder(stage_folder(run, execution.stage, execution.hash), job.round, job.name);
     for (const auto& [shard, end] : job.last_end) {
-      if (end.event.open == 0 || end.event.cause == EndCause::kCancelled || end.event.cause == EndCause::kUnknown) continue;
-      Json one = {{"round", job.round}, {"job", job.name}, {"shard", shard}, {"cause", to_string(end.event.cause)},
-                  {"exit_code", end.event.exit_code}, {"signal", end.event.signal}, {"attempts", end.attempts},
-                  {"items_left", end.event.open}, {"seconds", end.event.wall_s}, {"peak_memory_bytes", end.event.memory},
+      if (end.event.open == 0 || end.event.cause == EndCause::kCancelled ||
+          end.event.cause == EndCause::kUnknown)
+        continue;
+      Json one = {{"round", job.round},
+                  {"job", job.name},
+                  {"shard", shard},
+                  {"cause", to_string(end.event.cause)},
+                  {"exit_code", end.event.exit_code},
+                  {"signal", end.event.signal},
+                  {"attempts", end.attempts},
+                  {"items_left", end.event.open},
+                  {"seconds", end.event.wall_s},
+                  {"peak_memory_bytes", end.event.memory},
                   {"log", (folder / std::to_string(shard) / "log.txt").string()},
                   {"last_lines", tail(folder / std::to_string(shard) / "log.txt", kLogLines)}};
       if (!end.event.text.empty()) one["detail"] = end.event.text;
@@ -92,7 +104,8 @@ Json explain(const std::string& stage, const fs::path& run) {
       if (spec.name != stage) continue;
       for (const std::string& need : spec.needs)
         for (const plan::StagePlan& other : now->second)
-          if (other.stage == need && other.action != plan::Action::kUpToDate && other.action != plan::Action::kAccept)
+          if (other.stage == need && other.action != plan::Action::kUpToDate &&
+              other.action != plan::Action::kAccept)
             waits.push_back(need);
     }
     out["waits_for"] = std::move(waits);
@@ -110,22 +123,28 @@ Json explain(const std::string& stage, const fs::path& run) {
 void print_explanation(const Json& e, const CommandContext& context) {
   std::printf("%s", paint(context, "bold", e.at("stage").get<std::string>()).c_str());
   if (e.contains("failure"))
-    std::printf(": %s: %s\n", paint(context, "red", "failed").c_str(), e.at("failure").get<std::string>().c_str());
+    std::printf(": %s: %s\n", paint(context, "red", "failed").c_str(),
+                e.at("failure").get<std::string>().c_str());
   else
     std::printf(": %s\n", e.value("action", "").c_str());
-  if (e.contains("reason") && e.value("reason", "") != e.value("action", "")) std::printf("  %s: %s\n", e.value("action", "").c_str(), e.value("reason", "").c_str());
-  for (const Json& change : e.value("changes", Json::array())) std::printf("    %s\n", change.get<std::string>().c_str());
+  if (e.contains("reason") && e.value("reason", "") != e.value("action", ""))
+    std::printf("  %s: %s\n", e.value("action", "").c_str(), e.value("reason", "").c_str());
+  for (const Json& change : e.value("changes", Json::array()))
+    std::printf("    %s\n", change.get<std::string>().c_str());
   for (const Json& need : e.value("waits_for", Json::array()))
-    std::printf("  waits for %s (`warpsmith why %s`)\n", need.get<std::string>().c_str(), need.get<std::string>().c_str());
+    std::printf("  waits for %s (`warpsmith why %s`)\n", need.get<std::string>().c_str(),
+                need.get<std::string>().c_str());
   for (const Json& shard : e.value("shards", Json::array())) {
-    std::printf("  round %d, job %s, shard %d: %s", shard.value("round", 0), shard.value("job", "").c_str(), shard.value("shard", 0),
-                paint(context, "red", shard.value("cause", "")).c_str());
+    std::printf("  round %d, job %s, shard %d: %s", shard.value("round", 0), shard.value("job", "").c_str(),
+                shard.value("shard", 0), paint(context, "red", shard.value("cause", "")).c_str());
     if (const int s = shard.value("signal", 0); s != 0) std::printf(" (signal %d)", s);
     if (const int c = shard.value("exit_code", 0); c != 0) std::printf(" (exit code %d)", c);
-    std::printf(" after %d attempts, %d items left\n", shard.value("attempts", 0), shard.value("items_left", 0));
+    std::printf(" after %d attempts, %d items left\n", shard.value("attempts", 0),
+                shard.value("items_left", 0));
     if (shard.contains("detail")) std::printf("    %s\n", shard.value("detail", "").c_str());
     std::printf("    log: %s\n", shard.value("log", "").c_str());
-    for (const Json& line : shard.value("last_lines", Json::array())) std::printf("      | %s\n", line.get<std::string>().c_str());
+    for (const Json& line : shard.value("last_lines", Json::array()))
+      std::printf("      | %s\n", line.get<std::string>().c_str());
     if (shard.contains("command")) std::printf("    by hand: %s\n", shard.value("command", "").c_str());
   }
 }
@@ -143,8 +162,9 @@ int why(const Options& options, CommandContext& context) {
 
 void add_why(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(app, context, "why", "Says why a stage waits, is stale or failed, and how to repeat it by hand",
-                                  "warpsmith why contrastive --run quickstart", [options, &context] { return why(*options, context); });
+  CLI::App* command = add_command(
+      app, context, "why", "Says why a stage waits, is stale or failed, and how to repeat it by hand",
+      "warpsmith why contrastive --run quickstart", [options, &context] { return why(*options, context); });
   command->add_option("STAGE", options->stage, "Name of the stage")->required();
   command->add_option("--run", options->run, "Name or folder of the run (default: the one changed last)");
   add_json_flag(*command, context);

@@ -59,7 +59,13 @@ int Handle::reset() noexcept {
   return close_(id);
 }
 
-void prepare() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+void prepare() {
+  // Everything is closed by its handle. The library's own tidying at exit would try again to write what a full disk refused,
+  // and crashes over it.
+  static const bool no_tidying = H5dont_atexit() >= 0;
+  static_cast<void>(no_tidying);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
 
 void fail(const std::string& what) {
   std::string messages;

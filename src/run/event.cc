@@ -1,5 +1,5 @@
-// The journal's lines, written and read by hand: a general JSON library takes ten times as long, and a million lines are
-// read when a large run goes on. What is written is JSON all the same.
+// The journal's lines, written and read by hand: a general JSON library takes ten times as long, and a
+// million lines are read when a large run goes on. What is written is JSON all the same.
 #include "warpsmith/run/event.h"
 
 #include <array>
@@ -13,8 +13,8 @@ namespace warpsmith::run {
 namespace {
 
 constexpr std::array<std::string_view, kEventKinds> kNames = {
-    "opened",        "stage_started", "job_added",      "submitted",    "shard_started",
-    "shard_ended",   "stage_finished", "stage_failed",  "stage_dropped", "closed"};
+    "opened",      "stage_started",  "job_added",    "submitted",     "shard_started",
+    "shard_ended", "stage_finished", "stage_failed", "stage_dropped", "closed"};
 
 // --- writing
 
@@ -203,7 +203,8 @@ std::optional<DecodedEvent> decode_event(std::string_view line) {
   const char* digits = tail.data() + kCrcKey.size();
   for (int i = 0; i < 8; ++i)  // lower case only: there is one way to write a line
     if ((digits[i] < '0' || digits[i] > '9') && (digits[i] < 'a' || digits[i] > 'f')) return std::nullopt;
-  if (std::from_chars(digits, digits + 8, crc, 16).ptr != digits + 8 || crc != crc32(body)) return std::nullopt;
+  if (std::from_chars(digits, digits + 8, crc, 16).ptr != digits + 8 || crc != crc32(body))
+    return std::nullopt;
 
   std::optional<DecodedEvent> out(std::in_place);
   std::string scratch;

@@ -19,7 +19,8 @@ std::uint32_t newest_epoch(const fs::path& folder) {
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     if (it->path().extension() != ".jsonl") continue;
     const std::string stem = it->path().stem().string();
-    if (stem.empty() || stem.find_first_not_of("0123456789") != std::string::npos || stem.size() > 9) continue;
+    if (stem.empty() || stem.find_first_not_of("0123456789") != std::string::npos || stem.size() > 9)
+      continue;
     newest = std::max(newest, static_cast<std::uint32_t>(std::stoul(stem)));
   }
   return newest;
@@ -56,7 +57,8 @@ JournalScan read_journal(const fs::path& folder, const std::function<void(Event&
     text = epoch == 1 ? read_file(path) : std::move(next);
     if (epoch < scan.epochs) next = read_file(epoch_file(folder, epoch + 1));
     // An epoch that was claimed and then died before its first line set no bound.
-    const std::uint64_t bound = epoch < scan.epochs ? claimed_prefix(next).value_or(text.size()) : text.size();
+    const std::uint64_t bound =
+        epoch < scan.epochs ? claimed_prefix(next).value_or(text.size()) : text.size();
     if (bound > text.size())
       throw Error(path.string() + ": ends at byte " + std::to_string(text.size()) + ", but " +
                   epoch_file(folder, epoch + 1).filename().string() + " was written after byte " +

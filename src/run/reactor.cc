@@ -10,18 +10,25 @@ namespace warpsmith::run {
 int retries_after(const workflow::RetryRule& rule, EndCause cause) {
   if (const auto found = rule.times.find(cause); found != rule.times.end()) return found->second;
   switch (cause) {
-    case EndCause::kUserError: return 0;  // the same input fails the same way
-    case EndCause::kDiskFull: return 0;   // somebody has to make room first
+    case EndCause::kUserError:
+      return 0;  // the same input fails the same way
+    case EndCause::kDiskFull:
+      return 0;  // somebody has to make room first
     case EndCause::kFinished:
     case EndCause::kFailed:
-    case EndCause::kTimeout: return 1;
+    case EndCause::kTimeout:
+      return 1;
     case EndCause::kCrash:
-    case EndCause::kOutOfMemory: return 2;
+    case EndCause::kOutOfMemory:
+      return 2;
     case EndCause::kLaunchFailure:
-    case EndCause::kUnknown: return 3;
-    case EndCause::kNodeFailure: return 5;
+    case EndCause::kUnknown:
+      return 3;
+    case EndCause::kNodeFailure:
+      return 5;
     case EndCause::kPreempted:
-    case EndCause::kCancelled: return 100;
+    case EndCause::kCancelled:
+      return 100;
   }
   return 0;
 }
@@ -38,21 +45,30 @@ Reactor::Reactor(std::vector<StageRules> stages) {
 }
 
 void Reactor::check_job(const Event& e) const {
-  if (e.job >= jobs_.size() || e.shard >= std::max(1u, jobs_[e.job].view.shards) || e.end > jobs_[e.job].view.shards)
-    throw Error("event `" + std::string(to_string(e.kind)) + "` names shard " + std::to_string(e.shard) + " of job " +
-                std::to_string(e.job) + ", which there is not");
+  if (e.job >= jobs_.size() || e.shard >= std::max(1u, jobs_[e.job].view.shards) ||
+      e.end > jobs_[e.job].view.shards)
+    throw Error("event `" + std::string(to_string(e.kind)) + "` names shard " + std::to_string(e.shard) +
+                " of job " + std::to_string(e.job) + ", which there is not");
 }
 
 void Reactor::apply(const Event& e) {
   switch (e.kind) {
-    case EventKind::kOpened: on_opened(); break;
-    case EventKind::kStageStarted: on_stage_started(e); break;
-    case EventKind::kJobAdded: on_job_added(e); break;
+    case EventKind::kOpened:
+      on_opened();
+      break;
+    case EventKind::kStageStarted:
+      on_stage_started(e);
+      break;
+    case EventKind::kJobAdded:
+      on_job_added(e);
+      break;
     case EventKind::kSubmitted:
       check_job(e);
       on_submitted(e.job, e.shard, e.end);
       break;
-    case EventKind::kShardStarted: check_job(e); break;
+    case EventKind::kShardStarted:
+      check_job(e);
+      break;
     case EventKind::kShardEnded:
       check_job(e);
       on_shard_ended(e);
@@ -65,8 +81,11 @@ void Reactor::apply(const Event& e) {
         finish_stage(static_cast<std::uint32_t>(stage),
                      e.kind == EventKind::kStageFinished ? StageState::kFinished : StageState::kFailed);
       break;
-    case EventKind::kStageDropped: on_stage_dropped(e); break;
-    case EventKind::kClosed: break;
+    case EventKind::kStageDropped:
+      on_stage_dropped(e);
+      break;
+    case EventKind::kClosed:
+      break;
   }
 }
 
@@ -85,8 +104,8 @@ void Reactor::on_opened() {
     stage.open_needs = static_cast<std::uint32_t>(stage.rules.needs.size());
     if (stage.open_needs == 0) to_start_.push_back(i);
   }
-  // What failed gets a new chance: a person has started the run again. Jobs that are complete stay as they are: their
-  // stages have acted on them.
+  // What failed gets a new chance: a person has started the run again. Jobs that are complete stay as they
+  // are: their stages have acted on them.
   for (Execution& execution : executions_) {
     execution.stage = -1;
     for (const std::uint32_t number : execution.jobs) {
@@ -137,8 +156,8 @@ void Reactor::on_stage_dropped(const Event& e) {
 void Reactor::on_job_added(const Event& e) {
   if (e.execution >= executions_.size() || e.job != jobs_.size())
     throw Error("event adds job " + std::to_string(e.job) + " to execution " + std::to_string(e.execution) +
-                " where there are " + std::to_string(jobs_.size()) + " jobs and " + std::to_string(executions_.size()) +
-                " executions");
+                " where there are " + std::to_string(jobs_.size()) + " jobs and " +
+                std::to_string(executions_.size()) + " executions");
   Job job;
   job.view = {.execution = e.execution, .round = e.round, .name = e.name, .digest = e.hash, .shards = e.end};
   job.first = shards_.size();
@@ -165,7 +184,8 @@ void Reactor::on_submitted(std::uint32_t number, std::uint32_t begin, std::uint3
     if (one.attempts < std::numeric_limits<std::uint16_t>::max()) ++one.attempts;
     if (s < job.cursor) std::erase(job.again, s);
   }
-  // Between the cursor and a later range lie shards that were not submitted: never so in journals of ours, but cheap to hold.
+  // Between the cursor and a later range lie shards that were not submitted: never so in journals of ours,
+  // but cheap to hold.
   for (std::uint32_t s = job.cursor; s < begin; ++s) job.again.push_back(s);
   job.cursor = std::max(job.cursor, end);
   job.view.in_flight += end - begin;
@@ -187,7 +207,8 @@ void Reactor::on_shard_ended(const Event& e) {
   Job& job = jobs_[e.job];
   Execution& execution = executions_[job.view.execution];
   Shard& one = shard(key);
-  if (one.state != ShardState::kInFlight) return;  // said twice (by its records, then by the executor): once counts
+  if (one.state != ShardState::kInFlight)
+    return;  // said twice (by its records, then by the executor): once counts
   --job.view.in_flight;
   --execution.in_flight;
   --in_flight_;
@@ -201,8 +222,9 @@ void Reactor::on_shard_ended(const Event& e) {
   }
   if (e.open < one.open) std::fill(std::begin(one.used), std::end(one.used), std::uint8_t{0});
   one.open = e.open;
-  const workflow::RetryRule rule =
-      execution.stage >= 0 ? stages_[static_cast<std::size_t>(execution.stage)].rules.retry : workflow::RetryRule{};
+  const workflow::RetryRule rule = execution.stage >= 0
+                                       ? stages_[static_cast<std::size_t>(execution.stage)].rules.retry
+                                       : workflow::RetryRule{};
   std::uint8_t& used = one.used[static_cast<std::size_t>(one.cause)];
   const bool stage_lives =
       execution.stage < 0 || stages_[static_cast<std::size_t>(execution.stage)].state == StageState::kRunning;
@@ -240,7 +262,8 @@ void Reactor::complete_if_done(std::uint32_t number) {
 
 void Reactor::finish_stage(std::uint32_t number, StageState state) {
   Stage& stage = stages_[number];
-  if (stage.state == StageState::kFinished || stage.state == StageState::kFailed || stage.state == StageState::kBlocked)
+  if (stage.state == StageState::kFinished || stage.state == StageState::kFailed ||
+      stage.state == StageState::kBlocked)
     return;
   stage.state = state;
   --open_stages_;
@@ -254,7 +277,8 @@ void Reactor::finish_stage(std::uint32_t number, StageState state) {
   }
   for (const std::uint32_t other : stage.needed_by) {
     if (state == StageState::kFinished) {
-      if (--stages_[other].open_needs == 0 && stages_[other].state == StageState::kWaiting) to_start_.push_back(other);
+      if (--stages_[other].open_needs == 0 && stages_[other].state == StageState::kWaiting)
+        to_start_.push_back(other);
     } else {
       finish_stage(other, StageState::kBlocked);
     }
@@ -276,7 +300,8 @@ bool Reactor::may_submit(const Execution& execution) const {
   if (execution.stage < 0 || execution.queued.empty()) return false;
   const Stage& stage = stages_[static_cast<std::size_t>(execution.stage)];
   return stage.state == StageState::kRunning &&
-         (stage.rules.max_jobs <= 0 || execution.in_flight < static_cast<std::uint32_t>(stage.rules.max_jobs));
+         (stage.rules.max_jobs <= 0 ||
+          execution.in_flight < static_cast<std::uint32_t>(stage.rules.max_jobs));
 }
 
 void Reactor::refresh_ready(const Execution& execution) {
@@ -315,10 +340,12 @@ Commands Reactor::next(std::size_t room) {
     if (!job.again.empty()) {  // what was started before goes first: its stage waits for it
       range.begin = *std::min_element(job.again.begin(), job.again.end());
       range.end = range.begin + 1;
-      range.memory_retries = shard({number, range.begin}).used[static_cast<std::size_t>(EndCause::kOutOfMemory)];
+      range.memory_retries =
+          shard({number, range.begin}).used[static_cast<std::size_t>(EndCause::kOutOfMemory)];
     } else {
       range.begin = job.cursor;
-      range.end = job.cursor + static_cast<std::uint32_t>(std::min<std::size_t>(most, job.view.shards - job.cursor));
+      range.end =
+          job.cursor + static_cast<std::uint32_t>(std::min<std::size_t>(most, job.view.shards - job.cursor));
     }
     on_submitted(range.job, range.begin, range.end);
     out.submit.push_back(range);

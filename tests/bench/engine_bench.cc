@@ -1,5 +1,5 @@
-// The engine's cost: shard completions through reactor and journal (group commit and fsync included), and the replay of a
-// long journal. CPU is this process's user and system time.
+// The engine's cost: shard completions through reactor and journal (group commit and fsync included), and the
+// replay of a long journal. CPU is this process's user and system time.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -18,7 +18,9 @@ using Clock = std::chrono::steady_clock;
 double cpu_s() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -36,7 +38,8 @@ std::vector<run::StageRules> stages() {
   return rules;
 }
 
-// One stage a plan of the matrix, one job a stage, `shards` shards a job; `at_once` completions are noticed together.
+// One stage a plan of the matrix, one job a stage, `shards` shards a job; `at_once` completions are noticed
+// together.
 void completions(const fs::path& folder, std::uint32_t shards, std::size_t at_once) {
   fs::remove_all(folder);
   run::Reactor reactor(stages());
@@ -50,8 +53,15 @@ void completions(const fs::path& folder, std::uint32_t shards, std::size_t at_on
     reactor.apply(event);
   };
   for (std::uint32_t i = 0; i < kJobs; ++i) {
-    say({.kind = run::EventKind::kStageStarted, .name = "stage-" + std::to_string(i), .hash = std::string(64, 'a')});
-    say({.kind = run::EventKind::kJobAdded, .execution = i, .job = i, .end = shards, .name = "measure", .hash = std::string(64, 'b')});
+    say({.kind = run::EventKind::kStageStarted,
+         .name = "stage-" + std::to_string(i),
+         .hash = std::string(64, 'a')});
+    say({.kind = run::EventKind::kJobAdded,
+         .execution = i,
+         .job = i,
+         .end = shards,
+         .name = "measure",
+         .hash = std::string(64, 'b')});
   }
   std::vector<run::ShardKey> flying;
   std::uint64_t done = 0, jobs_done = 0;
@@ -59,15 +69,27 @@ void completions(const fs::path& folder, std::uint32_t shards, std::size_t at_on
     const run::Commands commands = reactor.next(at_once * 2);
     jobs_done += commands.done.size();
     for (const run::ShardRange& r : commands.submit) {
-      journal.add({.kind = run::EventKind::kSubmitted, .time_ms = ++time_ms, .job = r.job, .shard = r.begin, .end = r.end});
+      journal.add({.kind = run::EventKind::kSubmitted,
+                   .time_ms = ++time_ms,
+                   .job = r.job,
+                   .shard = r.begin,
+                   .end = r.end});
       for (std::uint32_t s = r.begin; s < r.end; ++s) flying.push_back({r.job, s});
     }
     journal.commit();  // nothing is handed over before it
     for (std::size_t i = 0; i < at_once && !flying.empty(); ++i) {
       const run::ShardKey key = flying.back();
       flying.pop_back();
-      journal.add({.kind = run::EventKind::kShardStarted, .time_ms = ++time_ms, .job = key.job, .shard = key.shard, .text = "host 12345"});
-      say({.kind = run::EventKind::kShardEnded, .job = key.job, .shard = key.shard, .wall_s = 12.5, .cpu_s = 12.25,
+      journal.add({.kind = run::EventKind::kShardStarted,
+                   .time_ms = ++time_ms,
+                   .job = key.job,
+                   .shard = key.shard,
+                   .text = "host 12345"});
+      say({.kind = run::EventKind::kShardEnded,
+           .job = key.job,
+           .shard = key.shard,
+           .wall_s = 12.5,
+           .cpu_s = 12.25,
            .memory = 1'234'567'890});
       ++done;
     }
@@ -76,11 +98,13 @@ void completions(const fs::path& folder, std::uint32_t shards, std::size_t at_on
   journal.commit();
   const double cpu = cpu_s() - cpu_before;
   const double wall = std::chrono::duration<double>(Clock::now() - wall_before).count();
-  std::printf("%llu completions in %u jobs, %zu noticed together: %.2f us of CPU each (%.2f s CPU, %.2f s wall), journal %.1f MB, "
-              "%llu fsyncs, %llu jobs done, peak %.0f MB\n",
-              static_cast<unsigned long long>(done), kJobs, at_once, cpu * 1e6 / static_cast<double>(done), cpu, wall,
-              static_cast<double>(journal.bytes()) / 1e6, static_cast<unsigned long long>(journal.commits()),
-              static_cast<unsigned long long>(jobs_done), peak_mb());
+  std::printf(
+      "%llu completions in %u jobs, %zu noticed together: %.2f us of CPU each (%.2f s CPU, %.2f s wall), "
+      "journal %.1f MB, "
+      "%llu fsyncs, %llu jobs done, peak %.0f MB\n",
+      static_cast<unsigned long long>(done), kJobs, at_once, cpu * 1e6 / static_cast<double>(done), cpu, wall,
+      static_cast<double>(journal.bytes()) / 1e6, static_cast<unsigned long long>(journal.commits()),
+      static_cast<unsigned long long>(jobs_done), peak_mb());
 }
 
 // Rebuilds the state from a journal of `events` or more.
@@ -90,13 +114,30 @@ void replay(const fs::path& folder, std::uint64_t events) {
   {
     run::Journal journal(folder, {.text = "bench"}, [](run::Event&&) {});
     for (std::uint32_t i = 0; i < kJobs; ++i) {
-      journal.add({.kind = run::EventKind::kStageStarted, .time_ms = 1, .name = "stage-" + std::to_string(i), .hash = "h"});
-      journal.add({.kind = run::EventKind::kJobAdded, .time_ms = 1, .execution = i, .job = i, .end = shards, .name = "measure"});
+      journal.add({.kind = run::EventKind::kStageStarted,
+                   .time_ms = 1,
+                   .name = "stage-" + std::to_string(i),
+                   .hash = "h"});
+      journal.add({.kind = run::EventKind::kJobAdded,
+                   .time_ms = 1,
+                   .execution = i,
+                   .job = i,
+                   .end = shards,
+                   .name = "measure"});
       journal.add({.kind = run::EventKind::kSubmitted, .time_ms = 1, .job = i, .end = shards});
       for (std::uint32_t s = 0; s < shards; ++s) {
-        journal.add({.kind = run::EventKind::kShardStarted, .time_ms = 1'700'000'000'000, .job = i, .shard = s, .text = "host 12345"});
-        journal.add({.kind = run::EventKind::kShardEnded, .time_ms = 1'700'000'000'000, .job = i, .shard = s, .wall_s = 12.5,
-                     .cpu_s = 12.25, .memory = 1'234'567'890});
+        journal.add({.kind = run::EventKind::kShardStarted,
+                     .time_ms = 1'700'000'000'000,
+                     .job = i,
+                     .shard = s,
+                     .text = "host 12345"});
+        journal.add({.kind = run::EventKind::kShardEnded,
+                     .time_ms = 1'700'000'000'000,
+                     .job = i,
+                     .shard = s,
+                     .wall_s = 12.5,
+                     .cpu_s = 12.25,
+                     .memory = 1'234'567'890});
       }
       journal.commit();
     }
@@ -105,14 +146,16 @@ void replay(const fs::path& folder, std::uint64_t events) {
   run::Reactor reactor(stages());
   const run::JournalScan scan = run::read_journal(folder, [&](run::Event&& e) { reactor.apply(e); });
   const double wall = std::chrono::duration<double>(Clock::now() - before).count();
-  std::printf("replay of %llu events (%.1f MB): %.2f s, %.2f us each, peak %.0f MB\n", static_cast<unsigned long long>(scan.events),
-              static_cast<double>(scan.whole_bytes) / 1e6, wall, wall * 1e6 / static_cast<double>(scan.events), peak_mb());
+  std::printf("replay of %llu events (%.1f MB): %.2f s, %.2f us each, peak %.0f MB\n",
+              static_cast<unsigned long long>(scan.events), static_cast<double>(scan.whole_bytes) / 1e6, wall,
+              wall * 1e6 / static_cast<double>(scan.events), peak_mb());
 }
 
 }  // namespace
 
 int main() {
-  const fs::path folder = fs::temp_directory_path() / ("warpsmith-engine-bench-" + std::to_string(::getpid()));
+  const fs::path folder =
+      fs::temp_directory_path() / ("warpsmith-engine-bench-" + std::to_string(::getpid()));
   completions(folder, 100, 500);  // 10,000 a second, at 20 commits a second
   completions(folder, 100, 10);
   completions(folder, 1000, 500);

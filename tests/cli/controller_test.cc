@@ -11,8 +11,8 @@
 namespace warpsmith::cli {
 namespace {
 
-// A stage of `rounds` rounds: the items of each depend on the sum over the round before and over the stages that it needs, so that
-// a lost or a doubled record shows in the output.
+// A stage of `rounds` rounds: the items of each depend on the sum over the round before and over the stages
+// that it needs, so that a lost or a doubled record shows in the output.
 class SumStage : public stages::Stage {
  public:
   explicit SumStage(stages::StageInputs inputs) : inputs_(std::move(inputs)) {
@@ -34,13 +34,18 @@ class SumStage : public stages::Stage {
  private:
   stages::StageStep next() {
     if (round_ == rounds_)
-      return {.jobs = {}, .finished = true,
-              .output = {{"schema", "warpsmith.stage_output/1"}, {"stage", inputs_.spec.name}, {"kind", "command"},
-                         {"sum", sum_}, {"lost", lost_}}};
+      return {.jobs = {},
+              .finished = true,
+              .output = {{"schema", "warpsmith.stage_output/1"},
+                         {"stage", inputs_.spec.name},
+                         {"kind", "command"},
+                         {"sum", sum_},
+                         {"lost", lost_}}};
     stages::StageStep step;
     for (const char* job : {"left", "right"}) {
       stages::JobRequest request{.round = round_, .job = job, .program = "/bin/true", .expected_item_s = 30};
-      for (int i = 0; i < 6; ++i) request.items.push_back({{"id", "i" + std::to_string(i)}, {"x", (sum_ + i) % 10}});
+      for (int i = 0; i < 6; ++i)
+        request.items.push_back({{"id", "i" + std::to_string(i)}, {"x", (sum_ + i) % 10}});
       step.jobs.push_back(std::move(request));
     }
     open_ = 2;
@@ -89,7 +94,9 @@ class ControllerTest : public ::testing::Test {
     parts.programs = "/nonexistent";
     parts.executor = &executor;
     parts.observer = &observer_;
-    parts.make_stage = [](stages::StageInputs inputs) { return std::make_unique<SumStage>(std::move(inputs)); };
+    parts.make_stage = [](stages::StageInputs inputs) {
+      return std::make_unique<SumStage>(std::move(inputs));
+    };
     parts.interrupted = interrupted_;
     parts.selection = selection_;
     parts.slots = 2;
@@ -116,7 +123,11 @@ TEST_F(ControllerTest, RunsToTheEndThenHasNothingToDo) {
   EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(executor.items_run, 3 * kItemsAStage);
   EXPECT_EQ(output("a").at("lost"), 0);
-  EXPECT_EQ(output("a"), [&] { Json o = output("other"); o["stage"] = "a"; return o; }());
+  EXPECT_EQ(output("a"), [&] {
+    Json o = output("other");
+    o["stage"] = "a";
+    return o;
+  }());
   EXPECT_NE(output("b").at("sum"), output("a").at("sum")) << "b begins with a's sum";
   EXPECT_EQ(read_json_file(run_ / "state.json").at("state"), "finished");
   FakeExecutor again;
@@ -178,7 +189,8 @@ TEST_F(ControllerTest, ItemsWithoutRecordAreTriedAgain) {
 TEST_F(ControllerTest, FailedStageBlocksThoseThatNeedItAndNoOther) {
   FakeExecutor executor;
   executor.program = [](const JobFile& job, const Item& item) -> Json {
-    if (job.stage == "a" && job.round == 1 && item.id == "i4") throw FakeExecutor::Fail{EndCause::kCrash, 0, 11};
+    if (job.stage == "a" && job.round == 1 && item.id == "i4")
+      throw FakeExecutor::Fail{EndCause::kCrash, 0, 11};
     return {{"value", 1}};
   };
   const RunOutcome outcome = run(executor);
@@ -247,7 +259,8 @@ TEST_F(ControllerTest, ControllerThatWasOvertakenSubmitsNothingMore) {
   EXPECT_EQ(executor.submitted.size(), submitted);
 }
 
-// Dies at random points of random lives; the results must be those of a run that nobody killed, and no item runs twice.
+// Dies at random points of random lives; the results must be those of a run that nobody killed, and no item
+// runs twice.
 TEST_F(ControllerTest, RandomKills) {
   struct Killed {};
   FakeExecutor undisturbed;

@@ -25,27 +25,38 @@ TEST(RateMeter, BeginsAnewWithAnotherJob) {
   EXPECT_DOUBLE_EQ(meter.per_s(), 1);
 }
 
-const Json kStage = {{"stage", "contrastive"},
-                     {"progress", {{"round", 2}, {"rounds", 8}, {"best", 3.214}, {"median", 1.1}, {"valid_share", 0.54}, {"loss", 0.5}}},
-                     {"jobs", {{{"round", 2}, {"job", "measure"}, {"items", 96}, {"done", 36}, {"shards_failed", 0}}}}};
+const Json kStage = {
+    {"stage", "contrastive"},
+    {"progress",
+     {{"round", 2}, {"rounds", 8}, {"best", 3.214}, {"median", 1.1}, {"valid_share", 0.54}, {"loss", 0.5}}},
+    {"jobs", {{{"round", 2}, {"job", "measure"}, {"items", 96}, {"done", 36}, {"shards_failed", 0}}}}};
 
 TEST(StageLine, SaysRoundDoneRateTimeLeftAndFigures) {
   EXPECT_EQ(stage_line(kStage, 2.0),
-            "contrastive  round 3/8  measure 36/96  2.0/s  30s left  best 3.21x  median 1.10x  valid 54%  loss 0.500");
+            "contrastive  round 3/8  measure 36/96  2.0/s  30s left  best 3.21x  median 1.10x  valid 54%  "
+            "loss 0.500");
 }
 
 TEST(StageLine, LeavesOutWhatIsNotKnown) {
-  EXPECT_EQ(stage_line({{"stage", "collect"}, {"progress", {{"round", 0}, {"rounds", 1}}}, {"jobs", Json::array()}}, 0), "collect");
+  EXPECT_EQ(
+      stage_line({{"stage", "collect"}, {"progress", {{"round", 0}, {"rounds", 1}}}, {"jobs", Json::array()}},
+                 0),
+      "collect");
 }
 
 TEST(StateTable, NamesStatesPhasesAndFailures) {
   CommandContext context;
-  const Json state = {{"state", "failed"},
-                      {"phase_s", {{"measure", 61.0}}},
-                      {"stages",
-                       {{{"stage", "collect"}, {"state", "finished"}, {"ran", false}, {"action", "up to date"}},
-                        {{"stage", "sft"}, {"state", "failed"}, {"ran", true}, {"failure", "sft 0/train/0 ended by crash"}, {"seconds", 3.0}},
-                        {{"stage", "evaluate"}, {"state", "waiting"}}}}};
+  const Json state = {
+      {"state", "failed"},
+      {"phase_s", {{"measure", 61.0}}},
+      {"stages",
+       {{{"stage", "collect"}, {"state", "finished"}, {"ran", false}, {"action", "up to date"}},
+        {{"stage", "sft"},
+         {"state", "failed"},
+         {"ran", true},
+         {"failure", "sft 0/train/0 ended by crash"},
+         {"seconds", 3.0}},
+        {{"stage", "evaluate"}, {"state", "waiting"}}}}};
   EXPECT_EQ(state_table(context, state),
             "  collect   up to date  \n"
             "  sft       failed           3.0s  sft 0/train/0 ended by crash\n"

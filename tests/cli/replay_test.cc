@@ -18,7 +18,8 @@ class ReplayTest : public ::testing::Test {
     fs::remove_all(run_);
   }
   void TearDown() override { fs::remove_all(run_); }
-  void write(const std::string& stage, const std::string& job, const std::string& program, const std::vector<Json>& records) const {
+  void write(const std::string& stage, const std::string& job, const std::string& program,
+             const std::vector<Json>& records) const {
     const fs::path folder = run_ / "stages" / stage / "12345678" / "0" / job;
     make_folders(folder / "0" / "1");
     JobFile file;
@@ -32,8 +33,10 @@ class ReplayTest : public ::testing::Test {
 };
 
 TEST_F(ReplayTest, TakesTheRecordOfTheSameStageFirst) {
-  write("a", "measure", "warpsmith-measure", {{{"item", "c1"}, {"index", 0}, {"verdict", "ok"}, {"speedup", 2.0}, {"blob", "blob.bin"}}});
-  write("b", "measure", "warpsmith-measure", {{{"item", "c1"}, {"index", 4}, {"verdict", "ok"}, {"speedup", 3.0}}});
+  write("a", "measure", "warpsmith-measure",
+        {{{"item", "c1"}, {"index", 0}, {"verdict", "ok"}, {"speedup", 2.0}, {"blob", "blob.bin"}}});
+  write("b", "measure", "warpsmith-measure",
+        {{{"item", "c1"}, {"index", 4}, {"verdict", "ok"}, {"speedup", 3.0}}});
   write("b", "compile", "warpsmith-compile", {{{"item", "c2"}, {"index", 0}, {"verdict", "ok"}}});
   const ReplayTimings replay(run_);
   EXPECT_EQ(replay.size(), 1u) << "compilations are no timings";
@@ -57,7 +60,8 @@ TEST_F(ReplayTest, RunWithoutMeasurementsIsAMistake) {
 
 TEST_F(ReplayTest, WhatTheClockSaidOfAnUnknownCandidateIsMadeEqual) {
   for (const char* verdict : {"ok", "unstable", "too_fast"}) {
-    const Json record = ReplayTimings::without_clock({{"verdict", verdict}, {"speedup", 1.7}, {"speedup_rounded", 1.7}, {"imprecise", true}});
+    const Json record = ReplayTimings::without_clock(
+        {{"verdict", verdict}, {"speedup", 1.7}, {"speedup_rounded", 1.7}, {"imprecise", true}});
     EXPECT_EQ(record.at("verdict"), "ok");
     EXPECT_EQ(record.at("speedup"), 1.0);
     EXPECT_EQ(record.at("speedup_rounded"), 1.0);

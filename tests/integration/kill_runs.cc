@@ -1,9 +1,11 @@
-// Runs a workflow while killing it: kill -9 of the controller, or of any process below it, at random moments; then checks that
-// nothing was lost, nothing done twice, and that the course was that of a run that nobody killed.
+// Runs a workflow while killing it: kill -9 of the controller, or of any process below it, at random moments;
+// then checks that nothing was lost, nothing done twice, and that the course was that of a run that nobody
+// killed.
 //
 //   kill_runs WARPSMITH WORKFLOW FOLDER [--kills 50] [--runs 3] [--seed 1] [--set PATH=VALUE]…
 //
-// First the workflow runs undisturbed in FOLDER/undisturbed; then killed runs replay its timings. Exit code 0: all is well.
+// First the workflow runs undisturbed in FOLDER/undisturbed; then killed runs replay its timings. Exit code
+// 0: all is well.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,10 +40,13 @@ struct Setup {
   std::vector<std::string> overrides;
 };
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 pid_t start(const Setup& setup, const fs::path& run, const std::string& replay) {
-  std::vector<std::string> argv = {setup.warpsmith, "run", setup.workflow, "--run-dir", run.string(), "--quiet"};
+  std::vector<std::string> argv = {setup.warpsmith, "run",        setup.workflow,
+                                   "--run-dir",     run.string(), "--quiet"};
   for (const std::string& o : setup.overrides) argv.insert(argv.end(), {"--set", o});
   if (!replay.empty()) argv.insert(argv.end(), {"--replay-timings", replay});
   std::vector<char*> raw;
@@ -66,7 +71,8 @@ std::vector<pid_t> tree(pid_t root) {
     const std::string stat((std::istreambuf_iterator<char>(in)), {});
     const auto end = stat.rfind(") ");  // pid (name) state ppid …
     if (end == std::string::npos) continue;
-    children.emplace(static_cast<pid_t>(std::atol(stat.c_str() + end + 4)), static_cast<pid_t>(std::stol(name)));
+    children.emplace(static_cast<pid_t>(std::atol(stat.c_str() + end + 4)),
+                     static_cast<pid_t>(std::stol(name)));
   }
   std::vector<pid_t> out = {root};
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -94,12 +100,13 @@ Findings examine(const fs::path& run) {
       std::map<std::string, int> count;
       std::map<std::string, std::string> verdict;
       for (int attempt = 1; fs::exists(folder / std::to_string(s) / std::to_string(attempt)); ++attempt)
-        scan_json_lines(folder / std::to_string(s) / std::to_string(attempt) / "records.jsonl", 0, [&](Json&& record, std::uint64_t) {
-          if (!record.contains("item")) return;
-          const std::string item = record.at("item").get<std::string>();
-          ++count[item];
-          verdict.emplace(item, record.value("verdict", ""));
-        });
+        scan_json_lines(folder / std::to_string(s) / std::to_string(attempt) / "records.jsonl", 0,
+                        [&](Json&& record, std::uint64_t) {
+                          if (!record.contains("item")) return;
+                          const std::string item = record.at("item").get<std::string>();
+                          ++count[item];
+                          verdict.emplace(item, record.value("verdict", ""));
+                        });
       for (const Item& item : read_items(folder / "items.jsonl", job.shards[s].first, job.shards[s].second)) {
         const std::string key = job.stage + " " + std::to_string(job.round) + " " + job.job + " " + item.id;
         const int n = count.contains(item.id) ? count.at(item.id) : 0;
@@ -117,11 +124,13 @@ Findings examine(const fs::path& run) {
 }
 
 // Runs to the end under kills. Returns how many there were; -1 where the run failed.
-int run_under_kills(const Setup& setup, const fs::path& run, const std::string& replay, int most, double mean_s, Random& random) {
+int run_under_kills(const Setup& setup, const fs::path& run, const std::string& replay, int most,
+                    double mean_s, Random& random) {
   int kills = 0, of_controller = 0;
   for (;;) {
     const pid_t controller = start(setup, run, replay);
-    auto next = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(2 * mean_s * random.uniform()));
+    auto next = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                   std::chrono::duration<double>(2 * mean_s * random.uniform()));
     for (;;) {
       int status = 0;
       if (::waitpid(controller, &status, WNOHANG) == controller) {
@@ -129,7 +138,8 @@ int run_under_kills(const Setup& setup, const fs::path& run, const std::string& 
           std::printf("  finished after %d kills, %d of them of the controller\n", kills, of_controller);
           return kills;
         }
-        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) break;  // ours: the same command again, at once
+        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+          break;  // ours: the same command again, at once
         std::printf("  the controller ended with status %d\n", status);
         return -1;
       }
@@ -140,7 +150,8 @@ int run_under_kills(const Setup& setup, const fs::path& run, const std::string& 
           ++kills;
           of_controller += victim == controller;
         }
-        next = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(2 * mean_s * random.uniform()));
+        next = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                  std::chrono::duration<double>(2 * mean_s * random.uniform()));
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -148,15 +159,22 @@ int run_under_kills(const Setup& setup, const fs::path& run, const std::string& 
 }
 
 Setup parse(int argc, char** argv) {
-  if (argc < 4) throw Error("kill_runs WARPSMITH WORKFLOW FOLDER [--kills N] [--runs N] [--seed N] [--set PATH=VALUE]", kExitUsage);
+  if (argc < 4)
+    throw Error("kill_runs WARPSMITH WORKFLOW FOLDER [--kills N] [--runs N] [--seed N] [--set PATH=VALUE]",
+                kExitUsage);
   Setup setup{.warpsmith = argv[1], .workflow = argv[2], .folder = argv[3], .overrides = {}};
   for (int i = 4; i + 1 < argc; i += 2) {
     const std::string option = argv[i], value = argv[i + 1];
-    if (option == "--kills") setup.kills = std::stoi(value);
-    else if (option == "--runs") setup.runs = std::stoi(value);
-    else if (option == "--seed") setup.seed = std::stoull(value);
-    else if (option == "--set") setup.overrides.push_back(value);
-    else throw Error("unknown option " + option, kExitUsage);
+    if (option == "--kills")
+      setup.kills = std::stoi(value);
+    else if (option == "--runs")
+      setup.runs = std::stoi(value);
+    else if (option == "--seed")
+      setup.seed = std::stoull(value);
+    else if (option == "--set")
+      setup.overrides.push_back(value);
+    else
+      throw Error("unknown option " + option, kExitUsage);
   }
   return setup;
 }
@@ -175,7 +193,8 @@ int run_all(const Setup& setup) {
   }
   const double undisturbed_s = seconds_since(begin);
   const Findings expected = examine(undisturbed);
-  std::printf("undisturbed: %.1f s, %zu items, %zu candidates\n", undisturbed_s, expected.verdicts.size(), expected.candidates.size());
+  std::printf("undisturbed: %.1f s, %zu items, %zu candidates\n", undisturbed_s, expected.verdicts.size(),
+              expected.candidates.size());
 
   Random random(setup.seed);
   int kills = 0;
@@ -187,20 +206,23 @@ int run_all(const Setup& setup) {
     std::printf("run %d:\n", n);
     const fs::path run = setup.folder / ("killed-" + std::to_string(n));
     const auto run_begin = Clock::now();
-    const int done = run_under_kills(setup, run, expected.measured ? undisturbed.string() : "", std::min(share, setup.kills - kills), mean_s, random);
+    const int done = run_under_kills(setup, run, expected.measured ? undisturbed.string() : "",
+                                     std::min(share, setup.kills - kills), mean_s, random);
     if (done < 0) return 1;
     kills += done;
     if (done < share) mean_s *= 0.5 * (done + 1) / share;
     const Findings found = examine(run);
     const bool same = found.verdicts == expected.verdicts;
-    std::printf("  %.1f s, %zu items, %d lost, %d doubled, candidates and verdicts %s\n", seconds_since(run_begin), found.verdicts.size(),
-                found.lost, found.doubled, same ? "as undisturbed" : "DIFFER");
+    std::printf("  %.1f s, %zu items, %d lost, %d doubled, candidates and verdicts %s\n",
+                seconds_since(run_begin), found.verdicts.size(), found.lost, found.doubled,
+                same ? "as undisturbed" : "DIFFER");
     if (!same) {
       int shown = 0;
       for (const auto& [key, verdict] : expected.verdicts)
         if ((!found.verdicts.contains(key) || found.verdicts.at(key) != verdict) && ++shown <= 10)
           std::printf("    %s: %s, undisturbed %s\n", key.c_str(),
-                      found.verdicts.contains(key) ? found.verdicts.at(key).c_str() : "absent", verdict.c_str());
+                      found.verdicts.contains(key) ? found.verdicts.at(key).c_str() : "absent",
+                      verdict.c_str());
     }
     good = good && same && found.lost == 0 && found.doubled == 0;
   }

@@ -8,10 +8,25 @@ namespace warpsmith::run {
 namespace {
 
 Event full_event() {
-  return {.kind = EventKind::kShardEnded, .time_ms = 1700000000123, .execution = 3, .job = 7, .shard = 11, .end = 13,
-          .round = -2, .cause = EndCause::kOutOfMemory, .exit_code = 137, .signal = 9, .open = 5, .pid = 4242,
-          .after = 1ull << 40, .wall_s = 1.25, .cpu_s = 0.1, .memory = 1ull << 33, .name = "sft",
-          .hash = "0123abcd", .text = "quote \" backslash \\ newline \n tab \t é"};
+  return {.kind = EventKind::kShardEnded,
+          .time_ms = 1700000000123,
+          .execution = 3,
+          .job = 7,
+          .shard = 11,
+          .end = 13,
+          .round = -2,
+          .cause = EndCause::kOutOfMemory,
+          .exit_code = 137,
+          .signal = 9,
+          .open = 5,
+          .pid = 4242,
+          .after = 1ull << 40,
+          .wall_s = 1.25,
+          .cpu_s = 0.1,
+          .memory = 1ull << 33,
+          .name = "sft",
+          .hash = "0123abcd",
+          .text = "quote \" backslash \\ newline \n tab \t é"};
 }
 
 TEST(Event, RoundTripKeepsEveryMember) {

@@ -73,7 +73,8 @@ TEST_F(JournalTest, CutAtEveryByteLosesOnlyTheLastLine) {
   const auto all = read();
   for (std::size_t size = 0; size <= whole.size(); ++size) {
     write_file_atomic(file, std::string_view(whole).substr(0, size));
-    const auto lines = static_cast<std::size_t>(std::count(whole.begin(), whole.begin() + static_cast<long>(size), '\n'));
+    const auto lines =
+        static_cast<std::size_t>(std::count(whole.begin(), whole.begin() + static_cast<long>(size), '\n'));
     const auto events = read();
     ASSERT_EQ(events.size(), lines) << "cut at " << size;
     EXPECT_TRUE(std::equal(events.begin(), events.end(), all.begin()));
@@ -89,7 +90,8 @@ TEST_F(JournalTest, CutAtEveryByteThenGoneOnWith) {
     write_file_atomic(folder_ / "1.jsonl", std::string_view(whole).substr(0, size));
     write_epoch(1);
     const auto events = read();
-    const auto kept = static_cast<std::size_t>(std::count(whole.begin(), whole.begin() + static_cast<long>(size), '\n'));
+    const auto kept =
+        static_cast<std::size_t>(std::count(whole.begin(), whole.begin() + static_cast<long>(size), '\n'));
     ASSERT_EQ(events.size(), kept + 2) << "cut at " << size;
     EXPECT_EQ(events[kept].kind, EventKind::kOpened);
   }
@@ -113,7 +115,8 @@ TEST_F(JournalTest, EveryFlippedBitIsCutOrAnError) {
         EXPECT_TRUE(std::equal(events.begin(), events.end(), all.begin()));
         EXPECT_GE(byte + 1, last_line) << "a bad line in the middle went unnoticed";
       } catch (const Error& e) {
-        EXPECT_NE(std::string(e.what()).find("1.jsonl: damaged line at byte "), std::string::npos) << e.what();
+        EXPECT_NE(std::string(e.what()).find("1.jsonl: damaged line at byte "), std::string::npos)
+            << e.what();
       }
     }
 }

@@ -1,5 +1,5 @@
-// Controllers that die at random points over a journal on disk and an executor in memory: however they die, no item with a
-// durable record is started again, none counts twice, and every job gets done.
+// Controllers that die at random points over a journal on disk and an executor in memory: however they die,
+// no item with a durable record is started again, none counts twice, and every job gets done.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,8 +15,8 @@ namespace {
 
 struct Killed {};
 
-// The disk and the processes of this test: they outlive controllers. A shard has `items` items; a started shard writes some
-// records, and ends, crashes, or dies with its controller.
+// The disk and the processes of this test: they outlive controllers. A shard has `items` items; a started
+// shard writes some records, and ends, crashes, or dies with its controller.
 class World {
  public:
   World(std::uint64_t seed, std::uint32_t shards, std::uint32_t items)
@@ -61,13 +61,15 @@ bool live(const fs::path& folder, World& world, int die_at) {
   };
   reactor.apply({.kind = EventKind::kOpened});
   for (const ShardKey key : reactor.unresolved())
-    say({.kind = EventKind::kShardEnded, .job = key.job, .shard = key.shard, .cause = EndCause::kUnknown,
+    say({.kind = EventKind::kShardEnded,
+         .job = key.job,
+         .shard = key.shard,
+         .cause = EndCause::kUnknown,
          .open = world.open(key.shard)});
   step();
   journal.commit();
   say({.kind = EventKind::kStageStarted, .name = "s", .hash = "h"});
-  if (reactor.jobs() == 0)
-    say({.kind = EventKind::kJobAdded, .job = 0, .end = world.shards_, .name = "j"});
+  if (reactor.jobs() == 0) say({.kind = EventKind::kJobAdded, .job = 0, .end = world.shards_, .name = "j"});
   std::vector<std::uint32_t> running;
   for (;;) {
     const Commands commands = reactor.next(4);
@@ -93,8 +95,11 @@ bool live(const fs::path& folder, World& world, int die_at) {
     step();
     running.erase(running.begin() + static_cast<long>(which));
     const bool crash = world.open(shard) > 0;
-    say({.kind = EventKind::kShardEnded, .job = 0, .shard = shard,
-         .cause = crash ? EndCause::kCrash : EndCause::kFinished, .open = world.open(shard)});
+    say({.kind = EventKind::kShardEnded,
+         .job = 0,
+         .shard = shard,
+         .cause = crash ? EndCause::kCrash : EndCause::kFinished,
+         .open = world.open(shard)});
     if (world.random.below(2) == 0) journal.commit();
   }
 }

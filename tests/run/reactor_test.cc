@@ -20,10 +20,13 @@ Event started(std::string name, std::string hash = "h") {
 Event added(std::uint32_t job, std::uint32_t shards, std::uint32_t execution = 0) {
   return {.kind = EventKind::kJobAdded, .execution = execution, .job = job, .end = shards, .name = "j"};
 }
-Event ended(std::uint32_t job, std::uint32_t shard, EndCause cause = EndCause::kFinished, std::uint32_t open = 0) {
+Event ended(std::uint32_t job, std::uint32_t shard, EndCause cause = EndCause::kFinished,
+            std::uint32_t open = 0) {
   return {.kind = EventKind::kShardEnded, .job = job, .shard = shard, .cause = cause, .open = open};
 }
-Event finished(std::uint32_t execution) { return {.kind = EventKind::kStageFinished, .execution = execution}; }
+Event finished(std::uint32_t execution) {
+  return {.kind = EventKind::kStageFinished, .execution = execution};
+}
 
 // Commands, one at a time, ending with "nothing else happened".
 class ReactorTest : public ::testing::Test {
@@ -169,12 +172,13 @@ TEST_P(RetryTest, ByCause) {
   expect_nothing();
 }
 // The first end has got further than nothing, so the count begins with it.
-INSTANTIATE_TEST_SUITE_P(Causes, RetryTest,
-                         ::testing::Values(RetryCase{EndCause::kUserError, 1}, RetryCase{EndCause::kDiskFull, 1},
-                                           RetryCase{EndCause::kFailed, 2}, RetryCase{EndCause::kFinished, 2},
-                                           RetryCase{EndCause::kTimeout, 2}, RetryCase{EndCause::kOutOfMemory, 3},
-                                           RetryCase{EndCause::kCrash, 5}, RetryCase{EndCause::kLaunchFailure, 4},
-                                           RetryCase{EndCause::kNodeFailure, 6}));
+INSTANTIATE_TEST_SUITE_P(
+    Causes, RetryTest,
+    ::testing::Values(RetryCase{EndCause::kUserError, 1}, RetryCase{EndCause::kDiskFull, 1},
+                      RetryCase{EndCause::kFailed, 2}, RetryCase{EndCause::kFinished, 2},
+                      RetryCase{EndCause::kTimeout, 2}, RetryCase{EndCause::kOutOfMemory, 3},
+                      RetryCase{EndCause::kCrash, 5}, RetryCase{EndCause::kLaunchFailure, 4},
+                      RetryCase{EndCause::kNodeFailure, 6}));
 
 TEST_F(ReactorTest, ShardThatGetsFurtherHasAllItsRetriesAgain) {
   run_one(stage("s"), 1);

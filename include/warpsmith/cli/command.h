@@ -8,9 +8,9 @@
 //     add_json_flag(*command, context);
 //   }
 //
-// Parsing only notes which action is wanted; main() runs it afterwards, catches Error and InvalidInput, prints them on
-// stderr and exits with their code (warpsmith/base/error.h). An action returns one of ExitCode's values. What a person or a
-// script asked for goes to stdout, everything else to stderr.
+// Parsing only notes which action is wanted; main() runs it afterwards, catches Error and InvalidInput,
+// prints them on stderr and exits with their code (warpsmith/base/error.h). An action returns one of
+// ExitCode's values. What a person or a script asked for goes to stdout, everything else to stderr.
 #pragma once
 
 #include <filesystem>
@@ -29,22 +29,23 @@ namespace warpsmith::cli {
 
 // What all commands share. Lives as long as main().
 struct CommandContext {
-  bool json = false;             // --json, where a command offers it
-  bool terminal = false;         // stdout is a terminal: progress may be redrawn
-  bool colour = false;           // … and NO_COLOR is not set
+  bool json = false;                          // --json, where a command offers it
+  bool terminal = false;                      // stdout is a terminal: progress may be redrawn
+  bool colour = false;                        // … and NO_COLOR is not set
   std::filesystem::path results = "results";  // --results: the folder that holds the runs
-  std::function<int()> action;   // of the command that was given
+  std::function<int()> action;                // of the command that was given
 };
 
-// Adds a command with an example at the end of its --help. `action` runs after parsing and returns the exit code.
-CLI::App* add_command(CLI::App& app, CommandContext& context, const std::string& name, const std::string& what,
-                      const std::string& example, std::function<int()> action);
+// Adds a command with an example at the end of its --help. `action` runs after parsing and returns the exit
+// code.
+CLI::App* add_command(CLI::App& app, CommandContext& context, const std::string& name,
+                      const std::string& what, const std::string& example, std::function<int()> action);
 
 // Offers --json.
 void add_json_flag(CLI::App& command, CommandContext& context);
 
-// A run's folder from what the user wrote: a path of a folder with run.json, or a name below context.results; with an
-// empty name the run that was changed last. Throws Error with kExitUsage where there is none.
+// A run's folder from what the user wrote: a path of a folder with run.json, or a name below context.results;
+// with an empty name the run that was changed last. Throws Error with kExitUsage where there is none.
 std::filesystem::path find_run(const CommandContext& context, const std::string& name);
 
 // One value on stdout, indented where stdout is a terminal.
@@ -53,7 +54,8 @@ void print_json(const CommandContext& context, const Json& value);
 // Each as "file:line:column: message (hint)" on stderr.
 void print_diagnostics(const Diagnostics& diagnostics);
 
-// `text` in an ANSI colour ("red", "green", "yellow", "bold", "dim") where context.colour is on, else unchanged.
+// `text` in an ANSI colour ("red", "green", "yellow", "bold", "dim") where context.colour is on, else
+// unchanged.
 std::string paint(const CommandContext& context, std::string_view colour, std::string_view text);
 
 void add_validate(CLI::App& app, CommandContext& context);

@@ -1,9 +1,9 @@
-// The controller's loop: carries a run's workflow through its stages. It joins the pure parts (reactor, stages, plan) with
-// the run folder, the journal and an executor.
+// The controller's loop: carries a run's workflow through its stages. It joins the pure parts (reactor,
+// stages, plan) with the run folder, the journal and an executor.
 //
-// Order on disk, so that a death at any point loses nothing and repeats nothing that is done: a job's files, then the
-// journal's `job_added`; the journal's `submitted`, then the executor; records (by the shard), then `shard_ended`;
-// output.json, then `stage_finished`.
+// Order on disk, so that a death at any point loses nothing and repeats nothing that is done: a job's files,
+// then the journal's `job_added`; the journal's `submitted`, then the executor; records (by the shard), then
+// `shard_ended`; output.json, then `stage_finished`.
 #pragma once
 
 #include <functional>
@@ -36,8 +36,8 @@ class RunObserver {
 
 struct ControllerParts {
   const workflow::WorkflowSpec* spec = nullptr;
-  fs::path run;                    // its folder; exists, and this process has its RunLock
-  fs::path programs;               // folder of the job programs
+  fs::path run;       // its folder; exists, and this process has its RunLock
+  fs::path programs;  // folder of the job programs
   run::Executor* executor = nullptr;
   RunObserver* observer = nullptr;
   std::function<std::unique_ptr<stages::Stage>(stages::StageInputs)> make_stage = stages::make_stage;
@@ -45,9 +45,9 @@ struct ControllerParts {
   std::function<void()> publish = [] {};  // after a stage has finished: results.h5 and the report
   plan::Selection selection;
   const ReplayTimings* replay = nullptr;
-  int slots = 1;                   // CPUs that shards may use here
+  int slots = 1;  // CPUs that shards may use here
   bool unsandboxed = false;
-  std::string run_id;              // in the tokens of jobs
+  std::string run_id;  // in the tokens of jobs
 };
 
 struct RunOutcome {
@@ -62,8 +62,8 @@ class Controller {
   // Claims the next epoch of the journal and rebuilds the state from the earlier ones.
   explicit Controller(ControllerParts parts);
   ~Controller();
-  // To the end, or until interrupted. Throws Error for faults (disk full, folder gone, another controller): what was
-  // finished before is kept.
+  // To the end, or until interrupted. Throws Error for faults (disk full, folder gone, another controller):
+  // what was finished before is kept.
   RunOutcome run();
 
  private:

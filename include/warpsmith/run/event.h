@@ -1,7 +1,8 @@
 // What happened in a run, as the journal keeps it and the reactor takes it.
 //
-// A stage *execution* is a stage's name together with its content hash: when a workflow changes, the old execution stays
-// in the journal and a new one begins. Executions and jobs are numbered in the order in which the journal names them.
+// A stage *execution* is a stage's name together with its content hash: when a workflow changes, the old
+// execution stays in the journal and a new one begins. Executions and jobs are numbered in the order in which
+// the journal names them.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,10 @@
 namespace warpsmith::run {
 
 enum class EventKind : std::uint8_t {
-  kOpened,         // a controller began: host, pid (`shard`), epoch (`job`); `after`: bytes of the epoch before that count
-  kStageStarted,   // name, hash; also when a controller goes on with an execution that is in the journal already
+  kOpened,  // a controller began: host, pid (`shard`), epoch (`job`); `after`: bytes of the epoch before that
+            // count
+  kStageStarted,   // name, hash; also when a controller goes on with an execution that is in the journal
+                   // already
   kJobAdded,       // job, execution, round, name, shards (`end`), digest of its items (`hash`)
   kSubmitted,      // job, shards [shard, end): on disk before they are handed to the executor
   kShardStarted,   // job, shard, where
@@ -27,10 +30,11 @@ enum class EventKind : std::uint8_t {
 };
 inline constexpr int kEventKinds = 10;
 
-// One event. Which members count depends on the kind (above); the others keep their defaults and are not written.
+// One event. Which members count depends on the kind (above); the others keep their defaults and are not
+// written.
 struct Event {
   EventKind kind = EventKind::kOpened;
-  std::uint64_t time_ms = 0;    // since 1970, by the controller's clock
+  std::uint64_t time_ms = 0;  // since 1970, by the controller's clock
   std::uint32_t execution = 0;
   std::uint32_t job = 0;
   std::uint32_t shard = 0;
@@ -38,22 +42,23 @@ struct Event {
   std::int32_t round = 0;
   EndCause cause = EndCause::kFinished;
   std::int32_t exit_code = 0, signal = 0;
-  std::uint32_t open = 0;       // items of the shard that have no record yet
+  std::uint32_t open = 0;  // items of the shard that have no record yet
   std::uint32_t pid = 0;
   std::uint64_t after = 0;
   double wall_s = 0, cpu_s = 0;
-  std::uint64_t memory = 0;     // peak, bytes
+  std::uint64_t memory = 0;  // peak, bytes
   std::string name, hash, text;
   friend bool operator==(const Event&, const Event&) = default;
 };
 
 std::string_view to_string(EventKind kind);
 
-// One line of the journal without its newline: a flat JSON object that begins with `seq` and ends with `crc`, the CRC-32
-// of all that stands before `,"crc"`, as 8 hex digits. Appended to `out`.
+// One line of the journal without its newline: a flat JSON object that begins with `seq` and ends with `crc`,
+// the CRC-32 of all that stands before `,"crc"`, as 8 hex digits. Appended to `out`.
 void encode_event(const Event& event, std::uint64_t sequence, std::string& out);
 
-// The event and its sequence number; nothing where the line is not what encode_event() writes, whole and undamaged.
+// The event and its sequence number; nothing where the line is not what encode_event() writes, whole and
+// undamaged.
 struct DecodedEvent {
   std::uint64_t sequence = 0;
   Event event;

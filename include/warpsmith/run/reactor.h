@@ -1,12 +1,14 @@
 // Decides what runs next: from events to commands, with no clock, file or thread of its own.
 //
-// The caller applies events (journaled ones when it goes on with a run, then new ones as they happen) and asks for commands;
-// each command is given once. What the reactor itself decides by asking, it has applied already: the caller journals
-// `submitted` events for the ranges that it is given, and replaying those leads to the same state.
+// The caller applies events (journaled ones when it goes on with a run, then new ones as they happen) and
+// asks for commands; each command is given once. What the reactor itself decides by asking, it has applied
+// already: the caller journals `submitted` events for the ranges that it is given, and replaying those leads
+// to the same state.
 //
-// A stage's life: waiting -> (all that it needs are finished) the caller is told to start it -> running -> finished, failed,
-// or blocked (something that it needs failed). Stages that do not need a failed one go on. A new `opened` event sets every
-// stage back to waiting; the jobs of an execution take part again once the same (name, hash) is started again.
+// A stage's life: waiting -> (all that it needs are finished) the caller is told to start it -> running ->
+// finished, failed, or blocked (something that it needs failed). Stages that do not need a failed one go on.
+// A new `opened` event sets every stage back to waiting; the jobs of an execution take part again once the
+// same (name, hash) is started again.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +23,8 @@
 
 namespace warpsmith::run {
 
-// How often a shard is started again after ending for `cause` without having got any further; kFinished with items left
-// counts as kFailed. A shard that got further has all its retries again.
+// How often a shard is started again after ending for `cause` without having got any further; kFinished with
+// items left counts as kFailed. A shard that got further has all its retries again.
 int retries_after(const workflow::RetryRule& rule, EndCause cause);
 
 struct StageRules {
@@ -37,16 +39,17 @@ enum class StageState : std::uint8_t { kWaiting, kRunning, kFinished, kFailed, k
 
 struct ShardRange {
   std::uint32_t job = 0, begin = 0, end = 0;
-  int memory_retries = 0;  // how often it ran out of memory: its limit is multiplied by memory_factor as often
+  int memory_retries =
+      0;  // how often it ran out of memory: its limit is multiplied by memory_factor as often
   friend bool operator==(const ShardRange&, const ShardRange&) = default;
 };
 
 struct Commands {
-  std::vector<std::uint32_t> start;    // stages whose needs are all finished
-  std::vector<ShardRange> submit;      // already applied; to be journaled, then handed to the executor
-  std::vector<ShardKey> cancel;        // in flight, of stages that failed
-  std::vector<std::uint32_t> done;     // jobs whose shards have all ended, in the order in which they did
-  std::vector<std::uint32_t> failed;   // stages that failed because of their shards
+  std::vector<std::uint32_t> start;   // stages whose needs are all finished
+  std::vector<ShardRange> submit;     // already applied; to be journaled, then handed to the executor
+  std::vector<ShardKey> cancel;       // in flight, of stages that failed
+  std::vector<std::uint32_t> done;    // jobs whose shards have all ended, in the order in which they did
+  std::vector<std::uint32_t> failed;  // stages that failed because of their shards
   bool empty() const {
     return start.empty() && submit.empty() && cancel.empty() && done.empty() && failed.empty();
   }
@@ -64,7 +67,8 @@ class Reactor {
  public:
   explicit Reactor(std::vector<StageRules> stages);
 
-  // Throws Error for an event that fits no state (a journal of another program, or damaged beyond its checksums).
+  // Throws Error for an event that fits no state (a journal of another program, or damaged beyond its
+  // checksums).
   void apply(const Event& event);
   // What follows. `room`: shards that the executor would like to have in flight in all.
   Commands next(std::size_t room);
@@ -96,8 +100,11 @@ class Reactor {
   std::size_t jobs() const { return jobs_.size(); }
   const JobView& job(std::uint32_t job) const { return jobs_[job].view; }
   std::vector<std::uint32_t> jobs_of(std::uint32_t execution) const;
-  // Jobs of an execution that are complete, in the order in which they became so: what its stage has been told.
-  const std::vector<std::uint32_t>& completed_of(std::uint32_t execution) const { return executions_[execution].completed; }
+  // Jobs of an execution that are complete, in the order in which they became so: what its stage has been
+  // told.
+  const std::vector<std::uint32_t>& completed_of(std::uint32_t execution) const {
+    return executions_[execution].completed;
+  }
   // Failed for good, in its job's present life.
   bool shard_failed(ShardKey key) const { return shard(key).state == ShardState::kFailed; }
   bool shard_done(ShardKey key) const { return shard(key).state == ShardState::kDone; }
@@ -109,21 +116,21 @@ class Reactor {
   struct Shard {  // there may be a million: keep it small
     ShardState state = ShardState::kQueued;
     EndCause cause = EndCause::kFinished;
-    std::uint8_t used[12] = {};   // retries by cause since it last got further
+    std::uint8_t used[12] = {};  // retries by cause since it last got further
     std::uint16_t attempts = 0;
-    std::uint32_t open = ~0u;     // items left at the last end
+    std::uint32_t open = ~0u;  // items left at the last end
   };
   struct Job {
     JobView view;
-    std::uint64_t first = 0;            // of its shards in shards_
-    std::uint32_t cursor = 0;           // shards from here on were never submitted, or lie in `again`
-    std::vector<std::uint32_t> again;   // below the cursor, queued again
+    std::uint64_t first = 0;           // of its shards in shards_
+    std::uint32_t cursor = 0;          // shards from here on were never submitted, or lie in `again`
+    std::vector<std::uint32_t> again;  // below the cursor, queued again
   };
   struct Execution {
     std::string name, hash;
-    int stage = -1;                     // in this controller's workflow; -1: not taking part
+    int stage = -1;  // in this controller's workflow; -1: not taking part
     std::vector<std::uint32_t> jobs, completed;
-    std::set<std::uint32_t> queued;     // jobs with shards to submit
+    std::set<std::uint32_t> queued;  // jobs with shards to submit
     std::uint32_t shards = 0, failed = 0, in_flight = 0;
   };
   struct Stage {
@@ -132,7 +139,7 @@ class Reactor {
     int execution = -1;
     std::vector<std::uint32_t> needed_by;
     std::uint32_t open_needs = 0;
-    bool offered = false;               // start was given
+    bool offered = false;  // start was given
   };
 
   Shard& shard(ShardKey key) { return shards_[jobs_[key.job].first + key.shard]; }
