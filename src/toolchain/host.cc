@@ -32,14 +32,14 @@ struct Unit {
   Rewritten rewritten;
 };
 
-Unit make_unit(const std::string& source, const ModuleNames& names) {
+Unit make_unit(const std::string& source, const ModuleNames& names, bool split) {
   CleanSource clean;
   read_tokens(source, &clean);
   refuse_constructs(clean);
   const Scan scan = scan_source(clean);
   Unit unit;
-  unit.rewritten = rewrite(clean, scan);
-  const std::string table = module_table(scan, clean, names);
+  unit.rewritten = rewrite(clean, scan, split);
+  const std::string table = module_table(scan, clean, unit.rewritten, names);
   unit.text.reserve(kTwinHeader.size() + unit.rewritten.text.size() + table.size() + 64);
   unit.text += kTwinHeader;
   unit.text += "\n#line 1 \"kernel.cu\"\n" + unit.rewritten.text + "\n#line 1 \"plan\"\n" + table;
@@ -158,7 +158,12 @@ CompileResult run_compiler(const Candidate& candidate, const Unit& unit, const C
 CompileResult compile_uncached(const Candidate& candidate, const ModuleNames& names, const CompileOptions& options,
                                const Scratch& scratch, const fs::path& binary) {
   try {
-    return run_compiler(candidate, make_unit(candidate.source(), names), options, scratch, binary);
+    const Unit unit = make_unit(candidate.source(), names, true);
+    CompileResult result = run_compiler(candidate, unit, options, scratch, binary);
+    // What splitting made of the source may be at fault; if not, the errors of the other form are nearer to what was written.
+    if (result.verdict == Verdict::kCompileError && !unit.rewritten.split.empty())
+      result = run_compiler(candidate, make_unit(candidate.source(), names, false), options, scratch, binary);
+    return result;
   } catch (const SourceProblem& p) {
     return failure(p.unsupported ? Verdict::kUnsupported : Verdict::kCompileError, place_of(p));
   }

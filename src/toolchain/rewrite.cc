@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "guard.h"
+#include "split.h"
 
 namespace warpsmith::toolchain {
 
@@ -24,6 +25,7 @@ bool is_vector_type(std::string_view name) {
 struct Edit {
   std::size_t offset = 0, removed = 0;
   std::string text;
+  int order = 1;  // at one offset: 0 what belongs to the token before, 1 what goes before the token, 2 what replaces it
 };
 
 // Words before `(` that make it no call.
@@ -54,7 +56,7 @@ bool is_guarded(const Scan& scan, const CleanSource& source, std::string_view na
 
 class Rewriter {
  public:
-  Rewriter(const CleanSource& source, const Scan& scan) : source_(source), tokens_(source.tokens), scan_(scan) {
+  Rewriter(const CleanSource& source, const Scan& scan, bool split) : source_(source), tokens_(source.tokens), scan_(scan), may_split_(split) {
     for (const Function& f : scan.functions) functions_.insert(f.name);
   }
 
@@ -76,9 +78,9 @@ class Rewriter {
  private:
   std::string_view text(std::size_t i) const { return i < tokens_.size() ? tokens_[i].text : std::string_view(); }
   bool is_name(std::size_t i) const { return i < tokens_.size() && tokens_[i].kind == TokenKind::kIdentifier; }
-  void insert_before(std::size_t i, std::string what) { edits_.push_back({tokens_[i].offset, 0, std::move(what)}); }
+  void insert_before(std::size_t i, std::string what) { edits_.push_back({tokens_[i].offset, 0, std::move(what), 1}); }
   void insert_after(std::size_t i, std::string what) {
-    edits_.push_back({tokens_[i].offset + tokens_[i].text.size(), 0, std::move(what)});
+    edits_.push_back({tokens_[i].offset + tokens_[i].text.size(), 0, std::move(what), 0});
   }
   // Blanks tokens out, newlines kept.
   void remove(std::size_t first, std::size_t last, const std::string& instead = "") {
@@ -86,7 +88,7 @@ class Rewriter {
     std::string blank = instead;
     for (std::size_t i = begin; i < end; ++i)
       if (source_.text[i] == '\n') blank += '\n';
-    edits_.push_back({begin, end - begin, std::move(blank)});
+    edits_.push_back({begin, end - begin, std::move(blank), 2});
   }
   [[noreturn]] void fail(std::size_t i, std::string message, bool unsupported) const {
     throw SourceProblem{tokens_[i].line, column_at(source_.text, tokens_[i].offset), std::move(message), unsupported};
@@ -111,6 +113,7 @@ class Rewriter {
     }
     heads_.insert(f.name_at);
     if (f.defined()) {
+      if (may_split_ && f.is_global) split(f);
       if (is_guarded(scan_, source_, f.name))
         for (const std::vector<Guard> guards = find_guards(tokens_, f); const Guard& g : guards) {
           const bool last = &g == &guards.back();
@@ -119,6 +122,17 @@ class Rewriter {
         }
       rewrite_lambdas(f.body_open, f.body_close);
       rewrite_shared(f);
+    }
+  }
+
+  void split(const Function& f) {
+    const std::optional<std::vector<SplitEdit>> edits = split_kernel(source_, scan_, f);
+    if (!edits) return;
+    split_.insert(f.name);
+    for (const SplitEdit& e : *edits) {
+      if (e.removes) remove(e.first, e.last, e.text);
+      else if (e.after) insert_after(e.first, e.text);
+      else insert_before(e.first, e.text);
     }
   }
 
@@ -244,7 +258,7 @@ class Rewriter {
     // `float sum(0.f)` declares a variable.
     if (i > 0 && tokens[i - 1].kind == TokenKind::kIdentifier && !is_keyword_of_expression(before)) return;
     const bool empty = open + 1 < tokens.size() && tokens[open + 1].text == ")";
-    edits_.push_back({base + tokens[open].offset + 1, 0, empty ? "wstw_" : "wstw_, "});
+    edits_.push_back({base + tokens[open].offset + 1, 0, empty ? "wstw_" : "wstw_, ", 0});
   }
 
   bool names_vector_pointer(std::size_t cast) const {
@@ -291,7 +305,7 @@ class Rewriter {
     const Token& t = tokens_[i];
     const std::vector<Token> tokens = tokens_of(t.text.substr(1), t.line);
     if (tokens.empty()) return;
-    const auto instead = [&](std::string what) { edits_.push_back({t.offset, t.text.size(), std::move(what)}); };
+    const auto instead = [&](std::string what) { edits_.push_back({t.offset, t.text.size(), std::move(what), 2}); };
     if (tokens[0].text == "include") return instead("");
     if (tokens[0].text == "pragma") {
       if (tokens.size() < 2 || tokens[1].text != "unroll") return instead("");
@@ -306,8 +320,9 @@ class Rewriter {
   }
 
   Rewritten apply() {
-    std::stable_sort(edits_.begin(), edits_.end(), [](const Edit& a, const Edit& b) { return a.offset < b.offset; });
+    std::stable_sort(edits_.begin(), edits_.end(), [](const Edit& a, const Edit& b) { return std::pair(a.offset, a.order) < std::pair(b.offset, b.order); });
     Rewritten out;
+    out.split = split_;
     std::size_t at = 0;
     int line = 1;
     std::size_t line_start = 0;  // in out.text
@@ -339,6 +354,8 @@ class Rewriter {
   std::set<std::string, std::less<>> functions_;
   std::set<std::size_t> heads_;  // names of functions where they are declared
   std::vector<Edit> edits_;
+  bool may_split_;
+  std::set<std::string, std::less<>> split_;
 };
 
 std::string base_name(const std::string& expression) {
@@ -372,7 +389,7 @@ std::string parameter_names(const Function& f, const std::vector<Token>& tokens)
 
 }  // namespace
 
-Rewritten rewrite(const CleanSource& source, const Scan& scan) { return Rewriter(source, scan).run(); }
+Rewritten rewrite(const CleanSource& source, const Scan& scan, bool split) { return Rewriter(source, scan, split).run(); }
 
 int original_column(const Rewritten& rewritten, int line, int column) {
   const auto found = rewritten.insertions.find(line);
@@ -383,7 +400,7 @@ int original_column(const Rewritten& rewritten, int line, int column) {
   return std::max(1, column - shift);
 }
 
-std::string module_table(const Scan& scan, const CleanSource& source, const ModuleNames& names) {
+std::string module_table(const Scan& scan, const CleanSource& source, const Rewritten& rewritten, const ModuleNames& names) {
   std::string kernels, symbols;
   for (const std::string& expression : names.kernels) {
     const std::string base = base_name(expression);
@@ -392,8 +409,9 @@ std::string module_table(const Scan& scan, const CleanSource& source, const Modu
       if (f.is_global && f.name == base && (kernel == nullptr || f.defined())) kernel = &f;
     if (kernel == nullptr)
       throw SourceProblem{1, 1, "the plan launches `" + base + "`, which is no __global__ function of this source", false};
-    const std::string launch = "wstw_launch<&" + expression + ", " + (is_guarded(scan, source, base) ? "true" : "false") + ">";
-    const bool waits = scan.waits.contains(base);
+    const bool split = rewritten.split.contains(base);
+    const std::string launch = "wstw_launch<&" + expression + ", " + (split ? "kWstwWholeBlock" : is_guarded(scan, source, base) ? "kWstwGuarded" : "kWstwEachThread") + ">";
+    const bool waits = scan.waits.contains(base) && !split;
     std::string quoted;
     for (const char c : expression) quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
     kernels += "  {\"" + quoted + "\", \"" + parameter_names(*kernel, source.tokens) + "\", " + launch + "::params, " + launch +

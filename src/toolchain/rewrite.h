@@ -19,6 +19,7 @@ struct Insertion {
 struct Rewritten {
   std::string text;
   std::map<int, std::vector<Insertion>> insertions;  // by line
+  std::set<std::string, std::less<>> split;          // kernels that do a whole block in one call
 };
 
 struct ModuleNames {
@@ -26,9 +27,9 @@ struct ModuleNames {
   std::vector<std::string> symbols;
 };
 
-// Throws SourceProblem.
-Rewritten rewrite(const CleanSource& source, const Scan& scan);
-std::string module_table(const Scan& scan, const CleanSource& source, const ModuleNames& names);
+// `split`: kernels that wait become loops over threads where they can (split.h). Throws SourceProblem.
+Rewritten rewrite(const CleanSource& source, const Scan& scan, bool split);
+std::string module_table(const Scan& scan, const CleanSource& source, const Rewritten& rewritten, const ModuleNames& names);
 int original_column(const Rewritten& rewritten, int line, int column);
 
 }  // namespace warpsmith::toolchain

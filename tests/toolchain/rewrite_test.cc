@@ -9,7 +9,7 @@ std::string rewritten(const std::string& source) {
   CleanSource clean;
   read_tokens(source, &clean);
   refuse_constructs(clean);
-  std::string text = rewrite(clean, scan_source(clean)).text;
+  std::string text = rewrite(clean, scan_source(clean), true).text;
   text.pop_back();  // the newline that every source ends with
   return text;
 }
@@ -121,7 +121,7 @@ TEST(Rewrite, ColumnsOfTheOriginal) {
   const std::string source = "__device__ int f() { return threadIdx.x; }\n__global__ void k(int* o) { *o = f() + oops; }\n";
   CleanSource clean;
   read_tokens(source, &clean);
-  const Rewritten r = rewrite(clean, scan_source(clean));
+  const Rewritten r = rewrite(clean, scan_source(clean), true);
   const std::string second = r.text.substr(r.text.find('\n') + 1);
   const std::string original = source.substr(source.find('\n') + 1);
   EXPECT_EQ(original_column(r, 2, static_cast<int>(second.find("oops")) + 1), static_cast<int>(original.find("oops")) + 1);
