@@ -1,8 +1,8 @@
 // warpsmith-compile JOB.json SHARD: compiles `plan` candidates, one an item.
 //
-// params: device_kind ("cpu"), datasets, cache (relative to the run folder), timeout_s, memory_bytes, log_bytes, unsandboxed
-// item:   {"id": candidate id, "candidate": {…}}
-// record: {"verdict", "log", "binary" (relative to the run folder; empty unless ok), "seconds", "cached"}
+// params: device_kind ("cpu"), datasets, cache (relative to the run folder), timeout_s, memory_bytes,
+// log_bytes, unsandboxed item:   {"id": candidate id, "candidate": {…}} record: {"verdict", "log", "binary"
+// (relative to the run folder; empty unless ok), "seconds", "cached"}
 #include <charconv>
 #include <cstring>
 #include <map>
@@ -48,15 +48,20 @@ Json record_of(const toolchain::CompileResult& r, const fs::path& run_folder) {
 void compile_shard(const fs::path& job_file, std::size_t index) {
   ShardSession shard(job_file, index);
   const std::string kind = shard.job().params.value("device_kind", "cpu");
-  if (kind != "cpu") throw Error("candidates for device kind " + kind + " cannot be compiled by this build (cpu only)", kExitUsage);
-  const std::map<std::string, task::Task> tasks = tasks_by_id(json_at<std::string>(shard.job().params, "datasets", "params"));
+  if (kind != "cpu")
+    throw Error("candidates for device kind " + kind + " cannot be compiled by this build (cpu only)",
+                kExitUsage);
+  const std::map<std::string, task::Task> tasks =
+      tasks_by_id(json_at<std::string>(shard.job().params, "datasets", "params"));
   const toolchain::CompileOptions options = options_of(shard);
   log_info("compiling with " + toolchain::host_toolchain_id().substr(0, 60));
   for (const Item& item : shard.open_items()) {
     const Candidate candidate = candidate_from_json(item.value.at("candidate"));
     const auto task = tasks.find(candidate.task);
-    if (task == tasks.end()) throw Error("item " + item.id + ": no task " + candidate.task + " in the datasets folder", kExitUsage);
-    shard.write(item, record_of(toolchain::compile_for_host(candidate, task->second, options), shard.run_folder()));
+    if (task == tasks.end())
+      throw Error("item " + item.id + ": no task " + candidate.task + " in the datasets folder", kExitUsage);
+    shard.write(item,
+                record_of(toolchain::compile_for_host(candidate, task->second, options), shard.run_folder()));
   }
   shard.finish();
 }

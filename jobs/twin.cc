@@ -1,9 +1,8 @@
-// warpsmith-twin FD THREADS BINARY [--no-seccomp]: runs a candidate on the CPU for a TwinSession, which starts it and speaks to it
-// through the memory file FD. Not for people.
+// warpsmith-twin FD THREADS BINARY [--no-seccomp]: runs a candidate on the CPU for a TwinSession, which
+// starts it and speaks to it through the memory file FD. Not for people.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/device/twin_child.h"

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kStaticBytes = 256 << 10;  // all static shared variables of one module
 constexpr std::size_t kDynamicBytes = 256 << 10;
-constexpr std::size_t kStackBytes = 128 << 10;   // of a fiber
+constexpr std::size_t kStackBytes = 128 << 10;  // of a fiber
 constexpr std::size_t kSharedGuard = 64 << 10;
 
 FailHandler fail_handler = nullptr;
@@ -36,7 +36,8 @@ void place_shared(unsigned* slot, unsigned bytes, unsigned align) {
   const std::lock_guard lock(mutex);
   if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) != 0) return;
   const std::uint32_t at = (static_used.load() + align - 1) / align * align;
-  if (at + bytes > kStaticBytes) fail(kWstwOutOfShared, "static shared memory of all kernels together is over 256 KiB");
+  if (at + bytes > kStaticBytes)
+    fail(kWstwOutOfShared, "static shared memory of all kernels together is over 256 KiB");
   static_used.store(at + bytes);
   __atomic_store_n(slot, at + 1, __ATOMIC_RELEASE);
 }
@@ -47,7 +48,8 @@ struct Mapping {
   std::size_t bytes = 0;
   Mapping(std::size_t size, std::size_t guard) : bytes(size) {
     void* p = ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED || ::mprotect(static_cast<char*>(p) + guard, size - 2 * guard, PROT_READ | PROT_WRITE) != 0)
+    if (p == MAP_FAILED ||
+        ::mprotect(static_cast<char*>(p) + guard, size - 2 * guard, PROT_READ | PROT_WRITE) != 0)
       fail(kWstwOutOfShared, "no memory for shared memory or stacks");
     base = static_cast<char*>(p);
   }
@@ -56,7 +58,8 @@ struct Mapping {
   Mapping& operator=(const Mapping&) = delete;
 };
 
-// Storage of one block's shared memory: static variables from the front, dynamic memory up to the guard page at the end.
+// Storage of one block's shared memory: static variables from the front, dynamic memory up to the guard page
+// at the end.
 struct Arena {
   Mapping mapping{kStaticBytes + kDynamicBytes + 2 * kSharedGuard, kSharedGuard};
   Arena() { std::memset(shared(), 0xFF, kStaticBytes); }  // variables get their places later
@@ -75,7 +78,7 @@ enum class Wait : std::uint8_t { kReady, kBarrier, kWarp, kActiveMask, kGrid, kD
 struct Thread {
   wstw_ctx context;
   Wait wait = Wait::kDone;
-  int op = 0;              // kWarp: which; kBarrier: its kind
+  int op = 0;  // kWarp: which; kBarrier: its kind
   std::uint32_t mask = 0;
   std::uint64_t value = 0, argument = 0, result = 0;
   ctx::fiber self, scheduler;
@@ -104,10 +107,11 @@ struct BlockRunner::State {
   Launch launch;
   wstw_block block{};
   Arena arena;
-  FiberBlock fibers;  // blocks one after the other
+  FiberBlock fibers;                              // blocks one after the other
   std::vector<std::unique_ptr<FiberBlock>> grid;  // blocks alive together
   FiberBlock* active = nullptr;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> stack_guards;  // sorted by nothing; read by the signal handler
+  std::vector<std::pair<std::uint64_t, std::uint64_t>>
+      stack_guards;  // sorted by nothing; read by the signal handler
 
   void add_thread(FiberBlock& b);
   void start_block(FiberBlock& b, std::uint64_t number);
@@ -119,19 +123,21 @@ struct BlockRunner::State {
   bool release_active_mask(FiberBlock& b);
   void ended(FiberBlock& b, std::uint32_t rank);
   int barrier(int kind, int predicate);
-  std::uint64_t warp(std::uint32_t rank, int op, std::uint32_t mask, std::uint64_t value, std::uint64_t argument);
+  std::uint64_t warp(std::uint32_t rank, int op, std::uint32_t mask, std::uint64_t value,
+                     std::uint64_t argument);
   void grid_sync();
 };
 
 namespace {
 
-BlockRunner::State* state_of(const wstw_ctx* thread) { return static_cast<BlockRunner::State*>(thread->block->worker); }
+BlockRunner::State* state_of(const wstw_ctx* thread) {
+  return static_cast<BlockRunner::State*>(thread->block->worker);
+}
 
 const wstw_runtime kRuntime = {
     [](const wstw_ctx* t, int kind, int predicate) { return state_of(t)->barrier(kind, predicate); },
-    [](const wstw_ctx* t, int op, unsigned mask, unsigned long long value, unsigned long long argument) -> unsigned long long {
-      return state_of(t)->warp(t->rank, op, mask, value, argument);
-    },
+    [](const wstw_ctx* t, int op, unsigned mask, unsigned long long value, unsigned long long argument)
+        -> unsigned long long { return state_of(t)->warp(t->rank, op, mask, value, argument); },
     [](const wstw_ctx* t) { state_of(t)->grid_sync(); },
     place_shared,
     [](int failure, const char* message) { fail(failure, message); },
@@ -204,8 +210,10 @@ void BlockRunner::run_grid(std::uint64_t index, std::uint64_t count, GridBarrier
       barrier->phase = phase + 1;
     } else {
       for (int spins = 0; barrier->phase.load() == phase; ++spins)
-        if (spins < 2000) pause_briefly();
-        else ::sched_yield();
+        if (spins < 2000)
+          pause_briefly();
+        else
+          ::sched_yield();
     }
     if (barrier->alive_before.load() == 0) return;
     for (std::size_t i = 0; i < used; ++i) {
@@ -245,15 +253,16 @@ void BlockRunner::State::add_thread(FiberBlock& b) {
   ctx::stack_context stack;
   stack.size = kStackBytes;
   stack.sp = mapping->base + kPageBytes + kStackBytes;
-  t->self = ctx::fiber(std::allocator_arg, ctx::preallocated(stack.sp, stack.size, stack), NoAllocator{}, [t](ctx::fiber&& scheduler) {
-    t->scheduler = std::move(scheduler);
-    for (;;) {
-      t->launch->kernel->thread(&t->context, t->launch->args);
-      t->wait = Wait::kDone;
-      t->scheduler = std::move(t->scheduler).resume();
-    }
-    return std::move(t->scheduler);
-  });
+  t->self = ctx::fiber(std::allocator_arg, ctx::preallocated(stack.sp, stack.size, stack), NoAllocator{},
+                       [t](ctx::fiber&& scheduler) {
+                         t->scheduler = std::move(scheduler);
+                         for (;;) {
+                           t->launch->kernel->thread(&t->context, t->launch->args);
+                           t->wait = Wait::kDone;
+                           t->scheduler = std::move(t->scheduler).resume();
+                         }
+                         return std::move(t->scheduler);
+                       });
   b.threads.push_back(std::move(thread));
 }
 
@@ -262,7 +271,8 @@ void BlockRunner::State::start_block(FiberBlock& b, std::uint64_t number) {
   b.block = block;
   b.block.shared = b.arena->shared();
   b.block.dynamic = b.arena->dynamic(l.dynamic_bytes);
-  b.block.block_idx = {static_cast<unsigned>(number % l.grid.x), static_cast<unsigned>(number / l.grid.x % l.grid.y),
+  b.block.block_idx = {static_cast<unsigned>(number % l.grid.x),
+                       static_cast<unsigned>(number / l.grid.x % l.grid.y),
                        static_cast<unsigned>(number / l.grid.x / l.grid.y)};
   b.count = b.alive = l.threads();
   b.at_barrier = b.at_grid = 0;
@@ -303,7 +313,8 @@ void BlockRunner::State::run_until_stuck(FiberBlock& b) {
     if (b.at_grid == b.alive) return;
     for (std::uint32_t rank = 0; rank < b.count; ++rank)
       if (b.threads[rank]->wait == Wait::kWarp)
-        fail(kWstwUnsupported, "a warp-level operation in a divergent branch: lanes of its mask wait elsewhere");
+        fail(kWstwUnsupported,
+             "a warp-level operation in a divergent branch: lanes of its mask wait elsewhere");
     fail(kWstwUnsupported, "some threads of a block wait at a barrier that others never reach");
   }
 }
@@ -353,17 +364,37 @@ std::uint64_t reduce_lanes(int op, std::uint32_t members, const std::uint64_t (&
   for (std::uint32_t lane = 0; lane < 32; ++lane) {
     if (!(members >> lane & 1u)) continue;
     const auto v = static_cast<std::uint32_t>(values[lane]);
-    if (first) r = v;
-    else switch (op) {
-      case kWstwSum: r += v; break;
-      case kWstwMinU: r = std::min(r, v); break;
-      case kWstwMaxU: r = std::max(r, v); break;
-      case kWstwMinS: r = static_cast<std::uint32_t>(std::min(static_cast<std::int32_t>(r), static_cast<std::int32_t>(v))); break;
-      case kWstwMaxS: r = static_cast<std::uint32_t>(std::max(static_cast<std::int32_t>(r), static_cast<std::int32_t>(v))); break;
-      case kWstwBitAnd: r &= v; break;
-      case kWstwBitOr: r |= v; break;
-      default: r ^= v; break;
-    }
+    if (first)
+      r = v;
+    else
+      switch (op) {
+        case kWstwSum:
+          r += v;
+          break;
+        case kWstwMinU:
+          r = std::min(r, v);
+          break;
+        case kWstwMaxU:
+          r = std::max(r, v);
+          break;
+        case kWstwMinS:
+          r = static_cast<std::uint32_t>(
+              std::min(static_cast<std::int32_t>(r), static_cast<std::int32_t>(v)));
+          break;
+        case kWstwMaxS:
+          r = static_cast<std::uint32_t>(
+              std::max(static_cast<std::int32_t>(r), static_cast<std::int32_t>(v)));
+          break;
+        case kWstwBitAnd:
+          r &= v;
+          break;
+        case kWstwBitOr:
+          r |= v;
+          break;
+        default:
+          r ^= v;
+          break;
+      }
     first = false;
   }
   return r;
@@ -400,9 +431,15 @@ bool BlockRunner::State::release_warp(FiberBlock& b, std::uint32_t i) {
         t.result = (members >> source & 1u) ? values[source] : t.value;
         break;
       }
-      case kWstwBallot: t.result = set; break;
-      case kWstwAny: t.result = set != 0; break;
-      case kWstwAll: t.result = set == members; break;
+      case kWstwBallot:
+        t.result = set;
+        break;
+      case kWstwAny:
+        t.result = set != 0;
+        break;
+      case kWstwAll:
+        t.result = set == members;
+        break;
       case kWstwMatchAny: {
         std::uint32_t same = 0;
         for (std::uint32_t other = 0; other < 32; ++other)
@@ -410,14 +447,17 @@ bool BlockRunner::State::release_warp(FiberBlock& b, std::uint32_t i) {
         t.result = same;
         break;
       }
-      default: t.result = reduced; break;
+      default:
+        t.result = reduced;
+        break;
     }
     t.wait = Wait::kReady;
   }
   return true;
 }
 
-// When nobody else can go on, the lanes of a warp that stand at one __activemask() are those that are active there.
+// When nobody else can go on, the lanes of a warp that stand at one __activemask() are those that are active
+// there.
 bool BlockRunner::State::release_active_mask(FiberBlock& b) {
   for (std::uint32_t i = 0; i < b.count; ++i) {
     if (b.threads[i]->wait != Wait::kActiveMask) continue;
@@ -438,7 +478,8 @@ bool BlockRunner::State::release_active_mask(FiberBlock& b) {
   return false;
 }
 
-std::uint64_t BlockRunner::State::warp(std::uint32_t rank, int op, std::uint32_t mask, std::uint64_t value, std::uint64_t argument) {
+std::uint64_t BlockRunner::State::warp(std::uint32_t rank, int op, std::uint32_t mask, std::uint64_t value,
+                                       std::uint64_t argument) {
   FiberBlock& b = *active;
   Thread& t = *b.current;
   t.op = op;
@@ -449,7 +490,8 @@ std::uint64_t BlockRunner::State::warp(std::uint32_t rank, int op, std::uint32_t
     suspend(b);
     return t.result;
   }
-  if (!(mask >> (rank & 31u) & 1u)) fail(kWstwUnsupported, "a warp-level operation whose mask lacks the calling lane");
+  if (!(mask >> (rank & 31u) & 1u))
+    fail(kWstwUnsupported, "a warp-level operation whose mask lacks the calling lane");
   t.mask = mask;
   t.wait = Wait::kWarp;
   if (!release_warp(b, rank)) suspend(b);

@@ -1,5 +1,6 @@
-// Runs the blocks of a launch on one CPU thread: straight through where no thread waits, on fibers where threads of a block wait
-// for one another. A CUDA thread that returns counts as arrived wherever the others wait.
+// Runs the blocks of a launch on one CPU thread: straight through where no thread waits, on fibers where
+// threads of a block wait for one another. A CUDA thread that returns counts as arrived wherever the others
+// wait.
 #pragma once
 
 #include <atomic>
@@ -38,12 +39,14 @@ class BlockRunner {
   BlockRunner(const BlockRunner&) = delete;
   BlockRunner& operator=(const BlockRunner&) = delete;
 
-  // Before the first block of a launch: storage of shared memory, filled with a pattern, so that nothing carries over.
+  // Before the first block of a launch: storage of shared memory, filled with a pattern, so that nothing
+  // carries over.
   void begin(const Launch& launch);
   void run(std::uint64_t first, std::uint64_t last);
   // This thread's share (`index` of `count` threads) of a grid whose blocks are all alive together.
   void run_grid(std::uint64_t index, std::uint64_t count, GridBarrier* barrier);
-  // Whether an address lies in a guard page of a fiber's stack, or beside the shared memory. Safe in a signal handler.
+  // Whether an address lies in a guard page of a fiber's stack, or beside the shared memory. Safe in a signal
+  // handler.
   bool in_stack_guard(std::uint64_t address) const;
   bool in_shared_guard(std::uint64_t address) const;
 

@@ -13,7 +13,8 @@ namespace warpsmith::device {
 
 class Launcher {
  public:
-  // Starts threads - 1 threads beside the calling one. `thread_starts` runs in each of them first (signal stacks).
+  // Starts threads - 1 threads beside the calling one. `thread_starts` runs in each of them first (signal
+  // stacks).
   Launcher(int threads, void (*thread_starts)());
   ~Launcher();
   void run(const Launch& launch);

@@ -69,8 +69,10 @@ void on_signal(int number, siginfo_t* info, void*) {
   control->system_call = number == SIGSYS ? info->si_syscall : -1;
   control->region = Region::kUnknown;
   const std::uint64_t a = control->address;
-  if (launcher != nullptr && launcher->in_shared_guard(a)) control->region = Region::kSharedMemory;
-  else if ((launcher != nullptr && launcher->in_stack_guard(a)) || (a >= main_stack_low && a < main_stack_high))
+  if (launcher != nullptr && launcher->in_shared_guard(a))
+    control->region = Region::kSharedMemory;
+  else if ((launcher != nullptr && launcher->in_stack_guard(a)) ||
+           (a >= main_stack_low && a < main_stack_high))
     control->region = Region::kStack;
   die_with(Answer::kFault);
 }
@@ -79,7 +81,8 @@ void on_signal(int number, siginfo_t* info, void*) {
 void use_signal_stack() {
   stack_t stack{};
   stack.ss_size = kSignalStackBytes;
-  stack.ss_sp = ::mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  stack.ss_sp =
+      ::mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ::sigaltstack(&stack, nullptr);
 }
 
@@ -89,7 +92,8 @@ void catch_signals() {
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigfillset(&action.sa_mask);
-  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP}) ::sigaction(number, &action, nullptr);
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP})
+    ::sigaction(number, &action, nullptr);
   // The pages below this thread's stack, which it may grow into no further.
   pthread_attr_t attributes;
   void* low = nullptr;
@@ -112,7 +116,8 @@ struct Step {
 
 class Server {
  public:
-  Server(const TwinChildOptions& options, const wstw_module& module) : options_(options), module_(module), launcher_(options.threads, use_signal_stack) {
+  Server(const TwinChildOptions& options, const wstw_module& module)
+      : options_(options), module_(module), launcher_(options.threads, use_signal_stack) {
     launcher = &launcher_;
   }
 
@@ -120,11 +125,15 @@ class Server {
     std::uint32_t seen = 0;
     for (;;) {
       for (int spins = 0; control->request.load(std::memory_order_acquire) == seen; ++spins)
-        if (spins < 2000) pause_briefly();
-        else wait_on_word(control->request, seen, 60);
+        if (spins < 2000)
+          pause_briefly();
+        else
+          wait_on_word(control->request, seen, 60);
       seen = control->request.load(std::memory_order_acquire);
-      if (control->command == Command::kPrepare) answer(prepare() ? Answer::kDone : failed_);
-      else run(seen);
+      if (control->command == Command::kPrepare)
+        answer(prepare() ? Answer::kDone : failed_);
+      else
+        run(seen);
     }
   }
 
@@ -146,7 +155,8 @@ class Server {
     }
     base_ = static_cast<char*>(p);
     control->base = reinterpret_cast<std::uint64_t>(base_);
-    if (::mprotect(base_ + kControlBytes, kPlanBytes, PROT_READ) != 0) return refuse(Answer::kBroken, "cannot read the plan");
+    if (::mprotect(base_ + kControlBytes, kPlanBytes, PROT_READ) != 0)
+      return refuse(Answer::kBroken, "cannot read the plan");
     const char* at = base_ + kControlBytes;
     std::memcpy(&plan_, at, sizeof plan_);
     at += sizeof plan_;
@@ -182,12 +192,15 @@ class Server {
           return refuse(Answer::kOutOfMemory, "no memory for the operands");
 #ifdef MADV_POPULATE_READ
         // Page faults now, not in the first timed call. Where the kernel is too old, touching does it.
-        if (::madvise(pages, o.pages_bytes, o.writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0) continue;
+        if (::madvise(pages, o.pages_bytes, o.writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
+          continue;
 #endif
         for (std::uint64_t i = 0; i < o.pages_bytes; i += kPageBytes) {
           auto* const byte = reinterpret_cast<std::atomic<char>*>(pages + i);
-          if (o.writable) byte->fetch_or(0);
-          else static_cast<void>(byte->load());
+          if (o.writable)
+            byte->fetch_or(0);
+          else
+            static_cast<void>(byte->load());
         }
       }
     return true;
@@ -199,12 +212,13 @@ class Server {
       if (name == module_.kernels[k].name) kernel = &module_.kernels[k];
     if (kernel == nullptr) return refuse(Answer::kLaunchError, "no kernel `" + name + "` in the program");
     if (s.args.size() != kernel->param_count)
-      return refuse(Answer::kLaunchError, "`" + name + "` takes " + std::to_string(kernel->param_count) + " arguments, the plan has " +
-                                              std::to_string(s.args.size()));
+      return refuse(Answer::kLaunchError, "`" + name + "` takes " + std::to_string(kernel->param_count) +
+                                              " arguments, the plan has " + std::to_string(s.args.size()));
     for (std::size_t i = 0; i < s.args.size(); ++i)
       if (!argument_fits(s.args[i], kernel->params[i]))
-        return refuse(Answer::kLaunchError, "argument " + std::to_string(i + 1) + " of `" + name + "`, for parameter `" +
-                                                parameter_name(*kernel, i) + "`: " + describe(s.args[i]) + " where the kernel takes " +
+        return refuse(Answer::kLaunchError, "argument " + std::to_string(i + 1) + " of `" + name +
+                                                "`, for parameter `" + parameter_name(*kernel, i) +
+                                                "`: " + describe(s.args[i]) + " where the kernel takes " +
                                                 describe(kernel->params[i]));
     s.launch.kernel = kernel;
     s.launch.grid = {s.wire.grid[0], s.wire.grid[1], s.wire.grid[2]};
@@ -217,39 +231,57 @@ class Server {
   bool check_sizes(const Step& s, const std::string& name) {
     const auto& g = s.launch.grid;
     const auto& b = s.launch.block;
-    if (g.x == 0 || g.y == 0 || g.z == 0 || b.x == 0 || b.y == 0 || b.z == 0) return refuse(Answer::kLaunchError, "`" + name + "`: a grid or block of size 0");
+    if (g.x == 0 || g.y == 0 || g.z == 0 || b.x == 0 || b.y == 0 || b.z == 0)
+      return refuse(Answer::kLaunchError, "`" + name + "`: a grid or block of size 0");
     if (b.x > 1024 || b.y > 1024 || b.z > 64 || std::uint64_t{b.x} * b.y * b.z > 1024)
       return refuse(Answer::kLaunchError, "`" + name + "`: more than 1,024 threads a block");
-    if (g.y > 65535 || g.z > 65535) return refuse(Answer::kLaunchError, "`" + name + "`: a grid over 65,535 in y or z");
+    if (g.y > 65535 || g.z > 65535)
+      return refuse(Answer::kLaunchError, "`" + name + "`: a grid over 65,535 in y or z");
     if (g.x > kMaxGridX || std::uint64_t{g.x} * b.x > (1u << 28) || std::uint64_t{g.y} * b.y > (1u << 26))
-      return refuse(Answer::kUnsupported, "`" + name + "`: the CPU twin runs grids of up to 2^20 blocks and 2^28 threads in x, 2^26 threads in y");
-    if (s.launch.blocks() > kMaxBlocks) return refuse(Answer::kUnsupported, "`" + name + "`: the CPU twin runs grids of up to 2^31 blocks");
-    if (s.wire.dynamic_bytes > 227 * 1024) return refuse(Answer::kLaunchError, "`" + name + "`: over 227 KB of dynamic shared memory");
-    if (s.launch.cooperative && s.launch.kernel->waits && (s.launch.blocks() > kGridBlocks || s.launch.blocks() * s.launch.threads() > kGridThreads))
-      return refuse(Answer::kLaunchError, "`" + name + "`: too many blocks in a cooperative launch (up to 256 blocks and 16,384 threads can be alive together)");
+      return refuse(
+          Answer::kUnsupported,
+          "`" + name +
+              "`: the CPU twin runs grids of up to 2^20 blocks and 2^28 threads in x, 2^26 threads in y");
+    if (s.launch.blocks() > kMaxBlocks)
+      return refuse(Answer::kUnsupported, "`" + name + "`: the CPU twin runs grids of up to 2^31 blocks");
+    if (s.wire.dynamic_bytes > 227 * 1024)
+      return refuse(Answer::kLaunchError, "`" + name + "`: over 227 KB of dynamic shared memory");
+    if (s.launch.cooperative && s.launch.kernel->waits &&
+        (s.launch.blocks() > kGridBlocks || s.launch.blocks() * s.launch.threads() > kGridThreads))
+      return refuse(Answer::kLaunchError, "`" + name +
+                                              "`: too many blocks in a cooperative launch (up to 256 blocks "
+                                              "and 16,384 threads can be alive together)");
     return true;
   }
 
   static bool argument_fits(const WireArg& a, const wstw_param& p) {
     if (a.bytes != p.bytes) return false;
     switch (a.kind) {
-      case WireArgKind::kPointer: return p.kind == kWstwPointer;
-      case WireArgKind::kInteger: return p.kind == kWstwInteger;
-      case WireArgKind::kFloat: return p.kind == kWstwFloat;
+      case WireArgKind::kPointer:
+        return p.kind == kWstwPointer;
+      case WireArgKind::kInteger:
+        return p.kind == kWstwInteger;
+      case WireArgKind::kFloat:
+        return p.kind == kWstwFloat;
     }
     return false;
   }
   static std::string describe(const WireArg& a) {
     if (a.kind == WireArgKind::kPointer) return "a pointer";
-    return (a.kind == WireArgKind::kInteger ? "an integer of " : "a float of ") + std::to_string(8 * a.bytes) + " bits";
+    return (a.kind == WireArgKind::kInteger ? "an integer of " : "a float of ") +
+           std::to_string(8 * a.bytes) + " bits";
   }
   static std::string describe(const wstw_param& p) {
     if (p.kind == kWstwPointer) return "a pointer";
-    return (p.kind == kWstwInteger ? "an integer of " : p.kind == kWstwFloat ? "a float of " : "a struct of ") + std::to_string(8 * p.bytes) + " bits";
+    return (p.kind == kWstwInteger ? "an integer of "
+            : p.kind == kWstwFloat ? "a float of "
+                                   : "a struct of ") +
+           std::to_string(8 * p.bytes) + " bits";
   }
   static std::string parameter_name(const wstw_kernel& kernel, std::size_t index) {
     std::string_view names = kernel.param_names;
-    for (; index > 0 && names.find(',') != std::string_view::npos; --index) names.remove_prefix(names.find(',') + 1);
+    for (; index > 0 && names.find(',') != std::string_view::npos; --index)
+      names.remove_prefix(names.find(',') + 1);
     return std::string(names.substr(0, names.find(',')));
   }
 
@@ -257,8 +289,9 @@ class Server {
     for (unsigned k = 0; k < module_.symbol_count; ++k) {
       if (name != module_.symbols[k].name) continue;
       if (operands_[s.wire.source].bytes > module_.symbols[k].bytes)
-        return refuse(Answer::kLaunchError, "`const " + name + "`: " + std::to_string(operands_[s.wire.source].bytes) + " bytes do not fit into " +
-                                                std::to_string(module_.symbols[k].bytes));
+        return refuse(Answer::kLaunchError,
+                      "`const " + name + "`: " + std::to_string(operands_[s.wire.source].bytes) +
+                          " bytes do not fit into " + std::to_string(module_.symbols[k].bytes));
       s.symbol = static_cast<char*>(module_.symbols[k].address);
       return true;
     }
@@ -270,8 +303,10 @@ class Server {
     control->ready.store(sequence, std::memory_order_seq_cst);
     if (control->parent_sleeps.load() != 0) wake_word(control->ready);
     for (int spins = 0; control->go.load(std::memory_order_acquire) != sequence; ++spins)
-      if (spins % 64 != 63) pause_briefly();
-      else ::sched_yield();  // the parent may be waiting for this very processor
+      if (spins % 64 != 63)
+        pause_briefly();
+      else
+        ::sched_yield();  // the parent may be waiting for this very processor
     for (std::uint32_t set = first; set < last; ++set) run_set(set);
     control->answer.store(static_cast<std::uint32_t>(Answer::kDone), std::memory_order_relaxed);
     control->response.store(sequence, std::memory_order_seq_cst);
@@ -283,8 +318,12 @@ class Server {
       Step& s = steps_[i];
       control->step = static_cast<std::uint32_t>(i);
       switch (s.wire.kind) {
-        case WireStepKind::kLaunch: launch(s, set); break;
-        case WireStepKind::kFill: fill(s, set); break;
+        case WireStepKind::kLaunch:
+          launch(s, set);
+          break;
+        case WireStepKind::kFill:
+          fill(s, set);
+          break;
         case WireStepKind::kCopy:
           std::memcpy(address(s.wire.destination, set), address(s.wire.source, set),
                       std::min(operands_[s.wire.destination].bytes, operands_[s.wire.source].bytes));
@@ -296,13 +335,17 @@ class Server {
     }
   }
 
-  char* address(std::uint64_t operand, std::uint32_t set) const { return base_ + operands_[operand].offset + set * plan_.set_bytes; }
+  char* address(std::uint64_t operand, std::uint32_t set) const {
+    return base_ + operands_[operand].offset + set * plan_.set_bytes;
+  }
 
   void launch(Step& s, std::uint32_t set) {
     std::uint64_t values[64];
     void* pointers[64];
     for (std::size_t i = 0; i < s.args.size(); ++i) {
-      values[i] = s.args[i].kind == WireArgKind::kPointer ? reinterpret_cast<std::uint64_t>(address(s.args[i].value, set)) : s.args[i].value;
+      values[i] = s.args[i].kind == WireArgKind::kPointer
+                      ? reinterpret_cast<std::uint64_t>(address(s.args[i].value, set))
+                      : s.args[i].value;
       pointers[i] = &values[i];
     }
     s.launch.args = pointers;
@@ -335,7 +378,8 @@ const wstw_module& load_module(const TwinChildOptions& options) {
   void* const object = ::dlopen(options.binary.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (object == nullptr) throw Error(std::string("cannot load the candidate: ") + ::dlerror());
   const auto* module = static_cast<const wstw_module*>(::dlsym(object, "wstw_module_table"));
-  if (module == nullptr || module->abi != kWstwAbi) throw Error("the candidate was compiled by another version of the toolchain");
+  if (module == nullptr || module->abi != kWstwAbi)
+    throw Error("the candidate was compiled by another version of the toolchain");
   return *module;
 }
 

@@ -45,16 +45,33 @@ std::uint16_t bfloat16_bits(double value) {
 bool bits_of(task::Dtype dtype, double value, std::uint64_t* bits) {
   using enum task::Dtype;
   switch (dtype) {
-    case kFloat64: *bits = std::bit_cast<std::uint64_t>(value); return true;
-    case kFloat32: *bits = std::bit_cast<std::uint32_t>(static_cast<float>(value)); return true;
-    case kFloat16: *bits = half_bits(value); return true;
-    case kBfloat16: *bits = bfloat16_bits(value); return true;
-    case kBool: *bits = value != 0; return true;
-    case kInt64: case kInt32: case kInt16: case kInt8: case kUint8:
+    case kFloat64:
+      *bits = std::bit_cast<std::uint64_t>(value);
+      return true;
+    case kFloat32:
+      *bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+      return true;
+    case kFloat16:
+      *bits = half_bits(value);
+      return true;
+    case kBfloat16:
+      *bits = bfloat16_bits(value);
+      return true;
+    case kBool:
+      *bits = value != 0;
+      return true;
+    case kInt64:
+    case kInt32:
+    case kInt16:
+    case kInt8:
+    case kUint8:
       if (!(std::fabs(value) < 9.2e18)) return false;
       *bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
       return true;
-    case kFloat8E4m3: case kFloat8E5m2: *bits = 0; return value == 0;
+    case kFloat8E4m3:
+    case kFloat8E5m2:
+      *bits = 0;
+      return value == 0;
   }
   return false;
 }
@@ -66,14 +83,21 @@ struct Encoder {
   std::vector<WireArg> args;
   std::string names;
 
-  std::uint32_t number(const std::string& name) const { return static_cast<std::uint32_t>(layout.numbers.at(name)); }
+  std::uint32_t number(const std::string& name) const {
+    return static_cast<std::uint32_t>(layout.numbers.at(name));
+  }
 
   // Empty where all is well.
   PlanProblem step(const task::ConcreteStep& s) {
     WireStep w{};
     w.line = static_cast<std::uint32_t>(s.line);
-    const auto launch_error = [&](std::string why) { return PlanProblem{Verdict::kLaunchError, "line " + std::to_string(s.line) + ": " + why}; };
-    const auto unsupported = [&](std::string why) { return PlanProblem{Verdict::kUnsupported, "line " + std::to_string(s.line) + ": the CPU twin has no " + why}; };
+    const auto launch_error = [&](std::string why) {
+      return PlanProblem{Verdict::kLaunchError, "line " + std::to_string(s.line) + ": " + why};
+    };
+    const auto unsupported = [&](std::string why) {
+      return PlanProblem{Verdict::kUnsupported,
+                         "line " + std::to_string(s.line) + ": the CPU twin has no " + why};
+    };
     const auto known = [&](const std::string& name) { return layout.numbers.contains(name); };
     const auto set_name = [&](const std::string& name) {
       w.name = static_cast<std::uint32_t>(names.size());
@@ -86,12 +110,14 @@ struct Encoder {
         if (s.cluster != std::array<std::int64_t, 3>{1, 1, 1}) return unsupported("clusters");
         set_name(s.kernel);
         for (std::size_t i = 0; i < 3; ++i) {
-          if (s.grid[i] < 0 || s.grid[i] > std::numeric_limits<std::int32_t>::max() || s.block[i] < 0 || s.block[i] > 1024)
+          if (s.grid[i] < 0 || s.grid[i] > std::numeric_limits<std::int32_t>::max() || s.block[i] < 0 ||
+              s.block[i] > 1024)
             return launch_error("a grid or block of impossible size");
           w.grid[i] = static_cast<std::uint32_t>(s.grid[i]);
           w.block[i] = static_cast<std::uint32_t>(s.block[i]);
         }
-        if (s.smem < 0 || s.smem > 227 * 1024) return launch_error("dynamic shared memory of " + std::to_string(s.smem) + " bytes");
+        if (s.smem < 0 || s.smem > 227 * 1024)
+          return launch_error("dynamic shared memory of " + std::to_string(s.smem) + " bytes");
         w.dynamic_bytes = static_cast<std::uint64_t>(s.smem);
         w.cooperative = s.cooperative;
         w.first_arg = static_cast<std::uint32_t>(args.size());
@@ -104,12 +130,25 @@ struct Encoder {
               if (!known(a.tensor)) return launch_error("no operand `" + a.tensor + "`");
               args.push_back({WireArgKind::kPointer, 8, number(a.tensor)});
               break;
-            case kI32: args.push_back({WireArgKind::kInteger, 4, static_cast<std::uint32_t>(static_cast<std::int32_t>(a.integer))}); break;
-            case kI64: args.push_back({WireArgKind::kInteger, 8, static_cast<std::uint64_t>(a.integer)}); break;
-            case kF64: args.push_back({WireArgKind::kFloat, 8, std::bit_cast<std::uint64_t>(a.real)}); break;
-            case kF32: args.push_back({WireArgKind::kFloat, 4, std::bit_cast<std::uint32_t>(static_cast<float>(a.real))}); break;
-            case kF16: args.push_back({WireArgKind::kFloat, 2, half_bits(a.real)}); break;
-            case kTensorMap: return unsupported("tensor maps");
+            case kI32:
+              args.push_back({WireArgKind::kInteger, 4,
+                              static_cast<std::uint32_t>(static_cast<std::int32_t>(a.integer))});
+              break;
+            case kI64:
+              args.push_back({WireArgKind::kInteger, 8, static_cast<std::uint64_t>(a.integer)});
+              break;
+            case kF64:
+              args.push_back({WireArgKind::kFloat, 8, std::bit_cast<std::uint64_t>(a.real)});
+              break;
+            case kF32:
+              args.push_back(
+                  {WireArgKind::kFloat, 4, std::bit_cast<std::uint32_t>(static_cast<float>(a.real))});
+              break;
+            case kF16:
+              args.push_back({WireArgKind::kFloat, 2, half_bits(a.real)});
+              break;
+            case kTensorMap:
+              return unsupported("tensor maps");
           }
         }
         break;
@@ -119,13 +158,15 @@ struct Encoder {
         if (!known(s.destination)) return launch_error("no operand `" + s.destination + "`");
         w.destination = number(s.destination);
         const task::Dtype dtype = layout.operands[w.destination].operand.dtype;
-        if (!bits_of(dtype, s.value, &w.pattern)) return unsupported("fill with that number for " + std::string(to_string(dtype)));
+        if (!bits_of(dtype, s.value, &w.pattern))
+          return unsupported("fill with that number for " + std::string(to_string(dtype)));
         w.pattern_bytes = static_cast<std::uint32_t>(task::size_of(dtype));
         break;
       }
       case task::StepKind::kCopy:
         w.kind = WireStepKind::kCopy;
-        if (!known(s.destination) || !known(s.source)) return launch_error("no operand `" + (known(s.source) ? s.destination : s.source) + "`");
+        if (!known(s.destination) || !known(s.source))
+          return launch_error("no operand `" + (known(s.source) ? s.destination : s.source) + "`");
         w.destination = number(s.destination);
         w.source = number(s.source);
         break;
@@ -174,7 +215,8 @@ Layout lay_out(const task::ConcretePlan& plan, const std::vector<Operand>& opera
   return layout;
 }
 
-std::vector<std::byte> encode_plan(const task::ConcretePlan& plan, const Layout& layout, PlanProblem* problem) {
+std::vector<std::byte> encode_plan(const task::ConcretePlan& plan, const Layout& layout,
+                                   PlanProblem* problem) {
   Encoder encoder{plan, layout, {}, {}, {}};
   if (!plan.tensor_maps.empty()) {
     *problem = {Verdict::kUnsupported, "the CPU twin has no tensor maps"};
@@ -186,10 +228,15 @@ std::vector<std::byte> encode_plan(const task::ConcretePlan& plan, const Layout&
   }
   std::vector<WireOperand> operands;
   for (const Placed& p : layout.operands)
-    operands.push_back({p.offset, p.operand.bytes, p.pages_offset, p.pages_bytes, p.operand.writable ? 1u : 0u, 0});
-  const WirePlan head{static_cast<std::uint32_t>(operands.size()), static_cast<std::uint32_t>(encoder.steps.size()),
-                      static_cast<std::uint32_t>(encoder.args.size()), static_cast<std::uint32_t>(encoder.names.size()),
-                      layout.set_bytes, static_cast<std::uint32_t>(layout.sets), 0};
+    operands.push_back(
+        {p.offset, p.operand.bytes, p.pages_offset, p.pages_bytes, p.operand.writable ? 1u : 0u, 0});
+  const WirePlan head{static_cast<std::uint32_t>(operands.size()),
+                      static_cast<std::uint32_t>(encoder.steps.size()),
+                      static_cast<std::uint32_t>(encoder.args.size()),
+                      static_cast<std::uint32_t>(encoder.names.size()),
+                      layout.set_bytes,
+                      static_cast<std::uint32_t>(layout.sets),
+                      0};
   std::vector<std::byte> out;
   append(out, &head, 1);
   append(out, operands.data(), operands.size());
@@ -205,12 +252,14 @@ PlaceInFile describe_offset(const Layout& layout, std::int64_t offset) {
   const auto set_bytes = static_cast<std::int64_t>(layout.set_bytes);
   const auto sets = static_cast<std::int64_t>(layout.sets);
   // A place far before or behind all belongs to the first or the last set.
-  const std::int64_t set = set_bytes == 0 ? 0 : std::clamp<std::int64_t>((offset - start) / set_bytes, 0, sets - 1);
+  const std::int64_t set =
+      set_bytes == 0 ? 0 : std::clamp<std::int64_t>((offset - start) / set_bytes, 0, sets - 1);
   const std::int64_t in_set = offset - set * set_bytes;
   const Placed* nearest = nullptr;
   std::int64_t best = std::numeric_limits<std::int64_t>::max();
   for (const Placed& p : layout.operands) {
-    const auto begin = static_cast<std::int64_t>(p.offset), end = begin + static_cast<std::int64_t>(p.operand.bytes);
+    const auto begin = static_cast<std::int64_t>(p.offset),
+               end = begin + static_cast<std::int64_t>(p.operand.bytes);
     const std::int64_t distance = in_set < begin ? begin - in_set : in_set >= end ? in_set - end + 1 : 0;
     if (distance < best) {
       best = distance;

@@ -33,9 +33,11 @@ struct PlanProblem {
   Verdict verdict = Verdict::kOk;
   std::string detail;
 };
-std::vector<std::byte> encode_plan(const task::ConcretePlan& plan, const Layout& layout, PlanProblem* problem);
+std::vector<std::byte> encode_plan(const task::ConcretePlan& plan, const Layout& layout,
+                                   PlanProblem* problem);
 
-// Which part of which operand an offset in the file belongs to, in words; and whether it is data of a read-only operand.
+// Which part of which operand an offset in the file belongs to, in words; and whether it is data of a
+// read-only operand.
 struct PlaceInFile {
   std::string words;
   bool read_only_data = false;

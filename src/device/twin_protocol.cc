@@ -16,7 +16,8 @@ void wait_on_word(const std::atomic<std::uint32_t>& word, std::uint32_t seen, do
 }
 
 void wake_word(const std::atomic<std::uint32_t>& word) {
-  ::syscall(SYS_futex, reinterpret_cast<const std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  ::syscall(SYS_futex, reinterpret_cast<const std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr,
+            0);
 }
 
 }  // namespace warpsmith::device

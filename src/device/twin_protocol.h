@@ -1,8 +1,10 @@
-// What a TwinSession and its child share: one memory file, [control][plan][operands of every set]. The parent writes plan and
-// operands; the child answers in the control block. All offsets are from the start of the file.
+// What a TwinSession and its child share: one memory file, [control][plan][operands of every set]. The parent
+// writes plan and operands; the child answers in the control block. All offsets are from the start of the
+// file.
 //
-// One request at a time: the parent fills in the command and raises `request`; the child answers by setting `response` to it.
-// A run has a step more, so that waking the child is not timed: it sets `ready`, and waits for `go`, spinning.
+// One request at a time: the parent fills in the command and raises `request`; the child answers by setting
+// `response` to it. A run has a step more, so that waking the child is not timed: it sets `ready`, and waits
+// for `go`, spinning.
 #pragma once
 
 #include <atomic>
@@ -13,7 +15,7 @@ namespace warpsmith::device {
 inline constexpr std::uint32_t kProtocol = 1;
 inline constexpr std::uint64_t kPageBytes = 4096;
 inline constexpr std::uint64_t kControlBytes = 4096;
-inline constexpr std::uint64_t kPlanBytes = 1 << 20;  // at kControlBytes
+inline constexpr std::uint64_t kPlanBytes = 1 << 20;     // at kControlBytes
 inline constexpr std::uint64_t kGuardBytes = 256 << 10;  // between operands; address space only
 inline constexpr std::size_t kMessageBytes = 512;
 
@@ -30,28 +32,28 @@ struct Control {
   std::atomic<std::uint32_t> request, ready, go, response, parent_sleeps;
   Command command;
   std::uint32_t first_set, sets;
-  std::uint64_t file_bytes;   // size of the memory file
-  std::uint64_t base;         // where the child has mapped it
+  std::uint64_t file_bytes;  // size of the memory file
+  std::uint64_t base;        // where the child has mapped it
   std::atomic<std::uint32_t> answer;
   std::int32_t signal, code, system_call;
   std::uint64_t address;
   Region region;
-  std::uint32_t step;         // in the plan, that ran or failed
+  std::uint32_t step;  // in the plan, that ran or failed
   char message[kMessageBytes];
 };
 static_assert(sizeof(Control) <= kControlBytes);
 
 // The plan: a WirePlan, then its arrays, then names.
 struct WireOperand {
-  std::uint64_t offset, bytes;        // of the data in set 0
+  std::uint64_t offset, bytes;              // of the data in set 0
   std::uint64_t pages_offset, pages_bytes;  // what is mapped around it
   std::uint32_t writable, reserved;
 };
 enum class WireArgKind : std::uint32_t { kPointer, kInteger, kFloat };
 struct WireArg {
   WireArgKind kind;
-  std::uint32_t bytes;    // 8 for pointers
-  std::uint64_t value;    // number of the operand, or the bits
+  std::uint32_t bytes;  // 8 for pointers
+  std::uint64_t value;  // number of the operand, or the bits
 };
 enum class WireStepKind : std::uint32_t { kLaunch, kFill, kCopy, kConst };
 struct WireStep {

@@ -31,7 +31,8 @@ constexpr double kPrepareSeconds = 60;
 constexpr double kCheckSeconds = 0.01;  // how often a sleeping wait looks whether the child lives
 // Address space that no operand uses: stacks of fibers, guard pages, libraries.
 constexpr std::uint64_t kAddressSpaceSlack = 3ull << 30;
-// An address this far from the operands is still taken for an index that ran away rather than for a wild pointer.
+// An address this far from the operands is still taken for an index that ran away rather than for a wild
+// pointer.
 constexpr std::int64_t kFarBytes = 64ll << 30;
 
 class MemoryFile {
@@ -50,7 +51,8 @@ class MemoryFile {
   // Drops everything but control block and plan. False where there is no memory for it.
   bool resize(std::uint64_t bytes) {
     if (base_ != nullptr) {
-      if (::ftruncate(fd_, kControlBytes + kPlanBytes) != 0) throw system_error("cannot cut the memory file", errno);
+      if (::ftruncate(fd_, kControlBytes + kPlanBytes) != 0)
+        throw system_error("cannot cut the memory file", errno);
       ::munmap(base_, bytes_);
       base_ = nullptr;
     }
@@ -80,11 +82,17 @@ fs::path twin_program() {
 
 std::string signal_words(const Control& c) {
   switch (c.signal) {
-    case SIGFPE: return "integer division by zero or overflow";
-    case SIGILL: case SIGTRAP: return "__trap() or a failed assert()";
-    case SIGABRT: return "abort()";
-    case SIGBUS: return "an access to memory that is not there";
-    default: return "signal " + std::to_string(c.signal);
+    case SIGFPE:
+      return "integer division by zero or overflow";
+    case SIGILL:
+    case SIGTRAP:
+      return "__trap() or a failed assert()";
+    case SIGABRT:
+      return "abort()";
+    case SIGBUS:
+      return "an access to memory that is not there";
+    default:
+      return "signal " + std::to_string(c.signal);
   }
 }
 
@@ -105,13 +113,16 @@ struct TwinSession::State {
   TwinRun failed(Answer answer);
   TwinRun fault();
   TwinRun request(Command command);
-  std::byte* data(const Placed& p, int set) const { return memory.base() + p.offset + static_cast<std::uint64_t>(set) * layout.set_bytes; }
+  std::byte* data(const Placed& p, int set) const {
+    return memory.base() + p.offset + static_cast<std::uint64_t>(set) * layout.set_bytes;
+  }
   void write_canaries();
   TwinRun check_canaries(int first_set, int sets) const;
 };
 
 // Waits until `word` is `value`; false where the time is over or the child has ended. Spins first.
-bool TwinSession::State::answered(const std::atomic<std::uint32_t>& word, std::uint32_t value, double seconds, double spin_s) {
+bool TwinSession::State::answered(const std::atomic<std::uint32_t>& word, std::uint32_t value, double seconds,
+                                  double spin_s) {
   const auto start = Clock::now();
   const auto passed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   Control& control = memory.control();
@@ -140,7 +151,8 @@ TwinRun TwinSession::State::dead() {
   alive = false;
   const auto answer = static_cast<Answer>(memory.control().answer.load());
   if (answer == Answer::kFault) return fault();
-  if (answer == Answer::kUnsupported || answer == Answer::kLaunchError || answer == Answer::kOutOfMemory) return failed(answer);
+  if (answer == Answer::kUnsupported || answer == Answer::kLaunchError || answer == Answer::kOutOfMemory)
+    return failed(answer);
   TwinRun run;
   if (child->running()) {
     child->kill();
@@ -158,7 +170,8 @@ TwinRun TwinSession::State::dead() {
     run.detail = "over its memory limit";
   } else if (end.ending == process::Ending::kSignaled) {
     run.verdict = end.signal == SIGKILL ? Verdict::kOutOfMemory : Verdict::kCrash;
-    run.detail = "ended by signal " + std::to_string(end.signal) + (end.signal == SIGKILL ? ", as the kernel does where memory is short" : "");
+    run.detail = "ended by signal " + std::to_string(end.signal) +
+                 (end.signal == SIGKILL ? ", as the kernel does where memory is short" : "");
   } else {
     run.detail = "the candidate ended its process (exit code " + std::to_string(end.exit_code) + ")";
   }
@@ -229,7 +242,8 @@ TwinRun TwinSession::State::request(Command command) {
 void TwinSession::State::write_canaries() {
   for (int set = 0; set < layout.sets; ++set)
     for (const Placed& p : layout.operands) {
-      std::byte* const pages = memory.base() + p.pages_offset + static_cast<std::uint64_t>(set) * layout.set_bytes;
+      std::byte* const pages =
+          memory.base() + p.pages_offset + static_cast<std::uint64_t>(set) * layout.set_bytes;
       std::byte* const begin = data(p, set);
       std::fill(pages, begin, kCanary);
       std::fill(begin + p.operand.bytes, pages + p.pages_bytes, kCanary);
@@ -243,11 +257,15 @@ TwinRun TwinSession::State::check_canaries(int first_set, int sets) const {
   for (int set = first_set; set < first_set + sets; ++set)
     for (const Placed& p : layout.operands) {
       if (!p.operand.writable) continue;
-      const std::byte* const pages = memory.base() + p.pages_offset + static_cast<std::uint64_t>(set) * layout.set_bytes;
+      const std::byte* const pages =
+          memory.base() + p.pages_offset + static_cast<std::uint64_t>(set) * layout.set_bytes;
       const std::byte* const begin = data(p, set);
       const bool before = intact(pages, begin);
       if (before && intact(begin + p.operand.bytes, pages + p.pages_bytes)) continue;
-      return {Verdict::kOutOfBounds, std::string("a write ") + (before ? "behind the end of `" : "before the start of `") + p.operand.name + "`", 0};
+      return {Verdict::kOutOfBounds,
+              std::string("a write ") + (before ? "behind the end of `" : "before the start of `") +
+                  p.operand.name + "`",
+              0};
     }
   return {};
 }
@@ -255,13 +273,15 @@ TwinRun TwinSession::State::check_canaries(int first_set, int sets) const {
 TwinSession::TwinSession(const TwinOptions& options) : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.options = options;
-  const auto processors = options.cpus.empty() ? std::thread::hardware_concurrency() : static_cast<unsigned>(options.cpus.size());
+  const auto processors =
+      options.cpus.empty() ? std::thread::hardware_concurrency() : static_cast<unsigned>(options.cpus.size());
   s.spin_long = static_cast<unsigned>(options.threads) < std::max(processors, 1u);
   Control* const control = ::new (s.memory.base()) Control{};
   control->protocol = kProtocol;
   process::ChildSpec spec;
   const fs::path binary = fs::absolute(options.binary);
-  spec.argv = {twin_program().string(), std::to_string(s.memory.fd()), std::to_string(options.threads), binary.string()};
+  spec.argv = {twin_program().string(), std::to_string(s.memory.fd()), std::to_string(options.threads),
+               binary.string()};
   if (options.sandbox == process::SandboxLevel::kNone) spec.argv.push_back("--no-seccomp");
   spec.keep_fds = {s.memory.fd()};
   spec.cpus = options.cpus;
@@ -322,7 +342,8 @@ void TwinSession::poison(int first_set, int sets) {
 TwinRun TwinSession::run(int first_set, int sets) {
   State& s = *state_;
   if (!s.alive || !s.prepared) throw Error("run() of a session that is not prepared");
-  if (first_set < 0 || sets < 1 || first_set + sets > s.layout.sets) throw Error("run() of sets that were not prepared");
+  if (first_set < 0 || sets < 1 || first_set + sets > s.layout.sets)
+    throw Error("run() of sets that were not prepared");
   Control& c = s.memory.control();
   c.command = Command::kRun;
   c.first_set = static_cast<std::uint32_t>(first_set);
@@ -333,7 +354,8 @@ TwinRun TwinSession::run(int first_set, int sets) {
   if (!s.answered(c.ready, s.sequence, kPrepareSeconds, 1e-4)) return s.dead();
   const auto start = Clock::now();
   c.go.store(s.sequence, std::memory_order_release);
-  const bool done = s.answered(c.response, s.sequence, s.options.call_timeout_s * sets, s.spin_long ? 2e-3 : 5e-5);
+  const bool done =
+      s.answered(c.response, s.sequence, s.options.call_timeout_s * sets, s.spin_long ? 2e-3 : 5e-5);
   const auto end = Clock::now();
   if (!done || static_cast<Answer>(c.answer.load()) != Answer::kDone) return s.dead();
   TwinRun run = s.check_canaries(first_set, sets);

@@ -13,7 +13,8 @@ namespace {
 constexpr std::string_view kFile = "kernel.cu:";
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
 }
 
 struct Place {
@@ -61,7 +62,8 @@ std::string readable_log(std::string_view compiler_output, const Rewritten& rewr
   }
   if (errors.empty() && others.empty()) {
     std::string first(compiler_output.substr(0, compiler_output.find('\n')));
-    errors.push_back("kernel.cu: error: the compiler failed" + (first.empty() || first.find('/') != std::string::npos ? "" : ": " + first));
+    errors.push_back("kernel.cu: error: the compiler failed" +
+                     (first.empty() || first.find('/') != std::string::npos ? "" : ": " + first));
   }
   std::string log;
   for (const std::vector<std::string>* part : {&errors, &others})

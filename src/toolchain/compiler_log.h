@@ -8,8 +8,8 @@
 
 namespace warpsmith::toolchain {
 
-// Errors first, each "kernel.cu:line:column: error: …" with the candidate's own place; nothing of our header or this machine.
-// Cut to `limit` bytes.
+// Errors first, each "kernel.cu:line:column: error: …" with the candidate's own place; nothing of our header
+// or this machine. Cut to `limit` bytes.
 std::string readable_log(std::string_view compiler_output, const Rewritten& rewritten, std::size_t limit);
 
 }  // namespace warpsmith::toolchain

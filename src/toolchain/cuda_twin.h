@@ -1,6 +1,7 @@
-// CUDA's vocabulary for the CPU twin. Its text stands behind twin_abi.h and in front of every candidate; there is no other
-// header. Candidates see no name of ours that does not begin with `wstw_`. Functions on floats are written so that g++ can
-// vectorise a loop over threads that calls them: no branches, no errno, no table.
+// CUDA's vocabulary for the CPU twin. Its text stands behind twin_abi.h and in front of every candidate;
+// there is no other header. Candidates see no name of ours that does not begin with `wstw_`. Functions on
+// floats are written so that g++ can vectorise a loop over threads that calls them: no branches, no errno, no
+// table.
 
 #define WSTW_INLINE static inline __attribute__((always_inline, unused))
 #define WSTW_MEMBER inline __attribute__((always_inline))
@@ -76,16 +77,25 @@ typedef unsigned long ulong;
 #define M_SQRT1_2 0.70710678118654752440
 #define M_2_SQRTPI 1.12837916709551257390
 
-// ---- vector types -------------------------------------------------------------------------------------------------------
+// ---- vector types
+// -------------------------------------------------------------------------------------------------------
 // Aligned as on a GPU. A pointer cast to one of them goes through wstw_align (the rewriter sees to it).
-#define WSTW_VECTORS(T, N, A2, A4)                                                                         \
-  struct N##1 { T x; };                                                                                    \
-  struct alignas(A2) N##2 { T x, y; };                                                                     \
-  struct N##3 { T x, y, z; };                                                                              \
-  struct alignas(A4) N##4 { T x, y, z, w; };                                                               \
-  WSTW_INLINE constexpr N##1 make_##N##1(T x) { return {x}; }                                              \
-  WSTW_INLINE constexpr N##2 make_##N##2(T x, T y) { return {x, y}; }                                      \
-  WSTW_INLINE constexpr N##3 make_##N##3(T x, T y, T z) { return {x, y, z}; }                              \
+#define WSTW_VECTORS(T, N, A2, A4)                                            \
+  struct N##1 {                                                               \
+    T x;                                                                      \
+  };                                                                          \
+  struct alignas(A2) N##2 {                                                   \
+    T x, y;                                                                   \
+  };                                                                          \
+  struct N##3 {                                                               \
+    T x, y, z;                                                                \
+  };                                                                          \
+  struct alignas(A4) N##4 {                                                   \
+    T x, y, z, w;                                                             \
+  };                                                                          \
+  WSTW_INLINE constexpr N##1 make_##N##1(T x) { return {x}; }                 \
+  WSTW_INLINE constexpr N##2 make_##N##2(T x, T y) { return {x, y}; }         \
+  WSTW_INLINE constexpr N##3 make_##N##3(T x, T y, T z) { return {x, y, z}; } \
   WSTW_INLINE constexpr N##4 make_##N##4(T x, T y, T z, T w) { return {x, y, z, w}; }
 WSTW_VECTORS(float, float, 8, 16)
 WSTW_VECTORS(double, double, 16, 16)
@@ -106,8 +116,9 @@ struct dim3 {
   constexpr operator uint3() const { return {x, y, z}; }
 };
 
-// A pointer about to become a pointer to a type of greater alignment. Where it is not aligned, the result traps when it is
-// followed (its top bit makes the address no address), but still tests as misaligned and compares as before.
+// A pointer about to become a pointer to a type of greater alignment. Where it is not aligned, the result
+// traps when it is followed (its top bit makes the address no address), but still tests as misaligned and
+// compares as before.
 template <class T>
 struct wstw_align {
   uintptr_t address;
@@ -121,22 +132,36 @@ struct wstw_align {
 };
 
 template <class T>
-struct wstw_no_cv { typedef T type; };
+struct wstw_no_cv {
+  typedef T type;
+};
 template <class T>
-struct wstw_no_cv<const T> { typedef T type; };
+struct wstw_no_cv<const T> {
+  typedef T type;
+};
 template <class T>
-struct wstw_no_cv<volatile T> { typedef T type; };
+struct wstw_no_cv<volatile T> {
+  typedef T type;
+};
 template <class T>
-struct wstw_no_cv<const volatile T> { typedef T type; };
+struct wstw_no_cv<const volatile T> {
+  typedef T type;
+};
 template <class T, class U>
-struct wstw_same { static constexpr bool value = false; };
+struct wstw_same {
+  static constexpr bool value = false;
+};
 template <class T>
-struct wstw_same<T, T> { static constexpr bool value = true; };
+struct wstw_same<T, T> {
+  static constexpr bool value = true;
+};
 
 template <class To>
 struct wstw_caster {
   template <class From>
-  WSTW_MEMBER static To cast(From p) { return reinterpret_cast<To>(p); }
+  WSTW_MEMBER static To cast(From p) {
+    return reinterpret_cast<To>(p);
+  }
 };
 template <class T>
 struct wstw_caster<T*> {
@@ -151,17 +176,23 @@ struct wstw_caster<T*> {
 template <>
 struct wstw_caster<void*> {
   template <class From>
-  WSTW_MEMBER static void* cast(From p) { return (void*)p; }
+  WSTW_MEMBER static void* cast(From p) {
+    return (void*)p;
+  }
 };
 template <>
 struct wstw_caster<const void*> {
   template <class From>
-  WSTW_MEMBER static const void* cast(From p) { return (const void*)p; }
+  WSTW_MEMBER static const void* cast(From p) {
+    return (const void*)p;
+  }
 };
 template <class T>
 struct wstw_caster<T&> {
   template <class From>
-  WSTW_MEMBER static T& cast(From& v) { return *wstw_caster<T*>::cast(&v); }
+  WSTW_MEMBER static T& cast(From& v) {
+    return *wstw_caster<T*>::cast(&v);
+  }
 };
 // reinterpret_cast, looking at the alignment.
 template <class To, class From>
@@ -169,7 +200,8 @@ WSTW_INLINE To wstw_reinterpret(From&& v) {
   return wstw_caster<To>::cast(v);
 }
 
-// ---- who am I -----------------------------------------------------------------------------------------------------------
+// ---- who am I
+// -----------------------------------------------------------------------------------------------------------
 WSTW_INLINE constexpr uint3 wstw_u3(const wstw_uint3& v) { return {v.x, v.y, v.z}; }
 #define threadIdx (wstw_u3(wstw_.thread_idx))
 #define blockIdx (wstw_u3(wstw_.block_idx))
@@ -179,7 +211,9 @@ WSTW_INLINE constexpr uint3 wstw_u3(const wstw_uint3& v) { return {v.x, v.y, v.z
 WSTW_INLINE unsigned wstw_lane(const wstw_ctx& c) { return c.rank & 31u; }
 
 template <class T, class Tag>
-struct wstw_slot { static inline unsigned place = 0; };
+struct wstw_slot {
+  static inline unsigned place = 0;
+};
 // The storage of one static __shared__ variable in the block of `c`. Tag tells variables of equal type apart.
 template <class T, class Tag>
 WSTW_INLINE T& wstw_shared(const wstw_ctx& c) {
@@ -192,7 +226,8 @@ WSTW_INLINE T& wstw_shared(const wstw_ctx& c) {
   return *(T*)(c.block->shared + (place - 1));
 }
 
-// ---- barriers, warps ----------------------------------------------------------------------------------------------------
+// ---- barriers, warps
+// ----------------------------------------------------------------------------------------------------
 WSTW_INLINE void wstw_fence() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 WSTW_INLINE int wstw_barrier(const wstw_ctx& c, int kind, int predicate) {
   return c.block->runtime->barrier(&c, kind, predicate);
@@ -266,7 +301,9 @@ WSTW_INLINE T wstw_shfl_xor(const wstw_ctx& c, unsigned mask, T v, int bits, int
 #define __any_sync(m, p) ((int)wstw_warp(wstw_, kWstwAny, (m), (p) ? 1 : 0, 0))
 #define __all_sync(m, p) ((int)wstw_warp(wstw_, kWstwAll, (m), (p) ? 1 : 0, 0))
 #define __activemask() ((unsigned)wstw_warp(wstw_, kWstwActiveMask, ~0u, 0, __COUNTER__ + 1))
-WSTW_INLINE void wstw_syncwarp(const wstw_ctx& c, unsigned mask = ~0u) { wstw_warp(c, kWstwWarpSync, mask, 0, 0); }
+WSTW_INLINE void wstw_syncwarp(const wstw_ctx& c, unsigned mask = ~0u) {
+  wstw_warp(c, kWstwWarpSync, mask, 0, 0);
+}
 #define __syncwarp(...) wstw_syncwarp(wstw_ __VA_OPT__(, ) __VA_ARGS__)
 template <class T>
 WSTW_INLINE unsigned wstw_match_any(const wstw_ctx& c, unsigned mask, T v) {
@@ -293,7 +330,8 @@ WSTW_INLINE int wstw_reduce(const wstw_ctx& c, unsigned mask, int v, int, int s)
 #define __builtin_assume(e) ((e) ? (void)0 : __builtin_unreachable())
 #define __assume(e) ((e) ? (void)0 : __builtin_unreachable())
 
-// ---- integers -----------------------------------------------------------------------------------------------------------
+// ---- integers
+// -----------------------------------------------------------------------------------------------------------
 WSTW_INLINE int __popc(unsigned v) { return __builtin_popcount(v); }
 WSTW_INLINE int __popcll(unsigned long long v) { return __builtin_popcountll(v); }
 WSTW_INLINE int __clz(int v) { return v ? __builtin_clz((unsigned)v) : 32; }
@@ -329,7 +367,9 @@ WSTW_INLINE unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned s) {
 WSTW_INLINE int __mul24(int a, int b) { return ((a << 8) >> 8) * ((b << 8) >> 8); }
 WSTW_INLINE unsigned __umul24(unsigned a, unsigned b) { return (a & 0xFFFFFFu) * (b & 0xFFFFFFu); }
 WSTW_INLINE int __mulhi(int a, int b) { return (int)(((long long)a * b) >> 32); }
-WSTW_INLINE unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a * b) >> 32); }
+WSTW_INLINE unsigned __umulhi(unsigned a, unsigned b) {
+  return (unsigned)(((unsigned long long)a * b) >> 32);
+}
 WSTW_INLINE unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
   return (unsigned long long)(((unsigned __int128)a * b) >> 64);
 }
@@ -361,7 +401,8 @@ WSTW_INLINE long long llabs(long long v) { return v < 0 ? -v : v; }
 WSTW_INLINE unsigned umin(unsigned a, unsigned b) { return b < a ? b : a; }
 WSTW_INLINE unsigned umax(unsigned a, unsigned b) { return a < b ? b : a; }
 
-// ---- floats -------------------------------------------------------------------------------------------------------------
+// ---- floats
+// -------------------------------------------------------------------------------------------------------------
 WSTW_INLINE int __float_as_int(float v) { return __builtin_bit_cast(int, v); }
 WSTW_INLINE unsigned __float_as_uint(float v) { return __builtin_bit_cast(unsigned, v); }
 WSTW_INLINE float __int_as_float(int v) { return __builtin_bit_cast(float, v); }
@@ -449,7 +490,8 @@ WSTW_INLINE float exp2f(float x) {
   const int whole = (int)n, half_of_it = whole >> 1;
   return p * wstw_pow2i(half_of_it) * wstw_pow2i(whole - half_of_it);
 }
-WSTW_INLINE float wstw_log_parts(float x, float* exponent) {  // x = 2^e * m, m in [sqrt(1/2), sqrt(2)); returns log(m)
+WSTW_INLINE float wstw_log_parts(float x,
+                                 float* exponent) {  // x = 2^e * m, m in [sqrt(1/2), sqrt(2)); returns log(m)
   const bool tiny = x < 1.17549435e-38f;
   const float y = tiny ? x * 8388608.f : x;
   const int bits = __float_as_int(y);
@@ -534,12 +576,15 @@ WSTW_INLINE float normcdff(float x) { return 0.5f * __builtin_erfcf(-0.70710678f
 // Reduction by pi/2 in double: exact enough up to 2^50.
 WSTW_INLINE float wstw_sin_shifted(float x, double quarter_turns) {
   const double n = __builtin_rint((double)x * 0.63661977236758134308);
-  const double r = __builtin_fma(-n, 6.12323399573676603587e-17, __builtin_fma(-n, 1.57079632679489661923, (double)x));
+  const double r =
+      __builtin_fma(-n, 6.12323399573676603587e-17, __builtin_fma(-n, 1.57079632679489661923, (double)x));
   const double q = n + quarter_turns;
   const double part = q - 4.0 * __builtin_floor(q * 0.25);  // 0, 1, 2 or 3
   const double z = r * r;
-  const double s = r + r * z * (-1.66666666666e-1 + z * (8.33333332e-3 + z * (-1.98412558e-4 + z * 2.7522e-6)));
-  const double c = 1.0 - 0.5 * z + z * z * (4.16666666e-2 + z * (-1.38888882e-3 + z * (2.4800859e-5 - z * 2.7238e-7)));
+  const double s =
+      r + r * z * (-1.66666666666e-1 + z * (8.33333332e-3 + z * (-1.98412558e-4 + z * 2.7522e-6)));
+  const double c =
+      1.0 - 0.5 * z + z * z * (4.16666666e-2 + z * (-1.38888882e-3 + z * (2.4800859e-5 - z * 2.7238e-7)));
   const double v = (part == 1.0 || part == 3.0) ? c : s;
   return (float)(part >= 2.0 ? -v : v);
 }
@@ -547,15 +592,25 @@ WSTW_INLINE float sinf(float x) { return wstw_sin_shifted(x, 0.0); }
 WSTW_INLINE float cosf(float x) { return wstw_sin_shifted(x, 1.0); }
 WSTW_INLINE float __sinf(float x) { return sinf(x); }
 WSTW_INLINE float __cosf(float x) { return cosf(x); }
-WSTW_INLINE void sincosf(float x, float* s, float* c) { *s = sinf(x); *c = cosf(x); }
-WSTW_INLINE void __sincosf(float x, float* s, float* c) { *s = sinf(x); *c = cosf(x); }
+WSTW_INLINE void sincosf(float x, float* s, float* c) {
+  *s = sinf(x);
+  *c = cosf(x);
+}
+WSTW_INLINE void __sincosf(float x, float* s, float* c) {
+  *s = sinf(x);
+  *c = cosf(x);
+}
 WSTW_INLINE float powf(float x, float y) { return __builtin_powf(x, y); }
 WSTW_INLINE float __powf(float x, float y) { return __builtin_powf(x, y); }
-#define WSTW_LIBM1(name) WSTW_INLINE float name##f(float x) { return __builtin_##name##f(x); }
-WSTW_LIBM1(tan) WSTW_LIBM1(asin) WSTW_LIBM1(acos) WSTW_LIBM1(atan) WSTW_LIBM1(sinh) WSTW_LIBM1(cosh)
-WSTW_LIBM1(asinh) WSTW_LIBM1(acosh) WSTW_LIBM1(atanh) WSTW_LIBM1(cbrt) WSTW_LIBM1(lgamma) WSTW_LIBM1(tgamma)
+#define WSTW_LIBM1(name) \
+  WSTW_INLINE float name##f(float x) { return __builtin_##name##f(x); }
+WSTW_LIBM1(tan)
+WSTW_LIBM1(asin) WSTW_LIBM1(acos) WSTW_LIBM1(atan) WSTW_LIBM1(sinh) WSTW_LIBM1(cosh) WSTW_LIBM1(asinh)
+    WSTW_LIBM1(acosh) WSTW_LIBM1(atanh) WSTW_LIBM1(cbrt) WSTW_LIBM1(lgamma) WSTW_LIBM1(tgamma)
 #undef WSTW_LIBM1
-WSTW_INLINE float __tanf(float x) { return __builtin_tanf(x); }
+        WSTW_INLINE float __tanf(float x) {
+  return __builtin_tanf(x);
+}
 WSTW_INLINE float atan2f(float y, float x) { return __builtin_atan2f(y, x); }
 WSTW_INLINE float fmodf(float a, float b) { return __builtin_fmodf(a, b); }
 WSTW_INLINE float remainderf(float a, float b) { return __builtin_remainderf(a, b); }
@@ -568,23 +623,29 @@ WSTW_INLINE int lrintf_int(float v) { return (int)__builtin_rintf(v); }
 WSTW_INLINE long lrintf(float v) { return (long)__builtin_rintf(v); }
 WSTW_INLINE long lroundf(float v) { return (long)roundf(v); }
 
-#define WSTW_LIBM1(name)                                              \
+#define WSTW_LIBM1(name) \
   WSTW_INLINE double name(double x) { return __builtin_##name(x); }
-WSTW_LIBM1(exp) WSTW_LIBM1(exp2) WSTW_LIBM1(log) WSTW_LIBM1(log2) WSTW_LIBM1(log10) WSTW_LIBM1(log1p)
-WSTW_LIBM1(expm1) WSTW_LIBM1(sqrt) WSTW_LIBM1(sin) WSTW_LIBM1(cos) WSTW_LIBM1(tan) WSTW_LIBM1(asin)
-WSTW_LIBM1(acos) WSTW_LIBM1(atan) WSTW_LIBM1(sinh) WSTW_LIBM1(cosh) WSTW_LIBM1(tanh) WSTW_LIBM1(erf)
-WSTW_LIBM1(erfc) WSTW_LIBM1(floor) WSTW_LIBM1(ceil) WSTW_LIBM1(trunc) WSTW_LIBM1(rint) WSTW_LIBM1(round)
-WSTW_LIBM1(cbrt) WSTW_LIBM1(fabs)
+WSTW_LIBM1(exp)
+WSTW_LIBM1(exp2) WSTW_LIBM1(log) WSTW_LIBM1(log2) WSTW_LIBM1(log10) WSTW_LIBM1(log1p) WSTW_LIBM1(expm1)
+    WSTW_LIBM1(sqrt) WSTW_LIBM1(sin) WSTW_LIBM1(cos) WSTW_LIBM1(tan) WSTW_LIBM1(asin) WSTW_LIBM1(acos)
+        WSTW_LIBM1(atan) WSTW_LIBM1(sinh) WSTW_LIBM1(cosh) WSTW_LIBM1(tanh) WSTW_LIBM1(erf) WSTW_LIBM1(erfc)
+            WSTW_LIBM1(floor) WSTW_LIBM1(ceil) WSTW_LIBM1(trunc) WSTW_LIBM1(rint) WSTW_LIBM1(round)
+                WSTW_LIBM1(cbrt) WSTW_LIBM1(fabs)
 #undef WSTW_LIBM1
 // CUDA's overloads of the plain names for float.
-#define WSTW_FLOAT1(name) WSTW_INLINE float name(float x) { return name##f(x); }
-WSTW_FLOAT1(exp) WSTW_FLOAT1(exp2) WSTW_FLOAT1(log) WSTW_FLOAT1(log2) WSTW_FLOAT1(log10) WSTW_FLOAT1(log1p)
-WSTW_FLOAT1(expm1) WSTW_FLOAT1(sqrt) WSTW_FLOAT1(sin) WSTW_FLOAT1(cos) WSTW_FLOAT1(tan) WSTW_FLOAT1(asin)
-WSTW_FLOAT1(acos) WSTW_FLOAT1(atan) WSTW_FLOAT1(sinh) WSTW_FLOAT1(cosh) WSTW_FLOAT1(tanh) WSTW_FLOAT1(erf)
-WSTW_FLOAT1(erfc) WSTW_FLOAT1(floor) WSTW_FLOAT1(ceil) WSTW_FLOAT1(trunc) WSTW_FLOAT1(rint) WSTW_FLOAT1(round)
-WSTW_FLOAT1(cbrt) WSTW_FLOAT1(fabs)
+#define WSTW_FLOAT1(name) \
+  WSTW_INLINE float name(float x) { return name##f(x); }
+                    WSTW_FLOAT1(exp) WSTW_FLOAT1(exp2) WSTW_FLOAT1(log) WSTW_FLOAT1(log2) WSTW_FLOAT1(log10)
+                        WSTW_FLOAT1(log1p) WSTW_FLOAT1(expm1) WSTW_FLOAT1(sqrt) WSTW_FLOAT1(sin)
+                            WSTW_FLOAT1(cos) WSTW_FLOAT1(tan) WSTW_FLOAT1(asin) WSTW_FLOAT1(acos)
+                                WSTW_FLOAT1(atan) WSTW_FLOAT1(sinh) WSTW_FLOAT1(cosh) WSTW_FLOAT1(tanh)
+                                    WSTW_FLOAT1(erf) WSTW_FLOAT1(erfc) WSTW_FLOAT1(floor) WSTW_FLOAT1(ceil)
+                                        WSTW_FLOAT1(trunc) WSTW_FLOAT1(rint) WSTW_FLOAT1(round)
+                                            WSTW_FLOAT1(cbrt) WSTW_FLOAT1(fabs)
 #undef WSTW_FLOAT1
-WSTW_INLINE double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+                                                WSTW_INLINE double fma(double a, double b, double c) {
+  return __builtin_fma(a, b, c);
+}
 WSTW_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 WSTW_INLINE float fmax(float a, float b) { return fmaxf(a, b); }
 WSTW_INLINE float fmin(float a, float b) { return fminf(a, b); }
@@ -612,21 +673,36 @@ WSTW_INLINE float __uint2float_rn(unsigned v) { return (float)v; }
 WSTW_INLINE float __double2float_rn(double v) { return (float)v; }
 
 template <class T>
-WSTW_INLINE T __ldg(const T* p) { return *p; }
+WSTW_INLINE T __ldg(const T* p) {
+  return *p;
+}
 template <class T>
-WSTW_INLINE T __ldcs(const T* p) { return *p; }
+WSTW_INLINE T __ldcs(const T* p) {
+  return *p;
+}
 template <class T>
-WSTW_INLINE T __ldca(const T* p) { return *p; }
+WSTW_INLINE T __ldca(const T* p) {
+  return *p;
+}
 template <class T>
-WSTW_INLINE T __ldcg(const T* p) { return *p; }
+WSTW_INLINE T __ldcg(const T* p) {
+  return *p;
+}
 template <class T>
-WSTW_INLINE void __stcs(T* p, T v) { *p = v; }
+WSTW_INLINE void __stcs(T* p, T v) {
+  *p = v;
+}
 template <class T>
-WSTW_INLINE void __stcg(T* p, T v) { *p = v; }
+WSTW_INLINE void __stcg(T* p, T v) {
+  *p = v;
+}
 template <class T>
-WSTW_INLINE void __stwt(T* p, T v) { *p = v; }
+WSTW_INLINE void __stwt(T* p, T v) {
+  *p = v;
+}
 
-// ---- half, bfloat16: stored in 16 bits, arithmetic in float -------------------------------------------------------------
+// ---- half, bfloat16: stored in 16 bits, arithmetic in float
+// -------------------------------------------------------------
 struct __half {
   _Float16 v;
   __half() = default;
@@ -651,81 +727,87 @@ struct __nv_bfloat16 {
 typedef __half half;
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat16 bfloat16;
-struct alignas(4) __half2 { __half x, y; };
-struct alignas(4) __nv_bfloat162 { __nv_bfloat16 x, y; };
+struct alignas(4) __half2 {
+  __half x, y;
+};
+struct alignas(4) __nv_bfloat162 {
+  __nv_bfloat16 x, y;
+};
 typedef __half2 half2;
 typedef __nv_bfloat162 nv_bfloat162;
 
-#define WSTW_HALF_OPS(T, T2)                                                                                \
-  WSTW_INLINE T operator+(T a, T b) { return T((float)a + (float)b); }                                      \
-  WSTW_INLINE T operator-(T a, T b) { return T((float)a - (float)b); }                                      \
-  WSTW_INLINE T operator*(T a, T b) { return T((float)a * (float)b); }                                      \
-  WSTW_INLINE T operator/(T a, T b) { return T((float)a / (float)b); }                                      \
-  WSTW_INLINE T operator-(T a) { return T(-(float)a); }                                                     \
-  WSTW_INLINE T& operator+=(T& a, T b) { return a = a + b; }                                                \
-  WSTW_INLINE T& operator-=(T& a, T b) { return a = a - b; }                                                \
-  WSTW_INLINE T& operator*=(T& a, T b) { return a = a * b; }                                                \
-  WSTW_INLINE T& operator/=(T& a, T b) { return a = a / b; }                                                \
-  WSTW_INLINE bool operator<(T a, T b) { return (float)a < (float)b; }                                      \
-  WSTW_INLINE bool operator>(T a, T b) { return (float)a > (float)b; }                                      \
-  WSTW_INLINE bool operator<=(T a, T b) { return (float)a <= (float)b; }                                    \
-  WSTW_INLINE bool operator>=(T a, T b) { return (float)a >= (float)b; }                                    \
-  WSTW_INLINE bool operator==(T a, T b) { return (float)a == (float)b; }                                    \
-  WSTW_INLINE bool operator!=(T a, T b) { return (float)a != (float)b; }                                    \
-  WSTW_INLINE T __hadd(T a, T b) { return a + b; }                                                          \
-  WSTW_INLINE T __hsub(T a, T b) { return a - b; }                                                          \
-  WSTW_INLINE T __hmul(T a, T b) { return a * b; }                                                          \
-  WSTW_INLINE T __hdiv(T a, T b) { return a / b; }                                                          \
-  WSTW_INLINE T __hneg(T a) { return -a; }                                                                  \
-  WSTW_INLINE T __habs(T a) { return T(fabsf((float)a)); }                                                  \
-  WSTW_INLINE T __hfma(T a, T b, T c) { return T(fmaf((float)a, (float)b, (float)c)); }                     \
-  WSTW_INLINE T __hmax(T a, T b) { return T(fmaxf((float)a, (float)b)); }                                   \
-  WSTW_INLINE T __hmin(T a, T b) { return T(fminf((float)a, (float)b)); }                                   \
-  WSTW_INLINE bool __hgt(T a, T b) { return a > b; }                                                        \
-  WSTW_INLINE bool __hlt(T a, T b) { return a < b; }                                                        \
-  WSTW_INLINE bool __hge(T a, T b) { return a >= b; }                                                       \
-  WSTW_INLINE bool __hle(T a, T b) { return a <= b; }                                                       \
-  WSTW_INLINE bool __heq(T a, T b) { return a == b; }                                                       \
-  WSTW_INLINE bool __hne(T a, T b) { return a != b; }                                                       \
-  WSTW_INLINE bool __hisnan(T a) { return a != a; }                                                         \
-  WSTW_INLINE T hexp(T a) { return T(expf((float)a)); }                                                     \
-  WSTW_INLINE T hlog(T a) { return T(logf((float)a)); }                                                     \
-  WSTW_INLINE T hsqrt(T a) { return T(sqrtf((float)a)); }                                                   \
-  WSTW_INLINE T hrsqrt(T a) { return T(rsqrtf((float)a)); }                                                 \
-  WSTW_INLINE T hrcp(T a) { return T(1.f / (float)a); }                                                     \
-  WSTW_INLINE T2 operator+(T2 a, T2 b) { return {a.x + b.x, a.y + b.y}; }                                   \
-  WSTW_INLINE T2 operator-(T2 a, T2 b) { return {a.x - b.x, a.y - b.y}; }                                   \
-  WSTW_INLINE T2 operator*(T2 a, T2 b) { return {a.x * b.x, a.y * b.y}; }                                   \
-  WSTW_INLINE T2 operator/(T2 a, T2 b) { return {a.x / b.x, a.y / b.y}; }                                   \
-  WSTW_INLINE T2& operator+=(T2& a, T2 b) { return a = a + b; }                                             \
-  WSTW_INLINE T2& operator*=(T2& a, T2 b) { return a = a * b; }                                             \
-  WSTW_INLINE T2 __hadd2(T2 a, T2 b) { return a + b; }                                                      \
-  WSTW_INLINE T2 __hsub2(T2 a, T2 b) { return a - b; }                                                      \
-  WSTW_INLINE T2 __hmul2(T2 a, T2 b) { return a * b; }                                                      \
-  WSTW_INLINE T2 __h2div(T2 a, T2 b) { return a / b; }                                                      \
-  WSTW_INLINE T2 __hfma2(T2 a, T2 b, T2 c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; }       \
-  WSTW_INLINE T2 __hmax2(T2 a, T2 b) { return {__hmax(a.x, b.x), __hmax(a.y, b.y)}; }                       \
+#define WSTW_HALF_OPS(T, T2)                                                                          \
+  WSTW_INLINE T operator+(T a, T b) { return T((float)a + (float)b); }                                \
+  WSTW_INLINE T operator-(T a, T b) { return T((float)a - (float)b); }                                \
+  WSTW_INLINE T operator*(T a, T b) { return T((float)a * (float)b); }                                \
+  WSTW_INLINE T operator/(T a, T b) { return T((float)a / (float)b); }                                \
+  WSTW_INLINE T operator-(T a) { return T(-(float)a); }                                               \
+  WSTW_INLINE T& operator+=(T& a, T b) { return a = a + b; }                                          \
+  WSTW_INLINE T& operator-=(T& a, T b) { return a = a - b; }                                          \
+  WSTW_INLINE T& operator*=(T& a, T b) { return a = a * b; }                                          \
+  WSTW_INLINE T& operator/=(T& a, T b) { return a = a / b; }                                          \
+  WSTW_INLINE bool operator<(T a, T b) { return (float)a < (float)b; }                                \
+  WSTW_INLINE bool operator>(T a, T b) { return (float)a > (float)b; }                                \
+  WSTW_INLINE bool operator<=(T a, T b) { return (float)a <= (float)b; }                              \
+  WSTW_INLINE bool operator>=(T a, T b) { return (float)a >= (float)b; }                              \
+  WSTW_INLINE bool operator==(T a, T b) { return (float)a == (float)b; }                              \
+  WSTW_INLINE bool operator!=(T a, T b) { return (float)a != (float)b; }                              \
+  WSTW_INLINE T __hadd(T a, T b) { return a + b; }                                                    \
+  WSTW_INLINE T __hsub(T a, T b) { return a - b; }                                                    \
+  WSTW_INLINE T __hmul(T a, T b) { return a * b; }                                                    \
+  WSTW_INLINE T __hdiv(T a, T b) { return a / b; }                                                    \
+  WSTW_INLINE T __hneg(T a) { return -a; }                                                            \
+  WSTW_INLINE T __habs(T a) { return T(fabsf((float)a)); }                                            \
+  WSTW_INLINE T __hfma(T a, T b, T c) { return T(fmaf((float)a, (float)b, (float)c)); }               \
+  WSTW_INLINE T __hmax(T a, T b) { return T(fmaxf((float)a, (float)b)); }                             \
+  WSTW_INLINE T __hmin(T a, T b) { return T(fminf((float)a, (float)b)); }                             \
+  WSTW_INLINE bool __hgt(T a, T b) { return a > b; }                                                  \
+  WSTW_INLINE bool __hlt(T a, T b) { return a < b; }                                                  \
+  WSTW_INLINE bool __hge(T a, T b) { return a >= b; }                                                 \
+  WSTW_INLINE bool __hle(T a, T b) { return a <= b; }                                                 \
+  WSTW_INLINE bool __heq(T a, T b) { return a == b; }                                                 \
+  WSTW_INLINE bool __hne(T a, T b) { return a != b; }                                                 \
+  WSTW_INLINE bool __hisnan(T a) { return a != a; }                                                   \
+  WSTW_INLINE T hexp(T a) { return T(expf((float)a)); }                                               \
+  WSTW_INLINE T hlog(T a) { return T(logf((float)a)); }                                               \
+  WSTW_INLINE T hsqrt(T a) { return T(sqrtf((float)a)); }                                             \
+  WSTW_INLINE T hrsqrt(T a) { return T(rsqrtf((float)a)); }                                           \
+  WSTW_INLINE T hrcp(T a) { return T(1.f / (float)a); }                                               \
+  WSTW_INLINE T2 operator+(T2 a, T2 b) { return {a.x + b.x, a.y + b.y}; }                             \
+  WSTW_INLINE T2 operator-(T2 a, T2 b) { return {a.x - b.x, a.y - b.y}; }                             \
+  WSTW_INLINE T2 operator*(T2 a, T2 b) { return {a.x * b.x, a.y * b.y}; }                             \
+  WSTW_INLINE T2 operator/(T2 a, T2 b) { return {a.x / b.x, a.y / b.y}; }                             \
+  WSTW_INLINE T2& operator+=(T2& a, T2 b) { return a = a + b; }                                       \
+  WSTW_INLINE T2& operator*=(T2& a, T2 b) { return a = a * b; }                                       \
+  WSTW_INLINE T2 __hadd2(T2 a, T2 b) { return a + b; }                                                \
+  WSTW_INLINE T2 __hsub2(T2 a, T2 b) { return a - b; }                                                \
+  WSTW_INLINE T2 __hmul2(T2 a, T2 b) { return a * b; }                                                \
+  WSTW_INLINE T2 __h2div(T2 a, T2 b) { return a / b; }                                                \
+  WSTW_INLINE T2 __hfma2(T2 a, T2 b, T2 c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; } \
+  WSTW_INLINE T2 __hmax2(T2 a, T2 b) { return {__hmax(a.x, b.x), __hmax(a.y, b.y)}; }                 \
   WSTW_INLINE T2 __hmin2(T2 a, T2 b) { return {__hmin(a.x, b.x), __hmin(a.y, b.y)}; }
 WSTW_HALF_OPS(__half, __half2)
 WSTW_HALF_OPS(__nv_bfloat16, __nv_bfloat162)
 #undef WSTW_HALF_OPS
 // Mixed operands: half with a number of another type is float, as conversions make it.
-#define WSTW_MIXED(T, U)                                                       \
-  WSTW_INLINE float operator+(T a, U b) { return (float)a + (float)b; }        \
-  WSTW_INLINE float operator-(T a, U b) { return (float)a - (float)b; }        \
-  WSTW_INLINE float operator*(T a, U b) { return (float)a * (float)b; }        \
-  WSTW_INLINE float operator/(T a, U b) { return (float)a / (float)b; }        \
-  WSTW_INLINE bool operator<(T a, U b) { return (float)a < (float)b; }         \
-  WSTW_INLINE bool operator>(T a, U b) { return (float)a > (float)b; }         \
-  WSTW_INLINE bool operator<=(T a, U b) { return (float)a <= (float)b; }       \
-  WSTW_INLINE bool operator>=(T a, U b) { return (float)a >= (float)b; }       \
-  WSTW_INLINE bool operator==(T a, U b) { return (float)a == (float)b; }       \
+#define WSTW_MIXED(T, U)                                                 \
+  WSTW_INLINE float operator+(T a, U b) { return (float)a + (float)b; }  \
+  WSTW_INLINE float operator-(T a, U b) { return (float)a - (float)b; }  \
+  WSTW_INLINE float operator*(T a, U b) { return (float)a * (float)b; }  \
+  WSTW_INLINE float operator/(T a, U b) { return (float)a / (float)b; }  \
+  WSTW_INLINE bool operator<(T a, U b) { return (float)a < (float)b; }   \
+  WSTW_INLINE bool operator>(T a, U b) { return (float)a > (float)b; }   \
+  WSTW_INLINE bool operator<=(T a, U b) { return (float)a <= (float)b; } \
+  WSTW_INLINE bool operator>=(T a, U b) { return (float)a >= (float)b; } \
+  WSTW_INLINE bool operator==(T a, U b) { return (float)a == (float)b; } \
   WSTW_INLINE bool operator!=(T a, U b) { return (float)a != (float)b; }
-WSTW_MIXED(__half, float) WSTW_MIXED(float, __half) WSTW_MIXED(__half, int) WSTW_MIXED(int, __half)
-WSTW_MIXED(__nv_bfloat16, float) WSTW_MIXED(float, __nv_bfloat16)
-WSTW_MIXED(__nv_bfloat16, int) WSTW_MIXED(int, __nv_bfloat16)
+WSTW_MIXED(__half, float)
+WSTW_MIXED(float, __half) WSTW_MIXED(__half, int) WSTW_MIXED(int, __half) WSTW_MIXED(__nv_bfloat16, float)
+    WSTW_MIXED(float, __nv_bfloat16) WSTW_MIXED(__nv_bfloat16, int) WSTW_MIXED(int, __nv_bfloat16)
 #undef WSTW_MIXED
-WSTW_INLINE float __half2float(__half v) { return (float)v; }
+        WSTW_INLINE float __half2float(__half v) {
+  return (float)v;
+}
 WSTW_INLINE __half __float2half(float v) { return __half(v); }
 WSTW_INLINE __half __float2half_rn(float v) { return __half(v); }
 WSTW_INLINE __half __int2half_rn(int v) { return __half(v); }
@@ -750,21 +832,32 @@ WSTW_INLINE float __high2float(__half2 v) { return (float)v.y; }
 WSTW_INLINE float __bfloat162float(__nv_bfloat16 v) { return (float)v; }
 WSTW_INLINE __nv_bfloat16 __float2bfloat16(float v) { return __nv_bfloat16(v); }
 WSTW_INLINE __nv_bfloat16 __float2bfloat16_rn(float v) { return __nv_bfloat16(v); }
-WSTW_INLINE __nv_bfloat162 __floats2bfloat162_rn(float a, float b) { return {__nv_bfloat16(a), __nv_bfloat16(b)}; }
+WSTW_INLINE __nv_bfloat162 __floats2bfloat162_rn(float a, float b) {
+  return {__nv_bfloat16(a), __nv_bfloat16(b)};
+}
 WSTW_INLINE __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { return {a, b}; }
 WSTW_INLINE float2 __bfloat1622float2(__nv_bfloat162 v) { return {(float)v.x, (float)v.y}; }
 
-// ---- atomics ------------------------------------------------------------------------------------------------------------
+// ---- atomics
+// ------------------------------------------------------------------------------------------------------------
 template <class T>
 struct wstw_word_of;
 template <>
-struct wstw_word_of<float> { typedef unsigned type; };
+struct wstw_word_of<float> {
+  typedef unsigned type;
+};
 template <>
-struct wstw_word_of<double> { typedef unsigned long long type; };
+struct wstw_word_of<double> {
+  typedef unsigned long long type;
+};
 template <>
-struct wstw_word_of<__half> { typedef unsigned short type; };
+struct wstw_word_of<__half> {
+  typedef unsigned short type;
+};
 template <>
-struct wstw_word_of<__nv_bfloat16> { typedef unsigned short type; };
+struct wstw_word_of<__nv_bfloat16> {
+  typedef unsigned short type;
+};
 template <class T, class F>
 WSTW_INLINE T wstw_update(T* p, F next) {
   typedef typename wstw_word_of<T>::type W;
@@ -773,7 +866,8 @@ WSTW_INLINE T wstw_update(T* p, F next) {
   for (;;) {
     const T before = __builtin_bit_cast(T, old);
     const T after = next(before);
-    if (__atomic_compare_exchange_n(word, &old, __builtin_bit_cast(W, after), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(word, &old, __builtin_bit_cast(W, after), false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
       return before;
   }
 }
@@ -784,18 +878,22 @@ WSTW_INLINE T wstw_update_int(T* p, F next) {
   }
   return old;
 }
-#define WSTW_ATOMIC_INT(T)                                                                                             \
-  WSTW_INLINE T atomicAdd(T* p, T v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }                            \
-  WSTW_INLINE T atomicSub(T* p, T v) { return __atomic_fetch_sub(p, v, __ATOMIC_RELAXED); }                            \
-  WSTW_INLINE T atomicAnd(T* p, T v) { return __atomic_fetch_and(p, v, __ATOMIC_RELAXED); }                            \
-  WSTW_INLINE T atomicOr(T* p, T v) { return __atomic_fetch_or(p, v, __ATOMIC_RELAXED); }                              \
-  WSTW_INLINE T atomicXor(T* p, T v) { return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED); }                            \
-  WSTW_INLINE T atomicExch(T* p, T v) { return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL); }                          \
-  WSTW_INLINE T atomicMax(T* p, T v) { return wstw_update_int(p, [=](T o) { return o < v ? v : o; }); }                \
-  WSTW_INLINE T atomicMin(T* p, T v) { return wstw_update_int(p, [=](T o) { return v < o ? v : o; }); }                \
-  WSTW_INLINE T atomicCAS(T* p, T expected, T v) {                                                                     \
-    __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);                           \
-    return expected;                                                                                                   \
+#define WSTW_ATOMIC_INT(T)                                                                    \
+  WSTW_INLINE T atomicAdd(T* p, T v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }   \
+  WSTW_INLINE T atomicSub(T* p, T v) { return __atomic_fetch_sub(p, v, __ATOMIC_RELAXED); }   \
+  WSTW_INLINE T atomicAnd(T* p, T v) { return __atomic_fetch_and(p, v, __ATOMIC_RELAXED); }   \
+  WSTW_INLINE T atomicOr(T* p, T v) { return __atomic_fetch_or(p, v, __ATOMIC_RELAXED); }     \
+  WSTW_INLINE T atomicXor(T* p, T v) { return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED); }   \
+  WSTW_INLINE T atomicExch(T* p, T v) { return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL); } \
+  WSTW_INLINE T atomicMax(T* p, T v) {                                                        \
+    return wstw_update_int(p, [=](T o) { return o < v ? v : o; });                            \
+  }                                                                                           \
+  WSTW_INLINE T atomicMin(T* p, T v) {                                                        \
+    return wstw_update_int(p, [=](T o) { return v < o ? v : o; });                            \
+  }                                                                                           \
+  WSTW_INLINE T atomicCAS(T* p, T expected, T v) {                                            \
+    __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);  \
+    return expected;                                                                          \
   }
 WSTW_ATOMIC_INT(int)
 WSTW_ATOMIC_INT(unsigned)
@@ -812,19 +910,28 @@ WSTW_INLINE unsigned atomicInc(unsigned* p, unsigned v) {
 WSTW_INLINE unsigned atomicDec(unsigned* p, unsigned v) {
   return wstw_update_int(p, [=](unsigned o) { return o == 0u || o > v ? v : o - 1u; });
 }
-WSTW_INLINE float atomicAdd(float* p, float v) { return wstw_update(p, [=](float o) { return o + v; }); }
-WSTW_INLINE double atomicAdd(double* p, double v) { return wstw_update(p, [=](double o) { return o + v; }); }
-WSTW_INLINE __half atomicAdd(__half* p, __half v) { return wstw_update(p, [=](__half o) { return o + v; }); }
+WSTW_INLINE float atomicAdd(float* p, float v) {
+  return wstw_update(p, [=](float o) { return o + v; });
+}
+WSTW_INLINE double atomicAdd(double* p, double v) {
+  return wstw_update(p, [=](double o) { return o + v; });
+}
+WSTW_INLINE __half atomicAdd(__half* p, __half v) {
+  return wstw_update(p, [=](__half o) { return o + v; });
+}
 WSTW_INLINE __nv_bfloat16 atomicAdd(__nv_bfloat16* p, __nv_bfloat16 v) {
   return wstw_update(p, [=](__nv_bfloat16 o) { return o + v; });
 }
-WSTW_INLINE float atomicExch(float* p, float v) { return wstw_update(p, [=](float) { return v; }); }
+WSTW_INLINE float atomicExch(float* p, float v) {
+  return wstw_update(p, [=](float) { return v; });
+}
 #define atomicAdd_block atomicAdd
 #define atomicAdd_system atomicAdd
 #define atomicMax_block atomicMax
 #define atomicMin_block atomicMin
 
-// ---- cooperative groups -------------------------------------------------------------------------------------------------
+// ---- cooperative groups
+// -------------------------------------------------------------------------------------------------
 namespace cooperative_groups {
 class thread_block {
  public:
@@ -846,7 +953,8 @@ class grid_group {
   bool is_valid() const { return true; }
   unsigned long long block_rank() const {
     return wstw_c.block_idx.x +
-           (unsigned long long)wstw_c.grid_dim.x * (wstw_c.block_idx.y + (unsigned long long)wstw_c.grid_dim.y * wstw_c.block_idx.z);
+           (unsigned long long)wstw_c.grid_dim.x *
+               (wstw_c.block_idx.y + (unsigned long long)wstw_c.grid_dim.y * wstw_c.block_idx.z);
   }
   unsigned long long num_blocks() const {
     return (unsigned long long)wstw_c.grid_dim.x * wstw_c.grid_dim.y * wstw_c.grid_dim.z;
@@ -877,13 +985,21 @@ class thread_block_tile {
     return (wstw_c.block_dim.x * wstw_c.block_dim.y * wstw_c.block_dim.z + N - 1) / N;
   }
   template <class T>
-  T shfl(T v, int source) const { return wstw_shfl(wstw_c, wstw_mask(), v, source, (int)N); }
+  T shfl(T v, int source) const {
+    return wstw_shfl(wstw_c, wstw_mask(), v, source, (int)N);
+  }
   template <class T>
-  T shfl_up(T v, unsigned delta) const { return wstw_shfl_up(wstw_c, wstw_mask(), v, delta, (int)N); }
+  T shfl_up(T v, unsigned delta) const {
+    return wstw_shfl_up(wstw_c, wstw_mask(), v, delta, (int)N);
+  }
   template <class T>
-  T shfl_down(T v, unsigned delta) const { return wstw_shfl_down(wstw_c, wstw_mask(), v, delta, (int)N); }
+  T shfl_down(T v, unsigned delta) const {
+    return wstw_shfl_down(wstw_c, wstw_mask(), v, delta, (int)N);
+  }
   template <class T>
-  T shfl_xor(T v, unsigned bits) const { return wstw_shfl_xor(wstw_c, wstw_mask(), v, (int)bits, (int)N); }
+  T shfl_xor(T v, unsigned bits) const {
+    return wstw_shfl_xor(wstw_c, wstw_mask(), v, (int)bits, (int)N);
+  }
   int any(int p) const { return (int)wstw_warp(wstw_c, kWstwAny, wstw_mask(), p ? 1 : 0, 0); }
   int all(int p) const { return (int)wstw_warp(wstw_c, kWstwAll, wstw_mask(), p ? 1 : 0, 0); }
   unsigned ballot(int p) const {
@@ -900,20 +1016,30 @@ class thread_block_tile {
 WSTW_INLINE thread_block wstw_this_thread_block(const wstw_ctx& c) { return thread_block(c); }
 WSTW_INLINE grid_group wstw_this_grid(const wstw_ctx& c) { return grid_group(c); }
 template <unsigned N>
-WSTW_INLINE thread_block_tile<N> tiled_partition(const thread_block& b) { return thread_block_tile<N>(b.wstw_c); }
+WSTW_INLINE thread_block_tile<N> tiled_partition(const thread_block& b) {
+  return thread_block_tile<N>(b.wstw_c);
+}
 template <unsigned N, unsigned M>
 WSTW_INLINE thread_block_tile<N> tiled_partition(const thread_block_tile<M>& t) {
   static_assert(N <= M, "a part is no larger than the whole");
   return thread_block_tile<N>(t.wstw_c);
 }
 template <class G>
-WSTW_INLINE void sync(const G& g) { g.sync(); }
+WSTW_INLINE void sync(const G& g) {
+  g.sync();
+}
 template <class T>
-struct plus { T operator()(T a, T b) const { return a + b; } };
+struct plus {
+  T operator()(T a, T b) const { return a + b; }
+};
 template <class T>
-struct greater { T operator()(T a, T b) const { return a > b ? a : b; } };
+struct greater {
+  T operator()(T a, T b) const { return a > b ? a : b; }
+};
 template <class T>
-struct less { T operator()(T a, T b) const { return a < b ? a : b; } };
+struct less {
+  T operator()(T a, T b) const { return a < b ? a : b; }
+};
 template <unsigned N, class P, class T, class Op>
 WSTW_INLINE T reduce(const thread_block_tile<N, P>& tile, T v, Op op) {
   for (unsigned offset = N / 2; offset > 0; offset /= 2) v = op(v, tile.shfl_xor(v, offset));
@@ -923,25 +1049,37 @@ WSTW_INLINE T reduce(const thread_block_tile<N, P>& tile, T v, Op op) {
 #define this_thread_block() wstw_this_thread_block(wstw_)
 #define this_grid() wstw_this_grid(wstw_)
 
-// ---- how a kernel is called ---------------------------------------------------------------------------------------------
+// ---- how a kernel is called
+// ---------------------------------------------------------------------------------------------
 template <class T>
-struct wstw_kind { static constexpr wstw_param value = {__is_enum(T) ? kWstwInteger : kWstwOther, sizeof(T)}; };
+struct wstw_kind {
+  static constexpr wstw_param value = {__is_enum(T) ? kWstwInteger : kWstwOther, sizeof(T)};
+};
 template <class T>
-struct wstw_kind<T*> { static constexpr wstw_param value = {kWstwPointer, 8}; };
-#define WSTW_KIND(T, K) \
-  template <>           \
-  struct wstw_kind<T> { static constexpr wstw_param value = {K, sizeof(T)}; };
-WSTW_KIND(bool, kWstwInteger) WSTW_KIND(char, kWstwInteger) WSTW_KIND(signed char, kWstwInteger)
-WSTW_KIND(unsigned char, kWstwInteger) WSTW_KIND(short, kWstwInteger) WSTW_KIND(unsigned short, kWstwInteger)
-WSTW_KIND(int, kWstwInteger) WSTW_KIND(unsigned, kWstwInteger) WSTW_KIND(long, kWstwInteger)
-WSTW_KIND(unsigned long, kWstwInteger) WSTW_KIND(long long, kWstwInteger) WSTW_KIND(unsigned long long, kWstwInteger)
-WSTW_KIND(float, kWstwFloat) WSTW_KIND(double, kWstwFloat) WSTW_KIND(__half, kWstwFloat) WSTW_KIND(__nv_bfloat16, kWstwFloat)
+struct wstw_kind<T*> {
+  static constexpr wstw_param value = {kWstwPointer, 8};
+};
+#define WSTW_KIND(T, K)                                 \
+  template <>                                           \
+  struct wstw_kind<T> {                                 \
+    static constexpr wstw_param value = {K, sizeof(T)}; \
+  };
+WSTW_KIND(bool, kWstwInteger)
+WSTW_KIND(char, kWstwInteger) WSTW_KIND(signed char, kWstwInteger) WSTW_KIND(unsigned char, kWstwInteger)
+    WSTW_KIND(short, kWstwInteger) WSTW_KIND(unsigned short, kWstwInteger) WSTW_KIND(int, kWstwInteger)
+        WSTW_KIND(unsigned, kWstwInteger) WSTW_KIND(long, kWstwInteger) WSTW_KIND(unsigned long, kWstwInteger)
+            WSTW_KIND(long long, kWstwInteger) WSTW_KIND(unsigned long long, kWstwInteger)
+                WSTW_KIND(float, kWstwFloat) WSTW_KIND(double, kWstwFloat) WSTW_KIND(__half, kWstwFloat)
+                    WSTW_KIND(__nv_bfloat16, kWstwFloat)
 #undef WSTW_KIND
 
-template <unsigned long... I>
-struct wstw_seq {};
+                        template <unsigned long... I>
+                        struct wstw_seq {
+};
 template <class T>
-WSTW_INLINE T wstw_load(const void* p) { return *(const T*)p; }
+WSTW_INLINE T wstw_load(const void* p) {
+  return *(const T*)p;
+}
 template <class T>
 struct wstw_argument {
   WSTW_MEMBER static T load(const void* p) { return *(const T*)p; }
@@ -955,10 +1093,14 @@ struct wstw_argument<T*> {  // a parameter of type float4* is as good as a cast
 #define WSTW_KNOWN(e) \
   if (!(e)) __builtin_unreachable()
 
-// Guards that the rewriter has found: `if (WSTW_ENTRY(i < n)) …` as the last statement, `if (WSTW_EXIT(i >= n)) return;`.
-#define WSTW_ENTRY(...) (wstw_.guard == 0 ? (__VA_ARGS__) : wstw_.guard == 1 || (*wstw_.passes &= (bool)(__VA_ARGS__), false))
-#define WSTW_EXIT(...) (wstw_.guard == 0 ? (__VA_ARGS__) : wstw_.guard == 2 && !(*wstw_.passes &= !(__VA_ARGS__)))
-#define WSTW_LAST_EXIT(...) (wstw_.guard == 0 ? (__VA_ARGS__) : wstw_.guard == 2 && (*wstw_.passes &= !(__VA_ARGS__), true))
+// Guards that the rewriter has found: `if (WSTW_ENTRY(i < n)) …` as the last statement, `if (WSTW_EXIT(i >=
+// n)) return;`.
+#define WSTW_ENTRY(...) \
+  (wstw_.guard == 0 ? (__VA_ARGS__) : wstw_.guard == 1 || (*wstw_.passes &= (bool)(__VA_ARGS__), false))
+#define WSTW_EXIT(...) \
+  (wstw_.guard == 0 ? (__VA_ARGS__) : wstw_.guard == 2 && !(*wstw_.passes &= !(__VA_ARGS__)))
+#define WSTW_LAST_EXIT(...) \
+  (wstw_.guard == 0 ? (__VA_ARGS__) : wstw_.guard == 2 && (*wstw_.passes &= !(__VA_ARGS__), true))
 
 // The threads [first, last) of a row of `count` that `passes`, which are neighbours.
 template <class Test>
@@ -982,25 +1124,39 @@ WSTW_INLINE void wstw_passing(unsigned count, Test passes, unsigned* first, unsi
   *last = high;
 }
 
-// A kernel whose threads wait, split into loops over threads (the rewriter's work). It is called once a block.
-#define WSTW_BLOCK_BEGIN                                                                                              \
-  const wstw_ctx& wstw_o = wstw_;                                                                                     \
-  const wstw_uint3 wstw_b = wstw_.block_dim;                                                                          \
+// A kernel whose threads wait, split into loops over threads (the rewriter's work). It is called once a
+// block.
+#define WSTW_BLOCK_BEGIN                     \
+  const wstw_ctx& wstw_o = wstw_;            \
+  const wstw_uint3 wstw_b = wstw_.block_dim; \
   const unsigned wstw_n = wstw_b.x * wstw_b.y * wstw_b.z;
-#define WSTW_THREADS                                                                                                  \
-  for (unsigned wstw_z = 0, wstw_r = 0; wstw_z < wstw_b.z; ++wstw_z)                                                  \
-    for (unsigned wstw_y = 0; wstw_y < wstw_b.y; ++wstw_y, wstw_r += wstw_b.x)                                        \
-      _Pragma("GCC ivdep") for (unsigned wstw_x = 0; wstw_x < wstw_b.x; ++wstw_x)
-#define WSTW_THREAD                                                                                                   \
-  const unsigned wstw_t = wstw_r + wstw_x;                                                                            \
-  const wstw_ctx wstw_ = {{wstw_x, wstw_y, wstw_z}, wstw_o.block_idx, wstw_b, wstw_o.grid_dim, wstw_o.block, wstw_t, 0, nullptr};
+#define WSTW_THREADS                                                           \
+  for (unsigned wstw_z = 0, wstw_r = 0; wstw_z < wstw_b.z; ++wstw_z)           \
+    for (unsigned wstw_y = 0; wstw_y < wstw_b.y; ++wstw_y, wstw_r += wstw_b.x) \
+  _Pragma("GCC ivdep") for (unsigned wstw_x = 0; wstw_x < wstw_b.x; ++wstw_x)
+#define WSTW_THREAD                                 \
+  const unsigned wstw_t = wstw_r + wstw_x;          \
+  const wstw_ctx wstw_ = {{wstw_x, wstw_y, wstw_z}, \
+                          wstw_o.block_idx,         \
+                          wstw_b,                   \
+                          wstw_o.grid_dim,          \
+                          wstw_o.block,             \
+                          wstw_t,                   \
+                          0,                        \
+                          nullptr};
 #define WSTW_IN_BLOCK(lane) ((wstw_t & ~31u) + (lane) < wstw_n)
 template <class T>
-struct wstw_no_reference { typedef T type; };
+struct wstw_no_reference {
+  typedef T type;
+};
 template <class T>
-struct wstw_no_reference<T&> { typedef T type; };
+struct wstw_no_reference<T&> {
+  typedef T type;
+};
 template <class T>
-struct wstw_no_reference<T&&> { typedef T type; };
+struct wstw_no_reference<T&&> {
+  typedef T type;
+};
 template <class T>
 using wstw_plain = typename wstw_no_cv<typename wstw_no_reference<T>::type>::type;
 template <class T>
@@ -1013,7 +1169,8 @@ WSTW_INLINE T wstw_take(const char* row, unsigned lane, unsigned t, bool takes_p
   return ((const T*)row)[takes_part ? (t & ~31u) + lane : t];
 }
 // A shuffle with a full mask in a branch: whole warps take it, or none of their lanes that have not returned.
-static __attribute__((noinline, unused)) void wstw_check_warps(const wstw_ctx& c, const bool* in, const bool* gone) {
+static __attribute__((noinline, unused)) void wstw_check_warps(const wstw_ctx& c, const bool* in,
+                                                               const bool* gone) {
   const unsigned n = c.block_dim.x * c.block_dim.y * c.block_dim.z;
   for (unsigned first = 0; first < n; first += 32) {
     bool some = false, others = false;
@@ -1023,7 +1180,8 @@ static __attribute__((noinline, unused)) void wstw_check_warps(const wstw_ctx& c
       others |= !in[t];
     }
     if (some && others)
-      c.block->runtime->fail(kWstwUnsupported, "a warp-level operation in a divergent branch: lanes of its mask wait elsewhere");
+      c.block->runtime->fail(
+          kWstwUnsupported, "a warp-level operation in a divergent branch: lanes of its mask wait elsewhere");
   }
 }
 
@@ -1033,11 +1191,13 @@ struct wstw_launch;
 template <class... P, void (*F)(const wstw_ctx&, P...), wstw_form Form>
 struct wstw_launch<F, Form> {
   static constexpr unsigned count = sizeof...(P);
-  static constexpr wstw_param params[sizeof...(P) + 1] = {wstw_kind<typename wstw_no_cv<P>::type>::value..., {0, 0}};
+  static constexpr wstw_param params[sizeof...(P) + 1] = {wstw_kind<typename wstw_no_cv<P>::type>::value...,
+                                                          {0, 0}};
 
-  // All threads of some blocks, none of which waits. The bounds let the compiler see that thread numbers do not wrap around:
-  // without them nothing vectorises. The launch checks them.
-  __attribute__((flatten)) static void all(wstw_block* block, unsigned long long first, unsigned long long last, P... p) {
+  // All threads of some blocks, none of which waits. The bounds let the compiler see that thread numbers do
+  // not wrap around: without them nothing vectorises. The launch checks them.
+  __attribute__((flatten)) static void all(wstw_block* block, unsigned long long first,
+                                           unsigned long long last, P... p) {
     const wstw_uint3 bd = block->block_dim, gd = block->grid_dim;
     WSTW_KNOWN(bd.x > 0u);
     WSTW_KNOWN(bd.x <= 1024u);
@@ -1074,18 +1234,20 @@ struct wstw_launch<F, Form> {
           }
 #pragma GCC ivdep
           for (unsigned x = begin; x < end; ++x) {
-            const wstw_ctx c = {{x, y, z}, bi, bd, gd, block, row + x, Form == kWstwGuarded ? 1u : 0u, nullptr};
+            const wstw_ctx c = {{x, y, z}, bi, bd, gd, block, row + x, Form == kWstwGuarded ? 1u : 0u,
+                                nullptr};
             F(c, p...);
           }
         }
     }
   }
   template <unsigned long... I>
-  WSTW_MEMBER static void spread(wstw_block* block, unsigned long long first, unsigned long long last, void* const* args,
-                                 wstw_seq<I...>) {
+  WSTW_MEMBER static void spread(wstw_block* block, unsigned long long first, unsigned long long last,
+                                 void* const* args, wstw_seq<I...>) {
     all(block, first, last, wstw_argument<typename wstw_no_cv<P>::type>::load(args[I])...);
   }
-  static void blocks(wstw_block* block, unsigned long long first, unsigned long long last, void* const* args) {
+  static void blocks(wstw_block* block, unsigned long long first, unsigned long long last,
+                     void* const* args) {
     spread(block, first, last, args, wstw_seq<__integer_pack(sizeof...(P))...>{});
   }
   template <unsigned long... I>

@@ -1,4 +1,5 @@
-// What a shared object made from foreign source may hold: nothing that runs when it is loaded, nothing of libc but arithmetic.
+// What a shared object made from foreign source may hold: nothing that runs when it is loaded, nothing of
+// libc but arithmetic.
 #pragma once
 
 #include <filesystem>

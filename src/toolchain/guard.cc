@@ -8,10 +8,13 @@ namespace warpsmith::toolchain {
 namespace {
 
 constexpr std::array<std::string_view, 22> kTypeWords = {
-    "const", "int", "unsigned", "long", "short", "char", "signed", "float", "double", "bool", "auto", "size_t", "uint", "int32_t",
-    "uint32_t", "int64_t", "uint64_t", "constexpr", "dim3", "uint3", "half", "static_cast"};
+    "const",    "int",       "unsigned", "long",   "short", "char",       "signed",   "float",
+    "double",   "bool",      "auto",     "size_t", "uint",  "int32_t",    "uint32_t", "int64_t",
+    "uint64_t", "constexpr", "dim3",     "uint3",  "half",  "static_cast"};
 
-bool is_type_word(std::string_view t) { return std::find(kTypeWords.begin(), kTypeWords.end(), t) != kTypeWords.end(); }
+bool is_type_word(std::string_view t) {
+  return std::find(kTypeWords.begin(), kTypeWords.end(), t) != kTypeWords.end();
+}
 
 class Finder {
  public:
@@ -40,8 +43,12 @@ class Finder {
   }
 
  private:
-  std::string_view text(std::size_t i) const { return i < tokens_.size() ? tokens_[i].text : std::string_view(); }
-  bool is_name(std::size_t i) const { return i < tokens_.size() && tokens_[i].kind == TokenKind::kIdentifier; }
+  std::string_view text(std::size_t i) const {
+    return i < tokens_.size() ? tokens_[i].text : std::string_view();
+  }
+  bool is_name(std::size_t i) const {
+    return i < tokens_.size() && tokens_[i].kind == TokenKind::kIdentifier;
+  }
 
   // threadIdx.x, or a variable made from it. A member of something else (`blockIdx.x`) does not count.
   bool depends_on_x(std::size_t i) const {
@@ -52,7 +59,8 @@ class Finder {
 
   // No calls, no changes to anything: names, numbers, arithmetic, casts to plain types, elements of arrays.
   bool has_no_effects(std::size_t begin, std::size_t end) const {
-    constexpr std::array<std::string_view, 17> kAllowed = {"+", "-", "*", "/", "%", ".", "(", ")", "[", "]", "<", ">", "<=", ">=", "&", "<<", ">>"};
+    constexpr std::array<std::string_view, 17> kAllowed = {"+", "-", "*", "/",  "%",  ".", "(",  ")", "[",
+                                                           "]", "<", ">", "<=", ">=", "&", "<<", ">>"};
     for (std::size_t i = begin; i < end; ++i) {
       if (tokens_[i].kind == TokenKind::kNumber) continue;
       if (is_name(i)) {
@@ -64,7 +72,8 @@ class Finder {
     return true;
   }
 
-  // One mention of something that depends on threadIdx.x, added to and multiplied only: grows or falls evenly with it.
+  // One mention of something that depends on threadIdx.x, added to and multiplied only: grows or falls evenly
+  // with it.
   bool is_even(std::size_t begin, std::size_t end) const {
     for (std::size_t i = begin; i < end; ++i) {
       if (is_name(i)) {
@@ -156,17 +165,21 @@ class Finder {
       if (text(begin) == "{") return matching(tokens_, begin) == kernel_.body_close - 1;
     }
     const std::string_view first = text(begin);
-    if (first == "if" || first == "while" || first == "do" || first == "switch" || first == "return") return false;
+    if (first == "if" || first == "while" || first == "do" || first == "switch" || first == "return")
+      return false;
     for (std::size_t i = begin; i < kernel_.body_close; ++i) {
-      if (text(i) == "(" || text(i) == "[" || text(i) == "{") i = matching(tokens_, i);
-      else if (text(i) == ";") return i == kernel_.body_close - 1;
+      if (text(i) == "(" || text(i) == "[" || text(i) == "{")
+        i = matching(tokens_, i);
+      else if (text(i) == ";")
+        return i == kernel_.body_close - 1;
     }
     return false;
   }
 
   const std::vector<Token>& tokens_;
   const Function& kernel_;
-  std::set<std::string, std::less<>> dependent_, uneven_;  // variables made from threadIdx.x, and those that are no even steps
+  std::set<std::string, std::less<>> dependent_,
+      uneven_;  // variables made from threadIdx.x, and those that are no even steps
 };
 
 }  // namespace

@@ -23,7 +23,8 @@ extern const std::string_view kTwinHeader;  // twin_abi.h and cuda_twin.h, made 
 namespace {
 
 std::string place_of(const SourceProblem& p) {
-  return "kernel.cu:" + std::to_string(p.line) + ":" + std::to_string(p.column) + ": error: " + p.message + "\n";
+  return "kernel.cu:" + std::to_string(p.line) + ":" + std::to_string(p.column) + ": error: " + p.message +
+         "\n";
 }
 
 // What the compiler is given, and how to read its answer.
@@ -50,10 +51,15 @@ Unit make_unit(const std::string& source, const ModuleNames& names, bool split) 
 std::vector<std::string> compiler_options(const Candidate& candidate) {
   std::vector<std::string> out;
   for (const std::string& o : candidate.options) {
-    if (o == "--use_fast_math" || o == "-use_fast_math" || o.rfind("--std=", 0) == 0 || o.rfind("-std=", 0) == 0 || o == "-lineinfo") continue;
+    if (o == "--use_fast_math" || o == "-use_fast_math" || o.rfind("--std=", 0) == 0 ||
+        o.rfind("-std=", 0) == 0 || o == "-lineinfo")
+      continue;
     bool plain = o.size() > 2 && o.rfind("-D", 0) == 0;
-    for (const char c : o) plain = plain && (std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '=' || c == '-' || c == '.');
-    if (!plain || o.find("wstw") != std::string::npos) throw SourceProblem{1, 1, "unknown compile option " + o, false};
+    for (const char c : o)
+      plain = plain &&
+              (std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '=' || c == '-' || c == '.');
+    if (!plain || o.find("wstw") != std::string::npos)
+      throw SourceProblem{1, 1, "unknown compile option " + o, false};
     out.push_back(o);
   }
   return out;
@@ -81,7 +87,8 @@ bool read_entry(const fs::path& cache, const std::string& key, CompileResult* re
     result->log = json_at<std::string>(json, "log", "compile cache");
     if (*verdict == Verdict::kOk) {
       result->binary = cache / (key + ".so");
-      if (sha256_file_hex(result->binary) != json_at<std::string>(json, "binary_sha256", "compile cache")) return false;
+      if (sha256_file_hex(result->binary) != json_at<std::string>(json, "binary_sha256", "compile cache"))
+        return false;
     }
   } catch (const Error&) {
     return false;  // damaged: compiled again
@@ -118,10 +125,12 @@ void publish(const fs::path& from, const fs::path& to) {
 }
 
 // The answer is written last: it makes the entry whole.
-void write_entry(const Scratch& scratch, const fs::path& cache, const std::string& key, const CompileResult& result) {
+void write_entry(const Scratch& scratch, const fs::path& cache, const std::string& key,
+                 const CompileResult& result) {
   Json json = {{"verdict", std::string(to_string(result.verdict))}, {"log", result.log}};
   if (result.verdict == Verdict::kOk) json["binary_sha256"] = sha256_file_hex(result.binary);
-  write_file_atomic(scratch.path() / "entry.json", json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file_atomic(scratch.path() / "entry.json",
+                    json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   publish(scratch.path() / "entry.json", cache / (key + ".json"));
 }
 
@@ -132,19 +141,24 @@ CompileResult failure(Verdict verdict, std::string log) {
   return result;
 }
 
-CompileResult run_compiler(const Candidate& candidate, const Unit& unit, const CompileOptions& options, const Scratch& scratch,
-                           const fs::path& binary) {
+CompileResult run_compiler(const Candidate& candidate, const Unit& unit, const CompileOptions& options,
+                           const Scratch& scratch, const fs::path& binary) {
   CompilerRun run = run_host_compiler(unit.text, compiler_options(candidate), scratch.path(), options);
   switch (run.outcome) {
     case CompilerRun::kTimedOut:
-      return failure(Verdict::kCompileTimeout, "kernel.cu: the compiler took over " + std::to_string(static_cast<int>(options.timeout_s)) + " s\n");
+      return failure(Verdict::kCompileTimeout, "kernel.cu: the compiler took over " +
+                                                   std::to_string(static_cast<int>(options.timeout_s)) +
+                                                   " s\n");
     case CompilerRun::kViolation:
-      return failure(Verdict::kSandboxViolation, "kernel.cu: the compiler was made to do what the sandbox forbids\n");
+      return failure(Verdict::kSandboxViolation,
+                     "kernel.cu: the compiler was made to do what the sandbox forbids\n");
     case CompilerRun::kOverLimit:
-      return failure(Verdict::kCompileError, "kernel.cu: error: the compiler ran over its limit of " + run.limit + "\n");
+      return failure(Verdict::kCompileError,
+                     "kernel.cu: error: the compiler ran over its limit of " + run.limit + "\n");
     case CompilerRun::kFailed:
       return failure(Verdict::kCompileError, readable_log(run.output, unit.rewritten, options.log_bytes));
-    case CompilerRun::kDone: break;
+    case CompilerRun::kDone:
+      break;
   }
   const std::string problem = problem_of_shared_object(run.binary);
   if (!problem.empty()) return failure(Verdict::kCompileError, "kernel.cu: error: " + problem + "\n");
@@ -155,12 +169,14 @@ CompileResult run_compiler(const Candidate& candidate, const Unit& unit, const C
   return result;
 }
 
-CompileResult compile_uncached(const Candidate& candidate, const ModuleNames& names, const CompileOptions& options,
-                               const Scratch& scratch, const fs::path& binary) {
+CompileResult compile_uncached(const Candidate& candidate, const ModuleNames& names,
+                               const CompileOptions& options, const Scratch& scratch,
+                               const fs::path& binary) {
   try {
     const Unit unit = make_unit(candidate.source(), names, true);
     CompileResult result = run_compiler(candidate, unit, options, scratch, binary);
-    // What splitting made of the source may be at fault; if not, the errors of the other form are nearer to what was written.
+    // What splitting made of the source may be at fault; if not, the errors of the other form are nearer to
+    // what was written.
     if (result.verdict == Verdict::kCompileError && !unit.rewritten.split.empty())
       result = run_compiler(candidate, make_unit(candidate.source(), names, false), options, scratch, binary);
     return result;
@@ -171,10 +187,14 @@ CompileResult compile_uncached(const Candidate& candidate, const ModuleNames& na
 
 }  // namespace
 
-CompileResult compile_for_host(const Candidate& candidate, const task::Task& task, const CompileOptions& options) {
+CompileResult compile_for_host(const Candidate& candidate, const task::Task& task,
+                               const CompileOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  if (candidate.tier != Tier::kPlan) return failure(Verdict::kUnsupported, "only candidates of tier `plan` run on the CPU twin\n");
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  if (candidate.tier != Tier::kPlan)
+    return failure(Verdict::kUnsupported, "only candidates of tier `plan` run on the CPU twin\n");
   Diagnostics diagnostics;
   const task::LaunchPlan plan = task::LaunchPlan::parse(candidate.source(), task, "kernel.cu", diagnostics);
   if (!diagnostics.empty()) {

@@ -17,15 +17,32 @@ extern const std::string_view kTwinHeader;
 
 namespace {
 
-// CUDA contracts a*b+c by default, so do we. -fno-math-errno and -fno-trapping-math let loops over threads vectorise; NaN,
-// infinity and signed zero keep their meaning. -fwhole-program drops what no kernel uses. Without start files nothing of the
-// compiler's own runs at load either.
+// CUDA contracts a*b+c by default, so do we. -fno-math-errno and -fno-trapping-math let loops over threads
+// vectorise; NaN, infinity and signed zero keep their meaning. -fwhole-program drops what no kernel uses.
+// Without start files nothing of the compiler's own runs at load either.
 const std::vector<std::string>& fixed_flags() {
-  static const std::vector<std::string> flags = {
-      "-std=gnu++20",      "-O3",        "-march=native",   "-ffp-contract=fast", "-fno-math-errno",    "-fno-trapping-math",
-      "-fno-exceptions",   "-fno-rtti",  "-fno-strict-aliasing", "-shared",       "-fPIC",              "-fwhole-program",
-      "-fvisibility=hidden", "-nostdinc", "-nostdlib",      "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
-      "-fdiagnostics-color=never", "-fno-diagnostics-show-caret", "-fno-diagnostics-show-option", "-fmax-errors=20", "-w"};
+  static const std::vector<std::string> flags = {"-std=gnu++20",
+                                                 "-O3",
+                                                 "-march=native",
+                                                 "-ffp-contract=fast",
+                                                 "-fno-math-errno",
+                                                 "-fno-trapping-math",
+                                                 "-fno-exceptions",
+                                                 "-fno-rtti",
+                                                 "-fno-strict-aliasing",
+                                                 "-shared",
+                                                 "-fPIC",
+                                                 "-fwhole-program",
+                                                 "-fvisibility=hidden",
+                                                 "-nostdinc",
+                                                 "-nostdlib",
+                                                 "-fno-stack-protector",
+                                                 "-fno-asynchronous-unwind-tables",
+                                                 "-fdiagnostics-color=never",
+                                                 "-fno-diagnostics-show-caret",
+                                                 "-fno-diagnostics-show-option",
+                                                 "-fmax-errors=20",
+                                                 "-w"};
   return flags;
 }
 
@@ -33,7 +50,8 @@ fs::path find_in_path(const std::string& name) {
   if (name.find('/') != std::string::npos) return fs::exists(name) ? fs::absolute(name) : fs::path();
   const char* path = std::getenv("PATH");
   for (const std::string& folder : split(path ? path : "/usr/bin:/bin", ':'))
-    if (!folder.empty() && ::access((fs::path(folder) / name).c_str(), X_OK) == 0) return fs::path(folder) / name;
+    if (!folder.empty() && ::access((fs::path(folder) / name).c_str(), X_OK) == 0)
+      return fs::path(folder) / name;
   return {};
 }
 
@@ -83,18 +101,22 @@ std::string host_toolchain_id() {
   return id;
 }
 
-CompilerRun run_host_compiler(const std::string& text, const std::vector<std::string>& options, const fs::path& scratch,
-                              const CompileOptions& limits) {
+CompilerRun run_host_compiler(const std::string& text, const std::vector<std::string>& options,
+                              const fs::path& scratch, const CompileOptions& limits) {
   process::ChildSpec spec;
   spec.sandbox.level = process::available_sandbox();
   if (spec.sandbox.level == process::SandboxLevel::kNone && !limits.unsandboxed)
-    throw Error("no sandbox is to be had on this machine, and compilers of foreign source want one (--unsandboxed goes on without)");
+    throw Error(
+        "no sandbox is to be had on this machine, and compilers of foreign source want one (--unsandboxed "
+        "goes on without)");
   const fs::path folder = fs::absolute(scratch);
   spec.argv = {compiler().program.string()};
   spec.argv.insert(spec.argv.end(), fixed_flags().begin(), fixed_flags().end());
   spec.argv.insert(spec.argv.end(), options.begin(), options.end());
   spec.argv.insert(spec.argv.end(), {"-x", "c++", "-", "-o", "kernel.so", "-lgcc"});
-  spec.environment = {{"PATH", std::getenv("PATH") ? std::getenv("PATH") : "/usr/bin:/bin"}, {"LC_ALL", "C"}, {"TMPDIR", folder.string()}};
+  spec.environment = {{"PATH", std::getenv("PATH") ? std::getenv("PATH") : "/usr/bin:/bin"},
+                      {"LC_ALL", "C"},
+                      {"TMPDIR", folder.string()}};
   spec.folder = folder;
   spec.input = text;
   spec.limits.wall_s = limits.timeout_s;
@@ -110,18 +132,30 @@ CompilerRun run_host_compiler(const std::string& text, const std::vector<std::st
   CompilerRun run;
   run.output = result.err;
   switch (result.ending) {
-    case process::Ending::kNotStarted: throw Error("cannot start the compiler: " + result.problem);
-    case process::Ending::kTimedOut: run.outcome = CompilerRun::kTimedOut; return run;
-    case process::Ending::kMemoryLimit: run.outcome = CompilerRun::kOverLimit; run.limit = "memory"; return run;
-    case process::Ending::kOutputLimit: run.outcome = CompilerRun::kOverLimit; run.limit = "output"; return run;
+    case process::Ending::kNotStarted:
+      throw Error("cannot start the compiler: " + result.problem);
+    case process::Ending::kTimedOut:
+      run.outcome = CompilerRun::kTimedOut;
+      return run;
+    case process::Ending::kMemoryLimit:
+      run.outcome = CompilerRun::kOverLimit;
+      run.limit = "memory";
+      return run;
+    case process::Ending::kOutputLimit:
+      run.outcome = CompilerRun::kOverLimit;
+      run.limit = "output";
+      return run;
     case process::Ending::kSignaled:
       run.outcome = result.signal == SIGSYS ? CompilerRun::kViolation : CompilerRun::kFailed;
       return run;
-    case process::Ending::kStopped: throw Error("the compiler was stopped");
-    case process::Ending::kExited: break;
+    case process::Ending::kStopped:
+      throw Error("the compiler was stopped");
+    case process::Ending::kExited:
+      break;
   }
   if (result.exit_code != 0) {
-    if (has(run.output, "memory exhausted") || has(run.output, "out of memory") || has(run.output, "bad_alloc")) {
+    if (has(run.output, "memory exhausted") || has(run.output, "out of memory") ||
+        has(run.output, "bad_alloc")) {
       run.outcome = CompilerRun::kOverLimit;
       run.limit = "memory";
     } else if (has(run.output, "No space left on device")) {

@@ -9,11 +9,30 @@ namespace warpsmith::toolchain {
 namespace {
 
 // Headers that a candidate may name; what they declare is there anyway.
-constexpr std::array<std::string_view, 24> kHeaders = {
-    "cuda_runtime.h", "cuda.h",     "cuda_fp16.h", "cuda_bf16.h", "cooperative_groups.h", "cooperative_groups/reduce.h",
-    "math.h",         "stdint.h",   "float.h",     "limits.h",    "stddef.h",             "assert.h",
-    "math_constants.h", "device_launch_parameters.h", "cuda_runtime_api.h", "vector_types.h", "cfloat", "climits",
-    "cstdint",        "cmath",      "cstddef",     "cassert",     "device_functions.h",   "vector_functions.h"};
+constexpr std::array<std::string_view, 24> kHeaders = {"cuda_runtime.h",
+                                                       "cuda.h",
+                                                       "cuda_fp16.h",
+                                                       "cuda_bf16.h",
+                                                       "cooperative_groups.h",
+                                                       "cooperative_groups/reduce.h",
+                                                       "math.h",
+                                                       "stdint.h",
+                                                       "float.h",
+                                                       "limits.h",
+                                                       "stddef.h",
+                                                       "assert.h",
+                                                       "math_constants.h",
+                                                       "device_launch_parameters.h",
+                                                       "cuda_runtime_api.h",
+                                                       "vector_types.h",
+                                                       "cfloat",
+                                                       "climits",
+                                                       "cstdint",
+                                                       "cmath",
+                                                       "cstddef",
+                                                       "cassert",
+                                                       "device_functions.h",
+                                                       "vector_functions.h"};
 
 struct Refusal {
   std::string_view construct;
@@ -83,8 +102,9 @@ const std::map<std::string_view, Refusal>& refused_names() {
 }
 
 // Compiler built-ins that NVRTC has too.
-constexpr std::array<std::string_view, 6> kBuiltins = {"__builtin_assume",      "__builtin_assume_aligned", "__builtin_expect",
-                                                       "__builtin_unreachable", "__builtin_align__",        "__builtin_nanf"};
+constexpr std::array<std::string_view, 6> kBuiltins = {"__builtin_assume",  "__builtin_assume_aligned",
+                                                       "__builtin_expect",  "__builtin_unreachable",
+                                                       "__builtin_align__", "__builtin_nanf"};
 
 bool starts_with_any(std::string_view name, std::initializer_list<std::string_view> starts) {
   for (const std::string_view s : starts)
@@ -92,7 +112,8 @@ bool starts_with_any(std::string_view name, std::initializer_list<std::string_vi
   return false;
 }
 
-[[noreturn]] void refuse(const CleanSource& source, const Token& token, std::string message, bool unsupported) {
+[[noreturn]] void refuse(const CleanSource& source, const Token& token, std::string message,
+                         bool unsupported) {
   throw SourceProblem{token.line, column_at(source.text, token.offset), std::move(message), unsupported};
 }
 
@@ -100,16 +121,20 @@ void refuse_name(const CleanSource& source, const Token& at, std::string_view na
   const auto found = refused_names().find(name);
   if (found != refused_names().end()) {
     const Refusal& r = found->second;
-    refuse(source, at, r.unsupported ? "the CPU twin has no " + std::string(r.construct)
-                                     : std::string(r.construct) + " is no part of device code here", r.unsupported);
+    refuse(source, at,
+           r.unsupported ? "the CPU twin has no " + std::string(r.construct)
+                         : std::string(r.construct) + " is no part of device code here",
+           r.unsupported);
   }
   if (name == "cuda" && next == "::") refuse(source, at, "the CPU twin has no cuda:: library", true);
   if (name == "std" && next == "::") refuse(source, at, "there is no std:: in device code here", false);
   if (starts_with_any(name, {"tex1D", "tex2D", "tex3D", "surf1D", "surf2D", "surf3D"}))
     refuse(source, at, "the CPU twin has no textures", true);
-  if (starts_with_any(name, {"cudaLaunch", "cudaMalloc", "cudaMemcpy", "cudaMemset", "cudaStream", "cudaGraph"}))
+  if (starts_with_any(name,
+                      {"cudaLaunch", "cudaMalloc", "cudaMemcpy", "cudaMemset", "cudaStream", "cudaGraph"}))
     refuse(source, at, "the CPU twin has no " + std::string(name) + " (device runtime)", true);
-  if (starts_with_any(name, {"__nv_cvta", "__cvta_", "__nvvm_"})) refuse(source, at, "the CPU twin has no " + std::string(name), true);
+  if (starts_with_any(name, {"__nv_cvta", "__cvta_", "__nvvm_"}))
+    refuse(source, at, "the CPU twin has no " + std::string(name), true);
   if (starts_with_any(name, {"wstw_", "WSTW_"}))
     refuse(source, at, "names that begin with wstw_ belong to the twin", false);
   if (starts_with_any(name, {"__builtin_", "__sync_", "__atomic_"})) {
@@ -145,8 +170,8 @@ void refuse_directive(const CleanSource& source, const Token& at) {
       refuse(source, at, "the CPU twin has no <" + std::string(name) + ">", true);
     refuse(source, at, "only CUDA's own headers can be included", false);
   }
-  constexpr std::array<std::string_view, 12> kKnown = {"define", "undef", "if",    "ifdef", "ifndef", "else",
-                                                       "elif",   "endif", "error", "pragma", "warning", ""};
+  constexpr std::array<std::string_view, 12> kKnown = {
+      "define", "undef", "if", "ifdef", "ifndef", "else", "elif", "endif", "error", "pragma", "warning", ""};
   bool known = false;
   for (const std::string_view k : kKnown) known |= word == k;
   if (!known) refuse(source, at, "#" + std::string(word) + " is no part of device code here", false);
@@ -167,7 +192,9 @@ void refuse_constructs(const CleanSource& source) {
     const Token& t = tokens[i];
     const std::string_view next = i + 1 < tokens.size() ? tokens[i + 1].text : std::string_view();
     switch (t.kind) {
-      case TokenKind::kDirective: refuse_directive(source, t); break;
+      case TokenKind::kDirective:
+        refuse_directive(source, t);
+        break;
       case TokenKind::kIdentifier: {
         refuse_name(source, t, t.text, next);
         const bool quoted_next = i + 1 < tokens.size() && tokens[i + 1].kind == TokenKind::kString &&
@@ -181,7 +208,8 @@ void refuse_constructs(const CleanSource& source) {
         break;
       }
       case TokenKind::kPunctuation:
-        if (t.text == "<<<") refuse(source, t, "the CPU twin has no launches from the device (<<<…>>>)", true);
+        if (t.text == "<<<")
+          refuse(source, t, "the CPU twin has no launches from the device (<<<…>>>)", true);
         if (t.text == "##" || t.text == "#" || t.text == "\\" || t.text == "@" || t.text == "`")
           refuse(source, t, "stray `" + std::string(t.text) + "`", false);
         if ((t.text == "<" && (next == "%" || next == ":") && tokens[i + 1].offset == t.offset + 1) ||
@@ -191,7 +219,8 @@ void refuse_constructs(const CleanSource& source) {
             (tokens[i + 2].text == "gnu" || tokens[i + 2].text == "__gnu__" || tokens[i + 2].text == "using"))
           refuse(source, t, "compiler-specific attributes are not read", false);
         break;
-      default: break;
+      default:
+        break;
     }
   }
 }

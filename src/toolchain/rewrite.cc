@@ -15,7 +15,8 @@ constexpr std::string_view kContextParameter = "const wstw_ctx& wstw_";
 bool is_vector_type(std::string_view name) {
   static const std::set<std::string, std::less<>> names = [] {
     std::set<std::string, std::less<>> all = {"half2", "__half2", "__nv_bfloat162", "nv_bfloat162"};
-    for (const char* base : {"float", "double", "int", "uint", "short", "ushort", "char", "uchar", "longlong", "ulonglong"})
+    for (const char* base :
+         {"float", "double", "int", "uint", "short", "ushort", "char", "uchar", "longlong", "ulonglong"})
       for (const char* n : {"2", "4"}) all.insert(std::string(base) + n);
     return all;
   }();
@@ -25,11 +26,14 @@ bool is_vector_type(std::string_view name) {
 struct Edit {
   std::size_t offset = 0, removed = 0;
   std::string text;
-  int order = 1;  // at one offset: 0 what belongs to the token before, 1 what goes before the token, 2 what replaces it
+  int order = 1;  // at one offset: 0 what belongs to the token before, 1 what goes before the token, 2 what
+                  // replaces it
 };
 
 // Words before `(` that make it no call.
-bool is_keyword_of_expression(std::string_view t) { return t == "return" || t == "else" || t == "do" || t == "case"; }
+bool is_keyword_of_expression(std::string_view t) {
+  return t == "return" || t == "else" || t == "do" || t == "case";
+}
 
 // A macro that is one number.
 bool is_plain_macro(const Scan& scan, const CleanSource& source, std::string_view name) {
@@ -40,7 +44,8 @@ bool is_plain_macro(const Scan& scan, const CleanSource& source, std::string_vie
   return true;
 }
 
-// Whether the threads of a kernel that pass its guard are run without it. Macros may change what the source seems to say.
+// Whether the threads of a kernel that pass its guard are run without it. Macros may change what the source
+// seems to say.
 bool is_guarded(const Scan& scan, const CleanSource& source, std::string_view name) {
   const Function* kernel = nullptr;
   for (const Function& f : scan.functions) {
@@ -50,13 +55,15 @@ bool is_guarded(const Scan& scan, const CleanSource& source, std::string_view na
   }
   if (kernel == nullptr || !kernel->is_global || scan.waits.contains(name)) return false;
   for (std::size_t i = kernel->body_open; i < kernel->body_close; ++i)
-    if (scan.macros.contains(source.tokens[i].text) && !is_plain_macro(scan, source, source.tokens[i].text)) return false;
+    if (scan.macros.contains(source.tokens[i].text) && !is_plain_macro(scan, source, source.tokens[i].text))
+      return false;
   return !find_guards(source.tokens, *kernel).empty();
 }
 
 class Rewriter {
  public:
-  Rewriter(const CleanSource& source, const Scan& scan, bool split) : source_(source), tokens_(source.tokens), scan_(scan), may_split_(split) {
+  Rewriter(const CleanSource& source, const Scan& scan, bool split)
+      : source_(source), tokens_(source.tokens), scan_(scan), may_split_(split) {
     for (const Function& f : scan.functions) functions_.insert(f.name);
   }
 
@@ -68,17 +75,25 @@ class Rewriter {
       remove(begin, end, tags);
     }
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
-      if (tokens_[i].kind == TokenKind::kDirective) rewrite_directive(i);
-      else if (tokens_[i].kind == TokenKind::kIdentifier) rewrite_name(tokens_, i, 0);
+      if (tokens_[i].kind == TokenKind::kDirective)
+        rewrite_directive(i);
+      else if (tokens_[i].kind == TokenKind::kIdentifier)
+        rewrite_name(tokens_, i, 0);
       if (text(i) == "(") rewrite_cast(i);
     }
     return apply();
   }
 
  private:
-  std::string_view text(std::size_t i) const { return i < tokens_.size() ? tokens_[i].text : std::string_view(); }
-  bool is_name(std::size_t i) const { return i < tokens_.size() && tokens_[i].kind == TokenKind::kIdentifier; }
-  void insert_before(std::size_t i, std::string what) { edits_.push_back({tokens_[i].offset, 0, std::move(what), 1}); }
+  std::string_view text(std::size_t i) const {
+    return i < tokens_.size() ? tokens_[i].text : std::string_view();
+  }
+  bool is_name(std::size_t i) const {
+    return i < tokens_.size() && tokens_[i].kind == TokenKind::kIdentifier;
+  }
+  void insert_before(std::size_t i, std::string what) {
+    edits_.push_back({tokens_[i].offset, 0, std::move(what), 1});
+  }
   void insert_after(std::size_t i, std::string what) {
     edits_.push_back({tokens_[i].offset + tokens_[i].text.size(), 0, std::move(what), 0});
   }
@@ -91,20 +106,28 @@ class Rewriter {
     edits_.push_back({begin, end - begin, std::move(blank), 2});
   }
   [[noreturn]] void fail(std::size_t i, std::string message, bool unsupported) const {
-    throw SourceProblem{tokens_[i].line, column_at(source_.text, tokens_[i].offset), std::move(message), unsupported};
+    throw SourceProblem{tokens_[i].line, column_at(source_.text, tokens_[i].offset), std::move(message),
+                        unsupported};
   }
 
   void rewrite_function(const Function& f) {
     if (f.defined() && !f.is_global && !f.is_device && !f.is_constexpr && !f.in_class)
-      fail(f.name_at, "`" + f.name + "` is a host function: only device code is compiled (__device__ is missing)", false);
+      fail(f.name_at,
+           "`" + f.name + "` is a host function: only device code is compiled (__device__ is missing)",
+           false);
     if (!f.defined()) {
-      if (!f.is_global && !f.is_device && !f.is_constexpr && !f.in_class && f.body_open == 0 && looks_like_prototype(f))
-        fail(f.name_at, "`" + f.name + "` is a host function: only device code is compiled (__device__ is missing)", false);
+      if (!f.is_global && !f.is_device && !f.is_constexpr && !f.in_class && f.body_open == 0 &&
+          looks_like_prototype(f))
+        fail(f.name_at,
+             "`" + f.name + "` is a host function: only device code is compiled (__device__ is missing)",
+             false);
     }
     if (!scan_.needs_context.contains(f.name)) return;
     if (f.name == "operator" || f.name == f.class_name)
-      fail(f.name_at, "the CPU twin has no thread indices, barriers or shared memory in " +
-                          std::string(f.name == "operator" ? "an operator" : "a constructor"), true);
+      fail(f.name_at,
+           "the CPU twin has no thread indices, barriers or shared memory in " +
+               std::string(f.name == "operator" ? "an operator" : "a constructor"),
+           true);
     const bool no_parameters = f.params_close == f.params_open + 1;
     if (f.params_close == f.params_open + 2 && text(f.params_open + 1) == "void") {
       remove(f.params_open + 1, f.params_open + 1, std::string(kContextParameter));
@@ -130,21 +153,26 @@ class Rewriter {
     if (!edits) return;
     split_.insert(f.name);
     for (const SplitEdit& e : *edits) {
-      if (e.removes) remove(e.first, e.last, e.text);
-      else if (e.after) insert_after(e.first, e.text);
-      else insert_before(e.first, e.text);
+      if (e.removes)
+        remove(e.first, e.last, e.text);
+      else if (e.after)
+        insert_after(e.first, e.text);
+      else
+        insert_before(e.first, e.text);
     }
   }
 
   // `float f(int);` and not `float3 f(1, 2, 3);`
   bool looks_like_prototype(const Function& f) const {
-    return text(f.head) != "extern" || text(f.head + 1) == "\"C\"" || is_name(f.params_open + 1) || text(f.params_open + 1) == ")";
+    return text(f.head) != "extern" || text(f.head + 1) == "\"C\"" || is_name(f.params_open + 1) ||
+           text(f.params_open + 1) == ")";
   }
 
   // Lambdas see the context by reference.
   void rewrite_lambdas(std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      if (text(i) != "[" || (i > 0 && ((is_name(i - 1) && !is_keyword_of_expression(text(i - 1))) || text(i - 1) == "]" || text(i - 1) == ")")))
+      if (text(i) != "[" || (i > 0 && ((is_name(i - 1) && !is_keyword_of_expression(text(i - 1))) ||
+                                       text(i - 1) == "]" || text(i - 1) == ")")))
         continue;
       const std::size_t close = matching(tokens_, i);
       const std::string_view next = text(close + 1);
@@ -161,7 +189,8 @@ class Rewriter {
     for (const auto& [begin, end] : scan_.file_shared) {
       const std::vector<std::string> names = declared_names(begin, end);
       for (std::size_t i = f.body_open; i < f.body_close; ++i)
-        if (std::find(names.begin(), names.end(), text(i)) != names.end() && text(i - 1) != "." && text(i - 1) != "->") {
+        if (std::find(names.begin(), names.end(), text(i)) != names.end() && text(i - 1) != "." &&
+            text(i - 1) != "->") {
           from_file += " " + shared_declaration(begin, end, true);
           break;
         }
@@ -170,8 +199,8 @@ class Rewriter {
     for (std::size_t i = f.body_open; i < f.body_close; ++i) {
       if (text(i) != "__shared__") continue;
       std::size_t begin = i, end = i;
-      while (begin > f.body_open && text(begin - 1) != ";" && text(begin - 1) != "{" && text(begin - 1) != "}" &&
-             tokens_[begin - 1].kind != TokenKind::kDirective)
+      while (begin > f.body_open && text(begin - 1) != ";" && text(begin - 1) != "{" &&
+             text(begin - 1) != "}" && tokens_[begin - 1].kind != TokenKind::kDirective)
         --begin;
       while (end < f.body_close && text(end) != ";") {
         if (text(end) == "=") fail(end, "a __shared__ variable has no initial value", false);
@@ -187,8 +216,10 @@ class Rewriter {
   std::vector<std::string> declared_names(std::size_t begin, std::size_t end) const {
     std::vector<std::string> names;
     for (std::size_t i = begin; i < end; ++i) {
-      if (text(i) == "[" || text(i) == "(") i = matching(tokens_, i);
-      else if (is_name(i) && (text(i + 1) == "[" || text(i + 1) == ";" || text(i + 1) == ",")) names.emplace_back(text(i));
+      if (text(i) == "[" || text(i) == "(")
+        i = matching(tokens_, i);
+      else if (is_name(i) && (text(i + 1) == "[" || text(i + 1) == ";" || text(i + 1) == ","))
+        names.emplace_back(text(i));
     }
     if (names.empty()) fail(begin, "a __shared__ variable without a name", false);
     return names;
@@ -206,7 +237,8 @@ class Rewriter {
       } else if (t == "__shared__" || t == "static") {
       } else if (t == "__align__" || t == "alignas" || t == "__attribute__") {
         i = matching(tokens_, i + 1);
-      } else if (is_name(i) && !type.empty() && (text(i + 1) == "[" || text(i + 1) == ";" || text(i + 1) == ",")) {
+      } else if (is_name(i) && !type.empty() &&
+                 (text(i + 1) == "[" || text(i + 1) == ";" || text(i + 1) == ",")) {
         break;
       } else {
         type += std::string(t) + " ";
@@ -228,33 +260,40 @@ class Rewriter {
       if (dynamic && inner_dims.empty()) {
         out += type + "* const " + name + " = (" + type + "*)wstw_.block->dynamic; ";
       } else if (dynamic) {
-        out += type + "(* const " + name + ")" + inner_dims + " = (" + type + "(*)" + inner_dims + ")wstw_.block->dynamic; ";
+        out += type + "(* const " + name + ")" + inner_dims + " = (" + type + "(*)" + inner_dims +
+               ")wstw_.block->dynamic; ";
       } else {
         const std::string id = of_file ? tag_of(name) : "decltype([] {})";
         out += "auto& " + name + " = wstw_shared<" + type + dims + ", " + id + ">(wstw_); ";
       }
-      if (text(i) == ",") ++i;
-      else break;
+      if (text(i) == ",")
+        ++i;
+      else
+        break;
     }
     if (i != end) fail(i, "a __shared__ declaration that the CPU twin cannot read", true);
     return out;
   }
 
-  // Calls of functions that need the context hand it on. `tokens` may be those of a directive that begins at `base`.
+  // Calls of functions that need the context hand it on. `tokens` may be those of a directive that begins at
+  // `base`.
   void rewrite_name(const std::vector<Token>& tokens, std::size_t i, std::size_t base) {
     const std::string_view name = tokens[i].text;
     if (base == 0 && (name == "reinterpret_cast" || name == "static_cast")) {
       if (name == "reinterpret_cast" || names_vector_pointer(i)) remove(i, i, "wstw_reinterpret");
       return;
     }
-    if (!functions_.contains(name) || !scan_.needs_context.contains(name) || (base == 0 && heads_.contains(i))) return;
+    if (!functions_.contains(name) || !scan_.needs_context.contains(name) ||
+        (base == 0 && heads_.contains(i)))
+      return;
     const std::string_view before = i > 0 ? tokens[i - 1].text : std::string_view();
     std::size_t open = i + 1;
     if (open < tokens.size() && tokens[open].text == "<") {
       const std::size_t close = matching_angle(tokens, open);
       if (close < tokens.size()) open = close + 1;
     }
-    if (open >= tokens.size() || tokens[open].text != "(") return;  // a variable of that name, or its address: g++ will say
+    if (open >= tokens.size() || tokens[open].text != "(")
+      return;  // a variable of that name, or its address: g++ will say
     // `float sum(0.f)` declares a variable.
     if (i > 0 && tokens[i - 1].kind == TokenKind::kIdentifier && !is_keyword_of_expression(before)) return;
     const bool empty = open + 1 < tokens.size() && tokens[open + 1].text == ")";
@@ -274,7 +313,8 @@ class Rewriter {
 
   // `(const float4*)e`: e is looked at for its alignment.
   void rewrite_cast(std::size_t open) {
-    if (open > 0 && is_name(open - 1) && !is_keyword_of_expression(text(open - 1))) return;  // a call, sizeof(…)
+    if (open > 0 && is_name(open - 1) && !is_keyword_of_expression(text(open - 1)))
+      return;  // a call, sizeof(…)
     const std::size_t close = matching(tokens_, open);
     if (close >= tokens_.size() || close < open + 3) return;
     if (text(close - 1) != "*" && text(close - 1) != "__restrict__" && text(close - 1) != "&") return;
@@ -284,7 +324,8 @@ class Rewriter {
     for (; i < close && text(i) != "*" && text(i) != "&"; ++i) {
       const std::string_view t = text(i);
       if (t == "const" || t == "volatile" || t == "struct") continue;
-      const bool in_list = is_name(i) || tokens_[i].kind == TokenKind::kNumber || t == "<" || t == ">" || t == "," || t == "::";
+      const bool in_list = is_name(i) || tokens_[i].kind == TokenKind::kNumber || t == "<" || t == ">" ||
+                           t == "," || t == "::";
       if (!in_list) return;
       aligned_type |= is_vector_type(t) || scan_.classes.contains(t);
       type += std::string(t) + " ";
@@ -305,7 +346,9 @@ class Rewriter {
     const Token& t = tokens_[i];
     const std::vector<Token> tokens = tokens_of(t.text.substr(1), t.line);
     if (tokens.empty()) return;
-    const auto instead = [&](std::string what) { edits_.push_back({t.offset, t.text.size(), std::move(what), 2}); };
+    const auto instead = [&](std::string what) {
+      edits_.push_back({t.offset, t.text.size(), std::move(what), 2});
+    };
     if (tokens[0].text == "include") return instead("");
     if (tokens[0].text == "pragma") {
       if (tokens.size() < 2 || tokens[1].text != "unroll") return instead("");
@@ -320,7 +363,9 @@ class Rewriter {
   }
 
   Rewritten apply() {
-    std::stable_sort(edits_.begin(), edits_.end(), [](const Edit& a, const Edit& b) { return std::pair(a.offset, a.order) < std::pair(b.offset, b.order); });
+    std::stable_sort(edits_.begin(), edits_.end(), [](const Edit& a, const Edit& b) {
+      return std::pair(a.offset, a.order) < std::pair(b.offset, b.order);
+    });
     Rewritten out;
     out.split = split_;
     std::size_t at = 0;
@@ -389,7 +434,9 @@ std::string parameter_names(const Function& f, const std::vector<Token>& tokens)
 
 }  // namespace
 
-Rewritten rewrite(const CleanSource& source, const Scan& scan, bool split) { return Rewriter(source, scan, split).run(); }
+Rewritten rewrite(const CleanSource& source, const Scan& scan, bool split) {
+  return Rewriter(source, scan, split).run();
+}
 
 int original_column(const Rewritten& rewritten, int line, int column) {
   const auto found = rewritten.insertions.find(line);
@@ -400,7 +447,8 @@ int original_column(const Rewritten& rewritten, int line, int column) {
   return std::max(1, column - shift);
 }
 
-std::string module_table(const Scan& scan, const CleanSource& source, const Rewritten& rewritten, const ModuleNames& names) {
+std::string module_table(const Scan& scan, const CleanSource& source, const Rewritten& rewritten,
+                         const ModuleNames& names) {
   std::string kernels, symbols;
   for (const std::string& expression : names.kernels) {
     const std::string base = base_name(expression);
@@ -408,21 +456,31 @@ std::string module_table(const Scan& scan, const CleanSource& source, const Rewr
     for (const Function& f : scan.functions)
       if (f.is_global && f.name == base && (kernel == nullptr || f.defined())) kernel = &f;
     if (kernel == nullptr)
-      throw SourceProblem{1, 1, "the plan launches `" + base + "`, which is no __global__ function of this source", false};
+      throw SourceProblem{
+          1, 1, "the plan launches `" + base + "`, which is no __global__ function of this source", false};
     const bool split = rewritten.split.contains(base);
-    const std::string launch = "wstw_launch<&" + expression + ", " + (split ? "kWstwWholeBlock" : is_guarded(scan, source, base) ? "kWstwGuarded" : "kWstwEachThread") + ">";
+    const std::string launch = "wstw_launch<&" + expression + ", " +
+                               (split                            ? "kWstwWholeBlock"
+                                : is_guarded(scan, source, base) ? "kWstwGuarded"
+                                                                 : "kWstwEachThread") +
+                               ">";
     const bool waits = scan.waits.contains(base) && !split;
     std::string quoted;
-    for (const char c : expression) quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-    kernels += "  {\"" + quoted + "\", \"" + parameter_names(*kernel, source.tokens) + "\", " + launch + "::params, " + launch +
-               "::count, " + (waits ? "1, " : "0, ") + (scan.grid_syncs.contains(base) ? "1, " : "0, ") +
+    for (const char c : expression)
+      quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+    kernels += "  {\"" + quoted + "\", \"" + parameter_names(*kernel, source.tokens) + "\", " + launch +
+               "::params, " + launch + "::count, " + (waits ? "1, " : "0, ") +
+               (scan.grid_syncs.contains(base) ? "1, " : "0, ") +
                (waits ? "nullptr, " + launch + "::thread" : launch + "::blocks, nullptr") + "},\n";
   }
-  for (const std::string& s : names.symbols) symbols += "  {\"" + s + "\", (void*)&" + s + ", sizeof(" + s + ")},\n";
+  for (const std::string& s : names.symbols)
+    symbols += "  {\"" + s + "\", (void*)&" + s + ", sizeof(" + s + ")},\n";
   return "static constinit const wstw_kernel wstw_kernels[] = {\n" + kernels + "  {}};\n" +
          "static constinit const wstw_symbol wstw_symbols[] = {\n" + symbols + "  {}};\n" +
-         "extern \"C\" __attribute__((externally_visible, visibility(\"default\"))) constinit const wstw_module wstw_module_table = {\n"
-         "  kWstwAbi, " + std::to_string(names.kernels.size()) + ", " + std::to_string(names.symbols.size()) +
+         "extern \"C\" __attribute__((externally_visible, visibility(\"default\"))) constinit const "
+         "wstw_module wstw_module_table = {\n"
+         "  kWstwAbi, " +
+         std::to_string(names.kernels.size()) + ", " + std::to_string(names.symbols.size()) +
          ", 0, wstw_kernels, wstw_symbols};\n";
 }
 

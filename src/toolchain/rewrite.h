@@ -1,5 +1,6 @@
-// A candidate's source as C++ for the twin: launch context handed on as a hidden first parameter, `__shared__` placed in the
-// block's storage, pointer casts looked at for alignment, a table of the kernels at the end. Lines stay where they are.
+// A candidate's source as C++ for the twin: launch context handed on as a hidden first parameter,
+// `__shared__` placed in the block's storage, pointer casts looked at for alignment, a table of the kernels
+// at the end. Lines stay where they are.
 #pragma once
 
 #include <map>
@@ -29,7 +30,8 @@ struct ModuleNames {
 
 // `split`: kernels that wait become loops over threads where they can (split.h). Throws SourceProblem.
 Rewritten rewrite(const CleanSource& source, const Scan& scan, bool split);
-std::string module_table(const Scan& scan, const CleanSource& source, const Rewritten& rewritten, const ModuleNames& names);
+std::string module_table(const Scan& scan, const CleanSource& source, const Rewritten& rewritten,
+                         const ModuleNames& names);
 int original_column(const Rewritten& rewritten, int line, int column);
 
 }  // namespace warpsmith::toolchain

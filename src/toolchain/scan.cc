@@ -8,22 +8,27 @@ namespace warpsmith::toolchain {
 namespace {
 
 // Names that take an argument list in front of a function's own name.
-constexpr std::array<std::string_view, 8> kNotFunctions = {"__launch_bounds__", "__align__",     "alignas",      "__attribute__",
-                                                           "decltype",          "__maxnreg__",   "noexcept",     "static_assert"};
+constexpr std::array<std::string_view, 8> kNotFunctions = {"__launch_bounds__", "__align__",    "alignas",
+                                                           "__attribute__",     "decltype",     "__maxnreg__",
+                                                           "noexcept",          "static_assert"};
 
-constexpr std::array<std::string_view, 6> kContextNames = {"threadIdx", "blockIdx", "blockDim", "gridDim", "this_thread_block",
-                                                           "this_grid"};
+constexpr std::array<std::string_view, 6> kContextNames = {"threadIdx", "blockIdx",          "blockDim",
+                                                           "gridDim",   "this_thread_block", "this_grid"};
 
 // Everything that waits for other threads asks who runs it, too.
 bool name_waits(std::string_view name) {
   constexpr std::array<std::string_view, 12> kWaiting = {
-      "__syncthreads",  "__syncthreads_count", "__syncthreads_and", "__syncthreads_or",  "__syncwarp",       "__activemask",
-      "this_grid",      "this_thread_block",   "__shfl_sync",       "__shfl_up_sync",    "__shfl_down_sync", "__shfl_xor_sync"};
-  constexpr std::array<std::string_view, 10> kVotes = {"__ballot_sync",    "__any_sync",        "__all_sync",        "__match_any_sync",
-                                                       "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync",
-                                                       "__reduce_or_sync", "__reduce_xor_sync"};
-  constexpr std::array<std::string_view, 4> kGroups = {"thread_block_tile", "thread_block", "grid_group", "tiled_partition"};
-  const auto is_in = [&](const auto& list) { return std::find(list.begin(), list.end(), name) != list.end(); };
+      "__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or",
+      "__syncwarp",    "__activemask",        "this_grid",         "this_thread_block",
+      "__shfl_sync",   "__shfl_up_sync",      "__shfl_down_sync",  "__shfl_xor_sync"};
+  constexpr std::array<std::string_view, 10> kVotes = {
+      "__ballot_sync",     "__any_sync",        "__all_sync",        "__match_any_sync", "__reduce_add_sync",
+      "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync"};
+  constexpr std::array<std::string_view, 4> kGroups = {"thread_block_tile", "thread_block", "grid_group",
+                                                       "tiled_partition"};
+  const auto is_in = [&](const auto& list) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
   return is_in(kWaiting) || is_in(kVotes) || is_in(kGroups);
 }
 
@@ -45,8 +50,12 @@ class Scanner {
   }
 
  private:
-  std::string_view text(std::size_t i) const { return i < tokens_.size() ? tokens_[i].text : std::string_view(); }
-  bool is_name(std::size_t i) const { return i < tokens_.size() && tokens_[i].kind == TokenKind::kIdentifier; }
+  std::string_view text(std::size_t i) const {
+    return i < tokens_.size() ? tokens_[i].text : std::string_view();
+  }
+  bool is_name(std::size_t i) const {
+    return i < tokens_.size() && tokens_[i].kind == TokenKind::kIdentifier;
+  }
   [[noreturn]] void fail(std::size_t i, std::string message, bool unsupported = false) const {
     const Token& t = tokens_[std::min(i, tokens_.size() - 1)];
     throw SourceProblem{t.line, column_at(source_.text, t.offset), std::move(message), unsupported};
@@ -88,8 +97,10 @@ class Scanner {
         if (close >= end) fail(i, "a template parameter list does not end");
         i = close + 1;
       } else if (t == ";") {
-        if (shared) scan_.file_shared.emplace_back(head, i);
-        else if (has_name && !assigned && !is_using) add_function(f);
+        if (shared)
+          scan_.file_shared.emplace_back(head, i);
+        else if (has_name && !assigned && !is_using)
+          add_function(f);
         return i + 1;
       } else if (t == "(" || t == "[") {
         const std::size_t close = matching(tokens_, i);
@@ -98,7 +109,8 @@ class Scanner {
       } else if (t == "{") {
         const std::size_t close = matching(tokens_, i);
         if (close >= tokens_.size()) fail(i, "a `{` is not closed");
-        const bool initialiser = assigned || (has_name && members && is_name(i - 1) && text(i - 1) != "const");
+        const bool initialiser =
+            assigned || (has_name && members && is_name(i - 1) && text(i - 1) != "const");
         if (has_name && !initialiser) {
           f.body_open = i;
           f.body_close = close;
@@ -110,7 +122,8 @@ class Scanner {
           scope(i + 1, close, "");
           return close + 1;
         }
-        if (!initialiser && !has_name && (introducer == "struct" || introducer == "class" || introducer == "union")) {
+        if (!initialiser && !has_name &&
+            (introducer == "struct" || introducer == "class" || introducer == "union")) {
           if (!introduced.empty()) scan_.classes.insert(introduced);
           scope(i + 1, close, introduced.empty() ? "?" : introduced);
         }
@@ -118,20 +131,30 @@ class Scanner {
       } else if (t == "}" || t == ")" || t == "]") {
         fail(i, "unexpected `" + std::string(t) + "`");
       } else if (t == "=") {
-        // `= default`, `= delete` and `= 0` end a function's declaration; elsewhere a variable gets its value.
+        // `= default`, `= delete` and `= 0` end a function's declaration; elsewhere a variable gets its
+        // value.
         assigned = true;
         ++i;
       } else if (t == ":" && has_name) {
         members = true;
         ++i;
       } else if (is_name(i)) {
-        if (t == "__global__") f.is_global = true;
-        else if (t == "__device__") f.is_device = true;
-        else if (t == "constexpr" || t == "consteval") f.is_constexpr = true;
-        else if (t == "__shared__") shared = true;
-        else if (t == "using" || t == "typedef" || t == "friend") is_using = true;
-        else if (introducer.empty() && (t == "namespace" || t == "struct" || t == "class" || t == "union" || t == "enum")) introducer = t;
-        else if (!introducer.empty() && introduced.empty() && t != "alignas" && t != "__align__" && t != "class") introduced = t;
+        if (t == "__global__")
+          f.is_global = true;
+        else if (t == "__device__")
+          f.is_device = true;
+        else if (t == "constexpr" || t == "consteval")
+          f.is_constexpr = true;
+        else if (t == "__shared__")
+          shared = true;
+        else if (t == "using" || t == "typedef" || t == "friend")
+          is_using = true;
+        else if (introducer.empty() &&
+                 (t == "namespace" || t == "struct" || t == "class" || t == "union" || t == "enum"))
+          introducer = t;
+        else if (!introducer.empty() && introduced.empty() && t != "alignas" && t != "__align__" &&
+                 t != "class")
+          introduced = t;
         const bool skipped = std::find(kNotFunctions.begin(), kNotFunctions.end(), t) != kNotFunctions.end();
         if (t == "operator" && !has_name && !assigned) {
           std::size_t open = i + 1;
@@ -164,7 +187,8 @@ class Scanner {
     return end;
   }
 
-  void name_function(Function& f, std::string name, std::size_t at, std::size_t open, std::size_t end, bool* has_name) {
+  void name_function(Function& f, std::string name, std::size_t at, std::size_t open, std::size_t end,
+                     bool* has_name) {
     const std::size_t close = matching(tokens_, open);
     if (close >= end) fail(open, "a `(` is not closed");
     f.name = std::move(name);
@@ -202,9 +226,11 @@ class Scanner {
       changed = false;
       for (const auto& [name, mentions] : mentions_)
         for (const std::string& m : mentions) {
-          if (name_needs_context(m) || scan_.needs_context.contains(m)) changed |= scan_.needs_context.insert(name).second;
+          if (name_needs_context(m) || scan_.needs_context.contains(m))
+            changed |= scan_.needs_context.insert(name).second;
           if (name_waits(m) || scan_.waits.contains(m)) changed |= scan_.waits.insert(name).second;
-          if (m == "this_grid" || m == "grid_group" || scan_.grid_syncs.contains(m)) changed |= scan_.grid_syncs.insert(name).second;
+          if (m == "this_grid" || m == "grid_group" || scan_.grid_syncs.contains(m))
+            changed |= scan_.grid_syncs.insert(name).second;
         }
     }
   }
@@ -222,7 +248,8 @@ std::size_t matching(const std::vector<Token>& tokens, std::size_t open) {
   for (std::size_t i = open; i < tokens.size(); ++i) {
     if (tokens[i].kind != TokenKind::kPunctuation) continue;
     const std::string_view t = tokens[i].text;
-    if (t == "(" || t == "[" || t == "{") stack += t == "(" ? ')' : t == "[" ? ']' : '}';
+    if (t == "(" || t == "[" || t == "{")
+      stack += t == "(" ? ')' : t == "[" ? ']' : '}';
     else if (t == ")" || t == "]" || t == "}") {
       if (stack.empty() || stack.back() != t[0]) return tokens.size();
       stack.pop_back();

@@ -27,7 +27,7 @@ struct Shuffle {
 
 struct Statement {
   Kind kind = Kind::kPlain;
-  std::size_t first = 0, last = 0;  // tokens, both included
+  std::size_t first = 0, last = 0;            // tokens, both included
   std::size_t head_open = 0, head_close = 0;  // for, if
   std::vector<Statement> body;
   bool braced = false, uniform = false;
@@ -41,27 +41,30 @@ struct Statement {
 struct Variable {
   std::string name, type, dims;
   std::size_t scope_first = 0, scope_last = 0;  // tokens where the name means it
-  int region = -1;     // that declares it
-  bool is_private = false, hoisted = false;  // an array with an element a thread; one for the block
+  int region = -1;                              // that declares it
+  bool is_private = false, hoisted = false;     // an array with an element a thread; one for the block
   int id = 0;
 };
 
 struct Region {
   std::size_t first = 0, last = 0;
   std::vector<const Statement*> statements;
-  int mask = 0;  // innermost branch that not all threads take; 0: none
-  const Statement* puts = nullptr;  // shuffles whose values are laid down at its end
-  bool empty = false;               // has no statement, only puts
+  int mask = 0;                          // innermost branch that not all threads take; 0: none
+  const Statement* puts = nullptr;       // shuffles whose values are laid down at its end
+  bool empty = false;                    // has no statement, only puts
   const Statement* condition = nullptr;  // computes the mask `made`
   int made = 0;
 };
 
-constexpr std::array<std::string_view, 4> kShuffleNames = {"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"};
-constexpr std::array<std::string_view, 4> kSourceNames = {"wstw_source_idx", "wstw_source_up", "wstw_source_down", "wstw_source_xor"};
+constexpr std::array<std::string_view, 4> kShuffleNames = {"__shfl_sync", "__shfl_up_sync",
+                                                           "__shfl_down_sync", "__shfl_xor_sync"};
+constexpr std::array<std::string_view, 4> kSourceNames = {"wstw_source_idx", "wstw_source_up",
+                                                          "wstw_source_down", "wstw_source_xor"};
 
 class Splitter {
  public:
-  Splitter(const CleanSource& source, const Scan& scan, const Function& kernel) : source_(source), tokens_(source.tokens), scan_(scan), kernel_(kernel) {}
+  Splitter(const CleanSource& source, const Scan& scan, const Function& kernel)
+      : source_(source), tokens_(source.tokens), scan_(scan), kernel_(kernel) {}
 
   std::vector<SplitEdit> run() {
     for (std::size_t i = kernel_.body_open; i < kernel_.body_close; ++i) look_at(i);
@@ -76,14 +79,20 @@ class Splitter {
   }
 
  private:
-  std::string_view text(std::size_t i) const { return i < tokens_.size() ? tokens_[i].text : std::string_view(); }
-  bool is_name(std::size_t i) const { return i < tokens_.size() && tokens_[i].kind == TokenKind::kIdentifier; }
+  std::string_view text(std::size_t i) const {
+    return i < tokens_.size() ? tokens_[i].text : std::string_view();
+  }
+  bool is_name(std::size_t i) const {
+    return i < tokens_.size() && tokens_[i].kind == TokenKind::kIdentifier;
+  }
   std::string words(std::size_t first, std::size_t last) const {  // tokens with spaces between
     std::string out;
     for (std::size_t i = first; i <= last; ++i) out += (out.empty() ? "" : " ") + std::string(text(i));
     return out;
   }
-  static bool is_shuffle(std::string_view t) { return std::find(kShuffleNames.begin(), kShuffleNames.end(), t) != kShuffleNames.end(); }
+  static bool is_shuffle(std::string_view t) {
+    return std::find(kShuffleNames.begin(), kShuffleNames.end(), t) != kShuffleNames.end();
+  }
 
   // What no form of this file can hold.
   void look_at(std::size_t i) const {
@@ -97,7 +106,8 @@ class Splitter {
       if (t == "[" && !(is_name(i - 1) || text(i - 1) == "]" || text(i - 1) == ")")) throw NotSplit{};
       return;
     }
-    if (t == "goto" || t == "static" || t == "using" || t == "typedef" || t == "struct" || t == "volatile") throw NotSplit{};
+    if (t == "goto" || t == "static" || t == "using" || t == "typedef" || t == "struct" || t == "volatile")
+      throw NotSplit{};
     if (scan_.macros.contains(t)) {
       for (const std::size_t m : scan_.macros.find(t)->second)
         if (tokens_of(text(m).substr(1), 1).size() != 3) throw NotSplit{};  // only `#define NAME number`
@@ -109,10 +119,12 @@ class Splitter {
 
   bool waits(std::size_t i) const {
     static const std::set<std::string, std::less<>> names = {
-        "__syncthreads",    "__syncthreads_count", "__syncthreads_and", "__syncthreads_or",  "__syncwarp",        "__activemask",
-        "this_grid",        "this_thread_block",   "thread_block_tile", "thread_block",      "grid_group",        "tiled_partition",
-        "__ballot_sync",    "__any_sync",          "__all_sync",        "__match_any_sync",  "__reduce_add_sync", "__reduce_min_sync",
-        "__reduce_max_sync", "__reduce_and_sync",  "__reduce_or_sync",  "__reduce_xor_sync"};
+        "__syncthreads",     "__syncthreads_count", "__syncthreads_and", "__syncthreads_or",
+        "__syncwarp",        "__activemask",        "this_grid",         "this_thread_block",
+        "thread_block_tile", "thread_block",        "grid_group",        "tiled_partition",
+        "__ballot_sync",     "__any_sync",          "__all_sync",        "__match_any_sync",
+        "__reduce_add_sync", "__reduce_min_sync",   "__reduce_max_sync", "__reduce_and_sync",
+        "__reduce_or_sync",  "__reduce_xor_sync"};
     return is_name(i) && (names.contains(text(i)) || is_shuffle(text(i)) || scan_.waits.contains(text(i)));
   }
   bool any_waits(std::size_t first, std::size_t last) const {
@@ -144,24 +156,30 @@ class Splitter {
     for (std::size_t i = first; i <= last; ++i) {
       if (text(i) != name || text(i - 1) == "." || text(i - 1) == "->") continue;
       const std::string_view next = text(i + 1), before = text(i - 1);
-      if (next == "=" || next == "++" || next == "--" || (next.size() >= 2 && next.back() == '=' && next != "==" && next != "<=" && next != ">=" && next != "!="))
+      if (next == "=" || next == "++" || next == "--" ||
+          (next.size() >= 2 && next.back() == '=' && next != "==" && next != "<=" && next != ">=" &&
+           next != "!="))
         return true;
-      if (before == "++" || before == "--" || (before == "&" && !is_name(i - 2) && text(i - 2) != ")" && text(i - 2) != "]" && tokens_[i - 2].kind != TokenKind::kNumber))
+      if (before == "++" || before == "--" ||
+          (before == "&" && !is_name(i - 2) && text(i - 2) != ")" && text(i - 2) != "]" &&
+           tokens_[i - 2].kind != TokenKind::kNumber))
         return true;
     }
     return false;
   }
 
   // The same for all threads of a block: numbers, what the block is, variables that are.
-  bool is_uniform(std::size_t first, std::size_t last, const std::set<std::string, std::less<>>& also = {}) const {
+  bool is_uniform(std::size_t first, std::size_t last,
+                  const std::set<std::string, std::less<>>& also = {}) const {
     for (std::size_t i = first; i <= last; ++i) {
       const std::string_view t = text(i);
       if (t == "[" || t == "->") return false;
       if (!is_name(i)) continue;
       if (text(i - 1) == ".") continue;
       if (t == "threadIdx" || (text(i + 1) == "(" && t != "min" && t != "max")) return false;
-      if (t == "blockIdx" || t == "blockDim" || t == "gridDim" || t == "warpSize" || t == "min" || t == "max" || t == "int" || t == "unsigned" ||
-          t == "long" || t == "float" || t == "const" || t == "true" || t == "false" || scan_.macros.contains(t))
+      if (t == "blockIdx" || t == "blockDim" || t == "gridDim" || t == "warpSize" || t == "min" ||
+          t == "max" || t == "int" || t == "unsigned" || t == "long" || t == "float" || t == "const" ||
+          t == "true" || t == "false" || scan_.macros.contains(t))
         continue;
       if (!uniform_.contains(t) && !also.contains(t) && !template_names_.contains(t)) return false;
     }
@@ -190,8 +208,10 @@ class Splitter {
 
   Statement statement_after_pragma(std::size_t at, std::size_t last) {
     Statement s = parse_one(at + 1, last);
-    if (s.kind != Kind::kPlain) edits_.push_back({at, at, true, false, ""});
-    else s.first = at;
+    if (s.kind != Kind::kPlain)
+      edits_.push_back({at, at, true, false, ""});
+    else
+      s.first = at;
     return s;
   }
 
@@ -202,7 +222,8 @@ class Splitter {
     s.last = end_of_statement(i);
     if (s.last > limit) throw NotSplit{};
     const std::string_view t = text(i);
-    if (text(i) == "__shared__" || (t == "extern" && text(i + 1) == "__shared__") || (is_name(i) && text(i + 1) == "__shared__")) {
+    if (text(i) == "__shared__" || (t == "extern" && text(i + 1) == "__shared__") ||
+        (is_name(i) && text(i + 1) == "__shared__")) {
       s.kind = Kind::kShared;
       return s;
     }
@@ -224,7 +245,8 @@ class Splitter {
       if (body_last != s.last) throw NotSplit{};  // has an else
       s.braced = text(body) == "{";
       s.body = s.braced ? parse(body + 1, body_last - 1) : std::vector<Statement>{parse_one(body, body_last)};
-    } else if ((t == "__syncthreads" || t == "__syncwarp") && text(i + 1) == "(" && text(i + 2) == ")" && text(i + 3) == ";") {
+    } else if ((t == "__syncthreads" || t == "__syncwarp") && text(i + 1) == "(" && text(i + 2) == ")" &&
+               text(i + 3) == ";") {
       s.kind = Kind::kBarrier;
     } else if (t == "while" || t == "do" || t == "switch" || t == "return" || t == "else") {
       throw NotSplit{};
@@ -253,20 +275,25 @@ class Splitter {
       return matching(tokens_, body + 2) + 1;
     }
     for (; i < kernel_.body_close; ++i) {
-      if (text(i) == "(" || text(i) == "[" || text(i) == "{") i = matching(tokens_, i);
-      else if (text(i) == ";") return i;
+      if (text(i) == "(" || text(i) == "[" || text(i) == "{")
+        i = matching(tokens_, i);
+      else if (text(i) == ";")
+        return i;
     }
     throw NotSplit{};
   }
 
   // `T a = e, *b, c[4];` with a type made of plain words.
   bool is_declaration(Statement& s) const {
-    static const std::set<std::string, std::less<>> keywords = {"return", "if", "for", "while", "do", "else", "switch", "break", "continue", "case", "goto", "const_cast", "sizeof"};
+    static const std::set<std::string, std::less<>> keywords = {
+        "return", "if",       "for",  "while", "do",         "else",  "switch",
+        "break",  "continue", "case", "goto",  "const_cast", "sizeof"};
     std::size_t i = s.first;
     if (tokens_[i].kind == TokenKind::kDirective || !is_name(i) || keywords.contains(text(i))) return false;
     std::string type;
     // Words of the type: all names but the last before a declarator.
-    while (is_name(i) && (is_name(i + 1) || text(i + 1) == "*" || text(i + 1) == "<" || text(i + 1) == "::")) {
+    while (is_name(i) &&
+           (is_name(i + 1) || text(i + 1) == "*" || text(i + 1) == "<" || text(i + 1) == "::")) {
       if (text(i + 1) == "<") {
         const std::size_t close = matching_angle(tokens_, i + 1);
         if (close >= s.last || !is_name(close + 1)) return false;
@@ -286,7 +313,8 @@ class Splitter {
     while (i <= s.last) {
       Declarator d;
       d.first = i;
-      while (text(i) == "*" || text(i) == "__restrict__" || text(i) == "const") d.stars += std::string(text(i++)) + " ";
+      while (text(i) == "*" || text(i) == "__restrict__" || text(i) == "const")
+        d.stars += std::string(text(i++)) + " ";
       if (!is_name(i)) return false;
       d.name = std::string(text(i));
       d.name_at = i++;
@@ -325,7 +353,8 @@ class Splitter {
       std::size_t begin = i + 2;
       for (std::size_t k = begin; k <= shuffle.close; ++k) {
         if (k != i && waits(k)) throw NotSplit{};
-        if (is_name(k) && (scan_.needs_context.contains(text(k)) || text(k) == "reinterpret_cast")) throw NotSplit{};
+        if (is_name(k) && (scan_.needs_context.contains(text(k)) || text(k) == "reinterpret_cast"))
+          throw NotSplit{};
         if ((text(k) == "," || k == shuffle.close) && k > begin) {
           arguments.push_back(words(begin, k - 1));
           begin = k + 1;
@@ -338,8 +367,10 @@ class Splitter {
       }
       if (arguments.size() < 3 || arguments.size() > 4 || !is_full_mask(arguments[0])) throw NotSplit{};
       shuffle.value = arguments[1];
-      const auto which = static_cast<std::size_t>(std::find(kShuffleNames.begin(), kShuffleNames.end(), t) - kShuffleNames.begin());
-      shuffle.source = std::string(kSourceNames[which]) + "(wstw_t & 31u, " + arguments[2] + ", " + (arguments.size() == 4 ? arguments[3] : "32") + ")";
+      const auto which = static_cast<std::size_t>(std::find(kShuffleNames.begin(), kShuffleNames.end(), t) -
+                                                  kShuffleNames.begin());
+      shuffle.source = std::string(kSourceNames[which]) + "(wstw_t & 31u, " + arguments[2] + ", " +
+                       (arguments.size() == 4 ? arguments[3] : "32") + ")";
       i = shuffle.close;
       s.shuffles.push_back(shuffle);
     }
@@ -347,8 +378,10 @@ class Splitter {
   }
 
   static bool is_full_mask(std::string mask) {
-    std::transform(mask.begin(), mask.end(), mask.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return mask == "0xffffffff" || mask == "0xffffffffu" || mask == "~ 0u" || mask == "~ 0" || mask == "- 1" || mask == "0xfffffffful";
+    std::transform(mask.begin(), mask.end(), mask.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return mask == "0xffffffff" || mask == "0xffffffffu" || mask == "~ 0u" || mask == "~ 0" ||
+           mask == "- 1" || mask == "0xfffffffful";
   }
 
   // ---- what is the same for all threads ----
@@ -357,7 +390,8 @@ class Splitter {
     for (Statement& s : statements) {
       if (s.kind == Kind::kDeclaration) {
         for (const Declarator& d : s.declarators)
-          if (d.equals != 0 && d.dims.empty() && d.stars.empty() && is_uniform(d.equals + 1, d.last) && !is_changed(d.name, d.last + 1, kernel_.body_close) && !twice(d.name))
+          if (d.equals != 0 && d.dims.empty() && d.stars.empty() && is_uniform(d.equals + 1, d.last) &&
+              !is_changed(d.name, d.last + 1, kernel_.body_close) && !twice(d.name))
             uniform_.insert(d.name);
       } else if (s.kind == Kind::kFor) {
         const std::string counter = loop_counter(s);
@@ -388,7 +422,9 @@ class Splitter {
     const std::size_t second_end = end_of_statement(first_end + 1);
     for (std::size_t k = i + 2; k < first_end; ++k)
       if (text(k) == ",") return "";
-    if (!is_uniform(i + 2, first_end - 1) || !is_uniform(first_end + 1, second_end - 1, {counter}) || !is_uniform(second_end + 1, s.head_close - 1, {counter})) return "";
+    if (!is_uniform(i + 2, first_end - 1) || !is_uniform(first_end + 1, second_end - 1, {counter}) ||
+        !is_uniform(second_end + 1, s.head_close - 1, {counter}))
+      return "";
     for (std::size_t k = second_end + 1; k < s.head_close; ++k)
       if (text(k) == ",") return "";
     if (is_changed(counter, s.head_close + 1, s.last)) return "";
@@ -401,9 +437,16 @@ class Splitter {
   void plan(const std::vector<Statement>& statements, int mask, std::size_t scope_last) {
     for (const Statement& s : statements) {
       switch (s.kind) {
-        case Kind::kPlain: check_plain(s); add_to_region(s, mask); break;
-        case Kind::kDeclaration: plan_declaration(s, mask, scope_last); break;
-        case Kind::kShared: close_region(); break;
+        case Kind::kPlain:
+          check_plain(s);
+          add_to_region(s, mask);
+          break;
+        case Kind::kDeclaration:
+          plan_declaration(s, mask, scope_last);
+          break;
+        case Kind::kShared:
+          close_region();
+          break;
         case Kind::kBarrier:
           if (mask != 0 && text(s.first) == "__syncthreads") throw NotSplit{};
           close_region();
@@ -411,8 +454,10 @@ class Splitter {
           break;
         case Kind::kShuffles: {
           put_at_end(s, mask);
-          if (!s.declarators.empty()) plan_declaration(s, mask, scope_last);
-          else add_to_region(s, mask);
+          if (!s.declarators.empty())
+            plan_declaration(s, mask, scope_last);
+          else
+            add_to_region(s, mask);
           break;
         }
         case Kind::kBlock:
@@ -518,7 +563,8 @@ class Splitter {
       std::string stars = d.stars;
       // `T* const p`: the pointer itself changes when it gets its value.
       for (const char* word : {"const ", "__restrict__ "})
-        for (std::size_t at = stars.find(word); at != std::string::npos; at = stars.find(word)) stars.erase(at, std::string(word).size());
+        for (std::size_t at = stars.find(word); at != std::string::npos; at = stars.find(word))
+          stars.erase(at, std::string(word).size());
       v.type = type + stars;
       v.scope_first = d.name_at;
       v.scope_last = scope_last;
@@ -558,7 +604,8 @@ class Splitter {
     for (std::size_t n = 0; n < variables_.size(); ++n) {
       // One declaration, one fate.
       for (std::size_t m = 0; m < variables_.size(); ++m)
-        if (declared_by_[n].first == declared_by_[m].first && variables_[m].is_private) variables_[n].is_private = true;
+        if (declared_by_[n].first == declared_by_[m].first && variables_[m].is_private)
+          variables_[n].is_private = true;
       if (variables_[n].is_private && variables_[n].type.find("auto") != std::string::npos) throw NotSplit{};
     }
   }
@@ -579,7 +626,8 @@ class Splitter {
         start += "alignas(64) char wstw_s" + n + "[8192]; unsigned wstw_i" + n + "[1024]; ";
         const Shuffle& shuffle = r.puts->shuffles[k];
         edits_.push_back({shuffle.name_at, shuffle.close, true, false,
-                          "wstw_take<wstw_plain<decltype(" + shuffle.value + ")> >(wstw_s" + n + ", wstw_i" + n + "[wstw_t], wstw_t, WSTW_IN_BLOCK(wstw_i" + n + "[wstw_t])" +
+                          "wstw_take<wstw_plain<decltype(" + shuffle.value + ")> >(wstw_s" + n + ", wstw_i" +
+                              n + "[wstw_t], wstw_t, WSTW_IN_BLOCK(wstw_i" + n + "[wstw_t])" +
                               and_active(r.mask, "wstw_i" + n + "[wstw_t] + (wstw_t & ~31u)") + ")"});
       }
     }
@@ -611,7 +659,8 @@ class Splitter {
     if (r.mask != 0) out += "if (!wstw_m" + std::to_string(r.mask) + "[wstw_t]) continue; ";
     for (const Variable& v : variables_) {
       if (!v.is_private) continue;
-      const bool used = (!r.empty && mentions(v, r.first, r.last)) || (r.puts != nullptr && mentions(v, r.puts->first, r.puts->last));
+      const bool used = (!r.empty && mentions(v, r.first, r.last)) ||
+                        (r.puts != nullptr && mentions(v, r.puts->first, r.puts->last));
       if (used) out += "auto& " + v.name + " = " + array_of(v) + "[wstw_t]; ";
     }
     return out;
@@ -622,14 +671,17 @@ class Splitter {
     if (r.puts != nullptr)
       for (const Shuffle& s : r.puts->shuffles) {
         const std::string n = std::to_string((*puts)++);
-        end += " wstw_put(wstw_s" + n + ", wstw_t, " + s.value + "); wstw_i" + n + "[wstw_t] = " + s.source + ";";
+        end += " wstw_put(wstw_s" + n + ", wstw_t, " + s.value + "); wstw_i" + n + "[wstw_t] = " + s.source +
+               ";";
       }
     if (r.condition != nullptr) {
       const std::string m = "wstw_m" + std::to_string(r.made);
-      edits_.push_back({r.condition->first, r.condition->first, true, false, "__builtin_memset(" + m + ", 0, 1024); " + opening(r) + m + "[wstw_t] = (bool)"});
+      edits_.push_back({r.condition->first, r.condition->first, true, false,
+                        "__builtin_memset(" + m + ", 0, 1024); " + opening(r) + m + "[wstw_t] = (bool)"});
       const std::string gone = returns_ ? "wstw_dead ? wstw_gone : nullptr" : "nullptr";
-      edits_.push_back({r.condition->head_close, r.condition->head_close, false, true,
-                        "; } wstw_check_warps(wstw_o, " + m + ", " + gone + ");" + (r.condition->braced ? "" : "")});
+      edits_.push_back(
+          {r.condition->head_close, r.condition->head_close, false, true,
+           "; } wstw_check_warps(wstw_o, " + m + ", " + gone + ");" + (r.condition->braced ? "" : "")});
       return;
     }
     if (r.empty) {
@@ -654,7 +706,8 @@ class Splitter {
     }
     const std::string value = words(d.equals + 1, d.last);
     if (value != "{ }" && value != "{ 0 }" && value != "{ 0.f }" && value != "{ 0.0f }") throw NotSplit{};
-    edits_.push_back({d.first, d.last, true, false, "(void)__builtin_memset(&" + d.name + ", 0, sizeof(" + d.name + "))"});
+    edits_.push_back(
+        {d.first, d.last, true, false, "(void)__builtin_memset(&" + d.name + ", 0, sizeof(" + d.name + "))"});
   }
 
   const CleanSource& source_;
@@ -673,7 +726,8 @@ class Splitter {
 
 }  // namespace
 
-std::optional<std::vector<SplitEdit>> split_kernel(const CleanSource& source, const Scan& scan, const Function& kernel) {
+std::optional<std::vector<SplitEdit>> split_kernel(const CleanSource& source, const Scan& scan,
+                                                   const Function& kernel) {
   if (!kernel.defined() || !scan.waits.contains(kernel.name)) return std::nullopt;
   int definitions = 0;
   for (const Function& f : scan.functions) definitions += f.name == kernel.name && f.defined();

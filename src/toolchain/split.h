@@ -1,9 +1,10 @@
-// Kernels whose threads wait for one another, as loops over threads between the places where they wait ("regions"). No fibers,
-// and g++ can vectorise each loop. Variables that live across a region's end become arrays with an element a thread.
+// Kernels whose threads wait for one another, as loops over threads between the places where they wait
+// ("regions"). No fibers, and g++ can vectorise each loop. Variables that live across a region's end become
+// arrays with an element a thread.
 //
-// Taken are kernels made of declarations, statements that do not wait, `__syncthreads();`, `__syncwarp();`, shuffles with a
-// full mask in statements of their own, loops and branches around those that are the same for all threads of the block, and
-// branches around shuffles that are not. Everything else runs on fibers.
+// Taken are kernels made of declarations, statements that do not wait, `__syncthreads();`, `__syncwarp();`,
+// shuffles with a full mask in statements of their own, loops and branches around those that are the same for
+// all threads of the block, and branches around shuffles that are not. Everything else runs on fibers.
 #pragma once
 
 #include <optional>
@@ -22,6 +23,7 @@ struct SplitEdit {
 };
 
 // Changes that make the kernel do a whole block in one call, or nothing where it must run on fibers.
-std::optional<std::vector<SplitEdit>> split_kernel(const CleanSource& source, const Scan& scan, const Function& kernel);
+std::optional<std::vector<SplitEdit>> split_kernel(const CleanSource& source, const Scan& scan,
+                                                   const Function& kernel);
 
 }  // namespace warpsmith::toolchain

@@ -9,8 +9,8 @@ namespace {
 bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
 bool is_name_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
 
-// Joins spliced lines and blanks comments out. Newlines that a splice or a comment swallowed follow at the end of the logical
-// line, so that line numbers behind it stay right.
+// Joins spliced lines and blanks comments out. Newlines that a splice or a comment swallowed follow at the
+// end of the logical line, so that line numbers behind it stay right.
 std::string clean(std::string_view source) {
   std::string out;
   out.reserve(source.size() + 1);
@@ -55,8 +55,9 @@ std::string clean(std::string_view source) {
           ++i;
         } else {
           // An apostrophe between digits separates them.
-          const bool separator = c == '\'' && !out.empty() && std::isxdigit(static_cast<unsigned char>(out.back())) &&
-                                 i < source.size() && std::isxdigit(static_cast<unsigned char>(source[i]));
+          const bool separator = c == '\'' && !out.empty() &&
+                                 std::isxdigit(static_cast<unsigned char>(out.back())) && i < source.size() &&
+                                 std::isxdigit(static_cast<unsigned char>(source[i]));
           if ((c == '"' || c == '\'') && !separator) {
             state = kQuoted;
             quote = c;
@@ -64,7 +65,9 @@ std::string clean(std::string_view source) {
           out += c == '\r' ? ' ' : c;
         }
         break;
-      case kLineComment: out += c == '\t' ? '\t' : ' '; break;
+      case kLineComment:
+        out += c == '\t' ? '\t' : ' ';
+        break;
       case kBlockComment:
         if (c == '*' && i < source.size() && source[i] == '/') {
           state = kCode;
@@ -76,8 +79,10 @@ std::string clean(std::string_view source) {
         break;
       case kQuoted:
         out += c;
-        if (c == '\\' && i < source.size() && source[i] != '\n') out += source[i++];
-        else if (c == quote) state = kCode;
+        if (c == '\\' && i < source.size() && source[i] != '\n')
+          out += source[i++];
+        else if (c == quote)
+          state = kCode;
         break;
     }
   }
@@ -89,8 +94,8 @@ std::string clean(std::string_view source) {
 
 // Longest first.
 constexpr std::string_view kPunctuation[] = {
-    "<<<", ">>>", "<<=", ">>=", "...", "<=>", "->*", "::", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||",
-    "+=",  "-=",  "*=",  "/=",  "%=",  "&=",  "|=",  "^=", "##", ".*"};
+    "<<<", ">>>", "<<=", ">>=", "...", "<=>", "->*", "::", "->", "++", "--", "<<", ">>", "<=", ">=",
+    "==",  "!=",  "&&",  "||",  "+=",  "-=",  "*=",  "/=", "%=", "&=", "|=", "^=", "##", ".*"};
 
 }  // namespace
 
@@ -132,7 +137,8 @@ std::vector<Token> tokens_of(std::string_view text, int first_line) {
       while (end < text.size()) {
         const char d = text[end];
         const char before = text[end - 1];
-        const bool exponent_sign = (d == '+' || d == '-') && (before == 'e' || before == 'E' || before == 'p' || before == 'P');
+        const bool exponent_sign =
+            (d == '+' || d == '-') && (before == 'e' || before == 'E' || before == 'p' || before == 'P');
         // In a hexadecimal integer `e+` ends the number for a reader, but not for the standard: neither here.
         if (!(is_name_part(d) || d == '.' || d == '\'' || exponent_sign)) break;
         ++end;

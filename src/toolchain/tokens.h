@@ -1,4 +1,5 @@
-// CUDA C++ source as tokens, with the place of each. Comments and line splices are gone; the number of lines is unchanged.
+// CUDA C++ source as tokens, with the place of each. Comments and line splices are gone; the number of lines
+// is unchanged.
 #pragma once
 
 #include <string>
@@ -7,7 +8,13 @@
 
 namespace warpsmith::toolchain {
 
-enum class TokenKind { kIdentifier, kNumber, kString, kPunctuation, kDirective /* "#…" to the end of its line */ };
+enum class TokenKind {
+  kIdentifier,
+  kNumber,
+  kString,
+  kPunctuation,
+  kDirective /* "#…" to the end of its line */
+};
 
 struct Token {
   TokenKind kind = TokenKind::kPunctuation;

@@ -1,4 +1,5 @@
-// Candidates that misbehave: each gets its verdict in bounded time, and a neighbour that runs beside it its own.
+// Candidates that misbehave: each gets its verdict in bounded time, and a neighbour that runs beside it its
+// own.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -12,7 +13,9 @@ namespace {
 
 Case with_body(const std::string& body, std::size_t n = 100) {
   Case c;
-  c.source = "// plan: launch k<<<1, 32>>>(x, out, N)\n__global__ void k(const float* x, float* out, int N) {\n" + body + "\n}\n";
+  c.source =
+      "// plan: launch k<<<1, 32>>>(x, out, N)\n__global__ void k(const float* x, float* out, int N) {\n" +
+      body + "\n}\n";
   c.inputs["x"] = tensor(std::vector<float>(n, 1.f));
   c.outputs["out"] = tensor(std::vector<float>(n));
   c.dims["N"] = static_cast<std::int64_t>(n);
@@ -23,7 +26,8 @@ Case with_body(const std::string& body, std::size_t n = 100) {
 void expect_verdict(const Case& c, Verdict verdict, const std::string& part_of_detail = "") {
   const auto start = std::chrono::steady_clock::now();
   const Outcome outcome = run_case(c);
-  EXPECT_EQ(outcome.verdict, verdict) << to_string(outcome.verdict) << ": " << outcome.detail << "\n" << c.source;
+  EXPECT_EQ(outcome.verdict, verdict) << to_string(outcome.verdict) << ": " << outcome.detail << "\n"
+                                      << c.source;
   EXPECT_NE(outcome.detail.find(part_of_detail), std::string::npos) << outcome.detail;
   EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 30);
 }
@@ -44,7 +48,10 @@ TEST(Hostile, OneElementPastEitherEndOfTheOutput) {
 TEST(Hostile, OneElementPastEitherEndOfATemporary) {
   for (const char* index : {"N", "-1"}) {
     Case c = with_body("");
-    c.source = std::string("// plan: temp t float32[N]\n// plan: launch k<<<1, 1>>>(t, N)\n__global__ void k(float* t, int N) { t[") + index + "] = 1.f; }\n";
+    c.source = std::string(
+                   "// plan: temp t float32[N]\n// plan: launch k<<<1, 1>>>(t, N)\n__global__ void k(float* "
+                   "t, int N) { t[") +
+               index + "] = 1.f; }\n";
     expect_verdict(c, Verdict::kOutOfBounds, "`t`");
   }
 }
@@ -61,7 +68,8 @@ TEST(Hostile, WritesToAnInput) {
 }
 
 TEST(Hostile, SharedMemoryOverrun) {
-  Case c = with_body("extern __shared__ float s[]; s[threadIdx.x + 1] = 1.f; out[threadIdx.x] = s[threadIdx.x];");
+  Case c =
+      with_body("extern __shared__ float s[]; s[threadIdx.x + 1] = 1.f; out[threadIdx.x] = s[threadIdx.x];");
   c.source = "// plan: launch k<<<1, 32, 128>>>(x, out, N)\n" + c.source.substr(c.source.find("__global__"));
   expect_verdict(c, Verdict::kOutOfBounds, "shared memory");
 }
@@ -83,7 +91,9 @@ __device__ __noinline__ float deep(float v, int n) {
   c.source = recursion + "__global__ void k(const float* x, float* out, int N) { out[0] = deep(x[0], 1); }\n";
   expect_verdict(c, Verdict::kCrash, "stack overflow");
   // On a fiber's stack.
-  c.source = recursion + "__global__ void k(const float* x, float* out, int N) { __syncthreads(); out[0] = deep(x[0], 1); __syncwarp(); }\n";
+  c.source = recursion +
+             "__global__ void k(const float* x, float* out, int N) { __syncthreads(); out[0] = deep(x[0], "
+             "1); __syncwarp(); }\n";
   expect_verdict(c, Verdict::kCrash);
 }
 
@@ -97,16 +107,22 @@ TEST(Hostile, TrapAndAssert) {
 }
 
 TEST(Hostile, MisalignedVectors) {
-  expect_verdict(with_body("out[threadIdx.x] = ((const float4*)(x + 1))[0].x;"), Verdict::kCrash, "misaligned");
+  expect_verdict(with_body("out[threadIdx.x] = ((const float4*)(x + 1))[0].x;"), Verdict::kCrash,
+                 "misaligned");
   expect_verdict(with_body("*(float4*)&out[1] = make_float4(1, 2, 3, 4);"), Verdict::kCrash, "misaligned");
-  expect_verdict(with_body("*reinterpret_cast<float2*>(out + 1) = make_float2(1, 2);"), Verdict::kCrash, "misaligned");
-  expect_verdict(with_body("out[0] = reinterpret_cast<const float4&>(x[3]).y;"), Verdict::kCrash, "misaligned");
+  expect_verdict(with_body("*reinterpret_cast<float2*>(out + 1) = make_float2(1, 2);"), Verdict::kCrash,
+                 "misaligned");
+  expect_verdict(with_body("out[0] = reinterpret_cast<const float4&>(x[3]).y;"), Verdict::kCrash,
+                 "misaligned");
   // A test for alignment that comes after the cast still works.
-  expect_verdict(with_body("const float4* v = (const float4*)(x + 1); if ((unsigned long long)v % 16 == 0) out[0] = v[0].x; else out[0] = x[1];"),
+  expect_verdict(with_body("const float4* v = (const float4*)(x + 1); if ((unsigned long long)v % 16 == 0) "
+                           "out[0] = v[0].x; else out[0] = x[1];"),
                  Verdict::kOk);
   // The operand itself lies askew, and the kernel's parameter is a vector pointer.
   Case c;
-  c.source = "// plan: launch k<<<1, 1>>>(x, out)\n__global__ void k(const float4* x, float* out) { float4 v = x[0]; out[0] = v.x + v.w; }\n";
+  c.source =
+      "// plan: launch k<<<1, 1>>>(x, out)\n__global__ void k(const float4* x, float* out) { float4 v = "
+      "x[0]; out[0] = v.x + v.w; }\n";
   c.inputs["x"] = tensor(std::vector<float>(8, 1.f));
   c.outputs["out"] = tensor(std::vector<float>(1));
   expect_verdict(c, Verdict::kOk);
@@ -116,16 +132,20 @@ TEST(Hostile, MisalignedVectors) {
 
 TEST(Hostile, TerabyteOfTemporaries) {
   Case c = with_body("");
-  c.source = "// plan: temp t int8[1099511627776]\n// plan: launch k<<<1, 1>>>(t)\n__global__ void k(signed char* t) { t[0] = 1; }\n";
+  c.source =
+      "// plan: temp t int8[1099511627776]\n// plan: launch k<<<1, 1>>>(t)\n__global__ void k(signed char* "
+      "t) { t[0] = 1; }\n";
   expect_verdict(c, Verdict::kOutOfMemory);
-  expect_verdict(with_body("static char big[1ull << 40]; big[threadIdx.x] = 1; out[0] = big[(int)x[0]];"), Verdict::kCompileError);
+  expect_verdict(with_body("static char big[1ull << 40]; big[threadIdx.x] = 1; out[0] = big[(int)x[0]];"),
+                 Verdict::kCompileError);
 }
 
 TEST(Hostile, HostFunctionsAreRefusedByTheCompiler) {
   for (const char* call : {"fork()", "getpid()", "system(0)", "clock_gettime(0)", "mmap(0)"}) {
     const std::string name(call, std::string(call).find('('));
     Case c = with_body("");
-    c.source = "// plan: launch k<<<1, 1>>>(out)\nextern \"C\" __device__ int " + name + "(...);\n__global__ void k(float* out) { out[0] = " + call + "; }\n";
+    c.source = "// plan: launch k<<<1, 1>>>(out)\nextern \"C\" __device__ int " + name +
+               "(...);\n__global__ void k(float* out) { out[0] = " + call + "; }\n";
     expect_verdict(c, Verdict::kCompileError, name);
   }
 }
@@ -137,20 +157,26 @@ class NativeCode : public ::testing::Test {
     const std::filesystem::path folder = test_cache() / "native";
     std::filesystem::create_directories(folder);
     static int count = 0;
-    const std::filesystem::path source = folder / (std::to_string(++count) + ".cc"), binary = folder / (std::to_string(count) + ".so");
-    std::ofstream(source) << "#include \"" WARPSMITH_SOURCE_DIR "/include/warpsmith/toolchain/twin_abi.h\"\n"
-                          << "#include <fcntl.h>\n#include <signal.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n#include <sys/socket.h>\n#include <unistd.h>\n"
-                          << "static void run(wstw_block*, unsigned long long, unsigned long long, void* const* args) { float* out = *(float**)args[1]; (void)out; " << body << " }\n"
-                          << "static const wstw_param params[] = {{kWstwPointer, 8}, {kWstwPointer, 8}, {kWstwInteger, 4}};\n"
-                          << "static const wstw_kernel kernels[] = {{\"k\", \"x,out,N\", params, 3, 0, 0, run, nullptr}};\n"
-                          << "extern \"C\" const wstw_module wstw_module_table = {kWstwAbi, 1, 0, 0, kernels, nullptr};\n";
+    const std::filesystem::path source = folder / (std::to_string(++count) + ".cc"),
+                                binary = folder / (std::to_string(count) + ".so");
+    std::ofstream(source)
+        << "#include \"" WARPSMITH_SOURCE_DIR "/include/warpsmith/toolchain/twin_abi.h\"\n"
+        << "#include <fcntl.h>\n#include <signal.h>\n#include <stdlib.h>\n#include <string.h>\n#include "
+           "<sys/mman.h>\n#include <sys/socket.h>\n#include <unistd.h>\n"
+        << "static void run(wstw_block*, unsigned long long, unsigned long long, void* const* args) { float* "
+           "out = *(float**)args[1]; (void)out; "
+        << body << " }\n"
+        << "static const wstw_param params[] = {{kWstwPointer, 8}, {kWstwPointer, 8}, {kWstwInteger, 4}};\n"
+        << "static const wstw_kernel kernels[] = {{\"k\", \"x,out,N\", params, 3, 0, 0, run, nullptr}};\n"
+        << "extern \"C\" const wstw_module wstw_module_table = {kWstwAbi, 1, 0, 0, kernels, nullptr};\n";
     const std::string command = "c++ -w -shared -fPIC -O1 -o " + binary.string() + " " + source.string();
     EXPECT_EQ(std::system(command.c_str()), 0);
     return binary;
   }
   void expect(const std::string& body, Verdict verdict) {
     const Outcome outcome = run_binary(with_body(""), build(body));
-    EXPECT_EQ(outcome.verdict, verdict) << to_string(outcome.verdict) << ": " << outcome.detail << "\n" << body;
+    EXPECT_EQ(outcome.verdict, verdict) << to_string(outcome.verdict) << ": " << outcome.detail << "\n"
+                                        << body;
   }
 };
 
@@ -159,15 +185,18 @@ TEST_F(NativeCode, Exec) { expect("execl(\"/bin/true\", \"true\", (char*)0);", V
 TEST_F(NativeCode, Socket) { expect("socket(AF_INET, SOCK_STREAM, 0);", Verdict::kSandboxViolation); }
 TEST_F(NativeCode, WriteOutside) {
   const std::string path = (test_cache() / "written").string();
-  expect("int f = open(\"" + path + "\", O_WRONLY | O_CREAT, 0644); write(f, \"x\", 1);", Verdict::kSandboxViolation);
+  expect("int f = open(\"" + path + "\", O_WRONLY | O_CREAT, 0644); write(f, \"x\", 1);",
+         Verdict::kSandboxViolation);
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 TEST_F(NativeCode, KillsItsParent) { expect("kill(getppid(), SIGKILL);", Verdict::kSandboxViolation); }
 TEST_F(NativeCode, Abort) { expect("abort();", Verdict::kCrash); }
 TEST_F(NativeCode, Exit) { expect("exit(0);", Verdict::kCrash); }
 TEST_F(NativeCode, Terabyte) {
-  expect("char* p = (char*)mmap(0, 1ull << 40, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); p[0] = 1; out[0] = p[0];",
-         Verdict::kCrash);
+  expect(
+      "char* p = (char*)mmap(0, 1ull << 40, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); "
+      "p[0] = 1; out[0] = p[0];",
+      Verdict::kCrash);
 }
 TEST_F(NativeCode, HonestCodeRuns) { expect("out[0] = 1.f;", Verdict::kOk); }
 

@@ -1,5 +1,6 @@
-// What a candidate costs on the CPU twin beside the same loop in plain C++, one thread each. Prints ratios; nothing passes or fails.
-// Each figure is the least of many calls: what is compared is code, not the machine's mood.
+// What a candidate costs on the CPU twin beside the same loop in plain C++, one thread each. Prints ratios;
+// nothing passes or fails. Each figure is the least of many calls: what is compared is code, not the
+// machine's mood.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -37,7 +38,8 @@ double twin_ns(const Case& c) {
   }
   const task::Task task = task_of(c);
   Diagnostics diagnostics;
-  const auto plan = task::LaunchPlan::parse(c.source, task, "kernel.cu", diagnostics).evaluate(task::contiguous_bindings(task, c.dims));
+  const auto plan = task::LaunchPlan::parse(c.source, task, "kernel.cu", diagnostics)
+                        .evaluate(task::contiguous_bindings(task, c.dims));
   TwinOptions options;
   options.binary = compiled.binary;
   options.sandbox = process::available_sandbox();
@@ -46,12 +48,14 @@ double twin_ns(const Case& c) {
   for (const auto& [name, t] : c.inputs) operands.push_back({name, t.bytes.size(), false, 0, t.dtype});
   for (const auto& [name, t] : c.outputs) operands.push_back({name, t.bytes.size(), true, 0, t.dtype});
   if (session.prepare(plan, operands, 1).verdict != Verdict::kOk) return NAN;
-  for (const auto& [name, t] : c.inputs) std::memcpy(session.operand(0, name).data(), t.bytes.data(), t.bytes.size());
+  for (const auto& [name, t] : c.inputs)
+    std::memcpy(session.operand(0, name).data(), t.bytes.data(), t.bytes.size());
   return least_ns([&] { return static_cast<double>(session.run(0, 1).elapsed_ns); });
 }
 
 void print(const char* what, double twin, double plain) {
-  std::printf("%-44s twin %9.1f us   plain C++ %9.1f us   ratio %5.2f\n", what, twin / 1e3, plain / 1e3, twin / plain);
+  std::printf("%-44s twin %9.1f us   plain C++ %9.1f us   ratio %5.2f\n", what, twin / 1e3, plain / 1e3,
+              twin / plain);
 }
 
 Case rows(const char* source) {
@@ -91,12 +95,14 @@ int main() {
       for (int i = 0; i < kColumns; ++i) to[i] /= s;
     }
   });
-  print("a*x+b, a thread an element", twin_ns(rows(R"(// plan: launch k<<<cdiv(M * N, 256), 256>>>(x, out, M * N)
+  print("a*x+b, a thread an element",
+        twin_ns(rows(R"(// plan: launch k<<<cdiv(M * N, 256), 256>>>(x, out, M * N)
 __global__ void k(const float* x, float* out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = 2.f * x[i] + 1.f;
 }
-)")), axpy);
+)")),
+        axpy);
   print("a*x+b, float4", twin_ns(rows(R"(// plan: launch k<<<cdiv(M * N, 1024), 256>>>(x, out, M * N)
 __global__ void k(const float* x, float* out, int n) {
   int i = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
@@ -105,12 +111,14 @@ __global__ void k(const float* x, float* out, int n) {
   v.x = 2.f * v.x + 1.f; v.y = 2.f * v.y + 1.f; v.z = 2.f * v.z + 1.f; v.w = 2.f * v.w + 1.f;
   *(float4*)(out + i) = v;
 }
-)")), axpy);
+)")),
+        axpy);
   print("a*x+b, grid-stride loop", twin_ns(rows(R"(// plan: launch k<<<64, 256>>>(x, out, M * N)
 __global__ void k(const float* x, float* out, int n) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) out[i] = 2.f * x[i] + 1.f;
 }
-)")), axpy);
+)")),
+        axpy);
   const char* const tree = R"(// plan: launch k<<<M, 256>>>(x, out, N)
 __global__ void k(const float* x, float* out, int N) {
   __shared__ float s[256];
@@ -128,7 +136,8 @@ __global__ void k(const float* x, float* out, int N) {
 }
 )";
   print("row sum, tree in shared memory", twin_ns(rows(tree)), row_sum);
-  print("row sum, a warp a row, shuffles", twin_ns(rows(R"(// plan: launch k<<<cdiv(M, 8), dim3(32, 8)>>>(x, out, M, N)
+  print("row sum, a warp a row, shuffles",
+        twin_ns(rows(R"(// plan: launch k<<<cdiv(M, 8), dim3(32, 8)>>>(x, out, M, N)
 __global__ void k(const float* x, float* out, int M, int N) {
   int m = blockIdx.x * 8 + threadIdx.y;
   if (m >= M) return;
@@ -137,7 +146,8 @@ __global__ void k(const float* x, float* out, int M, int N) {
   for (int h = 16; h > 0; h /= 2) a += __shfl_down_sync(0xffffffff, a, h);
   if (threadIdx.x == 0) out[m] = a;
 }
-)")), row_sum);
+)")),
+        row_sum);
   print("softmax, a block a row, barriers", twin_ns(rows(R"(// plan: launch k<<<M, 256>>>(x, out, N)
 __global__ void k(const float* x, float* out, int N) {
   __shared__ float s[256];
@@ -164,8 +174,11 @@ __global__ void k(const float* x, float* out, int N) {
   float r = 1.f / s[0];
   for (int i = t; i < N; i += 256) out[blockIdx.x * N + i] = expf(row[i] - m) * r;
 }
-)")), softmax);
-  Case nothing = rows("// plan: launch k<<<1, 1>>>(x, out)\n__global__ void k(const float* x, float* out) { out[0] = x[0]; }\n");
+)")),
+        softmax);
+  Case nothing = rows(
+      "// plan: launch k<<<1, 1>>>(x, out)\n__global__ void k(const float* x, float* out) { out[0] = x[0]; "
+      "}\n");
   std::printf("%-44s twin %9.2f us\n", "an empty launch", twin_ns(nothing) / 1e3);
   return 0;
 }

@@ -65,11 +65,14 @@ struct Outcome {
 
 inline std::filesystem::path test_cache() {
   static const std::filesystem::path folder = [] {
-    auto path = std::filesystem::temp_directory_path() / ("warpsmith-twin-test-" + std::to_string(::getpid()));
+    auto path =
+        std::filesystem::temp_directory_path() / ("warpsmith-twin-test-" + std::to_string(::getpid()));
     std::filesystem::create_directories(path);
     std::atexit([] {
       std::error_code error;
-      std::filesystem::remove_all(std::filesystem::temp_directory_path() / ("warpsmith-twin-test-" + std::to_string(::getpid())), error);
+      std::filesystem::remove_all(
+          std::filesystem::temp_directory_path() / ("warpsmith-twin-test-" + std::to_string(::getpid())),
+          error);
     });
     return path;
   }();
@@ -84,7 +87,8 @@ inline task::Task task_of(const Case& c) {
     task::TensorSpec s;
     s.name = name;
     s.dtype = t.dtype;
-    s.shape = {task::Expression::constant(static_cast<std::int64_t>(t.bytes.size() / task::size_of(t.dtype)))};
+    s.shape = {
+        task::Expression::constant(static_cast<std::int64_t>(t.bytes.size() / task::size_of(t.dtype)))};
     return s;
   };
   for (const auto& [name, t] : c.inputs) task.inputs.push_back(spec(name, t));
@@ -120,13 +124,15 @@ inline Outcome run_binary(const Case& c, const std::filesystem::path& binary) {
   std::vector<Operand> operands;
   const auto add = [&](const std::string& name, const Tensor& t, bool writable) {
     const auto shift = c.misalignment.find(name);
-    operands.push_back({name, t.bytes.size(), writable, shift == c.misalignment.end() ? 0 : shift->second, t.dtype});
+    operands.push_back(
+        {name, t.bytes.size(), writable, shift == c.misalignment.end() ? 0 : shift->second, t.dtype});
   };
   for (const auto& [name, t] : c.inputs) add(name, t, false);
   for (const auto& [name, t] : c.outputs) add(name, t, true);
   TwinRun run = session.prepare(concrete, operands, 1);
   if (run.verdict == Verdict::kOk) {
-    for (const auto& [name, t] : c.inputs) std::memcpy(session.operand(0, name).data(), t.bytes.data(), t.bytes.size());
+    for (const auto& [name, t] : c.inputs)
+      std::memcpy(session.operand(0, name).data(), t.bytes.data(), t.bytes.size());
     session.poison(0, 1);
     run = session.run(0, 1);
   }

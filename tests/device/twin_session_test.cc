@@ -11,7 +11,8 @@ namespace {
 
 std::vector<float> ramp(std::size_t n, float scale = 1) {
   std::vector<float> v(n);
-  for (std::size_t i = 0; i < n; ++i) v[i] = scale * static_cast<float>(static_cast<int>(i) - static_cast<int>(n / 2));
+  for (std::size_t i = 0; i < n; ++i)
+    v[i] = scale * static_cast<float>(static_cast<int>(i) - static_cast<int>(n / 2));
   return v;
 }
 

@@ -30,7 +30,8 @@ class Host : public ::testing::Test {
   void TearDown() override { fs::remove_all(cache_); }
 
   CompileResult compile(const std::string& body) {
-    return compile_for_host(make_plan_candidate("t", "// plan: launch k<<<1, 32>>>(x, out, N)\n" + body, {}), task_, options_);
+    return compile_for_host(make_plan_candidate("t", "// plan: launch k<<<1, 32>>>(x, out, N)\n" + body, {}),
+                            task_, options_);
   }
 
   fs::path cache_;
@@ -38,7 +39,9 @@ class Host : public ::testing::Test {
   task::Task task_;
 };
 
-constexpr const char* kGood = "__global__ void k(const float* x, float* out, int N) {\n  if (threadIdx.x < N) out[threadIdx.x] = x[threadIdx.x];\n}\n";
+constexpr const char* kGood =
+    "__global__ void k(const float* x, float* out, int N) {\n  if (threadIdx.x < N) out[threadIdx.x] = "
+    "x[threadIdx.x];\n}\n";
 
 TEST_F(Host, CompilesOnceAndFindsItAgain) {
   const CompileResult first = compile(kGood);
@@ -89,15 +92,26 @@ struct BadRow {
 
 TEST_F(Host, ErrorsHaveTheCandidatesOwnPlaces) {
   const BadRow rows[] = {
-      {"__global__ void k(const float* x, float* out, int N) {\n  out[0] = oops;\n}\n", Verdict::kCompileError, "kernel.cu:3:12: error: 'oops' was not declared"},
-      {"__device__ float f() { return threadIdx.x; }\n__global__ void k(const float* x, float* out, int N) {\n  out[0] = f() + oops;\n}\n", Verdict::kCompileError, "kernel.cu:4:18: error: 'oops'"},
-      {"__device__ float f(int a) { return a + threadIdx.x; }\n__global__ void k(const float* x, float* out, int N) {\n  out[0] = f(x, N);\n}\n", Verdict::kCompileError, "kernel.cu:4:"},
-      {"__global__ void k(const float* x, float* out, int N) {\n  __shared__ float s[20000];\n  s[0] = 1;\n  out[0] = s[0];\n}\n", Verdict::kCompileError, "over 48 KB"},
+      {"__global__ void k(const float* x, float* out, int N) {\n  out[0] = oops;\n}\n",
+       Verdict::kCompileError, "kernel.cu:3:12: error: 'oops' was not declared"},
+      {"__device__ float f() { return threadIdx.x; }\n__global__ void k(const float* x, float* out, int N) "
+       "{\n  out[0] = f() + oops;\n}\n",
+       Verdict::kCompileError, "kernel.cu:4:18: error: 'oops'"},
+      {"__device__ float f(int a) { return a + threadIdx.x; }\n__global__ void k(const float* x, float* out, "
+       "int N) {\n  out[0] = f(x, N);\n}\n",
+       Verdict::kCompileError, "kernel.cu:4:"},
+      {"__global__ void k(const float* x, float* out, int N) {\n  __shared__ float s[20000];\n  s[0] = 1;\n  "
+       "out[0] = s[0];\n}\n",
+       Verdict::kCompileError, "over 48 KB"},
       {"__global__ void other(const float* x) {}\n", Verdict::kCompileError, "`k`, which is no __global__"},
-      {"struct S { int v; __device__ S() : v(f()) {} static __device__ int f() { volatile int q = 1; return q; } };\n__device__ S s;\n__global__ void k(const float* x, float* out, int N) { out[0] = s.v; }\n", Verdict::kCompileError, "constructor"},
-      {"__global__ void k(const float* x, float* out, int N) {\n  asm(\"nop;\");\n}\n", Verdict::kUnsupported, "kernel.cu:3:3: error: the CPU twin has no inline PTX"},
+      {"struct S { int v; __device__ S() : v(f()) {} static __device__ int f() { volatile int q = 1; return "
+       "q; } };\n__device__ S s;\n__global__ void k(const float* x, float* out, int N) { out[0] = s.v; }\n",
+       Verdict::kCompileError, "constructor"},
+      {"__global__ void k(const float* x, float* out, int N) {\n  asm(\"nop;\");\n}\n", Verdict::kUnsupported,
+       "kernel.cu:3:3: error: the CPU twin has no inline PTX"},
       {"#include \"/etc/passwd\"\n", Verdict::kCompileError, "kernel.cu:2:1: error: only CUDA's own headers"},
-      {"__global__ void k(const float* x, float* out, int N) { return 1 }", Verdict::kCompileError, "kernel.cu:2:"},
+      {"__global__ void k(const float* x, float* out, int N) { return 1 }", Verdict::kCompileError,
+       "kernel.cu:2:"},
   };
   for (const BadRow& row : rows) {
     const CompileResult result = compile(row.body);
@@ -109,14 +123,18 @@ TEST_F(Host, ErrorsHaveTheCandidatesOwnPlaces) {
 }
 
 TEST_F(Host, BadPlanIsACompileError) {
-  const CompileResult result = compile_for_host(make_plan_candidate("t", "// plan: launch k<<<1, 32>>(x)\n__global__ void k(const float* x) {}\n", {}), task_, options_);
+  const CompileResult result = compile_for_host(
+      make_plan_candidate("t", "// plan: launch k<<<1, 32>>(x)\n__global__ void k(const float* x) {}\n", {}),
+      task_, options_);
   EXPECT_EQ(result.verdict, Verdict::kCompileError);
   EXPECT_NE(result.log.find("kernel.cu:1:"), std::string::npos) << result.log;
 }
 
 TEST_F(Host, LongLogsAreCut) {
   std::string body = "__global__ void k(const float* x, float* out, int N) {\n";
-  for (int i = 0; i < 200; ++i) body += "  out[" + std::to_string(i) + "] = a_rather_long_name_that_nobody_declared_" + std::to_string(i) + ";\n";
+  for (int i = 0; i < 200; ++i)
+    body += "  out[" + std::to_string(i) + "] = a_rather_long_name_that_nobody_declared_" +
+            std::to_string(i) + ";\n";
   options_.log_bytes = 500;
   const CompileResult result = compile(body + "}\n");
   EXPECT_EQ(result.verdict, Verdict::kCompileError);
@@ -131,9 +149,11 @@ TEST_F(Host, EndlessTemplatesEndInTime) {
   const CompileResult result = compile(
       "template <int N, int M> struct T { static constexpr int v = T<N - 1, M>::v + T<N - 1, M + 1>::v; };\n"
       "template <int M> struct T<0, M> { static constexpr int v = M; };\n"
-      "__device__ constexpr long slow(long n) { long s = 0; for (long i = 0; i < n; ++i) s += i; return s; }\n"
+      "__device__ constexpr long slow(long n) { long s = 0; for (long i = 0; i < n; ++i) s += i; return s; "
+      "}\n"
       "__global__ void k(const float* x, float* out, int N) { out[0] = T<800, 0>::v; }\n");
-  EXPECT_TRUE(result.verdict == Verdict::kCompileTimeout || result.verdict == Verdict::kCompileError) << to_string(result.verdict);
+  EXPECT_TRUE(result.verdict == Verdict::kCompileTimeout || result.verdict == Verdict::kCompileError)
+      << to_string(result.verdict);
   EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 15);
   // A timeout says nothing about the source on a quieter machine.
   if (result.verdict == Verdict::kCompileTimeout) {
@@ -142,7 +162,10 @@ TEST_F(Host, EndlessTemplatesEndInTime) {
 }
 
 TEST_F(Host, OptionsOfTheCandidate) {
-  Candidate c = make_plan_candidate("t", "// plan: launch k<<<1, 32>>>(x, out, N)\n__global__ void k(const float* x, float* out, int N) { out[0] = TILE; }\n", {});
+  Candidate c = make_plan_candidate("t",
+                                    "// plan: launch k<<<1, 32>>>(x, out, N)\n__global__ void k(const float* "
+                                    "x, float* out, int N) { out[0] = TILE; }\n",
+                                    {});
   c.options = {"-DTILE=32", "--use_fast_math"};
   EXPECT_EQ(compile_for_host(c, task_, options_).verdict, Verdict::kOk);
   c.options = {"-DTILE=32", "-include", "/etc/passwd"};

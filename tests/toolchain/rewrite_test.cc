@@ -22,32 +22,45 @@ struct Row {
 TEST(Rewrite, TextCases) {
   const Row rows[] = {
       // The context goes in front of what a function takes, and of what it is given.
-      {"__global__ void k(int n) { n = threadIdx.x; }", "__global__ void k(const wstw_ctx& wstw_, int n) { n = threadIdx.x; }"},
+      {"__global__ void k(int n) { n = threadIdx.x; }",
+       "__global__ void k(const wstw_ctx& wstw_, int n) { n = threadIdx.x; }"},
       {"__global__ void k() {}", "__global__ void k(const wstw_ctx& wstw_) {}"},
-      {"__device__ int f(void) { return threadIdx.x; }", "__device__ int f(const wstw_ctx& wstw_) { return threadIdx.x; }"},
-      {"__device__ int f(); __device__ int g() { return f(); } __device__ int f() { return warp(); } __device__ int warp() { return blockIdx.x; }",
-       "__device__ int f(const wstw_ctx& wstw_); __device__ int g(const wstw_ctx& wstw_) { return f(wstw_); } __device__ int f(const wstw_ctx& wstw_) { return warp(wstw_); } "
+      {"__device__ int f(void) { return threadIdx.x; }",
+       "__device__ int f(const wstw_ctx& wstw_) { return threadIdx.x; }"},
+      {"__device__ int f(); __device__ int g() { return f(); } __device__ int f() { return warp(); } "
+       "__device__ int warp() { return blockIdx.x; }",
+       "__device__ int f(const wstw_ctx& wstw_); __device__ int g(const wstw_ctx& wstw_) { return f(wstw_); "
+       "} __device__ int f(const wstw_ctx& wstw_) { return warp(wstw_); } "
        "__device__ int warp(const wstw_ctx& wstw_) { return blockIdx.x; }"},
       // A function that asks nothing is left alone.
       {"__device__ float f(float v) { return v; } __global__ void k(float* o) { *o = f(1); }",
-       "__device__ float f(float v) { return v; } __global__ void k(const wstw_ctx& wstw_, float* o) { *o = f(1); }"},
-      {"template <int N> __device__ int f() { return N + threadIdx.x; } __global__ void k(int* o) { *o = f<3>(); }",
-       "template <int N> __device__ int f(const wstw_ctx& wstw_) { return N + threadIdx.x; } __global__ void k(const wstw_ctx& wstw_, int* o) { *o = f<3>(wstw_); }"},
+       "__device__ float f(float v) { return v; } __global__ void k(const wstw_ctx& wstw_, float* o) { *o = "
+       "f(1); }"},
+      {"template <int N> __device__ int f() { return N + threadIdx.x; } __global__ void k(int* o) { *o = "
+       "f<3>(); }",
+       "template <int N> __device__ int f(const wstw_ctx& wstw_) { return N + threadIdx.x; } __global__ void "
+       "k(const wstw_ctx& wstw_, int* o) { *o = f<3>(wstw_); }"},
       // A variable of a function's name is no call.
       {"__device__ int sum() { return threadIdx.x; } __global__ void k(int* o) { int sum(0); *o = sum; }",
-       "__device__ int sum(const wstw_ctx& wstw_) { return threadIdx.x; } __global__ void k(const wstw_ctx& wstw_, int* o) { int sum(0); *o = sum; }"},
+       "__device__ int sum(const wstw_ctx& wstw_) { return threadIdx.x; } __global__ void k(const wstw_ctx& "
+       "wstw_, int* o) { int sum(0); *o = sum; }"},
       // Shared memory.
       {"__global__ void k() { __shared__ float s[4][5], t; }",
-       "__global__ void k(const wstw_ctx& wstw_) { auto& s = wstw_shared<float [ 4 ][ 5 ], decltype([] {})>(wstw_); auto& t = wstw_shared<float , decltype([] {})>(wstw_);  }"},
+       "__global__ void k(const wstw_ctx& wstw_) { auto& s = wstw_shared<float [ 4 ][ 5 ], decltype([] "
+       "{})>(wstw_); auto& t = wstw_shared<float , decltype([] {})>(wstw_);  }"},
       {"__global__ void k() { extern __shared__ unsigned char s[]; }",
-       "__global__ void k(const wstw_ctx& wstw_) { unsigned char * const s = (unsigned char *)wstw_.block->dynamic;  }"},
+       "__global__ void k(const wstw_ctx& wstw_) { unsigned char * const s = (unsigned char "
+       "*)wstw_.block->dynamic;  }"},
       // Casts to aligned types.
       {"__global__ void k(float* x) { *(float4*)x = *reinterpret_cast<float4*>(x); }",
-       "__global__ void k(const wstw_ctx& wstw_, float* x) { *(float4*)(wstw_align<float4 >)x = *wstw_reinterpret<float4*>(x); }"},
-      {"__global__ void k(float* x) { float* y = (float*)x; y = (y); }", "__global__ void k(const wstw_ctx& wstw_, float* x) { float* y = (float*)x; y = (y); }"},
+       "__global__ void k(const wstw_ctx& wstw_, float* x) { *(float4*)(wstw_align<float4 >)x = "
+       "*wstw_reinterpret<float4*>(x); }"},
+      {"__global__ void k(float* x) { float* y = (float*)x; y = (y); }",
+       "__global__ void k(const wstw_ctx& wstw_, float* x) { float* y = (float*)x; y = (y); }"},
       // Lambdas.
       {"__global__ void k() { auto f = [](int i) { return i; }; auto g = [&](int i) { return i; }; }",
-       "__global__ void k(const wstw_ctx& wstw_) { auto f = [&wstw_](int i) { return i; }; auto g = [&](int i) { return i; }; }"},
+       "__global__ void k(const wstw_ctx& wstw_) { auto f = [&wstw_](int i) { return i; }; auto g = [&](int "
+       "i) { return i; }; }"},
       // Directives.
       {"#include <cuda_fp16.h>\n#pragma unroll 4\n#define N 3", "\n#pragma GCC unroll 4\n#define N 3"},
       // Comments and spliced lines leave the lines where they are.
@@ -99,7 +112,8 @@ TEST(Rewrite, Refusals) {
       {"float g(float v) { return v; }", "host function", false, 1},
       {"int main() { return 0; }", "host function", false, 1},
       {"extern \"C\" int fork();", "host function", false, 1},
-      {"__device__ int f() { return __builtin_return_address(0) != 0; }", "__builtin_return_address", false, 1},
+      {"__device__ int f() { return __builtin_return_address(0) != 0; }", "__builtin_return_address", false,
+       1},
       {"__device__ int wstw_x;", "wstw_", false, 1},
       {"__global__ void k() { int a = (1; }", "not closed", false, 1},
       {"__global__ void k( {", "not closed", false, 1},
@@ -118,13 +132,15 @@ TEST(Rewrite, Refusals) {
 }
 
 TEST(Rewrite, ColumnsOfTheOriginal) {
-  const std::string source = "__device__ int f() { return threadIdx.x; }\n__global__ void k(int* o) { *o = f() + oops; }\n";
+  const std::string source =
+      "__device__ int f() { return threadIdx.x; }\n__global__ void k(int* o) { *o = f() + oops; }\n";
   CleanSource clean;
   read_tokens(source, &clean);
   const Rewritten r = rewrite(clean, scan_source(clean), true);
   const std::string second = r.text.substr(r.text.find('\n') + 1);
   const std::string original = source.substr(source.find('\n') + 1);
-  EXPECT_EQ(original_column(r, 2, static_cast<int>(second.find("oops")) + 1), static_cast<int>(original.find("oops")) + 1);
+  EXPECT_EQ(original_column(r, 2, static_cast<int>(second.find("oops")) + 1),
+            static_cast<int>(original.find("oops")) + 1);
 }
 
 }  // namespace

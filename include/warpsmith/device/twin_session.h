@@ -1,13 +1,15 @@
-// A `plan` candidate on the CPU: runs in a sandboxed child (`warpsmith-twin`), operands in shared memory, clock in the parent.
+// A `plan` candidate on the CPU: runs in a sandboxed child (`warpsmith-twin`), operands in shared memory,
+// clock in the parent.
 //
 //   TwinSession session(options);                 // starts the child, which loads the shared object
-//   session.prepare(plan, operands, 8);           // lays out 8 sets of operands; may be called again for another shape
-//   fill(session.operand(0, "x"));                // the parent writes inputs and poisons outputs and temporaries
-//   TwinRun run = session.run(0, 8);              // the plan once for each of sets 0…7; run.elapsed_ns on the parent's clock
-//   check(session.operand(0, "out"));
+//   session.prepare(plan, operands, 8);           // lays out 8 sets of operands; may be called again for
+//   another shape fill(session.operand(0, "x"));                // the parent writes inputs and poisons
+//   outputs and temporaries TwinRun run = session.run(0, 8);              // the plan once for each of sets
+//   0…7; run.elapsed_ns on the parent's clock check(session.operand(0, "out"));
 //
-// Every operand ends at a guard page and begins behind a canary: a write one element past either end is found (at once, or by
-// run()). Inputs are mapped read-only, so a write to one is found at once. When the child dies, run() says why as a verdict, and the session is dead. Not thread-safe.
+// Every operand ends at a guard page and begins behind a canary: a write one element past either end is found
+// (at once, or by run()). Inputs are mapped read-only, so a write to one is found at once. When the child
+// dies, run() says why as a verdict, and the session is dead. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -26,25 +28,28 @@ namespace warpsmith::device {
 struct Operand {
   std::string name;
   std::uint64_t bytes = 0;
-  bool writable = false;            // inputs are mapped read-only in the child: a write to one is verdict input_modified
-  std::uint64_t misalignment = 0;   // bytes past a 256-byte boundary; normally 0
+  bool writable =
+      false;  // inputs are mapped read-only in the child: a write to one is verdict input_modified
+  std::uint64_t misalignment = 0;             // bytes past a 256-byte boundary; normally 0
   task::Dtype dtype = task::Dtype::kFloat32;  // asked for where the plan fills it with a number
 };
 
 struct TwinOptions {
-  std::filesystem::path binary;         // shared object from toolchain::compile_for_host
-  int threads = 1;                      // blocks are spread over this many CPU threads
-  std::vector<int> cpus;                // affinity of the child; empty: ours
-  double call_timeout_s = 10;           // of one run() of one set
+  std::filesystem::path binary;             // shared object from toolchain::compile_for_host
+  int threads = 1;                          // blocks are spread over this many CPU threads
+  std::vector<int> cpus;                    // affinity of the child; empty: ours
+  double call_timeout_s = 10;               // of one run() of one set
   std::uint64_t memory_bytes = 2ull << 30;  // of the child, operands included
   process::SandboxLevel sandbox = process::SandboxLevel::kNone;
 };
 
 struct TwinRun {
-  Verdict verdict = Verdict::kOk;       // else: crash, timeout, out_of_bounds, input_modified, out_of_memory, launch_error,
-                                        // sandbox_violation, unsupported (found at run time: a shuffle in a divergent branch)
+  Verdict verdict =
+      Verdict::kOk;  // else: crash, timeout, out_of_bounds, input_modified, out_of_memory, launch_error,
+                     // sandbox_violation, unsupported (found at run time: a shuffle in a divergent branch)
   std::string detail;
-  std::int64_t elapsed_ns = 0;          // from the request to the answer, on the parent's steady clock, all sets together
+  std::int64_t elapsed_ns =
+      0;  // from the request to the answer, on the parent's steady clock, all sets together
 };
 
 class TwinSession {
@@ -54,11 +59,14 @@ class TwinSession {
   TwinSession(TwinSession&&) noexcept;
   TwinSession& operator=(TwinSession&&) noexcept;
 
-  // Operands: every input and output by name; temporaries of `plan` are added by the session. Returns a bad verdict where the
-  // plan does not fit the shared object (argument sizes against the kernels' signatures: launch_error) or memory is short.
+  // Operands: every input and output by name; temporaries of `plan` are added by the session. Returns a bad
+  // verdict where the plan does not fit the shared object (argument sizes against the kernels' signatures:
+  // launch_error) or memory is short.
   TwinRun prepare(const task::ConcretePlan& plan, const std::vector<Operand>& operands, int sets);
-  std::span<std::byte> operand(int set, const std::string& name);  // also temporaries; the parent may always write
-  // Fills every output and temporary of the sets with a pattern that no right answer has (0xFF: NaN in floats).
+  std::span<std::byte> operand(int set,
+                               const std::string& name);  // also temporaries; the parent may always write
+  // Fills every output and temporary of the sets with a pattern that no right answer has (0xFF: NaN in
+  // floats).
   void poison(int first_set, int sets);
   TwinRun run(int first_set, int sets);
   bool alive() const;

@@ -1,5 +1,5 @@
-// `plan` candidates on the CPU twin: source to shared object, in a sandboxed, killable compiler with a content-addressed cache.
-// What the twin supplies of CUDA's vocabulary: datasets/README.md.
+// `plan` candidates on the CPU twin: source to shared object, in a sandboxed, killable compiler with a
+// content-addressed cache. What the twin supplies of CUDA's vocabulary: datasets/README.md.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,18 @@ struct CompileOptions {
 };
 
 struct CompileResult {
-  Verdict verdict = Verdict::kCompileError;  // ok, compile_error, compile_timeout, unsupported, sandbox_violation
-  std::string log;                 // with the candidate's own lines ("kernel.cu:12:3: error: …") and no path of this machine
-  std::filesystem::path binary;    // in the cache; set where verdict is ok
+  Verdict verdict =
+      Verdict::kCompileError;  // ok, compile_error, compile_timeout, unsupported, sandbox_violation
+  std::string log;  // with the candidate's own lines ("kernel.cu:12:3: error: …") and no path of this machine
+  std::filesystem::path binary;  // in the cache; set where verdict is ok
   double seconds = 0;
   bool cached = false;
 };
 
-// Compiles or finds in the cache (failures are cached too, but timeouts are not). Safe to call from several processes with one cache.
-// Throws Error only where this machine is at fault (no compiler, disk full).
-CompileResult compile_for_host(const Candidate& candidate, const task::Task& task, const CompileOptions& options);
+// Compiles or finds in the cache (failures are cached too, but timeouts are not). Safe to call from several
+// processes with one cache. Throws Error only where this machine is at fault (no compiler, disk full).
+CompileResult compile_for_host(const Candidate& candidate, const task::Task& task,
+                               const CompileOptions& options);
 
 // Compiler, its version and flags as they enter the cache key; for provenance.
 std::string host_toolchain_id();

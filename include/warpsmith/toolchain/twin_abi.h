@@ -1,7 +1,8 @@
 // What a shared object made by the host toolchain and the program that runs it (`warpsmith-twin`) agree on.
 //
-// This file is compiled twice: here, and (its text) in front of every candidate, where no standard header exists. So it
-// includes nothing. Raise kWstwAbi with every change. All memory belongs to the program that runs the object.
+// This file is compiled twice: here, and (its text) in front of every candidate, where no standard header
+// exists. So it includes nothing. Raise kWstwAbi with every change. All memory belongs to the program that
+// runs the object.
 #pragma once
 
 enum : unsigned { kWstwAbi = 2 };
@@ -12,21 +13,22 @@ struct wstw_uint3 {
 
 struct wstw_block;
 
-// One CUDA thread, as the code of a candidate sees it. Passed by reference through every device function that asks who it is.
+// One CUDA thread, as the code of a candidate sees it. Passed by reference through every device function that
+// asks who it is.
 struct wstw_ctx {
   wstw_uint3 thread_idx, block_idx, block_dim, grid_dim;
   wstw_block* block;
   unsigned rank;  // number of the thread in its block
-  // How the guard of a kernel is read: 0 as it stands, 1 as passed, 2 to find out: *passes is cleared where it fails, and the
-  // thread returns.
+  // How the guard of a kernel is read: 0 as it stands, 1 as passed, 2 to find out: *passes is cleared where
+  // it fails, and the thread returns.
   unsigned guard;
   bool* passes;
 };
 
 enum wstw_barrier_kind : int { kWstwSync = 0, kWstwCount = 1, kWstwAnd = 2, kWstwOr = 3 };
 
-// Warp-level operations. Each takes the mask of the lanes that take part, a value and an argument of the calling lane, and
-// waits until the other lanes of the mask that have not returned are there too.
+// Warp-level operations. Each takes the mask of the lanes that take part, a value and an argument of the
+// calling lane, and waits until the other lanes of the mask that have not returned are there too.
 enum wstw_warp_op : int {
   kWstwGather,      // the value of lane `argument`; the own one where that lane takes no part
   kWstwBallot,      // lanes whose value is not 0
@@ -34,7 +36,8 @@ enum wstw_warp_op : int {
   kWstwAll,         // 1 where no value is 0
   kWstwWarpSync,    // 0
   kWstwMatchAny,    // lanes whose value equals the own one
-  kWstwActiveMask,  // lanes that have reached this place (`argument`: an id of the place) together; `mask` is not looked at
+  kWstwActiveMask,  // lanes that have reached this place (`argument`: an id of the place) together; `mask` is
+                    // not looked at
   kWstwSum,         // of the low 32 bits
   kWstwMinU,
   kWstwMaxU,
@@ -53,7 +56,8 @@ struct wstw_runtime {
   unsigned long long (*warp)(const wstw_ctx* thread, int op, unsigned mask, unsigned long long value,
                              unsigned long long argument);
   void (*grid_sync)(const wstw_ctx* thread);
-  // Gives a static `__shared__` variable its place: sets *slot to offset + 1, the same for all threads of the process.
+  // Gives a static `__shared__` variable its place: sets *slot to offset + 1, the same for all threads of the
+  // process.
   void (*place_shared)(unsigned* slot, unsigned bytes, unsigned align);
   void (*fail)(int failure, const char* message);  // does not return
 };
@@ -64,7 +68,8 @@ struct wstw_block {
   unsigned thread_count;
   unsigned dynamic_bytes;
   char* shared;   // static __shared__ variables; 256-byte aligned
-  char* dynamic;  // extern __shared__; 256-byte aligned where its size is a multiple of 256, else 16-byte aligned
+  char* dynamic;  // extern __shared__; 256-byte aligned where its size is a multiple of 256, else 16-byte
+                  // aligned
   const wstw_runtime* runtime;
   void* worker;  // the CPU thread's own state
 };
@@ -80,7 +85,8 @@ struct wstw_kernel {
   const char* param_names;  // "x,out,N"
   const wstw_param* params;
   unsigned param_count;
-  unsigned waits;  // 1: threads wait for one another, `thread` must run on fibers; 0: `blocks` does whole blocks
+  unsigned
+      waits;  // 1: threads wait for one another, `thread` must run on fibers; 0: `blocks` does whole blocks
   unsigned grid_sync;  // 1: may call grid.sync(), so all blocks must be alive together
   // Runs blocks first … last-1, numbered x fastest. `block` has all but block_idx set.
   void (*blocks)(wstw_block* block, unsigned long long first, unsigned long long last, void* const* args);
