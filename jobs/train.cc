@@ -15,8 +15,9 @@
 // from init where the same stage wrote it. A retried attempt goes on from the newest whole checkpoint of an
 // earlier one.
 #include <charconv>
+#include <chrono>
+#include <cmath>
 #include <cstring>
-#include <ctime>
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/log.h"
@@ -89,6 +90,11 @@ Json to_record(const learn::StepRecord& r, std::int64_t step, learn::Mode mode) 
   return record;
 }
 
+Json checkpoint_fields(const ShardSession& shard, std::int64_t step, const std::string& digest) {
+  const auto prefix = json_at<std::string>(shard.job().params, "checkpoint_prefix", "job.json");
+  return {{"checkpoint", prefix + "-" + std::to_string(step)}, {"checkpoint_digest", digest}};
+}
+
 // The newest checkpoint of an earlier attempt from which every record that is not written can still be made:
 // all steps up to it have records, or, for its own step, the record lies in its origin.
 std::optional<std::int64_t> resumable(const ShardSession& shard, const learn::CheckpointSeries& series) {
@@ -101,75 +107,124 @@ std::optional<std::int64_t> resumable(const ShardSession& shard, const learn::Ch
   return std::nullopt;
 }
 
-void train(int argc, char** argv) {
-  if (argc != 3) throw Error("usage: warpsmith-train JOB.json SHARD", kExitUsage);
-  ShardSession shard(argv[1], std::stoul(argv[2]));
-  const JobFile& job = shard.job();
-  const Json& params = job.params;
-  const std::vector<Item>& items = shard.items();
-  const learn::Mode mode = learn::parse_mode(json_at<std::string>(params, "mode", "job.json"));
-  const std::uint64_t seed =
-      random_key({job.seed, name_key(job.stage), static_cast<std::uint64_t>(job.round)});
-  learn::prepare_process(params.value("threads", 1));
-  if (items.empty()) throw Error("a job without steps", kExitUsage);
-
-  // What it starts from: a checkpoint, or random weights and a tokenizer trained on the examples.
-  std::vector<learn::Example> examples = read_examples(shard, mode);
-  std::optional<model::Checkpoint> init = load_if_named(shard, "init");
-  const std::optional<model::Checkpoint> reference = load_if_named(shard, "reference");
-  std::vector<std::string> parents;
-  if (init) parents.push_back(init->digest);
-  if (reference) parents.push_back(reference->digest);
-  const std::int64_t first = init ? init->facts.step : 0;
-  const std::int64_t last = first + static_cast<std::int64_t>(items.size());
-  if (step_of(items.front()) != first + 1 || step_of(items.back()) != last)
-    throw Error("the items begin at " + items.front().id + ", the init checkpoint ends at step " +
-                    std::to_string(first),
-                kExitUsage);
-
+learn::TrainerSettings read_settings(const ShardSession& shard, learn::Mode mode, std::uint64_t seed) {
+  const Json& params = shard.job().params;
   learn::TrainerSettings settings;
   settings.mode = mode;
   settings.optimizer = learn::optimizer_settings_from_json(params.value("optimizer", Json::object()));
   settings.grpo = {params.value("clip_ratio", 0.2), params.value("kl", 0.01), params.value("kl_clamp", 10.0)};
   settings.epochs = params.value("epochs", 1);
-  settings.steps = static_cast<std::int64_t>(items.size());
+  settings.steps = static_cast<std::int64_t>(shard.items().size());
   settings.seed = seed;
+  return settings;
+}
 
-  const std::string prefix = json_at<std::string>(params, "checkpoint_prefix", "job.json");
+// Random weights, and a tokenizer trained on the examples.
+model::Checkpoint from_nothing(const Json& params, const std::vector<learn::Example>& examples,
+                               std::uint64_t seed) {
+  std::vector<std::string> texts;
+  for (const learn::Example& e : examples) texts.insert(texts.end(), {e.prompt, e.completion});
+  model::Decoder decoder(model::decoder_settings_from_json(params.value("model", Json::object())));
+  decoder.initialise(seed);
+  const auto vocabulary = static_cast<int>(decoder.settings().vocabulary);
+  return {{}, "", std::move(decoder), model::Tokenizer::train(texts, vocabulary), std::nullopt};
+}
+
+// A line every two seconds: step, loss, tokens a second, time left.
+class Progress {
+ public:
+  Progress(std::int64_t first, std::int64_t last) : first_(first), last_(last) {}
+  void say(std::int64_t done, const learn::StepRecord& step) {
+    tokens_ += static_cast<double>(step.tokens);
+    const auto now = std::chrono::steady_clock::now();
+    if (done < last_ && now - said_ < std::chrono::seconds(2)) return;
+    said_ = now;
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    const double left = seconds / static_cast<double>(done - first_) * static_cast<double>(last_ - done);
+    log_info("step " + std::to_string(done) + "/" + std::to_string(last_) + "  loss " +
+             std::to_string(step.loss) + "  " + std::to_string(std::llround(tokens_ / seconds)) +
+             " tokens/s  " + format_duration(std::chrono::milliseconds(std::llround(1e3 * left))) + " left");
+  }
+
+ private:
+  std::int64_t first_, last_;
+  double tokens_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), said_ = begin_;
+};
+
+// Steps (done, last], their records and checkpoints.
+void run_steps(ShardSession& shard, learn::Trainer& trainer, learn::CheckpointSeries& series,
+               const learn::TrainerSettings& settings, const std::vector<std::string>& parents,
+               std::int64_t first) {
+  const std::int64_t last = first + settings.steps, every = settings.optimizer.checkpoint_every;
+  Progress progress(first + trainer.done(), last);
+  double losses = 0;
+  std::int64_t summed = 0;
+  while (trainer.done() < settings.steps) {
+    const learn::StepRecord step = trainer.step();
+    const Item& item = shard.items()[static_cast<std::size_t>(trainer.done() - 1)];
+    const std::int64_t done = first + trainer.done();
+    Json record = to_record(step, done, settings.mode);
+    losses += step.loss;
+    ++summed;
+    if (done == last || (every > 0 && trainer.done() % every == 0)) {
+      shard.sync();  // the records up to here are at least as durable as the checkpoint
+      const std::string digest = series.save(
+          {shard.job().stage, done, losses / static_cast<double>(summed), parents, {{"record", record}}},
+          trainer.decoder(), trainer.tokenizer(), &trainer.optimizer_state());
+      losses = 0;
+      summed = 0;
+      if (done == last) record.update(checkpoint_fields(shard, done, digest));
+    }
+    if (!shard.earlier_records().contains(item.id)) shard.write(item, std::move(record));
+    progress.say(done, step);
+  }
+}
+
+void train(int argc, char** argv) {
+  if (argc != 3) throw Error("usage: warpsmith-train JOB.json SHARD", kExitUsage);
+  ShardSession shard(argv[1], std::stoul(argv[2]));
+  const JobFile& job = shard.job();
+  const std::vector<Item>& items = shard.items();
+  if (items.empty()) throw Error("a job without steps", kExitUsage);
+  const learn::Mode mode = learn::parse_mode(json_at<std::string>(job.params, "mode", "job.json"));
+  const std::uint64_t seed =
+      random_key({job.seed, name_key(job.stage), static_cast<std::uint64_t>(job.round)});
+  const learn::TrainerSettings settings = read_settings(shard, mode, seed);
+  learn::prepare_process(job.params.value("threads", 1));
+
+  std::vector<learn::Example> examples = read_examples(shard, mode);
+  std::optional<model::Checkpoint> start = load_if_named(shard, "init");
+  const std::optional<model::Checkpoint> reference = load_if_named(shard, "reference");
+  std::vector<std::string> parents;
+  if (start) parents.push_back(start->digest);
+  if (reference) parents.push_back(reference->digest);
+  const std::int64_t first = start ? start->facts.step : 0, last = first + settings.steps;
+  if (step_of(items.front()) != first + 1 || step_of(items.back()) != last)
+    throw Error("the items are " + items.front().id + " to " + items.back().id +
+                    ", the init checkpoint ends at step " + std::to_string(first),
+                kExitUsage);
+
   // A GRPO loss says nothing about how good a model is: only the newest are kept there.
-  learn::CheckpointSeries series(shard.run_folder() / prefix, job.token + "/" + std::to_string(shard.shard()),
-                                 settings.optimizer.keep_last,
-                                 settings.optimizer.keep_best && mode != learn::Mode::kGrpo);
-  const auto folder_name = [&](std::int64_t step) { return prefix + "-" + std::to_string(step); };
-
+  learn::CheckpointSeries series(
+      shard.run_folder() / json_at<std::string>(job.params, "checkpoint_prefix", "job.json"),
+      job.token + "/" + std::to_string(shard.shard()), settings.optimizer.keep_last,
+      settings.optimizer.keep_best && mode != learn::Mode::kGrpo);
   std::int64_t done = first;
-  const std::optional<std::int64_t> resume = resumable(shard, series);
-  double score_sum = 0;
-  std::int64_t score_steps = 0;
-  std::optional<model::Checkpoint> start = std::move(init);
-  if (resume) {
-    start = model::load_checkpoint(series.folder_of(*resume), true);
+  if (const std::optional<std::int64_t> resume = resumable(shard, series)) {
     done = *resume;
+    start = model::load_checkpoint(series.folder_of(done), true);
     log_info("resuming behind step " + std::to_string(done));
     const Item& item = items[static_cast<std::size_t>(done - first - 1)];
     if (!shard.earlier_records().contains(item.id)) {
       Json record = start->facts.origin.at("record");
-      if (done == last)
-        record.update({{"checkpoint", folder_name(done)}, {"checkpoint_digest", start->digest}});
+      if (done == last) record.update(checkpoint_fields(shard, done, start->digest));
       shard.write(item, std::move(record));
     }
-  } else if (start && start->facts.stage != job.stage) {
+  } else if (!start) {
+    start = from_nothing(job.params, examples, seed);
+  } else if (start->facts.stage != job.stage) {
     start->optimizer.reset();
-  }
-  if (!start) {
-    std::vector<std::string> texts;
-    for (const learn::Example& e : examples) texts.insert(texts.end(), {e.prompt, e.completion});
-    const model::DecoderSettings model_settings =
-        model::decoder_settings_from_json(params.value("model", Json::object()));
-    model::Decoder decoder(model_settings);
-    decoder.initialise(seed);
-    model::Tokenizer tokenizer = model::Tokenizer::train(texts, static_cast<int>(model_settings.vocabulary));
-    start = model::Checkpoint{{}, "", std::move(decoder), std::move(tokenizer), std::nullopt};
   }
   learn::Trainer trainer(settings, std::move(start->decoder), std::move(start->tokenizer),
                          std::move(start->optimizer), reference ? &reference->decoder : nullptr,
@@ -178,43 +233,7 @@ void train(int argc, char** argv) {
   if (trainer.left_out() > 0)
     log_warning(std::to_string(trainer.left_out()) +
                 " examples are longer than the model's context: left out");
-
-  const auto begin = std::chrono::steady_clock::now();
-  auto said = begin;
-  std::int64_t tokens = 0;
-  const std::int64_t resumed_at = done, every = settings.optimizer.checkpoint_every;
-  while (done < last) {
-    const learn::StepRecord step = trainer.step();
-    const Item& item = items[static_cast<std::size_t>(done - first)];
-    ++done;
-    tokens += step.tokens;
-    score_sum += step.loss;
-    ++score_steps;
-    Json record = to_record(step, done, mode);
-    if (done == last || (every > 0 && (done - first) % every == 0)) {
-      shard.sync();  // the records up to here are at least as durable as the checkpoint
-      const std::string digest = series.save(
-          {job.stage, done, score_sum / static_cast<double>(score_steps), parents, {{"record", record}}},
-          trainer.decoder(), trainer.tokenizer(), &trainer.optimizer_state());
-      score_sum = 0;
-      score_steps = 0;
-      if (done == last) record.update({{"checkpoint", folder_name(done)}, {"checkpoint_digest", digest}});
-    }
-    if (!shard.earlier_records().contains(item.id)) shard.write(item, std::move(record));
-
-    const auto now = std::chrono::steady_clock::now();
-    if (now - said > std::chrono::seconds(2) || done == last) {
-      said = now;
-      const double seconds = std::chrono::duration<double>(now - begin).count();
-      const double rate = static_cast<double>(done - resumed_at) / seconds;
-      const auto left = std::chrono::milliseconds(
-          static_cast<std::int64_t>(1000.0 * static_cast<double>(last - done) / rate));
-      log_info("step " + std::to_string(done) + "/" + std::to_string(last) + "  loss " +
-               std::to_string(step.loss) + "  " +
-               std::to_string(static_cast<std::int64_t>(static_cast<double>(tokens) / seconds)) +
-               " tokens/s  " + format_duration(left) + " left");
-    }
-  }
+  run_steps(shard, trainer, series, settings, parents, first);
   shard.finish();
 }
 

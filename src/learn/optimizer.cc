@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "kernels.h"
 #include "warpsmith/base/error.h"
+#include "warpsmith/model/kernels.h"
 
 namespace warpsmith::learn {
 

@@ -10,7 +10,7 @@
 
 #include <cmath>
 
-#include "kernels.h"
+#include "warpsmith/model/kernels.h"
 
 namespace warpsmith::model {
 

@@ -7,7 +7,7 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "kernels.h"
+#include "warpsmith/model/kernels.h"
 
 namespace warpsmith::model {
 

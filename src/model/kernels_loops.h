@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "kernels.h"
+#include "warpsmith/model/kernels.h"
 
 namespace warpsmith::model {
 namespace {

@@ -13,9 +13,9 @@
 #include <numeric>
 
 #include "functions.h"
-#include "kernels.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
+#include "warpsmith/model/kernels.h"
 
 namespace warpsmith::model {
 

@@ -79,7 +79,7 @@ TEST(DecoderReference, TwoStepsEqualThePythonProgram) {
 
 TEST(DecoderReference, TheStoredDumpIsWhatTheProgramWrites) {
   std::string python;
-  for (const std::string candidate :
+  for (const std::string& candidate :
        {std::string(WARPSMITH_SOURCE_DIR) + "/.venv/bin/python3", std::string("python3")})
     if (python.empty() && std::system((candidate + " -c 'import torch' >/dev/null 2>&1").c_str()) == 0)
       python = candidate;
