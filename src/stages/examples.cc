@@ -92,7 +92,7 @@ std::vector<Json> sft_examples(const TaskSet& tasks, const std::vector<Known>& c
   std::vector<Json> plain;
   for (const Known& k : candidates)
     if (tasks.group(k.candidate.task) == "train" &&
-        (!settings.successes_only || is_success(k.measurement.verdict)))
+        (!settings.successes_only || is_correct(k.measurement.verdict)))
       plain.push_back(make_example("sft/" + k.candidate.id,
                                    method::sft_prompt(tasks.at(k.candidate.task), style),
                                    method::completion_of(k.candidate.source(), style)));

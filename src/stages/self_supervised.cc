@@ -92,7 +92,7 @@ class SelfSupervisedStage final : public Stage {
     std::vector<Json> out;
     for (const Sample& s : samples_) {
       const Known& known = verifier_.at(s.candidate);
-      if (!is_success(known.measurement.verdict)) continue;
+      if (!is_correct(known.measurement.verdict)) continue;
       if (settings_.distinct && !learned_.insert(s.candidate).second) continue;
       // Full answers hold an analysis beside the code: what was sampled is what is learned.
       std::string answer = style == method::PromptStyle::kFull

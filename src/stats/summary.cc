@@ -51,6 +51,12 @@ double quantile(std::span<const double> values, double share) {
   return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
+double median_error(std::span<const double> values) {
+  if (values.size() < 2) return 0;
+  const double range = quantile(values, 0.75) - quantile(values, 0.25);
+  return 1.2533 * range / 1.349 / std::sqrt(static_cast<double>(values.size()));
+}
+
 double geometric_mean(std::span<const double> values) {
   need_some(values, "geometric mean");
   double sum = 0;

@@ -43,6 +43,9 @@ constexpr std::optional<Verdict> parse_verdict(std::string_view name) {
 // Compiled, ran and gave the right answers. `unstable` and `too_fast` are no successes.
 constexpr bool is_success(Verdict verdict) { return verdict == Verdict::kOk; }
 
+// Gave the right answers, whether or not it could be timed: what stages 1 and 2 learn from, where speed plays no part.
+constexpr bool is_correct(Verdict verdict) { return verdict == Verdict::kOk || verdict == Verdict::kUnstable; }
+
 // Says something about the candidate (an `unsupported` or `not_measured` one may be fine elsewhere).
 constexpr bool is_failure(Verdict v) {
   return v != Verdict::kOk && v != Verdict::kUnsupported && v != Verdict::kNotMeasured;
