@@ -37,7 +37,8 @@ ReplayTimings::ReplayTimings(const fs::path& run) {
           for (const fs::path& shard : folders_in(job))
             for (auto& [candidate, record] : read_shard_records(shard).records) {
               // Its samples stay where they are: the record alone moves.
-              for (const char* key : {"item", "index", "blob", "blob_offset", "blob_bytes", "blob_crc"})
+              for (const char* key :
+                   {"item", "index", "blob", "blob_offset", "blob_bytes", "blob_crc", "samples"})
                 record.erase(key);
               record["replayed"] = true;
               any_.try_emplace(candidate, record);

@@ -34,7 +34,11 @@ class ReplayTest : public ::testing::Test {
 
 TEST_F(ReplayTest, TakesTheRecordOfTheSameStageFirst) {
   write("a", "measure", "warpsmith-measure",
-        {{{"item", "c1"}, {"index", 0}, {"verdict", "ok"}, {"speedup", 2.0}, {"blob", "blob.bin"}}});
+        {{{"item", "c1"},
+          {"index", 0},
+          {"verdict", "ok"},
+          {"speedup", 2.0},
+          {"samples", {{"file", "blob.bin"}}}}});
   write("b", "measure", "warpsmith-measure",
         {{{"item", "c1"}, {"index", 4}, {"verdict", "ok"}, {"speedup", 3.0}}});
   write("b", "compile", "warpsmith-compile", {{{"item", "c2"}, {"index", 0}, {"verdict", "ok"}}});
@@ -44,7 +48,7 @@ TEST_F(ReplayTest, TakesTheRecordOfTheSameStageFirst) {
   EXPECT_EQ(replay.find("a", "c1")->at("speedup"), 2.0);
   EXPECT_EQ(replay.find("elsewhere", "c1")->at("speedup"), 2.0) << "the first stage by name";
   EXPECT_EQ(replay.find("b", "c2"), nullptr);
-  EXPECT_FALSE(replay.find("a", "c1")->contains("blob")) << "its samples lie in the other run";
+  EXPECT_FALSE(replay.find("a", "c1")->contains("samples")) << "its samples lie in the other run";
   EXPECT_FALSE(replay.find("a", "c1")->contains("index"));
 }
 
