@@ -13,6 +13,7 @@ namespace warpsmith::measure {
 namespace {
 
 constexpr int kFaultsInARow = 3;
+constexpr int kTriesWhenKilled = 3;
 
 struct Work {
   Item item;
@@ -50,6 +51,14 @@ std::string summary(const Measurement& m) {
                      m.detail.empty() ? "" : ": ", m.detail);
 }
 
+// SIGKILL comes from outside (the kernel short of memory, a person, a batch system): it says nothing about
+// the candidate unless it comes again and again. 137 is how a sandbox's own process says it of the one
+// inside.
+bool was_killed(const Measurement& m) {
+  return (m.verdict == Verdict::kOutOfMemory && m.detail.find("ended by signal 9") != std::string::npos) ||
+         (m.verdict == Verdict::kCrash && m.detail.find("exit code 137") != std::string::npos);
+}
+
 }  // namespace
 
 void run_shard(ShardSession& shard) {
@@ -66,7 +75,10 @@ void run_shard(ShardSession& shard) {
     try {
       const std::filesystem::path binary =
           shard.run_folder() / json_at<std::string>(item.value, "binary", "item " + item.id);
-      measured = measurer.measure(*task, candidate, binary);
+      for (int tries = 1; tries <= kTriesWhenKilled; ++tries) {
+        measured = measurer.measure(*task, candidate, binary);
+        if (!was_killed(measured.measurement)) break;
+      }
       faults = 0;
     } catch (const InvalidInput&) {
       throw;

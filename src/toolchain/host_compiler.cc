@@ -101,6 +101,22 @@ std::string host_toolchain_id() {
   return id;
 }
 
+namespace {
+
+constexpr int kTriesWhenKilled = 3;
+
+// SIGKILL comes from outside (the kernel short of memory, a person, a batch system), to the driver, to a
+// program that it started, or to the sandbox around them: it says nothing about the source unless it comes
+// again and again.
+bool was_killed(const process::ChildResult& result) {
+  if (result.ending == process::Ending::kSignaled) return result.signal == SIGKILL;
+  if (result.ending != process::Ending::kExited || result.exit_code == 0) return false;
+  return result.exit_code == 128 + SIGKILL || has(result.err, "Killed signal terminated program") ||
+         has(result.err, "terminated with signal 9");
+}
+
+}  // namespace
+
 CompilerRun run_host_compiler(const std::string& text, const std::vector<std::string>& options,
                               const fs::path& scratch, const CompileOptions& limits) {
   process::ChildSpec spec;
@@ -128,9 +144,16 @@ CompilerRun run_host_compiler(const std::string& text, const std::vector<std::st
   spec.sandbox.seccomp_before_exec = true;
   spec.sandbox.read_only = compiler_folders();
   spec.sandbox.read_write = {folder};
-  const process::ChildResult result = process::run_child(spec);
+  process::ChildResult result = process::run_child(spec);
+  for (int tries = 1; was_killed(result) && tries < kTriesWhenKilled; ++tries)
+    result = process::run_child(spec);
   CompilerRun run;
   run.output = result.err;
+  if (was_killed(result)) {
+    run.outcome = CompilerRun::kOverLimit;
+    run.limit = "memory";
+    return run;
+  }
   switch (result.ending) {
     case process::Ending::kNotStarted:
       throw Error("cannot start the compiler: " + result.problem);
