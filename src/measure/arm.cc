@@ -80,22 +80,19 @@ BaselineArm::BaselineArm(const task::Task& task, const Reference& reference, con
 BaselineArm::~BaselineArm() = default;
 
 void BaselineArm::renew(std::uint64_t key, int calls) {
-  // The outputs of the last run go back to the allocator, flushed: the next run's come from there, mapped but
-  // not cached.
-  for (const std::span<const std::byte> memory : state_->calls->output_memory()) flush(memory);
+  // The outputs of the last run go back to the allocator: the next run's come from there, mapped.
   state_->calls->drop_outputs();
   for (int call = 0; call <= calls; ++call) {
     const auto& inputs = state_->inputs.at(static_cast<std::size_t>(call));
     fill_inputs(state_->source, state_->task, state_->dims, -1, call_seed(key, call), 0, inputs);
-    for (const std::span<std::byte> input : inputs) flush(input);
   }
-  flush_fence();
 }
 
 Arm::Run BaselineArm::run(int calls) {
   Run result;
   state_->calls->run(calls, 1);
   state_->calls->drop_outputs();
+  evict_private_caches();
   result.elapsed_ns = state_->calls->run(0, calls);
   return result;
 }
@@ -162,13 +159,12 @@ void CandidateArm::renew(std::uint64_t key, int calls) {
   process_.session().poison(0, calls + 1);
   for (int call = 0; call <= calls; ++call) {
     fill_inputs(source_, task_, process_.dims(), -1, call_seed(key, call), 0, process_.inputs(call));
-    for (const std::string& name : process_.flushed_names()) flush(process_.session().operand(call, name));
   }
-  flush_fence();
 }
 
 Arm::Run CandidateArm::run(int calls) {
   device::TwinRun run = process_.session().run(calls, 1);
+  evict_private_caches();
   if (run.verdict == Verdict::kOk) run = process_.session().run(0, calls);
   return {run.verdict, std::move(run.detail), run.elapsed_ns};
 }

@@ -12,10 +12,6 @@
 
 #include "warpsmith/base/text.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#include <immintrin.h>
-#endif
 
 namespace warpsmith::measure {
 
@@ -34,27 +30,13 @@ std::string cpu_model() {
   return "unknown CPU";
 }
 
-#if defined(__x86_64__)
-enum class FlushKind { kNone, kClflush, kClflushopt };
-
-FlushKind flush_kind() {
-  static const FlushKind kind = [] {
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & (1u << 23)) != 0) return FlushKind::kClflushopt;
-    if (__get_cpuid(1, &a, &b, &c, &d) != 0 && (d & (1u << 19)) != 0) return FlushKind::kClflush;
-    return FlushKind::kNone;
+std::size_t eviction_bytes() {
+  static const std::size_t bytes = [] {
+    const long size = ::sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 or -1 where the system does not say
+    return 2 * static_cast<std::size_t>(size > 0 ? size : 2 << 20);
   }();
-  return kind;
+  return bytes;
 }
-
-__attribute__((target("clflushopt"))) void flush_weak(const char* begin, const char* end) {
-  for (const char* line = begin; line < end; line += kLine) _mm_clflushopt(const_cast<char*>(line));
-}
-
-void flush_strong(const char* begin, const char* end) {
-  for (const char* line = begin; line < end; line += kLine) _mm_clflush(line);
-}
-#endif
 
 }  // namespace
 
@@ -74,41 +56,17 @@ double load_average() {
   return ::getloadavg(&load, 1) == 1 ? load : 0;
 }
 
-#if defined(__x86_64__)
-
-void flush(std::span<const std::byte> memory) {
-  if (memory.empty()) return;
-  const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
-  const char* begin = reinterpret_cast<const char*>(address / kLine * kLine);
-  const char* end = reinterpret_cast<const char*>(memory.data() + memory.size());
-  if (flush_kind() == FlushKind::kClflushopt) flush_weak(begin, end);
-  if (flush_kind() == FlushKind::kClflush) flush_strong(begin, end);
+void evict_private_caches() {
+  static std::vector<char> block(eviction_bytes(), 1);
+  int sum = 0;
+  // Written too: dirty lines of the operands must make room as well as clean ones.
+  for (std::size_t i = 0; i < block.size(); i += kLine) sum += block[i]++;
+  asm volatile("" : : "r"(sum) : "memory");
 }
 
-void flush_fence() { _mm_mfence(); }
-
-bool can_flush() { return flush_kind() != FlushKind::kNone; }
-
-std::string flush_method() {
-  switch (flush_kind()) {
-    case FlushKind::kClflushopt:
-      return "clflushopt";
-    case FlushKind::kClflush:
-      return "clflush";
-    case FlushKind::kNone:
-      break;
-  }
-  return "rotation";
+std::string cache_state() {
+  return "operands in the shared cache (private caches evicted, " + std::to_string(eviction_bytes() >> 10) + " KiB walked)";
 }
-
-#else
-
-void flush(std::span<const std::byte>) {}
-void flush_fence() {}
-bool can_flush() { return false; }
-std::string flush_method() { return "rotation"; }
-
-#endif
 
 double bandwidth_ceiling(int threads) {
   using Clock = std::chrono::steady_clock;

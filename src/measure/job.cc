@@ -1,5 +1,7 @@
 #include "warpsmith/measure/job.h"
 
+#include <sched.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +9,7 @@
 
 #include "warpsmith/base/log.h"
 #include "warpsmith/measure/measurer.h"
+#include "warpsmith/process/machine.h"
 
 namespace warpsmith::measure {
 
@@ -59,12 +62,24 @@ bool was_killed(const Measurement& m) {
          (m.verdict == Verdict::kCrash && m.detail.find("exit code 137") != std::string::npos);
 }
 
+
+// Baseline and candidate then run on one and the same core: what a neighbour on the host does to it, it does to both.
+void stay_on_one_cpu(std::size_t shard) {
+  const std::vector<int> cpus = process::allowed_cpus();
+  if (cpus.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(cpus[cpus.size() - 1 - shard % cpus.size()]), &set);
+  ::sched_setaffinity(0, sizeof set, &set);  // where it is refused, measuring goes on as before
+}
+
 }  // namespace
 
 void run_shard(ShardSession& shard) {
   const Json& params = shard.job().params;
   const std::filesystem::path datasets = json_at<std::string>(params, "datasets", "params");
   std::vector<Work> work = work_of(shard);
+  if (params.value("threads", 1) == 1) stay_on_one_cpu(shard.shard());
   Measurer measurer(settings_from_json(params, shard.job().seed));
   std::optional<task::Task> task;
   int faults = 0;

@@ -18,7 +18,7 @@ namespace warpsmith::measure {
 
 namespace {
 
-constexpr double kAgreement = 1.03;       // baseline in the pair against alone
+constexpr double kAgreement = 2.0;  // baseline in the pair against alone. A GPU's 3 % would blame candidates for what caches and neighbours do to a CPU
 constexpr double kRepeatability = 1.10;   // a score against its re-measurement
 constexpr double kErrorsApart = 2;        // standard errors of the baseline's median that are laid on top
 constexpr double kSlowest = 1000;  // times the reference: CUDA-L1's bound on what still counts as executable
@@ -103,7 +103,7 @@ struct Measurer::State {
     facts.threads = settings.threads;
     facts.sandbox = process::to_string(sandbox);
     facts.extra = torch_facts();
-    facts.extra["caches"] = flush_method();
+    facts.extra["caches"] = cache_state();
     ceiling = bandwidth_ceiling(settings.threads);
     facts.extra["bandwidth_ceiling_gb_s"] = fmt::format("{:.0f}", ceiling / 1e9);
   }
@@ -201,15 +201,13 @@ struct Measurer::State {
   }
 
   // The baseline must not run slower (or faster) beside the candidate than alone. Before that is held against
-  // the candidate, the time alone is taken again: the host drifts, and memory that waits for the candidate's
-  // turn to end is slower at first.
+  // the candidate, the time alone is taken again: the host drifts.
   void compare_with_alone(TaskBench& task, Timing& timing) const {
     timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
     timing.alone_ns = task.alone_ns(timing.calls);
     timing.baseline_agrees = agrees(timing);
     if (timing.baseline_agrees) return;
-    const double turn_s = stats::median(to_doubles(timing.pairs.candidate_ns)) * timing.calls * 1e-9;
-    timing.alone_ns = task.alone_again_ns(timing.calls, turn_s);
+    timing.alone_ns = task.alone_again_ns(timing.calls);
     timing.baseline_agrees = agrees(timing);
   }
 
@@ -264,7 +262,7 @@ struct Measurer::State {
         write_score(timing, out);
         m.verdict = Verdict::kUnstable;
         m.detail = fmt::format(
-            "the baseline takes {:.0f} ns beside the candidate and {:.0f} ns alone, twice over 3 % apart",
+            "the baseline takes {:.0f} ns beside the candidate and {:.0f} ns alone, twice over 2x apart",
             timing.pair_ns, timing.alone_ns);
         return;
       }

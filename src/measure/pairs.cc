@@ -154,4 +154,18 @@ std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t ke
   return times;
 }
 
+std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std::uint64_t key) {
+  std::vector<double> times;
+  for (int i = -1; i < rounds; ++i) {  // the first warms up
+    const std::uint64_t round = static_cast<std::uint64_t>(i + 1);
+    arm.renew(random_key({key, 5, round}), calls);
+    other.renew(random_key({key, 6, round}), calls);
+    if (i % 2 == 0) other.run(calls);
+    const Arm::Run run = arm.run(calls);
+    if (i % 2 != 0) other.run(calls);
+    if (i >= 0) times.push_back(static_cast<double>(per_call(run.elapsed_ns, calls)));
+  }
+  return times;
+}
+
 }  // namespace warpsmith::measure

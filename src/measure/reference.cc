@@ -130,7 +130,7 @@ void configure_torch(int threads) {
   torch::jit::setTensorExprFuserEnabled(false);
   // Large outputs would otherwise come from fresh pages at every call, and the baseline would be timed on
   // page faults that a caching allocator, and the candidate's operands, do not have.
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes; a larger value is refused and leaves 128 KiB
   mallopt(M_TRIM_THRESHOLD, 2147483647);
   mallopt(M_TOP_PAD, 64 << 20);
 }

@@ -14,8 +14,7 @@ namespace {
 
 constexpr double kIntervalNs = 500e3, kBaselineIntervalNs = 100e3, kLongIntervalNs = 20e6;
 constexpr int kMostCalls = 128;
-constexpr std::uint64_t kOperandBytes = 64ull << 20;   // of one arm
-constexpr std::uint64_t kRotationBytes = 32ull << 20;  // beyond private caches, where they cannot be flushed
+constexpr std::uint64_t kOperandBytes = 6ull << 20;  // of one arm, where one call does not need more: they stay in the shared cache
 constexpr int kAloneRounds = 15;
 
 }  // namespace
@@ -40,19 +39,17 @@ BaselineArm& TaskBench::baseline(int calls) {
 }
 
 double TaskBench::alone_ns(int calls) {
-  if (!alone_ns_)
-    alone_ns_ = stats::median(
-        time_alone(baseline(calls), calls, kAloneRounds, random_key({seed_, name_key("alone")})));
-  return *alone_ns_;
+  const auto found = alone_ns_.find(calls);
+  return found != alone_ns_.end() ? found->second : alone_again_ns(calls);
 }
 
-double TaskBench::alone_again_ns(int calls, double pause_s) {
-  const std::uint64_t key = random_key({seed_, name_key("alone again"), ++alone_again_});
-  const std::vector<double> times = time_alone(baseline(calls), calls, 2 * kAloneRounds, key, pause_s);
-  std::vector<double> unpaused;  // the host has drifted: these stand for it from now on
-  for (std::size_t i = 0; i < times.size(); i += 2) unpaused.push_back(times[i]);
-  alone_ns_ = stats::median(unpaused);
-  return stats::median(times);
+// Beside a second copy of itself, which touches as much memory as a candidate does: with less in the shared cache it would be
+// faster than it can be in a pair, and no candidate were to blame.
+double TaskBench::alone_again_ns(int calls) {
+  const std::uint64_t key = random_key({seed_, name_key("alone"), ++alone_again_});
+  BaselineArm& arm = baseline(calls);
+  BaselineArm other(task_, reference_, source_, timing_dims(), calls);
+  return alone_ns_[calls] = stats::median(time_beside(arm, other, calls, kAloneRounds, key));
 }
 
 double TaskBench::compulsory_bytes() const {
@@ -78,8 +75,6 @@ int calls_an_interval(double baseline_ns, double candidate_ns, std::uint64_t byt
       std::max(kIntervalNs / std::max(1.0, candidate_ns), kBaselineIntervalNs / std::max(1.0, baseline_ns));
   const double slow = std::max(baseline_ns, candidate_ns);
   double calls = std::min(std::ceil(wanted), std::max(1.0, kLongIntervalNs / std::max(1.0, slow)));
-  if (!can_flush())
-    calls = std::max(calls, std::ceil(static_cast<double>(kRotationBytes) / static_cast<double>(bytes)));
   calls = std::min(calls, static_cast<double>(std::max<std::uint64_t>(1, kOperandBytes / bytes)));
   return static_cast<int>(std::clamp(calls, 1.0, static_cast<double>(kMostCalls)));
 }

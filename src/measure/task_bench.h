@@ -2,6 +2,7 @@
 // alone.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -28,7 +29,7 @@ class TaskBench {
   // Median nanoseconds a call of the baseline with nothing beside it: measured once …
   double alone_ns(int calls);
   // … and again, with the pauses that a candidate whose turn takes `pause_s` makes.
-  double alone_again_ns(int calls, double pause_s);
+  double alone_again_ns(int calls);
   // Bytes that any right answer must move, inputs read and outputs written once.
   double compulsory_bytes() const;
   // Bounds for timed calls; every case of the timing shape is made for it.
@@ -44,7 +45,7 @@ class TaskBench {
   std::unique_ptr<BaselineArm> baseline_;
   int baseline_calls_ = 0;
   double baseline_call_ns_ = 0;
-  std::optional<double> alone_ns_;
+  std::map<int, double> alone_ns_;  // by calls an interval
   std::uint64_t alone_again_ = 0;
 };
 

@@ -14,14 +14,11 @@ namespace warpsmith::measure {
 DeviceFacts cpu_facts();
 double load_average();  // of 1 minute; 0 where it is not known
 
-// Writes back and drops the cache lines of `memory` from every cache of this host: clflushopt (clflush where
-// it is lacking). On CPUs that have neither it does nothing, and can_flush() is false: then operands must
-// rotate beyond the caches.
-void flush(std::span<const std::byte> memory);
-// Waits until the flushes are done.
-void flush_fence();
-bool can_flush();
-std::string flush_method();  // "clflushopt", "clflush", "rotation"
+// Drives what this core's private caches hold out into the cache that the cores share, by reading twice their size: so each arm
+// finds its operands there, and never in the caches of the core that has just written them. Dropping them from every cache
+// (clflush) was tried and is worse: on a host shared with others the time of a memory access varies by a third from second to second.
+void evict_private_caches();
+std::string cache_state();  // for device facts: "operands in the shared cache (private caches evicted, 1024 KiB read)"
 
 // Bytes a second that no program on `threads` cores of this host can exceed in reading its inputs and writing
 // its outputs: the fastest copy of a block that lies in the first-level cache, counted as read and written,

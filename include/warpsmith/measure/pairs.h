@@ -41,4 +41,7 @@ PairResult time_pairs(Arm& baseline, Arm& candidate, const PairSettings& setting
 // meanwhile.
 std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t key, double pause_s = 0);
 
+// `rounds` intervals of `arm`, in turn before and after an interval of `other` that is not counted: nanoseconds a call.
+std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std::uint64_t key);
+
 }  // namespace warpsmith::measure
