@@ -62,7 +62,6 @@ bool was_killed(const Measurement& m) {
          (m.verdict == Verdict::kCrash && m.detail.find("exit code 137") != std::string::npos);
 }
 
-
 // Baseline and candidate then run on one and the same core: what a neighbour on the host does to it, it does to both.
 void stay_on_one_cpu(std::size_t shard) {
   const std::vector<int> cpus = process::allowed_cpus();
@@ -91,7 +90,14 @@ void run_shard(ShardSession& shard) {
       const std::filesystem::path binary =
           shard.run_folder() / json_at<std::string>(item.value, "binary", "item " + item.id);
       for (int tries = 1; tries <= kTriesWhenKilled; ++tries) {
-        measured = measurer.measure(*task, candidate, binary);
+        try {
+          measured = measurer.measure(*task, candidate, binary);
+        } catch (const InvalidInput&) {
+          throw;
+        } catch (const Error& e) {  // its child may have been killed while it was being set up
+          if (e.exit_code() != kExitEnvironment || tries == kTriesWhenKilled) throw;
+          continue;
+        }
         if (!was_killed(measured.measurement)) break;
       }
       faults = 0;

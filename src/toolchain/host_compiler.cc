@@ -110,6 +110,8 @@ constexpr int kTriesWhenKilled = 3;
 // again and again.
 bool was_killed(const process::ChildResult& result) {
   if (result.ending == process::Ending::kSignaled) return result.signal == SIGKILL;
+  // The sandbox said nothing and was gone: it was killed while it was being set up. Other failures to start have their cause.
+  if (result.ending == process::Ending::kNotStarted) return has(result.problem, "ended before the program began");
   if (result.ending != process::Ending::kExited || result.exit_code == 0) return false;
   return result.exit_code == 128 + SIGKILL || has(result.err, "Killed signal terminated program") ||
          has(result.err, "terminated with signal 9");
@@ -149,7 +151,7 @@ CompilerRun run_host_compiler(const std::string& text, const std::vector<std::st
     result = process::run_child(spec);
   CompilerRun run;
   run.output = result.err;
-  if (was_killed(result)) {
+  if (was_killed(result) && result.ending != process::Ending::kNotStarted) {
     run.outcome = CompilerRun::kOverLimit;
     run.limit = "memory";
     return run;
