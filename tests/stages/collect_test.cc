@@ -68,6 +68,8 @@ TEST(Collect, LostItemsAreNotMeasured) {
   world.lost = {"b"};
   const StageOutput out = world.drive(inputs);
   EXPECT_EQ(out["summary"]["lost_tasks"], 1);
+  ASSERT_EQ(out["tasks"].size(), out["summary"]["tasks"].get<std::size_t>());
+  EXPECT_FALSE(out["tasks"][0]["reference"].get<std::string>().empty());
   EXPECT_EQ(out["summary"]["verdicts"], Json({{"not_measured", 3}, {"ok", 3}}));
   EXPECT_DOUBLE_EQ(out["summary"]["valid_share"].get<double>(), 1.0);  // what is not known is in no share
   EXPECT_EQ(out["candidates"][0]["measurement"]["detail"], "lost with its shard: measure");

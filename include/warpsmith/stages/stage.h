@@ -49,6 +49,7 @@ struct JobResult {
 //       "folder",                        attempt folder with the measurement's samples, relative to the run folder
 //       "expected",                      dataset files: the verdict that they must get ("ok", "wrong_hidden", …)
 //       "known_from"}, …],               stage from whose output the verdict was taken over
+//    "tasks": [{"id", "title", "level", "ops", "split", "reference"}, …],    collect: for results.h5
 //    "samples": [                        self_supervised, contrastive, measure: every sample, also repeated ones
 //      {"round", "item", "sample", "task",
 //       "group",                         "train", "heldout_combination" or "heldout_operation"
