@@ -75,7 +75,7 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
     out += "</tbody>\n";
   }
   return out +
-         "</table>\n<p class=\"note\">Valid: compiles, runs and gives the right answers at every checked shape. Mean to max: over correct "
+         "</table>\n<p class=\"note\">Valid: compiles, runs, gives the right answers at every checked shape, and could be timed (verdict ok). Mean to max: over correct "
          "programs. One draw: geometric mean over all samples of max(1, speedup), a failure counts 1; no floor: of the speedup itself, a "
          "failure counts 0.01.</p>\n";
 }
