@@ -114,7 +114,6 @@ Arm::Run CandidateProcess::prepare(const task::Dims& dims, int sets) {
     return std::int64_t{1};
   };
   std::vector<device::Operand> operands;
-  names_.clear();
   const auto add = [&](const task::TensorSpec& tensor, bool writable) {
     task::BoundTensor bound;
     bound.dtype = tensor.dtype;
@@ -125,13 +124,11 @@ Arm::Run CandidateProcess::prepare(const task::Dims& dims, int sets) {
     bound.address = kAlignment;  // stands for the real one, which differs by set and is aligned as well
     bindings.tensors.emplace(tensor.name, std::move(bound));
     operands.push_back({tensor.name, bytes_of(tensor, dims), writable, 0});
-    names_.push_back(tensor.name);
   };
   for (const task::TensorSpec& input : task_.inputs) add(input, false);
   for (const task::TensorSpec& output : task_.outputs) add(output, true);
   try {
     const task::ConcretePlan plan = plan_.evaluate(bindings);
-    for (const task::ConcreteTemp& temp : plan.temps) names_.push_back(temp.name);
     const device::TwinRun run = session_.prepare(plan, operands, sets);
     return {run.verdict, run.detail, 0};
   } catch (const task::PlanError& e) {

@@ -28,7 +28,7 @@ class TaskBench {
   BaselineArm& baseline(int calls);
   // Median nanoseconds a call of the baseline with nothing beside it: measured once …
   double alone_ns(int calls);
-  // … and again, with the pauses that a candidate whose turn takes `pause_s` makes.
+  // … and again: the host drifts.
   double alone_again_ns(int calls);
   // Bytes that any right answer must move, inputs read and outputs written once.
   double compulsory_bytes() const;

@@ -19,12 +19,6 @@ std::string field(const std::string& text) {
   return out + "\"";
 }
 
-std::string shape_text(const Measurement& m) {
-  std::string text;
-  for (const auto& [name, size] : m.shape) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(size);
-  return text;
-}
-
 Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 }  // namespace

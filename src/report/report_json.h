@@ -7,5 +7,6 @@
 namespace warpsmith::report {
 
 Json evaluation_json(const EvaluationRow& row);
+std::string shape_text(const Measurement& m);  // "M=256 N=512"
 
 }  // namespace warpsmith::report

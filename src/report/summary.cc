@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "report_json.h"
 #include "warpsmith/stats/summary.h"
 
 namespace warpsmith::report {
@@ -67,13 +68,13 @@ int group_rank(const std::string& group) {
   return group == "heldout_operation" ? 2 : 3;
 }
 
+}  // namespace
+
 std::string shape_text(const Measurement& m) {
   std::string text;
   for (const auto& [name, size] : m.shape) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(size);
   return text;
 }
-
-}  // namespace
 
 std::vector<EvaluationRow> evaluation_rows(const store::Results& results) {
   std::vector<std::string> stages;

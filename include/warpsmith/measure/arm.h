@@ -25,8 +25,8 @@ class Arm {
     std::int64_t elapsed_ns = 0;  // all calls together
   };
   virtual ~Arm() = default;
-  // Outside the clock: new values for calls 0…calls-1 and the untimed one as `key` says, outputs poisoned,
-  // every operand flushed from the caches.
+  // Outside the clock: new values for calls 0…calls-1 and the untimed one as `key` says, outputs poisoned.
+  // run() puts the operands into the shared cache before its clock starts.
   virtual void renew(std::uint64_t key, int calls) = 0;
   virtual Run run(int calls) = 0;
   // After a run, outside the clock: a call whose outputs look as if they had not been written, or nothing.
@@ -65,14 +65,12 @@ class CandidateProcess {
   std::span<std::byte> output(int set, std::size_t index);
   device::TwinSession& session() { return session_; }
   const task::Dims& dims() const { return dims_; }
-  const std::vector<std::string>& flushed_names() const { return names_; }  // inputs, outputs and temporaries
 
  private:
   const task::Task& task_;
   const task::LaunchPlan& plan_;
   device::TwinSession session_;
   task::Dims dims_;
-  std::vector<std::string> names_;
 };
 
 // Timed calls of a candidate. `bounds`: by output, for inspect(), which compares with the reference in its
