@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <thread>
@@ -224,10 +226,30 @@ TEST(Child, DescriptorsStayClosedUnlessKept) {
 TEST(Child, NoCoreFiles) { EXPECT_EQ(run_child(shell("ulimit -c")).out, "0\n"); }
 
 TEST(Child, SignalsOfOursAreNotInherited) {
-  std::signal(SIGPIPE, SIG_IGN);
+  // The kernel's numbers; 32 and 33 are those that libc keeps for itself.
+  const auto set = [](int number, void (*handler)(int)) {
+    const struct {
+      void (*handler)(int);
+      unsigned long flags;
+      void (*restorer)();
+      unsigned long mask;
+    } action{handler, 0, nullptr, 0};
+    ASSERT_EQ(::syscall(SYS_rt_sigaction, number, &action, nullptr, sizeof action.mask), 0);
+  };
+  for (const int number : {SIGHUP, SIGPIPE, 32, 33, 34, 64}) set(number, SIG_IGN);
   EXPECT_THAT(run_child(shell("grep -E 'SigBlk|SigIgn' /proc/self/status")).out,
               testing::MatchesRegex("SigBlk:\t0+\nSigIgn:\t0+\n"));
-  std::signal(SIGPIPE, SIG_DFL);
+  for (const int number : {SIGHUP, SIGPIPE, 32, 33, 34, 64}) set(number, SIG_DFL);
+}
+
+// nohup-like starters and some daemons ignore it: then the kernel forgets how our children ended.
+TEST(Child, EndsAreToldWhereTheirSignalIsIgnored) {
+  std::signal(SIGCHLD, SIG_IGN);
+  const ChildResult exited = run_child(shell("exit 3"));
+  const ChildResult killed = run_child(shell("kill -SEGV $$"));
+  std::signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(exited.exit_code, 3);
+  EXPECT_EQ(killed.signal, SIGSEGV);
 }
 
 TEST(Child, BesideUs) {

@@ -151,6 +151,7 @@ class Watch {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, nullptr);
+    signal(SIGCHLD, SIG_DFL);  // where our starter ignored it, nobody would learn how a child ended
     sigset_t child;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);

@@ -38,8 +38,17 @@ void drop_capabilities() {
   syscall(__NR_capset, &header, none);
 }
 
+// The kernel's own call: libc's refuses the two real-time signals that it keeps for itself, and what
+// started us may ignore any of them.
 void reset_signals() {
-  for (int number = 1; number < 32; ++number) signal(number, SIG_DFL);
+  const struct {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)();
+    std::uint64_t mask;
+  } by_default{SIG_DFL, 0, nullptr, 0};
+  for (int number = 1; number <= 64; ++number)
+    syscall(SYS_rt_sigaction, number, &by_default, nullptr, sizeof by_default.mask);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
