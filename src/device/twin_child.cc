@@ -124,8 +124,9 @@ class Server {
   [[noreturn]] void serve() {
     std::uint32_t seen = 0;
     for (;;) {
+      const int most_spins = control->one_processor != 0 ? 0 : 2000;
       for (int spins = 0; control->request.load(std::memory_order_acquire) == seen; ++spins)
-        if (spins < 2000)
+        if (spins < most_spins)
           pause_briefly();
         else
           wait_on_word(control->request, seen, 60);
@@ -302,11 +303,14 @@ class Server {
     const std::uint32_t first = control->first_set, last = first + control->sets;
     control->ready.store(sequence, std::memory_order_seq_cst);
     if (control->parent_sleeps.load() != 0) wake_word(control->ready);
-    for (int spins = 0; control->go.load(std::memory_order_acquire) != sequence; ++spins)
-      if (spins % 64 != 63)
+    std::uint32_t seen = 0;
+    for (int spins = 0; (seen = control->go.load(std::memory_order_acquire)) != sequence; ++spins)
+      if (control->one_processor != 0)
+        wait_on_word(control->go, seen, 60);
+      else if (spins % 64 != 63)
         pause_briefly();
       else
-        ::sched_yield();  // the parent may be waiting for this very processor
+        ::sched_yield();  // with as many threads as processors the parent may be waiting for this one
     for (std::uint32_t set = first; set < last; ++set) run_set(set);
     control->answer.store(static_cast<std::uint32_t>(Answer::kDone), std::memory_order_relaxed);
     control->response.store(sequence, std::memory_order_seq_cst);
@@ -375,6 +379,8 @@ class Server {
 };
 
 const wstw_module& load_module(const TwinChildOptions& options) {
+  static constexpr wstw_module kNothing{};
+  if (options.binary.empty()) return kNothing;
   void* const object = ::dlopen(options.binary.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (object == nullptr) throw Error(std::string("cannot load the candidate: ") + ::dlerror());
   const auto* module = static_cast<const wstw_module*>(::dlsym(object, "wstw_module_table"));

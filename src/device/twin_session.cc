@@ -17,6 +17,7 @@
 #include "twin_protocol.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/process/machine.h"
 
 namespace warpsmith::device {
 
@@ -107,6 +108,7 @@ struct TwinSession::State {
   bool alive = false;
   bool prepared = false;
   bool spin_long = true;  // there is a processor for us while the child works
+  bool one_processor = false;
 
   bool answered(const std::atomic<std::uint32_t>& word, std::uint32_t value, double seconds, double spin_s);
   TwinRun dead();
@@ -120,13 +122,14 @@ struct TwinSession::State {
   TwinRun check_canaries(int first_set, int sets) const;
 };
 
-// Waits until `word` is `value`; false where the time is over or the child has ended. Spins first.
+// Waits until `word` is `value`; false where the time is over or the child has ended. Spins first, where there
+// is a processor for that.
 bool TwinSession::State::answered(const std::atomic<std::uint32_t>& word, std::uint32_t value, double seconds,
                                   double spin_s) {
   const auto start = Clock::now();
   const auto passed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   Control& control = memory.control();
-  for (;;) {
+  while (!one_processor) {
     for (int i = 0; i < 64; ++i) {
       if (word.load(std::memory_order_acquire) == value) return true;
       pause_briefly();
@@ -273,13 +276,15 @@ TwinRun TwinSession::State::check_canaries(int first_set, int sets) const {
 TwinSession::TwinSession(const TwinOptions& options) : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.options = options;
-  const auto processors =
-      options.cpus.empty() ? std::thread::hardware_concurrency() : static_cast<unsigned>(options.cpus.size());
-  s.spin_long = static_cast<unsigned>(options.threads) < std::max(processors, 1u);
+  const std::size_t processors =
+      options.cpus.empty() ? process::allowed_cpus().size() : options.cpus.size();
+  s.one_processor = processors == 1;
+  s.spin_long = static_cast<std::size_t>(options.threads) < processors;
   Control* const control = ::new (s.memory.base()) Control{};
+  control->one_processor = s.one_processor ? 1 : 0;
   control->protocol = kProtocol;
   process::ChildSpec spec;
-  const fs::path binary = fs::absolute(options.binary);
+  const fs::path binary = options.binary.empty() ? fs::path() : fs::absolute(options.binary);
   spec.argv = {twin_program().string(), std::to_string(s.memory.fd()), std::to_string(options.threads),
                binary.string()};
   if (options.sandbox == process::SandboxLevel::kNone) spec.argv.push_back("--no-seccomp");
@@ -290,7 +295,7 @@ TwinSession::TwinSession(const TwinOptions& options) : state_(std::make_unique<S
   spec.limits.stack_bytes = 8 << 20;
   spec.limits.file_bytes = 0;
   spec.sandbox.level = options.sandbox;
-  spec.sandbox.read_only = {binary};
+  if (!binary.empty()) spec.sandbox.read_only = {binary};
   s.child = std::make_unique<process::Child>(spec);
   if (!s.answered(control->ready, 1, kStartSeconds, 0)) {
     s.child->kill();
@@ -354,6 +359,7 @@ TwinRun TwinSession::run(int first_set, int sets) {
   if (!s.answered(c.ready, s.sequence, kPrepareSeconds, 1e-4)) return s.dead();
   const auto start = Clock::now();
   c.go.store(s.sequence, std::memory_order_release);
+  if (s.one_processor) wake_word(c.go);
   const bool done =
       s.answered(c.response, s.sequence, s.options.call_timeout_s * sets, s.spin_long ? 2e-3 : 5e-5);
   const auto end = Clock::now();
@@ -364,5 +370,22 @@ TwinRun TwinSession::run(int first_set, int sets) {
 }
 
 bool TwinSession::alive() const { return state_->alive; }
+
+double handshake_ns(TwinOptions options) {
+  constexpr int kWarm = 20, kRuns = 201;
+  options.binary.clear();
+  TwinSession session(options);
+  if (const TwinRun run = session.prepare({}, {}, 1); run.verdict != Verdict::kOk)
+    throw Error("cannot time an empty run of the twin: " + run.detail);
+  std::vector<std::int64_t> times;
+  for (int i = 0; i < kWarm + kRuns; ++i) {
+    const TwinRun run = session.run(0, 1);
+    if (run.verdict != Verdict::kOk) throw Error("cannot time an empty run of the twin: " + run.detail);
+    if (i >= kWarm) times.push_back(run.elapsed_ns);
+  }
+  const auto middle = times.begin() + kRuns / 2;
+  std::nth_element(times.begin(), middle, times.end());
+  return static_cast<double>(*middle);
+}
 
 }  // namespace warpsmith::device

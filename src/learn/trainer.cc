@@ -5,15 +5,13 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
 
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <numeric>
 
+#include "warpsmith/base/allocator.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
 
@@ -286,12 +284,7 @@ void prepare_process(int threads) {
   at::set_num_threads(std::max(1, threads));
   at::globalContext().setDeterministicAlgorithms(true, false);
   at::globalContext().setDeterministicFillUninitializedMemory(false);  // it would fill every new tensor
-#if defined(__GLIBC__)
-  // Activations of a step are megabytes each: given back to the system, they would be paged in again at every
-  // step.
-  ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
-#endif
+  keep_freed_memory();  // activations of a step are megabytes each
 }
 
 }  // namespace warpsmith::learn

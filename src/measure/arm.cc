@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 
 #include "warpsmith/base/random.h"
@@ -90,9 +91,9 @@ void BaselineArm::renew(std::uint64_t key, int calls) {
 
 Arm::Run BaselineArm::run(int calls) {
   Run result;
+  evict_private_caches();
   state_->calls->run(calls, 1);
   state_->calls->drop_outputs();
-  evict_private_caches();
   result.elapsed_ns = state_->calls->run(0, calls);
   return result;
 }
@@ -148,8 +149,13 @@ std::span<std::byte> CandidateProcess::output(int set, std::size_t index) {
 }
 
 CandidateArm::CandidateArm(CandidateProcess& process, const task::Task& task, const Reference& reference,
-                           const ValueSource& source, std::vector<double> bounds)
-    : process_(process), task_(task), reference_(reference), source_(source), bounds_(std::move(bounds)) {}
+                           const ValueSource& source, std::vector<double> bounds, double handshake_ns)
+    : process_(process),
+      task_(task),
+      reference_(reference),
+      source_(source),
+      bounds_(std::move(bounds)),
+      handshake_ns_(std::llround(handshake_ns)) {}
 
 void CandidateArm::renew(std::uint64_t key, int calls) {
   key_ = key;
@@ -160,10 +166,10 @@ void CandidateArm::renew(std::uint64_t key, int calls) {
 }
 
 Arm::Run CandidateArm::run(int calls) {
-  device::TwinRun run = process_.session().run(calls, 1);
   evict_private_caches();
+  device::TwinRun run = process_.session().run(calls, 1);
   if (run.verdict == Verdict::kOk) run = process_.session().run(0, calls);
-  return {run.verdict, std::move(run.detail), run.elapsed_ns};
+  return {run.verdict, std::move(run.detail), std::max<std::int64_t>(1, run.elapsed_ns - handshake_ns_)};
 }
 
 std::optional<int> CandidateArm::unwritten(int calls) {

@@ -1,5 +1,6 @@
 #include "warpsmith/measure/host.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 #include <vector>
 
 #include "warpsmith/base/text.h"
-
+#include "warpsmith/process/machine.h"
 
 namespace warpsmith::measure {
 
@@ -62,6 +63,15 @@ void evict_private_caches() {
   // Written too: dirty lines of the operands must make room as well as clean ones.
   for (std::size_t i = 0; i < block.size(); i += kLine) sum += block[i]++;
   asm volatile("" : : "r"(sum) : "memory");
+}
+
+void stay_on_one_cpu(std::size_t number) {
+  const std::vector<int> cpus = process::allowed_cpus();
+  if (cpus.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(cpus[cpus.size() - 1 - number % cpus.size()]), &set);
+  ::sched_setaffinity(0, sizeof set, &set);
 }
 
 std::string cache_state() {

@@ -1,15 +1,13 @@
 #include "warpsmith/measure/job.h"
 
-#include <sched.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <span>
 
 #include "warpsmith/base/log.h"
+#include "warpsmith/measure/host.h"
 #include "warpsmith/measure/measurer.h"
-#include "warpsmith/process/machine.h"
 
 namespace warpsmith::measure {
 
@@ -60,16 +58,6 @@ std::string summary(const Measurement& m) {
 bool was_killed(const Measurement& m) {
   return (m.verdict == Verdict::kOutOfMemory && m.detail.find("ended by signal 9") != std::string::npos) ||
          (m.verdict == Verdict::kCrash && m.detail.find("exit code 137") != std::string::npos);
-}
-
-// Baseline and candidate then run on one and the same core: what a neighbour on the host does to it, it does to both.
-void stay_on_one_cpu(std::size_t shard) {
-  const std::vector<int> cpus = process::allowed_cpus();
-  if (cpus.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<std::size_t>(cpus[cpus.size() - 1 - shard % cpus.size()]), &set);
-  ::sched_setaffinity(0, sizeof set, &set);  // where it is refused, measuring goes on as before
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ constexpr double kAgreement = 2.0;  // baseline in the pair against alone. A GPU
 constexpr double kRepeatability = 1.10;   // a score against its re-measurement
 constexpr double kErrorsApart = 2;        // standard errors of the baseline's median that are laid on top
 constexpr double kSlowest = 1000;  // times the reference: CUDA-L1's bound on what still counts as executable
+constexpr double kLongIntervalNs = 4e6;  // of a candidate, while one call takes less
 constexpr double kShortestTimeout = 1.0;  // seconds; a host may stall for that long
 
 double now() {
@@ -106,6 +107,13 @@ struct Measurer::State {
     facts.extra["caches"] = cache_state();
     ceiling = bandwidth_ceiling(settings.threads);
     facts.extra["bandwidth_ceiling_gb_s"] = fmt::format("{:.0f}", ceiling / 1e9);
+    if (!settings.timing) return;
+    device::TwinOptions options;
+    options.threads = settings.threads;
+    options.sandbox = sandbox;
+    const FileLock lock(timing_lock_path());
+    handshake_ns = device::handshake_ns(options);
+    facts.extra["handshake_ns"] = fmt::format("{:.0f}", handshake_ns);
   }
 
   TaskBench& bench_of(const task::Task& task) {
@@ -162,9 +170,7 @@ struct Measurer::State {
   // Lays the operands out and times the candidate against the baseline. The caller holds the host's lock.
   Timing time_candidate(TaskBench& task, CandidateProcess& process, const std::string& candidate,
                         int attempt) {
-    const std::uint64_t bytes =
-        input_bytes(task.task(), task.timing_dims()) + output_bytes(task.task(), task.timing_dims());
-    CandidateArm arm(process, task.task(), task.reference(), task.source(), task.timed_bounds());
+    CandidateArm arm(process, task.task(), task.reference(), task.source(), task.timed_bounds(), handshake_ns);
     PairSettings pairs = pair_settings(task, candidate, attempt);
     const auto failed = [&](const Arm::Run& run) {
       Timing timing;
@@ -172,27 +178,18 @@ struct Measurer::State {
       timing.pairs.detail = run.detail;
       return timing;
     };
-    // As many calls as an equally fast candidate needs, then as many as this one does.
-    int calls = calls_an_interval(task.baseline_call_ns(), task.baseline_call_ns(), bytes);
-    for (int i = 0; i < 2; ++i) {
-      if (const Arm::Run run = process.prepare(task.timing_dims(), calls + 1); run.verdict != Verdict::kOk)
-        return failed(run);
-      Arm::Run run;
-      for (int warm = 0; warm < 2; ++warm) {
-        arm.renew(random_key({pairs.key, name_key("estimate"), static_cast<std::uint64_t>(2 * i + warm)}),
-                  calls);
-        run = arm.run(calls);
-        if (run.verdict != Verdict::kOk) return failed(run);
-      }
-      const double call_ns = static_cast<double>(run.elapsed_ns) / calls;
-      const int wanted = calls_an_interval(task.baseline_call_ns(), call_ns, bytes);
-      if (wanted <= calls) {
-        calls = wanted;  // fewer calls need no other layout
-        break;
-      }
-      if (i == 1 || wanted <= calls + calls / 3) break;  // near enough
-      calls = wanted;
+    int calls = task.calls();
+    if (const Arm::Run run = process.prepare(task.timing_dims(), calls + 1); run.verdict != Verdict::kOk)
+      return failed(run);
+    Arm::Run run;
+    for (std::uint64_t warm = 0; warm < 2; ++warm) {
+      arm.renew(random_key({pairs.key, name_key("estimate"), warm}), calls);
+      run = arm.run(calls);
+      if (run.verdict != Verdict::kOk) return failed(run);
     }
+    // A slow one gets fewer, so that there are rounds enough (fewer calls need no other layout).
+    const double call_ns = std::max(1.0, static_cast<double>(run.elapsed_ns) / calls);
+    calls = std::clamp(static_cast<int>(kLongIntervalNs / call_ns), 1, calls);
     pairs.calls = calls;
     task.alone_ns(calls);
     Timing timing = judge(time_pairs(task.baseline(calls), arm, pairs), calls);
@@ -325,7 +322,8 @@ struct Measurer::State {
   ValueSource source;
   DeviceFacts facts;
   process::SandboxLevel sandbox = process::SandboxLevel::kNone;
-  double ceiling = 0;  // bytes a second
+  double ceiling = 0;       // bytes a second
+  double handshake_ns = 0;  // in the time of each run of a candidate; taken off
   std::unique_ptr<TaskBench> bench;
 };
 
@@ -378,10 +376,8 @@ Measured Measurer::measure_reference_against_itself(const task::Task& task) {
   TaskBench& bench = state_->bench_of(task);
   Measured out{state_->blank(bench, "reference of " + task.id), {}};
   const FileLock lock(timing_lock_path());
-  const std::uint64_t bytes =
-      input_bytes(bench.task(), bench.timing_dims()) + output_bytes(bench.task(), bench.timing_dims());
   PairSettings pairs = state_->pair_settings(bench, out.measurement.candidate, 0);
-  pairs.calls = calls_an_interval(bench.baseline_call_ns(), bench.baseline_call_ns(), bytes);
+  pairs.calls = bench.calls();
   BaselineArm other(bench.task(), bench.reference(), bench.source(), bench.timing_dims(), pairs.calls);
   state_->accept(state_->judge(time_pairs(bench.baseline(pairs.calls), other, pairs), pairs.calls), out);
   out.measurement.device->load_after = load_average();
@@ -411,8 +407,8 @@ Measured Measurer::measure_candidate_against_itself(const task::Task& task, cons
     if (const Arm::Run run = process->prepare(bench.timing_dims(), timing.calls + 1);
         run.verdict != Verdict::kOk)
       throw Error("a candidate that ran cannot be laid out again: " + run.detail);
-  CandidateArm a(first, bench.task(), bench.reference(), bench.source(), bench.timed_bounds());
-  CandidateArm b(second, bench.task(), bench.reference(), bench.source(), bench.timed_bounds());
+  CandidateArm a(first, bench.task(), bench.reference(), bench.source(), bench.timed_bounds(), state_->handshake_ns);
+  CandidateArm b(second, bench.task(), bench.reference(), bench.source(), bench.timed_bounds(), state_->handshake_ns);
   PairSettings pairs = state_->pair_settings(bench, candidate.id, 1);
   pairs.calls = timing.calls;
   state_->accept(state_->judge(time_pairs(a, b, pairs), pairs.calls), out);

@@ -7,7 +7,6 @@
 #include <ATen/Version.h>
 #include <ATen/core/function.h>
 #include <c10/core/InferenceMode.h>
-#include <malloc.h>
 #include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/csrc/jit/codegen/fuser/interface.h>
 #include <torch/csrc/jit/passes/graph_fuser.h>
@@ -19,6 +18,7 @@
 
 #include <chrono>
 
+#include "warpsmith/base/allocator.h"
 #include "warpsmith/base/text.h"
 
 namespace warpsmith::measure {
@@ -130,9 +130,7 @@ void configure_torch(int threads) {
   torch::jit::setTensorExprFuserEnabled(false);
   // Large outputs would otherwise come from fresh pages at every call, and the baseline would be timed on
   // page faults that a caching allocator, and the candidate's operands, do not have.
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes; a larger value is refused and leaves 128 KiB
-  mallopt(M_TRIM_THRESHOLD, 2147483647);
-  mallopt(M_TOP_PAD, 64 << 20);
+  keep_freed_memory(64 << 20);
 }
 
 std::map<std::string, std::string> torch_facts() {

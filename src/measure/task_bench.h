@@ -24,6 +24,10 @@ class TaskBench {
 
   // Nanoseconds of one call of the baseline, roughly; measured when the bench was made.
   double baseline_call_ns() const { return baseline_call_ns_; }
+  // Calls in one timed interval: the same for every candidate of the task, as the baseline's time depends on it
+  // (the more operands, the fewer of them stay in the shared cache); enough for 0.2 ms of the baseline. Bounded
+  // by the memory of the operands.
+  int calls() const { return calls_; }
   // The baseline with operands for at least `calls` calls.
   BaselineArm& baseline(int calls);
   // Median nanoseconds a call of the baseline with nothing beside it: measured once …
@@ -45,13 +49,9 @@ class TaskBench {
   std::unique_ptr<BaselineArm> baseline_;
   int baseline_calls_ = 0;
   double baseline_call_ns_ = 0;
+  int calls_ = 1;
   std::map<int, double> alone_ns_;  // by calls an interval
   std::uint64_t alone_again_ = 0;
 };
-
-// Calls in one timed interval. The round trip to the child costs a few microseconds; in an interval of half a
-// millisecond it is below one percent. Bounded by the memory of the operands, and so that a slow arm's
-// interval stays below 20 ms.
-int calls_an_interval(double baseline_ns, double candidate_ns, std::uint64_t bytes_a_call);
 
 }  // namespace warpsmith::measure

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "warpsmith/base/log.h"
+#include "warpsmith/measure/host.h"
 #include "warpsmith/measure/measurer.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/toolchain/host.h"
@@ -84,6 +85,7 @@ int run(int argc, char** argv) {
   measure::Settings settings;
   settings.seed = 1;
   settings.unsandboxed = process::available_sandbox() == process::SandboxLevel::kNone;
+  measure::stay_on_one_cpu(0);  // as a measure job does
   measure::Measurer measurer(settings);
   Share references, candidates;
   for (const task::Task& task : tasks) {

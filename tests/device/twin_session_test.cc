@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "twin_fixture.h"
+#include "warpsmith/process/machine.h"
 
 namespace warpsmith::device {
 namespace {
@@ -39,6 +40,17 @@ TEST(TwinSession, RunsAnElementwiseKernel) {
     const std::vector<float> x = ramp(n), out = values<float>(outcome.outputs.at("out"));
     for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(out[i], std::max(x[i], 0.f)) << i;
   }
+}
+
+TEST(TwinSession, TimesAnEmptyRunInAChildWithoutACandidate) {
+  TwinOptions options;
+  options.sandbox = process::available_sandbox();
+  options.binary = "/nowhere/at/all.so";  // not loaded
+  const double apart = handshake_ns(options);
+  EXPECT_GT(apart, 10);
+  EXPECT_LT(apart, 1e6);
+  options.cpus = {process::allowed_cpus().front()};  // the child alone: no business of ours, it still answers
+  EXPECT_GT(handshake_ns(options), 10);
 }
 
 TEST(TwinSession, SpreadsBlocksOverThreads) {

@@ -228,13 +228,13 @@ TEST_F(Local, MoreThanTheMachineHasRunsAloneWithAWarning) {
 TEST_F(Local, ThreadsAndGpusInTheEnvironment) {
   LocalExecutor executor({.cpus = 4, .gpus = {"GPU-a", "GPU-b", "GPU-c"}});
   const std::string print =
-      "echo $OMP_NUM_THREADS $MKL_NUM_THREADS $OMP_WAIT_POLICY [$CUDA_VISIBLE_DEVICES]; sleep 0.3";
+      "echo $OMP_NUM_THREADS $MKL_NUM_THREADS $OMP_WAIT_POLICY $GOMP_SPINCOUNT [$CUDA_VISIBLE_DEVICES]; sleep 0.3";
   executor.submit(
       {shard(0, print, {.cpus = 1, .gpus = 1}), shard(1, print, {.cpus = 2, .gpus = 2}), shard(2, print)});
   run_until(executor, 3);
-  EXPECT_EQ(log(0), "1 1 passive [GPU-a]\n");
-  EXPECT_EQ(log(1), "2 2 passive [GPU-b,GPU-c]\n");
-  EXPECT_EQ(log(2), "1 1 passive []\n");
+  EXPECT_EQ(log(0), "1 1 passive 10000 [GPU-a]\n");
+  EXPECT_EQ(log(1), "2 2 passive 10000 [GPU-b,GPU-c]\n");
+  EXPECT_EQ(log(2), "1 1 passive 10000 []\n");
 }
 
 TEST_F(Local, GpusAreGivenBackAndMissingOnesRefused) {

@@ -35,7 +35,7 @@ struct Operand {
 };
 
 struct TwinOptions {
-  std::filesystem::path binary;             // shared object from toolchain::compile_for_host
+  std::filesystem::path binary;             // shared object from toolchain::compile_for_host; empty: no program
   int threads = 1;                          // blocks are spread over this many CPU threads
   std::vector<int> cpus;                    // affinity of the child; empty: ours
   double call_timeout_s = 10;               // of one run() of one set
@@ -75,5 +75,9 @@ class TwinSession {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Median nanoseconds of run() with nothing to do: what the clock holds beside the candidate's work. Taken in a
+// child of its own without a candidate (`options.binary` is not loaded), which no candidate can slow down.
+double handshake_ns(TwinOptions options);
 
 }  // namespace warpsmith::device

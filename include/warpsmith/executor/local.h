@@ -2,8 +2,8 @@
 //
 // Each shard is a child below a guard (process/child.h): when it ends, when a limit ends it, and when the
 // controller dies however it dies, everything that it started is gone within 2 s. A shard gets
-// OMP_NUM_THREADS, MKL_NUM_THREADS, OMP_WAIT_POLICY=passive, and CUDA_VISIBLE_DEVICES with the GPUs that are
-// its own. Shards are not sandboxed: they are our programs, or the user's `command`.
+// OMP_NUM_THREADS, MKL_NUM_THREADS, OMP_WAIT_POLICY=passive, GOMP_SPINCOUNT=10000 (unless it is set: some 30 us
+// of spinning before a thread sleeps), and CUDA_VISIBLE_DEVICES with the GPUs that are its own. Shards are not sandboxed: they are our programs, or the user's `command`.
 //
 // Causes: exit 0 finished, 2 user_error, 3 disk_full where the log's file system has no room, other codes
 // failed; signals crash; time_s timeout; memory_bytes (resident memory of the whole tree) out_of_memory, also

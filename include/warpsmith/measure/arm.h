@@ -13,16 +13,16 @@
 
 namespace warpsmith::measure {
 
-// One side. A call is the task done once, on operands of its own. Right before the timed calls one more runs,
-// untimed: it brings code, allocator and branch history to the same state whatever ran before, be it nothing
-// or the other arm. (Without it a baseline of 70 µs took 5 to 30 % longer beside a candidate, the more so the
+// One side. A call is the task done once, on operands of its own. Right before the timed calls private caches are
+// emptied and one more call runs, untimed: it brings code, allocator and branch history to the same state whatever
+// ran before, be it nothing or the other arm. (Without it a baseline of 70 µs took 5 to 30 % longer beside a candidate, the more so the
 // longer the candidate ran.)
 class Arm {
  public:
   struct Run {
     Verdict verdict = Verdict::kOk;
     std::string detail;
-    std::int64_t elapsed_ns = 0;  // all calls together
+    std::int64_t elapsed_ns = 0;  // all calls together, without what starting and ending the clock takes
   };
   virtual ~Arm() = default;
   // Outside the clock: new values for calls 0…calls-1 and the untimed one as `key` says, outputs poisoned.
@@ -74,11 +74,11 @@ class CandidateProcess {
 };
 
 // Timed calls of a candidate. `bounds`: by output, for inspect(), which compares with the reference in its
-// own precision.
+// own precision. `handshake_ns`: what a run takes with nothing to do (device::handshake_ns), taken off its time.
 class CandidateArm : public Arm {
  public:
   CandidateArm(CandidateProcess& process, const task::Task& task, const Reference& reference,
-               const ValueSource& source, std::vector<double> bounds);
+               const ValueSource& source, std::vector<double> bounds, double handshake_ns);
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
   std::optional<int> unwritten(int calls) override;
@@ -90,6 +90,7 @@ class CandidateArm : public Arm {
   const Reference& reference_;
   const ValueSource& source_;
   std::vector<double> bounds_;
+  std::int64_t handshake_ns_;
   std::uint64_t key_ = 0;  // of the last renewal
 };
 

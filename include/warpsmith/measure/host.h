@@ -18,6 +18,10 @@ double load_average();  // of 1 minute; 0 where it is not known
 // finds its operands there, and never in the caches of the core that has just written them. Dropping them from every cache
 // (clflush) was tried and is worse: on a host shared with others the time of a memory access varies by a third from second to second.
 void evict_private_caches();
+// Keeps this process and the children that it starts on one of the processors that it may use, counted from the
+// last one. Baseline and candidate then run on one and the same core: what a neighbour on the host does to it, it
+// does to both. Where it is refused, measuring goes on as before.
+void stay_on_one_cpu(std::size_t number);
 std::string cache_state();  // for device facts: "operands in the shared cache (private caches evicted, 1024 KiB read)"
 
 // Bytes a second that no program on `threads` cores of this host can exceed in reading its inputs and writing
