@@ -4,11 +4,8 @@
 
 #include <algorithm>
 
-#include "jobs.h"
 #include "kinds.h"
-#include "samples.h"
-#include "summary.h"
-#include "verifier.h"
+#include "learning_rounds.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/method/exemplars.h"
 #include "warpsmith/method/reward.h"
@@ -52,7 +49,7 @@ class ContrastiveStage final : public Stage {
         database_(exemplar_settings(settings_)),
         smoother_({settings_.smoothing_clip, settings_.smoothing_window}),
         reference_(require_checkpoint(inputs_)),
-        checkpoint_(reference_) {
+        rounds_(inputs_.spec, tasks_, verifier_, settings_.rounds, reference_) {
     if (settings_.rounds < 1 || settings_.prompts < 1 || settings_.group < 1 || tasks_.train().empty())
       throw Error(
           fmt::format("stage {}: needs at least one round, prompt, sample and train task", inputs_.spec.name),
@@ -63,29 +60,17 @@ class ContrastiveStage final : public Stage {
   StageStep start() override { return next_round(); }
 
   StageStep on_job(const JobResult& result) override {
-    if (finished_ || result.round != round_) unexpected(inputs_.spec, result);
-    if (result.job == "generate") {
-      Generated generated = read_generated(inputs_.spec, prompts_, result, verifier_);
-      samples_ = std::move(generated.samples);
-      lost_ = generated.lost;
-      if (auto job = verifier_.begin(round_, generated.candidates)) return ask(std::move(*job), progress());
-      return learn();
+    if (result.job == "train") {
+      rounds_.on_trained(result);
+      return end_round();
     }
-    if (result.job == "compile" || result.job == "measure") {
-      if (auto job = verifier_.on_job(result)) return ask(std::move(*job), progress());
-      return learn();
-    }
-    if (result.job != "train") unexpected(inputs_.spec, result);
-    Trained trained = read_trained(inputs_.spec, result);
-    checkpoint_ = trained.checkpoint;
-    digest_ = trained.digest;
-    curve_ = std::move(trained.curve);
-    return end_round();
+    if (auto step = rounds_.on_job(result)) return std::move(*step);
+    return learn();
   }
 
  private:
-  std::uint64_t key(std::string_view purpose, std::string_view item = "") const {
-    return random_key({inputs_.spec.seed, name_key(inputs_.spec.name), static_cast<std::uint64_t>(round_),
+  std::uint64_t key(int round, std::string_view purpose, std::string_view item = "") const {
+    return random_key({inputs_.spec.seed, name_key(inputs_.spec.name), static_cast<std::uint64_t>(round),
                        name_key(purpose), name_key(item)});
   }
 
@@ -106,27 +91,25 @@ class ContrastiveStage final : public Stage {
   }
 
   StageStep next_round() {
-    ++round_;
-    prompts_.clear();
-    samples_.clear();
-    curve_.clear();
+    const int round = rounds_.next();
     const method::PromptStyle style = method::parse_prompt_style(inputs_.spec.prompt.style);
+    std::vector<Prompt> prompts;
     std::map<std::string, int> prompts_of;
     for (int i = 0; i < settings_.prompts; ++i) {
       // Tasks in turn, going on in the next round where this one stops.
-      const auto turn = static_cast<std::size_t>(round_ - 1) * static_cast<std::size_t>(settings_.prompts) +
+      const auto turn = static_cast<std::size_t>(round - 1) * static_cast<std::size_t>(settings_.prompts) +
                         static_cast<std::size_t>(i);
       const std::string& task = tasks_.train()[turn % tasks_.train().size()];
       Prompt prompt{fmt::format("{}#{}", task, prompts_of[task]++), task, "", settings_.group, 0};
       const method::Draw draw =
-          database_.draw(task, inputs_.spec.prompt.exemplars, key("exemplars", prompt.id));
+          database_.draw(task, inputs_.spec.prompt.exemplars, key(round, "exemplars", prompt.id));
       std::vector<method::Exemplar> exemplars;
       for (const method::Program& p : draw.exemplars) exemplars.push_back({p.source, p.score});
       prompt.text = method::contrastive_prompt(tasks_.at(task), std::move(exemplars), style);
       prompt.island = draw.island;
-      prompts_.push_back(std::move(prompt));
+      prompts.push_back(std::move(prompt));
     }
-    return ask(generate_request(inputs_.spec, round_, checkpoint_.path, prompts_), progress());
+    return rounds_.begin(std::move(prompts));
   }
 
   method::Outcome outcome(const Sample& s) const {
@@ -139,10 +122,10 @@ class ContrastiveStage final : public Stage {
   // Smoothed rewards of the round's samples.
   void give_rewards() {
     std::map<std::string, std::vector<double>> valid;
-    for (const Sample& s : samples_)
+    for (const Sample& s : rounds_.samples())
       if (outcome(s) == method::Outcome::kValid) valid[s.task].push_back(raw_reward(s));
-    for (const auto& [task, rewards] : valid) smoother_.add(task, round_, rewards);
-    for (Sample& s : samples_) {
+    for (const auto& [task, rewards] : valid) smoother_.add(task, rounds_.number(), rewards);
+    for (Sample& s : rounds_.samples()) {
       if (outcome(s) == method::Outcome::kValid) s.reward = smoother_.smooth(s.task, raw_reward(s));
       if (outcome(s) == method::Outcome::kFailure)
         s.reward = smoother_.failure(s.task, settings_.failure_margin);
@@ -152,29 +135,30 @@ class ContrastiveStage final : public Stage {
   // Advantages within each prompt's samples, which follow one another.
   void compare_groups() {
     groups_ = skipped_ = 0;
-    for (std::size_t begin = 0, end = 0; begin < samples_.size(); begin = end) {
+    std::vector<Sample>& samples = rounds_.samples();
+    for (std::size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
       std::vector<std::optional<double>> rewards;
-      for (end = begin; end < samples_.size() && samples_[end].item == samples_[begin].item; ++end)
-        rewards.push_back(samples_[end].reward);
+      for (end = begin; end < samples.size() && samples[end].item == samples[begin].item; ++end)
+        rewards.push_back(samples[end].reward);
       ++groups_;
       const auto advantages = method::group_advantages(rewards);
       if (!advantages) {
         ++skipped_;
         continue;
       }
-      for (std::size_t i = begin; i < end; ++i) samples_[i].advantage = (*advantages)[i - begin];
+      for (std::size_t i = begin; i < end; ++i) samples[i].advantage = (*advantages)[i - begin];
     }
   }
 
   // New successes for the prompts of the next rounds.
   void grow_database() {
-    for (const Sample& s : samples_) {
+    for (const Sample& s : rounds_.samples()) {
       if (outcome(s) != method::Outcome::kValid) continue;
       const Known& known = verifier_.at(s.candidate);
       database_.add(s.task, s.island,
                     {s.candidate, known.candidate.source(), known.measurement.speedup_rounded});
     }
-    database_.end_round(round_, key("reset"));
+    database_.end_round(rounds_.number(), key(rounds_.number(), "reset"));
   }
 
   StageStep learn() {
@@ -182,10 +166,10 @@ class ContrastiveStage final : public Stage {
     compare_groups();
     grow_database();
     if (!settings_.update) return end_round();
-    TrainJob job{round_, "grpo", checkpoint_, reference_.path, 0, {}};
+    TrainJob job{rounds_.number(), "grpo", rounds_.checkpoint(), reference_.path, 0, {}};
     std::int64_t tokens = 0, groups = 0;
     std::string group;
-    for (const Sample& s : samples_) {
+    for (const Sample& s : rounds_.samples()) {
       if (!s.advantage) continue;
       if (s.item != group) {
         tokens += s.prompt_tokens;  // computed once for its group
@@ -205,7 +189,7 @@ class ContrastiveStage final : public Stage {
                            {"clip_ratio", settings_.clip_ratio},
                            {"kl", settings_.kl},
                            {"kl_clamp", settings_.kl_clamp}});
-    return ask(std::move(request), progress());
+    return rounds_.ask(std::move(request));
   }
 
   static Json make_grpo_example(const Sample& s) {
@@ -220,67 +204,29 @@ class ContrastiveStage final : public Stage {
             {"logprobs", s.logprobs_blob}};
   }
 
-  StageProgress progress() const {
-    StageProgress p = {{"round", round_}, {"rounds", settings_.rounds}};
-    if (!rounds_.empty())
-      for (const char* key : {"valid_share", "distinct_share", "best", "median", "geomean", "loss",
-                              "mean_reward", "groups_skipped"})
-        if (rounds_.back().contains(key)) p[key] = rounds_.back()[key];
-    return p;
-  }
-
   StageStep end_round() {
-    Json round = figures(counted(samples_, verifier_));
+    Json round = {{"groups", groups_}, {"groups_skipped", skipped_}, {"database", database_size()}};
     double sum = 0, n = 0;
-    for (const Sample& s : samples_)
+    for (const Sample& s : rounds_.samples())
       if (s.reward) sum += *s.reward, n += 1;
     if (n > 0) round["mean_reward"] = sum / n;
-    round["round"] = round_;
-    round["lost_samples"] = lost_;
-    round["groups"] = groups_;
-    round["groups_skipped"] = skipped_;
-    round["checkpoint"] = checkpoint_.path;
-    round["step"] = checkpoint_.step;
+    return rounds_.end(round) ? next_round() : finish();
+  }
+
+  std::size_t database_size() const {
     std::size_t programs = 0;
     for (const std::string& task : tasks_.train()) programs += database_.size(task);
-    round["database"] = programs;
-    if (!curve_.empty()) {
-      round["loss"] = last_loss(curve_);
-      round["curve_tail"] = curve_tail(curve_);
-    }
-    rounds_.push_back(std::move(round));
-    for (Sample& s : samples_) {
-      s.prompt.clear();
-      s.text.clear();
-      all_.push_back(std::move(s));
-    }
-    if (round_ < settings_.rounds) return next_round();
-    return finish();
+    return programs;
   }
 
   StageStep finish() {
-    finished_ = true;
-    StageStep step;
-    step.finished = true;
-    step.output = begin_output(inputs_.spec);
-    step.output["candidates"] = candidates_json(verifier_);
-    step.output["samples"] = Json::array();
-    for (const Sample& s : all_) step.output["samples"].push_back(sample_json(s, verifier_, tasks_));
-    step.output["checkpoint"] = checkpoint_.path;
-    step.output["checkpoint_digest"] = digest_;
-    step.output["step"] = checkpoint_.step;
-    step.output["rounds"] = rounds_;
-    Json summary = figures_by_group(counted(all_, verifier_), tasks_);
-    for (const char* key : {"groups", "groups_skipped"}) {
-      std::uint64_t total = 0;
-      for (const Json& r : rounds_) total += r.at(key).get<std::uint64_t>();
-      summary[key == std::string_view("groups") ? "prompt_groups" : key] = total;
+    std::uint64_t groups = 0, skipped = 0;
+    for (const Json& r : rounds_.ended()) {
+      groups += r.at("groups").get<std::uint64_t>();
+      skipped += r.at("groups_skipped").get<std::uint64_t>();
     }
-    summary["database"] = rounds_.back()["database"];
-    summary["loss"] = rounds_.back().value("loss", Json());
-    step.output["summary"] = std::move(summary);
-    step.progress = progress();
-    return step;
+    return rounds_.finish(
+        {{"prompt_groups", groups}, {"groups_skipped", skipped}, {"database", database_size()}});
   }
 
   const StageInputs inputs_;
@@ -292,15 +238,8 @@ class ContrastiveStage final : public Stage {
   method::ExemplarDatabase database_;
   method::RewardSmoother smoother_;
   const Checkpoint reference_;  // the model of stage 2: of the KL term
-  Checkpoint checkpoint_;
-  std::string digest_;
-  int round_ = 0;
-  std::vector<Prompt> prompts_;
-  std::vector<Sample> samples_, all_;
-  std::uint64_t lost_ = 0, groups_ = 0, skipped_ = 0;
-  std::vector<Json> curve_;
-  std::vector<Json> rounds_;
-  bool finished_ = false;
+  LearningRounds rounds_;
+  std::uint64_t groups_ = 0, skipped_ = 0;  // of this round
 };
 
 }  // namespace

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 
-#include "jobs.h"
 #include "kinds.h"
-#include "samples.h"
+#include "sampling_round.h"
 #include "summary.h"
-#include "verifier.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/method/exemplars.h"
 #include "warpsmith/method/reward.h"
@@ -24,7 +22,8 @@ class EvaluateStage final : public Stage {
         tasks_(inputs_.spec.dataset, inputs_.tasks),
         verifier_(inputs_.spec,
                   again() ? std::vector<Known>()
-                          : known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)) {
+                          : known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
+        round_(inputs_.spec, verifier_) {
     const workflow::StageSpec& spec = inputs_.spec;
     if (settings_.checkpoint_of.empty() == settings_.candidates_of.empty())
       throw Error(fmt::format("stage {}: needs either `checkpoint_of` or `candidates_of`", spec.name),
@@ -38,25 +37,14 @@ class EvaluateStage final : public Stage {
   }
 
   StageStep start() override {
-    if (!again()) return ask(generate_request(inputs_.spec, 0, checkpoint_.path, prompts_), progress());
+    if (!again()) return ask(round_.begin(0, checkpoint_.path, std::move(prompts_)), progress());
     if (auto job = verifier_.begin(0, selected_)) return ask(std::move(*job), progress());
     return finish();
   }
 
   StageStep on_job(const JobResult& result) override {
-    if (finished_ || result.round != 0) unexpected(inputs_.spec, result);
-    std::optional<JobRequest> next;
-    if (result.job == "generate" && !again()) {
-      Generated generated = read_generated(inputs_.spec, prompts_, result, verifier_);
-      samples_ = std::move(generated.samples);
-      lost_ = generated.lost;
-      next = verifier_.begin(0, generated.candidates);
-    } else if (result.job == "compile" || result.job == "measure") {
-      next = verifier_.on_job(result);
-    } else {
-      unexpected(inputs_.spec, result);
-    }
-    if (next) return ask(std::move(*next), progress());
+    if (finished_ || (again() && result.job == "generate")) unexpected(inputs_.spec, result);
+    if (auto job = round_.on_job(result)) return ask(std::move(*job), progress());
     return finish();
   }
 
@@ -138,7 +126,7 @@ class EvaluateStage final : public Stage {
     step.finished = true;
     step.output = begin_output(inputs_.spec);
     step.output["candidates"] = candidates_json(verifier_);
-    const std::vector<Counted> list = again() ? counted(verifier_) : counted(samples_, verifier_);
+    const std::vector<Counted> list = again() ? counted(verifier_) : counted(round_.samples(), verifier_);
     step.output["samples"] = Json::array();
     if (again()) {
       step.output["candidates_of"] = settings_.candidates_of;
@@ -146,10 +134,11 @@ class EvaluateStage final : public Stage {
     } else {
       step.output["checkpoint_of"] = settings_.checkpoint_of;
       step.output["evaluated"] = checkpoint_.path;
-      for (const Sample& s : samples_) step.output["samples"].push_back(sample_json(s, verifier_, tasks_));
+      for (const Sample& s : round_.samples())
+        step.output["samples"].push_back(sample_json(s, verifier_, tasks_));
     }
     step.output["summary"] = figures_by_group(list, tasks_);
-    step.output["summary"]["lost_samples"] = lost_;
+    step.output["summary"]["lost_samples"] = round_.lost();
     step.progress = progress();
     step.progress.update(figures(list));
     return step;
@@ -169,11 +158,10 @@ class EvaluateStage final : public Stage {
   const workflow::MeasureSettings settings_;
   const TaskSet tasks_;
   Verifier verifier_;
+  SamplingRound round_;
   Checkpoint checkpoint_;
   std::vector<Prompt> prompts_;
-  std::vector<Sample> samples_;
   std::vector<Candidate> selected_;
-  std::uint64_t lost_ = 0;
   bool finished_ = false;
 };
 

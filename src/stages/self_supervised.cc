@@ -5,11 +5,8 @@
 #include <cmath>
 
 #include "examples.h"
-#include "jobs.h"
 #include "kinds.h"
-#include "samples.h"
-#include "summary.h"
-#include "verifier.h"
+#include "learning_rounds.h"
 #include "warpsmith/base/random.h"
 
 namespace warpsmith::stages {
@@ -40,7 +37,7 @@ class SelfSupervisedStage final : public Stage {
         tasks_(inputs_.spec.dataset, inputs_.tasks),
         verifier_(inputs_.spec, known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
         replay_(replay_examples(inputs_, tasks_)),
-        checkpoint_(require_checkpoint(inputs_)) {
+        rounds_(inputs_.spec, tasks_, verifier_, settings_.rounds, require_checkpoint(inputs_)) {
     if (settings_.rounds < 1 || settings_.samples < 1 || tasks_.train().empty())
       throw Error(
           fmt::format("stage {}: needs at least one round, one sample and one train task", inputs_.spec.name),
@@ -50,39 +47,24 @@ class SelfSupervisedStage final : public Stage {
   StageStep start() override { return next_round(); }
 
   StageStep on_job(const JobResult& result) override {
-    if (finished_ || result.round != round_) unexpected(inputs_.spec, result);
-    if (result.job == "generate") {
-      Generated generated = read_generated(inputs_.spec, prompts_, result, verifier_);
-      samples_ = std::move(generated.samples);
-      lost_ = generated.lost;
-      if (auto job = verifier_.begin(round_, generated.candidates)) return ask(std::move(*job), progress());
-      return train();
+    if (result.job == "train") {
+      rounds_.on_trained(result);
+      return end_round();
     }
-    if (result.job == "compile" || result.job == "measure") {
-      if (auto job = verifier_.on_job(result)) return ask(std::move(*job), progress());
-      return train();
-    }
-    if (result.job != "train") unexpected(inputs_.spec, result);
-    Trained trained = read_trained(inputs_.spec, result);
-    checkpoint_ = trained.checkpoint;
-    digest_ = trained.digest;
-    curve_ = std::move(trained.curve);
-    return end_round();
+    if (auto step = rounds_.on_job(result)) return std::move(*step);
+    return train();
   }
 
  private:
   StageStep next_round() {
-    ++round_;
-    prompts_.clear();
-    samples_.clear();
-    curve_.clear();
     const method::PromptStyle style = method::parse_prompt_style(inputs_.spec.prompt.style);
+    std::vector<Prompt> prompts;
     for (const std::string& task : tasks_.train())
       for (Prompt& prompt : split_samples(task, settings_.samples)) {
         prompt.text = method::sft_prompt(tasks_.at(task), style);
-        prompts_.push_back(std::move(prompt));
+        prompts.push_back(std::move(prompt));
       }
-    return ask(generate_request(inputs_.spec, round_, checkpoint_.path, prompts_), progress());
+    return rounds_.begin(std::move(prompts));
   }
 
   // Successes to learn from: with `distinct` each source once over all rounds, else every sample of this
@@ -90,7 +72,7 @@ class SelfSupervisedStage final : public Stage {
   std::vector<Json> successes() {
     const method::PromptStyle style = method::parse_prompt_style(inputs_.spec.prompt.style);
     std::vector<Json> out;
-    for (const Sample& s : samples_) {
+    for (const Sample& s : rounds_.samples()) {
       const Known& known = verifier_.at(s.candidate);
       if (!is_correct(known.measurement.verdict)) continue;
       if (settings_.distinct && !learned_.insert(s.candidate).second) continue;
@@ -110,7 +92,7 @@ class SelfSupervisedStage final : public Stage {
     const auto wanted = static_cast<std::size_t>(
         std::llround(static_cast<double>(successes) * settings_.replay / (1 - settings_.replay)));
     Random random(random_key({inputs_.spec.seed, name_key(inputs_.spec.name),
-                              static_cast<std::uint64_t>(round_), name_key("replay")}));
+                              static_cast<std::uint64_t>(rounds_.number()), name_key("replay")}));
     std::vector<Json> out, left;
     while (out.size() < wanted) {
       if (left.empty()) left = replay_;  // more wanted than there are: each once more
@@ -132,63 +114,24 @@ class SelfSupervisedStage final : public Stage {
     replayed_ = replay.size();
     examples.insert(examples.end(), replay.begin(), replay.end());
     if (examples.empty() || settings_.steps < 1) return end_round();
-    return ask(train_request(inputs_.spec,
-                             {round_, "rejection", checkpoint_, "", settings_.steps, std::move(examples)}),
-               progress());
-  }
-
-  StageProgress progress() const {
-    StageProgress p = {{"round", round_}, {"rounds", settings_.rounds}};
-    if (!rounds_.empty())
-      for (const char* key : {"valid_share", "distinct_share", "best", "median", "geomean", "loss", "note"})
-        if (rounds_.back().contains(key)) p[key] = rounds_.back()[key];
-    return p;
+    return rounds_.ask(train_request(inputs_.spec, {rounds_.number(), "rejection", rounds_.checkpoint(), "",
+                                                    settings_.steps, std::move(examples)}));
   }
 
   StageStep end_round() {
-    Json round = figures(counted(samples_, verifier_));
-    round["round"] = round_;
-    round["lost_samples"] = lost_;
-    round["examples"] = successes_;
-    round["replayed"] = replayed_;
-    round["checkpoint"] = checkpoint_.path;
-    round["step"] = checkpoint_.step;
-    if (!curve_.empty()) {
-      round["loss"] = last_loss(curve_);
-      round["curve_tail"] = curve_tail(curve_);
-    }
+    Json round = {{"examples", successes_}, {"replayed", replayed_}};
     if (successes_ == 0)
       round["note"] = replayed_ > 0
                           ? "no new success in this round: trained on stage 1's examples only"
                           : "no new success in this round and nothing to replay: the model is unchanged";
-    rounds_.push_back(std::move(round));
-    for (Sample& s : samples_) {
-      s.prompt.clear();
-      s.text.clear();
-      all_.push_back(std::move(s));
-    }
-    if (round_ < settings_.rounds) return next_round();
-    return finish();
+    return rounds_.end(round) ? next_round() : finish();
   }
 
   StageStep finish() {
-    finished_ = true;
-    StageStep step;
-    step.finished = true;
-    step.output = begin_output(inputs_.spec);
-    step.output["candidates"] = candidates_json(verifier_);
-    step.output["samples"] = Json::array();
-    for (const Sample& s : all_) step.output["samples"].push_back(sample_json(s, verifier_, tasks_));
-    step.output["checkpoint"] = checkpoint_.path;
-    step.output["checkpoint_digest"] = digest_;
-    step.output["step"] = checkpoint_.step;
-    step.output["rounds"] = rounds_;
-    step.output["summary"] = figures_by_group(counted(all_, verifier_), tasks_);
-    step.output["summary"]["rounds_without_success"] =
-        std::count_if(rounds_.begin(), rounds_.end(), [](const Json& r) { return r.contains("note"); });
-    step.output["summary"]["loss"] = rounds_.back().value("loss", Json());
-    step.progress = progress();
-    return step;
+    const std::vector<Json>& rounds = rounds_.ended();
+    return rounds_.finish(
+        {{"rounds_without_success",
+          std::count_if(rounds.begin(), rounds.end(), [](const Json& r) { return r.contains("note"); })}});
   }
 
   const StageInputs inputs_;
@@ -196,17 +139,9 @@ class SelfSupervisedStage final : public Stage {
   const TaskSet tasks_;
   Verifier verifier_;
   const std::vector<Json> replay_;
-  Checkpoint checkpoint_;
-  std::string digest_;
-  int round_ = 0;
-  std::vector<Prompt> prompts_;
-  std::vector<Sample> samples_, all_;
-  std::uint64_t lost_ = 0;
-  std::size_t successes_ = 0, replayed_ = 0;
+  LearningRounds rounds_;
+  std::size_t successes_ = 0, replayed_ = 0;  // of this round
   std::set<std::string> learned_;
-  std::vector<Json> curve_;
-  std::vector<Json> rounds_;
-  bool finished_ = false;
 };
 
 }  // namespace

@@ -1,0 +1,86 @@
+#include "learning_rounds.h"
+
+#include "kinds.h"
+#include "summary.h"
+
+namespace warpsmith::stages {
+
+LearningRounds::LearningRounds(const workflow::StageSpec& spec, const TaskSet& tasks, Verifier& verifier,
+                               int rounds, Checkpoint init)
+    : spec_(spec),
+      tasks_(tasks),
+      verifier_(verifier),
+      rounds_(rounds),
+      round_(spec, verifier),
+      checkpoint_(std::move(init)) {}
+
+StageStep LearningRounds::begin(std::vector<Prompt> prompts) {
+  curve_.clear();
+  return ask(round_.begin(next(), checkpoint_.path, std::move(prompts)));
+}
+
+std::optional<StageStep> LearningRounds::on_job(const JobResult& result) {
+  if (finished_) unexpected(spec_, result);
+  if (auto job = round_.on_job(result)) return ask(std::move(*job));
+  return std::nullopt;
+}
+
+StageStep LearningRounds::ask(JobRequest job) const { return stages::ask(std::move(job), progress()); }
+
+void LearningRounds::on_trained(const JobResult& result) {
+  if (finished_ || result.round != number() || result.job != "train") unexpected(spec_, result);
+  Trained trained = read_trained(spec_, result);
+  checkpoint_ = trained.checkpoint;
+  digest_ = trained.digest;
+  curve_ = std::move(trained.curve);
+}
+
+StageProgress LearningRounds::progress() const {
+  StageProgress p = {{"round", number()}, {"rounds", rounds_}};
+  if (!ended_.empty())
+    for (const char* key : {"valid_share", "distinct_share", "best", "median", "geomean", "loss",
+                            "mean_reward", "groups_skipped", "note"})
+      if (ended_.back().contains(key)) p[key] = ended_.back()[key];
+  return p;
+}
+
+bool LearningRounds::end(const Json& more) {
+  Json round = figures(counted(samples(), verifier_));
+  round["round"] = number();
+  round["lost_samples"] = round_.lost();
+  round["checkpoint"] = checkpoint_.path;
+  round["step"] = checkpoint_.step;
+  if (!curve_.empty()) {
+    round["loss"] = last_loss(curve_);
+    round["curve_tail"] = curve_tail(curve_);
+  }
+  round.update(more);
+  ended_.push_back(std::move(round));
+  for (Sample& s : samples()) {
+    s.prompt.clear();
+    s.text.clear();
+    all_.push_back(std::move(s));
+  }
+  return number() < rounds_;
+}
+
+StageStep LearningRounds::finish(const Json& summary) {
+  finished_ = true;
+  StageStep step;
+  step.finished = true;
+  step.output = begin_output(spec_);
+  step.output["candidates"] = candidates_json(verifier_);
+  step.output["samples"] = Json::array();
+  for (const Sample& s : all_) step.output["samples"].push_back(sample_json(s, verifier_, tasks_));
+  step.output["checkpoint"] = checkpoint_.path;
+  step.output["checkpoint_digest"] = digest_;
+  step.output["step"] = checkpoint_.step;
+  step.output["rounds"] = ended_;
+  step.output["summary"] = figures_by_group(counted(all_, verifier_), tasks_);
+  step.output["summary"]["loss"] = ended_.back().value("loss", Json());
+  step.output["summary"].update(summary);
+  step.progress = progress();
+  return step;
+}
+
+}  // namespace warpsmith::stages

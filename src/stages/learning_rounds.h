@@ -1,0 +1,54 @@
+// The rounds of a stage that learns from its own samples: the newest model answers prompts, every answer gets
+// a verdict, the model is trained. Which prompts, and what is learned from the samples, is the stage's own.
+//
+//   begin ─► on_job … ─► stage: what is learned ─► ask(train job) ─► on_trained ─► end ─► begin or finish
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sampling_round.h"
+
+namespace warpsmith::stages {
+
+class LearningRounds {
+ public:
+  // Keeps references; `init` is the model of the first round.
+  LearningRounds(const workflow::StageSpec& spec, const TaskSet& tasks, Verifier& verifier, int rounds,
+                 Checkpoint init);
+
+  int next() const { return round_.number() + 1; }  // the round that begin() would begin
+  int number() const { return round_.number(); }    // the one at work, from 1
+  std::vector<Sample>& samples() { return round_.samples(); }
+  const Checkpoint& checkpoint() const { return checkpoint_; }  // the newest
+  const std::vector<Json>& ended() const { return ended_; }     // what end() made of each round
+
+  StageStep begin(std::vector<Prompt> prompts);
+  // The step to the next job of sampling; nothing where all samples have a verdict: the stage goes on.
+  std::optional<StageStep> on_job(const JobResult& result);
+  StageStep ask(JobRequest job) const;
+  // The result of the job that trained; throws Error where it is another.
+  void on_trained(const JobResult& result);
+  // Writes the round down, with `more` keys of the stage's own. True: another one is to begin.
+  bool end(const Json& more);
+  // The stage's output, with `summary` keys of its own.
+  StageStep finish(const Json& summary);
+
+ private:
+  StageProgress progress() const;
+
+  const workflow::StageSpec& spec_;
+  const TaskSet& tasks_;
+  Verifier& verifier_;
+  const int rounds_;
+  SamplingRound round_;
+  Checkpoint checkpoint_;
+  std::string digest_;       // of the newest checkpoint; empty: no round trained
+  std::vector<Json> curve_;  // of this round's training
+  std::vector<Json> ended_;
+  std::vector<Sample> all_;  // of the rounds that have ended, without their texts
+  bool finished_ = false;
+};
+
+}  // namespace warpsmith::stages

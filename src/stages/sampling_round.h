@@ -1,0 +1,40 @@
+// One round of samples: prompts for a `generate` job, then a verdict on every answer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "samples.h"
+#include "verifier.h"
+
+namespace warpsmith::stages {
+
+class SamplingRound {
+ public:
+  // Keeps references to both.
+  SamplingRound(const workflow::StageSpec& spec, Verifier& verifier) : spec_(spec), verifier_(verifier) {}
+
+  // The job that answers the prompts with `checkpoint`. What the round before left is gone.
+  JobRequest begin(int number, const std::string& checkpoint, std::vector<Prompt> prompts);
+  // The next job; nothing where all samples have a verdict now. Throws Error where `result` is none of this
+  // round's.
+  std::optional<JobRequest> on_job(const JobResult& result);
+
+  int number() const { return number_; }
+  // In the order of the prompts; those of one prompt follow one another.
+  std::vector<Sample>& samples() { return samples_; }
+  const std::vector<Sample>& samples() const { return samples_; }
+  std::uint64_t lost() const { return lost_; }  // samples that went with a lost shard
+
+ private:
+  const workflow::StageSpec& spec_;
+  Verifier& verifier_;
+  int number_ = 0;
+  std::vector<Prompt> prompts_;
+  std::vector<Sample> samples_;
+  std::uint64_t lost_ = 0;
+};
+
+}  // namespace warpsmith::stages
