@@ -182,12 +182,35 @@ class Finder {
       uneven_;  // variables made from threadIdx.x, and those that are no even steps
 };
 
+// A macro that is one number.
+bool is_plain_macro(const Scan& scan, const CleanSource& source, std::string_view name) {
+  for (const std::size_t i : scan.macros.find(name)->second) {
+    const std::vector<Token> tokens = tokens_of(source.tokens[i].text.substr(1), 1);
+    if (tokens.size() != 3 || tokens[2].kind != TokenKind::kNumber) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<Guard> find_guards(const std::vector<Token>& tokens, const Function& kernel) {
   for (std::size_t i = kernel.body_open; i < kernel.body_close; ++i)
     if (tokens[i].kind == TokenKind::kDirective) return {};
   return Finder(tokens, kernel).run();
+}
+
+bool is_guarded(const Scan& scan, const CleanSource& source, std::string_view name) {
+  const Function* kernel = nullptr;
+  for (const Function& f : scan.functions) {
+    if (f.name != name || !f.defined()) continue;
+    if (kernel != nullptr) return false;  // of overloads and specialisations, the launch takes one
+    kernel = &f;
+  }
+  if (kernel == nullptr || !kernel->is_global || scan.waits.contains(name)) return false;
+  for (std::size_t i = kernel->body_open; i < kernel->body_close; ++i)
+    if (scan.macros.contains(source.tokens[i].text) && !is_plain_macro(scan, source, source.tokens[i].text))
+      return false;
+  return !find_guards(source.tokens, *kernel).empty();
 }
 
 }  // namespace warpsmith::toolchain

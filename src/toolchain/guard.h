@@ -22,4 +22,8 @@ struct Guard {
 // be used.
 std::vector<Guard> find_guards(const std::vector<Token>& tokens, const Function& kernel);
 
+// Whether the threads of the kernel that pass its guards are run without them. Macros may change what the
+// source seems to say, so a kernel with others than plain numbers is not.
+bool is_guarded(const Scan& scan, const CleanSource& source, std::string_view kernel);
+
 }  // namespace warpsmith::toolchain

@@ -9,6 +9,7 @@
 #include "compiler_log.h"
 #include "elf_check.h"
 #include "host_compiler.h"
+#include "module_table.h"
 #include "rewrite.h"
 #include "scan.h"
 #include "warpsmith/base/files.h"

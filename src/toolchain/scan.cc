@@ -16,22 +16,6 @@ constexpr std::array<std::string_view, 6> kContextNames = {"threadIdx", "blockId
                                                            "gridDim",   "this_thread_block", "this_grid"};
 
 // Everything that waits for other threads asks who runs it, too.
-bool name_waits(std::string_view name) {
-  constexpr std::array<std::string_view, 12> kWaiting = {
-      "__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or",
-      "__syncwarp",    "__activemask",        "this_grid",         "this_thread_block",
-      "__shfl_sync",   "__shfl_up_sync",      "__shfl_down_sync",  "__shfl_xor_sync"};
-  constexpr std::array<std::string_view, 10> kVotes = {
-      "__ballot_sync",     "__any_sync",        "__all_sync",        "__match_any_sync", "__reduce_add_sync",
-      "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync"};
-  constexpr std::array<std::string_view, 4> kGroups = {"thread_block_tile", "thread_block", "grid_group",
-                                                       "tiled_partition"};
-  const auto is_in = [&](const auto& list) {
-    return std::find(list.begin(), list.end(), name) != list.end();
-  };
-  return is_in(kWaiting) || is_in(kVotes) || is_in(kGroups);
-}
-
 bool name_needs_context(std::string_view name) {
   return name_waits(name) || name == "__shared__" ||
          std::find(kContextNames.begin(), kContextNames.end(), name) != kContextNames.end();
@@ -56,9 +40,8 @@ class Scanner {
   bool is_name(std::size_t i) const {
     return i < tokens_.size() && tokens_[i].kind == TokenKind::kIdentifier;
   }
-  [[noreturn]] void fail(std::size_t i, std::string message, bool unsupported = false) const {
-    const Token& t = tokens_[std::min(i, tokens_.size() - 1)];
-    throw SourceProblem{t.line, column_at(source_.text, t.offset), std::move(message), unsupported};
+  [[noreturn]] void fail(std::size_t i, std::string message) const {
+    throw problem_at(source_, i, std::move(message), false);
   }
 
   // Declarations of [begin, end), at namespace scope or in the class `class_name`.
@@ -242,6 +225,22 @@ class Scanner {
 };
 
 }  // namespace
+
+bool name_waits(std::string_view name) {
+  constexpr std::array<std::string_view, 12> kWaiting = {
+      "__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or",
+      "__syncwarp",    "__activemask",        "this_grid",         "this_thread_block",
+      "__shfl_sync",   "__shfl_up_sync",      "__shfl_down_sync",  "__shfl_xor_sync"};
+  constexpr std::array<std::string_view, 10> kVotes = {
+      "__ballot_sync",     "__any_sync",        "__all_sync",        "__match_any_sync", "__reduce_add_sync",
+      "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync"};
+  constexpr std::array<std::string_view, 4> kGroups = {"thread_block_tile", "thread_block", "grid_group",
+                                                       "tiled_partition"};
+  const auto is_in = [&](const auto& list) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  return is_in(kWaiting) || is_in(kVotes) || is_in(kGroups);
+}
 
 std::size_t matching(const std::vector<Token>& tokens, std::size_t open) {
   std::string stack;

@@ -35,6 +35,9 @@ struct Scan {
   std::set<std::string, std::less<>> grid_syncs;  // … or mentions this_grid
 };
 
+// Whether CUDA's function or type of this name makes a thread wait for others.
+bool name_waits(std::string_view name);
+
 // Throws SourceProblem on what the twin or CUDA does not have.
 Scan scan_source(const CleanSource& source);
 

@@ -1,5 +1,6 @@
 #include "tokens.h"
 
+#include <algorithm>
 #include <cctype>
 
 namespace warpsmith::toolchain {
@@ -103,6 +104,16 @@ int column_at(std::string_view text, std::size_t offset) {
   const std::size_t start = text.rfind('\n', offset == 0 ? 0 : offset - 1);
   if (start == std::string_view::npos || offset == 0) return static_cast<int>(offset) + 1;
   return static_cast<int>(offset - start);
+}
+
+bool is_keyword_of_expression(std::string_view word) {
+  return word == "return" || word == "else" || word == "do" || word == "case";
+}
+
+SourceProblem problem_at(const CleanSource& source, std::size_t token, std::string message,
+                         bool unsupported) {
+  const Token& t = source.tokens[std::min(token, source.tokens.size() - 1)];
+  return {t.line, column_at(source.text, t.offset), std::move(message), unsupported};
 }
 
 std::vector<Token> tokens_of(std::string_view text, int first_line) {

@@ -34,6 +34,10 @@ struct SourceProblem {
 struct CleanSource {
   std::string text;
   std::vector<Token> tokens;
+  std::string_view token_text(std::size_t i) const {
+    return i < tokens.size() ? tokens[i].text : std::string_view();
+  }
+  bool is_name(std::size_t i) const { return i < tokens.size() && tokens[i].kind == TokenKind::kIdentifier; }
   CleanSource() = default;
   CleanSource(const CleanSource&) = delete;
   CleanSource& operator=(const CleanSource&) = delete;
@@ -43,7 +47,11 @@ struct CleanSource {
 void read_tokens(std::string_view source, CleanSource* out);
 // Tokens of a piece of clean text, as of a directive.
 std::vector<Token> tokens_of(std::string_view text, int first_line);
+// Words that stand before a `(` and do not make a call of it.
+bool is_keyword_of_expression(std::string_view word);
 // Column (from 1) of an offset in clean text.
 int column_at(std::string_view text, std::size_t offset);
+// A problem at a token; at the last one where there is none of that number.
+SourceProblem problem_at(const CleanSource& source, std::size_t token, std::string message, bool unsupported);
 
 }  // namespace warpsmith::toolchain

@@ -1,0 +1,21 @@
+// The table of kernels at the end of a rewritten candidate, by which the twin finds and launches them
+// (warpsmith/toolchain/twin_abi.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rewrite.h"
+
+namespace warpsmith::toolchain {
+
+struct ModuleNames {
+  std::vector<std::string> kernels;  // name expressions
+  std::vector<std::string> symbols;
+};
+
+// As C++. Throws SourceProblem where the plan launches what is no kernel of this source.
+std::string module_table(const Scan& scan, const CleanSource& source, const Rewritten& rewritten,
+                         const ModuleNames& names);
+
+}  // namespace warpsmith::toolchain
