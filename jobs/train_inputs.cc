@@ -1,0 +1,102 @@
+#include "train_inputs.h"
+
+#include <charconv>
+#include <cstring>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/random.h"
+
+namespace warpsmith {
+
+namespace {
+
+template <typename T>
+std::vector<T> read_array(const fs::path& folder, const Json& ref) {
+  const std::string bytes = read_blob(folder, blob_ref_from_json(ref));
+  if (bytes.size() % sizeof(T) != 0) throw Error((folder / "blob.bin").string() + ": half a number");
+  std::vector<T> values(bytes.size() / sizeof(T));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+std::vector<learn::Example> read_examples(const ShardSession& shard, learn::Mode mode) {
+  const fs::path path = shard.job_folder() / "examples.jsonl";
+  if (!fs::exists(path)) throw Error("there is no " + path.string(), kExitUsage);
+  std::vector<learn::Example> examples;
+  const JsonLinesScan scan = scan_json_lines(path, 0, [&](Json&& json, std::uint64_t) {
+    learn::Example e;
+    e.id = json_at<std::string>(json, "id", "example");
+    e.prompt = json_at<std::string>(json, "prompt", "example " + e.id);
+    e.completion = json.value("completion", "");
+    e.weight = json.value("weight", 1.0);
+    if (mode == learn::Mode::kGrpo) {
+      e.group = json_at<std::string>(json, "group", "example " + e.id);
+      e.advantage = json_at<double>(json, "advantage", "example " + e.id);
+      const fs::path folder = shard.run_folder() / json_at<std::string>(json, "folder", "example " + e.id);
+      e.tokens = read_array<model::Token>(folder, json.at("tokens"));
+      e.log_probabilities = read_array<float>(folder, json.at("logprobs"));
+    }
+    examples.push_back(std::move(e));
+  });
+  if (scan.cut_tail) throw Error(path.string() + ": its last line is cut short");
+  return examples;
+}
+
+std::optional<model::Checkpoint> load_if_named(const ShardSession& shard, const char* key) {
+  const Json& params = shard.job().params;
+  if (!params.contains(key) || params[key].is_null()) return std::nullopt;
+  return model::load_checkpoint(shard.run_folder() / params[key].get<std::string>(), true);
+}
+
+learn::TrainerSettings read_settings(const ShardSession& shard) {
+  const JobFile& job = shard.job();
+  const Json& params = job.params;
+  learn::TrainerSettings settings;
+  settings.mode = learn::parse_mode(json_at<std::string>(params, "mode", "job.json"));
+  settings.optimizer = learn::optimizer_settings_from_json(params.value("optimizer", Json::object()));
+  settings.grpo = {params.value("clip_ratio", 0.2), params.value("kl", 0.01), params.value("kl_clamp", 10.0)};
+  settings.epochs = params.value("epochs", 1);
+  settings.steps = static_cast<std::int64_t>(shard.items().size());
+  settings.seed = random_key({job.seed, name_key(job.stage), static_cast<std::uint64_t>(job.round)});
+  return settings;
+}
+
+}  // namespace
+
+std::int64_t step_of(const Item& item) {
+  std::int64_t step = 0;
+  if (!item.id.starts_with("step-") ||
+      std::from_chars(item.id.data() + 5, item.id.data() + item.id.size(), step).ptr !=
+          item.id.data() + item.id.size())
+    throw Error("item `" + item.id + "` is no step", kExitUsage);
+  return step;
+}
+
+model::Checkpoint model_from_nothing(const Json& params, const std::vector<learn::Example>& examples,
+                                     std::uint64_t seed) {
+  std::vector<std::string> texts;
+  for (const learn::Example& e : examples) texts.insert(texts.end(), {e.prompt, e.completion});
+  model::Decoder decoder(model::decoder_settings_from_json(params.value("model", Json::object())));
+  decoder.initialise(seed);
+  const auto vocabulary = static_cast<int>(decoder.settings().vocabulary);
+  return {{}, "", std::move(decoder), model::Tokenizer::train(texts, vocabulary), std::nullopt};
+}
+
+TrainInputs read_train_inputs(const ShardSession& shard) {
+  TrainInputs inputs;
+  inputs.settings = read_settings(shard);
+  inputs.examples = read_examples(shard, inputs.settings.mode);
+  inputs.init = load_if_named(shard, "init");
+  inputs.reference = load_if_named(shard, "reference");
+  if (inputs.init) inputs.parents.push_back(inputs.init->digest);
+  if (inputs.reference) inputs.parents.push_back(inputs.reference->digest);
+  inputs.first = inputs.init ? inputs.init->facts.step : 0;
+  const Item &front = shard.items().front(), &back = shard.items().back();
+  if (step_of(front) != inputs.first + 1 || step_of(back) != inputs.first + inputs.settings.steps)
+    throw Error("the items are " + front.id + " to " + back.id + ", the init checkpoint ends at step " +
+                    std::to_string(inputs.first),
+                kExitUsage);
+  return inputs;
+}
+
+}  // namespace warpsmith

@@ -1,0 +1,34 @@
+// What a `train` job is given: its settings, the examples, the models that it starts from. See train.cc for
+// the form of each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "warpsmith/learn/trainer.h"
+#include "warpsmith/records/shard.h"
+
+namespace warpsmith {
+
+struct TrainInputs {
+  learn::TrainerSettings settings;
+  std::vector<learn::Example> examples;
+  std::optional<model::Checkpoint> init;       // with its optimiser's state
+  std::optional<model::Checkpoint> reference;  // grpo: of the KL term
+  std::vector<std::string> parents;            // digests of the checkpoints above
+  std::int64_t first = 0;                      // steps that init has behind it
+};
+
+// Throws Error with kExitUsage where the job file makes no sense.
+TrainInputs read_train_inputs(const ShardSession& shard);
+
+// The number in an item's id.
+std::int64_t step_of(const Item& item);
+
+// Random weights, and a tokenizer trained on the examples.
+model::Checkpoint model_from_nothing(const Json& params, const std::vector<learn::Example>& examples,
+                                     std::uint64_t seed);
+
+}  // namespace warpsmith
