@@ -214,6 +214,11 @@ const Table<SelfSupervisedSettings>& self_supervised_keys() {
       {{"distinct", Form::kBoolean,
         "Each distinct success once; false: every success, the paper's literal form."},
        &S::distinct},
+      {{"fastest", Form::kShare,
+        "Of each task's successes in a round, the share that is learned from, the fastest first and one at least; "
+        "100%: all, as published.",
+        0, 1},
+       &S::fastest},
       {{"replay", Form::kShare, "Share of each batch that is taken from stage 1's examples.", 0, 1},
        &S::replay},
   };

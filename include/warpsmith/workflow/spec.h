@@ -105,6 +105,7 @@ struct SelfSupervisedSettings {
   int rounds = 3, samples = 16;  // samples a task and round
   int steps = 60;                // optimiser steps a round
   bool distinct = true;  // each distinct success once (false: every success, the paper's literal form)
+  double fastest = 1;    // share of each task's successes of a round that is learned from, the fastest first
   double replay = 0.5;   // share of each batch from stage 1's examples
 };
 enum class Exemplars { kBucket, kIsland, kRandom, kNone };
