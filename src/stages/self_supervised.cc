@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "examples.h"
 #include "kinds.h"
 #include "learning_rounds.h"
 #include "warpsmith/base/random.h"
+#include "warpsmith/method/reward.h"
 
 namespace warpsmith::stages {
 
@@ -67,15 +70,42 @@ class SelfSupervisedStage final : public Stage {
     return rounds_.begin(std::move(prompts));
   }
 
-  // Successes to learn from: with `distinct` each source once over all rounds, else every sample of this
-  // round.
+  // What is known of a success's speed; one that was too noisy to be scored stands behind those with a score.
+  double speed(const Sample& s) const {
+    const Measurement& m = verifier_.at(s.candidate).measurement;
+    return method::outcome_of(m) == method::Outcome::kValid ? m.speedup : 0;
+  }
+
+  // The round's correct samples in their order, of each task the fastest `fastest` (of distinct sources with
+  // `distinct`, each once over all rounds).
+  std::vector<const Sample*> chosen() {
+    std::map<std::string, std::vector<const Sample*>> by_task;
+    for (const Sample& s : rounds_.samples()) {
+      if (!is_correct(verifier_.at(s.candidate).measurement.verdict)) continue;
+      if (settings_.distinct && !learned_.insert(s.candidate).second) continue;
+      by_task[s.task].push_back(&s);
+    }
+    std::set<const Sample*> kept;
+    for (auto& [task, samples] : by_task) {
+      std::stable_sort(samples.begin(), samples.end(),
+                       [&](const Sample* a, const Sample* b) { return speed(*a) > speed(*b); });
+      const auto wanted =
+          static_cast<std::size_t>(std::ceil(settings_.fastest * static_cast<double>(samples.size()) - 1e-9));
+      samples.resize(std::clamp<std::size_t>(wanted, 1, samples.size()));
+      kept.insert(samples.begin(), samples.end());
+    }
+    std::vector<const Sample*> out;
+    for (const Sample& s : rounds_.samples())
+      if (kept.contains(&s)) out.push_back(&s);
+    return out;
+  }
+
   std::vector<Json> successes() {
     const method::PromptStyle style = method::parse_prompt_style(inputs_.spec.prompt.style);
     std::vector<Json> out;
-    for (const Sample& s : rounds_.samples()) {
+    for (const Sample* sample : chosen()) {
+      const Sample& s = *sample;
       const Known& known = verifier_.at(s.candidate);
-      if (!is_correct(known.measurement.verdict)) continue;
-      if (settings_.distinct && !learned_.insert(s.candidate).second) continue;
       // Full answers hold an analysis beside the code: what was sampled is what is learned.
       std::string answer = style == method::PromptStyle::kFull
                                ? s.text
