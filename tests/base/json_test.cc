@@ -1,4 +1,5 @@
 #include "warpsmith/base/json.h"
+#include "warpsmith/base/random.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -117,6 +118,27 @@ TEST(Crc32, KnownValues) {
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
   EXPECT_EQ(crc32(bytes), 0x29058c73u);  // Python's zlib.crc32
+}
+
+// Bit by bit, as the polynomial is defined.
+std::uint32_t slow_crc32(std::string_view bytes) {
+  std::uint32_t c = 0xFFFFFFFFu;
+  for (const char byte : bytes) {
+    c ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) c = (c & 1) ? 0xEDB88320u ^ (c >> 1) : c >> 1;
+  }
+  return c ^ 0xFFFFFFFFu;
+}
+
+TEST(Crc32, EveryLengthAndPlaceInMemory) {
+  Random random(5);
+  std::string bytes;
+  for (int i = 0; i < 100; ++i) bytes += static_cast<char>(random.below(256));
+  for (std::size_t begin = 0; begin < 9; ++begin)
+    for (std::size_t length = 0; length < 60; ++length) {
+      const std::string_view part = std::string_view(bytes).substr(begin, length);
+      ASSERT_EQ(crc32(part), slow_crc32(part)) << begin << " " << length;
+    }
 }
 
 }  // namespace
