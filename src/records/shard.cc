@@ -1,6 +1,7 @@
 #include "warpsmith/records/shard.h"
 
 #include <fstream>
+#include <unordered_set>
 
 namespace warpsmith {
 
@@ -57,17 +58,32 @@ std::vector<Item> read_items(const fs::path& items_file, std::uint64_t begin, st
   return items;
 }
 
-ShardRecords read_shard_records(const fs::path& shard_folder) {
-  ShardRecords out;
-  for (const fs::path& attempt : attempts_of(shard_folder))
+ShardScan scan_shard_records(const fs::path& shard_folder,
+                             const std::function<void(Json&&, const fs::path&)>& take) {
+  ShardScan scan;
+  std::unordered_set<std::string> seen;
+  for (const fs::path& attempt : attempts_of(shard_folder)) {
+    ++scan.attempts;
     scan_json_lines(attempt / "records.jsonl", 0, [&](Json&& record, std::uint64_t) {
       if (record.contains("end")) {
-        out.ended = true;
-        return;
+        scan.ended = true;
+      } else if (seen.insert(record.value("item", "")).second) {
+        ++scan.records;
+        take(std::move(record), attempt);
       }
-      std::string id = record.value("item", "");
-      if (out.records.emplace(id, std::move(record)).second) out.folder.emplace(std::move(id), attempt);
     });
+  }
+  return scan;
+}
+
+ShardRecords read_shard_records(const fs::path& shard_folder) {
+  ShardRecords out;
+  const ShardScan scan = scan_shard_records(shard_folder, [&out](Json&& record, const fs::path& attempt) {
+    std::string id = record.value("item", "");
+    out.folder.emplace(id, attempt);
+    out.records.emplace(std::move(id), std::move(record));
+  });
+  out.ended = scan.ended;
   return out;
 }
 

@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -83,6 +84,15 @@ struct ShardRecords {
   bool ended = false;
 };
 ShardRecords read_shard_records(const std::filesystem::path& shard_folder);
+
+// The same one by one, in the order of the files, with the attempt folder of each: nothing is kept.
+struct ShardScan {
+  std::uint64_t records = 0;
+  int attempts = 0;
+  bool ended = false;
+};
+ShardScan scan_shard_records(const std::filesystem::path& shard_folder,
+                             const std::function<void(Json&&, const std::filesystem::path& attempt)>& take);
 
 // Items [begin, end) of an items.jsonl.
 std::vector<Item> read_items(const std::filesystem::path& items_file, std::uint64_t begin, std::uint64_t end);
