@@ -25,6 +25,7 @@ Json optional(const std::optional<double>& value) { return value ? Json(*value) 
 
 Json evaluation_json(const EvaluationRow& row) {
   return {{"stage", row.stage},
+          {"hash8", row.hash8},
           {"group", row.group},
           {"tasks", row.tasks},
           {"samples", row.samples},
@@ -44,12 +45,12 @@ Json evaluation_json(const EvaluationRow& row) {
 
 std::string csv(const store::Results& results) {
   std::string out =
-      "stage,round,task,candidate,verdict,detail,baseline,math,shape,speedup,speedup_rounded,speedup_low,speedup_high,"
+      "stage,hash8,round,task,candidate,verdict,detail,baseline,math,shape,speedup,speedup_rounded,speedup_low,speedup_high,"
       "baseline_ns,candidate_ns,variance,rounds,batch,imprecise,device,host\n";
   for (const store::MeasurementRow& row : results.measurements) {
     const Measurement& m = row.value;
     const DeviceFacts* device = row.device >= 0 ? &results.devices.at(static_cast<std::size_t>(row.device)) : nullptr;
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", field(row.stage), row.round, field(m.task),
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", field(row.stage), row.hash8, row.round, field(m.task),
                        m.candidate, to_string(m.verdict), field(m.detail), m.baseline, m.math, field(shape_text(m)), m.speedup,
                        m.speedup_rounded, m.speedup_low, m.speedup_high, m.baseline_ns, m.candidate_ns, m.variance, m.rounds,
                        m.batch, m.imprecise ? 1 : 0, device ? field(device->name) : "", device ? field(device->host) : "");
@@ -60,21 +61,25 @@ std::string csv(const store::Results& results) {
 std::string json(const store::Results& results) {
   const std::vector<BestKernel> best = best_kernels(results);
   const Headline h = headline(best);
-  Json out = {{"schema", "warpsmith.export/1"},
+  Json out = {{"schema", "warpsmith.export/2"},
               {"run", results.run},
               {"headline", {{"tasks", h.tasks}, {"geometric_mean", h.geometric_mean}, {"median", h.median}, {"mean", h.mean}, {"above_1_01", h.above}}},
+              {"stages", Json::array()},
               {"evaluations", Json::array()},
               {"verdicts", Json::array()},
               {"best", Json::array()},
               {"measurements", Json::array()}};
+  for (const store::StageRow& row : results.stages)
+    out["stages"].push_back({{"stage", row.name}, {"hash8", row.hash8}, {"kind", row.kind}, {"current", row.current}, {"finished", row.finished}});
   for (const EvaluationRow& row : evaluation_rows(results)) out["evaluations"].push_back(evaluation_json(row));
-  for (const VerdictCounts& row : verdict_counts(results)) out["verdicts"].push_back({{"stage", row.stage}, {"counts", row.counts}});
+  for (const VerdictCounts& row : verdict_counts(results)) out["verdicts"].push_back({{"stage", row.stage}, {"hash8", row.hash8}, {"counts", row.counts}});
   for (const BestKernel& k : best)
-    out["best"].push_back({{"task", k.task}, {"candidate", k.candidate}, {"stage", k.stage}, {"speedup", k.speedup},
+    out["best"].push_back({{"task", k.task}, {"candidate", k.candidate}, {"stage", k.stage}, {"hash8", k.hash8}, {"speedup", k.speedup},
                            {"interval", {k.low, k.high}}, {"origin", k.origin}, {"source", k.source}});
   for (const store::MeasurementRow& row : results.measurements) {
     Json m = to_json(row.value);
     m["stage"] = row.stage;
+    m["hash8"] = row.hash8;
     m["round"] = row.round;
     if (row.device >= 0) m["device"] = to_json(results.devices.at(static_cast<std::size_t>(row.device)));
     out["measurements"].push_back(std::move(m));

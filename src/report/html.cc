@@ -5,6 +5,7 @@
 #include <set>
 
 #include "report_json.h"
+#include "version_order.h"
 #include "warpsmith/report/report.h"
 
 extern const char report_css[];
@@ -130,39 +131,43 @@ Json plot_data(const store::Results& results, const std::vector<EvaluationRow>& 
   Json data = {{"evaluations", Json::array()}, {"speedups", Json::array()}, {"training", Json::array()}, {"verdicts", Json::array()}};
   for (const EvaluationRow& row : rows) data["evaluations"].push_back(evaluation_json(row));
   for (const VerdictCounts& row : verdicts) data["verdicts"].push_back({{"stage", row.stage}, {"counts", row.counts}});
-  std::vector<std::string> stages;
-  std::map<std::string, std::vector<double>> speedups;
+  VersionOrder order(results);
+  const auto place = [&order](const auto& row) { return order.place(row.stage, row.hash8); };
+  std::map<std::size_t, Json> speedups, curves;
   for (const store::SampleRow& sample : results.generated)
     if (sample.verdict == to_string(Verdict::kOk) && sample.speedup > 0) {
-      if (!speedups.contains(sample.stage)) stages.push_back(sample.stage);
-      speedups[sample.stage].push_back(sample.speedup);
+      Json& one = speedups[place(sample)];
+      one["stage"] = sample.stage;
+      one["values"].push_back(sample.speedup);
     }
-  for (const std::string& stage : stages) data["speedups"].push_back({{"stage", stage}, {"values", speedups[stage]}});
-  std::map<std::string, Json> curves;
+  for (auto& [at, one] : speedups) data["speedups"].push_back(std::move(one));
   for (const store::TrainingRow& row : results.training) {
-    Json& curve = curves[row.stage];
+    Json& curve = curves[place(row)];
     curve["stage"] = row.stage;
     curve["step"].push_back(row.step);
     curve["loss"].push_back(row.loss);
     curve["kl"].push_back(row.kl);
   }
-  for (auto& [stage, curve] : curves) data["training"].push_back(std::move(curve));
+  for (auto& [at, curve] : curves) data["training"].push_back(std::move(curve));
   // Share of distinct and of valid programs by round, of stages that work in rounds.
-  std::map<std::pair<std::string, std::int64_t>, std::pair<std::set<std::string>, std::array<std::int64_t, 2>>> rounds;
+  struct Round {
+    std::set<std::string> distinct;
+    std::int64_t samples = 0, valid = 0;
+  };
+  std::map<std::size_t, std::map<std::int64_t, Round>> stages;
   for (const store::SampleRow& sample : results.generated) {
-    auto& [distinct, counts] = rounds[{sample.stage, sample.round}];
-    distinct.insert(sample.candidate);
-    ++counts[0];
-    counts[1] += sample.verdict == to_string(Verdict::kOk);
+    Round& round = stages[place(sample)][sample.round];
+    round.distinct.insert(sample.candidate);
+    ++round.samples;
+    round.valid += sample.verdict == to_string(Verdict::kOk);
   }
-  std::map<std::string, std::int64_t> round_count;
-  for (const auto& [key, value] : rounds) ++round_count[key.first];
   data["rounds"] = Json::array();
-  for (const auto& [key, value] : rounds)
-    if (round_count[key.first] > 1)
-      data["rounds"].push_back({{"stage", key.first}, {"round", key.second},
-                                {"distinct", static_cast<double>(value.first.size()) / static_cast<double>(value.second[0])},
-                                {"valid", static_cast<double>(value.second[1]) / static_cast<double>(value.second[0])}});
+  for (const auto& [at, rounds] : stages)
+    for (const auto& [number, round] : rounds)
+      if (const auto count = static_cast<double>(round.samples); rounds.size() > 1)
+        data["rounds"].push_back({{"stage", order.at(at).first}, {"round", number},
+                                  {"distinct", static_cast<double>(round.distinct.size()) / count},
+                                  {"valid", static_cast<double>(round.valid) / count}});
   return data;
 }
 
@@ -179,9 +184,12 @@ std::string html(const store::Results& results) {
   out += fmt::format("<header><h1>{}</h1><p>{} measurements of {} programs over {} tasks. Warpsmith {} on {}.</p></header>\n",
                      escape(results.run), results.measurements.size(), results.candidates.size(), kernels.size(), escape(results.version),
                      escape(results.host));
-  if (!provenance.value("replayed_from", "").empty())
-    out += "<p class=\"warning\">The scores of this run were taken from the run " + escape(provenance.value("replayed_from", "")) +
+  if (!provenance.value("replay_timings", "").empty())
+    out += "<p class=\"warning\">The scores of this run were taken from the run " + escape(provenance.value("replay_timings", "")) +
            ", not measured: it is a test, and its speedups say nothing.</p>\n";
+  if (const auto older = std::count_if(results.stages.begin(), results.stages.end(), [](const auto& s) { return !s.current; }); older > 0)
+    out += fmt::format("<p class=\"note\">{} older version{} of stages left out: results.h5 has {}.</p>\n", older, older == 1 ? "" : "s",
+                       older == 1 ? "it" : "them");
   if (h.tasks > 0)
     out += fmt::format("<section class=\"headline\"><div><b>{}</b>geometric mean</div><div><b>{}</b>median</div><div><b>{}</b>mean</div>"
                        "<div><b>{}</b>of {} tasks above 1.01×</div><p>speedup over eager of the best correct program of each task, "

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "report_json.h"
+#include "version_order.h"
 #include "warpsmith/stats/summary.h"
 
 namespace warpsmith::report {
@@ -19,10 +20,11 @@ bool says_something(const store::SampleRow& sample) {
   return verdict && *verdict != Verdict::kUnsupported && *verdict != Verdict::kNotMeasured;
 }
 
-EvaluationRow summarise(const std::string& stage, const std::string& group, const std::vector<const store::SampleRow*>& samples) {
+EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples) {
   EvaluationRow row;
-  row.stage = stage;
-  row.group = group;
+  row.stage = samples.front()->stage;
+  row.hash8 = samples.front()->hash8;
+  row.group = samples.front()->group;
   std::set<std::string> tasks, distinct;
   std::vector<double> correct, floored, unfloored;
   std::int64_t above = 0;
@@ -54,14 +56,6 @@ EvaluationRow summarise(const std::string& stage, const std::string& group, cons
   return row;
 }
 
-// Position of a value in the order of first appearance.
-std::size_t place_of(std::vector<std::string>& seen, const std::string& value) {
-  const auto it = std::find(seen.begin(), seen.end(), value);
-  if (it != seen.end()) return static_cast<std::size_t>(it - seen.begin());
-  seen.push_back(value);
-  return seen.size() - 1;
-}
-
 int group_rank(const std::string& group) {
   if (group == "train") return 0;
   if (group == "heldout_combination") return 1;
@@ -76,34 +70,50 @@ std::string shape_text(const Measurement& m) {
   return text;
 }
 
+VersionOrder::VersionOrder(const store::Results& results) {
+  for (const store::StageRow& stage : results.stages) place(stage.name, stage.hash8);
+}
+
+std::size_t VersionOrder::place(const std::string& stage, const std::string& hash8) {
+  const auto [it, is_new] = places_.emplace(std::pair(stage, hash8), versions_.size());
+  if (is_new) versions_.push_back(it->first);
+  return it->second;
+}
+
 std::vector<EvaluationRow> evaluation_rows(const store::Results& results) {
-  std::vector<std::string> stages;
+  VersionOrder order(results);
   std::map<std::tuple<std::size_t, int, std::string>, std::vector<const store::SampleRow*>> cells;
   for (const store::SampleRow& sample : results.generated)
     if (says_something(sample))
-      cells[{place_of(stages, sample.stage), group_rank(sample.group), sample.group}].push_back(&sample);
+      cells[{order.place(sample.stage, sample.hash8), group_rank(sample.group), sample.group}].push_back(&sample);
   std::vector<EvaluationRow> rows;
-  for (const auto& [key, samples] : cells) rows.push_back(summarise(stages[std::get<0>(key)], std::get<2>(key), samples));
+  for (const auto& [key, samples] : cells) rows.push_back(summarise(samples));
   return rows;
 }
 
 std::vector<VerdictCounts> verdict_counts(const store::Results& results) {
-  std::vector<std::string> stages;
-  std::vector<VerdictCounts> rows;
-  const auto count = [&](const std::string& stage, const std::string& verdict) {
-    const std::size_t place = place_of(stages, stage);
-    if (place == rows.size()) rows.push_back({stage, {}});
-    ++rows[place].counts[verdict];
+  VersionOrder order(results);
+  std::map<std::size_t, VerdictCounts> counts;
+  const auto count = [&](std::size_t place, const std::string& verdict) {
+    VerdictCounts& row = counts[place];
+    std::tie(row.stage, row.hash8) = order.at(place);
+    ++row.counts[verdict];
   };
-  std::set<std::string> sampled;
+  std::set<std::size_t> sampled;
   for (const store::SampleRow& sample : results.generated) {
-    count(sample.stage, sample.verdict);
-    sampled.insert(sample.stage);
+    const std::size_t place = order.place(sample.stage, sample.hash8);
+    sampled.insert(place);
+    count(place, sample.verdict);
   }
+  const auto count_unsampled = [&](const auto& row, const std::string& verdict) {
+    const std::size_t place = order.place(row.stage, row.hash8);
+    if (!sampled.contains(place)) count(place, verdict);
+  };
   for (const store::CompileRow& compile : results.compiles)
-    if (!sampled.contains(compile.stage) && compile.verdict != to_string(Verdict::kOk)) count(compile.stage, compile.verdict);
-  for (const store::MeasurementRow& m : results.measurements)
-    if (!sampled.contains(m.stage)) count(m.stage, std::string(to_string(m.value.verdict)));
+    if (compile.verdict != to_string(Verdict::kOk)) count_unsampled(compile, compile.verdict);
+  for (const store::MeasurementRow& m : results.measurements) count_unsampled(m, std::string(to_string(m.value.verdict)));
+  std::vector<VerdictCounts> rows;
+  for (auto& [place, row] : counts) rows.push_back(std::move(row));
   return rows;
 }
 
@@ -119,6 +129,7 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     if (row.value.speedup <= kernel.speedup) continue;
     kernel.candidate = row.value.candidate;
     kernel.stage = row.stage;
+    kernel.hash8 = row.hash8;
     kernel.speedup = row.value.speedup;
     kernel.low = row.value.speedup_low;
     kernel.high = row.value.speedup_high;

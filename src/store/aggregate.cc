@@ -1,6 +1,7 @@
 #include <chrono>
 #include <map>
 
+#include "results_file.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/store/results.h"
@@ -21,11 +22,38 @@ std::string damage(const fs::path& file) {
   return "";
 }
 
-std::map<std::string, std::pair<std::int64_t, bool>> progress(const Results& results) {
-  std::map<std::string, std::pair<std::int64_t, bool>> out;
-  for (const ShardRow& shard : results.shards) out[shard.folder] = {shard.records, shard.ended};
-  for (const StageRow& stage : results.stages) out["stage " + stage.name + " " + stage.hash8] = {0, stage.finished};
+// What tells whether something has changed, of each shard and of each version of a stage.
+using Progress = std::map<std::string, std::string>;
+
+Progress progress(const std::vector<ShardRow>& shards, const std::vector<StageRow>& stages) {
+  Progress out;
+  for (const ShardRow& shard : shards)
+    out[shard.folder] = std::to_string(shard.records) + (shard.ended ? " ended" : "");
+  // The digest tells a result from one that was made anew under the same hash (`run --force`).
+  for (const StageRow& stage : stages)
+    out["stage " + stage.name + " " + stage.hash8] =
+        std::to_string(stage.place) + (stage.current ? " current " : " older ") + stage.output_digest;
   return out;
+}
+
+// Empty where the file holds what `now` does; else why it is to be written.
+std::string what_is_new(const fs::path& file, const Results& now) {
+  Progress before;
+  try {
+    const Results old = read_progress(file);
+    before = progress(old.shards, old.stages);
+  } catch (const Error& e) {  // whole, but of an older layout
+    return std::string("another layout: ") + e.what();
+  }
+  const Progress after = progress(now.shards, now.stages);
+  std::size_t changed = 0;
+  for (const auto& [folder, state] : after) {
+    const auto it = before.find(folder);
+    changed += it == before.end() || it->second != state;
+  }
+  for (const auto& [folder, state] : before) changed += !after.contains(folder);
+  if (changed == 0) return "";
+  return std::to_string(changed) + (changed == 1 ? " shard or stage has" : " shards or stages have") + " changed";
 }
 
 }  // namespace
@@ -37,16 +65,7 @@ Aggregated aggregate(const fs::path& run_folder, bool rebuild) {
   const Results now = read_run(run_folder);
   done.reason = damage(file);
   if (done.reason.empty() && rebuild) done.reason = "asked for";
-  if (done.reason.empty()) {
-    const auto before = progress(read_results(file)), after = progress(now);
-    std::size_t changed = 0;
-    for (const auto& [folder, state] : after) {
-      const auto it = before.find(folder);
-      changed += it == before.end() || it->second != state;
-    }
-    for (const auto& [folder, state] : before) changed += !after.contains(folder);
-    if (changed > 0) done.reason = std::to_string(changed) + (changed == 1 ? " shard or stage has" : " shards or stages have") + " changed";
-  }
+  if (done.reason.empty()) done.reason = what_is_new(file, now);
   done.measurements = now.measurements.size();
   done.candidates = now.candidates.size();
   if (!done.reason.empty()) {

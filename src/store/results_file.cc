@@ -1,5 +1,7 @@
 // Rows to results.h5 and back. Each table is a group, each column a dataset of one value a row; the layout is written down in
 // results/README.md. A column is described once, and serves writing and reading.
+#include "results_file.h"
+
 #include <unistd.h>
 
 #include <functional>
@@ -53,6 +55,7 @@ Table<TaskRow> task_table() {
   Table<TaskRow> t{"tasks", {}, {}, {}};
   t.text("id", &TaskRow::id).text("title", &TaskRow::title).text("split", &TaskRow::split).text("ops", &TaskRow::ops);
   t.text("reference", &TaskRow::reference).integer("level", &TaskRow::level);
+  t.text("stage", &TaskRow::stage).text("hash8", &TaskRow::hash8, 8);
   return t;
 }
 
@@ -60,7 +63,7 @@ Table<CandidateRow> candidate_table() {
   using R = CandidateRow;
   Table<R> t{"candidates", {}, {}, {}};
   t.text("id", &R::id, 64).text("task", &R::task).text("tier", &R::tier, 16).text("origin", &R::origin, 16);
-  t.text("stage", &R::stage).text("detail", &R::detail).text("parent", &R::parent, 64).text("source", &R::source);
+  t.text("stage", &R::stage).text("hash8", &R::hash8, 8).text("detail", &R::detail).text("parent", &R::parent, 64).text("source", &R::source);
   t.integer("round", &R::round);
   return t;
 }
@@ -68,7 +71,7 @@ Table<CandidateRow> candidate_table() {
 Table<CompileRow> compile_table() {
   using R = CompileRow;
   Table<R> t{"compiles", {}, {}, {}};
-  t.text("candidate", &R::candidate, 64).text("stage", &R::stage).text("verdict", &R::verdict, 24).text("log", &R::log);
+  t.text("candidate", &R::candidate, 64).text("stage", &R::stage).text("hash8", &R::hash8, 8).text("verdict", &R::verdict, 24).text("log", &R::log);
   t.integer("round", &R::round).real("seconds", &R::seconds, "s").flag("cached", &R::cached);
   return t;
 }
@@ -104,7 +107,7 @@ Table<MeasurementRow> measurement_table() {
   };
   text("candidate", &Measurement::candidate, 64);
   text("task", &Measurement::task, 0);
-  t.text("stage", &R::stage);
+  t.text("stage", &R::stage).text("hash8", &R::hash8, 8);
   text("baseline", &Measurement::baseline, 32);
   text("math", &Measurement::math, 16);
   t.texts.push_back({"verdict", [](const R& r) { return std::string(to_string(r.value.verdict)); },
@@ -155,7 +158,7 @@ Table<DeviceRow> device_table() {
 Table<SampleRow> sample_table() {
   using R = SampleRow;
   Table<R> t{"samples", {}, {}, {}};
-  t.text("stage", &R::stage).text("task", &R::task).text("group", &R::group, 24).text("candidate", &R::candidate, 64);
+  t.text("stage", &R::stage).text("hash8", &R::hash8, 8).text("task", &R::task).text("group", &R::group, 24).text("candidate", &R::candidate, 64);
   t.text("verdict", &R::verdict, 24).integer("round", &R::round).real("speedup", &R::speedup);
   return t;
 }
@@ -163,7 +166,7 @@ Table<SampleRow> sample_table() {
 Table<TrainingRow> training_table() {
   using R = TrainingRow;
   Table<R> t{"training", {}, {}, {}};
-  t.text("stage", &R::stage).integer("round", &R::round).integer("step", &R::step).integer("tokens", &R::tokens);
+  t.text("stage", &R::stage).text("hash8", &R::hash8, 8).integer("round", &R::round).integer("step", &R::step).integer("tokens", &R::tokens);
   t.real("loss", &R::loss, "nats a token").real("learning_rate", &R::learning_rate).real("grad_norm", &R::grad_norm);
   t.real("seconds", &R::seconds, "s").real("kl", &R::kl).real("clip_share", &R::clip_share).real("ratio_mean", &R::ratio_mean);
   return t;
@@ -173,14 +176,15 @@ Table<StageRow> stage_table() {
   using R = StageRow;
   Table<R> t{"stages", {}, {}, {}};
   t.text("name", &R::name).text("kind", &R::kind).text("hash8", &R::hash8, 8).text("summary", &R::summary);
-  t.flag("finished", &R::finished);
+  t.text("output_digest", &R::output_digest, 64);
+  t.integer("place", &R::place).flag("current", &R::current).flag("finished", &R::finished);
   return t;
 }
 
 Table<ShardRow> shard_table() {
   using R = ShardRow;
   Table<R> t{"shards", {}, {}, {}};
-  t.text("folder", &R::folder).text("stage", &R::stage).text("job", &R::job, 16).text("program", &R::program);
+  t.text("folder", &R::folder).text("stage", &R::stage).text("hash8", &R::hash8, 8).text("job", &R::job, 16).text("program", &R::program);
   t.text("resources", &R::resources).integer("round", &R::round).integer("shard", &R::shard).integer("records", &R::records);
   t.integer("attempts", &R::attempts).flag("ended", &R::ended);
   return t;
@@ -300,11 +304,32 @@ void write_results(const fs::path& path, const Results& results) {
   sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
 }
 
+namespace {
+
+hdf5::File open_results(const fs::path& path) {
+  hdf5::File file = hdf5::File::open_read_only(path);
+  if (!file.has_attribute("schema") || file.string_attribute("schema") != kSchema)
+    throw Error("its schema is not " + std::string(kSchema));
+  return file;
+}
+
+}  // namespace
+
+Results read_progress(const fs::path& path) {
+  try {
+    const hdf5::File file = open_results(path);
+    Results r;
+    r.stages = read_table(file, stage_table());
+    r.shards = read_table(file, shard_table());
+    return r;
+  } catch (const Error& e) {
+    throw e.with_context("while reading " + path.string());
+  }
+}
+
 Results read_results(const fs::path& path) {
   try {
-    const hdf5::File file = hdf5::File::open_read_only(path);
-    if (!file.has_attribute("schema") || file.string_attribute("schema") != kSchema)
-      throw Error("its schema is not " + std::string(kSchema));
+    const hdf5::File file = open_results(path);
     Results r;
     r.run = file.string_attribute("run");
     r.host = file.string_attribute("host");

@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
       }
     }
     store::aggregate(run);
-    results.push_back(store::read_results(run / "results.h5"));
+    results.push_back(store::current_versions(store::read_results(run / "results.h5")));
   }
 
   // Stages that draw from a frozen checkpoint, in the order of the run.

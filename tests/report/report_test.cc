@@ -14,7 +14,7 @@ namespace {
 
 store::SampleRow sample(const std::string& stage, const std::string& group, const std::string& candidate, const std::string& verdict,
                         double speedup, std::int64_t round = 0) {
-  return {stage, "row_softmax", group, candidate, verdict, round, speedup};
+  return {stage, "0a1b2c3d", "row_softmax", group, candidate, verdict, round, speedup};
 }
 
 store::Results example() {
@@ -23,10 +23,11 @@ store::Results example() {
   r.host = "here";
   r.version = "0.1.0";
   r.workflow = "schema: warpsmith.workflow/1\n";
-  r.tasks.push_back({"row_softmax", "Softmax over rows", "train", "softmax", "def forward(x: Tensor) -> Tensor:\n  return x.softmax(1)\n", 1});
-  r.candidates.push_back({"aaaa", "row_softmax", "plan", "generated", "contrastive", "", "", "__global__ void k() {} // </script>", 1});
+  r.tasks.push_back({"row_softmax", "Softmax over rows", "train", "softmax", "def forward(x: Tensor) -> Tensor:\n  return x.softmax(1)\n", "collect", "0c0c0c0c", 1});
+  r.candidates.push_back({"aaaa", "row_softmax", "plan", "generated", "contrastive", "0a1b2c3d", "", "", "__global__ void k() {} // </script>", 1});
   store::MeasurementRow m;
   m.stage = "contrastive";
+  m.hash8 = "0a1b2c3d";
   m.value.candidate = "aaaa";
   m.value.task = "row_softmax";
   m.value.verdict = Verdict::kOk;
@@ -44,7 +45,7 @@ store::Results example() {
                  sample("evaluate-sft", "train", "cccc", "compile_error", 0), sample("evaluate-sft", "train", "cccc", "wrong_output", 0),
                  sample("evaluate-sft", "train", "dddd", "unsupported", 0),   sample("evaluate-sft", "heldout_operation", "eeee", "crash", 0),
                  sample("contrastive", "train", "aaaa", "ok", 1.5, 1),        sample("contrastive", "train", "aaaa", "ok", 1.5, 2)};
-  for (int i = 1; i <= 700; ++i) r.training.push_back({"sft", 0, i, 1500, 6.0 / i, 4e-3, 1, 0.1, 0, 0, 0});
+  for (int i = 1; i <= 700; ++i) r.training.push_back({"sft", "0a1b2c3d", 0, i, 1500, 6.0 / i, 4e-3, 1, 0.1, 0, 0, 0});
   return r;
 }
 
@@ -67,6 +68,50 @@ TEST(EvaluationRows, CountEveryDrawThatSaysSomething) {
   EXPECT_EQ(rows[1].group, "heldout_operation");
   EXPECT_FALSE(rows[1].mean.has_value());
   EXPECT_EQ(rows[1].one_draw, 1.0);
+}
+
+store::StageRow stage(const std::string& name, const std::string& hash8, bool current = true) {
+  store::StageRow row;
+  row.name = name;
+  row.hash8 = hash8;
+  row.current = current;
+  return row;
+}
+
+TEST(Order, IsTheWorkflowsEverywhere) {
+  store::Results r = example();
+  r.training.push_back({"contrastive", "0a1b2c3d", 1, 1, 1500, 1, 4e-3, 1, 0.1, 0, 0, 0});
+  r.stages = {stage("sft", "0a1b2c3d"), stage("evaluate-sft", "0a1b2c3d"), stage("contrastive", "0a1b2c3d")};
+  EXPECT_EQ(evaluation_rows(r).front().stage, "evaluate-sft");
+  EXPECT_EQ(verdict_counts(r).front().stage, "evaluate-sft");
+  // Plots: each list of the data has them in order.
+  std::string page = html(r);
+  page = page.substr(page.find("id=\"data\""));
+  const Json data = Json::parse(page.substr(page.find('{'), page.find("</script>") - page.find('{')));
+  EXPECT_EQ(data.at("training").at(0).at("stage"), "sft");
+  EXPECT_EQ(data.at("speedups").at(0).at("stage"), "evaluate-sft");
+  r.stages = {stage("contrastive", "0a1b2c3d"), stage("evaluate-sft", "0a1b2c3d"), stage("sft", "0a1b2c3d")};
+  EXPECT_EQ(evaluation_rows(r).front().stage, "contrastive");
+  EXPECT_EQ(verdict_counts(r).front().stage, "contrastive");
+}
+
+TEST(Versions, HaveFiguresOfTheirOwn) {
+  store::Results r = example();
+  r.stages = {stage("evaluate-sft", "0a1b2c3d"), stage("contrastive", "0a1b2c3d"), stage("evaluate-sft", "99999999", false)};
+  store::SampleRow old = sample("evaluate-sft", "train", "aaaa", "ok", 7.0);
+  old.hash8 = "99999999";
+  r.generated.push_back(old);
+  const auto rows = evaluation_rows(r);
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(*rows[0].max, 2.0);
+  EXPECT_EQ(rows[3].hash8, "99999999");
+  EXPECT_EQ(*rows[3].max, 7.0);
+  EXPECT_EQ(verdict_counts(r).back().counts, (std::map<std::string, std::int64_t>{{"ok", 1}}));
+  EXPECT_NE(csv(r).find("\ncontrastive,0a1b2c3d,"), std::string::npos);
+  EXPECT_EQ(Json::parse(json(r)).at("stages").at(2).at("current"), false);
+  const std::string page = html(store::current_versions(r));
+  EXPECT_NE(page.find("1 older version of stages left out"), std::string::npos);
+  EXPECT_EQ(page.find("7.00×"), std::string::npos);
 }
 
 TEST(BestKernels, TakeTheFastestCorrectProgram) {
@@ -94,7 +139,7 @@ TEST(Export, JsonHoldsTheSameFigures) {
 TEST(Html, AReplayedRunSaysSo) {
   store::Results r = example();
   EXPECT_EQ(html(r).find("say nothing"), std::string::npos);
-  r.provenance = R"({"replayed_from": "other"})";
+  r.provenance = R"({"replay_timings": "other"})";
   EXPECT_NE(html(r).find("its speedups say nothing"), std::string::npos);
 }
 

@@ -15,6 +15,8 @@ namespace warpsmith::store_fixture {
 
 struct RunShape {
   int shards = 2, items_a_shard = 3, pairs = 35;
+  std::string hash8 = "0a1b2c3d";
+  double speedup = 1.5;
 };
 
 inline Candidate candidate(int number) {
@@ -42,9 +44,9 @@ inline Measurement measurement(const Candidate& c, int pairs, double speedup) {
   return m;
 }
 
-// One stage `contrastive` with one measure job.
+// One stage `contrastive` with one measure job; again with another hash8 adds a version.
 inline void make_run(const std::filesystem::path& run, const RunShape& shape) {
-  const std::filesystem::path job_folder = run / "stages/contrastive/0a1b2c3d/2/measure";
+  const std::filesystem::path job_folder = run / "stages/contrastive" / shape.hash8 / "2/measure";
   make_folders(job_folder);
   write_file_atomic(run / "run.json", Json{{"name", "fixture"}, {"host", "here"}, {"version", "0.1.0"}}.dump());
   write_file_atomic(run / "workflow.yaml", "schema: warpsmith.workflow/1\n");
@@ -72,7 +74,7 @@ inline void make_run(const std::filesystem::path& run, const RunShape& shape) {
     for (const Item& item : session.open_items()) {
       for (std::int64_t& t : times) t = 50'000 + static_cast<std::int64_t>(random.below(1000));
       const BlobRef ref = session.write_blob(std::as_bytes(std::span(times)));
-      Measurement m = measurement(candidate_from_json(item.value.at("candidate")), shape.pairs, 1.5);
+      Measurement m = measurement(candidate_from_json(item.value.at("candidate")), shape.pairs, shape.speedup);
       m.blob = ref.file;
       m.blob_offset = ref.offset;
       m.blob_bytes = ref.bytes;

@@ -4,7 +4,10 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "in_order.h"
 #include "run_fixture.h"
+#include "warpsmith/base/sha256.h"
+#include "warpsmith/hdf5/hdf5.h"
 #include "warpsmith/store/results.h"
 
 namespace warpsmith::store {
@@ -51,8 +54,8 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   r.measurements[1].value.verdict = Verdict::kHack;
   r.measurements[1].value.hack = "side_stream";
   r.measurements[2].value.detail = std::string("NUL \0 inside, and ünicode", 26);
-  r.training.push_back({"sft", 0, 17, 1500, 2.5, 4e-3, 0.7, 0.09, 0, 0, 0});
-  r.generated.push_back({"evaluate-sft", "row_softmax", "train", r.candidates[0].id, "ok", 0, 1.5});
+  r.training.push_back({"sft", "01234567", 0, 17, 1500, 2.5, 4e-3, 0.7, 0.09, 0, 0, 0});
+  r.generated.push_back({"evaluate-sft", "89abcdef", "row_softmax", "train", r.candidates[0].id, "ok", 0, 1.5});
   write_results(folder_ / "r.h5", r);
   const Results back = read_results(folder_ / "r.h5");
   ASSERT_EQ(back.measurements.size(), r.measurements.size());
@@ -62,7 +65,10 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(back.measurements[0].value.shape, r.measurements[0].value.shape);
   EXPECT_EQ(back.samples, r.samples);
   EXPECT_EQ(back.candidates[5].source, r.candidates[5].source);
+  EXPECT_EQ(back.measurements[0].hash8, "0a1b2c3d");
   EXPECT_EQ(back.training[0].loss, 2.5);
+  EXPECT_EQ(back.training[0].hash8, "01234567");
+  EXPECT_EQ(back.generated[0].hash8, "89abcdef");
   EXPECT_EQ(back.generated[0].candidate, r.candidates[0].id);
   EXPECT_EQ(back.devices[0].name, "Test CPU");
   EXPECT_EQ(back.workflow, "schema: warpsmith.workflow/1\n");
@@ -83,6 +89,127 @@ TEST_F(StoreTest, AggregateWritesOnceAndThenOnlyWhatIsNew) {
   EXPECT_EQ(aggregate(folder_).reason, "1 shard or stage has changed");
   EXPECT_EQ(read_results(folder_ / "results.h5").stages.at(0).summary, R"({"valid":0.5})");
   EXPECT_EQ(aggregate(folder_, true).reason, "asked for");
+}
+
+// A version of a stage that the controller left behind, or that is the current one.
+void write_state(const fs::path& run, const std::string& contrastive) {
+  const Json stages = {{{"stage", "sft"}, {"hash8", ""}}, {{"stage", "contrastive"}, {"hash8", contrastive}},
+                       {{"stage", "collect"}, {"hash8", "0c0c0c0c"}}};
+  write_file_atomic(run / "state.json", Json{{"stages", stages}}.dump());
+}
+
+TEST_F(StoreTest, VersionsOfAStageAreToldApart) {
+  store_fixture::make_run(folder_, {.shards = 1, .hash8 = "11111111", .speedup = 2});
+  store_fixture::make_run(folder_, {.shards = 1, .items_a_shard = 2, .hash8 = "22222222", .speedup = 3});
+  write_state(folder_, "22222222");
+  Results r = read_run(folder_);
+  ASSERT_EQ(r.stages.size(), 2u);
+  EXPECT_EQ(r.stages[0].hash8, "22222222");
+  EXPECT_TRUE(r.stages[0].current);
+  EXPECT_EQ(r.stages[0].place, 1);
+  EXPECT_EQ(r.stages[1].hash8, "11111111");
+  EXPECT_FALSE(r.stages[1].current);
+  ASSERT_EQ(r.measurements.size(), 5u);
+  EXPECT_EQ(r.measurements[0].hash8, "22222222");
+  EXPECT_EQ(r.measurements[0].value.speedup, 3);
+  EXPECT_EQ(r.measurements[4].hash8, "11111111");
+  ASSERT_EQ(r.candidates.size(), 3u) << "two programs are in both";
+  EXPECT_EQ(r.candidates[0].hash8, "22222222");
+  EXPECT_EQ(r.candidates[2].hash8, "11111111");
+  EXPECT_EQ(r.shards[1].hash8, "11111111");
+  const Results current = current_versions(r);
+  EXPECT_EQ(current.measurements.size(), 2u);
+  EXPECT_EQ(current.candidates.size(), 2u);
+  EXPECT_EQ(current.shards.size(), 1u);
+  EXPECT_EQ(current.devices.size(), 1u);
+  EXPECT_EQ(current.stages.size(), 2u) << "a report says how many are left out";
+}
+
+TEST_F(StoreTest, AStageThatWasChangedBackIsCurrentAgain) {
+  store_fixture::make_run(folder_, {.hash8 = "11111111"});
+  store_fixture::make_run(folder_, {.hash8 = "22222222"});
+  write_state(folder_, "22222222");
+  aggregate(folder_);
+  write_state(folder_, "11111111");
+  EXPECT_EQ(aggregate(folder_).reason, "2 shards or stages have changed");
+  const std::string before = read_file(folder_ / "results.h5");
+  EXPECT_EQ(read_results(folder_ / "results.h5").measurements[0].hash8, "11111111");
+  EXPECT_FALSE(aggregate(folder_).written);
+  fs::remove(folder_ / "results.h5");
+  aggregate(folder_);
+  EXPECT_EQ(read_file(folder_ / "results.h5"), before) << "rebuilt, it is the same";
+}
+
+TEST_F(StoreTest, AStageThatWaitsHasNoCurrentVersion) {
+  store_fixture::make_run(folder_, {});
+  write_state(folder_, "");
+  EXPECT_TRUE(current_versions(read_run(folder_)).measurements.empty());
+}
+
+TEST_F(StoreTest, WithoutAStateTheVersionWrittenLastIsCurrent) {
+  for (const char* version : {"11111111", "22222222", "33333333"}) {
+    const fs::path folder = folder_ / "stages/sft" / version;
+    make_folders(folder);
+    write_file_atomic(folder / "inputs.json", "{}");
+    fs::last_write_time(folder / "inputs.json",
+                        fs::file_time_type::clock::now() - std::chrono::hours(version[0] == '2' ? 1 : 2));
+  }
+  const auto versions = stage_versions(folder_);
+  ASSERT_EQ(versions.size(), 3u);
+  EXPECT_EQ(versions[0].hash8, "22222222");
+  EXPECT_TRUE(versions[0].current);
+  EXPECT_FALSE(versions[1].current);
+}
+
+TEST_F(StoreTest, StagesAreInTheOrderOfTheWorkflow) {
+  for (const char* stage : {"collect/0c0c0c0c", "contrastive/11111111", "contrastive/22222222", "gone/44444444"})
+    make_folders(folder_ / "stages" / stage);
+  write_state(folder_, "22222222");
+  std::string order;
+  for (const StageVersion& v : stage_versions(folder_)) order += v.stage + (v.current ? " " : "! ");
+  EXPECT_EQ(order, "contrastive collect contrastive! gone! ");
+}
+
+// Steps of both versions, each in its order; the item's name would sort step-10 before step-9.
+TEST_F(StoreTest, CurvesOfVersionsStayApart) {
+  for (const char* version : {"11111111", "22222222"}) {
+    const fs::path job_folder = folder_ / "stages/contrastive" / version / "0/train";
+    make_folders(job_folder);
+    JobFile job;
+    job.job = "train";
+    job.shards = {{0, 2}};
+    write_file_atomic(job_folder / "job.json", to_json(job).dump());
+    write_file_atomic(job_folder / "items.jsonl", "{\"id\":\"step-9\"}\n{\"id\":\"step-10\"}\n");
+    ShardSession session(job_folder / "job.json", 0);
+    for (const Item& item : session.open_items()) session.write(item, {{"step", std::stoi(item.id.substr(5))}, {"loss", 1.0}});
+    session.finish();
+  }
+  write_state(folder_, "22222222");
+  std::string order;
+  for (const TrainingRow& row : read_run(folder_).training) order += row.hash8.substr(0, 1) + ":" + std::to_string(row.step) + " ";
+  EXPECT_EQ(order, "2:9 2:10 1:9 1:10 ");
+}
+
+TEST_F(StoreTest, AFileOfAnOlderLayoutIsWrittenAnew) {
+  store_fixture::make_run(folder_, {});
+  const fs::path file = folder_ / "results.h5";
+  {
+    hdf5::File old = hdf5::File::create(file);
+    old.set_attribute("schema", "warpsmith.results/1");
+    old.close();
+  }
+  write_file_atomic(file.string() + ".sha256", sha256_file_hex(file) + "  results.h5\n");
+  EXPECT_TRUE(aggregate(folder_).reason.starts_with("another layout: ")) << aggregate(folder_, true).reason;
+  EXPECT_EQ(read_results(file).measurements.size(), 6u);
+}
+
+TEST_F(StoreTest, AResultMadeAnewUnderTheSameHashIsNoticed) {
+  store_fixture::make_run(folder_, {});
+  const fs::path output = folder_ / "stages/contrastive/0a1b2c3d/output.json";
+  write_file_atomic(output, R"({"kind":"contrastive","summary":{},"step":1})");
+  aggregate(folder_);
+  write_file_atomic(output, R"({"kind":"contrastive","summary":{},"step":2})");
+  EXPECT_TRUE(aggregate(folder_).written);
 }
 
 TEST_F(StoreTest, EveryDamageIsFoundAndRebuilt) {
@@ -134,8 +261,50 @@ TEST_F(StoreTest, H5pyAndH5dumpReadIt) {
   std::ofstream(folder_ / "read.py") << script;
   const std::string file = (folder_ / "results.h5").string();
   EXPECT_EQ(run_command("/usr/bin/python3 " + (folder_ / "read.py").string() + " " + file),
-            "warpsmith.results/1 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n");
+            "warpsmith.results/2 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n");
   EXPECT_NE(run_command("h5dump -d /measurements/speedup " + file).find("1.5"), std::string::npos);
+}
+
+// The Python of results/README.md, as it stands there.
+TEST_F(StoreTest, TheWorkedExampleWorks) {
+  if (run_command("/usr/bin/python3 -c 'import h5py, numpy'") != "") GTEST_SKIP() << "h5py is not installed";
+  const std::string text = read_file(fs::path(WARPSMITH_SOURCE_DIR) / "results/README.md");
+  const std::string fence = "```python\n";
+  const auto begin = text.find(fence) + fence.size();
+  write_file_atomic(folder_ / "example.py", text.substr(begin, text.find("```", begin) - begin));
+  const fs::path run = folder_ / "results/quickstart";
+  make_folders(run);
+  store_fixture::make_run(run, {.hash8 = "11111111", .speedup = 9});
+  store_fixture::make_run(run, {.hash8 = "22222222", .speedup = 1.25});
+  write_state(run, "22222222");
+  aggregate(run);
+  const std::string said = run_command("cd " + folder_.string() + " && /usr/bin/python3 example.py");
+  EXPECT_TRUE(said.starts_with("row_softmax 1.25 ")) << said << "a faster one of an older version does not count";
+}
+
+TEST(InOrder, ResultsAreTakenInOrder) {
+  std::string taken;
+  in_order(
+      50, 3, [](std::size_t i) { return std::to_string(i); }, [&](std::string&& made) { taken += made + " "; });
+  std::string expected;
+  for (int i = 0; i < 50; ++i) expected += std::to_string(i) + " ";
+  EXPECT_EQ(taken, expected);
+  in_order(0, 3, [](std::size_t) { return 1; }, [](int) { FAIL(); });
+}
+
+TEST(InOrder, TheFirstErrorIsThrownAndNothingTakenBehindIt) {
+  int taken = 0;
+  const auto make = [](std::size_t i) {
+    if (i == 7 || i == 9) throw std::runtime_error(std::to_string(i));
+    return i;
+  };
+  try {
+    in_order(1000, 2, make, [&](std::size_t) { ++taken; });
+    FAIL();
+  } catch (const std::runtime_error& e) {
+    EXPECT_STREQ(e.what(), "7");
+  }
+  EXPECT_EQ(taken, 7);
 }
 
 }  // namespace

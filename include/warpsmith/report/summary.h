@@ -1,4 +1,6 @@
-// What a run's results say, in figures: pure functions of rows.
+// What a run's results say, in figures: pure functions of rows. Stages are in the order of `results.stages`, the
+// workflow's, and each version of a stage has figures of its own. Mostly only current versions are wanted:
+// store::current_versions.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +16,7 @@ namespace warpsmith::report {
 // How well a frozen model writes programs for one group of tasks ("train", "heldout_combination", "heldout_operation").
 // Speedups are unrounded scores. Every share is of `samples`, the programs drawn.
 struct EvaluationRow {
-  std::string stage, group;
+  std::string stage, hash8, group;
   std::int64_t tasks = 0, samples = 0, valid = 0;
   // Over correct programs; nothing where there is none.
   std::optional<double> mean, geometric_mean, quantile75, median, quantile25, max;
@@ -25,12 +27,12 @@ struct EvaluationRow {
   double valid_share() const { return samples > 0 ? static_cast<double>(valid) / static_cast<double>(samples) : 0; }
 };
 
-// A row for each stage that has samples and each group, in the order in which the stages first appear.
+// A row for each version of a stage that has samples and each group.
 // A sample of verdict `unsupported` or `not_measured` says nothing about the program and is left out.
 std::vector<EvaluationRow> evaluation_rows(const store::Results& results);
 
 struct VerdictCounts {
-  std::string stage;
+  std::string stage, hash8;
   std::map<std::string, std::int64_t> counts;  // by verdict
 };
 // Of samples where a stage has them, else of its measurements and failed compiles.
@@ -38,7 +40,7 @@ std::vector<VerdictCounts> verdict_counts(const store::Results& results);
 
 // The fastest correct program of each task over all stages.
 struct BestKernel {
-  std::string task, candidate, stage, origin, source, reference;
+  std::string task, candidate, stage, hash8, origin, source, reference;
   double speedup = 0, low = 0, high = 0, baseline_ns = 0, candidate_ns = 0;
   std::string shape;
   std::int64_t correct = 0, tried = 0;  // measurements of the task

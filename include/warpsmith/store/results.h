@@ -1,4 +1,8 @@
 // What a run found, as tables: the rows of results.h5. Layout and a worked example: results/README.md.
+//
+// A stage that was run again after a change has several versions, each in a folder of its own,
+// stages/<stage>/<hash8>/. Rows of all of them are kept, each with its `stage` and `hash8`; the version that the workflow
+// came to last is the current one. Rows of current versions come first, in the order of the workflow.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +15,22 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/1";
+inline constexpr const char* kSchema = "warpsmith.results/2";
 
 struct TaskRow {
-  std::string id, title, split, ops, reference;
+  std::string id, title, split, ops, reference, stage, hash8;
   std::int64_t level = 0;
 };
 
+// `stage` and `hash8` made it; hash8 is empty where that version's folder is gone.
 struct CandidateRow {
-  std::string id, task, tier, origin, stage, detail, parent, source;
+  std::string id, task, tier, origin, stage, hash8, detail, parent, source;
   std::int64_t round = 0;
 };
 
 // One compilation in a stage.
 struct CompileRow {
-  std::string candidate, stage, verdict, log;
+  std::string candidate, stage, hash8, verdict, log;
   std::int64_t round = 0;
   double seconds = 0;
   bool cached = false;
@@ -34,7 +39,7 @@ struct CompileRow {
 // One measurement in a stage. Its raw samples are Results::samples[sample_begin, sample_begin + sample_count): first all
 // times of the baseline, then all of the candidate, in nanoseconds a call.
 struct MeasurementRow {
-  std::string stage;
+  std::string stage, hash8;
   std::int64_t round = 0;
   Measurement value;  // without `device`, `blob`
   std::int64_t device = -1;  // index into devices
@@ -43,27 +48,30 @@ struct MeasurementRow {
 
 // One program that a model wrote, with what became of it.
 struct SampleRow {
-  std::string stage, task, group, candidate, verdict;
+  std::string stage, hash8, task, group, candidate, verdict;
   std::int64_t round = 0;
   double speedup = 0;  // 0 where it is no success
 };
 
 struct TrainingRow {
-  std::string stage;
+  std::string stage, hash8;
   std::int64_t round = 0, step = 0, tokens = 0;
   double loss = 0, learning_rate = 0, grad_norm = 0, seconds = 0;
   double kl = 0, clip_share = 0, ratio_mean = 0;  // GRPO only
 };
 
+// One version of a stage.
 struct StageRow {
   std::string name, kind, hash8, summary;  // summary: JSON
-  bool finished = false;
+  std::int64_t place = -1;                 // of the stage in the workflow, counting from 0; -1: no longer in it
+  bool current = false, finished = false;
+  std::string output_digest;               // SHA-256 of output.json; empty where unfinished
 };
 
 // One shard of a job: how far its records have been taken, and what it asked for.
 struct ShardRow {
   std::string folder;  // relative to the run folder
-  std::string stage, job, program, resources;  // resources: JSON
+  std::string stage, hash8, job, program, resources;  // resources: JSON
   std::int64_t round = 0, shard = 0, records = 0, attempts = 0;
   bool ended = false;
 };
@@ -92,6 +100,20 @@ Results read_results(const std::filesystem::path& file);
 
 // Every whole record below `run_folder`, also of stages that are still at work or have failed.
 Results read_run(const std::filesystem::path& run_folder);
+
+// Without what older versions of stages left; `stages` keeps a row of each. Every row's device and samples stay right.
+Results current_versions(Results results);
+
+// A version of a stage in a run folder. state.json says which is current and how the workflow orders the stages; where it
+// is missing, the version written last counts, and stages are in the order of their names. A stage that waits for others
+// to be run again has no current version.
+struct StageVersion {
+  std::string stage, hash8;
+  std::int64_t place = -1;
+  bool current = false;
+};
+// In the order of the rows: current ones in the order of the workflow, then the others.
+std::vector<StageVersion> stage_versions(const std::filesystem::path& run_folder);
 
 struct Aggregated {
   bool written = false;     // false: the file was there, whole and up to date

@@ -1,0 +1,253 @@
+#include "record_rows.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <unordered_set>
+
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/sha256.h"
+#include "warpsmith/records/candidate.h"
+#include "warpsmith/records/shard.h"
+
+namespace warpsmith::store {
+
+namespace {
+
+class Rows {
+ public:
+  explicit Rows(const StageVersion& version, std::int64_t round = 0) : version_(version), round_(round) {}
+
+  // A row of this stage version.
+  template <typename Row>
+  Row new_row() const {
+    Row row;
+    row.stage = version_.stage;
+    row.hash8 = version_.hash8;
+    if constexpr (requires { row.round; }) row.round = round_;
+    return row;
+  }
+
+  void add_task(const Json& task) {
+    auto row = new_row<TaskRow>();
+    row.id = task.value("id", "");
+    row.title = task.value("title", "");
+    row.split = task.value("split", "");
+    row.reference = task.value("reference", "");
+    row.level = task.value("level", 0);
+    for (const Json& op : task.value("ops", Json::array()))
+      row.ops += (row.ops.empty() ? "" : " ") + op.get<std::string>();
+    out.tasks.push_back(std::move(row));
+  }
+
+  void add_candidates(const Json& entries) {
+    for (const Json& entry : entries)
+      if (const auto it = entry.find("candidate"); it != entry.end()) add_candidate(*it);
+  }
+
+  void add_candidate(const Json& json) {
+    std::string id = json.value("id", "");
+    if (!candidates_seen_.insert(id).second) return;
+    Candidate candidate = candidate_from_json(json);
+    auto row = new_row<CandidateRow>();
+    row.id = std::move(id);
+    row.task = std::move(candidate.task);
+    row.tier = to_string(candidate.tier);
+    Origin& origin = candidate.origin;
+    row.origin = std::move(origin.kind);
+    if (!origin.stage.empty()) {
+      row.round = origin.round;
+      if (origin.stage != version_.stage) row.hash8.clear();  // which version made it is not said here
+      row.stage = std::move(origin.stage);
+    }
+    row.detail = std::move(origin.detail);
+    row.parent = std::move(origin.parent);
+    if (candidate.files.size() == 1)
+      row.source = std::move(candidate.files[0].content);
+    else
+      for (const SourceFile& file : candidate.files)
+        row.source += "// ==== " + file.path + "\n" + file.content;
+    out.candidates.push_back(std::move(row));
+  }
+
+  void add_sample(const Json& json) {
+    auto row = new_row<SampleRow>();
+    row.task = json.value("task", "");
+    row.group = json.value("group", "");
+    row.candidate = json.value("candidate", "");
+    row.verdict = json.value("verdict", "");
+    row.round = json.value("round", 0);
+    row.speedup = json.value("speedup", 0.0);
+    out.generated.push_back(std::move(row));
+  }
+
+  void add_compile(const Json& record) {
+    auto row = new_row<CompileRow>();
+    row.candidate = record.value("item", "");
+    row.verdict = record.value("verdict", "");
+    row.log = record.value("log", "");
+    row.seconds = record.value("seconds", 0.0);
+    row.cached = record.value("cached", false);
+    out.compiles.push_back(std::move(row));
+  }
+
+  void add_training(const Json& record) {
+    auto row = new_row<TrainingRow>();
+    row.step = record.value("step", std::int64_t{0});
+    row.tokens = record.value("tokens", std::int64_t{0});
+    row.loss = record.value("loss", 0.0);
+    row.learning_rate = record.value("learning_rate", 0.0);
+    row.grad_norm = record.value("grad_norm", 0.0);
+    row.seconds = record.value("seconds", 0.0);
+    row.kl = record.value("kl", 0.0);
+    row.clip_share = record.value("clip_share", 0.0);
+    row.ratio_mean = record.value("ratio_mean", 0.0);
+    out.training.push_back(std::move(row));
+  }
+
+  void add_measurement(const Json& record, const fs::path& folder) {
+    auto row = new_row<MeasurementRow>();
+    row.value = measurement_from_json(record);
+    Measurement& m = row.value;
+    if (m.candidate.empty()) m.candidate = record.value("item", "");
+    if (m.device) {
+      row.device = device_index(*m.device);
+      m.device.reset();
+    }
+    if (!m.blob.empty()) {
+      const std::string_view bytes = samples(folder, {m.blob, m.blob_offset, m.blob_bytes, m.blob_crc});
+      row.sample_begin = static_cast<std::int64_t>(out.samples.size());
+      row.sample_count = static_cast<std::int64_t>(bytes.size() / sizeof(std::int64_t));
+      out.samples.resize(out.samples.size() + bytes.size() / sizeof(std::int64_t));
+      std::memcpy(out.samples.data() + row.sample_begin, bytes.data(),
+                  static_cast<std::size_t>(row.sample_count) * sizeof(std::int64_t));
+      m.blob.clear();
+    }
+    out.measurements.push_back(std::move(row));
+  }
+
+  Results out;
+
+ private:
+  // One blob file serves thousands of records: it is read once.
+  std::string_view samples(const fs::path& folder, const BlobRef& ref) {
+    if (folder.native() != blob_folder_ || ref.file != blob_name_) {
+      const fs::path path = folder / ref.file;
+      blob_ = fs::exists(path) ? read_file(path) : std::string();
+      blob_folder_ = folder.native();
+      blob_name_ = ref.file;
+    }
+    if (ref.offset > blob_.size() || ref.bytes > blob_.size() - ref.offset)
+      throw Error((folder / ref.file).string() + ": ends before byte " +
+                  std::to_string(ref.offset + ref.bytes));
+    const std::string_view bytes = std::string_view(blob_).substr(ref.offset, ref.bytes);
+    if (crc32(bytes) != ref.crc)
+      throw Error((folder / ref.file).string() + ": wrong checksum at byte " + std::to_string(ref.offset));
+    return bytes;
+  }
+
+  std::int64_t device_index(const DeviceFacts& facts) {
+    std::string key = device_key(facts);
+    const auto it = std::find(devices_seen_.begin(), devices_seen_.end(), key);
+    if (it != devices_seen_.end()) return it - devices_seen_.begin();
+    devices_seen_.push_back(std::move(key));
+    out.devices.push_back(facts);
+    return static_cast<std::int64_t>(out.devices.size()) - 1;
+  }
+
+  const StageVersion& version_;
+  const std::int64_t round_;
+  std::unordered_set<std::string> candidates_seen_;
+  std::vector<std::string> devices_seen_;
+  std::string blob_folder_, blob_name_, blob_;
+};
+
+}  // namespace
+
+Results read_output(const fs::path& folder, const StageVersion& version) {
+  Rows rows(version);
+  StageRow stage;
+  stage.name = version.stage;
+  stage.hash8 = version.hash8;
+  stage.place = version.place;
+  stage.current = version.current;
+  const fs::path file = folder / "output.json";
+  if (fs::exists(file)) {
+    const std::string text = read_file(file);
+    const Json output = parse_json(text, file.string());
+    stage.finished = true;
+    stage.output_digest = sha256_hex(text);
+    stage.kind = output.value("kind", "");
+    stage.summary = output.value("summary", Json::object()).dump();
+    const auto each = [&](const char* key, const auto& add) {
+      if (const auto list = output.find(key); list != output.end())
+        for (const Json& entry : *list) add(entry);
+    };
+    each("tasks", [&](const Json& task) { rows.add_task(task); });
+    each("samples", [&](const Json& sample) { rows.add_sample(sample); });
+    if (const auto list = output.find("candidates"); list != output.end()) rows.add_candidates(*list);
+  }
+  rows.out.stages.push_back(std::move(stage));
+  return std::move(rows.out);
+}
+
+Results read_item_rows(const JobPlace& job) {
+  Rows rows(job.version, job.round);
+  scan_json_lines(job.folder / "items.jsonl", 0, [&](Json&& item, std::uint64_t) {
+    if (const auto it = item.find("candidate"); it != item.end() && it->is_object()) rows.add_candidate(*it);
+  });
+  return std::move(rows.out);
+}
+
+Results read_shard_rows(const JobPlace& job, const fs::path& run_folder, const fs::path& folder,
+                        std::int64_t number) {
+  Rows rows(job.version, job.round);
+  const std::string& kind = job.job.job;
+  const ShardScan scan = scan_shard_records(folder, [&](Json&& record, const fs::path& attempt) {
+    if (kind == "measure")
+      rows.add_measurement(record, attempt);
+    else if (kind == "compile")
+      rows.add_compile(record);
+    else if (kind == "train")
+      rows.add_training(record);
+    else if (kind == "collect") {
+      if (const auto list = record.find("candidates"); list != record.end()) rows.add_candidates(*list);
+    }
+  });
+  auto shard = rows.new_row<ShardRow>();
+  shard.folder = fs::relative(folder, run_folder).string();
+  shard.job = kind;
+  shard.program = job.job.program;
+  shard.resources = to_json(job.job.resources).dump();
+  shard.shard = number;
+  shard.records = static_cast<std::int64_t>(scan.records);
+  shard.attempts = scan.attempts;
+  shard.ended = scan.ended;
+  rows.out.shards.push_back(std::move(shard));
+  return std::move(rows.out);
+}
+
+std::string device_key(const DeviceFacts& f) {
+  std::string key;
+  for (const std::string* part : {&f.kind, &f.name, &f.uuid, &f.driver, &f.host, &f.sandbox})
+    key += *part + '\n';
+  key += std::to_string(f.threads) + ' ' + std::to_string(f.cores);
+  for (const auto& [name, value] : f.extra) key += '\n' + name + '=' + value;
+  return key;
+}
+
+std::vector<std::pair<std::int64_t, fs::path>> numbered_folders(const fs::path& folder) {
+  std::vector<std::pair<std::int64_t, fs::path>> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    std::int64_t number = 0;
+    const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (bad == std::errc() && end == name.data() + name.size() && entry.is_directory())
+      found.emplace_back(number, entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace warpsmith::store

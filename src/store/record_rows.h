@@ -1,0 +1,35 @@
+// Rows from the files of one stage version, job or shard. Pure readers, so that several may work side by
+// side.
+//
+// Each answers with Results that hold its rows alone: `device` and `sample_begin` count in these.
+#pragma once
+
+#include "warpsmith/records/job.h"
+#include "warpsmith/store/results.h"
+
+namespace warpsmith::store {
+
+// A job of a stage version.
+struct JobPlace {
+  std::filesystem::path folder;
+  StageVersion version;
+  std::int64_t round = 0;
+  JobFile job;
+};
+
+// The stage's row, and what its output.json holds where it has finished.
+Results read_output(const std::filesystem::path& folder, const StageVersion& version);
+// Candidates among a job's items.
+Results read_item_rows(const JobPlace& job);
+// What the shard in `folder` has recorded.
+Results read_shard_rows(const JobPlace& job, const std::filesystem::path& run_folder,
+                        const std::filesystem::path& folder, std::int64_t shard);
+
+// What makes two devices one: all facts but the load of the moment.
+std::string device_key(const DeviceFacts& facts);
+
+// Subfolders whose names are numbers, in their order (rounds, shards).
+std::vector<std::pair<std::int64_t, std::filesystem::path>> numbered_folders(
+    const std::filesystem::path& folder);
+
+}  // namespace warpsmith::store
