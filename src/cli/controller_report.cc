@@ -43,6 +43,7 @@ Json Controller::State::state_json() const {
                   {"kind", one.spec->kind},
                   {"state", name_of(reactor.stage(i))},
                   {"hash", one.plan.hash},
+                  {"hash8", one.folder.filename().string()},  // of the version that counts; empty: none yet
                   {"action", to_string(one.plan.action)},
                   {"reason", one.plan.reason},
                   {"ran", one.ran},

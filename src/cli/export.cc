@@ -14,12 +14,14 @@ namespace {
 
 struct Options {
   std::string run, format = "csv", output;
+  bool all_versions = false;
 };
 
 int export_run(const Options& options, const CommandContext& context) {
   const fs::path folder = find_run(context, options.run);
   store::aggregate(folder);
-  const store::Results results = store::read_results(folder / "results.h5");
+  store::Results results = store::read_results(folder / "results.h5");
+  if (!options.all_versions) results = store::current_versions(std::move(results));
   const std::string text = options.format == "csv" ? report::csv(results) : report::json(results);
   if (options.output.empty()) std::cout << text;
   else write_file_atomic(options.output, text);
@@ -36,6 +38,8 @@ void add_export(CLI::App& app, CommandContext& context) {
   command->add_option("RUN", options->run, "Name or folder of the run (default: the one changed last)");
   command->add_option("--format", options->format, "csv: one line a measurement; json: figures too")->check(CLI::IsMember({"csv", "json"}));
   command->add_option("--output", options->output, "File to write (default: standard output)");
+  command->add_flag("--all-versions", options->all_versions,
+                    "Also what stages left before they were changed, told apart by hash8");
 }
 
 }  // namespace warpsmith::cli

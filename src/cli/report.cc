@@ -20,7 +20,7 @@ int write_report(const Options& options, const CommandContext& context) {
   const fs::path folder = find_run(context, options.run);
   store::aggregate(folder);
   const fs::path output = options.output.empty() ? folder / "report.html" : fs::path(options.output);
-  write_file_atomic(output, report::html(store::read_results(folder / "results.h5")));
+  write_file_atomic(output, report::html(store::current_versions(store::read_results(folder / "results.h5"))));
   if (context.json) print_json(context, {{"report", output.string()}, {"results", (folder / "results.h5").string()}});
   else std::cout << output.string() << "\n";
   return kExitOk;

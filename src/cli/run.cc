@@ -136,7 +136,8 @@ void publish(const fs::path& run, bool replayed) {
   const bool changed = store::aggregate(run).written;  // also where it was short or damaged
   // A replayed run has nobody's timings: no report is made of it.
   if (!replayed && (changed || !fs::exists(run / "report.html")))
-    write_file_atomic(run / "report.html", report::html(store::read_results(run / "results.h5")));
+    write_file_atomic(run / "report.html",
+                      report::html(store::current_versions(store::read_results(run / "results.h5"))));
 }
 
 std::string command_again(const Options& options, const CommandContext& context) {
