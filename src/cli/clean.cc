@@ -2,12 +2,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/run_folder.h"
+#include "warpsmith/store/results.h"
 
 namespace warpsmith::cli {
 
@@ -24,16 +26,44 @@ struct Part {
   std::uint64_t bytes = 0;
 };
 
-// Results that newer ones of the same stage have replaced, what --force set aside, and the compile cache
-// where asked for.
+// Results of a stage that are not the current one, as far as it has one, else all but the newest.
+std::vector<plan::FormerResult> older_results(const std::vector<plan::FormerResult>& results,
+                                              const std::string& current) {
+  const auto kept = std::find_if(results.begin(), results.end(), [&](const plan::FormerResult& result) {
+    return plan::hash8(result.hash) == current;
+  });
+  std::vector<plan::FormerResult> older = results;
+  older.erase(older.begin() + (kept == results.end() ? 0 : kept - results.begin()));
+  return older;
+}
+
+// The checkpoints of one version of a stage.
+std::vector<fs::path> checkpoints(const fs::path& run, const std::string& stage, const std::string& hash) {
+  const std::string stem = (run / checkpoint_prefix(stage, hash)).filename().string() + "-";
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(run / "checkpoints", error))
+    if (entry.path().filename().string().starts_with(stem)) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// Results that others of the same stage have replaced, with their checkpoints; what --force set aside; and
+// the compile cache where asked for.
 std::vector<Part> removable(const fs::path& run, const Options& options) {
   std::vector<Part> parts;
   if (options.all) {
     parts.push_back({run, "the whole run", 0});
   } else {
+    std::map<std::string, std::string> current;
+    for (const store::StageVersion& version : store::stage_versions(run))
+      if (version.current) current[version.stage] = version.hash8;
     for (const auto& [stage, results] : read_history(run))
-      for (std::size_t i = 1; i < results.size(); ++i)
-        parts.push_back({stage_folder(run, stage, results[i].hash), "older result of " + stage, 0});
+      for (const plan::FormerResult& result : older_results(results, current[stage])) {
+        parts.push_back({stage_folder(run, stage, result.hash), "older result of " + stage, 0});
+        for (const fs::path& checkpoint : checkpoints(run, stage, result.hash))
+          parts.push_back({checkpoint, "its checkpoint", 0});
+      }
     if (fs::exists(run / "set_aside"))
       parts.push_back({run / "set_aside", "results set aside by --force", 0});
     if (options.cache && fs::exists(run / "cache"))

@@ -220,6 +220,8 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
           .resources = request.resources,
           .params = request.params};
   if (parts.unsandboxed) file.params["unsandboxed"] = true;
+  if (file.params.contains("checkpoint_prefix"))
+    file.params["checkpoint_prefix"] = checkpoint_prefix(one.spec->name, one.plan.hash);
   if (number >= 0) {
     const JobFile before = read_job_file(job.folder / "job.json");
     if (reactor.job(static_cast<std::uint32_t>(number)).digest != digest)

@@ -7,6 +7,7 @@
 
 #include "fake_executor.h"
 #include "warpsmith/base/random.h"
+#include "warpsmith/store/results.h"
 
 namespace warpsmith::cli {
 namespace {
@@ -44,6 +45,7 @@ class SumStage : public stages::Stage {
     stages::StageStep step;
     for (const char* job : {"left", "right"}) {
       stages::JobRequest request{.round = round_, .job = job, .program = "/bin/true", .expected_item_s = 30};
+      request.params["checkpoint_prefix"] = "checkpoints/" + inputs_.spec.name;
       for (int i = 0; i < 6; ++i)
         request.items.push_back({{"id", "i" + std::to_string(i)}, {"x", (sum_ + i) % 10}});
       step.jobs.push_back(std::move(request));
@@ -142,6 +144,69 @@ TEST_F(ControllerTest, ChangedParameterRunsItsStageAndThoseThatNeedIt) {
   spec_.stages[0].resolved["rounds"] = 2;
   EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(second.items_run, 2 * 2 * 6 + kItemsAStage) << "a and b, not `other`";
+}
+
+// "a one of 2, b none of 1, ": whether a version counts, and how many there are.
+std::string versions(const fs::path& run) {
+  std::map<std::string, std::pair<std::string, int>> found;
+  std::vector<std::string> order;
+  for (const store::StageVersion& v : store::stage_versions(run)) {
+    auto& [current, all] = found[v.stage];
+    if (all++ == 0) order.push_back(v.stage);
+    if (v.current) current = v.hash8;
+  }
+  std::string text;
+  for (const std::string& stage : order)
+    text += stage + (found[stage].first.empty() ? " none" : " one") + " of " + std::to_string(found[stage].second) + ", ";
+  return text;
+}
+
+std::string current(const fs::path& run, const std::string& stage) {
+  for (const store::StageVersion& v : store::stage_versions(run))
+    if (v.stage == stage && v.current) return v.hash8;
+  return "";
+}
+
+TEST_F(ControllerTest, EveryVersionOfAStageHasCheckpointsOfItsOwn) {
+  FakeExecutor first, second;
+  run(first);
+  spec_.stages[0].resolved["rounds"] = 2;
+  run(second);
+  std::set<std::string> prefixes;
+  for (const FakeExecutor* executor : {&first, &second})
+    for (const run::ShardStart& start : executor->submitted) {
+      const JobFile job = read_job_file(start.job_file);
+      EXPECT_EQ(job.params.at("checkpoint_prefix"), "checkpoints/" + job.stage + "-" + job.hash8);
+      prefixes.insert(job.params.at("checkpoint_prefix"));
+    }
+  EXPECT_EQ(prefixes.size(), 5u) << "a and b twice, `other` once";
+}
+
+TEST_F(ControllerTest, TheVersionThatTheWorkflowCameToLastIsCurrent) {
+  FakeExecutor first, second, third, fourth;
+  run(first);
+  EXPECT_EQ(versions(run_), "a one of 1, b one of 1, other one of 1, ");
+  const std::string a = current(run_, "a"), b = current(run_, "b");
+  spec_.stages[0].resolved["rounds"] = 2;
+  // While a runs anew, nobody knows whether what b has still holds.
+  bool looked = false;
+  second.before_poll = [&] {
+    if (looked || second.items_run == 0) return;
+    looked = true;
+    EXPECT_EQ(current(run_, "b"), "");
+  };
+  run(second);
+  EXPECT_EQ(versions(run_), "a one of 2, b one of 2, other one of 1, ");
+  EXPECT_NE(current(run_, "a"), a);
+  spec_.stages[0].resolved["rounds"] = 3;
+  EXPECT_EQ(run(third).kind, RunOutcome::Kind::kNothingToDo);
+  EXPECT_EQ(current(run_, "a"), a) << "the change was taken back";
+  EXPECT_EQ(current(run_, "b"), b);
+  spec_.stages[0].resolved["rounds"] = 1;
+  selection_.accept = {"a"};
+  run(fourth);
+  EXPECT_EQ(fourth.items_run, 0);
+  EXPECT_NE(current(run_, "a"), "") << "an accepted result counts";
 }
 
 TEST_F(ControllerTest, ForceRunsAStageAgainAndThoseAfterItOnlyIfItsOutputChanged) {

@@ -1,7 +1,7 @@
 // A run's folder: where things lie in it, who has it, and what it holds. Format document: results/README.md.
 //
 //   run.json, workflow.yaml, state.json, controller.lock, journal/<epoch>.jsonl, cache/,
-//   checkpoints/<stage>-<step>/, stages/<stage>/<hash8>/{inputs.json, output.json, accepted.json,
+//   checkpoints/<stage>-<hash8>-<step>/, stages/<stage>/<hash8>/{inputs.json, output.json, accepted.json,
 //   <round>/<job>/{job.json, items.jsonl, <shard>/…}}
 #pragma once
 
@@ -23,6 +23,10 @@ inline fs::path stage_folder(const fs::path& run, const std::string& stage, cons
 }
 inline fs::path job_folder(const fs::path& stage_folder, int round, const std::string& job) {
   return stage_folder / std::to_string(round) / job;
+}
+// Where a stage's checkpoints lie, relative to the run folder: <prefix>-<step>/. Each version of a stage has its own.
+inline std::string checkpoint_prefix(const std::string& stage, const std::string& hash) {
+  return "checkpoints/" + stage + "-" + plan::hash8(hash);
 }
 
 // One controller at a time has a run. The lock is the process's own: it goes when the process does, however

@@ -20,7 +20,7 @@ struct JobRequest {
   std::string job;      // "collect", "generate", "compile", "measure", "train", "command"
   std::string program;  // "warpsmith-generate", or the user's program
   std::vector<std::string> arguments;
-  Json params = Json::object();
+  Json params = Json::object();               // to a `checkpoint_prefix` the controller adds "-" and the stage's hash8
   std::vector<Json> items;                    // each with a string "id"
   std::map<std::string, std::string> files;   // further files beside job.json: name -> content
   Resources resources;
@@ -57,7 +57,7 @@ struct JobResult {
 //       "speedup",                       where the verdict is ok; unrounded
 //       "cut_off": true,                 the answer ended at max_tokens
 //       "reward", "advantage"}, …],      contrastive: smoothed reward; advantage where its group was not skipped
-//    "checkpoint": "checkpoints/sft-1200", "checkpoint_digest", "step",    stages that train; relative to the run folder
+//    "checkpoint": "checkpoints/sft-0333e8c0-1200", "checkpoint_digest", "step",    stages that train; relative to the run folder
 //    "checkpoint_of", "evaluated", "candidates_of",                        measure: what was evaluated
 //    "examples": {…},                    sft: what its examples can be made from again (stage 2 replays them)
 //    "rounds": [{"round", "loss", …figures…}, …],                          looping stages
