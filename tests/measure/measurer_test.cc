@@ -4,48 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 
-#include "scratch.h"
-#include "warpsmith/base/files.h"
+#include "task_folder.h"
 #include "warpsmith/measure/job.h"
-#include "warpsmith/toolchain/host.h"
 
 namespace warpsmith::measure {
 namespace {
-
-constexpr const char* kTask = R"yaml(schema: warpsmith.task/1
-title: Twice the softplus
-level: 1
-split: train
-ops: [softplus]
-dims: [M, N]
-inputs:
-  x: {role: data, dtype: float32, shape: [M, N], values: "normal(0, 1)"}
-outputs:
-  out: {dtype: float32, shape: [M, N]}
-reference: |
-  def forward(x: Tensor) -> Tensor:
-    return torch.log(torch.exp(x) + 1.0) * 2.0
-timing:
-  - {M: 64, N: 128}
-hidden:
-  - {M: 3, N: 33}
-  - {M: 1, N: 1}
-distributions:
-  - {x: "uniform(-3, 3)"}
-flops: 4 * M * N
-bytes: 8 * M * N
-)yaml";
-
-// A whole candidate from what it does with `x[i]`.
-std::string candidate(const std::string& body) {
-  return "// plan: launch k<<<cdiv(M * N, 128), 128>>>(x, out, M, N)\n"
-         "extern \"C\" __global__ void k(const float* x, float* out, int M, int N) {\n"
-         "  int i = blockIdx.x * 128 + threadIdx.x;\n"
-         "  if (i < M * N) {\n" +
-         body + "\n  }\n}\n";
-}
 
 const std::string kRight = candidate("out[i] = logf(expf(x[i]) + 1.f) * 2.f;");
 
@@ -53,12 +17,6 @@ class MeasurerTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     shared_ = std::make_unique<Shared>();
-    make_folders(shared_->scratch / "softplus" / "candidates");
-    write_file_atomic(shared_->scratch / "softplus" / "task.yaml", kTask);
-    Diagnostics mistakes;
-    const auto task = task::load_task(shared_->scratch / "softplus", mistakes);
-    if (!task) throw InvalidInput(mistakes);
-    shared_->task = *task;
     Settings settings;
     settings.budget_s = 0.3;
     settings.protocol.target = 0.05;        // the host of a test may be busy …
@@ -69,24 +27,16 @@ class MeasurerTest : public testing::Test {
   }
   static void TearDownTestSuite() { shared_.reset(); }
 
-  static std::filesystem::path compile(const Candidate& made) {
-    toolchain::CompileOptions options;
-    options.cache = shared_->scratch / "cache";
-    options.unsandboxed = true;
-    const toolchain::CompileResult result = toolchain::compile_for_host(made, shared_->task, options);
-    EXPECT_EQ(result.verdict, Verdict::kOk) << result.log;
-    return result.binary;
-  }
+  static std::filesystem::path compile(const Candidate& made) { return shared_->folder.compile(made); }
 
   static Measured measure(const std::string& source) {
     const Candidate made = make_plan_candidate("softplus", source, {});
-    return shared_->measurer->measure(shared_->task, made, compile(made));
+    return shared_->measurer->measure(shared_->folder.task(), made, compile(made));
   }
   static Measurement verdict_of(const std::string& body) { return measure(candidate(body)).measurement; }
 
   struct Shared {
-    Scratch scratch;
-    task::Task task;
+    TaskFolder folder{"softplus", kSoftplus};
     std::unique_ptr<Measurer> measurer;
   };
   static std::unique_ptr<Shared> shared_;
@@ -225,13 +175,13 @@ TEST_F(MeasurerTest, APlanThatCannotBeEvaluatedIsALaunchError) {
 }
 
 TEST_F(MeasurerTest, NullTestsComeOutNearOne) {
-  const Measured reference = shared_->measurer->measure_reference_against_itself(shared_->task);
+  const Measured reference = shared_->measurer->measure_reference_against_itself(shared_->folder.task());
   expect_timed(reference.measurement);
   EXPECT_NEAR(reference.measurement.speedup, 1.0,
               0.3);  // tests/bench/null_test is the measurement; this is its pulse
   const Candidate made = make_plan_candidate("softplus", kRight, {});
   const Measured candidate =
-      shared_->measurer->measure_candidate_against_itself(shared_->task, made, compile(made));
+      shared_->measurer->measure_candidate_against_itself(shared_->folder.task(), made, compile(made));
   expect_timed(candidate.measurement);
   EXPECT_NEAR(candidate.measurement.speedup, 1.0, 0.3);
 }
@@ -257,7 +207,7 @@ TEST_F(MeasurerTest, AShardWritesRecordsAndSamples) {
   write_file_atomic(folder / "items.jsonl", items);
   JobFile job;
   job.shards = {{0, 3}};
-  job.params = {{"datasets", shared_->scratch.path().string()},
+  job.params = {{"datasets", shared_->folder.datasets().string()},
                 {"unsandboxed", true},
                 {"budget_s", 0.2},
                 {"target", 0.05},
