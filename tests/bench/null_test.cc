@@ -1,6 +1,6 @@
 // Null test: programs timed against themselves must score 1.
 //
-//   null_test DATASETS [TASK…]
+//   null_test [DATASETS [TASK…]]
 //
 // For each task the reference against itself, and the fastest dataset candidate against itself, in two
 // children and through the candidate's path. Prints the scores and the share of tasks within ±0.02. A
@@ -74,9 +74,10 @@ std::optional<Fastest> find_fastest(measure::Measurer& measurer, const task::Tas
 
 int run(int argc, char** argv) {
   Diagnostics mistakes;
-  std::vector<task::Task> tasks = task::load_tasks(argv[1], mistakes);
+  const fs::path datasets = argc > 1 ? fs::path(argv[1]) : fs::path(WARPSMITH_SOURCE_DIR) / "datasets";
+  std::vector<task::Task> tasks = task::load_tasks(datasets, mistakes);
   if (!mistakes.empty()) throw InvalidInput(mistakes);
-  const std::vector<std::string> only(argv + 2, argv + argc);
+  const std::vector<std::string> only(argv + std::min(argc, 2), argv + argc);
   if (!only.empty())
     std::erase_if(tasks, [&](const task::Task& task) {
       return std::find(only.begin(), only.end(), task.id) == only.end();
@@ -112,10 +113,6 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   start_logging("null_test");
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: null_test DATASETS [TASK...]\n");
-    return kExitUsage;
-  }
   try {
     process::become_subreaper();
     return run(argc, argv);
