@@ -9,6 +9,7 @@
 #include <ctime>
 #include <memory>
 #include <random>
+#include <set>
 
 #include "progress.h"
 #include "warpsmith/base/log.h"
@@ -119,18 +120,34 @@ void notify(const std::string& command, const fs::path& run, const std::string& 
                 (result.problem.empty() ? "" : ": " + result.problem));
 }
 
-// A stage's own notify commands, once for each stage that ended in this life.
-void notify_stages(const workflow::WorkflowSpec& spec, const RunOutcome& outcome, const fs::path& run) {
-  for (const Json& stage : outcome.state.at("stages")) {
-    if (!stage.value("ran", false)) continue;
-    const std::string state = stage.value("state", "");
-    for (const workflow::StageSpec& one : spec.stages) {
-      if (one.name != stage.value("stage", "")) continue;
-      if (state == "finished") notify(one.notify.on_end, run, state);
-      if (state == "failed") notify(one.notify.on_failure, run, state);
+// Shows the run's state, and tells of each stage that has ended in this life, once and at once.
+class StageNotifier : public RunObserver {
+ public:
+  StageNotifier(ProgressPrinter& progress, const workflow::WorkflowSpec& spec, fs::path run)
+      : progress_(progress), spec_(spec), run_(std::move(run)) {}
+
+  void on_state(const Json& state) override {
+    progress_.on_state(state);
+    for (const Json& stage : state.at("stages")) {
+      const std::string end = stage.value("state", "");
+      if (!stage.value("ran", false) || (end != "finished" && end != "failed")) continue;
+      const std::string name = stage.value("stage", "");
+      if (!told_.insert(name).second) continue;
+      for (const workflow::StageSpec& one : spec_.stages) {
+        if (one.name != name) continue;
+        progress_.clear();
+        notify(end == "finished" ? one.notify.on_end : one.notify.on_failure, run_, end);
+      }
     }
   }
-}
+  void on_message(const std::string& message) override { progress_.on_message(message); }
+
+ private:
+  ProgressPrinter& progress_;
+  const workflow::WorkflowSpec& spec_;
+  const fs::path run_;
+  std::set<std::string> told_;
+};
 
 void publish(const fs::path& run, bool replayed) {
   const bool changed = store::aggregate(run).written;  // also where it was short or damaged
@@ -186,7 +203,6 @@ int finish(const RunOutcome& outcome, const fs::path& run, const std::string& ag
     return kExitInterrupted;
   }
   if (outcome.kind == Kind::kNothingToDo) return published ? kExitOk : kExitEnvironment;
-  notify_stages(spec, outcome, run);
   notify(outcome.kind == Kind::kFailed ? spec.notify.on_failure : spec.notify.on_end, run, state);
   if (outcome.kind == Kind::kFailed) return outcome.environment ? kExitEnvironment : kExitFailed;
   return published ? kExitOk : kExitEnvironment;
@@ -221,6 +237,7 @@ int run_workflow(const Options& options, CommandContext& context) {
   listen_for_signals();
   const std::string again = command_again(options, context);
   ProgressPrinter progress(::isatty(STDERR_FILENO) == 1, options.quiet);
+  StageNotifier observer(progress, spec, run);
   log_info("run " + run.string() +
            (replay ? ", timings replayed from " + json.value("replay_timings", "") : ""));
   executor::LocalExecutor executor(executor::LocalOptions{});
@@ -229,7 +246,7 @@ int run_workflow(const Options& options, CommandContext& context) {
   parts.run = run;
   parts.programs = program_folder();
   parts.executor = &executor;
-  parts.observer = &progress;
+  parts.observer = &observer;
   parts.interrupted = [] { return stop_asked.load(); };
   parts.publish = [&run, &progress, replayed = replay.has_value()] {
     try {

@@ -1,10 +1,14 @@
 // `notify`: the program itself over a workflow of small shell programs; what is told is a line in a file.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "scratch.h"
@@ -15,11 +19,13 @@
 namespace warpsmith {
 namespace {
 
-// A program of a `command` stage with one item: fails where the file that it is given is there.
+// A program of a `command` stage with one item: fails where the file that it is given is there, and waits as
+// long as that file with "-hold" is.
 constexpr const char* kProgram = R"sh(spoilt="$1"
 folder="$(dirname "$2")/$3"
 n=1
 while ! mkdir -p "$folder" || ! mkdir "$folder/$n" 2>/dev/null; do n=$((n + 1)); [ $n -lt 100 ] || exit 1; done
+while [ -e "$spoilt-hold" ]; do sleep 0.05; done
 [ -e "$spoilt" ] && exit 1
 id=$(sed 's/.*"id": *"\([^"]*\)".*/\1/' "$(dirname "$2")/items.jsonl")
 printf '{"item": "%s", "index": 0}\n{"end": 1}\n' "$id" > "$folder/$n/records.jsonl"
@@ -54,7 +60,8 @@ class Notify : public testing::Test {
   int run(const std::string& arguments = "") {
     write_workflow();
     const std::string command = "cd '" + scratch_.path().string() +
-                                "' && MARK=inherited '" WARPSMITH_BINARY_DIR "/warpsmith' run told.yaml " +
+                                "' && echo $$ > pid && MARK=inherited exec '" WARPSMITH_BINARY_DIR
+                                "/warpsmith' run told.yaml " +
                                 arguments + " >out.txt 2>err.txt </dev/null";
     const int status = std::system(command.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -81,6 +88,7 @@ class Notify : public testing::Test {
   std::string before_, after_;  // of each command
 };
 
+using namespace std::chrono_literals;
 using Lines = std::vector<std::string>;
 
 TEST_F(Notify, TellsOfTheEndOnce) {
@@ -106,6 +114,19 @@ TEST_F(Notify, AStageThatNeverBeganTellsNothing) {
   spoil("first");
   EXPECT_EQ(run(), kExitFailed) << errors();
   EXPECT_EQ(told(), (Lines{"first on_failure failed", "workflow on_failure failed"}));
+}
+
+TEST_F(Notify, TellsOfAStageWhenItEndsAlsoWhereTheRunIsInterruptedLater) {
+  spoil("second-hold");
+  std::future<int> first = std::async(std::launch::async, [&] { return run(); });
+  for (int i = 0; i < 600 && !fs::exists(scratch_ / "told"); ++i) std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(first.wait_for(0ms), std::future_status::timeout) << "the second stage is still at work";
+  ::kill(std::stoi(read_file(scratch_ / "pid")), SIGINT);
+  EXPECT_EQ(first.get(), kExitInterrupted) << errors();
+  EXPECT_EQ(told(), Lines{"first on_end finished"});
+  mend("second-hold");
+  EXPECT_EQ(run(), kExitOk) << errors();
+  EXPECT_EQ(told(), (Lines{"second on_end finished", "workflow on_end finished"}));
 }
 
 TEST_F(Notify, ACommandThatFailsIsAWarningAndNoMore) {
