@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -45,16 +46,20 @@ std::string read_file(const fs::path& path) {
   struct stat info {};
   if (::fstat(file.fd, &info) == 0 && S_ISDIR(info.st_mode)) throw file_error("read", path, EISDIR);
   std::string out;
-  if (info.st_size > 0) out.reserve(static_cast<std::size_t>(info.st_size));
-  char buffer[1 << 16];
-  for (;;) {
-    const ssize_t n = ::read(file.fd, buffer, sizeof buffer);
+  // Its size when it was opened, and one byte more to meet the end; files in /proc say 0, others may grow meanwhile.
+  out.resize(static_cast<std::size_t>(std::max<off_t>(info.st_size, 0)) + 1);
+  for (std::size_t have = 0;;) {
+    const ssize_t n = ::read(file.fd, out.data() + have, out.size() - have);
     if (n < 0) {
       if (errno == EINTR) continue;
       throw file_error("read", path, errno);
     }
-    if (n == 0) return out;
-    out.append(buffer, static_cast<std::size_t>(n));
+    have += static_cast<std::size_t>(n);
+    if (n == 0) {
+      out.resize(have);
+      return out;
+    }
+    if (have == out.size()) out.resize(std::max<std::size_t>(2 * have, 1 << 16));
   }
 }
 

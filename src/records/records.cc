@@ -95,7 +95,7 @@ DeviceFacts device_facts_from_json(const Json& json) {
     f.load_after = it->at(1).get<double>();
   }
   f.sandbox = json.value("sandbox", "");
-  f.extra = json.value("extra", std::map<std::string, std::string>{});
+  if (const auto it = json.find("extra"); it != json.end() && !it->empty()) f.extra = it->get<std::map<std::string, std::string>>();
   return f;
 }
 
@@ -158,8 +158,8 @@ Measurement measurement_from_json(const Json& j) {
       m.variance = j.value("variance", 0.0);
       m.batch = j.value("batch", 1);
       m.remeasured = j.value("remeasured", 0);
-      for (const Json& axis : j.value("shape", Json::array()))
-        m.shape.emplace_back(axis.at(0).get<std::string>(), axis.at(1).get<std::int64_t>());
+      if (const auto it = j.find("shape"); it != j.end())
+        for (const Json& axis : *it) m.shape.emplace_back(axis.at(0).get<std::string>(), axis.at(1).get<std::int64_t>());
     }
     if (const auto it = j.find("samples"); it != j.end()) {
       m.blob = it->at("file").get<std::string>();

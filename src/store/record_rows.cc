@@ -134,6 +134,7 @@ class Rows {
     if (folder.native() != blob_folder_ || ref.file != blob_name_) {
       const fs::path path = folder / ref.file;
       blob_ = fs::exists(path) ? read_file(path) : std::string();
+      out.samples.reserve(out.samples.size() + blob_.size() / sizeof(std::int64_t));
       blob_folder_ = folder.native();
       blob_name_ = ref.file;
     }

@@ -39,6 +39,7 @@ class RunReader {
   Results read() {
     read_provenance();
     for (const StageVersion& version : stage_versions(run_folder_)) list_version(version);
+    out_.samples.reserve(sample_bytes_ / sizeof(std::int64_t));
     in_order(
         parts_.size(), kThreads, [&](std::size_t i) { return parts_[i](); },
         [&](Results&& part) { add(std::move(part)); });
@@ -74,10 +75,21 @@ class RunReader {
   void list_job(const std::shared_ptr<const JobPlace>& job) {
     if (job->job.job == "measure" || job->job.job == "compile")
       parts_.push_back([job] { return read_item_rows(*job); });
-    for (const auto& [number, folder] : numbered_folders(job->folder))
+    for (const auto& [number, folder] : numbered_folders(job->folder)) {
+      if (job->job.job == "measure") expect_samples(folder);
       parts_.push_back([this, job, folder = folder, number = number] {
         return read_shard_rows(*job, run_folder_, folder, number);
       });
+    }
+  }
+
+  // Room for all samples at once: they are most of what is read.
+  void expect_samples(const fs::path& shard_folder) {
+    for (const auto& [attempt, folder] : numbered_folders(shard_folder)) {
+      std::error_code error;
+      const auto bytes = fs::file_size(folder / "blob.bin", error);
+      if (!error) sample_bytes_ += bytes;
+    }
   }
 
   void add(Results&& part) {
@@ -133,6 +145,7 @@ class RunReader {
 
   const fs::path run_folder_;
   std::vector<Part> parts_;
+  std::uintmax_t sample_bytes_ = 0;
   Results out_;
   std::unordered_set<std::string> tasks_seen_;
   std::unordered_map<std::string, std::size_t> candidates_seen_;
