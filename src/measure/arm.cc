@@ -169,7 +169,7 @@ Arm::Run CandidateArm::run(int calls) {
   evict_private_caches();
   device::TwinRun run = process_.session().run(calls, 1);
   if (run.verdict == Verdict::kOk) run = process_.session().run(0, calls);
-  return {run.verdict, std::move(run.detail), std::max<std::int64_t>(1, run.elapsed_ns - handshake_ns_)};
+  return {run.verdict, std::move(run.detail), std::max(run.elapsed_ns / 4, run.elapsed_ns - handshake_ns_)};
 }
 
 std::optional<int> CandidateArm::unwritten(int calls) {

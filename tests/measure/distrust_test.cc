@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 
 #include "task_folder.h"
@@ -27,15 +28,6 @@ const std::string kRight = candidate("out[i] = logf(expf(x[i]) + 1.f) * 2.f;");
 
 class Distrust : public testing::Test {
  protected:
-  // One that did not time its handshake while the host was busy with something else: every time of it would
-  // be too short.
-  std::unique_ptr<Measurer> make_measurer(const Settings& settings) {
-    for (int tries = 1;; ++tries) {
-      auto made = std::make_unique<Measurer>(settings);
-      const Measured facts = made->measure_reference_against_itself(folder_.task());
-      if (tries == 10 || std::stod(facts.measurement.device->extra.at("handshake_ns")) < 5e4) return made;
-    }
-  }
   Measurement measure(Measurer& measurer, const std::string& source = kRight) {
     const Candidate made = make_plan_candidate(folder_.task().id, source, {});
     return measurer.measure(folder_.task(), made, folder_.compile(made)).measurement;
@@ -63,31 +55,31 @@ void expect_measured_again(const Measurement& m) {
 TEST_F(Distrust, AScoreUnderTheBoundsIsBelieved) {
   Settings settings = quick_settings();
   settings.best = {{"softplus", 1e6}};
-  const auto measurer = make_measurer(settings);
+  const auto measurer = std::make_unique<Measurer>(settings);
   EXPECT_TRUE(believed(*measurer));
 }
 
 TEST_F(Distrust, AScoreOverTheBoundIsMeasuredAgain) {
   Settings settings = quick_settings();
   settings.remeasure_above = 1e-6;
-  const auto measurer = make_measurer(settings);
+  const auto measurer = std::make_unique<Measurer>(settings);
   expect_measured_again(measure(*measurer));
 }
 
 TEST_F(Distrust, AScoreFarOverTheBestOfItsTaskIsMeasuredAgain) {
   Settings settings = quick_settings();
   settings.best = {{"softplus", 1e-6}};
-  const auto measurer = make_measurer(settings);
+  const auto measurer = std::make_unique<Measurer>(settings);
   expect_measured_again(measure(*measurer));
   settings.best = {{"another", 1e-6}};
-  const auto other = make_measurer(settings);
+  const auto other = std::make_unique<Measurer>(settings);
   EXPECT_TRUE(believed(*other));
 }
 
 TEST_F(Distrust, TheFirstScoreIsTheBestForTheNext) {
   Settings settings = quick_settings();
   settings.remeasure_over_best = 1e-6;
-  const auto measurer = make_measurer(settings);
+  const auto measurer = std::make_unique<Measurer>(settings);
   for (int tries = 0; tries < 8; ++tries)
     if (measure(*measurer).verdict == Verdict::kOk) break;
   expect_measured_again(measure(*measurer));
@@ -95,6 +87,9 @@ TEST_F(Distrust, TheFirstScoreIsTheBestForTheNext) {
 
 TEST_F(Distrust, TwoScoresThatDifferAreThrownAwayAndTheLowerOneIsKept) {
   // Fast in one process and slow in another, by where the loader has put it.
+  int randomised = 2;
+  std::ifstream("/proc/sys/kernel/randomize_va_space") >> randomised;
+  if (randomised == 0) GTEST_SKIP() << "this kernel loads programs at the same addresses each time";
   const std::string moody =
       "// plan: launch k<<<cdiv(M * N, 128), 128>>>(x, out, M, N)\n"
       "__device__ int anchor;\n"
@@ -109,7 +104,7 @@ TEST_F(Distrust, TwoScoresThatDifferAreThrownAwayAndTheLowerOneIsKept) {
       "}\n";
   Settings settings = quick_settings();
   settings.remeasure_above = 1e-6;
-  const auto measurer = make_measurer(settings);
+  const auto measurer = std::make_unique<Measurer>(settings);
   bool fell = false, rose = false;
   for (int tries = 0; tries < 40 && !(fell && rose); ++tries) {  // one mood twice: half of the time
     const Measurement m = measure(*measurer, moody);

@@ -1,4 +1,5 @@
 // Real candidates, compiled, run in their children and measured.
+#include "warpsmith/measure/host.h"
 #include "warpsmith/measure/measurer.h"
 
 #include <gtest/gtest.h>
@@ -16,6 +17,7 @@ const std::string kRight = candidate("out[i] = logf(expf(x[i]) + 1.f) * 2.f;");
 class MeasurerTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
+    stay_on_one_cpu(0);  // as a measure job does
     shared_ = std::make_unique<Shared>();
     Settings settings;
     settings.budget_s = 0.3;

@@ -76,8 +76,16 @@ class TwinSession {
   std::unique_ptr<State> state_;
 };
 
-// Median nanoseconds of run() with nothing to do: what the clock holds beside the candidate's work. Taken in a
-// child of its own without a candidate (`options.binary` is not loaded), which no candidate can slow down.
-double handshake_ns(TwinOptions options);
+// A child without a candidate: what the clock holds beside a candidate's work. No candidate can slow it down.
+class EmptyTwin {
+ public:
+  explicit EmptyTwin(const TwinOptions& options);  // `binary` is not loaded; throws Error
+  // Nanoseconds of run() with nothing to do: the tenth part of 50 in a row took less. A busy host makes it longer,
+  // so of several in a process the least counts.
+  double run_ns();
+
+ private:
+  TwinSession session_;
+};
 
 }  // namespace warpsmith::device

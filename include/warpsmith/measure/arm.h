@@ -74,7 +74,8 @@ class CandidateProcess {
 };
 
 // Timed calls of a candidate. `bounds`: by output, for inspect(), which compares with the reference in its
-// own precision. `handshake_ns`: what a run takes with nothing to do (device::handshake_ns), taken off its time.
+// own precision. `handshake_ns`: what a run takes with nothing to do (device::EmptyTwin), taken off its time, but
+// never over three quarters of it.
 class CandidateArm : public Arm {
  public:
   CandidateArm(CandidateProcess& process, const task::Task& task, const Reference& reference,
