@@ -105,6 +105,19 @@ TEST(SelfSupervised, ThePapersLiteralFormTrainsOnEverySuccess) {
   EXPECT_EQ(examples_of(world.job("2/train")).size(), 4u);
 }
 
+TEST(SelfSupervised, OfEachTaskTheFastestShareIsLearned) {
+  StageInputs inputs = with_sft({.rounds = 1, .samples = 4, .steps = 1, .fastest = 0.5, .replay = 0});
+  World world;
+  world.answer = [](const JobRequest&, const Json& item) -> std::vector<std::string> {
+    if (item["task"] == "a") return {"ok 1.10 s", "ok 1.70 t", "ok 1.20 u", "bad x"};
+    return {"bad x", "ok 0.10 only", "bad y", "bad z"};
+  };
+  world.drive(inputs);
+  // Half of three is two, in the order in which they were drawn; of one it is that one, however slow.
+  EXPECT_EQ(completions(examples_of(world.job("1/train"))),
+            (std::vector<std::string>{"ok 1.70 t\n", "ok 1.20 u\n", "ok 0.10 only\n"}));
+}
+
 TEST(SelfSupervised, ReplayIsAShareOfTheExamples) {
   StageInputs inputs = with_sft({.rounds = 1, .samples = 3, .steps = 1, .replay = 0.5});
   World world;
