@@ -177,10 +177,15 @@ std::vector<Fact> machine_facts(const fs::path& folder) {
           : Fact{"landlock", "none", true,
                  "without bubblewrap, files are guarded by their modes alone (needs Linux 5.13)"});
 
+  // A folder that the first run will make lies on the disk of the one that holds it.
   struct statvfs disk {};
-  if (::statvfs(folder.c_str(), &disk) == 0) {
+  std::filesystem::path there = folder;
+  while (::statvfs(there.c_str(), &disk) != 0 && errno == ENOENT && there.has_relative_path())
+    there = there.parent_path();
+  if (::statvfs(there.c_str(), &disk) == 0) {
     const std::uint64_t free = static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize;
-    facts.push_back({"disk", format_size(free) + " free in " + folder.string(), free >= 2ull << 30,
+    const std::string whose = there == folder ? "" : ", where " + folder.string() + " will be made";
+    facts.push_back({"disk", format_size(free) + " free in " + there.string() + whose, free >= 2ull << 30,
                      free >= 2ull << 30 ? "" : "a run wants 2 GiB and more"});
   } else {
     facts.push_back(

@@ -51,10 +51,15 @@ TEST(Machine, FactsForDoctor) {
     EXPECT_TRUE(f.ok || !f.hint.empty()) << f.name << " lacks something and does not say what to do";
 }
 
-TEST(Machine, AFolderThatIsNotThereIsNamed) {
-  const std::vector<Fact> facts = machine_facts("/nowhere/at/all");
+TEST(Machine, AFolderThatWillBeMadeLiesOnTheDiskOfTheOneAbove) {
+  const std::vector<Fact> facts = machine_facts("/tmp/not/made/yet");
+  EXPECT_THAT(fact(facts, "disk").value, HasSubstr("free in /tmp, where /tmp/not/made/yet will be made"));
+}
+
+TEST(Machine, AFolderThatCannotBeIsNamed) {
+  const std::vector<Fact> facts = machine_facts("/proc/self/status/folder");
   EXPECT_FALSE(fact(facts, "disk").ok);
-  EXPECT_THAT(fact(facts, "disk").value, HasSubstr("/nowhere/at/all"));
+  EXPECT_THAT(fact(facts, "disk").value, HasSubstr("/proc/self/status/folder"));
 }
 
 }  // namespace
