@@ -96,7 +96,9 @@ TEST_F(Distrust, TwoScoresThatDifferAreThrownAwayAndTheLowerOneIsKept) {
       "extern \"C\" __global__ void k(const float* x, float* out, int M, int N) {\n"
       "  int i = blockIdx.x * 128 + threadIdx.x;\n"
       "  if (i < M * N) {\n"
-      "    int repeat = ((size_t)&anchor >> 12) % 2 == 0 ? 1 : 16;\n"
+      "    size_t place = (size_t)&anchor >> 12;\n"  // its single bits are not all random: their sum is
+      "    for (int shift = 32; shift > 0; shift /= 2) place ^= place >> shift;\n"
+      "    int repeat = place % 2 == 0 ? 1 : 16;\n"
       "    float v = 0.f;\n"
       "    for (int r = 0; r < repeat; ++r) v = logf(expf(x[i] + v * 0.f) + 1.f) * 2.f;\n"
       "    out[i] = v;\n"
