@@ -157,7 +157,9 @@ TEST(TooFast, AProgramThatCannotHaveReadItsInputsHasNoScore) {
   Settings settings = quick_settings();
   settings.remeasure_above = 1e-6;  // which has no say here
   Measurer measurer(settings);
-  const Measurement m = measurer.measure(folder.task(), made, folder.compile(made)).measurement;
+  Measurement m;
+  for (int tries = 0; tries < 5 && m.verdict != Verdict::kTooFast; ++tries)  // a busy host may slow it down
+    m = measurer.measure(folder.task(), made, folder.compile(made)).measurement;
   EXPECT_EQ(m.verdict, Verdict::kTooFast) << to_string(m.verdict) << ": " << m.detail;
   EXPECT_NE(m.detail.find(" ns a call; the bytes that it must move take "), std::string::npos) << m.detail;
   EXPECT_GT(m.rounds, 0);
