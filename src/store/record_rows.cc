@@ -237,6 +237,15 @@ std::string device_key(const DeviceFacts& f) {
   return key;
 }
 
+std::vector<fs::path> folders(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.is_directory()) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 std::vector<std::pair<std::int64_t, fs::path>> numbered_folders(const fs::path& folder) {
   std::vector<std::pair<std::int64_t, fs::path>> found;
   std::error_code error;

@@ -28,6 +28,8 @@ Results read_shard_rows(const JobPlace& job, const std::filesystem::path& run_fo
 // What makes two devices one: all facts but the load of the moment.
 std::string device_key(const DeviceFacts& facts);
 
+// Subfolders in the order of their names.
+std::vector<std::filesystem::path> folders(const std::filesystem::path& folder);
 // Subfolders whose names are numbers, in their order (rounds, shards).
 std::vector<std::pair<std::int64_t, std::filesystem::path>> numbered_folders(
     const std::filesystem::path& folder);

@@ -18,15 +18,6 @@ namespace {
 // meanwhile.
 constexpr std::size_t kThreads = 2;
 
-std::vector<fs::path> folders(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.is_directory()) found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 template <typename Row>
 void move_to_end(std::vector<Row>& to, std::vector<Row>& from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));

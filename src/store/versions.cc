@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "record_rows.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/store/results.h"
 
@@ -24,15 +25,6 @@ std::map<std::string, Said> read_state(const fs::path& file) {
   for (const Json& stage : state.value("stages", Json::array()))
     said[stage.value("stage", "")] = {place++, stage.value("hash8", stage.value("hash", "").substr(0, 8))};
   return said;
-}
-
-std::vector<fs::path> folders(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.is_directory()) found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
-  return found;
 }
 
 fs::file_time_type written(const fs::path& version) {
