@@ -83,6 +83,7 @@ class EmptyTwin {
   // Nanoseconds of run() with nothing to do: the tenth part of 50 in a row took less. A busy host makes it longer,
   // so of several in a process the least counts.
   double run_ns();
+  bool alive() const { return session_.alive(); }  // false: somebody killed the child, and run_ns() threw
 
  private:
   TwinSession session_;
