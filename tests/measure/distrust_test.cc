@@ -13,17 +13,6 @@
 namespace warpsmith::measure {
 namespace {
 
-Settings quick_settings() {
-  Settings settings;
-  settings.budget_s = 0.3;
-  settings.protocol.target = 0.05;        // the host of a test may be busy …
-  settings.protocol.variance_gate = 100;  // … and what is tested is not its peace
-  settings.unsandboxed = true;
-  settings.remeasure_above = 1e9;
-  settings.remeasure_over_best = 2;
-  return settings;
-}
-
 const std::string kRight = candidate("out[i] = logf(expf(x[i]) + 1.f) * 2.f;");
 
 class Distrust : public testing::Test {

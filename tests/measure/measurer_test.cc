@@ -19,13 +19,7 @@ class MeasurerTest : public testing::Test {
   static void SetUpTestSuite() {
     stay_on_one_cpu(0);  // as a measure job does
     shared_ = std::make_unique<Shared>();
-    Settings settings;
-    settings.budget_s = 0.3;
-    settings.protocol.target = 0.05;        // the host of a test may be busy …
-    settings.protocol.variance_gate = 100;  // … and what is tested is not its peace
-    settings.unsandboxed = true;
-    settings.remeasure_above = 1e9;
-    shared_->measurer = std::make_unique<Measurer>(settings);
+    shared_->measurer = std::make_unique<Measurer>(quick_settings());
   }
   static void TearDownTestSuite() { shared_.reset(); }
 

@@ -8,10 +8,22 @@
 
 #include "scratch.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/measure/measurer.h"
 #include "warpsmith/task/task.h"
 #include "warpsmith/toolchain/host.h"
 
 namespace warpsmith::measure {
+
+// For short measurements that may be taken beside others.
+inline Settings quick_settings() {
+  Settings settings;
+  settings.budget_s = 0.3;
+  settings.protocol.target = 0.05;        // the host of a test may be busy …
+  settings.protocol.variance_gate = 100;  // … and what is tested is not its peace
+  settings.unsandboxed = true;
+  settings.remeasure_above = 1e9;
+  return settings;
+}
 
 inline constexpr const char* kSoftplus = R"yaml(schema: warpsmith.task/1
 title: Twice the softplus
