@@ -1,4 +1,4 @@
-// `warpsmith validate`: every mistake in workflow files and folders of tasks; nothing is started.
+// `warpsmith validate`: every mistake in workflow files, site files and folders of tasks; nothing is started.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +10,7 @@
 #include "warpsmith/cli/command.h"
 #include "warpsmith/task/check.h"
 #include "warpsmith/workflow/load.h"
+#include "warpsmith/workflow/site.h"
 
 namespace warpsmith::cli {
 
@@ -42,9 +43,26 @@ Findings check_folder(const fs::path& path) {
   return found;
 }
 
-Findings check_workflow(const fs::path& path, const std::vector<std::string>& overrides) {
+Findings check_site(const fs::path& path, std::string_view text, const std::vector<std::string>& overrides) {
+  Findings found{path.string(), "", {}, {}};
+  const workflow::SiteSpec site = workflow::load_site_text(text, path, found.mistakes);
+  std::string types;
+  for (const auto& [type, place] : site.gpus) types += (types.empty() ? "" : ", ") + type;
+  found.summary = fmt::format("site {}, {}", site.name, types.empty() ? "no GPUs" : "GPU types " + types);
+  if (!overrides.empty()) found.notes.push_back({found.path, 0, 0, "--set changes workflows alone", ""});
+  return found;
+}
+
+Findings check_file(const fs::path& path, const std::vector<std::string>& overrides) {
+  std::string text;
+  try {
+    text = read_file(path);
+  } catch (const Error& e) {
+    return {path.string(), "", {{"", 0, 0, e.what(), ""}}, {}};
+  }
+  if (workflow::is_site_text(text)) return check_site(path, text, overrides);
   workflow::LoadResult loaded =
-      workflow::load_workflow(path, {.overrides = overrides, .seed = {}, .base_folder = {}});
+      workflow::load_workflow_text(text, path, {.overrides = overrides, .seed = {}, .base_folder = {}});
   Findings found{path.string(), "", std::move(loaded.mistakes), std::move(loaded.notes)};
   if (!loaded.spec) return found;
   found.summary = fmt::format("workflow {}, {} stages", loaded.spec->name, loaded.spec->stages.size());
@@ -110,8 +128,7 @@ int validate(const Options& options, CommandContext& context) {
   Json answer = Json::array();
   for (const std::string& text : options.paths) {
     const fs::path path = text;
-    const Findings found =
-        fs::is_directory(path) ? check_folder(path) : check_workflow(path, options.overrides);
+    const Findings found = fs::is_directory(path) ? check_folder(path) : check_file(path, options.overrides);
     mistakes += found.mistakes.size();
     if (context.json) {
       answer.push_back({{"path", found.path},
@@ -134,11 +151,13 @@ int validate(const Options& options, CommandContext& context) {
 
 void add_validate(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      add_command(app, context, "validate", "Reports every mistake in workflow files and folders of tasks",
-                  "warpsmith validate workflows/quickstart.yaml datasets/",
-                  [options, &context] { return validate(*options, context); });
-  command->add_option("PATH", options->paths, "Workflow files, folders of tasks, or folders of one task")
+  CLI::App* command = add_command(app, context, "validate",
+                                  "Reports every mistake in workflow files, site files and folders of tasks",
+                                  "warpsmith validate workflows/quickstart.yaml datasets/",
+                                  [options, &context] { return validate(*options, context); });
+  command
+      ->add_option("PATH", options->paths,
+                   "Workflow files, site files, folders of tasks, or folders of one task")
       ->required();
   command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")
       ->allow_extra_args(false);
