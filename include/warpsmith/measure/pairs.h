@@ -35,11 +35,8 @@ struct PairResult {
 // in all.
 PairResult time_pairs(Arm& baseline, Arm& candidate, const PairSettings& settings);
 
-// `rounds` intervals of one arm alone, after one to warm up: nanoseconds a call. Before every other round
-// (the second, the fourth, …) this thread waits for `pause_s`, as it does in a pair while the other arm has
-// its turn: memory that was idle for a millisecond is slower at first, whether or not a candidate ran
-// meanwhile.
-std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t key, double pause_s = 0);
+// `rounds` intervals of one arm alone, after one to warm up: nanoseconds a call.
+std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t key);
 
 // `rounds` intervals of `arm`, in turn before and after an interval of `other` that is not counted: nanoseconds a call.
 std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std::uint64_t key);
