@@ -1,24 +1,19 @@
 #include "warpsmith/executor/local.h"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <deque>
 #include <list>
-#include <map>
-#include <optional>
 #include <utility>
 
 #include "evidence.h"
+#include "shard_child.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
-
-extern char** environ;
 
 namespace warpsmith::executor {
 
@@ -29,22 +24,6 @@ using run::ShardEvent;
 using run::ShardKey;
 using run::ShardStart;
 using std::chrono::milliseconds;
-
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
-std::map<std::string, std::string> our_environment() {
-  std::map<std::string, std::string> out;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string text(*entry);
-    const auto equals = text.find('=');
-    if (equals != std::string::npos) out.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return out;
-}
 
 // What one shard takes of the machine.
 struct Share {
@@ -59,12 +38,8 @@ struct LocalExecutor::State {
   struct Running {
     ShardStart start;
     Share share;
-    process::Child child;
+    ShardChild child;
     bool alone = false;
-    std::uint64_t oom_kills_before = 0, bytes_before = 0;
-    Clock::time_point next_look;               // at its folder
-    std::optional<Clock::time_point> kill_at;  // cancelled: SIGTERM was sent
-    bool over_output = false;
   };
 
   LocalOptions options;
@@ -143,30 +118,18 @@ struct LocalExecutor::State {
     free_gpus.insert(free_gpus.end(), share.gpus.begin(), share.gpus.end());
   }
 
-  static process::ChildSpec child_spec(const ShardStart& shard, const Share& share) {
-    process::ChildSpec spec;
-    spec.argv = {shard.program};
-    spec.argv.insert(spec.argv.end(), shard.arguments.begin(), shard.arguments.end());
-    spec.argv.insert(spec.argv.end(), {shard.job_file, std::to_string(shard.key.shard)});
-    spec.environment = our_environment();
-    const std::string threads = std::to_string(share.cpus);
-    (*spec.environment)["OMP_NUM_THREADS"] = threads;
-    (*spec.environment)["MKL_NUM_THREADS"] = threads;
-    // Waiting threads sleep, as the processors are counted and others want them; but not at once: a training step
-    // has thousands of parallel regions some ten microseconds apart, and took four times as long with a sleep in
-    // each.
-    (*spec.environment)["OMP_WAIT_POLICY"] = "passive";
-    spec.environment->try_emplace("GOMP_SPINCOUNT", "10000");
+  static ShardCommand command_of(const ShardStart& shard, const Share& share) {
+    ShardCommand command{.program = shard.program,
+                         .arguments = shard.arguments,
+                         .log = shard.log,
+                         .threads = share.cpus,
+                         .limits = shard.resources,
+                         .environment = {}};
+    command.arguments.insert(command.arguments.end(), {shard.job_file, std::to_string(shard.key.shard)});
     std::string gpus;
     for (const std::string& gpu : share.gpus) gpus += (gpus.empty() ? "" : ",") + gpu;
-    (*spec.environment)["CUDA_VISIBLE_DEVICES"] = gpus;
-    spec.capture_output = false;
-    spec.stderr_file = shard.log;
-    spec.stdout_to_stderr = true;
-    spec.limits.wall_s = shard.resources.time_s;
-    spec.limits.tree_memory_bytes = shard.resources.memory_bytes;
-    spec.limits.processes = 0;
-    return spec;
+    command.environment["CUDA_VISIBLE_DEVICES"] = gpus;
+    return command;
   }
 
   void start(const ShardStart& shard) {
@@ -174,15 +137,11 @@ struct LocalExecutor::State {
     const Share share = take(shard.resources);
     try {
       make_folders(shard.log.parent_path());
-      const std::uint64_t kills = oom_kills();
-      const std::uint64_t bytes = shard.resources.output_bytes > 0 ? bytes_below(shard.log.parent_path()) : 0;
-      Running entry{
-          shard,        share, process::Child(child_spec(shard, share)), !warning.empty(), kills, bytes,
-          Clock::now(), {}};
+      Running entry{shard, share, ShardChild(command_of(shard, share)), !warning.empty()};
       ShardEvent event;
       event.kind = ShardEvent::Kind::kStarted;
       event.key = shard.key;
-      event.where = host_name() + ":" + std::to_string(entry.child.pid());
+      event.where = host_name() + ":" + std::to_string(entry.child.child().pid());
       if (!warning.empty()) event.detail = warning + ": runs alone";
       running.push_back(std::move(entry));
       events.push_back(std::move(event));
@@ -194,63 +153,28 @@ struct LocalExecutor::State {
     }
   }
 
-  static ShardEvent conclude(const Running& shard, const process::ChildResult& result) {
-    using process::Ending;
-    ShardEvent event = ended(shard.start.key, EndCause::kFailed, result.problem);
-    event.where = host_name() + ":" + std::to_string(shard.child.pid());
-    event.exit_code = result.exit_code;
-    event.signal = result.signal;
-    event.wall_s = result.wall_s;
-    event.cpu_s = result.cpu_s;
-    event.peak_memory_bytes = result.peak_memory_bytes;
-    const Resources& wants = shard.start.resources;
-    // A program that is told to end may still end well; then what it wrote counts.
-    if (result.ending == Ending::kExited && result.exit_code == 0) {
-      event.cause = EndCause::kFinished;
-    } else if (shard.kill_at) {
-      event.cause = EndCause::kCancelled;
-    } else if (shard.over_output) {
-      event.detail = "wrote more than " + format_size(wants.output_bytes) + " in its folder";
-    } else if (result.ending == Ending::kExited) {
-      if (result.exit_code == kExitUsage) event.cause = EndCause::kUserError;
-      if (result.exit_code == kExitEnvironment && disk_is_full(shard.start.log.parent_path()))
-        event.cause = EndCause::kDiskFull;
-    } else if (result.ending == Ending::kTimedOut) {
-      event.cause = EndCause::kTimeout;
-      event.detail =
-          "ran longer than " + format_duration(milliseconds(static_cast<std::int64_t>(wants.time_s * 1000)));
-    } else if (result.ending == Ending::kMemoryLimit) {
-      event.cause = EndCause::kOutOfMemory;
-      event.detail = "took more than " + format_size(wants.memory_bytes) + " of memory";
-    } else if (result.signal == SIGKILL && oom_kills() > shard.oom_kills_before) {
-      event.cause = EndCause::kOutOfMemory;
-      event.detail = "was killed while the machine was out of memory";
-    } else {
-      event.cause = EndCause::kCrash;
-    }
+  static ShardEvent conclude(Running& shard) {
+    ShardEnd end = shard.child.end();
+    ShardEvent event = ended(shard.start.key, end.cause, std::move(end.detail));
+    event.where = host_name() + ":" + std::to_string(shard.child.child().pid());
+    event.exit_code = end.exit_code;
+    event.signal = end.signal;
+    event.wall_s = end.wall_s;
+    event.cpu_s = end.cpu_s;
+    event.peak_memory_bytes = end.peak_memory_bytes;
     return event;
   }
 
   // Ends what is over a limit or out of grace, takes what has ended.
   void look() {
-    const auto now = Clock::now();
     for (auto it = running.begin(); it != running.end();) {
-      if (!it->child.running()) {
-        events.push_back(conclude(*it, it->child.wait()));
-        give_back(it->share);
-        it = running.erase(it);
+      if (it->child.running()) {
+        ++it;
         continue;
       }
-      if (it->kill_at && now >= *it->kill_at) it->child.kill();
-      if (it->start.resources.output_bytes > 0 && now >= it->next_look && !it->over_output) {
-        const std::uint64_t bytes = bytes_below(it->start.log.parent_path());
-        if (bytes > it->bytes_before + it->start.resources.output_bytes) {
-          it->over_output = true;
-          it->child.kill();
-        }
-        it->next_look = Clock::now() + milliseconds(500);
-      }
-      ++it;
+      events.push_back(conclude(*it));
+      give_back(it->share);
+      it = running.erase(it);
     }
   }
 
@@ -258,9 +182,8 @@ struct LocalExecutor::State {
   void wait(Clock::time_point until) {
     std::vector<pollfd> fds;
     for (const Running& shard : running) {
-      fds.push_back({shard.child.event_fd(), POLLIN, 0});
-      if (shard.kill_at) until = std::min(until, std::max(*shard.kill_at, Clock::now() + milliseconds(5)));
-      if (shard.start.resources.output_bytes > 0) until = std::min(until, shard.next_look);
+      fds.push_back({shard.child.child().event_fd(), POLLIN, 0});
+      until = std::min(until, shard.child.next_look());
     }
     const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
     ::poll(fds.data(), fds.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000)));
@@ -295,9 +218,8 @@ void LocalExecutor::cancel(const std::vector<ShardKey>& shards) {
       s.events.push_back(State::ended(shard.key, EndCause::kCancelled, "had not started"));
   std::erase_if(s.queue, [&](const ShardStart& shard) { return named(shard.key); });
   for (State::Running& shard : s.running) {
-    if (!named(shard.start.key) || shard.kill_at) continue;
-    shard.child.terminate();
-    shard.kill_at = Clock::now() + milliseconds(static_cast<std::int64_t>(s.options.grace_s * 1000));
+    if (named(shard.start.key))
+      shard.child.cancel(milliseconds(static_cast<std::int64_t>(s.options.grace_s * 1000)));
   }
 }
 

@@ -143,6 +143,7 @@ bool read_member(Cursor& in, std::string_view key, DecodedEvent& out, std::strin
   if (key == "execution") return in.number(e.execution);
   if (key == "round") return in.number(e.round);
   if (key == "pid") return in.number(e.pid);
+  if (key == "submission") return in.number(e.submission);
   if (key == "after") return in.number(e.after);
   if (key == "name") return in.text(e.name);
   if (key == "hash") return in.text(e.hash);
@@ -176,6 +177,7 @@ void encode_event(const Event& e, std::uint64_t sequence, std::string& out) {
   put(out, "signal", e.signal);
   put(out, "open", e.open);
   put(out, "pid", e.pid);
+  put(out, "submission", e.submission);
   put(out, "after", e.after);
   put(out, "wall_s", e.wall_s);
   put(out, "cpu_s", e.cpu_s);

@@ -14,6 +14,8 @@ int retries_after(const workflow::RetryRule& rule, EndCause cause) {
       return 0;  // the same input fails the same way
     case EndCause::kDiskFull:
       return 0;  // somebody has to make room first
+    case EndCause::kStopped:
+      return 0;  // somebody wanted that
     case EndCause::kFinished:
     case EndCause::kFailed:
     case EndCause::kTimeout:

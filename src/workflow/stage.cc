@@ -48,7 +48,8 @@ void read_retry(const Node& node, RetryRule& retry, Diagnostics& mistakes) {
       retry.times[rule.cause] = static_cast<int>(*times);
   }
   if (const auto factor = map.number("memory_factor", {.low = 1, .high = 100})) retry.memory_factor = *factor;
-  for (const EndCause never : {EndCause::kUserError, EndCause::kCancelled, EndCause::kFinished}) {
+  for (const EndCause never :
+       {EndCause::kUserError, EndCause::kCancelled, EndCause::kFinished, EndCause::kStopped}) {
     const std::string cause(to_string(never));
     if (!map.has(cause)) continue;
     map.expect(cause);

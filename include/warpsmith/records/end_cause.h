@@ -20,11 +20,13 @@ enum class EndCause {
   kLaunchFailure,
   kDiskFull,
   kUnknown,      // the executor no longer knows: records decide
+  kStopped,      // cancelled from outside (scancel, an administrator): somebody wants it to end
 };
 
-inline constexpr std::array<std::string_view, 12> kEndCauseNames = {
+inline constexpr std::array<std::string_view, 13> kEndCauseNames = {
     "finished",     "user_error", "failed",    "crash",          "timeout",   "out_of_memory",
-    "node_failure", "preempted",  "cancelled", "launch_failure", "disk_full", "unknown"};
+    "node_failure", "preempted",  "cancelled", "launch_failure", "disk_full", "unknown",
+    "stopped"};
 
 constexpr std::string_view to_string(EndCause cause) { return kEndCauseNames[static_cast<std::size_t>(cause)]; }
 

@@ -20,7 +20,7 @@ enum class EventKind : std::uint8_t {
   kStageStarted,   // name, hash; also when a controller goes on with an execution that is in the journal
                    // already
   kJobAdded,       // job, execution, round, name, shards (`end`), digest of its items (`hash`)
-  kSubmitted,      // job, shards [shard, end): on disk before they are handed to the executor
+  kSubmitted,      // job, shards [shard, end), submission: on disk before they are handed to the executor
   kShardStarted,   // job, shard, where
   kShardEnded,     // job, shard, cause, exit_code, signal, open, wall_s, cpu_s, memory
   kStageFinished,  // execution, digest of its output (`hash`)
@@ -44,6 +44,7 @@ struct Event {
   std::int32_t exit_code = 0, signal = 0;
   std::uint32_t open = 0;  // items of the shard that have no record yet
   std::uint32_t pid = 0;
+  std::uint32_t submission = 0;  // number of the range in the run, from 1: part of its token
   std::uint64_t after = 0;
   double wall_s = 0, cpu_s = 0;
   std::uint64_t memory = 0;  // peak, bytes

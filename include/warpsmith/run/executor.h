@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct ShardStart {
   std::vector<std::string> arguments;  // before JOB.json and SHARD
   std::filesystem::path log;           // stderr and stdout are appended here
   Resources resources;
-  std::string token;
+  std::string token;  // unique name of the submission: the shards that were journaled as one range share it
 };
 
 struct ShardEvent {
@@ -40,6 +41,15 @@ struct ShardEvent {
   std::uint64_t peak_memory_bytes = 0;
   std::string
       detail;  // for people: what is known beyond the cause (a limit and its value, a warning); may be empty
+};
+
+// For people: what waits, what runs and where, as `status` shows it.
+struct ExecutorView {
+  std::map<std::string, std::size_t> shards;  // by state and reason: "PENDING (Resources)" -> 12
+  std::map<std::string, std::size_t> gpus;    // in use, by type
+  std::int64_t next_start = 0;                // when the cluster expects the next one to start: seconds since 1970
+  std::string trouble;                        // "slurmctld does not answer since 40 s"; empty: none
+  std::uint64_t requests = 0;                 // made of the cluster
 };
 
 // Not thread-safe: one thread calls it.
@@ -55,6 +65,15 @@ class Executor {
   virtual std::size_t capacity() const = 0;
   // Ends everything; nothing of it is left when this returns.
   virtual void shut_down() = 0;
+
+  // Whether shards go on when this process is gone. Then a controller that goes on with the run attaches to those
+  // that its predecessor submitted: their events follow as if it had submitted them itself, and one that nobody knows
+  // any more ends as kUnknown.
+  virtual bool outlives() const { return false; }
+  virtual void attach(const std::vector<ShardStart>& /*shards*/) {}
+  // Lets go: what runs goes on where that is possible, for a later attach(). Else as shut_down().
+  virtual void detach() { shut_down(); }
+  virtual ExecutorView view() const { return {}; }
 };
 
 }  // namespace warpsmith::run

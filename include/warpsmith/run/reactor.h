@@ -116,7 +116,7 @@ class Reactor {
   struct Shard {  // there may be a million: keep it small
     ShardState state = ShardState::kQueued;
     EndCause cause = EndCause::kFinished;
-    std::uint8_t used[12] = {};  // retries by cause since it last got further
+    std::uint8_t used[kEndCauseNames.size()] = {};  // retries by cause since it last got further
     std::uint16_t attempts = 0;
     std::uint32_t open = ~0u;  // items left at the last end
   };

@@ -1,0 +1,135 @@
+#include "shard_child.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "evidence.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/text.h"
+
+extern char** environ;
+
+namespace warpsmith::executor {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+}  // namespace
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::map<std::string, std::string> our_environment() {
+  std::map<std::string, std::string> out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string text(*entry);
+    const auto equals = text.find('=');
+    if (equals != std::string::npos) out.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return out;
+}
+
+process::ChildSpec shard_child_spec(const ShardCommand& command) {
+  process::ChildSpec spec;
+  spec.argv = {command.program};
+  spec.argv.insert(spec.argv.end(), command.arguments.begin(), command.arguments.end());
+  spec.environment = our_environment();
+  const std::string threads = std::to_string(command.threads);
+  (*spec.environment)["OMP_NUM_THREADS"] = threads;
+  (*spec.environment)["MKL_NUM_THREADS"] = threads;
+  // Waiting threads sleep, as the processors are counted and others want them; but not at once: a training step
+  // has thousands of parallel regions some ten microseconds apart, and took four times as long with a sleep in
+  // each.
+  (*spec.environment)["OMP_WAIT_POLICY"] = "passive";
+  spec.environment->try_emplace("GOMP_SPINCOUNT", "10000");
+  for (const auto& [name, value] : command.environment) (*spec.environment)[name] = value;
+  spec.capture_output = false;
+  spec.stderr_file = command.log;
+  spec.stdout_to_stderr = true;
+  spec.limits.wall_s = command.limits.time_s;
+  spec.limits.tree_memory_bytes = command.limits.memory_bytes;
+  spec.limits.processes = 0;
+  return spec;
+}
+
+ShardChild::ShardChild(ShardCommand command)
+    : command_(std::move(command)),
+      oom_kills_before_(oom_kills()),
+      bytes_before_(command_.limits.output_bytes > 0 ? bytes_below(command_.log.parent_path()) : 0),
+      child_(shard_child_spec(command_)),
+      next_look_(Clock::now()) {}
+
+bool ShardChild::running() {
+  if (!child_.running()) return false;
+  const auto now = Clock::now();
+  if (cancelled() && now >= kill_at_) child_.kill();
+  if (command_.limits.output_bytes > 0 && now >= next_look_ && !over_output_) {
+    if (bytes_below(command_.log.parent_path()) > bytes_before_ + command_.limits.output_bytes) {
+      over_output_ = true;
+      child_.kill();
+    }
+    next_look_ = Clock::now() + milliseconds(500);
+  }
+  return true;
+}
+
+void ShardChild::cancel(milliseconds grace) {
+  if (cancelled()) return;
+  child_.terminate();
+  kill_at_ = Clock::now() + grace;
+}
+
+Clock::time_point ShardChild::next_look() const {
+  Clock::time_point next = Clock::time_point::max();
+  if (cancelled()) next = std::max(kill_at_, Clock::now() + milliseconds(5));
+  if (command_.limits.output_bytes > 0) next = std::min(next, next_look_);
+  return next;
+}
+
+ShardEnd ShardChild::end() {
+  using process::Ending;
+  const process::ChildResult result = child_.wait();
+  const Resources& limits = command_.limits;
+  ShardEnd end{.cause = EndCause::kFailed,
+               .exit_code = result.exit_code,
+               .signal = result.signal,
+               .wall_s = result.wall_s,
+               .cpu_s = result.cpu_s,
+               .peak_memory_bytes = result.peak_memory_bytes,
+               .detail = result.problem};
+  // A program that is told to end may still end well; then what it wrote counts.
+  if (result.ending == Ending::kExited && result.exit_code == 0) {
+    end.cause = EndCause::kFinished;
+  } else if (cancelled()) {
+    end.cause = EndCause::kCancelled;
+  } else if (over_output_) {
+    end.detail = "wrote more than " + format_size(limits.output_bytes) + " in its folder";
+  } else if (result.ending == Ending::kExited) {
+    if (result.exit_code == kExitUsage) end.cause = EndCause::kUserError;
+    if (result.exit_code == kExitEnvironment && disk_is_full(command_.log.parent_path()))
+      end.cause = EndCause::kDiskFull;
+  } else if (result.ending == Ending::kTimedOut) {
+    end.cause = EndCause::kTimeout;
+    end.detail =
+        "ran longer than " + format_duration(milliseconds(static_cast<std::int64_t>(limits.time_s * 1000)));
+  } else if (result.ending == Ending::kMemoryLimit) {
+    end.cause = EndCause::kOutOfMemory;
+    end.detail = "took more than " + format_size(limits.memory_bytes) + " of memory";
+  } else if (result.signal == SIGKILL && oom_kills() > oom_kills_before_) {
+    end.cause = EndCause::kOutOfMemory;
+    end.detail = "was killed while the machine was out of memory";
+  } else {
+    end.cause = EndCause::kCrash;
+  }
+  return end;
+}
+
+}  // namespace warpsmith::executor

@@ -1,0 +1,33 @@
+// What a shard looks like to Slurm: the batch script of an array and its environment. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "warpsmith/run/executor.h"
+#include "warpsmith/workflow/site.h"
+
+namespace warpsmith::executor {
+
+// A word for /bin/sh, in quotes where it needs them.
+std::string shell_word(std::string_view word);
+
+// Runs task SLURM_ARRAY_TASK_ID as shard `base` + that, by warpsmith-shard in `programs`. `model`: any of the array's
+// shards; they differ in their number alone.
+std::string batch_script(const run::ShardStart& model, std::uint32_t base, const workflow::SitePlace& place,
+                         const std::filesystem::path& programs);
+
+// Ours without SLURM_*, SBATCH_* and their like: a shard is a job of its own, not a step of the controller's. The
+// place's environment is added.
+std::vector<std::string> batch_environment(const std::map<std::string, std::string>& ours,
+                                           const workflow::SitePlace& place);
+
+// Where warpsmith-shard says how a shard ended, one file each: <job folder>/ends/<token>.<shard>.json
+std::filesystem::path ends_folder(const std::filesystem::path& job_file);
+std::string end_file_name(const std::string& token, std::uint32_t shard);
+
+}  // namespace warpsmith::executor

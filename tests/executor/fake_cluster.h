@@ -1,0 +1,103 @@
+// A cluster in memory: what it is told to do, and what the test makes of it.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "warpsmith/executor/cluster.h"
+
+namespace warpsmith::executor {
+
+struct FakeSlurm {
+  std::mutex mutex;
+  SlurmFacts facts{.cluster = "fake", .version = "22.05", .max_array_size = 1000, .max_jobs = 10000};
+  std::vector<SlurmJob> submitted;
+  std::vector<SlurmTask> tasks;
+  std::vector<std::string> cancelled;
+  int status_requests = 0;
+  std::uint32_t next_id = 100;
+  std::function<void()> on_submit, on_jobs;  // may throw; called before anything is done
+  bool lose_answer = false;                  // of the next submission
+
+  void set(std::uint32_t index, const std::function<void(SlurmTask&)>& change) {
+    const std::lock_guard lock(mutex);
+    for (SlurmTask& task : tasks)
+      if (task.tasks == std::vector{index}) change(task);
+  }
+  void set_state(std::uint32_t index, SlurmState state) {
+    set(index, [&](SlurmTask& task) {
+      task.state = state;
+      task.nodes = "node-1";
+    });
+  }
+  std::size_t submissions() {
+    const std::lock_guard lock(mutex);
+    return submitted.size();
+  }
+};
+
+class FakeCluster final : public Cluster {
+ public:
+  explicit FakeCluster(std::shared_ptr<FakeSlurm> slurm) : slurm_(std::move(slurm)) {}
+  SlurmFacts facts() override { return slurm_->facts; }
+  std::vector<SlurmNode> nodes() override { return {}; }
+  std::vector<SlurmPartition> partitions() override { return {}; }
+  std::optional<SlurmLimits> limits() override { return std::nullopt; }
+  std::uint32_t submit(const SlurmJob& job) override {
+    ++requests_;
+    if (slurm_->on_submit) slurm_->on_submit();
+    const std::lock_guard lock(slurm_->mutex);
+    slurm_->submitted.push_back(job);
+    const std::uint32_t id = slurm_->next_id;
+    for (const std::uint32_t index : parse_indices(job.array)) {
+      SlurmTask task;
+      task.job = slurm_->next_id++;
+      task.array = id;
+      task.tasks = {index};
+      task.name = job.name;
+      task.state = SlurmState::kPending;
+      slurm_->tasks.push_back(task);
+    }
+    if (std::exchange(slurm_->lose_answer, false)) throw SlurmError(SlurmTrouble::kUnsure, 5004, "lost");
+    return id;
+  }
+  std::vector<SlurmTask> jobs() override {
+    ++requests_;
+    if (slurm_->on_jobs) slurm_->on_jobs();
+    const std::lock_guard lock(slurm_->mutex);
+    ++slurm_->status_requests;
+    return slurm_->tasks;
+  }
+  std::vector<SlurmTask> ended_jobs(const std::vector<std::uint32_t>&) override { return {}; }
+  void cancel(const std::string& job) override {
+    ++requests_;
+    const std::lock_guard lock(slurm_->mutex);
+    slurm_->cancelled.push_back(job);
+    const auto bar = job.find('_');
+    const auto array = static_cast<std::uint32_t>(std::stoul(job.substr(0, bar)));
+    const std::vector<std::uint32_t> indices =
+        bar == std::string::npos ? std::vector<std::uint32_t>{} : parse_indices(job.substr(bar + 1));
+    const auto meant = [&](const SlurmTask& task) {
+      return task.array == array &&
+             (indices.empty() || std::find(indices.begin(), indices.end(), task.tasks.at(0)) != indices.end());
+    };
+    // As Slurm does: pending tasks vanish, running ones end.
+    std::erase_if(slurm_->tasks, [&](const SlurmTask& t) { return meant(t) && t.state == SlurmState::kPending; });
+    for (SlurmTask& task : slurm_->tasks)
+      if (meant(task) && task.state == SlurmState::kRunning) task.state = SlurmState::kCancelled;
+  }
+  void requeue(std::uint32_t) override {}
+  bool answers() override { return true; }
+  std::uint64_t requests() const override { return requests_; }
+
+ private:
+  std::shared_ptr<FakeSlurm> slurm_;
+  std::uint64_t requests_ = 0;
+};
+
+}  // namespace warpsmith::executor
