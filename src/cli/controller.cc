@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "controller_state.h"
 #include "warpsmith/base/error.h"
@@ -63,45 +64,94 @@ Controller::State::State(ControllerParts given) : parts(std::move(given)), react
   journal = std::make_unique<run::Journal>(parts.run / "journal", opened, [&](run::Event&& e) {
     reactor.apply(e);
     if (e.kind == run::EventKind::kShardEnded) phase_s[reactor.job(e.job).name] += e.wall_s;
+    if (e.kind != run::EventKind::kSubmitted) return;
+    submissions = std::max(submissions, e.submission);
+    earlier_submissions[e.job].push_back({e.shard, e.end, e.submission});
   });
   reactor.apply({.kind = run::EventKind::kOpened});
   resolve_unfinished();
+  earlier_submissions.clear();
   commit();
 }
 
-// Shards that were in flight when the controller before this one died: their processes have died with it, or
-// die now; their records say how far they got.
+std::uint32_t Controller::State::open_on_disk(run::ShardKey key) {
+  auto found = job_files.find(key.job);
+  if (found == job_files.end()) {
+    const run::JobView& view = reactor.job(key.job);
+    const auto& [name, hash] = reactor.execution_key(view.execution);
+    const fs::path folder = job_folder(stage_folder(parts.run, name, hash), view.round, view.name);
+    JobFile file;
+    if (fs::exists(folder / "job.json")) file = read_job_file(folder / "job.json");
+    found = job_files.emplace(key.job, std::pair(folder, std::move(file))).first;
+  }
+  const auto& [folder, file] = found->second;
+  if (key.shard >= file.shards.size()) return 1;
+  const auto range = file.shards[key.shard];
+  std::vector<std::string> ids(range.second);
+  for (Item& item : read_items(folder / "items.jsonl", range.first, range.second))
+    ids[item.index] = std::move(item.id);
+  return open_items(folder, ids, range, key.shard);
+}
+
+void Controller::State::end_unknown(run::ShardKey key) {
+  say({.kind = run::EventKind::kShardEnded,
+       .job = key.job,
+       .shard = key.shard,
+       .cause = EndCause::kUnknown,
+       .open = open_on_disk(key)});
+}
+
+// Shards that were in flight when the controller before this one ended. Here their processes have died with it, or
+// die now, and their records say how far they got; on a cluster they go on.
 void Controller::State::resolve_unfinished() {
-  const std::vector<run::ShardKey> unresolved = reactor.unresolved();
   if (const int left = end_leftovers(parts.run); left > 0)
     parts.observer->on_message("ended " + std::to_string(left) +
                                " processes that the last controller left behind");
-  std::map<std::uint32_t, std::pair<fs::path, JobFile>> files;
-  for (const run::ShardKey key : unresolved) {
-    const run::JobView& view = reactor.job(key.job);
-    std::uint32_t open = 1;
-    auto found = files.find(key.job);
-    if (found == files.end()) {
-      const auto& [name, hash] = reactor.execution_key(view.execution);
-      const fs::path folder = job_folder(stage_folder(parts.run, name, hash), view.round, view.name);
-      JobFile file;
-      if (fs::exists(folder / "job.json")) file = read_job_file(folder / "job.json");
-      found = files.emplace(key.job, std::pair(folder, std::move(file))).first;
+  if (parts.executor->outlives())
+    attach();
+  else
+    for (const run::ShardKey key : reactor.unresolved()) end_unknown(key);
+  job_files.clear();
+}
+
+void Controller::State::attach() {
+  std::vector<run::ShardStart> shards;
+  for (const run::ShardKey key : reactor.unresolved()) {
+    std::uint32_t number = 0;
+    for (const Submission& one : earlier_submissions[key.job])
+      if (one.begin <= key.shard && key.shard < one.end) number = one.number;
+    (void)open_on_disk(key);  // its records may say already that it is done; and this reads the job's file
+    const auto& [folder, file] = job_files.at(key.job);
+    if (number == 0 || key.shard >= file.shards.size()) {
+      end_unknown(key);
+      continue;
     }
-    const auto& [folder, file] = found->second;
-    if (key.shard < file.shards.size()) {
-      const auto range = file.shards[key.shard];
-      std::vector<std::string> ids(range.second);
-      for (Item& item : read_items(folder / "items.jsonl", range.first, range.second))
-        ids[item.index] = std::move(item.id);
-      open = open_items(folder, ids, range, key.shard);
-    }
-    say({.kind = run::EventKind::kShardEnded,
-         .job = key.job,
-         .shard = key.shard,
-         .cause = EndCause::kUnknown,
-         .open = open});
+    shards.push_back({.key = key,
+                      .job_file = folder / "job.json",
+                      .program = {},
+                      .arguments = {},
+                      .log = folder / std::to_string(key.shard) / "log.txt",
+                      .resources = file.resources,
+                      .token = token_of(file, number)});
   }
+  if (shards.empty()) return;
+  attached = true;
+  parts.observer->on_message("attached to " + std::to_string(shards.size()) +
+                             " shards that the last controller submitted");
+  parts.executor->attach(shards);
+}
+
+// Once every stage that can begin has begun: in-flight shards of other versions, or of stages that are not wanted now.
+void Controller::State::cancel_orphans() {
+  attached = false;
+  std::vector<run::ShardKey> orphans;
+  for (const run::ShardKey key : reactor.unresolved())
+    if (!jobs.contains(key.job)) orphans.push_back(key);
+  if (!orphans.empty()) parts.executor->cancel(orphans);
+}
+
+std::string Controller::State::token_of(const JobFile& file, std::uint32_t submission) const {
+  return file.token + "-" + std::to_string(submission);
 }
 
 void Controller::State::note(run::Event event) {
@@ -128,14 +178,18 @@ void Controller::State::commit() {
 void Controller::State::submit(const std::vector<run::ShardRange>& ranges) {
   for (const run::ShardRange& range : ranges) {
     const LiveJob& job = jobs.at(range.job);
-    note({.kind = run::EventKind::kSubmitted, .job = range.job, .shard = range.begin, .end = range.end});
+    note({.kind = run::EventKind::kSubmitted,
+          .job = range.job,
+          .shard = range.begin,
+          .end = range.end,
+          .submission = ++submissions});
     run::ShardStart start{.key = {range.job, 0},
                           .job_file = job.folder / "job.json",
                           .program = job.program,
                           .arguments = job.file.arguments,
                           .log = {},
                           .resources = job.resources,
-                          .token = job.file.token};
+                          .token = token_of(job.file, submissions)};
     start.resources.memory_bytes =
         static_cast<std::uint64_t>(static_cast<double>(job.resources.memory_bytes) *
                                    std::pow(live[job.stage].spec->retry.memory_factor, range.memory_retries));
@@ -151,6 +205,13 @@ void Controller::State::submit(const std::vector<run::ShardRange>& ranges) {
 
 void Controller::State::on_event(const run::ShardEvent& event) {
   if (event.key.job >= reactor.jobs() || event.key.shard >= reactor.job(event.key.job).shards) return;
+  if (!jobs.contains(event.key.job) && parts.executor->outlives()) {
+    if (attached)  // its stage may yet ask for the job
+      early.push_back(event);
+    else if (event.kind == run::ShardEvent::Kind::kEnded)
+      end_unknown(event.key);
+    return;
+  }
   switch (event.kind) {
     case run::ShardEvent::Kind::kStarted:
       running.insert(event.key);
@@ -172,9 +233,30 @@ void Controller::State::on_event(const run::ShardEvent& event) {
       }
       // A terminal's Ctrl-C reaches the shards as well: that is no crash of theirs.
       if (end.cause == EndCause::kCrash && parts.interrupted()) end.cause = EndCause::kCancelled;
-      on_shard_end(end.key, end.cause, &end);
+      if (end.cause == EndCause::kFinished && parts.executor->outlives() && open_items_of(end.key) > 0)
+        late.push_back({end, steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(
+                                                       std::chrono::duration<double>(parts.late_records_s))});
+      else
+        on_shard_end(end.key, end.cause, &end);
       return;
     }
+  }
+}
+
+std::uint32_t Controller::State::open_items_of(run::ShardKey key) const {
+  const LiveJob& job = jobs.at(key.job);
+  return open_items(job.folder, job.ids, job.file.shards.at(key.shard), key.shard);
+}
+
+void Controller::State::look_at_late_records() {
+  const auto now = steady_clock::now();
+  if (late.empty() || now < next_late) return;
+  next_late = now + 500ms;
+  for (Late& one : std::exchange(late, {})) {
+    if (now < one.until && jobs.contains(one.event.key.job) && open_items_of(one.event.key) > 0)
+      late.push_back(std::move(one));
+    else
+      on_shard_end(one.event.key, one.event.cause, &one.event);
   }
 }
 
@@ -183,7 +265,7 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
   const auto found = jobs.find(key.job);
   if (found == jobs.end()) return;
   LiveJob& job = found->second;
-  const std::uint32_t open = open_items(job.folder, job.ids, job.file.shards.at(key.shard), key.shard);
+  const std::uint32_t open = open_items_of(key);
   run::Event end{
       .kind = run::EventKind::kShardEnded, .job = key.job, .shard = key.shard, .cause = cause, .open = open};
   if (event != nullptr) {
@@ -224,10 +306,25 @@ void Controller::State::on_stage_failed_by_shards(std::uint32_t stage) {
   fail_stage(stage, why);
 }
 
-// Orderly: children end, and what they left undone is in the journal as cancelled.
+// Orderly: children end, and what they left undone is in the journal as cancelled; or they are left alone.
 void Controller::State::end_everything() {
-  parts.executor->shut_down();
-  for (const run::ShardKey key : reactor.unresolved()) on_shard_end(key, EndCause::kCancelled, nullptr);
+  if (run_state == "detached") {
+    parts.executor->detach();
+  } else {
+    try {
+      parts.executor->shut_down();
+    } catch (const Error&) {  // in the journal they stay in flight: whoever goes on looks for them
+      note({.kind = run::EventKind::kClosed, .text = run_state});
+      journal->commit();
+      throw;
+    }
+    for (const run::ShardKey key : reactor.unresolved()) {
+      if (jobs.contains(key.job))
+        on_shard_end(key, EndCause::kCancelled, nullptr);
+      else
+        end_unknown(key);
+    }
+  }
   note({.kind = run::EventKind::kClosed, .text = run_state});
   waiting.clear();
   journal->commit();
@@ -246,7 +343,11 @@ RunOutcome Controller::State::outcome(bool interrupted) {
              : !out.failed.empty() ? RunOutcome::Kind::kFailed
              : ran                 ? RunOutcome::Kind::kFinished
                                    : RunOutcome::Kind::kNothingToDo;
-  run_state = interrupted ? "interrupted" : !out.failed.empty() ? "failed" : "finished";
+  if (interrupted && parts.executor->outlives() && parts.detach()) out.kind = RunOutcome::Kind::kDetached;
+  run_state = out.kind == RunOutcome::Kind::kDetached ? "detached"
+              : interrupted                           ? "interrupted"
+              : !out.failed.empty()                   ? "failed"
+                                                      : "finished";
   end_everything();
   any_ran = true;  // the last word is written in any case
   report(true);
@@ -264,6 +365,9 @@ RunOutcome Controller::State::run() {
     for (const std::uint32_t job : commands.done) feed_job(job);
     for (const std::uint32_t stage : commands.start) begin_stage(stage);
     const bool quiet = commands.empty();
+    if (quiet && attached) cancel_orphans();
+    for (const run::ShardEvent& event : std::exchange(early, {})) on_event(event);
+    look_at_late_records();
     if (quiet && reactor.at_end()) return outcome(false);
     if (parts.interrupted()) return outcome(true);
 

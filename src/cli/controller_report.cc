@@ -27,6 +27,16 @@ std::string_view name_of(run::StageState state) {
   return "";
 }
 
+Json view_json(const run::ExecutorView& view) {
+  Json json = Json::object();
+  if (!view.shards.empty()) json["shards"] = view.shards;
+  if (!view.gpus.empty()) json["gpus"] = view.gpus;
+  if (view.next_start > 0) json["next_start"] = view.next_start;
+  if (!view.trouble.empty()) json["trouble"] = view.trouble;
+  if (view.requests > 0) json["requests"] = view.requests;
+  return json;
+}
+
 }  // namespace
 
 std::string Controller::State::where(run::ShardKey key) const {
@@ -93,6 +103,7 @@ Json Controller::State::state_json() const {
           {"updated", std::time(nullptr)},
           {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()},
           {"phase_s", phase_s},
+          {"executor", view_json(parts.executor->view())},
           {"stages", std::move(stages)}};
 }
 

@@ -236,9 +236,10 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
     const int cpus = std::max(1, request.resources.cpus);
     file.shards = run::pack_items({.items = request.items.size(),
                                    .expected_item_s = request.expected_item_s,
-                                   .shard_s = one.spec->shard_s,
+                                   .shard_s = parts.shard_s > 0 ? parts.shard_s : one.spec->shard_s,
                                    .one_shard = request.one_shard,
-                                   .slots = std::max(1, parts.slots / cpus)});
+                                   .slots = std::max(1, parts.slots / cpus),
+                                   .start_s = parts.start_s});
     file.token = "ws-" + parts.run_id + "-" + std::to_string(number);
     write_job(job.folder, file, request, items);
     if (parts.replay != nullptr && request.program == "warpsmith-measure")

@@ -45,12 +45,19 @@ struct Controller::State {
   // controller.cc
   RunOutcome run();
   void resolve_unfinished();
+  void end_unknown(run::ShardKey key);  // by what its records say
+  void attach();                        // to shards that outlived the controller before this one
+  void cancel_orphans();                // of those, what no stage asks for any more
+  std::string token_of(const JobFile& file, std::uint32_t submission) const;
+  std::uint32_t open_on_disk(run::ShardKey key);
   void say(run::Event event);   // journal and reactor
   void note(run::Event event);  // journal alone
   void submit(const std::vector<run::ShardRange>& ranges);
   void commit();  // … and hands over what waited for it
   void on_event(const run::ShardEvent& event);
   void on_shard_end(run::ShardKey key, EndCause cause, const run::ShardEvent* event);
+  std::uint32_t open_items_of(run::ShardKey key) const;
+  void look_at_late_records();
   void on_stage_failed_by_shards(std::uint32_t stage);
   void end_everything();
   RunOutcome outcome(bool interrupted);
@@ -92,6 +99,20 @@ struct Controller::State {
   SteadyTime last_report{}, began = std::chrono::steady_clock::now();
   std::map<std::string, double> phase_s;  // wall time of shards by job name, all lives of the run
   std::set<run::ShardKey> running;
+  std::uint32_t submissions = 0;  // in the run so far
+  struct Submission {
+    std::uint32_t begin = 0, end = 0, number = 0;
+  };
+  std::map<std::uint32_t, std::vector<Submission>> earlier_submissions;  // by job, oldest first; empty once attached
+  std::vector<run::ShardEvent> early;  // of shards whose job no stage has asked for yet in this life
+  struct Late {
+    run::ShardEvent event;
+    SteadyTime until;
+  };
+  std::vector<Late> late;  // ended well without a record for every item: a shared file system may be behind
+  SteadyTime next_late{};
+  bool attached = false;
+  std::map<std::uint32_t, std::pair<fs::path, JobFile>> job_files;  // of open_on_disk()
   std::string run_state = "running";
   std::map<std::string, Json>
       earlier;  // stages in the state.json that was there, for those that need not run

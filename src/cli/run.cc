@@ -12,11 +12,11 @@
 #include <set>
 
 #include "progress.h"
+#include "site_executor.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/controller.h"
-#include "warpsmith/executor/local.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
 #include "warpsmith/report/report.h"
@@ -30,11 +30,11 @@ namespace warpsmith::cli {
 namespace {
 
 struct Options {
-  std::string file, run_dir, replay;
+  std::string file, run_dir, replay, site;
   std::vector<std::string> overrides;
   std::optional<std::uint64_t> seed;
   plan::Selection selection;
-  bool fresh = false, unsandboxed = false, quiet = false;
+  bool fresh = false, unsandboxed = false, quiet = false, detach = false;
 };
 
 std::atomic<bool> stop_asked{false};
@@ -88,6 +88,7 @@ Json open_run(const fs::path& run, const workflow::WorkflowSpec& spec, const Opt
             {"replay_timings", replay}};
   }
   json["workflow"] = spec.name;
+  if (!options.site.empty()) json["site"] = options.site == "local" ? "" : options.site;
   json["workflow_file"] = fs::absolute(spec.file).lexically_normal().string();
   json["seed"] = spec.seed;
   json["params"] = spec.params;
@@ -162,6 +163,7 @@ std::string command_again(const Options& options, const CommandContext& context)
   if (context.results != "results") text += " --results " + context.results.string();
   text += " run " + options.file;
   for (const std::string& o : options.overrides) text += " --set '" + o + "'";
+  if (!options.site.empty()) text += " --site " + options.site;
   if (options.seed) text += " --seed " + std::to_string(*options.seed);
   if (!options.run_dir.empty()) text += " --run-dir " + options.run_dir;
   return text;
@@ -198,6 +200,10 @@ int finish(const RunOutcome& outcome, const fs::path& run, const std::string& ag
     for (const std::string& stage : outcome.failed)
       std::printf("  why: warpsmith why %s --run %s\n", stage.c_str(), run.string().c_str());
   }
+  if (outcome.kind == Kind::kDetached) {
+    std::fprintf(stderr, "Detached; the cluster's jobs go on. To go on with them: %s\n", again.c_str());
+    return kExitInterrupted;
+  }
   if (outcome.kind == Kind::kInterrupted) {
     std::fprintf(stderr, "Interrupted; nothing finished is lost. To go on: %s\n", again.c_str());
     return kExitInterrupted;
@@ -223,6 +229,10 @@ int run_workflow(const Options& options, CommandContext& context) {
   Options resolved = options;
   if (!options.replay.empty()) resolved.replay = find_run(context, options.replay).string();
   const Json json = open_run(run, spec, resolved);
+  // A run goes on where it was begun: its shards may be in that cluster's queue.
+  const std::string site_name = options.site.empty() ? json.value("site", "") : options.site;
+  std::optional<workflow::SiteSpec> site = load_named_site(site_name);
+  if (site) write_file_atomic(run / "site.yaml", site->text);
   std::optional<ReplayTimings> replay;
   if (const std::string from = json.value("replay_timings", ""); !from.empty()) replay.emplace(from);
 
@@ -240,7 +250,8 @@ int run_workflow(const Options& options, CommandContext& context) {
   StageNotifier observer(progress, spec, run);
   log_info("run " + run.string() +
            (replay ? ", timings replayed from " + json.value("replay_timings", "") : ""));
-  executor::LocalExecutor executor(executor::LocalOptions{});
+  SiteExecutor place = make_executor(std::move(site), run, json.value("id", ""));
+  run::Executor& executor = *place.executor;
   ControllerParts parts;
   parts.spec = &spec;
   parts.run = run;
@@ -257,7 +268,12 @@ int run_workflow(const Options& options, CommandContext& context) {
   };
   parts.selection = options.selection;
   parts.replay = replay ? &*replay : nullptr;
-  parts.slots = static_cast<int>(process::allowed_cpus().size());
+  parts.slots = place.slots;
+  if (place.site) {
+    parts.start_s = place.site->start_s;
+    parts.shard_s = place.site->shard_s;
+  }
+  parts.detach = [&options] { return options.detach; };
   parts.unsandboxed = options.unsandboxed;
   parts.run_id = json.value("id", "");
   try {
@@ -301,6 +317,10 @@ void add_run(CLI::App& app, CommandContext& context) {
                       "Take scores from that run instead of measuring: for tests of everything but timing");
   command->add_flag("--unsandboxed", options->unsandboxed,
                     "Run candidates without a sandbox where none works");
+  command->add_option("--site", options->site,
+                      "Site file, or its name: the cluster that jobs run on (default: the run's own, else this machine)");
+  command->add_flag("--detach", options->detach,
+                    "On Ctrl-C leave the cluster's jobs running; the same command goes on with them");
   command->add_flag("--quiet", options->quiet, "No progress");
   add_json_flag(*command, context);
 }

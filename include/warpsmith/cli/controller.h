@@ -42,16 +42,21 @@ struct ControllerParts {
   RunObserver* observer = nullptr;
   std::function<std::unique_ptr<stages::Stage>(stages::StageInputs)> make_stage = stages::make_stage;
   std::function<bool()> interrupted = [] { return false; };
+  // On an end that was asked for: whether shards that outlive this process are left alone, for a later one to go on
+  // with.
+  std::function<bool()> detach = [] { return false; };
+  double late_records_s = 60;  // how long records of a shard that ended well may take to show up (NFS)
   std::function<void()> publish = [] {};  // after a stage has finished: results.h5 and the report
   plan::Selection selection;
   const ReplayTimings* replay = nullptr;
-  int slots = 1;  // CPUs that shards may use here
+  int slots = 1;  // CPUs that shards may use
+  double start_s = 1, shard_s = 0;  // what starting a shard costs there, and how long it should take (0: the stage's)
   bool unsandboxed = false;
   std::string run_id;  // in the tokens of jobs
 };
 
 struct RunOutcome {
-  enum class Kind { kFinished, kNothingToDo, kFailed, kInterrupted } kind = Kind::kFinished;
+  enum class Kind { kFinished, kNothingToDo, kFailed, kInterrupted, kDetached } kind = Kind::kFinished;
   std::vector<std::string> failed, blocked;  // stages
   bool environment = false;                  // a shard failed for a full disk
   Json state;                                // as in state.json at the end

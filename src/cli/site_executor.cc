@@ -1,0 +1,63 @@
+#include "site_executor.h"
+
+#include <algorithm>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/executor/cluster.h"
+#include "warpsmith/executor/local.h"
+#include "warpsmith/executor/slurm.h"
+#include "warpsmith/process/machine.h"
+
+namespace warpsmith::cli {
+
+namespace {
+
+constexpr int kMostSlots = 64;  // a job is not cut into more shards than that for the sake of width alone
+
+// CPUs of the nodes that shards without a GPU may use.
+int cluster_slots(executor::Cluster& cluster, const workflow::SiteSpec& site) {
+  int cpus = 0;
+  for (const executor::SlurmNode& node : cluster.nodes()) {
+    const bool ours = site.cpu.partition.empty() ||
+                      std::find(node.partitions.begin(), node.partitions.end(), site.cpu.partition) !=
+                          node.partitions.end();
+    if (ours && node.usable) cpus += static_cast<int>(node.cpus);
+  }
+  return std::clamp(cpus, 1, kMostSlots);
+}
+
+}  // namespace
+
+std::string token_prefix(const std::string& run_id) { return "ws-" + run_id + "-"; }
+
+std::optional<workflow::SiteSpec> load_named_site(const std::string& name) {
+  if (name.empty() || name == "local") return std::nullopt;
+  Diagnostics mistakes;
+  workflow::SiteSpec site = workflow::load_site(
+      workflow::find_site(name, program_folder().parent_path() / "share/warpsmith/sites"), mistakes);
+  if (!mistakes.empty()) throw InvalidInput(std::move(mistakes));
+  if (site.executor == "local") return std::nullopt;
+  return site;
+}
+
+SiteExecutor make_executor(std::optional<workflow::SiteSpec> site, const fs::path& run,
+                           const std::string& run_id) {
+  SiteExecutor out;
+  if (!site) {
+    out.slots = static_cast<int>(process::allowed_cpus().size());
+    out.executor = std::make_unique<executor::LocalExecutor>(executor::LocalOptions{});
+    return out;
+  }
+  auto cluster = executor::open_cluster(program_folder(), site->conf);
+  out.slots = cluster_slots(*cluster, *site);
+  out.executor = std::make_unique<executor::SlurmExecutor>(
+      std::move(cluster), executor::SlurmOptions{.site = *site,
+                                                 .programs = program_folder(),
+                                                 .run = fs::absolute(run).lexically_normal(),
+                                                 .prefix = token_prefix(run_id)});
+  out.site = std::move(site);
+  return out;
+}
+
+}  // namespace warpsmith::cli
