@@ -104,13 +104,14 @@ void Controller::State::end_unknown(run::ShardKey key) {
 // Shards that were in flight when the controller before this one ended. Here their processes have died with it, or
 // die now, and their records say how far they got; on a cluster they go on.
 void Controller::State::resolve_unfinished() {
-  if (const int left = end_leftovers(parts.run); left > 0)
-    parts.observer->on_message("ended " + std::to_string(left) +
-                               " processes that the last controller left behind");
-  if (parts.executor->outlives())
+  if (parts.executor->outlives()) {
     attach();
-  else
+  } else {
+    if (const int left = end_leftovers(parts.run); left > 0)
+      parts.observer->on_message("ended " + std::to_string(left) +
+                                 " processes that the last controller left behind");
     for (const run::ShardKey key : reactor.unresolved()) end_unknown(key);
+  }
   job_files.clear();
 }
 
@@ -275,6 +276,7 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
     end.cpu_s = event->cpu_s;
     end.memory = event->peak_memory_bytes;
     end.text = event->detail;
+    if (parts.executor->outlives()) end.name = event->where;
     phase_s[job.file.job] += event->wall_s;
   }
   say(end);

@@ -82,6 +82,24 @@ struct StatusOptions {
   double every_s = 2;
 };
 
+// What the cluster's queue holds of the run.
+std::string queue_text(const Json& queue) {
+  std::string out;
+  for (const auto& [what, count] : queue.value("shards", Json::object()).items())
+    out += fmt::format("{}{} {}", out.empty() ? "  queue: " : ", ", count.get<std::size_t>(), what);
+  for (const auto& [type, count] : queue.value("gpus", Json::object()).items())
+    out += fmt::format(", {} x {}", count.get<std::size_t>(), type);
+  if (!out.empty()) out += "\n";
+  if (const std::int64_t next = queue.value("next_start", std::int64_t{0}); next > 0) {
+    const std::int64_t left = std::max<std::int64_t>(0, next - std::time(nullptr));
+    out += fmt::format("  next start as Slurm expects it: {} ({})\n", time_text(next),
+                       left == 0 ? "now" : "in " + format_duration(std::chrono::seconds(left)));
+  }
+  if (const std::string trouble = queue.value("trouble", ""); !trouble.empty())
+    out += "  " + trouble + "\n";
+  return out;
+}
+
 std::string status_text(const CommandContext& context, const fs::path& folder, const Json& state) {
   const std::string name = state.value("state", "");
   std::string out = fmt::format("{}: {}", folder.string(), name);
@@ -90,6 +108,7 @@ std::string status_text(const CommandContext& context, const fs::path& folder, c
   if (state.contains("updated")) out += ", " + time_text(state.at("updated").get<std::time_t>());
   out += "\n";
   if (!state.at("stages").empty()) out += state_table(context, state);
+  if (state.value("controller", false)) out += queue_text(state.value("executor", Json::object()));
   return out;
 }
 

@@ -43,6 +43,16 @@ std::vector<std::string> tail(const fs::path& file, int count) {
   return lines;
 }
 
+// What Slurm's daemons wrote in the array's log about one of its tasks; without one, the log's end.
+std::vector<std::string> lines_about(const fs::path& file, const std::string& task) {
+  std::vector<std::string> lines = split_lines(read_file(file)), about;
+  for (const std::string& line : lines)
+    if (line.find(task) != std::string::npos) about.push_back(line);
+  if (about.empty()) return tail(file, 3);
+  if (about.size() > 5) about.erase(about.begin(), about.end() - 5);
+  return about;
+}
+
 std::string command_of(const JobFile& job, const fs::path& job_file, std::uint32_t shard) {
   std::string command =
       job.program.starts_with("warpsmith-") ? (program_folder() / job.program).string() : job.program;
@@ -74,6 +84,9 @@ Json bad_shards(const JournalView& view, const ExecutionHistory& execution, cons
                   {"log", (folder / std::to_string(shard) / "log.txt").string()},
                   {"last_lines", tail(folder / std::to_string(shard) / "log.txt", kLogLines)}};
       if (!end.event.text.empty()) one["detail"] = end.event.text;
+      if (!end.event.name.empty()) one["slurm_job"] = end.event.name;
+      if (const fs::path said = folder / "slurm.log"; !end.event.name.empty() && fs::exists(said))
+        one["slurm_says"] = lines_about(said, end.event.name.substr(0, end.event.name.find('@')));
       if (fs::exists(folder / "job.json"))
         one["command"] = command_of(read_job_file(folder / "job.json"), folder / "job.json", shard);
       out.push_back(std::move(one));
@@ -141,6 +154,10 @@ void print_explanation(const Json& e, const CommandContext& context) {
     if (const int c = shard.value("exit_code", 0); c != 0) std::printf(" (exit code %d)", c);
     std::printf(" after %d attempts, %d items left\n", shard.value("attempts", 0),
                 shard.value("items_left", 0));
+    if (shard.contains("slurm_job"))
+      std::printf("    Slurm job %s\n", shard.value("slurm_job", "").c_str());
+    for (const Json& line : shard.value("slurm_says", Json::array()))
+      std::printf("      | %s\n", line.get<std::string>().c_str());
     if (shard.contains("detail")) std::printf("    %s\n", shard.value("detail", "").c_str());
     std::printf("    log: %s\n", shard.value("log", "").c_str());
     for (const Json& line : shard.value("last_lines", Json::array()))

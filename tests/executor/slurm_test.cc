@@ -277,6 +277,22 @@ TEST_F(Slurm, ANodeThatFailedIsLeftOutOfTheNextTry) {
   EXPECT_EQ(slurm_->submitted.at(1).exclude, "node-1");
 }
 
+TEST_F(Slurm, ANodeThatFailedIsUsedWhereThereIsNoOther) {
+  SlurmExecutor executor = make();
+  executor.submit({shard(0)});
+  poll_until(executor, [&] { return slurm_->submissions() == 1; });
+  slurm_->set_state(0, SlurmState::kNodeFail);
+  poll_until_ended(executor, 1);
+  bool refused = false;
+  slurm_->on_submit = [&] {
+    if (!std::exchange(refused, true)) throw SlurmError(SlurmTrouble::kRefused, 2014, "not available");
+  };
+  executor.submit({shard(0, "ws-run-0-2")});
+  poll_until(executor, [&] { return slurm_->submissions() == 2; });
+  EXPECT_EQ(slurm_->submitted.at(1).exclude, "");
+  EXPECT_THAT(ended_, SizeIs(1));
+}
+
 TEST_F(Slurm, AgedOutOfTheQueueIsUnknown) {
   SlurmExecutor executor = make();
   executor.submit({shard(0)});

@@ -22,7 +22,7 @@ enum class EventKind : std::uint8_t {
   kJobAdded,       // job, execution, round, name, shards (`end`), digest of its items (`hash`)
   kSubmitted,      // job, shards [shard, end), submission: on disk before they are handed to the executor
   kShardStarted,   // job, shard, where
-  kShardEnded,     // job, shard, cause, exit_code, signal, open, wall_s, cpu_s, memory
+  kShardEnded,     // job, shard, cause, exit_code, signal, open, wall_s, cpu_s, memory; on a cluster where (`name`)
   kStageFinished,  // execution, digest of its output (`hash`)
   kStageFailed,    // execution, why (`text`)
   kStageDropped,   // execution: its results are set aside; the same (name, hash) begins anew

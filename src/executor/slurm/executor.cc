@@ -82,6 +82,7 @@ struct Batch {
   std::uint32_t base = 0;
   std::vector<std::uint32_t> shards;  // ascending, within [base, base + MaxArraySize)
   bool unsure = false;                // an answer was lost: it may be in the queue already
+  bool anywhere = false;              // also on nodes that failed lately: there are no others
   Clock::time_point lost_at{};
 
   std::string name() const { return base == 0 ? model.token : model.token + "." + std::to_string(base); }
@@ -221,7 +222,7 @@ struct SlurmExecutor::State {
     std::vector<std::uint32_t> indices = batch.shards;
     for (std::uint32_t& index : indices) index -= batch.base;
     std::string exclude = place.exclude;
-    for (auto it = avoid.begin(); it != avoid.end();) {
+    for (auto it = avoid.begin(); it != avoid.end() && !batch.anywhere;) {
       if (it->second < Clock::now()) {
         it = avoid.erase(it);
         continue;
@@ -325,6 +326,10 @@ struct SlurmExecutor::State {
       case SlurmTrouble::kGone:
       case SlurmTrouble::kRefused:
         answered();
+        if (!avoid.empty() && !std::exchange(batch.anywhere, true)) {
+          waiting.push_front(std::move(batch));
+          return;
+        }
         for (const std::uint32_t shard : batch.shards)
           tell_end({batch.model.key.job, shard}, EndCause::kUserError, e.what(), "");
         return;

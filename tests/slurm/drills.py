@@ -1,0 +1,348 @@
+"""drills.py WARPSMITH DEV_CLUSTER.SH DRILL: something goes wrong on a real Slurm cluster while a run is under way.
+
+After each drill: no finished record is lost, no item with a durable record was started again, every item has one record,
+nothing of the run is left in the queue, and where the run failed `why` names the cause. Exit code 77 (skipped) where
+Slurm is not installed."""
+import glob
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SITE = os.path.join(HERE, "../../slurm/sites/dev.yaml")
+WORKFLOW = os.path.join(HERE, "drill.yaml")
+RETRIES = ["--set", "retry.crash=50", "--set", "retry.node_failure=50"]
+
+
+def log(text):
+    print(f"{time.monotonic() - BEGAN:6.1f} s  {text}", flush=True)
+
+
+class Cluster:
+    def __init__(self, script, folder, *options):
+        self.script, self.folder = script, folder
+        self.call("up", *options)
+        out = subprocess.run([script, "env", folder], check=True, capture_output=True, text=True).stdout
+        self.conf = out.split("SLURM_CONF=")[1].split()[0].strip("'\";")
+        os.environ["SLURM_CONF"] = self.conf
+
+    def call(self, command, *arguments):
+        subprocess.run([self.script, command, self.folder, *arguments], check=True, stdout=subprocess.DEVNULL)
+
+    def slurm(self, *command):
+        return subprocess.run(command, capture_output=True, text=True, timeout=30).stdout
+
+    def queue(self, *options):
+        return [line.split() for line in self.slurm("squeue", "-h", "-r", "-o", "%i %j %T", *options).splitlines()]
+
+    def drained(self):  # a node that lost its daemon or its controller comes back
+        for node in ("cpu-0", "gpu-l40", "gpu-h100", "gpu-rtx3090", "gpu-h20"):
+            self.slurm("scontrol", "update", f"nodename={node}", "state=resume")
+
+
+class Run:
+    def __init__(self, warpsmith, folder, *options):
+        self.warpsmith, self.folder, self.options = warpsmith, folder, list(options)
+        self.results = os.path.dirname(folder)
+        self.process = None
+        self.err = open(os.path.join(self.results, "controller.log"), "a+")
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [self.warpsmith, "--results", self.results, "run", WORKFLOW, "--site", SITE, "--run-dir", self.folder,
+             "--quiet", *self.options], stdout=self.err, stderr=self.err)
+        return self
+
+    def wait(self, seconds=150):
+        code = self.process.wait(timeout=seconds)
+        log(f"controller ended with {code}")
+        return code
+
+    def records(self):
+        out = {}  # (job folder, item) -> number of records
+        for path in glob.glob(self.folder + "/stages/*/*/*/*/*/*/records.jsonl"):
+            job = path.rsplit("/", 3)[0]
+            with open(path) as f:
+                for line in f:
+                    if line.endswith("\n") and "item" in (record := json.loads(line)):
+                        out[job, record["item"]] = out.get((job, record["item"]), 0) + 1
+        return out
+
+    def until_records(self, count, seconds=60):
+        end = time.monotonic() + seconds
+        while len(self.records()) < count:
+            assert time.monotonic() < end, f"{len(self.records())} of {count} records after {seconds} s"
+            assert self.process.poll() is None, "the controller has ended"
+            time.sleep(0.05)
+
+    def json(self, *command):
+        out = subprocess.run([self.warpsmith, "--results", self.results, *command, "--json"], capture_output=True,
+                             text=True, timeout=60)
+        return json.loads(out.stdout)
+
+    def why(self, stage):
+        return json.dumps(self.json("why", stage, "--run", self.folder))
+
+    def errors(self):
+        self.err.flush()
+        with open(self.err.name) as f:
+            return f.read()
+
+    def check_whole(self, cluster):
+        items = 0
+        records = self.records()
+        for path in glob.glob(self.folder + "/stages/*/*/*/*/items.jsonl"):
+            for line in open(path):
+                items += 1
+                key = os.path.dirname(path), json.loads(line)["id"]
+                assert records.get(key) == 1, f"{records.get(key)} records of {key}"
+        assert items == 18, f"{items} items"
+        states = {s["stage"]: s["state"] for s in self.json("status", self.folder)["stages"]}
+        assert set(states.values()) == {"finished"}, states
+        self.check_queue(cluster)
+        log(f"whole: {items} items, one record each")
+
+    def check_queue(self, cluster):
+        end = time.monotonic() + 15
+        while left := [j for j in cluster.queue() if j[1].startswith("ws-") and j[2] not in ("COMPLETED", "COMPLETING")]:
+            assert time.monotonic() < end, f"left in the queue: {left}"
+            time.sleep(0.3)
+
+
+def random_waits(count, longest):
+    return [random.uniform(0.02, longest) for _ in range(count)]
+
+
+# ---- the drills ----
+
+def plain(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run()
+    assert run.start().wait() == 0
+    run.check_whole(cluster)
+
+
+def controller_killed(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run(*RETRIES, "--set", "params.pause=500ms")
+    kills = 0
+    for wait in random_waits(20, 1.2):
+        run.start()
+        time.sleep(wait)
+        if run.process.poll() is None:
+            run.process.kill()
+            kills += 1
+        run.process.wait()
+    log(f"{kills} kills")
+    run.start()
+    assert run.wait() == 0
+    run.check_whole(cluster)
+    assert kills >= 15, "the run ended before it could be killed"
+
+
+def node_daemon_killed(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run(*RETRIES, "--set", "params.pause=2000ms")
+    run.start().until_records(1)
+    cluster.call("kill-node", "cpu-0")
+    time.sleep(2)
+    cluster.call("start-node", "cpu-0")
+    cluster.drained()
+    assert run.wait() == 0
+    run.check_whole(cluster)
+
+
+def node_lost(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run(*RETRIES, "--set", "params.pause=2000ms")
+    run.start().until_records(1)
+    cluster.slurm("scontrol", "update", "nodename=cpu-0", "state=down", "reason=drill")
+    time.sleep(3)
+    cluster.drained()
+    assert run.wait() == 0
+    run.check_whole(cluster)
+
+
+def slurmctld_killed_at_submission(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run(*RETRIES)
+    cluster.call("pause-controller")  # the submission is sent, and nobody answers
+    run.start()
+    time.sleep(1.5)
+    cluster.call("resume-controller")
+    time.sleep(0.3)
+    cluster.call("kill-controller")
+    time.sleep(2)
+    cluster.call("start-controller")
+    cluster.drained()
+    code = run.wait()
+    if code != 0:  # it could not even read the cluster's limits
+        assert code == 3, code
+        assert run.start().wait() == 0
+    run.check_whole(cluster)
+
+
+def slurmctld_killed_at_polling(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run(*RETRIES, "--set", "params.pause=1500ms")
+    run.start().until_records(1)
+    cluster.call("kill-controller")
+    time.sleep(6)
+    cluster.call("start-controller")
+    cluster.drained()
+    assert run.wait() == 0
+    run.check_whole(cluster)
+
+
+def out_of_memory(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run("--set", "params.mode=hog", "--set", "retry.out_of_memory=0")
+    assert run.start().wait() == 1
+    assert "out_of_memory" in run.why("work"), run.why("work")
+    again = make_run("--set", "params.mode=hog", "--set", "retry.out_of_memory=2")
+    assert again.start().wait() == 0
+    again.check_whole(cluster)
+
+
+def over_its_time_limit(make_cluster, make_run):
+    options = ["--set", "params.mode=slow", "--set", "resources.time=4s"]
+    cluster, run = make_cluster(), make_run(*options, "--set", "retry.timeout=0")
+    assert run.start().wait() == 1
+    assert "timeout" in run.why("work"), run.why("work")
+    again = make_run(*options, "--set", "retry.timeout=1")
+    assert again.start().wait() == 0
+    again.check_whole(cluster)
+
+
+def requeued(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run("--set", "params.pause=2000ms")
+    run.start().until_records(1)
+    running = [j[0] for j in cluster.queue("-t", "RUNNING")]
+    assert running
+    cluster.slurm("scontrol", "requeue", ",".join(running))
+    assert run.wait() == 0
+    run.check_whole(cluster)
+
+
+def cancelled_from_outside(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run("--set", "params.pause=3000ms")
+    run.start().until_records(1)
+    cluster.slurm("scancel", "--me")
+    assert run.wait() == 1
+    why = run.why("work")
+    assert "stopped" in why and "CANCELLED" in why, why
+    run.check_queue(cluster)
+    assert run.start().wait() == 0  # a person starts it again
+    run.check_whole(cluster)
+
+
+def limits_reached(make_cluster, make_run):
+    cluster = make_cluster("--set", "MaxArraySize=4", "--set", "MaxJobCount=8", "--set", "MinJobAge=2")
+    run = make_run()
+    assert run.start().wait() == 0
+    run.check_whole(cluster)
+
+
+def munge_gone(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run(*RETRIES, "--set", "params.pause=1500ms")
+    run.start().until_records(1)
+    cluster.call("stop-munge")
+    time.sleep(5)
+    cluster.call("start-munge")
+    cluster.drained()
+    assert run.wait() == 0
+    run.check_whole(cluster)
+
+
+def interrupted(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run("--set", "params.pause=2000ms")
+    run.start().until_records(1)
+    run.process.send_signal(signal.SIGINT)
+    assert run.wait() == 130
+    run.check_queue(cluster)
+    assert run.start().wait() == 0
+    run.check_whole(cluster)
+
+
+def detached(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run("--set", "params.pause=2000ms", "--detach")
+    run.start().until_records(1)
+    run.process.send_signal(signal.SIGINT)
+    assert run.wait() == 130
+    assert cluster.queue(), "its jobs were to go on"
+    assert run.start().wait() == 0
+    assert "attached to" in run.errors(), run.errors()
+    run.check_whole(cluster)
+
+
+def run_folder_full(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run("--set", "params.pause=1500ms")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "drill", run.results]).returncode != 0:
+        log("skipped: no file system of a size of its own can be mounted here (needs root)")
+        sys.exit(77)
+    try:
+        os.makedirs(run.folder, exist_ok=True)
+        run.err = open(os.path.join(os.path.dirname(run.results), "full.log"), "a+")
+        run.start().until_records(1)
+        filler = os.path.join(run.results, "filler")
+        with open(filler, "wb") as f:
+            try:
+                while True:
+                    f.write(b"x" * 4096)
+                    f.flush()
+            except OSError:
+                log("full")
+        code = run.wait()
+        assert code in (1, 3), code
+        os.remove(filler)
+        assert "No space left" in run.errors() or "disk_full" in run.errors(), run.errors()
+        assert run.start().wait() == 0
+        run.check_whole(cluster)
+    finally:
+        subprocess.run(["umount", "-l", run.results])
+
+
+DRILLS = [plain, controller_killed, node_daemon_killed, node_lost, slurmctld_killed_at_submission,
+          slurmctld_killed_at_polling, out_of_memory, over_its_time_limit, requeued, cancelled_from_outside,
+          limits_reached, munge_gone, interrupted, detached, run_folder_full]
+
+
+def main():
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join(d.__name__ for d in DRILLS))
+        return 0
+    warpsmith, script, name = sys.argv[1:4]
+    drill = {d.__name__: d for d in DRILLS}[name]
+    lacks = [p for p in ("slurmctld", "slurmd", "munged") if not shutil.which(p) and not os.path.exists("/usr/sbin/" + p)]
+    if lacks:
+        print(f"skipped: {', '.join(lacks)} not found (Debian: slurm-wlm munge)")
+        return 77
+    seed = int(os.environ.get("SEED", random.randrange(10**6)))
+    random.seed(seed)
+    log(f"{name}, SEED={seed}")
+    scratch = tempfile.mkdtemp(prefix="wsd-", dir="/tmp")  # short: sockets lie in it
+    clusters, failed = [], True
+    try:
+        def make_cluster(*options):
+            clusters.append(Cluster(script, os.path.join(scratch, "lab"), *options))
+            return clusters[-1]
+
+        def make_run(*options):
+            os.makedirs(os.path.join(scratch, "results"), exist_ok=True)
+            return Run(warpsmith, os.path.join(scratch, "results/run"), *options)
+
+        drill(make_cluster, make_run)
+        failed = False
+    finally:
+        if failed:
+            for path in glob.glob(scratch + "/**/controller.log", recursive=True) + glob.glob(scratch + "/full.log"):
+                print(f"--- {path}\n" + open(path).read()[-6000:])
+        for cluster in clusters:
+            cluster.call("down")
+        if not (failed and os.environ.get("KEEP")):
+            shutil.rmtree(scratch, ignore_errors=True)
+    return 0
+
+
+BEGAN = time.monotonic()
+if __name__ == "__main__":
+    sys.exit(main())
