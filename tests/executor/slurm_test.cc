@@ -266,6 +266,12 @@ TEST_F(Slurm, ASignalIsACrashAndExit2AUserError) {
             EndCause::kLaunchFailure);
 }
 
+TEST_F(Slurm, AShardThatCouldNotLeaveAWordIsDecidedByItsRecords) {
+  const ShardEvent end =
+      end_in_state(SlurmState::kFailed, [](SlurmTask& t) { t.exit_code = kExitEnvironment; });
+  EXPECT_EQ(end.cause, EndCause::kUnknown);
+}
+
 TEST_F(Slurm, ANodeThatFailedIsLeftOutOfTheNextTry) {
   SlurmExecutor executor = make();
   executor.submit({shard(0)});

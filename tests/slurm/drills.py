@@ -128,7 +128,7 @@ def plain(make_cluster, make_run):
 
 
 def controller_killed(make_cluster, make_run):
-    cluster, run = make_cluster(), make_run(*RETRIES, "--set", "params.pause=500ms")
+    cluster, run = make_cluster(), make_run(*RETRIES, "--set", "params.pause=1000ms", "--set", "params.width=1")
     kills = 0
     for wait in random_waits(20, 1.2):
         run.start()
@@ -276,7 +276,7 @@ def detached(make_cluster, make_run):
 
 def run_folder_full(make_cluster, make_run):
     cluster, run = make_cluster(), make_run("--set", "params.pause=1500ms")
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "drill", run.results]).returncode != 0:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "drill", run.results]).returncode != 0:
         log("skipped: no file system of a size of its own can be mounted here (needs root)")
         sys.exit(77)
     try:
@@ -284,13 +284,13 @@ def run_folder_full(make_cluster, make_run):
         run.err = open(os.path.join(os.path.dirname(run.results), "full.log"), "a+")
         run.start().until_records(1)
         filler = os.path.join(run.results, "filler")
-        with open(filler, "wb") as f:
-            try:
-                while True:
-                    f.write(b"x" * 4096)
-                    f.flush()
-            except OSError:
-                log("full")
+        descriptor = os.open(filler, os.O_WRONLY | os.O_CREAT)
+        try:
+            while True:
+                os.write(descriptor, b"x" * 4096)
+        except OSError:
+            log("full")
+        os.close(descriptor)
         code = run.wait()
         assert code in (1, 3), code
         os.remove(filler)

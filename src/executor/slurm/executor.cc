@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "../evidence.h"
 #include "../shard_child.h"
 #include "calls.h"
 #include "script.h"
@@ -567,6 +568,12 @@ struct SlurmExecutor::State {
     const SlurmTask& task = shard.last;
     EndCause cause = cause_of(task, shard.cancelling);
     std::string detail = fmt::format("Slurm job {} {}", shard.where(), to_string(task.state));
+    if (task.state == SlurmState::kFailed && task.signal == 0 && task.exit_code == kExitEnvironment) {
+      // A program that exits so leaves a word by warpsmith-shard: this one could not be written.
+      const bool full = disk_is_full(shard.ends);
+      cause = full ? EndCause::kDiskFull : EndCause::kUnknown;
+      detail += full ? ": no room on the file system of the run" : ": it could not say how it ended";
+    }
     if (task.state == SlurmState::kOther) {
       cause = EndCause::kUserError;
       detail = fmt::format("Slurm job {} would never start", shard.where());
