@@ -18,6 +18,8 @@ packages=(
 )
 # Only the tests want these: they read what we wrote with other people's tools, and look at the report in a browser.
 test_packages=(python3-h5py python3-jsonschema chromium)
+# The tests on Slurm start daemons of their own from these (slurm/dev_cluster.sh); the last three are for accounting.
+slurm_packages=(slurm-wlm munge libslurm-dev slurmdbd mariadb-server-core mariadb-client-core)
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 3; }
@@ -58,7 +60,7 @@ install_packages() {  # REQUIRED|WANTED package…
     grep -qiE 'could not (resolve|connect)|temporary failure|unable to (fetch|locate)' "$log" && cause="the package mirror cannot be reached, or lacks a package"
     rm -f "$log"
     if [ "$kind" = WANTED ]; then
-      say "could not be installed ($cause); the tests that need them are skipped by name"
+      say "could not be installed ($cause): $missing- the tests that need them are skipped by name"
       return 0
     fi
     fail "apt-get could not install: $missing ($cause)"
@@ -75,6 +77,31 @@ find_torch() {
     if has_torch "$candidate"; then printf '%s' "$candidate"; return 0; fi
   done
   return 1
+}
+
+# Slurm's packages start munged when they are installed where an init system runs, and again at each boot. No test wants
+# that: a policy that denies it stands while they are installed, where the machine has none of its own, and what is new is
+# disabled. `systemctl enable --now munge` undoes it.
+install_slurm_packages() {
+  local policy=/usr/sbin/policy-rc.d root services="" service ours=""
+  root=$(root_command)
+  if [ -n "$root" ]; then
+    for service in munge slurmctld slurmd slurmdbd; do is_installed "$service" || services+=" $service"; done
+    if [ -n "$services" ] && [ ! -e "$policy" ]; then
+      ours=yes
+      trap '$(root_command) rm -f /usr/sbin/policy-rc.d' EXIT
+      printf '#!/bin/sh\nexit 101\n' | $root tee "$policy" >/dev/null
+      $root chmod 755 "$policy"
+    fi
+  fi
+  install_packages WANTED "${slurm_packages[@]}"
+  if [ -n "$ours" ]; then
+    $root rm -f "$policy"
+    trap - EXIT
+  fi
+  for service in $services; do
+    if [ -d /run/systemd/system ] && is_installed "$service"; then $root systemctl disable --quiet "$service" || true; fi
+  done
 }
 
 install_torch() {
@@ -100,7 +127,10 @@ install_torch() {
 
 if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
   install_packages REQUIRED "${packages[@]}"
-  if [ "${1:-}" = test ]; then install_packages WANTED "${test_packages[@]}"; fi
+  if [ "${1:-}" = test ]; then
+    install_packages WANTED "${test_packages[@]}"
+    install_slurm_packages
+  fi
 else
   say "no apt here: the dependencies must come from modules, conda or the system; configuring names what is missing"
 fi
