@@ -1,12 +1,12 @@
-// `warpsmith doctor`: what this machine has and lacks.
+// `warpsmith doctor`: what this machine has and lacks; with --site, what a cluster has and lacks.
+#include "doctor.h"
+
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "warpsmith/base/files.h"
-#include "warpsmith/cli/command.h"
-#include "warpsmith/process/machine.h"
 
 namespace warpsmith::cli {
 
@@ -27,29 +27,76 @@ std::vector<process::Fact> program_facts() {
   return facts;
 }
 
-int doctor(CommandContext& context) {
-  std::vector<process::Fact> facts = process::machine_facts(fs::absolute(context.results));
-  for (process::Fact& fact : program_facts()) facts.push_back(std::move(fact));
-  bool ok = true;
-  Json list = Json::array();
-  for (const process::Fact& fact : facts) {
-    ok &= fact.ok;
-    list.push_back({{"name", fact.name}, {"value", fact.value}, {"ok", fact.ok}, {"hint", fact.hint}});
-    if (context.json) continue;
-    std::printf("%s %-28s %s\n", paint(context, fact.ok ? "green" : "red", fact.ok ? "ok  " : "LACK").c_str(),
-                fact.name.c_str(), fact.value.c_str());
-    if (!fact.hint.empty()) std::printf("     %-28s %s\n", "", paint(context, "dim", fact.hint).c_str());
-  }
-  if (context.json) print_json(context, {{"ok", ok}, {"facts", list}});
-  return ok ? kExitOk : kExitEnvironment;
+struct Options {
+  DoctorSiteOptions site;
+  bool discover = false;
+  DiscoverOptions discovery;
+  std::vector<std::string> on_node;  // what warpsmith-shard says: job file and shard
+};
+
+int doctor(const Options& options, CommandContext& context) {
+  if (!options.on_node.empty()) return doctor_on_node(options.on_node.front());
+  if (options.discover) return discover_site(options.discovery, context);
+  if (!options.site.site.empty()) return doctor_site(options.site, context);
+  FactPrinter printer(context);
+  printer.add(process::machine_facts(fs::absolute(context.results)));
+  printer.add(program_facts());
+  return printer.finish();
 }
 
 }  // namespace
 
+Json to_json(const process::Fact& fact) {
+  return {{"name", fact.name}, {"value", fact.value}, {"ok", fact.ok}, {"hint", fact.hint}};
+}
+
+void FactPrinter::add(const process::Fact& fact) {
+  ok_ &= fact.ok;
+  list_.push_back(to_json(fact));
+  if (context_.json) return;
+  std::printf("%s %-28s %s\n", paint(context_, fact.ok ? "green" : "red", fact.ok ? "ok  " : "LACK").c_str(),
+              fact.name.c_str(), fact.value.c_str());
+  if (!fact.hint.empty()) std::printf("     %-28s %s\n", "", paint(context_, "dim", fact.hint).c_str());
+  std::fflush(stdout);
+}
+
+void FactPrinter::add(const std::vector<process::Fact>& facts) {
+  for (const process::Fact& fact : facts) add(fact);
+}
+
+int FactPrinter::finish() const {
+  if (context_.json) print_json(context_, {{"ok", ok_}, {"facts", list_}});
+  return ok_ ? kExitOk : kExitEnvironment;
+}
+
 void add_doctor(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<Options>();
   CLI::App* command =
-      add_command(app, context, "doctor", "Says what this machine has and lacks, the sandbox level included",
-                  "warpsmith doctor --json", [&context] { return doctor(context); });
+      add_command(app, context, "doctor",
+                  "Says what this machine, or a cluster, has and lacks, the sandbox level included",
+                  "warpsmith doctor --json\n"
+                  "  warpsmith doctor --discover --name lab --output slurm/sites/lab.yaml\n"
+                  "  warpsmith doctor --site lab",
+                  [options, &context] { return doctor(*options, context); });
+  CLI::Option* site = command->add_option("--site", options->site.site,
+                                          "Compare this site file with its cluster, with tiny jobs");
+  command
+      ->add_option("--wait", options->site.wait_s, "Seconds to wait for the tiny jobs in all; 0: submit none")
+      ->needs(site)
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  CLI::Option* discover = command->add_flag("--discover", options->discover,
+                                            "Write a first site file from what the cluster shows");
+  discover->excludes(site);
+  command->add_option("--name", options->discovery.name, "Name of the site (default: the cluster's)")
+      ->needs(discover);
+  command->add_option("--output", options->discovery.output, "File to write; it must not exist")
+      ->needs(discover);
+  command
+      ->add_option("--conf", options->discovery.conf,
+                   "slurm.conf (default: SLURM_CONF, else where Slurm looks)")
+      ->needs(discover);
+  command->add_option("--on-node", options->on_node)->expected(2)->group("");  // hidden: what tiny jobs run
   add_json_flag(*command, context);
 }
 

@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 
+#include "in_job.h"
 #include "progress.h"
 #include "site_executor.h"
 #include "warpsmith/base/log.h"
@@ -34,17 +35,20 @@ struct Options {
   std::vector<std::string> overrides;
   std::optional<std::uint64_t> seed;
   plan::Selection selection;
-  bool fresh = false, unsandboxed = false, quiet = false, detach = false;
+  bool fresh = false, unsandboxed = false, quiet = false, detach = false, in_job = false;
+  std::vector<std::string> command;  // as this process was called
 };
 
 std::atomic<bool> stop_asked{false};
 
 // The first signal asks for an orderly end; a second one takes its usual course.
-void listen_for_signals() {
+void listen_for_signals(bool in_job) {
   struct sigaction action {};
   action.sa_handler = [](int) { stop_asked = true; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  // Slurm's warning before the time limit; in a shell of its own the first word is enough as well.
+  if (in_job) ::sigaction(SIGUSR1, &action, nullptr);
 }
 
 std::string host_name() {
@@ -57,6 +61,14 @@ std::string random_id() {
   char text[17];
   std::snprintf(text, sizeof text, "%08x%08x", device(), device());
   return text;
+}
+
+// As the kernel keeps it; the program's own path in full.
+std::vector<std::string> command_line() {
+  std::vector<std::string> words = split(read_file("/proc/self/cmdline"), '\0');
+  if (!words.empty() && words.back().empty()) words.pop_back();
+  if (!words.empty()) words.front() = (program_folder() / "warpsmith").string();
+  return words;
 }
 
 fs::path choose_folder(const Options& options, const CommandContext& context, const std::string& name) {
@@ -230,9 +242,12 @@ int run_workflow(const Options& options, CommandContext& context) {
   if (!options.replay.empty()) resolved.replay = find_run(context, options.replay).string();
   const Json json = open_run(run, spec, resolved);
   // A run goes on where it was begun: its shards may be in that cluster's queue.
-  const std::string site_name = options.site.empty() ? json.value("site", "") : options.site;
+  std::string site_name = options.site.empty() ? json.value("site", "") : options.site;
+  if (site_name.empty() && options.in_job) site_name = site_of_job();
   std::optional<workflow::SiteSpec> site = load_named_site(site_name);
   if (site) write_file_atomic(run / "site.yaml", site->text);
+  if (options.in_job && !site)
+    throw Error("--in-job needs the site file of the cluster: --site, or WARPSMITH_SITE", kExitUsage);
   std::optional<ReplayTimings> replay;
   if (const std::string from = json.value("replay_timings", ""); !from.empty()) replay.emplace(from);
 
@@ -244,7 +259,7 @@ int run_workflow(const Options& options, CommandContext& context) {
         "no sandbox works here (`warpsmith doctor` says why): candidates would run unprotected; "
         "--unsandboxed allows it");
 
-  listen_for_signals();
+  listen_for_signals(options.in_job);
   const std::string again = command_again(options, context);
   ProgressPrinter progress(::isatty(STDERR_FILENO) == 1, options.quiet);
   StageNotifier observer(progress, spec, run);
@@ -273,13 +288,16 @@ int run_workflow(const Options& options, CommandContext& context) {
     parts.start_s = place.site->start_s;
     parts.shard_s = place.site->shard_s;
   }
-  parts.detach = [&options] { return options.detach; };
+  parts.detach = [&options] { return options.detach || options.in_job; };
   parts.unsandboxed = options.unsandboxed;
   parts.run_id = json.value("id", "");
   try {
     const RunOutcome outcome = Controller(std::move(parts)).run();
     progress.clear();
-    return finish(outcome, run, again, spec, replay.has_value(), context);
+    const int code = finish(outcome, run, again, spec, replay.has_value(), context);
+    if (outcome.kind != RunOutcome::Kind::kDetached || !options.in_job) return code;
+    log_info(hand_over(*place.site, json.value("id", ""), options.command));
+    return kExitOk;
   } catch (const Error& e) {
     executor.shut_down();
     progress.clear();
@@ -298,7 +316,10 @@ void add_run(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<Options>();
   CLI::App* command = add_command(app, context, "run", "Runs a workflow, or goes on with its run",
                                   "warpsmith run workflows/quickstart.yaml --set params.sft_steps=600",
-                                  [options, &context] { return run_workflow(*options, context); });
+                                  [options, &context] {
+                                    options->command = command_line();
+                                    return run_workflow(*options, context);
+                                  });
   command->add_option("FILE", options->file, "Workflow file")->required();
   command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")
       ->allow_extra_args(false);
@@ -321,6 +342,8 @@ void add_run(CLI::App& app, CommandContext& context) {
                       "Site file, or its name: the cluster that jobs run on (default: the run's own, else this machine)");
   command->add_flag("--detach", options->detach,
                     "On Ctrl-C leave the cluster's jobs running; the same command goes on with them");
+  command->add_flag("--in-job", options->in_job,
+                    "This controller is a Slurm job: before its time limit it hands over to its next one");
   command->add_flag("--quiet", options->quiet, "No progress");
   add_json_flag(*command, context);
 }

@@ -7,7 +7,7 @@
 
 #include "fake_cluster.h"
 #include "scratch.h"
-#include "slurm/script.h"
+#include "warpsmith/executor/batch.h"
 #include "slurm/token_bucket.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
@@ -202,6 +202,24 @@ TEST_F(Slurm, AGpuTypeThatTheSiteLacksIsAUserError) {
   poll_until_ended(executor, 1);
   EXPECT_EQ(ended_.at(0).cause, EndCause::kUserError);
   EXPECT_THAT(ended_.at(0).detail, HasSubstr("B300"));
+}
+
+TEST_F(Slurm, TwinsOfSeveralTypesTakeTurnsWhereNoTypeIsWanted) {
+  for (const char* type : {"H100", "L40"}) {
+    workflow::SitePlace place;
+    place.partition = place.gres = type;
+    place.twin = true;
+    options_.site.gpus[type] = place;
+  }
+  SlurmExecutor executor = make();
+  std::vector<ShardStart> wanted = shards(4);
+  for (ShardStart& one : wanted) one.resources.gpus = 1;
+  executor.submit(wanted);
+  poll_until(executor, [&] { return slurm_->submissions() == 2; });
+  std::map<std::string, std::string> arrays;
+  for (const SlurmJob& job : slurm_->submitted) arrays[job.partition] = job.array + " " + job.gpus;
+  EXPECT_EQ(arrays["H100"], "0,2 H100:1");
+  EXPECT_EQ(arrays["L40"], "1,3 L40:1");
 }
 
 TEST_F(Slurm, SlurmAwayBlocksNothingAndLosesNothing) {

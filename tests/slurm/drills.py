@@ -301,9 +301,49 @@ def run_folder_full(make_cluster, make_run):
         subprocess.run(["umount", "-l", run.results])
 
 
+def in_job(make_cluster, make_run, sbatch_options, then, expect):
+    """The controller as a Slurm job: after its end another job, or the same one again, carries the run to its end."""
+    cluster, run = make_cluster(), make_run()
+    environment = dict(os.environ, WARPSMITH=run.warpsmith)
+    out = subprocess.run(
+        ["sbatch", "--parsable", "-p", "cpu", "--time=2", *sbatch_options,
+         os.path.join(HERE, "../../slurm/warpsmith.sbatch"), WORKFLOW, "--site", SITE, "--run-dir", run.folder, "--quiet",
+         "--set", "params.pause=9000ms", "--set", "params.width=2"],
+        cwd=run.results, env=environment, check=True, capture_output=True, text=True)
+    job = out.stdout.strip()
+    end = time.monotonic() + 60
+    while len(run.records()) < 1:
+        assert time.monotonic() < end, "no record after a minute"
+        time.sleep(0.2)
+    then(cluster, job)
+    end = time.monotonic() + 150
+    while cluster.queue():
+        assert time.monotonic() < end, f"still there: {cluster.queue()}"
+        time.sleep(1)
+    logs = "".join(open(path).read() for path in sorted(glob.glob(run.results + "/warpsmith-*.log")))
+    for text in expect:
+        assert text in logs, logs
+    run.check_whole(cluster)
+    return logs
+
+
+def in_job_requeues_itself(make_cluster, make_run):
+    in_job(make_cluster, make_run, ["--signal=B:USR1@110"], lambda *_: None, ["is requeued", "attached to"])
+
+
+def in_job_has_one_successor(make_cluster, make_run):
+    logs = in_job(make_cluster, make_run, ["--signal=B:USR1@110", "--no-requeue"], lambda *_: None, ["goes on with the run"])
+    assert logs.count("goes on with the run") == 1, logs
+
+
+def in_job_requeued_by_an_administrator(make_cluster, make_run):
+    in_job(make_cluster, make_run, [], lambda cluster, job: cluster.slurm("scontrol", "requeue", job), [])
+
+
 DRILLS = [plain, controller_killed, node_daemon_killed, node_lost, slurmctld_killed_at_submission,
           slurmctld_killed_at_polling, out_of_memory, over_its_time_limit, requeued, cancelled_from_outside,
-          limits_reached, munge_gone, interrupted, detached, run_folder_full]
+          limits_reached, munge_gone, interrupted, detached, run_folder_full,
+          in_job_requeues_itself, in_job_has_one_successor, in_job_requeued_by_an_administrator]
 
 
 def main():

@@ -6,12 +6,13 @@
 #include <list>
 #include <set>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "../evidence.h"
 #include "../shard_child.h"
 #include "calls.h"
-#include "script.h"
+#include "warpsmith/executor/batch.h"
 #include "token_bucket.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
@@ -80,6 +81,7 @@ EndCause cause_of(const SlurmTask& task, bool by_us) {
 // Shards of one range that are submitted as one array.
 struct Batch {
   ShardStart model;
+  const workflow::SitePlace* place = nullptr;
   std::uint32_t base = 0;
   std::vector<std::uint32_t> shards;  // ascending, within [base, base + MaxArraySize)
   bool unsure = false;                // an answer was lost: it may be in the queue already
@@ -194,10 +196,28 @@ struct SlurmExecutor::State {
 
   // ---- submission ----
 
-  void enqueue(const std::vector<ShardStart>& shards) {
+  // Where a shard goes. What is measured on a twin has the device kind `cpu` on whatever node: a shard that wants a GPU
+  // of no type takes the types in turn there.
+  const workflow::SitePlace* place_of(const ShardStart& start) const {
+    const workflow::SitePlace* place = workflow::place_for(options.site, start.resources);
+    const auto& types = options.site.gpus;
+    if (place != nullptr || !start.resources.gpu_type.empty() || types.empty()) return place;
+    if (!std::all_of(types.begin(), types.end(), [](const auto& type) { return type.second.twin; })) return nullptr;
+    return &std::next(types.begin(), static_cast<std::ptrdiff_t>(start.key.shard % types.size()))->second;
+  }
+
+  void enqueue(const std::vector<ShardStart>& given) {
     const std::uint32_t most = std::max<std::uint32_t>(facts.max_array_size, 2);
-    for (const ShardStart& start : shards) {
-      const workflow::SitePlace* place = workflow::place_for(options.site, start.resources);
+    // One array a token and place: those of a place side by side.
+    std::vector<std::tuple<std::size_t, const workflow::SitePlace*, std::size_t>> order;  // range, place, shard
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      const bool same = i > 0 && given[i].token == given[i - 1].token;
+      const std::size_t range = i == 0 ? 0 : std::get<0>(order.back()) + (same ? 0 : 1);
+      order.emplace_back(range, place_of(given[i]), i);
+    }
+    std::sort(order.begin(), order.end());
+    for (const auto& [range, place, number] : order) {
+      const ShardStart& start = given[number];
       if (place == nullptr || start.resources.ranks > 1 || start.resources.nodes > 1) {
         tell_end(start.key, EndCause::kUserError,
                  place == nullptr
@@ -209,8 +229,9 @@ struct SlurmExecutor::State {
       job_of_token[start.token] = start.key.job;
       const std::uint32_t base = start.key.shard / most * most;
       if (waiting.empty() || waiting.back().unsure || waiting.back().model.token != start.token ||
-          waiting.back().base != base || waiting.back().model.resources != start.resources) {
-        waiting.push_back({.model = start, .base = base, .shards = {}});
+          waiting.back().base != base || waiting.back().place != place ||
+          waiting.back().model.resources != start.resources) {
+        waiting.push_back({.model = start, .place = place, .base = base, .shards = {}});
         make_folders(ends_folder(start.job_file));
       }
       waiting.back().shards.push_back(start.key.shard);
@@ -219,7 +240,7 @@ struct SlurmExecutor::State {
 
   SlurmJob job_for(const Batch& batch) {
     const Resources& r = batch.model.resources;
-    const workflow::SitePlace& place = *workflow::place_for(options.site, r);
+    const workflow::SitePlace& place = *batch.place;
     std::vector<std::uint32_t> indices = batch.shards;
     for (std::uint32_t& index : indices) index -= batch.base;
     std::string exclude = place.exclude;

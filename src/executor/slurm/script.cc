@@ -1,6 +1,8 @@
-#include "script.h"
+#include "warpsmith/executor/batch.h"
 
 #include <fmt/format.h>
+
+#include "../shard_child.h"
 
 namespace warpsmith::executor {
 
@@ -28,6 +30,8 @@ std::string shell_word(std::string_view word) {
   }
   return out + "'";
 }
+
+std::map<std::string, std::string> environment_variables() { return our_environment(); }
 
 std::string batch_script(const run::ShardStart& model, std::uint32_t base, const workflow::SitePlace& place,
                          const std::filesystem::path& programs) {

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "../shard_child.h"
-#include "script.h"
+#include "warpsmith/executor/batch.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"

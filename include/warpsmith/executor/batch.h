@@ -21,6 +21,9 @@ std::string shell_word(std::string_view word);
 std::string batch_script(const run::ShardStart& model, std::uint32_t base, const workflow::SitePlace& place,
                          const std::filesystem::path& programs);
 
+// Of this process.
+std::map<std::string, std::string> environment_variables();
+
 // Ours without SLURM_*, SBATCH_* and their like: a shard is a job of its own, not a step of the controller's. The
 // place's environment is added.
 std::vector<std::string> batch_environment(const std::map<std::string, std::string>& ours,

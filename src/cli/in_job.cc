@@ -1,0 +1,83 @@
+#include "in_job.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+#include "site_executor.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/log.h"
+#include "warpsmith/executor/batch.h"
+#include "warpsmith/executor/cluster.h"
+
+namespace warpsmith::cli {
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+}  // namespace
+
+std::uint32_t own_job() {
+  const std::string id = variable("SLURM_JOB_ID");
+  if (id.empty())
+    throw Error("--in-job is for a controller inside a Slurm job, and SLURM_JOB_ID is not set: "
+                "`sbatch slurm/warpsmith.sbatch WORKFLOW` starts one",
+                kExitUsage);
+  return static_cast<std::uint32_t>(std::stoul(id));
+}
+
+std::string site_of_job() {
+  const std::string named = variable("WARPSMITH_SITE");
+  return named.empty() ? variable("SLURM_CLUSTER_NAME") : named;
+}
+
+std::string hand_over(const workflow::SiteSpec& site, const std::string& run_id,
+                      const std::vector<std::string>& command) {
+  const std::uint32_t id = own_job();
+  const auto cluster = executor::open_cluster(program_folder(), site.conf);
+  try {
+    cluster->requeue(id);
+    return "Slurm job " + std::to_string(id) + " is requeued";
+  } catch (const executor::SlurmError& e) {
+    // Whether it is off for the cluster, the partition or this job: a successor does as well.
+    log_info(std::string("not requeued: ") + e.what());
+  }
+  const std::string name = "warpsmith-" + run_id;
+  for (const executor::SlurmTask& task : cluster->jobs())
+    if (task.name == name && task.state == executor::SlurmState::kPending)
+      return "Slurm job " + std::to_string(task.job) + " goes on with the run";
+  const workflow::SitePlace& place = site.controller;
+  std::string script = "#!/bin/sh\nexec";
+  for (const std::string& word : command) script += " " + executor::shell_word(word);
+  executor::SlurmJob job{.name = name,
+                         .script = script + "\n",
+                         .folder = fs::current_path(),
+                         .output = fs::current_path() / ("warpsmith-" + run_id + ".log"),
+                         .environment = executor::batch_environment(executor::environment_variables(), place),
+                         .array = "",
+                         .partition = place.partition,
+                         .account = place.account,
+                         .qos = place.qos,
+                         .reservation = place.reservation,
+                         .constraint = place.constraint,
+                         .exclude = place.exclude,
+                         .dependency = "afterany:" + std::to_string(id),
+                         .gpus = "",
+                         .minutes = static_cast<std::uint32_t>(std::ceil(site.controller_time_s / 60)),
+                         .cpus = static_cast<std::uint32_t>(site.controller_cpus),
+                         .memory_mib = site.controller_memory >> 20,
+                         .requeue = true,
+                         .warn_signal = SIGUSR1,
+                         .warn_s = static_cast<int>(site.controller_warning_s)};
+  return "Slurm job " + std::to_string(cluster->submit(job)) + " goes on with the run";
+}
+
+}  // namespace warpsmith::cli

@@ -1,0 +1,23 @@
+// The controller as a Slurm job of its own (`run --in-job`): how it goes on in the next one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "warpsmith/workflow/site.h"
+
+namespace warpsmith::cli {
+
+// The Slurm job that this process runs in. Throws Error with kExitUsage where it runs in none.
+std::uint32_t own_job();
+
+// The site of a controller in a job that was told none: WARPSMITH_SITE, else the cluster's name.
+std::string site_of_job();
+
+// Makes sure that the controller goes on: requeues its job, which ends this process soon after, or, where Slurm does not
+// requeue it, submits exactly one successor that waits for its end. `command`: as this process was called. Returns what was
+// done, for people.
+std::string hand_over(const workflow::SiteSpec& site, const std::string& run_id,
+                      const std::vector<std::string>& command);
+
+}  // namespace warpsmith::cli
