@@ -234,6 +234,9 @@ void Controller::State::on_event(const run::ShardEvent& event) {
       }
       // A terminal's Ctrl-C reaches the shards as well: that is no crash of theirs.
       if (end.cause == EndCause::kCrash && parts.interrupted()) end.cause = EndCause::kCancelled;
+      if (const LiveJob* job = find_job(end.key.job);
+          job != nullptr && end.cause == EndCause::kFinished && job->file.params.value("records", "") == "none")
+        write_plain_records(job->folder, job->ids, job->file.shards.at(end.key.shard), end.key.shard);
       if (end.cause == EndCause::kFinished && parts.executor->outlives() && open_items_of(end.key) > 0)
         late.push_back({end, steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(
                                                        std::chrono::duration<double>(parts.late_records_s))});
@@ -242,6 +245,11 @@ void Controller::State::on_event(const run::ShardEvent& event) {
       return;
     }
   }
+}
+
+const LiveJob* Controller::State::find_job(std::uint32_t job) const {
+  const auto found = jobs.find(job);
+  return found == jobs.end() ? nullptr : &found->second;
 }
 
 std::uint32_t Controller::State::open_items_of(run::ShardKey key) const {

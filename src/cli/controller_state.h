@@ -56,6 +56,7 @@ struct Controller::State {
   void commit();  // … and hands over what waited for it
   void on_event(const run::ShardEvent& event);
   void on_shard_end(run::ShardKey key, EndCause cause, const run::ShardEvent* event);
+  const LiveJob* find_job(std::uint32_t job) const;
   std::uint32_t open_items_of(run::ShardKey key) const;
   void look_at_late_records();
   void on_stage_failed_by_shards(std::uint32_t stage);

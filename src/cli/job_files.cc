@@ -72,6 +72,17 @@ std::vector<stages::ItemResult> read_results(const fs::path& run, const fs::path
   return out;
 }
 
+void write_plain_records(const fs::path& job_folder, const std::vector<std::string>& ids,
+                         std::pair<std::uint64_t, std::uint64_t> range, std::size_t shard) {
+  const fs::path attempt = job_folder / std::to_string(shard) / "1";
+  if (!make_folder_exclusive(attempt)) return;  // written by an earlier controller
+  std::string text;
+  for (std::uint64_t i = range.first; i < range.second; ++i)
+    text += Json{{"item", ids[i]}, {"index", i}}.dump() + "\n";
+  text += Json{{"end", range.second - range.first}}.dump() + "\n";
+  AppendFile(attempt / "records.jsonl").append(text);
+}
+
 std::uint64_t count_records(const fs::path& shard_folder) {
   std::uint64_t lines = 0;
   std::error_code error;

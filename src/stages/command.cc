@@ -30,6 +30,7 @@ class CommandStage final : public Stage {
     job.params = {{"datasets", inputs_.spec.dataset.folder.string()},
                   {"point", inputs_.spec.point},
                   {"checkpoint", checkpoint ? Json(checkpoint->path) : Json()},
+                  {"records", settings_.records},
                   {"checkpoint_prefix", "checkpoints/" + inputs_.spec.name}};
     job.items = items();
     job.resources = inputs_.spec.train;

@@ -313,6 +313,11 @@ const Table<CommandSettings>& command_keys() {
                            "stages that it needs.",
                 .words = {"none", "tasks", "candidates"}},
        .member = &S::items},
+      {.rule = {.name = "records",
+                .form = Form::kWord,
+                .meaning = "Whether the program keeps records of its own; with `none` its exit code 0 is enough.",
+                .words = {"own", "none"}},
+       .member = &S::records},
   };
   return table;
 }

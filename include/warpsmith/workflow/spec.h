@@ -139,7 +139,8 @@ struct MeasureSettings {
 struct CommandSettings {
   std::vector<std::string>
       argv;  // words that begin with ./ or ../ are made absolute, from the folder of the workflow file
-  std::string items = "none";  // "none": one item; "tasks"; "candidates"
+  std::string items = "none";   // "none": one item; "tasks"; "candidates"
+  std::string records = "own";  // "none": the program keeps none, its exit code 0 stands for all of a shard's items
 };
 
 using StageSettings = std::variant<CollectSettings, SftSettings, SelfSupervisedSettings, ContrastiveSettings,
