@@ -196,9 +196,7 @@ void Controller::State::submit(const std::vector<run::ShardRange>& ranges) {
                                    std::pow(live[job.stage].spec->retry.memory_factor, range.memory_retries));
     for (std::uint32_t s = range.begin; s < range.end; ++s) {
       start.key.shard = s;
-      const fs::path folder = job.folder / std::to_string(s);
-      make_folders(folder);
-      start.log = folder / "log.txt";
+      start.log = job.folder / std::to_string(s) / "log.txt";  // its folder appears when it starts
       waiting.push_back(start);
     }
   }
@@ -237,11 +235,12 @@ void Controller::State::on_event(const run::ShardEvent& event) {
       if (const LiveJob* job = find_job(end.key.job);
           job != nullptr && end.cause == EndCause::kFinished && job->file.params.value("records", "") == "none")
         write_plain_records(job->folder, job->ids, job->file.shards.at(end.key.shard), end.key.shard);
-      if (end.cause == EndCause::kFinished && parts.executor->outlives() && open_items_of(end.key) > 0)
+      const std::uint32_t open = jobs.contains(end.key.job) ? open_items_of(end.key) : 0;
+      if (end.cause == EndCause::kFinished && parts.executor->outlives() && open > 0)
         late.push_back({end, steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(
                                                        std::chrono::duration<double>(parts.late_records_s))});
       else
-        on_shard_end(end.key, end.cause, &end);
+        on_shard_end(end.key, end.cause, &end, open);
       return;
     }
   }
@@ -269,12 +268,13 @@ void Controller::State::look_at_late_records() {
   }
 }
 
-void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const run::ShardEvent* event) {
+void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const run::ShardEvent* event,
+                                     std::optional<std::uint32_t> known_open) {
   running.erase(key);
   const auto found = jobs.find(key.job);
   if (found == jobs.end()) return;
   LiveJob& job = found->second;
-  const std::uint32_t open = open_items_of(key);
+  const std::uint32_t open = known_open ? *known_open : open_items_of(key);
   run::Event end{
       .kind = run::EventKind::kShardEnded, .job = key.job, .shard = key.shard, .cause = cause, .open = open};
   if (event != nullptr) {

@@ -55,7 +55,9 @@ struct Controller::State {
   void submit(const std::vector<run::ShardRange>& ranges);
   void commit();  // … and hands over what waited for it
   void on_event(const run::ShardEvent& event);
-  void on_shard_end(run::ShardKey key, EndCause cause, const run::ShardEvent* event);
+  // `open`: items without a record, where they were counted just now.
+  void on_shard_end(run::ShardKey key, EndCause cause, const run::ShardEvent* event,
+                    std::optional<std::uint32_t> open = std::nullopt);
   const LiveJob* find_job(std::uint32_t job) const;
   std::uint32_t open_items_of(run::ShardKey key) const;
   void look_at_late_records();

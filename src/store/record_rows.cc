@@ -216,7 +216,7 @@ Results read_shard_rows(const JobPlace& job, const fs::path& run_folder, const f
     }
   });
   auto shard = rows.new_row<ShardRow>();
-  shard.folder = fs::relative(folder, run_folder).string();
+  shard.folder = folder.lexically_relative(run_folder).string();
   shard.job = kind;
   shard.program = job.job.program;
   shard.resources = to_json(job.job.resources).dump();

@@ -115,7 +115,10 @@ struct EndsFolder {
   std::filesystem::file_time_type changed{};
   bool read = false;
   std::set<std::string> taken;
+  std::vector<std::pair<Clock::time_point, std::string>> old;  // taken then: may go
 };
+
+constexpr auto kKeepWords = seconds(5);  // after they were told: by then their end is in the journal
 
 }  // namespace
 
@@ -509,6 +512,13 @@ struct SlurmExecutor::State {
       const auto changed = std::filesystem::last_write_time(path, error);
       if (error || (seen.read && changed == seen.changed)) continue;
       seen.read = true;
+      // So that the folder stays short however many shards the job has.
+      std::erase_if(seen.old, [&, &folder_path = path](const auto& word) {
+        if (Clock::now() - word.first < kKeepWords) return false;
+        std::filesystem::remove(folder_path / word.second, error);
+        seen.taken.erase(word.second);
+        return true;
+      });
       // A file that appears within the clock's grain of this look must not be missed by the next.
       seen.changed = std::filesystem::file_time_type::clock::now() - changed < seconds(2)
                          ? std::filesystem::file_time_type{}
@@ -524,6 +534,7 @@ struct SlurmExecutor::State {
         const auto still = ends.find(at);
         if (still == ends.end()) break;
         still->second.taken.insert(name);
+        still->second.old.emplace_back(Clock::now(), name);
       }
     }
   }
