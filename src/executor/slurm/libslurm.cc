@@ -15,6 +15,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "warpsmith/base/files.h"
@@ -27,6 +28,7 @@
 extern "C" {
 char* slurm_job_reason_string(enum job_state_reason reason);
 char* slurm_node_state_string(uint32_t state);
+void slurm_free_will_run_response_msg(will_run_response_msg_t* answer);
 }
 
 namespace warpsmith::executor {
@@ -52,6 +54,7 @@ using NodesMessage = std::unique_ptr<node_info_msg_t, Deleter<slurm_free_node_in
 using PartitionsMessage = std::unique_ptr<partition_info_msg_t, Deleter<slurm_free_partition_info_msg>>;
 using Configuration = std::unique_ptr<slurm_conf_t, Deleter<slurm_free_ctl_conf>>;
 using Submitted = std::unique_ptr<submit_response_msg_t, Deleter<slurm_free_submit_response_response_msg>>;
+using Trial = std::unique_ptr<will_run_response_msg_t, Deleter<slurm_free_will_run_response_msg>>;
 
 std::string text(const char* c) { return c != nullptr ? c : ""; }
 std::uint32_t number(std::uint32_t value) { return value == NO_VAL || value == INFINITE ? 0 : value; }
@@ -232,6 +235,53 @@ void check_configuration(const fs::path& conf) {
               " (set `slurm: conf` in the site file, or SLURM_CONF)");
 }
 
+// A job as the API wants it. The strings stay the job's: it must live as long.
+struct Description {
+  explicit Description(const SlurmJob& job) : gres(job.gpus.empty() ? "" : kGresPrefix + job.gpus) {
+    slurm_init_job_desc_msg(&message);
+    job_desc_msg_t& d = message;
+    // The API does not write to them.
+    const auto say = [](const std::string& s) { return s.empty() ? nullptr : const_cast<char*>(s.c_str()); };
+    for (const std::string& entry : job.environment) environment.push_back(const_cast<char*>(entry.c_str()));
+    d.name = say(job.name);
+    d.script = say(job.script);
+    d.work_dir = say(job.folder.native());
+    d.std_out = say(job.output.native());
+    d.open_mode = OPEN_MODE_APPEND;
+    d.environment = environment.data();
+    d.env_size = static_cast<std::uint32_t>(environment.size());
+    d.array_inx = say(job.array);
+    d.partition = say(job.partition);
+    d.account = say(job.account);
+    d.qos = say(job.qos);
+    d.reservation = say(job.reservation);
+    d.features = say(job.constraint);
+    d.exc_nodes = say(job.exclude);
+    d.dependency = say(job.dependency);
+    d.tres_per_node = say(gres);
+    d.user_id = ::getuid();
+    d.group_id = ::getgid();
+    if (job.minutes > 0) d.time_limit = job.minutes;
+    d.min_nodes = d.max_nodes = job.nodes;
+    d.num_tasks = job.tasks;
+    d.cpus_per_task = static_cast<std::uint16_t>(job.cpus);
+    d.min_cpus = job.cpus * job.tasks;
+    if (job.memory_mib > 0) d.pn_min_memory = job.memory_mib;
+    d.requeue = job.requeue ? 1 : 0;
+    if (job.warn_signal != 0) {
+      d.warn_signal = static_cast<std::uint16_t>(job.warn_signal);
+      d.warn_time = static_cast<std::uint16_t>(job.warn_s);
+      d.warn_flags = KILL_JOB_BATCH;
+    }
+  }
+  Description(const Description&) = delete;
+  Description& operator=(const Description&) = delete;
+
+  std::string gres;
+  std::vector<char*> environment;
+  job_desc_msg_t message;
+};
+
 class LibSlurm final : public Cluster {
  public:
   explicit LibSlurm(const fs::path& conf) {
@@ -313,8 +363,11 @@ class LibSlurm final : public Cluster {
     ++requests_;
     if (found == nullptr) fail("reading this user's limits");
     SlurmLimits limits;
+    std::set<std::string> qos;  // by number
     for_each<slurmdb_assoc_rec_t>(found, [&](const slurmdb_assoc_rec_t& one) {
       limits.accounts.push_back(text(one.acct));
+      if (one.qos_list != nullptr)
+        for_each<char>(one.qos_list, [&](const char& id) { qos.insert(text(&id)); });
       if (one.is_def != 0 && one.is_def != NO_VAL16) limits.account = text(one.acct);
       const auto lower = [](std::uint32_t& value, std::uint32_t bound) {
         if (number(bound) != 0) value = value == 0 ? bound : std::min(value, bound);
@@ -325,52 +378,28 @@ class LibSlurm final : public Cluster {
     slurm_list_destroy(found);
     std::sort(limits.accounts.begin(), limits.accounts.end());
     limits.accounts.erase(std::unique(limits.accounts.begin(), limits.accounts.end()), limits.accounts.end());
+    limits.qos = qos_names(qos);
     return limits;
   }
 
   std::uint32_t submit(const SlurmJob& job) override {
-    job_desc_msg_t d;
-    slurm_init_job_desc_msg(&d);
-    // The strings stay ours; the API does not write to them.
-    const auto say = [](const std::string& s) { return s.empty() ? nullptr : const_cast<char*>(s.c_str()); };
-    std::vector<char*> environment;
-    for (const std::string& entry : job.environment) environment.push_back(const_cast<char*>(entry.c_str()));
-    const std::string gres = job.gpus.empty() ? "" : kGresPrefix + job.gpus;
-    d.name = say(job.name);
-    d.script = say(job.script);
-    d.work_dir = say(job.folder.native());
-    d.std_out = say(job.output.native());
-    d.open_mode = OPEN_MODE_APPEND;
-    d.environment = environment.data();
-    d.env_size = static_cast<std::uint32_t>(environment.size());
-    d.array_inx = say(job.array);
-    d.partition = say(job.partition);
-    d.account = say(job.account);
-    d.qos = say(job.qos);
-    d.reservation = say(job.reservation);
-    d.features = say(job.constraint);
-    d.exc_nodes = say(job.exclude);
-    d.dependency = say(job.dependency);
-    d.tres_per_node = say(gres);
-    d.user_id = ::getuid();
-    d.group_id = ::getgid();
-    if (job.minutes > 0) d.time_limit = job.minutes;
-    d.min_nodes = d.max_nodes = job.nodes;
-    d.num_tasks = job.tasks;
-    d.cpus_per_task = static_cast<std::uint16_t>(job.cpus);
-    d.min_cpus = job.cpus * job.tasks;
-    if (job.memory_mib > 0) d.pn_min_memory = job.memory_mib;
-    d.requeue = job.requeue ? 1 : 0;
-    if (job.warn_signal != 0) {
-      d.warn_signal = static_cast<std::uint16_t>(job.warn_signal);
-      d.warn_time = static_cast<std::uint16_t>(job.warn_s);
-      d.warn_flags = KILL_JOB_BATCH;
-    }
+    Description description(job);
     submit_response_msg_t* answer = nullptr;
     errno = 0;
-    if (ask(), slurm_submit_batch_job(&d, &answer) != SLURM_SUCCESS) fail("submitting " + job.name);
+    if (ask(), slurm_submit_batch_job(&description.message, &answer) != SLURM_SUCCESS)
+      fail("submitting " + job.name);
     const Submitted guard(answer);
     return answer->job_id;
+  }
+
+  std::int64_t expected_start(const SlurmJob& job) override {
+    Description description(job);
+    will_run_response_msg_t* answer = nullptr;
+    errno = 0;
+    if (ask(), slurm_job_will_run2(&description.message, &answer) != SLURM_SUCCESS)
+      fail("asking when a job would start");
+    const Trial guard(answer);
+    return answer != nullptr ? answer->start_time : 0;
   }
 
   std::vector<SlurmTask> jobs() override {
@@ -469,6 +498,21 @@ class LibSlurm final : public Cluster {
       if (accounting_ == nullptr) fail("connecting with slurmdbd");
     }
     return accounting_;
+  }
+
+  std::vector<std::string> qos_names(const std::set<std::string>& ids) {
+    std::vector<std::string> names;
+    if (ids.empty()) return names;
+    slurmdb_qos_cond_t all{};
+    ++requests_;
+    const List found = slurmdb_qos_get(accounting(), &all);
+    if (found == nullptr) fail("reading the cluster's QOS");
+    for_each<slurmdb_qos_rec_t>(found, [&](const slurmdb_qos_rec_t& one) {
+      if (ids.contains(std::to_string(one.id))) names.push_back(text(one.name));
+    });
+    slurm_list_destroy(found);
+    std::sort(names.begin(), names.end());
+    return names;
   }
 
   static OwnedList list(const std::vector<std::string>& strings) {
