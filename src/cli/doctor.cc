@@ -54,9 +54,9 @@ void FactPrinter::add(const process::Fact& fact) {
   ok_ &= fact.ok;
   list_.push_back(to_json(fact));
   if (context_.json) return;
-  std::printf("%s %-28s %s\n", paint(context_, fact.ok ? "green" : "red", fact.ok ? "ok  " : "LACK").c_str(),
+  std::printf("%s %-30s %s\n", paint(context_, fact.ok ? "green" : "red", fact.ok ? "ok  " : "LACK").c_str(),
               fact.name.c_str(), fact.value.c_str());
-  if (!fact.hint.empty()) std::printf("     %-28s %s\n", "", paint(context_, "dim", fact.hint).c_str());
+  if (!fact.hint.empty()) std::printf("     %-30s %s\n", "", paint(context_, "dim", fact.hint).c_str());
   std::fflush(stdout);
 }
 

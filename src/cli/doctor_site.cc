@@ -85,6 +85,7 @@ class Probes {
       } catch (const executor::SlurmError& e) {
         submitted_ |= e.trouble() == executor::SlurmTrouble::kUnsure;
         one.outcome.refused = words_of(e);
+        one.outcome.for_now = e.trouble() == executor::SlurmTrouble::kLimit;
       }
     }
   }
@@ -221,8 +222,9 @@ std::set<const workflow::SitePlace*> check_requests(executor::Cluster& cluster,
                        : "Slurm would take the job, and start it in " + format_duration(seconds(wait_s)),
                    true, ""});
     } catch (const executor::SlurmError& e) {
-      printer.add({fact, words_of(e), false, ""});
-      refused.insert(place.place);
+      const bool for_now = e.trouble() == executor::SlurmTrouble::kLimit;
+      printer.add({fact, words_of(e), for_now, ""});
+      if (!for_now) refused.insert(place.place);
     }
   }
   return refused;

@@ -201,6 +201,8 @@ TEST_F(Probe, OneThatSlurmRefused) {
   ProbeOutcome o;
   o.refused = "Slurm says: no";
   EXPECT_THAT(facts(1, o), ElementsAre("LACK gpu L40 job: Slurm says: no"));
+  o.for_now = true;
+  EXPECT_THAT(lacks(o), IsEmpty());
 }
 
 TEST_F(Probe, AFolderThatTheNodeDoesNotSee) {

@@ -134,8 +134,8 @@ class Cluster {
   virtual std::optional<SlurmLimits> limits() = 0;
   // The job's id. Throws SlurmError.
   virtual std::uint32_t submit(const SlurmJob& job) = 0;
-  // When Slurm expects that such a job would start, in seconds since 1970; 0: not known. Nothing is submitted. Throws
-  // SlurmError, as submit() would.
+  // When Slurm expects that such a job would start, in seconds since 1970; 0: not known. Nothing is submitted.
+  // Throws SlurmError, as submit() would.
   virtual std::int64_t expected_start(const SlurmJob& /*job*/) { return 0; }
   // This user's jobs, ended ones for as long as slurmctld remembers them: one request, however many there are.
   virtual std::vector<SlurmTask> jobs() = 0;

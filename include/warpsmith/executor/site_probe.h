@@ -47,7 +47,8 @@ void write_probe(const SiteProbe& probe, const std::string& name, const std::fil
                  const std::filesystem::path& conf, const std::vector<std::string>& programs);
 
 struct ProbeOutcome {
-  std::string refused;  // why Slurm did not take the job; empty: it did
+  std::string refused;   // why Slurm did not take the job; empty: it did
+  bool for_now = false;  // … as a limit of how many is reached
   std::uint32_t job = 0;
   std::optional<SlurmTask> task;  // as Slurm saw it last
   double waited_s = 0;
@@ -56,7 +57,7 @@ struct ProbeOutcome {
   Json end, answer;                 // null: none
   std::string last_line;            // of what the job printed
 };
-// What the node wrote so far; the first four members are not touched.
+// What the node wrote so far; what is above `seen` is not touched.
 void read_probe(const std::filesystem::path& folder, const std::string& name, ProbeOutcome& outcome);
 // Nothing more will come.
 bool has_answered(const ProbeOutcome& outcome);

@@ -76,7 +76,8 @@ class Findings {
 
   std::vector<process::Fact> list() {
     if (!o_.refused.empty())
-      add("job", o_.refused, false);
+      add("job", o_.refused, o_.for_now,
+          o_.for_now ? "the place is not shown to work yet: try again later" : "");
     else if (!o_.seen)
       add_unseen();
     else
