@@ -88,7 +88,9 @@ void add_doctor(CLI::App& app, CommandContext& context) {
   CLI::Option* discover = command->add_flag("--discover", options->discover,
                                             "Write a first site file from what the cluster shows");
   discover->excludes(site);
-  command->add_option("--name", options->discovery.name, "Name of the site (default: the cluster's)")
+  command
+      ->add_option("--name", options->discovery.name,
+                   "Name of the site (default: the file's, else the cluster's)")
       ->needs(discover);
   command->add_option("--output", options->discovery.output, "File to write; it must not exist")
       ->needs(discover);

@@ -38,7 +38,7 @@ struct DoctorSiteOptions {
 int doctor_site(const DoctorSiteOptions& options, CommandContext& context);
 
 struct DiscoverOptions {
-  std::string name;              // of the site; empty: the cluster's
+  std::string name;              // of the site; empty: the output's, else the cluster's
   std::filesystem::path output;  // empty: stdout
   std::filesystem::path conf;    // slurm.conf; empty: where Slurm looks
 };

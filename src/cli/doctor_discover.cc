@@ -11,8 +11,11 @@ namespace warpsmith::cli {
 
 namespace {
 
-// The cluster's name, as a site may be called.
-std::string site_name(const std::string& cluster) {
+// What was asked for, else the file's name, by which --site finds it, else the cluster's.
+std::string site_name(const DiscoverOptions& options, const std::string& cluster) {
+  if (!options.name.empty()) return options.name;
+  const std::string file = options.output.stem().string();
+  if (is_identifier(file) && file.size() <= 64) return file;
   std::string name = cluster.substr(0, 64);
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-') c = '-';
@@ -30,8 +33,7 @@ int discover_site(const DiscoverOptions& options, CommandContext& context) {
   const fs::path conf = options.conf.empty() ? fs::path() : fs::absolute(options.conf).lexically_normal();
   const auto cluster = executor::open_cluster(program_folder(), conf);
   const executor::ClusterView view = executor::view_of(*cluster);
-  executor::SiteDraft draft =
-      executor::draft_site(options.name.empty() ? site_name(view.facts.cluster) : options.name, view);
+  executor::SiteDraft draft = executor::draft_site(site_name(options, view.facts.cluster), view);
   draft.site.conf = conf;
   const std::string text = workflow::site_yaml(draft.site);
   if (!options.output.empty() && !create_file_exclusive(options.output, text))

@@ -65,6 +65,8 @@ check "… that is good" "$warpsmith" validate lab.yaml
 types=$(sed -n '/^gpus:/,/^$/s/^  \([A-Z0-9]*\):$/\1/p' lab.yaml | xargs)
 check "… with the types of the cluster" [ "$types" = "H100 H20 L40 RTX3090" ]
 cp lab.yaml before.yaml
+check "a site is named as its file" doctor 0 --discover --output mine.yaml
+check "… mine" grep -qx 'name: mine' mine.yaml
 check "it is not written over" doctor 2 --discover --output lab.yaml
 check "… not at all" cmp lab.yaml before.yaml
 check "on stdout" doctor 0 --discover --name lab
