@@ -4,10 +4,13 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <set>
 #include <thread>
 
+#include "site_executor.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/run_folder.h"
+#include "warpsmith/executor/cluster.h"
 
 namespace warpsmith::cli {
 
@@ -18,15 +21,52 @@ struct Options {
   double wait_s = 30;
 };
 
+// Cancels what the run has in its cluster's queue and waits until Slurm says that nothing is left. Returns how many jobs
+// and tasks there were.
+std::size_t empty_queue(const fs::path& run, double wait_s) {
+  const Json json = read_json_file(run / "run.json");
+  if (json.value("site", "").empty() || !fs::exists(run / "site.yaml")) return 0;
+  const std::optional<workflow::SiteSpec> site = load_named_site((run / "site.yaml").string());
+  if (!site) return 0;
+  const auto cluster = executor::open_cluster(program_folder(), site->conf);
+  const std::string prefix = token_prefix(json.value("id", ""));
+  std::size_t found = 0;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_s);
+  for (bool first = true;; first = false) {
+    std::set<std::uint32_t> left;
+    for (const executor::SlurmTask& task : cluster->jobs()) {
+      if (!task.name.starts_with(prefix) || executor::has_ended(task.state)) continue;
+      left.insert(task.array);
+      if (first) found += std::max<std::size_t>(1, task.tasks.size());
+    }
+    if (left.empty()) return found;
+    if (std::chrono::steady_clock::now() > deadline)
+      throw Error(std::to_string(left.size()) + " jobs of the run are still in the queue (`squeue --me`)",
+                  kExitFailed);
+    for (const std::uint32_t array : left) {
+      try {
+        cluster->cancel(std::to_string(array));
+      } catch (const executor::SlurmError& e) {
+        if (e.trouble() != executor::SlurmTrouble::kGone) throw;
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+}
+
 int cancel(const Options& options, CommandContext& context) {
   const fs::path run = find_run(context, options.run);
   const auto holder = RunLock::holder(run);
   Json answer = {{"run", run.string()}, {"was_running", holder.has_value()}};
   if (!holder) {
+    const std::size_t queued = empty_queue(run, options.wait_s);
+    answer["cancelled"] = queued;
     if (context.json)
       print_json(context, answer);
     else
-      std::printf("%s: no controller on this host has it\n", run.string().c_str());
+      std::printf("%s: no controller on this host has it%s\n", run.string().c_str(),
+                  queued > 0 ? ("; " + std::to_string(queued) + " shards were cancelled, nothing is left in the queue").c_str()
+                             : "");
     return kExitOk;
   }
   if (::kill(*holder, SIGTERM) != 0)
@@ -39,6 +79,7 @@ int cancel(const Options& options, CommandContext& context) {
                   kExitFailed);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
+  answer["cancelled"] = empty_queue(run, options.wait_s);  // of a controller that detached
   if (context.json)
     print_json(context, answer);
   else

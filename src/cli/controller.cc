@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "controller_state.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/text.h"
@@ -63,7 +65,10 @@ Controller::State::State(ControllerParts given) : parts(std::move(given)), react
   run::Event opened{.time_ms = now_ms(), .pid = static_cast<std::uint32_t>(::getpid()), .text = host_name()};
   journal = std::make_unique<run::Journal>(parts.run / "journal", opened, [&](run::Event&& e) {
     reactor.apply(e);
-    if (e.kind == run::EventKind::kShardEnded) phase_s[reactor.job(e.job).name] += e.wall_s;
+    if (e.kind == run::EventKind::kShardEnded) {
+      phase_s[reactor.job(e.job).name] += e.wall_s;
+      earlier_wall_s[e.job] += e.wall_s;
+    }
     if (e.kind != run::EventKind::kSubmitted) return;
     submissions = std::max(submissions, e.submission);
     earlier_submissions[e.job].push_back({e.shard, e.end, e.submission});
@@ -71,6 +76,9 @@ Controller::State::State(ControllerParts given) : parts(std::move(given)), react
   reactor.apply({.kind = run::EventKind::kOpened});
   resolve_unfinished();
   earlier_submissions.clear();
+  if (parts.spec->budget.gpu_hours > 0)
+    for (const auto& [job, wall_s] : earlier_wall_s) gpu_s_used += wall_s * gpus_on_disk(job);
+  job_files.clear();
   commit();
 }
 
@@ -91,6 +99,11 @@ std::uint32_t Controller::State::open_on_disk(run::ShardKey key) {
   for (Item& item : read_items(folder / "items.jsonl", range.first, range.second))
     ids[item.index] = std::move(item.id);
   return open_items(folder, ids, range, key.shard);
+}
+
+int Controller::State::gpus_on_disk(std::uint32_t job) {
+  (void)open_on_disk({job, 0});  // reads the job's file
+  return job_files.at(job).second.resources.gpus;
 }
 
 void Controller::State::end_unknown(run::ShardKey key) {
@@ -286,6 +299,7 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
     end.text = event->detail;
     if (parts.executor->outlives()) end.name = event->where;
     phase_s[job.file.job] += event->wall_s;
+    gpu_s_used += event->wall_s * job.resources.gpus;
   }
   say(end);
   if (open == 0 || cause == EndCause::kCancelled) return;
@@ -351,24 +365,56 @@ RunOutcome Controller::State::outcome(bool interrupted) {
   out.environment = environment;
   out.kind = interrupted           ? RunOutcome::Kind::kInterrupted
              : !out.failed.empty() ? RunOutcome::Kind::kFailed
+             : over_budget         ? RunOutcome::Kind::kOverBudget
              : ran                 ? RunOutcome::Kind::kFinished
                                    : RunOutcome::Kind::kNothingToDo;
   if (interrupted && parts.executor->outlives() && parts.detach()) out.kind = RunOutcome::Kind::kDetached;
   run_state = out.kind == RunOutcome::Kind::kDetached ? "detached"
               : interrupted                           ? "interrupted"
               : !out.failed.empty()                   ? "failed"
+              : over_budget                           ? "over budget"
                                                       : "finished";
   end_everything();
   any_ran = true;  // the last word is written in any case
   report(true);
   out.state = state_json();
+  out.gpu_hours = gpu_s_used / 3600;
   return out;
+}
+
+double Controller::State::gpu_s_in_flight() const {
+  double out = 0;
+  for (const auto& [number, job] : jobs)
+    out += reactor.job(number).in_flight * job.resources.time_s * job.resources.gpus;
+  return out;
+}
+
+// With a budget no more shards than it pays for, each taken at its time limit.
+std::size_t Controller::State::room() {
+  const std::size_t capacity = parts.executor->capacity();
+  const double budget_s = parts.spec->budget.gpu_hours * 3600;
+  if (budget_s <= 0 || over_budget) return over_budget ? 0 : capacity;
+  double dearest = 0;
+  for (const auto& [number, job] : jobs)
+    dearest = std::max(dearest, job.resources.time_s * job.resources.gpus);
+  if (dearest <= 0) return capacity;
+  const double left = std::max(0.0, budget_s - gpu_s_used - gpu_s_in_flight());
+  const std::size_t affordable = static_cast<std::size_t>(std::min(left / dearest, 1e9));
+  if (affordable == 0 && reactor.in_flight() == 0) {
+    over_budget = true;
+    parts.observer->on_message(
+        fmt::format("the budget of {:.3g} GPU-hours is used up ({:.3g} used, the next shard may take {:.3g}): the run "
+                    "stops; with a larger `budget` it goes on",
+                    budget_s / 3600, gpu_s_used / 3600, dearest / 3600));
+    reactor.stop();
+  }
+  return std::min(capacity, reactor.in_flight() + affordable);
 }
 
 RunOutcome Controller::State::run() {
   select();
   for (;;) {
-    const run::Commands commands = reactor.next(parts.executor->capacity());
+    const run::Commands commands = reactor.next(room());
     for (const std::uint32_t stage : commands.failed) on_stage_failed_by_shards(stage);
     if (!commands.cancel.empty()) parts.executor->cancel(commands.cancel);
     submit(commands.submit);
@@ -380,6 +426,7 @@ RunOutcome Controller::State::run() {
     look_at_late_records();
     if (quiet && reactor.at_end()) return outcome(false);
     if (parts.interrupted()) return outcome(true);
+    if (over_budget && reactor.in_flight() == 0) return outcome(false);
 
     // A commit can wait for company unless a CPU waits for it.
     const std::size_t at_work = reactor.in_flight() - std::min(reactor.in_flight(), waiting.size());

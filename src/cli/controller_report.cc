@@ -103,6 +103,7 @@ Json Controller::State::state_json() const {
           {"updated", std::time(nullptr)},
           {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()},
           {"phase_s", phase_s},
+          {"gpu_hours", gpu_s_used / 3600},
           {"executor", view_json(parts.executor->view())},
           {"stages", std::move(stages)}};
 }

@@ -100,6 +100,12 @@ struct Controller::State {
   SteadyTime last_publish = std::chrono::steady_clock::now();
   std::chrono::steady_clock::duration publish_pause = std::chrono::minutes(2);
   SteadyTime last_report{}, began = std::chrono::steady_clock::now();
+  // What the budget counts: GPUs times wall time of attempts that have ended, in all lives of the run, and what those in
+  // flight may come to by their time limits.
+  double gpu_s_used = 0;
+  double gpu_s_in_flight() const;
+  std::size_t room();  // shards that may be in flight in all
+  bool over_budget = false;
   std::map<std::string, double> phase_s;  // wall time of shards by job name, all lives of the run
   std::set<run::ShardKey> running;
   std::uint32_t submissions = 0;  // in the run so far
@@ -114,6 +120,8 @@ struct Controller::State {
   };
   std::vector<Late> late;  // ended well without a record for every item: a shared file system may be behind
   SteadyTime next_late{};
+  std::map<std::uint32_t, double> earlier_wall_s;  // of ended attempts in earlier lives, by job
+  int gpus_on_disk(std::uint32_t job);
   bool attached = false;
   std::map<std::uint32_t, std::pair<fs::path, JobFile>> job_files;  // of open_on_disk()
   std::string run_state = "running";

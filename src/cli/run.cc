@@ -220,6 +220,11 @@ int finish(const RunOutcome& outcome, const fs::path& run, const std::string& ag
     std::fprintf(stderr, "Interrupted; nothing finished is lost. To go on: %s\n", again.c_str());
     return kExitInterrupted;
   }
+  if (outcome.kind == Kind::kOverBudget) {
+    std::fprintf(stderr, "The budget is used up (%.3g GPU-hours used). To go on with a larger one: %s\n",
+                 outcome.gpu_hours, again.c_str());
+    return kExitFailed;
+  }
   if (outcome.kind == Kind::kNothingToDo) return published ? kExitOk : kExitEnvironment;
   notify(outcome.kind == Kind::kFailed ? spec.notify.on_failure : spec.notify.on_end, run, state);
   if (outcome.kind == Kind::kFailed) return outcome.environment ? kExitEnvironment : kExitFailed;
@@ -245,7 +250,7 @@ int run_workflow(const Options& options, CommandContext& context) {
   std::string site_name = options.site.empty() ? json.value("site", "") : options.site;
   if (site_name.empty() && options.in_job) site_name = site_of_job();
   std::optional<workflow::SiteSpec> site = load_named_site(site_name);
-  if (site) write_file_atomic(run / "site.yaml", site->text);
+  if (site) write_file_atomic(run / "site.yaml", site->conf.empty() ? site->text : workflow::site_yaml(*site));
   if (options.in_job && !site)
     throw Error("--in-job needs the site file of the cluster: --site, or WARPSMITH_SITE", kExitUsage);
   std::optional<ReplayTimings> replay;

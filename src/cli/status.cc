@@ -83,7 +83,8 @@ struct StatusOptions {
 };
 
 // What the cluster's queue holds of the run.
-std::string queue_text(const Json& queue) {
+std::string queue_text(const Json& state) {
+  const Json queue = state.value("executor", Json::object());
   std::string out;
   for (const auto& [what, count] : queue.value("shards", Json::object()).items())
     out += fmt::format("{}{} {}", out.empty() ? "  queue: " : ", ", count.get<std::size_t>(), what);
@@ -95,6 +96,8 @@ std::string queue_text(const Json& queue) {
     out += fmt::format("  next start as Slurm expects it: {} ({})\n", time_text(next),
                        left == 0 ? "now" : "in " + format_duration(std::chrono::seconds(left)));
   }
+  if (const double hours = state.value("gpu_hours", 0.0); hours > 0)
+    out += fmt::format("  GPU-hours used: {:.3g}\n", hours);
   if (const std::string trouble = queue.value("trouble", ""); !trouble.empty())
     out += "  " + trouble + "\n";
   return out;
@@ -108,7 +111,7 @@ std::string status_text(const CommandContext& context, const fs::path& folder, c
   if (state.contains("updated")) out += ", " + time_text(state.at("updated").get<std::time_t>());
   out += "\n";
   if (!state.at("stages").empty()) out += state_table(context, state);
-  if (state.value("controller", false)) out += queue_text(state.value("executor", Json::object()));
+  if (state.value("controller", false)) out += queue_text(state);
   return out;
 }
 

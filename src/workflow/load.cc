@@ -78,6 +78,8 @@ class Loader {
     if (options_.seed) spec_.seed = *options_.seed;
     if (const auto notify = map.value("notify"))
       read_map(notify_keys(), *notify, "`notify`", spec_.notify, mistakes_);
+    if (const auto budget = map.value("budget"))
+      read_map(budget_keys(), *budget, "`budget`", spec_.budget, mistakes_);
 
     StageSpec defaults;
     defaults.seed = spec_.seed;

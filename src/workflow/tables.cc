@@ -149,6 +149,15 @@ const Table<PromptSettings>& prompt_keys() {
   return table;
 }
 
+const Table<Budget>& budget_keys() {
+  using S = Budget;
+  static const Table<S> table = {
+      {{"gpu_hours", Form::kNumber, "GPU-hours of the whole run, over all its lives; 0: no bound.", 0, 1e9},
+       &S::gpu_hours},
+  };
+  return table;
+}
+
 const Table<Notify>& notify_keys() {
   using S = Notify;
   static const Table<S> table = {

@@ -13,6 +13,7 @@ const Table<CompileSettings>& compile_keys();
 const Table<ProtocolSettings>& protocol_keys();
 const Table<PromptSettings>& prompt_keys();
 const Table<Notify>& notify_keys();
+const Table<Budget>& budget_keys();
 const Table<Resources>& resource_keys();
 const Table<AugmentSettings>& augment_keys();
 

@@ -45,6 +45,7 @@ class SumStage : public stages::Stage {
     stages::StageStep step;
     for (const char* job : {"left", "right"}) {
       stages::JobRequest request{.round = round_, .job = job, .program = "/bin/true", .expected_item_s = 30};
+      request.resources = inputs_.spec.train;
       request.params["checkpoint_prefix"] = "checkpoints/" + inputs_.spec.name;
       for (int i = 0; i < 6; ++i)
         request.items.push_back({{"id", "i" + std::to_string(i)}, {"x", (sum_ + i) % 10}});
@@ -292,6 +293,25 @@ TEST_F(ControllerTest, InterruptedRunGoesOn) {
   interrupted_ = [] { return false; };
   EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(executor.items_run + second.items_run, 3 * kItemsAStage);
+}
+
+TEST_F(ControllerTest, BudgetStopsTheRunBeforeItIsPassedAndALargerOneGoesOn) {
+  for (workflow::StageSpec& stage : spec_.stages) stage.train = {.gpus = 2, .time_s = 1800};
+  FakeExecutor executor;
+  std::size_t most = 0;
+  executor.before_poll = [&] { most = std::max(most, executor.queue.size()); };
+  spec_.budget.gpu_hours = 1.002;  // 7.2 GPU-seconds more than a shard may take; in fact each takes one
+  const RunOutcome first = run(executor);
+  EXPECT_EQ(first.kind, RunOutcome::Kind::kOverBudget);
+  EXPECT_LE(most, 1u);
+  EXPECT_NEAR(first.gpu_hours * 3600, 8, 1e-6) << "the first with which another could pass it";
+  EXPECT_EQ(read_json_file(run_ / "state.json").at("state"), "over budget");
+  spec_.budget.gpu_hours = 100;
+  FakeExecutor second;
+  const RunOutcome last = run(second);
+  EXPECT_EQ(last.kind, RunOutcome::Kind::kFinished);
+  EXPECT_EQ(executor.items_run + second.items_run, 3 * kItemsAStage);
+  EXPECT_NEAR(last.gpu_hours * 3600, static_cast<double>(executor.submitted.size() + second.submitted.size()), 1e-6);
 }
 
 TEST_F(ControllerTest, DeletedRunFolderIsAClearError) {

@@ -195,6 +195,7 @@ TEST_F(WorkflowReadme, TablesHoldTheKeysOfTheFormat) {
   const Json& defs = schema_.at("$defs");
   compare_names("## Keys of the file", "key", names(file));
   compare_names("### `dataset`", "key", names(file.at("dataset").at("properties")));
+  compare("### For every stage", "`budget`", rows_of(file.at("budget").at("properties")));
   for (const std::string& block : kBlocks)
     compare("### `" + block + "`", "", rows_of(defs.at(block).at("properties")));
 

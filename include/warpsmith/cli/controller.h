@@ -56,9 +56,10 @@ struct ControllerParts {
 };
 
 struct RunOutcome {
-  enum class Kind { kFinished, kNothingToDo, kFailed, kInterrupted, kDetached } kind = Kind::kFinished;
+  enum class Kind { kFinished, kNothingToDo, kFailed, kInterrupted, kDetached, kOverBudget } kind = Kind::kFinished;
   std::vector<std::string> failed, blocked;  // stages
   bool environment = false;                  // a shard failed for a full disk
+  double gpu_hours = 0;                      // used by the run, over all its lives
   Json state;                                // as in state.json at the end
 };
 

@@ -28,6 +28,11 @@ struct Notify {
       on_failure;  // commands for /bin/sh; WARPSMITH_RUN, WARPSMITH_STATE in their environment
 };
 
+// `budget:`; 0: no bound. A run stops starting shards before it would be passed.
+struct Budget {
+  double gpu_hours = 0;
+};
+
 // Decoder of the Qwen2/Llama family; see warpsmith/model.
 struct ModelSettings {
   int layers = 4, width = 128, heads = 4, kv_heads = 2, hidden = 352, context = 1024, vocabulary = 1024;
@@ -181,6 +186,7 @@ struct WorkflowSpec {
   std::uint64_t seed = 1;
   Json params = Json::object();
   Notify notify;
+  Budget budget;
   std::vector<StageSpec> stages;  // in an order in which each follows those that it needs
 };
 

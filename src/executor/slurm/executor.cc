@@ -432,10 +432,7 @@ struct SlurmExecutor::State {
       for (const std::uint32_t index : task.tasks) {
         const ShardKey key{found->job, found->base + index};
         const auto it = live.find(key);
-        if (it == live.end() || it->second.token != found->token) {
-          if (!has_ended(task.state) && it == live.end() && !is_waiting(key)) to_cancel[task.array].insert(index);
-          continue;
-        }
+        if (it == live.end() || it->second.token != found->token) continue;  // its end was told already
         if (it->second.array != 0 && it->second.array != task.array) {  // submitted twice after all
           if (!has_ended(task.state)) to_cancel[task.array].insert(index);
           continue;
@@ -450,13 +447,6 @@ struct SlurmExecutor::State {
       if (seen.contains(key) || asked < shard.since || shard.ended_since) continue;
       if (!shard.missing_since) shard.missing_since = asked;
     }
-  }
-
-  bool is_waiting(const ShardKey& key) const {
-    return std::any_of(waiting.begin(), waiting.end(), [&](const Batch& batch) {
-      return batch.model.key.job == key.job &&
-             std::binary_search(batch.shards.begin(), batch.shards.end(), key.shard);
-    });
   }
 
   // A submission whose answer was lost is in the queue.
@@ -482,24 +472,22 @@ struct SlurmExecutor::State {
     const std::uint32_t restarts_before = shard.last.restarts;
     shard.last = task;
     shard.last.tasks = {index};
-    if (shard.started && task.restarts > restarts_before) {
-      shard.started = false;
-      shard.ended_since.reset();
+    if (task.restarts > restarts_before) shard.started = false;
+    const bool pending = task.state == SlurmState::kPending;
+    const bool hopeless = pending && never_starts(task.reason);
+    const bool held = pending && failed_to_launch(task.reason);
+    if (hopeless || held) {
+      to_cancel[task.array].insert(index);
+      shard.last.state = hopeless ? SlurmState::kOther : SlurmState::kFailed;
     }
-    if (has_ended(task.state) && !task.settling) {
+    if (hopeless || held || (has_ended(task.state) && !task.settling)) {
       if (!shard.ended_since) shard.ended_since = Clock::now();
-    } else if (task.state == SlurmState::kRunning && !shard.started) {
+      return;
+    }
+    shard.ended_since.reset();  // requeued, perhaps
+    if (task.state == SlurmState::kRunning && !shard.started)
       tell_started(key, shard,
                    task.restarts > 0 ? "Slurm started it again (" + std::to_string(task.restarts) + ")" : "");
-    } else if (task.state == SlurmState::kPending && never_starts(task.reason)) {
-      to_cancel[task.array].insert(index);
-      shard.ended_since = Clock::now();
-      shard.last.state = SlurmState::kOther;
-    } else if (task.state == SlurmState::kPending && failed_to_launch(task.reason)) {
-      to_cancel[task.array].insert(index);
-      shard.ended_since = Clock::now();
-      shard.last.state = SlurmState::kFailed;
-    }
   }
 
   // ---- last words ----
