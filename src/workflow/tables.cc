@@ -152,7 +152,7 @@ const Table<PromptSettings>& prompt_keys() {
 const Table<Budget>& budget_keys() {
   using S = Budget;
   static const Table<S> table = {
-      {{"gpu_hours", Form::kNumber, "GPU-hours of the whole run, over all its lives; 0: no bound.", 0, 1e9},
+      {{"gpu_hours", Form::kNumber, "GPU-hours of the whole run, over all its lives; 0: no bound.", 0, 1e5},
        &S::gpu_hours},
   };
   return table;
