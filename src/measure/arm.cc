@@ -28,6 +28,11 @@ std::uint64_t call_seed(std::uint64_t key, int call) {
   return random_key({key, name_key("timed"), static_cast<std::uint64_t>(call)});
 }
 
+// The first set of the place that a renewal takes.
+int first_set(std::uint64_t key, int calls) {
+  return static_cast<int>(random_key({key, name_key("place")}) % kPlacements) * (calls + 1);
+}
+
 // Zeroed private pages.
 class Pages {
  public:
@@ -55,6 +60,7 @@ struct BaselineArm::State {
   task::Dims dims;
   Pages pages;
   std::vector<std::vector<std::span<std::byte>>> inputs;  // [set][input]
+  int first = 0;  // set of the last renewal
   std::unique_ptr<Reference::Calls> calls;
 };
 
@@ -65,10 +71,10 @@ BaselineArm::BaselineArm(const task::Task& task, const Reference& reference, con
   };
   std::uint64_t set_bytes = 0;
   for (const task::TensorSpec& input : task.inputs) set_bytes += padded(input);
-  state_ =
-      std::make_unique<State>(task, source, dims, set_bytes * static_cast<std::uint64_t>(most_calls + 1));
+  const int sets = kPlacements * (most_calls + 1);
+  state_ = std::make_unique<State>(task, source, dims, set_bytes * static_cast<std::uint64_t>(sets));
   std::byte* at = state_->pages.data();
-  for (int set = 0; set <= most_calls; ++set) {
+  for (int set = 0; set < sets; ++set) {
     auto& spans = state_->inputs.emplace_back();
     for (const task::TensorSpec& input : task.inputs) {
       spans.emplace_back(at, bytes_of(input, dims));
@@ -83,8 +89,9 @@ BaselineArm::~BaselineArm() = default;
 void BaselineArm::renew(std::uint64_t key, int calls) {
   // The outputs of the last run go back to the allocator: the next run's come from there, mapped.
   state_->calls->drop_outputs();
+  state_->first = first_set(key, calls);
   for (int call = 0; call <= calls; ++call) {
-    const auto& inputs = state_->inputs.at(static_cast<std::size_t>(call));
+    const auto& inputs = state_->inputs.at(static_cast<std::size_t>(state_->first + call));
     fill_inputs(state_->source, state_->task, state_->dims, -1, call_seed(key, call), 0, inputs);
   }
 }
@@ -92,9 +99,9 @@ void BaselineArm::renew(std::uint64_t key, int calls) {
 Arm::Run BaselineArm::run(int calls) {
   Run result;
   evict_private_caches();
-  state_->calls->run(calls, 1);
+  state_->calls->run(state_->first + calls, 1);
   state_->calls->drop_outputs();
-  result.elapsed_ns = state_->calls->run(0, calls);
+  result.elapsed_ns = state_->calls->run(state_->first, calls);
   return result;
 }
 
@@ -159,16 +166,17 @@ CandidateArm::CandidateArm(CandidateProcess& process, const task::Task& task, co
 
 void CandidateArm::renew(std::uint64_t key, int calls) {
   key_ = key;
-  process_.session().poison(0, calls + 1);
+  first_ = first_set(key, calls);
+  process_.session().poison(first_, calls + 1);
   for (int call = 0; call <= calls; ++call) {
-    fill_inputs(source_, task_, process_.dims(), -1, call_seed(key, call), 0, process_.inputs(call));
+    fill_inputs(source_, task_, process_.dims(), -1, call_seed(key, call), 0, process_.inputs(first_ + call));
   }
 }
 
 Arm::Run CandidateArm::run(int calls) {
   evict_private_caches();
-  device::TwinRun run = process_.session().run(calls, 1);
-  if (run.verdict == Verdict::kOk) run = process_.session().run(0, calls);
+  device::TwinRun run = process_.session().run(first_ + calls, 1);
+  if (run.verdict == Verdict::kOk) run = process_.session().run(first_, calls);
   return {run.verdict, std::move(run.detail), std::max(run.elapsed_ns / 4, run.elapsed_ns - handshake_ns_)};
 }
 
@@ -176,7 +184,7 @@ std::optional<int> CandidateArm::unwritten(int calls) {
   constexpr std::uint64_t kPlaces = 16;  // of each output: its last element and others
   for (int call = 0; call < calls; ++call) {
     for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
-      const std::span<const std::byte> bytes = process_.output(call, i);
+      const std::span<const std::byte> bytes = process_.output(first_ + call, i);
       const std::uint64_t size = task::size_of(task_.outputs[i].dtype), count = bytes.size() / size;
       for (std::uint64_t place = 0; place < kPlaces && count > 0; ++place) {
         const std::uint64_t element =
@@ -191,14 +199,14 @@ std::optional<int> CandidateArm::unwritten(int calls) {
 }
 
 Arm::Run CandidateArm::inspect(int call) {
-  const std::vector<std::span<std::byte>> inputs = process_.inputs(call);
+  const std::vector<std::span<std::byte>> inputs = process_.inputs(first_ + call);
   std::vector<std::vector<std::byte>> copies;  // a reference that works in place must not touch the operands
   for (const std::span<std::byte> input : inputs) copies.emplace_back(input.begin(), input.end());
   const std::vector<std::span<const std::byte>> read_only(copies.begin(), copies.end());
   const std::vector<OutputValues> right = reference_.run(process_.dims(), read_only);
   for (std::size_t i = 0; i < right.size(); ++i) {
     // The reference's own error is a tenth of the default bound.
-    const Comparison comparison = compare(process_.output(call, i), right[i], bounds_.at(i) * 1.1);
+    const Comparison comparison = compare(process_.output(first_ + call, i), right[i], bounds_.at(i) * 1.1);
     if (!comparison.agrees)
       return {Verdict::kWrongOutput,
               "in a timed call: " + describe(comparison, task_.outputs[i].name, right[i]) + " (shape " +

@@ -36,6 +36,11 @@ class Arm {
   virtual Run inspect(int call) = 0;
 };
 
+// How many places in memory an arm's operands have: each renewal takes one of them, by its key. Which physical pages an
+// arm has got decides by up to 5 % how fast it is (they collide in a cache, or do not), for as long as it keeps them: of
+// one place alone an interval would be narrow and wrong.
+inline constexpr int kPlacements = 4;
+
 // The reference's calls, in this process.
 class BaselineArm : public Arm {
  public:
@@ -59,7 +64,7 @@ class CandidateProcess {
   // `plan` must have been parsed from the candidate's source. Throws Error where no child can be started.
   CandidateProcess(const task::Task& task, const task::LaunchPlan& plan, const device::TwinOptions& options);
 
-  // Operands for `sets` calls at `dims`: for an arm one more than its timed calls.
+  // Operands for `sets` calls at `dims`: for an arm kPlacements times one more than its timed calls.
   Arm::Run prepare(const task::Dims& dims, int sets);
   std::vector<std::span<std::byte>> inputs(int set);  // in the order of the task's
   std::span<std::byte> output(int set, std::size_t index);
@@ -92,7 +97,8 @@ class CandidateArm : public Arm {
   const ValueSource& source_;
   std::vector<double> bounds_;
   std::int64_t handshake_ns_;
-  std::uint64_t key_ = 0;  // of the last renewal
+  std::uint64_t key_ = 0;  // of the last renewal …
+  int first_ = 0;          // … and its first set
 };
 
 }  // namespace warpsmith::measure
