@@ -103,6 +103,25 @@ TEST_F(Slurm, ARangeIsOneArrayNamedByItsToken) {
   EXPECT_THAT(job.script, HasSubstr("/opt/warpsmith/bin/warpsmith-shard --token ws-run-0-1 --base 0"));
 }
 
+TEST_F(Slurm, NeverAsksForMoreTimeThanThePlaceAllows) {
+  options_.site.cpu.max_time_s = 120;
+  SlurmExecutor executor = make();
+  executor.submit({shard(0)});
+  poll_until(executor, [&] { return slurm_->submissions() == 1; });
+  EXPECT_EQ(slurm_->submitted.at(0).minutes, 2u);
+}
+
+TEST_F(Slurm, ALostSubmissionThatIsCancelledMeanwhileIsCancelledWhenItIsFound) {
+  slurm_->lose_answer = true;
+  SlurmExecutor executor = make();
+  executor.submit(shards(3));
+  poll_until(executor, [&] { return slurm_->submissions() == 1; });
+  executor.cancel({{0, 0}, {0, 1}, {0, 2}});
+  poll_until_ended(executor, 3);
+  for (const ShardEvent& event : ended_) EXPECT_EQ(event.cause, EndCause::kCancelled);
+  EXPECT_EQ(slurm_->submissions(), 1u);
+}
+
 TEST_F(Slurm, LastWordsInAFileAreTheEnd) {
   SlurmExecutor executor = make();
   executor.submit(shards(2));

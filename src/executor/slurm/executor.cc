@@ -147,6 +147,7 @@ struct SlurmExecutor::State {
   std::map<std::string, std::uint32_t, std::less<>> job_of_token;
   std::map<std::filesystem::path, EndsFolder> ends;
   std::map<std::uint32_t, std::set<std::uint32_t>> to_cancel;  // array -> indices
+  std::set<ShardKey> unwanted;                                 // cancelled while it is not known whether they arrived
   std::set<std::uint32_t> leftovers;                           // arrays of this run that nobody waits for
   std::map<std::string, Clock::time_point> avoid;              // node -> until
   std::vector<ShardEvent> events;
@@ -274,8 +275,10 @@ struct SlurmExecutor::State {
                  .gpus = r.gpus > 0 ? place.gres + ":" + std::to_string(r.gpus) : "",
                  .cpus = static_cast<std::uint32_t>(std::max(1, r.cpus)),
                  .requeue = true};
-    // A minute more than ours: the program's own limit strikes first, and says so.
+    // A minute more than ours, where the place allows it: the program's own limit strikes first, and says so.
     if (time_s > 0) job.minutes = static_cast<std::uint32_t>(std::ceil(time_s / 60)) + 1;
+    if (place.max_time_s >= 60)
+      job.minutes = std::min(job.minutes, static_cast<std::uint32_t>(place.max_time_s / 60));
     if (memory > 0) job.memory_mib = (memory + kOwnMemory + (1 << 20) - 1) >> 20;
     return job;
   }
@@ -311,6 +314,10 @@ struct SlurmExecutor::State {
                .missing_since = {},
                .ended_since = {},
                .last = {}};
+    if (unwanted.erase(key) > 0) {
+      shard.cancelling = true;
+      if (id != 0) to_cancel[id].insert(shard.index);
+    }
     if (live.insert_or_assign(key, std::move(shard)).second) ++ends[ends_folder(batch.model.job_file)].live;
   }
 
@@ -443,6 +450,7 @@ struct SlurmExecutor::State {
     }
     for (Batch& batch : waiting)
       if (batch.unsure && asked > batch.lost_at + second_look()) batch.unsure = false;  // it never arrived
+    if (!unwanted.empty()) cancel(std::exchange(unwanted, {}));
     for (auto& [key, shard] : live) {
       if (seen.contains(key) || asked < shard.since || shard.ended_since) continue;
       if (!shard.missing_since) shard.missing_since = asked;
@@ -682,6 +690,9 @@ struct SlurmExecutor::State {
 
   void cancel(const std::set<ShardKey>& keys) {
     for (auto batch = waiting.begin(); batch != waiting.end();) {
+      if (batch->unsure)
+        for (const std::uint32_t shard : batch->shards)
+          if (keys.contains({batch->model.key.job, shard})) unwanted.insert({batch->model.key.job, shard});
       if (!batch->unsure)
         std::erase_if(batch->shards, [&](std::uint32_t shard) {
           const ShardKey key{batch->model.key.job, shard};
