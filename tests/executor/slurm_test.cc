@@ -139,6 +139,30 @@ TEST_F(Slurm, LastWordsInAFileAreTheEnd) {
   EXPECT_EQ(executor.poll(300ms).size(), 0u);  // once
 }
 
+TEST_F(Slurm, ATaskThatIsQueuedAgainAfterItsEndIsCancelled) {
+  SlurmExecutor executor = make();
+  executor.submit(shards(2));
+  poll_until(executor, [&] { return slurm_->submissions() == 1; });
+  last_words(1, {{"cause", "finished"}});
+  poll_until_ended(executor, 1);  // its task is pending still, as after a requeue
+  poll_until(executor, [&] {
+    const std::lock_guard lock(slurm_->mutex);
+    return !slurm_->cancelled.empty();
+  });
+  EXPECT_EQ(slurm_->cancelled.at(0), "100_[1]");
+}
+
+TEST_F(Slurm, WhenAllHaveEndedTheQueueIsLookedAtOnceMore) {
+  SlurmExecutor executor = make();
+  executor.submit(shards(2));
+  poll_until(executor, [&] { return slurm_->submissions() == 1; });
+  last_words(0, {{"cause", "finished"}});
+  last_words(1, {{"cause", "finished"}});
+  poll_until_ended(executor, 2);
+  executor.shut_down();
+  EXPECT_THAT(slurm_->tasks, IsEmpty());
+}
+
 TEST_F(Slurm, WordsOfAnEarlierAttemptAreNotTakenForThisOne) {
   SlurmExecutor executor = make();
   executor.submit({shard(0, "ws-run-0-2")});

@@ -59,8 +59,14 @@ class Run:
              "--quiet", *self.options], stdout=self.err, stderr=self.err)
         return self
 
-    def wait(self, seconds=150):
-        code = self.process.wait(timeout=seconds)
+    def wait(self, seconds=200, mending=None):
+        """`mending`: a cluster whose nodes are resumed again and again, as slurmctld drains one that it finds jobs on which
+        it has lost."""
+        end = time.monotonic() + seconds
+        while mending and self.process.poll() is None and time.monotonic() < end:
+            mending.drained()
+            time.sleep(1)
+        code = self.process.wait(timeout=max(1, end - time.monotonic()))
         log(f"controller ended with {code}")
         return code
 
@@ -151,7 +157,7 @@ def node_daemon_killed(make_cluster, make_run):
     time.sleep(2)
     cluster.call("start-node", "cpu-0")
     cluster.drained()
-    assert run.wait() == 0
+    assert run.wait(mending=cluster) == 0
     run.check_whole(cluster)
 
 
@@ -161,7 +167,7 @@ def node_lost(make_cluster, make_run):
     cluster.slurm("scontrol", "update", "nodename=cpu-0", "state=down", "reason=drill")
     time.sleep(3)
     cluster.drained()
-    assert run.wait() == 0
+    assert run.wait(mending=cluster) == 0
     run.check_whole(cluster)
 
 
@@ -176,10 +182,10 @@ def slurmctld_killed_at_submission(make_cluster, make_run):
     time.sleep(2)
     cluster.call("start-controller")
     cluster.drained()
-    code = run.wait()
+    code = run.wait(mending=cluster)
     if code != 0:  # it could not even read the cluster's limits
         assert code == 3, code
-        assert run.start().wait() == 0
+        assert run.start().wait(mending=cluster) == 0
     run.check_whole(cluster)
 
 
@@ -190,7 +196,7 @@ def slurmctld_killed_at_polling(make_cluster, make_run):
     time.sleep(6)
     cluster.call("start-controller")
     cluster.drained()
-    assert run.wait() == 0
+    assert run.wait(mending=cluster) == 0
     run.check_whole(cluster)
 
 
@@ -249,7 +255,7 @@ def munge_gone(make_cluster, make_run):
     time.sleep(5)
     cluster.call("start-munge")
     cluster.drained()
-    assert run.wait() == 0
+    assert run.wait(mending=cluster) == 0
     run.check_whole(cluster)
 
 

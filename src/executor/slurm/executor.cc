@@ -35,6 +35,7 @@ constexpr auto kSlowestStatus = seconds(10);
 constexpr auto kSecondLook = seconds(5);              // before "not in the queue" is believed
 constexpr auto kAvoidNode = std::chrono::minutes(30);
 constexpr auto kShutDown = seconds(60);
+constexpr auto kLastTasks = seconds(15);
 constexpr std::size_t kQueuedByDefault = 10'000;
 constexpr std::uint64_t kOwnMemory = 64ull << 20;     // of warpsmith-shard and its guard
 
@@ -148,6 +149,8 @@ struct SlurmExecutor::State {
   std::map<std::filesystem::path, EndsFolder> ends;
   std::map<std::uint32_t, std::set<std::uint32_t>> to_cancel;  // array -> indices
   std::set<ShardKey> unwanted;                                 // cancelled while it is not known whether they arrived
+  bool any_submitted = false, status_taken = false, last_look = false;
+  std::size_t strays = 0;             // at the last look: tasks that have not ended though their shards have
   std::set<std::uint32_t> leftovers;                           // arrays of this run that nobody waits for
   std::map<std::string, Clock::time_point> avoid;              // node -> until
   std::vector<ShardEvent> events;
@@ -322,6 +325,7 @@ struct SlurmExecutor::State {
   }
 
   void taken(const Batch& batch, std::uint32_t id) {
+    any_submitted = true;
     for (const std::uint32_t shard : batch.shards) add_live({batch.model.key.job, shard}, batch, id);
     status_pause = first_status();
     next_status = std::min(next_status, Clock::now() + status_pause);
@@ -428,6 +432,8 @@ struct SlurmExecutor::State {
 
   void take_status(const std::vector<SlurmTask>& tasks, Clock::time_point asked) {
     std::set<ShardKey> seen;
+    status_taken = true;
+    strays = 0;
     for (const SlurmTask& task : tasks) {
       const std::optional<Ours> found = ours(task.name);
       if (!found) {
@@ -439,7 +445,13 @@ struct SlurmExecutor::State {
       for (const std::uint32_t index : task.tasks) {
         const ShardKey key{found->job, found->base + index};
         const auto it = live.find(key);
-        if (it == live.end() || it->second.token != found->token) continue;  // its end was told already
+        if (it == live.end() || it->second.token != found->token) {  // its end was told already …
+          if (has_ended(task.state)) continue;
+          ++strays;
+          // … and Slurm has put it into the queue again: after a requeue, or when slurmctld had lost its end.
+          if (task.state == SlurmState::kPending) to_cancel[task.array].insert(index);
+          continue;
+        }
         if (it->second.array != 0 && it->second.array != task.array) {  // submitted twice after all
           if (!has_ended(task.state)) to_cancel[task.array].insert(index);
           continue;
@@ -632,7 +644,7 @@ struct SlurmExecutor::State {
     if (!to_cancel.empty() || !leftovers.empty()) return cancel_next();
     const bool lost = std::any_of(waiting.begin(), waiting.end(), [](const Batch& b) { return b.unsure; });
     if (!waiting.empty() && !waiting.front().unsure && now >= limit_until) return submit_next();
-    if ((lost || !live.empty()) && now >= next_status && bucket.take(now)) ask_status();
+    if ((lost || !live.empty() || last_look) && now >= next_status && bucket.take(now)) ask_status();
   }
 
   void cancel_next() {
@@ -759,6 +771,16 @@ void SlurmExecutor::shut_down() {
          Clock::now() < until)
     (void)poll(milliseconds(100));
   const bool left = !s.live.empty() || !s.waiting.empty();
+  // Nothing of the run is to stay in the queue. A task whose shard has had its last word is gone within seconds.
+  const auto calm = Clock::now() + kLastTasks;
+  s.last_look = true;
+  while (!left && s.any_submitted && Clock::now() < calm) {
+    s.status_taken = false;
+    s.next_status = Clock::now();
+    while (!s.status_taken && Clock::now() < calm) (void)poll(milliseconds(50));
+    if (s.status_taken && s.strays == 0 && s.to_cancel.empty() && s.leftovers.empty()) break;
+    (void)poll(milliseconds(500));
+  }
   const std::string trouble = s.trouble;
   s.calls.reset();
   if (left)
