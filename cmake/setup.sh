@@ -17,7 +17,7 @@ packages=(
   bubblewrap python3 python3-venv libjs-chart.js
 )
 # Only the tests want these: they read what we wrote with other people's tools, and look at the report in a browser.
-test_packages=(python3-h5py python3-jsonschema chromium)
+test_packages=(python3-h5py python3-jsonschema python3-yaml chromium)
 # The tests on Slurm start daemons of their own from these (slurm/dev_cluster.sh); the last three are for accounting.
 slurm_packages=(slurm-wlm munge libslurm-dev slurmdbd mariadb-server-core mariadb-client-core)
 
