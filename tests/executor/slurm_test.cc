@@ -396,6 +396,29 @@ TEST_F(Slurm, WhatCanNeverStartIsCancelledAndSaysWhy) {
   EXPECT_THAT(slurm_->cancelled, SizeIs(1));
 }
 
+TEST_F(Slurm, AHeldLaunchFailureThatWeCancelIsALaunchFailure) {
+  options_.file_grace_s = 2;
+  SlurmExecutor executor = make();
+  executor.submit({shard(0)});
+  poll_until(executor, [&] { return slurm_->submissions() == 1; });
+  SlurmTask task;
+  slurm_->set(0, [&](SlurmTask& t) {
+    t.reason = "launch failed requeued held";
+    task = t;
+  });
+  poll_until(executor, [&] {
+    const std::lock_guard lock(slurm_->mutex);
+    return !slurm_->cancelled.empty();
+  });
+  {
+    const std::lock_guard lock(slurm_->mutex);
+    task.state = SlurmState::kCancelled;  // as slurmctld shows it then
+    slurm_->tasks.push_back(task);
+  }
+  poll_until_ended(executor, 1);
+  EXPECT_EQ(ended_.at(0).cause, EndCause::kLaunchFailure) << ended_.at(0).detail;
+}
+
 TEST_F(Slurm, CancelEndsPendingAndRunningOnes) {
   SlurmExecutor executor = make();
   executor.submit(shards(3));

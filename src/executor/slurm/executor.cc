@@ -103,6 +103,7 @@ struct Live {
   std::optional<Clock::time_point> ended_since;  // Slurm says that it has ended
   SlurmTask last;
   bool started = false, cancelling = false;
+  std::optional<SlurmTask> judged;  // held or hopeless: we cancel it, and this, not CANCELLED, is why it ended
 
   std::string where() const {
     std::string text = array == 0 ? "?" : std::to_string(array) + "_" + std::to_string(index);
@@ -492,6 +493,10 @@ struct SlurmExecutor::State {
     const std::uint32_t restarts_before = shard.last.restarts;
     shard.last = task;
     shard.last.tasks = {index};
+    if (shard.judged) {
+      shard.last = *shard.judged;
+      return;
+    }
     if (task.restarts > restarts_before) shard.started = false;
     const bool pending = task.state == SlurmState::kPending;
     const bool hopeless = pending && never_starts(task.reason);
@@ -499,6 +504,7 @@ struct SlurmExecutor::State {
     if (hopeless || held) {
       to_cancel[task.array].insert(index);
       shard.last.state = hopeless ? SlurmState::kOther : SlurmState::kFailed;
+      shard.judged = shard.last;
     }
     if (hopeless || held || (has_ended(task.state) && !task.settling)) {
       if (!shard.ended_since) shard.ended_since = Clock::now();
