@@ -190,8 +190,9 @@ def slurmctld_killed_at_submission(make_cluster, make_run):
 
 
 def slurmctld_killed_at_polling(make_cluster, make_run):
-    cluster, run = make_cluster(), make_run(*RETRIES, "--set", "params.pause=1500ms")
-    run.start().until_records(1)
+    cluster, run = make_cluster(), make_run(*RETRIES, "--set", "params.pause=9000ms")
+    run.start()
+    time.sleep(7)  # its state is on disk by then; what a loss of it does, slurmctld_killed_at_submission shows
     cluster.call("kill-controller")
     time.sleep(6)
     cluster.call("start-controller")
