@@ -21,8 +21,8 @@ struct Options {
   double wait_s = 30;
 };
 
-// Cancels what the run has in its cluster's queue and waits until Slurm says that nothing is left. Returns how many jobs
-// and tasks there were.
+// Cancels what the run has in its cluster's queue and waits until Slurm says that nothing is left. Returns
+// how many jobs and tasks there were.
 std::size_t empty_queue(const fs::path& run, double wait_s) {
   const Json json = read_json_file(run / "run.json");
   if (json.value("site", "").empty() || !fs::exists(run / "site.yaml")) return 0;
@@ -43,13 +43,7 @@ std::size_t empty_queue(const fs::path& run, double wait_s) {
     if (std::chrono::steady_clock::now() > deadline)
       throw Error(std::to_string(left.size()) + " jobs of the run are still in the queue (`squeue --me`)",
                   kExitFailed);
-    for (const std::uint32_t array : left) {
-      try {
-        cluster->cancel(std::to_string(array));
-      } catch (const executor::SlurmError& e) {
-        if (e.trouble() != executor::SlurmTrouble::kGone) throw;
-      }
-    }
+    for (const std::uint32_t array : left) cluster->cancel(std::to_string(array));
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
 }
@@ -65,7 +59,9 @@ int cancel(const Options& options, CommandContext& context) {
       print_json(context, answer);
     else
       std::printf("%s: no controller on this host has it%s\n", run.string().c_str(),
-                  queued > 0 ? ("; " + std::to_string(queued) + " shards were cancelled, nothing is left in the queue").c_str()
+                  queued > 0 ? ("; " + std::to_string(queued) +
+                                " shards were cancelled, nothing is left in the queue")
+                                   .c_str()
                              : "");
     return kExitOk;
   }

@@ -11,6 +11,7 @@
 #include "controller_state.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/process/machine.h"
 
 namespace warpsmith::cli {
 
@@ -26,11 +27,6 @@ std::uint64_t now_ms() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
                                         std::chrono::system_clock::now().time_since_epoch())
                                         .count());
-}
-
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
 }  // namespace
@@ -62,7 +58,8 @@ Controller::State::State(ControllerParts given) : parts(std::move(given)), react
   if (fs::exists(parts.run / "state.json"))
     for (Json& stage : read_json_file(parts.run / "state.json").value("stages", Json::array()))
       earlier.emplace(stage.value("stage", ""), std::move(stage));
-  run::Event opened{.time_ms = now_ms(), .pid = static_cast<std::uint32_t>(::getpid()), .text = host_name()};
+  run::Event opened{
+      .time_ms = now_ms(), .pid = static_cast<std::uint32_t>(::getpid()), .text = process::host_name()};
   journal = std::make_unique<run::Journal>(parts.run / "journal", opened, [&](run::Event&& e) {
     reactor.apply(e);
     if (e.kind == run::EventKind::kShardEnded) {
@@ -77,33 +74,31 @@ Controller::State::State(ControllerParts given) : parts(std::move(given)), react
   resolve_unfinished();
   earlier_submissions.clear();
   if (parts.spec->budget.gpu_hours > 0)
-    for (const auto& [job, wall_s] : earlier_wall_s) gpu_s_used += wall_s * gpus_on_disk(job);
+    for (const auto& [job, wall_s] : earlier_wall_s)
+      gpu_s_used += wall_s * job_on_disk(job).second.resources.gpus;
   job_files.clear();
   commit();
 }
 
+const std::pair<fs::path, JobFile>& Controller::State::job_on_disk(std::uint32_t job) {
+  const auto found = job_files.find(job);
+  if (found != job_files.end()) return found->second;
+  const run::JobView& view = reactor.job(job);
+  const auto& [name, hash] = reactor.execution_key(view.execution);
+  const fs::path folder = job_folder(stage_folder(parts.run, name, hash), view.round, view.name);
+  JobFile file;
+  if (fs::exists(folder / "job.json")) file = read_job_file(folder / "job.json");
+  return job_files.emplace(job, std::pair(folder, std::move(file))).first->second;
+}
+
 std::uint32_t Controller::State::open_on_disk(run::ShardKey key) {
-  auto found = job_files.find(key.job);
-  if (found == job_files.end()) {
-    const run::JobView& view = reactor.job(key.job);
-    const auto& [name, hash] = reactor.execution_key(view.execution);
-    const fs::path folder = job_folder(stage_folder(parts.run, name, hash), view.round, view.name);
-    JobFile file;
-    if (fs::exists(folder / "job.json")) file = read_job_file(folder / "job.json");
-    found = job_files.emplace(key.job, std::pair(folder, std::move(file))).first;
-  }
-  const auto& [folder, file] = found->second;
+  const auto& [folder, file] = job_on_disk(key.job);
   if (key.shard >= file.shards.size()) return 1;
   const auto range = file.shards[key.shard];
   std::vector<std::string> ids(range.second);
   for (Item& item : read_items(folder / "items.jsonl", range.first, range.second))
     ids[item.index] = std::move(item.id);
   return open_items(folder, ids, range, key.shard);
-}
-
-int Controller::State::gpus_on_disk(std::uint32_t job) {
-  (void)open_on_disk({job, 0});  // reads the job's file
-  return job_files.at(job).second.resources.gpus;
 }
 
 void Controller::State::end_unknown(run::ShardKey key) {
@@ -114,8 +109,8 @@ void Controller::State::end_unknown(run::ShardKey key) {
        .open = open_on_disk(key)});
 }
 
-// Shards that were in flight when the controller before this one ended. Here their processes have died with it, or
-// die now, and their records say how far they got; on a cluster they go on.
+// Shards that were in flight when the controller before this one ended. Here their processes have died with
+// it, or die now, and their records say how far they got; on a cluster they go on.
 void Controller::State::resolve_unfinished() {
   if (parts.executor->outlives()) {
     attach();
@@ -125,7 +120,6 @@ void Controller::State::resolve_unfinished() {
                                  " processes that the last controller left behind");
     for (const run::ShardKey key : reactor.unresolved()) end_unknown(key);
   }
-  job_files.clear();
 }
 
 void Controller::State::attach() {
@@ -134,8 +128,7 @@ void Controller::State::attach() {
     std::uint32_t number = 0;
     for (const Submission& one : earlier_submissions[key.job])
       if (one.begin <= key.shard && key.shard < one.end) number = one.number;
-    (void)open_on_disk(key);  // its records may say already that it is done; and this reads the job's file
-    const auto& [folder, file] = job_files.at(key.job);
+    const auto& [folder, file] = job_on_disk(key.job);
     if (number == 0 || key.shard >= file.shards.size()) {
       end_unknown(key);
       continue;
@@ -155,7 +148,8 @@ void Controller::State::attach() {
   parts.executor->attach(shards);
 }
 
-// Once every stage that can begin has begun: in-flight shards of other versions, or of stages that are not wanted now.
+// Once every stage that can begin has begun: in-flight shards of other versions, or of stages that are not
+// wanted now.
 void Controller::State::cancel_orphans() {
   attached = false;
   std::vector<run::ShardKey> orphans;
@@ -245,8 +239,8 @@ void Controller::State::on_event(const run::ShardEvent& event) {
       }
       // A terminal's Ctrl-C reaches the shards as well: that is no crash of theirs.
       if (end.cause == EndCause::kCrash && parts.interrupted()) end.cause = EndCause::kCancelled;
-      if (const LiveJob* job = find_job(end.key.job);
-          job != nullptr && end.cause == EndCause::kFinished && job->file.params.value("records", "") == "none")
+      if (const LiveJob* job = find_job(end.key.job); job != nullptr && end.cause == EndCause::kFinished &&
+                                                      job->file.params.value("records", "") == "none")
         write_plain_records(job->folder, job->ids, job->file.shards.at(end.key.shard), end.key.shard);
       const std::uint32_t open = jobs.contains(end.key.job) ? open_items_of(end.key) : 0;
       if (end.cause == EndCause::kFinished && parts.executor->outlives() && open > 0)
@@ -402,10 +396,10 @@ std::size_t Controller::State::room() {
   const std::size_t affordable = static_cast<std::size_t>(std::min(left / dearest, 1e9));
   if (affordable == 0 && reactor.in_flight() == 0) {
     over_budget = true;
-    parts.observer->on_message(
-        fmt::format("the budget of {:.3g} GPU-hours is used up ({:.3g} used, the next shard may take {:.3g}): the run "
-                    "stops; with a larger `budget` it goes on",
-                    budget_s / 3600, gpu_s_used / 3600, dearest / 3600));
+    parts.observer->on_message(fmt::format(
+        "the budget of {:.3g} GPU-hours is used up ({:.3g} used, the next shard may take {:.3g}): the run "
+        "stops; with a larger `budget` it goes on",
+        budget_s / 3600, gpu_s_used / 3600, dearest / 3600));
     reactor.stop();
   }
   return std::min(capacity, reactor.in_flight() + affordable);

@@ -50,8 +50,9 @@ struct Controller::State {
   void cancel_orphans();                // of those, what no stage asks for any more
   std::string token_of(const JobFile& file, std::uint32_t submission) const;
   std::uint32_t open_on_disk(run::ShardKey key);
-  void say(run::Event event);   // journal and reactor
-  void note(run::Event event);  // journal alone
+  const std::pair<fs::path, JobFile>& job_on_disk(std::uint32_t job);  // its folder and file
+  void say(run::Event event);                                          // journal and reactor
+  void note(run::Event event);                                         // journal alone
   void submit(const std::vector<run::ShardRange>& ranges);
   void commit();  // … and hands over what waited for it
   void on_event(const run::ShardEvent& event);
@@ -100,8 +101,8 @@ struct Controller::State {
   SteadyTime last_publish = std::chrono::steady_clock::now();
   std::chrono::steady_clock::duration publish_pause = std::chrono::minutes(2);
   SteadyTime last_report{}, began = std::chrono::steady_clock::now();
-  // What the budget counts: GPUs times wall time of attempts that have ended, in all lives of the run, and what those in
-  // flight may come to by their time limits.
+  // What the budget counts: GPUs times wall time of attempts that have ended, in all lives of the run, and
+  // what those in flight may come to by their time limits.
   double gpu_s_used = 0;
   double gpu_s_in_flight() const;
   std::size_t room();  // shards that may be in flight in all
@@ -112,7 +113,8 @@ struct Controller::State {
   struct Submission {
     std::uint32_t begin = 0, end = 0, number = 0;
   };
-  std::map<std::uint32_t, std::vector<Submission>> earlier_submissions;  // by job, oldest first; empty once attached
+  std::map<std::uint32_t, std::vector<Submission>>
+      earlier_submissions;             // by job, oldest first; empty once attached
   std::vector<run::ShardEvent> early;  // of shards whose job no stage has asked for yet in this life
   struct Late {
     run::ShardEvent event;
@@ -121,9 +123,8 @@ struct Controller::State {
   std::vector<Late> late;  // ended well without a record for every item: a shared file system may be behind
   SteadyTime next_late{};
   std::map<std::uint32_t, double> earlier_wall_s;  // of ended attempts in earlier lives, by job
-  int gpus_on_disk(std::uint32_t job);
   bool attached = false;
-  std::map<std::uint32_t, std::pair<fs::path, JobFile>> job_files;  // of open_on_disk()
+  std::map<std::uint32_t, std::pair<fs::path, JobFile>> job_files;  // of job_on_disk()
   std::string run_state = "running";
   std::map<std::string, Json>
       earlier;  // stages in the state.json that was there, for those that need not run

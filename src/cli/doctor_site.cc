@@ -128,7 +128,7 @@ class Probes {
         const bool answered = std::any_of(all_.begin(), all_.end(), [&](const One& one) {
           return one.name == task.name && !one.outcome.end.is_null();
         });
-        if (!first || !answered) cancel(task.job);
+        if (!first || !answered) cluster_.cancel(std::to_string(task.job));
       }
       if (!submitted_) break;
       if (Clock::now() > end)
@@ -157,14 +157,6 @@ class Probes {
     for (fs::path at = results_; !fs::exists(at); at = at.parent_path()) made_.insert(made_.begin(), at);
     folder_ = results_ / ("." + name_);
     make_folders(folder_);
-  }
-
-  void cancel(std::uint32_t job) {
-    try {
-      cluster_.cancel(std::to_string(job));
-    } catch (const executor::SlurmError& e) {
-      if (e.trouble() != executor::SlurmTrouble::kGone) throw;
-    }
   }
 
   // Whether there is something to wait for.

@@ -1,11 +1,8 @@
 #include "in_job.h"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
-#include <thread>
 
 #include "site_executor.h"
 #include "warpsmith/base/error.h"
@@ -28,9 +25,10 @@ std::string variable(const char* name) {
 std::uint32_t own_job() {
   const std::string id = variable("SLURM_JOB_ID");
   if (id.empty())
-    throw Error("--in-job is for a controller inside a Slurm job, and SLURM_JOB_ID is not set: "
-                "`sbatch slurm/warpsmith.sbatch WORKFLOW` starts one",
-                kExitUsage);
+    throw Error(
+        "--in-job is for a controller inside a Slurm job, and SLURM_JOB_ID is not set: "
+        "`sbatch slurm/warpsmith.sbatch WORKFLOW` starts one",
+        kExitUsage);
   return static_cast<std::uint32_t>(std::stoul(id));
 }
 
@@ -54,29 +52,19 @@ std::string hand_over(const workflow::SiteSpec& site, const std::string& run_id,
   for (const executor::SlurmTask& task : cluster->jobs())
     if (task.name == name && task.state == executor::SlurmState::kPending)
       return "Slurm job " + std::to_string(task.job) + " goes on with the run";
-  const workflow::SitePlace& place = site.controller;
   std::string script = "#!/bin/sh\nexec";
   for (const std::string& word : command) script += " " + executor::shell_word(word);
-  executor::SlurmJob job{.name = name,
-                         .script = script + "\n",
-                         .folder = fs::current_path(),
-                         .output = fs::current_path() / ("warpsmith-" + run_id + ".log"),
-                         .environment = executor::batch_environment(executor::environment_variables(), place),
-                         .array = "",
-                         .partition = place.partition,
-                         .account = place.account,
-                         .qos = place.qos,
-                         .reservation = place.reservation,
-                         .constraint = place.constraint,
-                         .exclude = place.exclude,
-                         .dependency = "afterany:" + std::to_string(id),
-                         .gpus = "",
-                         .minutes = static_cast<std::uint32_t>(std::ceil(site.controller_time_s / 60)),
-                         .cpus = static_cast<std::uint32_t>(site.controller_cpus),
-                         .memory_mib = site.controller_memory >> 20,
-                         .requeue = true,
-                         .warn_signal = SIGUSR1,
-                         .warn_s = static_cast<int>(site.controller_warning_s)};
+  executor::SlurmJob job = executor::job_at(site.controller, 0);
+  job.name = name;
+  job.script = script + "\n";
+  job.folder = fs::current_path();
+  job.output = fs::current_path() / ("warpsmith-" + run_id + ".log");
+  job.dependency = "afterany:" + std::to_string(id);
+  job.minutes = static_cast<std::uint32_t>(std::ceil(site.controller_time_s / 60));
+  job.cpus = static_cast<std::uint32_t>(site.controller_cpus);
+  job.memory_mib = site.controller_memory >> 20;
+  job.warn_signal = SIGUSR1;
+  job.warn_s = static_cast<int>(site.controller_warning_s);
   return "Slurm job " + std::to_string(cluster->submit(job)) + " goes on with the run";
 }
 

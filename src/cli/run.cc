@@ -24,8 +24,6 @@
 #include "warpsmith/store/results.h"
 #include "warpsmith/workflow/load.h"
 
-extern char** environ;
-
 namespace warpsmith::cli {
 
 namespace {
@@ -49,11 +47,6 @@ void listen_for_signals(bool in_job) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
   // Slurm's warning before the time limit; in a shell of its own the first word is enough as well.
   if (in_job) ::sigaction(SIGUSR1, &action, nullptr);
-}
-
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
 std::string random_id() {
@@ -94,10 +87,10 @@ Json open_run(const fs::path& run, const workflow::WorkflowSpec& spec, const Opt
                     "; --new makes another",
                 kExitUsage);
   if (!old) {
-    json = {{"schema", "warpsmith.run/1"}, {"name", run.filename().string()},
-            {"id", random_id()},           {"created", std::time(nullptr)},
-            {"host", host_name()},         {"version", WARPSMITH_VERSION},
-            {"replay_timings", replay}};
+    json = {
+        {"schema", "warpsmith.run/1"},   {"name", run.filename().string()}, {"id", random_id()},
+        {"created", std::time(nullptr)}, {"host", process::host_name()},    {"version", WARPSMITH_VERSION},
+        {"replay_timings", replay}};
   }
   json["workflow"] = spec.name;
   if (!options.site.empty()) json["site"] = options.site == "local" ? "" : options.site;
@@ -116,12 +109,7 @@ void notify(const std::string& command, const fs::path& run, const std::string& 
   if (command.empty()) return;
   process::ChildSpec spec;
   spec.argv = {"/bin/sh", "-c", command};
-  std::map<std::string, std::string> environment;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string text(*entry);
-    if (const auto equals = text.find('='); equals != std::string::npos)
-      environment.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
+  std::map<std::string, std::string> environment = process::our_environment();
   environment["WARPSMITH_RUN"] = fs::absolute(run).string();
   environment["WARPSMITH_STATE"] = state;
   spec.environment = std::move(environment);
@@ -232,6 +220,7 @@ int finish(const RunOutcome& outcome, const fs::path& run, const std::string& ag
 }
 
 int run_workflow(const Options& options, CommandContext& context) {
+  if (options.in_job) (void)own_job();  // throws where there is none
   const workflow::LoadResult loaded = workflow::load_workflow(
       options.file, {.overrides = options.overrides, .seed = options.seed, .base_folder = {}});
   if (!loaded.spec) throw InvalidInput(loaded.mistakes);
@@ -250,7 +239,8 @@ int run_workflow(const Options& options, CommandContext& context) {
   std::string site_name = options.site.empty() ? json.value("site", "") : options.site;
   if (site_name.empty() && options.in_job) site_name = site_of_job();
   std::optional<workflow::SiteSpec> site = load_named_site(site_name);
-  if (site) write_file_atomic(run / "site.yaml", site->conf.empty() ? site->text : workflow::site_yaml(*site));
+  if (site)
+    write_file_atomic(run / "site.yaml", site->conf.empty() ? site->text : workflow::site_yaml(*site));
   if (options.in_job && !site)
     throw Error("--in-job needs the site file of the cluster: --site, or WARPSMITH_SITE", kExitUsage);
   std::optional<ReplayTimings> replay;
@@ -319,12 +309,12 @@ int run_workflow(const Options& options, CommandContext& context) {
 
 void add_run(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(app, context, "run", "Runs a workflow, or goes on with its run",
-                                  "warpsmith run workflows/quickstart.yaml --set params.sft_steps=600",
-                                  [options, &context] {
-                                    options->command = command_line();
-                                    return run_workflow(*options, context);
-                                  });
+  CLI::App* command =
+      add_command(app, context, "run", "Runs a workflow, or goes on with its run",
+                  "warpsmith run workflows/quickstart.yaml --set params.sft_steps=600", [options, &context] {
+                    options->command = command_line();
+                    return run_workflow(*options, context);
+                  });
   command->add_option("FILE", options->file, "Workflow file")->required();
   command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")
       ->allow_extra_args(false);
@@ -343,8 +333,9 @@ void add_run(CLI::App& app, CommandContext& context) {
                       "Take scores from that run instead of measuring: for tests of everything but timing");
   command->add_flag("--unsandboxed", options->unsandboxed,
                     "Run candidates without a sandbox where none works");
-  command->add_option("--site", options->site,
-                      "Site file, or its name: the cluster that jobs run on (default: the run's own, else this machine)");
+  command->add_option(
+      "--site", options->site,
+      "Site file, or its name: the cluster that jobs run on (default: the run's own, else this machine)");
   command->add_flag("--detach", options->detach,
                     "On Ctrl-C leave the cluster's jobs running; the same command goes on with them");
   command->add_flag("--in-job", options->in_job,

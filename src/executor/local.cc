@@ -55,7 +55,7 @@ struct LocalExecutor::State {
     event.kind = ShardEvent::Kind::kEnded;
     event.key = key;
     event.cause = cause;
-    event.where = host_name();
+    event.where = process::host_name();
     event.detail = std::move(detail);
     return event;
   }
@@ -141,7 +141,7 @@ struct LocalExecutor::State {
       ShardEvent event;
       event.kind = ShardEvent::Kind::kStarted;
       event.key = shard.key;
-      event.where = host_name() + ":" + std::to_string(entry.child.child().pid());
+      event.where = process::host_name() + ":" + std::to_string(entry.child.child().pid());
       if (!warning.empty()) event.detail = warning + ": runs alone";
       running.push_back(std::move(entry));
       events.push_back(std::move(event));
@@ -156,7 +156,7 @@ struct LocalExecutor::State {
   static ShardEvent conclude(Running& shard) {
     ShardEnd end = shard.child.end();
     ShardEvent event = ended(shard.start.key, end.cause, std::move(end.detail));
-    event.where = host_name() + ":" + std::to_string(shard.child.child().pid());
+    event.where = process::host_name() + ":" + std::to_string(shard.child.child().pid());
     event.exit_code = end.exit_code;
     event.signal = end.signal;
     event.wall_s = end.wall_s;

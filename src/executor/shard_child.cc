@@ -1,7 +1,5 @@
 #include "shard_child.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
 
@@ -9,8 +7,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
-
-extern char** environ;
+#include "warpsmith/process/machine.h"
 
 namespace warpsmith::executor {
 
@@ -21,33 +18,17 @@ using std::chrono::milliseconds;
 
 }  // namespace
 
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
-std::map<std::string, std::string> our_environment() {
-  std::map<std::string, std::string> out;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string text(*entry);
-    const auto equals = text.find('=');
-    if (equals != std::string::npos) out.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return out;
-}
-
 process::ChildSpec shard_child_spec(const ShardCommand& command) {
   process::ChildSpec spec;
   spec.argv = {command.program};
   spec.argv.insert(spec.argv.end(), command.arguments.begin(), command.arguments.end());
-  spec.environment = our_environment();
+  spec.environment = process::our_environment();
   const std::string threads = std::to_string(command.threads);
   (*spec.environment)["OMP_NUM_THREADS"] = threads;
   (*spec.environment)["MKL_NUM_THREADS"] = threads;
-  // Waiting threads sleep, as the processors are counted and others want them; but not at once: a training step
-  // has thousands of parallel regions some ten microseconds apart, and took four times as long with a sleep in
-  // each.
+  // Waiting threads sleep, as the processors are counted and others want them; but not at once: a training
+  // step has thousands of parallel regions some ten microseconds apart, and took four times as long with a
+  // sleep in each.
   (*spec.environment)["OMP_WAIT_POLICY"] = "passive";
   spec.environment->try_emplace("GOMP_SPINCOUNT", "10000");
   for (const auto& [name, value] : command.environment) (*spec.environment)[name] = value;

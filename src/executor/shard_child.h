@@ -1,5 +1,5 @@
-// One attempt of a shard as a child process: how it is started, and what its end means. Shared by the local executor and
-// by warpsmith-shard, which does the same on a node of a cluster.
+// One attempt of a shard as a child process: how it is started, and what its end means. Shared by the local
+// executor and by warpsmith-shard, which does the same on a node of a cluster.
 #pragma once
 
 #include <chrono>
@@ -14,9 +14,6 @@
 #include "warpsmith/records/job.h"
 
 namespace warpsmith::executor {
-
-std::string host_name();
-std::map<std::string, std::string> our_environment();
 
 struct ShardCommand {
   std::filesystem::path program;
@@ -43,7 +40,7 @@ class ShardChild {
   explicit ShardChild(ShardCommand command);  // starts it; throws Error
 
   const process::Child& child() const { return child_; }
-  bool running();  // looks at its limits as well
+  bool running();                                // looks at its limits as well
   void cancel(std::chrono::milliseconds grace);  // SIGTERM, later SIGKILL
   bool cancelled() const { return kill_at_ != std::chrono::steady_clock::time_point{}; }
   // When running() wants to be called next at the latest.

@@ -45,8 +45,7 @@ DeviceFacts cpu_facts() {
   DeviceFacts facts;
   facts.kind = "cpu";
   facts.name = cpu_model();
-  char host[256] = "";
-  if (::gethostname(host, sizeof host - 1) == 0) facts.host = host;
+  facts.host = process::host_name();
   facts.cores = static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   facts.load_before = load_average();
   return facts;
@@ -75,7 +74,8 @@ void stay_on_one_cpu(std::size_t number) {
 }
 
 std::string cache_state() {
-  return "operands in the shared cache (private caches evicted, " + std::to_string(eviction_bytes() >> 10) + " KiB walked)";
+  return "operands in the shared cache (private caches evicted, " + std::to_string(eviction_bytes() >> 10) +
+         " KiB walked)";
 }
 
 double bandwidth_ceiling(int threads) {

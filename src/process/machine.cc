@@ -18,6 +18,8 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/child.h"
 
+extern char** environ;
+
 namespace warpsmith::process {
 
 namespace {
@@ -102,6 +104,21 @@ Fact program_fact(const std::string& name, const std::vector<std::string>& argv,
 }
 
 }  // namespace
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+std::map<std::string, std::string> our_environment() {
+  std::map<std::string, std::string> out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string text(*entry);
+    if (const auto equals = text.find('='); equals != std::string::npos)
+      out.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return out;
+}
 
 std::string cpu_model() {
   std::ifstream in("/proc/cpuinfo");

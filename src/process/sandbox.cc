@@ -10,8 +10,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
-
-extern char** environ;
+#include "warpsmith/process/machine.h"
 
 namespace warpsmith::process {
 
@@ -145,16 +144,13 @@ fs::path bwrap_program() {
 
 std::map<std::string, std::string> child_environment(const ChildSpec& spec) {
   if (spec.environment) return *spec.environment;
-  std::map<std::string, std::string> out;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const auto equals = text.find('=');
-    if (equals == std::string_view::npos) continue;
-    const std::string_view name = text.substr(0, equals);
-    const bool harmless = name == "PATH" || name == "LANG" || name.starts_with("LC_") || name == "TZ" ||
-                          name == "LD_LIBRARY_PATH" || name.starts_with("OMP_");
-    if (spec.sandbox.level == SandboxLevel::kNone || harmless) out.emplace(name, text.substr(equals + 1));
-  }
+  std::map<std::string, std::string> out = our_environment();
+  if (spec.sandbox.level == SandboxLevel::kNone) return out;
+  std::erase_if(out, [](const auto& variable) {
+    const std::string& name = variable.first;
+    return name != "PATH" && name != "LANG" && !name.starts_with("LC_") && name != "TZ" &&
+           name != "LD_LIBRARY_PATH" && !name.starts_with("OMP_");
+  });
   return out;
 }
 

@@ -83,16 +83,16 @@ class FakeCluster final : public Cluster {
     const std::vector<std::uint32_t> indices =
         bar == std::string::npos ? std::vector<std::uint32_t>{} : parse_indices(job.substr(bar + 1));
     const auto meant = [&](const SlurmTask& task) {
-      return task.array == array &&
-             (indices.empty() || std::find(indices.begin(), indices.end(), task.tasks.at(0)) != indices.end());
+      return task.array == array && (indices.empty() || std::find(indices.begin(), indices.end(),
+                                                                  task.tasks.at(0)) != indices.end());
     };
     // As Slurm does: pending tasks vanish, running ones end.
-    std::erase_if(slurm_->tasks, [&](const SlurmTask& t) { return meant(t) && t.state == SlurmState::kPending; });
+    std::erase_if(slurm_->tasks,
+                  [&](const SlurmTask& t) { return meant(t) && t.state == SlurmState::kPending; });
     for (SlurmTask& task : slurm_->tasks)
       if (meant(task) && task.state == SlurmState::kRunning) task.state = SlurmState::kCancelled;
   }
   void requeue(std::uint32_t) override {}
-  bool answers() override { return true; }
   std::uint64_t requests() const override { return requests_; }
 
  private:

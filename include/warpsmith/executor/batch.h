@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "warpsmith/executor/cluster.h"
 #include "warpsmith/run/executor.h"
 #include "warpsmith/workflow/site.h"
 
@@ -16,18 +17,19 @@ namespace warpsmith::executor {
 // A word for /bin/sh, in quotes where it needs them.
 std::string shell_word(std::string_view word);
 
-// Runs task SLURM_ARRAY_TASK_ID as shard `base` + that, by warpsmith-shard in `programs`. `model`: any of the array's
-// shards; they differ in their number alone.
+// Runs task SLURM_ARRAY_TASK_ID as shard `base` + that, by warpsmith-shard in `programs`. `model`: any of the
+// array's shards; they differ in their number alone.
 std::string batch_script(const run::ShardStart& model, std::uint32_t base, const workflow::SitePlace& place,
                          const std::filesystem::path& programs);
 
-// Of this process.
-std::map<std::string, std::string> environment_variables();
-
-// Ours without SLURM_*, SBATCH_* and their like: a shard is a job of its own, not a step of the controller's. The
-// place's environment is added.
+// Ours without SLURM_*, SBATCH_* and their like: a shard is a job of its own, not a step of the controller's.
+// The place's environment is added.
 std::vector<std::string> batch_environment(const std::map<std::string, std::string>& ours,
                                            const workflow::SitePlace& place);
+
+// A job as `place` has it, with `gpus` GPUs on its node and our environment: name, script, folders and sizes
+// are the caller's to say.
+SlurmJob job_at(const workflow::SitePlace& place, int gpus);
 
 // Where warpsmith-shard says how a shard ended, one file each: <job folder>/ends/<token>.<shard>.json
 std::filesystem::path ends_folder(const std::filesystem::path& job_file);

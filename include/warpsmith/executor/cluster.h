@@ -1,6 +1,6 @@
-// The border to Slurm: what we ask of a cluster and what it tells, in our own types. The C API itself is called in
-// one file (src/executor/slurm/libslurm.cc), which is built into a module of its own: the controller loads it when a
-// site asks for it, and works where there is no Slurm at all.
+// The border to Slurm: what we ask of a cluster and what it tells, in our own types. The C API itself is
+// called in one file (src/executor/slurm/libslurm.cc), which is built into a module of its own: the
+// controller loads it when a site asks for it, and works where there is no Slurm at all.
 //
 // Every call may block for as long as the controller of the cluster (slurmctld) does not answer, up to its
 // MessageTimeout: none belongs on a thread that must stay responsive. Not thread-safe.
@@ -43,32 +43,34 @@ struct SlurmTask {
   std::vector<std::uint32_t> tasks;  // indices in the array; empty: a plain job
   std::string name;                  // our token
   SlurmState state = SlurmState::kOther;
-  bool settling = false;   // completing, or requeued and not yet pending again: the state is not the last word
-  std::string reason;      // why it waits or why it ended, in Slurm's words ("Resources", "NonZeroExitCode")
+  bool settling = false;  // completing, or requeued and not yet pending again: the state is not the last word
+  std::string reason;     // why it waits or why it ended, in Slurm's words ("Resources", "NonZeroExitCode")
   int exit_code = 0, signal = 0;
   std::string partition, nodes;
-  std::int64_t submitted = 0, started = 0, ended = 0;  // seconds since 1970; 0: not yet. `started` of a pending
-                                                       // one: when Slurm expects it to
+  std::int64_t submitted = 0, started = 0, ended = 0;  // seconds since 1970; 0: not yet. `started` of a
+                                                       // pending one: when Slurm expects it to
   std::uint32_t restarts = 0;
   std::uint32_t cpus = 0;
-  std::string allocated;  // trackable resources, "cpu=2,mem=4G,node=1,gres/gpu:h100=1"; empty where not tracked
-  std::string gres;       // what it has got, as Slurm writes it: "gpu:h100:1(IDX:0)"
+  std::string
+      allocated;     // trackable resources, "cpu=2,mem=4G,node=1,gres/gpu:h100=1"; empty where not tracked
+  std::string gres;  // what it has got, as Slurm writes it: "gpu:h100:1(IDX:0)"
   friend bool operator==(const SlurmTask&, const SlurmTask&) = default;
 };
 
 // What sbatch would be told. Empty and 0: not said, the cluster's default holds.
 struct SlurmJob {
   std::string name, script;
-  std::filesystem::path folder;         // it works there; must exist on the node as well
-  std::filesystem::path output;         // of the batch script; appended to
+  std::filesystem::path folder;          // it works there; must exist on the node as well
+  std::filesystem::path output;          // of the batch script; appended to
   std::vector<std::string> environment;  // "NAME=value"; all that it gets, never empty
-  std::string array;                    // "0-99,105"; empty: a plain job
+  std::string array;                     // "0-99,105"; empty: a plain job
   std::string partition, account, qos, reservation, constraint, exclude, dependency;
   std::string gpus;  // "gpu:h100:1" a node
   std::uint32_t minutes = 0, cpus = 1, nodes = 1, tasks = 1;
   std::uint64_t memory_mib = 0;  // a node
   bool requeue = true;
-  int warn_signal = 0, warn_s = 0;  // sent to the script so long before the time limit (Slurm may be 60 s early)
+  int warn_signal = 0,
+      warn_s = 0;  // sent to the script so long before the time limit (Slurm may be 60 s early)
 };
 
 // Why Slurm refused or did not answer; which of them it was decides what is done about it.
@@ -93,12 +95,12 @@ class SlurmError : public Error {
 };
 
 struct SlurmFacts {
-  std::string cluster, version;        // "lab", "22.05.8"
-  std::uint32_t max_array_size = 0;    // indices lie below it
-  std::uint32_t max_jobs = 0;          // MaxJobCount, of all users
-  std::uint32_t min_job_age_s = 0;     // how long it remembers an ended job
-  bool accounting = false;             // slurmdbd
-  bool requeue = true;                 // JobRequeue
+  std::string cluster, version;      // "lab", "22.05.8"
+  std::uint32_t max_array_size = 0;  // indices lie below it
+  std::uint32_t max_jobs = 0;        // MaxJobCount, of all users
+  std::uint32_t min_job_age_s = 0;   // how long it remembers an ended job
+  bool accounting = false;           // slurmdbd
+  bool requeue = true;               // JobRequeue
 };
 
 struct SlurmNode {
@@ -120,7 +122,7 @@ struct SlurmPartition {
 // Limits of this user from accounting; 0: none, or not known.
 struct SlurmLimits {
   std::uint32_t max_submit = 0, max_jobs = 0;
-  std::string account;                // the default one
+  std::string account;  // the default one
   std::vector<std::string> accounts, qos;
 };
 
@@ -134,18 +136,17 @@ class Cluster {
   virtual std::optional<SlurmLimits> limits() = 0;
   // The job's id. Throws SlurmError.
   virtual std::uint32_t submit(const SlurmJob& job) = 0;
-  // When Slurm expects that such a job would start, in seconds since 1970; 0: not known. Nothing is submitted.
-  // Throws SlurmError, as submit() would.
+  // When Slurm expects that such a job would start, in seconds since 1970; 0: not known. Nothing is
+  // submitted. Throws SlurmError, as submit() would.
   virtual std::int64_t expected_start(const SlurmJob& /*job*/) { return 0; }
-  // This user's jobs, ended ones for as long as slurmctld remembers them: one request, however many there are.
+  // This user's jobs, ended ones for as long as slurmctld remembers them: one request, however many there
+  // are.
   virtual std::vector<SlurmTask> jobs() = 0;
   // Ended jobs from accounting, by array (or plain job) id; empty where there is none.
   virtual std::vector<SlurmTask> ended_jobs(const std::vector<std::uint32_t>& arrays) = 0;
   // Jobs ("17") or tasks ("17_[3-5,8]"), pending and running ones, in one request each.
   virtual void cancel(const std::string& job) = 0;
   virtual void requeue(std::uint32_t job) = 0;
-  // Answers at once where slurmctld is away.
-  virtual bool answers() = 0;
   // How many requests were made of slurmctld and slurmdbd.
   virtual std::uint64_t requests() const = 0;
 };
@@ -153,10 +154,11 @@ class Cluster {
 // Loads the module `warpsmith-slurm.so` from the folder of the programs and connects it with the cluster that
 // `conf` describes (empty: SLURM_CONF, else where Slurm was built to look). Once a process. Throws Error with
 // kExitEnvironment and a hint where the module, a library it needs, or the configuration is missing.
-std::unique_ptr<Cluster> open_cluster(const std::filesystem::path& programs, const std::filesystem::path& conf);
+std::unique_ptr<Cluster> open_cluster(const std::filesystem::path& programs,
+                                      const std::filesystem::path& conf);
 
-// "0-3,7" and back: sorted indices. parse_indices() also takes Slurm's "[0-9%3]" and ignores what follows a %;
-// throws Error for anything else.
+// "0-3,7" and back: sorted indices. parse_indices() also takes Slurm's "[0-9%3]" and ignores what follows a
+// %; throws Error for anything else.
 std::string format_indices(const std::vector<std::uint32_t>& indices);
 std::vector<std::uint32_t> parse_indices(std::string_view text);
 

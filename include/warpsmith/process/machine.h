@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,10 @@ struct Fact {
 // runs are to be written.
 std::vector<Fact> machine_facts(const std::filesystem::path& folder);
 
-std::string cpu_model();          // as the kernel names it; "unknown" where it does not
-std::vector<int> allowed_cpus();  // those that this process may use
+std::string host_name();                               // "" where the kernel does not say
+std::map<std::string, std::string> our_environment();  // variables of this process
+std::string cpu_model();                               // as the kernel names it; "unknown" where it does not
+std::vector<int> allowed_cpus();                       // those that this process may use
 // Memory that new processes may take: what the kernel has available, or what the control group leaves where
 // that is less.
 std::uint64_t available_memory();

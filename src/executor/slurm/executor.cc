@@ -1,22 +1,18 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <list>
 #include <set>
-#include <thread>
 #include <tuple>
 #include <utility>
 
 #include "../evidence.h"
-#include "../shard_child.h"
 #include "calls.h"
-#include "warpsmith/executor/batch.h"
 #include "token_bucket.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/executor/batch.h"
 #include "warpsmith/executor/slurm.h"
 
 namespace warpsmith::executor {
@@ -30,20 +26,22 @@ using run::ShardStart;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr auto kLookAtFiles = milliseconds(100);      // between looks at the ends folders
+constexpr auto kLookAtFiles = milliseconds(100);  // between looks at the ends folders
 constexpr auto kSlowestStatus = seconds(10);
-constexpr auto kSecondLook = seconds(5);              // before "not in the queue" is believed
+constexpr auto kSecondLook = seconds(5);  // before "not in the queue" is believed
 constexpr auto kAvoidNode = std::chrono::minutes(30);
 constexpr auto kShutDown = seconds(60);
 constexpr auto kLastTasks = seconds(15);
+constexpr auto kKeepWords = seconds(5);  // after they were told: by then their end is in the journal
 constexpr std::size_t kQueuedByDefault = 10'000;
-constexpr std::uint64_t kOwnMemory = 64ull << 20;     // of warpsmith-shard and its guard
+constexpr std::uint64_t kOwnMemory = 64ull << 20;  // of warpsmith-shard and its guard
 
 // Reasons for which a job waits until somebody changes it, not until there is room.
 bool never_starts(const std::string& reason) {
   static const std::set<std::string, std::less<>> kReasons = {
-      "BadConstraints", "InvalidAccount", "InvalidQOS", "AccountNotAllowed", "QOSNotAllowed",
-      "PartitionTimeLimit", "PartitionNodeLimit", "DependencyNeverSatisfied", "JobHoldMaxRequeue"};
+      "BadConstraints",   "InvalidAccount",     "InvalidQOS",         "AccountNotAllowed",
+      "QOSNotAllowed",    "PartitionTimeLimit", "PartitionNodeLimit", "DependencyNeverSatisfied",
+      "JobHoldMaxRequeue"};
   return kReasons.contains(reason);
 }
 
@@ -98,12 +96,13 @@ struct Live {
   std::filesystem::path ends;
   std::uint32_t array = 0, index = 0;  // array 0: not found yet, after attach()
   std::uint32_t job = 0;
-  Clock::time_point since;             // submitted, or attached
+  Clock::time_point since;  // submitted, or attached
   std::optional<Clock::time_point> missing_since;
   std::optional<Clock::time_point> ended_since;  // Slurm says that it has ended
   SlurmTask last;
   bool started = false, cancelling = false;
-  std::optional<SlurmTask> judged;  // held or hopeless: we cancel it, and this, not CANCELLED, is why it ended
+  std::optional<SlurmTask>
+      judged;  // held or hopeless: we cancel it, and this, not CANCELLED, is why it ended
 
   std::string where() const {
     std::string text = array == 0 ? "?" : std::to_string(array) + "_" + std::to_string(index);
@@ -119,8 +118,6 @@ struct EndsFolder {
   std::set<std::string> taken;
   std::vector<std::pair<Clock::time_point, std::string>> old;  // taken then: may go
 };
-
-constexpr auto kKeepWords = seconds(5);  // after they were told: by then their end is in the journal
 
 }  // namespace
 
@@ -149,11 +146,11 @@ struct SlurmExecutor::State {
   std::map<std::string, std::uint32_t, std::less<>> job_of_token;
   std::map<std::filesystem::path, EndsFolder> ends;
   std::map<std::uint32_t, std::set<std::uint32_t>> to_cancel;  // array -> indices
-  std::set<ShardKey> unwanted;                                 // cancelled while it is not known whether they arrived
+  std::set<ShardKey> unwanted;  // cancelled while it is not known whether they arrived
   bool any_submitted = false, status_taken = false, last_look = false;
   std::size_t strays = 0;             // at the last look: tasks that have not ended though their shards have
-  std::set<std::uint32_t> leftovers;                           // arrays of this run that nobody waits for
-  std::map<std::string, Clock::time_point> avoid;              // node -> until
+  std::set<std::uint32_t> leftovers;  // arrays of this run that nobody waits for
+  std::map<std::string, Clock::time_point> avoid;  // node -> until
   std::vector<ShardEvent> events;
   std::uint64_t requests = 0;
 
@@ -204,20 +201,22 @@ struct SlurmExecutor::State {
 
   // ---- submission ----
 
-  // Where a shard goes. What is measured on a twin has the device kind `cpu` on whatever node: a shard that wants a GPU
-  // of no type takes the types in turn there.
+  // Where a shard goes. What is measured on a twin has the device kind `cpu` on whatever node: a shard that
+  // wants a GPU of no type takes the types in turn there.
   const workflow::SitePlace* place_of(const ShardStart& start) const {
     const workflow::SitePlace* place = workflow::place_for(options.site, start.resources);
     const auto& types = options.site.gpus;
     if (place != nullptr || !start.resources.gpu_type.empty() || types.empty()) return place;
-    if (!std::all_of(types.begin(), types.end(), [](const auto& type) { return type.second.twin; })) return nullptr;
+    if (!std::all_of(types.begin(), types.end(), [](const auto& type) { return type.second.twin; }))
+      return nullptr;
     return &std::next(types.begin(), static_cast<std::ptrdiff_t>(start.key.shard % types.size()))->second;
   }
 
   void enqueue(const std::vector<ShardStart>& given) {
     const std::uint32_t most = std::max<std::uint32_t>(facts.max_array_size, 2);
     // One array a token and place: those of a place side by side.
-    std::vector<std::tuple<std::size_t, const workflow::SitePlace*, std::size_t>> order;  // range, place, shard
+    std::vector<std::tuple<std::size_t, const workflow::SitePlace*, std::size_t>>
+        order;  // range, place, shard
     for (std::size_t i = 0; i < given.size(); ++i) {
       const bool same = i > 0 && given[i].token == given[i - 1].token;
       const std::size_t range = i == 0 ? 0 : std::get<0>(order.back()) + (same ? 0 : 1);
@@ -228,9 +227,9 @@ struct SlurmExecutor::State {
       const ShardStart& start = given[number];
       if (place == nullptr || start.resources.ranks > 1 || start.resources.nodes > 1) {
         tell_end(start.key, EndCause::kUserError,
-                 place == nullptr
-                     ? "the site " + options.site.name + " has no GPU of type `" + start.resources.gpu_type + "`"
-                     : "is a gang of several ranks, which are not built yet",
+                 place == nullptr ? "the site " + options.site.name + " has no GPU of type `" +
+                                        start.resources.gpu_type + "`"
+                                  : "is a gang of several ranks, which are not built yet",
                  "");
         continue;
       }
@@ -251,34 +250,20 @@ struct SlurmExecutor::State {
     const workflow::SitePlace& place = *batch.place;
     std::vector<std::uint32_t> indices = batch.shards;
     for (std::uint32_t& index : indices) index -= batch.base;
-    std::string exclude = place.exclude;
-    for (auto it = avoid.begin(); it != avoid.end() && !batch.anywhere;) {
-      if (it->second < Clock::now()) {
-        it = avoid.erase(it);
-        continue;
-      }
-      exclude += (exclude.empty() ? "" : ",") + it->first;
-      ++it;
-    }
+    SlurmJob job = job_at(place, r.gpus);
+    job.name = batch.name();
+    job.script = batch_script(batch.model, batch.base, place, options.programs);
+    job.folder = options.run;
+    job.output = batch.model.job_file.parent_path() / "slurm.log";
+    job.array = format_indices(indices);
+    job.cpus = static_cast<std::uint32_t>(std::max(1, r.cpus));
+    std::erase_if(avoid, [](const auto& node) { return node.second < Clock::now(); });
+    if (!batch.anywhere)
+      for (const auto& [node, until] : avoid) job.exclude += (job.exclude.empty() ? "" : ",") + node;
     const std::uint64_t memory =
         r.memory_bytes > 0 ? r.memory_bytes : place.memory_per_cpu * static_cast<std::uint64_t>(r.cpus);
     double time_s = r.time_s;
     if (place.max_time_s > 0 && (time_s <= 0 || time_s > place.max_time_s)) time_s = place.max_time_s;
-    SlurmJob job{.name = batch.name(),
-                 .script = batch_script(batch.model, batch.base, place, options.programs),
-                 .folder = options.run,
-                 .output = batch.model.job_file.parent_path() / "slurm.log",
-                 .environment = batch_environment(our_environment(), place),
-                 .array = format_indices(indices),
-                 .partition = place.partition,
-                 .account = place.account,
-                 .qos = place.qos,
-                 .reservation = place.reservation,
-                 .constraint = place.constraint,
-                 .exclude = exclude,
-                 .gpus = r.gpus > 0 ? place.gres + ":" + std::to_string(r.gpus) : "",
-                 .cpus = static_cast<std::uint32_t>(std::max(1, r.cpus)),
-                 .requeue = true};
     // A minute more than ours, where the place allows it: the program's own limit strikes first, and says so.
     if (time_s > 0) job.minutes = static_cast<std::uint32_t>(std::ceil(time_s / 60)) + 1;
     if (place.max_time_s >= 60)
@@ -518,7 +503,8 @@ struct SlurmExecutor::State {
 
   // ---- last words ----
 
-  // A file for each shard that came to an end of its own. The folder's time says whether there is anything new.
+  // A file for each shard that came to an end of its own. The folder's time says whether there is anything
+  // new.
   void look_at_files() {
     for (auto folder = ends.begin(); folder != ends.end();) {
       auto& [path, seen] = *folder++;  // forget() may take it away
@@ -671,15 +657,14 @@ struct SlurmExecutor::State {
       try {
         cluster.cancel(what);
       } catch (const SlurmError& e) {
-        if (e.trouble() != SlurmTrouble::kGone)
-          return [this, e, array, indices] {
-            if (e.trouble() != SlurmTrouble::kRefused) {
-              to_cancel[array].insert(indices.begin(), indices.end());
-              away(e);
-            } else {
-              trouble = e.what();
-            }
-          };
+        return [this, e, array, indices] {
+          if (e.trouble() != SlurmTrouble::kRefused) {
+            to_cancel[array].insert(indices.begin(), indices.end());
+            away(e);
+          } else {
+            trouble = e.what();
+          }
+        };
       }
       return [this, array, indices, n = cluster.requests()] {
         requests = n;
@@ -777,7 +762,8 @@ void SlurmExecutor::shut_down() {
          Clock::now() < until)
     (void)poll(milliseconds(100));
   const bool left = !s.live.empty() || !s.waiting.empty();
-  // Nothing of the run is to stay in the queue. A task whose shard has had its last word is gone within seconds.
+  // Nothing of the run is to stay in the queue. A task whose shard has had its last word is gone within
+  // seconds.
   const auto calm = Clock::now() + kLastTasks;
   s.last_look = true;
   while (!left && s.any_submitted && Clock::now() < calm) {
@@ -790,9 +776,10 @@ void SlurmExecutor::shut_down() {
   const std::string trouble = s.trouble;
   s.calls.reset();
   if (left)
-    throw SlurmError(SlurmTrouble::kAway, 0,
-                     "the run's jobs were told to end, but it could not be seen that they have (`squeue --me`)" +
-                         (trouble.empty() ? "" : ": " + trouble));
+    throw SlurmError(
+        SlurmTrouble::kAway, 0,
+        "the run's jobs were told to end, but it could not be seen that they have (`squeue --me`)" +
+            (trouble.empty() ? "" : ": " + trouble));
 }
 
 void SlurmExecutor::detach() { state_->calls.reset(); }
@@ -812,13 +799,14 @@ run::ExecutorView SlurmExecutor::view() const {
     if (shard.last.state == SlurmState::kRunning && !shard.last.gres.empty())
       ++view.gpus[shard.last.gres.substr(0, shard.last.gres.find('('))];
     if (shard.last.state == SlurmState::kPending && shard.last.started > 0)
-      view.next_start = view.next_start == 0 ? shard.last.started : std::min(view.next_start, shard.last.started);
+      view.next_start =
+          view.next_start == 0 ? shard.last.started : std::min(view.next_start, shard.last.started);
   }
   view.trouble = s.trouble;
   if (s.away_since)
-    view.trouble = fmt::format("Slurm does not answer since {} s: {}",
-                               std::chrono::duration_cast<seconds>(Clock::now() - *s.away_since).count(),
-                               s.trouble);
+    view.trouble =
+        fmt::format("Slurm does not answer since {} s: {}",
+                    std::chrono::duration_cast<seconds>(Clock::now() - *s.away_since).count(), s.trouble);
   return view;
 }
 

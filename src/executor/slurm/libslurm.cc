@@ -1,5 +1,5 @@
-// The one file that knows Slurm's C API: written for 22.05, with what later majors changed behind WARPSMITH_SLURM_AT_LEAST.
-// Everything that Slurm returns becomes one of our types here.
+// The one file that knows Slurm's C API: written for 22.05, with what later majors changed behind
+// WARPSMITH_SLURM_AT_LEAST. Everything that Slurm returns becomes one of our types here.
 #include <grp.h>
 #include <pwd.h>
 #include <slurm/slurm.h>
@@ -159,9 +159,8 @@ SlurmTask task_of(const slurm_job_info_t& j) {
   }
   task.name = text(j.name);
   task.state = state_of(j.job_state);
-  task.settling =
-      (j.job_state & (JOB_COMPLETING | JOB_REQUEUE | JOB_CONFIGURING | JOB_REQUEUE_FED)) != 0 &&
-      task.state != SlurmState::kRunning;
+  task.settling = (j.job_state & (JOB_COMPLETING | JOB_REQUEUE | JOB_CONFIGURING | JOB_REQUEUE_FED)) != 0 &&
+                  task.state != SlurmState::kRunning;
   task.reason = j.state_desc != nullptr && *j.state_desc != '\0'
                     ? text(j.state_desc)
                     : text(slurm_job_reason_string(static_cast<job_state_reason>(j.state_reason)));
@@ -309,7 +308,8 @@ class LibSlurm final : public Cluster {
   std::vector<SlurmNode> nodes() override {
     node_info_msg_t* answer = nullptr;
     partition_info_msg_t* parts = nullptr;
-    if (ask(), slurm_load_node(0, &answer, SHOW_ALL | SHOW_DETAIL) != SLURM_SUCCESS) fail("reading the nodes");
+    if (ask(), slurm_load_node(0, &answer, SHOW_ALL | SHOW_DETAIL) != SLURM_SUCCESS)
+      fail("reading the nodes");
     const NodesMessage guard(answer);
     if (ask(), slurm_load_partitions(0, &parts, SHOW_ALL) != SLURM_SUCCESS) fail("reading the partitions");
     const PartitionsMessage parts_guard(parts);
@@ -461,17 +461,13 @@ class LibSlurm final : public Cluster {
     // Not KILL_FULL_JOB: pending tasks have no processes to signal and would be passed over.
     if (ask(), slurm_kill_job2(job.c_str(), SIGKILL, 0, nullptr) == SLURM_SUCCESS) return;
     if (errno == ESLURM_TRANSITION_STATE_NO_UPDATE) return;  // delivered, while others of the array wait
+    if (trouble_of(errno) == SlurmTrouble::kGone) return;
     fail("cancelling " + job);
   }
 
   void requeue(std::uint32_t job) override {
     errno = 0;
     if (ask(), slurm_requeue(job, 0) != SLURM_SUCCESS) fail("requeueing " + std::to_string(job));
-  }
-
-  bool answers() override {
-    ++requests_;
-    return slurm_ping(0) == SLURM_SUCCESS;
   }
 
   std::uint64_t requests() const override { return requests_; }

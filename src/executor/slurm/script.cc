@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "../shard_child.h"
+#include "warpsmith/process/machine.h"
 
 namespace warpsmith::executor {
 
@@ -31,16 +31,13 @@ std::string shell_word(std::string_view word) {
   return out + "'";
 }
 
-std::map<std::string, std::string> environment_variables() { return our_environment(); }
-
 std::string batch_script(const run::ShardStart& model, std::uint32_t base, const workflow::SitePlace& place,
                          const std::filesystem::path& programs) {
   // Environment modules are shell functions that a login shell has.
   std::string script = place.modules.empty() ? "#!/bin/sh\n" : "#!/bin/bash -l\n";
   for (const std::string& module : place.modules) script += "module load " + shell_word(module) + "\n";
   for (const std::string& line : place.setup) script += line + "\n";
-  if (!place.scratch.empty())
-    script += "export TMPDIR=\"" + place.scratch + "\"\nmkdir -p \"$TMPDIR\"\n";
+  if (!place.scratch.empty()) script += "export TMPDIR=\"" + place.scratch + "\"\nmkdir -p \"$TMPDIR\"\n";
   script += "exec";
   for (const std::string& word : place.container) script += " \"" + word + "\"";  // may name variables
   const Resources& r = model.resources;
@@ -66,6 +63,17 @@ std::vector<std::string> batch_environment(const std::map<std::string, std::stri
   out.reserve(all.size());
   for (const auto& [name, value] : all) out.push_back(name + "=" + value);
   return out;
+}
+
+SlurmJob job_at(const workflow::SitePlace& place, int gpus) {
+  return {.environment = batch_environment(process::our_environment(), place),
+          .partition = place.partition,
+          .account = place.account,
+          .qos = place.qos,
+          .reservation = place.reservation,
+          .constraint = place.constraint,
+          .exclude = place.exclude,
+          .gpus = gpus > 0 ? place.gres + ":" + std::to_string(gpus) : ""};
 }
 
 std::filesystem::path ends_folder(const std::filesystem::path& job_file) {

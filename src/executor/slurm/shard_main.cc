@@ -1,9 +1,10 @@
-// warpsmith-shard OPTIONS -- PROGRAM [ARGUMENT…] JOB.json: one task of a Slurm array, as the Slurm executor submits it.
+// warpsmith-shard OPTIONS -- PROGRAM [ARGUMENT…] JOB.json: one task of a Slurm array, as the Slurm executor
+// submits it.
 //
-// Runs PROGRAM … JOB.json SHARD with limits of time, memory and output, everything that it prints appended to the
-// shard's log.txt, and says in a file of the job's ends/ folder how that ended. Where Slurm ends it (scancel, time
-// limit, preemption, requeue) it says nothing: then Slurm's own word counts. A shard that has its word already, as a
-// task that was requeued after it was done, is not run again.
+// Runs PROGRAM … JOB.json SHARD with limits of time, memory and output, everything that it prints appended to
+// the shard's log.txt, and says in a file of the job's ends/ folder how that ended. Where Slurm ends it
+// (scancel, time limit, preemption, requeue) it says nothing: then Slurm's own word counts. A shard that has
+// its word already, as a task that was requeued after it was done, is not run again.
 //
 //   --token T --base N      the shard is N + SLURM_ARRAY_TASK_ID, its word is in <ends>/<T>.<shard>.json
 //   --ends DIR
@@ -23,10 +24,10 @@
 #include <vector>
 
 #include "../shard_child.h"
-#include "warpsmith/executor/batch.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
+#include "warpsmith/executor/batch.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
 #include "warpsmith/workflow/site.h"
@@ -59,15 +60,24 @@ Options read_options(int argc, char** argv) {
   int i = 1;
   for (; i + 1 < argc && std::string(argv[i]) != "--"; i += 2) {
     const std::string option = argv[i], value = argv[i + 1];
-    if (option == "--token") o.token = value;
-    else if (option == "--ends") o.ends = value;
-    else if (option == "--base") o.base = static_cast<std::uint32_t>(number(value, option));
-    else if (option == "--threads") o.command.threads = static_cast<int>(number(value, option));
-    else if (option == "--time") o.command.limits.time_s = number(value, option);
-    else if (option == "--memory") o.command.limits.memory_bytes = static_cast<std::uint64_t>(number(value, option));
-    else if (option == "--output") o.command.limits.output_bytes = static_cast<std::uint64_t>(number(value, option));
-    else if (option == "--gpu-name") o.gpu_names.push_back(value);
-    else throw Error("warpsmith-shard: unknown option " + option, kExitUsage);
+    if (option == "--token")
+      o.token = value;
+    else if (option == "--ends")
+      o.ends = value;
+    else if (option == "--base")
+      o.base = static_cast<std::uint32_t>(number(value, option));
+    else if (option == "--threads")
+      o.command.threads = static_cast<int>(number(value, option));
+    else if (option == "--time")
+      o.command.limits.time_s = number(value, option);
+    else if (option == "--memory")
+      o.command.limits.memory_bytes = static_cast<std::uint64_t>(number(value, option));
+    else if (option == "--output")
+      o.command.limits.output_bytes = static_cast<std::uint64_t>(number(value, option));
+    else if (option == "--gpu-name")
+      o.gpu_names.push_back(value);
+    else
+      throw Error("warpsmith-shard: unknown option " + option, kExitUsage);
   }
   if (i + 2 >= argc || o.token.empty() || o.ends.empty())
     throw Error("usage: warpsmith-shard OPTIONS -- PROGRAM [ARGUMENT…] JOB.json", kExitUsage);
@@ -96,15 +106,14 @@ std::string wrong_gpu(const std::vector<std::string>& names) {
 
 executor::ShardEnd run_shard(const Options& o) {
   if (const std::string wrong = wrong_gpu(o.gpu_names); !wrong.empty())
-    return {.cause = EndCause::kLaunchFailure, .detail = wrong + " on " + executor::host_name()};
+    return {.cause = EndCause::kLaunchFailure, .detail = wrong + " on " + process::host_name()};
   try {
     executor::ShardChild child(o.command);
     while (child.running()) {
       if (told_to_end) child.cancel(milliseconds(1000));
       pollfd fd{child.child().event_fd(), POLLIN, 0};
       const auto next = std::min(child.next_look(), std::chrono::steady_clock::now() + milliseconds(1000));
-      const auto left =
-          std::chrono::ceil<milliseconds>(next - std::chrono::steady_clock::now()).count();
+      const auto left = std::chrono::ceil<milliseconds>(next - std::chrono::steady_clock::now()).count();
       ::poll(&fd, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
     }
     return child.end();
@@ -116,7 +125,8 @@ executor::ShardEnd run_shard(const Options& o) {
 int run_task(int argc, char** argv) {
   Options o = read_options(argc, argv);
   const std::string index = environment("SLURM_ARRAY_TASK_ID");
-  const std::uint32_t shard = o.base + (index.empty() ? 0 : static_cast<std::uint32_t>(number(index, "task id")));
+  const std::uint32_t shard =
+      o.base + (index.empty() ? 0 : static_cast<std::uint32_t>(number(index, "task id")));
   const fs::path word = o.ends / executor::end_file_name(o.token, shard);
   if (fs::exists(word)) return kExitOk;
   const fs::path folder = o.job_file.parent_path() / std::to_string(shard);
@@ -125,19 +135,20 @@ int run_task(int argc, char** argv) {
   o.command.arguments.push_back(std::to_string(shard));
   const executor::ShardEnd end = run_shard(o);
   if (told_to_end) return 128 + SIGTERM;
-  write_file_atomic(word, Json{{"cause", to_string(end.cause)},
-                               {"exit_code", end.exit_code},
-                               {"signal", end.signal},
-                               {"wall_s", end.wall_s},
-                               {"cpu_s", end.cpu_s},
-                               {"memory", end.peak_memory_bytes},
-                               {"detail", end.detail},
-                               {"host", environment("SLURMD_NODENAME").empty() ? executor::host_name()
-                                                                               : environment("SLURMD_NODENAME")},
-                               {"job", std::atoi(environment("SLURM_JOB_ID").c_str())},
-                               {"array", std::atoi(environment("SLURM_ARRAY_JOB_ID").c_str())}}
-                              .dump() +
-                              "\n");
+  write_file_atomic(word,
+                    Json{{"cause", to_string(end.cause)},
+                         {"exit_code", end.exit_code},
+                         {"signal", end.signal},
+                         {"wall_s", end.wall_s},
+                         {"cpu_s", end.cpu_s},
+                         {"memory", end.peak_memory_bytes},
+                         {"detail", end.detail},
+                         {"host", environment("SLURMD_NODENAME").empty() ? process::host_name()
+                                                                         : environment("SLURMD_NODENAME")},
+                         {"job", std::atoi(environment("SLURM_JOB_ID").c_str())},
+                         {"array", std::atoi(environment("SLURM_ARRAY_JOB_ID").c_str())}}
+                            .dump() +
+                        "\n");
   return end.cause == EndCause::kFinished ? kExitOk : end.exit_code != 0 ? end.exit_code : kExitFailed;
 }
 

@@ -27,20 +27,14 @@ auto kind_of(const SitePlace& p) {
                   p.container, p.environment, p.scratch);
 }
 
-SlurmJob job_at(const SitePlace& place, const std::string& name, int gpus) {
-  return {.name = name,
-          .script = "#!/bin/sh\n",
-          .folder = "/",
-          .output = "/dev/null",
-          .environment = batch_environment(environment_variables(), place),
-          .partition = place.partition,
-          .account = place.account,
-          .qos = place.qos,
-          .reservation = place.reservation,
-          .constraint = place.constraint,
-          .exclude = place.exclude,
-          .gpus = gpus > 0 ? place.gres + ":" + std::to_string(gpus) : "",
-          .requeue = false};
+SlurmJob small_job_at(const SitePlace& place, const std::string& name, int gpus) {
+  SlurmJob job = job_at(place, gpus);
+  job.name = name;
+  job.script = "#!/bin/sh\n";
+  job.folder = "/";
+  job.output = "/dev/null";
+  job.requeue = false;
+  return job;
 }
 
 std::uint32_t whole_minutes(double seconds) { return static_cast<std::uint32_t>(seconds / 60); }
@@ -228,7 +222,7 @@ std::vector<SiteProbe> site_probes(const workflow::SiteSpec& site) {
 
 SlurmJob largest_job(const workflow::SiteSpec& site, const NamedPlace& named, const std::string& name) {
   const SitePlace& place = *named.place;
-  SlurmJob job = job_at(place, name, named.gpu_type.empty() ? 0 : 1);
+  SlurmJob job = small_job_at(place, name, named.gpu_type.empty() ? 0 : 1);
   job.minutes = whole_minutes(place.max_time_s);
   job.memory_mib = whole_mib(place.memory_per_cpu);
   if (&place == &site.controller) {
@@ -251,7 +245,7 @@ SlurmJob probe_job(const SiteProbe& probe, const std::string& name, const std::f
   shard.resources.gpus = probe.gpus;
   shard.resources.gpu_type = probe.gpu_type;
 
-  SlurmJob job = job_at(place, name, probe.gpus);
+  SlurmJob job = small_job_at(place, name, probe.gpus);
   job.folder = folder;
   job.output = folder / "slurm.log";
   job.script = batch_script(shard, 0, place, programs);

@@ -1,4 +1,5 @@
-// Bounds how often something is done: so many at once, so many a second in the long run. Time is the caller's.
+// Bounds how often something is done: so many at once, so many a second in the long run. Time is the
+// caller's.
 #pragma once
 
 #include <algorithm>
@@ -25,14 +26,11 @@ class TokenBucket {
     return now + std::chrono::duration_cast<Time::duration>(
                      std::chrono::duration<double>((1 - tokens_) / per_second_));
   }
-  double left(Time now) {
-    fill(now);
-    return tokens_;
-  }
 
  private:
   void fill(Time now) {
-    tokens_ = std::min<double>(burst_, tokens_ + std::chrono::duration<double>(now - last_).count() * per_second_);
+    tokens_ =
+        std::min<double>(burst_, tokens_ + std::chrono::duration<double>(now - last_).count() * per_second_);
     last_ = now;
   }
   double per_second_, burst_, tokens_;
