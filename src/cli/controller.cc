@@ -12,6 +12,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/machine.h"
+#include "warpsmith/records/done_shards.h"
 
 namespace warpsmith::cli {
 
@@ -95,6 +96,7 @@ std::uint32_t Controller::State::open_on_disk(run::ShardKey key) {
   const auto& [folder, file] = job_on_disk(key.job);
   if (key.shard >= file.shards.size()) return 1;
   const auto range = file.shards[key.shard];
+  if (keeps_no_records(file) && read_done_shards(folder).contains(key.shard)) return 0;
   std::vector<std::string> ids(range.second);
   for (Item& item : read_items(folder / "items.jsonl", range.first, range.second))
     ids[item.index] = std::move(item.id);
@@ -173,7 +175,13 @@ void Controller::State::say(run::Event event) {
   reactor.apply(event);
 }
 
+void Controller::State::write_done_shards() {
+  for (const auto& [job, shards] : std::exchange(done_unwritten, {}))
+    append_done_shards(jobs.at(job).folder, shards);
+}
+
 void Controller::State::commit() {
+  write_done_shards();
   journal->commit();
   if (waiting.empty()) return;
   if (journal->superseded())
@@ -239,9 +247,9 @@ void Controller::State::on_event(const run::ShardEvent& event) {
       }
       // A terminal's Ctrl-C reaches the shards as well: that is no crash of theirs.
       if (end.cause == EndCause::kCrash && parts.interrupted()) end.cause = EndCause::kCancelled;
-      if (const LiveJob* job = find_job(end.key.job); job != nullptr && end.cause == EndCause::kFinished &&
-                                                      job->file.params.value("records", "") == "none")
-        write_plain_records(job->folder, job->ids, job->file.shards.at(end.key.shard), end.key.shard);
+      if (LiveJob* job = find_job(end.key.job); job != nullptr && end.cause == EndCause::kFinished &&
+                                                keeps_no_records(job->file) && job->done.insert(end.key.shard).second)
+        done_unwritten[end.key.job].push_back(end.key.shard);
       const std::uint32_t open = jobs.contains(end.key.job) ? open_items_of(end.key) : 0;
       if (end.cause == EndCause::kFinished && parts.executor->outlives() && open > 0)
         late.push_back({end, steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(
@@ -253,14 +261,16 @@ void Controller::State::on_event(const run::ShardEvent& event) {
   }
 }
 
-const LiveJob* Controller::State::find_job(std::uint32_t job) const {
+LiveJob* Controller::State::find_job(std::uint32_t job) {
   const auto found = jobs.find(job);
   return found == jobs.end() ? nullptr : &found->second;
 }
 
 std::uint32_t Controller::State::open_items_of(run::ShardKey key) const {
   const LiveJob& job = jobs.at(key.job);
-  return open_items(job.folder, job.ids, job.file.shards.at(key.shard), key.shard);
+  const auto& range = job.file.shards.at(key.shard);
+  if (job.done.contains(key.shard)) return 0;
+  return open_items(job.folder, job.ids, range, key.shard);
 }
 
 void Controller::State::look_at_late_records() {

@@ -8,6 +8,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/records/done_shards.h"
 #include "warpsmith/run/packing.h"
 
 namespace warpsmith::cli {
@@ -230,6 +231,7 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
                   kExitFailed);
     file.shards = before.shards;
     file.token = before.token;
+    if (keeps_no_records(file)) job.done = read_done_shards(job.folder);
     if (to_json(file) != to_json(before)) write_job(job.folder, file, request, items);
   } else {
     number = static_cast<int>(reactor.jobs());
@@ -260,6 +262,7 @@ void Controller::State::feed_job(std::uint32_t number) {
   const auto found = jobs.find(number);
   if (found != jobs.end() && reactor.stage(found->second.stage) != run::StageState::kRunning) return;
   if (found == jobs.end()) throw Error("a job is done that its stage has not asked for", kExitFailed);
+  write_done_shards();
   const LiveJob job = std::move(found->second);
   jobs.erase(found);
   LiveStage& one = live[job.stage];

@@ -37,6 +37,7 @@ struct LiveJob {
   fs::path program;
   std::vector<std::string> ids;
   Resources resources;
+  std::set<std::uint32_t> done;  // shards, of a program that keeps no records
 };
 
 struct Controller::State {
@@ -55,11 +56,12 @@ struct Controller::State {
   void note(run::Event event);                                         // journal alone
   void submit(const std::vector<run::ShardRange>& ranges);
   void commit();  // … and hands over what waited for it
+  void write_done_shards();
   void on_event(const run::ShardEvent& event);
   // `open`: items without a record, where they were counted just now.
   void on_shard_end(run::ShardKey key, EndCause cause, const run::ShardEvent* event,
                     std::optional<std::uint32_t> open = std::nullopt);
-  const LiveJob* find_job(std::uint32_t job) const;
+  LiveJob* find_job(std::uint32_t job);
   std::uint32_t open_items_of(run::ShardKey key) const;
   void look_at_late_records();
   void on_stage_failed_by_shards(std::uint32_t stage);
@@ -96,6 +98,7 @@ struct Controller::State {
   plan::Digests digests;
   std::map<fs::path, std::vector<task::Task>> tasks;
   std::map<std::uint32_t, LiveJob> jobs;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> done_unwritten;  // by job; to be on disk before the journal
   std::vector<run::ShardStart> waiting;  // journaled, to be submitted after the commit
   SteadyTime oldest_pending{};
   SteadyTime last_publish = std::chrono::steady_clock::now();

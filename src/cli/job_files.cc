@@ -4,6 +4,7 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/records/done_shards.h"
 
 namespace warpsmith::cli {
 
@@ -58,10 +59,14 @@ std::vector<stages::ItemResult> read_results(const fs::path& run, const fs::path
                                              const JobFile& job, const std::vector<std::string>& ids) {
   std::vector<stages::ItemResult> out;
   out.reserve(ids.size());
+  const std::set<std::uint32_t> done =
+      keeps_no_records(job) ? read_done_shards(job_folder) : std::set<std::uint32_t>{};
   for (std::size_t s = 0; s < job.shards.size(); ++s) {
-    ShardRecords found = read_shard_records(job_folder / std::to_string(s));
+    const bool plain = done.contains(static_cast<std::uint32_t>(s));
+    ShardRecords found = plain ? ShardRecords{} : read_shard_records(job_folder / std::to_string(s));
     for (std::uint64_t i = job.shards[s].first; i < job.shards[s].second; ++i) {
       stages::ItemResult item{.id = ids[i], .record = nullptr, .folder = ""};
+      if (plain) item.record = {{"item", ids[i]}, {"index", i}};
       if (const auto record = found.records.find(ids[i]); record != found.records.end()) {
         item.record = std::move(record->second);
         item.folder = found.folder.at(ids[i]).lexically_relative(run).string();
@@ -70,17 +75,6 @@ std::vector<stages::ItemResult> read_results(const fs::path& run, const fs::path
     }
   }
   return out;
-}
-
-void write_plain_records(const fs::path& job_folder, const std::vector<std::string>& ids,
-                         std::pair<std::uint64_t, std::uint64_t> range, std::size_t shard) {
-  const fs::path attempt = job_folder / std::to_string(shard) / "1";
-  if (!make_folder_exclusive(attempt)) return;  // written by an earlier controller
-  std::string text;
-  for (std::uint64_t i = range.first; i < range.second; ++i)
-    text += Json{{"item", ids[i]}, {"index", i}}.dump() + "\n";
-  text += Json{{"end", range.second - range.first}}.dump() + "\n";
-  AppendFile(attempt / "records.jsonl").append(text);
 }
 
 std::uint64_t count_records(const fs::path& shard_folder) {

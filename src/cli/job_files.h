@@ -30,10 +30,6 @@ void prefill_records(const std::filesystem::path& folder, const JobFile& job,
 std::uint32_t open_items(const std::filesystem::path& job_folder, const std::vector<std::string>& ids,
                          std::pair<std::uint64_t, std::uint64_t> range, std::size_t shard);
 
-// Records that say nothing, for a shard of a program that keeps none and ended well.
-void write_plain_records(const std::filesystem::path& job_folder, const std::vector<std::string>& ids,
-                         std::pair<std::uint64_t, std::uint64_t> range, std::size_t shard);
-
 // All items with their records, in order. `run`: attempt folders are given relative to it.
 std::vector<stages::ItemResult> read_results(const std::filesystem::path& run,
                                              const std::filesystem::path& job_folder, const JobFile& job,

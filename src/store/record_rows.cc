@@ -224,6 +224,12 @@ Results read_shard_rows(const JobPlace& job, const fs::path& run_folder, const f
   shard.records = static_cast<std::int64_t>(scan.records);
   shard.attempts = scan.attempts;
   shard.ended = scan.ended;
+  if (const auto n = static_cast<std::size_t>(number);
+      n < job.job.shards.size() && job.done.contains(static_cast<std::uint32_t>(n))) {
+    shard.records = static_cast<std::int64_t>(job.job.shards[n].second - job.job.shards[n].first);
+    shard.attempts = 1;
+    shard.ended = true;
+  }
   rows.out.shards.push_back(std::move(shard));
   return std::move(rows.out);
 }

@@ -4,6 +4,7 @@
 // Each answers with Results that hold its rows alone: `device` and `sample_begin` count in these.
 #pragma once
 
+#include "warpsmith/records/done_shards.h"
 #include "warpsmith/records/job.h"
 #include "warpsmith/store/results.h"
 
@@ -15,6 +16,7 @@ struct JobPlace {
   StageVersion version;
   std::int64_t round = 0;
   JobFile job;
+  std::set<std::uint32_t> done;  // shards, of a job whose program keeps no records
 };
 
 // The stage's row, and what its output.json holds where it has finished.

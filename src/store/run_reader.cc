@@ -58,18 +58,19 @@ class RunReader {
     parts_.push_back([folder, version] { return read_output(folder, version); });
     for (const auto& [round, round_folder] : numbered_folders(folder))
       for (const fs::path& job_folder : folders(round_folder))
-        if (fs::exists(job_folder / "job.json"))
-          list_job(std::make_shared<const JobPlace>(
-              JobPlace{job_folder, version, round, read_job_file(job_folder / "job.json")}));
+        if (fs::exists(job_folder / "job.json")) list_job(job_folder, version, round);
   }
 
-  void list_job(const std::shared_ptr<const JobPlace>& job) {
+  void list_job(const fs::path& folder, const StageVersion& version, std::int64_t round) {
+    JobPlace place{folder, version, round, read_job_file(folder / "job.json"), {}};
+    if (keeps_no_records(place.job)) place.done = read_done_shards(folder);
+    const auto job = std::make_shared<const JobPlace>(std::move(place));
     if (job->job.job == "measure" || job->job.job == "compile")
       parts_.push_back([job] { return read_item_rows(*job); });
-    for (const auto& [number, folder] : numbered_folders(job->folder)) {
-      if (job->job.job == "measure") expect_samples(folder);
-      parts_.push_back([this, job, folder = folder, number = number] {
-        return read_shard_rows(*job, run_folder_, folder, number);
+    for (const auto& [number, shard] : numbered_folders(folder)) {
+      if (job->job.job == "measure") expect_samples(shard);
+      parts_.push_back([this, job, shard = shard, number = number] {
+        return read_shard_rows(*job, run_folder_, shard, number);
       });
     }
   }

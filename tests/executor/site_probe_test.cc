@@ -6,6 +6,7 @@
 #include "../scratch.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/executor/batch.h"
+#include "warpsmith/executor/last_words.h"
 
 namespace warpsmith::executor {
 namespace {
@@ -162,7 +163,7 @@ TEST_F(Probe, FilesAreReadAsTheyCome) {
   EXPECT_EQ(o.node, "n1");
   EXPECT_EQ(o.last_line, "two");
   EXPECT_FALSE(has_answered(o));
-  write_file_atomic(ends_folder(folder / "job.json") / end_file_name(kName, 0), R"({"cause": "finished"})");
+  append_last_word(ends_folder(folder / "job.json"), "n1", {kName, 0, {{"cause", "finished"}}});
   read_probe(folder, kName, o);
   EXPECT_FALSE(has_answered(o));  // the answer is not visible yet
   write_file_atomic(folder / "answer.json", "{}");

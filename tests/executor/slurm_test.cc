@@ -8,6 +8,7 @@
 #include "fake_cluster.h"
 #include "scratch.h"
 #include "warpsmith/executor/batch.h"
+#include "warpsmith/executor/last_words.h"
 #include "slurm/token_bucket.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
@@ -57,7 +58,7 @@ class Slurm : public testing::Test {
     return out;
   }
   void last_words(std::uint32_t n, Json words, const std::string& token = "ws-run-0-1") const {
-    write_file_atomic(ends_folder(scratch_ / "job/job.json") / end_file_name(token, n), words.dump());
+    append_last_word(ends_folder(scratch_ / "job/job.json"), "n1", {token, n, words});
   }
 
   // Polls until `done` holds, 10 s at most.

@@ -31,8 +31,4 @@ std::vector<std::string> batch_environment(const std::map<std::string, std::stri
 // are the caller's to say.
 SlurmJob job_at(const workflow::SitePlace& place, int gpus);
 
-// Where warpsmith-shard says how a shard ended, one file each: <job folder>/ends/<token>.<shard>.json
-std::filesystem::path ends_folder(const std::filesystem::path& job_file);
-std::string end_file_name(const std::string& token, std::uint32_t shard);
-
 }  // namespace warpsmith::executor

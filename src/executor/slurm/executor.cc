@@ -13,6 +13,7 @@
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/executor/batch.h"
+#include "warpsmith/executor/last_words.h"
 #include "warpsmith/executor/slurm.h"
 
 namespace warpsmith::executor {
@@ -26,13 +27,15 @@ using run::ShardStart;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr auto kLookAtFiles = milliseconds(100);  // between looks at the ends folders
+constexpr auto kLookAtFiles = milliseconds(100);  // between looks at the ends folders …
+constexpr int kLooks = 50;                        // … and this many times what a look took
 constexpr auto kSlowestStatus = seconds(10);
+constexpr int kStatuses = 50;  // a request about many jobs costs slurmctld and us: this many times what it took …
+constexpr auto kLongestStatus = seconds(60);  // … lie between two, and no more than this
 constexpr auto kSecondLook = seconds(5);  // before "not in the queue" is believed
 constexpr auto kAvoidNode = std::chrono::minutes(30);
 constexpr auto kShutDown = seconds(60);
 constexpr auto kLastTasks = seconds(15);
-constexpr auto kKeepWords = seconds(5);  // after they were told: by then their end is in the journal
 constexpr std::size_t kQueuedByDefault = 10'000;
 constexpr std::uint64_t kOwnMemory = 64ull << 20;  // of warpsmith-shard and its guard
 
@@ -111,12 +114,12 @@ struct Live {
   }
 };
 
+// Last words of a job's shards, while any of them is live.
 struct EndsFolder {
+  explicit EndsFolder(const std::filesystem::path& path) : words(path) {}
+  LastWords words;
+  std::vector<LastWord> early;  // of shards whose submission has not been answered yet
   std::size_t live = 0;
-  std::filesystem::file_time_type changed{};
-  bool read = false;
-  std::set<std::string> taken;
-  std::vector<std::pair<Clock::time_point, std::string>> old;  // taken then: may go
 };
 
 }  // namespace
@@ -142,6 +145,7 @@ struct SlurmExecutor::State {
   std::size_t limit = 0;
   std::optional<Calls> calls;
   std::deque<Batch> waiting;
+  std::string submitting;  // token of the submission under way
   std::map<ShardKey, Live> live;
   std::map<std::string, std::uint32_t, std::less<>> job_of_token;
   std::map<std::filesystem::path, EndsFolder> ends;
@@ -275,12 +279,14 @@ struct SlurmExecutor::State {
   void submit_next() {
     auto batch = std::make_shared<Batch>(std::move(waiting.front()));
     waiting.pop_front();
+    submitting = batch->model.token;
     auto job = std::make_shared<SlurmJob>(job_for(*batch));
     calls->post([this, batch, job](Cluster& cluster) -> Calls::Answer {
       try {
         const std::uint32_t id = cluster.submit(*job);
         return [this, batch, id, n = cluster.requests()] {
           requests = n;
+          submitting.clear();
           answered();
           limit_pause = seconds(1);
           taken(*batch, id);
@@ -288,6 +294,7 @@ struct SlurmExecutor::State {
       } catch (const SlurmError& e) {
         return [this, batch, e, n = cluster.requests()] {
           requests = n;
+          submitting.clear();
           refused(std::move(*batch), e);
         };
       }
@@ -307,7 +314,8 @@ struct SlurmExecutor::State {
       shard.cancelling = true;
       if (id != 0) to_cancel[id].insert(shard.index);
     }
-    if (live.insert_or_assign(key, std::move(shard)).second) ++ends[ends_folder(batch.model.job_file)].live;
+    const std::filesystem::path folder = shard.ends;
+    if (live.insert_or_assign(key, std::move(shard)).second) ++ends.try_emplace(folder, folder).first->second.live;
   }
 
   void taken(const Batch& batch, std::uint32_t id) {
@@ -384,10 +392,14 @@ struct SlurmExecutor::State {
     const auto asked = Clock::now();
     calls->post([this, asked](Cluster& cluster) -> Calls::Answer {
       try {
+        const auto begin = Clock::now();
         auto tasks = std::make_shared<std::vector<SlurmTask>>(cluster.jobs());
-        return [this, asked, tasks, n = cluster.requests()] {
+        const auto took = Clock::now() - begin;
+        return [this, asked, took, tasks, n = cluster.requests()] {
           requests = n;
           answered();
+          status_pause = std::max(status_pause, std::min<Clock::duration>(took * kStatuses, kLongestStatus));
+          next_status = std::max(next_status, asked + status_pause);
           take_status(*tasks, asked);
         };
       } catch (const SlurmError& e) {
@@ -398,8 +410,8 @@ struct SlurmExecutor::State {
         };
       }
     });
-    status_pause = std::min<Clock::duration>(status_pause * 3 / 2, kSlowestStatus);
     next_status = asked + status_pause;
+    status_pause = std::max(status_pause, std::min<Clock::duration>(status_pause * 2, kSlowestStatus));
   }
 
   // The job and the first shard of an array that is ours, by its name: "<token>" or "<token>.<base>".
@@ -503,54 +515,38 @@ struct SlurmExecutor::State {
 
   // ---- last words ----
 
-  // A file for each shard that came to an end of its own. The folder's time says whether there is anything
-  // new.
-  void look_at_files() {
+  void look_at_words() {
     for (auto folder = ends.begin(); folder != ends.end();) {
-      auto& [path, seen] = *folder++;  // forget() may take it away
-      std::error_code error;
-      const auto changed = std::filesystem::last_write_time(path, error);
-      if (error || (seen.read && changed == seen.changed)) continue;
-      seen.read = true;
-      // So that the folder stays short however many shards the job has.
-      std::erase_if(seen.old, [&, &folder_path = path](const auto& word) {
-        if (Clock::now() - word.first < kKeepWords) return false;
-        std::filesystem::remove(folder_path / word.second, error);
-        seen.taken.erase(word.second);
-        return true;
-      });
-      // A file that appears within the clock's grain of this look must not be missed by the next.
-      seen.changed = std::filesystem::file_time_type::clock::now() - changed < seconds(2)
-                         ? std::filesystem::file_time_type{}
-                         : changed;
-      std::vector<std::string> names;
-      for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
-        std::string name = entry.path().filename().string();
-        if (name.ends_with(".json") && !seen.taken.contains(name)) names.push_back(std::move(name));
-      }
-      const std::filesystem::path at = path;
-      for (const std::string& name : names) {
-        take_file(at, name);
-        const auto still = ends.find(at);
-        if (still == ends.end()) break;
-        still->second.taken.insert(name);
-        still->second.old.emplace_back(Clock::now(), name);
-      }
+      const std::filesystem::path path = (folder++)->first;  // the last word of its shards takes it away
+      take_words(path, false);
     }
   }
 
-  bool take_file(const std::filesystem::path& folder, const std::string& name) {
-    const auto dot = name.find('.');
-    const auto job = job_of_token.find(name.substr(0, dot));
-    if (job == job_of_token.end()) return false;
-    const auto it = live.find({job->second, static_cast<std::uint32_t>(std::atoi(name.c_str() + dot + 1))});
-    if (it == live.end() || it->second.token != job->first) return false;
-    Json told;
-    try {
-      told = read_json_file(folder / name);
-    } catch (const Error&) {
-      return false;  // gone, or a disk that is full: Slurm's word has to do
-    }
+  void take_words(const std::filesystem::path& folder, bool sure) {
+    EndsFolder& seen = ends.at(folder);
+    std::vector<LastWord> words = std::exchange(seen.early, {});
+    for (LastWord& word : seen.words.read_new(sure)) words.push_back(std::move(word));
+    for (const LastWord& word : words)
+      if (find_live(word) == live.end() && is_awaited(word.token)) seen.early.push_back(word);
+    for (const LastWord& word : words)  // the last of its shards takes the folder away
+      if (const auto it = find_live(word); it != live.end()) take_word(it, word.told);
+  }
+
+  std::map<ShardKey, Live>::iterator find_live(const LastWord& word) {
+    const auto job = job_of_token.find(word.token);
+    if (job == job_of_token.end()) return live.end();
+    const auto it = live.find({job->second, word.shard});
+    return it != live.end() && it->second.token == word.token ? it : live.end();
+  }
+
+  // Whether a submission with this token is under way, or its answer was lost.
+  bool is_awaited(const std::string& token) const {
+    return token == submitting || std::any_of(waiting.begin(), waiting.end(), [&](const Batch& batch) {
+             return batch.unsure && batch.model.token == token;
+           });
+  }
+
+  void take_word(std::map<ShardKey, Live>::iterator it, const Json& told) {
     Live& shard = it->second;
     if (shard.array == 0) shard.array = told.value("array", 0u);
     if (shard.last.nodes.empty()) shard.last.nodes = told.value("host", "");
@@ -558,23 +554,21 @@ struct SlurmExecutor::State {
     tell_end(it->first, shard.cancelling && cause == EndCause::kCrash ? EndCause::kCancelled : cause,
              told.value("detail", ""), shard.where(), &told);
     forget(it);
-    return true;
   }
 
   // Those that Slurm says have ended, or no longer knows: for a while their last words may be under way.
   void look_at_the_silent() {
     const auto now = Clock::now();
     const Clock::duration files = file_grace();
+    std::set<std::filesystem::path> folders;
+    for (const auto& [key, shard] : live)
+      if (shard.ended_since || shard.missing_since) folders.insert(shard.ends);
+    for (const std::filesystem::path& folder : folders)
+      if (ends.contains(folder)) take_words(folder, true);
     for (auto it = live.begin(); it != live.end();) {
       const auto& [key, shard] = *it;
       if (!shard.ended_since && !shard.missing_since) {
         ++it;
-        continue;
-      }
-      const std::filesystem::path folder = shard.ends;
-      const auto next = std::next(it);
-      if (take_file(folder, end_file_name(shard.token, key.shard))) {
-        it = next;
         continue;
       }
       if (shard.ended_since) {
@@ -625,8 +619,9 @@ struct SlurmExecutor::State {
   void drive() {
     const auto now = Clock::now();
     if (now >= next_files) {
-      look_at_files();
-      next_files = Clock::now() + kLookAtFiles;
+      look_at_words();
+      const auto took = Clock::now() - now;
+      next_files = Clock::now() + std::max<Clock::duration>(kLookAtFiles, took * kLooks);
     }
     if (now >= next_grace) {
       look_at_the_silent();

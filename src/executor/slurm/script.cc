@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "warpsmith/executor/last_words.h"
 #include "warpsmith/process/machine.h"
 
 namespace warpsmith::executor {
@@ -74,14 +75,6 @@ SlurmJob job_at(const workflow::SitePlace& place, int gpus) {
           .constraint = place.constraint,
           .exclude = place.exclude,
           .gpus = gpus > 0 ? place.gres + ":" + std::to_string(gpus) : ""};
-}
-
-std::filesystem::path ends_folder(const std::filesystem::path& job_file) {
-  return job_file.parent_path() / "ends";
-}
-
-std::string end_file_name(const std::string& token, std::uint32_t shard) {
-  return token + "." + std::to_string(shard) + ".json";
 }
 
 }  // namespace warpsmith::executor

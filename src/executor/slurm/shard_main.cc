@@ -2,11 +2,11 @@
 // submits it.
 //
 // Runs PROGRAM … JOB.json SHARD with limits of time, memory and output, everything that it prints appended to
-// the shard's log.txt, and says in a file of the job's ends/ folder how that ended. Where Slurm ends it
+// the shard's log.txt, and says in a line below the job's ends/ folder how that ended. Where Slurm ends it
 // (scancel, time limit, preemption, requeue) it says nothing: then Slurm's own word counts. A shard that has
 // its word already, as a task that was requeued after it was done, is not run again.
 //
-//   --token T --base N      the shard is N + SLURM_ARRAY_TASK_ID, its word is in <ends>/<T>.<shard>.json
+//   --token T --base N      the shard is N + SLURM_ARRAY_TASK_ID of the submission T
 //   --ends DIR
 //   --threads N             OMP_NUM_THREADS
 //   --time S --memory BYTES --output BYTES   limits, 0: none
@@ -27,7 +27,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
-#include "warpsmith/executor/batch.h"
+#include "warpsmith/executor/last_words.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
 #include "warpsmith/workflow/site.h"
@@ -127,28 +127,28 @@ int run_task(int argc, char** argv) {
   const std::string index = environment("SLURM_ARRAY_TASK_ID");
   const std::uint32_t shard =
       o.base + (index.empty() ? 0 : static_cast<std::uint32_t>(number(index, "task id")));
-  const fs::path word = o.ends / executor::end_file_name(o.token, shard);
-  if (fs::exists(word)) return kExitOk;
+  if (!executor::find_last_word(o.ends, o.token, shard).is_null()) return kExitOk;
   const fs::path folder = o.job_file.parent_path() / std::to_string(shard);
   make_folders(folder);
   o.command.log = folder / "log.txt";
   o.command.arguments.push_back(std::to_string(shard));
   const executor::ShardEnd end = run_shard(o);
   if (told_to_end) return 128 + SIGTERM;
-  write_file_atomic(word,
-                    Json{{"cause", to_string(end.cause)},
-                         {"exit_code", end.exit_code},
-                         {"signal", end.signal},
-                         {"wall_s", end.wall_s},
-                         {"cpu_s", end.cpu_s},
-                         {"memory", end.peak_memory_bytes},
-                         {"detail", end.detail},
-                         {"host", environment("SLURMD_NODENAME").empty() ? process::host_name()
-                                                                         : environment("SLURMD_NODENAME")},
-                         {"job", std::atoi(environment("SLURM_JOB_ID").c_str())},
-                         {"array", std::atoi(environment("SLURM_ARRAY_JOB_ID").c_str())}}
-                            .dump() +
-                        "\n");
+  const std::string slurm_name = environment("SLURMD_NODENAME");
+  const std::string node = slurm_name.empty() ? process::host_name() : slurm_name;
+  executor::append_last_word(o.ends, node,
+                             {.token = o.token,
+                              .shard = shard,
+                              .told = {{"cause", to_string(end.cause)},
+                                       {"exit_code", end.exit_code},
+                                       {"signal", end.signal},
+                                       {"wall_s", end.wall_s},
+                                       {"cpu_s", end.cpu_s},
+                                       {"memory", end.peak_memory_bytes},
+                                       {"detail", end.detail},
+                                       {"host", node},
+                                       {"job", std::atoi(environment("SLURM_JOB_ID").c_str())},
+                                       {"array", std::atoi(environment("SLURM_ARRAY_JOB_ID").c_str())}}});
   return end.cause == EndCause::kFinished ? kExitOk : end.exit_code != 0 ? end.exit_code : kExitFailed;
 }
 

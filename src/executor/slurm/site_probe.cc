@@ -10,6 +10,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/executor/batch.h"
+#include "warpsmith/executor/last_words.h"
 
 namespace warpsmith::executor {
 
@@ -281,7 +282,7 @@ void read_probe(const std::filesystem::path& folder, const std::string& name, Pr
     if (!lines.empty()) outcome.node = lines.back();
     if (lines.size() > 1) outcome.seen = lines.front();
   }
-  outcome.end = json_in(ends_folder(folder / "job.json") / end_file_name(name, 0));
+  outcome.end = find_last_word(ends_folder(folder / "job.json"), name, 0);
   outcome.answer = json_in(folder / "answer.json");
   outcome.last_line = last_line_of(folder / "0/log.txt");
   if (outcome.last_line.empty()) outcome.last_line = last_line_of(folder / "slurm.log");
