@@ -311,20 +311,10 @@ class Server {
         pause_briefly();
       else
         ::sched_yield();  // with as many threads as processors the parent may be waiting for this one
-    run_sets(first, last);
+    for (std::uint32_t set = first; set < last; ++set) run_set(set);
     control->answer.store(static_cast<std::uint32_t>(Answer::kDone), std::memory_order_relaxed);
     control->response.store(sequence, std::memory_order_seq_cst);
     if (control->parent_sleeps.load() != 0) wake_word(control->response);
-  }
-
-  // Where the stack lies within a page and a cache line is worth several per cent to some programs, and it is the same
-  // for all of a process's life: each run has it elsewhere.
-  [[gnu::noinline]] void run_sets(std::uint32_t first, std::uint32_t last) {
-    constexpr std::size_t kStep = 16, kPlaces = 256;  // 37 has no factor in common with them: every place in turn
-    shift_ = (shift_ + 37) % kPlaces;
-    auto* const unused = static_cast<volatile char*>(__builtin_alloca((shift_ + 1) * kStep));
-    unused[0] = 0;
-    for (std::uint32_t set = first; set < last; ++set) run_set(set);
   }
 
   void run_set(std::uint32_t set) {
@@ -386,7 +376,6 @@ class Server {
   WirePlan plan_{};
   std::vector<WireOperand> operands_;
   std::vector<Step> steps_;
-  std::size_t shift_ = 0;  // of the stack, in run_sets()
 };
 
 const wstw_module& load_module(const TwinChildOptions& options) {

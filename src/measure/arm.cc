@@ -28,9 +28,9 @@ std::uint64_t call_seed(std::uint64_t key, int call) {
   return random_key({key, name_key("timed"), static_cast<std::uint64_t>(call)});
 }
 
-// The first set of the place, one of `places`, that a renewal takes.
-int first_set(std::uint64_t key, int places, int calls) {
-  return static_cast<int>(random_key({key, name_key("place")}) % static_cast<std::uint64_t>(places)) * (calls + 1);
+// The first set of the place that a renewal takes.
+int first_set(std::uint64_t key, int calls) {
+  return static_cast<int>(random_key({key, name_key("place")}) % kPlacements) * (calls + 1);
 }
 
 // Zeroed private pages.
@@ -52,15 +52,6 @@ class Pages {
 
 }  // namespace
 
-int placements(const task::Task& task, const task::Dims& dims, int calls) {
-  constexpr std::uint64_t kBytes = 64ull << 20, kFewest = 4, kMost = 16;
-  std::uint64_t set_bytes = 1;
-  for (const auto* tensors : {&task.inputs, &task.outputs})
-    for (const task::TensorSpec& tensor : *tensors) set_bytes += bytes_of(tensor, dims);
-  const std::uint64_t place_bytes = set_bytes * static_cast<std::uint64_t>(calls + 1);
-  return static_cast<int>(std::clamp(kBytes / place_bytes, kFewest, kMost));
-}
-
 struct BaselineArm::State {
   State(const task::Task& the_task, const ValueSource& the_source, task::Dims the_dims, std::uint64_t bytes)
       : task(the_task), source(the_source), dims(std::move(the_dims)), pages(bytes) {}
@@ -69,7 +60,6 @@ struct BaselineArm::State {
   task::Dims dims;
   Pages pages;
   std::vector<std::vector<std::span<std::byte>>> inputs;  // [set][input]
-  int places = 1;
   int first = 0;  // set of the last renewal
   std::unique_ptr<Reference::Calls> calls;
 };
@@ -81,9 +71,8 @@ BaselineArm::BaselineArm(const task::Task& task, const Reference& reference, con
   };
   std::uint64_t set_bytes = 0;
   for (const task::TensorSpec& input : task.inputs) set_bytes += padded(input);
-  const int places = placements(task, dims, most_calls), sets = places * (most_calls + 1);
+  const int sets = kPlacements * (most_calls + 1);
   state_ = std::make_unique<State>(task, source, dims, set_bytes * static_cast<std::uint64_t>(sets));
-  state_->places = places;
   std::byte* at = state_->pages.data();
   for (int set = 0; set < sets; ++set) {
     auto& spans = state_->inputs.emplace_back();
@@ -100,7 +89,7 @@ BaselineArm::~BaselineArm() = default;
 void BaselineArm::renew(std::uint64_t key, int calls) {
   // The outputs of the last run go back to the allocator: the next run's come from there, mapped.
   state_->calls->drop_outputs();
-  state_->first = first_set(key, state_->places, calls);
+  state_->first = first_set(key, calls);
   for (int call = 0; call <= calls; ++call) {
     const auto& inputs = state_->inputs.at(static_cast<std::size_t>(state_->first + call));
     fill_inputs(state_->source, state_->task, state_->dims, -1, call_seed(key, call), 0, inputs);
@@ -156,11 +145,6 @@ Arm::Run CandidateProcess::prepare(const task::Dims& dims, int sets) {
   }
 }
 
-Arm::Run CandidateProcess::prepare_timed(const task::Dims& dims, int calls) {
-  places_ = placements(task_, dims, calls);
-  return prepare(dims, places_ * (calls + 1));
-}
-
 std::vector<std::span<std::byte>> CandidateProcess::inputs(int set) {
   std::vector<std::span<std::byte>> spans;
   for (const task::TensorSpec& input : task_.inputs) spans.push_back(session_.operand(set, input.name));
@@ -182,7 +166,7 @@ CandidateArm::CandidateArm(CandidateProcess& process, const task::Task& task, co
 
 void CandidateArm::renew(std::uint64_t key, int calls) {
   key_ = key;
-  first_ = first_set(key, process_.places(), calls);
+  first_ = first_set(key, calls);
   process_.session().poison(first_, calls + 1);
   for (int call = 0; call <= calls; ++call) {
     fill_inputs(source_, task_, process_.dims(), -1, call_seed(key, call), 0, process_.inputs(first_ + call));

@@ -191,7 +191,7 @@ struct Measurer::State {
       return timing;
     };
     int calls = task.calls();
-    if (const Arm::Run run = process.prepare_timed(task.timing_dims(), calls); run.verdict != Verdict::kOk)
+    if (const Arm::Run run = process.prepare(task.timing_dims(), kPlacements * (calls + 1)); run.verdict != Verdict::kOk)
       return failed(run);
     Arm::Run run;
     for (std::uint64_t warm = 0; warm < 2; ++warm) {
@@ -427,7 +427,7 @@ Measured Measurer::measure_candidate_against_itself(const task::Task& task, cons
     return out;
   }
   for (CandidateProcess* process : {&first, &second})
-    if (const Arm::Run run = process->prepare_timed(bench.timing_dims(), timing.calls);
+    if (const Arm::Run run = process->prepare(bench.timing_dims(), kPlacements * (timing.calls + 1));
         run.verdict != Verdict::kOk)
       throw Error("a candidate that ran cannot be laid out again: " + run.detail);
   CandidateArm a(first, bench.task(), bench.reference(), bench.source(), bench.timed_bounds(), state_->handshake_ns);

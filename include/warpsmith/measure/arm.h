@@ -38,9 +38,8 @@ class Arm {
 
 // How many places in memory an arm's operands have: each renewal takes one of them, by its key. Which physical pages an
 // arm has got decides by up to 5 % how fast it is (they collide in a cache, or do not), for as long as it keeps them: of
-// one place alone an interval would be narrow and wrong. 16, fewer (at least 4) where the operands of `calls` calls are
-// large: then the many pages of each place average it out themselves.
-int placements(const task::Task& task, const task::Dims& dims, int calls);
+// one place alone an interval would be narrow and wrong.
+inline constexpr int kPlacements = 4;
 
 // The reference's calls, in this process.
 class BaselineArm : public Arm {
@@ -65,11 +64,8 @@ class CandidateProcess {
   // `plan` must have been parsed from the candidate's source. Throws Error where no child can be started.
   CandidateProcess(const task::Task& task, const task::LaunchPlan& plan, const device::TwinOptions& options);
 
-  // Operands for `sets` calls at `dims`.
+  // Operands for `sets` calls at `dims`: for an arm kPlacements times one more than its timed calls.
   Arm::Run prepare(const task::Dims& dims, int sets);
-  // The same for an arm with up to `calls` timed calls: so many places, each with room for one more.
-  Arm::Run prepare_timed(const task::Dims& dims, int calls);
-  int places() const { return places_; }
   std::vector<std::span<std::byte>> inputs(int set);  // in the order of the task's
   std::span<std::byte> output(int set, std::size_t index);
   device::TwinSession& session() { return session_; }
@@ -80,7 +76,6 @@ class CandidateProcess {
   const task::LaunchPlan& plan_;
   device::TwinSession session_;
   task::Dims dims_;
-  int places_ = 1;
 };
 
 // Timed calls of a candidate. `bounds`: by output, for inspect(), which compares with the reference in its
