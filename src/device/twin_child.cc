@@ -18,6 +18,7 @@
 #include "launcher.h"
 #include "twin_protocol.h"
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/random.h"
 #include "warpsmith/process/child.h"
 
 namespace warpsmith::device {
@@ -185,12 +186,31 @@ class Server {
     return true;
   }
 
+  // Gives the operands' pages their physical places in random order. Handed out in the order of their addresses they lie
+  // side by side in one process and scattered in another, by what was freed before; neighbours take fewer entries of the
+  // address translation buffers, and short programs differ by 2 to 4 % from process to process.
+  void place_operands() {
+    std::vector<const char*> pages;
+    for (std::uint32_t set = 0; set < plan_.sets; ++set)
+      for (const WireOperand& o : operands_)
+        for (std::uint64_t i = 0; i < o.pages_bytes; i += kPageBytes)
+          pages.push_back(base_ + o.pages_offset + set * plan_.set_bytes + i);
+    static Random random(random_key({static_cast<std::uint64_t>(::getpid()), name_key("pages")}));
+    for (std::size_t left = pages.size(); left > 1; --left)
+      std::swap(pages[left - 1], pages[random.below(left)]);
+    for (const char* page : pages) static_cast<void>(*static_cast<const volatile char*>(page));
+  }
+
   bool map_operands() {
+    for (std::uint32_t set = 0; set < plan_.sets; ++set)
+      for (const WireOperand& o : operands_)
+        if (char* const pages = base_ + o.pages_offset + set * plan_.set_bytes;
+            ::mprotect(pages, o.pages_bytes, o.writable ? PROT_READ | PROT_WRITE : PROT_READ) != 0)
+          return refuse(Answer::kOutOfMemory, "no memory for the operands");
+    place_operands();
     for (std::uint32_t set = 0; set < plan_.sets; ++set)
       for (const WireOperand& o : operands_) {
         char* const pages = base_ + o.pages_offset + set * plan_.set_bytes;
-        if (::mprotect(pages, o.pages_bytes, o.writable ? PROT_READ | PROT_WRITE : PROT_READ) != 0)
-          return refuse(Answer::kOutOfMemory, "no memory for the operands");
 #ifdef MADV_POPULATE_READ
         // Page faults now, not in the first timed call. Where the kernel is too old, touching does it.
         if (::madvise(pages, o.pages_bytes, o.writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)

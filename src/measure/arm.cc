@@ -60,7 +60,7 @@ struct BaselineArm::State {
   task::Dims dims;
   Pages pages;
   std::vector<std::vector<std::span<std::byte>>> inputs;  // [set][input]
-  int first = 0;  // set of the last renewal
+  int first = 0;                                          // set of the last renewal
   std::unique_ptr<Reference::Calls> calls;
 };
 
@@ -166,17 +166,16 @@ CandidateArm::CandidateArm(CandidateProcess& process, const task::Task& task, co
 
 void CandidateArm::renew(std::uint64_t key, int calls) {
   key_ = key;
-  first_ = first_set(key, calls);
-  process_.session().poison(first_, calls + 1);
+  process_.session().poison(0, calls + 1);
   for (int call = 0; call <= calls; ++call) {
-    fill_inputs(source_, task_, process_.dims(), -1, call_seed(key, call), 0, process_.inputs(first_ + call));
+    fill_inputs(source_, task_, process_.dims(), -1, call_seed(key, call), 0, process_.inputs(call));
   }
 }
 
 Arm::Run CandidateArm::run(int calls) {
   evict_private_caches();
-  device::TwinRun run = process_.session().run(first_ + calls, 1);
-  if (run.verdict == Verdict::kOk) run = process_.session().run(first_, calls);
+  device::TwinRun run = process_.session().run(calls, 1);
+  if (run.verdict == Verdict::kOk) run = process_.session().run(0, calls);
   return {run.verdict, std::move(run.detail), std::max(run.elapsed_ns / 4, run.elapsed_ns - handshake_ns_)};
 }
 
@@ -184,7 +183,7 @@ std::optional<int> CandidateArm::unwritten(int calls) {
   constexpr std::uint64_t kPlaces = 16;  // of each output: its last element and others
   for (int call = 0; call < calls; ++call) {
     for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
-      const std::span<const std::byte> bytes = process_.output(first_ + call, i);
+      const std::span<const std::byte> bytes = process_.output(call, i);
       const std::uint64_t size = task::size_of(task_.outputs[i].dtype), count = bytes.size() / size;
       for (std::uint64_t place = 0; place < kPlaces && count > 0; ++place) {
         const std::uint64_t element =
@@ -199,14 +198,14 @@ std::optional<int> CandidateArm::unwritten(int calls) {
 }
 
 Arm::Run CandidateArm::inspect(int call) {
-  const std::vector<std::span<std::byte>> inputs = process_.inputs(first_ + call);
+  const std::vector<std::span<std::byte>> inputs = process_.inputs(call);
   std::vector<std::vector<std::byte>> copies;  // a reference that works in place must not touch the operands
   for (const std::span<std::byte> input : inputs) copies.emplace_back(input.begin(), input.end());
   const std::vector<std::span<const std::byte>> read_only(copies.begin(), copies.end());
   const std::vector<OutputValues> right = reference_.run(process_.dims(), read_only);
   for (std::size_t i = 0; i < right.size(); ++i) {
     // The reference's own error is a tenth of the default bound.
-    const Comparison comparison = compare(process_.output(first_ + call, i), right[i], bounds_.at(i) * 1.1);
+    const Comparison comparison = compare(process_.output(call, i), right[i], bounds_.at(i) * 1.1);
     if (!comparison.agrees)
       return {Verdict::kWrongOutput,
               "in a timed call: " + describe(comparison, task_.outputs[i].name, right[i]) + " (shape " +
@@ -214,6 +213,11 @@ Arm::Run CandidateArm::inspect(int call) {
               0};
   }
   return {};
+}
+
+void AnyOf::renew(std::uint64_t key, int calls) {
+  now_ = arms_[random_key({key, name_key("process")}) % arms_.size()];
+  now_->renew(key, calls);
 }
 
 }  // namespace warpsmith::measure

@@ -20,11 +20,12 @@ namespace warpsmith::measure {
 
 namespace {
 
-constexpr double kAgreement = 2.0;  // baseline in the pair against alone. A GPU's 3 % would blame candidates for what caches and neighbours do to a CPU
-constexpr double kRepeatability = 1.10;   // a score against its re-measurement
-constexpr double kErrorsApart = 2;        // standard errors of the baseline's median that are laid on top
+constexpr double kAgreement = 2.0;  // baseline in the pair against alone. A GPU's 3 % would blame candidates
+                                    // for what caches and neighbours do to a CPU
+constexpr double kRepeatability = 1.10;  // a score against its re-measurement
+constexpr double kErrorsApart = 2;       // standard errors of the baseline's median that are laid on top
 constexpr double kSlowest = 1000;  // times the reference: CUDA-L1's bound on what still counts as executable
-constexpr double kLongIntervalNs = 4e6;  // of a candidate, while one call takes less
+constexpr double kLongIntervalNs = 4e6;   // of a candidate, while one call takes less
 constexpr double kShortestTimeout = 1.0;  // seconds; a host may stall for that long
 
 double now() {
@@ -55,6 +56,45 @@ struct Timing {
   int calls = 1;
   bool baseline_agrees = true;
   double pair_ns = 0, alone_ns = 0;  // the baseline's
+};
+
+// Processes of one candidate that are timed as one arm.
+class Crew {
+ public:
+  Crew(TaskBench& task, double handshake_ns) : task_(task), handshake_ns_(handshake_ns) {}
+
+  // Lays operands for `calls` calls out and warms up; the last warm run, or what went wrong. Of a process
+  // that is referred to, it must outlive the crew.
+  Arm::Run add(CandidateProcess& process, std::uint64_t key, int calls) {
+    if (Arm::Run run = process.prepare(task_.timing_dims(), calls + 1); run.verdict != Verdict::kOk)
+      return run;
+    arms_.push_back(std::make_unique<CandidateArm>(process, task_.task(), task_.reference(), task_.source(),
+                                                   task_.timed_bounds(), handshake_ns_));
+    Arm::Run run;
+    for (std::uint64_t warm = 0; warm < 2 && run.verdict == Verdict::kOk; ++warm) {
+      arms_.back()->renew(random_key({key, name_key("estimate"), warm, arms_.size()}), calls);
+      run = arms_.back()->run(calls);
+    }
+    return run;
+  }
+  Arm::Run add(const task::LaunchPlan& plan, const device::TwinOptions& options, std::uint64_t key,
+               int calls) {
+    processes_.push_back(std::make_unique<CandidateProcess>(task_.task(), plan, options));
+    return add(*processes_.back(), key, calls);
+  }
+  int size() const { return static_cast<int>(arms_.size()); }
+  Arm& arm() {
+    std::vector<Arm*> all;
+    for (const auto& arm : arms_) all.push_back(arm.get());
+    return any_.emplace(std::move(all));
+  }
+
+ private:
+  TaskBench& task_;
+  double handshake_ns_;
+  std::vector<std::unique_ptr<CandidateProcess>> processes_;
+  std::vector<std::unique_ptr<CandidateArm>> arms_;
+  std::optional<AnyOf> any_;
 };
 
 }  // namespace
@@ -114,7 +154,8 @@ struct Measurer::State {
     take_handshake();
   }
 
-  // Too short an answer lengthens a candidate's time a little; too long a one would make it look faster than it is.
+  // Too short an answer lengthens a candidate's time a little; too long a one would make it look faster than
+  // it is.
   void take_handshake() {
     constexpr int kBursts = 3;
     if (!empty || !empty->alive()) {
@@ -179,10 +220,10 @@ struct Measurer::State {
   }
 
   // Lays the operands out and times the candidate against the baseline. The caller holds the host's lock.
-  Timing time_candidate(TaskBench& task, CandidateProcess& process, const std::string& candidate,
-                        int attempt) {
+  Timing time_candidate(TaskBench& task, const task::LaunchPlan& plan, const device::TwinOptions& options,
+                        CandidateProcess& process, const std::string& candidate, int attempt) {
     take_handshake();
-    CandidateArm arm(process, task.task(), task.reference(), task.source(), task.timed_bounds(), handshake_ns);
+    Crew crew(task, handshake_ns);
     PairSettings pairs = pair_settings(task, candidate, attempt);
     const auto failed = [&](const Arm::Run& run) {
       Timing timing;
@@ -191,20 +232,16 @@ struct Measurer::State {
       return timing;
     };
     int calls = task.calls();
-    if (const Arm::Run run = process.prepare(task.timing_dims(), kPlacements * (calls + 1)); run.verdict != Verdict::kOk)
-      return failed(run);
-    Arm::Run run;
-    for (std::uint64_t warm = 0; warm < 2; ++warm) {
-      arm.renew(random_key({pairs.key, name_key("estimate"), warm}), calls);
-      run = arm.run(calls);
-      if (run.verdict != Verdict::kOk) return failed(run);
-    }
+    Arm::Run run = crew.add(process, pairs.key, calls);
+    if (run.verdict != Verdict::kOk) return failed(run);
     // A slow one gets fewer, so that there are rounds enough (fewer calls need no other layout).
     const double call_ns = std::max(1.0, static_cast<double>(run.elapsed_ns) / calls);
     calls = std::clamp(static_cast<int>(kLongIntervalNs / call_ns), 1, calls);
     pairs.calls = calls;
+    while (crew.size() < kPlacements)
+      if (run = crew.add(plan, options, pairs.key, calls); run.verdict != Verdict::kOk) return failed(run);
     task.alone_ns(calls);
-    Timing timing = judge(time_pairs(task.baseline(calls), arm, pairs), calls);
+    Timing timing = judge(time_pairs(task.baseline(calls), crew.arm(), pairs), calls);
     if (timing.pairs.verdict == Verdict::kOk) compare_with_alone(task, timing);
     return timing;
   }
@@ -220,7 +257,8 @@ struct Measurer::State {
     timing.baseline_agrees = agrees(timing);
   }
 
-  // Within the bound, beyond what the scatter of the rounds explains: on a noisy host two medians of equal things differ.
+  // Within the bound, beyond what the scatter of the rounds explains: on a noisy host two medians of equal
+  // things differ.
   static bool agrees(const Timing& timing) {
     const double error = stats::median_error(to_doubles(timing.pairs.baseline_ns)) / timing.pair_ns;
     return ratio_apart(timing.pair_ns, timing.alone_ns) <= kAgreement + kErrorsApart * error;
@@ -264,7 +302,7 @@ struct Measurer::State {
     Measurement& m = out.measurement;
     const FileLock lock(timing_lock_path());
     m.device->load_before = load_average();
-    Timing timing = time_candidate(task, process, m.candidate, 0);
+    Timing timing = time_candidate(task, plan, options, process, m.candidate, 0);
     if (timing.pairs.verdict == Verdict::kOk && !timing.baseline_agrees) {
       timing = in_fresh_child(task, plan, options, m);
       if (timing.pairs.verdict == Verdict::kOk && !timing.baseline_agrees) {
@@ -284,8 +322,9 @@ struct Measurer::State {
     }
   }
 
-  // What the task's compulsory bytes take at least. The ceiling may have been measured while the host was slow, and a
-  // candidate is not to be blamed for that: where one is faster, the ceiling is measured again, and the highest counts.
+  // What the task's compulsory bytes take at least. The ceiling may have been measured while the host was
+  // slow, and a candidate is not to be blamed for that: where one is faster, the ceiling is measured again,
+  // and the highest counts.
   double floor_below(double candidate_ns) {
     constexpr int kTries = 10;
     const double bytes = bench->compulsory_bytes();
@@ -318,7 +357,7 @@ struct Measurer::State {
                         Measurement& m) {
     ++m.remeasured;
     CandidateProcess fresh(task.task(), plan, options);
-    return time_candidate(task, fresh, m.candidate, m.remeasured);
+    return time_candidate(task, plan, options, fresh, m.candidate, m.remeasured);
   }
 
   void remeasure(TaskBench& task, const task::LaunchPlan& plan, const device::TwinOptions& options,
@@ -344,9 +383,10 @@ struct Measurer::State {
   ValueSource source;
   DeviceFacts facts;
   process::SandboxLevel sandbox = process::SandboxLevel::kNone;
-  double ceiling = 0;       // bytes a second
+  double ceiling = 0;  // bytes a second
   std::optional<device::EmptyTwin> empty;
-  double handshake_ns = std::numeric_limits<double>::infinity();  // in the time of each run of a candidate; taken off
+  double handshake_ns =
+      std::numeric_limits<double>::infinity();  // in the time of each run of a candidate; taken off
   std::unique_ptr<TaskBench> bench;
 };
 
@@ -419,22 +459,24 @@ Measured Measurer::measure_candidate_against_itself(const task::Task& task, cons
   if (!diagnostics.empty()) throw InvalidInput(diagnostics);
   const device::TwinOptions options = state_->twin_options(bench, binary);
   const FileLock lock(timing_lock_path());
-  CandidateProcess first(bench.task(), plan, options), second(bench.task(), plan, options);
   // Settles the number of calls, which the pair against the reference would use.
-  const Timing timing = state_->time_candidate(bench, first, candidate.id, 0);
+  const Timing timing = [&] {
+    CandidateProcess settling(bench.task(), plan, options);
+    return state_->time_candidate(bench, plan, options, settling, candidate.id, 0);
+  }();
   if (timing.pairs.verdict != Verdict::kOk) {
     state_->accept(timing, out);
     return out;
   }
-  for (CandidateProcess* process : {&first, &second})
-    if (const Arm::Run run = process->prepare(bench.timing_dims(), kPlacements * (timing.calls + 1));
-        run.verdict != Verdict::kOk)
-      throw Error("a candidate that ran cannot be laid out again: " + run.detail);
-  CandidateArm a(first, bench.task(), bench.reference(), bench.source(), bench.timed_bounds(), state_->handshake_ns);
-  CandidateArm b(second, bench.task(), bench.reference(), bench.source(), bench.timed_bounds(), state_->handshake_ns);
+  Crew first(bench, state_->handshake_ns), second(bench, state_->handshake_ns);
+  for (int i = 0; i < kPlacements; ++i)  // in turn: neither has the older processes
+    for (Crew* crew : {&first, &second})
+      if (const Arm::Run run = crew->add(plan, options, static_cast<std::uint64_t>(i), timing.calls);
+          run.verdict != Verdict::kOk)
+        throw Error("a candidate that ran does not run again: " + run.detail);
   PairSettings pairs = state_->pair_settings(bench, candidate.id, 1);
   pairs.calls = timing.calls;
-  state_->accept(state_->judge(time_pairs(a, b, pairs), pairs.calls), out);
+  state_->accept(state_->judge(time_pairs(first.arm(), second.arm(), pairs), pairs.calls), out);
   out.measurement.device->load_after = load_average();
   out.measurement.seconds = now() - begin;
   return out;

@@ -15,13 +15,15 @@ struct Version {
 
 // Changelog
 //   1  first version of every program and of the protocol
+//   2  protocol: each arm's values are renewed right before its own run; its operands have several places in memory, a
+//      candidate a process of its own for each; a ceiling is measured again before it calls a candidate too fast
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},
     {"warpsmith-compile", 1},
     {"warpsmith-measure", 1},
     {"warpsmith-train", 1},
-    {"protocol", 1},  // how times become a score, and what is checked before
+    {"protocol", 2},  // how times become a score, and what is checked before
 }};
 
 }  // namespace

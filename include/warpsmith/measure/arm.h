@@ -38,7 +38,8 @@ class Arm {
 
 // How many places in memory an arm's operands have: each renewal takes one of them, by its key. Which physical pages an
 // arm has got decides by up to 5 % how fast it is (they collide in a cache, or do not), for as long as it keeps them: of
-// one place alone an interval would be narrow and wrong.
+// one place alone an interval would be narrow and wrong. A candidate has a process for each place: where a process has its
+// stack, its libraries and its page tables is worth as much.
 inline constexpr int kPlacements = 4;
 
 // The reference's calls, in this process.
@@ -64,7 +65,7 @@ class CandidateProcess {
   // `plan` must have been parsed from the candidate's source. Throws Error where no child can be started.
   CandidateProcess(const task::Task& task, const task::LaunchPlan& plan, const device::TwinOptions& options);
 
-  // Operands for `sets` calls at `dims`: for an arm kPlacements times one more than its timed calls.
+  // Operands for `sets` calls at `dims`: for an arm one more than its timed calls.
   Arm::Run prepare(const task::Dims& dims, int sets);
   std::vector<std::span<std::byte>> inputs(int set);  // in the order of the task's
   std::span<std::byte> output(int set, std::size_t index);
@@ -97,8 +98,21 @@ class CandidateArm : public Arm {
   const ValueSource& source_;
   std::vector<double> bounds_;
   std::int64_t handshake_ns_;
-  std::uint64_t key_ = 0;  // of the last renewal …
-  int first_ = 0;          // … and its first set
+  std::uint64_t key_ = 0;  // of the last renewal
+};
+
+// Arms of the same program, one of which each renewal takes, by its key. There is at least one; they must outlive it.
+class AnyOf : public Arm {
+ public:
+  explicit AnyOf(std::vector<Arm*> arms) : arms_(std::move(arms)), now_(arms_.front()) {}
+  void renew(std::uint64_t key, int calls) override;
+  Run run(int calls) override { return now_->run(calls); }
+  std::optional<int> unwritten(int calls) override { return now_->unwritten(calls); }
+  Run inspect(int call) override { return now_->inspect(call); }
+
+ private:
+  std::vector<Arm*> arms_;
+  Arm* now_;
 };
 
 }  // namespace warpsmith::measure
