@@ -180,9 +180,14 @@ void Controller::State::write_done_shards() {
     append_done_shards(jobs.at(job).folder, shards);
 }
 
-void Controller::State::commit() {
+// What the journal says is done must be on disk as well.
+void Controller::State::write_journal() {
   write_done_shards();
   journal->commit();
+}
+
+void Controller::State::commit() {
+  write_journal();
   if (waiting.empty()) return;
   if (journal->superseded())
     throw Error("another controller has taken over the run " + parts.run.string() + "; this one stops",
@@ -343,7 +348,7 @@ void Controller::State::end_everything() {
       parts.executor->shut_down();
     } catch (const Error&) {  // in the journal they stay in flight: whoever goes on looks for them
       note({.kind = run::EventKind::kClosed, .text = run_state});
-      journal->commit();
+      write_journal();
       throw;
     }
     for (const run::ShardKey key : reactor.unresolved()) {
@@ -355,7 +360,7 @@ void Controller::State::end_everything() {
   }
   note({.kind = run::EventKind::kClosed, .text = run_state});
   waiting.clear();
-  journal->commit();
+  write_journal();
 }
 
 RunOutcome Controller::State::outcome(bool interrupted) {

@@ -20,6 +20,18 @@ bool contains(const std::vector<std::string>& names, const workflow::StageSpec& 
          std::find(names.begin(), names.end(), stage.base_name) != names.end();
 }
 
+// Tasks as command stages see them: their files are the program's to read.
+std::vector<task::Task> named_tasks(const workflow::DatasetSettings& dataset) {
+  std::vector<task::Task> tasks;
+  for (const auto* ids : {&dataset.train, &dataset.heldout_combination, &dataset.heldout_operation})
+    for (const std::string& id : *ids) {
+      tasks.emplace_back();
+      tasks.back().id = id;
+      tasks.back().folder = dataset.folder / id;
+    }
+  return tasks;
+}
+
 }  // namespace
 
 void Controller::State::select() {
@@ -60,7 +72,9 @@ stages::StageInputs Controller::State::stage_inputs(std::uint32_t stage) {
     if (needed.contains(live[i].spec->name))
       needed.insert(live[i].spec->needs.begin(), live[i].spec->needs.end());
   stages::StageInputs inputs{.spec = *live[stage].spec,
-                             .tasks = tasks_of(live[stage].spec->dataset.folder),
+                             .tasks = live[stage].spec->kind == "command"
+                                          ? named_tasks(live[stage].spec->dataset)
+                                          : tasks_of(live[stage].spec->dataset.folder),
                              .upstream = {},
                              .upstream_order = {}};
   for (std::uint32_t i = 0; i < stage; ++i) {

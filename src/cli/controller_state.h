@@ -57,6 +57,7 @@ struct Controller::State {
   void submit(const std::vector<run::ShardRange>& ranges);
   void commit();  // … and hands over what waited for it
   void write_done_shards();
+  void write_journal();
   void on_event(const run::ShardEvent& event);
   // `open`: items without a record, where they were counted just now.
   void on_shard_end(run::ShardKey key, EndCause cause, const run::ShardEvent* event,

@@ -97,9 +97,7 @@ class ControllerTest : public ::testing::Test {
     parts.programs = "/nonexistent";
     parts.executor = &executor;
     parts.observer = &observer_;
-    parts.make_stage = [](stages::StageInputs inputs) {
-      return std::make_unique<SumStage>(std::move(inputs));
-    };
+    parts.make_stage = make_stage_;
     parts.interrupted = interrupted_;
     parts.selection = selection_;
     parts.slots = 2;
@@ -117,6 +115,8 @@ class ControllerTest : public ::testing::Test {
   plan::Selection selection_;
   Silent observer_;
   std::function<bool()> interrupted_ = [] { return false; };
+  std::function<std::unique_ptr<stages::Stage>(stages::StageInputs)> make_stage_ =
+      [](stages::StageInputs inputs) { return std::make_unique<SumStage>(std::move(inputs)); };
 };
 
 constexpr int kItemsAStage = 3 * 2 * 6;
@@ -145,6 +145,61 @@ TEST_F(ControllerTest, ChangedParameterRunsItsStageAndThoseThatNeedIt) {
   spec_.stages[0].resolved["rounds"] = 2;
   EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(second.items_run, 2 * 2 * 6 + kItemsAStage) << "a and b, not `other`";
+}
+
+// One job of a program that keeps no records, an item a shard.
+class PlainStage : public stages::Stage {
+ public:
+  explicit PlainStage(stages::StageInputs inputs) : inputs_(std::move(inputs)) {}
+  stages::StageStep start() override {
+    stages::JobRequest request{.round = 0, .job = "command", .program = "/bin/true", .expected_item_s = 1000};
+    request.resources = inputs_.spec.train;
+    request.params["records"] = "none";
+    for (int i = 0; i < 8; ++i) request.items.push_back({{"id", "i" + std::to_string(i)}});
+    stages::StageStep step;
+    step.jobs.push_back(std::move(request));
+    return step;
+  }
+  stages::StageStep on_job(const stages::JobResult& result) override {
+    Json records = Json::array();
+    for (const stages::ItemResult& item : result.items) records.push_back(item.record);
+    return {.jobs = {},
+            .finished = true,
+            .output = {{"schema", "warpsmith.stage_output/1"},
+                       {"stage", inputs_.spec.name},
+                       {"kind", "command"},
+                       {"records", records}}};
+  }
+
+ private:
+  stages::StageInputs inputs_;
+};
+
+TEST_F(ControllerTest, ProgramsWithoutRecordsAreDoneByTheirExitCodeAndNotRunAgain) {
+  spec_.stages.resize(1);
+  spec_.stages[0].retry.times[EndCause::kFailed] = 1;
+  make_stage_ = [](stages::StageInputs inputs) { return std::make_unique<PlainStage>(std::move(inputs)); };
+  std::map<std::string, int> tries;
+  FakeExecutor first, second;
+  first.program = second.program = [&](const JobFile&, const Item& item) {
+    if (++tries[item.id] == 1 && item.id == "i2") throw FakeExecutor::Fail{EndCause::kFailed, 1};
+    return Json::object();
+  };
+  interrupted_ = [&] { return first.items_run >= 4; };
+  EXPECT_EQ(run(first).kind, RunOutcome::Kind::kInterrupted);
+  const int done = first.items_run;
+  interrupted_ = [] { return false; };
+  EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished);
+  EXPECT_EQ(done + second.items_run, 8) << "no shard twice, but the one that failed";
+  const Json records = output("a").at("records");
+  ASSERT_EQ(records.size(), 8u);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(records[i], (Json{{"item", "i" + std::to_string(i)}, {"index", i}}));
+  const store::Results results = store::read_run(run_);
+  ASSERT_EQ(results.shards.size(), 8u);
+  for (const store::ShardRow& shard : results.shards) {
+    EXPECT_TRUE(shard.ended);
+    EXPECT_EQ(shard.records, 1);
+  }
 }
 
 // "a one of 2, b none of 1, ": whether a version counts, and how many there are.

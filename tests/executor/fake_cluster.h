@@ -19,7 +19,9 @@ struct FakeSlurm {
   std::vector<SlurmJob> submitted;
   std::vector<SlurmTask> tasks;
   std::vector<std::string> cancelled;
-  int status_requests = 0;
+  int status_requests = 0, account_requests = 0;
+  std::vector<SlurmTask> accounted;  // what accounting tells …
+  int accounting_lags = 0;           // … after so many requests
   std::uint32_t next_id = 100;
   std::function<void()> on_submit, on_jobs;  // may throw; called before anything is done
   bool lose_answer = false;                  // of the next submission
@@ -73,7 +75,16 @@ class FakeCluster final : public Cluster {
     ++slurm_->status_requests;
     return slurm_->tasks;
   }
-  std::vector<SlurmTask> ended_jobs(const std::vector<std::uint32_t>&) override { return {}; }
+  std::vector<SlurmTask> ended_jobs(const std::vector<std::uint32_t>& arrays) override {
+    ++requests_;
+    const std::lock_guard lock(slurm_->mutex);
+    ++slurm_->account_requests;
+    if (slurm_->account_requests <= slurm_->accounting_lags) return {};
+    std::vector<SlurmTask> out;
+    for (const SlurmTask& task : slurm_->accounted)
+      if (std::find(arrays.begin(), arrays.end(), task.array) != arrays.end()) out.push_back(task);
+    return out;
+  }
   void cancel(const std::string& job) override {
     ++requests_;
     const std::lock_guard lock(slurm_->mutex);

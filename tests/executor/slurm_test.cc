@@ -361,6 +361,57 @@ TEST_F(Slurm, ANodeThatFailedIsUsedWhereThereIsNoOther) {
   EXPECT_THAT(ended_, SizeIs(1));
 }
 
+TEST_F(Slurm, AgedOutOfTheQueueEndsAsAccountingSays) {
+  slurm_->facts.accounting = true;
+  slurm_->accounting_lags = 1;
+  SlurmExecutor executor = make();
+  executor.submit(shards(2));
+  poll_until(executor, [&] { return slurm_->submissions() == 1; });
+  {
+    const std::lock_guard lock(slurm_->mutex);
+    slurm_->accounted = std::exchange(slurm_->tasks, {});
+    slurm_->accounted[0].state = SlurmState::kOutOfMemory;
+    slurm_->accounted[0].nodes = "node-7";
+    slurm_->accounted[1].state = SlurmState::kNodeFail;
+    for (SlurmTask& task : slurm_->accounted) task.started = 1000, task.ended = 1060;
+  }
+  poll_until_ended(executor, 2);
+  std::sort(ended_.begin(), ended_.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
+  EXPECT_EQ(ended_.at(0).cause, EndCause::kOutOfMemory);
+  EXPECT_THAT(ended_.at(0).where, HasSubstr("node-7"));
+  EXPECT_EQ(ended_.at(0).wall_s, 60);
+  EXPECT_EQ(ended_.at(1).cause, EndCause::kNodeFailure);
+}
+
+TEST_F(Slurm, WhatAccountingDoesNotKnowEitherIsUnknown) {
+  slurm_->facts.accounting = true;
+  SlurmExecutor executor = make();
+  executor.submit({shard(0)});
+  poll_until(executor, [&] { return slurm_->submissions() == 1; });
+  {
+    const std::lock_guard lock(slurm_->mutex);
+    slurm_->tasks.clear();
+  }
+  poll_until_ended(executor, 1);
+  EXPECT_EQ(ended_.at(0).cause, EndCause::kUnknown);
+  EXPECT_EQ(slurm_->account_requests, 3);
+}
+
+TEST_F(Slurm, AWordThatComesBeforeTheAnswerToTheSubmissionCounts) {
+  SlurmExecutor executor = make();
+  executor.submit({shard(0)});
+  poll_until(executor, [&] { return slurm_->submissions() == 1; });
+  // The second submission of the same job: its shard has ended before slurmctld has answered.
+  slurm_->on_submit = [&] {
+    last_words(1, {{"cause", "finished"}, {"wall_s", 1.5}}, "ws-run-0-2");
+    std::this_thread::sleep_for(400ms);
+  };
+  executor.submit({shard(1, "ws-run-0-2")});
+  poll_until_ended(executor, 1);
+  EXPECT_EQ(ended_.at(0).cause, EndCause::kFinished);
+  EXPECT_EQ(ended_.at(0).wall_s, 1.5);
+}
+
 TEST_F(Slurm, AgedOutOfTheQueueIsUnknown) {
   SlurmExecutor executor = make();
   executor.submit({shard(0)});

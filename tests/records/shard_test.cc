@@ -1,4 +1,5 @@
 // A shard's attempts: what is left to do, what was written, what survives a cut.
+#include "warpsmith/records/done_shards.h"
 #include "warpsmith/records/shard.h"
 
 #include <gmock/gmock.h>
@@ -169,6 +170,15 @@ TEST_F(Shard, MistakesAreTold) {
   fs::remove(folder_ / "items.jsonl");
   EXPECT_THROW(session(0), Error);
   EXPECT_THROW(ShardSession(folder_ / "none.json", 0), Error);
+}
+
+TEST(DoneShards, AreReadAsWrittenAndHalfALineIsPassedOver) {
+  const Scratch scratch;
+  EXPECT_TRUE(read_done_shards(scratch / "").empty());
+  append_done_shards(scratch / "", {3, 5});
+  AppendFile(scratch / "done.jsonl").append("{\"sha");
+  append_done_shards(scratch / "", {8});
+  EXPECT_EQ(read_done_shards(scratch / ""), (std::set<std::uint32_t>{3, 5, 8}));
 }
 
 }  // namespace

@@ -33,6 +33,8 @@ constexpr auto kSlowestStatus = seconds(10);
 constexpr int kStatuses = 50;  // a request about many jobs costs slurmctld and us: this many times what it took …
 constexpr auto kLongestStatus = seconds(60);  // … lie between two, and no more than this
 constexpr auto kSecondLook = seconds(5);  // before "not in the queue" is believed
+constexpr int kAccountLooks = 3;  // in accounting, which may lag behind the queue …
+constexpr auto kBetweenAccountLooks = seconds(5);
 constexpr auto kAvoidNode = std::chrono::minutes(30);
 constexpr auto kShutDown = seconds(60);
 constexpr auto kLastTasks = seconds(15);
@@ -103,6 +105,7 @@ struct Live {
   std::optional<Clock::time_point> missing_since;
   std::optional<Clock::time_point> ended_since;  // Slurm says that it has ended
   SlurmTask last;
+  int accounted = 0;                                     // looks in accounting so far, while it is missing
   bool started = false, cancelling = false;
   std::optional<SlurmTask>
       judged;  // held or hopeless: we cancel it, and this, not CANCELLED, is why it ended
@@ -150,6 +153,8 @@ struct SlurmExecutor::State {
   std::map<std::string, std::uint32_t, std::less<>> job_of_token;
   std::map<std::filesystem::path, EndsFolder> ends;
   std::map<std::uint32_t, std::set<std::uint32_t>> to_cancel;  // array -> indices
+  std::set<std::uint32_t> to_account;  // arrays that are to be looked up in accounting
+  Clock::time_point next_account{};
   std::set<ShardKey> unwanted;  // cancelled while it is not known whether they arrived
   bool any_submitted = false, status_taken = false, last_look = false;
   std::size_t strays = 0;             // at the last look: tasks that have not ended though their shards have
@@ -583,6 +588,11 @@ struct SlurmExecutor::State {
           ++it;
           continue;
         }
+        if (facts.accounting && !shard.cancelling && shard.array != 0 && shard.accounted < kAccountLooks) {
+          to_account.insert(shard.array);
+          ++it;
+          continue;
+        }
         tell_end(key, shard.cancelling ? EndCause::kCancelled : EndCause::kUnknown,
                  shard.cancelling ? "" : "Slurm no longer knows the job", shard.where());
       }
@@ -631,7 +641,37 @@ struct SlurmExecutor::State {
     if (!to_cancel.empty() || !leftovers.empty()) return cancel_next();
     const bool lost = std::any_of(waiting.begin(), waiting.end(), [](const Batch& b) { return b.unsure; });
     if (!waiting.empty() && !waiting.front().unsure && now >= limit_until) return submit_next();
-    if ((lost || !live.empty() || last_look) && now >= next_status && bucket.take(now)) ask_status();
+    if ((lost || !live.empty() || last_look) && now >= next_status && bucket.take(now)) return ask_status();
+    if (!to_account.empty() && now >= next_account && bucket.take(now)) ask_accounting();
+  }
+
+  // How those ended that slurmctld has forgotten. A slurmdbd that does not answer holds nothing up.
+  void ask_accounting() {
+    const std::vector<std::uint32_t> arrays(to_account.begin(), to_account.end());
+    to_account.clear();
+    calls->post([this, arrays](Cluster& cluster) -> Calls::Answer {
+      std::vector<SlurmTask> ended;
+      try {
+        ended = cluster.ended_jobs(arrays);
+      } catch (const SlurmError&) {
+      }
+      return [this, arrays, ended, n = cluster.requests()] {
+        requests = n;
+        next_account = Clock::now() + std::min<Clock::duration>(kBetweenAccountLooks, second_look());
+        std::map<std::pair<std::uint32_t, std::uint32_t>, const SlurmTask*> by_index;
+        for (const SlurmTask& task : ended)
+          for (const std::uint32_t index : task.tasks) by_index[{task.array, index}] = &task;
+        for (auto& [key, shard] : live) {
+          if (!shard.missing_since || !std::binary_search(arrays.begin(), arrays.end(), shard.array)) continue;
+          ++shard.accounted;
+          const auto found = by_index.find({shard.array, shard.index});
+          if (found == by_index.end()) continue;
+          shard.last = *found->second;
+          shard.missing_since.reset();
+          shard.ended_since = Clock::now();
+        }
+      };
+    });
   }
 
   void cancel_next() {
