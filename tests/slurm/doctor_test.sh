@@ -89,7 +89,7 @@ gpus:
   RTX3090: {partition: rtx3090, constraint: tea}
 controller: {partition: cpu, cpus: 99}
 YAML
-check "mistakes in a site file" doctor 3 --site bad.yaml --wait 20
+check "mistakes in a site file" doctor 3 --site bad.yaml --wait 60
 check "… partition" says 'did you mean `cpu`'
 check "… GRES" says 'did you mean `gpu:l40`'
 check "… time" says 'write max_time: 1d'
@@ -109,7 +109,7 @@ check "… scratch and modules" [ "$(count 'LACK gpu H20 (scratch|modules)')" = 
 if unshare -m true 2>/dev/null; then
   mkdir hidden
   check "a folder that the nodes do not see" unshare -m bash -c 'mount -t tmpfs none hidden &&
-    "$0" --results hidden/results doctor --site "$1" --wait 20 >"$2"; [ $? = 3 ]' "$warpsmith" "$site" "$out"
+    "$0" --results hidden/results doctor --site "$1" --wait 60 >"$2"; [ $? = 3 ]' "$warpsmith" "$site" "$out"
   check "… on any node" [ "$(count '^LACK .*shared folder .* did not write in')" = 5 ]
 else
   echo "not tried: a folder that the nodes do not see (no right to mount)"
@@ -118,12 +118,12 @@ fi
 # --- a cluster that is not well
 
 scontrol update partitionname=h20 state=down
-check "a partition that is down" doctor 3 --site "$site" --wait 20
+check "a partition that is down" doctor 3 --site "$site" --wait 60
 check "… is all" lacks "gpu H20 partition,gpu H20 job"
 scontrol update partitionname=h20 state=up
 srun --quiet -J tea -p l40 --gres=gpu:1 sleep 100 &
 within 10 queue_is tea
-check "a GPU that is taken is no lack" doctor 0 --site "$site" --wait 3
+check "a GPU that is taken is no lack" doctor 0 --site "$site" --wait 15
 check "… and its reason is told" says 'gpu L40 job .*PENDING \(Resources\) after 3 s'
 check "the job that waited is gone" queue_is tea
 
