@@ -1,8 +1,9 @@
-// warpsmith aggregate [RUN]: brings results.h5 up to date with the records, or rebuilds it.
+// warpsmith aggregate [RUN]: brings results.h5 up to date with the records and the journal, or rebuilds it.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
+#include "attempts.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/store/results.h"
@@ -16,12 +17,17 @@ struct Options {
   bool rebuild = false;
 };
 
-int aggregate_run(const Options& options, const CommandContext& context) {
+int aggregate_command(const Options& options, const CommandContext& context) {
   const std::filesystem::path folder = find_run(context, options.run);
-  const store::Aggregated done = store::aggregate(folder, options.rebuild);
+  const store::Aggregated done = aggregate_run(folder, options.rebuild);
   if (context.json) {
-    print_json(context, {{"file", (folder / "results.h5").string()}, {"written", done.written}, {"reason", done.reason},
-                         {"measurements", done.measurements}, {"candidates", done.candidates}, {"seconds", done.seconds}});
+    print_json(context, {{"file", (folder / "results.h5").string()},
+                         {"written", done.written},
+                         {"reason", done.reason},
+                         {"measurements", done.measurements},
+                         {"candidates", done.candidates},
+                         {"attempts", done.attempts},
+                         {"seconds", done.seconds}});
     return kExitOk;
   }
   std::cout << (folder / "results.h5").string() << ": " << (done.written ? "written (" + done.reason + ")" : "up to date") << ", "
@@ -33,8 +39,10 @@ int aggregate_run(const Options& options, const CommandContext& context) {
 
 void add_aggregate(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(app, context, "aggregate", "Brings a run's results.h5 up to date with its records",
-                                  "warpsmith aggregate quickstart --rebuild", [options, &context] { return aggregate_run(*options, context); });
+  CLI::App* command = add_command(app, context, "aggregate",
+                                  "Brings a run's results.h5 up to date with its records and its journal",
+                                  "warpsmith aggregate quickstart --rebuild",
+                                  [options, &context] { return aggregate_command(*options, context); });
   command->add_option("RUN", options->run, "Name or folder of the run (default: the one changed last)");
   command->add_flag("--rebuild", options->rebuild, "Write the file anew even where nothing has changed");
   add_json_flag(*command, context);

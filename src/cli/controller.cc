@@ -63,10 +63,8 @@ Controller::State::State(ControllerParts given) : parts(std::move(given)), react
       .time_ms = now_ms(), .pid = static_cast<std::uint32_t>(::getpid()), .text = process::host_name()};
   journal = std::make_unique<run::Journal>(parts.run / "journal", opened, [&](run::Event&& e) {
     reactor.apply(e);
-    if (e.kind == run::EventKind::kShardEnded) {
-      phase_s[reactor.job(e.job).name] += e.wall_s;
-      earlier_wall_s[e.job] += e.wall_s;
-    }
+    usage.take(e);
+    if (e.kind == run::EventKind::kShardEnded) phase_s[reactor.job(e.job).name] += e.wall_s;
     if (e.kind != run::EventKind::kSubmitted) return;
     submissions = std::max(submissions, e.submission);
     earlier_submissions[e.job].push_back({e.shard, e.end, e.submission});
@@ -74,9 +72,8 @@ Controller::State::State(ControllerParts given) : parts(std::move(given)), react
   reactor.apply({.kind = run::EventKind::kOpened});
   resolve_unfinished();
   earlier_submissions.clear();
-  if (parts.spec->budget.gpu_hours > 0)
-    for (const auto& [job, wall_s] : earlier_wall_s)
-      gpu_s_used += wall_s * job_on_disk(job).second.resources.gpus;
+  for (const auto& [job, wall_s] : usage.unsaid_s())
+    unsaid_gpu_s += wall_s * job_on_disk(job).second.resources.gpus;
   job_files.clear();
   commit();
 }
@@ -168,6 +165,7 @@ void Controller::State::note(run::Event event) {
   event.time_ms = now_ms();
   if (!journal->pending()) oldest_pending = steady_clock::now();
   journal->add(event);
+  usage.take(event);
 }
 
 void Controller::State::say(run::Event event) {
@@ -199,11 +197,7 @@ void Controller::State::commit() {
 void Controller::State::submit(const std::vector<run::ShardRange>& ranges) {
   for (const run::ShardRange& range : ranges) {
     const LiveJob& job = jobs.at(range.job);
-    note({.kind = run::EventKind::kSubmitted,
-          .job = range.job,
-          .shard = range.begin,
-          .end = range.end,
-          .submission = ++submissions});
+    ++submissions;
     run::ShardStart start{.key = {range.job, 0},
                           .job_file = job.folder / "job.json",
                           .program = job.program,
@@ -214,6 +208,16 @@ void Controller::State::submit(const std::vector<run::ShardRange>& ranges) {
     start.resources.memory_bytes =
         static_cast<std::uint64_t>(static_cast<double>(job.resources.memory_bytes) *
                                    std::pow(live[job.stage].spec->retry.memory_factor, range.memory_retries));
+    note({.kind = run::EventKind::kSubmitted,
+          .job = range.job,
+          .shard = range.begin,
+          .end = range.end,
+          .submission = submissions,
+          .cpus = std::max(1, start.resources.cpus),
+          .gpus = start.resources.gpus,
+          .time_s = start.resources.time_s,
+          .memory = start.resources.memory_bytes,
+          .text = start.resources.gpu_type});
     for (std::uint32_t s = range.begin; s < range.end; ++s) {
       start.key.shard = s;
       start.log = job.folder / std::to_string(s) / "log.txt";  // its folder appears when it starts
@@ -308,7 +312,6 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
     end.text = event->detail;
     if (parts.executor->outlives()) end.name = event->where;
     phase_s[job.file.job] += event->wall_s;
-    gpu_s_used += event->wall_s * job.resources.gpus;
   }
   say(end);
   if (open == 0 || cause == EndCause::kCancelled) return;
@@ -351,6 +354,10 @@ void Controller::State::end_everything() {
       write_journal();
       throw;
     }
+    // What they took until then counts; a cluster is not asked once more for it.
+    if (!parts.executor->outlives() && !reactor.unresolved().empty())
+      for (const run::ShardEvent& event : parts.executor->poll(0ms))
+        if (event.kind == run::ShardEvent::Kind::kEnded) on_event(event);
     for (const run::ShardKey key : reactor.unresolved()) {
       if (jobs.contains(key.job))
         on_shard_end(key, EndCause::kCancelled, nullptr);
@@ -384,10 +391,12 @@ RunOutcome Controller::State::outcome(bool interrupted) {
               : over_budget                           ? "over budget"
                                                       : "finished";
   end_everything();
+  for (std::uint32_t i = 0; i < live.size(); ++i)
+    if (live[i].ran && reactor.stage(i) != run::StageState::kFinished) write_usage(i);
   any_ran = true;  // the last word is written in any case
   report(true);
   out.state = state_json();
-  out.gpu_hours = gpu_s_used / 3600;
+  out.gpu_hours = gpu_s_used() / 3600;
   return out;
 }
 
@@ -407,14 +416,14 @@ std::size_t Controller::State::room() {
   for (const auto& [number, job] : jobs)
     dearest = std::max(dearest, job.resources.time_s * job.resources.gpus);
   if (dearest <= 0) return capacity;
-  const double left = std::max(0.0, budget_s - gpu_s_used - gpu_s_in_flight());
+  const double left = std::max(0.0, budget_s - gpu_s_used() - gpu_s_in_flight());
   const std::size_t affordable = static_cast<std::size_t>(std::min(left / dearest, 1e9));
   if (affordable == 0 && reactor.in_flight() == 0) {
     over_budget = true;
     parts.observer->on_message(fmt::format(
         "the budget of {:.3g} GPU-hours is used up ({:.3g} used, the next shard may take {:.3g}): the run "
         "stops; with a larger `budget` it goes on",
-        budget_s / 3600, gpu_s_used / 3600, dearest / 3600));
+        budget_s / 3600, gpu_s_used() / 3600, dearest / 3600));
     reactor.stop();
   }
   return std::min(capacity, reactor.in_flight() + affordable);

@@ -1,4 +1,5 @@
-// state.json: how far a run is, for `status` and for people.
+// state.json: how far a run is, for `status` and for people; usage.json: what a stage's jobs took, for
+// `plan`.
 #include <unistd.h>
 
 #include <ctime>
@@ -103,9 +104,34 @@ Json Controller::State::state_json() const {
           {"updated", std::time(nullptr)},
           {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()},
           {"phase_s", phase_s},
-          {"gpu_hours", gpu_s_used / 3600},
+          {"gpu_hours", gpu_s_used() / 3600},
+          {"gpu_hours_asked", gpu_s_in_flight() / 3600},
           {"executor", view_json(parts.executor->view())},
           {"stages", std::move(stages)}};
+}
+
+void Controller::State::write_usage(std::uint32_t stage) const {
+  const LiveStage& one = live[stage];
+  Json by_name = Json::object();
+  for (const auto& [name, job] : usage.of(one.spec->name, one.execution)) {
+    const auto program = one.programs.find(name);
+    by_name[name] = {{"program", program == one.programs.end() ? "" : program->second},
+                     {"jobs", job.jobs},
+                     {"shards", job.shards},
+                     {"attempts", job.attempts},
+                     {"items", job.items},
+                     {"timed_items", job.timed.items},
+                     {"wall_s", job.timed.wall_s},
+                     {"cpu_s", job.cpu_s},
+                     {"gpu_s", job.gpu_s},
+                     {"peak_memory_bytes", job.peak_memory_bytes}};
+  }
+  const Json file = {{"schema", "warpsmith.usage/1"},
+                     {"stage", one.spec->name},
+                     {"kind", one.spec->kind},
+                     {"written", std::time(nullptr)},
+                     {"jobs", std::move(by_name)}};
+  write_file_atomic(one.folder / "usage.json", file.dump(2) + "\n");
 }
 
 void Controller::State::report(bool now) {

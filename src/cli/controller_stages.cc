@@ -32,6 +32,16 @@ std::vector<task::Task> named_tasks(const workflow::DatasetSettings& dataset) {
   return tasks;
 }
 
+// As a controller cut a job that died before it could journal it, by what it knew: replayed records may lie
+// in them already. Empty: there is none, or not of these items.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> shards_on_disk(const fs::path& folder,
+                                                                    const std::string& items) {
+  if (!fs::exists(folder / "job.json") || !fs::exists(folder / "items.jsonl") ||
+      read_file(folder / "items.jsonl") != items)
+    return {};
+  return read_job_file(folder / "job.json").shards;
+}
+
 }  // namespace
 
 void Controller::State::select() {
@@ -250,12 +260,16 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
   } else {
     number = static_cast<int>(reactor.jobs());
     const int cpus = std::max(1, request.resources.cpus);
-    file.shards = run::pack_items({.items = request.items.size(),
-                                   .expected_item_s = request.expected_item_s,
-                                   .shard_s = parts.shard_s > 0 ? parts.shard_s : one.spec->shard_s,
-                                   .one_shard = request.one_shard,
-                                   .slots = std::max(1, parts.slots / cpus),
-                                   .start_s = parts.start_s});
+    file.shards = shards_on_disk(job.folder, items);
+    if (file.shards.empty())
+      file.shards = run::pack_items(
+          {.items = request.items.size(),
+           .expected_item_s = usage.expected_item_s(one.spec->name, one.execution, request.job,
+                                                    request.expected_item_s, parts.start_s),
+           .shard_s = parts.shard_s > 0 ? parts.shard_s : one.spec->shard_s,
+           .one_shard = request.one_shard,
+           .slots = std::max(1, parts.slots / cpus),
+           .start_s = parts.start_s});
     file.token = "ws-" + parts.run_id + "-" + std::to_string(number);
     write_job(job.folder, file, request, items);
     if (parts.replay != nullptr && request.program == "warpsmith-measure")
@@ -265,9 +279,11 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
          .job = static_cast<std::uint32_t>(number),
          .end = static_cast<std::uint32_t>(file.shards.size()),
          .round = request.round,
+         .open = static_cast<std::uint32_t>(request.items.size()),
          .name = request.job,
          .hash = digest});
   }
+  one.programs[request.job] = request.program;
   one.open_jobs.insert(static_cast<std::uint32_t>(number));
   jobs.insert_or_assign(static_cast<std::uint32_t>(number), std::move(job));
 }
@@ -297,6 +313,7 @@ void Controller::State::finish_stage(std::uint32_t stage, const stages::StageOut
   LiveStage& one = live[stage];
   const std::string text = output.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   one.output_file = one.folder / "output.json";
+  write_usage(stage);
   write_file_atomic(one.output_file, text);
   one.output_digest = sha256_hex(text);
   one.machine.reset();
@@ -323,6 +340,7 @@ void Controller::State::fail_stage(std::uint32_t stage, const std::string& why) 
   one.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - one.began).count();
   say({.kind = run::EventKind::kStageFailed, .execution = one.execution, .text = why});
   parts.observer->on_message("stage " + one.spec->name + " failed: " + why);
+  write_usage(stage);
   report(true);
 }
 

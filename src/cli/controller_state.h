@@ -7,6 +7,7 @@
 
 #include "job_files.h"
 #include "warpsmith/cli/controller.h"
+#include "warpsmith/run/usage.h"
 
 namespace warpsmith::cli {
 
@@ -20,6 +21,7 @@ struct LiveStage {
   fs::path folder;
   std::uint32_t execution = 0;
   std::set<std::uint32_t> open_jobs;  // asked for, not yet told
+  std::map<std::string, std::string> programs;  // by job name
   Json progress = Json::object();
   std::string output_digest;  // once finished or skipped
   fs::path output_file;
@@ -80,6 +82,7 @@ struct Controller::State {
   void finish_stage(std::uint32_t stage, const stages::StageOutput& output);
   void skip_stage(std::uint32_t stage, const plan::StagePlan& plan);
   void fail_stage(std::uint32_t stage, const std::string& why);
+  void write_usage(std::uint32_t stage) const;  // what its jobs took so far, for `plan`
   void publish();
   const std::vector<task::Task>& tasks_of(const fs::path& dataset);
   fs::path find_program(const stages::JobRequest& request) const;
@@ -105,9 +108,12 @@ struct Controller::State {
   SteadyTime last_publish = std::chrono::steady_clock::now();
   std::chrono::steady_clock::duration publish_pause = std::chrono::minutes(2);
   SteadyTime last_report{}, began = std::chrono::steady_clock::now();
+  run::Usage usage;  // of all lives of the run
+  // Of attempts of which the journal does not say what they asked for: it is of an earlier Warpsmith.
+  double unsaid_gpu_s = 0;
   // What the budget counts: GPUs times wall time of attempts that have ended, in all lives of the run, and
   // what those in flight may come to by their time limits.
-  double gpu_s_used = 0;
+  double gpu_s_used() const { return usage.gpu_s() + unsaid_gpu_s; }
   double gpu_s_in_flight() const;
   std::size_t room();  // shards that may be in flight in all
   bool over_budget = false;
@@ -126,7 +132,6 @@ struct Controller::State {
   };
   std::vector<Late> late;  // ended well without a record for every item: a shared file system may be behind
   SteadyTime next_late{};
-  std::map<std::uint32_t, double> earlier_wall_s;  // of ended attempts in earlier lives, by job
   bool attached = false;
   std::map<std::uint32_t, std::pair<fs::path, JobFile>> job_files;  // of job_on_disk()
   std::string run_state = "running";

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 
+#include "attempts.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/report/report.h"
@@ -19,7 +20,7 @@ struct Options {
 
 int export_run(const Options& options, const CommandContext& context) {
   const fs::path folder = find_run(context, options.run);
-  store::aggregate(folder);
+  aggregate_run(folder);
   store::Results results = store::read_results(folder / "results.h5");
   if (!options.all_versions) results = store::current_versions(std::move(results));
   const std::string text = options.format == "csv" ? report::csv(results) : report::json(results);

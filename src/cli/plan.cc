@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "plan_cost.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
@@ -97,7 +98,7 @@ std::string extent_text(const Extent& e) {
 }
 
 void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
-                CommandContext& context) {
+                const PlanCost& cost, CommandContext& context) {
   Extent all;
   int will_run = 0, blocked = 0;
   for (std::size_t i = 0; i < spec.stages.size(); ++i) {
@@ -118,6 +119,7 @@ void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::Stag
     for (const plan::Change& change : p.changes) std::printf("    %s\n", plan::to_string(change).c_str());
     blocked += p.action == plan::Action::kBlocked;
     if (idle) continue;
+    std::printf("  cost: %s\n", to_string(cost.stages[i]).c_str());
     ++will_run;
     all.jobs += extent.jobs;
     all.shards += extent.shards;
@@ -126,11 +128,13 @@ void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::Stag
   if (will_run == 0 && blocked == 0)
     std::printf("Nothing to do: every stage is up to date or left out.\n");
   else if (will_run > 0)
-    std::printf("%d of %zu stages to run: %s, %s or so\n", will_run, spec.stages.size(),
-                count_text(all.jobs, "job").c_str(), count_text(all.shards, "shard").c_str());
+    std::printf("%d of %zu stages to run: %s, %s or so, %s\n", will_run, spec.stages.size(),
+                count_text(all.jobs, "job").c_str(), count_text(all.shards, "shard").c_str(),
+                total_text(cost).c_str());
 }
 
-Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans) {
+Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
+               const PlanCost& cost) {
   Json list = Json::array();
   for (std::size_t i = 0; i < spec.stages.size(); ++i) {
     const workflow::StageSpec& stage = spec.stages[i];
@@ -151,9 +155,10 @@ Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::Stage
                     {"shards", extent.shards},
                     {"items", extent.items},
                     {"upper_bound", extent.upper_bound},
-                    {"open", extent.open}});
+                    {"open", extent.open},
+                    {"cost", to_json(cost.stages[i])}});
   }
-  return {{"workflow", spec.name}, {"stages", std::move(list)}};
+  return {{"workflow", spec.name}, {"stages", std::move(list)}, {"cost", total_json(cost)}};
 }
 
 int plan_command(const Options& options, CommandContext& context) {
@@ -168,10 +173,10 @@ int plan_command(const Options& options, CommandContext& context) {
       plan::plan_stages(spec, plan::digest_datasets(spec), read_history(run), options.selection);
   if (options.graph)
     print_graph(spec, plans);
-  else if (context.json)
-    print_json(context, plan_json(spec, plans));
+  else if (const PlanCost cost = plan_cost(spec, plans, run, context.results); context.json)
+    print_json(context, plan_json(spec, plans, cost));
   else
-    print_plan(spec, plans, context);
+    print_plan(spec, plans, cost, context);
   for (const Diagnostic& note : loaded.notes) std::fprintf(stderr, "note: %s\n", to_string(note).c_str());
   return kExitOk;
 }

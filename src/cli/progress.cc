@@ -107,6 +107,10 @@ std::string state_table(const CommandContext& context, const Json& state) {
       out += fmt::format("  {} {}", job, seconds_text(s.get<double>()));
     out += "\n";
   }
+  const double used = state.value("gpu_hours", 0.0), asked = state.value("gpu_hours_asked", 0.0);
+  if (used > 0 || asked > 0) out += fmt::format("  GPU-hours: {:.3g} used", used);
+  if (asked > 0) out += fmt::format(", {:.3g} asked by the shards in flight, at their time limits", asked);
+  if (used > 0 || asked > 0) out += "\n";
   return out;
 }
 

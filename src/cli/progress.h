@@ -28,7 +28,7 @@ class RateMeter {
 // running stage of state.json; `rate` in items a second, 0 where unknown.
 std::string stage_line(const Json& stage, double rate);
 
-// The table of stages and the time by phase, for `status` and for the end of a run.
+// The table of stages, the time by phase and the GPU-hours, for `status` and for the end of a run.
 std::string state_table(const CommandContext& context, const Json& state);
 
 // On a terminal the lines of running stages, redrawn in place; else a line when a stage or job changes, and

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 
+#include "attempts.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/report/report.h"
@@ -18,7 +19,7 @@ struct Options {
 
 int write_report(const Options& options, const CommandContext& context) {
   const fs::path folder = find_run(context, options.run);
-  store::aggregate(folder);
+  aggregate_run(folder);
   const fs::path output = options.output.empty() ? folder / "report.html" : fs::path(options.output);
   write_file_atomic(output, report::html(store::current_versions(store::read_results(folder / "results.h5"))));
   if (context.json) print_json(context, {{"report", output.string()}, {"results", (folder / "results.h5").string()}});

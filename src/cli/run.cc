@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 
+#include "attempts.h"
 #include "in_job.h"
 #include "progress.h"
 #include "site_executor.h"
@@ -151,7 +152,7 @@ class StageNotifier : public RunObserver {
 };
 
 void publish(const fs::path& run, bool replayed) {
-  const bool changed = store::aggregate(run).written;  // also where it was short or damaged
+  const bool changed = aggregate_run(run).written;  // also where it was short or damaged
   // A replayed run has nobody's timings: no report is made of it.
   if (!replayed && (changed || !fs::exists(run / "report.html")))
     write_file_atomic(run / "report.html",

@@ -96,8 +96,6 @@ std::string queue_text(const Json& state) {
     out += fmt::format("  next start as Slurm expects it: {} ({})\n", time_text(next),
                        left == 0 ? "now" : "in " + format_duration(std::chrono::seconds(left)));
   }
-  if (const double hours = state.value("gpu_hours", 0.0); hours > 0)
-    out += fmt::format("  GPU-hours used: {:.3g}\n", hours);
   if (const std::string trouble = queue.value("trouble", ""); !trouble.empty())
     out += "  " + trouble + "\n";
   return out;

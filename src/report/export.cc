@@ -68,6 +68,7 @@ std::string json(const store::Results& results) {
               {"evaluations", Json::array()},
               {"verdicts", Json::array()},
               {"best", Json::array()},
+              {"cost", Json::array()},
               {"measurements", Json::array()}};
   for (const store::StageRow& row : results.stages)
     out["stages"].push_back({{"stage", row.name}, {"hash8", row.hash8}, {"kind", row.kind}, {"current", row.current}, {"finished", row.finished}});
@@ -76,6 +77,10 @@ std::string json(const store::Results& results) {
   for (const BestKernel& k : best)
     out["best"].push_back({{"task", k.task}, {"candidate", k.candidate}, {"stage", k.stage}, {"hash8", k.hash8}, {"speedup", k.speedup},
                            {"interval", {k.low, k.high}}, {"origin", k.origin}, {"source", k.source}});
+  const std::vector<CostRow> costs = cost_rows(results);
+  for (const CostRow& row : costs) out["cost"].push_back(cost_json(row));
+  Json& total = out["cost_total"] = cost_json(cost_total(costs));
+  for (const char* key : {"stage", "hash8", "job", "set_aside"}) total.erase(key);
   for (const store::MeasurementRow& row : results.measurements) {
     Json m = to_json(row.value);
     m["stage"] = row.stage;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "cost_table.h"
+#include "html_text.h"
 #include "report_json.h"
 #include "version_order.h"
 #include "warpsmith/report/report.h"
@@ -14,8 +16,6 @@ extern const char chart_js[];
 extern const unsigned long chart_js_size;
 
 namespace warpsmith::report {
-
-namespace {
 
 std::string escape(std::string_view text) {
   std::string out;
@@ -28,6 +28,8 @@ std::string escape(std::string_view text) {
     }
   return out;
 }
+
+namespace {
 
 // JSON inside <script>: a candidate's source may hold "</script>".
 std::string script_json(const Json& value) {
@@ -202,6 +204,7 @@ std::string html(const store::Results& results) {
          "<figure><figcaption>Share of distinct and of valid programs by round</figcaption><canvas id=\"plot-rounds\"></canvas></figure></div></section>\n";
   out += "<section><h2>Best program of each task</h2>\n" + kernels_section(kernels) + "</section>\n";
   out += "<section><h2>Verdicts by cause</h2>\n" + verdicts_table(verdicts) + "</section>\n";
+  out += "<section><h2>What it cost</h2>\n" + cost_table(cost_rows(results)) + "</section>\n";
   out += "<section><h2>Devices</h2>\n" + devices_section(results) + "</section>\n";
   out += "<section><h2>Workflow</h2><details><summary>as it was run</summary><pre>" + escape(results.workflow) + "</pre></details></section>\n";
   if (chart_js_size == 0) out += "<p class=\"warning\">Built without Chart.js: no plots.</p>\n";

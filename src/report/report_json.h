@@ -2,11 +2,13 @@
 #pragma once
 
 #include "warpsmith/base/json.h"
+#include "warpsmith/report/cost.h"
 #include "warpsmith/report/summary.h"
 
 namespace warpsmith::report {
 
 Json evaluation_json(const EvaluationRow& row);
+Json cost_json(const CostRow& row);
 std::string shape_text(const Measurement& m);  // "M=256 N=512"
 
 }  // namespace warpsmith::report

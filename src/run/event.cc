@@ -144,6 +144,9 @@ bool read_member(Cursor& in, std::string_view key, DecodedEvent& out, std::strin
   if (key == "round") return in.number(e.round);
   if (key == "pid") return in.number(e.pid);
   if (key == "submission") return in.number(e.submission);
+  if (key == "cpus") return in.number(e.cpus);
+  if (key == "gpus") return in.number(e.gpus);
+  if (key == "time_s") return in.number(e.time_s);
   if (key == "after") return in.number(e.after);
   if (key == "name") return in.text(e.name);
   if (key == "hash") return in.text(e.hash);
@@ -178,9 +181,12 @@ void encode_event(const Event& e, std::uint64_t sequence, std::string& out) {
   put(out, "open", e.open);
   put(out, "pid", e.pid);
   put(out, "submission", e.submission);
+  put(out, "cpus", e.cpus);
+  put(out, "gpus", e.gpus);
   put(out, "after", e.after);
   put(out, "wall_s", e.wall_s);
   put(out, "cpu_s", e.cpu_s);
+  put(out, "time_s", e.time_s);
   put(out, "memory", e.memory);
   put_text(out, "name", e.name);
   put_text(out, "hash", e.hash);

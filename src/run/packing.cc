@@ -5,6 +5,13 @@
 
 namespace warpsmith::run {
 
+namespace {
+
+// As many attempts, or as long at work, and what was seen counts as much as the guess.
+constexpr double kAttemptsAsGoodAsTheGuess = 3, kSecondsAsGoodAsTheGuess = 30;
+
+}  // namespace
+
 std::vector<std::pair<std::uint64_t, std::uint64_t>> pack_items(const PackRequest& r) {
   if (r.items == 0) return {};
   std::uint64_t count = 1;
@@ -21,6 +28,22 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> pack_items(const PackReques
     shards.emplace_back(r.items / count * i + std::min(i, r.items % count),
                         r.items / count * (i + 1) + std::min(i + 1, r.items % count));
   return shards;
+}
+
+std::uint64_t items_of_shard(std::uint64_t items, std::uint64_t shards, std::uint64_t shard) {
+  return shard < shards ? items / shards + (shard < items % shards ? 1 : 0) : 0;
+}
+
+double learnt_item_s(double guess_s, const TimedItems& seen, double start_s) {
+  if (seen.items == 0 || seen.attempts == 0 || seen.wall_s <= 0 || guess_s <= 0) return guess_s;
+  const auto attempts = static_cast<double>(seen.attempts);
+  const double work_s = std::max(seen.wall_s - attempts * std::max(start_s, 0.0), seen.wall_s / 2);
+  const double seen_s =
+      std::clamp(work_s / static_cast<double>(seen.items), guess_s / kMostWrong, guess_s * kMostWrong);
+  // Guess and sight may lie powers of ten apart: the blend is one of their logarithms.
+  const double evidence =
+      std::max(attempts / kAttemptsAsGoodAsTheGuess, seen.wall_s / kSecondsAsGoodAsTheGuess);
+  return guess_s * std::pow(seen_s / guess_s, evidence / (1 + evidence));
 }
 
 }  // namespace warpsmith::run

@@ -84,12 +84,26 @@ void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
   job.one_shard = job.job == "train" || (job.job == "measure" && measures_in_one_shard(spec));
 }
 
+void add_program(PlannedJob& job, const workflow::StageSpec& spec) {
+  const auto* command = std::get_if<workflow::CommandSettings>(&spec.settings);
+  job.program = command == nullptr      ? "warpsmith-" + job.job
+                : command->argv.empty() ? ""
+                                        : command->argv.front();
+  job.resources = job.job == "generate"                          ? spec.generate
+                  : job.job == "measure"                         ? spec.measure
+                  : job.job == "compile" || job.job == "collect" ? spec.compile
+                                                                 : spec.train;
+}
+
 }  // namespace
 
 std::vector<PlannedJob> planned_jobs(const workflow::StageSpec& spec, const std::vector<task::Task>&) {
   Planner planner{spec, {}};
   std::visit(planner, spec.settings);
-  for (PlannedJob& job : planner.jobs) add_durations(job, spec);
+  for (PlannedJob& job : planner.jobs) {
+    add_durations(job, spec);
+    add_program(job, spec);
+  }
   return std::move(planner.jobs);
 }
 

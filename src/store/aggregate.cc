@@ -1,4 +1,5 @@
 #include <chrono>
+#include <iterator>
 #include <map>
 
 #include "results_file.h"
@@ -23,10 +24,10 @@ std::string damage(const fs::path& file) {
 }
 
 // What tells whether something has changed, of each shard and of each version of a stage.
-using Progress = std::map<std::string, std::string>;
+using Marks = std::map<std::string, std::string>;
 
-Progress progress(const std::vector<ShardRow>& shards, const std::vector<StageRow>& stages) {
-  Progress out;
+Marks marks(const std::vector<ShardRow>& shards, const std::vector<StageRow>& stages) {
+  Marks out;
   for (const ShardRow& shard : shards)
     out[shard.folder] = std::to_string(shard.records) + (shard.ended ? " ended" : "");
   // The digest tells a result from one that was made anew under the same hash (`run --force`).
@@ -38,36 +39,58 @@ Progress progress(const std::vector<ShardRow>& shards, const std::vector<StageRo
 
 // Empty where the file holds what `now` does; else why it is to be written.
 std::string what_is_new(const fs::path& file, const Results& now) {
-  Progress before;
+  Marks before;
+  std::size_t attempts_before = 0;
   try {
-    const Results old = read_progress(file);
-    before = progress(old.shards, old.stages);
+    const Progress old = read_progress(file);
+    before = marks(old.shards, old.stages);
+    attempts_before = old.attempts;
   } catch (const Error& e) {  // whole, but of an older layout
     return std::string("another layout: ") + e.what();
   }
-  const Progress after = progress(now.shards, now.stages);
+  const Marks after = marks(now.shards, now.stages);
   std::size_t changed = 0;
   for (const auto& [folder, state] : after) {
     const auto it = before.find(folder);
     changed += it == before.end() || it->second != state;
   }
   for (const auto& [folder, state] : before) changed += !after.contains(folder);
-  if (changed == 0) return "";
+  if (changed == 0 && now.attempts.size() == attempts_before) return "";
+  if (changed == 0) return "attempts of shards have ended";
   return std::to_string(changed) + (changed == 1 ? " shard or stage has" : " shards or stages have") + " changed";
+}
+
+// In the order of the rows: current versions first, in the order of the workflow; within a version as they
+// ended.
+void sort_attempts(std::vector<AttemptRow>& attempts, const std::vector<StageRow>& stages) {
+  std::map<std::pair<std::string, std::string>, std::size_t> places;
+  for (const StageRow& stage : stages) places.emplace(std::pair(stage.name, stage.hash8), places.size());
+  std::vector<std::vector<AttemptRow>> sorted(places.size() + 1);  // the last: of versions that are gone
+  for (AttemptRow& row : attempts) {
+    const auto found = row.set_aside ? places.end() : places.find({row.stage, row.hash8});
+    sorted[found == places.end() ? places.size() : found->second].push_back(std::move(row));
+  }
+  attempts.clear();
+  for (std::vector<AttemptRow>& rows : sorted)
+    attempts.insert(attempts.end(), std::make_move_iterator(rows.begin()),
+                    std::make_move_iterator(rows.end()));
 }
 
 }  // namespace
 
-Aggregated aggregate(const fs::path& run_folder, bool rebuild) {
+Aggregated aggregate(const fs::path& run_folder, bool rebuild, std::vector<AttemptRow> attempts) {
   const auto start = std::chrono::steady_clock::now();
   const fs::path file = run_folder / "results.h5";
   Aggregated done;
-  const Results now = read_run(run_folder);
+  Results now = read_run(run_folder);
+  sort_attempts(attempts, now.stages);
+  now.attempts = std::move(attempts);
   done.reason = damage(file);
   if (done.reason.empty() && rebuild) done.reason = "asked for";
   if (done.reason.empty()) done.reason = what_is_new(file, now);
   done.measurements = now.measurements.size();
   done.candidates = now.candidates.size();
+  done.attempts = now.attempts.size();
   if (!done.reason.empty()) {
     write_results(file, now);
     write_file_atomic(digest_file(file), sha256_file_hex(file) + "  results.h5\n");

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <sstream>
 
@@ -15,12 +16,14 @@ namespace warpsmith::store {
 
 namespace {
 
+constexpr hdf5::Size kLongest = ~hdf5::Size{0};
+
 template <typename Row, typename T>
 struct Column {
   std::string name;
   std::function<T(const Row&)> get;
   std::function<void(Row&, T)> set;
-  hdf5::Size bytes = 0;     // text only: 0 is variable length
+  hdf5::Size bytes = 0;     // text only: 0 is variable length, kLongest as much as the longest takes
   std::string unit;         // attribute `unit`; may be empty
 };
 
@@ -190,6 +193,26 @@ Table<ShardRow> shard_table() {
   return t;
 }
 
+// There may be as many as shards, and more: no text of variable length, which is never compressed.
+Table<AttemptRow> attempt_table() {
+  using R = AttemptRow;
+  Table<R> t{"attempts", {}, {}, {}};
+  t.text("stage", &R::stage, kLongest)
+      .text("hash8", &R::hash8, 8)
+      .text("job", &R::job, kLongest)
+      .text("cause", &R::cause, 16);
+  t.text("where", &R::where, kLongest).text("gpu_type", &R::gpu_type, kLongest);
+  t.integer("round", &R::round).integer("shard", &R::shard).integer("attempt", &R::attempt);
+  t.integer("exit_code", &R::exit_code)
+      .integer("signal", &R::signal)
+      .integer("items", &R::items)
+      .integer("open", &R::open);
+  t.integer("cpus", &R::cpus).integer("gpus", &R::gpus).integer("memory_bytes", &R::memory_bytes);
+  t.integer("peak_memory_bytes", &R::peak_memory_bytes).flag("set_aside", &R::set_aside);
+  t.real("time_s", &R::time_s, "s").real("wall_s", &R::wall_s, "s").real("cpu_s", &R::cpu_s, "s");
+  return t;
+}
+
 // HDF5 strings end at a NUL; a program written by a model may hold one.
 std::string without_nul(std::string text) {
   for (std::size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at + 3)) text.replace(at, 1, "\xEF\xBF\xBD");
@@ -216,9 +239,14 @@ void write_table(hdf5::File& file, const Table<Row>& table, const std::vector<Ro
     for (std::size_t i = 0; i < rows.size(); ++i) words[i] = without_nul(column.get(rows[i]));
     hdf5::DatasetOptions options = column_options(rows.size());
     options.string_bytes = column.bytes;
-    if (column.bytes == 0) options.deflate = 0;
+    if (column.bytes == kLongest) {
+      options.string_bytes = 1;
+      for (const std::string& word : words)
+        options.string_bytes = std::max<hdf5::Size>(options.string_bytes, word.size());
+    }
+    if (options.string_bytes == 0) options.deflate = 0;
     for (std::string& word : words)
-      if (column.bytes > 0 && word.size() > column.bytes) word.resize(column.bytes);
+      if (options.string_bytes > 0 && word.size() > options.string_bytes) word.resize(options.string_bytes);
     group.write_strings(column.name, words, options);
   }
   std::vector<std::int64_t> integers(rows.size());
@@ -284,6 +312,7 @@ void write_results(const fs::path& path, const Results& results) {
     write_table(file, training_table(), results.training);
     write_table(file, stage_table(), results.stages);
     write_table(file, shard_table(), results.shards);
+    write_table(file, attempt_table(), results.attempts);
     // Left uncompressed: deflating raw timings costs more time than writing them does.
     hdf5::DatasetOptions options;
     options.shape = {results.samples.size()};
@@ -315,13 +344,13 @@ hdf5::File open_results(const fs::path& path) {
 
 }  // namespace
 
-Results read_progress(const fs::path& path) {
+Progress read_progress(const fs::path& path) {
   try {
     const hdf5::File file = open_results(path);
-    Results r;
-    r.stages = read_table(file, stage_table());
-    r.shards = read_table(file, shard_table());
-    return r;
+    return {
+        .stages = read_table(file, stage_table()),
+        .shards = read_table(file, shard_table()),
+        .attempts = static_cast<std::size_t>(file.open_group(attempt_table().path).int_attribute("rows"))};
   } catch (const Error& e) {
     throw e.with_context("while reading " + path.string());
   }
@@ -345,6 +374,7 @@ Results read_results(const fs::path& path) {
     r.training = read_table(file, training_table());
     r.stages = read_table(file, stage_table());
     r.shards = read_table(file, shard_table());
+    r.attempts = read_table(file, attempt_table());
     r.samples = file.open_dataset("measurements/samples_ns").read<std::int64_t>();
     return r;
   } catch (const Error& e) {

@@ -5,7 +5,13 @@
 
 namespace warpsmith::store {
 
-// `stages` and `shards` alone. Throws as read_results does.
-Results read_progress(const std::filesystem::path& file);
+// What tells how much a file holds.
+struct Progress {
+  std::vector<StageRow> stages;
+  std::vector<ShardRow> shards;
+  std::size_t attempts = 0;  // their number: a journal only grows
+};
+// Throws as read_results does.
+Progress read_progress(const std::filesystem::path& file);
 
 }  // namespace warpsmith::store

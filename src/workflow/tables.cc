@@ -353,7 +353,8 @@ const Table<StageSpec>& stage_keys() {
        .member = &S::max_jobs},
       {.rule = {.name = "shard_time",
                 .form = Form::kSeconds,
-                .meaning = "Expected duration of a shard: items are packed by it.",
+                .meaning = "Expected duration of a shard: items are packed by it, at first by a guess of what one "
+                           "takes, later by what it took.",
                 .low = 1,
                 .high = 30 * kDay,
                 .hashed = false},

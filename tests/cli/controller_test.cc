@@ -297,6 +297,7 @@ TEST_F(ControllerTest, OnlyRunsWhatIsNamed) {
 
 TEST_F(ControllerTest, ItemsWithoutRecordAreTriedAgain) {
   FakeExecutor executor;
+  executor.wall_s = [](int items) { return 1 + 30.0 * items; };  // as expected: shards stay short
   int calls = 0;
   executor.program = [&](const JobFile&, const Item& item) -> Json {
     if (++calls % 5 == 0) throw FakeExecutor::Fail{EndCause::kFinished};  // says that it is done, and is not

@@ -22,6 +22,8 @@ class FakeExecutor : public run::Executor {
     return Json{{"value", item.value.value("x", 0) * 2}};
   };
   std::function<void()> before_poll = [] {};
+  // What an attempt takes that records so many items.
+  std::function<double(int items)> wall_s = [](int) { return 0.5; };
 
   void submit(const std::vector<run::ShardStart>& shards) override {
     for (const run::ShardStart& s : shards) {
@@ -43,7 +45,8 @@ class FakeExecutor : public run::Executor {
     const run::ShardStart start = queue.front();
     queue.pop_front();
     events.push_back({.kind = run::ShardEvent::Kind::kStarted, .key = start.key, .where = "test"});
-    run::ShardEvent end{.kind = run::ShardEvent::Kind::kEnded, .key = start.key, .wall_s = 0.5};
+    run::ShardEvent end{.kind = run::ShardEvent::Kind::kEnded, .key = start.key};
+    const int before = items_run;
     try {
       if (const JobFile job = read_job_file(start.job_file); keeps_no_records(job)) {
         const auto [begin, past] = job.shards.at(start.key.shard);
@@ -65,6 +68,9 @@ class FakeExecutor : public run::Executor {
       end.exit_code = fail.exit_code;
       end.signal = fail.signal;
     }
+    end.wall_s = wall_s(items_run - before);
+    end.cpu_s = end.wall_s / 2;
+    end.peak_memory_bytes = 1000;
     events.push_back(end);
     return events;
   }

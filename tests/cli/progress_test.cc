@@ -64,5 +64,17 @@ TEST(StateTable, NamesStatesPhasesAndFailures) {
             "  time by phase, of all shards:  measure 1m01s\n");
 }
 
+TEST(StateTable, SaysGpuHoursUsedAndAsked) {
+  CommandContext context;
+  Json state = {
+      {"state", "running"}, {"stages", Json::array()}, {"gpu_hours", 1.25}, {"gpu_hours_asked", 8.0}};
+  EXPECT_EQ(state_table(context, state),
+            "  GPU-hours: 1.25 used, 8 asked by the shards in flight, at their time limits\n");
+  state["gpu_hours_asked"] = 0.0;
+  EXPECT_EQ(state_table(context, state), "  GPU-hours: 1.25 used\n");
+  state["gpu_hours"] = 0.0;
+  EXPECT_EQ(state_table(context, state), "");
+}
+
 }  // namespace
 }  // namespace warpsmith::cli

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "warpsmith/base/files.h"
+#include "warpsmith/report/cost.h"
 #include "warpsmith/report/report.h"
 #include "warpsmith/report/summary.h"
 
@@ -112,6 +113,99 @@ TEST(Versions, HaveFiguresOfTheirOwn) {
   const std::string page = html(store::current_versions(r));
   EXPECT_NE(page.find("1 older version of stages left out"), std::string::npos);
   EXPECT_EQ(page.find("7.00×"), std::string::npos);
+}
+
+store::AttemptRow attempt(const std::string& name, const std::string& job, std::int64_t number,
+                          const std::string& cause, double wall_s, std::int64_t open = 0) {
+  store::AttemptRow row;
+  row.stage = name;
+  row.hash8 = "0a1b2c3d";
+  row.job = job;
+  row.attempt = number;
+  row.cause = cause;
+  row.wall_s = wall_s;
+  row.cpu_s = wall_s;
+  row.cpus = 2;
+  row.open = open;
+  return row;
+}
+
+TEST(Cost, IsSummedByStageAndJob) {
+  store::Results r;
+  r.stages = {stage("sft", "0a1b2c3d"), stage("contrastive", "0a1b2c3d")};
+  r.attempts = {attempt("contrastive", "generate", 1, "finished", 3600),
+                attempt("contrastive", "measure", 1, "timeout", 1800, 3),
+                attempt("contrastive", "measure", 2, "finished", 5400),
+                attempt("contrastive", "compile", 1, "finished", 10),
+                attempt("sft", "train", 1, "crash", 7, 0),
+                attempt("contrastive", "generate", 1, "finished", 1800)};
+  for (store::AttemptRow& row : r.attempts)
+    if (row.job == "measure") row.gpus = 2;
+  r.attempts[1].peak_memory_bytes = 3000;
+  r.attempts[1].memory_bytes = 2000;
+  r.attempts[2].peak_memory_bytes = 1000;
+  r.attempts[2].memory_bytes = 4000;
+  const auto rows = cost_rows(r);
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].stage, "sft") << "the order of the workflow";
+  EXPECT_EQ(rows[0].lost_s, 0) << "every item had its record: nobody had to go on with it";
+  EXPECT_EQ(rows[1].job, "generate");
+  EXPECT_EQ(rows[1].shards, 2);
+  EXPECT_EQ(rows[1].attempts, 2);
+  EXPECT_EQ(rows[1].wall_s, 5400);
+  EXPECT_DOUBLE_EQ(*rows[1].cpu_efficiency(), 0.5);
+  EXPECT_EQ(rows[1].gpu_hours, 0);
+  EXPECT_EQ(rows[2].job, "measure") << "in the order in which they ended";
+  EXPECT_EQ(rows[2].shards, 1);
+  EXPECT_EQ(rows[2].attempts, 2);
+  EXPECT_DOUBLE_EQ(rows[2].gpu_hours, 4);
+  EXPECT_DOUBLE_EQ(rows[2].lost_share(), 0.25);
+  EXPECT_EQ(rows[2].peak_memory_bytes, 3000);
+  EXPECT_EQ(rows[2].memory_bytes, 4000);
+  EXPECT_EQ(rows[3].job, "compile");
+  const CostRow total = cost_total(rows);
+  EXPECT_EQ(total.shards, 5);
+  EXPECT_EQ(total.attempts, 6);
+  EXPECT_EQ(total.wall_s, 5400 + 7200 + 10 + 7);
+  EXPECT_DOUBLE_EQ(total.gpu_hours, 4);
+  EXPECT_DOUBLE_EQ(*total.cpu_efficiency(), 0.5);
+
+  const std::string page = html(r);
+  EXPECT_NE(page.find("What it cost"), std::string::npos);
+  EXPECT_NE(page.find("<tr><th>contrastive</th><td>measure</td><td>1</td><td>2</td><td>2h00m</td><td>2h00m</"
+                      "td><td>50.0 %</td>"
+                      "<td>2.9 KiB of 3.9 KiB</td><td>4</td><td>25.0 %</td></tr>"),
+            std::string::npos)
+      << page.substr(page.find("id=\"cost\""), 1500);
+  const Json out = Json::parse(json(r));
+  EXPECT_EQ(out.at("cost").size(), 4u);
+  EXPECT_EQ(out.at("cost").at(2).at("lost_share"), 0.25);
+  EXPECT_EQ(out.at("cost_total").at("gpu_hours"), 4.0);
+  EXPECT_FALSE(out.at("cost_total").contains("stage"));
+}
+
+TEST(Cost, VersionsAndWhatWasSetAsideAreApart) {
+  store::Results r;
+  r.stages = {stage("sft", "0a1b2c3d"), stage("sft", "99999999", false)};
+  r.attempts = {attempt("sft", "train", 1, "finished", 1), attempt("sft", "train", 1, "finished", 2),
+                attempt("sft", "train", 1, "finished", 4)};
+  r.attempts[1].hash8 = "99999999";
+  r.attempts[2].set_aside = true;
+  std::string order;
+  for (const CostRow& row : cost_rows(r))
+    order += row.hash8.substr(0, 1) + (row.set_aside ? "!" : "") + ":" +
+             std::to_string(static_cast<int>(row.wall_s)) + " ";
+  EXPECT_EQ(order, "0:1 0!:4 9:2 ");
+  EXPECT_EQ(cost_rows(store::current_versions(r)).size(), 1u);
+}
+
+TEST(Cost, WhatIsNotKnownIsNotShownAsNothing) {
+  store::Results r;
+  EXPECT_NE(html(r).find("tells of no attempt"), std::string::npos);
+  r.attempts = {attempt("sft", "train", 1, "finished", 1)};
+  r.attempts[0].cpus = 0;  // a journal that does not say
+  EXPECT_FALSE(cost_rows(r)[0].cpu_efficiency().has_value());
+  EXPECT_TRUE(Json::parse(json(r)).at("cost").at(0).at("cpu_efficiency").is_null());
 }
 
 TEST(BestKernels, TakeTheFastestCorrectProgram) {

@@ -46,5 +46,45 @@ TEST(Packing, CoversAllItemsOnce) {
   }
 }
 
+TEST(Packing, SaysHowManyItemsAShardHas) {
+  for (std::uint64_t items = 1; items < 60; ++items) {
+    const Shards shards = pack_items({.items = items, .expected_item_s = 7, .shard_s = 40, .slots = 3});
+    for (std::uint64_t s = 0; s < shards.size(); ++s)
+      EXPECT_EQ(items_of_shard(items, shards.size(), s), shards[s].second - shards[s].first)
+          << items << ": " << s;
+  }
+  EXPECT_EQ(items_of_shard(5, 2, 2), 0u);
+}
+
+// guess, items, attempts, seconds of these, seconds of a start -> expected
+TEST(LearntItem, GoesFromTheGuessToWhatWasSeen) {
+  EXPECT_EQ(learnt_item_s(2, {}, 1), 2) << "nothing was seen";
+  EXPECT_EQ(learnt_item_s(2, {.items = 0, .attempts = 5, .wall_s = 50}, 1), 2) << "no item came of it";
+  EXPECT_EQ(learnt_item_s(2, {.items = 10, .attempts = 5, .wall_s = 0}, 1), 2)
+      << "nobody knows how long it took";
+  // Three attempts weigh as much as the guess: the geometric mean of 2 and 8.
+  EXPECT_NEAR(learnt_item_s(2, {.items = 3, .attempts = 3, .wall_s = 24}, 0), 4, 1e-9);
+  // So does one of 30 s.
+  EXPECT_NEAR(learnt_item_s(2, {.items = 60, .attempts = 1, .wall_s = 30}, 0), 1, 1e-9);
+  EXPECT_NEAR(learnt_item_s(2, {.items = 1000, .attempts = 100, .wall_s = 8000}, 0), 8, 0.05) << "believed";
+  EXPECT_NEAR(learnt_item_s(2, {.items = 1, .attempts = 1, .wall_s = 0.1}, 0), 0.95, 0.01)
+      << "a quarter of the way";
+}
+
+TEST(LearntItem, TakesOffWhatAStartCosts) {
+  const TimedItems seen{.items = 10000, .attempts = 1000, .wall_s = 20000};
+  EXPECT_NEAR(learnt_item_s(1, seen, 5), 1.5, 0.01);
+  EXPECT_NEAR(learnt_item_s(1, seen, 15), 1, 0.01) << "half of the time is work at least";
+}
+
+TEST(LearntItem, StaysWithinAFactorFromTheGuess) {
+  const TimedItems slow{.items = 1, .attempts = 1000, .wall_s = 1e9},
+      fast{.items = 1000000000, .attempts = 1000, .wall_s = 1};
+  EXPECT_LE(learnt_item_s(2, slow, 0), 200);
+  EXPECT_GT(learnt_item_s(2, slow, 0), 190);
+  EXPECT_GE(learnt_item_s(2, fast, 0), 0.02);
+  EXPECT_LT(learnt_item_s(2, fast, 0), 0.021);
+}
+
 }  // namespace
 }  // namespace warpsmith::run

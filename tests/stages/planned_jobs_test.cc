@@ -45,6 +45,10 @@ TEST(PlannedJobs, OfEachKind) {
 TEST(PlannedJobs, BoundWhatAStageAsksFor) {
   StageInputs inputs = make_inputs("ssl", "self_supervised",
                                    workflow::SelfSupervisedSettings{.rounds = 2, .samples = 20, .steps = 3});
+  inputs.spec.generate.cpus = 2;
+  inputs.spec.compile.cpus = 3;
+  inputs.spec.measure.cpus = 4;
+  inputs.spec.train.cpus = 5;
   add_upstream(inputs, "sft", {{"checkpoint", "checkpoints/sft-1"}});
   World world;
   world.answer = [](const JobRequest& job, const Json& item) {
@@ -62,6 +66,8 @@ TEST(PlannedJobs, BoundWhatAStageAsksFor) {
     const PlannedJob& p = planned.at(std::to_string(job.round) + "/" + job.job);
     EXPECT_EQ(job.items.size(), p.items) << job.job;  // nothing was repeated or failed: the bound is reached
     EXPECT_EQ(job.one_shard, p.one_shard) << job.job;
+    EXPECT_EQ(job.program, p.program);
+    EXPECT_EQ(job.resources, p.resources) << job.job;
   }
 }
 

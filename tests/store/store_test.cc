@@ -56,6 +56,13 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   r.measurements[2].value.detail = std::string("NUL \0 inside, and ünicode", 26);
   r.training.push_back({"sft", "01234567", 0, 17, 1500, 2.5, 4e-3, 0.7, 0.09, 0, 0, 0});
   r.generated.push_back({"evaluate-sft", "89abcdef", "row_softmax", "train", r.candidates[0].id, "ok", 0, 1.5});
+  r.attempts.resize(2);
+  r.attempts[0].where = "a-node-with-a-long-name.cluster:4711";
+  r.attempts[0].cause = "out_of_memory";
+  r.attempts[0].memory_bytes = std::int64_t{6} << 30;
+  r.attempts[0].gpu_type = "H100";
+  r.attempts[0].wall_s = 12.5;
+  r.attempts[1].set_aside = true;
   write_results(folder_ / "r.h5", r);
   const Results back = read_results(folder_ / "r.h5");
   ASSERT_EQ(back.measurements.size(), r.measurements.size());
@@ -71,6 +78,15 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(back.generated[0].hash8, "89abcdef");
   EXPECT_EQ(back.generated[0].candidate, r.candidates[0].id);
   EXPECT_EQ(back.devices[0].name, "Test CPU");
+  ASSERT_EQ(back.attempts.size(), 2u);
+  EXPECT_EQ(back.attempts[0].where, "a-node-with-a-long-name.cluster:4711");
+  EXPECT_EQ(back.attempts[0].cause, "out_of_memory");
+  EXPECT_EQ(back.attempts[0].memory_bytes, std::int64_t{6} << 30);
+  EXPECT_EQ(back.attempts[0].gpu_type, "H100");
+  EXPECT_EQ(back.attempts[0].wall_s, 12.5);
+  EXPECT_FALSE(back.attempts[0].set_aside);
+  EXPECT_EQ(back.attempts[1].where, "");
+  EXPECT_TRUE(back.attempts[1].set_aside);
   EXPECT_EQ(back.workflow, "schema: warpsmith.workflow/1\n");
 }
 
@@ -123,6 +139,49 @@ TEST_F(StoreTest, VersionsOfAStageAreToldApart) {
   EXPECT_EQ(current.shards.size(), 1u);
   EXPECT_EQ(current.devices.size(), 1u);
   EXPECT_EQ(current.stages.size(), 2u) << "a report says how many are left out";
+}
+
+AttemptRow attempt(const std::string& hash8, std::int64_t shard, bool set_aside = false) {
+  AttemptRow row;
+  row.stage = "contrastive";
+  row.hash8 = hash8;
+  row.job = "measure";
+  row.shard = shard;
+  row.cause = "finished";
+  row.set_aside = set_aside;
+  return row;
+}
+
+TEST_F(StoreTest, AttemptsOfCurrentVersionsComeFirst) {
+  store_fixture::make_run(folder_, {.shards = 1, .hash8 = "11111111"});
+  store_fixture::make_run(folder_, {.shards = 1, .hash8 = "22222222"});
+  write_state(folder_, "22222222");
+  aggregate(folder_, false,
+            {attempt("44444444", 0), attempt("11111111", 1), attempt("22222222", 2, true),
+             attempt("22222222", 3), attempt("11111111", 4), attempt("22222222", 5)});
+  Results r = read_results(folder_ / "results.h5");
+  std::string order;
+  for (const AttemptRow& row : r.attempts)
+    order += row.hash8.substr(0, 1) + ":" + std::to_string(row.shard) + " ";
+  EXPECT_EQ(order, "2:3 2:5 1:1 1:4 4:0 2:2 ");
+  order.clear();
+  for (const AttemptRow& row : current_versions(std::move(r)).attempts)
+    order += std::to_string(row.shard) + " ";
+  EXPECT_EQ(order, "3 5 ") << "neither of older versions nor of results that were set aside";
+}
+
+TEST_F(StoreTest, AggregateNoticesAttemptsThatHaveEnded) {
+  store_fixture::make_run(folder_, {.shards = 1});
+  EXPECT_EQ(aggregate(folder_).attempts, 0u);
+  const std::vector<AttemptRow> one = {attempt("0a1b2c3d", 0)}, two = {one[0], attempt("0a1b2c3d", 0)};
+  EXPECT_EQ(aggregate(folder_, false, one).reason, "attempts of shards have ended");
+  EXPECT_FALSE(aggregate(folder_, false, one).written);
+  EXPECT_EQ(aggregate(folder_, false, two).attempts, 2u);
+  EXPECT_EQ(read_results(folder_ / "results.h5").attempts.size(), 2u);
+  const std::string before = read_file(folder_ / "results.h5");
+  fs::remove(folder_ / "results.h5");
+  aggregate(folder_, false, two);
+  EXPECT_EQ(read_file(folder_ / "results.h5"), before) << "rebuilt, it is the same";
 }
 
 TEST_F(StoreTest, AStageThatWasChangedBackIsCurrentAgain) {
@@ -250,18 +309,25 @@ TEST_F(StoreTest, CutRecordsCostOnlyThemselves) {
 TEST_F(StoreTest, H5pyAndH5dumpReadIt) {
   if (run_command("/usr/bin/python3 -c 'import h5py'") != "") GTEST_SKIP() << "h5py is not installed";
   store_fixture::make_run(folder_, {});
-  aggregate(folder_);
+  AttemptRow ended = attempt("0a1b2c3d", 0);
+  ended.where = "here:7";
+  aggregate(folder_, false, {ended});
   const std::string script =
       "import h5py,sys\n"
       "f=h5py.File(sys.argv[1],'r')\n"
       "m=f['measurements']\n"
-      "print(f.attrs['schema'].decode(), len(m['speedup']), m['verdict'][0].decode(), m['shape'][0].decode(), m['sample_count'][0])\n"
+      "print(f.attrs['schema'].decode(), len(m['speedup']), m['verdict'][0].decode(), "
+      "m['shape'][0].decode(), m['sample_count'][0])\n"
       "b=m['sample_begin'][1]; n=m['sample_count'][1]\n"
-      "print(int(m['samples_ns'][b:b+n].min())>=50000, f['candidates/source'][0].decode().splitlines()[0])\n";
+      "print(int(m['samples_ns'][b:b+n].min())>=50000, f['candidates/source'][0].decode().splitlines()[0])\n"
+      "a=f['attempts']\n"
+      "print(a.attrs['rows'], a['job'][0].decode(), a['cause'][0].decode(), a['where'][0].decode(), "
+      "a['wall_s'].attrs['unit'].decode())\n";
   std::ofstream(folder_ / "read.py") << script;
   const std::string file = (folder_ / "results.h5").string();
   EXPECT_EQ(run_command("/usr/bin/python3 " + (folder_ / "read.py").string() + " " + file),
-            "warpsmith.results/2 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n");
+            "warpsmith.results/3 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
+            "finished here:7 s\n");
   EXPECT_NE(run_command("h5dump -d /measurements/speedup " + file).find("1.5"), std::string::npos);
 }
 

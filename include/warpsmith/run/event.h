@@ -19,8 +19,9 @@ enum class EventKind : std::uint8_t {
             // count
   kStageStarted,   // name, hash; also when a controller goes on with an execution that is in the journal
                    // already
-  kJobAdded,       // job, execution, round, name, shards (`end`), digest of its items (`hash`)
-  kSubmitted,      // job, shards [shard, end), submission: on disk before they are handed to the executor
+  kJobAdded,       // job, execution, round, name, shards (`end`), items (`open`), digest of these (`hash`)
+  kSubmitted,      // job, shards [shard, end), submission: on disk before they are handed to the executor;
+                   // what each asks for: cpus, gpus, GPU type (`text`), time_s, memory
   kShardStarted,   // job, shard, where
   kShardEnded,     // job, shard, cause, exit_code, signal, open, wall_s, cpu_s, memory; on a cluster where (`name`)
   kStageFinished,  // execution, digest of its output (`hash`)
@@ -42,12 +43,14 @@ struct Event {
   std::int32_t round = 0;
   EndCause cause = EndCause::kFinished;
   std::int32_t exit_code = 0, signal = 0;
-  std::uint32_t open = 0;  // items of the shard that have no record yet
+  std::uint32_t open = 0;  // items of the shard (kJobAdded: of the job) that have no record yet
   std::uint32_t pid = 0;
   std::uint32_t submission = 0;  // number of the range in the run, from 1: part of its token
+  std::int32_t cpus = 0, gpus = 0;
   std::uint64_t after = 0;
   double wall_s = 0, cpu_s = 0;
-  std::uint64_t memory = 0;  // peak, bytes
+  double time_s = 0;         // wall clock that an attempt may take; 0: not limited
+  std::uint64_t memory = 0;  // peak, bytes; kSubmitted: the limit
   std::string name, hash, text;
   friend bool operator==(const Event&, const Event&) = default;
 };

@@ -1,4 +1,4 @@
-// Items of a job into shards: contiguous ranges of nearly equal length.
+// Items of a job into shards: contiguous ranges of nearly equal length; and how long an item takes.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,26 @@ struct PackRequest {
 };
 
 // As many shards as make each take about shard_s, but enough to keep every slot busy where that pays. No
-// items: no shards. A function of its argument: a controller that goes on with a run cuts a job as the one
-// before it did.
+// items: no shards. A function of its argument; what it made stands in job.json, and a controller that goes on
+// with a run takes it from there: by then more may have been learnt.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> pack_items(const PackRequest& request);
+
+// How many items shard `shard` of `shards` has: each as many, the first ones one more where they do not
+// divide.
+std::uint64_t items_of_shard(std::uint64_t items, std::uint64_t shards, std::uint64_t shard);
+
+// Items that got their record, and the attempts that it took.
+struct TimedItems {
+  std::uint64_t items = 0, attempts = 0;
+  double wall_s = 0;  // of the attempts together
+};
+
+inline constexpr double kMostWrong = 100;  // a guess may be so many times too long or too short
+
+// What an item may be expected to take, in seconds: `guess_s`, and the more has been seen the more of that.
+// Starting an attempt takes start_s, which is taken off, but half of its time at most: where a start is
+// cheaper than it was said to be, shards shall not come out many times too long. Within a factor of
+// kMostWrong from the guess.
+double learnt_item_s(double guess_s, const TimedItems& seen, double start_s);
 
 }  // namespace warpsmith::run

@@ -107,6 +107,8 @@ struct PlannedJob {
   bool upper_bound = false;     // it depends on results, and is this at most
   double expected_item_s = 1;   // as in JobRequest
   bool one_shard = false;
+  std::string program;
+  Resources resources;
 };
 std::vector<PlannedJob> planned_jobs(const workflow::StageSpec& spec, const std::vector<task::Task>& tasks);
 

@@ -15,7 +15,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/2";
+inline constexpr const char* kSchema = "warpsmith.results/3";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, stage, hash8;
@@ -76,6 +76,20 @@ struct ShardRow {
   bool ended = false;
 };
 
+// One attempt of a shard that has ended: what it asked for and what it took.
+struct AttemptRow {
+  std::string stage, hash8, job, cause;  // cause: why it ended, EndCause
+  std::string where;                     // host and process, or Slurm job and node; empty: it had not started
+  std::string gpu_type;                  // asked for; empty: any
+  std::int64_t round = 0, shard = 0, attempt = 1;
+  std::int64_t exit_code = 0, signal = 0;
+  std::int64_t items = 0, open = 0;  // that got their record in it, and that the shard has left
+  std::int64_t cpus = 0, gpus = 0;   // asked for; cpus 0: not known
+  std::int64_t memory_bytes = 0, peak_memory_bytes = 0;  // asked for (0: not limited), and used
+  double time_s = 0, wall_s = 0, cpu_s = 0;              // asked for (0: not limited), and taken
+  bool set_aside = false;                                // what came of it was set aside or removed since
+};
+
 struct Results {
   std::string run, workflow, host, version;
   std::string provenance;  // run.json as text
@@ -89,6 +103,7 @@ struct Results {
   std::vector<TrainingRow> training;
   std::vector<StageRow> stages;
   std::vector<ShardRow> shards;
+  std::vector<AttemptRow> attempts;
 };
 
 // Writes `results` to `file` as a whole: into a file beside it, closed, synced, renamed over it. Readers see the old file or
@@ -98,7 +113,8 @@ void write_results(const std::filesystem::path& file, const Results& results);
 // Throws Error where the file is short, damaged, of another schema, or no HDF5 file.
 Results read_results(const std::filesystem::path& file);
 
-// Every whole record below `run_folder`, also of stages that are still at work or have failed.
+// Every whole record below `run_folder`, also of stages that are still at work or have failed. Without
+// `attempts`: these stand in the journal alone.
 Results read_run(const std::filesystem::path& run_folder);
 
 // Without what older versions of stages left; `stages` keeps a row of each. Every row's device and samples stay right.
@@ -118,11 +134,13 @@ std::vector<StageVersion> stage_versions(const std::filesystem::path& run_folder
 struct Aggregated {
   bool written = false;     // false: the file was there, whole and up to date
   std::string reason;       // "new", "damaged: …", "12 shards have new records"
-  std::size_t measurements = 0, candidates = 0;
+  std::size_t measurements = 0, candidates = 0, attempts = 0;
   double seconds = 0;
 };
-// Brings <run_folder>/results.h5 up to date with the records; rebuilds it where it is missing, short or damaged (its SHA-256
-// stands in results.h5.sha256, as sha256sum writes it), or where `rebuild`.
-Aggregated aggregate(const std::filesystem::path& run_folder, bool rebuild = false);
+// Brings <run_folder>/results.h5 up to date with the records; rebuilds it where it is missing, short or
+// damaged (its SHA-256 stands in results.h5.sha256, as sha256sum writes it), or where `rebuild`. `attempts`:
+// all that the run's journal tells of, in its order.
+Aggregated aggregate(const std::filesystem::path& run_folder, bool rebuild = false,
+                     std::vector<AttemptRow> attempts = {});
 
 }  // namespace warpsmith::store

@@ -1,0 +1,60 @@
+#include "attempts.h"
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/log.h"
+#include "warpsmith/plan/plan.h"
+#include "warpsmith/run/journal.h"
+#include "warpsmith/run/usage.h"
+
+namespace warpsmith::cli {
+
+std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run) {
+  std::vector<store::AttemptRow> rows;
+  std::vector<std::uint32_t> executions;  // of the rows
+  run::Attempts attempts;
+  run::read_journal(run / "journal", [&](run::Event&& e) {
+    std::optional<run::Attempt> one = attempts.take(e);
+    if (!one) return;
+    const run::Attempts::Job& job = attempts.jobs()[e.job];
+    if (job.execution >= attempts.executions().size()) return;
+    const run::Attempts::Execution& execution = attempts.executions()[job.execution];
+    store::AttemptRow row;
+    row.stage = execution.stage;
+    row.hash8 = plan::hash8(execution.hash);
+    row.round = job.round;
+    row.job = job.name;
+    row.shard = e.shard;
+    row.attempt = one->number;
+    row.cause = to_string(e.cause);
+    row.exit_code = e.exit_code;
+    row.signal = e.signal;
+    row.where = std::move(one->where);
+    row.items = one->items;
+    row.open = e.open;
+    row.cpus = one->asked.cpus;
+    row.gpus = one->asked.gpus;
+    row.gpu_type = std::move(one->asked.gpu_type);
+    row.memory_bytes = static_cast<std::int64_t>(one->asked.memory_bytes);
+    row.time_s = one->asked.time_s;
+    row.wall_s = e.wall_s;
+    row.cpu_s = e.cpu_s;
+    row.peak_memory_bytes = static_cast<std::int64_t>(e.memory);
+    rows.push_back(std::move(row));
+    executions.push_back(job.execution);
+  });
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rows[i].set_aside = attempts.executions()[executions[i]].dropped;
+  return rows;
+}
+
+store::Aggregated aggregate_run(const std::filesystem::path& run, bool rebuild) {
+  std::vector<store::AttemptRow> attempts;
+  try {
+    attempts = read_attempts(run);
+  } catch (const Error& e) {
+    log_warning(std::string("results.h5 is written without attempts of shards: ") + e.what());
+  }
+  return store::aggregate(run, rebuild, std::move(attempts));
+}
+
+}  // namespace warpsmith::cli

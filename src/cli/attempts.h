@@ -1,0 +1,20 @@
+// What a run's journal says of its shards' attempts, as rows of results.h5; and results.h5 brought up to date
+// with them.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "warpsmith/store/results.h"
+
+namespace warpsmith::cli {
+
+// Every attempt that has ended, in the order of the journal; none where there is no journal. Throws Error
+// where the journal is damaged.
+std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run);
+
+// store::aggregate() with the journal's attempts. A damaged journal costs these alone: it is said, and the
+// rest is written.
+store::Aggregated aggregate_run(const std::filesystem::path& run, bool rebuild = false);
+
+}  // namespace warpsmith::cli

@@ -1,0 +1,194 @@
+#include "plan_cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/json.h"
+
+namespace warpsmith::cli {
+
+namespace {
+
+std::optional<StageUsage> read_usage(const fs::path& folder) {
+  if (!fs::exists(folder / "usage.json")) return std::nullopt;
+  try {
+    const Json file = read_json_file(folder / "usage.json");
+    StageUsage usage{.source = folder.string(),
+                     .kind = file.value("kind", ""),
+                     .written = file.value("written", std::int64_t{0}),
+                     .jobs = {}};
+    for (const auto& [name, job] : file.at("jobs").items()) {
+      const double timed = job.value("timed_items", 0.0);
+      usage.jobs[name] = {.program = job.value("program", ""),
+                          .jobs = job.value("jobs", 0.0),
+                          .items = job.value("items", 0.0),
+                          .item_s = timed > 0 ? job.value("wall_s", 0.0) / timed : 0};
+    }
+    return usage;
+  } catch (const Error&) {
+  } catch (const Json::exception&) {
+  }
+  return std::nullopt;
+}
+
+// Of the stage's versions in `run`, the one that was written last.
+std::optional<StageUsage> newest_usage(const fs::path& run, const std::string& stage,
+                                       const std::string& kind) {
+  std::optional<StageUsage> newest;
+  std::error_code error;
+  for (fs::directory_iterator it(run / "stages" / stage, error), end; !error && it != end;
+       it.increment(error)) {
+    std::optional<StageUsage> one = read_usage(it->path());
+    if (!one || one->kind != kind) continue;
+    const auto age = [](const StageUsage& usage) { return std::pair(usage.written, usage.source); };
+    if (!newest || age(*one) > age(*newest)) newest = std::move(one);
+  }
+  return newest;
+}
+
+bool has_own_timings(const fs::path& run) {
+  try {
+    return read_json_file(run / "run.json").value("replay_timings", "").empty();
+  } catch (const Error&) {
+  } catch (const Json::exception&) {
+  }
+  return false;
+}
+
+std::string hours(double value) {
+  return value >= 100 ? fmt::format("{:.0f}", value) : fmt::format("{:.2g}", value);
+}
+
+std::string hours_text(const StageCost& cost) {
+  return fmt::format("{} {}{} CPU-hours", cost.at_most ? "at most" : "about",
+                     cost.gpu_hours > 0 ? hours(cost.gpu_hours) + " GPU-hours, " : "", hours(cost.cpu_hours));
+}
+
+double gpu_hours_used(const fs::path& run) {
+  try {
+    return fs::exists(run / "state.json") ? read_json_file(run / "state.json").value("gpu_hours", 0.0) : 0;
+  } catch (const Error&) {
+  } catch (const Json::exception&) {
+  }
+  return 0;
+}
+
+}  // namespace
+
+StageCost stage_cost(const std::vector<stages::PlannedJob>& jobs, const StageUsage* usage) {
+  StageCost cost;
+  if (usage != nullptr) cost.source = usage->source;
+  for (const stages::PlannedJob& job : jobs) {
+    const StageUsage::Job* known = nullptr;
+    if (usage != nullptr)
+      if (const auto it = usage->jobs.find(job.job);
+          it != usage->jobs.end() && it->second.program == job.program && it->second.item_s > 0)
+        known = &it->second;
+    if (known == nullptr) {
+      if (std::find(cost.unknown.begin(), cost.unknown.end(), job.job) == cost.unknown.end())
+        cost.unknown.push_back(job.job);
+      continue;
+    }
+    // What is known under way only is taken to be as much as last time.
+    const double items =
+        job.items > 0 ? static_cast<double>(job.items) : known->items / std::max(1.0, known->jobs);
+    const double held_h = items * known->item_s / 3600;
+    cost.gpu_hours += held_h * job.resources.gpus;
+    cost.cpu_hours += held_h * std::max(1, job.resources.cpus);
+    cost.at_most |= job.upper_bound;
+  }
+  if (cost.unknown.size() > 0 && cost.gpu_hours + cost.cpu_hours == 0) cost.source.clear();
+  return cost;
+}
+
+std::string to_string(const StageCost& cost) {
+  if (cost.source.empty() && !cost.unknown.empty()) return "not known: no run here has had such a stage";
+  std::string out = hours_text(cost);
+  if (!cost.unknown.empty()) out += fmt::format(" without {}, not known yet", fmt::join(cost.unknown, ", "));
+  return out + (cost.source.empty() ? "" : " (learnt from " + cost.source + ")");
+}
+
+Json to_json(const StageCost& cost) {
+  return {{"gpu_hours", cost.gpu_hours},
+          {"cpu_hours", cost.cpu_hours},
+          {"at_most", cost.at_most},
+          {"unknown", cost.unknown},
+          {"learnt_from", cost.source}};
+}
+
+UsageFinder::UsageFinder(fs::path run, const fs::path& results) : run_(std::move(run)) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> found;
+  std::error_code error;
+  for (fs::directory_iterator it(results, error), end; !error && it != end; it.increment(error)) {
+    std::error_code missing;
+    const auto time = fs::last_write_time(it->path() / "state.json", missing);
+    if (!missing && !fs::equivalent(it->path(), run_, missing)) found.emplace_back(time, it->path());
+  }
+  std::sort(found.rbegin(), found.rend());
+  for (auto& [time, folder] : found)
+    if (has_own_timings(folder)) others_.push_back(std::move(folder));
+}
+
+const StageUsage* UsageFinder::find(const std::string& stage, const std::string& kind) {
+  const auto [it, is_new] = found_.try_emplace(stage);
+  if (is_new) {
+    std::optional<StageUsage> usage = newest_usage(run_, stage, kind);
+    for (const fs::path& other : others_) {
+      if (usage) break;
+      usage = newest_usage(other, stage, kind);
+    }
+    if (usage) it->second = std::move(*usage);
+  }
+  return it->second.source.empty() ? nullptr : &it->second;
+}
+
+PlanCost plan_cost(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
+                   const fs::path& run, const fs::path& results) {
+  PlanCost out{.stages = {},
+               .all = {},
+               .budget_gpu_hours = spec.budget.gpu_hours,
+               .used_gpu_hours = gpu_hours_used(run)};
+  UsageFinder finder(run, results);
+  for (std::size_t i = 0; i < spec.stages.size(); ++i) {
+    const workflow::StageSpec& stage = spec.stages[i];
+    StageCost cost = stage_cost(stages::planned_jobs(stage, {}), finder.find(stage.name, stage.kind));
+    const plan::Action action = plans[i].action;
+    if (action == plan::Action::kResume) cost.at_most = true;  // a part is done
+    if (action == plan::Action::kRun || action == plan::Action::kResume || action == plan::Action::kDepends) {
+      out.all.gpu_hours += cost.gpu_hours;
+      out.all.cpu_hours += cost.cpu_hours;
+      out.all.at_most |= cost.at_most || action == plan::Action::kDepends;
+      if (!cost.unknown.empty()) out.all.unknown.push_back(stage.name);
+    }
+    out.stages.push_back(std::move(cost));
+  }
+  return out;
+}
+
+std::string total_text(const PlanCost& cost) {
+  const StageCost& all = cost.all;
+  const bool nothing = all.gpu_hours + all.cpu_hours == 0;
+  std::string out = nothing && !all.unknown.empty() ? "at a cost that is not known" : hours_text(all);
+  if (!nothing && !all.unknown.empty())
+    out += fmt::format(" without what is not known of {}", fmt::join(all.unknown, ", "));
+  if (cost.budget_gpu_hours <= 0) return out;
+  const bool over = cost.used_gpu_hours + all.gpu_hours > cost.budget_gpu_hours;
+  return out + fmt::format(", {} the budget of {:.3g} GPU-hours ({:.2g} used so far)",
+                           over ? all.at_most ? "perhaps over" : "over" : "within", cost.budget_gpu_hours,
+                           cost.used_gpu_hours);
+}
+
+Json total_json(const PlanCost& cost) {
+  Json out = to_json(cost.all);
+  out.erase("learnt_from");
+  out["used_gpu_hours"] = cost.used_gpu_hours;
+  if (cost.budget_gpu_hours > 0) out["budget_gpu_hours"] = cost.budget_gpu_hours;
+  return out;
+}
+
+}  // namespace warpsmith::cli
