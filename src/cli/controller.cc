@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,11 +31,32 @@ std::uint64_t now_ms() {
                                         .count());
 }
 
+// Where the shards of a stage's jobs go: place 0 is the CPU's, the others are in the order of `gpus`.
+std::map<std::string, std::uint32_t> places_of(const workflow::StageSpec& stage,
+                                               const std::map<std::string, std::size_t>& gpus) {
+  std::map<std::string, std::uint32_t> places;
+  for (const stages::PlannedJob& job : stages::planned_jobs(stage, {})) {
+    const Resources& r = job.job == "generate"                        ? stage.generate
+                         : job.job == "measure"                       ? stage.measure
+                         : job.job == "train" || job.job == "command" ? stage.train
+                                                                      : stage.compile;
+    const auto type = gpus.find(r.gpu_type);
+    places[job.job] = r.gpus == 0 || type == gpus.end()
+                          ? 0
+                          : 1 + static_cast<std::uint32_t>(std::distance(gpus.begin(), type));
+  }
+  return places;
+}
+
 }  // namespace
 
-std::vector<run::StageRules> stage_rules(const workflow::WorkflowSpec& spec) {
+run::Reactor make_reactor(const ControllerParts& parts) {
+  const workflow::WorkflowSpec& spec = *parts.spec;
   std::map<std::string, std::uint32_t> numbers;
   std::vector<run::StageRules> rules;
+  std::vector<std::size_t> sizes;
+  if (!parts.gpus.empty()) sizes.push_back(std::numeric_limits<std::size_t>::max());  // CPUs are not scarce
+  for (const auto& [type, count] : parts.gpus) sizes.push_back(count);
   for (const workflow::StageSpec& stage : spec.stages) {
     run::StageRules one{.name = stage.name,
                         .needs = {},
@@ -42,13 +64,14 @@ std::vector<run::StageRules> stage_rules(const workflow::WorkflowSpec& spec) {
                         .tolerate = stage.tolerate,
                         .max_jobs = stage.max_jobs};
     for (const std::string& need : stage.needs) one.needs.push_back(numbers.at(need));
+    if (!parts.gpus.empty()) one.places = places_of(stage, parts.gpus);
     numbers.emplace(stage.name, static_cast<std::uint32_t>(rules.size()));
     rules.push_back(std::move(one));
   }
-  return rules;
+  return run::Reactor(std::move(rules), std::move(sizes));
 }
 
-Controller::State::State(ControllerParts given) : parts(std::move(given)), reactor(stage_rules(*parts.spec)) {
+Controller::State::State(ControllerParts given) : parts(std::move(given)), reactor(make_reactor(parts)) {
   parts.run = fs::absolute(parts.run).lexically_normal();
   for (const workflow::StageSpec& stage : parts.spec->stages) {
     stage_number.emplace(stage.name, static_cast<std::uint32_t>(live.size()));

@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "controller_state.h"
+#include "warpsmith/workflow/devices.h"
 
 namespace warpsmith::cli {
 
@@ -63,6 +64,10 @@ Json Controller::State::state_json() const {
         !one.ran && before != earlier.end() && before->second.value("hash", "") == one.plan.hash) {
       stage["progress"] = before->second.value("progress", Json::object());
       stage["seconds"] = before->second.value("seconds", 0.0);
+    }
+    if (!one.spec->wanted_device.empty()) {
+      stage["device"] = one.spec->wanted_device;
+      stage["device_found"] = to_string(one.spec->device_found);
     }
     if (!one.failure.empty()) stage["failure"] = one.failure;
     const bool runs = reactor.stage(i) == run::StageState::kRunning;

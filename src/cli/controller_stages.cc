@@ -144,7 +144,8 @@ void Controller::State::run_stage(std::uint32_t stage) {
   }
   if (!fs::exists(one.folder / "inputs.json")) {
     make_folders(one.folder);
-    write_file_atomic(one.folder / "inputs.json", plan::inputs_file(name, one.plan.inputs).dump(2) + "\n");
+    write_file_atomic(one.folder / "inputs.json",
+                      plan::inputs_file(*one.spec, one.plan.inputs).dump(2) + "\n");
   }
   const std::vector<std::uint32_t> told = reactor.has_execution(name, one.plan.hash)
                                               ? reactor.completed_of(one.execution)

@@ -140,6 +140,6 @@ struct Controller::State {
   bool environment = false, any_ran = false;
 };
 
-std::vector<run::StageRules> stage_rules(const workflow::WorkflowSpec& spec);
+run::Reactor make_reactor(const ControllerParts& parts);
 
 }  // namespace warpsmith::cli

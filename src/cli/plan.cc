@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "plan_cost.h"
+#include "site_executor.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
@@ -15,6 +16,7 @@
 #include "warpsmith/plan/plan.h"
 #include "warpsmith/run/packing.h"
 #include "warpsmith/stages/stage.h"
+#include "warpsmith/workflow/devices.h"
 #include "warpsmith/workflow/load.h"
 
 namespace warpsmith::cli {
@@ -22,7 +24,7 @@ namespace warpsmith::cli {
 namespace {
 
 struct Options {
-  std::string file, run;
+  std::string file, run, site;
   std::vector<std::string> overrides;
   plan::Selection selection;
   std::optional<std::uint64_t> seed;
@@ -57,6 +59,14 @@ Extent extent_of(const workflow::StageSpec& stage) {
   }
   extent.rounds = static_cast<int>(rounds.size());
   return extent;
+}
+
+// Where the device that the workflow asks for is not simply there.
+std::string device_text(const workflow::StageSpec& stage) {
+  if (stage.device_found == workflow::DeviceFound::kTwin)
+    return stage.wanted_device + " by the CPU twin: device kind cpu";
+  if (!stage.lacks.empty() && workflow::measures_again(stage)) return stage.lacks + ": its rows will say so";
+  return "";
 }
 
 std::string quoted(const std::string& text) {
@@ -110,6 +120,7 @@ void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::Stag
     std::printf("%s  %s%s\n", paint(context, "bold", stage.name).c_str(), stage.kind.c_str(),
                 stage.needs.empty() ? "" : fmt::format("  (needs {})", fmt::join(stage.needs, ", ")).c_str());
     std::printf("  %s\n", extent_text(extent).c_str());
+    if (const std::string device = device_text(stage); !device.empty()) std::printf("  %s\n", device.c_str());
     const std::string action = p.action == plan::Action::kRun       ? "will run"
                                : p.action == plan::Action::kResume  ? "will go on"
                                : p.action == plan::Action::kDepends ? "may run"
@@ -150,6 +161,8 @@ Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::Stage
                     {"reason", p.reason},
                     {"changes", std::move(changes)},
                     {"hash", p.hash},
+                    {"device", stage.wanted_device.empty() ? stage.device : stage.wanted_device},
+                    {"device_found", workflow::to_string(stage.device_found)},
                     {"rounds", extent.rounds},
                     {"jobs", extent.jobs},
                     {"shards", extent.shards},
@@ -162,13 +175,16 @@ Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::Stage
 }
 
 int plan_command(const Options& options, CommandContext& context) {
-  const workflow::LoadResult loaded = workflow::load_workflow(
+  workflow::LoadResult loaded = workflow::load_workflow(
       options.file, {.overrides = options.overrides, .seed = options.seed, .base_folder = {}});
   if (!loaded.spec) throw InvalidInput(loaded.mistakes);
-  const workflow::WorkflowSpec& spec = *loaded.spec;
+  workflow::WorkflowSpec& spec = *loaded.spec;
   if (const Diagnostics mistakes = plan::check_selection(spec, options.selection); !mistakes.empty())
     throw InvalidInput(mistakes);
   const fs::path run = options.run.empty() ? context.results / spec.name : fs::path(options.run);
+  std::string site = options.site;
+  if (site.empty() && fs::exists(run / "run.json")) site = read_json_file(run / "run.json").value("site", "");
+  look_at_place(spec, load_named_site(site));
   const auto plans =
       plan::plan_stages(spec, plan::digest_datasets(spec), read_history(run), options.selection);
   if (options.graph)
@@ -194,6 +210,9 @@ void add_plan(CLI::App& app, CommandContext& context) {
   command->add_option("--seed", options->seed, "Seed instead of the file's");
   command->add_option("--run-dir", options->run,
                       "Folder of the run that would go on (default: results/<name>)");
+  command->add_option(
+      "--site", options->site,
+      "Site file, or its name: where it would run (default: the run's own, else this machine)");
   command->add_option("--from", options->selection.from, "These stages and those that need them")
       ->allow_extra_args(false);
   command->add_option("--only", options->selection.only, "These stages alone")->allow_extra_args(false);

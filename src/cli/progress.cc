@@ -40,6 +40,13 @@ std::string figures(const Json& p) {
   return out;
 }
 
+// Where its numbers are not from the device that it is named for.
+std::string device_mark(const Json& stage) {
+  const std::string found = stage.value("device_found", "");
+  if (found == "twin") return "  on the CPU twin";
+  return found == "none" ? "  no " + stage.value("device", "") : "";
+}
+
 }  // namespace
 
 void RateMeter::see(double now_s, std::uint64_t done) {
@@ -72,7 +79,7 @@ std::string stage_line(const Json& stage, double rate) {
   if (rate > 0)
     line += fmt::format("  {:.{}f}/s  {} left", rate, rate < 10 ? 1 : 0,
                         seconds_text(static_cast<double>(left) / rate));
-  return line + figures(progress);
+  return line + figures(progress) + device_mark(stage);
 }
 
 std::string state_table(const CommandContext& context, const Json& state) {
@@ -95,7 +102,7 @@ std::string state_table(const CommandContext& context, const Json& state) {
       const std::string line = stage_line(stage, 0);
       out += line.substr(std::min(line.size(), stage.value("stage", "").size()));
     } else {
-      out += figures(stage.value("progress", Json::object()));
+      out += figures(stage.value("progress", Json::object())) + device_mark(stage);
     }
     if (stage.contains("failure")) out += "  " + stage.at("failure").get<std::string>();
     out += "\n";

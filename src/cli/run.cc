@@ -14,6 +14,7 @@
 #include "attempts.h"
 #include "in_job.h"
 #include "progress.h"
+#include "run.h"
 #include "site_executor.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/text.h"
@@ -29,14 +30,7 @@ namespace warpsmith::cli {
 
 namespace {
 
-struct Options {
-  std::string file, run_dir, replay, site;
-  std::vector<std::string> overrides;
-  std::optional<std::uint64_t> seed;
-  plan::Selection selection;
-  bool fresh = false, unsandboxed = false, quiet = false, detach = false, in_job = false;
-  std::vector<std::string> command;  // as this process was called
-};
+using Options = RunOptions;
 
 std::atomic<bool> stop_asked{false};
 
@@ -55,24 +49,6 @@ std::string random_id() {
   char text[17];
   std::snprintf(text, sizeof text, "%08x%08x", device(), device());
   return text;
-}
-
-// As the kernel keeps it; the program's own path in full.
-std::vector<std::string> command_line() {
-  std::vector<std::string> words = split(read_file("/proc/self/cmdline"), '\0');
-  if (!words.empty() && words.back().empty()) words.pop_back();
-  if (!words.empty()) words.front() = (program_folder() / "warpsmith").string();
-  return words;
-}
-
-fs::path choose_folder(const Options& options, const CommandContext& context, const std::string& name) {
-  if (!options.run_dir.empty()) return options.run_dir;
-  const fs::path plain = context.results / name;
-  if (!options.fresh || !fs::exists(plain)) return plain;
-  for (int n = 2;; ++n) {
-    const fs::path numbered = context.results / (name + "-" + std::to_string(n));
-    if (!fs::exists(numbered)) return numbered;
-  }
 }
 
 // run.json: written when the run is made, and brought up to date when it goes on.
@@ -170,6 +146,17 @@ std::string command_again(const Options& options, const CommandContext& context)
   return text;
 }
 
+// Before anything is written: a stage that cannot run as things stand, unless it is not to run.
+void refuse_blocked(const workflow::WorkflowSpec& spec, const fs::path& run,
+                    const plan::Selection& selection) {
+  if (std::all_of(spec.stages.begin(), spec.stages.end(), [](const auto& s) { return s.blocked.empty(); }))
+    return;
+  for (const plan::StagePlan& one :
+       plan::plan_stages(spec, plan::digest_datasets(spec), read_history(run), selection))
+    if (one.action == plan::Action::kBlocked)
+      throw Error("stage " + one.stage + " cannot run: " + one.reason, kExitUsage);
+}
+
 int finish(const RunOutcome& outcome, const fs::path& run, const std::string& again,
            const workflow::WorkflowSpec& spec, bool replayed, CommandContext& context) {
   const std::string state = outcome.state.value("state", "");
@@ -220,26 +207,62 @@ int finish(const RunOutcome& outcome, const fs::path& run, const std::string& ag
   return published ? kExitOk : kExitEnvironment;
 }
 
+}  // namespace
+
+std::vector<std::string> command_line() {
+  std::vector<std::string> words = split(read_file("/proc/self/cmdline"), '\0');
+  if (!words.empty() && words.back().empty()) words.pop_back();
+  if (!words.empty()) words.front() = (program_folder() / "warpsmith").string();
+  return words;
+}
+
+fs::path choose_folder(const Options& options, const CommandContext& context, const std::string& name) {
+  if (!options.run_dir.empty()) return options.run_dir;
+  const fs::path plain = context.results / name;
+  if (!options.fresh || !fs::exists(plain)) return plain;
+  for (int n = 2;; ++n) {
+    const fs::path numbered = context.results / (name + "-" + std::to_string(n));
+    if (!fs::exists(numbered)) return numbered;
+  }
+}
+
+void add_place_options(CLI::App& command, RunOptions& options, CommandContext& context) {
+  command.add_option(
+      "--site", options.site,
+      "Site file, or its name: the cluster that jobs run on (default: the run's own, else this machine)");
+  command.add_flag("--detach", options.detach,
+                   "On Ctrl-C leave the cluster's jobs running; the same command goes on with them");
+  command.add_flag("--in-job", options.in_job,
+                   "This controller is a Slurm job: before its time limit it hands over to its next one");
+  command.add_flag("--unsandboxed", options.unsandboxed, "Run candidates without a sandbox where none works");
+  command.add_flag("--quiet", options.quiet, "No progress");
+  add_json_flag(command, context);
+}
+
 int run_workflow(const Options& options, CommandContext& context) {
   if (options.in_job) (void)own_job();  // throws where there is none
-  const workflow::LoadResult loaded = workflow::load_workflow(
+  workflow::LoadResult loaded = workflow::load_workflow(
       options.file, {.overrides = options.overrides, .seed = options.seed, .base_folder = {}});
   if (!loaded.spec) throw InvalidInput(loaded.mistakes);
-  const workflow::WorkflowSpec& spec = *loaded.spec;
+  workflow::WorkflowSpec& spec = *loaded.spec;
   if (Diagnostics mistakes = plan::check_selection(spec, options.selection); !mistakes.empty())
     throw InvalidInput(std::move(mistakes));
   for (const Diagnostic& note : loaded.notes) log_info(to_string(note));
 
   const fs::path run = choose_folder(options, context, spec.name);
+  // A run goes on where it was begun: its shards may be in that cluster's queue.
+  std::string site_name = options.site;
+  if (site_name.empty() && fs::exists(run / "run.json"))
+    site_name = read_json_file(run / "run.json").value("site", "");
+  if (site_name.empty() && options.in_job) site_name = site_of_job();
+  std::optional<workflow::SiteSpec> site = load_named_site(site_name);
+  look_at_place(spec, site);
+  refuse_blocked(spec, run, options.selection);
   make_folders(run);
   const RunLock lock(run);
   Options resolved = options;
   if (!options.replay.empty()) resolved.replay = find_run(context, options.replay).string();
   const Json json = open_run(run, spec, resolved);
-  // A run goes on where it was begun: its shards may be in that cluster's queue.
-  std::string site_name = options.site.empty() ? json.value("site", "") : options.site;
-  if (site_name.empty() && options.in_job) site_name = site_of_job();
-  std::optional<workflow::SiteSpec> site = load_named_site(site_name);
   if (site)
     write_file_atomic(run / "site.yaml", site->conf.empty() ? site->text : workflow::site_yaml(*site));
   if (options.in_job && !site)
@@ -280,6 +303,7 @@ int run_workflow(const Options& options, CommandContext& context) {
   parts.selection = options.selection;
   parts.replay = replay ? &*replay : nullptr;
   parts.slots = place.slots;
+  parts.gpus = place.gpus;
   if (place.site) {
     parts.start_s = place.site->start_s;
     parts.shard_s = place.site->shard_s;
@@ -306,8 +330,6 @@ int run_workflow(const Options& options, CommandContext& context) {
   }
 }
 
-}  // namespace
-
 void add_run(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
@@ -332,17 +354,7 @@ void add_run(CLI::App& app, CommandContext& context) {
       ->allow_extra_args(false);
   command->add_option("--replay-timings", options->replay,
                       "Take scores from that run instead of measuring: for tests of everything but timing");
-  command->add_flag("--unsandboxed", options->unsandboxed,
-                    "Run candidates without a sandbox where none works");
-  command->add_option(
-      "--site", options->site,
-      "Site file, or its name: the cluster that jobs run on (default: the run's own, else this machine)");
-  command->add_flag("--detach", options->detach,
-                    "On Ctrl-C leave the cluster's jobs running; the same command goes on with them");
-  command->add_flag("--in-job", options->in_job,
-                    "This controller is a Slurm job: before its time limit it hands over to its next one");
-  command->add_flag("--quiet", options->quiet, "No progress");
-  add_json_flag(*command, context);
+  add_place_options(*command, *options, context);
 }
 
 }  // namespace warpsmith::cli

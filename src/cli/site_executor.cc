@@ -6,8 +6,11 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/executor/cluster.h"
 #include "warpsmith/executor/local.h"
+#include "warpsmith/executor/site_check.h"
 #include "warpsmith/executor/slurm.h"
+#include "warpsmith/plan/taken.h"
 #include "warpsmith/process/machine.h"
+#include "warpsmith/workflow/devices.h"
 
 namespace warpsmith::cli {
 
@@ -16,9 +19,9 @@ namespace {
 constexpr int kMostSlots = 64;  // a job is not cut into more shards than that for the sake of width alone
 
 // CPUs of the nodes that shards without a GPU may use.
-int cluster_slots(executor::Cluster& cluster, const workflow::SiteSpec& site) {
+int cluster_slots(const std::vector<executor::SlurmNode>& nodes, const workflow::SiteSpec& site) {
   int cpus = 0;
-  for (const executor::SlurmNode& node : cluster.nodes()) {
+  for (const executor::SlurmNode& node : nodes) {
     const bool ours = site.cpu.partition.empty() ||
                       std::find(node.partitions.begin(), node.partitions.end(), site.cpu.partition) !=
                           node.partitions.end();
@@ -41,6 +44,11 @@ std::optional<workflow::SiteSpec> load_named_site(const std::string& name) {
   return site;
 }
 
+void look_at_place(workflow::WorkflowSpec& spec, const std::optional<workflow::SiteSpec>& site) {
+  workflow::resolve_devices(spec, site ? &*site : nullptr);
+  plan::take_candidates(spec);
+}
+
 SiteExecutor make_executor(std::optional<workflow::SiteSpec> site, const fs::path& run,
                            const std::string& run_id) {
   SiteExecutor out;
@@ -50,7 +58,9 @@ SiteExecutor make_executor(std::optional<workflow::SiteSpec> site, const fs::pat
     return out;
   }
   auto cluster = executor::open_cluster(program_folder(), site->conf);
-  out.slots = cluster_slots(*cluster, *site);
+  const std::vector<executor::SlurmNode> nodes = cluster->nodes();
+  out.slots = cluster_slots(nodes, *site);
+  for (const auto& [type, place] : site->gpus) out.gpus[type] = executor::count_gpus(place, nodes);
   out.executor = std::make_unique<executor::SlurmExecutor>(
       std::move(cluster), executor::SlurmOptions{.site = *site,
                                                  .programs = program_folder(),

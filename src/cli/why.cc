@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "journal_view.h"
+#include "site_executor.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/run_folder.h"
@@ -32,6 +33,10 @@ std::optional<std::pair<workflow::WorkflowSpec, std::vector<plan::StagePlan>>> p
   options.seed = json.value("seed", std::uint64_t{1});
   workflow::LoadResult loaded = workflow::load_workflow(file, options);
   if (!loaded.spec) throw InvalidInput(std::move(loaded.mistakes));
+  std::optional<workflow::SiteSpec> site;
+  if (Diagnostics none; !json.value("site", "").empty() && fs::exists(run / "site.yaml"))
+    site = workflow::load_site(run / "site.yaml", none);
+  look_at_place(*loaded.spec, site);
   auto plans = plan::plan_stages(*loaded.spec, plan::digest_datasets(*loaded.spec), read_history(run));
   return std::pair(std::move(*loaded.spec), std::move(plans));
 }

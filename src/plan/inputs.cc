@@ -7,6 +7,7 @@
 
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
+#include "warpsmith/workflow/devices.h"
 
 namespace warpsmith::plan {
 
@@ -125,17 +126,32 @@ Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digest
       throw Error("stage `" + stage.name + "`: the output of `" + needed + "` is not known");
     outputs[needed] = it->second;
   }
-  return {{"params", stage.resolved},       {"device", stage.device},
-          {"threads", threads_of(stage)},   {"seed", stage.seed},
-          {"tasks", std::move(tasks)},      {"candidates", std::move(candidates)},
-          {"upstream", std::move(outputs)}, {"versions", std::move(versions)}};
+  Json inputs = {{"params", stage.resolved},       {"device", stage.device},
+                 {"threads", threads_of(stage)},   {"seed", stage.seed},
+                 {"tasks", std::move(tasks)},      {"candidates", std::move(candidates)},
+                 {"upstream", std::move(outputs)}, {"versions", std::move(versions)}};
+  // What a twin measured is never the GPU's, and what was not measured for want of a device is, once there is
+  // one.
+  if (stage.device_found != workflow::DeviceFound::kUnasked) {
+    inputs["device"] = stage.wanted_device;
+    inputs["device_found"] = to_string(stage.device_found);
+  }
+  const auto* measure = std::get_if<workflow::MeasureSettings>(&stage.settings);
+  if (measure != nullptr && !measure->candidates_of_run.empty()) {
+    if (!stage.taken)
+      throw Error("stage `" + stage.name + "`: the candidates of " + measure->candidates_of_run +
+                  " are not known");
+    inputs["candidates_of_run"] = stage.taken->digest;
+  }
+  return inputs;
 }
 
 std::string hash_inputs(const Json& inputs) { return sha256_hex(inputs.dump()); }
 
-Json inputs_file(std::string_view stage, const Json& inputs) {
+Json inputs_file(const workflow::StageSpec& stage, const Json& inputs) {
   return {{"schema", "warpsmith.stage_inputs/1"},
-          {"stage", stage},
+          {"stage", stage.name},
+          {"base", stage.base_name},
           {"hash", hash_inputs(inputs)},
           {"inputs", inputs}};
 }
@@ -162,6 +178,10 @@ std::string to_string(const Change& change) {
     path = "candidate files of " + path.substr(11);
   else if (path.starts_with("versions."))
     path = "behaviour of " + path.substr(9);
+  else if (path == "candidates_of_run")
+    path = "candidates of the run";
+  else if (path == "device_found")
+    path = "the device found";
   return fmt::format("{}: {} -> {}", path, change.before.empty() ? "(nothing)" : change.before,
                      change.after.empty() ? "(nothing)" : change.after);
 }

@@ -107,6 +107,11 @@ class Planner {
       if (newest != nullptr) use_result(plan, *newest);
       return plan;
     }
+    if (!stage.blocked.empty()) {
+      plan.action = Action::kBlocked;
+      plan.reason = stage.blocked;
+      return plan;
+    }
     const DatasetDigests& digests = digests_.at(stage.dataset.folder);
     std::map<std::string, std::string> upstream;
     for (const std::string& needed : stage.needs) {

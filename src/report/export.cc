@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 
+#include "report_json.h"
+#include "warpsmith/report/devices.h"
 #include "warpsmith/report/report.h"
 #include "warpsmith/report/summary.h"
-#include "report_json.h"
 
 namespace warpsmith::report {
 
@@ -71,7 +72,15 @@ std::string json(const store::Results& results) {
               {"cost", Json::array()},
               {"measurements", Json::array()}};
   for (const store::StageRow& row : results.stages)
-    out["stages"].push_back({{"stage", row.name}, {"hash8", row.hash8}, {"kind", row.kind}, {"current", row.current}, {"finished", row.finished}});
+    out["stages"].push_back({{"stage", row.name},
+                             {"hash8", row.hash8},
+                             {"kind", row.kind},
+                             {"current", row.current},
+                             {"finished", row.finished},
+                             {"base", row.base},
+                             {"device", row.device},
+                             {"device_found", row.device_found}});
+  out["across_devices"] = devices_json(device_tables(results));
   for (const EvaluationRow& row : evaluation_rows(results)) out["evaluations"].push_back(evaluation_json(row));
   for (const VerdictCounts& row : verdict_counts(results)) out["verdicts"].push_back({{"stage", row.stage}, {"hash8", row.hash8}, {"counts", row.counts}});
   for (const BestKernel& k : best)

@@ -8,6 +8,7 @@
 #include "html_text.h"
 #include "report_json.h"
 #include "version_order.h"
+#include "warpsmith/report/devices.h"
 #include "warpsmith/report/report.h"
 
 extern const char report_css[];
@@ -139,7 +140,8 @@ Json plot_data(const store::Results& results, const std::vector<EvaluationRow>& 
   for (const store::SampleRow& sample : results.generated)
     if (sample.verdict == to_string(Verdict::kOk) && sample.speedup > 0) {
       Json& one = speedups[place(sample)];
-      one["stage"] = sample.stage;
+      if (!one.contains("stage"))
+        one["stage"] = sample.stage + twin_mark(results, sample.stage, sample.hash8);
       one["values"].push_back(sample.speedup);
     }
   for (auto& [at, one] : speedups) data["speedups"].push_back(std::move(one));
@@ -176,10 +178,15 @@ Json plot_data(const store::Results& results, const std::vector<EvaluationRow>& 
 }  // namespace
 
 std::string html(const store::Results& results) {
-  const std::vector<EvaluationRow> rows = evaluation_rows(results);
-  const std::vector<VerdictCounts> verdicts = verdict_counts(results);
-  const std::vector<BestKernel> kernels = best_kernels(results);
+  std::vector<EvaluationRow> rows = evaluation_rows(results);
+  std::vector<VerdictCounts> verdicts = verdict_counts(results);
+  std::vector<BestKernel> kernels = best_kernels(results);
+  // A stage may be named for a GPU that has not produced its numbers.
+  for (EvaluationRow& row : rows) row.stage += twin_mark(results, row.stage, row.hash8);
+  for (VerdictCounts& row : verdicts) row.stage += twin_mark(results, row.stage, row.hash8);
+  for (BestKernel& kernel : kernels) kernel.stage += twin_mark(results, kernel.stage, kernel.hash8);
   const Headline h = headline(kernels);
+  const std::vector<DeviceTable> tables = device_tables(results);
   const Json provenance = results.provenance.empty() ? Json::object() : parse_json(results.provenance, "run.json");
   std::string out = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\n";
   out += "<title>" + escape(results.run) + " – Warpsmith</title>\n<style>\n" + report_css + "</style></head><body>\n";
@@ -193,13 +200,18 @@ std::string html(const store::Results& results) {
     out += fmt::format("<p class=\"note\">{} older version{} of stages left out: results.h5 has {}.</p>\n", older, older == 1 ? "" : "s",
                        older == 1 ? "it" : "them");
   if (h.tasks > 0)
-    out += fmt::format("<section class=\"headline\"><div><b>{}</b>geometric mean</div><div><b>{}</b>median</div><div><b>{}</b>mean</div>"
-                       "<div><b>{}</b>of {} tasks above 1.01×</div><p>speedup over eager of the best correct program of each task, "
-                       "the dataset's own included</p></section>\n",
-                       times(h.geometric_mean), times(h.median), times(h.mean), percent(h.above), h.tasks);
+    out += fmt::format(
+        "<section class=\"headline\"><div><b>{}</b>geometric "
+        "mean</div><div><b>{}</b>median</div><div><b>{}</b>mean</div>"
+        "<div><b>{}</b>of {} tasks above 1.01×</div><p>speedup over eager of the best correct program of "
+        "each task, "
+        "the dataset's own included{}</p></section>\n",
+        times(h.geometric_mean), times(h.median), times(h.mean), percent(h.above), h.tasks,
+        tables.empty() ? "" : ", on whichever device it was fastest");
   out += "<section><h2>Stages</h2>\n" + stages_table(rows) + "<div class=\"plots\"><figure><figcaption>Valid share and one-draw speedup by stage, "
          "trained tasks</figcaption><canvas id=\"plot-stages\"></canvas></figure><figure><figcaption>Speedups of correct programs by stage</figcaption>"
          "<canvas id=\"plot-speedups\"></canvas></figure></div></section>\n";
+  out += devices_html(tables);
   out += "<section><h2>Training</h2><div class=\"plots\"><figure><figcaption>Loss by step</figcaption><canvas id=\"plot-loss\"></canvas></figure>"
          "<figure><figcaption>Share of distinct and of valid programs by round</figcaption><canvas id=\"plot-rounds\"></canvas></figure></div></section>\n";
   out += "<section><h2>Best program of each task</h2>\n" + kernels_section(kernels) + "</section>\n";

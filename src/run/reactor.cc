@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "warpsmith/base/error.h"
 
@@ -35,13 +36,24 @@ int retries_after(const workflow::RetryRule& rule, EndCause cause) {
   return 0;
 }
 
-Reactor::Reactor(std::vector<StageRules> stages) {
+Reactor::Reactor(std::vector<StageRules> stages, std::vector<std::size_t> places) {
+  places_.resize(std::max<std::size_t>(1, places.size()));
+  for (std::size_t i = 0; i < places.size(); ++i) places_[i].size = places[i];
+  by_scarcity_.resize(places_.size());
+  std::iota(by_scarcity_.begin(), by_scarcity_.end(), 0u);
+  std::stable_sort(by_scarcity_.begin(), by_scarcity_.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return places_[a].size < places_[b].size; });
   stages_.reserve(stages.size());
   for (StageRules& rules : stages) {
     const auto number = static_cast<std::uint32_t>(stages_.size());
     stage_by_name_.emplace(rules.name, number);
     for (const std::uint32_t need : rules.needs) stages_.at(need).needed_by.push_back(number);
-    stages_.push_back({.rules = std::move(rules)});
+    std::set<std::uint32_t> used;
+    for (const auto& [job, place] : rules.places) used.insert(place);
+    if (used.empty()) used.insert(0);
+    if (*used.rbegin() >= places_.size())
+      throw Error("stage " + rules.name + " names a place that there is not");
+    stages_.push_back({.rules = std::move(rules), .places = std::move(used)});
   }
   on_opened();
 }
@@ -96,7 +108,10 @@ void Reactor::on_opened() {
   to_cancel_.clear();
   done_.clear();
   failed_.clear();
-  ready_.clear();
+  for (Place& place : places_) {
+    place.ready.clear();
+    place.users = 0;
+  }
   open_stages_ = stages_.size();
   for (std::uint32_t i = 0; i < stages_.size(); ++i) {
     Stage& stage = stages_[i];
@@ -104,6 +119,7 @@ void Reactor::on_opened() {
     stage.execution = -1;
     stage.offered = false;
     stage.open_needs = static_cast<std::uint32_t>(stage.rules.needs.size());
+    for (const std::uint32_t place : stage.places) ++places_[place].users;
     if (stage.open_needs == 0) to_start_.push_back(i);
   }
   // What failed gets a new chance: a person has started the run again. Jobs that are complete stay as they
@@ -134,6 +150,7 @@ void Reactor::on_stage_started(const Event& e) {
   const std::uint32_t number = execution_number(e.name, e.hash);
   if (number == executions_.size()) {
     executions_.push_back({.name = e.name, .hash = e.hash});
+    executions_.back().queued.resize(places_.size());
     execution_by_hash_.emplace(std::pair(e.name, e.hash), number);
   }
   Execution& execution = executions_[number];
@@ -163,13 +180,18 @@ void Reactor::on_job_added(const Event& e) {
   Job job;
   job.view = {.execution = e.execution, .round = e.round, .name = e.name, .digest = e.hash, .shards = e.end};
   job.first = shards_.size();
+  if (const int stage = executions_[e.execution].stage; stage >= 0) {
+    const auto& places = stages_[static_cast<std::size_t>(stage)].rules.places;
+    if (const auto found = places.find(e.name); found != places.end()) job.place = found->second;
+  }
+  const std::uint32_t place = job.place;
   shards_.resize(shards_.size() + e.end);
   jobs_.push_back(std::move(job));
   Execution& execution = executions_[e.execution];
   execution.jobs.push_back(e.job);
   execution.shards += e.end;
   if (e.end > 0) {
-    execution.queued.insert(execution.queued.end(), e.job);
+    execution.queued[place].insert(execution.queued[place].end(), e.job);
     refresh_ready(execution);
   }
   complete_if_done(e.job);
@@ -193,7 +215,8 @@ void Reactor::on_submitted(std::uint32_t number, std::uint32_t begin, std::uint3
   job.view.in_flight += end - begin;
   execution.in_flight += end - begin;
   in_flight_ += end - begin;
-  if (job.cursor == job.view.shards && job.again.empty()) execution.queued.erase(number);
+  places_[job.place].in_flight += end - begin;
+  if (job.cursor == job.view.shards && job.again.empty()) execution.queued[job.place].erase(number);
   refresh_ready(execution);
 }
 
@@ -201,7 +224,7 @@ void Reactor::requeue(ShardKey key) {
   Job& job = jobs_[key.job];
   shard(key).state = ShardState::kQueued;
   job.again.push_back(key.shard);
-  executions_[job.view.execution].queued.insert(key.job);
+  executions_[job.view.execution].queued[job.place].insert(key.job);
 }
 
 void Reactor::on_shard_ended(const Event& e) {
@@ -214,6 +237,7 @@ void Reactor::on_shard_ended(const Event& e) {
   --job.view.in_flight;
   --execution.in_flight;
   --in_flight_;
+  --places_[job.place].in_flight;
   one.cause = e.cause == EndCause::kFinished && e.open > 0 ? EndCause::kFailed : e.cause;
   if (e.open == 0) {  // every item has its record: however the process ended
     one.state = ShardState::kDone;
@@ -269,6 +293,7 @@ void Reactor::finish_stage(std::uint32_t number, StageState state) {
     return;
   stage.state = state;
   --open_stages_;
+  for (const std::uint32_t place : stage.places) --places_[place].users;
   if (stage.execution >= 0) {
     const Execution& execution = executions_[static_cast<std::size_t>(stage.execution)];
     refresh_ready(execution);
@@ -299,7 +324,7 @@ void Reactor::skip(std::uint32_t stage) {
 }
 
 bool Reactor::may_submit(const Execution& execution) const {
-  if (execution.stage < 0 || execution.queued.empty()) return false;
+  if (execution.stage < 0) return false;
   const Stage& stage = stages_[static_cast<std::size_t>(execution.stage)];
   return stage.state == StageState::kRunning &&
          (stage.rules.max_jobs <= 0 ||
@@ -308,10 +333,58 @@ bool Reactor::may_submit(const Execution& execution) const {
 
 void Reactor::refresh_ready(const Execution& execution) {
   const auto number = static_cast<std::uint32_t>(&execution - executions_.data());
-  if (may_submit(execution))
-    ready_.insert(number);
-  else
-    ready_.erase(number);
+  const bool may = may_submit(execution);
+  for (std::size_t place = 0; place < places_.size(); ++place) {
+    if (may && !execution.queued[place].empty())
+      places_[place].ready.insert(number);
+    else
+      places_[place].ready.erase(number);
+  }
+}
+
+std::size_t Reactor::scarcity(std::uint32_t stage) const {
+  std::size_t fewest = std::numeric_limits<std::size_t>::max();
+  for (const std::uint32_t place : stages_[stage].places) fewest = std::min(fewest, places_[place].size);
+  return fewest;
+}
+
+// Half of the room is parted among the places that are in use, and what such a part has free is kept for its
+// place; the rest is for whoever comes. What is in flight is never taken back, so it must be kept beforehand.
+std::size_t Reactor::free_at(std::uint32_t place, std::size_t room) const {
+  if (in_flight_ >= room) return 0;
+  const auto used = static_cast<std::size_t>(
+      std::count_if(places_.begin(), places_.end(), [](const Place& p) { return p.users > 0; }));
+  std::size_t part = used < 2 ? 0 : room / (2 * used);
+  if (part == 0 && used > 1 && room >= used) part = 1;
+  std::size_t kept = 0;
+  for (std::uint32_t other = 0; other < places_.size(); ++other)
+    if (other != place && places_[other].users > 0) kept += part - std::min(part, places_[other].in_flight);
+  return room - in_flight_ - std::min(kept, room - in_flight_);
+}
+
+void Reactor::submit_at(std::uint32_t place, std::size_t room, std::vector<ShardRange>& out) {
+  while (!places_[place].ready.empty()) {
+    std::size_t most = free_at(place, room);
+    if (most == 0) return;
+    const Execution& execution = executions_[*places_[place].ready.begin()];
+    const std::uint32_t number = *execution.queued[place].begin();
+    Job& job = jobs_[number];
+    if (const int limit = stages_[static_cast<std::size_t>(execution.stage)].rules.max_jobs; limit > 0)
+      most = std::min(most, static_cast<std::size_t>(limit) - execution.in_flight);
+    ShardRange range{.job = number};
+    if (!job.again.empty()) {  // what was started before goes first: its stage waits for it
+      range.begin = *std::min_element(job.again.begin(), job.again.end());
+      range.end = range.begin + 1;
+      range.memory_retries =
+          shard({number, range.begin}).used[static_cast<std::size_t>(EndCause::kOutOfMemory)];
+    } else {
+      range.begin = job.cursor;
+      range.end =
+          job.cursor + static_cast<std::uint32_t>(std::min<std::size_t>(most, job.view.shards - job.cursor));
+    }
+    on_submitted(range.job, range.begin, range.end);
+    out.push_back(range);
+  }
 }
 
 Commands Reactor::next(std::size_t room) {
@@ -331,27 +404,9 @@ Commands Reactor::next(std::size_t room) {
       out.start.push_back(stage);
     }
   to_start_.clear();
-  while (in_flight_ < room && !ready_.empty()) {
-    const Execution& execution = executions_[*ready_.begin()];
-    const std::uint32_t number = *execution.queued.begin();
-    Job& job = jobs_[number];
-    std::size_t most = room - in_flight_;
-    if (const int limit = stages_[static_cast<std::size_t>(execution.stage)].rules.max_jobs; limit > 0)
-      most = std::min(most, static_cast<std::size_t>(limit) - execution.in_flight);
-    ShardRange range{.job = number};
-    if (!job.again.empty()) {  // what was started before goes first: its stage waits for it
-      range.begin = *std::min_element(job.again.begin(), job.again.end());
-      range.end = range.begin + 1;
-      range.memory_retries =
-          shard({number, range.begin}).used[static_cast<std::size_t>(EndCause::kOutOfMemory)];
-    } else {
-      range.begin = job.cursor;
-      range.end =
-          job.cursor + static_cast<std::uint32_t>(std::min<std::size_t>(most, job.view.shards - job.cursor));
-    }
-    on_submitted(range.job, range.begin, range.end);
-    out.submit.push_back(range);
-  }
+  std::stable_sort(out.start.begin(), out.start.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return scarcity(a) < scarcity(b); });
+  for (const std::uint32_t place : by_scarcity_) submit_at(place, room, out.submit);
   return out;
 }
 

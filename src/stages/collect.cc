@@ -101,11 +101,7 @@ class CollectStage final : public Stage {
     step.output = begin_output(inputs_.spec);
     step.output["candidates"] = candidates_json(verifier_);
     step.output["tasks"] = Json::array();
-    for (const std::string& id : tasks_.all()) {
-      const task::Task& t = tasks_.at(id);
-      step.output["tasks"].push_back({{"id", id}, {"title", t.title}, {"level", t.level}, {"ops", t.ops},
-                                      {"split", tasks_.group(id)}, {"reference", t.reference}});
-    }
+    for (const std::string& id : tasks_.all()) step.output["tasks"].push_back(task_json(tasks_, id));
     Json summary = figures_by_group(counted(verifier_), tasks_);
     summary["tasks"] = tasks_.all().size();
     summary["lost_tasks"] = lost_tasks_;

@@ -1,4 +1,5 @@
-// `measure`: samples of a frozen checkpoint, or the candidates of earlier stages measured again.
+// `measure`: samples of a frozen checkpoint, or the candidates of earlier stages or of another run measured
+// again.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,10 +26,22 @@ class EvaluateStage final : public Stage {
                           : known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
         round_(inputs_.spec, verifier_) {
     const workflow::StageSpec& spec = inputs_.spec;
-    if (settings_.checkpoint_of.empty() == settings_.candidates_of.empty())
-      throw Error(fmt::format("stage {}: needs either `checkpoint_of` or `candidates_of`", spec.name),
-                  kExitUsage);
-    if (again()) {
+    const bool sources[] = {!settings_.checkpoint_of.empty(), !settings_.candidates_of.empty(),
+                            !settings_.candidates_of_run.empty()};
+    if (std::count(std::begin(sources), std::end(sources), true) != 1)
+      throw Error(
+          fmt::format("stage {}: needs one of `checkpoint_of`, `candidates_of` and `candidates_of_run`",
+                      spec.name),
+          kExitUsage);
+    if (!again() && !spec.lacks.empty())
+      throw Error(fmt::format("stage {}: {}", spec.name, spec.lacks), kExitUsage);
+    if (!settings_.candidates_of_run.empty()) {
+      if (!spec.taken || spec.taken->list.empty())
+        throw Error(fmt::format("stage {}: the candidates of {} are not known", spec.name,
+                                settings_.candidates_of_run),
+                    kExitUsage);
+      selected_ = spec.taken->list;
+    } else if (again()) {
       select();
     } else {
       checkpoint_ = checkpoint_of(inputs_, settings_.checkpoint_of);
@@ -38,6 +51,11 @@ class EvaluateStage final : public Stage {
 
   StageStep start() override {
     if (!again()) return ask(round_.begin(0, checkpoint_.path, std::move(prompts_)), progress());
+    if (!inputs_.spec.lacks.empty()) {
+      for (const Candidate& c : selected_)
+        verifier_.add_verdict(c, Verdict::kNotMeasured, inputs_.spec.lacks);
+      return finish();
+    }
     if (auto job = verifier_.begin(0, selected_)) return ask(std::move(*job), progress());
     return finish();
   }
@@ -129,7 +147,13 @@ class EvaluateStage final : public Stage {
     const std::vector<Counted> list = again() ? counted(verifier_) : counted(round_.samples(), verifier_);
     step.output["samples"] = Json::array();
     if (again()) {
-      step.output["candidates_of"] = settings_.candidates_of;
+      if (settings_.candidates_of_run.empty()) {
+        step.output["candidates_of"] = settings_.candidates_of;
+      } else {
+        step.output["candidates_of_run"] =
+            std::filesystem::path(settings_.candidates_of_run).filename().string();
+        step.output["tasks"] = tasks_json(selected_);
+      }
       for (const Counted& c : list) step.output["samples"].push_back(remeasured_json(*c.known));
     } else {
       step.output["checkpoint_of"] = settings_.checkpoint_of;
@@ -141,7 +165,18 @@ class EvaluateStage final : public Stage {
     step.output["summary"]["lost_samples"] = round_.lost();
     step.progress = progress();
     step.progress.update(figures(list));
+    if (!inputs_.spec.lacks.empty()) step.progress["note"] = inputs_.spec.lacks;
     return step;
+  }
+
+  // Those that candidates of another run are for: no stage of this workflow has collected them.
+  Json tasks_json(const std::vector<Candidate>& candidates) const {
+    std::set<std::string> wanted;
+    for (const Candidate& c : candidates) wanted.insert(c.task);
+    Json out = Json::array();
+    for (const std::string& id : tasks_.all())
+      if (wanted.contains(id)) out.push_back(task_json(tasks_, id));
+    return out;
   }
 
   Json remeasured_json(const Known& k) const {

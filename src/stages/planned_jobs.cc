@@ -58,6 +58,12 @@ struct Planner {
   void operator()(const workflow::MeasureSettings& s) {
     const std::uint64_t tasks = s.heldout ? all_tasks() : train_tasks();
     if (s.checkpoint_of.empty()) {
+      if (!spec.lacks.empty()) return;  // it says so of each candidate, and runs nothing
+      if (spec.taken) {
+        jobs.push_back({0, "compile", spec.taken->list.size(), false});
+        jobs.push_back({0, "measure", spec.taken->list.size(), true});
+        return;
+      }
       // `best`: one a task at most; `all` is known when the stages before have ended.
       const std::uint64_t items = s.select == "all" ? 0 : tasks;
       jobs.push_back({0, "compile", items, items > 0});

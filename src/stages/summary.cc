@@ -6,6 +6,7 @@
 
 #include "warpsmith/method/source_text.h"
 #include "warpsmith/stats/summary.h"
+#include "warpsmith/workflow/devices.h"
 
 namespace warpsmith::stages {
 
@@ -96,14 +97,26 @@ Json candidates_json(const Verifier& verifier) {
   return out;
 }
 
+Json task_json(const TaskSet& tasks, const std::string& id) {
+  const task::Task& t = tasks.at(id);
+  return {{"id", id},     {"title", t.title},         {"level", t.level},
+          {"ops", t.ops}, {"split", tasks.group(id)}, {"reference", t.reference}};
+}
+
 StageOutput begin_output(const workflow::StageSpec& spec) {
-  return {{"schema", "warpsmith.stage_output/1"},
-          {"stage", spec.name},
-          {"kind", spec.kind},
-          {"device", spec.device},
-          {"protocol", protocol_of(spec)},
-          {"candidates", Json::array()},
-          {"summary", Json::object()}};
+  StageOutput output = {{"schema", "warpsmith.stage_output/1"},
+                        {"stage", spec.name},
+                        {"kind", spec.kind},
+                        {"device", spec.device},
+                        {"protocol", protocol_of(spec)},
+                        {"candidates", Json::array()},
+                        {"summary", Json::object()}};
+  if (!spec.wanted_device.empty()) {
+    output["wanted_device"] = spec.wanted_device;
+    output["device_found"] = to_string(spec.device_found);
+  }
+  if (!spec.lacks.empty() && workflow::measures_again(spec)) output["lacks"] = spec.lacks;
+  return output;
 }
 
 Json curve_tail(const std::vector<Json>& curve, std::size_t n) {

@@ -172,6 +172,13 @@ Results read_output(const fs::path& folder, const StageVersion& version) {
   stage.hash8 = version.hash8;
   stage.place = version.place;
   stage.current = version.current;
+  if (fs::exists(folder / "inputs.json")) {
+    const Json file = read_json_file(folder / "inputs.json");
+    const Json inputs = file.value("inputs", Json::object());
+    stage.base = file.value("base", "");
+    stage.device = inputs.value("device", "");
+    stage.device_found = inputs.value("device_found", "");
+  }
   const fs::path file = folder / "output.json";
   if (fs::exists(file)) {
     const std::string text = read_file(file);
@@ -187,6 +194,9 @@ Results read_output(const fs::path& folder, const StageVersion& version) {
     each("tasks", [&](const Json& task) { rows.add_task(task); });
     each("samples", [&](const Json& sample) { rows.add_sample(sample); });
     if (const auto list = output.find("candidates"); list != output.end()) rows.add_candidates(*list);
+    // No job has a record of what was not measured for want of a device.
+    if (output.contains("lacks"))
+      each("candidates", [&](const Json& entry) { rows.add_measurement(entry.at("measurement"), folder); });
   }
   rows.out.stages.push_back(std::move(stage));
   return std::move(rows.out);

@@ -180,6 +180,7 @@ Table<StageRow> stage_table() {
   Table<R> t{"stages", {}, {}, {}};
   t.text("name", &R::name).text("kind", &R::kind).text("hash8", &R::hash8, 8).text("summary", &R::summary);
   t.text("output_digest", &R::output_digest, 64);
+  t.text("base", &R::base).text("device", &R::device).text("device_found", &R::device_found, 8);
   t.integer("place", &R::place).flag("current", &R::current).flag("finished", &R::finished);
   return t;
 }

@@ -12,6 +12,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/workflow/other_run.h"
 
 namespace warpsmith::workflow {
 
@@ -197,8 +198,10 @@ class Loader {
       break;
     }
     spec_.stages = order_stages(std::move(drafts), stated, mistakes_);
-    for (StageSpec& stage : spec_.stages)
+    for (StageSpec& stage : spec_.stages) {
       if (auto* command = std::get_if<CommandSettings>(&stage.settings)) find_command_files(stage, *command);
+      if (auto* measure = std::get_if<MeasureSettings>(&stage.settings)) find_run(stage, *measure);
+    }
   }
 
   // Words of `argv` that begin with ./ or ../ are files beside the workflow: made absolute, and their
@@ -215,6 +218,24 @@ class Loader {
       if (fs::is_regular_file(path, error)) stage.resolved["files"][word] = sha256_file_hex(path);
       word = path.string();
     }
+  }
+
+  // `candidates_of_run` is made absolute. A run that is not there yet is no mistake: the workflow may be
+  // checked before it is made.
+  void find_run(const StageSpec& stage, MeasureSettings& measure) {
+    if (measure.candidates_of_run.empty()) return;
+    const fs::path folder = without_end((base_folder() / measure.candidates_of_run).lexically_normal());
+    const std::string lack = options_.check_files ? lack_of_run(folder) : "";
+    if (!lack.empty())
+      notes_.push_back({file_.string(), stage.line, 1, "`candidates_of_run`: " + lack,
+                        fmt::format("`{}` makes it; until then the stage cannot run",
+                                    command_for_run(folder, fs::absolute(file_)))});
+    measure.candidates_of_run = folder.string();
+  }
+
+  // "runs/x/" -> "runs/x"
+  static fs::path without_end(const fs::path& folder) {
+    return folder.has_filename() ? folder : folder.parent_path();
   }
 
   fs::path base_folder() const {

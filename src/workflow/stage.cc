@@ -142,6 +142,11 @@ MeasureSettings read_measure(MapReader& map, Draft& draft, Diagnostics& mistakes
   if (!draft.checkpoint_of.empty() && !draft.candidates_of.empty())
     map.mistake("candidates_of", "`candidates_of` and `checkpoint_of` stand together",
                 "a stage measures one or the other");
+  for (const auto& [other, stands] : {std::pair("checkpoint_of", !draft.checkpoint_of.empty()),
+                                      std::pair("candidates_of", !draft.candidates_of.empty())})
+    if (stands && !settings.candidates_of_run.empty())
+      map.mistake("candidates_of_run", fmt::format("`candidates_of_run` and `{}` stand together", other),
+                  "a stage measures one or the other");
   return settings;
 }
 

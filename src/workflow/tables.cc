@@ -299,9 +299,16 @@ const Table<MeasureSettings>& measure_keys() {
       {{"candidates_of", Form::kStrings,
         "Stages whose candidates are measured again; instead of `checkpoint_of`."},
        &S::candidates_of},
+      {.rule = {.name = "candidates_of_run",
+                .form = Form::kString,
+                .meaning =
+                    "Folder of a run whose candidates are measured again, relative to the folder of this "
+                    "file; instead of `checkpoint_of`.",
+                .hashed = false},  // the candidates themselves are
+       .member = &S::candidates_of_run},
       {.rule = {.name = "select",
                 .form = Form::kWord,
-                .meaning = "With `candidates_of`: the best of each task, or all.",
+                .meaning = "With `candidates_of` and `candidates_of_run`: the best of each task, or all.",
                 .words = {"best", "all"}},
        .member = &S::select},
       {{"samples", Form::kInteger, "Samples for each task.", 1, 100000}, &S::samples},
@@ -406,7 +413,7 @@ const std::vector<KindRule>& kind_rules() {
        .needs_checkpoint = true},
       {.name = "measure",
        .meaning =
-           "Samples from a frozen checkpoint, or takes candidates of earlier stages, and measures them.",
+           "Samples from a frozen checkpoint, or takes candidates that are there already, and measures them.",
        .blocks = {"sample", "compile", "measure", "prompt"},
        .jobs = {"generate"}},
       {.name = "command",

@@ -8,6 +8,7 @@
 #include "fake_executor.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/store/results.h"
+#include "warpsmith/workflow/devices.h"
 
 namespace warpsmith::cli {
 namespace {
@@ -59,6 +60,24 @@ class SumStage : public stages::Stage {
   int rounds_ = 3, round_ = 0, open_ = 0, sum_ = 0, lost_ = 0;
 };
 
+// One job of six shards, under the name that `command` stages give theirs.
+class CommandStage : public stages::Stage {
+ public:
+  explicit CommandStage(stages::StageInputs inputs) : spec_(std::move(inputs.spec)) {}
+  stages::StageStep start() override {
+    stages::JobRequest request{.round = 0, .job = "command", .program = "/bin/true", .expected_item_s = 300};
+    request.resources = spec_.train;
+    for (int i = 0; i < 6; ++i) request.items.push_back({{"id", "i" + std::to_string(i)}});
+    return {.jobs = {request}, .finished = false, .output = {}};
+  }
+  stages::StageStep on_job(const stages::JobResult&) override {
+    return {.jobs = {}, .finished = true, .output = {{"stage", spec_.name}, {"kind", "command"}}};
+  }
+
+ private:
+  const workflow::StageSpec spec_;
+};
+
 class Silent : public RunObserver {
  public:
   void on_state(const Json&) override {}
@@ -98,6 +117,7 @@ class ControllerTest : public ::testing::Test {
     parts.executor = &executor;
     parts.observer = &observer_;
     parts.make_stage = make_stage_;
+    parts.gpus = gpus_;
     parts.interrupted = interrupted_;
     parts.selection = selection_;
     parts.slots = 2;
@@ -117,6 +137,7 @@ class ControllerTest : public ::testing::Test {
   std::function<bool()> interrupted_ = [] { return false; };
   std::function<std::unique_ptr<stages::Stage>(stages::StageInputs)> make_stage_ =
       [](stages::StageInputs inputs) { return std::make_unique<SumStage>(std::move(inputs)); };
+  std::map<std::string, std::size_t> gpus_;
 };
 
 constexpr int kItemsAStage = 3 * 2 * 6;
@@ -368,6 +389,74 @@ TEST_F(ControllerTest, BudgetStopsTheRunBeforeItIsPassedAndALargerOneGoesOn) {
   EXPECT_EQ(last.kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(executor.items_run + second.items_run, 3 * kItemsAStage);
   EXPECT_NEAR(last.gpu_hours * 3600, static_cast<double>(executor.submitted.size() + second.submitted.size()), 1e-6);
+}
+
+TEST_F(ControllerTest, TheScarcestGpusComeFirstAndNoTypeTakesAllTheRoom) {
+  spec_.stages.clear();
+  for (const auto& [name, type] :
+       {std::pair("many", "H100"), std::pair("few", "H20"), std::pair("cpu", "")}) {
+    add(name).train = {.gpus = *type == '\0' ? 0 : 1, .gpu_type = type};
+    spec_.stages.back().resolved["rounds"] = 1;
+  }
+  FakeExecutor executor;
+  gpus_ = {{"H100", 8}, {"H20", 1}};
+  make_stage_ = [](stages::StageInputs inputs) { return std::make_unique<CommandStage>(std::move(inputs)); };
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished);
+  ASSERT_EQ(executor.submitted.size(), 18u);
+  // Of four: one is kept for each of the others.
+  std::vector<std::string> first;
+  for (std::size_t i = 0; i < 4; ++i) first.push_back(read_job_file(executor.submitted[i].job_file).stage);
+  EXPECT_EQ(first, (std::vector<std::string>{"few", "few", "many", "cpu"}));
+}
+
+// The real stage: rows without a shard, and the same again once there is a device.
+TEST_F(ControllerTest, AStageWithoutItsDeviceEndsWithRowsThatSaySo) {
+  spec_.stages.clear();
+  workflow::StageSpec& stage = add("sweep-H20");
+  stage.base_name = "sweep";
+  stage.kind = "measure";
+  stage.settings = workflow::MeasureSettings{.candidates_of_run = "/results/first"};
+  stage.dataset = {.folder = fs::path(WARPSMITH_SOURCE_DIR) / "datasets", .train = {"square_row_sum"}};
+  stage.taken = std::make_shared<const workflow::TakenCandidates>(workflow::TakenCandidates{
+      {make_plan_candidate("square_row_sum", "x", {"dataset", "collect", 0, "", ""})}, "digest"});
+  stage.device = "H20";
+  workflow::resolve_devices(spec_, nullptr);
+  make_stage_ = stages::make_stage;
+  FakeExecutor executor;
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished);
+  EXPECT_TRUE(executor.submitted.empty());
+  const store::Results results = store::current_versions(store::read_run(run_));
+  ASSERT_EQ(results.measurements.size(), 1u);
+  EXPECT_EQ(results.measurements[0].value.verdict, Verdict::kNotMeasured);
+  EXPECT_EQ(results.measurements[0].value.detail, "no device: this machine has no H20");
+  ASSERT_EQ(results.stages.size(), 1u);
+  EXPECT_EQ(results.stages[0].base, "sweep");
+  EXPECT_EQ(results.stages[0].device_found, "none");
+  EXPECT_EQ(read_json_file(run_ / "state.json").at("stages").at(0).at("device_found"), "none");
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kNothingToDo);
+  const plan::History history = read_history(run_);
+  workflow::SiteSpec site;
+  site.gpus["H20"].twin = true;
+  spec_.stages[0].device_found = workflow::DeviceFound::kUnasked;
+  spec_.stages[0].lacks.clear();
+  workflow::resolve_devices(spec_, &site);
+  EXPECT_EQ(plan::plan_stages(spec_, plan::digest_datasets(spec_), history)[0].reason,
+            "the device found: none -> twin");
+}
+
+TEST_F(ControllerTest, ABlockedStageStopsTheRunBeforeItBegins) {
+  spec_.stages[0].blocked = "there is no run first";
+  FakeExecutor executor;
+  try {
+    run(executor);
+    FAIL() << "it went on";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.exit_code(), kExitUsage);
+    EXPECT_STREQ(e.what(), "stage a cannot run: there is no run first");
+  }
+  EXPECT_TRUE(executor.submitted.empty());
+  selection_.only = {"other"};
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished) << "it is not to run";
 }
 
 TEST_F(ControllerTest, DeletedRunFolderIsAClearError) {

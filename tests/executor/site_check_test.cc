@@ -59,6 +59,22 @@ TEST(SiteCheck, DevelopmentClusterHasAllThatItsSiteNames) {
   for (const process::Fact& fact : check_site(site, view)) EXPECT_NE(fact.name, "not in the site");
 }
 
+TEST(SiteCheck, GpusOfAPlaceAreCounted) {
+  ClusterView view = dev_view();
+  workflow::SitePlace place;
+  place.partition = "h20";
+  place.gres = "gpu:h20";
+  EXPECT_EQ(count_gpus(place, view.nodes), 2u);
+  place.partition = "h20,l40";
+  EXPECT_EQ(count_gpus(place, view.nodes), 2u);
+  place.gres = "gpu";
+  EXPECT_EQ(count_gpus(place, view.nodes), 3u);
+  place.constraint = "l40";
+  EXPECT_EQ(count_gpus(place, view.nodes), 1u);
+  node_of(view, "gpu-l40").usable = false;
+  EXPECT_EQ(count_gpus(place, view.nodes), 0u);
+}
+
 TEST(SiteCheck, ArraysSwitchedOffAreALack) {
   ClusterView view = dev_view();
   view.facts.max_array_size = 1;

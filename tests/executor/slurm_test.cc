@@ -104,6 +104,23 @@ TEST_F(Slurm, ARangeIsOneArrayNamedByItsToken) {
   EXPECT_THAT(job.script, HasSubstr("/opt/warpsmith/bin/warpsmith-shard --token ws-run-0-1 --base 0"));
 }
 
+TEST_F(Slurm, APlaceWhoseQueueIsFullDoesNotHoldTheOthers) {
+  options_.site.gpus["H20"].partition = "h20";
+  options_.site.gpus["H20"].gres = "gpu:h20";
+  ShardStart scarce = shard(0, "ws-run-0-1"), other = shard(1, "ws-run-0-2");
+  scarce.resources.gpus = 1;
+  scarce.resources.gpu_type = "H20";
+  int calls = 0;
+  slurm_->on_submit = [&] {
+    if (++calls == 1) throw SlurmError(SlurmTrouble::kLimit, 2050, "h20 is full");
+  };
+  SlurmExecutor executor = make();
+  executor.submit({scarce, other});
+  poll_until(executor, [&] { return slurm_->submissions() == 2; });
+  EXPECT_EQ(slurm_->submitted.at(0).partition, "cpu");
+  EXPECT_EQ(slurm_->submitted.at(1).partition, "h20");
+}
+
 TEST_F(Slurm, NeverAsksForMoreTimeThanThePlaceAllows) {
   options_.site.cpu.max_time_s = 120;
   SlurmExecutor executor = make();

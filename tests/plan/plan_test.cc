@@ -5,6 +5,7 @@
 
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
+#include "warpsmith/workflow/devices.h"
 #include "warpsmith/workflow/load.h"
 
 namespace warpsmith::plan {
@@ -139,6 +140,49 @@ TEST(Plan, ThreadsDeviceAndSeedCount) {
   EXPECT_EQ(plan_stages(load(kChain, {"stages.s.seed=5"}), digests(), history)[1].reason, "seed: 1 -> 5");
 }
 
+workflow::SiteSpec site_with(const std::string& gpu, bool twin) {
+  workflow::SiteSpec site;
+  site.name = "lab";
+  site.gpus[gpu].twin = twin;
+  return site;
+}
+
+TEST(Plan, WhatThereIsOfADeviceCounts) {
+  const std::string text =
+      "stages:\n  - {name: c, kind: collect}\n"
+      "  - {name: e, kind: measure, candidates_of: [c], device: H100}\n";
+  const workflow::SiteSpec twin = site_with("H100", true), real = site_with("H100", false);
+  WorkflowSpec without = load(text), with_twin = load(text), with_gpu = load(text);
+  workflow::resolve_devices(without, nullptr);
+  workflow::resolve_devices(with_twin, &twin);
+  workflow::resolve_devices(with_gpu, &real);
+  History history;
+  run(without, digests(), history);
+  EXPECT_EQ(plan_stages(without, digests(), history)[1].action, Action::kUpToDate);
+  EXPECT_EQ(plan_stages(with_twin, digests(), history)[1].reason, "the device found: none -> twin");
+  EXPECT_EQ(plan_stages(with_twin, digests(), history)[0].action, Action::kUpToDate)
+      << "it was cpu all along";
+  run(with_twin, digests(), history);
+  EXPECT_EQ(plan_stages(with_gpu, digests(), history)[1].reason, "the device found: twin -> real");
+  EXPECT_EQ(plan_stages(without, digests(), history)[1].action, Action::kUpToDate)
+      << "each keeps its own result";
+  EXPECT_EQ(stage_inputs(with_twin.stages[1], digests().at("/base/tasks"), {{"c", "x"}}).at("device"),
+            "H100");
+}
+
+TEST(Plan, AStageWhoseDeviceIsLackingCannotRun) {
+  WorkflowSpec spec = load(kChain, {"stages.c.device=H100"});
+  workflow::resolve_devices(spec, nullptr);
+  EXPECT_THAT(
+      told(plan_stages(spec, digests(), {})),
+      ElementsAre("c: blocked: no device: this machine has no H100; `--site` names a cluster that has one",
+                  "s: blocked: needs c, which cannot run", "e: blocked: needs s, which cannot run"));
+  EXPECT_EQ(
+      plan_stages(spec, digests(), {}, {.from = {}, .only = {"e"}, .until = {}, .force = {}, .accept = {}})[0]
+          .action,
+      Action::kNotSelected);
+}
+
 TEST(Plan, ABehaviourVersionCounts) {
   History history;
   const auto spec = load(kChain);
@@ -222,7 +266,7 @@ TEST(Inputs, DatasetDigestsFollowContents) {
 TEST(Inputs, FileHoldsWhatIsHashed) {
   const auto spec = load(kChain);
   const Json inputs = stage_inputs(spec.stages[0], digests().at("/base/tasks"), {});
-  const Json file = inputs_file("c", inputs);
+  const Json file = inputs_file(spec.stages[0], inputs);
   EXPECT_EQ(file.at("hash"), hash_inputs(file.at("inputs")));
   EXPECT_THROW(stage_inputs(spec.stages[1], digests().at("/base/tasks"), {}),
                Error);  // c's output is not known

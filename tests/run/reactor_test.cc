@@ -31,7 +31,9 @@ Event finished(std::uint32_t execution) {
 // Commands, one at a time, ending with "nothing else happened".
 class ReactorTest : public ::testing::Test {
  protected:
-  void make(std::vector<StageRules> stages) { reactor_ = std::make_unique<Reactor>(std::move(stages)); }
+  void make(std::vector<StageRules> stages, std::vector<std::size_t> places = {}) {
+    reactor_ = std::make_unique<Reactor>(std::move(stages), std::move(places));
+  }
   // One running stage "s" with one job of `shards` shards, all in flight.
   void run_one(StageRules rules, std::uint32_t shards) {
     make({std::move(rules)});
@@ -145,6 +147,82 @@ TEST_F(ReactorTest, MaxJobsHoldsOneStageAndNotTheOthers) {
   apply(ended(0, 0));
   expect_submitted({{0, 1, 2}});
 }
+
+// A stage whose jobs go to a place.
+StageRules stage_at(std::string name, std::uint32_t place, std::vector<std::uint32_t> needs = {}) {
+  StageRules rules = stage(std::move(name), std::move(needs));
+  rules.places = {{"j", place}};
+  return rules;
+}
+
+TEST_F(ReactorTest, TheScarcestPlaceComesFirst) {
+  make({stage_at("many", 1), stage_at("few", 2), stage_at("cpu", 0), stage_at("as many", 3)},
+       {1000, 8, 1, 8});
+  expect_started({1, 0, 3, 2});
+  for (const char* name : {"many", "few", "cpu", "as many"}) apply(started(name));
+  for (const std::uint32_t job : {0u, 1u, 2u, 3u}) apply(added(job, 2, job));
+  expect_submitted({{1, 0, 2}, {0, 0, 2}, {3, 0, 2}, {2, 0, 2}});
+}
+
+TEST_F(ReactorTest, NoPlaceTakesTheWholeRoomWhileOthersMayBeWanted) {
+  room_ = 12;
+  make({stage_at("a", 1), stage_at("b", 2), stage_at("cpu", 0, {1})}, {1000, 1, 1});
+  apply(started("a"));
+  apply(started("b"));
+  apply(added(0, 100, 0));
+  expect_submitted({{0, 0, 8}});  // a sixth of the room is kept for b, and one for the CPU
+  apply(added(1, 100, 1));
+  expect_submitted({{1, 0, 2}});
+  apply(ended(0, 0));
+  expect_submitted({{0, 8, 9}});
+  apply(ended(1, 0));
+  expect_submitted({{1, 2, 3}});  // what is b's own does not go to a
+  apply({.kind = EventKind::kStageFailed, .execution = 1, .text = "b and what needs it want nothing more"});
+  EXPECT_EQ(next().submit, (Ranges{{0, 9, 11}}));
+  apply(ended(1, 1, EndCause::kCancelled, 1));
+  apply(ended(1, 2, EndCause::kCancelled, 1));
+  expect_submitted({{0, 11, 13}});
+  EXPECT_EQ(reactor_->in_flight(), 12u);
+}
+
+TEST_F(ReactorTest, ASmallRoomIsSharedAsFarAsItGoes) {
+  for (const std::size_t room : {1u, 2u, 3u, 4u}) {
+    room_ = room;
+    make({stage_at("a", 1), stage_at("b", 2)}, {1000, 4, 4});
+    apply(started("a"));
+    apply(started("b"));
+    apply(added(0, 100, 0));
+    expect_submitted({{0, 0, static_cast<std::uint32_t>(room == 1 ? 1 : room - 1)}});
+    apply(added(1, 100, 1));
+    if (room == 1)
+      expect_nothing();
+    else
+      expect_submitted({{1, 0, 1}});
+  }
+}
+
+TEST_F(ReactorTest, PlacesHoldWhenARunGoesOn) {
+  room_ = 4;
+  make({stage_at("a", 1), stage_at("b", 2)}, {1000, 4, 1});
+  const auto begin = [&] {
+    expect_started({1, 0});
+    apply(started("a"));
+    apply(started("b"));
+  };
+  begin();
+  apply(added(0, 100, 0));
+  apply(added(1, 100, 1));
+  expect_submitted({{1, 0, 3}, {0, 0, 1}});
+  apply(opened());
+  begin();
+  expect_nothing();  // what is in flight still is
+  apply(ended(1, 0));
+  expect_submitted({{1, 3, 4}});
+  apply(ended(0, 0));
+  expect_submitted({{0, 1, 2}});
+}
+
+TEST_F(ReactorTest, APlaceThatThereIsNotIsAnError) { EXPECT_THROW(make({stage_at("a", 3)}, {1, 1}), Error); }
 
 struct RetryCase {
   EndCause cause;

@@ -127,6 +127,76 @@ TEST(Evaluate, KernelsOfAnotherDeviceAreSwept) {
   EXPECT_FALSE(world.job("0/measure").one_shard);
 }
 
+StageInputs with_taken(std::vector<Candidate> list) {
+  StageInputs inputs =
+      make_inputs("sweep-L40", "measure", MeasureSettings{.candidates_of_run = "/results/first"});
+  inputs.spec.taken =
+      std::make_shared<const workflow::TakenCandidates>(workflow::TakenCandidates{std::move(list), "d"});
+  return inputs;
+}
+
+TEST(Evaluate, CandidatesOfAnotherRunAreMeasured) {
+  World world;
+  const StageOutput out =
+      world.drive(with_taken({program("a", "ok 2.00 q"), program("c", "bad x"), program("d", "wrong y")}));
+  EXPECT_EQ(world.jobs(), (std::vector<std::string>{"0/compile", "0/measure"}));
+  EXPECT_EQ(out["candidates"].size(), 3u);
+  EXPECT_EQ(out["candidates_of_run"], "first") << "no path: a run can be moved";
+  EXPECT_EQ(out["samples"][0]["speedup"], 2.0);
+  EXPECT_EQ(out["samples"][1]["verdict"], "compile_error");
+  EXPECT_EQ(out["samples"][1]["group"], "heldout_combination");
+  ASSERT_EQ(out["tasks"].size(), 3u);
+  EXPECT_EQ(out["tasks"][2]["reference"], "def forward(x):\n  return f_d(x)\n");
+  EXPECT_FALSE(out.contains("wanted_device"));
+  StageInputs inputs = with_taken({});
+  EXPECT_THROW(make_stage(inputs), Error);
+  inputs.spec.taken.reset();
+  EXPECT_THROW(make_stage(inputs), Error);
+}
+
+TEST(Evaluate, ATwinSaysSo) {
+  StageInputs inputs = with_taken({program("a", "ok 2.00 q")});
+  inputs.spec.wanted_device = "L40";
+  inputs.spec.device_found = workflow::DeviceFound::kTwin;
+  inputs.spec.measure = {.gpus = 1, .gpu_type = "L40"};
+  World world;
+  const StageOutput out = world.drive(inputs);
+  EXPECT_EQ(world.job("0/measure").params["device_kind"], "cpu");
+  EXPECT_EQ(world.job("0/measure").resources.gpu_type, "L40");
+  EXPECT_EQ(out["device"], "cpu");
+  EXPECT_EQ(out["wanted_device"], "L40");
+  EXPECT_EQ(out["device_found"], "twin");
+  EXPECT_FALSE(out.contains("lacks"));
+}
+
+TEST(Evaluate, WithoutTheDeviceEachCandidateSaysSoAndNothingRuns) {
+  StageInputs inputs = with_taken({program("a", "ok 2.00 q"), program("b", "ok 3.00 r")});
+  inputs.spec.device = inputs.spec.wanted_device = "H20";
+  inputs.spec.device_found = workflow::DeviceFound::kNone;
+  inputs.spec.lacks = "no device: site lab has no H20";
+  World world;
+  const StageOutput out = world.drive(inputs);
+  EXPECT_TRUE(world.log.empty());
+  ASSERT_EQ(out["candidates"].size(), 2u);
+  EXPECT_EQ(out["candidates"][1]["candidate"]["id"], program("b", "ok 3.00 r").id);
+  EXPECT_EQ(out["candidates"][1]["measurement"]["verdict"], "not_measured");
+  EXPECT_EQ(out["candidates"][1]["measurement"]["detail"], "no device: site lab has no H20");
+  EXPECT_EQ(out["samples"][0]["verdict"], "not_measured");
+  EXPECT_FALSE(out["samples"][0].contains("speedup"));
+  EXPECT_EQ(out["lacks"], "no device: site lab has no H20");
+  EXPECT_EQ(out["device_found"], "none");
+  EXPECT_FALSE(out["summary"].contains("one_draw"));
+
+  StageInputs of_stages = with_checkpoint({.candidates_of = {"collect"}});
+  of_stages.spec.lacks = inputs.spec.lacks;
+  World again;
+  EXPECT_EQ(again.drive(of_stages)["samples"].size(), 2u);
+  EXPECT_TRUE(again.log.empty());
+  StageInputs samples = with_checkpoint({.checkpoint_of = "rl"});
+  samples.spec.lacks = inputs.spec.lacks;
+  EXPECT_THROW(make_stage(samples), Error) << "there is nothing yet to say it of";
+}
+
 TEST(Evaluate, NamesOfAMatrixMayBeShort) {
   StageInputs inputs = with_checkpoint({.checkpoint_of = "rl", .samples = 1});
   inputs.upstream["rl-bucket"] = inputs.upstream["rl"];
@@ -146,7 +216,8 @@ TEST(Evaluate, MistakesAreNamed) {
     }
     return "";
   };
-  EXPECT_EQ(message(with_checkpoint({})), "stage evaluate: needs either `checkpoint_of` or `candidates_of`");
+  EXPECT_EQ(message(with_checkpoint({})),
+            "stage evaluate: needs one of `checkpoint_of`, `candidates_of` and `candidates_of_run`");
   EXPECT_EQ(message(with_checkpoint({.checkpoint_of = "x"})),
             "stage evaluate: `x` is none of the stages that it needs");
   EXPECT_EQ(message(with_checkpoint({.checkpoint_of = "collect"})),

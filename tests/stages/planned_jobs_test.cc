@@ -40,6 +40,12 @@ TEST(PlannedJobs, OfEachKind) {
   EXPECT_EQ(plan("measure", workflow::MeasureSettings{.candidates_of = {"x"}}),
             "0/compile <= 4\n0/measure <= 4\n");
   EXPECT_EQ(plan("command", workflow::CommandSettings{{"x"}, "tasks"}), "0/command 4\n");
+  StageInputs sweep = make_inputs("s", "measure", workflow::MeasureSettings{.candidates_of_run = "/run"});
+  sweep.spec.taken = std::make_shared<const workflow::TakenCandidates>(
+      workflow::TakenCandidates{{program("a", "ok 1.00 x"), program("a", "ok 1.00 y")}, "d"});
+  EXPECT_EQ(text(sweep.spec), "0/compile 2\n0/measure <= 2\n");
+  sweep.spec.lacks = "no device";
+  EXPECT_EQ(text(sweep.spec), "") << "it says so, and runs nothing";
 }
 
 TEST(PlannedJobs, BoundWhatAStageAsksFor) {

@@ -271,6 +271,42 @@ TEST_F(StoreTest, AResultMadeAnewUnderTheSameHashIsNoticed) {
   EXPECT_TRUE(aggregate(folder_).written);
 }
 
+// A stage of a sweep on a site that lacks its device: no job, and a row all the same.
+TEST_F(StoreTest, WhatWasNotMeasuredForWantOfADeviceHasARow) {
+  store_fixture::make_run(folder_, {.shards = 1, .items_a_shard = 1});
+  const fs::path folder = folder_ / "stages/sweep-H20/33333333";
+  make_folders(folder);
+  write_file_atomic(
+      folder / "inputs.json",
+      R"({"stage":"sweep-H20","base":"sweep","inputs":{"device":"H20","device_found":"none"}})");
+  const Candidate c = store_fixture::candidate(7);
+  Measurement m;
+  m.candidate = c.id;
+  m.task = c.task;
+  m.detail = "no device: site lab has no H20";
+  Json output = {{"kind", "measure"}, {"device", "H20"}};
+  output["candidates"] = {{{"candidate", to_json(c)}, {"measurement", to_json(m)}}};
+  write_file_atomic(folder / "output.json", output.dump());
+  EXPECT_EQ(read_run(folder_).measurements.size(), 1u) << "numbers come from records alone";
+  output["lacks"] = m.detail;
+  write_file_atomic(folder / "output.json", output.dump());
+  write_results(folder_ / "r.h5", read_run(folder_));
+  const Results r = read_results(folder_ / "r.h5");
+  ASSERT_EQ(r.measurements.size(), 2u);
+  const MeasurementRow& row = r.measurements.back();
+  EXPECT_EQ(row.stage, "sweep-H20");
+  EXPECT_EQ(row.value.candidate, c.id);
+  EXPECT_EQ(row.value.verdict, Verdict::kNotMeasured);
+  EXPECT_EQ(row.value.detail, "no device: site lab has no H20");
+  EXPECT_EQ(row.device, -1);
+  EXPECT_EQ(row.sample_count, 0);
+  const StageRow& stage = r.stages.back();
+  EXPECT_EQ(stage.base, "sweep");
+  EXPECT_EQ(stage.device, "H20");
+  EXPECT_EQ(stage.device_found, "none");
+  EXPECT_EQ(r.stages.front().base, "");
+}
+
 TEST_F(StoreTest, EveryDamageIsFoundAndRebuilt) {
   store_fixture::make_run(folder_, {});
   aggregate(folder_);

@@ -16,7 +16,8 @@ schema = json.loads((root / "workflows/workflow.schema.json").read_text())
 jsonschema.Draft202012Validator.check_schema(schema)
 validator = jsonschema.Draft202012Validator(schema)
 
-good = [root / f for f in ("workflows/quickstart.yaml", "workflows/cuda_l1.yaml", "tests/workflows/tiny.yaml")]
+good = [root / f for f in ("workflows/quickstart.yaml", "workflows/cuda_l1.yaml", "workflows/portability.yaml",
+                          "tests/workflows/tiny.yaml")]
 failures = 0
 for path in good:
     for error in validator.iter_errors(yaml.safe_load(path.read_text())):
@@ -45,7 +46,7 @@ bad = {
     "empty axis": lambda w: stage(w, "evaluate").update(matrix={"of": []}),
     "command without argv": lambda w: stage(w, "count").pop("argv"),
 }
-tiny = yaml.safe_load(good[2].read_text())
+tiny = yaml.safe_load(good[-1].read_text())
 for name, spoil in bad.items():
     workflow = copy.deepcopy(tiny)
     spoil(workflow)

@@ -54,6 +54,9 @@ SiteDraft draft_site(const std::string& name, const ClusterView& view);
 // as workflows write it. Empty where no model is known by that name.
 std::string gpu_model(std::string_view gres_type);
 
+// GPUs of a place on usable nodes of its partitions.
+std::size_t count_gpus(const workflow::SitePlace& place, const std::vector<SlurmNode>& nodes);
+
 // Whether a node with these features is one for --constraint; nothing where the expression is not understood.
 std::optional<bool> has_features(std::string_view constraint, const std::vector<std::string>& features);
 

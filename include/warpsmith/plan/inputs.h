@@ -2,9 +2,9 @@
 // can be told.
 //
 // Hashed: the stage's resolved parameters (StageSpec::resolved), device kind, threads, seed, the contents of
-// the task and candidate files that it uses, the digests of the outputs of the stages that it needs, and the
-// behaviour versions of the programs that it runs. Not hashed: time, memory, retries, partition, limits on
-// jobs, notifications, and names of files.
+// the task and candidate files that it uses, the digests of the outputs of the stages that it needs and of
+// the candidates that it takes from another run, and the behaviour versions of the programs that it runs. Not
+// hashed: time, memory, retries, partition, limits on jobs, notifications, and names of files.
 #pragma once
 
 #include <map>
@@ -37,14 +37,18 @@ std::vector<std::string> programs_of(
 
 // The hashed values of a stage:
 //   {"params": {…}, "device", "threads", "seed", "tasks": {id: digest}, "candidates": {id: digest},
-//    "upstream": {stage: digest of its output.json}, "versions": {program: number}}
+//    "upstream": {stage: digest of its output.json}, "versions": {program: number},
+//    "device_found": "real" | "twin" | "none",   where `device` (as the file says) is not cpu and was looked
+//    for "candidates_of_run": digest of the chosen ones' ids}
+// Throws Error where the candidates of another run are not known.
 Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digests,
                   const std::map<std::string, std::string>& upstream);
 std::string hash_inputs(const Json& inputs);  // 64 hex digits
 inline std::string hash8(std::string_view hash) { return std::string(hash.substr(0, 8)); }
 
-// <stage folder>/inputs.json: {"schema": "warpsmith.stage_inputs/1", "stage", "hash", "inputs": {…}}
-Json inputs_file(std::string_view stage, const Json& inputs);
+// <stage folder>/inputs.json: {"schema": "warpsmith.stage_inputs/1", "stage", "base", "hash", "inputs": {…}};
+// base: the stage's name without the values of its matrix.
+Json inputs_file(const workflow::StageSpec& stage, const Json& inputs);
 
 // One value that differs between two sets of inputs. A value that was not there, or is no more, is empty.
 struct Change {

@@ -40,7 +40,7 @@ enum class Action {
   kResume,   // begun with this hash, not finished
   kDepends,  // decided once the stages that it needs have run: up to date if their outputs come out as before
   kNotSelected,  // left as it is; output_digest is that of its newest finished result
-  kBlocked       // cannot run: it needs a stage that is not selected and has no result
+  kBlocked       // cannot run: StageSpec::blocked, or it needs a stage that is not selected and has no result
 };
 std::string_view to_string(
     Action action);  // "up to date", "accept", "run", "resume", "depends", "not selected", "blocked"

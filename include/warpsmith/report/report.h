@@ -14,8 +14,8 @@ std::string html(const store::Results& results);
 // Measurements, one line each, with a header line; RFC 4180. All versions of stages that `results` has.
 std::string csv(const store::Results& results);
 
-// {"stages": […], "evaluations": […], "best": […], "verdicts": […], "headline": {…}, "cost": […],
-// "cost_total": {…}, "measurements": […]}
+// {"stages": […], "evaluations": […], "best": […], "verdicts": […], "headline": {…}, "across_devices": […]
+// (devices.h), "cost": […], "cost_total": {…}, "measurements": […]}
 std::string json(const store::Results& results);
 
 }  // namespace warpsmith::report

@@ -5,6 +5,10 @@
 // already: the caller journals `submitted` events for the ranges that it is given, and replaying those leads
 // to the same state.
 //
+// Shards go to places, each of which has a queue of its own: the CPU nodes, the GPUs of a type. The scarcest
+// place comes first. The room is shared out: as long as stages may still use a place, a part of the room
+// stays free for it, so that shards that wait for one place for days don't keep out those of the others.
+//
 // A stage's life: waiting -> (all that it needs are finished) the caller is told to start it -> running ->
 // finished, failed, or blocked (something that it needs failed). Stages that do not need a failed one go on.
 // A new `opened` event sets every stage back to waiting; the jobs of an execution take part again once the
@@ -33,6 +37,8 @@ struct StageRules {
   workflow::RetryRule retry;
   double tolerate = 0;  // share of the stage's shards that may fail
   int max_jobs = 0;     // shards at a time; 0: no limit
+  std::map<std::string, std::uint32_t> places =
+      {};  // where shards go, by name of the job; others go to place 0
 };
 
 enum class StageState : std::uint8_t { kWaiting, kRunning, kFinished, kFailed, kBlocked };
@@ -65,7 +71,8 @@ struct JobView {
 
 class Reactor {
  public:
-  explicit Reactor(std::vector<StageRules> stages);
+  // `places`: how many GPUs or CPUs each has; the fewest are the scarcest, and of equal ones the first.
+  explicit Reactor(std::vector<StageRules> stages, std::vector<std::size_t> places = {});
 
   // Throws Error for an event that fits no state (a journal of another program, or damaged beyond its
   // checksums).
@@ -123,6 +130,7 @@ class Reactor {
   struct Job {
     JobView view;
     std::uint64_t first = 0;           // of its shards in shards_
+    std::uint32_t place = 0;
     std::uint32_t cursor = 0;          // shards from here on were never submitted, or lie in `again`
     std::vector<std::uint32_t> again;  // below the cursor, queued again
   };
@@ -130,7 +138,7 @@ class Reactor {
     std::string name, hash;
     int stage = -1;  // in this controller's workflow; -1: not taking part
     std::vector<std::uint32_t> jobs, completed;
-    std::set<std::uint32_t> queued;  // jobs with shards to submit
+    std::vector<std::set<std::uint32_t>> queued;  // by place: jobs with shards to submit
     std::uint32_t shards = 0, failed = 0, in_flight = 0;
   };
   struct Stage {
@@ -140,6 +148,7 @@ class Reactor {
     std::vector<std::uint32_t> needed_by;
     std::uint32_t open_needs = 0;
     bool offered = false;  // start was given
+    std::set<std::uint32_t> places;
   };
 
   Shard& shard(ShardKey key) { return shards_[jobs_[key.job].first + key.shard]; }
@@ -157,6 +166,9 @@ class Reactor {
   void fail_stage(std::uint32_t stage);
   void refresh_ready(const Execution& execution);
   bool may_submit(const Execution& execution) const;
+  void submit_at(std::uint32_t place, std::size_t room, std::vector<ShardRange>& out);
+  std::size_t free_at(std::uint32_t place, std::size_t room) const;
+  std::size_t scarcity(std::uint32_t stage) const;  // the fewest that a place of it has
 
   std::vector<Stage> stages_;
   std::map<std::string, std::uint32_t, std::less<>> stage_by_name_;
@@ -164,7 +176,13 @@ class Reactor {
   std::map<std::pair<std::string, std::string>, std::uint32_t> execution_by_hash_;
   std::vector<Job> jobs_;
   std::vector<Shard> shards_;
-  std::set<std::uint32_t> ready_;        // executions that may_submit()
+  struct Place {
+    std::size_t size = 0, in_flight = 0;
+    std::size_t users = 0;          // stages that have not ended and may use it
+    std::set<std::uint32_t> ready;  // executions that may_submit() a job there
+  };
+  std::vector<Place> places_;
+  std::vector<std::uint32_t> by_scarcity_;  // numbers of places
   std::vector<std::uint32_t> to_start_;  // stages whose needs are finished, not offered yet
   std::vector<ShardKey> to_cancel_;
   std::vector<std::uint32_t> done_, failed_;

@@ -40,33 +40,41 @@ struct JobResult {
   std::vector<ItemResult> items;  // in the order of the request's items
 };
 
-// What a stage leaves for those that need it; written to <stage folder>/output.json. Its SHA-256 enters their hashes.
+// What a stage leaves for those that need it; written to <stage folder>/output.json. Its SHA-256 enters their
+// hashes.
 //   {"schema": "warpsmith.stage_output/1", "stage", "kind",
 //    "device": "cpu",                    device kind
-//    "protocol": {…},                    measured under; other stages take a number over where theirs is the same
-//    "candidates": [                     every distinct candidate that it came upon, in order
+//    "wanted_device": "L40", "device_found": "twin",    where the workflow asks for a GPU: what the site had
+//    "lacks": "no device: …",            why nothing was measured: every candidate has the verdict
+//    not_measured "protocol": {…},                    measured under; other stages take a number over where
+//    theirs is the same "candidates": [                     every distinct candidate that it came upon, in
+//    order
 //      {"candidate": {…}, "measurement": {…},    also those that did not compile
-//       "folder",                        attempt folder with the measurement's samples, relative to the run folder
-//       "expected",                      dataset files: the verdict that they must get ("ok", "wrong_hidden", …)
-//       "known_from"}, …],               stage from whose output the verdict was taken over
-//    "tasks": [{"id", "title", "level", "ops", "split", "reference"}, …],    collect: for results.h5
-//    "samples": [                        self_supervised, contrastive, measure: every sample, also repeated ones
+//       "folder",                        attempt folder with the measurement's samples, relative to the run
+//       folder "expected",                      dataset files: the verdict that they must get ("ok",
+//       "wrong_hidden", …) "known_from"}, …],               stage from whose output the verdict was taken
+//       over
+//    "tasks": [{"id", "title", "level", "ops", "split", "reference"}, …],    collect, measure with
+//    candidates_of_run: for results.h5 "samples": [                        self_supervised, contrastive,
+//    measure: every sample, also repeated ones
 //      {"round", "item", "sample", "task",
 //       "group",                         "train", "heldout_combination" or "heldout_operation"
 //       "candidate", "verdict",
 //       "speedup",                       where the verdict is ok; unrounded
 //       "cut_off": true,                 the answer ended at max_tokens
-//       "reward", "advantage"}, …],      contrastive: smoothed reward; advantage where its group was not skipped
-//    "checkpoint": "checkpoints/sft-0333e8c0-1200", "checkpoint_digest", "step",    stages that train; relative to the run folder
-//    "checkpoint_of", "evaluated", "candidates_of",                        measure: what was evaluated
-//    "examples": {…},                    sft: what its examples can be made from again (stage 2 replays them)
-//    "rounds": [{"round", "loss", …figures…}, …],                          looping stages
-//    "records": […],                     command: what the program wrote, but for its candidates
+//       "reward", "advantage"}, …],      contrastive: smoothed reward; advantage where its group was not
+//       skipped
+//    "checkpoint": "checkpoints/sft-0333e8c0-1200", "checkpoint_digest", "step",    stages that train;
+//    relative to the run folder "checkpoint_of", "evaluated", "candidates_of", "candidates_of_run", measure:
+//    what was evaluated "examples": {…},                    sft: what its examples can be made from again
+//    (stage 2 replays them) "rounds": [{"round", "loss", …figures…}, …],                          looping
+//    stages "records": […],                     command: what the program wrote, but for its candidates
 //    "summary": {…figures…, "groups": {"train": {…figures…}, …}}}
-// Figures: samples, ok, valid_share, distinct, distinct_share (by source), distinct_forms, distinct_form_share (identifiers
-// and constants renamed), verdicts: {name: count}; best, median, mean, geomean, p25, p75, above_1_01 over the correct ones;
-// one_draw: geometric mean over all samples of max(1, speedup), one without a correct program counting 1;
-// one_draw_unfloored: of the speedup, counting 0.01. `not_measured` samples are in no share and no mean.
+// Figures: samples, ok, valid_share, distinct, distinct_share (by source), distinct_forms,
+// distinct_form_share (identifiers and constants renamed), verdicts: {name: count}; best, median, mean,
+// geomean, p25, p75, above_1_01 over the correct ones; one_draw: geometric mean over all samples of max(1,
+// speedup), one without a correct program counting 1; one_draw_unfloored: of the speedup, counting 0.01.
+// `not_measured` samples are in no share and no mean.
 using StageOutput = Json;
 
 // Numbers for people while it works: round, rounds, job, and of the round before: loss, best, median and geomean speedup,

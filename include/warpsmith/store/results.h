@@ -66,6 +66,10 @@ struct StageRow {
   std::int64_t place = -1;                 // of the stage in the workflow, counting from 0; -1: no longer in it
   bool current = false, finished = false;
   std::string output_digest;               // SHA-256 of output.json; empty where unfinished
+  std::string base;                        // name in the workflow; of a matrix's instances the same
+  std::string device;  // as the workflow says: cpu, or a GPU type; empty in runs of older versions
+  std::string
+      device_found;  // what the site had of that GPU: "real", "twin" (measured on device kind cpu), "none"
 };
 
 // One shard of a job: how far its records have been taken, and what it asked for.

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "warpsmith/base/json.h"
+#include "warpsmith/records/candidate.h"
 #include "warpsmith/records/end_cause.h"
 #include "warpsmith/records/job.h"
 
@@ -131,12 +133,13 @@ struct ContrastiveSettings {
   double clip_ratio = 0.2, kl = 0.01, kl_clamp = 10.0;
   int epochs = 2;
 };
-// Samples from a stage's frozen checkpoint, compiled and measured; or the candidates of earlier stages
-// measured again.
+// Samples from a stage's frozen checkpoint, compiled and measured; or the candidates of earlier stages, or of
+// another run, measured again.
 struct MeasureSettings {
-  std::string checkpoint_of;  // a stage; empty: `candidates_of`
+  std::string checkpoint_of;  // a stage; empty: `candidates_of` or `candidates_of_run`
   std::vector<std::string> candidates_of;
-  std::string select = "best";  // candidates_of: "best" of each task, or "all"
+  std::string candidates_of_run;  // folder of a run, absolute
+  std::string select = "best";    // of candidates: "best" of each task, or "all"
   int samples = 8;              // a task
   bool contrastive_prompt = false;
   bool heldout = true;  // also the held-out tasks
@@ -150,6 +153,15 @@ struct CommandSettings {
 
 using StageSettings = std::variant<CollectSettings, SftSettings, SelfSupervisedSettings, ContrastiveSettings,
                                    MeasureSettings, CommandSettings>;
+
+// What the place where a run works has for a stage's `device`. kUnasked: it is cpu, or nobody has looked yet.
+enum class DeviceFound { kUnasked, kReal, kTwin, kNone };
+
+// The candidates that a stage takes from another run.
+struct TakenCandidates {
+  std::vector<Candidate> list;  // in the order of the tasks
+  std::string digest;           // SHA-256 of their ids, in this order
+};
 
 // One stage instance: a point of its matrix. Everything is resolved.
 struct StageSpec {
@@ -177,6 +189,16 @@ struct StageSpec {
   StageSettings settings;
   Json resolved;  // every parameter that enters the hash, by name, for hashing and for `plan`'s "old -> new"
   int line = 0;   // in the file
+
+  // What the file alone does not say. By resolve_devices() (devices.h):
+  std::string
+      wanted_device;  // `device` of the file, where that is no cpu; `device` is then what it is measured on
+  DeviceFound device_found = DeviceFound::kUnasked;
+  std::string lacks;  // why nothing can be measured there: "no device: site lab has no H20"; empty: it can
+  // By plan::take_candidates(), where candidates_of_run is set:
+  std::shared_ptr<const TakenCandidates> taken;
+  // By both: why it cannot run as things stand, and what mends that; empty: it can.
+  std::string blocked;
 };
 
 struct WorkflowSpec {

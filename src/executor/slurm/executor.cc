@@ -345,6 +345,12 @@ struct SlurmExecutor::State {
           limit_until = Clock::now() + limit_pause;
           limit_pause = std::min<Clock::duration>(limit_pause * 2, seconds(10));
           trouble = std::string("the queue is full: ") + e.what();
+          // The limit may be that of its place alone: another place's turn.
+          if (std::any_of(waiting.begin(), waiting.end(),
+                          [&](const Batch& other) { return other.place != batch.place; })) {
+            waiting.push_back(std::move(batch));
+            return;
+          }
         }
         waiting.push_front(std::move(batch));
         return;

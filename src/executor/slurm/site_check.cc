@@ -386,6 +386,20 @@ ClusterView view_of(Cluster& cluster) {
   return view;
 }
 
+std::size_t count_gpus(const SitePlace& place, const std::vector<SlurmNode>& nodes) {
+  std::vector<const SlurmNode*> fit;
+  for (const SlurmNode& node : nodes) {
+    const bool there = place.partition.empty() ||
+                       std::any_of(node.partitions.begin(), node.partitions.end(), [&](const std::string& p) {
+                         return contains(split(place.partition, ','), p);
+                       });
+    if (there && node.usable &&
+        (place.constraint.empty() || has_features(place.constraint, node.features).value_or(true)))
+      fit.push_back(&node);
+  }
+  return static_cast<std::size_t>(std::max(0, count_gpus(fit, place.gres)));
+}
+
 std::vector<process::Fact> check_site(const workflow::SiteSpec& site, const ClusterView& view) {
   return SiteChecker(site, view).check();
 }

@@ -1,0 +1,37 @@
+// The way of `warpsmith run`, for other commands that end in a run.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "warpsmith/cli/command.h"
+#include "warpsmith/plan/plan.h"
+
+namespace warpsmith::cli {
+
+struct RunOptions {
+  std::string file, run_dir, replay, site;
+  std::vector<std::string> overrides;
+  std::optional<std::uint64_t> seed;
+  plan::Selection selection;
+  bool fresh = false, unsandboxed = false, quiet = false, detach = false, in_job = false;
+  std::vector<std::string> command;  // as this process was called
+};
+
+// Carries the workflow through its stages, or goes on with its run. Returns the exit code; throws Error.
+int run_workflow(const RunOptions& options, CommandContext& context);
+
+// --site, --detach, --in-job, --unsandboxed, --quiet, --json.
+void add_place_options(CLI::App& command, RunOptions& options, CommandContext& context);
+
+// Where a run of that name lies: --run-dir, else below the results; with --new one that is not there yet.
+std::filesystem::path choose_folder(const RunOptions& options, const CommandContext& context,
+                                    const std::string& name);
+
+// As the kernel keeps it; the program's own path in full.
+std::vector<std::string> command_line();
+
+}  // namespace warpsmith::cli

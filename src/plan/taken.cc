@@ -1,0 +1,148 @@
+#include "warpsmith/plan/taken.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/sha256.h"
+#include "warpsmith/records/verdict.h"
+#include "warpsmith/workflow/other_run.h"
+
+namespace warpsmith::plan {
+
+namespace {
+
+// A program that was right, and its best speedup.
+struct Success {
+  Json candidate;
+  double speedup = 0;
+};
+
+// What a run has: its successes by task, in the order in which its stages came upon them.
+struct Source {
+  std::map<std::string, std::vector<Success>> tasks;
+  std::string lack;  // why there is nothing
+};
+
+fs::path newest_output(const fs::path& stage) {
+  fs::path newest;
+  fs::file_time_type time{};
+  std::error_code error;
+  for (fs::directory_iterator it(stage, error), end; !error && it != end; it.increment(error)) {
+    std::error_code missing;
+    const auto written = fs::last_write_time(it->path() / "output.json", missing);
+    if (missing || (!newest.empty() && written <= time)) continue;
+    newest = it->path() / "output.json";
+    time = written;
+  }
+  return newest;
+}
+
+// output.json of each stage that has a current one, in the order of the run's workflow.
+std::vector<fs::path> current_outputs(const fs::path& run) {
+  std::vector<fs::path> files;
+  if (fs::exists(run / "state.json")) {
+    for (const Json& stage : read_json_file(run / "state.json").value("stages", Json::array())) {
+      const std::string hash8 = stage.value("hash8", "");
+      const fs::path file = run / "stages" / stage.value("stage", "") / hash8 / "output.json";
+      if (!hash8.empty() && fs::exists(file)) files.push_back(file);
+    }
+    return files;
+  }
+  for (const fs::directory_entry& stage : fs::directory_iterator(run / "stages"))
+    if (const fs::path file = newest_output(stage.path()); !file.empty()) files.push_back(file);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Source read_source(const fs::path& run) {
+  Source source{.tasks = {}, .lack = workflow::lack_of_run(run)};
+  if (!source.lack.empty()) return source;
+  // Speedups on another device kind, or over another baseline, are no measure of one another.
+  std::string device, baseline;
+  std::map<std::string, std::pair<std::string, std::size_t>> places;  // id -> task, position
+  for (const fs::path& file : current_outputs(run)) {
+    const Json output = read_json_file(file);
+    for (const Json& entry : output.value("candidates", Json::array())) {
+      const auto measurement = entry.find("measurement");
+      if (measurement == entry.end() || measurement->value("verdict", "") != to_string(Verdict::kOk))
+        continue;
+      const std::string on = output.value("device", "cpu"), over = measurement->value("baseline", "");
+      if (device.empty()) {
+        device = on;
+        baseline = over;
+      }
+      if (on != device || over != baseline) continue;
+      const Json& candidate = entry.at("candidate");
+      const std::string id = candidate.at("id"), task = candidate.at("task");
+      const double speedup = measurement->value("speedup", 0.0);
+      std::vector<Success>& list = source.tasks[task];
+      const auto [place, is_new] = places.emplace(id, std::pair(task, list.size()));
+      if (is_new)
+        list.push_back({candidate, speedup});
+      else
+        list[place->second.second].speedup = std::max(list[place->second.second].speedup, speedup);
+    }
+  }
+  return source;
+}
+
+workflow::TakenCandidates choose(const Source& source, const workflow::StageSpec& stage,
+                                 const workflow::MeasureSettings& settings) {
+  std::vector<std::string> tasks = stage.dataset.train;
+  if (settings.heldout)
+    for (const auto* more : {&stage.dataset.heldout_combination, &stage.dataset.heldout_operation})
+      tasks.insert(tasks.end(), more->begin(), more->end());
+  workflow::TakenCandidates taken;
+  for (const std::string& task : tasks) {
+    const auto found = source.tasks.find(task);
+    if (found == source.tasks.end()) continue;
+    if (settings.select == "all") {
+      for (const Success& one : found->second) taken.list.push_back(candidate_from_json(one.candidate));
+    } else {
+      const auto best =
+          std::max_element(found->second.begin(), found->second.end(),
+                           [](const Success& a, const Success& b) { return a.speedup < b.speedup; });
+      taken.list.push_back(candidate_from_json(best->candidate));
+    }
+  }
+  std::string ids;
+  for (const Candidate& candidate : taken.list) ids += candidate.id + "\n";
+  taken.digest = sha256_hex(ids);
+  return taken;
+}
+
+}  // namespace
+
+void take_candidates(workflow::WorkflowSpec& spec) {
+  std::map<fs::path, Source> sources;  // the instances of a matrix share theirs
+  for (workflow::StageSpec& stage : spec.stages) {
+    const auto* settings = std::get_if<workflow::MeasureSettings>(&stage.settings);
+    if (settings == nullptr || settings->candidates_of_run.empty()) continue;
+    const fs::path run = settings->candidates_of_run;
+    std::string lack;
+    try {
+      auto found = sources.find(run);
+      if (found == sources.end()) found = sources.emplace(run, read_source(run)).first;
+      lack = found->second.lack;
+      if (lack.empty())
+        stage.taken =
+            std::make_shared<const workflow::TakenCandidates>(choose(found->second, stage, *settings));
+    } catch (const std::exception& e) {  // a file that is damaged, or of another version
+      lack = "the run " + workflow::shown_path(run) + " cannot be read: " + e.what();
+    }
+    if (lack.empty() && stage.taken->list.empty())
+      lack = "the run " + workflow::shown_path(run) + " has no successful program of this workflow's tasks";
+    if (!lack.empty()) {
+      stage.taken.reset();
+      stage.blocked =
+          fmt::format("{}; `{}` {}", lack, workflow::command_for_run(run, fs::absolute(spec.file)),
+                      lack.starts_with("there is no run") ? "makes it" : "goes on with it");
+    }
+  }
+}
+
+}  // namespace warpsmith::plan
