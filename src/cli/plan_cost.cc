@@ -175,7 +175,9 @@ std::string total_text(const PlanCost& cost) {
   const bool nothing = all.gpu_hours + all.cpu_hours == 0;
   std::string out = nothing && !all.unknown.empty() ? "at a cost that is not known" : hours_text(all);
   if (!nothing && !all.unknown.empty())
-    out += fmt::format(" without what is not known of {}", fmt::join(all.unknown, ", "));
+    out += " without what is not known of " + (all.unknown.size() > 5
+                                                   ? fmt::format("{} stages", all.unknown.size())
+                                                   : fmt::format("{}", fmt::join(all.unknown, ", ")));
   if (cost.budget_gpu_hours <= 0) return out;
   const bool over = cost.used_gpu_hours + all.gpu_hours > cost.budget_gpu_hours;
   return out + fmt::format(", {} the budget of {:.3g} GPU-hours ({:.2g} used so far)",

@@ -37,7 +37,7 @@ int main() {
     row.peak_memory_bytes = 1'000'000'000 + i % 4096 * 4096;
     many.attempts.push_back(std::move(row));
   }
-  const auto seconds = [begin = std::chrono::steady_clock::now()]() mutable {
+  auto seconds = [begin = std::chrono::steady_clock::now()]() mutable {
     const auto now = std::chrono::steady_clock::now();
     return std::chrono::duration<double>(now - std::exchange(begin, now)).count();
   };

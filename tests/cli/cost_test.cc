@@ -376,6 +376,9 @@ TEST(TotalText, ComparesWithTheBudget) {
             "10 GPU-hours "
             "(2.5 used so far)");
   EXPECT_EQ(total_json(cost).at("budget_gpu_hours"), 10.0);
+  cost.all.unknown.assign(1000, "sft");
+  EXPECT_NE(total_text(cost).find("not known of 1000 stages, perhaps"), std::string::npos)
+      << total_text(cost);
   cost = {};
   cost.all.unknown = {"sft"};
   EXPECT_EQ(total_text(cost), "at a cost that is not known");
