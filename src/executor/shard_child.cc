@@ -94,8 +94,10 @@ ShardEnd ShardChild::end() {
   } else if (over_output_) {
     end.detail = "wrote more than " + format_size(limits.output_bytes) + " in its folder";
   } else if (result.ending == Ending::kExited) {
-    if (result.exit_code == kExitUsage) end.cause = EndCause::kUserError;
-    if (result.exit_code == kExitEnvironment && disk_is_full(command_.log.parent_path()))
+    // Programs of other people's exit with what they like when they cannot write.
+    if (result.exit_code == kExitUsage)
+      end.cause = EndCause::kUserError;
+    else if (disk_is_full(command_.log.parent_path()))
       end.cause = EndCause::kDiskFull;
   } else if (result.ending == Ending::kTimedOut) {
     end.cause = EndCause::kTimeout;

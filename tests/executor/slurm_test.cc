@@ -414,6 +414,16 @@ TEST_F(Slurm, WhatAccountingDoesNotKnowEitherIsUnknown) {
   EXPECT_EQ(slurm_->account_requests, 3);
 }
 
+TEST_F(Slurm, AFullDiskThatHasRoomAgainIsNoReasonToStop) {
+  SlurmExecutor executor = make();
+  executor.submit({shard(0)});
+  poll_until(executor, [&] { return slurm_->submissions() == 1; });
+  last_words(0, {{"cause", "disk_full"}, {"exit_code", 1}});
+  poll_until_ended(executor, 1);
+  EXPECT_EQ(ended_.at(0).cause, EndCause::kUnknown);
+  EXPECT_THAT(ended_.at(0).detail, HasSubstr("room again"));
+}
+
 TEST_F(Slurm, AWordThatComesBeforeTheAnswerToTheSubmissionCounts) {
   SlurmExecutor executor = make();
   executor.submit({shard(0)});

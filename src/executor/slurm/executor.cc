@@ -561,9 +561,14 @@ struct SlurmExecutor::State {
     Live& shard = it->second;
     if (shard.array == 0) shard.array = told.value("array", 0u);
     if (shard.last.nodes.empty()) shard.last.nodes = told.value("host", "");
-    const EndCause cause = parse_end_cause(told.value("cause", "")).value_or(EndCause::kFailed);
-    tell_end(it->first, shard.cancelling && cause == EndCause::kCrash ? EndCause::kCancelled : cause,
-             told.value("detail", ""), shard.where(), &told);
+    EndCause cause = parse_end_cause(told.value("cause", "")).value_or(EndCause::kFailed);
+    std::string detail = told.value("detail", "");
+    if (shard.cancelling && cause == EndCause::kCrash) cause = EndCause::kCancelled;
+    if (cause == EndCause::kDiskFull && !disk_is_full(shard.ends)) {  // told in an earlier life, perhaps
+      cause = EndCause::kUnknown;
+      detail = "the disk was full, and has room again";
+    }
+    tell_end(it->first, cause, std::move(detail), shard.where(), &told);
     forget(it);
   }
 
