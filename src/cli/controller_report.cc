@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "controller_state.h"
+#include "warpsmith/base/error.h"
 #include "warpsmith/workflow/devices.h"
 
 namespace warpsmith::cli {
@@ -136,7 +137,11 @@ void Controller::State::write_usage(std::uint32_t stage) const {
                      {"kind", one.spec->kind},
                      {"written", std::time(nullptr)},
                      {"jobs", std::move(by_name)}};
-  write_file_atomic(one.folder / "usage.json", file.dump(2) + "\n");
+  try {
+    write_file_atomic(one.folder / "usage.json", file.dump(2) + "\n");
+  } catch (const Error& e) {  // only estimates go without it
+    parts.observer->on_message(e.what());
+  }
 }
 
 void Controller::State::report(bool now) {

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "fake_cluster.h"
 #include "scratch.h"
 #include "warpsmith/executor/batch.h"
@@ -540,6 +542,26 @@ TEST_F(Slurm, AttachFindsItsShardsByTheirTokens) {
   for (const ShardEvent& event : ended_) causes[event.key.shard] = event.cause;
   EXPECT_EQ(causes[1], EndCause::kTimeout);
   EXPECT_EQ(causes[2], EndCause::kFinished);
+}
+
+TEST_F(Slurm, WhatWasCancelledBeforeAttachIsNotStopped) {
+  SlurmTask task;
+  task.job = task.array = 100;
+  task.name = "ws-run-0-1";
+  task.state = SlurmState::kCancelled;
+  task.tasks = {0};
+  task.ended = std::time(nullptr) - 5;
+  slurm_->tasks.push_back(task);
+  task.tasks = {1};
+  task.job = 101;
+  task.ended = std::time(nullptr) + 5;
+  slurm_->tasks.push_back(task);
+  SlurmExecutor executor = make();
+  executor.attach(shards(2));
+  poll_until_ended(executor, 2);
+  std::sort(ended_.begin(), ended_.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
+  EXPECT_EQ(ended_.at(0).cause, EndCause::kUnknown) << "by the controller before, which could not write it down";
+  EXPECT_EQ(ended_.at(1).cause, EndCause::kStopped) << "by somebody, now";
 }
 
 TEST_F(Slurm, AttachToWhatNeverArrivedEndsAsUnknown) {

@@ -124,7 +124,7 @@ scontrol update partitionname=h20 state=up
 srun --quiet -J tea -p l40 --gres=gpu:1 sleep 100 &
 within 10 queue_is tea
 check "a GPU that is taken is no lack" doctor 0 --site "$site" --wait 15
-check "… and its reason is told" says 'gpu L40 job .*PENDING \(Resources\) after 3 s'
+check "… and its reason is told" says 'gpu L40 job .*PENDING \(Resources\) after 15 s'
 check "the job that waited is gone" queue_is tea
 
 timeout 60 "$warpsmith" doctor --site "$site" --wait 50 >/dev/null 2>&1 & interrupted=$!

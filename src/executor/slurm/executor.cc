@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -30,10 +31,11 @@ using std::chrono::seconds;
 constexpr auto kLookAtFiles = milliseconds(100);  // between looks at the ends folders …
 constexpr int kLooks = 50;                        // … and this many times what a look took
 constexpr auto kSlowestStatus = seconds(10);
-constexpr int kStatuses = 50;  // a request about many jobs costs slurmctld and us: this many times what it took …
+constexpr int kStatuses =
+    50;  // a request about many jobs costs slurmctld and us: this many times what it took …
 constexpr auto kLongestStatus = seconds(60);  // … lie between two, and no more than this
-constexpr auto kSecondLook = seconds(5);  // before "not in the queue" is believed
-constexpr int kAccountLooks = 3;  // in accounting, which may lag behind the queue …
+constexpr auto kSecondLook = seconds(5);      // before "not in the queue" is believed
+constexpr int kAccountLooks = 3;              // in accounting, which may lag behind the queue …
 constexpr auto kBetweenAccountLooks = seconds(5);
 constexpr auto kAvoidNode = std::chrono::minutes(30);
 constexpr auto kShutDown = seconds(60);
@@ -101,11 +103,12 @@ struct Live {
   std::filesystem::path ends;
   std::uint32_t array = 0, index = 0;  // array 0: not found yet, after attach()
   std::uint32_t job = 0;
-  Clock::time_point since;  // submitted, or attached
+  Clock::time_point since;      // submitted, or attached
+  std::int64_t attached_s = 0;  // seconds since 1970; 0: submitted in this life
   std::optional<Clock::time_point> missing_since;
   std::optional<Clock::time_point> ended_since;  // Slurm says that it has ended
   SlurmTask last;
-  int accounted = 0;                                     // looks in accounting so far, while it is missing
+  int accounted = 0;  // looks in accounting so far, while it is missing
   bool started = false, cancelling = false;
   std::optional<SlurmTask>
       judged;  // held or hopeless: we cancel it, and this, not CANCELLED, is why it ended
@@ -320,7 +323,8 @@ struct SlurmExecutor::State {
       if (id != 0) to_cancel[id].insert(shard.index);
     }
     const std::filesystem::path folder = shard.ends;
-    if (live.insert_or_assign(key, std::move(shard)).second) ++ends.try_emplace(folder, folder).first->second.live;
+    if (live.insert_or_assign(key, std::move(shard)).second)
+      ++ends.try_emplace(folder, folder).first->second.live;
   }
 
   void taken(const Batch& batch, std::uint32_t id) {
@@ -625,6 +629,10 @@ struct SlurmExecutor::State {
       cause = EndCause::kUserError;
       detail = fmt::format("Slurm job {} would never start", shard.where());
     }
+    // Nobody's wish of today: the controller before this one on its way out, or somebody while there was
+    // none.
+    if (cause == EndCause::kStopped && shard.attached_s > 0 && task.ended <= shard.attached_s)
+      cause = EndCause::kUnknown;
     if (!task.reason.empty()) detail += ", reason " + task.reason;
     if (cause == EndCause::kNodeFailure || cause == EndCause::kLaunchFailure)
       if (!task.nodes.empty() && task.nodes.find_first_of("[,") == std::string::npos)
@@ -673,7 +681,8 @@ struct SlurmExecutor::State {
         for (const SlurmTask& task : ended)
           for (const std::uint32_t index : task.tasks) by_index[{task.array, index}] = &task;
         for (auto& [key, shard] : live) {
-          if (!shard.missing_since || !std::binary_search(arrays.begin(), arrays.end(), shard.array)) continue;
+          if (!shard.missing_since || !std::binary_search(arrays.begin(), arrays.end(), shard.array))
+            continue;
           ++shard.accounted;
           const auto found = by_index.find({shard.array, shard.index});
           if (found == by_index.end()) continue;
@@ -791,6 +800,7 @@ void SlurmExecutor::attach(const std::vector<ShardStart>& shards) {
     make_folders(ends_folder(start.job_file));
     const Batch batch{.model = start, .base = 0, .shards = {}};
     s.add_live(start.key, batch, 0);
+    s.live.at(start.key).attached_s = std::time(nullptr);
   }
   s.next_status = Clock::now();
 }
