@@ -36,12 +36,8 @@ std::map<std::string, std::uint32_t> places_of(const workflow::StageSpec& stage,
                                                const std::map<std::string, std::size_t>& gpus) {
   std::map<std::string, std::uint32_t> places;
   for (const stages::PlannedJob& job : stages::planned_jobs(stage, {})) {
-    const Resources& r = job.job == "generate"                        ? stage.generate
-                         : job.job == "measure"                       ? stage.measure
-                         : job.job == "train" || job.job == "command" ? stage.train
-                                                                      : stage.compile;
-    const auto type = gpus.find(r.gpu_type);
-    places[job.job] = r.gpus == 0 || type == gpus.end()
+    const auto type = gpus.find(job.resources.gpu_type);
+    places[job.job] = job.resources.gpus == 0 || type == gpus.end()
                           ? 0
                           : 1 + static_cast<std::uint32_t>(std::distance(gpus.begin(), type));
   }
@@ -96,27 +92,27 @@ Controller::State::State(ControllerParts given) : parts(std::move(given)), react
   resolve_unfinished();
   earlier_submissions.clear();
   for (const auto& [job, wall_s] : usage.unsaid_s())
-    unsaid_gpu_s += wall_s * job_on_disk(job).second.resources.gpus;
+    unsaid_gpu_s += wall_s * job_on_disk(job).file.resources.gpus;
   job_files.clear();
   commit();
 }
 
-const std::pair<fs::path, JobFile>& Controller::State::job_on_disk(std::uint32_t job) {
+const Controller::State::JobOnDisk& Controller::State::job_on_disk(std::uint32_t job) {
   const auto found = job_files.find(job);
   if (found != job_files.end()) return found->second;
   const run::JobView& view = reactor.job(job);
   const auto& [name, hash] = reactor.execution_key(view.execution);
-  const fs::path folder = job_folder(stage_folder(parts.run, name, hash), view.round, view.name);
-  JobFile file;
-  if (fs::exists(folder / "job.json")) file = read_job_file(folder / "job.json");
-  return job_files.emplace(job, std::pair(folder, std::move(file))).first->second;
+  JobOnDisk one{.folder = job_folder(stage_folder(parts.run, name, hash), view.round, view.name)};
+  if (fs::exists(one.folder / "job.json")) one.file = read_job_file(one.folder / "job.json");
+  if (keeps_no_records(one.file)) one.done = read_done_shards(one.folder);
+  return job_files.emplace(job, std::move(one)).first->second;
 }
 
 std::uint32_t Controller::State::open_on_disk(run::ShardKey key) {
-  const auto& [folder, file] = job_on_disk(key.job);
+  const auto& [folder, file, done] = job_on_disk(key.job);
   if (key.shard >= file.shards.size()) return 1;
   const auto range = file.shards[key.shard];
-  if (keeps_no_records(file) && read_done_shards(folder).contains(key.shard)) return 0;
+  if (done.contains(key.shard)) return 0;
   std::vector<std::string> ids(range.second);
   for (Item& item : read_items(folder / "items.jsonl", range.first, range.second))
     ids[item.index] = std::move(item.id);
@@ -150,7 +146,7 @@ void Controller::State::attach() {
     std::uint32_t number = 0;
     for (const Submission& one : earlier_submissions[key.job])
       if (one.begin <= key.shard && key.shard < one.end) number = one.number;
-    const auto& [folder, file] = job_on_disk(key.job);
+    const auto& [folder, file, done] = job_on_disk(key.job);
     if (number == 0 || key.shard >= file.shards.size()) {
       end_unknown(key);
       continue;

@@ -53,7 +53,12 @@ struct Controller::State {
   void cancel_orphans();                // of those, what no stage asks for any more
   std::string token_of(const JobFile& file, std::uint32_t submission) const;
   std::uint32_t open_on_disk(run::ShardKey key);
-  const std::pair<fs::path, JobFile>& job_on_disk(std::uint32_t job);  // its folder and file
+  struct JobOnDisk {
+    fs::path folder;
+    JobFile file = {};
+    std::set<std::uint32_t> done = {};  // shards, of a program that keeps no records
+  };
+  const JobOnDisk& job_on_disk(std::uint32_t job);
   void say(run::Event event);                                          // journal and reactor
   void note(run::Event event);                                         // journal alone
   void submit(const std::vector<run::ShardRange>& ranges);
@@ -133,7 +138,7 @@ struct Controller::State {
   std::vector<Late> late;  // ended well without a record for every item: a shared file system may be behind
   SteadyTime next_late{};
   bool attached = false;
-  std::map<std::uint32_t, std::pair<fs::path, JobFile>> job_files;  // of job_on_disk()
+  std::map<std::uint32_t, JobOnDisk> job_files;  // of job_on_disk()
   std::string run_state = "running";
   std::map<std::string, Json>
       earlier;  // stages in the state.json that was there, for those that need not run

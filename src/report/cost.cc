@@ -21,8 +21,6 @@ std::string duration(double seconds) {
   return format_duration(std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)));
 }
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
 std::string memory(const CostRow& row) {
   std::string out =
       row.peak_memory_bytes > 0 ? format_size(static_cast<std::uint64_t>(row.peak_memory_bytes)) : "–";

@@ -30,6 +30,8 @@ std::string escape(std::string_view text) {
   return out;
 }
 
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
 namespace {
 
 // JSON inside <script>: a candidate's source may hold "</script>".
@@ -44,7 +46,6 @@ std::string script_json(const Json& value) {
 
 std::string times(double speedup) { return fmt::format("{:.2f}×", speedup); }
 std::string times(const std::optional<double>& speedup) { return speedup ? times(*speedup) : "–"; }
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string microseconds(double ns) { return fmt::format("{:.1f} µs", ns / 1e3); }
 

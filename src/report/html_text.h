@@ -7,5 +7,6 @@
 namespace warpsmith::report {
 
 std::string escape(std::string_view text);
+std::string percent(double share);  // "12.5 %"
 
 }  // namespace warpsmith::report

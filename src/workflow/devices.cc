@@ -8,12 +8,13 @@ namespace {
 
 void resolve(StageSpec& stage, const SiteSpec* site) {
   stage.wanted_device = stage.device;
-  const auto place = site == nullptr ? decltype(site->gpus)::const_iterator{} : site->gpus.find(stage.device);
-  if (site == nullptr || place == site->gpus.end()) {
+  const SitePlace* place =
+      site == nullptr ? nullptr : place_for(*site, {.gpus = 1, .gpu_type = stage.device});
+  if (place == nullptr) {
     stage.device_found = DeviceFound::kNone;
     stage.lacks = fmt::format("no device: {} has no {}",
                               site == nullptr ? "this machine" : "site " + site->name, stage.device);
-  } else if (place->second.twin) {
+  } else if (place->twin) {
     stage.device_found = DeviceFound::kTwin;
     stage.device = "cpu";
     if (stage.protocol.baseline != "eager")

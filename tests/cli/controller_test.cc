@@ -110,18 +110,12 @@ class ControllerTest : public ::testing::Test {
     return spec_.stages.back();
   }
   RunOutcome run(FakeExecutor& executor) {
-    ControllerParts parts;
-    parts.spec = &spec_;
-    parts.run = run_;
-    parts.programs = "/nonexistent";
-    parts.executor = &executor;
-    parts.observer = &observer_;
+    ControllerParts parts = parts_of(spec_, run_, executor, observer_);
     parts.make_stage = make_stage_;
     parts.gpus = gpus_;
     parts.interrupted = interrupted_;
     parts.selection = selection_;
     parts.slots = 2;
-    parts.run_id = "id";
     return Controller(std::move(parts)).run();
   }
   Json output(const std::string& stage) const {

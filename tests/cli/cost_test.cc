@@ -74,19 +74,13 @@ class CostTest : public ::testing::Test {
   void TearDown() override { fs::remove_all(results_); }
 
   RunOutcome run(FakeExecutor& executor) {
-    ControllerParts parts;
-    parts.spec = &spec_;
-    parts.run = run_;
-    parts.programs = "/nonexistent";
-    parts.executor = &executor;
-    parts.observer = &observer_;
+    ControllerParts parts = parts_of(spec_, run_, executor, observer_);
     parts.make_stage = [](stages::StageInputs inputs) {
       return std::make_unique<RoundsStage>(std::move(inputs));
     };
     parts.interrupted = interrupted_;
     parts.slots = 1;
     parts.start_s = 0;
-    parts.run_id = "id";
     return Controller(std::move(parts)).run();
   }
   // How many shards each round of the newest version has: "4 40 40".

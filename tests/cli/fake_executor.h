@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/cli/controller.h"
 #include "warpsmith/records/done_shards.h"
 #include "warpsmith/records/shard.h"
 #include "warpsmith/run/executor.h"
@@ -85,5 +86,18 @@ class FakeExecutor : public run::Executor {
  private:
   std::vector<run::ShardEvent> ended_;
 };
+
+// What every controller of a test is given; none of its programs exists.
+inline ControllerParts parts_of(const workflow::WorkflowSpec& spec, const fs::path& run, run::Executor& executor,
+                                RunObserver& observer) {
+  ControllerParts parts;
+  parts.spec = &spec;
+  parts.run = run;
+  parts.programs = "/nonexistent";
+  parts.executor = &executor;
+  parts.observer = &observer;
+  parts.run_id = "id";
+  return parts;
+}
 
 }  // namespace warpsmith::cli

@@ -37,6 +37,10 @@ struct FakeSlurm {
       task.nodes = "node-1";
     });
   }
+  void forget_jobs() {  // as slurmctld does, MinJobAge after their ends
+    const std::lock_guard lock(mutex);
+    tasks.clear();
+  }
   std::size_t submissions() {
     const std::lock_guard lock(mutex);
     return submitted.size();

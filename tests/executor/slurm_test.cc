@@ -407,10 +407,7 @@ TEST_F(Slurm, WhatAccountingDoesNotKnowEitherIsUnknown) {
   SlurmExecutor executor = make();
   executor.submit({shard(0)});
   poll_until(executor, [&] { return slurm_->submissions() == 1; });
-  {
-    const std::lock_guard lock(slurm_->mutex);
-    slurm_->tasks.clear();
-  }
+  slurm_->forget_jobs();
   poll_until_ended(executor, 1);
   EXPECT_EQ(ended_.at(0).cause, EndCause::kUnknown);
   EXPECT_EQ(slurm_->account_requests, 3);
@@ -445,10 +442,7 @@ TEST_F(Slurm, AgedOutOfTheQueueIsUnknown) {
   SlurmExecutor executor = make();
   executor.submit({shard(0)});
   poll_until(executor, [&] { return slurm_->submissions() == 1; });
-  {
-    const std::lock_guard lock(slurm_->mutex);
-    slurm_->tasks.clear();
-  }
+  slurm_->forget_jobs();
   poll_until_ended(executor, 1);
   EXPECT_EQ(ended_.at(0).cause, EndCause::kUnknown);
 }
