@@ -15,6 +15,10 @@ if(POLICY CMP0167)
   cmake_policy(SET CMP0167 NEW)  # Boost's own package files: CMake's FindBoost is going
 endif()
 find_package(Boost 1.74 QUIET COMPONENTS context filesystem)
+# A part that is not there does not always make Boost_FOUND false.
+if(NOT TARGET Boost::context OR NOT TARGET Boost::filesystem)
+  set(Boost_FOUND FALSE)
+endif()
 warpsmith_need(Boost_FOUND "Boost 1.74 or newer (headers, context, filesystem)" "libboost-dev libboost-context-dev libboost-filesystem-dev" "libboost-devel")
 find_package(CLI11 QUIET)
 warpsmith_need(CLI11_FOUND "CLI11" "libcli11-dev" "cli11")

@@ -4,13 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
-#include <set>
 #include <thread>
 
-#include "site_executor.h"
+#include "run_queue.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/run_folder.h"
-#include "warpsmith/executor/cluster.h"
 
 namespace warpsmith::cli {
 
@@ -19,37 +17,46 @@ namespace {
 struct Options {
   std::string run;
   double wait_s = 30;
+  bool dry_run = false;
 };
 
+int show_queue(const fs::path& run, CommandContext& context) {
+  const std::optional<workflow::SiteSpec> site = site_of_run(run);
+  std::size_t shards = 0;
+  if (site) {
+    const auto cluster = executor::open_cluster(program_folder(), site->conf);
+    shards = queue_of_run(*cluster, read_json_file(run / "run.json").value("id", "")).shards;
+  }
+  if (context.json)
+    print_json(context, {{"run", run.string()}, {"queued", shards}});
+  else
+    std::printf("%s: %zu shards in the queue\n", run.string().c_str(), shards);
+  return kExitOk;
+}
+
 // Cancels what the run has in its cluster's queue and waits until Slurm says that nothing is left. Returns
-// how many jobs and tasks there were.
+// how many shards there were.
 std::size_t empty_queue(const fs::path& run, double wait_s) {
-  const Json json = read_json_file(run / "run.json");
-  if (json.value("site", "").empty() || !fs::exists(run / "site.yaml")) return 0;
-  const std::optional<workflow::SiteSpec> site = load_named_site((run / "site.yaml").string());
+  const std::optional<workflow::SiteSpec> site = site_of_run(run);
   if (!site) return 0;
   const auto cluster = executor::open_cluster(program_folder(), site->conf);
-  const std::string prefix = token_prefix(json.value("id", ""));
-  std::size_t found = 0;
+  const std::string id = read_json_file(run / "run.json").value("id", "");
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_s);
-  for (bool first = true;; first = false) {
-    std::set<std::uint32_t> left;
-    for (const executor::SlurmTask& task : cluster->jobs()) {
-      if (!task.name.starts_with(prefix) || executor::has_ended(task.state)) continue;
-      left.insert(task.array);
-      if (first) found += std::max<std::size_t>(1, task.tasks.size());
-    }
-    if (left.empty()) return found;
+  const Queued before = queue_of_run(*cluster, id);
+  for (Queued left = before; !left.arrays.empty(); left = queue_of_run(*cluster, id)) {
     if (std::chrono::steady_clock::now() > deadline)
-      throw Error(std::to_string(left.size()) + " jobs of the run are still in the queue (`squeue --me`)",
-                  kExitFailed);
-    for (const std::uint32_t array : left) cluster->cancel(std::to_string(array));
+      throw Error(
+          std::to_string(left.arrays.size()) + " jobs of the run are still in the queue (`squeue --me`)",
+          kExitFailed);
+    for (const std::uint32_t array : left.arrays) cluster->cancel(std::to_string(array));
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
+  return before.shards;
 }
 
 int cancel(const Options& options, CommandContext& context) {
   const fs::path run = find_run(context, options.run);
+  if (options.dry_run) return show_queue(run, context);
   const auto holder = RunLock::holder(run);
   Json answer = {{"run", run.string()}, {"was_running", holder.has_value()}};
   if (!holder) {
@@ -92,6 +99,8 @@ void add_cancel(CLI::App& app, CommandContext& context) {
                   "warpsmith cancel quickstart", [options, &context] { return cancel(*options, context); });
   command->add_option("RUN", options->run, "Name or folder of the run (default: the one changed last)");
   command->add_option("--wait", options->wait_s, "Seconds to wait for its end")->capture_default_str();
+  command->add_flag("--dry-run", options->dry_run,
+                    "Only say how many shards the run has in its cluster's queue");
   add_json_flag(*command, context);
 }
 

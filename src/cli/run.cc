@@ -15,6 +15,7 @@
 #include "in_job.h"
 #include "progress.h"
 #include "run.h"
+#include "run_queue.h"
 #include "site_executor.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/text.h"
@@ -260,6 +261,7 @@ int run_workflow(const Options& options, CommandContext& context) {
   refuse_blocked(spec, run, options.selection);
   make_folders(run);
   const RunLock lock(run);
+  refuse_to_leave_queue(run, site);
   Options resolved = options;
   if (!options.replay.empty()) resolved.replay = find_run(context, options.replay).string();
   const Json json = open_run(run, spec, resolved);

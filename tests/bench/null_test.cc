@@ -89,6 +89,7 @@ int run(int argc, char** argv) {
   measure::stay_on_one_cpu(0);  // as a measure job does
   measure::Measurer measurer(settings);
   Share references, candidates;
+  int without = 0;
   for (const task::Task& task : tasks) {
     const Measurement reference = measurer.measure_reference_against_itself(task).measurement;
     references.add(reference);
@@ -99,13 +100,16 @@ int run(int argc, char** argv) {
       candidates.add(m);
       std::printf("%-28s %-21s %s (%.2fx)\n", "", fastest->name.c_str(), text_of(m).c_str(),
                   fastest->speedup);
+    } else {
+      ++without;
+      std::printf("%-28s no candidate could be timed\n", "");
     }
     std::fflush(stdout);
   }
   std::error_code ignored;
   fs::remove_all(cache, ignored);
-  std::printf("within 1.00 +- %.2f: %d of %d references, %d of %d candidates\n", kTolerance, references.near,
-              references.all, candidates.near, candidates.all);
+  std::printf("within 1.00 +- %.2f: %d of %d references, %d of %d candidates (%d tasks had none)\n",
+              kTolerance, references.near, references.all, candidates.near, candidates.all, without);
   return 0;
 }
 

@@ -79,14 +79,14 @@ class FakeCluster final : public Cluster {
     ++slurm_->status_requests;
     return slurm_->tasks;
   }
-  std::vector<SlurmTask> ended_jobs(const std::vector<std::uint32_t>& arrays) override {
+  std::vector<SlurmTask> ended_jobs(const std::vector<std::string>& names, std::int64_t) override {
     ++requests_;
     const std::lock_guard lock(slurm_->mutex);
     ++slurm_->account_requests;
     if (slurm_->account_requests <= slurm_->accounting_lags) return {};
     std::vector<SlurmTask> out;
     for (const SlurmTask& task : slurm_->accounted)
-      if (std::find(arrays.begin(), arrays.end(), task.array) != arrays.end()) out.push_back(task);
+      if (std::find(names.begin(), names.end(), task.name) != names.end()) out.push_back(task);
     return out;
   }
   void cancel(const std::string& job) override {

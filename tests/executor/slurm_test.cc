@@ -1,5 +1,5 @@
-// The Slurm executor over a cluster in memory: what it asks of Slurm, and what it makes of every answer. The same with
-// real daemons: tests/slurm.
+// The Slurm executor over a cluster in memory: what it asks of Slurm, and what it makes of every answer. The
+// same with real daemons: tests/slurm.
 #include "warpsmith/executor/slurm.h"
 
 #include <gmock/gmock.h>
@@ -9,11 +9,11 @@
 
 #include "fake_cluster.h"
 #include "scratch.h"
-#include "warpsmith/executor/batch.h"
-#include "warpsmith/executor/last_words.h"
 #include "slurm/token_bucket.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
+#include "warpsmith/executor/batch.h"
+#include "warpsmith/executor/last_words.h"
 
 namespace warpsmith::executor {
 namespace {
@@ -146,8 +146,13 @@ TEST_F(Slurm, LastWordsInAFileAreTheEnd) {
   SlurmExecutor executor = make();
   executor.submit(shards(2));
   poll_until(executor, [&] { return slurm_->submissions() == 1; });
-  last_words(1, {{"cause", "out_of_memory"}, {"signal", 9}, {"wall_s", 2.5}, {"cpu_s", 1.5}, {"memory", 4096},
-                 {"host", "node-7"}, {"detail", "took more than 4.0 KiB of memory"}});
+  last_words(1, {{"cause", "out_of_memory"},
+                 {"signal", 9},
+                 {"wall_s", 2.5},
+                 {"cpu_s", 1.5},
+                 {"memory", 4096},
+                 {"host", "node-7"},
+                 {"detail", "took more than 4.0 KiB of memory"}});
   poll_until_ended(executor, 1);
   ASSERT_THAT(ended_, SizeIs(1));
   EXPECT_EQ(ended_[0].key, (ShardKey{0, 1}));
@@ -340,7 +345,8 @@ TEST_F(Slurm, ASignalIsACrashAndExit2AUserError) {
   EXPECT_EQ(end_in_state(SlurmState::kFailed, [](SlurmTask& t) { t.signal = 11; }).cause, EndCause::kCrash);
   ended_.clear();
   slurm_ = std::make_shared<FakeSlurm>();
-  EXPECT_EQ(end_in_state(SlurmState::kFailed, [](SlurmTask& t) { t.exit_code = 2; }).cause, EndCause::kUserError);
+  EXPECT_EQ(end_in_state(SlurmState::kFailed, [](SlurmTask& t) { t.exit_code = 2; }).cause,
+            EndCause::kUserError);
   ended_.clear();
   slurm_ = std::make_shared<FakeSlurm>();
   EXPECT_EQ(end_in_state(SlurmState::kFailed, [](SlurmTask& t) { t.signal = 53; }).cause,
@@ -400,6 +406,24 @@ TEST_F(Slurm, AgedOutOfTheQueueEndsAsAccountingSays) {
   EXPECT_THAT(ended_.at(0).where, HasSubstr("node-7"));
   EXPECT_EQ(ended_.at(0).wall_s, 60);
   EXPECT_EQ(ended_.at(1).cause, EndCause::kNodeFailure);
+}
+
+TEST_F(Slurm, AgedOutBeforeItWasAttachedEndsAsAccountingSays) {
+  slurm_->facts.accounting = true;
+  slurm_->facts.max_array_size = 4;  // shard 5 is task 1 of the array "<token>.4"
+  SlurmTask task;
+  task.job = 18;
+  task.array = 17;
+  task.tasks = {1};
+  task.name = shard(5).token + ".4";
+  task.state = SlurmState::kTimeout;
+  slurm_->accounted = {task};
+  SlurmExecutor executor = make();
+  executor.attach({shard(5)});
+  poll_until_ended(executor, 1);
+  EXPECT_EQ(ended_.at(0).key.shard, 5);
+  EXPECT_EQ(ended_.at(0).cause, EndCause::kTimeout);
+  EXPECT_THAT(ended_.at(0).where, HasSubstr("17_1"));
 }
 
 TEST_F(Slurm, WhatAccountingDoesNotKnowEitherIsUnknown) {
@@ -465,7 +489,8 @@ TEST_F(Slurm, ARequeuedTaskStartsAgainAndDoesNotEnd) {
 }
 
 TEST_F(Slurm, WhatCanNeverStartIsCancelledAndSaysWhy) {
-  const ShardEvent end = end_in_state(SlurmState::kPending, [](SlurmTask& t) { t.reason = "BadConstraints"; });
+  const ShardEvent end =
+      end_in_state(SlurmState::kPending, [](SlurmTask& t) { t.reason = "BadConstraints"; });
   EXPECT_EQ(end.cause, EndCause::kUserError);
   EXPECT_THAT(end.detail, HasSubstr("BadConstraints"));
   EXPECT_THAT(slurm_->cancelled, SizeIs(1));
@@ -554,7 +579,8 @@ TEST_F(Slurm, WhatWasCancelledBeforeAttachIsNotStopped) {
   executor.attach(shards(2));
   poll_until_ended(executor, 2);
   std::sort(ended_.begin(), ended_.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
-  EXPECT_EQ(ended_.at(0).cause, EndCause::kUnknown) << "by the controller before, which could not write it down";
+  EXPECT_EQ(ended_.at(0).cause, EndCause::kUnknown)
+      << "by the controller before, which could not write it down";
   EXPECT_EQ(ended_.at(1).cause, EndCause::kStopped) << "by somebody, now";
 }
 
@@ -611,7 +637,8 @@ TEST(SlurmScript, HasWhatTheSiteSays) {
   const std::string script = batch_script(start, 7, place, "/opt/bin");
   EXPECT_THAT(script, HasSubstr("#!/bin/bash -l\nmodule load cuda/13\nulimit -c 0\n"));
   EXPECT_THAT(script, HasSubstr("export TMPDIR=\"/scratch/$USER\""));
-  EXPECT_THAT(script, HasSubstr("exec \"apptainer\" \"exec\" \"--nv\" \"$HOME/w.sif\" /opt/bin/warpsmith-shard"));
+  EXPECT_THAT(script,
+              HasSubstr("exec \"apptainer\" \"exec\" \"--nv\" \"$HOME/w.sif\" /opt/bin/warpsmith-shard"));
   EXPECT_THAT(script, HasSubstr("--base 7"));
   EXPECT_THAT(script, HasSubstr("--gpu-name 'NVIDIA L40'"));
   EXPECT_THAT(script, HasSubstr("-- /bin/warpsmith-train 'it'\\''s' /runs/r/job.json\n"));
@@ -628,7 +655,8 @@ TEST(SlurmScript, ShardsInheritNothingOfTheControllersJob) {
                                               {"SRUN_DEBUG", "3"},
                                               {"CUDA_VISIBLE_DEVICES", "0"}},
                                              place);
-  EXPECT_THAT(environment, ElementsAre("A=site", "HOME=/home/x", "PATH=/usr/bin:/bin", "SLURM_CONF=/etc/slurm.conf"));
+  EXPECT_THAT(environment,
+              ElementsAre("A=site", "HOME=/home/x", "PATH=/usr/bin:/bin", "SLURM_CONF=/etc/slurm.conf"));
 }
 
 TEST(TokenBucket, AllowsABurstAndThenARate) {

@@ -3,6 +3,7 @@
 After each drill: no finished record is lost, no item with a durable record was started again, every item has one record,
 nothing of the run is left in the queue, and where the run failed `why` names the cause. Exit code 77 (skipped) where
 Slurm is not installed."""
+import contextlib
 import glob
 import json
 import os
@@ -276,6 +277,9 @@ def detached(make_cluster, make_run):
     run.process.send_signal(signal.SIGINT)
     assert run.wait() == 130
     assert cluster.queue(), "its jobs were to go on"
+    moved = subprocess.run([run.warpsmith, "run", WORKFLOW, "--site", "local", "--run-dir", run.folder, "--quiet"],
+                           capture_output=True, text=True, timeout=90)
+    assert moved.returncode == 4 and "shards in the queue" in moved.stderr, moved
     assert run.start().wait() == 0
     assert "attached to" in run.errors(), run.errors()
     run.check_whole(cluster)
@@ -306,6 +310,52 @@ def run_folder_full(make_cluster, make_run):
         run.check_whole(cluster)
     finally:
         subprocess.run(["umount", "-l", run.results])
+
+
+def forgotten_by_the_queue(make_cluster, make_run):
+    """A shard is killed while no controller lives, and slurmctld has forgotten it before the next one looks: only slurmdbd
+    knows how it ended. Without its word the shard would be tried again, as one whose end is unknown."""
+    if lacks := missing_programs("slurmdbd", "mariadbd"):
+        log(f"skipped: {lacks} not found (Debian: slurmdbd mariadb-server-core)")
+        sys.exit(77)
+    cluster = make_cluster("--accounting", "--set", "MinJobAge=2")
+    run = make_run("--set", "params.pause=8000ms", "--set", "retry.crash=0")
+    run.start()
+    end = time.monotonic() + 60
+    while not glob.glob(run.folder + "/stages/work/*/*/*/*/*/started.txt"):
+        assert time.monotonic() < end, "nothing was started"
+        time.sleep(0.2)
+    run.process.kill()
+    run.process.wait()
+    shards = [int(path.split("/")[2]) for path in glob.glob("/proc/[0-9]*/cmdline") if is_shard_of(path, run.folder)]
+    assert shards, "no shard runs"
+    for pid in shards:  # its program ends with it, and no last word is left
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    log(f"{len(shards)} shards killed")
+    end = time.monotonic() + 90
+    while cluster.queue("-t", "all"):
+        assert time.monotonic() < end, f"not forgotten: {cluster.queue('-t', 'all')}"
+        time.sleep(0.5)
+    assert run.start().wait() == 1
+    why = run.why("work")
+    assert "crash" in why and "FAILED" in why, why
+    run.check_queue(cluster)
+    assert run.start().wait() == 0  # a person starts it again
+    run.check_whole(cluster)
+
+
+def is_shard_of(path, folder):
+    try:
+        with open(path, "rb") as f:
+            words = f.read().decode(errors="replace").split("\0")
+    except OSError:
+        return False  # it has ended
+    return os.path.basename(words[0]) == "warpsmith-shard" and any(folder in word for word in words)
+
+
+def missing_programs(*names):
+    return ", ".join(p for p in names if not shutil.which(p) and not os.path.exists("/usr/sbin/" + p))
 
 
 def in_job(make_cluster, make_run, sbatch_options, then, expect):
@@ -349,7 +399,7 @@ def in_job_requeued_by_an_administrator(make_cluster, make_run):
 
 DRILLS = [plain, controller_killed, node_daemon_killed, node_lost, slurmctld_killed_at_submission,
           slurmctld_killed_at_polling, out_of_memory, over_its_time_limit, requeued, cancelled_from_outside,
-          limits_reached, munge_gone, interrupted, detached, run_folder_full,
+          limits_reached, munge_gone, interrupted, detached, run_folder_full, forgotten_by_the_queue,
           in_job_requeues_itself, in_job_has_one_successor, in_job_requeued_by_an_administrator]
 
 
@@ -359,9 +409,8 @@ def main():
         return 0
     warpsmith, script, name = sys.argv[1:4]
     drill = {d.__name__: d for d in DRILLS}[name]
-    lacks = [p for p in ("slurmctld", "slurmd", "munged") if not shutil.which(p) and not os.path.exists("/usr/sbin/" + p)]
-    if lacks:
-        print(f"skipped: {', '.join(lacks)} not found (Debian: slurm-wlm munge)")
+    if lacks := missing_programs("slurmctld", "slurmd", "munged"):
+        print(f"skipped: {lacks} not found (Debian: slurm-wlm munge)")
         return 77
     seed = int(os.environ.get("SEED", random.randrange(10**6)))
     random.seed(seed)

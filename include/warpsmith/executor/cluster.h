@@ -142,8 +142,9 @@ class Cluster {
   // This user's jobs, ended ones for as long as slurmctld remembers them: one request, however many there
   // are.
   virtual std::vector<SlurmTask> jobs() = 0;
-  // Ended jobs from accounting, by array (or plain job) id; empty where there is none.
-  virtual std::vector<SlurmTask> ended_jobs(const std::vector<std::uint32_t>& arrays) = 0;
+  // This user's ended jobs of these names from accounting, of those that ended after `since` (seconds since 1970); empty
+  // where there is no accounting.
+  virtual std::vector<SlurmTask> ended_jobs(const std::vector<std::string>& names, std::int64_t since) = 0;
   // Jobs ("17") or tasks ("17_[3-5,8]"), pending and running ones, in one request each.
   virtual void cancel(const std::string& job) = 0;
   virtual void requeue(std::uint32_t job) = 0;

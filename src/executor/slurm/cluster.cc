@@ -14,7 +14,7 @@ namespace warpsmith::executor {
 namespace {
 
 constexpr std::array<std::string_view, 13> kStateNames = {
-    "PENDING", "RUNNING",   "SUSPENDED", "COMPLETED", "CANCELLED",     "FAILED", "TIMEOUT",
+    "PENDING",   "RUNNING",   "SUSPENDED", "COMPLETED", "CANCELLED",     "FAILED", "TIMEOUT",
     "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY", "OTHER"};
 
 std::uint32_t read_index(std::string_view text, std::string_view all) {
@@ -64,7 +64,8 @@ std::vector<std::uint32_t> parse_indices(std::string_view text) {
     const std::string_view range = part;
     const auto dash = range.find('-');
     const auto colon = range.find(':');  // "0-8:2"
-    const std::uint32_t step = colon == std::string_view::npos ? 1 : read_index(range.substr(colon + 1), text);
+    const std::uint32_t step =
+        colon == std::string_view::npos ? 1 : read_index(range.substr(colon + 1), text);
     const std::uint32_t first = read_index(range.substr(0, std::min(dash, colon)), text);
     const std::uint32_t last =
         dash == std::string_view::npos ? first : read_index(range.substr(dash + 1, colon - dash - 1), text);

@@ -416,23 +416,16 @@ class LibSlurm final : public Cluster {
     return tasks;
   }
 
-  std::vector<SlurmTask> ended_jobs(const std::vector<std::uint32_t>& arrays) override {
+  std::vector<SlurmTask> ended_jobs(const std::vector<std::string>& names, std::int64_t since) override {
     std::vector<SlurmTask> out;
-    if (arrays.empty() || !facts().accounting) return out;
+    if (names.empty() || !facts().accounting) return out;
     slurmdb_job_cond_t condition{};
     condition.flags = JOBCOND_FLAG_NO_TRUNC | JOBCOND_FLAG_NO_DEFAULT_USAGE;
     condition.db_flags = SLURMDB_JOB_FLAG_NOTSET;
-    std::vector<slurm_selected_step_t> steps(arrays.size());
-    const OwnedList wanted(slurm_list_create(nullptr));
-    for (std::size_t i = 0; i < arrays.size(); ++i) {
-      steps[i].array_task_id = NO_VAL;
-      steps[i].het_job_offset = NO_VAL;
-      steps[i].step_id.job_id = arrays[i];
-      steps[i].step_id.step_id = NO_VAL;
-      steps[i].step_id.step_het_comp = NO_VAL;
-      slurm_list_append(wanted.get(), &steps[i]);
-    }
-    condition.step_list = wanted.get();
+    condition.usage_start = static_cast<time_t>(since);
+    const OwnedList users = list({std::to_string(::getuid())}), wanted = list(names);
+    condition.userid_list = users.get();
+    condition.jobname_list = wanted.get();
     ++requests_;
     const List found = slurmdb_jobs_get(accounting(), &condition);
     if (found == nullptr) fail("reading accounting");

@@ -1,0 +1,34 @@
+// What a run has in the queue of the cluster that it was last carried by.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "warpsmith/executor/cluster.h"
+#include "warpsmith/workflow/site.h"
+
+namespace warpsmith::cli {
+
+// The cluster of the run's site.yaml, by the name in its run.json; nothing where it runs on this machine, or has none yet.
+// Throws InvalidInput for a bad site file.
+std::optional<workflow::SiteSpec> site_of_run(const std::filesystem::path& run);
+
+struct Queued {
+  std::set<std::uint32_t> arrays;
+  std::size_t shards = 0;
+};
+
+// What has not ended of the jobs whose names begin with the run's prefix. Throws SlurmError.
+Queued queue_of_run(executor::Cluster& cluster, const std::string& run_id);
+
+// Throws Error with kExitBusy where the run would move from a cluster to another place (nothing: this machine) while that
+// has jobs of it: their shards would be started twice; and where that cluster does not answer. Asks by `warpsmith cancel
+// --dry-run` in a process of its own: libslurm serves one cluster a process.
+void refuse_to_leave_queue(const std::filesystem::path& run, const std::optional<workflow::SiteSpec>& to);
+
+}  // namespace warpsmith::cli

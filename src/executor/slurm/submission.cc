@@ -1,0 +1,275 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "executor_state.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/executor/batch.h"
+
+namespace warpsmith::executor {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr std::size_t kQueuedByDefault = 10'000;
+constexpr std::uint64_t kOwnMemory = 64ull << 20;  // of warpsmith-shard and its guard
+
+}  // namespace
+
+SlurmExecutor::State::State(std::unique_ptr<Cluster> cluster, SlurmOptions given)
+    : options(std::move(given)),
+      facts(cluster->facts()),
+      bucket(options.site.requests_per_minute, options.site.request_burst, Clock::now()) {
+  limit = options.site.max_queued > 0 ? options.site.max_queued : kQueuedByDefault;
+  if (facts.max_jobs > 0) limit = std::min<std::size_t>(limit, facts.max_jobs);
+  try {
+    if (const auto limits = cluster->limits(); limits && limits->max_submit > 0)
+      limit = std::min<std::size_t>(limit, limits->max_submit);
+  } catch (const SlurmError&) {  // accounting is not needed
+  }
+  calls.emplace(std::move(cluster));
+}
+
+// Where a shard goes. What is measured on a twin has the device kind `cpu` on whatever node: a shard that
+// wants a GPU of no type takes the types in turn there.
+const workflow::SitePlace* SlurmExecutor::State::place_of(const ShardStart& start) const {
+  const workflow::SitePlace* place = workflow::place_for(options.site, start.resources);
+  const auto& types = options.site.gpus;
+  if (place != nullptr || !start.resources.gpu_type.empty() || types.empty()) return place;
+  if (!std::all_of(types.begin(), types.end(), [](const auto& type) { return type.second.twin; }))
+    return nullptr;
+  return &std::next(types.begin(), static_cast<std::ptrdiff_t>(start.key.shard % types.size()))->second;
+}
+
+std::uint32_t SlurmExecutor::State::base_of(std::uint32_t shard) const {
+  const std::uint32_t most = std::max<std::uint32_t>(facts.max_array_size, 2);
+  return shard / most * most;
+}
+
+void SlurmExecutor::State::enqueue(const std::vector<ShardStart>& given) {
+  // One array a token and place: those of a place side by side.
+  std::vector<std::tuple<std::size_t, const workflow::SitePlace*, std::size_t>> order;  // range, place, shard
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const bool same = i > 0 && given[i].token == given[i - 1].token;
+    const std::size_t range = i == 0 ? 0 : std::get<0>(order.back()) + (same ? 0 : 1);
+    order.emplace_back(range, place_of(given[i]), i);
+  }
+  std::sort(order.begin(), order.end());
+  for (const auto& [range, place, number] : order) {
+    const ShardStart& start = given[number];
+    if (place == nullptr || start.resources.ranks > 1 || start.resources.nodes > 1) {
+      tell_end(start.key, EndCause::kUserError,
+               place == nullptr ? "the site " + options.site.name + " has no GPU of type `" +
+                                      start.resources.gpu_type + "`"
+                                : "is a gang of several ranks, which are not built yet",
+               "");
+      continue;
+    }
+    job_of_token[start.token] = start.key.job;
+    const std::uint32_t base = base_of(start.key.shard);
+    if (waiting.empty() || waiting.back().unsure || waiting.back().model.token != start.token ||
+        waiting.back().base != base || waiting.back().place != place ||
+        waiting.back().model.resources != start.resources) {
+      waiting.push_back({.model = start, .place = place, .base = base, .shards = {}});
+      make_folders(ends_folder(start.job_file));
+    }
+    waiting.back().shards.push_back(start.key.shard);
+  }
+}
+
+SlurmJob SlurmExecutor::State::job_for(const Batch& batch) {
+  const Resources& r = batch.model.resources;
+  const workflow::SitePlace& place = *batch.place;
+  std::vector<std::uint32_t> indices = batch.shards;
+  for (std::uint32_t& index : indices) index -= batch.base;
+  SlurmJob job = job_at(place, r.gpus);
+  job.name = batch.name();
+  job.script = batch_script(batch.model, batch.base, place, options.programs);
+  job.folder = options.run;
+  job.output = batch.model.job_file.parent_path() / "slurm.log";
+  job.array = format_indices(indices);
+  job.cpus = static_cast<std::uint32_t>(std::max(1, r.cpus));
+  std::erase_if(avoid, [](const auto& node) { return node.second < Clock::now(); });
+  if (!batch.anywhere)
+    for (const auto& [node, until] : avoid) job.exclude += (job.exclude.empty() ? "" : ",") + node;
+  const std::uint64_t memory =
+      r.memory_bytes > 0 ? r.memory_bytes : place.memory_per_cpu * static_cast<std::uint64_t>(r.cpus);
+  double time_s = r.time_s;
+  if (place.max_time_s > 0 && (time_s <= 0 || time_s > place.max_time_s)) time_s = place.max_time_s;
+  // A minute more than ours, where the place allows it: the program's own limit strikes first, and says so.
+  if (time_s > 0) job.minutes = static_cast<std::uint32_t>(std::ceil(time_s / 60)) + 1;
+  if (place.max_time_s >= 60)
+    job.minutes = std::min(job.minutes, static_cast<std::uint32_t>(place.max_time_s / 60));
+  if (memory > 0) job.memory_mib = (memory + kOwnMemory + (1 << 20) - 1) >> 20;
+  return job;
+}
+
+void SlurmExecutor::State::submit_next() {
+  auto batch = std::make_shared<Batch>(std::move(waiting.front()));
+  waiting.pop_front();
+  submitting = batch->model.token;
+  auto job = std::make_shared<SlurmJob>(job_for(*batch));
+  calls->post([this, batch, job](Cluster& cluster) -> Calls::Answer {
+    try {
+      const std::uint32_t id = cluster.submit(*job);
+      return [this, batch, id, n = cluster.requests()] {
+        requests = n;
+        submitting.clear();
+        answered();
+        limit_pause = seconds(1);
+        taken(*batch, id);
+      };
+    } catch (const SlurmError& e) {
+      return [this, batch, e, n = cluster.requests()] {
+        requests = n;
+        submitting.clear();
+        refused(std::move(*batch), e);
+      };
+    }
+  });
+}
+
+void SlurmExecutor::State::add_live(const ShardKey& key, const Batch& batch, std::uint32_t id) {
+  Live shard{.token = batch.model.token,
+             .ends = ends_folder(batch.model.job_file),
+             .base = batch.base,
+             .array = id,
+             .index = key.shard - batch.base,
+             .since = Clock::now(),
+             .since_s = std::time(nullptr),
+             .missing_since = {},
+             .ended_since = {},
+             .last = {}};
+  if (unwanted.erase(key) > 0) {
+    shard.cancelling = true;
+    if (id != 0) to_cancel[id].insert(shard.index);
+  }
+  const std::filesystem::path folder = shard.ends;
+  if (live.insert_or_assign(key, std::move(shard)).second)
+    ++ends.try_emplace(folder, folder).first->second.live;
+}
+
+void SlurmExecutor::State::taken(const Batch& batch, std::uint32_t id) {
+  any_submitted = true;
+  for (const std::uint32_t shard : batch.shards) add_live({batch.model.key.job, shard}, batch, id);
+  status_pause = first_status();
+  next_status = std::min(next_status, Clock::now() + status_pause);
+}
+
+void SlurmExecutor::State::refused(Batch batch, const SlurmError& e) {
+  switch (e.trouble()) {
+    case SlurmTrouble::kLimit: {
+      answered();
+      // Half of it may fit: what the limit is cannot be read everywhere.
+      if (batch.shards.size() > 1) {
+        Batch rest = batch;
+        const auto half = static_cast<std::ptrdiff_t>(batch.shards.size() / 2);
+        rest.shards.erase(rest.shards.begin(), rest.shards.begin() + half);
+        batch.shards.erase(batch.shards.begin() + half, batch.shards.end());
+        waiting.push_front(std::move(rest));
+      } else {
+        limit_until = Clock::now() + limit_pause;
+        limit_pause = std::min<Clock::duration>(limit_pause * 2, seconds(10));
+        trouble = std::string("the queue is full: ") + e.what();
+        // The limit may be that of its place alone: another place's turn.
+        if (std::any_of(waiting.begin(), waiting.end(),
+                        [&](const Batch& other) { return other.place != batch.place; })) {
+          waiting.push_back(std::move(batch));
+          return;
+        }
+      }
+      waiting.push_front(std::move(batch));
+      return;
+    }
+    case SlurmTrouble::kUnsure:
+      batch.unsure = true;
+      batch.lost_at = Clock::now();
+      next_status = Clock::now();
+      [[fallthrough]];
+    case SlurmTrouble::kAway:
+      waiting.push_front(std::move(batch));
+      away(e);
+      return;
+    case SlurmTrouble::kGone:
+    case SlurmTrouble::kRefused:
+      answered();
+      if (!avoid.empty() && !std::exchange(batch.anywhere, true)) {
+        waiting.push_front(std::move(batch));
+        return;
+      }
+      for (const std::uint32_t shard : batch.shards)
+        tell_end({batch.model.key.job, shard}, EndCause::kUserError, e.what(), "");
+      return;
+  }
+}
+
+void SlurmExecutor::State::cancel(const std::set<ShardKey>& keys) {
+  for (auto batch = waiting.begin(); batch != waiting.end();) {
+    if (batch->unsure)
+      for (const std::uint32_t shard : batch->shards)
+        if (keys.contains({batch->model.key.job, shard})) unwanted.insert({batch->model.key.job, shard});
+    if (!batch->unsure)
+      std::erase_if(batch->shards, [&](std::uint32_t shard) {
+        const ShardKey key{batch->model.key.job, shard};
+        if (!keys.contains(key)) return false;
+        tell_end(key, EndCause::kCancelled, "had not been submitted", "");
+        return true;
+      });
+    batch = batch->shards.empty() ? waiting.erase(batch) : std::next(batch);
+  }
+  for (auto& [key, shard] : live) {
+    if (shard.cancelling || !keys.contains(key)) continue;
+    shard.cancelling = true;
+    if (shard.array != 0) to_cancel[shard.array].insert(shard.index);
+  }
+  next_status = std::min(next_status, Clock::now());
+}
+
+void SlurmExecutor::State::cancel_next() {
+  std::string what;
+  std::uint32_t array = 0;
+  std::vector<std::uint32_t> indices;
+  if (!leftovers.empty()) {
+    array = *leftovers.begin();
+    leftovers.erase(leftovers.begin());
+    what = std::to_string(array);
+  } else {
+    array = to_cancel.begin()->first;
+    indices.assign(to_cancel.begin()->second.begin(), to_cancel.begin()->second.end());
+    to_cancel.erase(to_cancel.begin());
+    what = fmt::format("{}_[{}]", array, format_indices(indices));
+  }
+  calls->post([this, what, array, indices](Cluster& cluster) -> Calls::Answer {
+    try {
+      cluster.cancel(what);
+    } catch (const SlurmError& e) {
+      return [this, e, array, indices] {
+        if (e.trouble() != SlurmTrouble::kRefused) {
+          to_cancel[array].insert(indices.begin(), indices.end());
+          away(e);
+        } else {
+          trouble = e.what();
+        }
+      };
+    }
+    return [this, array, indices, n = cluster.requests()] {
+      requests = n;
+      answered();
+      // Tasks that had not started leave no record at all.
+      for (auto it = live.begin(); it != live.end();) {
+        const bool meant = it->second.array == array && it->second.cancelling && !it->second.started &&
+                           std::binary_search(indices.begin(), indices.end(), it->second.index);
+        if (meant && it->second.last.state != SlurmState::kRunning && !it->second.missing_since)
+          it->second.missing_since = Clock::now();
+        ++it;
+      }
+      next_status = std::min(next_status, Clock::now() + seconds(1));
+    };
+  });
+}
+
+}  // namespace warpsmith::executor
