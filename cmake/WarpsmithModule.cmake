@@ -1,7 +1,8 @@
 # warpsmith_module(NAME SOURCES a.cc … [LINKS libs…] [TORCH]): the static library of one module, src/NAME.
 # LINKS names other modules as warpsmith::base, and third-party targets. TORCH: built only where LibTorch is on.
+# PLAIN: there is warpsmith::NAME_plain as well, without sanitizers, of the plain ones of its LINKS.
 function(warpsmith_module name)
-  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;PLAIN" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   if(ARG_TORCH AND NOT WARPSMITH_TORCH)
     return()
   endif()
@@ -14,16 +15,25 @@ function(warpsmith_module name)
   if(ARG_TORCH)
     target_link_libraries(${target} PUBLIC warpsmith_torch_lib)
   endif()
+  if(ARG_PLAIN AND WARPSMITH_SANITIZE)
+    list(TRANSFORM ARG_LINKS APPEND _plain REGEX "^warpsmith::")
+    add_library(${target}_plain STATIC ${ARG_SOURCES})
+    target_include_directories(${target}_plain PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    target_link_libraries(${target}_plain PUBLIC ${ARG_LINKS} PRIVATE warpsmith_warnings ${ARG_PRIVATE_LINKS})
+    add_library(warpsmith::${alias}_plain ALIAS ${target}_plain)
+  elseif(ARG_PLAIN)
+    add_library(warpsmith::${alias}_plain ALIAS ${target})
+  endif()
 endfunction()
 
-# warpsmith_program(NAME SOURCES a.cc … LINKS … [TORCH]): an installed program.
+# warpsmith_program(NAME SOURCES a.cc … LINKS … [TORCH] [PLAIN]): an installed program. PLAIN: without sanitizers.
 function(warpsmith_program name)
-  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;PLAIN" "" "SOURCES;LINKS" ${ARGN})
   if(ARG_TORCH AND NOT WARPSMITH_TORCH)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_LINKS} warpsmith_options)
+  target_link_libraries(${name} PRIVATE ${ARG_LINKS} $<IF:$<BOOL:${ARG_PLAIN}>,warpsmith_warnings,warpsmith_options>)
   if(ARG_TORCH)
     target_link_libraries(${name} PRIVATE warpsmith_torch_lib)
     set_target_properties(${name} PROPERTIES INSTALL_RPATH "${WARPSMITH_TORCH_ROOT}/lib")

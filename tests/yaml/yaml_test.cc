@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 std::vector<std::string> lines_of(const Diagnostics& diagnostics) {
   std::vector<std::string> lines;
@@ -56,7 +57,7 @@ TEST(Load, TellsMistakesWithTheirPlace) {
   EXPECT_THAT(bad("a: 1\nb: 2\na: 3\n"),
               ElementsAre("f.yaml:3:1: key `a` stands here twice (first in line 1)"));
   EXPECT_THAT(bad("a: &x [*x]"), ElementsAre("f.yaml:1:8: an alias stands within its own anchor"));
-  EXPECT_THAT(bad("a: *x"), ElementsAre("f.yaml:1:4: bad YAML: the referenced anchor is not defined"));
+  EXPECT_THAT(bad("a: *x"), ElementsAre(StartsWith("f.yaml:1:4: bad YAML: the referenced anchor is not defined")));  // 0.8: ": x"
   EXPECT_THAT(bad("? [k]\n: 1\n"), ElementsAre("f.yaml:1:3: a key must be a word, found a list"));
   EXPECT_THAT(
       bad("a: 1\n---\nb: 2\n"),
