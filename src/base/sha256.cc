@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <fstream>
-#include <vector>
+#include <memory>
 
 #include "warpsmith/base/error.h"
 
@@ -56,11 +56,13 @@ std::string sha256_hex(std::string_view bytes) { return Sha256().update(bytes).h
 std::string sha256_file_hex(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error("cannot read " + path.string());
+  constexpr std::streamsize kBuffer = 1 << 18;
   Sha256 digest;
-  std::vector<char> buffer(1 << 20);
+  // Not a vector: clearing it would cost more than most files take to read.
+  const auto buffer = std::make_unique_for_overwrite<char[]>(kBuffer);
   while (in) {
-    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    digest.update({buffer.data(), static_cast<std::size_t>(in.gcount())});
+    in.read(buffer.get(), kBuffer);
+    digest.update({buffer.get(), static_cast<std::size_t>(in.gcount())});
   }
   return digest.hex();
 }

@@ -464,6 +464,7 @@ RunOutcome Controller::State::run() {
     if (quiet && reactor.at_end()) return outcome(false);
     if (parts.interrupted()) return outcome(true);
     if (over_budget && reactor.in_flight() == 0) return outcome(false);
+    if (publish_soon) publish_if_due();
 
     // A commit can wait for company unless a CPU waits for it.
     const std::size_t at_work = reactor.in_flight() - std::min(reactor.in_flight(), waiting.size());

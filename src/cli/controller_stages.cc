@@ -15,6 +15,8 @@ namespace warpsmith::cli {
 
 namespace {
 
+constexpr std::chrono::steady_clock::duration kPublishPause = std::chrono::seconds(30);
+
 bool contains(const std::vector<std::string>& names, const workflow::StageSpec& stage) {
   return std::find(names.begin(), names.end(), stage.name) != names.end() ||
          std::find(names.begin(), names.end(), stage.base_name) != names.end();
@@ -307,7 +309,7 @@ void Controller::State::feed_job(std::uint32_t number) {
         item.record = ReplayTimings::without_clock(std::move(item.record));
   ask(job.stage, [&] { return one.machine->on_job(result); });
   report(false);
-  if (std::chrono::steady_clock::now() - last_publish > publish_pause) publish();
+  publish_if_due();
 }
 
 void Controller::State::finish_stage(std::uint32_t stage, const stages::StageOutput& output) {
@@ -322,12 +324,15 @@ void Controller::State::finish_stage(std::uint32_t stage, const stages::StageOut
   say({.kind = run::EventKind::kStageFinished, .execution = one.execution, .hash = one.output_digest});
   commit();
   report(true);
-  publish();
+  publish_soon = true;
 }
 
-// Every two minutes and after each stage; seldomer where it takes long.
-void Controller::State::publish() {
+// Every two minutes, and after a stage as soon as the last time is a while ago; seldomer where it takes long.
+// Whoever runs the controller does it once more at the end.
+void Controller::State::publish_if_due() {
   const auto before = std::chrono::steady_clock::now();
+  if (before - last_publish <= (publish_soon ? kPublishPause : publish_pause)) return;
+  publish_soon = false;
   parts.publish();
   last_publish = std::chrono::steady_clock::now();
   publish_pause =

@@ -88,7 +88,7 @@ struct Controller::State {
   void skip_stage(std::uint32_t stage, const plan::StagePlan& plan);
   void fail_stage(std::uint32_t stage, const std::string& why);
   void write_usage(std::uint32_t stage) const;  // what its jobs took so far, for `plan`
-  void publish();
+  void publish_if_due();
   const std::vector<task::Task>& tasks_of(const fs::path& dataset);
   fs::path find_program(const stages::JobRequest& request) const;
   std::map<std::string, std::string> upstream_digests(std::uint32_t stage) const;
@@ -111,6 +111,7 @@ struct Controller::State {
   std::vector<run::ShardStart> waiting;  // journaled, to be submitted after the commit
   SteadyTime oldest_pending{};
   SteadyTime last_publish = std::chrono::steady_clock::now();
+  bool publish_soon = false;  // a stage has ended
   std::chrono::steady_clock::duration publish_pause = std::chrono::minutes(2);
   SteadyTime last_report{}, began = std::chrono::steady_clock::now();
   run::Usage usage;  // of all lives of the run

@@ -210,6 +210,17 @@ Results read_item_rows(const JobPlace& job) {
   return std::move(rows.out);
 }
 
+static ShardRow shard_row(Rows& rows, const JobPlace& job, const fs::path& run_folder, const fs::path& folder,
+                          std::int64_t number) {
+  auto shard = rows.new_row<ShardRow>();
+  shard.folder = folder.lexically_relative(run_folder).string();
+  shard.job = job.job.job;
+  shard.program = job.job.program;
+  shard.resources = job.resources;
+  shard.shard = number;
+  return shard;
+}
+
 Results read_shard_rows(const JobPlace& job, const fs::path& run_folder, const fs::path& folder,
                         std::int64_t number) {
   Rows rows(job.version, job.round);
@@ -225,22 +236,24 @@ Results read_shard_rows(const JobPlace& job, const fs::path& run_folder, const f
       if (const auto list = record.find("candidates"); list != record.end()) rows.add_candidates(*list);
     }
   });
-  auto shard = rows.new_row<ShardRow>();
-  shard.folder = folder.lexically_relative(run_folder).string();
-  shard.job = kind;
-  shard.program = job.job.program;
-  shard.resources = to_json(job.job.resources).dump();
-  shard.shard = number;
+  ShardRow shard = shard_row(rows, job, run_folder, folder, number);
   shard.records = static_cast<std::int64_t>(scan.records);
   shard.attempts = scan.attempts;
   shard.ended = scan.ended;
-  if (const auto n = static_cast<std::size_t>(number);
-      n < job.job.shards.size() && job.done.contains(static_cast<std::uint32_t>(n))) {
-    shard.records = static_cast<std::int64_t>(job.job.shards[n].second - job.job.shards[n].first);
+  rows.out.shards.push_back(std::move(shard));
+  return std::move(rows.out);
+}
+
+Results read_done_rows(const JobPlace& job, const fs::path& run_folder) {
+  Rows rows(job.version, job.round);
+  for (const std::uint32_t number : job.done) {
+    if (number >= job.job.shards.size()) continue;
+    ShardRow shard = shard_row(rows, job, run_folder, job.folder / std::to_string(number), number);
+    shard.records = static_cast<std::int64_t>(job.job.shards[number].second - job.job.shards[number].first);
     shard.attempts = 1;
     shard.ended = true;
+    rows.out.shards.push_back(std::move(shard));
   }
-  rows.out.shards.push_back(std::move(shard));
   return std::move(rows.out);
 }
 

@@ -17,12 +17,15 @@ struct JobPlace {
   std::int64_t round = 0;
   JobFile job;
   std::set<std::uint32_t> done;  // shards, of a job whose program keeps no records
+  std::string resources = to_json(job.resources).dump();
 };
 
 // The stage's row, and what its output.json holds where it has finished.
 Results read_output(const std::filesystem::path& folder, const StageVersion& version);
 // Candidates among a job's items.
 Results read_item_rows(const JobPlace& job);
+// A row for each shard in `job.done`: there are no records of them.
+Results read_done_rows(const JobPlace& job, const std::filesystem::path& run_folder);
 // What the shard in `folder` has recorded.
 Results read_shard_rows(const JobPlace& job, const std::filesystem::path& run_folder,
                         const std::filesystem::path& folder, std::int64_t shard);

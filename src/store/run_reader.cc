@@ -67,10 +67,9 @@ class RunReader {
     const auto job = std::make_shared<const JobPlace>(std::move(place));
     if (job->job.job == "measure" || job->job.job == "compile")
       parts_.push_back([job] { return read_item_rows(*job); });
-    auto shards = numbered_folders(folder);
-    for (const std::uint32_t done : job->done)  // their folders need not be there
-      if (const fs::path shard = folder / std::to_string(done); !fs::exists(shard)) shards.emplace_back(done, shard);
-    for (const auto& [number, shard] : shards) {
+    if (!job->done.empty()) parts_.push_back([this, job] { return read_done_rows(*job, run_folder_); });
+    for (const auto& [number, shard] : numbered_folders(folder)) {
+      if (job->done.contains(static_cast<std::uint32_t>(number))) continue;
       if (job->job.job == "measure") expect_samples(shard);
       parts_.push_back([this, job, shard = shard, number = number] {
         return read_shard_rows(*job, run_folder_, shard, number);

@@ -3,7 +3,8 @@
 
 Prints, for 1,000 shards of /bin/true: the wall time from `warpsmith run` to aggregated results against a bare
 `sbatch --array` of the same thousand, in turn, with medians and their ratio; the controller's CPU time a shard; how many
-requests it made. And how long 10,000 shards take to lie in the queue."""
+requests it made. And how long 10,000 shards take to lie in the queue, and what they cost over their whole life (some
+minutes)."""
 import glob
 import json
 import os
@@ -113,9 +114,12 @@ def main():
         begin = time.monotonic()
         until(lambda: in_queue() >= 10 * SHARDS, 120)
         print(f"{10 * SHARDS} shards in arrays: in the queue {time.monotonic() - begin:.2f} s after the first job's files")
-        process.terminate()
-        process.wait()
-        print(f"after its end {in_queue()} are left in the queue")
+        run("scontrol", "update", "partitionname=cpu", "state=up")
+        _, status, usage = os.wait4(process.pid, 0)
+        requests = json.load(open(glob.glob(scratch + "/many/*/state.json")[0]))["executor"].get("requests", 0)
+        print(f"{10 * SHARDS} shards from start to aggregated results (exit code {os.waitstatus_to_exitcode(status)}): "
+              f"{time.monotonic() - begin:.0f} s, CPU {(usage.ru_utime + usage.ru_stime) / 10 / SHARDS * 1e3:.3f} ms a shard, "
+              f"{requests} requests, {in_queue()} left in the queue")
     finally:
         subprocess.run([cluster, "down", lab], stdout=subprocess.DEVNULL)
         shutil.rmtree(scratch, ignore_errors=True)

@@ -90,6 +90,7 @@ void SlurmExecutor::State::take_word(std::map<ShardKey, Live>::iterator it, cons
 
 // Those that Slurm says have ended, or no longer knows: for a while their last words may be under way.
 void SlurmExecutor::State::look_at_the_silent() {
+  if (!std::exchange(any_silent, false)) return;
   const auto now = Clock::now();
   const Clock::duration files = file_grace();
   std::set<std::filesystem::path> folders;
@@ -103,6 +104,7 @@ void SlurmExecutor::State::look_at_the_silent() {
       ++it;
       continue;
     }
+    any_silent = true;
     if (shard.ended_since) {
       const bool well = shard.last.state == SlurmState::kCompleted;
       if (now - *shard.ended_since < (well ? files : std::min<Clock::duration>(files, seconds(3)))) {

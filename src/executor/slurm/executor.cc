@@ -14,7 +14,11 @@ using std::chrono::seconds;
 namespace {
 
 constexpr auto kLookAtFiles = milliseconds(100);  // between looks at the ends folders …
-constexpr int kLooks = 50;                        // … and this many times what a look took
+// … and longer where many are live: each look ends in a commit of the journal. Nobody waits for one of a
+// thousand.
+constexpr auto kLookAShard = std::chrono::microseconds(250);
+constexpr auto kLongestLook = milliseconds(500);
+constexpr int kLooks = 50;  // … and this many times what a look took
 constexpr auto kShutDown = seconds(60);
 constexpr auto kLastTasks = seconds(15);
 
@@ -23,7 +27,8 @@ std::int64_t changed_s(const std::filesystem::path& file) {
   std::error_code failed;
   const auto time = std::filesystem::last_write_time(file, failed);
   if (failed) return 0;
-  return std::chrono::duration_cast<seconds>(std::chrono::file_clock::to_sys(time).time_since_epoch()).count();
+  return std::chrono::duration_cast<seconds>(std::chrono::file_clock::to_sys(time).time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -57,7 +62,9 @@ void SlurmExecutor::State::drive() {
   if (now >= next_files) {
     look_at_words();
     const auto took = Clock::now() - now;
-    next_files = Clock::now() + std::max<Clock::duration>(kLookAtFiles, took * kLooks);
+    const Clock::duration pause =
+        std::min<Clock::duration>(kLookAtFiles + live.size() * kLookAShard, kLongestLook);
+    next_files = Clock::now() + std::max<Clock::duration>(pause, took * kLooks);
   }
   if (now >= next_grace) {
     look_at_the_silent();
@@ -75,9 +82,9 @@ Clock::time_point SlurmExecutor::State::next_thing() {
   const auto now = Clock::now();
   Clock::time_point next = now + seconds(1);
   if (!ends.empty()) next = std::min(next, next_files);
-  if (!live.empty()) next = std::min({next, next_grace, std::max(next_status, now + milliseconds(20))});
+  if (!live.empty()) next = std::min({next, next_grace, std::max(next_status, bucket.next(now))});
   if (!waiting.empty() && limit_until > now) next = std::min(next, limit_until);
-  return std::max(next, now + milliseconds(1));
+  return std::max(next, now + milliseconds(20));
 }
 
 SlurmExecutor::SlurmExecutor(std::unique_ptr<Cluster> cluster, SlurmOptions options)

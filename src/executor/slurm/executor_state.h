@@ -162,6 +162,7 @@ struct SlurmExecutor::State {
   std::map<std::string, std::int64_t>
       to_account;  // names of arrays to be looked up in accounting, ended since when
   Clock::time_point next_account{};
+  bool any_silent = false;      // one may have ended_since or missing_since
   std::set<ShardKey> unwanted;  // cancelled while it is not known whether they arrived
   bool any_submitted = false, status_taken = false, last_look = false;
   std::size_t strays = 0;             // at the last look: tasks that have not ended though their shards have

@@ -15,7 +15,7 @@ namespace {
 constexpr auto kSlowestStatus = seconds(10);
 // A request about many jobs costs slurmctld and us: this many times what it took lie between two, up to the
 // longest.
-constexpr int kStatuses = 50;
+constexpr int kStatuses = 100;
 constexpr auto kLongestStatus = seconds(60);
 constexpr auto kBetweenAccountLooks = seconds(5);
 constexpr std::size_t kNamesAtOnce = 500;     // in one request of accounting
@@ -94,6 +94,7 @@ void SlurmExecutor::State::take_status(const std::vector<SlurmTask>& tasks, Cloc
   for (auto& [key, shard] : live) {
     if (seen.contains(key) || asked < shard.since || shard.ended_since) continue;
     if (!shard.missing_since) shard.missing_since = asked;
+    any_silent = true;
   }
 }
 
@@ -136,6 +137,7 @@ void SlurmExecutor::State::look_at(const ShardKey& key, Live& shard, const Slurm
   }
   if (hopeless || held || (has_ended(task.state) && !task.settling)) {
     if (!shard.ended_since) shard.ended_since = Clock::now();
+    any_silent = true;
     return;
   }
   shard.ended_since.reset();  // requeued, perhaps
@@ -178,6 +180,7 @@ void SlurmExecutor::State::ask_accounting() {
           shard.job = task.job;
           shard.missing_since.reset();
           shard.ended_since = Clock::now();
+          any_silent = true;
         }
       }
     };

@@ -263,8 +263,10 @@ void SlurmExecutor::State::cancel_next() {
       for (auto it = live.begin(); it != live.end();) {
         const bool meant = it->second.array == array && it->second.cancelling && !it->second.started &&
                            std::binary_search(indices.begin(), indices.end(), it->second.index);
-        if (meant && it->second.last.state != SlurmState::kRunning && !it->second.missing_since)
+        if (meant && it->second.last.state != SlurmState::kRunning && !it->second.missing_since) {
           it->second.missing_since = Clock::now();
+          any_silent = true;
+        }
         ++it;
       }
       next_status = std::min(next_status, Clock::now() + seconds(1));
