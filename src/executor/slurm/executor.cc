@@ -160,6 +160,11 @@ void SlurmExecutor::shut_down() {
 
 void SlurmExecutor::detach() { state_->calls.reset(); }
 
+static bool is_seen(const Live& shard) { return shard.array != 0 && shard.last.job != 0; }
+static bool looks_like(const Live& a, const Live& b) {
+  return is_seen(a) == is_seen(b) && a.last.state == b.last.state && a.last.reason == b.last.reason;
+}
+
 run::ExecutorView SlurmExecutor::view() const {
   const State& s = *state_;
   run::ExecutorView view;
@@ -167,11 +172,19 @@ run::ExecutorView SlurmExecutor::view() const {
   for (const Batch& batch : s.waiting)
     view.shards[s.limit_until > Clock::now() ? "WAITING (queue full)" : "WAITING (to be submitted)"] +=
         batch.shards.size();
+  // Asked for each second, about thousands that are mostly alike: a text is made where one differs from the
+  // one before it.
+  std::size_t* count = nullptr;
+  const Live* before = nullptr;
   for (const auto& [key, shard] : s.live) {
-    std::string state(shard.array == 0 || shard.last.job == 0 ? "SUBMITTED" : to_string(shard.last.state));
-    if (shard.last.state == SlurmState::kPending && !shard.last.reason.empty())
-      state += " (" + shard.last.reason + ")";
-    ++view.shards[state];
+    if (before == nullptr || !looks_like(*before, shard)) {
+      std::string state(is_seen(shard) ? to_string(shard.last.state) : "SUBMITTED");
+      if (shard.last.state == SlurmState::kPending && !shard.last.reason.empty())
+        state += " (" + shard.last.reason + ")";
+      count = &view.shards[state];
+    }
+    before = &shard;
+    ++*count;
     if (shard.last.state == SlurmState::kRunning && !shard.last.gres.empty())
       ++view.gpus[shard.last.gres.substr(0, shard.last.gres.find('('))];
     if (shard.last.state == SlurmState::kPending && shard.last.started > 0)

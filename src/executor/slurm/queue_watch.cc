@@ -15,7 +15,7 @@ namespace {
 constexpr auto kSlowestStatus = seconds(10);
 // A request about many jobs costs slurmctld and us: this many times what it took lie between two, up to the
 // longest.
-constexpr int kStatuses = 100;
+constexpr int kStatuses = 300;
 constexpr auto kLongestStatus = seconds(60);
 constexpr auto kBetweenAccountLooks = seconds(5);
 constexpr std::size_t kNamesAtOnce = 500;     // in one request of accounting
