@@ -453,7 +453,10 @@ RunOutcome Controller::State::run() {
   for (;;) {
     const run::Commands commands = reactor.next(room());
     for (const std::uint32_t stage : commands.failed) on_stage_failed_by_shards(stage);
-    if (!commands.cancel.empty()) parts.executor->cancel(commands.cancel);
+    if (!commands.cancel.empty()) {
+      commit();  // what is to be cancelled may wait for its submission here
+      parts.executor->cancel(commands.cancel);
+    }
     submit(commands.submit);
     for (const std::uint32_t job : commands.done) feed_job(job);
     for (const std::uint32_t stage : commands.start) begin_stage(stage);

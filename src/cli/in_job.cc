@@ -48,7 +48,7 @@ std::string hand_over(const workflow::SiteSpec& site, const std::string& run_id,
     // Whether it is off for the cluster, the partition or this job: a successor does as well.
     log_info(std::string("not requeued: ") + e.what());
   }
-  const std::string name = "warpsmith-" + run_id;
+  const std::string name = successor_name(run_id);
   for (const executor::SlurmTask& task : cluster->jobs())
     if (task.name == name && task.state == executor::SlurmState::kPending)
       return "Slurm job " + std::to_string(task.job) + " goes on with the run";

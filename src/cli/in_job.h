@@ -14,6 +14,9 @@ std::uint32_t own_job();
 // The site of a controller in a job that was told none: WARPSMITH_SITE, else the cluster's name.
 std::string site_of_job();
 
+// The name of a job that is to go on with a run where Slurm does not requeue its controller's.
+inline std::string successor_name(const std::string& run_id) { return "warpsmith-" + run_id; }
+
 // Makes sure that the controller goes on: requeues its job, which ends this process soon after, or, where Slurm does not
 // requeue it, submits exactly one successor that waits for its end. `command`: as this process was called. Returns what was
 // done, for people.

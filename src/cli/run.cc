@@ -53,7 +53,8 @@ std::string random_id() {
 }
 
 // run.json: written when the run is made, and brought up to date when it goes on.
-Json open_run(const fs::path& run, const workflow::WorkflowSpec& spec, const Options& options) {
+Json open_run(const fs::path& run, const workflow::WorkflowSpec& spec, const Options& options,
+              const std::string& site) {
   const fs::path file = run / "run.json";
   Json json = Json::object();
   const bool old = fs::exists(file);
@@ -71,7 +72,7 @@ Json open_run(const fs::path& run, const workflow::WorkflowSpec& spec, const Opt
         {"replay_timings", replay}};
   }
   json["workflow"] = spec.name;
-  if (!options.site.empty()) json["site"] = options.site == "local" ? "" : options.site;
+  json["site"] = site;
   json["workflow_file"] = fs::absolute(spec.file).lexically_normal().string();
   json["seed"] = spec.seed;
   json["params"] = spec.params;
@@ -257,16 +258,24 @@ int run_workflow(const Options& options, CommandContext& context) {
     site_name = read_json_file(run / "run.json").value("site", "");
   if (site_name.empty() && options.in_job) site_name = site_of_job();
   std::optional<workflow::SiteSpec> site = load_named_site(site_name);
+  if (!site) site_name.clear();  // this machine
+  if (site_name.find('/') != std::string::npos)
+    site_name = fs::absolute(site_name).lexically_normal().string();
+  // Which cluster that is shall not depend on the environment of whoever looks at the run later.
+  if (const char* conf = std::getenv("SLURM_CONF"); site && site->conf.empty() && conf != nullptr)
+    site->conf = conf;
   look_at_place(spec, site);
   refuse_blocked(spec, run, options.selection);
   make_folders(run);
   const RunLock lock(run);
-  refuse_to_leave_queue(run, site);
+  refuse_to_leave_queue(run, site_name, site);
   Options resolved = options;
   if (!options.replay.empty()) resolved.replay = find_run(context, options.replay).string();
-  const Json json = open_run(run, spec, resolved);
+  const Json json = open_run(run, spec, resolved, site_name);
   if (site)
     write_file_atomic(run / "site.yaml", site->conf.empty() ? site->text : workflow::site_yaml(*site));
+  else
+    fs::remove(run / "site.yaml");
   if (options.in_job && !site)
     throw Error("--in-job needs the site file of the cluster: --site, or WARPSMITH_SITE", kExitUsage);
   std::optional<ReplayTimings> replay;
@@ -295,13 +304,14 @@ int run_workflow(const Options& options, CommandContext& context) {
   parts.executor = &executor;
   parts.observer = &observer;
   parts.interrupted = [] { return stop_asked.load(); };
-  parts.publish = [&run, &progress, replayed = replay.has_value()] {
+  const auto publish_safely = [&run, &progress, replayed = replay.has_value()] {
     try {
       publish(run, replayed);
     } catch (const Error& e) {  // the records are safe; it is tried again at the next stage
       progress.on_message(std::string("results.h5 was not written: ") + e.what());
     }
   };
+  parts.publish = publish_safely;
   parts.selection = options.selection;
   parts.replay = replay ? &*replay : nullptr;
   parts.slots = place.slots;
@@ -323,6 +333,7 @@ int run_workflow(const Options& options, CommandContext& context) {
   } catch (const Error& e) {
     executor.shut_down();
     progress.clear();
+    if (e.exit_code() != kExitBusy) publish_safely();  // else it is another controller's by now
     if (e.exit_code() == kExitEnvironment)
       std::fprintf(stderr,
                    "The run stops. What was finished is kept; when the cause is mended, go on with: %s\n",

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "in_job.h"
 #include "site_executor.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
+#include "warpsmith/base/text.h"
 #include "warpsmith/process/child.h"
 
 namespace warpsmith::cli {
@@ -20,32 +22,61 @@ Queued queue_of_run(executor::Cluster& cluster, const std::string& run_id) {
   const std::string prefix = token_prefix(run_id);
   Queued queued;
   for (const executor::SlurmTask& task : cluster.jobs()) {
-    if (!task.name.starts_with(prefix) || executor::has_ended(task.state)) continue;
+    const bool ours = task.name.starts_with(prefix) || task.name == successor_name(run_id);
+    if (!ours || executor::has_ended(task.state)) continue;
     queued.arrays.insert(task.array);
     queued.shards += std::max<std::size_t>(1, task.tasks.size());
   }
   return queued;
 }
 
-void refuse_to_leave_queue(const fs::path& run, const std::optional<workflow::SiteSpec>& to) {
-  const std::optional<workflow::SiteSpec> from = site_of_run(run);
-  if (!from || (to && to->conf == from->conf)) return;
-  process::ChildSpec ask;
-  ask.argv = {(program_folder() / "warpsmith").string(), "cancel", fs::absolute(run).string(), "--dry-run",
-              "--json"};
-  ask.limits.wall_s = 60;
-  const process::ChildResult answer = process::run_child(ask);
-  const std::string name = "the run " + run.string(), there = "the cluster of its site `" + from->name + "`";
-  const Json queued = Json::parse(answer.out, nullptr, false);
-  if (answer.ending != process::Ending::kExited || answer.exit_code != 0 || !queued.is_object())
-    throw Error(name + " may have jobs on " + there + ", which cannot be asked (`warpsmith cancel " +
-                    run.string() + " --dry-run` says why; if it is gone for good, remove " +
-                    (run / "site.yaml").string() + ")",
-                kExitBusy);
-  if (const auto shards = queued.value("queued", std::size_t{0}); shards > 0)
-    throw Error(name + " has " + std::to_string(shards) + " shards in the queue of " + there +
-                    ": go on with them there, or `warpsmith cancel " + run.string() + "` before it moves",
-                kExitBusy);
+namespace {
+
+// Its last controller saw its jobs end.
+bool ended_in_order(const fs::path& run) {
+  if (!fs::exists(run / "state.json")) return false;
+  const std::string state = read_json_file(run / "state.json").value("state", "running");
+  return state != "running" && state != "detached";
+}
+
+std::string last_line(const std::string& text) {
+  const std::vector<std::string> lines = split(text, '\n');
+  const auto last =
+      std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) { return !line.empty(); });
+  return last == lines.rend() ? "" : *last;
+}
+
+}  // namespace
+
+void refuse_to_leave_queue(const fs::path& run, const std::string& site_name,
+                           const std::optional<workflow::SiteSpec>& site) {
+  if (!fs::exists(run / "run.json") || ended_in_order(run)) return;
+  const std::string old_name = read_json_file(run / "run.json").value("site", "");
+  if (old_name.empty() || old_name == site_name) return;
+  const std::string who = "the run " + run.string(), where = "the cluster of its site `" + old_name + "`";
+  std::string problem;
+  try {
+    const std::optional<workflow::SiteSpec> from = site_of_run(run);
+    if (!from || (site && site->conf == from->conf)) return;
+    process::ChildSpec ask;
+    ask.argv = {(program_folder() / "warpsmith").string(), "cancel", fs::absolute(run).string(), "--dry-run",
+                "--json"};
+    ask.limits.wall_s = 60;
+    const process::ChildResult answer = process::run_child(ask);
+    const Json queued = Json::parse(answer.out, nullptr, false);
+    if (answer.ending == process::Ending::kExited && answer.exit_code == kExitOk && queued.is_object()) {
+      const auto shards = queued.value("queued", std::size_t{0});
+      if (shards == 0) return;
+      throw Error(who + " has " + std::to_string(shards) + " shards in the queue of " + where +
+                      ": go on with them there, or `warpsmith cancel " + run.string() + "` before it moves",
+                  kExitBusy);
+    }
+    problem = last_line(answer.err);
+  } catch (const InvalidInput& e) {
+    problem = e.what();
+  }
+  throw Error(who + " may have jobs on " + where + ", which cannot be asked: " + problem +
+              " (if it is gone for good, remove " + (run / "site.yaml").string() + ")");
 }
 
 }  // namespace warpsmith::cli

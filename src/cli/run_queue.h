@@ -14,8 +14,8 @@
 
 namespace warpsmith::cli {
 
-// The cluster of the run's site.yaml, by the name in its run.json; nothing where it runs on this machine, or has none yet.
-// Throws InvalidInput for a bad site file.
+// The cluster of the run's site.yaml, by the name in its run.json; nothing where it runs on this machine, or
+// has none yet. Throws InvalidInput for a bad site file.
 std::optional<workflow::SiteSpec> site_of_run(const std::filesystem::path& run);
 
 struct Queued {
@@ -23,12 +23,15 @@ struct Queued {
   std::size_t shards = 0;
 };
 
-// What has not ended of the jobs whose names begin with the run's prefix. Throws SlurmError.
+// What has not ended of the jobs whose names begin with the run's prefix, and of the controller's own
+// successor. Throws SlurmError.
 Queued queue_of_run(executor::Cluster& cluster, const std::string& run_id);
 
-// Throws Error with kExitBusy where the run would move from a cluster to another place (nothing: this machine) while that
-// has jobs of it: their shards would be started twice; and where that cluster does not answer. Asks by `warpsmith cancel
-// --dry-run` in a process of its own: libslurm serves one cluster a process.
-void refuse_to_leave_queue(const std::filesystem::path& run, const std::optional<workflow::SiteSpec>& to);
+// Throws Error with kExitBusy where the run would move from a cluster to another place (no site: this
+// machine) while that has jobs of it: their shards would be started twice; with kExitEnvironment where that
+// cluster cannot be asked. A run that ended in an orderly way has none. Asks by `warpsmith cancel --dry-run`
+// in a process of its own: libslurm serves one cluster a process.
+void refuse_to_leave_queue(const std::filesystem::path& run, const std::string& site_name,
+                           const std::optional<workflow::SiteSpec>& site);
 
 }  // namespace warpsmith::cli

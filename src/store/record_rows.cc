@@ -216,7 +216,7 @@ static ShardRow shard_row(Rows& rows, const JobPlace& job, const fs::path& run_f
   shard.folder = folder.lexically_relative(run_folder).string();
   shard.job = job.job.job;
   shard.program = job.job.program;
-  shard.resources = job.resources;
+  shard.resources = job.resources_json;
   shard.shard = number;
   return shard;
 }

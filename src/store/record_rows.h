@@ -17,7 +17,7 @@ struct JobPlace {
   std::int64_t round = 0;
   JobFile job;
   std::set<std::uint32_t> done;  // shards, of a job whose program keeps no records
-  std::string resources = to_json(job.resources).dump();
+  std::string resources_json = to_json(job.resources).dump();
 };
 
 // The stage's row, and what its output.json holds where it has finished.

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <future>
+#include <thread>
 
 #include "fake_cluster.h"
 #include "scratch.h"
@@ -539,6 +541,72 @@ TEST_F(Slurm, ShutDownLeavesNothingInTheQueue) {
   (void)executor.poll(100ms);
   executor.shut_down();
   for (const SlurmTask& task : slurm_->tasks) EXPECT_TRUE(has_ended(task.state));
+}
+
+TEST_F(Slurm, CancelledWhileItsSubmissionIsUnderWay) {
+  std::promise<void> asked, go_on;
+  slurm_->on_submit = [&] {
+    asked.set_value();
+    go_on.get_future().wait();
+  };
+  SlurmExecutor executor = make();
+  executor.submit(shards(2));
+  (void)executor.poll(1ms);
+  asked.get_future().wait();
+  executor.cancel({{0, 0}, {0, 1}});
+  go_on.set_value();
+  poll_until_ended(executor, 2);
+  EXPECT_THAT(slurm_->cancelled, ElementsAre("100_[0-1]"));
+  for (const ShardEvent& event : ended_) EXPECT_EQ(event.cause, EndCause::kCancelled) << event.detail;
+}
+
+TEST_F(Slurm, ShutDownWaitsForASubmissionUnderWay) {
+  std::promise<void> asked;
+  slurm_->on_submit = [&] {
+    asked.set_value();
+    std::this_thread::sleep_for(200ms);
+  };
+  SlurmExecutor executor = make();
+  executor.submit(shards(1));
+  (void)executor.poll(1ms);
+  asked.get_future().wait();
+  executor.shut_down();
+  EXPECT_EQ(slurm_->submissions(), 1u);
+  for (const SlurmTask& task : slurm_->tasks) EXPECT_TRUE(has_ended(task.state));
+}
+
+TEST_F(Slurm, CancelledBetweenAttachAndTheFirstLook) {
+  SlurmTask task;
+  task.job = task.array = 100;
+  task.name = "ws-run-0-1";
+  task.state = SlurmState::kPending;
+  task.tasks = {0};
+  slurm_->tasks.push_back(task);
+  SlurmExecutor executor = make();
+  executor.attach(shards(1));
+  executor.cancel({{0, 0}});
+  poll_until_ended(executor, 1);
+  EXPECT_THAT(slurm_->cancelled, ElementsAre("100_[0]"));
+  EXPECT_EQ(ended_.at(0).cause, EndCause::kCancelled);
+}
+
+TEST_F(Slurm, AccountingTellsOfTheOneThatRanAndNotOfItsCancelledDouble) {
+  slurm_->facts.accounting = true;
+  SlurmTask task;
+  task.job = task.array = 200;
+  task.tasks = {0};
+  task.name = shard(0).token;
+  task.state = SlurmState::kCancelled;
+  task.submitted = 20;
+  slurm_->accounted.push_back(task);
+  task.job = task.array = 100;
+  task.state = SlurmState::kOutOfMemory;
+  task.submitted = 10;
+  slurm_->accounted.push_back(task);
+  SlurmExecutor executor = make();
+  executor.attach(shards(1));
+  poll_until_ended(executor, 1);
+  EXPECT_EQ(ended_.at(0).cause, EndCause::kOutOfMemory);
 }
 
 TEST_F(Slurm, AttachFindsItsShardsByTheirTokens) {

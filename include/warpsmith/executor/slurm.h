@@ -31,7 +31,7 @@ struct SlurmOptions {
   std::filesystem::path programs;  // folder of warpsmith-shard, visible from the nodes
   std::filesystem::path run;       // where the batch scripts work
   std::string prefix;              // that this run's tokens begin with: what else in the queue begins so is a leftover
-  double first_status_s = 2;  // from a submission to the first status request; the pauses grow to 10 s
+  double first_status_s = 2;  // from a submission to the first status request; the pauses grow to 10 s, to 30 s where an answer takes long
   double file_grace_s = 60;        // how long a shard's last words may take to show up on a shared file system
 };
 

@@ -66,11 +66,10 @@ std::map<ShardKey, Live>::iterator SlurmExecutor::State::find_live(const LastWor
   return it != live.end() && it->second.token == word.token ? it : live.end();
 }
 
-// Whether a submission with this token is under way, or its answer was lost.
 bool SlurmExecutor::State::is_awaited(const std::string& token) const {
-  return token == submitting || std::any_of(waiting.begin(), waiting.end(), [&](const Batch& batch) {
-           return batch.unsure && batch.model.token == token;
-         });
+  return (submitting != nullptr && token == submitting->model.token) ||
+         std::any_of(waiting.begin(), waiting.end(),
+                     [&](const Batch& batch) { return batch.unsure && batch.model.token == token; });
 }
 
 void SlurmExecutor::State::take_word(std::map<ShardKey, Live>::iterator it, const Json& told) {
@@ -88,7 +87,6 @@ void SlurmExecutor::State::take_word(std::map<ShardKey, Live>::iterator it, cons
   forget(it);
 }
 
-// Those that Slurm says have ended, or no longer knows: for a while their last words may be under way.
 void SlurmExecutor::State::look_at_the_silent() {
   if (!std::exchange(any_silent, false)) return;
   const auto now = Clock::now();

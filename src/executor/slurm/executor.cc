@@ -113,14 +113,19 @@ std::size_t SlurmExecutor::capacity() const { return state_->limit; }
 
 void SlurmExecutor::attach(const std::vector<ShardStart>& shards) {
   State& s = *state_;
+  std::map<std::filesystem::path, std::int64_t> written;  // job files
   for (const ShardStart& start : shards) {
     s.job_of_token[start.token] = start.key.job;
-    make_folders(ends_folder(start.job_file));
+    const auto [job, is_new] = written.try_emplace(start.job_file, 0);
+    if (is_new) {
+      job->second = changed_s(start.job_file);
+      make_folders(ends_folder(start.job_file));
+    }
     const Batch batch{.model = start, .base = s.base_of(start.key.shard), .shards = {}};
     s.add_live(start.key, batch, 0);
     Live& shard = s.live.at(start.key);
     shard.attached_s = std::time(nullptr);
-    shard.since_s = changed_s(start.job_file);
+    shard.since_s = job->second;
   }
   s.next_status = Clock::now();
 }
@@ -128,16 +133,18 @@ void SlurmExecutor::attach(const std::vector<ShardStart>& shards) {
 void SlurmExecutor::shut_down() {
   State& s = *state_;
   if (!s.calls) return;
+  s.ending = true;
   std::set<ShardKey> all;
-  for (const Batch& batch : s.waiting)
+  const auto add = [&all](const Batch& batch) {
     for (const std::uint32_t shard : batch.shards) all.insert({batch.model.key.job, shard});
+  };
+  for (const Batch& batch : s.waiting) add(batch);
+  if (s.submitting != nullptr) add(*s.submitting);
   for (const auto& [key, shard] : s.live) all.insert(key);
   s.cancel(all);
   const auto until = Clock::now() + kShutDown;
-  while ((!s.live.empty() || !s.waiting.empty() || !s.to_cancel.empty() || !s.leftovers.empty()) &&
-         Clock::now() < until)
-    (void)poll(milliseconds(100));
-  const bool left = !s.live.empty() || !s.waiting.empty();
+  while (!s.awaits_nothing() && Clock::now() < until) (void)poll(milliseconds(100));
+  const bool left = !s.live.empty() || !s.waiting.empty() || s.submitting != nullptr;
   // Nothing of the run is to stay in the queue. A task whose shard has had its last word is gone within
   // seconds.
   const auto calm = Clock::now() + kLastTasks;
@@ -146,7 +153,7 @@ void SlurmExecutor::shut_down() {
     s.status_taken = false;
     s.next_status = Clock::now();
     while (!s.status_taken && Clock::now() < calm) (void)poll(milliseconds(50));
-    if (s.status_taken && s.strays == 0 && s.to_cancel.empty() && s.leftovers.empty()) break;
+    if (s.status_taken && s.strays == 0 && s.awaits_nothing()) break;
     (void)poll(milliseconds(500));
   }
   const std::string trouble = s.trouble;

@@ -59,7 +59,7 @@ struct Live {
   std::uint32_t job = 0;
   Clock::time_point since;      // submitted, or attached
   std::int64_t attached_s = 0;  // seconds since 1970; 0: submitted in this life
-  std::int64_t since_s = 0;     // likewise: not after it was submitted
+  std::int64_t since_s = 0;     // likewise: not long after it was submitted
   std::optional<Clock::time_point> missing_since;
   std::optional<Clock::time_point> ended_since;  // Slurm says that it has ended
   SlurmTask last;
@@ -69,6 +69,13 @@ struct Live {
       judged;  // held or hopeless: we cancel it, and this, not CANCELLED, is why it ended
 
   std::string name() const { return array_name(token, base); }
+  void place(const SlurmTask& task, std::uint32_t at) {
+    array = task.array;
+    index = at;
+    job = task.job;
+    last = task;
+    last.tasks = {at};
+  }
   std::string where() const {
     std::string text = array == 0 ? "?" : std::to_string(array) + "_" + std::to_string(index);
     if (!last.nodes.empty()) text += "@" + last.nodes;
@@ -113,6 +120,8 @@ struct SlurmExecutor::State {
   // A submission whose answer was lost is in the queue.
   void adopt_lost(const SlurmTask& task, const Ours& found);
   void look_at(const ShardKey& key, Live& shard, const SlurmTask& task, std::uint32_t index);
+  // Somebody waits for what the queue says: the pauses are short.
+  bool in_a_hurry() const;
   // How those ended that slurmctld has forgotten. A slurmdbd that does not answer holds nothing up.
   void ask_accounting();
 
@@ -143,6 +152,9 @@ struct SlurmExecutor::State {
   }
   Clock::duration file_grace() const { return to_duration(options.file_grace_s); }
   Clock::duration first_status() const { return to_duration(options.first_status_s); }
+  bool awaits_nothing() const {
+    return live.empty() && waiting.empty() && submitting == nullptr && to_cancel.empty() && leftovers.empty();
+  }
   // Before "not in the queue" is believed.
   Clock::duration second_look() const {
     return std::min<Clock::duration>(file_grace(), std::chrono::seconds(5));
@@ -154,7 +166,7 @@ struct SlurmExecutor::State {
   std::size_t limit = 0;
   std::optional<Calls> calls;
   std::deque<Batch> waiting;
-  std::string submitting;  // token of the submission under way
+  std::shared_ptr<const Batch> submitting;  // the submission under way
   std::map<ShardKey, Live> live;
   std::map<std::string, std::uint32_t, std::less<>> job_of_token;
   std::map<std::filesystem::path, EndsFolder> ends;
@@ -164,7 +176,8 @@ struct SlurmExecutor::State {
   Clock::time_point next_account{};
   bool any_silent = false;      // one may have ended_since or missing_since
   std::set<ShardKey> unwanted;  // cancelled while it is not known whether they arrived
-  bool any_submitted = false, status_taken = false, last_look = false;
+  bool any_submitted = false, status_taken = false;
+  bool ending = false, last_look = false;  // in shut_down()
   std::size_t strays = 0;             // at the last look: tasks that have not ended though their shards have
   std::set<std::uint32_t> leftovers;  // arrays of this run that nobody waits for
   std::map<std::string, Clock::time_point> avoid;  // node -> until
@@ -172,7 +185,8 @@ struct SlurmExecutor::State {
   std::uint64_t requests = 0;
 
   Clock::time_point next_status = Clock::time_point::max(), next_files{}, next_grace{};
-  Clock::duration status_pause = first_status();
+  Clock::duration status_pause = first_status();  // doubles from look to look …
+  Clock::duration status_cost{};                  // … and is no less than the last one's cost allows
   std::optional<Clock::time_point> away_since;
   Clock::time_point away_until{};
   Clock::duration away_pause = std::chrono::seconds(1);

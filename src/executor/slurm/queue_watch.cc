@@ -16,7 +16,7 @@ constexpr auto kSlowestStatus = seconds(10);
 // A request about many jobs costs slurmctld and us: this many times what it took lie between two, up to the
 // longest.
 constexpr int kStatuses = 300;
-constexpr auto kLongestStatus = seconds(60);
+constexpr auto kLongestStatus = seconds(30);
 constexpr auto kBetweenAccountLooks = seconds(5);
 constexpr std::size_t kNamesAtOnce = 500;     // in one request of accounting
 constexpr auto kClocksApart = seconds(3600);  // ours, the file server's and slurmdbd's, at most
@@ -33,8 +33,8 @@ void SlurmExecutor::State::ask_status() {
       return [this, asked, took, tasks, n = cluster.requests()] {
         requests = n;
         answered();
-        status_pause = std::max(status_pause, std::min<Clock::duration>(took * kStatuses, kLongestStatus));
-        next_status = std::max(next_status, asked + status_pause);
+        status_cost = std::min<Clock::duration>(took * kStatuses, kLongestStatus);
+        if (!in_a_hurry()) next_status = std::max(next_status, asked + status_cost);
         take_status(*tasks, asked);
       };
     } catch (const SlurmError& e) {
@@ -45,8 +45,12 @@ void SlurmExecutor::State::ask_status() {
       };
     }
   });
-  next_status = asked + status_pause;
+  next_status = asked + (in_a_hurry() ? first_status() : std::max(status_pause, status_cost));
   status_pause = std::max(status_pause, std::min<Clock::duration>(status_pause * 2, kSlowestStatus));
+}
+
+bool SlurmExecutor::State::in_a_hurry() const {
+  return ending || std::any_of(waiting.begin(), waiting.end(), [](const Batch& b) { return b.unsure; });
 }
 
 std::optional<SlurmExecutor::State::Ours> SlurmExecutor::State::ours(const std::string& name) const {
@@ -85,6 +89,7 @@ void SlurmExecutor::State::take_status(const std::vector<SlurmTask>& tasks, Cloc
         continue;
       }
       seen.insert(key);
+      it->second.base = found->base;
       look_at(it->first, it->second, task, index);
     }
   }
@@ -98,7 +103,6 @@ void SlurmExecutor::State::take_status(const std::vector<SlurmTask>& tasks, Cloc
   }
 }
 
-// A submission whose answer was lost is in the queue.
 void SlurmExecutor::State::adopt_lost(const SlurmTask& task, const Ours& found) {
   for (auto batch = waiting.begin(); batch != waiting.end(); ++batch) {
     if (!batch->unsure || batch->model.token != found.token || batch->base != found.base) continue;
@@ -116,12 +120,10 @@ void SlurmExecutor::State::adopt_lost(const SlurmTask& task, const Ours& found) 
 void SlurmExecutor::State::look_at(const ShardKey& key, Live& shard, const SlurmTask& task,
                                    std::uint32_t index) {
   shard.missing_since.reset();
-  shard.array = task.array;
-  shard.index = index;
-  shard.job = task.job;
+  // Cancelled before it was known where it is.
+  if (shard.array == 0 && shard.cancelling && !has_ended(task.state)) to_cancel[task.array].insert(index);
   const std::uint32_t restarts_before = shard.last.restarts;
-  shard.last = task;
-  shard.last.tasks = {index};
+  shard.place(task, index);
   if (shard.judged) {
     shard.last = *shard.judged;
     return;
@@ -146,7 +148,6 @@ void SlurmExecutor::State::look_at(const ShardKey& key, Live& shard, const Slurm
                  task.restarts > 0 ? "Slurm started it again (" + std::to_string(task.restarts) + ")" : "");
 }
 
-// How those ended that slurmctld has forgotten. A slurmdbd that does not answer holds nothing up.
 void SlurmExecutor::State::ask_accounting() {
   std::vector<std::string> names;
   std::int64_t since = std::numeric_limits<std::int64_t>::max();
@@ -159,10 +160,16 @@ void SlurmExecutor::State::ask_accounting() {
     std::vector<SlurmTask> ended;
     try {
       ended = cluster.ended_jobs(names, since - kClocksApart.count());
+      // Where one was submitted twice, the second was cancelled.
+      std::stable_sort(ended.begin(), ended.end(), [](const SlurmTask& a, const SlurmTask& b) {
+        return std::pair(a.state == SlurmState::kCancelled, -a.submitted) <
+               std::pair(b.state == SlurmState::kCancelled, -b.submitted);
+      });
     } catch (const SlurmError&) {
     }
     return [this, names, ended, n = cluster.requests()] {
       requests = n;
+      for (const std::string& name : names) to_account.erase(name);  // those still missing come back
       next_account = Clock::now() + std::min<Clock::duration>(kBetweenAccountLooks, second_look());
       for (auto& [key, shard] : live)
         if (shard.missing_since && std::binary_search(names.begin(), names.end(), shard.name()))
@@ -173,11 +180,8 @@ void SlurmExecutor::State::ask_accounting() {
           const auto it = live.find({found->job, found->base + index});
           if (it == live.end() || it->second.token != found->token || !it->second.missing_since) continue;
           Live& shard = it->second;
-          shard.last = task;
-          shard.last.tasks = {index};
-          shard.array = task.array;
-          shard.index = index;
-          shard.job = task.job;
+          if (shard.array != 0 && shard.array != task.array) continue;
+          shard.place(task, index);
           shard.missing_since.reset();
           shard.ended_since = Clock::now();
           any_silent = true;

@@ -34,8 +34,6 @@ SlurmExecutor::State::State(std::unique_ptr<Cluster> cluster, SlurmOptions given
   calls.emplace(std::move(cluster));
 }
 
-// Where a shard goes. What is measured on a twin has the device kind `cpu` on whatever node: a shard that
-// wants a GPU of no type takes the types in turn there.
 const workflow::SitePlace* SlurmExecutor::State::place_of(const ShardStart& start) const {
   const workflow::SitePlace* place = workflow::place_for(options.site, start.resources);
   const auto& types = options.site.gpus;
@@ -111,14 +109,14 @@ SlurmJob SlurmExecutor::State::job_for(const Batch& batch) {
 void SlurmExecutor::State::submit_next() {
   auto batch = std::make_shared<Batch>(std::move(waiting.front()));
   waiting.pop_front();
-  submitting = batch->model.token;
+  submitting = batch;
   auto job = std::make_shared<SlurmJob>(job_for(*batch));
   calls->post([this, batch, job](Cluster& cluster) -> Calls::Answer {
     try {
       const std::uint32_t id = cluster.submit(*job);
       return [this, batch, id, n = cluster.requests()] {
         requests = n;
-        submitting.clear();
+        submitting.reset();
         answered();
         limit_pause = seconds(1);
         taken(*batch, id);
@@ -126,7 +124,7 @@ void SlurmExecutor::State::submit_next() {
     } catch (const SlurmError& e) {
       return [this, batch, e, n = cluster.requests()] {
         requests = n;
-        submitting.clear();
+        submitting.reset();
         refused(std::move(*batch), e);
       };
     }
@@ -201,17 +199,22 @@ void SlurmExecutor::State::refused(Batch batch, const SlurmError& e) {
         waiting.push_front(std::move(batch));
         return;
       }
-      for (const std::uint32_t shard : batch.shards)
+      for (const std::uint32_t shard : batch.shards) {
+        unwanted.erase({batch.model.key.job, shard});
         tell_end({batch.model.key.job, shard}, EndCause::kUserError, e.what(), "");
+      }
       return;
   }
 }
 
 void SlurmExecutor::State::cancel(const std::set<ShardKey>& keys) {
+  const auto cancel_on_arrival = [&](const Batch& batch) {
+    for (const std::uint32_t shard : batch.shards)
+      if (keys.contains({batch.model.key.job, shard})) unwanted.insert({batch.model.key.job, shard});
+  };
+  if (submitting != nullptr) cancel_on_arrival(*submitting);
   for (auto batch = waiting.begin(); batch != waiting.end();) {
-    if (batch->unsure)
-      for (const std::uint32_t shard : batch->shards)
-        if (keys.contains({batch->model.key.job, shard})) unwanted.insert({batch->model.key.job, shard});
+    if (batch->unsure) cancel_on_arrival(*batch);
     if (!batch->unsure)
       std::erase_if(batch->shards, [&](std::uint32_t shard) {
         const ShardKey key{batch->model.key.job, shard};
@@ -248,26 +251,27 @@ void SlurmExecutor::State::cancel_next() {
       cluster.cancel(what);
     } catch (const SlurmError& e) {
       return [this, e, array, indices] {
-        if (e.trouble() != SlurmTrouble::kRefused) {
-          to_cancel[array].insert(indices.begin(), indices.end());
-          away(e);
-        } else {
+        if (e.trouble() == SlurmTrouble::kRefused) {
           trouble = e.what();
+          return;
         }
+        if (indices.empty())
+          leftovers.insert(array);
+        else
+          to_cancel[array].insert(indices.begin(), indices.end());
+        away(e);
       };
     }
     return [this, array, indices, n = cluster.requests()] {
       requests = n;
       answered();
       // Tasks that had not started leave no record at all.
-      for (auto it = live.begin(); it != live.end();) {
-        const bool meant = it->second.array == array && it->second.cancelling && !it->second.started &&
-                           std::binary_search(indices.begin(), indices.end(), it->second.index);
-        if (meant && it->second.last.state != SlurmState::kRunning && !it->second.missing_since) {
-          it->second.missing_since = Clock::now();
-          any_silent = true;
-        }
-        ++it;
+      for (auto& [key, shard] : live) {
+        const bool meant = shard.array == array && shard.cancelling && !shard.started &&
+                           std::binary_search(indices.begin(), indices.end(), shard.index);
+        if (!meant || shard.last.state == SlurmState::kRunning || shard.missing_since) continue;
+        shard.missing_since = Clock::now();
+        any_silent = true;
       }
       next_status = std::min(next_status, Clock::now() + seconds(1));
     };
