@@ -36,6 +36,7 @@ std::optional<double> clock_seconds(std::string_view text) {
     std::string_view rest = part;
     const auto value = take_number(rest);
     if (!value || !rest.empty()) return std::nullopt;
+    if (&part != &parts.front() && *value >= 60) return std::nullopt;  // "1:90:00"
     total = total * 60 + *value;
   }
   return total;

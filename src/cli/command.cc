@@ -1,6 +1,7 @@
 #include "warpsmith/cli/command.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 
 #include "warpsmith/base/files.h"
@@ -17,6 +18,19 @@ CLI::App* add_command(CLI::App& app, CommandContext& context, const std::string&
 
 void add_json_flag(CLI::App& command, CommandContext& context) {
   command.add_flag("--json", context.json, "Answer with one JSON value on stdout");
+}
+
+void add_seed_option(CLI::App& command, std::optional<std::uint64_t>& seed) {
+  command.add_option_function<std::string>(
+      "--seed",
+      [&seed](const std::string& text) {
+        std::int64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error != std::errc() || end != text.data() + text.size() || value < 0)
+          throw CLI::ValidationError("--seed", "`" + text + "` is no number from 0 to 2^63 - 1");
+        seed = static_cast<std::uint64_t>(value);
+      },
+      "Seed instead of the file's");
 }
 
 fs::path find_run(const CommandContext& context, const std::string& name) {

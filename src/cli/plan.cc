@@ -207,7 +207,7 @@ void add_plan(CLI::App& app, CommandContext& context) {
   command->add_option("FILE", options->file, "Workflow file")->required();
   command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")
       ->allow_extra_args(false);
-  command->add_option("--seed", options->seed, "Seed instead of the file's");
+  add_seed_option(*command, options->seed);
   command->add_option("--run-dir", options->run,
                       "Folder of the run that would go on (default: results/<name>)");
   command->add_option(

@@ -199,6 +199,7 @@ int finish(const RunOutcome& outcome, const fs::path& run, const std::string& ag
     return kExitInterrupted;
   }
   if (outcome.kind == Kind::kOverBudget) {
+    notify(spec.notify.on_failure, run, state);
     std::fprintf(stderr, "The budget is used up (%.3g GPU-hours used). To go on with a larger one: %s\n",
                  outcome.gpu_hours, again.c_str());
     return kExitFailed;
@@ -354,7 +355,7 @@ void add_run(CLI::App& app, CommandContext& context) {
   command->add_option("FILE", options->file, "Workflow file")->required();
   command->add_option("--set", options->overrides, "PATH=VALUE in the workflow, such as params.steps=100")
       ->allow_extra_args(false);
-  command->add_option("--seed", options->seed, "Seed instead of the file's");
+  add_seed_option(*command, options->seed);
   command->add_flag("--new", options->fresh, "Make another run instead of going on with the last");
   command->add_option("--run-dir", options->run_dir,
                       "Folder of the run (default: results/<name of the workflow>)");

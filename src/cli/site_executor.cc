@@ -22,9 +22,8 @@ constexpr int kMostSlots = 64;  // a job is not cut into more shards than that f
 int cluster_slots(const std::vector<executor::SlurmNode>& nodes, const workflow::SiteSpec& site) {
   int cpus = 0;
   for (const executor::SlurmNode& node : nodes) {
-    const bool ours = site.cpu.partition.empty() ||
-                      std::find(node.partitions.begin(), node.partitions.end(), site.cpu.partition) !=
-                          node.partitions.end();
+    const bool ours = site.cpu.partition.empty() || std::find(node.partitions.begin(), node.partitions.end(),
+                                                              site.cpu.partition) != node.partitions.end();
     if (ours && node.usable) cpus += static_cast<int>(node.cpus);
   }
   return std::clamp(cpus, 1, kMostSlots);
@@ -47,6 +46,12 @@ std::optional<workflow::SiteSpec> load_named_site(const std::string& name) {
 void look_at_place(workflow::WorkflowSpec& spec, const std::optional<workflow::SiteSpec>& site) {
   workflow::resolve_devices(spec, site ? &*site : nullptr);
   plan::take_candidates(spec);
+  for (workflow::StageSpec& stage : spec.stages)
+    if (stage.device_found == workflow::DeviceFound::kReal && stage.kind != "command" &&
+        stage.blocked.empty())
+      stage.blocked = "measuring on a GPU is not built yet, and site " + site->name + " has the " +
+                      stage.wanted_device +
+                      " (where its nodes have none, `twin: true` measures on the CPU twin)";
 }
 
 SiteExecutor make_executor(std::optional<workflow::SiteSpec> site, const fs::path& run,

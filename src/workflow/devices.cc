@@ -27,7 +27,34 @@ void resolve(StageSpec& stage, const SiteSpec* site) {
   if (site == nullptr) stage.blocked += "; `--site` names a cluster that has one";
 }
 
+std::string problem_of(const StageJob& job, const SiteSpec* site) {
+  const Resources& r = *job.resources;
+  if (r.ranks > 1 || r.nodes > 1)
+    return fmt::format("its {} jobs ask for {} ranks on {} nodes: shards of several ranks are not built yet",
+                       job.name, r.ranks, r.nodes);
+  if (r.gpus == 0) return "";
+  if (site == nullptr)
+    return fmt::format(
+        "its {} jobs ask for GPUs, which jobs on this machine do not get yet; `--site` names a cluster that "
+        "has them",
+        job.name);
+  if (site->gpus.empty() || (!r.gpu_type.empty() && place_for(*site, r) == nullptr))
+    return fmt::format("its {} jobs ask for a GPU{}, and site {} has none", job.name,
+                       r.gpu_type.empty() ? "" : " of type " + r.gpu_type, site->name);
+  return "";
+}
+
 }  // namespace
+
+std::vector<StageJob> stage_jobs(const StageSpec& stage) {
+  const StageJob generate{"generate", &stage.generate}, compile{"compile", &stage.compile},
+      measure{"measure", &stage.measure}, train{"train", &stage.train};
+  if (stage.kind == "collect") return {compile, measure};
+  if (stage.kind == "measure" && measures_again(stage)) return {compile, measure};
+  if (stage.kind == "measure") return {generate, compile, measure};
+  if (stage.kind == "sft" || stage.kind == "command") return {train};
+  return {generate, compile, measure, train};
+}
 
 std::string_view to_string(DeviceFound found) {
   switch (found) {
@@ -49,8 +76,15 @@ bool measures_again(const StageSpec& stage) {
 }
 
 void resolve_devices(WorkflowSpec& spec, const SiteSpec* site) {
-  for (StageSpec& stage : spec.stages)
+  for (StageSpec& stage : spec.stages) {
     if (stage.device_found == DeviceFound::kUnasked && stage.device != "cpu") resolve(stage, site);
+    const auto* collect = std::get_if<CollectSettings>(&stage.settings);
+    if (collect != nullptr && !collect->teachers.empty())
+      stage.blocked = "candidates from `teachers` are not built yet; leave it out";
+    if (!stage.lacks.empty()) continue;  // nothing of it is started
+    for (const StageJob& job : stage_jobs(stage))
+      if (stage.blocked.empty()) stage.blocked = problem_of(job, site);
+  }
 }
 
 }  // namespace warpsmith::workflow

@@ -13,6 +13,8 @@ namespace {
 
 using yaml::mistake_at;
 
+constexpr std::size_t kLongestName = 200;
+
 class Graph {
  public:
   Graph(std::vector<Draft> drafts, const std::vector<std::string>& stated, Diagnostics& mistakes)
@@ -24,13 +26,19 @@ class Graph {
         mistakes_.push_back(
             mistake_at(drafts_[i].place, fmt::format("two stages come out with the name `{}`", spec.name),
                        fmt::format("the other begins in line {}", drafts_[it->second].spec.line)));
+      if (spec.name.size() > kLongestName)
+        mistakes_.push_back(
+            mistake_at(drafts_[i].place,
+                       fmt::format("a stage comes out with a name of {} characters, {} are the most: {}…",
+                                   spec.name.size(), kLongestName, spec.name.substr(0, 40)),
+                       "it names a folder"));
       by_base_[spec.base_name].push_back(i);
     }
   }
 
   std::vector<StageSpec> order() {
     for (std::size_t i = 0; i < drafts_.size(); ++i) resolve(i);
-    if (report_cycle()) return {};
+    if (report_cycles()) return {};
     std::vector<std::size_t> order = topological();
     for (const std::size_t i : order) check_upstream(i);
     std::vector<StageSpec> stages;
@@ -129,8 +137,9 @@ class Graph {
     return kind == "command" || find_kind(kind)->trains;
   }
 
-  // Reports one cycle, if there is any.
-  bool report_cycle() {
+  // Reports cycles; of those that share a stage, one.
+  bool report_cycles() {
+    std::set<std::size_t> told;
     std::vector<int> state(drafts_.size(), 0);  // 0 new, 1 on the path, 2 done
     for (std::size_t start = 0; start < drafts_.size(); ++start) {
       if (state[start] != 0) continue;
@@ -152,12 +161,16 @@ class Graph {
         if (state[next] == 0) {
           enter(next);
         } else if (state[next] == 1) {
-          report_path(path, next);
-          return true;
+          const auto first =
+              std::find_if(path.begin(), path.end(), [&](const auto& step) { return step.first == next; });
+          const bool is_new =
+              std::none_of(first, path.end(), [&](const auto& step) { return told.contains(step.first); });
+          for (auto step = first; step != path.end(); ++step) told.insert(step->first);
+          if (is_new) report_path(path, next);
         }
       }
     }
-    return false;
+    return !told.empty();
   }
 
   void report_path(const std::vector<std::pair<std::size_t, std::vector<std::size_t>>>& path,
@@ -200,9 +213,14 @@ class Graph {
     for (const std::size_t needed : edges_[i]) {
       above.checkpoint |= offers_[needed].checkpoint;
       above.candidates |= offers_[needed].candidates;
+      if (find_kind(drafts_[needed].spec.kind)->trains)
+        above.models.insert(needed);
+      else
+        above.models.insert(offers_[needed].models.begin(), offers_[needed].models.end());
     }
     const Draft& draft = drafts_[i];
     const KindRule& kind = *find_kind(draft.spec.kind);
+    if (kind.trains && above.models.size() > 1) check_models(draft, above.models);
     if (!broken_.contains(i)) {
       if (kind.needs_checkpoint && !above.checkpoint)
         mistakes_.push_back(
@@ -221,7 +239,32 @@ class Graph {
     }
     const bool command = draft.spec.kind == "command";
     offers_[i] = {above.checkpoint || kind.trains || command,
-                  above.candidates || draft.spec.kind == "collect" || command};
+                  above.candidates || draft.spec.kind == "collect" || command, std::move(above.models)};
+  }
+
+  // A stage trains on from the last model before it: of those above it, each but one must have led to
+  // another.
+  void check_models(const Draft& draft, const std::set<std::size_t>& models) {
+    std::set<std::size_t> last = models;
+    for (const std::size_t model : models) {
+      std::vector<std::size_t> open(edges_[model].begin(), edges_[model].end());
+      std::set<std::size_t> seen(open.begin(), open.end());
+      while (!open.empty()) {
+        const std::size_t at = open.back();
+        open.pop_back();
+        last.erase(at);
+        for (const std::size_t next : edges_[at])
+          if (seen.insert(next).second) open.push_back(next);
+      }
+    }
+    if (last.size() < 2) return;
+    std::string names;
+    for (const std::size_t model : last)
+      names += (names.empty() ? "`" : ", `") + drafts_[model].spec.name + "`";
+    mistakes_.push_back(mistake_at(draft.place,
+                                   fmt::format("stage `{}` could go on from the models of {} stages: {}",
+                                               draft.spec.name, last.size(), names),
+                                   "need one of them, or give it the same `matrix`"));
   }
 
   std::vector<Draft> drafts_;
@@ -232,6 +275,7 @@ class Graph {
   std::map<std::size_t, std::set<std::size_t>> edges_;
   struct Offers {
     bool checkpoint = false, candidates = false;  // of the stage or of one above it
+    std::set<std::size_t> models;                 // the stages above it that trained the last one on each way
   };
   std::vector<Offers> offers_;
   std::set<std::size_t> broken_;  // those whose `needs` have a mistake: no further ones because of it

@@ -12,6 +12,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/workflow/devices.h"
 #include "warpsmith/workflow/other_run.h"
 
 namespace warpsmith::workflow {
@@ -72,7 +73,7 @@ class Loader {
     if (auto name = map.string("name", {.required = true})) {
       if (!is_identifier(*name) || name->size() > 64)
         map.mistake("name", fmt::format("`{}` is no name", *name),
-                    "a letter, then letters, digits, _ and -; it names the run's folder");
+                    "a letter, then letters, digits, _ and -, 64 at most; it names the run's folder");
       spec_.name = std::move(*name);
     }
     if (const auto seed = map.integer("seed", {.low = 0})) spec_.seed = static_cast<std::uint64_t>(*seed);
@@ -94,6 +95,20 @@ class Loader {
     if (const auto dataset = map.value("dataset")) read_dataset(*dataset, defaults.dataset);
     map.finish();
     read_stages(raw, defaults, has_dataset);
+    check_budget(raw);
+  }
+
+  // What a shard without a time limit may use cannot be told beforehand.
+  void check_budget(const Node& raw) {
+    if (spec_.budget.gpu_hours <= 0) return;
+    for (const StageSpec& stage : spec_.stages)
+      for (const StageJob& job : stage_jobs(stage))
+        if (job.resources->gpus > 0 && job.resources->time_s <= 0)
+          mistakes_.push_back(mistake_at(
+              raw.find("budget")->place(),
+              fmt::format("`budget`: the {} jobs of stage `{}` ask for GPUs and have no time limit", job.name,
+                          stage.name),
+              "give their `resources` a `time`"));
   }
 
   void check_schema(MapReader& map) {

@@ -121,7 +121,7 @@ CollectSettings read_collect(MapReader& map, Diagnostics& mistakes, Diagnostics&
   for (const Node& teacher : teachers) settings.teachers.push_back(read_teacher(teacher, mistakes));
   if (!teachers.empty())
     notes.push_back(mistake_at(map.node().find("teachers")->place(), "`teachers` is not built yet",
-                               "the stage collects the candidates of the dataset's files alone"));
+                               "the stage cannot run with it"));
   return settings;
 }
 

@@ -4,6 +4,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -185,6 +186,42 @@ class Builder : public YAML::EventHandler {
   int documents_ = 0;
 };
 
+// Where the first byte stands that is no part of a character in UTF-8 (RFC 3629); the text's size where there
+// is none.
+std::size_t first_not_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = [&](std::size_t at) {
+      return static_cast<unsigned char>(at < text.size() ? text[at] : 0);
+    };
+    const unsigned char first = byte(i);
+    const std::size_t length = first < 0x80   ? 1
+                               : first < 0xc2 ? 0
+                               : first < 0xe0 ? 2
+                               : first < 0xf0 ? 3
+                               : first < 0xf5 ? 4
+                                              : 0;
+    if (length == 0) return i;
+    // Longer than need be, a surrogate, or beyond U+10FFFF: told by the second byte.
+    const unsigned char low = first == 0xe0   ? 0xa0
+                              : first == 0xf0 ? 0x90
+                                              : 0x80,
+                        high = first == 0xed   ? 0x9f
+                               : first == 0xf4 ? 0x8f
+                                               : 0xbf;
+    if (length > 1 && (byte(i + 1) < low || byte(i + 1) > high)) return i;
+    for (std::size_t k = 2; k < length; ++k)
+      if (byte(i + k) < 0x80 || byte(i + k) > 0xbf) return i;
+    i += length;
+  }
+  return text.size();
+}
+
+std::string hex_byte(char byte) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto value = static_cast<unsigned char>(byte);
+  return std::string("byte 0x") + kDigits[value >> 4] + kDigits[value & 15];
+}
+
 // yaml-cpp's messages are for programmers: the common ones in our words, with what to do.
 std::pair<std::string, std::string> explain(const std::string& message) {
   const auto has = [&](std::string_view part) { return message.find(part) != std::string::npos; };
@@ -195,10 +232,19 @@ std::pair<std::string, std::string> explain(const std::string& message) {
     return {"bad YAML: a map ends wrongly", "check the indentation and the closing `}`"};
   if (has("end of sequence not found"))
     return {"bad YAML: a list ends wrongly", "check the indentation and the closing `]`"};
-  if (has("unknown token") || has("illegal"))
-    return {"bad YAML: " + message, "put text with special characters in quotes"};
   if (has("tab")) return {"bad YAML: " + message, "indent with spaces"};
+  if (has("flow not found"))
+    return {"bad YAML: " + message,
+            "a `{`, `[` or quote before this is not closed; `${…}` within braces needs quotes"};
+  if (has("unknown token") || has("illegal"))
+    return {"bad YAML: " + message, "put text with special characters in quotes; indent with spaces"};
   return {"bad YAML: " + message, ""};
+}
+
+bool is_indented_by_a_tab(std::string_view text, int line) {
+  for (; line > 0 && text.find('\n') != std::string_view::npos; --line)
+    text.remove_prefix(text.find('\n') + 1);
+  return text.substr(0, text.find_first_not_of(" \t")).find('\t') != std::string_view::npos;
 }
 
 }  // namespace
@@ -217,6 +263,14 @@ Node load_text(std::string_view text, std::string_view file_name, Diagnostics& d
         mistake_at(start, "the file is no text: byte " + std::to_string(zero) + " is zero"));
     return {};
   }
+  if (const std::size_t bad = first_not_utf8(text); bad < text.size()) {
+    const std::string_view before = text.substr(0, bad);
+    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+    const auto column = bad - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+    diagnostics.push_back(mistake_at({file, static_cast<int>(line), static_cast<int>(column)},
+                                     hex_byte(text[bad]) + " is not UTF-8", "save the file as UTF-8"));
+    return {};
+  }
   Builder builder(file, diagnostics, limits);
   try {
     std::istringstream in{std::string(text)};
@@ -230,6 +284,7 @@ Node load_text(std::string_view text, std::string_view file_name, Diagnostics& d
     return {};
   } catch (const YAML::ParserException& e) {
     auto [message, hint] = explain(e.msg);
+    if (is_indented_by_a_tab(text, e.mark.line)) hint = "indent with spaces, not with tabs";
     diagnostics.push_back(
         mistake_at({file, e.mark.line + 1, e.mark.column + 1}, std::move(message), std::move(hint)));
     return {};

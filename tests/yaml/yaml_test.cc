@@ -9,6 +9,7 @@ namespace warpsmith::yaml {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
@@ -57,7 +58,16 @@ TEST(Load, TellsMistakesWithTheirPlace) {
   EXPECT_THAT(bad("a: 1\nb: 2\na: 3\n"),
               ElementsAre("f.yaml:3:1: key `a` stands here twice (first in line 1)"));
   EXPECT_THAT(bad("a: &x [*x]"), ElementsAre("f.yaml:1:8: an alias stands within its own anchor"));
-  EXPECT_THAT(bad("a: *x"), ElementsAre(StartsWith("f.yaml:1:4: bad YAML: the referenced anchor is not defined")));  // 0.8: ": x"
+  EXPECT_THAT(
+      bad("a: *x"),
+      ElementsAre(StartsWith("f.yaml:1:4: bad YAML: the referenced anchor is not defined")));  // 0.8: ": x"
+  EXPECT_THAT(bad("a: 1\nb: \"\xc3(\"\n"),
+              ElementsAre("f.yaml:2:5: byte 0xc3 is not UTF-8 (save the file as UTF-8)"));
+  for (const char* text : {"\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "a\x80"})
+    EXPECT_EQ(bad(text).size(), 1u) << text;
+  EXPECT_THAT(bad("a: \"\u00e4 \u20ac \U0001f600\"\n"), IsEmpty());
+  EXPECT_THAT(bad("a:\n\tb: 1\n").at(0), HasSubstr("indent with spaces"));
+  EXPECT_THAT(bad("a: {b: ${x}}\n").at(0), HasSubstr("needs quotes"));
   EXPECT_THAT(bad("? [k]\n: 1\n"), ElementsAre("f.yaml:1:3: a key must be a word, found a list"));
   EXPECT_THAT(
       bad("a: 1\n---\nb: 2\n"),

@@ -13,8 +13,10 @@
 // ExitCode's values. What a person or a script asked for goes to stdout, everything else to stderr.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -43,6 +45,8 @@ CLI::App* add_command(CLI::App& app, CommandContext& context, const std::string&
 
 // Offers --json.
 void add_json_flag(CLI::App& command, CommandContext& context);
+// --seed N, from 0 to 2^63 - 1 as in a workflow file.
+void add_seed_option(CLI::App& command, std::optional<std::uint64_t>& seed);
 
 // A run's folder from what the user wrote: a path of a folder with run.json, or a name below context.results;
 // with an empty name the run that was changed last. Throws Error with kExitUsage where there is none.
