@@ -25,7 +25,7 @@ int show_queue(const fs::path& run, CommandContext& context) {
   std::size_t shards = 0;
   if (site) {
     const auto cluster = executor::open_cluster(program_folder(), site->conf);
-    shards = queue_of_run(*cluster, read_json_file(run / "run.json").value("id", "")).shards;
+    shards = queue_of_run(*cluster, run).shards;
   }
   if (context.json)
     print_json(context, {{"run", run.string()}, {"queued", shards}});
@@ -40,10 +40,9 @@ std::size_t empty_queue(const fs::path& run, double wait_s) {
   const std::optional<workflow::SiteSpec> site = site_of_run(run);
   if (!site) return 0;
   const auto cluster = executor::open_cluster(program_folder(), site->conf);
-  const std::string id = read_json_file(run / "run.json").value("id", "");
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_s);
-  const Queued before = queue_of_run(*cluster, id);
-  for (Queued left = before; !left.arrays.empty(); left = queue_of_run(*cluster, id)) {
+  const Queued before = queue_of_run(*cluster, run);
+  for (Queued left = before; !left.arrays.empty(); left = queue_of_run(*cluster, run)) {
     if (std::chrono::steady_clock::now() > deadline)
       throw Error(
           std::to_string(left.arrays.size()) + " jobs of the run are still in the queue (`squeue --me`)",

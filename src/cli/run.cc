@@ -34,14 +34,19 @@ namespace {
 using Options = RunOptions;
 
 std::atomic<bool> stop_asked{false};
+std::atomic<bool> time_is_up{false};  // Slurm's warning before the time limit of the controller's job
 
-// The first signal asks for an orderly end; a second one takes its usual course.
+// The first signal asks for an orderly end; a second one takes its usual course. A job that is told to end by
+// anything but the warning (scancel, `warpsmith cancel`, preemption) does not see to it that it goes on: that
+// is up to whoever told it.
 void listen_for_signals(bool in_job) {
   struct sigaction action {};
-  action.sa_handler = [](int) { stop_asked = true; };
+  action.sa_handler = [](int signal) {
+    if (signal == SIGUSR1) time_is_up = true;
+    stop_asked = true;
+  };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
-  // Slurm's warning before the time limit; in a shell of its own the first word is enough as well.
   if (in_job) ::sigaction(SIGUSR1, &action, nullptr);
 }
 
@@ -73,6 +78,7 @@ Json open_run(const fs::path& run, const workflow::WorkflowSpec& spec, const Opt
   }
   json["workflow"] = spec.name;
   json["site"] = site;
+  json["controller_job"] = options.in_job ? own_job() : 0;
   json["workflow_file"] = fs::absolute(spec.file).lexically_normal().string();
   json["seed"] = spec.seed;
   json["params"] = spec.params;
@@ -328,7 +334,7 @@ int run_workflow(const Options& options, CommandContext& context) {
     const RunOutcome outcome = Controller(std::move(parts)).run();
     progress.clear();
     const int code = finish(outcome, run, again, spec, replay.has_value(), context);
-    if (outcome.kind != RunOutcome::Kind::kDetached || !options.in_job) return code;
+    if (outcome.kind != RunOutcome::Kind::kDetached || !options.in_job || !time_is_up) return code;
     log_info(hand_over(*place.site, json.value("id", ""), options.command));
     return kExitOk;
   } catch (const Error& e) {

@@ -18,11 +18,14 @@ std::optional<workflow::SiteSpec> site_of_run(const fs::path& run) {
   return load_named_site((run / "site.yaml").string());
 }
 
-Queued queue_of_run(executor::Cluster& cluster, const std::string& run_id) {
-  const std::string prefix = token_prefix(run_id);
+Queued queue_of_run(executor::Cluster& cluster, const fs::path& run) {
+  const Json json = read_json_file(run / "run.json");
+  const std::string run_id = json.value("id", ""), prefix = token_prefix(run_id);
+  const auto controller = json.value("controller_job", std::uint32_t{0});
   Queued queued;
   for (const executor::SlurmTask& task : cluster.jobs()) {
-    const bool ours = task.name.starts_with(prefix) || task.name == successor_name(run_id);
+    const bool ours = task.name.starts_with(prefix) || task.name == successor_name(run_id) ||
+                      (controller != 0 && task.job == controller);
     if (!ours || executor::has_ended(task.state)) continue;
     queued.arrays.insert(task.array);
     queued.shards += std::max<std::size_t>(1, task.tasks.size());

@@ -23,9 +23,9 @@ struct Queued {
   std::size_t shards = 0;
 };
 
-// What has not ended of the jobs whose names begin with the run's prefix, and of the controller's own
-// successor. Throws SlurmError.
-Queued queue_of_run(executor::Cluster& cluster, const std::string& run_id);
+// What has not ended of the jobs whose names begin with the run's prefix, of the job that its controller runs in, and of
+// that one's successor. Throws SlurmError.
+Queued queue_of_run(executor::Cluster& cluster, const std::filesystem::path& run);
 
 // Throws Error with kExitBusy where the run would move from a cluster to another place (no site: this
 // machine) while that has jobs of it: their shards would be started twice; with kExitEnvironment where that

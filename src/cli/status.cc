@@ -85,10 +85,12 @@ struct StatusOptions {
 // What the cluster's queue holds of the run.
 std::string queue_text(const Json& state) {
   const Json queue = state.value("executor", Json::object());
+  // By names: items() of a temporary outlives it.
+  const Json shards = queue.value("shards", Json::object()), gpus = queue.value("gpus", Json::object());
   std::string out;
-  for (const auto& [what, count] : queue.value("shards", Json::object()).items())
+  for (const auto& [what, count] : shards.items())
     out += fmt::format("{}{} {}", out.empty() ? "  queue: " : ", ", count.get<std::size_t>(), what);
-  for (const auto& [type, count] : queue.value("gpus", Json::object()).items())
+  for (const auto& [type, count] : gpus.items())
     out += fmt::format(", {} x {}", count.get<std::size_t>(), type);
   if (!out.empty()) out += "\n";
   if (const std::int64_t next = queue.value("next_start", std::int64_t{0}); next > 0) {

@@ -129,8 +129,13 @@ def random_waits(count, longest):
 # ---- the drills ----
 
 def plain(make_cluster, make_run):
-    cluster, run = make_cluster(), make_run()
-    assert run.start().wait() == 0
+    cluster, run = make_cluster(), make_run("--set", "params.pause=2000ms")
+    run.start().until_records(1)
+    for _ in range(3):  # while the queue changes
+        shown = subprocess.run([run.warpsmith, "status", run.folder], capture_output=True, text=True, timeout=60)
+        assert shown.returncode == 0 and "queue: " in shown.stdout, shown
+        time.sleep(0.3)
+    assert run.wait() == 0
     run.check_whole(cluster)
 
 
@@ -384,6 +389,24 @@ def in_job(make_cluster, make_run, sbatch_options, then, expect):
     return logs
 
 
+def in_job_cancelled(make_cluster, make_run):
+    """`warpsmith cancel` ends the controller's job as well: it neither requeues itself nor leaves shards behind."""
+    cluster, run = make_cluster(), make_run("--set", "params.pause=9000ms")
+    subprocess.run(["sbatch", "-p", "cpu", "--time=5", os.path.join(HERE, "../../slurm/warpsmith.sbatch"), WORKFLOW,
+                    "--site", SITE, "--run-dir", run.folder, "--quiet", "--set", "params.pause=9000ms"],
+                   cwd=run.results, env=dict(os.environ, WARPSMITH=run.warpsmith), check=True, capture_output=True)
+    end = time.monotonic() + 60
+    while not glob.glob(run.folder + "/stages/work/*/*/*/*/*/started.txt"):
+        assert time.monotonic() < end, "nothing was started"
+        time.sleep(0.2)
+    out = subprocess.run([run.warpsmith, "cancel", run.folder], capture_output=True, text=True, timeout=90)
+    assert out.returncode == 0, out
+    time.sleep(8)  # a requeued job would be pending by now
+    assert not cluster.queue(), cluster.queue()
+    assert run.start().wait() == 0
+    run.check_whole(cluster)
+
+
 def in_job_requeues_itself(make_cluster, make_run):
     in_job(make_cluster, make_run, ["--signal=B:USR1@110"], lambda *_: None, ["is requeued", "attached to"])
 
@@ -400,7 +423,7 @@ def in_job_requeued_by_an_administrator(make_cluster, make_run):
 DRILLS = [plain, controller_killed, node_daemon_killed, node_lost, slurmctld_killed_at_submission,
           slurmctld_killed_at_polling, out_of_memory, over_its_time_limit, requeued, cancelled_from_outside,
           limits_reached, munge_gone, interrupted, detached, run_folder_full, forgotten_by_the_queue,
-          in_job_requeues_itself, in_job_has_one_successor, in_job_requeued_by_an_administrator]
+          in_job_cancelled, in_job_requeues_itself, in_job_has_one_successor, in_job_requeued_by_an_administrator]
 
 
 def main():
