@@ -2,7 +2,8 @@
 // then checks that nothing was lost, nothing done twice, and that the course was that of a run that nobody
 // killed.
 //
-//   kill_runs WARPSMITH WORKFLOW FOLDER [--kills 50] [--runs 3] [--seed 1] [--set PATH=VALUE]…
+//   kill_runs WARPSMITH WORKFLOW FOLDER [--kills 50] [--runs 3] [--seed 1] [--pause SECONDS] [--set
+//   PATH=VALUE]…
 //
 // First the workflow runs undisturbed in FOLDER/undisturbed; then killed runs replay its timings. Exit code
 // 0: all is well.
@@ -37,6 +38,8 @@ struct Setup {
   fs::path folder;
   int kills = 50, runs = 3;
   std::uint64_t seed = 1;
+  double pause_s =
+      0;  // between kills, on average; 0: from the time of the undisturbed run, which must not be there yet
   std::string calm;  // a stage; empty: the undisturbed run's timings are replayed
   std::vector<std::string> overrides;
 };
@@ -187,7 +190,8 @@ int run_under_kills(const Setup& setup, const fs::path& run, const std::string& 
 Setup parse(int argc, char** argv) {
   if (argc < 4)
     throw Error(
-        "kill_runs WARPSMITH WORKFLOW FOLDER [--kills N] [--runs N] [--seed N] [--calm STAGE] [--set "
+        "kill_runs WARPSMITH WORKFLOW FOLDER [--kills N] [--runs N] [--seed N] [--pause SECONDS] [--calm "
+        "STAGE] [--set "
         "PATH=VALUE]",
         kExitUsage);
   Setup setup{.warpsmith = argv[1], .workflow = argv[2], .folder = argv[3], .overrides = {}};
@@ -199,6 +203,8 @@ Setup parse(int argc, char** argv) {
       setup.runs = std::stoi(value);
     else if (option == "--seed")
       setup.seed = std::stoull(value);
+    else if (option == "--pause")
+      setup.pause_s = std::stod(value);
     else if (option == "--calm")
       setup.calm = value;
     else if (option == "--set")
@@ -240,7 +246,7 @@ int run_all(const Setup& setup) {
   int kills = 0;
   bool good = expected.lost == 0 && expected.doubled == 0;
   // So many kills that a run gets its share of them, and more often if the runs before fell short.
-  double mean_s = undisturbed_s / (2.0 * setup.kills / setup.runs);
+  double mean_s = setup.pause_s > 0 ? setup.pause_s : undisturbed_s / (2.0 * setup.kills / setup.runs);
   for (int n = 1; n <= setup.runs && kills < setup.kills; ++n) {
     const int share = n == setup.runs ? setup.kills - kills : (setup.kills + setup.runs - 1) / setup.runs;
     std::printf("run %d:\n", n);

@@ -16,8 +16,8 @@ namespace {
 constexpr auto kLookAtFiles = milliseconds(100);  // between looks at the ends folders …
 // … and longer where many are live: each look ends in a commit of the journal. Nobody waits for one of a
 // thousand.
-constexpr auto kLookAShard = std::chrono::microseconds(250);
-constexpr auto kLongestLook = milliseconds(500);
+constexpr auto kLookAShard = std::chrono::microseconds(500);
+constexpr auto kLongestLook = milliseconds(1000);
 constexpr int kLooks = 50;  // … and this many times what a look took
 constexpr auto kShutDown = seconds(60);
 constexpr auto kLastTasks = seconds(15);
