@@ -137,6 +137,9 @@ class Graph {
     return kind == "command" || find_kind(kind)->trains;
   }
 
+  using Step = std::pair<std::size_t,
+                         std::vector<std::size_t>>;  // a stage, and those it needs that are not visited yet
+
   // Reports cycles; of those that share a stage, one.
   bool report_cycles() {
     std::set<std::size_t> told;
@@ -144,7 +147,7 @@ class Graph {
     for (std::size_t start = 0; start < drafts_.size(); ++start) {
       if (state[start] != 0) continue;
       // Depth-first without recursion: a chain may be 10,000 stages long.
-      std::vector<std::pair<std::size_t, std::vector<std::size_t>>> path;
+      std::vector<Step> path;
       const auto enter = [&](std::size_t i) {
         state[i] = 1;
         path.emplace_back(i, std::vector<std::size_t>(edges_[i].rbegin(), edges_[i].rend()));
@@ -166,23 +169,19 @@ class Graph {
           const bool is_new =
               std::none_of(first, path.end(), [&](const auto& step) { return told.contains(step.first); });
           for (auto step = first; step != path.end(); ++step) told.insert(step->first);
-          if (is_new) report_path(path, next);
+          if (is_new) report_circle({first, path.end()});
         }
       }
     }
     return !told.empty();
   }
 
-  void report_path(const std::vector<std::pair<std::size_t, std::vector<std::size_t>>>& path,
-                   std::size_t closing) {
-    const auto first =
-        std::find_if(path.begin(), path.end(), [&](const auto& step) { return step.first == closing; });
+  void report_circle(const std::vector<Step>& circle) {
     std::string text;
-    for (auto it = first; it != path.end(); ++it) text += drafts_[it->first].spec.name + " -> ";
-    text += drafts_[closing].spec.name;
-    const Draft& at = drafts_[closing];
+    for (const Step& step : circle) text += drafts_[step.first].spec.name + " -> ";
+    const Draft& at = drafts_[circle.front().first];
     mistakes_.push_back(mistake_at(at.needs.empty() ? at.place : at.needs[0].place,
-                                   "`needs` goes round in a circle: " + text));
+                                   "`needs` goes round in a circle: " + text + at.spec.name));
   }
 
   // Stages in the file's order, but each behind those that it needs.

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <yaml-cpp/anchor.h>
 #include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
@@ -216,12 +217,6 @@ std::size_t first_not_utf8(std::string_view text) {
   return text.size();
 }
 
-std::string hex_byte(char byte) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const auto value = static_cast<unsigned char>(byte);
-  return std::string("byte 0x") + kDigits[value >> 4] + kDigits[value & 15];
-}
-
 // yaml-cpp's messages are for programmers: the common ones in our words, with what to do.
 std::pair<std::string, std::string> explain(const std::string& message) {
   const auto has = [&](std::string_view part) { return message.find(part) != std::string::npos; };
@@ -267,8 +262,10 @@ Node load_text(std::string_view text, std::string_view file_name, Diagnostics& d
     const std::string_view before = text.substr(0, bad);
     const auto line = std::count(before.begin(), before.end(), '\n') + 1;
     const auto column = bad - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
-    diagnostics.push_back(mistake_at({file, static_cast<int>(line), static_cast<int>(column)},
-                                     hex_byte(text[bad]) + " is not UTF-8", "save the file as UTF-8"));
+    diagnostics.push_back(
+        mistake_at({file, static_cast<int>(line), static_cast<int>(column)},
+                   fmt::format("byte 0x{:02x} is not UTF-8", static_cast<unsigned char>(text[bad])),
+                   "save the file as UTF-8"));
     return {};
   }
   Builder builder(file, diagnostics, limits);

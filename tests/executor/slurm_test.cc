@@ -46,6 +46,15 @@ class Slurm : public testing::Test {
 
   SlurmExecutor make() { return SlurmExecutor(std::make_unique<FakeCluster>(slurm_), options_); }
 
+  // As the cluster tells of the first task of `array`, whose name is the token of shard().
+  SlurmTask task_of_shard_0(std::uint32_t array, SlurmState state) const {
+    SlurmTask task;
+    task.job = task.array = array;
+    task.tasks = {0};
+    task.name = shard(0).token;
+    task.state = state;
+    return task;
+  }
   ShardStart shard(std::uint32_t n, const std::string& token = "ws-run-0-1") const {
     ShardStart out;
     out.key = {0, n};
@@ -576,12 +585,7 @@ TEST_F(Slurm, ShutDownWaitsForASubmissionUnderWay) {
 }
 
 TEST_F(Slurm, CancelledBetweenAttachAndTheFirstLook) {
-  SlurmTask task;
-  task.job = task.array = 100;
-  task.name = "ws-run-0-1";
-  task.state = SlurmState::kPending;
-  task.tasks = {0};
-  slurm_->tasks.push_back(task);
+  slurm_->tasks.push_back(task_of_shard_0(100, SlurmState::kPending));
   SlurmExecutor executor = make();
   executor.attach(shards(1));
   executor.cancel({{0, 0}});
@@ -592,17 +596,10 @@ TEST_F(Slurm, CancelledBetweenAttachAndTheFirstLook) {
 
 TEST_F(Slurm, AccountingTellsOfTheOneThatRanAndNotOfItsCancelledDouble) {
   slurm_->facts.accounting = true;
-  SlurmTask task;
-  task.job = task.array = 200;
-  task.tasks = {0};
-  task.name = shard(0).token;
-  task.state = SlurmState::kCancelled;
-  task.submitted = 20;
-  slurm_->accounted.push_back(task);
-  task.job = task.array = 100;
-  task.state = SlurmState::kOutOfMemory;
-  task.submitted = 10;
-  slurm_->accounted.push_back(task);
+  slurm_->accounted = {task_of_shard_0(200, SlurmState::kCancelled),
+                       task_of_shard_0(100, SlurmState::kOutOfMemory)};
+  slurm_->accounted[0].submitted = 20;
+  slurm_->accounted[1].submitted = 10;
   SlurmExecutor executor = make();
   executor.attach(shards(1));
   poll_until_ended(executor, 1);
@@ -632,11 +629,7 @@ TEST_F(Slurm, AttachFindsItsShardsByTheirTokens) {
 }
 
 TEST_F(Slurm, WhatWasCancelledBeforeAttachIsNotStopped) {
-  SlurmTask task;
-  task.job = task.array = 100;
-  task.name = "ws-run-0-1";
-  task.state = SlurmState::kCancelled;
-  task.tasks = {0};
+  SlurmTask task = task_of_shard_0(100, SlurmState::kCancelled);
   task.ended = std::time(nullptr) - 5;
   slurm_->tasks.push_back(task);
   task.tasks = {1};

@@ -60,6 +60,14 @@ class Run:
              "--quiet", *self.options], stdout=self.err, stderr=self.err)
         return self
 
+    def submit(self, sbatch_options, *options):
+        """The controller as a Slurm job, whose id is returned."""
+        out = subprocess.run(
+            ["sbatch", "--parsable", "-p", "cpu", *sbatch_options, os.path.join(HERE, "../../slurm/warpsmith.sbatch"),
+             WORKFLOW, "--site", SITE, "--run-dir", self.folder, "--quiet", *options],
+            cwd=self.results, env=dict(os.environ, WARPSMITH=self.warpsmith), check=True, capture_output=True, text=True)
+        return out.stdout.strip()
+
     def wait(self, seconds=200, mending=None):
         """`mending`: a cluster whose nodes are resumed again and again, as slurmctld drains one that it finds jobs on which
         it has lost."""
@@ -87,6 +95,12 @@ class Run:
             assert time.monotonic() < end, f"{len(self.records())} of {count} records after {seconds} s"
             assert self.process.poll() is None, "the controller has ended"
             time.sleep(0.05)
+
+    def until_started(self, seconds=60):
+        end = time.monotonic() + seconds
+        while not glob.glob(self.folder + "/stages/work/*/*/*/*/*/started.txt"):
+            assert time.monotonic() < end, "nothing was started"
+            time.sleep(0.2)
 
     def json(self, *command):
         out = subprocess.run([self.warpsmith, "--results", self.results, *command, "--json"], capture_output=True,
@@ -124,6 +138,19 @@ class Run:
 
 def random_waits(count, longest):
     return [random.uniform(0.02, longest) for _ in range(count)]
+
+
+def is_shard_of(path, folder):
+    try:
+        with open(path, "rb") as f:
+            words = f.read().decode(errors="replace").split("\0")
+    except OSError:
+        return False  # it has ended
+    return os.path.basename(words[0]) == "warpsmith-shard" and any(folder in word for word in words)
+
+
+def missing_programs(*names):
+    return ", ".join(p for p in names if not shutil.which(p) and not os.path.exists("/usr/sbin/" + p))
 
 
 # ---- the drills ----
@@ -325,11 +352,7 @@ def forgotten_by_the_queue(make_cluster, make_run):
         sys.exit(77)
     cluster = make_cluster("--accounting", "--set", "MinJobAge=2")
     run = make_run("--set", "params.pause=8000ms", "--set", "retry.crash=0")
-    run.start()
-    end = time.monotonic() + 60
-    while not glob.glob(run.folder + "/stages/work/*/*/*/*/*/started.txt"):
-        assert time.monotonic() < end, "nothing was started"
-        time.sleep(0.2)
+    run.start().until_started()
     run.process.kill()
     run.process.wait()
     shards = [int(path.split("/")[2]) for path in glob.glob("/proc/[0-9]*/cmdline") if is_shard_of(path, run.folder)]
@@ -350,29 +373,10 @@ def forgotten_by_the_queue(make_cluster, make_run):
     run.check_whole(cluster)
 
 
-def is_shard_of(path, folder):
-    try:
-        with open(path, "rb") as f:
-            words = f.read().decode(errors="replace").split("\0")
-    except OSError:
-        return False  # it has ended
-    return os.path.basename(words[0]) == "warpsmith-shard" and any(folder in word for word in words)
-
-
-def missing_programs(*names):
-    return ", ".join(p for p in names if not shutil.which(p) and not os.path.exists("/usr/sbin/" + p))
-
-
 def in_job(make_cluster, make_run, sbatch_options, then, expect):
     """The controller as a Slurm job: after its end another job, or the same one again, carries the run to its end."""
     cluster, run = make_cluster(), make_run()
-    environment = dict(os.environ, WARPSMITH=run.warpsmith)
-    out = subprocess.run(
-        ["sbatch", "--parsable", "-p", "cpu", "--time=2", *sbatch_options,
-         os.path.join(HERE, "../../slurm/warpsmith.sbatch"), WORKFLOW, "--site", SITE, "--run-dir", run.folder, "--quiet",
-         "--set", "params.pause=9000ms", "--set", "params.width=2"],
-        cwd=run.results, env=environment, check=True, capture_output=True, text=True)
-    job = out.stdout.strip()
+    job = run.submit(["--time=2", *sbatch_options], "--set", "params.pause=9000ms", "--set", "params.width=2")
     end = time.monotonic() + 60
     while len(run.records()) < 1:
         assert time.monotonic() < end, "no record after a minute"
@@ -392,13 +396,8 @@ def in_job(make_cluster, make_run, sbatch_options, then, expect):
 def in_job_cancelled(make_cluster, make_run):
     """`warpsmith cancel` ends the controller's job as well: it neither requeues itself nor leaves shards behind."""
     cluster, run = make_cluster(), make_run("--set", "params.pause=9000ms")
-    subprocess.run(["sbatch", "-p", "cpu", "--time=5", os.path.join(HERE, "../../slurm/warpsmith.sbatch"), WORKFLOW,
-                    "--site", SITE, "--run-dir", run.folder, "--quiet", "--set", "params.pause=9000ms"],
-                   cwd=run.results, env=dict(os.environ, WARPSMITH=run.warpsmith), check=True, capture_output=True)
-    end = time.monotonic() + 60
-    while not glob.glob(run.folder + "/stages/work/*/*/*/*/*/started.txt"):
-        assert time.monotonic() < end, "nothing was started"
-        time.sleep(0.2)
+    run.submit(["--time=5"], "--set", "params.pause=9000ms")
+    run.until_started()
     out = subprocess.run([run.warpsmith, "cancel", run.folder], capture_output=True, text=True, timeout=90)
     assert out.returncode == 0, out
     time.sleep(8)  # a requeued job would be pending by now

@@ -8,10 +8,10 @@
 namespace warpsmith::yaml {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 std::vector<std::string> lines_of(const Diagnostics& diagnostics) {
   std::vector<std::string> lines;
@@ -58,9 +58,8 @@ TEST(Load, TellsMistakesWithTheirPlace) {
   EXPECT_THAT(bad("a: 1\nb: 2\na: 3\n"),
               ElementsAre("f.yaml:3:1: key `a` stands here twice (first in line 1)"));
   EXPECT_THAT(bad("a: &x [*x]"), ElementsAre("f.yaml:1:8: an alias stands within its own anchor"));
-  EXPECT_THAT(
-      bad("a: *x"),
-      ElementsAre(StartsWith("f.yaml:1:4: bad YAML: the referenced anchor is not defined")));  // 0.8: ": x"
+  const std::string no_anchor = "f.yaml:1:4: bad YAML: the referenced anchor is not defined";
+  EXPECT_THAT(bad("a: *x"), ElementsAre(AnyOf(no_anchor, no_anchor + ": x")));  // yaml-cpp 0.7; 0.8
   EXPECT_THAT(bad("a: 1\nb: \"\xc3(\"\n"),
               ElementsAre("f.yaml:2:5: byte 0xc3 is not UTF-8 (save the file as UTF-8)"));
   for (const char* text : {"\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "a\x80"})

@@ -32,7 +32,7 @@ std::vector<StageJob> stage_jobs(const StageSpec& stage);
 //
 // Where nothing can be measured, a stage that measures_again() answers so for each candidate; others are
 // blocked, but for `command`: what its program does with a device is its own affair. Blocked as well is who
-// asks for several ranks, or for GPUs that the place does not have.
+// asks for several ranks, for GPUs that the place does not have, or for `teachers`.
 void resolve_devices(WorkflowSpec& spec, const SiteSpec* site);
 
 }  // namespace warpsmith::workflow

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +9,6 @@
 
 namespace warpsmith::executor {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 namespace {

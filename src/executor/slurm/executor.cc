@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
 #include <utility>
@@ -29,6 +30,11 @@ std::int64_t changed_s(const std::filesystem::path& file) {
   if (failed) return 0;
   return std::chrono::duration_cast<seconds>(std::chrono::file_clock::to_sys(time).time_since_epoch())
       .count();
+}
+
+// Their places in the queue read the same.
+bool looks_like(const Live& a, const Live& b) {
+  return a.is_seen() == b.is_seen() && a.last.state == b.last.state && a.last.reason == b.last.reason;
 }
 
 }  // namespace
@@ -72,9 +78,9 @@ void SlurmExecutor::State::drive() {
   }
   if (calls->busy() || now < away_until) return;
   if (!to_cancel.empty() || !leftovers.empty()) return cancel_next();
-  const bool lost = std::any_of(waiting.begin(), waiting.end(), [](const Batch& b) { return b.unsure; });
   if (!waiting.empty() && !waiting.front().unsure && now >= limit_until) return submit_next();
-  if ((lost || !live.empty() || last_look) && now >= next_status && bucket.take(now)) return ask_status();
+  if ((any_unsure() || !live.empty() || last_look) && now >= next_status && bucket.take(now))
+    return ask_status();
   if (!to_account.empty() && now >= next_account && bucket.take(now)) ask_accounting();
 }
 
@@ -167,11 +173,6 @@ void SlurmExecutor::shut_down() {
 
 void SlurmExecutor::detach() { state_->calls.reset(); }
 
-static bool is_seen(const Live& shard) { return shard.array != 0 && shard.last.job != 0; }
-static bool looks_like(const Live& a, const Live& b) {
-  return is_seen(a) == is_seen(b) && a.last.state == b.last.state && a.last.reason == b.last.reason;
-}
-
 run::ExecutorView SlurmExecutor::view() const {
   const State& s = *state_;
   run::ExecutorView view;
@@ -185,7 +186,7 @@ run::ExecutorView SlurmExecutor::view() const {
   const Live* before = nullptr;
   for (const auto& [key, shard] : s.live) {
     if (before == nullptr || !looks_like(*before, shard)) {
-      std::string state(is_seen(shard) ? to_string(shard.last.state) : "SUBMITTED");
+      std::string state(shard.is_seen() ? to_string(shard.last.state) : "SUBMITTED");
       if (shard.last.state == SlurmState::kPending && !shard.last.reason.empty())
         state += " (" + shard.last.reason + ")";
       count = &view.shards[state];

@@ -69,6 +69,7 @@ struct Live {
       judged;  // held or hopeless: we cancel it, and this, not CANCELLED, is why it ended
 
   std::string name() const { return array_name(token, base); }
+  bool is_seen() const { return array != 0 && last.job != 0; }  // in the queue
   void place(const SlurmTask& task, std::uint32_t at) {
     array = task.array;
     index = at;
@@ -122,6 +123,7 @@ struct SlurmExecutor::State {
   void look_at(const ShardKey& key, Live& shard, const SlurmTask& task, std::uint32_t index);
   // Somebody waits for what the queue says: the pauses are short.
   bool in_a_hurry() const;
+  bool any_unsure() const;  // a submission's answer was lost
   // How those ended that slurmctld has forgotten. A slurmdbd that does not answer holds nothing up.
   void ask_accounting();
 

@@ -7,7 +7,6 @@
 
 namespace warpsmith::executor {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 namespace {
@@ -49,8 +48,10 @@ void SlurmExecutor::State::ask_status() {
   status_pause = std::max(status_pause, std::min<Clock::duration>(status_pause * 2, kSlowestStatus));
 }
 
-bool SlurmExecutor::State::in_a_hurry() const {
-  return ending || std::any_of(waiting.begin(), waiting.end(), [](const Batch& b) { return b.unsure; });
+bool SlurmExecutor::State::in_a_hurry() const { return ending || any_unsure(); }
+
+bool SlurmExecutor::State::any_unsure() const {
+  return std::any_of(waiting.begin(), waiting.end(), [](const Batch& b) { return b.unsure; });
 }
 
 std::optional<SlurmExecutor::State::Ours> SlurmExecutor::State::ours(const std::string& name) const {

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <tuple>
 #include <utility>
 
@@ -10,7 +12,6 @@
 
 namespace warpsmith::executor {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 namespace {
@@ -214,8 +215,9 @@ void SlurmExecutor::State::cancel(const std::set<ShardKey>& keys) {
   };
   if (submitting != nullptr) cancel_on_arrival(*submitting);
   for (auto batch = waiting.begin(); batch != waiting.end();) {
-    if (batch->unsure) cancel_on_arrival(*batch);
-    if (!batch->unsure)
+    if (batch->unsure)
+      cancel_on_arrival(*batch);
+    else
       std::erase_if(batch->shards, [&](std::uint32_t shard) {
         const ShardKey key{batch->model.key.job, shard};
         if (!keys.contains(key)) return false;
