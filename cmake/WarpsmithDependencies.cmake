@@ -53,6 +53,14 @@ if(WARPSMITH_TORCH)
     "none: python3 -m venv .venv && .venv/bin/pip install torch" "pytorch")
 endif()
 
+if(WARPSMITH_CUDA)  # AUTO, too
+  include(FindCudaParts)
+  if(NOT WARPSMITH_CUDA STREQUAL "AUTO")
+    warpsmith_need(WARPSMITH_CUDA_FOUND "CUDA 12.4 or newer: nvrtc.h, cuda.h, libnvrtc.so (or -DCUDAToolkit_ROOT=DIR, -DWARPSMITH_CUDA=OFF)"
+      "none: torch's wheel brings them, or NVIDIA's cuda-nvrtc-dev and cuda-cudart-dev" "cuda-nvrtc-dev cuda-cudart-dev")
+  endif()
+endif()
+
 if(WARPSMITH_MISSING)
   message(FATAL_ERROR "Missing, with the package that has each:${WARPSMITH_MISSING}\n"
     "On Debian or Ubuntu with root, `make setup` installs all of them. Without root, load modules or use conda "
@@ -64,8 +72,12 @@ function(warpsmith_print_summary)
   if(NOT WARPSMITH_TORCH)
     string(APPEND switched_off "\n--   LibTorch: off, so warpsmith-generate, -measure and -train are not built")
   endif()
-  if(NOT WARPSMITH_CUDA)
-    string(APPEND switched_off "\n--   CUDA: off, so candidates run on the CPU twin (device kind `cpu`)")
+  if(NOT TARGET warpsmith_cuda_headers)
+    set(why "off")
+    if(WARPSMITH_CUDA)
+      set(why "nvrtc.h, cuda.h or libnvrtc.so was not found (beside torch, in CUDA_HOME or /usr/local/cuda; else -DCUDAToolkit_ROOT=DIR)")
+    endif()
+    string(APPEND switched_off "\n--   CUDA: ${why}, so candidates run on the CPU twin (device kind `cpu`)")
   endif()
   if(NOT TARGET warpsmith_slurm_lib)
     string(APPEND switched_off "\n--   Slurm: slurm/slurm.h or libslurm was not found (Debian: libslurm-dev; else -DSLURM_ROOT=DIR), so only this machine runs jobs")

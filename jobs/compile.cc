@@ -1,17 +1,25 @@
 // warpsmith-compile JOB.json SHARD: compiles `plan` candidates, one an item.
 //
-// params: device_kind ("cpu"), datasets, cache (relative to the run folder), timeout_s, memory_bytes,
-// log_bytes, unsandboxed item:   {"id": candidate id, "candidate": {…}} record: {"verdict", "log", "binary"
-// (relative to the run folder; empty unless ok), "seconds", "cached"}
+// params: device_kind ("cpu", or a GPU type such as "H100"), targets (of a GPU: ["sm_90a", …], by default
+// what
+//         device_kind is best served with), datasets, cache (relative to the run folder), timeout_s,
+//         memory_bytes, log_bytes, unsandboxed
+// item:   {"id": candidate id, "candidate": {…}}
+// record: {"verdict", "log", "binary" (relative to the run folder; empty unless ok), "seconds", "cached"}
+//         and for a GPU, of whose targets these are the first that failed, else the first:
+//         {"binaries": {target: path}, "kernels": {target: [resources of each kernel of the plan]}}
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <map>
+#include <vector>
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/records/shard.h"
 #include "warpsmith/task/task.h"
+#include "warpsmith/toolchain/gpu.h"
 #include "warpsmith/toolchain/host.h"
 
 namespace {
@@ -45,23 +53,70 @@ Json record_of(const toolchain::CompileResult& r, const fs::path& run_folder) {
           {"cached", r.cached}};
 }
 
+// Empty for the CPU.
+std::vector<toolchain::GpuTarget> targets_of(const Json& params) {
+  const std::string kind = params.value("device_kind", "cpu");
+  if (kind == "cpu") return {};
+  std::vector<toolchain::GpuTarget> targets;
+  for (const std::string& name : params.value("targets", std::vector<std::string>())) {
+    const auto target = toolchain::parse_gpu_target(name);
+    if (!target) throw Error("params: targets: `" + name + "` is none (sm_80, sm_90a, …)", kExitUsage);
+    targets.push_back(*target);
+  }
+  if (!targets.empty()) return targets;
+  const auto target = toolchain::target_of_type(kind);
+  if (!target)
+    throw Error("params: device_kind `" + kind + "`: no GPU type that CUDA 13 makes code for; say `targets`",
+                kExitUsage);
+  return {*target};
+}
+
+Json resources_of(const fs::path& cubin) {
+  Json kernels = Json::array();
+  for (const toolchain::KernelFacts& k : toolchain::read_cubin_facts(cubin).kernels)
+    kernels.push_back({{"name", k.name},
+                       {"registers", k.registers},
+                       {"shared_bytes", k.shared_bytes},
+                       {"local_bytes", k.local_bytes},
+                       {"spill_bytes", k.spill_store_bytes + k.spill_load_bytes}});
+  return kernels;
+}
+
+Json record_of(const std::vector<toolchain::GpuTarget>& targets,
+               const std::vector<toolchain::CompileResult>& results, const fs::path& run_folder) {
+  const auto failed =
+      std::find_if(results.begin(), results.end(), [](const auto& r) { return r.verdict != Verdict::kOk; });
+  Json record = record_of(failed == results.end() ? results.front() : *failed, run_folder);
+  record["binaries"] = record["kernels"] = Json::object();
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (results[i].binary.empty()) continue;
+    const std::string target = toolchain::to_string(targets[i]);
+    record["binaries"][target] = fs::relative(results[i].binary, run_folder).string();
+    record["kernels"][target] = resources_of(results[i].binary);
+  }
+  return record;
+}
+
 void compile_shard(const fs::path& job_file, std::size_t index) {
   ShardSession shard(job_file, index);
-  const std::string kind = shard.job().params.value("device_kind", "cpu");
-  if (kind != "cpu")
-    throw Error("candidates for device kind " + kind + " cannot be compiled by this build (cpu only)",
-                kExitUsage);
+  const std::vector<toolchain::GpuTarget> targets = targets_of(shard.job().params);
   const std::map<std::string, task::Task> tasks =
       tasks_by_id(json_at<std::string>(shard.job().params, "datasets", "params"));
   const toolchain::CompileOptions options = options_of(shard);
-  log_info("compiling with " + toolchain::host_toolchain_id().substr(0, 60));
+  const std::string id = targets.empty() ? toolchain::host_toolchain_id() : toolchain::gpu_toolchain_id();
+  log_info("compiling with " + id.substr(0, 60));
   for (const Item& item : shard.open_items()) {
     const Candidate candidate = candidate_from_json(item.value.at("candidate"));
     const auto task = tasks.find(candidate.task);
     if (task == tasks.end())
       throw Error("item " + item.id + ": no task " + candidate.task + " in the datasets folder", kExitUsage);
-    shard.write(item,
-                record_of(toolchain::compile_for_host(candidate, task->second, options), shard.run_folder()));
+    if (targets.empty())
+      shard.write(
+          item, record_of(toolchain::compile_for_host(candidate, task->second, options), shard.run_folder()));
+    else
+      shard.write(item,
+                  record_of(targets, toolchain::compile_for_gpus(candidate, task->second, targets, options),
+                            shard.run_folder()));
   }
   shard.finish();
 }

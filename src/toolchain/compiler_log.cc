@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "compile_unit.h"
 #include "warpsmith/base/text.h"
 
 namespace warpsmith::toolchain {
@@ -72,14 +73,7 @@ std::string readable_log(std::string_view compiler_output, const Rewritten& rewr
       replace_all(line, "const wstw_ctx&", "");
       log += line + "\n";
     }
-  if (log.size() > limit) {
-    log.resize(limit > 4 ? limit - 4 : 0);
-    // Not in the middle of a UTF-8 character.
-    while (!log.empty() && (static_cast<unsigned char>(log.back()) & 0xC0) == 0x80) log.pop_back();
-    if (!log.empty() && static_cast<unsigned char>(log.back()) >= 0xC0) log.pop_back();
-    log += "…\n";
-  }
-  return log;
+  return cut_log(std::move(log), limit);
 }
 
 }  // namespace warpsmith::toolchain

@@ -1,13 +1,8 @@
 #include "elf_check.h"
 
-#include <elf.h>
-
-#include <cstring>
 #include <set>
-#include <span>
-#include <string_view>
-#include <vector>
 
+#include "elf_file.h"
 #include "warpsmith/base/files.h"
 
 namespace warpsmith::toolchain {
@@ -31,23 +26,6 @@ const std::set<std::string_view>& allowed_symbols() {
       "round",      "nearbyintf", "nearbyint", "fmaf",    "fma",    "sqrtf",   "sqrt",    "lrintf", "lrint",
       "lroundf",    "lround",     "sqrtf64",   "modff",   "modf"};
   return names;
-}
-
-template <typename T>
-bool read_at(std::string_view file, std::uint64_t offset, T* out) {
-  if (offset > file.size() || file.size() - offset < sizeof(T)) return false;
-  std::memcpy(out, file.data() + offset, sizeof(T));
-  return true;
-}
-
-std::string_view string_at(std::string_view file, const Elf64_Shdr& strings, std::uint64_t offset) {
-  if (offset >= strings.sh_size || strings.sh_offset > file.size() ||
-      strings.sh_size > file.size() - strings.sh_offset)
-    return {};
-  const char* begin = file.data() + strings.sh_offset + offset;
-  const void* end = std::memchr(begin, 0, strings.sh_size - offset);
-  if (end == nullptr) return {};
-  return {begin, static_cast<std::size_t>(static_cast<const char*>(end) - begin)};
 }
 
 }  // namespace

@@ -2,14 +2,12 @@
 
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdlib>
-#include <mutex>
 
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
-#include "warpsmith/process/child.h"
+#include "warpsmith/toolchain/host.h"
 
 namespace warpsmith::toolchain {
 
@@ -88,8 +86,6 @@ std::vector<fs::path> compiler_folders() {
   return {prefix};
 }
 
-bool has(const std::string& text, std::string_view what) { return text.find(what) != std::string::npos; }
-
 }  // namespace
 
 std::string host_toolchain_id() {
@@ -101,98 +97,17 @@ std::string host_toolchain_id() {
   return id;
 }
 
-namespace {
-
-constexpr int kTriesWhenKilled = 3;
-
-// SIGKILL comes from outside (the kernel short of memory, a person, a batch system), to the driver, to a
-// program that it started, or to the sandbox around them: it says nothing about the source unless it comes
-// again and again.
-bool was_killed(const process::ChildResult& result) {
-  if (result.ending == process::Ending::kSignaled) return result.signal == SIGKILL;
-  // The sandbox said nothing and was gone: it was killed while it was being set up. Other failures to start have their cause.
-  if (result.ending == process::Ending::kNotStarted) return has(result.problem, "ended before the program began");
-  if (result.ending != process::Ending::kExited || result.exit_code == 0) return false;
-  return result.exit_code == 128 + SIGKILL || has(result.err, "Killed signal terminated program") ||
-         has(result.err, "terminated with signal 9");
-}
-
-}  // namespace
-
-CompilerRun run_host_compiler(const std::string& text, const std::vector<std::string>& options,
-                              const fs::path& scratch, const CompileOptions& limits) {
-  process::ChildSpec spec;
-  spec.sandbox.level = process::available_sandbox();
-  if (spec.sandbox.level == process::SandboxLevel::kNone && !limits.unsandboxed)
-    throw Error(
-        "no sandbox is to be had on this machine, and compilers of foreign source want one (--unsandboxed "
-        "goes on without)");
-  const fs::path folder = fs::absolute(scratch);
+HostCompilerRun run_host_compiler(const std::string& text, const std::vector<std::string>& options,
+                                  const fs::path& scratch, const CompileOptions& limits) {
+  process::ChildSpec spec = compiler_spec(scratch, limits);
   spec.argv = {compiler().program.string()};
   spec.argv.insert(spec.argv.end(), fixed_flags().begin(), fixed_flags().end());
   spec.argv.insert(spec.argv.end(), options.begin(), options.end());
   spec.argv.insert(spec.argv.end(), {"-x", "c++", "-", "-o", "kernel.so", "-lgcc"});
-  spec.environment = {{"PATH", std::getenv("PATH") ? std::getenv("PATH") : "/usr/bin:/bin"},
-                      {"LC_ALL", "C"},
-                      {"TMPDIR", folder.string()}};
-  spec.folder = folder;
   spec.input = text;
-  spec.limits.wall_s = limits.timeout_s;
-  spec.limits.cpu_s = limits.timeout_s + 1;
-  spec.limits.memory_bytes = limits.memory_bytes;
-  spec.limits.file_bytes = 64ull << 20;
-  spec.limits.output_bytes = 64 << 10;
   spec.sandbox.allow_processes = true;
-  spec.sandbox.seccomp_before_exec = true;
   spec.sandbox.read_only = compiler_folders();
-  spec.sandbox.read_write = {folder};
-  process::ChildResult result = process::run_child(spec);
-  for (int tries = 1; was_killed(result) && tries < kTriesWhenKilled; ++tries)
-    result = process::run_child(spec);
-  CompilerRun run;
-  run.output = result.err;
-  if (was_killed(result) && result.ending != process::Ending::kNotStarted) {
-    run.outcome = CompilerRun::kOverLimit;
-    run.limit = "memory";
-    return run;
-  }
-  switch (result.ending) {
-    case process::Ending::kNotStarted:
-      throw Error("cannot start the compiler: " + result.problem);
-    case process::Ending::kTimedOut:
-      run.outcome = CompilerRun::kTimedOut;
-      return run;
-    case process::Ending::kMemoryLimit:
-      run.outcome = CompilerRun::kOverLimit;
-      run.limit = "memory";
-      return run;
-    case process::Ending::kOutputLimit:
-      run.outcome = CompilerRun::kOverLimit;
-      run.limit = "output";
-      return run;
-    case process::Ending::kSignaled:
-      run.outcome = result.signal == SIGSYS ? CompilerRun::kViolation : CompilerRun::kFailed;
-      return run;
-    case process::Ending::kStopped:
-      throw Error("the compiler was stopped");
-    case process::Ending::kExited:
-      break;
-  }
-  if (result.exit_code != 0) {
-    if (has(run.output, "memory exhausted") || has(run.output, "out of memory") ||
-        has(run.output, "bad_alloc")) {
-      run.outcome = CompilerRun::kOverLimit;
-      run.limit = "memory";
-    } else if (has(run.output, "No space left on device")) {
-      throw Error("cannot compile in " + folder.string() + ": No space left on device");
-    } else if (has(run.output, "CPU time limit") || has(run.output, "signal terminated program")) {
-      run.outcome = CompilerRun::kFailed;
-    }
-    return run;
-  }
-  run.outcome = CompilerRun::kDone;
-  run.binary = folder / "kernel.so";
-  return run;
+  return {run_compiler_child(spec), spec.folder / "kernel.so"};
 }
 
 }  // namespace warpsmith::toolchain

@@ -5,19 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "warpsmith/toolchain/host.h"
+#include "compiler_child.h"
 
 namespace warpsmith::toolchain {
 
-struct CompilerRun {
-  enum Outcome { kDone, kFailed, kTimedOut, kOverLimit, kViolation } outcome = kFailed;
-  std::string output;            // what it printed
-  std::string limit;             // kOverLimit: of what
+struct HostCompilerRun : CompilerRun {
   std::filesystem::path binary;  // kDone: in the scratch folder
 };
 
 // Compiles `text` into a shared object in `scratch`. Throws Error where there is no compiler or no sandbox.
-CompilerRun run_host_compiler(const std::string& text, const std::vector<std::string>& options,
-                              const std::filesystem::path& scratch, const CompileOptions& limits);
+HostCompilerRun run_host_compiler(const std::string& text, const std::vector<std::string>& options,
+                                  const std::filesystem::path& scratch, const CompileOptions& limits);
 
 }  // namespace warpsmith::toolchain

@@ -3,16 +3,11 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "compile_unit.h"
 #include "rewrite.h"
 
 namespace warpsmith::toolchain {
-
-struct ModuleNames {
-  std::vector<std::string> kernels;  // name expressions
-  std::vector<std::string> symbols;
-};
 
 // As C++. Throws SourceProblem where the plan launches what is no kernel of this source.
 std::string module_table(const Scan& scan, const CleanSource& source, const Rewritten& rewritten,

@@ -1,38 +1,12 @@
 #include <array>
-#include <cctype>
 #include <map>
 
+#include "directives.h"
 #include "scan.h"
 
 namespace warpsmith::toolchain {
 
 namespace {
-
-// Headers that a candidate may name; what they declare is there anyway.
-constexpr std::array<std::string_view, 24> kHeaders = {"cuda_runtime.h",
-                                                       "cuda.h",
-                                                       "cuda_fp16.h",
-                                                       "cuda_bf16.h",
-                                                       "cooperative_groups.h",
-                                                       "cooperative_groups/reduce.h",
-                                                       "math.h",
-                                                       "stdint.h",
-                                                       "float.h",
-                                                       "limits.h",
-                                                       "stddef.h",
-                                                       "assert.h",
-                                                       "math_constants.h",
-                                                       "device_launch_parameters.h",
-                                                       "cuda_runtime_api.h",
-                                                       "vector_types.h",
-                                                       "cfloat",
-                                                       "climits",
-                                                       "cstdint",
-                                                       "cmath",
-                                                       "cstddef",
-                                                       "cassert",
-                                                       "device_functions.h",
-                                                       "vector_functions.h"};
 
 struct Refusal {
   std::string_view construct;
@@ -112,11 +86,6 @@ bool starts_with_any(std::string_view name, std::initializer_list<std::string_vi
   return false;
 }
 
-[[noreturn]] void refuse(const CleanSource& source, const Token& token, std::string message,
-                         bool unsupported) {
-  throw SourceProblem{token.line, column_at(source.text, token.offset), std::move(message), unsupported};
-}
-
 void refuse_name(const CleanSource& source, const Token& at, std::string_view name, std::string_view next) {
   const auto found = refused_names().find(name);
   if (found != refused_names().end()) {
@@ -144,39 +113,18 @@ void refuse_name(const CleanSource& source, const Token& at, std::string_view na
   }
 }
 
-std::string_view trim_view(std::string_view s) {
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front()))) s.remove_prefix(1);
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.remove_suffix(1);
-  return s;
-}
-
 void refuse_directive(const CleanSource& source, const Token& at) {
-  if (at.text[0] == '%') refuse(source, at, "digraphs are not read", false);
-  const std::string_view rest = trim_view(at.text.substr(1));
-  std::size_t n = 0;
-  while (n < rest.size() && (std::isalpha(static_cast<unsigned char>(rest[n])) || rest[n] == '_')) ++n;
-  const std::string_view word = rest.substr(0, n);
-  const std::string_view body = trim_view(rest.substr(n));
-  if (word == "include") {
-    const char close = body.empty() ? ' ' : body[0] == '<' ? '>' : body[0] == '"' ? '"' : ' ';
-    const std::size_t end = close == ' ' ? std::string_view::npos : body.find(close, 1);
-    if (end == std::string_view::npos || !trim_view(body.substr(end + 1)).empty())
-      refuse(source, at, "#include wants <name> or \"name\"", false);
-    const std::string_view name = body.substr(1, end - 1);
-    for (const std::string_view known : kHeaders)
-      if (name == known) return;
+  const Directive directive = read_directive(source, at);
+  if (directive.word == "include") {
+    const std::string_view name = included_header(source, at, directive);
+    if (is_plain_header(name)) return;
     if (name == "mma.h") refuse(source, at, "the CPU twin has no wmma", true);
     if (starts_with_any(name, {"cuda/", "cub/", "cutlass/", "cute/", "thrust/", "cuda_pipeline"}))
       refuse(source, at, "the CPU twin has no <" + std::string(name) + ">", true);
-    refuse(source, at, "only CUDA's own headers can be included", false);
+    refuse(source, at, kOnlyCudaHeaders, false);
   }
-  constexpr std::array<std::string_view, 12> kKnown = {
-      "define", "undef", "if", "ifdef", "ifndef", "else", "elif", "endif", "error", "pragma", "warning", ""};
-  bool known = false;
-  for (const std::string_view k : kKnown) known |= word == k;
-  if (!known) refuse(source, at, "#" + std::string(word) + " is no part of device code here", false);
-  if (word == "pragma" || word == "error" || word == "warning") return;
-  const std::vector<Token> tokens = tokens_of(body, at.line);
+  if (directive.is_text()) return;
+  const std::vector<Token> tokens = tokens_of(directive.body, at.line);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].text == "##") refuse(source, at, "the CPU twin does not paste tokens (##)", true);
     if (tokens[i].kind == TokenKind::kIdentifier)
@@ -187,6 +135,7 @@ void refuse_directive(const CleanSource& source, const Token& at) {
 }  // namespace
 
 void refuse_constructs(const CleanSource& source) {
+  refuse_hidden_text(source);
   const std::vector<Token>& tokens = source.tokens;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const Token& t = tokens[i];
@@ -197,9 +146,6 @@ void refuse_constructs(const CleanSource& source) {
         break;
       case TokenKind::kIdentifier: {
         refuse_name(source, t, t.text, next);
-        const bool quoted_next = i + 1 < tokens.size() && tokens[i + 1].kind == TokenKind::kString &&
-                                 tokens[i + 1].offset == t.offset + t.text.size();
-        if (quoted_next && t.text.back() == 'R') refuse(source, t, "raw strings are not read", false);
         if (t.text == "__attribute__" || t.text == "__attribute") {
           const std::string_view what = i + 3 < tokens.size() ? tokens[i + 3].text : std::string_view();
           if (what != "aligned" && what != "__aligned__" && what != "packed")
@@ -210,11 +156,6 @@ void refuse_constructs(const CleanSource& source) {
       case TokenKind::kPunctuation:
         if (t.text == "<<<")
           refuse(source, t, "the CPU twin has no launches from the device (<<<…>>>)", true);
-        if (t.text == "##" || t.text == "#" || t.text == "\\" || t.text == "@" || t.text == "`")
-          refuse(source, t, "stray `" + std::string(t.text) + "`", false);
-        if ((t.text == "<" && (next == "%" || next == ":") && tokens[i + 1].offset == t.offset + 1) ||
-            (t.text == "%" && (next == ":" || next == ">") && tokens[i + 1].offset == t.offset + 1))
-          refuse(source, t, "digraphs are not read", false);
         if (t.text == "[" && next == "[" && i + 2 < tokens.size() &&
             (tokens[i + 2].text == "gnu" || tokens[i + 2].text == "__gnu__" || tokens[i + 2].text == "using"))
           refuse(source, t, "compiler-specific attributes are not read", false);

@@ -1,0 +1,122 @@
+#include "compiler_child.h"
+
+#include <csignal>
+#include <cstdlib>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+
+namespace warpsmith::toolchain {
+
+namespace {
+
+constexpr int kTriesWhenKilled = 3;
+
+bool has(const std::string& text, std::string_view what) { return text.find(what) != std::string::npos; }
+
+// SIGKILL comes from outside (the kernel short of memory, a person, a batch system), to the driver, to a
+// program that it started, or to the sandbox around them: it says nothing about the source unless it comes
+// again and again.
+bool was_killed(const process::ChildResult& result) {
+  if (result.ending == process::Ending::kSignaled) return result.signal == SIGKILL;
+  // The sandbox said nothing and was gone: it was killed while it was being set up. Other failures to start
+  // have their cause.
+  if (result.ending == process::Ending::kNotStarted)
+    return has(result.problem, "ended before the program began");
+  if (result.ending != process::Ending::kExited || result.exit_code == 0) return false;
+  return result.exit_code == 128 + SIGKILL || has(result.err, "Killed signal terminated program") ||
+         has(result.err, "terminated with signal 9");
+}
+
+CompilerRun over_limit(CompilerRun run, std::string limit) {
+  run.outcome = CompilerRun::kOverLimit;
+  run.limit = std::move(limit);
+  return run;
+}
+
+}  // namespace
+
+process::ChildSpec compiler_spec(const fs::path& scratch, const CompileOptions& limits) {
+  process::ChildSpec spec;
+  spec.sandbox.level = process::available_sandbox();
+  if (spec.sandbox.level == process::SandboxLevel::kNone && !limits.unsandboxed)
+    throw Error(
+        "no sandbox is to be had on this machine, and compilers of foreign source want one (--unsandboxed "
+        "goes on without)");
+  spec.folder = fs::absolute(scratch);
+  spec.environment = {{"PATH", std::getenv("PATH") ? std::getenv("PATH") : "/usr/bin:/bin"},
+                      {"LC_ALL", "C"},
+                      {"TMPDIR", spec.folder.string()}};
+  spec.limits.wall_s = limits.timeout_s;
+  spec.limits.cpu_s = limits.timeout_s + 1;
+  spec.limits.memory_bytes = limits.memory_bytes;
+  spec.limits.file_bytes = 64ull << 20;
+  spec.limits.output_bytes = 64 << 10;
+  spec.sandbox.seccomp_before_exec = true;
+  spec.sandbox.read_write = {spec.folder};
+  return spec;
+}
+
+CompilerRun run_compiler_child(const process::ChildSpec& spec) {
+  process::ChildResult result = process::run_child(spec);
+  for (int tries = 1; was_killed(result) && tries < kTriesWhenKilled; ++tries)
+    result = process::run_child(spec);
+  CompilerRun run;
+  run.output = result.err;
+  if (was_killed(result) && result.ending != process::Ending::kNotStarted) return over_limit(run, "memory");
+  switch (result.ending) {
+    case process::Ending::kNotStarted:
+      throw Error("cannot start the compiler: " + result.problem);
+    case process::Ending::kTimedOut:
+      run.outcome = CompilerRun::kTimedOut;
+      return run;
+    case process::Ending::kMemoryLimit:
+      return over_limit(run, "memory");
+    case process::Ending::kOutputLimit:
+      return over_limit(run, "output");
+    case process::Ending::kSignaled:
+      run.outcome = result.signal == SIGSYS ? CompilerRun::kViolation : CompilerRun::kFailed;
+      return run;
+    case process::Ending::kStopped:
+      throw Error("the compiler was stopped");
+    case process::Ending::kExited:
+      break;
+  }
+  if (result.exit_code == 0) {
+    run.outcome = CompilerRun::kDone;
+    return run;
+  }
+  if (has(run.output, "memory exhausted") || has(run.output, "out of memory") || has(run.output, "bad_alloc"))
+    return over_limit(run, "memory");
+  if (has(run.output, "No space left on device"))
+    throw Error("cannot compile in " + spec.folder.string() + ": No space left on device");
+  return run;
+}
+
+CompileResult failure(Verdict verdict, std::string log) {
+  CompileResult result;
+  result.verdict = verdict;
+  result.log = std::move(log);
+  return result;
+}
+
+CompileResult result_of(const CompilerRun& run, const CompileOptions& options, std::string log) {
+  switch (run.outcome) {
+    case CompilerRun::kTimedOut:
+      return failure(Verdict::kCompileTimeout, "kernel.cu: the compiler took over " +
+                                                   std::to_string(static_cast<int>(options.timeout_s)) +
+                                                   " s\n");
+    case CompilerRun::kViolation:
+      return failure(Verdict::kSandboxViolation,
+                     "kernel.cu: the compiler was made to do what the sandbox forbids\n");
+    case CompilerRun::kOverLimit:
+      return failure(Verdict::kCompileError,
+                     "kernel.cu: error: the compiler ran over its limit of " + run.limit + "\n");
+    case CompilerRun::kFailed:
+    case CompilerRun::kDone:
+      break;
+  }
+  return failure(Verdict::kCompileError, std::move(log));
+}
+
+}  // namespace warpsmith::toolchain

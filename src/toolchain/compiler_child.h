@@ -1,0 +1,29 @@
+// A compiler of foreign source as a sandboxed, limited child, and what its end means for the candidate.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "warpsmith/process/child.h"
+#include "warpsmith/toolchain/options.h"
+
+namespace warpsmith::toolchain {
+
+struct CompilerRun {
+  enum Outcome { kDone, kFailed, kTimedOut, kOverLimit, kViolation } outcome = kFailed;
+  std::string output;  // what it printed on stderr
+  std::string limit;   // kOverLimit: of what
+};
+
+// A child in `scratch` under the limits, in the best sandbox here; argv, input and what else it may see are
+// the caller's to fill in. Throws Error where no sandbox is to be had.
+process::ChildSpec compiler_spec(const std::filesystem::path& scratch, const CompileOptions& limits);
+
+// Runs to the end. Throws Error where the machine is at fault.
+CompilerRun run_compiler_child(const process::ChildSpec& spec);
+
+// What a run that is not kDone is for the candidate. `log` is for kFailed.
+CompileResult result_of(const CompilerRun& run, const CompileOptions& options, std::string log);
+CompileResult failure(Verdict verdict, std::string log);
+
+}  // namespace warpsmith::toolchain

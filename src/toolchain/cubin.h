@@ -1,0 +1,28 @@
+// What the machine code of a cubin tells: variables, bounds of kernels, matrix instructions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace warpsmith::toolchain {
+
+struct CubinVariable {
+  std::string name;  // lowered
+  std::uint64_t bytes = 0;
+  bool constant = false;
+};
+
+struct CubinContent {
+  std::vector<CubinVariable> variables;  // __device__ and __constant__, in the order of the symbol table
+  std::map<std::string, int>
+      max_threads;  // of a block, by lowered name; of every kernel, 0 where not bounded
+  bool tensor_cores = false;
+};
+
+// Throws Error where `file` is no cubin.
+CubinContent read_cubin(std::string_view file);
+
+}  // namespace warpsmith::toolchain

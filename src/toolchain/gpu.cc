@@ -1,0 +1,193 @@
+#include "warpsmith/toolchain/gpu.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "compile_cache.h"
+#include "compile_unit.h"
+#include "cubin_facts.h"
+#include "gpu_source.h"
+#include "nvrtc_compiler.h"
+#include "nvrtc_log.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+
+namespace warpsmith::toolchain {
+
+namespace {
+
+constexpr std::uint64_t kMostStaticShared = 48 << 10;
+
+// A standard that the candidate names comes behind, and wins; so do its other options. Of warnings nobody
+// reads, and the log has room for errors. The assembler's figures go into the facts.
+const std::vector<std::string>& fixed_options() {
+  static const std::vector<std::string> options = {"--disable-warnings", "--ptxas-options=-v",
+                                                   std::string("--pre-include=") + kAlwaysIncluded};
+  return options;
+}
+
+// What every target of a candidate shares.
+NvrtcRequest make_request(const Candidate& candidate, const ModuleNames& names) {
+  CleanSource clean;
+  read_tokens(candidate.source(), &clean);
+  refuse_for_gpu(clean);
+  if (wants_toolkit_headers(clean) && !nvrtc_here().toolkit_headers)
+    throw SourceProblem{1, 1, "CUDA's headers here have no crt/mma.h, which wmma wants", true};
+  const CandidateOptions own = read_options(candidate);
+  NvrtcRequest request;
+  // The text that was looked at, not the one that was handed in: comments cannot hide anything from us.
+  request.source = clean.text;
+  request.headers = headers_for_nvrtc();
+  request.options = fixed_options();
+  const bool has_standard = std::any_of(own.device.begin(), own.device.end(), [](const std::string& o) {
+    return o.find("-std=") != std::string::npos;
+  });
+  if (!has_standard) request.options.push_back("--std=c++20");
+  // Cooperative groups take the whole of CUDA's C++ library with them, 20 to 30 times the work, unless told
+  // not to.
+  if (!uses_cuda_library(clean)) request.options.push_back("-D_CG_LIMIT_INCLUDED_DEPENDENCIES");
+  request.options.insert(request.options.end(), own.defines.begin(), own.defines.end());
+  request.options.insert(request.options.end(), own.device.begin(), own.device.end());
+  request.names = names.kernels;
+  for (const std::string& s : names.symbols) request.names.push_back("&" + s);
+  return request;
+}
+
+void check_target(const GpuTarget& target) {
+  const std::vector<int>& known = nvrtc_here().about.targets;
+  if (std::find(known.begin(), known.end(), target.major * 10 + target.minor) == known.end())
+    throw Error("NVRTC " + nvrtc_here().about.version + " makes no code for " + to_string(target),
+                kExitUsage);
+}
+
+// One target's answer, as a result and facts.
+CompileResult take_answer(const NvrtcAnswer& answer, const std::string& target, const ModuleNames& names,
+                          const CompileOptions& options, const fs::path& cubin, Json* facts) {
+  if (!answer.ok) return failure(Verdict::kCompileError, readable_nvrtc_log(answer.log, options.log_bytes));
+  const CubinFacts found = gather_facts(read_file(cubin), answer, target, names);
+  for (const KernelFacts& k : found.kernels)
+    if (k.shared_bytes > kMostStaticShared)
+      return failure(Verdict::kCompileError, "kernel.cu: error: `" + k.name + "` has " +
+                                                 std::to_string(k.shared_bytes) +
+                                                 " bytes of static __shared__ memory, over 48 KB\n");
+  *facts = to_json(found);
+  CompileResult result;
+  result.verdict = Verdict::kOk;
+  result.binary = cubin;
+  return result;
+}
+
+// Targets that the cache does not hold.
+class Compilation {
+ public:
+  Compilation(const Candidate& candidate, const ModuleNames& names, const CompileOptions& options)
+      : candidate_(candidate), names_(names), options_(options), scratch_(options.cache) {}
+
+  // Calls `done(target, result)` once for each.
+  template <typename Done>
+  void run(std::vector<std::string> targets, Done done) {
+    NvrtcRequest request;
+    try {
+      request = make_request(candidate_, names_);
+    } catch (const SourceProblem& p) {
+      const Verdict verdict = p.unsupported ? Verdict::kUnsupported : Verdict::kCompileError;
+      for (const std::string& t : targets) done(t, failure(verdict, place_of(p)), Json());
+      return;
+    }
+    while (!targets.empty()) {
+      request.targets = targets;
+      // Each target has the time that one has.
+      CompileOptions limits = options_;
+      limits.timeout_s *= static_cast<double>(targets.size());
+      const NvrtcRun child = run_nvrtc(request, scratch_.path(), limits);
+      std::erase_if(targets, [&](const std::string& t) {
+        const auto answer = child.answers.find(t);
+        if (answer == child.answers.end()) return false;
+        Json facts;
+        const CompileResult result =
+            take_answer(answer->second, t, names_, options_, cubin_file(scratch_.path(), t), &facts);
+        done(t, result, facts);
+        return true;
+      });
+      if (targets.empty()) return;
+      if (child.outcome == CompilerRun::kDone)
+        throw Error("warpsmith-nvrtc left no answer for " + targets.front());
+      // The first without an answer ended the child. The others are tried without it, but not where it took
+      // all the time: they have the same source.
+      const CompileResult ended = result_of(child, options_, readable_nvrtc_log("", options_.log_bytes));
+      const std::size_t blamed = child.outcome == CompilerRun::kTimedOut ? targets.size() : 1;
+      for (std::size_t i = 0; i < blamed; ++i) done(targets[i], ended, Json());
+      targets.erase(targets.begin(), targets.begin() + static_cast<std::ptrdiff_t>(blamed));
+    }
+  }
+
+  const fs::path& folder() const { return scratch_.path(); }
+
+ private:
+  const Candidate& candidate_;
+  const ModuleNames& names_;
+  const CompileOptions& options_;
+  Scratch scratch_;
+};
+
+}  // namespace
+
+std::string gpu_toolchain_id() {
+  static const std::string id = [] {
+    std::string text = nvrtc_here().id;
+    for (const std::string& o : fixed_options()) text += " " + o;
+    Sha256 headers;
+    for (const auto& [name, content] : headers_for_nvrtc()) headers.field(name).field(content);
+    return text + " ours " + headers.hex().substr(0, 16);
+  }();
+  return id;
+}
+
+std::vector<CompileResult> compile_for_gpus(const Candidate& candidate, const task::Task& task,
+                                            const std::vector<GpuTarget>& targets,
+                                            const CompileOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  CompileResult result;
+  if (candidate.tier != Tier::kPlan)
+    result = failure(Verdict::kUnsupported, "only candidates of tier `plan` are compiled by NVRTC\n");
+  std::optional<ModuleNames> names;
+  if (candidate.tier == Tier::kPlan) names = read_plan_names(candidate, task, options, &result);
+  std::vector<CompileResult> results(targets.size(), result);
+  if (!names) return results;
+  make_folders(options.cache);
+  std::vector<CacheEntry> entries;
+  std::vector<std::string> missing;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    check_target(targets[i]);
+    Sha256 key = start_key(gpu_toolchain_id(), candidate, task, *names);
+    entries.emplace_back(options.cache, key.field("target").field(to_string(targets[i])).hex(), ".cubin");
+    if (!entries[i].read(&results[i])) missing.push_back(to_string(targets[i]));
+    results[i].seconds = seconds();
+  }
+  if (missing.empty()) return results;
+  Compilation compilation(candidate, *names, options);
+  compilation.run(missing, [&](const std::string& target, CompileResult made, const Json& facts) {
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      if (to_string(targets[i]) != target || results[i].cached) continue;
+      if (made.verdict == Verdict::kOk) {
+        publish(made.binary, entries[i].binary());
+        made.binary = entries[i].binary();
+      }
+      if (made.verdict != Verdict::kCompileTimeout) entries[i].write(compilation.folder(), made, facts);
+      results[i] = made;
+      results[i].seconds = seconds();
+      break;
+    }
+  });
+  return results;
+}
+
+CompileResult compile_for_gpu(const Candidate& candidate, const task::Task& task, const GpuTarget& target,
+                              const CompileOptions& options) {
+  return compile_for_gpus(candidate, task, {target}, options).front();
+}
+
+}  // namespace warpsmith::toolchain

@@ -1,0 +1,126 @@
+#include "gpu_source.h"
+
+#include <algorithm>
+#include <array>
+
+#include "directives.h"
+
+namespace warpsmith::toolchain {
+
+namespace {
+
+// Of those that is_plain_header() does not name: what device code can use. Folders end with a slash.
+constexpr std::array<std::string_view, 23> kGpuHeaders = {"cooperative_groups/",
+                                                          "cub/",
+                                                          "cuda/",
+                                                          "nv/",
+                                                          "mma.h",
+                                                          "cuda_fp4.h",
+                                                          "cuda_fp6.h",
+                                                          "cuda_fp8.h",
+                                                          "cuda_pipeline.h",
+                                                          "cuda_pipeline_primitives.h",
+                                                          "cuda_awbarrier.h",
+                                                          "cuda_awbarrier_primitives.h",
+                                                          "cuComplex.h",
+                                                          "curand_kernel.h",
+                                                          "math_functions.h",
+                                                          "builtin_types.h",
+                                                          "stdio.h",
+                                                          "cstdio",
+                                                          "stdlib.h",
+                                                          "cstdlib",
+                                                          "string.h",
+                                                          "cstring",
+                                                          "stdbool.h"};
+
+// No path out of the folder: letters, digits, `_`, `.` and `/`, and no part of it begins with a point.
+bool is_plain_path(std::string_view name) {
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '/';
+  });
+  return plain && !name.starts_with(".") && !name.starts_with("/") &&
+         name.find("/.") == std::string_view::npos && name.find("//") == std::string_view::npos;
+}
+
+bool is_gpu_header(std::string_view name) {
+  if (!is_plain_path(name)) return false;
+  if (is_plain_header(name)) return true;
+  return std::any_of(kGpuHeaders.begin(), kGpuHeaders.end(), [&](std::string_view known) {
+    return known.ends_with('/') ? name.starts_with(known) : name == known;
+  });
+}
+
+// `__has_include(<name>)` asks whether a file is there: of CUDA's headers alone, and spelt out.
+void check_has_include(const CleanSource& source, const Token& at, std::string_view body, const Token& name) {
+  std::string_view rest = body.substr(name.offset + name.text.size());
+  const auto skip = [&](char wanted) {
+    while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t')) rest.remove_prefix(1);
+    if (rest.empty() || rest.front() != wanted) return false;
+    rest.remove_prefix(1);
+    return true;
+  };
+  char close = '>';
+  bool good = skip('(');
+  if (good && !skip('<')) {
+    close = '"';
+    good = skip('"');
+  }
+  const std::size_t end = rest.find(close);
+  good = good && end != std::string_view::npos && is_gpu_header(rest.substr(0, end));
+  if (!good) refuse(source, at, "__has_include asks for CUDA's own headers alone", false);
+}
+
+bool asks_for_files(std::string_view name) {
+  return name == "__has_include" || name == "__has_include_next" || name == "__has_embed";
+}
+
+void check_directive(const CleanSource& source, const Token& at) {
+  const Directive directive = read_directive(source, at);
+  if (directive.word == "include") {
+    if (!is_gpu_header(included_header(source, at, directive))) refuse(source, at, kOnlyCudaHeaders, false);
+    return;
+  }
+  if (directive.is_text()) return;
+  const bool condition = directive.word == "if" || directive.word == "elif";
+  for (const Token& t : tokens_of(directive.body, at.line)) {
+    if (!asks_for_files(t.text)) continue;
+    if (!condition || t.text != "__has_include")
+      refuse(source, at, std::string(t.text) + " is no part of device code here", false);
+    check_has_include(source, at, directive.body, t);
+  }
+}
+
+// Of includes that refuse_for_gpu() has let through.
+template <typename Test>
+bool includes(const CleanSource& source, Test test) {
+  return std::any_of(source.tokens.begin(), source.tokens.end(), [&](const Token& t) {
+    if (t.kind != TokenKind::kDirective) return false;
+    const Directive directive = read_directive(source, t);
+    return directive.word == "include" && test(included_header(source, t, directive));
+  });
+}
+
+}  // namespace
+
+bool uses_cuda_library(const CleanSource& source) {
+  return includes(
+      source, [](std::string_view name) { return name.starts_with("cuda/") || name.starts_with("cub/"); });
+}
+
+bool wants_toolkit_headers(const CleanSource& source) {
+  return includes(source, [](std::string_view name) { return name == "mma.h"; });
+}
+
+void refuse_for_gpu(const CleanSource& source) {
+  refuse_hidden_text(source);
+  for (const Token& t : source.tokens) {
+    if (t.kind == TokenKind::kDirective) check_directive(source, t);
+    if (t.kind != TokenKind::kIdentifier) continue;
+    if (asks_for_files(t.text) || t.text == "import" || t.text == "__import")
+      refuse(source, t, "`" + std::string(t.text) + "` is no part of device code here", false);
+  }
+}
+
+}  // namespace warpsmith::toolchain

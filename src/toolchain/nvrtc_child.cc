@@ -1,0 +1,157 @@
+#include "nvrtc_child.h"
+
+#include <dlfcn.h>
+#include <nvrtc.h>
+
+#include <cerrno>
+#include <fstream>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+
+namespace warpsmith::toolchain {
+
+namespace {
+
+// The calls that are used. The library stays loaded.
+class Nvrtc {
+  void* handle_;  // first: the calls are found in it
+
+ public:
+  explicit Nvrtc(const std::string& library) : handle_(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ == nullptr) throw Error(std::string("cannot load NVRTC: ") + ::dlerror());
+  }
+
+#define WARPSMITH_NVRTC_CALL(name) \
+  decltype(&::nvrtc##name) name = find<decltype(&::nvrtc##name)>("nvrtc" #name)
+  WARPSMITH_NVRTC_CALL(Version);
+  WARPSMITH_NVRTC_CALL(GetErrorString);
+  WARPSMITH_NVRTC_CALL(GetNumSupportedArchs);
+  WARPSMITH_NVRTC_CALL(GetSupportedArchs);
+  WARPSMITH_NVRTC_CALL(CreateProgram);
+  WARPSMITH_NVRTC_CALL(DestroyProgram);
+  WARPSMITH_NVRTC_CALL(AddNameExpression);
+  WARPSMITH_NVRTC_CALL(CompileProgram);
+  WARPSMITH_NVRTC_CALL(GetProgramLogSize);
+  WARPSMITH_NVRTC_CALL(GetProgramLog);
+  WARPSMITH_NVRTC_CALL(GetLoweredName);
+  WARPSMITH_NVRTC_CALL(GetCUBINSize);
+  WARPSMITH_NVRTC_CALL(GetCUBIN);
+#undef WARPSMITH_NVRTC_CALL
+
+  void check(nvrtcResult result, const char* what) const {
+    if (result == NVRTC_SUCCESS) return;
+    if (result == NVRTC_ERROR_OUT_OF_MEMORY) throw Error("NVRTC: out of memory");
+    throw Error(std::string("NVRTC: ") + what + ": " + GetErrorString(result));
+  }
+
+ private:
+  template <typename F>
+  F find(const char* name) const {
+    void* const symbol = ::dlsym(handle_, name);
+    if (symbol == nullptr) throw Error(std::string("this NVRTC has no ") + name);
+    return reinterpret_cast<F>(symbol);
+  }
+};
+
+class Program {
+ public:
+  Program(const Nvrtc& nvrtc, const NvrtcRequest& request) : nvrtc_(nvrtc) {
+    std::vector<const char*> texts, names;
+    for (const auto& [name, text] : request.headers) {
+      names.push_back(name.c_str());
+      texts.push_back(text.c_str());
+    }
+    nvrtc.check(nvrtc.CreateProgram(&program_, request.source.c_str(), "kernel.cu",
+                                    static_cast<int>(names.size()), texts.data(), names.data()),
+                "creating a program");
+    for (const std::string& name : request.names)
+      nvrtc.check(nvrtc.AddNameExpression(program_, name.c_str()), "adding a name");
+  }
+  ~Program() { nvrtc_.DestroyProgram(&program_); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Whether it compiled. What a candidate can bring about is data, what it cannot throws.
+  bool compile(const std::vector<std::string>& options) {
+    std::vector<const char*> list;
+    for (const std::string& o : options) list.push_back(o.c_str());
+    const nvrtcResult result = nvrtc_.CompileProgram(program_, static_cast<int>(list.size()), list.data());
+    if (result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_INVALID_OPTION ||
+        result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID)
+      return false;
+    nvrtc_.check(result, "compiling");
+    return true;
+  }
+
+  std::string log() const {
+    std::size_t size = 0;
+    if (nvrtc_.GetProgramLogSize(program_, &size) != NVRTC_SUCCESS || size == 0) return "";
+    std::string text(size, '\0');
+    if (nvrtc_.GetProgramLog(program_, text.data()) != NVRTC_SUCCESS) return "";
+    text.resize(size - 1);  // its NUL
+    return text;
+  }
+
+  // Empty where there is no such thing.
+  std::string lowered(const std::string& name) const {
+    const char* out = nullptr;
+    if (nvrtc_.GetLoweredName(program_, name.c_str(), &out) != NVRTC_SUCCESS || out == nullptr) return "";
+    return out;
+  }
+
+  std::string cubin() const {
+    std::size_t size = 0;
+    nvrtc_.check(nvrtc_.GetCUBINSize(program_, &size), "asking for the cubin");
+    std::string bytes(size, '\0');
+    nvrtc_.check(nvrtc_.GetCUBIN(program_, bytes.data()), "asking for the cubin");
+    return bytes;
+  }
+
+ private:
+  const Nvrtc& nvrtc_;
+  nvrtcProgram program_ = nullptr;
+};
+
+// Without fsync: what a power cut leaves half written is found by its checksum in the cache.
+void write_whole(const fs::path& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  file.close();
+  if (!file) throw system_error("cannot write " + path.string(), errno);
+}
+
+}  // namespace
+
+NvrtcAbout describe_nvrtc(const std::string& library) {
+  const Nvrtc nvrtc(library);
+  NvrtcAbout about;
+  int major = 0, minor = 0, count = 0;
+  nvrtc.check(nvrtc.Version(&major, &minor), "asking for the version");
+  about.version = std::to_string(major) + "." + std::to_string(minor);
+  nvrtc.check(nvrtc.GetNumSupportedArchs(&count), "asking for the targets");
+  about.targets.resize(static_cast<std::size_t>(count));
+  nvrtc.check(nvrtc.GetSupportedArchs(about.targets.data()), "asking for the targets");
+  return about;
+}
+
+void run_nvrtc_request(const NvrtcRequest& request) {
+  const Nvrtc nvrtc(request.library);
+  for (const std::string& target : request.targets) {
+    Program program(nvrtc, request);
+    std::vector<std::string> options = request.options;
+    options.push_back("--gpu-architecture=" + target);
+    NvrtcAnswer answer;
+    answer.ok = program.compile(options);
+    answer.log = program.log();
+    if (answer.ok) {
+      for (const std::string& name : request.names) answer.lowered[name] = program.lowered(name);
+      write_whole(cubin_file(".", target), program.cubin());
+    }
+    // Last: it makes the answer whole.
+    write_whole(answer_file(".", target),
+                to_json(answer).dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+}
+
+}  // namespace warpsmith::toolchain

@@ -1,0 +1,17 @@
+// The side of warpsmith-nvrtc (nvrtc_protocol.h): NVRTC itself. Loaded at run time, for the folder that it
+// lies in is the site's affair, and what is wrong with it can be told.
+#pragma once
+
+#include <string>
+
+#include "nvrtc_protocol.h"
+
+namespace warpsmith::toolchain {
+
+// Throw Error where the library cannot be loaded.
+NvrtcAbout describe_nvrtc(const std::string& library);
+// Compiles for each target and leaves the answers in the working folder. Throws Error also where NVRTC itself
+// fails; its message says "out of memory" where that was the cause.
+void run_nvrtc_request(const NvrtcRequest& request);
+
+}  // namespace warpsmith::toolchain

@@ -1,0 +1,32 @@
+// NVRTC as a sandboxed, limited child (warpsmith-nvrtc), and where its library and CUDA's headers lie.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler_child.h"
+#include "nvrtc_protocol.h"
+
+namespace warpsmith::toolchain {
+
+// The NVRTC of this process, found once: WARPSMITH_NVRTC, else what the build found.
+struct NvrtcHere {
+  std::filesystem::path program, library;
+  std::vector<std::filesystem::path>
+      include_folders;           // WARPSMITH_CUDA_INCLUDE, else those beside the library
+  bool toolkit_headers = false;  // crt/ is there, which mma.h wants
+  NvrtcAbout about;
+  std::string id;  // version and what tells this very library and these headers from others
+};
+// Throws Error where there is none, and where this program was built without CUDA.
+const NvrtcHere& nvrtc_here();
+
+struct NvrtcRun : CompilerRun {
+  std::map<std::string, NvrtcAnswer> answers;  // by target; the child may have ended before the last
+};
+// Compiles `source` for targets, in `scratch`, where the cubins then lie.
+NvrtcRun run_nvrtc(NvrtcRequest request, const std::filesystem::path& scratch, const CompileOptions& limits);
+
+}  // namespace warpsmith::toolchain

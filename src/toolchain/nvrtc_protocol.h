@@ -1,0 +1,45 @@
+// What warpsmith-nvrtc is asked (one JSON value on stdin) and what it leaves in its folder: for each target,
+// in order and as soon as it is done, <target>.cubin where it compiled and <target>.json, the answer.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "warpsmith/base/json.h"
+
+namespace warpsmith::toolchain {
+
+struct NvrtcRequest {
+  std::string library;                         // path of libnvrtc
+  std::string source;                          // compiled under the name kernel.cu
+  std::map<std::string, std::string> headers;  // by the name that is included
+  std::vector<std::string> names;              // name expressions whose lowered names are wanted
+  std::vector<std::string> options;            // for every target
+  std::vector<std::string> targets;            // "sm_90a"
+};
+Json to_json(const NvrtcRequest& request);
+NvrtcRequest nvrtc_request_from_json(const Json& json);
+
+struct NvrtcAnswer {
+  bool ok = false;
+  std::string log;
+  std::map<std::string, std::string> lowered;  // name expression -> lowered name
+};
+Json to_json(const NvrtcAnswer& answer);
+NvrtcAnswer nvrtc_answer_from_json(const Json& json);
+
+// What `warpsmith-nvrtc --about LIBRARY` prints, as JSON.
+struct NvrtcAbout {
+  std::string version;       // "13.0"
+  std::vector<int> targets;  // 75, 80, …
+};
+Json to_json(const NvrtcAbout& about);
+NvrtcAbout nvrtc_about_from_json(const Json& json);
+
+// The answer's files of a target.
+std::filesystem::path cubin_file(const std::filesystem::path& folder, const std::string& target);
+std::filesystem::path answer_file(const std::filesystem::path& folder, const std::string& target);
+
+}  // namespace warpsmith::toolchain
