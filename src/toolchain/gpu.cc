@@ -17,6 +17,9 @@ namespace warpsmith::toolchain {
 namespace {
 
 constexpr std::uint64_t kMostStaticShared = 48 << 10;
+constexpr const char* kStandard = "--std=c++20";
+// Cooperative groups take the whole of CUDA's C++ library with them, 30 times the work, unless told not to.
+constexpr const char* kNoCudaLibrary = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES";
 
 // A standard that the candidate names comes behind, and wins; so do its other options. Of warnings nobody
 // reads, and the log has room for errors. The assembler's figures go into the facts.
@@ -30,9 +33,7 @@ const std::vector<std::string>& fixed_options() {
 NvrtcRequest make_request(const Candidate& candidate, const ModuleNames& names) {
   CleanSource clean;
   read_tokens(candidate.source(), &clean);
-  refuse_for_gpu(clean);
-  if (wants_toolkit_headers(clean) && !nvrtc_here().toolkit_headers)
-    throw SourceProblem{1, 1, "CUDA's headers here have no crt/mma.h, which wmma wants", true};
+  refuse_for_gpu(clean, nvrtc_here().toolkit_headers);
   const CandidateOptions own = read_options(candidate);
   NvrtcRequest request;
   // The text that was looked at, not the one that was handed in: comments cannot hide anything from us.
@@ -42,10 +43,8 @@ NvrtcRequest make_request(const Candidate& candidate, const ModuleNames& names) 
   const bool has_standard = std::any_of(own.device.begin(), own.device.end(), [](const std::string& o) {
     return o.find("-std=") != std::string::npos;
   });
-  if (!has_standard) request.options.push_back("--std=c++20");
-  // Cooperative groups take the whole of CUDA's C++ library with them, 20 to 30 times the work, unless told
-  // not to.
-  if (!uses_cuda_library(clean)) request.options.push_back("-D_CG_LIMIT_INCLUDED_DEPENDENCIES");
+  if (!has_standard) request.options.push_back(kStandard);
+  if (!uses_cuda_library(clean)) request.options.push_back(kNoCudaLibrary);
   request.options.insert(request.options.end(), own.defines.begin(), own.defines.end());
   request.options.insert(request.options.end(), own.device.begin(), own.device.end());
   request.names = names.kernels;
@@ -63,7 +62,9 @@ void check_target(const GpuTarget& target) {
 // One target's answer, as a result and facts.
 CompileResult take_answer(const NvrtcAnswer& answer, const std::string& target, const ModuleNames& names,
                           const CompileOptions& options, const fs::path& cubin, Json* facts) {
-  if (!answer.ok) return failure(Verdict::kCompileError, readable_nvrtc_log(answer.log, options.log_bytes));
+  if (!answer.ok)
+    return failure(target_lacks_features(answer.log) ? Verdict::kUnsupported : Verdict::kCompileError,
+                   readable_nvrtc_log(answer.log, options.log_bytes));
   const CubinFacts found = gather_facts(read_file(cubin), answer, target, names);
   for (const KernelFacts& k : found.kernels)
     if (k.shared_bytes > kMostStaticShared)
@@ -134,7 +135,7 @@ class Compilation {
 
 std::string gpu_toolchain_id() {
   static const std::string id = [] {
-    std::string text = nvrtc_here().id;
+    std::string text = nvrtc_here().id + " " + kStandard + " " + kNoCudaLibrary;
     for (const std::string& o : fixed_options()) text += " " + o;
     Sha256 headers;
     for (const auto& [name, content] : headers_for_nvrtc()) headers.field(name).field(content);

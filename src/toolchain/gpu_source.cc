@@ -76,10 +76,13 @@ bool asks_for_files(std::string_view name) {
   return name == "__has_include" || name == "__has_include_next" || name == "__has_embed";
 }
 
-void check_directive(const CleanSource& source, const Token& at) {
+void check_directive(const CleanSource& source, const Token& at, bool toolkit_headers) {
   const Directive directive = read_directive(source, at);
   if (directive.word == "include") {
-    if (!is_gpu_header(included_header(source, at, directive))) refuse(source, at, kOnlyCudaHeaders, false);
+    const std::string_view name = included_header(source, at, directive);
+    if (!is_gpu_header(name)) refuse(source, at, kOnlyCudaHeaders, false);
+    if (name == "mma.h" && !toolkit_headers)
+      refuse(source, at, "CUDA's headers here have no crt/mma.h, which wmma wants", true);
     return;
   }
   if (directive.is_text()) return;
@@ -92,31 +95,22 @@ void check_directive(const CleanSource& source, const Token& at) {
   }
 }
 
-// Of includes that refuse_for_gpu() has let through.
-template <typename Test>
-bool includes(const CleanSource& source, Test test) {
-  return std::any_of(source.tokens.begin(), source.tokens.end(), [&](const Token& t) {
-    if (t.kind != TokenKind::kDirective) return false;
-    const Directive directive = read_directive(source, t);
-    return directive.word == "include" && test(included_header(source, t, directive));
-  });
-}
-
 }  // namespace
 
 bool uses_cuda_library(const CleanSource& source) {
-  return includes(
-      source, [](std::string_view name) { return name.starts_with("cuda/") || name.starts_with("cub/"); });
+  return std::any_of(source.tokens.begin(), source.tokens.end(), [&](const Token& t) {
+    if (t.kind != TokenKind::kDirective) return false;
+    const Directive directive = read_directive(source, t);
+    if (directive.word != "include") return false;
+    const std::string_view name = included_header(source, t, directive);
+    return name.starts_with("cuda/") || name.starts_with("cub/");
+  });
 }
 
-bool wants_toolkit_headers(const CleanSource& source) {
-  return includes(source, [](std::string_view name) { return name == "mma.h"; });
-}
-
-void refuse_for_gpu(const CleanSource& source) {
+void refuse_for_gpu(const CleanSource& source, bool toolkit_headers) {
   refuse_hidden_text(source);
   for (const Token& t : source.tokens) {
-    if (t.kind == TokenKind::kDirective) check_directive(source, t);
+    if (t.kind == TokenKind::kDirective) check_directive(source, t, toolkit_headers);
     if (t.kind != TokenKind::kIdentifier) continue;
     if (asks_for_files(t.text) || t.text == "import" || t.text == "__import")
       refuse(source, t, "`" + std::string(t.text) + "` is no part of device code here", false);

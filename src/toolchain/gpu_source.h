@@ -9,8 +9,9 @@
 
 namespace warpsmith::toolchain {
 
-// Throws SourceProblem.
-void refuse_for_gpu(const CleanSource& source);
+// `toolkit_headers`: crt/ is among CUDA's headers, which mma.h wants and torch's wheel lacks. Throws
+// SourceProblem.
+void refuse_for_gpu(const CleanSource& source, bool toolkit_headers);
 
 // stdint.h, math.h, float.h, …: NVRTC has what they declare, or they hold it; by name. CUDA's own headers
 // find these, too.
@@ -20,7 +21,5 @@ inline constexpr const char* kAlwaysIncluded = "warpsmith_always.h";
 
 // Whether it includes something of CUDA's C++ library (<cuda/…>, <cub/…>).
 bool uses_cuda_library(const CleanSource& source);
-// Whether it includes what only a whole toolkit has (mma.h: torch's wheel lacks crt/mma.h).
-bool wants_toolkit_headers(const CleanSource& source);
 
 }  // namespace warpsmith::toolchain

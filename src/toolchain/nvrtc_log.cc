@@ -152,12 +152,18 @@ std::string unknown_name(const Report& report) {
   return at_place(1, 1, plain ? what : what + ": " + report.message);
 }
 
-// "ptxas fatal   : message", "ptxas application ptx input, line 27; error   : message"
-std::optional<std::string> assembler_error(const std::string& line) {
-  const bool assembler = line.starts_with("ptxas") && (has(line, "error ") || has(line, "fatal "));
-  const std::size_t colon = line.find(" : ");
-  if (!assembler || colon == std::string::npos) return std::nullopt;
-  return line.substr(colon + 3);
+// "ptxas fatal   : message", "ptxas application ptx input, line 27; error   : message": each message once, as
+// inline PTX in a loop would repeat it. The last line says only that there were others.
+std::vector<std::string> assembler_errors(std::string_view log) {
+  std::vector<std::string> errors;
+  for (const std::string& line : split_lines(log)) {
+    const std::size_t colon = line.find(" : ");
+    if (!line.starts_with("ptxas") || colon == std::string::npos) continue;
+    const std::string head = line.substr(0, colon), message = line.substr(colon + 3);
+    if ((!has(head, "error") && !has(head, "fatal")) || has(message, "aborted due to errors")) continue;
+    if (std::find(errors.begin(), errors.end(), message) == errors.end()) errors.push_back(message);
+  }
+  return errors;
 }
 
 bool is_error(const Report& report) { return has(report.kind, "error"); }
@@ -180,16 +186,22 @@ std::string readable_nvrtc_log(std::string_view log, std::size_t limit) {
                       : "kernel.cu: error: " + without_folders(r.message) + "\n";
     }
   }
-  for (const std::string& line : split_lines(log)) {
-    const std::optional<std::string> error = assembler_error(line);
-    if (error && (of_assembler.empty() || !has(*error, "aborted due to errors")))
-      of_assembler += "kernel.cu: error: " + without_folders(demangled(*error)) + "\n";
-  }
+  for (const std::string& error : assembler_errors(log))
+    of_assembler += "kernel.cu: error: " + without_folders(demangled(error)) + "\n";
   // What the plan names is not found either where the source has mistakes.
   if (out.empty()) out = of_plan;
   out += of_assembler;
   if (out.empty()) out = "kernel.cu: error: the compiler failed\n";
   return cut_log(std::move(out), limit);
+}
+
+bool target_lacks_features(std::string_view log) {
+  const std::vector<Report> reports = read_reports(log);
+  const std::vector<std::string> errors = assembler_errors(log);
+  return !errors.empty() && std::none_of(reports.begin(), reports.end(), is_error) &&
+         std::all_of(errors.begin(), errors.end(), [](const std::string& e) {
+           return has(e, "requires .target ") || has(e, "not supported on .target ");
+         });
 }
 
 std::map<std::string, KernelResources> read_resources(std::string_view log) {

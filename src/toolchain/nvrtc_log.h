@@ -12,6 +12,9 @@ namespace warpsmith::toolchain {
 // machine. Cut to `limit` bytes.
 std::string readable_nvrtc_log(std::string_view log, std::size_t limit);
 
+// Whether the assembler refused the source for no other reason than that the target lacks an instruction.
+bool target_lacks_features(std::string_view log);
+
 struct KernelResources {
   int registers = 0;
   std::uint64_t shared_bytes = 0, local_bytes = 0, spill_store_bytes = 0, spill_load_bytes = 0;

@@ -127,6 +127,25 @@ TEST_F(Gpu, SeveralTargetsWithOneChild) {
   }
 }
 
+TEST_F(Gpu, WhatTheTargetLacksIsUnsupported) {
+  const char* body =
+      "__global__ void k(const float* x, float* out, int N) { asm volatile(\"barrier.cluster.arrive;\"); }\n";
+  const CompileResult result = compile(body, kAmpere);
+  EXPECT_EQ(result.verdict, Verdict::kUnsupported);
+  EXPECT_EQ(result.log,
+            "kernel.cu: error: Feature 'barrier.cluster.arrive' requires .target sm_90 or higher\n");
+  EXPECT_EQ(compile(body, {9, 0, 0}).verdict, Verdict::kOk);
+}
+
+// Two processes that make one entry must make the same.
+TEST_F(Gpu, TheSameSourceMakesTheSameBytes) {
+  const std::string first = read_file(compile(kGood).binary);
+  fs::remove_all(cache_);
+  const CompileResult again = compile(kGood);
+  EXPECT_FALSE(again.cached);
+  EXPECT_EQ(read_file(again.binary), first);
+}
+
 TEST_F(Gpu, UnknownTargetIsTheCallersMistake) { EXPECT_THROW(compile(kGood, {7, 0, 0}), Error); }
 
 TEST_F(Gpu, FactsOfKernels) {

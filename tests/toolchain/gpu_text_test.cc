@@ -86,11 +86,11 @@ TEST(GpuTarget, Capabilities) {
 }
 
 // "" where the source is let through, else the mistake.
-std::string mistake_of(const std::string& source) {
+std::string mistake_of(const std::string& source, bool toolkit_headers = true) {
   try {
     CleanSource clean;
     read_tokens(source, &clean);
-    refuse_for_gpu(clean);
+    refuse_for_gpu(clean, toolkit_headers);
     return "";
   } catch (const SourceProblem& p) {
     return place_of(p);
@@ -165,6 +165,28 @@ TEST(GpuSource, WhatIsNot) {
       {"import <cuda_fp16.h>;\n", "kernel.cu:1:1: error: `import` is no part of device code here\n"},
   };
   for (const SourceRow& row : rows) EXPECT_EQ(mistake_of(row.source), row.mistake) << row.source;
+}
+
+TEST(GpuSource, WheelsHaveNoWmma) {
+  EXPECT_EQ(mistake_of("int a;\n#include <mma.h>\n", false),
+            "kernel.cu:2:1: error: CUDA's headers here have no crt/mma.h, which wmma wants\n");
+}
+
+TEST(NvrtcLog, WhatTheTargetLacks) {
+  const std::string lacks =
+      "ptxas application ptx input, line 35; error   : Instruction 'wgmma.fence' not supported on .target "
+      "'sm_80'\n"
+      "ptxas application ptx input, line 36; error   : Instruction 'wgmma.fence' not supported on .target "
+      "'sm_80'\n"
+      "ptxas application ptx input, line 37; error   : Feature 'redux' requires .target sm_80 or higher\n"
+      "ptxas fatal   : Ptx assembly aborted due to errors\n";
+  EXPECT_TRUE(target_lacks_features(lacks));
+  EXPECT_EQ(readable_nvrtc_log(lacks, 4096),
+            "kernel.cu: error: Instruction 'wgmma.fence' not supported on .target 'sm_80'\n"
+            "kernel.cu: error: Feature 'redux' requires .target sm_80 or higher\n");
+  EXPECT_FALSE(target_lacks_features(lacks + "ptxas fatal   : Unresolved extern function 'f'\n"));
+  EXPECT_FALSE(target_lacks_features("kernel.cu(2): error: identifier \"oops\" is undefined\n"));
+  EXPECT_FALSE(target_lacks_features(""));
 }
 
 TEST(NvrtcLog, FirstLinesOfErrorsAlone) {

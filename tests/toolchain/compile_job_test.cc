@@ -1,0 +1,97 @@
+// warpsmith-compile as an executor starts it: job file in, records out.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "warpsmith/base/files.h"
+#include "warpsmith/process/child.h"
+#include "warpsmith/records/candidate.h"
+#include "warpsmith/records/shard.h"
+
+namespace warpsmith {
+namespace {
+
+class CompileJob : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    run_ = fs::temp_directory_path() / ("warpsmith-compile-job-test-" + std::to_string(::getpid()));
+    fs::remove_all(run_);
+    job_ = run_ / "stages/s/0123abcd/0/compile";
+    make_folders(job_ / "0");
+  }
+  void TearDown() override { fs::remove_all(run_); }
+
+  // Records of a good candidate and of one that does not compile, as "good" and "bad".
+  process::ChildResult run_job(Json params) {
+    params["datasets"] = (fs::path(WARPSMITH_SOURCE_DIR) / "datasets").string();
+    JobFile job;
+    job.program = "warpsmith-compile";
+    job.shards = {{0, 2}};
+    job.params = std::move(params);
+    write_file_atomic(job_ / "job.json", to_json(job).dump());
+    const std::string plan = "// plan: launch k<<<cdiv(N, 256), 256>>>(x, out, N)\n";
+    const std::string head = plan + "__global__ void k(const float* x, float* out, int N) { ";
+    const Json good = to_json(make_plan_candidate("gelu", head + "out[0] = x[0]; }\n", {}));
+    const Json bad = to_json(make_plan_candidate("gelu", head + "out[0] = oops; }\n", {}));
+    write_file_atomic(job_ / "items.jsonl", Json{{"id", "good"}, {"candidate", good}}.dump() + "\n" +
+                                                Json{{"id", "bad"}, {"candidate", bad}}.dump() + "\n");
+    process::ChildSpec spec;
+    spec.argv = {std::string(WARPSMITH_BINARY_DIR) + "/warpsmith-compile", (job_ / "job.json").string(), "0"};
+    spec.limits.wall_s = 100;
+    return process::run_child(spec);
+  }
+  Json record(const std::string& id) { return read_shard_records(job_ / "0").records.at(id); }
+
+  fs::path run_, job_;
+};
+
+TEST_F(CompileJob, ForTheCpu) {
+  const process::ChildResult result = run_job({{"device_kind", "cpu"}});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(record("good")["verdict"], "ok");
+  EXPECT_FALSE(record("good").contains("binaries"));
+  EXPECT_EQ(record("bad")["verdict"], "compile_error");
+}
+
+#ifdef WARPSMITH_TEST_NVRTC
+TEST_F(CompileJob, ForATypeOfGpu) {
+  const process::ChildResult result = run_job({{"device_kind", "H200"}});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json good = record("good");
+  EXPECT_EQ(good["verdict"], "ok");
+  EXPECT_EQ(good["binaries"].size(), 1u);
+  EXPECT_EQ(good["binaries"]["sm_90a"], good["binary"]);
+  EXPECT_TRUE(fs::exists(run_ / good["binary"].get<std::string>()));
+  EXPECT_EQ(good["kernels"]["sm_90a"][0]["name"], "k");
+  EXPECT_GT(good["kernels"]["sm_90a"][0]["registers"], 0);
+  EXPECT_EQ(record("bad")["verdict"], "compile_error");
+  EXPECT_EQ(record("bad")["binary"], "");
+  EXPECT_TRUE(record("bad")["binaries"].empty());
+}
+
+TEST_F(CompileJob, ForSeveralTargets) {
+  const process::ChildResult result = run_job({{"device_kind", "L40"}, {"targets", {"sm_89", "sm_80"}}});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json good = record("good");
+  EXPECT_EQ(good["binaries"].size(), 2u);
+  EXPECT_EQ(good["binaries"]["sm_89"], good["binary"]);
+  EXPECT_NE(good["binaries"]["sm_80"], good["binary"]);
+}
+#else
+TEST_F(CompileJob, WithoutCudaItSaysSo) {
+  const process::ChildResult result = run_job({{"device_kind", "H200"}});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_NE(result.err.find("this build has no CUDA"), std::string::npos) << result.err;
+}
+#endif
+
+TEST_F(CompileJob, WhatIsNoGpuIsAMistake) {
+  process::ChildResult result = run_job({{"device_kind", "V100"}});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("device_kind `V100`"), std::string::npos) << result.err;
+  result = run_job({{"device_kind", "H100"}, {"targets", {"hopper"}}});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("`hopper`"), std::string::npos) << result.err;
+}
+
+}  // namespace
+}  // namespace warpsmith
