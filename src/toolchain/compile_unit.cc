@@ -53,7 +53,9 @@ bool is_device_option(const std::string& option) {
 }
 
 bool is_define(const std::string& option) {
-  return option.size() > 2 && option.starts_with("-D") && option.find("wstw") == std::string::npos &&
+  // Names of the twin's own, and macros by which CUDA's headers choose what they include.
+  const bool ours = option.find("wstw") != std::string::npos || option.find("THRUST") != std::string::npos;
+  return option.size() > 2 && option.starts_with("-D") && !ours &&
          std::all_of(option.begin(), option.end(), [](unsigned char c) {
            return std::isalnum(c) || c == '_' || c == '=' || c == '-' || c == '.';
          });

@@ -84,7 +84,7 @@ class Compilation {
   Compilation(const Candidate& candidate, const ModuleNames& names, const CompileOptions& options)
       : candidate_(candidate), names_(names), options_(options), scratch_(options.cache) {}
 
-  // Calls `done(target, result)` once for each.
+  // Calls `done(target, result, facts)` once for each.
   template <typename Done>
   void run(std::vector<std::string> targets, Done done) {
     NvrtcRequest request;
@@ -101,15 +101,7 @@ class Compilation {
       CompileOptions limits = options_;
       limits.timeout_s *= static_cast<double>(targets.size());
       const NvrtcRun child = run_nvrtc(request, scratch_.path(), limits);
-      std::erase_if(targets, [&](const std::string& t) {
-        const auto answer = child.answers.find(t);
-        if (answer == child.answers.end()) return false;
-        Json facts;
-        const CompileResult result =
-            take_answer(answer->second, t, names_, options_, cubin_file(scratch_.path(), t), &facts);
-        done(t, result, facts);
-        return true;
-      });
+      take_answers(child, targets, done);
       if (targets.empty()) return;
       if (child.outcome == CompilerRun::kDone)
         throw Error("warpsmith-nvrtc left no answer for " + targets.front());
@@ -125,6 +117,20 @@ class Compilation {
   const fs::path& folder() const { return scratch_.path(); }
 
  private:
+  // Leaves those in `targets` that the child did not get to.
+  template <typename Done>
+  void take_answers(const NvrtcRun& child, std::vector<std::string>& targets, Done done) const {
+    std::erase_if(targets, [&](const std::string& t) {
+      const auto answer = child.answers.find(t);
+      if (answer == child.answers.end()) return false;
+      Json facts;
+      const CompileResult result =
+          take_answer(answer->second, t, names_, options_, cubin_file(folder(), t), &facts);
+      done(t, result, facts);
+      return true;
+    });
+  }
+
   const Candidate& candidate_;
   const ModuleNames& names_;
   const CompileOptions& options_;

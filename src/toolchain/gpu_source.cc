@@ -73,8 +73,12 @@ void check_has_include(const CleanSource& source, const Token& at, std::string_v
 }
 
 bool asks_for_files(std::string_view name) {
-  return name == "__has_include" || name == "__has_include_next" || name == "__has_embed";
+  return name == "__has_include" || name == "__has_include_next" || name == "__has_embed" ||
+         name == "_CCCL_HAS_INCLUDE";
 }
+
+// CUDA's own headers include what these macros name.
+bool steers_includes(std::string_view name) { return name.find("THRUST") != std::string_view::npos; }
 
 void check_directive(const CleanSource& source, const Token& at, bool toolkit_headers) {
   const Directive directive = read_directive(source, at);
@@ -88,6 +92,8 @@ void check_directive(const CleanSource& source, const Token& at, bool toolkit_he
   if (directive.is_text()) return;
   const bool condition = directive.word == "if" || directive.word == "elif";
   for (const Token& t : tokens_of(directive.body, at.line)) {
+    if (steers_includes(t.text))
+      refuse(source, at, "macros of Thrust are no part of device code here", false);
     if (!asks_for_files(t.text)) continue;
     if (!condition || t.text != "__has_include")
       refuse(source, at, std::string(t.text) + " is no part of device code here", false);

@@ -19,7 +19,7 @@ class Nvrtc {
 
  public:
   explicit Nvrtc(const std::string& library) : handle_(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-    if (handle_ == nullptr) throw Error(std::string("cannot load NVRTC: ") + ::dlerror());
+    if (handle_ == nullptr) throw Error(kCannotLoad + std::string(::dlerror()));
   }
 
 #define WARPSMITH_NVRTC_CALL(name) \
@@ -49,7 +49,7 @@ class Nvrtc {
   template <typename F>
   F find(const char* name) const {
     void* const symbol = ::dlsym(handle_, name);
-    if (symbol == nullptr) throw Error(std::string("this NVRTC has no ") + name);
+    if (symbol == nullptr) throw Error(std::string(kCannotLoad) + "it has no " + name);
     return reinterpret_cast<F>(symbol);
   }
 };

@@ -132,6 +132,9 @@ NvrtcRun run_nvrtc(NvrtcRequest request, const fs::path& scratch, const CompileO
   spec.sandbox.read_only = here.include_folders;
   spec.sandbox.read_only.push_back(here.library.parent_path());
   NvrtcRun run{run_compiler_child(spec), {}};
+  // Not the source's fault.
+  if (run.outcome == CompilerRun::kFailed && run.output.starts_with(kCannotLoad))
+    throw Error(trim(run.output));
   for (const std::string& target : request.targets) {
     const fs::path file = answer_file(spec.folder, target);
     if (!fs::exists(file)) continue;

@@ -11,6 +11,9 @@
 
 namespace warpsmith::toolchain {
 
+// How its message on stderr begins where the library is at fault.
+inline constexpr const char* kCannotLoad = "cannot load NVRTC: ";
+
 struct NvrtcRequest {
   std::string library;                         // path of libnvrtc
   std::string source;                          // compiled under the name kernel.cu

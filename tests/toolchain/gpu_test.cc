@@ -385,9 +385,9 @@ TEST_F(Gpu, OptionsOfTheCandidate) {
                      "--fmad=false", "--extra-device-vectorization"})
                 .verdict,
             Verdict::kOk);
-  for (const char* option :
-       {"-include", "--pre-include=/etc/passwd", "-I/etc", "--ptxas-options=-v", "-DX=\"a b\"",
-        "--time=/tmp/x", "-maxrregcount=", "--std=c++23", "--gpu-architecture=sm_80"}) {
+  for (const char* option : {"-include", "--pre-include=/etc/passwd", "-I/etc", "--ptxas-options=-v",
+                             "-DX=\"a b\"", "--time=/tmp/x", "-DTHRUST_MR_STD_MR_HEADER=x",
+                             "-maxrregcount=", "--std=c++23", "--gpu-architecture=sm_80"}) {
     const CompileResult result = compile(body, kHopper, {"-DTILE=32", option});
     EXPECT_EQ(result.verdict, Verdict::kCompileError) << option;
     EXPECT_EQ(result.log, "kernel.cu:1:1: error: unknown compile option " + std::string(option) + "\n");
