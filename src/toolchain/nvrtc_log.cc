@@ -84,24 +84,18 @@ int line_that_led_to(const Report& report) {
   return line;
 }
 
-// Folders in front of file names.
+// "/usr/include/a.h" -> "a.h": absolute paths at the beginning of words.
 std::string without_folders(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool starts =
-        text[i] == '/' && (i == 0 || text[i - 1] == ' ' || text[i - 1] == '"' || text[i - 1] == '\'');
-    std::size_t end = i, last = i;
-    while (starts && end < text.size() && text[end] != ' ' && text[end] != '"' && text[end] != '\'') {
-      if (text[end] == '/') last = end;
-      ++end;
+    if (text[i] == '/' && (i == 0 || has(" \"'", text.substr(i - 1, 1)))) {
+      const std::size_t last_slash = text.rfind('/', text.find_first_of(" \"'", i));
+      if (last_slash > i) {
+        i = last_slash;
+        continue;
+      }
     }
-    if (last > i) i = last;
-    if (last == i && starts && end > i + 1 && last > 0) {
-      out += text.substr(last + 1, end - last - 1);
-      i = end - 1;
-    } else {
-      out += text[i];
-    }
+    out += text[i];
   }
   return out;
 }
