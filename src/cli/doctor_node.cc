@@ -8,6 +8,7 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/executor/cluster.h"
 #include "warpsmith/process/child.h"
+#include "warpsmith/process/gpus.h"
 
 namespace warpsmith::cli {
 
