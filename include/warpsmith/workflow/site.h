@@ -32,6 +32,7 @@ struct SitePlace {
   std::map<std::string, std::string> environment;  // values are meant literally
   std::string scratch;                             // becomes TMPDIR
   std::vector<std::string> names;  // see is_device_of(). Empty for `cpu`, and for a twin that says nothing
+  std::string target;  // what the GPUs are compiled for, such as "sm_90a"; empty: it follows from the type
   // The nodes have no such GPU: shards run on the CPU twin, their device kind is `cpu`, and results say so.
   bool twin = false;
   double max_time_s = 0;             // the longest that a job may ask for
