@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 
 #include "evidence.h"
 #include "warpsmith/base/error.h"
-#include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/machine.h"
 
@@ -15,6 +15,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+
+std::string last_line(const std::filesystem::path& log) {
+  constexpr std::streamoff kEnough = 2000;
+  std::ifstream in(log, std::ios::ate);
+  const std::streamoff size = in.tellg();
+  in.seekg(std::max<std::streamoff>(0, size - kEnough));
+  std::string last;
+  for (std::string line; std::getline(in, line);)
+    if (!trim(line).empty()) last = trim(line);
+  return last.substr(0, 300);
+}
 
 }  // namespace
 
@@ -97,7 +108,11 @@ ShardEnd ShardChild::end() {
     // Programs of other people's exit with what they like when they cannot write.
     if (result.exit_code == kExitUsage)
       end.cause = EndCause::kUserError;
-    else if (disk_is_full(command_.log.parent_path()))
+    else if (result.exit_code == kExitWrongDevice && limits.gpus > 0) {
+      // As where it is seen before the start: another node, another time, may have the right one.
+      end.cause = EndCause::kLaunchFailure;
+      end.detail = last_line(command_.log);
+    } else if (disk_is_full(command_.log.parent_path()))
       end.cause = EndCause::kDiskFull;
   } else if (result.ending == Ending::kTimedOut) {
     end.cause = EndCause::kTimeout;
