@@ -91,4 +91,16 @@ std::string compile_target(int major, int minor) {
   return "sm_" + std::to_string(major) + std::to_string(minor) + (own ? "a" : "");
 }
 
+bool runs_on(std::string_view target, std::string_view device) {
+  const auto number = [](std::string_view text) {
+    int value = 0;
+    for (const char c : text)
+      if (std::isdigit(static_cast<unsigned char>(c)) != 0) value = 10 * value + (c - '0');
+    return value;
+  };
+  const int wants = number(target), has = number(device);
+  const bool own = target.ends_with('a');
+  return wants == has || (!own && wants / 10 == has / 10 && wants < has);
+}
+
 }  // namespace warpsmith::process

@@ -167,6 +167,20 @@ TEST_F(GpuPlace, AShardOnTheWrongGpuFailsWithThatReason) {
               testing::StartsWith("launch_failure: this node shows no GPU (NVML: Driver Not Loaded) on "));
 }
 
+// The same on this machine, where the program itself finds it out.
+TEST_F(GpuPlace, AProgramThatFindsAnotherGpuFailsWithItsReason) {
+  write_workflow(
+      "stages:\n  - name: own\n    kind: command\n    records: none\n    resources: {gpus: 1}\n"
+      "    retry: {launch_failure: 1}\n"
+      "    argv: [/bin/sh, -c, 'echo begin; echo \"wrong GPU: NVIDIA L40 is no H100\" >&2; exit 5']\n");
+  EXPECT_EQ(run("run w.yaml"), kExitFailed);
+  const Json shard = json("why own --run w").at("shards").at(0);
+  EXPECT_EQ(shard.at("cause"), "launch_failure");
+  EXPECT_EQ(shard.at("attempts"), 2);
+  EXPECT_EQ(shard.at("exit_code"), kExitWrongDevice);
+  EXPECT_EQ(shard.at("detail"), "wrong GPU: NVIDIA L40 is no H100");
+}
+
 TEST_F(GpuPlace, DoctorListsThem) {
   run("doctor");
   EXPECT_THAT(out_,

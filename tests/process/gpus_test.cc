@@ -241,5 +241,17 @@ TEST(GpuType, IsCompiledFor) {
   EXPECT_EQ(compile_target(0, 0), "");
 }
 
+TEST(GpuType, RunsWhatWasCompiledForItsGeneration) {
+  EXPECT_TRUE(runs_on("sm_90a", "sm_90a"));
+  EXPECT_TRUE(runs_on("sm_90", "sm_90a"));
+  EXPECT_TRUE(runs_on("sm_80", "sm_89"));
+  EXPECT_FALSE(runs_on("sm_89", "sm_80"));
+  EXPECT_FALSE(runs_on("sm_80", "sm_90a"));
+  EXPECT_FALSE(runs_on("sm_90a", "sm_100a"));
+  EXPECT_TRUE(runs_on("sm_100", "sm_103"));
+  EXPECT_FALSE(runs_on("sm_100a", "sm_103"));
+  EXPECT_FALSE(runs_on("sm_12", "sm_120"));
+}
+
 }  // namespace
 }  // namespace warpsmith::process

@@ -209,6 +209,13 @@ TEST(IsDeviceOf, WantsWholeWords) {
   EXPECT_TRUE(holds({"rtx-3090"}, "NVIDIA GeForce RTX 3090"));
   EXPECT_FALSE(holds({"RTX3090"}, "NVIDIA GeForce RTX 3080"));
   EXPECT_TRUE(holds({"A100 SXM4"}, "NVIDIA A100-SXM4-80GB"));
+  EXPECT_FALSE(holds({"RTX3090"}, "NVIDIA GeForce RTX 3090 Ti"));
+  EXPECT_TRUE(holds({"RTX3090TI"}, "NVIDIA GeForce RTX 3090 Ti"));
+  EXPECT_FALSE(holds({"RTX4070TI"}, "NVIDIA GeForce RTX 4070 Ti SUPER"));
+  EXPECT_FALSE(holds({"RTX 6000"}, "NVIDIA RTX 6000 Ada Generation"));
+  EXPECT_TRUE(holds({"RTX6000ADA"}, "NVIDIA RTX 6000 Ada Generation"));
+  EXPECT_TRUE(holds({"RTX6000"}, "Quadro RTX 6000"));
+  EXPECT_TRUE(holds({"GeForce"}, "NVIDIA GeForce RTX 3090 Ti"));
   EXPECT_FALSE(holds({"H100"}, ""));
   EXPECT_FALSE(holds({"H100"}, "AMD EPYC 9354"));
   EXPECT_TRUE(holds({}, "anything"));

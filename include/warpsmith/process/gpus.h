@@ -41,5 +41,8 @@ bool is_gpu_slice(std::string_view name);  // "nvidia_a100_1g.5gb": a part of a 
 
 // What a compiler makes a binary for, of a compute capability: "sm_90a", "sm_100a", "sm_89"; "" of 0.0.
 std::string compile_target(int major, int minor);
+// Whether a binary for `target` runs on a GPU whose compile_target() is `device`: plain targets on later ones
+// of their generation, `a` forms on their own alone.
+bool runs_on(std::string_view target, std::string_view device);
 
 }  // namespace warpsmith::process

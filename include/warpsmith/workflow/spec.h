@@ -195,8 +195,8 @@ struct StageSpec {
       wanted_device;  // `device` of the file, where that is no cpu; `device` is then what it is measured on
   DeviceFound device_found = DeviceFound::kUnasked;
   std::string auto_device;  // with `device: auto`, why it is what it is: "this machine has 2 L40"
-  // Where the device is a GPU that is there: what its name must hold one of, as whole words (is_device_of()
-  // in site.h), and what it is compiled for, such as "sm_90a"; empty: it follows from the type.
+  // Where the device is a GPU that is there: what its name must hold one of, by holds_words() in
+  // base/words.h, and what it is compiled for, such as "sm_90a"; empty: it follows from the type.
   std::vector<std::string> device_names;
   std::string compile_target;
   std::string lacks;  // why nothing can be measured there: "no device: site lab has no H20"; empty: it can
