@@ -145,6 +145,7 @@ struct Controller::State {
   std::map<std::string, Json>
       earlier;  // stages in the state.json that was there, for those that need not run
   bool environment = false, any_ran = false;
+  std::map<run::ShardKey, std::string> reasons;  // what is known of why shards failed for good, in this life
 };
 
 run::Reactor make_reactor(const ControllerParts& parts);

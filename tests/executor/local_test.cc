@@ -298,13 +298,20 @@ TEST_F(Local, NoGpuHasTwoShardsAtATime) {
 // What a job program says that finds itself on another GPU than it was told to expect.
 TEST_F(Local, AWrongGpuIsAFailedLaunchWithItsReason) {
   LocalExecutor executor({.cpus = 2, .gpus = {{"GPU-a", "H100"}}});
-  const std::string wrong = "echo measuring; echo 'wrong GPU: NVIDIA L40 is no H100' >&2; exit 5";
+  const std::string wrong =
+      "echo measuring; echo '04:35:04.099 warpsmith-measure error wrong GPU: NVIDIA L40 is no "
+      "H100' >&2; exit 5";
   executor.submit({shard(0, wrong, {.gpus = 1, .gpu_type = "H100"}), shard(1, wrong)});
   run_until(executor, 2);
   EXPECT_EQ(ended_[0].cause, EndCause::kLaunchFailure);
   EXPECT_EQ(ended_[0].exit_code, kExitWrongDevice);
   EXPECT_EQ(ended_[0].detail, "wrong GPU: NVIDIA L40 is no H100");
   EXPECT_EQ(ended_[1].cause, EndCause::kFailed) << "without a GPU it means nothing";
+}
+
+TEST_F(Local, AMistakeInTheInputIsToldAsTheProgramToldIt) {
+  EXPECT_EQ(run_one("printf 'begin\\nno task \\377x\\n\\n' >&2; exit 2").detail, "no task \xEF\xBF\xBDx");
+  EXPECT_EQ(ended_[0].cause, EndCause::kUserError);
 }
 
 TEST_F(Local, AGangIsRefused) { EXPECT_EQ(run_one("true", {.ranks = 2}).cause, EndCause::kUserError); }

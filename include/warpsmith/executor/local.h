@@ -7,11 +7,11 @@
 // own: empty for one that asked for none. Shards are not sandboxed: they are our programs, or the user's
 // `command`.
 //
-// Causes: exit 0 finished, 2 user_error, 3 disk_full where the log's file system has no room, 5 of a shard
-// with GPUs (kExitWrongDevice) launch_failure, with the last line of its log; other codes failed; signals
-// crash; time_s timeout; memory_bytes (resident memory of the whole tree) out_of_memory, also where the
-// kernel's out-of-memory killer was at work; output_bytes failed; a program that cannot be started
-// launch_failure.
+// Causes: exit 0 finished, 2 user_error with the last line of its log, 3 disk_full where the log's file
+// system has no room, 5 of a shard with GPUs (kExitWrongDevice) launch_failure with that line too; other
+// codes failed; signals crash; time_s timeout; memory_bytes (resident memory of the whole tree)
+// out_of_memory, also where the kernel's out-of-memory killer was at work; output_bytes failed; a program
+// that cannot be started launch_failure.
 #pragma once
 
 #include <cstdint>
