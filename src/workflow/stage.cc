@@ -32,7 +32,9 @@ void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
     if (!value) continue;
     const auto read = read_value(key.rule, *value, mistakes);
     if (!read) continue;
-    for (const std::string& job : kJobNames) assign(key, resources_of(spec, job), KeyValue(*read));
+    const bool of_gpus = std::string_view(key.rule.name).starts_with("gpu");
+    for (const std::string& job : kJobNames)  // no GPU is held while a compiler runs
+      if (!of_gpus || job != "compile") assign(key, resources_of(spec, job), KeyValue(*read));
   }
   for (const std::string& job : kJobNames)
     if (const auto value = map.value(job))

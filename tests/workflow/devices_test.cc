@@ -156,6 +156,8 @@ TEST(Devices, OnlyMeasureJobsHaveAGpuUnlessTheFileSaysMore) {
   EXPECT_EQ(asked("", two), "generate 0, compile 0, measure 1L40, train 0, ");
   EXPECT_EQ(asked("resources: {generate: {gpus: 1}, train: {gpus: 2}}\n", two),
             "generate 1L40, compile 0, measure 1L40, train 2L40, ");
+  EXPECT_EQ(asked("resources: {gpus: 1}\n", two), "generate 1L40, compile 0, measure 1L40, train 1L40, ")
+      << "no GPU is held while a compiler runs";
   EXPECT_EQ(
       asked("resources: {train: {gpus: 3}}\n", two),
       "generate 0, compile 0, measure 1L40, train 3L40, its train jobs ask for 3 GPUs of type L40, and this "
