@@ -345,6 +345,7 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
              " items left";
   const bool failed = reactor.shard_failed(key);
   if (failed && cause == EndCause::kDiskFull) environment = true;
+  if (failed && !end.text.empty()) reasons[key] = end.text;
   parts.observer->on_message(message + (failed ? ", no retries left; log: " : ", started again; log: ") +
                              (job.folder / std::to_string(key.shard) / "log.txt").string());
 }
@@ -357,6 +358,7 @@ void Controller::State::on_stage_failed_by_shards(std::uint32_t stage) {
         const run::ShardKey key{job, s};
         why = where(key) + " ended by " + std::string(to_string(reactor.last_cause(key))) + " after " +
               std::to_string(reactor.attempts(key)) + (reactor.attempts(key) == 1 ? " attempt" : " attempts");
+        if (const auto reason = reasons.find(key); reason != reasons.end()) why += ": " + reason->second;
       }
   fail_stage(stage, why);
 }

@@ -16,6 +16,7 @@ namespace warpsmith::cli {
 namespace {
 
 constexpr std::chrono::steady_clock::duration kPublishPause = std::chrono::seconds(30);
+constexpr std::size_t kMostGpuSlots = 64;  // as of CPUs: no job is cut into more for the sake of width alone
 
 bool contains(const std::vector<std::string>& names, const workflow::StageSpec& stage) {
   return std::find(names.begin(), names.end(), stage.name) != names.end() ||
@@ -190,6 +191,15 @@ void Controller::State::take_step(std::uint32_t stage, stages::StageStep step) {
   }
 }
 
+// Shards of that kind that may run side by side here: for those with GPUs these are what is scarce.
+int Controller::State::slots_of(const Resources& resources) const {
+  const auto type = parts.gpus.find(resources.gpu_type);
+  if (resources.gpus <= 0 || type == parts.gpus.end())
+    return std::max(1, parts.slots / std::max(1, resources.cpus));
+  const std::size_t shards = type->second / static_cast<std::size_t>(resources.gpus);
+  return static_cast<int>(std::clamp<std::size_t>(shards, 1, kMostGpuSlots));
+}
+
 fs::path Controller::State::find_program(const stages::JobRequest& request) const {
   const fs::path wanted = request.program;
   if (request.program.starts_with("warpsmith-")) {
@@ -262,7 +272,6 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
     if (to_json(file) != to_json(before)) write_job(job.folder, file, request, items);
   } else {
     number = static_cast<int>(reactor.jobs());
-    const int cpus = std::max(1, request.resources.cpus);
     file.shards = shards_on_disk(job.folder, items);
     if (file.shards.empty())
       file.shards = run::pack_items(
@@ -271,7 +280,7 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
                                                     request.expected_item_s, parts.start_s),
            .shard_s = parts.shard_s > 0 ? parts.shard_s : one.spec->shard_s,
            .one_shard = request.one_shard,
-           .slots = std::max(1, parts.slots / cpus),
+           .slots = slots_of(request.resources),
            .start_s = parts.start_s});
     file.token = "ws-" + parts.run_id + "-" + std::to_string(number);
     write_job(job.folder, file, request, items);

@@ -91,6 +91,7 @@ struct Controller::State {
   void publish_if_due();
   const std::vector<task::Task>& tasks_of(const fs::path& dataset);
   fs::path find_program(const stages::JobRequest& request) const;
+  int slots_of(const Resources& resources) const;
   std::map<std::string, std::string> upstream_digests(std::uint32_t stage) const;
   stages::StageInputs stage_inputs(std::uint32_t stage);
 
@@ -144,6 +145,7 @@ struct Controller::State {
   std::map<std::string, Json>
       earlier;  // stages in the state.json that was there, for those that need not run
   bool environment = false, any_ran = false;
+  std::map<run::ShardKey, std::string> reasons;  // what is known of why shards failed for good, in this life
 };
 
 run::Reactor make_reactor(const ControllerParts& parts);

@@ -8,6 +8,7 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/executor/cluster.h"
 #include "warpsmith/process/child.h"
+#include "warpsmith/process/gpus.h"
 
 namespace warpsmith::cli {
 
@@ -67,7 +68,11 @@ int doctor_on_node(const fs::path& question_file) {
   for (const process::Fact& fact : process::machine_facts(question_file.parent_path()))
     machine.push_back(to_json(fact));
   Json& gpus = answer["gpus"] = Json::array();
-  for (const process::Gpu& gpu : process::nvidia_gpus()) gpus.push_back(gpu.name);
+  Json& targets = answer["gpu_targets"] = Json::array();
+  for (const process::Gpu& gpu : process::nvidia_gpus()) {
+    gpus.push_back(gpu.name);
+    targets.push_back(process::compile_target(gpu.major, gpu.minor));
+  }
   const std::string tmpdir = variable("TMPDIR");
   answer["tmpdir"] = ::access(tmpdir.c_str(), W_OK | X_OK) == 0 ? tmpdir : "";
   answer["modules"] = variable("LOADEDMODULES");

@@ -61,8 +61,11 @@ Extent extent_of(const workflow::StageSpec& stage) {
   return extent;
 }
 
-// Where the device that the workflow asks for is not simply there.
+// What is measured on; nothing where the workflow says cpu, or does not say.
 std::string device_text(const workflow::StageSpec& stage) {
+  const std::string why = stage.auto_device.empty() ? "" : " (`device: auto`: " + stage.auto_device + ")";
+  if (stage.device_found == workflow::DeviceFound::kReal) return "on " + stage.wanted_device + why;
+  if (!why.empty() && stage.device == "cpu") return "on cpu" + why;
   if (stage.device_found == workflow::DeviceFound::kTwin)
     return stage.wanted_device + " by the CPU twin: device kind cpu";
   if (!stage.lacks.empty() && workflow::measures_again(stage)) return stage.lacks + ": its rows will say so";
@@ -154,22 +157,24 @@ Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::Stage
     Json changes = Json::array();
     for (const plan::Change& c : p.changes)
       changes.push_back({{"path", c.path}, {"before", c.before}, {"after", c.after}});
-    list.push_back({{"stage", stage.name},
-                    {"kind", stage.kind},
-                    {"needs", stage.needs},
-                    {"action", plan::to_string(p.action)},
-                    {"reason", p.reason},
-                    {"changes", std::move(changes)},
-                    {"hash", p.hash},
-                    {"device", stage.wanted_device.empty() ? stage.device : stage.wanted_device},
-                    {"device_found", workflow::to_string(stage.device_found)},
-                    {"rounds", extent.rounds},
-                    {"jobs", extent.jobs},
-                    {"shards", extent.shards},
-                    {"items", extent.items},
-                    {"upper_bound", extent.upper_bound},
-                    {"open", extent.open},
-                    {"cost", to_json(cost.stages[i])}});
+    Json one = {{"stage", stage.name},
+                {"kind", stage.kind},
+                {"needs", stage.needs},
+                {"action", plan::to_string(p.action)},
+                {"reason", p.reason},
+                {"changes", std::move(changes)},
+                {"hash", p.hash},
+                {"device", stage.wanted_device.empty() ? stage.device : stage.wanted_device},
+                {"device_found", workflow::to_string(stage.device_found)},
+                {"rounds", extent.rounds},
+                {"jobs", extent.jobs},
+                {"shards", extent.shards},
+                {"items", extent.items},
+                {"upper_bound", extent.upper_bound},
+                {"open", extent.open},
+                {"cost", to_json(cost.stages[i])}};
+    if (!stage.auto_device.empty()) one["auto_device"] = stage.auto_device;
+    list.push_back(std::move(one));
   }
   return {{"workflow", spec.name}, {"stages", std::move(list)}, {"cost", total_json(cost)}};
 }

@@ -271,7 +271,7 @@ int run_workflow(const Options& options, CommandContext& context) {
   // Which cluster that is shall not depend on the environment of whoever looks at the run later.
   if (const char* conf = std::getenv("SLURM_CONF"); site && site->conf.empty() && conf != nullptr)
     site->conf = conf;
-  look_at_place(spec, site);
+  const std::vector<process::Gpu> gpus = look_at_place(spec, site);
   refuse_blocked(spec, run, options.selection);
   make_folders(run);
   const RunLock lock(run);
@@ -302,7 +302,8 @@ int run_workflow(const Options& options, CommandContext& context) {
   StageNotifier observer(progress, spec, run);
   log_info("run " + run.string() +
            (replay ? ", timings replayed from " + json.value("replay_timings", "") : ""));
-  SiteExecutor place = make_executor(std::move(site), run, json.value("id", ""));
+  if (const std::string text = auto_device_text(spec); !text.empty()) log_info(text);
+  SiteExecutor place = make_executor(std::move(site), run, json.value("id", ""), gpus);
   run::Executor& executor = *place.executor;
   ControllerParts parts;
   parts.spec = &spec;

@@ -29,6 +29,18 @@ int cluster_slots(const std::vector<executor::SlurmNode>& nodes, const workflow:
   return std::clamp(cpus, 1, kMostSlots);
 }
 
+workflow::GpuStocks stocks_of(const std::vector<process::Gpu>& gpus) {
+  workflow::GpuStocks stocks;
+  for (const process::Gpu& gpu : gpus) {
+    workflow::GpuStock& stock = stocks[process::gpu_type_of(gpu.name)];
+    ++stock.count;
+    stock.target = process::compile_target(gpu.major, gpu.minor);
+    if (std::find(stock.names.begin(), stock.names.end(), gpu.name) == stock.names.end())
+      stock.names.push_back(gpu.name);
+  }
+  return stocks;
+}
+
 }  // namespace
 
 std::string token_prefix(const std::string& run_id) { return "ws-" + run_id + "-"; }
@@ -43,23 +55,34 @@ std::optional<workflow::SiteSpec> load_named_site(const std::string& name) {
   return site;
 }
 
-void look_at_place(workflow::WorkflowSpec& spec, const std::optional<workflow::SiteSpec>& site) {
-  workflow::resolve_devices(spec, site ? &*site : nullptr);
+std::vector<process::Gpu> look_at_place(workflow::WorkflowSpec& spec,
+                                        const std::optional<workflow::SiteSpec>& site) {
+  std::vector<process::Gpu> gpus;
+  if (!site && workflow::asks_for_gpus(spec)) gpus = process::usable_gpus();
+  workflow::resolve_devices(spec, site ? &*site : nullptr, stocks_of(gpus));
   plan::take_candidates(spec);
-  for (workflow::StageSpec& stage : spec.stages)
-    if (stage.device_found == workflow::DeviceFound::kReal && stage.kind != "command" &&
-        stage.blocked.empty())
-      stage.blocked = "measuring on a GPU is not built yet, and site " + site->name + " has the " +
-                      stage.wanted_device +
-                      " (where its nodes have none, `twin: true` measures on the CPU twin)";
+  return gpus;
+}
+
+std::string auto_device_text(const workflow::WorkflowSpec& spec) {
+  for (const workflow::StageSpec& stage : spec.stages)  // at a place it is the same for all
+    if (!stage.auto_device.empty())
+      return "`device: auto` is " + (stage.wanted_device.empty() ? stage.device : stage.wanted_device) +
+             ": " + stage.auto_device;
+  return "";
 }
 
 SiteExecutor make_executor(std::optional<workflow::SiteSpec> site, const fs::path& run,
-                           const std::string& run_id) {
+                           const std::string& run_id, const std::vector<process::Gpu>& gpus) {
   SiteExecutor out;
   if (!site) {
+    executor::LocalOptions options;
+    for (const process::Gpu& gpu : gpus) {
+      options.gpus.push_back({gpu.uuid, process::gpu_type_of(gpu.name)});
+      ++out.gpus[options.gpus.back().type];
+    }
     out.slots = static_cast<int>(process::allowed_cpus().size());
-    out.executor = std::make_unique<executor::LocalExecutor>(executor::LocalOptions{});
+    out.executor = std::make_unique<executor::LocalExecutor>(std::move(options));
     return out;
   }
   auto cluster = executor::open_cluster(program_folder(), site->conf);

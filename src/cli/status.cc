@@ -91,15 +91,14 @@ std::string queue_text(const Json& state) {
   for (const auto& [what, count] : shards.items())
     out += fmt::format("{}{} {}", out.empty() ? "  queue: " : ", ", count.get<std::size_t>(), what);
   for (const auto& [type, count] : gpus.items())
-    out += fmt::format(", {} x {}", count.get<std::size_t>(), type);
+    out += fmt::format("{}{} x {}", out.empty() ? "  in use: " : ", ", count.get<std::size_t>(), type);
   if (!out.empty()) out += "\n";
   if (const std::int64_t next = queue.value("next_start", std::int64_t{0}); next > 0) {
     const std::int64_t left = std::max<std::int64_t>(0, next - std::time(nullptr));
     out += fmt::format("  next start as Slurm expects it: {} ({})\n", time_text(next),
                        left == 0 ? "now" : "in " + format_duration(std::chrono::seconds(left)));
   }
-  if (const std::string trouble = queue.value("trouble", ""); !trouble.empty())
-    out += "  " + trouble + "\n";
+  if (const std::string trouble = queue.value("trouble", ""); !trouble.empty()) out += "  " + trouble + "\n";
   return out;
 }
 

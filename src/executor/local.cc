@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <deque>
 #include <list>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "evidence.h"
@@ -29,7 +31,7 @@ using std::chrono::milliseconds;
 struct Share {
   int cpus = 1;
   std::uint64_t memory_bytes = 0;
-  std::vector<std::string> gpus;
+  std::vector<LocalGpu> gpus;
 };
 
 }  // namespace
@@ -48,7 +50,7 @@ struct LocalExecutor::State {
   std::vector<ShardEvent> events;
   int free_cpus = 0;
   std::uint64_t free_memory = 0;
-  std::vector<std::string> free_gpus;
+  std::vector<LocalGpu> free_gpus;
 
   static ShardEvent ended(ShardKey key, EndCause cause, std::string detail) {
     ShardEvent event;
@@ -71,32 +73,58 @@ struct LocalExecutor::State {
     return out;
   }
 
+  // CPUs and memory.
   bool fits(const Resources& wants) const {
     if (!running.empty() && running.front().alone) return false;
     if (!beyond(wants).empty()) return running.empty();
-    return std::max(wants.cpus, 1) <= free_cpus && wants.memory_bytes <= free_memory &&
-           static_cast<std::size_t>(std::max(wants.gpus, 0)) <= free_gpus.size();
+    return std::max(wants.cpus, 1) <= free_cpus && wants.memory_bytes <= free_memory;
+  }
+
+  static bool serves(const LocalGpu& gpu, const Resources& wants) {
+    return wants.gpu_type.empty() || gpu.type == wants.gpu_type;
+  }
+  static bool has_gpus(const std::vector<LocalGpu>& gpus, const Resources& wants) {
+    return std::count_if(gpus.begin(), gpus.end(), [&](const LocalGpu& g) { return serves(g, wants); }) >=
+           wants.gpus;
+  }
+
+  // Empty, or why it never runs here.
+  std::string impossible(const Resources& wants) const {
+    if (wants.ranks > 1 || wants.nodes > 1)
+      return "is a gang of " + std::to_string(wants.ranks) + " ranks on " + std::to_string(wants.nodes) +
+             " nodes; the local executor runs shards of one process";
+    if (has_gpus(options.gpus, wants)) return "";
+    std::map<std::string, int> types;
+    for (const LocalGpu& gpu : options.gpus) ++types[gpu.type];
+    std::string has;
+    for (const auto& [type, count] : types)
+      has += (has.empty() ? "" : ", ") + std::to_string(count) + (type.empty() ? "" : " " + type);
+    return "wants " + std::to_string(wants.gpus) + (wants.gpus == 1 ? " GPU" : " GPUs") +
+           (wants.gpu_type.empty() ? "" : " of type " + wants.gpu_type) + ", this machine has " +
+           (has.empty() ? "none" : has);
   }
 
   void start_what_fits() {
-    while (!queue.empty()) {
-      const Resources& wants = queue.front().resources;
-      if (wants.gpus > static_cast<int>(options.gpus.size())) {
-        events.push_back(ended(queue.front().key, EndCause::kUserError,
-                               "wants " + std::to_string(wants.gpus) + " GPUs, this machine has " +
-                                   std::to_string(options.gpus.size())));
-      } else if (wants.ranks > 1 || wants.nodes > 1) {
-        events.push_back(ended(queue.front().key, EndCause::kUserError,
-                               "is a gang of " + std::to_string(wants.ranks) + " ranks on " +
-                                   std::to_string(wants.nodes) +
-                                   " nodes; the local executor runs shards of one process"));
+    std::set<std::string> awaited;  // types of GPUs that shards further ahead wait for
+    for (auto it = queue.begin(); it != queue.end();) {
+      const Resources& wants = it->resources;
+      if (const std::string why = impossible(wants); !why.empty()) {
+        events.push_back(ended(it->key, EndCause::kUserError, why));
+      } else if (wants.gpus > 0 && (is_awaited(awaited, wants.gpu_type) || !has_gpus(free_gpus, wants))) {
+        awaited.insert(wants.gpu_type);
+        ++it;
+        continue;
       } else if (!fits(wants)) {
         return;
       } else {
-        start(queue.front());
+        start(*it);
       }
-      queue.pop_front();
+      it = queue.erase(it);
     }
+  }
+
+  static bool is_awaited(const std::set<std::string>& awaited, const std::string& type) {
+    return type.empty() ? !awaited.empty() : awaited.contains(type) || awaited.contains("");
   }
 
   Share take(const Resources& wants) {
@@ -106,8 +134,10 @@ struct LocalExecutor::State {
     free_cpus -= share.cpus;
     free_memory -= share.memory_bytes;
     for (int i = 0; i < wants.gpus; ++i) {
-      share.gpus.push_back(free_gpus.back());
-      free_gpus.pop_back();
+      const auto gpu = std::find_if(free_gpus.begin(), free_gpus.end(),
+                                    [&](const LocalGpu& g) { return serves(g, wants); });
+      share.gpus.push_back(*gpu);
+      free_gpus.erase(gpu);
     }
     return share;
   }
@@ -127,7 +157,7 @@ struct LocalExecutor::State {
                          .environment = {}};
     command.arguments.insert(command.arguments.end(), {shard.job_file, std::to_string(shard.key.shard)});
     std::string gpus;
-    for (const std::string& gpu : share.gpus) gpus += (gpus.empty() ? "" : ",") + gpu;
+    for (const LocalGpu& gpu : share.gpus) gpus += (gpus.empty() ? "" : ",") + gpu.uuid;
     command.environment["CUDA_VISIBLE_DEVICES"] = gpus;
     return command;
   }
@@ -196,8 +226,7 @@ LocalExecutor::LocalExecutor(LocalOptions options) : state_(std::make_unique<Sta
   state_->options = std::move(options);
   state_->free_cpus = state_->options.cpus;
   state_->free_memory = state_->options.memory_bytes;
-  state_->free_gpus.assign(state_->options.gpus.rbegin(),
-                           state_->options.gpus.rend());  // given out from the back
+  state_->free_gpus = state_->options.gpus;
   process::become_subreaper();
 }
 
@@ -235,6 +264,13 @@ std::vector<ShardEvent> LocalExecutor::poll(milliseconds timeout) {
 }
 
 std::size_t LocalExecutor::capacity() const { return 2 * static_cast<std::size_t>(state_->options.cpus); }
+
+run::ExecutorView LocalExecutor::view() const {
+  run::ExecutorView out;
+  for (const State::Running& shard : state_->running)
+    for (const LocalGpu& gpu : shard.share.gpus) ++out.gpus[gpu.type];
+  return out;
+}
 
 void LocalExecutor::shut_down() {
   State& s = *state_;

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 
 #include "evidence.h"
 #include "warpsmith/base/error.h"
-#include "warpsmith/base/files.h"
+#include "warpsmith/base/json.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/machine.h"
 
@@ -15,6 +16,32 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+
+// "04:35:04.099 warpsmith-measure error wrong GPU" as our programs log it, without what stands before the
+// words.
+std::string_view without_clock(std::string_view line) {
+  static constexpr std::string_view kClock = "00:00:00.000 ";
+  if (line.size() < kClock.size()) return line;
+  for (std::size_t i = 0; i < kClock.size(); ++i)
+    if (kClock[i] == '0' ? line[i] < '0' || line[i] > '9' : line[i] != kClock[i]) return line;
+  const std::size_t level = line.find(' ', kClock.size());
+  const std::size_t words = level == std::string::npos ? level : line.find(' ', level + 1);
+  return words == std::string::npos ? line : line.substr(words + 1);
+}
+
+std::string last_line(const std::filesystem::path& log) {
+  constexpr std::streamoff kEnough = 2000;
+  constexpr std::size_t kLongest = 300;
+  std::ifstream in(log, std::ios::ate);
+  const std::streamoff size = in.tellg();
+  in.seekg(std::max<std::streamoff>(0, size - kEnough));
+  std::string last;
+  for (std::string line; std::getline(in, line);)
+    if (!trim(line).empty()) last = trim(line);
+  // A log may hold any bytes, and this goes into journals and into files of JSON.
+  const Json text = without_clock(last).substr(0, kLongest);
+  return Json::parse(text.dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+}
 
 }  // namespace
 
@@ -95,9 +122,14 @@ ShardEnd ShardChild::end() {
     end.detail = "wrote more than " + format_size(limits.output_bytes) + " in its folder";
   } else if (result.ending == Ending::kExited) {
     // Programs of other people's exit with what they like when they cannot write.
-    if (result.exit_code == kExitUsage)
+    if (result.exit_code == kExitUsage) {
       end.cause = EndCause::kUserError;
-    else if (disk_is_full(command_.log.parent_path()))
+      end.detail = last_line(command_.log);
+    } else if (result.exit_code == kExitWrongDevice && limits.gpus > 0) {
+      // As where it is seen before the start: another node, another time, may have the right one.
+      end.cause = EndCause::kLaunchFailure;
+      end.detail = last_line(command_.log);
+    } else if (disk_is_full(command_.log.parent_path()))
       end.cause = EndCause::kDiskFull;
   } else if (result.ending == Ending::kTimedOut) {
     end.cause = EndCause::kTimeout;

@@ -17,6 +17,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/child.h"
+#include "warpsmith/process/gpus.h"
 
 extern char** environ;
 
@@ -103,6 +104,30 @@ Fact program_fact(const std::string& name, const std::vector<std::string>& argv,
   return {name, "not found", !needed, missing};
 }
 
+Fact gpu_fact(const Gpu& gpu) {
+  std::string value = gpu_type_of(gpu.name) + ": " + gpu.name;
+  if (gpu.memory_bytes > 0) value += ", " + format_size(gpu.memory_bytes);
+  if (gpu.major > 0)
+    value += ", capability " + std::to_string(gpu.major) + "." + std::to_string(gpu.minor) + " (" +
+             compile_target(gpu.major, gpu.minor) + ")";
+  value += ", driver " + gpu.driver + ", " + gpu.uuid;
+  return {"gpu", value, true,
+          gpu.mig
+              ? "it is in MIG mode: no job of ours gets it, as a slice of it is no " + gpu_type_of(gpu.name)
+              : ""};
+}
+
+std::vector<Fact> gpu_facts() {
+  std::string problem;
+  const std::vector<Gpu> gpus = nvidia_gpus(&problem);
+  if (gpus.empty())
+    return {{"gpu", "none", true,
+             (problem.empty() ? "" : problem + "; ") + "candidates run on the CPU twin (device kind `cpu`)"}};
+  std::vector<Fact> facts;
+  for (const Gpu& gpu : gpus) facts.push_back(gpu_fact(gpu));
+  return facts;
+}
+
 }  // namespace
 
 std::string host_name() {
@@ -152,17 +177,6 @@ std::uint64_t available_memory() {
 }
 
 int landlock_version() { return landlock_abi(); }
-
-std::vector<Gpu> nvidia_gpus() {
-  std::vector<Gpu> gpus;
-  const auto text =
-      output_of({"nvidia-smi", "--query-gpu=name,uuid,driver_version", "--format=csv,noheader"});
-  if (!text) return gpus;
-  for (const std::string& line : split_lines(*text))
-    if (const std::vector<std::string> parts = split(line, ','); parts.size() == 3)
-      gpus.push_back({trim(parts[0]), trim(parts[1]), trim(parts[2])});
-  return gpus;
-}
 
 std::vector<Fact> machine_facts(const fs::path& folder) {
   std::vector<Fact> facts;
@@ -216,11 +230,7 @@ std::vector<Fact> machine_facts(const fs::path& folder) {
       program_fact("compiler nvcc", {"nvcc", "--version"}, "needed for the `extension` tier alone", false));
   facts.push_back(program_fact("python3", {"python3", "--version"},
                                "needed for the `python` tier and to install torch", false));
-  const std::vector<Gpu> gpus = nvidia_gpus();
-  if (gpus.empty())
-    facts.push_back({"gpu", "none", true, "candidates run on the CPU twin (device kind `cpu`)"});
-  for (const Gpu& gpu : gpus)
-    facts.push_back({"gpu", gpu.name + ", driver " + gpu.driver + ", " + gpu.uuid, true, ""});
+  for (Fact& fact : gpu_facts()) facts.push_back(std::move(fact));
   facts.push_back(program_fact("slurm", {"sbatch", "--version"}, "shards run on this machine", false));
   return facts;
 }

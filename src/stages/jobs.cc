@@ -78,6 +78,7 @@ JobRequest compile_request(const workflow::StageSpec& spec, int round,
                 {"memory_bytes", spec.compiler.memory_bytes},
                 {"log_bytes", spec.compiler.log_bytes},
                 {"unsandboxed", false}};
+  if (!spec.compile_target.empty()) job.params["targets"] = Json::array({spec.compile_target});
   for (const Candidate& c : candidates) job.items.push_back({{"id", c.id}, {"candidate", to_json(c)}});
   job.resources = spec.compile;
   job.expected_item_s = kCompileSeconds;
@@ -109,6 +110,7 @@ JobRequest measure_request(const workflow::StageSpec& spec, int round,
                 {"remeasure_over_best", p.remeasure_over_best},
                 {"best", best},
                 {"unsandboxed", false}};
+  if (!spec.device_names.empty()) job.params["device_names"] = spec.device_names;
   for (const Compiled& c : candidates)
     job.items.push_back({{"id", c.candidate.id}, {"candidate", to_json(c.candidate)}, {"binary", c.binary}});
   job.resources = spec.measure;

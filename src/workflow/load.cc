@@ -102,13 +102,16 @@ class Loader {
   void check_budget(const Node& raw) {
     if (spec_.budget.gpu_hours <= 0) return;
     for (const StageSpec& stage : spec_.stages)
-      for (const StageJob& job : stage_jobs(stage))
-        if (job.resources->gpus > 0 && job.resources->time_s <= 0)
+      for (const StageJob& job : stage_jobs(stage)) {
+        // With `device: auto` they may: a file that is good in one place is good in all.
+        const bool asks = job.resources->gpus > 0 || (stage.device == "auto" && job.name == "measure");
+        if (asks && job.resources->time_s <= 0)
           mistakes_.push_back(mistake_at(
               raw.find("budget")->place(),
               fmt::format("`budget`: the {} jobs of stage `{}` ask for GPUs and have no time limit", job.name,
                           stage.name),
               "give their `resources` a `time`"));
+      }
   }
 
   void check_schema(MapReader& map) {

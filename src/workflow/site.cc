@@ -194,9 +194,11 @@ class SiteLoader {
 
   void read_gpu(const Entry& entry, SitePlace place) {
     const std::string& type = entry.key;
-    if (!is_identifier(type) || type.size() > 64 || default_gres(type) == "gpu:cpu") {
-      mistakes_.push_back(mistake_at(entry.place, fmt::format("`{}` is no GPU type", type.substr(0, 40)),
-                                     "a letter, then letters, digits, _ and -, such as H100; not cpu"));
+    if (!is_identifier(type) || type.size() > 64 || default_gres(type) == "gpu:cpu" ||
+        default_gres(type) == "gpu:auto") {
+      mistakes_.push_back(
+          mistake_at(entry.place, fmt::format("`{}` is no GPU type", type.substr(0, 40)),
+                     "a letter, then letters, digits, _ and -, such as H100; not cpu or auto"));
       return;
     }
     MapReader map(entry.value, fmt::format("GPU type `{}`", type), mistakes_);

@@ -67,10 +67,11 @@ Json site_json_schema() {
   properties["defaults"] =
       closed_map(place_properties(kDefaults), "For `cpu`, `controller` and every GPU type.");
   properties["cpu"] = closed_map(place_properties(kCpu), "Where shards without a GPU go.");
-  properties["gpus"] = {{"type", {"object", "null"}},
-                        {"description", "Where shards with a GPU go, by GPU type as workflows name it."},
-                        {"propertyNames", {{"pattern", "^(?![cC][pP][uU]$)[A-Za-z_][A-Za-z0-9_-]{0,63}$"}}},
-                        {"additionalProperties", closed_map(place_properties(kGpu), "A GPU type.")}};
+  properties["gpus"] = {
+      {"type", {"object", "null"}},
+      {"description", "Where shards with a GPU go, by GPU type as workflows name it."},
+      {"propertyNames", {{"pattern", "^(?!([cC][pP][uU]|[aA][uU][tT][oO])$)[A-Za-z_][A-Za-z0-9_-]{0,63}$"}}},
+      {"additionalProperties", closed_map(place_properties(kGpu), "A GPU type.")}};
   properties["controller"] = closed_map(std::move(controller), "The controller's own job.");
   Json schema =
       closed_map(std::move(properties), "A Warpsmith site; see slurm/README.md.", {"schema", "name"});

@@ -51,6 +51,12 @@ const TextRule& device_name_rule() {
   return rule;
 }
 
+const TextRule& target_rule() {
+  static const TextRule rule{"^sm_[1-9][0-9]{1,2}[af]?$", "is no target of a compiler",
+                             "sm_ and the compute capability, such as sm_90a"};
+  return rule;
+}
+
 }  // namespace
 
 const TextRule& shell_line_rule() {
@@ -91,6 +97,10 @@ const std::vector<PlaceKey>& place_keys() {
       {{{"names", Form::kStrings, "A device's name must hold one of these, else it is the wrong GPU."},
         &S::names},
        &device_name_rule(),
+       kGpu},
+      {{{"target", Form::kString, "What candidates are compiled for. Default: it follows from the type."},
+        &S::target},
+       &target_rule(),
        kGpu},
       {{{"twin", Form::kBoolean, "The nodes have no such GPU: shards run on the CPU twin, device kind cpu."},
         &S::twin},

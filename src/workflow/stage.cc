@@ -32,7 +32,9 @@ void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
     if (!value) continue;
     const auto read = read_value(key.rule, *value, mistakes);
     if (!read) continue;
-    for (const std::string& job : kJobNames) assign(key, resources_of(spec, job), KeyValue(*read));
+    const bool of_gpus = std::string_view(key.rule.name).starts_with("gpu");
+    for (const std::string& job : kJobNames)  // no GPU is held while a compiler runs
+      if (!of_gpus || job != "compile") assign(key, resources_of(spec, job), KeyValue(*read));
   }
   for (const std::string& job : kJobNames)
     if (const auto value = map.value(job))
@@ -169,6 +171,7 @@ StageSettings read_kind(const std::string& kind, MapReader& map, Draft& draft, D
   return read_command(map, mistakes);
 }
 
+// `auto` is not known before the place is: resolve_devices() (devices.h) goes on with it.
 void check_device(StageSpec& spec, const MapReader& map, Diagnostics& mistakes) {
   const auto mistake = [&](const char* key, std::string message, std::string hint) {
     const Node* at = map.node().find(key);
@@ -180,6 +183,14 @@ void check_device(StageSpec& spec, const MapReader& map, Diagnostics& mistakes) 
       mistake("measure",
               fmt::format("`baseline: {}` is not to be had on device `cpu`", spec.protocol.baseline),
               "baseline: eager");
+    return;
+  }
+  if (spec.device == "auto") {
+    if (!spec.measure.gpu_type.empty())
+      mistake("resources",
+              fmt::format("measure jobs ask for a GPU of type `{}`, and `device: auto` chooses the type",
+                          spec.measure.gpu_type),
+              fmt::format("device: {}", spec.measure.gpu_type));
     return;
   }
   spec.measure.gpus = std::max(1, spec.measure.gpus);
@@ -228,7 +239,7 @@ void read_shared(MapReader& map, const std::vector<std::string>& blocks, StageSp
   read_keys(stage_keys(), map, spec, mistakes);
   if (map.has("device") && !is_identifier(spec.device))
     map.mistake("device", fmt::format("`{}` is no device kind", spec.device),
-                "cpu, or a GPU type such as H100");
+                "cpu, a GPU type such as H100, or auto");
   if (const auto node = map.value("resources")) read_resources(*node, spec, mistakes);
   if (const auto node = map.value("retry")) read_retry(*node, spec.retry, mistakes);
 }

@@ -182,7 +182,9 @@ const Table<Resources>& resource_keys() {
       {{"memory", Form::kBytes, "Memory of a shard; over it: out_of_memory.", 16 * kMiB, 64 * kTiB},
        &S::memory_bytes},
       {{"gpus", Form::kInteger, "GPUs of a shard.", 0, 64}, &S::gpus},
-      {{"gpu_type", Form::kString, "GPU type as the site file names it, such as H100."}, &S::gpu_type},
+      {{"gpu_type", Form::kString,
+        "GPU type, such as H100. Default: the stage's `device`, where that is one."},
+       &S::gpu_type},
       {{"time", Form::kSeconds, "Wall clock of one attempt; over it: timeout.", 1, 60 * kDay}, &S::time_s},
       {{"output", Form::kBytes, "What one attempt may write.", 64 * kKiB, 1024 * kTiB}, &S::output_bytes},
       {{"ranks", Form::kInteger, "Processes of a shard that is a gang.", 1, 65536}, &S::ranks},
@@ -224,7 +226,8 @@ const Table<SelfSupervisedSettings>& self_supervised_keys() {
         "Each distinct success once; false: every success, the paper's literal form."},
        &S::distinct},
       {{"fastest", Form::kShare,
-        "Of each task's successes in a round, the share that is learned from, the fastest first and one at least; "
+        "Of each task's successes in a round, the share that is learned from, the fastest first and one at "
+        "least; "
         "100%: all, as published.",
         0, 1},
        &S::fastest},
@@ -331,7 +334,8 @@ const Table<CommandSettings>& command_keys() {
        .member = &S::items},
       {.rule = {.name = "records",
                 .form = Form::kWord,
-                .meaning = "Whether the program keeps records of its own; with `none` its exit code 0 is enough.",
+                .meaning =
+                    "Whether the program keeps records of its own; with `none` its exit code 0 is enough.",
                 .words = {"own", "none"}},
        .member = &S::records},
   };
@@ -343,7 +347,8 @@ const Table<StageSpec>& stage_keys() {
   static const Table<S> table = {
       {.rule = {.name = "device",
                 .form = Form::kString,
-                .meaning = "Device kind that it is measured on: cpu, or a GPU type.",
+                .meaning =
+                    "Device kind that it is measured on: cpu, a GPU type, or auto: a GPU where there is one.",
                 .hashed = false},
        .member = &S::device},
       {.rule = {.name = "tolerate",
@@ -360,8 +365,9 @@ const Table<StageSpec>& stage_keys() {
        .member = &S::max_jobs},
       {.rule = {.name = "shard_time",
                 .form = Form::kSeconds,
-                .meaning = "Expected duration of a shard: items are packed by it, at first by a guess of what one "
-                           "takes, later by what it took.",
+                .meaning =
+                    "Expected duration of a shard: items are packed by it, at first by a guess of what one "
+                    "takes, later by what it took.",
                 .low = 1,
                 .high = 30 * kDay,
                 .hashed = false},

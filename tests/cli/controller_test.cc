@@ -228,7 +228,8 @@ std::string versions(const fs::path& run) {
   }
   std::string text;
   for (const std::string& stage : order)
-    text += stage + (found[stage].first.empty() ? " none" : " one") + " of " + std::to_string(found[stage].second) + ", ";
+    text += stage + (found[stage].first.empty() ? " none" : " one") + " of " +
+            std::to_string(found[stage].second) + ", ";
   return text;
 }
 
@@ -382,7 +383,8 @@ TEST_F(ControllerTest, BudgetStopsTheRunBeforeItIsPassedAndALargerOneGoesOn) {
   const RunOutcome last = run(second);
   EXPECT_EQ(last.kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(executor.items_run + second.items_run, 3 * kItemsAStage);
-  EXPECT_NEAR(last.gpu_hours * 3600, static_cast<double>(executor.submitted.size() + second.submitted.size()), 1e-6);
+  EXPECT_NEAR(last.gpu_hours * 3600, static_cast<double>(executor.submitted.size() + second.submitted.size()),
+              1e-6);
 }
 
 TEST_F(ControllerTest, TheScarcestGpusComeFirstAndNoTypeTakesAllTheRoom) {
@@ -401,6 +403,31 @@ TEST_F(ControllerTest, TheScarcestGpusComeFirstAndNoTypeTakesAllTheRoom) {
   std::vector<std::string> first;
   for (std::size_t i = 0; i < 4; ++i) first.push_back(read_job_file(executor.submitted[i].job_file).stage);
   EXPECT_EQ(first, (std::vector<std::string>{"few", "few", "many", "cpu"}));
+}
+
+// Of three GPUs one shard each, though there are more CPUs: a GPU does not start work sooner for many.
+TEST_F(ControllerTest, AsManyShardsAsGpus) {
+  class ShortItems : public CommandStage {
+   public:
+    using CommandStage::CommandStage;
+    stages::StageStep start() override {
+      stages::StageStep step = CommandStage::start();
+      step.jobs[0].expected_item_s = 5;
+      return step;
+    }
+  };
+  spec_.stages.clear();
+  add("one").train = {.gpus = 1, .gpu_type = "H20"};
+  add("three").train = {.gpus = 1, .gpu_type = "H100"};
+  add("pairs").train = {.gpus = 2, .gpu_type = "H100"};
+  add("cpu");
+  gpus_ = {{"H100", 3}, {"H20", 1}};
+  make_stage_ = [](stages::StageInputs inputs) { return std::make_unique<ShortItems>(std::move(inputs)); };
+  FakeExecutor executor;
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished);
+  std::map<std::string, int> shards;
+  for (const run::ShardStart& start : executor.submitted) ++shards[read_job_file(start.job_file).stage];
+  EXPECT_EQ(shards, (std::map<std::string, int>{{"cpu", 2}, {"one", 1}, {"pairs", 1}, {"three", 3}}));
 }
 
 // The real stage: rows without a shard, and the same again once there is a device.

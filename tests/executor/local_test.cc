@@ -229,9 +229,10 @@ TEST_F(Local, MoreThanTheMachineHasRunsAloneWithAWarning) {
 }
 
 TEST_F(Local, ThreadsAndGpusInTheEnvironment) {
-  LocalExecutor executor({.cpus = 4, .gpus = {"GPU-a", "GPU-b", "GPU-c"}});
+  LocalExecutor executor({.cpus = 4, .gpus = {{"GPU-a"}, {"GPU-b"}, {"GPU-c"}}});
   const std::string print =
-      "echo $OMP_NUM_THREADS $MKL_NUM_THREADS $OMP_WAIT_POLICY $GOMP_SPINCOUNT [$CUDA_VISIBLE_DEVICES]; sleep 0.3";
+      "echo $OMP_NUM_THREADS $MKL_NUM_THREADS $OMP_WAIT_POLICY $GOMP_SPINCOUNT [$CUDA_VISIBLE_DEVICES]; "
+      "sleep 0.3";
   executor.submit(
       {shard(0, print, {.cpus = 1, .gpus = 1}), shard(1, print, {.cpus = 2, .gpus = 2}), shard(2, print)});
   run_until(executor, 3);
@@ -241,13 +242,76 @@ TEST_F(Local, ThreadsAndGpusInTheEnvironment) {
 }
 
 TEST_F(Local, GpusAreGivenBackAndMissingOnesRefused) {
-  LocalExecutor executor({.cpus = 4, .gpus = {"GPU-a"}});
+  LocalExecutor executor({.cpus = 4, .gpus = {{"GPU-a"}}});
   executor.submit({shard(0, "sleep 0.1", {.gpus = 1}), shard(1, "echo $CUDA_VISIBLE_DEVICES", {.gpus = 1}),
                    shard(2, "true", {.gpus = 2})});
   run_until(executor, 3);
   EXPECT_EQ(log(1), "GPU-a\n");
   EXPECT_EQ(ended_[2].cause, EndCause::kUserError);
   EXPECT_THAT(ended_[2].detail, HasSubstr("wants 2 GPUs, this machine has 1"));
+}
+
+TEST_F(Local, AShardGetsGpusOfItsTypeAlone) {
+  LocalExecutor executor({.cpus = 4, .gpus = {{"GPU-a", "L40"}, {"GPU-b", "H100"}, {"GPU-c", "L40"}}});
+  const std::string print = "echo $CUDA_VISIBLE_DEVICES; sleep 0.2";
+  executor.submit(
+      {shard(0, print, {.gpus = 1, .gpu_type = "H100"}), shard(1, print, {.gpus = 2, .gpu_type = "L40"}),
+       shard(2, print, {.gpus = 2, .gpu_type = "H100"}), shard(3, print, {.gpus = 1, .gpu_type = "H200"})});
+  EXPECT_EQ(executor.view().gpus, (std::map<std::string, std::size_t>{{"H100", 1}, {"L40", 2}}));
+  run_until(executor, 4);
+  EXPECT_EQ(log(0), "GPU-b\n");
+  EXPECT_EQ(log(1), "GPU-a,GPU-c\n");
+  EXPECT_EQ(ended_[2].cause, EndCause::kUserError);
+  EXPECT_EQ(ended_[2].detail, "wants 2 GPUs of type H100, this machine has 1 H100, 2 L40");
+  EXPECT_EQ(ended_[3].cause, EndCause::kUserError);
+  EXPECT_EQ(ended_[3].detail, "wants 1 GPU of type H200, this machine has 1 H100, 2 L40");
+  EXPECT_THAT(executor.view().gpus, testing::IsEmpty());
+}
+
+TEST_F(Local, WhoWaitsForAGpuHoldsThoseAloneThatWantOneToo) {
+  LocalExecutor executor({.cpus = 4, .gpus = {{"GPU-a", "L40"}, {"GPU-b", "H100"}}});
+  const Resources l40{.gpus = 1, .gpu_type = "L40"}, h100{.gpus = 1, .gpu_type = "H100"};
+  executor.submit({shard(0, "sleep 0.5", l40), shard(1, "true", l40), shard(2, "true"),
+                   shard(3, "true", h100), shard(4, "true", {.gpus = 1}), shard(5, "true", h100)});
+  run_until(executor, 6);
+  std::vector<std::string> order;
+  for (const ShardEvent& event : events_)
+    if (event.kind == ShardEvent::Kind::kStarted) order.push_back(std::to_string(event.key.shard));
+  // 4 would take either: it waits behind 1, and 5 behind it.
+  EXPECT_THAT(order, ElementsAre("0", "2", "3", "1", "4", "5"));
+}
+
+// Many short shards with GPUs: at no time has one what another has.
+TEST_F(Local, NoGpuHasTwoShardsAtATime) {
+  LocalExecutor executor({.cpus = 8, .gpus = {{"GPU-a", "L40"}, {"GPU-b", "L40"}}});
+  const std::string each = "for g in $(echo $CUDA_VISIBLE_DEVICES | tr , ' '); do ",
+                    lock = (scratch_ / "lock-").string() + "$g || exit 1; done; ",
+                    alone = each + "mkdir " + lock + "sleep 0.01; " + each + "rmdir " + lock + "exit 0";
+  std::vector<ShardStart> all;
+  for (std::uint32_t n = 0; n < 40; ++n)
+    all.push_back(shard(n, alone, {.gpus = n % 5 == 0 ? 2 : 1, .gpu_type = n % 3 == 0 ? "" : "L40"}));
+  executor.submit(all);
+  run_until(executor, 40);
+  for (const auto& [n, end] : ended_) EXPECT_EQ(end.cause, EndCause::kFinished) << n << ": " << log(n);
+}
+
+// What a job program says that finds itself on another GPU than it was told to expect.
+TEST_F(Local, AWrongGpuIsAFailedLaunchWithItsReason) {
+  LocalExecutor executor({.cpus = 2, .gpus = {{"GPU-a", "H100"}}});
+  const std::string wrong =
+      "echo measuring; echo '04:35:04.099 warpsmith-measure error wrong GPU: NVIDIA L40 is no "
+      "H100' >&2; exit 5";
+  executor.submit({shard(0, wrong, {.gpus = 1, .gpu_type = "H100"}), shard(1, wrong)});
+  run_until(executor, 2);
+  EXPECT_EQ(ended_[0].cause, EndCause::kLaunchFailure);
+  EXPECT_EQ(ended_[0].exit_code, kExitWrongDevice);
+  EXPECT_EQ(ended_[0].detail, "wrong GPU: NVIDIA L40 is no H100");
+  EXPECT_EQ(ended_[1].cause, EndCause::kFailed) << "without a GPU it means nothing";
+}
+
+TEST_F(Local, AMistakeInTheInputIsToldAsTheProgramToldIt) {
+  EXPECT_EQ(run_one("printf 'begin\\nno task \\377x\\n\\n' >&2; exit 2").detail, "no task \xEF\xBF\xBDx");
+  EXPECT_EQ(ended_[0].cause, EndCause::kUserError);
 }
 
 TEST_F(Local, AGangIsRefused) { EXPECT_EQ(run_one("true", {.ranks = 2}).cause, EndCause::kUserError); }

@@ -177,32 +177,5 @@ TEST(SiteDraft, ShortPartitionsAndEmptyClusters) {
   EXPECT_THAT(draft_of({}).notes, Not(IsEmpty()));
 }
 
-TEST(GpuModel, OfGresTypes) {
-  for (const auto& [type, model] :
-       std::vector<std::pair<std::string, std::string>>{{"l40", "L40"},
-                                                        {"L40S", "L40S"},
-                                                        {"h100", "H100"},
-                                                        {"nvidia_h100_80gb_hbm3", "H100"},
-                                                        {"NVIDIA-A100-SXM4-80GB", "A100"},
-                                                        {"tesla_v100-sxm2-32gb", "V100"},
-                                                        {"rtx3090", "RTX3090"},
-                                                        {"rtx_3090", "RTX3090"},
-                                                        {"nvidia_geforce_rtx_2080_ti", "RTX2080TI"},
-                                                        {"2080ti", "RTX2080TI"},
-                                                        {"1080ti", "GTX1080TI"},
-                                                        {"nvidia_rtx_a6000", "A6000"},
-                                                        {"rtx_6000_ada", "RTX6000ADA"},
-                                                        {"h20", "H20"},
-                                                        {"titan_v", "TITANV"},
-                                                        {"1g.5gb", ""},
-                                                        {"nvidia_a100_1g.5gb", ""},
-                                                        {"rack12", ""},
-                                                        {"a1", ""},
-                                                        {"avx512", ""},
-                                                        {"gpu", ""},
-                                                        {"", ""}})
-    EXPECT_EQ(gpu_model(type), model) << type;
-}
-
 }  // namespace
 }  // namespace warpsmith::executor

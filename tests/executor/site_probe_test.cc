@@ -239,6 +239,18 @@ TEST_F(Probe, TheWrongGpu) {
   EXPECT_THAT(lacks(o), ElementsAre(HasSubstr("`twin: true`")));
 }
 
+TEST_F(Probe, AGpuThatTheTargetDoesNotRunOn) {
+  site_.gpus["L40"].target = "sm_90a";
+  ProbeOutcome o = good();
+  EXPECT_THAT(lacks(o), IsEmpty()) << "the node does not say";
+  o.answer["gpu_targets"] = {"sm_89", "sm_89"};
+  EXPECT_THAT(lacks(o),
+              ElementsAre("target: `target: sm_90a` does not run on it: it is sm_89 (without `target` it "
+                          "follows from the type)"));
+  site_.gpus["L40"].target = "sm_80";
+  EXPECT_THAT(lacks(o), IsEmpty());
+}
+
 TEST_F(Probe, WhatStandsAroundTheProgramIsMissing) {
   ProbeOutcome o = good();
   o.answer["tmpdir"] = "";

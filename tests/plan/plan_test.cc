@@ -170,6 +170,25 @@ TEST(Plan, WhatThereIsOfADeviceCounts) {
             "H100");
 }
 
+TEST(Plan, AutoCountsAsWhatItBecomes) {
+  const std::string text =
+      "stages:\n  - {name: c, kind: collect}\n"
+      "  - {name: e, kind: measure, candidates_of: [c], device: DEVICE}\n";
+  const auto inputs = [&](const std::string& device, const workflow::GpuStocks& machine) {
+    std::string said = text;
+    said.replace(said.find("DEVICE"), 6, device);
+    WorkflowSpec spec = load(said);
+    workflow::resolve_devices(spec, nullptr, machine);
+    return stage_inputs(spec.stages[1], digests().at("/base/tasks"), {{"c", "x"}});
+  };
+  const workflow::GpuStocks l40 = {{"L40", {.count = 1}}};
+  EXPECT_EQ(inputs("auto", l40), inputs("L40", l40));
+  EXPECT_EQ(inputs("auto", l40).at("device_found"), "real");
+  EXPECT_EQ(inputs("auto", {}), inputs("cpu", {}));
+  EXPECT_EQ(inputs("auto", {}), inputs("cpu", l40));
+  EXPECT_EQ(inputs("auto", l40).dump().find("auto"), std::string::npos);
+}
+
 TEST(Plan, AStageWhoseDeviceIsLackingCannotRun) {
   WorkflowSpec spec = load(kChain, {"stages.c.device=H100"});
   workflow::resolve_devices(spec, nullptr);

@@ -124,7 +124,23 @@ TEST(Evaluate, KernelsOfAnotherDeviceAreSwept) {
   world.drive(inputs);
   EXPECT_EQ(world.count("measure"), 2u);
   EXPECT_EQ(world.job("0/measure").params["device_kind"], "H100");
+  EXPECT_FALSE(world.job("0/measure").params.contains("device_names"));
+  EXPECT_FALSE(world.job("0/compile").params.contains("targets")) << "it follows from the type";
   EXPECT_FALSE(world.job("0/measure").one_shard);
+}
+
+TEST(Evaluate, JobsAreToldWhichDeviceItMustBe) {
+  StageInputs inputs = with_checkpoint({.candidates_of = {"collect"}});
+  inputs.upstream["collect"]["device"] = inputs.upstream["collect"]["protocol"]["device"] = "cpu";
+  inputs.spec.device = inputs.spec.wanted_device = "H100";
+  inputs.spec.device_found = workflow::DeviceFound::kReal;
+  inputs.spec.device_names = {"H100 PCIe", "H100 NVL"};
+  inputs.spec.compile_target = "sm_90a";
+  World world;
+  world.drive(inputs);
+  EXPECT_EQ(world.job("0/compile").params["device_kind"], "H100");
+  EXPECT_EQ(world.job("0/compile").params["targets"], Json::array({"sm_90a"}));
+  EXPECT_EQ(world.job("0/measure").params["device_names"], Json::array({"H100 PCIe", "H100 NVL"}));
 }
 
 StageInputs with_taken(std::vector<Candidate> list) {

@@ -66,6 +66,133 @@ TEST(Devices, ThisMachineLacksAll) {
   EXPECT_EQ(spec.stages[1].lacks, "no device: this machine has no H100");
 }
 
+const GpuStocks kHere = {{"H100", {.count = 1, .target = "sm_90a", .names = {"NVIDIA H100 PCIe"}}},
+                         {"L40", {.count = 2, .target = "sm_89", .names = {"NVIDIA L40"}}}};
+
+std::string device_of(const StageSpec& s) {
+  return s.name + ": " + s.wanted_device + " on " + s.device + ", " + std::string(to_string(s.device_found)) +
+         ", " + std::to_string(s.measure.gpus) + " " + s.measure.gpu_type + " [" + s.compile_target + " " +
+         (s.device_names.empty() ? "" : s.device_names.front()) + "] " + s.lacks + s.blocked;
+}
+
+TEST(Devices, ThisMachineHasThoseOfItsGpus) {
+  WorkflowSpec spec = load(kSweep);
+  EXPECT_TRUE(asks_for_gpus(spec));
+  resolve_devices(spec, nullptr, kHere);
+  std::vector<std::string> told;
+  for (const StageSpec& s : spec.stages) told.push_back(device_of(s));
+  EXPECT_THAT(
+      told,
+      ElementsAre("c:  on cpu, , 0  [ ] ", "e-H100: H100 on H100, real, 1 H100 [sm_90a NVIDIA H100 PCIe] ",
+                  "e-L40: L40 on L40, real, 1 L40 [sm_89 NVIDIA L40] ",
+                  "e-A100: A100 on A100, none, 1 A100 [ ] no device: this machine has no A100, it has 2 "
+                  "L40, 1 H100",
+                  "e-cpu:  on cpu, , 0  [ ] "));
+}
+
+TEST(Devices, ASiteSaysWhatItsGpusAreCalledAndCompiledFor) {
+  WorkflowSpec spec = load("device: H100\nstages: [{name: c, kind: collect}]\n");
+  SiteSpec site = lab();
+  site.gpus["H100"].names = {"H100 PCIe", "H100 NVL"};
+  site.gpus["H100"].target = "sm_90";
+  resolve_devices(spec, &site, kHere);
+  EXPECT_EQ(device_of(spec.stages[0]), "c: H100 on H100, real, 1 H100 [sm_90 H100 PCIe] ");
+  EXPECT_EQ(spec.stages[0].device_names.size(), 2u);
+}
+
+// What `device: auto` becomes there, and why.
+std::string auto_at(const SiteSpec* site, const GpuStocks& machine, const std::string& more = "") {
+  WorkflowSpec spec = load("device: auto\n" + more + "stages: [{name: c, kind: collect}]\n");
+  EXPECT_TRUE(asks_for_gpus(spec));
+  resolve_devices(spec, site, machine);
+  const StageSpec& stage = spec.stages[0];
+  return device_of(stage) + (stage.auto_device.empty() ? "" : " (" + stage.auto_device + ")");
+}
+
+TEST(Devices, AutoIsAGpuWhereThereIsOne) {
+  EXPECT_EQ(auto_at(nullptr, {}), "c:  on cpu, , 0  [ ]  (this machine has no GPU)");
+  EXPECT_EQ(auto_at(nullptr, {{"L40", {.count = 2}}}),
+            "c: L40 on L40, real, 1 L40 [ ]  (this machine has 2 L40)");
+  EXPECT_EQ(auto_at(nullptr, kHere),
+            "c: L40 on L40, real, 1 L40 [sm_89 NVIDIA L40]  (this machine has 2 L40, 1 H100, and the type "
+            "with most "
+            "GPUs is taken)");
+  SiteSpec site = lab();
+  EXPECT_EQ(auto_at(&site, kHere), "c: H100 on H100, real, 1 H100 [ ]  (site lab has H100 alone)")
+      << "a twin is no GPU";
+  site.gpus["H20"];
+  EXPECT_EQ(auto_at(&site, {}),
+            "c:  on auto, , 0  [ ] `device: auto`: site lab has H100, H20; choose one, as in `device: H100`");
+  site.gpus.erase("H20");
+  site.gpus["H100"].twin = true;
+  EXPECT_EQ(auto_at(&site, kHere), "c:  on cpu, , 0  [ ]  (site lab has no GPU but twins)");
+  site.gpus.clear();
+  EXPECT_EQ(auto_at(&site, kHere), "c:  on cpu, , 0  [ ]  (site lab has no GPU)");
+  EXPECT_EQ(auto_at(nullptr, {}, "measure: {baseline: cudnn}\n"),
+            "c:  on cpu, , 0  [ ] `baseline: cudnn` is not to be had on device `cpu`, which `device: auto` "
+            "is: this "
+            "machine has no GPU (this machine has no GPU)");
+  EXPECT_EQ(auto_at(nullptr, {{"L40", {.count = 1}}}, "measure: {baseline: cudnn}\n"),
+            "c: L40 on L40, real, 1 L40 [ ]  (this machine has 1 L40)");
+}
+
+TEST(Devices, OnlyMeasureJobsHaveAGpuUnlessTheFileSaysMore) {
+  const std::string stages = R"(stages:
+  - {name: c, kind: collect}
+  - {name: s, kind: sft, needs: c}
+  - {name: r, kind: self_supervised, needs: s}
+)";
+  const auto asked = [&](const std::string& resources, const GpuStocks& machine) {
+    WorkflowSpec spec = load("device: auto\n" + resources + stages);
+    resolve_devices(spec, nullptr, machine);
+    const StageSpec& r = spec.stages.back();
+    std::string out;
+    for (const StageJob& job : stage_jobs(r))
+      out +=
+          std::string(job.name) + " " + std::to_string(job.resources->gpus) + job.resources->gpu_type + ", ";
+    return out + r.blocked;
+  };
+  const GpuStocks two = {{"L40", {.count = 2}}};
+  EXPECT_EQ(asked("", two), "generate 0, compile 0, measure 1L40, train 0, ");
+  EXPECT_EQ(asked("resources: {generate: {gpus: 1}, train: {gpus: 2}}\n", two),
+            "generate 1L40, compile 0, measure 1L40, train 2L40, ");
+  EXPECT_EQ(asked("resources: {gpus: 1}\n", two), "generate 1L40, compile 0, measure 1L40, train 1L40, ")
+      << "no GPU is held while a compiler runs";
+  EXPECT_EQ(
+      asked("resources: {train: {gpus: 3}}\n", two),
+      "generate 0, compile 0, measure 1L40, train 3L40, its train jobs ask for 3 GPUs of type L40, and this "
+      "machine has 2 L40; `--site` names a cluster that has one");
+  EXPECT_EQ(
+      asked("resources: {train: {gpus: 1, gpu_type: H100}}\n", two),
+      "generate 0, compile 0, measure 1L40, train 1H100, its train jobs ask for 1 GPU of type H100, and this "
+      "machine has 2 L40; `--site` names a cluster that has one");
+}
+
+TEST(Devices, GpusOfNoTypeAreOfAnyHereAndOfOneAtASite) {
+  const std::string text = "stages: [{name: x, kind: command, argv: [\"true\"], resources: {gpus: 3}}]\n";
+  const auto blocked = [&](const SiteSpec* site, const GpuStocks& machine) {
+    WorkflowSpec spec = load(text);
+    EXPECT_TRUE(asks_for_gpus(spec));
+    resolve_devices(spec, site, machine);
+    return spec.stages[0].blocked;
+  };
+  EXPECT_EQ(blocked(nullptr, kHere), "");
+  EXPECT_EQ(
+      blocked(nullptr, {}),
+      "its train jobs ask for 3 GPUs, and this machine has no GPU; `--site` names a cluster that has one");
+  SiteSpec site = lab();
+  EXPECT_EQ(blocked(&site, {}),
+            "its train jobs ask for 3 GPUs of any type, and site lab has several: give them a `gpu_type`");
+  site.gpus["H100"].twin = true;
+  EXPECT_EQ(blocked(&site, {}), "") << "twins are all the same";
+  site.gpus.erase("L40");
+  EXPECT_EQ(blocked(&site, {}), "");
+  site.gpus.clear();
+  EXPECT_EQ(blocked(&site, {}), "its train jobs ask for 3 GPUs, and site lab has none");
+  WorkflowSpec none = load("stages: [{name: c, kind: collect}]\n");
+  EXPECT_FALSE(asks_for_gpus(none));
+}
+
 TEST(Devices, WhatWouldSampleOrTrainIsBlocked) {
   WorkflowSpec spec = load(R"(device: A100
 stages:

@@ -55,6 +55,9 @@ bad = {
     "a variable of Slurm": lambda s: s["defaults"].update(environment={"SLURM_CONF": "x"}),
     "a GPU type that is none": lambda s: s["gpus"].update({"3090": {}}),
     "cpu as a GPU type": lambda s: s["gpus"].update({"CPU": {}}),
+    "auto as a GPU type": lambda s: s["gpus"].update({"auto": {}}),
+    "a target that is none": lambda s: s["gpus"]["L40"].update(target="compute_89"),
+    "target in defaults": lambda s: s["defaults"].update(target="sm_89"),
 }
 example = yaml.safe_load((root / "slurm/sites/example.yaml").read_text())
 for name, spoil in bad.items():

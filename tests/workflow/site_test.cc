@@ -88,7 +88,7 @@ defaults:
 cpu: {partition: batch, qos: ""}
 gpus:
   L40: {modules: [z/3], environment: {TWO: two, THREE: 3}, constraint: l40}
-  H100: {twin: false, gres: "gpu:h100", max_time: 90m}
+  H100: {twin: false, gres: "gpu:h100", max_time: 90m, target: sm_90a}
 controller: {time: 12h, warning: 4m, memory: 2GiB, cpus: 2, account: b}
 )");
   EXPECT_EQ(site.cpu.account, "a");
@@ -109,6 +109,8 @@ controller: {time: 12h, warning: 4m, memory: 2GiB, cpus: 2, account: b}
   EXPECT_THAT(h100.modules, ElementsAre("x/1", "y/2"));
   EXPECT_FALSE(h100.twin);
   EXPECT_THAT(h100.names, ElementsAre("H100"));
+  EXPECT_EQ(h100.target, "sm_90a");
+  EXPECT_EQ(l40.target, "");
   EXPECT_DOUBLE_EQ(h100.max_time_s, 5400);
   EXPECT_EQ(site.controller.account, "b");
   EXPECT_EQ(site.controller.gres, "");
@@ -207,6 +209,13 @@ TEST(IsDeviceOf, WantsWholeWords) {
   EXPECT_TRUE(holds({"rtx-3090"}, "NVIDIA GeForce RTX 3090"));
   EXPECT_FALSE(holds({"RTX3090"}, "NVIDIA GeForce RTX 3080"));
   EXPECT_TRUE(holds({"A100 SXM4"}, "NVIDIA A100-SXM4-80GB"));
+  EXPECT_FALSE(holds({"RTX3090"}, "NVIDIA GeForce RTX 3090 Ti"));
+  EXPECT_TRUE(holds({"RTX3090TI"}, "NVIDIA GeForce RTX 3090 Ti"));
+  EXPECT_FALSE(holds({"RTX4070TI"}, "NVIDIA GeForce RTX 4070 Ti SUPER"));
+  EXPECT_FALSE(holds({"RTX 6000"}, "NVIDIA RTX 6000 Ada Generation"));
+  EXPECT_TRUE(holds({"RTX6000ADA"}, "NVIDIA RTX 6000 Ada Generation"));
+  EXPECT_TRUE(holds({"RTX6000"}, "Quadro RTX 6000"));
+  EXPECT_TRUE(holds({"GeForce"}, "NVIDIA GeForce RTX 3090 Ti"));
   EXPECT_FALSE(holds({"H100"}, ""));
   EXPECT_FALSE(holds({"H100"}, "AMD EPYC 9354"));
   EXPECT_TRUE(holds({}, "anything"));
@@ -370,6 +379,7 @@ SitePlace random_place(Random& random, bool gpu, const std::string& type) {
   if (!gpu) return p;
   p.twin = maybe();
   p.gres = maybe() ? "gpu:" + type : "gpu:x" + type;
+  if (maybe()) p.target = one_of({"sm_90a", "sm_89"});
   if (!p.twin || maybe()) p.names = {one_of({"A 1", "x", type})};
   return p;
 }
@@ -397,7 +407,7 @@ TEST(SiteYaml, AnySiteComesBack) {
       if (random.below(2) == 0) {
         const SitePlace own = place;
         place = common;
-        place.gres = own.gres, place.names = own.names, place.twin = own.twin;
+        place.gres = own.gres, place.names = own.names, place.twin = own.twin, place.target = own.target;
       }
       site.gpus[type] = place;
     }
@@ -513,7 +523,7 @@ TEST(SiteReadme, TablesHoldTheKeysOfTheFormat) {
   compare("## Keys of the file", file);
   compare("### `slurm`", file.at("slurm").at("properties"));
   Json gpu = file.at("gpus").at("additionalProperties").at("properties"), place = gpu;
-  for (const char* key : {"gres", "names", "twin"}) place.erase(key);
+  for (const char* key : {"gres", "names", "target", "twin"}) place.erase(key);
   compare("### Keys of a place", place);
   for (const auto& [key, schema] : place.items()) gpu.erase(key);
   compare("### `gpus`", gpu);

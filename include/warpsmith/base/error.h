@@ -21,6 +21,7 @@ enum ExitCode : int {
   kExitUsage = 2,         // a mistake in a file or on the command line; nothing was started
   kExitEnvironment = 3,   // this machine lacks something, a disk is full, a folder is gone
   kExitBusy = 4,          // another controller has this run
+  kExitWrongDevice = 5,   // a job program: its GPU is not of the type that it was told to expect
   kExitInterrupted = 130  // Ctrl-C or SIGTERM; the run can be resumed
 };
 

@@ -51,7 +51,8 @@ struct ControllerParts {
   const ReplayTimings* replay = nullptr;
   int slots = 1;  // CPUs that shards may use
   double start_s = 1, shard_s = 0;  // what starting a shard costs there, and how long it should take (0: the stage's)
-  // GPUs of each type on the cluster: the scarcest come first, and none takes all of the executor's room.
+  // GPUs of each type on the cluster, or of this machine: the scarcest come first, and none takes all of the
+  // executor's room.
   // Empty: the executor has one queue.
   std::map<std::string, std::size_t> gpus;
   bool unsandboxed = false;

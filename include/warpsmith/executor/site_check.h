@@ -50,10 +50,6 @@ struct SiteDraft {
 // to a partition that is up and has nodes with no other type, of those to the one with the largest MaxTime.
 SiteDraft draft_site(const std::string& name, const ClusterView& view);
 
-// "nvidia_h100_80gb_hbm3" -> "H100", "rtx_3090" -> "RTX3090", "A100-SXM4-80GB" -> "A100": the model of a GPU
-// as workflows write it. Empty where no model is known by that name.
-std::string gpu_model(std::string_view gres_type);
-
 // GPUs of a place on usable nodes of its partitions.
 std::size_t count_gpus(const workflow::SitePlace& place, const std::vector<SlurmNode>& nodes);
 

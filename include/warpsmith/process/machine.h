@@ -29,9 +29,4 @@ std::vector<int> allowed_cpus();                       // those that this proces
 std::uint64_t available_memory();
 int landlock_version();  // 0: none
 
-struct Gpu {
-  std::string name, uuid, driver;
-};
-std::vector<Gpu> nvidia_gpus();  // by nvidia-smi; empty where there are none
-
 }  // namespace warpsmith::process

@@ -32,6 +32,7 @@ struct SitePlace {
   std::map<std::string, std::string> environment;  // values are meant literally
   std::string scratch;                             // becomes TMPDIR
   std::vector<std::string> names;  // see is_device_of(). Empty for `cpu`, and for a twin that says nothing
+  std::string target;  // what the GPUs are compiled for, such as "sm_90a"; empty: it follows from the type
   // The nodes have no such GPU: shards run on the CPU twin, their device kind is `cpu`, and results say so.
   bool twin = false;
   double max_time_s = 0;             // the longest that a job may ask for
@@ -80,9 +81,8 @@ std::filesystem::path find_site(const std::string& name_or_path, const std::file
 // Null: the site has no such type, or several to choose from. Points into `site`.
 const SitePlace* place_for(const SiteSpec& site, const Resources& resources);
 
-// Whether a device of this name is what the place promises: the name holds one of `names` as whole words,
-// case, spaces and hyphens aside. "H20" is in "NVIDIA H20" and not in "NVIDIA H200". True where `names` is
-// empty.
+// Whether a device of this name is what the place promises: the name holds one of `names` (holds_words() in
+// base/words.h): "H20" is in "NVIDIA H20" and not in "NVIDIA H200". True where `names` is empty.
 bool is_device_of(const SitePlace& place, std::string_view device_name);
 
 // The site as a commented file that loads to the same site, `file` and `text` aside. An empty `gres`, or

@@ -176,7 +176,7 @@ struct StageSpec {
   double tolerate = 0;  // share of failed shards that the stage survives
   int max_jobs = 0;     // shards of the stage at a time; 0: no limit
   Notify notify;
-  std::string device = "cpu";  // device kind that it is measured on
+  std::string device = "cpu";  // device kind that it is measured on; "auto" only until it is resolved, below
   double shard_s = 60;         // expected duration of a shard: items are packed by it
   std::uint64_t seed = 1;
   DatasetSettings dataset;
@@ -194,6 +194,11 @@ struct StageSpec {
   std::string
       wanted_device;  // `device` of the file, where that is no cpu; `device` is then what it is measured on
   DeviceFound device_found = DeviceFound::kUnasked;
+  std::string auto_device;  // with `device: auto`, why it is what it is: "this machine has 2 L40"
+  // Where the device is a GPU that is there: what its name must hold one of, by holds_words() in
+  // base/words.h, and what it is compiled for, such as "sm_90a"; empty: it follows from the type.
+  std::vector<std::string> device_names;
+  std::string compile_target;
   std::string lacks;  // why nothing can be measured there: "no device: site lab has no H20"; empty: it can
   // By plan::take_candidates(), where candidates_of_run is set:
   std::shared_ptr<const TakenCandidates> taken;

@@ -29,6 +29,7 @@
 #include "warpsmith/base/json.h"
 #include "warpsmith/executor/last_words.h"
 #include "warpsmith/process/child.h"
+#include "warpsmith/process/gpus.h"
 #include "warpsmith/process/machine.h"
 #include "warpsmith/workflow/site.h"
 
@@ -81,6 +82,7 @@ Options read_options(int argc, char** argv) {
   }
   if (i + 2 >= argc || o.token.empty() || o.ends.empty())
     throw Error("usage: warpsmith-shard OPTIONS -- PROGRAM [ARGUMENT…] JOB.json", kExitUsage);
+  if (!o.gpu_names.empty()) o.command.limits.gpus = 1;  // one or more: what its exit code means depends on it
   o.command.program = argv[i + 1];
   o.command.arguments.assign(argv + i + 2, argv + argc);
   o.job_file = argv[argc - 1];
@@ -97,8 +99,13 @@ std::string wrong_gpu(const std::vector<std::string>& names) {
   if (names.empty()) return "";
   workflow::SitePlace place;
   place.names = names;
-  const std::vector<process::Gpu> gpus = process::nvidia_gpus();
-  if (gpus.empty()) return "this node shows no GPU";
+  std::string problem;
+  std::vector<process::Gpu> gpus = process::nvidia_gpus(&problem);
+  if (gpus.empty()) return "this node shows no GPU" + (problem.empty() ? "" : " (" + problem + ")");
+  // On a node with several types that hides none the others are nobody's concern. What cannot be read is no
+  // reason to look at fewer: a slice has a name of its own there.
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr)
+    if (auto ours = process::usable_gpus(gpus, visible); !ours.empty()) gpus = std::move(ours);
   for (const process::Gpu& gpu : gpus)
     if (!workflow::is_device_of(place, gpu.name)) return "wrong GPU: " + gpu.name;
   return "";

@@ -5,13 +5,13 @@
 #include <array>
 #include <cctype>
 #include <map>
-#include <regex>
 #include <set>
 #include <tuple>
 
 #include "site_words.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/executor/site_check.h"
+#include "warpsmith/process/gpus.h"
 
 namespace warpsmith::executor {
 
@@ -36,26 +36,6 @@ std::string upper(std::string_view text) {
   std::string out;
   for (const char c : text) out += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return out;
-}
-
-// The words of "nvidia_geforce_rtx_3090", without the makers'.
-std::vector<std::string> model_words(std::string_view text) {
-  static const std::set<std::string> kMakers = {"nvidia", "geforce", "tesla", "quadro", "gpu"};
-  std::vector<std::string> words(1);
-  for (const char c : text)
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    else if (!words.back().empty())
-      words.emplace_back();
-  if (words.back().empty()) words.pop_back();
-  while (words.size() > 1 && kMakers.contains(words.front())) words.erase(words.begin());
-  return words;
-}
-
-// "nvidia_a100_1g.5gb": a part of a GPU.
-bool is_slice(const std::string& gres_type) {
-  static const std::regex slice(R"((^|.*[^a-z0-9])[1-7]g[._-]?[0-9]+gb.*)", std::regex::icase);
-  return std::regex_match(gres_type, slice);
 }
 
 // A GPU type of the site file from whatever word there is.
@@ -129,18 +109,18 @@ class Drafter {
     std::set<std::string> slices;
     for (const SlurmNode& n : view_.nodes)
       for (const auto& [type, count] : n.gpus) {
-        if (is_slice(type)) {
+        if (process::is_gpu_slice(type)) {
           slices.insert("gpu:" + type);
           continue;
         }
         std::string feature;
         if (type.empty())
           for (const std::string& f : n.features)
-            if (feature.empty() && !gpu_model(f).empty()) feature = f;
+            if (feature.empty() && !process::known_gpu_type(f).empty()) feature = f;
         GpuGroup& group = found[{type, feature}];
         group.gres = type.empty() ? "gpu" : "gpu:" + type;
         group.feature = feature;
-        group.model = gpu_model(type.empty() ? feature : type);
+        group.model = process::known_gpu_type(type.empty() ? feature : type);
         group.nodes.insert(n.name);
         if (n.usable) group.usable.insert(n.name);
         group.count += count;
@@ -240,35 +220,6 @@ class Drafter {
 };
 
 }  // namespace
-
-std::string gpu_model(std::string_view gres_type) {
-  static const std::set<std::string> kModels = {
-      "a2",    "a10",   "a10g",  "a16",   "a30",  "a40",  "a100", "a100x", "a800",  "a2000", "a4000",
-      "a4500", "a5000", "a5500", "a6000", "b100", "b200", "b300", "gh200", "gb200", "gb300", "h20",
-      "h100",  "h200",  "h800",  "k20",   "k40",  "k80",  "l4",   "l20",   "l40",   "l40s",  "m40",
-      "m60",   "p4",    "p40",   "p100",  "t4",   "t4g",  "v100", "v100s"};
-  static const std::regex series("(rtx|gtx|titan)([0-9a-z]*)"), number("([0-9]{4})(ti|super|d)?");
-  if (is_slice(std::string(gres_type))) return "";
-  const std::vector<std::string> words = model_words(gres_type);
-  std::smatch part;
-  if (words.empty()) return "";
-  if (kModels.contains(words[0])) return upper(words[0]);
-  if (std::regex_match(words[0], part, number))
-    return upper((part[1].str() < "2000" ? "gtx" : "rtx") + words[0]);
-  if (!std::regex_match(words[0], part, series)) return "";
-  // "rtx 3090", "rtx3090 ti", "rtx a6000", "rtx pro 6000", "titan v"
-  std::string model = words[0];
-  std::size_t next = 1;
-  if (part[2].length() == 0 && words.size() > next) {
-    if (kModels.contains(words[next])) return upper(words[next]);
-    model += words[next++];
-    if (model == "rtxpro" && words.size() > next) model += words[next++];
-  }
-  if (words.size() > next && (words[next] == "ti" || words[next] == "super" || words[next] == "ada"))
-    model += words[next];
-  const bool numbered = model.find_first_of("0123456789") != std::string::npos || part[1] == "titan";
-  return numbered ? upper(model) : "";
-}
 
 SiteDraft draft_site(const std::string& name, const ClusterView& view) { return Drafter(name, view).draft(); }
 

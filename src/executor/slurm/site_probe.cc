@@ -11,6 +11,7 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/executor/batch.h"
 #include "warpsmith/executor/last_words.h"
+#include "warpsmith/process/gpus.h"
 
 namespace warpsmith::executor {
 
@@ -166,11 +167,22 @@ class Findings {
     std::string names;
     for (const Json& gpu : o_.answer.value("gpus", Json::array()))
       names += (names.empty() ? "" : ", ") + gpu.get<std::string>();
-    if (!probe_.place->twin)
+    if (!probe_.place->twin) {
       add("device", names);
-    else
+      add_target();
+    } else
       add("device",
           names.empty() ? "the CPU twin, as the site says" : names + ", unused: the site says `twin: true`");
+  }
+
+  // What is compiled for another GPU does not load on this one.
+  void add_target() {
+    const std::string& wanted = probe_.place->target;
+    if (wanted.empty()) return;
+    for (const Json& one : o_.answer.value("gpu_targets", Json::array()))
+      if (const std::string own = one.get<std::string>(); !own.empty() && !process::runs_on(wanted, own))
+        return add("target", fmt::format("`target: {}` does not run on it: it is {}", wanted, own), false,
+                   "without `target` it follows from the type");
   }
 
   // What jobs need of a node; the rest of doctor's facts is about machines where people work.

@@ -1,0 +1,96 @@
+// A library with the functions of NVML that we call, for tests: WARPSMITH_NVML=<this> and
+//
+//   FAKE_GPUS="NVIDIA L40 8.9;NVIDIA H200 9.0 MIG"     one GPU each; without it two L40
+//
+// UUIDs are GPU-fake-0, GPU-fake-1, …; each has 46068 MiB. A GPU named `lost` cannot be opened;
+// FAKE_GPUS=broken: the driver does not answer at all.
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Fake {
+  std::string name;
+  int major = 0, minor = 0;
+  bool mig = false;
+};
+
+std::string configured() {
+  const char* text = std::getenv("FAKE_GPUS");
+  return text != nullptr ? text : "NVIDIA L40 8.9;NVIDIA L40 8.9";
+}
+
+std::vector<Fake>& gpus() {
+  static std::vector<Fake> all;
+  return all;
+}
+
+void read_gpus() {
+  gpus().clear();
+  std::istringstream in(configured());
+  for (std::string entry; std::getline(in, entry, ';');) {
+    Fake gpu;
+    if (const auto at = entry.rfind(" MIG"); at != std::string::npos) {
+      gpu.mig = true;
+      entry.resize(at);
+    }
+    if (const auto at = entry.rfind(' '); at != std::string::npos) {
+      gpu.major = std::atoi(entry.c_str() + at + 1);
+      gpu.minor = std::atoi(entry.c_str() + entry.rfind('.') + 1);
+      entry.resize(at);
+    }
+    gpu.name = entry;
+    gpus().push_back(gpu);
+  }
+}
+
+int copy(const std::string& text, char* out, unsigned size) {
+  if (text.size() + 1 > size) return 7;  // NVML_ERROR_INSUFFICIENT_SIZE
+  std::memcpy(out, text.c_str(), text.size() + 1);
+  return 0;
+}
+
+const Fake& of(void* device) { return *static_cast<Fake*>(device); }
+
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2() {
+  read_gpus();
+  return configured() == "broken" ? 9 : 0;
+}
+int nvmlShutdown() { return 0; }
+const char* nvmlErrorString(int error) { return error == 9 ? "Driver Not Loaded" : "some error"; }
+int nvmlSystemGetDriverVersion(char* out, unsigned size) { return copy("570.86.15", out, size); }
+int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = static_cast<unsigned>(gpus().size());
+  return 0;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  *device = &gpus().at(index);
+  return gpus()[index].name == "lost" ? 15 : 0;  // NVML_ERROR_GPU_IS_LOST
+}
+int nvmlDeviceGetName(void* device, char* out, unsigned size) { return copy(of(device).name, out, size); }
+int nvmlDeviceGetUUID(void* device, char* out, unsigned size) {
+  return copy("GPU-fake-" + std::to_string(&of(device) - gpus().data()), out, size);
+}
+int nvmlDeviceGetMemoryInfo(void*, unsigned long long* memory) {
+  memory[0] = 46068ull << 20;
+  memory[1] = memory[0];
+  memory[2] = 0;
+  return 0;
+}
+int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
+  *major = of(device).major;
+  *minor = of(device).minor;
+  return 0;
+}
+int nvmlDeviceGetMigMode(void* device, unsigned* now, unsigned* next) {
+  *now = *next = of(device).mig ? 1 : 0;
+  return 0;
+}
+}
