@@ -295,10 +295,34 @@ TEST_F(Slurm, TwinsOfSeveralTypesTakeTurnsWhereNoTypeIsWanted) {
   for (ShardStart& one : wanted) one.resources.gpus = 1;
   executor.submit(wanted);
   poll_until(executor, [&] { return slurm_->submissions() == 2; });
-  std::map<std::string, std::string> arrays;
-  for (const SlurmJob& job : slurm_->submitted) arrays[job.partition] = job.array + " " + job.gpus;
-  EXPECT_EQ(arrays["H100"], "0,2 H100:1");
-  EXPECT_EQ(arrays["L40"], "1,3 L40:1");
+  std::set<std::string> arrays;
+  for (const SlurmJob& job : slurm_->submitted) {
+    EXPECT_EQ(job.gpus, job.partition + ":1");
+    arrays.insert(job.array);
+  }
+  EXPECT_THAT(arrays, ElementsAre("0,2", "1,3"));
+}
+
+TEST_F(Slurm, JobsOfOneShardDoNotAllGoToTheSameTwins) {
+  for (const char* type : {"H100", "H20", "L40", "RTX3090"}) {
+    workflow::SitePlace place;
+    place.partition = place.gres = type;
+    place.twin = true;
+    options_.site.gpus[type] = place;
+  }
+  SlurmExecutor executor = make();
+  constexpr std::size_t kRounds = 16;
+  for (std::uint32_t round = 0; round < kRounds; ++round) {
+    std::vector<ShardStart> wanted = shards(1);
+    wanted[0].key.job = 4 * round + 2;  // each round has four jobs
+    wanted[0].token = "ws-run-" + std::to_string(round);
+    wanted[0].resources.gpus = 1;
+    executor.submit(wanted);
+  }
+  poll_until(executor, [&] { return slurm_->submissions() == kRounds; });
+  std::set<std::string> partitions;
+  for (const SlurmJob& job : slurm_->submitted) partitions.insert(job.partition);
+  EXPECT_EQ(partitions.size(), 4u);
 }
 
 TEST_F(Slurm, SlurmAwayBlocksNothingAndLosesNothing) {

@@ -8,6 +8,7 @@
 
 #include "executor_state.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/random.h"
 #include "warpsmith/executor/batch.h"
 
 namespace warpsmith::executor {
@@ -41,7 +42,9 @@ const workflow::SitePlace* SlurmExecutor::State::place_of(const ShardStart& star
   if (place != nullptr || !start.resources.gpu_type.empty() || types.empty()) return place;
   if (!std::all_of(types.begin(), types.end(), [](const auto& type) { return type.second.twin; }))
     return nullptr;
-  return &std::next(types.begin(), static_cast<std::ptrdiff_t>(start.key.shard % types.size()))->second;
+  // In turn; from one job to the next by chance, as each may be one shard and the fourth of a round.
+  const std::size_t turn = (random_key({start.key.job}) + start.key.shard) % types.size();
+  return &std::next(types.begin(), static_cast<std::ptrdiff_t>(turn))->second;
 }
 
 std::uint32_t SlurmExecutor::State::base_of(std::uint32_t shard) const {
