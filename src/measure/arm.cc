@@ -113,7 +113,7 @@ CandidateProcess::CandidateProcess(const task::Task& task, const task::LaunchPla
                                    const device::TwinOptions& options)
     : task_(task), plan_(plan), session_(options) {}
 
-Arm::Run CandidateProcess::prepare(const task::Dims& dims, int sets) {
+Ran CandidateProcess::prepare(const task::Dims& dims, int sets) {
   dims_ = dims;
   task::PlanBindings bindings;
   bindings.dims = dims;
@@ -143,6 +143,11 @@ Arm::Run CandidateProcess::prepare(const task::Dims& dims, int sets) {
     return {e.out_of_memory ? Verdict::kOutOfMemory : Verdict::kLaunchError,
             "kernel.cu:" + std::to_string(e.line) + ": " + e.message, 0};
   }
+}
+
+Ran CandidateProcess::run(int sets) {
+  device::TwinRun run = session_.run(0, sets);
+  return {run.verdict, std::move(run.detail), run.elapsed_ns};
 }
 
 std::vector<std::span<std::byte>> CandidateProcess::inputs(int set) {

@@ -11,23 +11,23 @@ namespace {
 
 class Checker {
  public:
-  Checker(CandidateProcess& process, const task::Task& task, Oracle& oracle)
-      : process_(process), task_(task), oracle_(oracle) {}
+  Checker(Program& program, const task::Task& task, Oracle& oracle)
+      : program_(program), task_(task), oracle_(oracle) {}
 
   // One case. False where the candidate fails it; outcome() says how.
   bool check(const CheckCase& check) {
     const std::shared_ptr<const Expected> expected = oracle_.expected(check);
     if (!expected->decidable) return true;
     const int sets = check.seed == 0 && check.distribution < 0 ? 2 : 1;
-    if (!prepared_ || process_.dims() != check.dims || prepared_sets_ < sets) {
-      const Arm::Run prepared = process_.prepare(check.dims, sets);
+    if (!prepared_ || program_.dims() != check.dims || prepared_sets_ < sets) {
+      const Ran prepared = program_.prepare(check.dims, sets);
       if (prepared.verdict != Verdict::kOk) return fail(prepared.verdict, prepared.detail, check);
       prepared_ = true;
       prepared_sets_ = sets;
     }
-    process_.session().poison(0, sets);
-    for (int set = 0; set < sets; ++set) oracle_.fill(check, process_.inputs(set));
-    const device::TwinRun run = process_.session().run(0, sets);
+    program_.poison(sets);
+    for (int set = 0; set < sets; ++set) oracle_.fill(check, program_.inputs(set));
+    const Ran run = program_.run(sets);
     if (run.verdict != Verdict::kOk) return fail(run.verdict, run.detail, check);
     ++outcome_.decided;
     return compare_outputs(check, *expected, sets);
@@ -54,9 +54,9 @@ class Checker {
       const OutputValues& right = expected.outputs[i];
       const double bound = expected.bounds[i];
       const std::string& name = task_.outputs[i].name;
-      const Comparison first = compare(process_.output(0, i), right, bound);
+      const Comparison first = compare(program_.output(0, i), right, bound);
       note_error(first.max_error, bound);
-      const Comparison second = sets > 1 ? compare(process_.output(1, i), right, bound) : first;
+      const Comparison second = sets > 1 ? compare(program_.output(1, i), right, bound) : first;
       if (first.agrees != second.agrees) {
         const Comparison& wrong = first.agrees ? second : first;
         return fail(Verdict::kNondeterministic,
@@ -76,14 +76,14 @@ class Checker {
   }
 
   bool same_bytes(std::size_t output) {
-    const auto a = process_.output(0, output), b = process_.output(1, output);
+    const auto a = program_.output(0, output), b = program_.output(1, output);
     return std::memcmp(a.data(), b.data(), a.size()) == 0;
   }
 
   bool agree_with_each_other(const OutputValues& right, double bound, std::size_t output) {
     if (same_bytes(output)) return true;
-    const OutputValues other = decode(process_.output(0, output), right.dtype, right.shape);
-    return compare(process_.output(1, output), other, bound).agrees;
+    const OutputValues other = decode(program_.output(0, output), right.dtype, right.shape);
+    return compare(program_.output(1, output), other, bound).agrees;
   }
 
   bool differing(const CheckCase& check, const Expected& expected, std::size_t i, const Comparison& wrong) {
@@ -94,7 +94,7 @@ class Checker {
                 check);
   }
 
-  CandidateProcess& process_;
+  Program& program_;
   const task::Task& task_;
   Oracle& oracle_;
   bool prepared_ = false;
@@ -104,17 +104,17 @@ class Checker {
 
 }  // namespace
 
-CheckOutcome check_candidate(CandidateProcess& process, const task::Task& task, Oracle& oracle,
+CheckOutcome check_candidate(Program& program, const task::Task& task, Oracle& oracle,
                              const std::vector<CheckCase>& cases) {
-  Checker checker(process, task, oracle);
+  Checker checker(program, task, oracle);
   for (const CheckCase& check : cases) {
     if (checker.check(check)) continue;
     CheckOutcome outcome = checker.outcome();
     // Wrong at a hidden shape: whether it is right where it would be timed tells a careless kernel from a
     // wrong one.
-    const bool wrong = outcome.verdict == Verdict::kWrongOutput && check.hidden && process.session().alive();
+    const bool wrong = outcome.verdict == Verdict::kWrongOutput && check.hidden && program.alive();
     if (!wrong) return outcome;
-    Checker timing(process, task, oracle);
+    Checker timing(program, task, oracle);
     const bool right_at_timing = std::all_of(cases.begin(), cases.end(), [&](const CheckCase& other) {
       return other.hidden || timing.check(other);
     });

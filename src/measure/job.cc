@@ -3,11 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <span>
 
 #include "warpsmith/base/log.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/measurer.h"
+#ifdef WARPSMITH_HAS_GPU
+#include "warpsmith/measure/gpu.h"
+#include "warpsmith/measure/gpu_workers.h"
+#include "warpsmith/toolchain/gpu.h"
+#endif
 
 namespace warpsmith::measure {
 
@@ -60,14 +67,51 @@ bool was_killed(const Measurement& m) {
          (m.verdict == Verdict::kCrash && m.detail.find("exit code 137") != std::string::npos);
 }
 
+using Measure = std::function<Measured(const task::Task&, const Candidate&, const std::filesystem::path& binary)>;
+
+Measure on_cpu(Settings settings, const ShardSession& shard) {
+  if (settings.threads == 1) stay_on_one_cpu(shard.shard());
+  const auto measurer = std::make_shared<Measurer>(std::move(settings));
+  return [measurer](const task::Task& task, const Candidate& candidate, const std::filesystem::path& binary) {
+    return measurer->measure(task, candidate, binary);
+  };
+}
+
+#ifdef WARPSMITH_HAS_GPU
+// Whose machine code the harness's own must fit.
+std::string target_of(const std::vector<Work>& work, const std::filesystem::path& run_folder) {
+  for (const Work& w : work)
+    if (const std::string binary = w.item.value.value("binary", ""); !binary.empty())
+      return toolchain::read_cubin_facts(run_folder / binary).target;
+  throw Error("no item has a binary", kExitUsage);
+}
+
+Measure on_gpu(Settings settings, const ShardSession& shard, const std::vector<Work>& work) {
+  const std::filesystem::path datasets = json_at<std::string>(shard.job().params, "datasets", "params");
+  std::vector<std::byte> harness =
+      harness_cubin(target_of(work, shard.run_folder()), shard.run_folder() / "cache", settings.unsandboxed);
+  const auto workers = std::make_shared<GpuWorkers>(std::move(settings), datasets, std::move(harness));
+  return [workers](const task::Task&, const Candidate& candidate, const std::filesystem::path& binary) {
+    return workers->measure(candidate, binary);
+  };
+}
+#else
+Measure on_gpu(const Settings& settings, const ShardSession&, const std::vector<Work>&) {
+  throw Error("device kind " + settings.device_kind +
+              ": this warpsmith-measure was built without CUDA's headers and NVRTC, and measures on the CPU only");
+}
+#endif
+
 }  // namespace
 
 void run_shard(ShardSession& shard) {
   const Json& params = shard.job().params;
   const std::filesystem::path datasets = json_at<std::string>(params, "datasets", "params");
   std::vector<Work> work = work_of(shard);
-  if (params.value("threads", 1) == 1) stay_on_one_cpu(shard.shard());
-  Measurer measurer(settings_from_json(params, shard.job().seed));
+  if (work.empty()) return shard.finish();
+  Settings settings = settings_from_json(params, shard.job().seed);
+  const Measure measure =
+      settings.device_kind == "cpu" ? on_cpu(std::move(settings), shard) : on_gpu(std::move(settings), shard, work);
   std::optional<task::Task> task;
   int faults = 0;
   for (std::size_t i = 0; i < work.size(); ++i) {
@@ -79,7 +123,7 @@ void run_shard(ShardSession& shard) {
           shard.run_folder() / json_at<std::string>(item.value, "binary", "item " + item.id);
       for (int tries = 1; tries <= kTriesWhenKilled; ++tries) {
         try {
-          measured = measurer.measure(*task, candidate, binary);
+          measured = measure(*task, candidate, binary);
         } catch (const InvalidInput&) {
           throw;
         } catch (const Error& e) {  // its child may have been killed while it was being set up

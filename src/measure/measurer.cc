@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "judge.h"
 #include "task_bench.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/random.h"
@@ -22,21 +23,10 @@ namespace {
 
 constexpr double kAgreement = 2.0;  // baseline in the pair against alone. A GPU's 3 % would blame candidates
                                     // for what caches and neighbours do to a CPU
-constexpr double kRepeatability = 1.10;  // a score against its re-measurement
 constexpr double kErrorsApart = 2;       // standard errors of the baseline's median that are laid on top
 constexpr double kSlowest = 1000;  // times the reference: CUDA-L1's bound on what still counts as executable
 constexpr double kLongIntervalNs = 4e6;   // of a candidate, while one call takes less
 constexpr double kShortestTimeout = 1.0;  // seconds; a host may stall for that long
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-std::vector<double> to_doubles(const std::vector<std::int64_t>& values) {
-  return {values.begin(), values.end()};
-}
-
-double ratio_apart(double a, double b) { return std::max(a, b) / std::min(a, b); }
 
 template <typename T>
 T param(const Json& params, const char* key, T otherwise) {
@@ -48,15 +38,6 @@ T param(const Json& params, const char* key, T otherwise) {
     throw Error(std::string("params: key `") + key + "`: " + e.what(), kExitUsage);
   }
 }
-
-// One timing of a pair and what is thought of it.
-struct Timing {
-  PairResult pairs;
-  stats::Score score;
-  int calls = 1;
-  bool baseline_agrees = true;
-  double pair_ns = 0, alone_ns = 0;  // the baseline's
-};
 
 // Processes of one candidate that are timed as one arm.
 class Crew {
@@ -101,6 +82,8 @@ class Crew {
 
 Settings settings_from_json(const Json& params, std::uint64_t seed) {
   Settings s;
+  s.device_kind = param(params, "device_kind", s.device_kind);
+  if (s.device_kind != "cpu") s.device_names = param(params, "device_names", std::vector<std::string>{s.device_kind});
   s.baseline = param(params, "baseline", s.baseline);
   s.math = param(params, "math", s.math);
   s.threads = param(params, "threads", s.threads);
@@ -119,9 +102,8 @@ Settings settings_from_json(const Json& params, std::uint64_t seed) {
   s.timing = param(params, "timing", s.timing);
   s.seed = seed;
   const auto refuse = [](const std::string& what) { throw Error("params: " + what, kExitUsage); };
-  const std::string device = param<std::string>(params, "device_kind", "cpu");
-  if (device != "cpu") refuse("device_kind `" + device + "`: this program measures on the CPU only");
-  if (s.baseline != "eager") refuse("baseline `" + s.baseline + "`: on the CPU there is `eager` only");
+  if (s.baseline != "eager")
+    refuse("baseline `" + s.baseline + "`: only `eager` is measured by this program so far");
   if (s.math != "strict" && s.math != "torch_default")
     refuse("math `" + s.math + "` is neither strict nor torch_default");
   if (s.threads < 1) refuse("threads must be at least 1");
@@ -187,36 +169,14 @@ struct Measurer::State {
     return options;
   }
 
+  PairSettings pair_settings(const TaskBench& task, const std::string& candidate, int attempt) const {
+    return measure::pair_settings(settings, task.task().id, candidate, attempt);
+  }
   Measurement blank(const TaskBench& task, const std::string& candidate) const {
-    Measurement m;
-    m.candidate = candidate;
-    m.task = task.task().id;
-    m.baseline = settings.baseline;
-    m.math = settings.math;
-    for (const std::string& name : task.task().dims) m.shape.emplace_back(name, task.timing_dims().at(name));
+    Measurement m = blank_measurement(settings, task.task(), candidate);
     m.device = facts;
     m.device->load_before = load_average();
     return m;
-  }
-
-  PairSettings pair_settings(const TaskBench& task, const std::string& candidate, int attempt) const {
-    PairSettings pairs;
-    pairs.protocol = settings.protocol;
-    pairs.budget_s = settings.budget_s;
-    pairs.key = random_key(
-        {settings.seed, name_key(task.task().id), name_key(candidate), static_cast<std::uint64_t>(attempt)});
-    pairs.now = now;
-    return pairs;
-  }
-
-  Timing judge(PairResult pairs, int calls) const {
-    Timing timing;
-    timing.calls = calls;
-    timing.pairs = std::move(pairs);
-    if (timing.pairs.verdict == Verdict::kOk)
-      timing.score = stats::score_of(stats::log_ratios(timing.pairs.baseline_ns, timing.pairs.candidate_ns),
-                                     settings.protocol);
-    return timing;
   }
 
   // Lays the operands out and times the candidate against the baseline. The caller holds the host's lock.
@@ -241,7 +201,7 @@ struct Measurer::State {
     while (crew.size() < kPlacements)
       if (run = crew.add(plan, options, pairs.key, calls); run.verdict != Verdict::kOk) return failed(run);
     task.alone_ns(calls);
-    Timing timing = judge(time_pairs(task.baseline(calls), crew.arm(), pairs), calls);
+    Timing timing = judge(settings, time_pairs(task.baseline(calls), crew.arm(), pairs), calls);
     if (timing.pairs.verdict == Verdict::kOk) compare_with_alone(task, timing);
     return timing;
   }
@@ -264,39 +224,6 @@ struct Measurer::State {
     return ratio_apart(timing.pair_ns, timing.alone_ns) <= kAgreement + kErrorsApart * error;
   }
 
-  void write_score(const Timing& timing, Measured& out) const {
-    Measurement& m = out.measurement;
-    m.speedup = timing.score.speedup();
-    m.speedup_rounded = stats::round_toward_one(m.speedup);
-    m.speedup_low = timing.score.low();
-    m.speedup_high = timing.score.high();
-    m.imprecise = timing.score.half_width > settings.protocol.target;
-    m.baseline_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
-    m.candidate_ns = stats::median(to_doubles(timing.pairs.candidate_ns));
-    m.variance = timing.score.variance;
-    m.rounds = timing.score.rounds;
-    m.batch = timing.calls;
-    out.samples = timing.pairs.baseline_ns;
-    out.samples.insert(out.samples.end(), timing.pairs.candidate_ns.begin(), timing.pairs.candidate_ns.end());
-  }
-
-  // Whether the score may be used at all.
-  bool stable(const Timing& timing, Measurement& m) const {
-    const double gate = stats::variance_gate(settings.protocol);
-    if (timing.score.variance > gate) {
-      m.verdict = Verdict::kUnstable;
-      m.detail =
-          fmt::format("the variance between buckets is {:.2g}, over {:.2g}", timing.score.variance, gate);
-    }
-    return m.verdict == Verdict::kOk;
-  }
-
-  bool looks_too_good(const std::string& task, double speedup) const {
-    const auto best = settings.best.find(task);
-    return speedup > settings.remeasure_above || (best != settings.best.end() && best->second > 0 &&
-                                                  speedup > settings.remeasure_over_best * best->second);
-  }
-
   void time_and_judge(TaskBench& task, const task::LaunchPlan& plan, CandidateProcess& process,
                       const device::TwinOptions& options, Measured& out) {
     Measurement& m = out.measurement;
@@ -306,7 +233,7 @@ struct Measurer::State {
     if (timing.pairs.verdict == Verdict::kOk && !timing.baseline_agrees) {
       timing = in_fresh_child(task, plan, options, m);
       if (timing.pairs.verdict == Verdict::kOk && !timing.baseline_agrees) {
-        write_score(timing, out);
+        write_score(settings, timing, out);
         m.verdict = Verdict::kUnstable;
         m.detail = fmt::format(
             "the baseline takes {:.0f} ns beside the candidate and {:.0f} ns alone, twice over 2x apart",
@@ -315,7 +242,7 @@ struct Measurer::State {
       }
     }
     if (!accept(timing, out)) return;
-    if (looks_too_good(m.task, m.speedup)) remeasure(task, plan, options, timing, out);
+    if (looks_too_good(settings, m)) remeasure(task, plan, options, timing, out);
     if (m.verdict == Verdict::kOk) {
       double& best = settings.best[m.task];
       best = std::max(best, m.speedup);
@@ -341,7 +268,7 @@ struct Measurer::State {
       m.detail = timing.pairs.detail;
       return false;
     }
-    write_score(timing, out);
+    write_score(settings, timing, out);
     m.verdict = Verdict::kOk;
     const double floor_ns = floor_below(m.candidate_ns);
     if (m.candidate_ns < floor_ns) {
@@ -350,7 +277,7 @@ struct Measurer::State {
                              floor_ns);
       return false;
     }
-    return stable(timing, m);
+    return stable(settings, timing, m);
   }
 
   Timing in_fresh_child(TaskBench& task, const task::LaunchPlan& plan, const device::TwinOptions& options,
@@ -369,14 +296,8 @@ struct Measurer::State {
       accept(second, out);
       return;
     }
-    const double apart = ratio_apart(before, second.score.speedup());
     const bool lower = second.score.speedup() < before;
-    if (!accept(lower ? second : first, out)) return;
-    if (apart > kRepeatability) {
-      m.verdict = Verdict::kUnstable;
-      m.detail = fmt::format("measured again: {:.2f}x, then {:.2f}x, more than 10 % apart", before,
-                             second.score.speedup());
-    }
+    if (accept(lower ? second : first, out)) compare_scores(before, second.score.speedup(), m);
   }
 
   Settings settings;
@@ -395,13 +316,13 @@ Measurer::~Measurer() = default;
 
 Measured Measurer::measure(const task::Task& task, const Candidate& candidate,
                            const std::filesystem::path& binary) {
-  const double begin = now();
+  const double begin = seconds_now();
   TaskBench& bench = state_->bench_of(task);
   Measured out{state_->blank(bench, candidate.id), {}};
   Measurement& m = out.measurement;
   const auto done = [&] {
     m.device->load_after = load_average();
-    m.seconds = now() - begin;
+    m.seconds = seconds_now() - begin;
     return std::move(out);
   };
   if (candidate.tier != Tier::kPlan) {
@@ -435,22 +356,22 @@ Measured Measurer::measure(const task::Task& task, const Candidate& candidate,
 }
 
 Measured Measurer::measure_reference_against_itself(const task::Task& task) {
-  const double begin = now();
+  const double begin = seconds_now();
   TaskBench& bench = state_->bench_of(task);
   Measured out{state_->blank(bench, "reference of " + task.id), {}};
   const FileLock lock(timing_lock_path());
   PairSettings pairs = state_->pair_settings(bench, out.measurement.candidate, 0);
   pairs.calls = bench.calls();
   BaselineArm other(bench.task(), bench.reference(), bench.source(), bench.timing_dims(), pairs.calls);
-  state_->accept(state_->judge(time_pairs(bench.baseline(pairs.calls), other, pairs), pairs.calls), out);
+  state_->accept(judge(state_->settings, time_pairs(bench.baseline(pairs.calls), other, pairs), pairs.calls), out);
   out.measurement.device->load_after = load_average();
-  out.measurement.seconds = now() - begin;
+  out.measurement.seconds = seconds_now() - begin;
   return out;
 }
 
 Measured Measurer::measure_candidate_against_itself(const task::Task& task, const Candidate& candidate,
                                                     const std::filesystem::path& binary) {
-  const double begin = now();
+  const double begin = seconds_now();
   TaskBench& bench = state_->bench_of(task);
   Measured out{state_->blank(bench, candidate.id), {}};
   Diagnostics diagnostics;
@@ -476,9 +397,9 @@ Measured Measurer::measure_candidate_against_itself(const task::Task& task, cons
         throw Error("a candidate that ran does not run again: " + run.detail);
   PairSettings pairs = state_->pair_settings(bench, candidate.id, 1);
   pairs.calls = timing.calls;
-  state_->accept(state_->judge(time_pairs(first.arm(), second.arm(), pairs), pairs.calls), out);
+  state_->accept(judge(state_->settings, time_pairs(first.arm(), second.arm(), pairs), pairs.calls), out);
   out.measurement.device->load_after = load_average();
-  out.measurement.seconds = now() - begin;
+  out.measurement.seconds = seconds_now() - begin;
   return out;
 }
 

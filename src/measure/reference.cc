@@ -16,6 +16,8 @@
 #include <torch/jit.h>
 #include <torch/version.h>
 
+#include <dlfcn.h>
+
 #include <chrono>
 
 #include "warpsmith/base/allocator.h"
@@ -108,10 +110,10 @@ OutputValues plain_values(const at::Tensor& tensor, task::Dtype dtype) {
   values.shape = to_vector(tensor.sizes());
   const std::size_t count = static_cast<std::size_t>(tensor.numel());
   if (task::is_floating(dtype)) {
-    const at::Tensor reals = tensor.to(at::kDouble).contiguous();
+    const at::Tensor reals = tensor.to(at::kCPU).to(at::kDouble).contiguous();
     values.reals.assign(reals.const_data_ptr<double>(), reals.const_data_ptr<double>() + count);
   } else {
-    const at::Tensor integers = tensor.to(at::kLong).contiguous();
+    const at::Tensor integers = tensor.to(at::kCPU).to(at::kLong).contiguous();
     values.integers.assign(integers.const_data_ptr<std::int64_t>(),
                            integers.const_data_ptr<std::int64_t>() + count);
   }
@@ -120,8 +122,20 @@ OutputValues plain_values(const at::Tensor& tensor, task::Dtype dtype) {
 
 }  // namespace
 
-void configure_torch(int threads) {
+void load_torch_cuda() {
+  if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
+    throw Error(std::string("this torch has no CUDA part, or it does not load: ") + ::dlerror());
+}
+
+void configure_torch(int threads, const std::string& math) {
   at::set_num_threads(threads);
+  if (math == "strict") {
+    at::Context& context = at::globalContext();
+    context.setAllowTF32CuBLAS(false);
+    context.setAllowTF32CuDNN(false);
+    context.setAllowFP16ReductionCuBLAS(false);
+    context.setAllowBF16ReductionCuBLAS(false);
+  }
   torch::jit::setGraphExecutorOptimize(false);
   torch::jit::getExecutorMode() = false;
   torch::jit::getProfilingMode() = false;
@@ -144,19 +158,30 @@ std::map<std::string, std::string> torch_facts() {
 
 struct Reference::State {
   task::Task task;
+  Place place = Place::kHost;
   std::shared_ptr<torch::jit::CompilationUnit> unit;
   torch::jit::Function* forward = nullptr;
 
-  std::vector<at::Tensor> bind(const task::Dims& dims,
-                               const std::vector<std::span<const std::byte>>& inputs) const {
+  // Tensors over memory of `memory_place`, without copies.
+  std::vector<at::Tensor> bind(const task::Dims& dims, const std::vector<std::span<const std::byte>>& inputs,
+                               Place memory_place) const {
     if (inputs.size() != task.inputs.size()) throw Error("task " + task.id + ": wrong number of inputs");
     std::vector<at::Tensor> tensors;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const task::TensorSpec& spec = task.inputs[i];
       void* memory = const_cast<std::byte*>(inputs[i].data());
-      tensors.push_back(
-          at::from_blob(memory, task::shape_at(spec, dims), at::TensorOptions(scalar_type(spec.dtype))));
+      const at::TensorOptions options =
+          at::TensorOptions(scalar_type(spec.dtype))
+              .device(memory_place == Place::kGpu ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU));
+      tensors.push_back(at::from_blob(memory, task::shape_at(spec, dims), options));
     }
+    return tensors;
+  }
+  // Tensors where the reference runs, from bytes of the host.
+  std::vector<at::Tensor> bring(const task::Dims& dims, const std::vector<std::span<const std::byte>>& inputs) const {
+    std::vector<at::Tensor> tensors = bind(dims, inputs, Place::kHost);
+    if (place == Place::kGpu)
+      for (at::Tensor& tensor : tensors) tensor = tensor.to(at::kCUDA);
     return tensors;
   }
 
@@ -203,8 +228,11 @@ struct Reference::State {
   }
 };
 
-Reference::Reference(const task::Task& task) : state_(std::make_unique<State>()) {
+Reference::Reference(const task::Task& task, Place place) : state_(std::make_unique<State>()) {
   state_->task = task;
+  state_->place = place;
+  if (place == Place::kGpu) at::empty({1}, at::TensorOptions(at::kCUDA));  // starts torch's CUDA
+
   try {
     state_->unit = torch::jit::compile(task.reference);
     state_->forward = state_->unit->find_function(c10::QualifiedName("forward"));
@@ -234,14 +262,14 @@ std::vector<OutputValues> Reference::run(const task::Dims& dims,
                                          const std::vector<std::span<const std::byte>>& inputs) const {
   const c10::InferenceMode inference;
   return naming(state_->task, "",
-                [&] { return state_->checked(state_->call(state_->bind(dims, inputs)), dims, false); });
+                [&] { return state_->checked(state_->call(state_->bring(dims, inputs)), dims, false); });
 }
 
 std::vector<OutputValues> Reference::run_oracle(const task::Dims& dims,
                                                 const std::vector<std::span<const std::byte>>& inputs) const {
   const c10::InferenceMode inference;
   return naming(state_->task, " in float64", [&] {
-    std::vector<at::Tensor> tensors = state_->bind(dims, inputs);
+    std::vector<at::Tensor> tensors = state_->bring(dims, inputs);
     for (at::Tensor& tensor : tensors)
       if (tensor.is_floating_point()) tensor = tensor.to(at::kDouble);
     return state_->checked(state_->call(tensors), dims, true);
@@ -266,7 +294,7 @@ Reference::Calls Reference::bind(const task::Dims& dims,
   state->reference = state_.get();
   state->dims = dims;
   for (const std::vector<std::span<std::byte>>& set : inputs)
-    state->arguments.push_back(state_->stack_of(state_->bind(dims, {set.begin(), set.end()})));
+    state->arguments.push_back(state_->stack_of(state_->bind(dims, {set.begin(), set.end()}, state_->place)));
   return Calls(std::move(state));
 }
 

@@ -76,29 +76,24 @@ struct ValueSource::Pools {
   mutable std::mutex mutex;
   mutable std::map<std::size_t, std::shared_ptr<const std::vector<std::uint32_t>>> permutations;
 
-  void normals(std::uint64_t key, float mean, float deviation, std::size_t begin, std::size_t length,
-               float* out) const {
-    Random random(key);
-    const std::size_t first = random.below(kFirst), second = random.below(kSecond);
-    const double angle = 6.283185307179586 * random.uniform();
-    const float c = static_cast<float>(std::cos(angle)) * deviation,
-                s = static_cast<float>(std::sin(angle)) * deviation;
-    stretches(begin, length, first, second, [&](std::size_t at, std::size_t n, std::size_t a, std::size_t b) {
-      const float* x = first_normal.data() + a;
-      const float* y = second_normal.data() + b;
-      for (std::size_t i = 0; i < n; ++i) out[at + i] = mean + c * x[i] + s * y[i];
-    });
+  void normals(const ValueDraw& draw, std::size_t begin, std::size_t length, float* out) const {
+    const float mean = draw.base, c = draw.x_scale, s = draw.y_scale;
+    stretches(begin, length, draw.first, draw.second,
+              [&](std::size_t at, std::size_t n, std::size_t a, std::size_t b) {
+                const float* x = first_normal.data() + a;
+                const float* y = second_normal.data() + b;
+                for (std::size_t i = 0; i < n; ++i) out[at + i] = mean + c * x[i] + s * y[i];
+              });
   }
 
-  void bits(std::uint64_t key, std::size_t begin, std::size_t length, std::uint32_t* out) const {
-    Random random(key);
-    const std::size_t first = random.below(kFirst), second = random.below(kSecond);
-    const std::uint32_t shift = static_cast<std::uint32_t>(random() >> 32);
-    stretches(begin, length, first, second, [&](std::size_t at, std::size_t n, std::size_t a, std::size_t b) {
-      const std::uint32_t* x = first_bits.data() + a;
-      const std::uint32_t* y = second_bits.data() + b;
-      for (std::size_t i = 0; i < n; ++i) out[at + i] = x[i] + y[i] + shift;
-    });
+  void bits(const ValueDraw& draw, std::size_t begin, std::size_t length, std::uint32_t* out) const {
+    const std::uint32_t shift = draw.shift;
+    stretches(begin, length, draw.first, draw.second,
+              [&](std::size_t at, std::size_t n, std::size_t a, std::size_t b) {
+                const std::uint32_t* x = first_bits.data() + a;
+                const std::uint32_t* y = second_bits.data() + b;
+                for (std::size_t i = 0; i < n; ++i) out[at + i] = x[i] + y[i] + shift;
+              });
   }
 
   // One permutation of each length, drawn once; the key turns it (fill_permutation).
@@ -118,73 +113,124 @@ struct ValueSource::Pools {
   template <typename T>
   void fill(const task::ValueSpec& values, const std::vector<std::int64_t>& shape, const task::Dims& dims,
             std::uint64_t key, std::span<T> out) const;
+  template <typename T>
+  void fill_rows(const std::vector<std::int64_t>& shape, std::uint64_t key, std::span<T> out) const;
 };
 
-template <typename T>
-void ValueSource::Pools::fill(const task::ValueSpec& values, const std::vector<std::int64_t>& shape,
-                              const task::Dims& dims, std::uint64_t key, std::span<T> out) const {
+ValueDraw ValueSource::draw(const task::ValueSpec& values, const task::Dims& dims, std::uint64_t key) {
   const auto number = [&](std::size_t index, double otherwise) {
     return argument(values, index, otherwise, dims);
   };
+  ValueDraw draw;
+  Random random(key);
+  const auto places = [&] {
+    draw.first = static_cast<std::uint32_t>(random.below(kFirst));
+    draw.second = static_cast<std::uint32_t>(random.below(kSecond));
+  };
+  const auto bits = [&](ValueDraw::Kind kind) {
+    draw.kind = kind;
+    places();
+    draw.shift = static_cast<std::uint32_t>(random() >> 32);
+  };
   if (values.kind == "normal") {
-    const float mean = static_cast<float>(number(0, 0)), deviation = static_cast<float>(number(1, 1));
-    write_blocks<T, float>(out.size(), out.data(), [&](std::size_t begin, std::size_t length, float* block) {
-      normals(key, mean, deviation, begin, length, block);
-    });
+    const float deviation = static_cast<float>(number(1, 1));
+    draw.kind = ValueDraw::Kind::kNormal;
+    draw.base = static_cast<float>(number(0, 0));
+    places();
+    const double angle = 6.283185307179586 * random.uniform();
+    draw.x_scale = static_cast<float>(std::cos(angle)) * deviation;
+    draw.y_scale = static_cast<float>(std::sin(angle)) * deviation;
   } else if (values.kind == "uniform") {
     const double low = number(0, 0), high = number(1, 1);
     if (!(low <= high)) throw Error("values uniform: low is above high");
-    const float base = static_cast<float>(low), step = static_cast<float>((high - low) * 0x1.0p-24);
-    std::array<std::uint32_t, kBlock> raw;
-    write_blocks<T, float>(out.size(), out.data(), [&](std::size_t begin, std::size_t length, float* block) {
-      bits(key, begin, length, raw.data());
-      for (std::size_t i = 0; i < length; ++i)
-        block[i] = base + step * static_cast<float>(static_cast<std::int32_t>(raw[i] >> 8));
-    });
+    bits(ValueDraw::Kind::kUniform);
+    draw.base = static_cast<float>(low);
+    draw.x_scale = static_cast<float>((high - low) * 0x1.0p-24);
   } else if (values.kind == "integers") {
     const double low = number(0, 0), high = number(1, 2);
     if (!(low < high) || high - low > 4294967296.0)
       throw Error("values integers: the range is empty or over 2^32");
-    const std::int64_t base = static_cast<std::int64_t>(low);
-    const std::uint64_t range = static_cast<std::uint64_t>(high - low);
-    std::array<std::uint32_t, kBlock> raw;
-    write_blocks<T, std::int64_t>(out.size(), out.data(),
-                                  [&](std::size_t begin, std::size_t length, std::int64_t* block) {
-                                    bits(key, begin, length, raw.data());
-                                    for (std::size_t i = 0; i < length; ++i)
-                                      block[i] = base + static_cast<std::int64_t>((raw[i] * range) >> 32);
-                                  });
+    bits(ValueDraw::Kind::kIntegers);
+    draw.low = static_cast<std::int64_t>(low);
+    draw.range = static_cast<std::uint64_t>(high - low);
   } else if (values.kind == "bernoulli") {
     const double p = number(0, 0.5);
     if (!(p >= 0 && p <= 1)) throw Error("values bernoulli: the probability is not within [0, 1]");
-    const std::uint64_t bound = static_cast<std::uint64_t>(p * 4294967296.0);
-    std::array<std::uint32_t, kBlock> raw;
-    write_blocks<T, std::int32_t>(out.size(), out.data(),
-                                  [&](std::size_t begin, std::size_t length, std::int32_t* block) {
-                                    bits(key, begin, length, raw.data());
-                                    for (std::size_t i = 0; i < length; ++i)
-                                      block[i] = raw[i] < bound ? 1 : 0;
-                                  });
+    bits(ValueDraw::Kind::kBernoulli);
+    draw.range = static_cast<std::uint64_t>(p * 4294967296.0);
   } else if (values.kind == "permutation") {
-    const std::size_t n = shape.empty() ? 1 : static_cast<std::size_t>(shape.back());
-    if (n == 0) return;
-    const auto order = permutation(n);
-    for (std::size_t row = 0; row * n < out.size(); ++row) {
-      // Turned in place and in value: still a permutation, and another one in each row and for each key.
-      Random random(random_key({key, row}));
-      const std::size_t place = random.below(n), value = random.below(n);
-      for (std::size_t i = 0; i < n; ++i) {
-        std::size_t from = i + place;
-        if (from >= n) from -= n;
-        std::size_t to = (*order)[from] + value;
-        if (to >= n) to -= n;
-        out[row * n + i] = convert<T>(to);
-      }
-    }
+    draw.kind = ValueDraw::Kind::kRows;
   } else if (values.kind == "zeros" || values.kind == "ones") {
-    std::fill(out.begin(), out.end(), convert<T>(values.kind == "ones" ? 1.0f : 0.0f));
+    draw.base = values.kind == "ones" ? 1.0f : 0.0f;
   } else {
     throw Error("unknown kind of values `" + values.kind + "`");
+  }
+  return draw;
+}
+
+ValueSource::PoolView ValueSource::pools() const {
+  return {pools_->first_normal, pools_->second_normal, pools_->first_bits, pools_->second_bits};
+}
+
+template <typename T>
+void ValueSource::Pools::fill(const task::ValueSpec& values, const std::vector<std::int64_t>& shape,
+                              const task::Dims& dims, std::uint64_t key, std::span<T> out) const {
+  const ValueDraw draw = ValueSource::draw(values, dims, key);
+  // Copies: a block that is written might alias the draw.
+  const float base = draw.base, step = draw.x_scale;
+  const std::int64_t low = draw.low;
+  const std::uint64_t range = draw.range;
+  std::array<std::uint32_t, kBlock> raw;
+  using Kind = ValueDraw::Kind;
+  switch (draw.kind) {
+    case Kind::kNormal:
+      return write_blocks<T, float>(
+          out.size(), out.data(),
+          [&](std::size_t begin, std::size_t length, float* block) { normals(draw, begin, length, block); });
+    case Kind::kUniform:
+      return write_blocks<T, float>(
+          out.size(), out.data(), [&](std::size_t begin, std::size_t length, float* block) {
+            bits(draw, begin, length, raw.data());
+            for (std::size_t i = 0; i < length; ++i)
+              block[i] = base + step * static_cast<float>(static_cast<std::int32_t>(raw[i] >> 8));
+          });
+    case Kind::kIntegers:
+      return write_blocks<T, std::int64_t>(
+          out.size(), out.data(), [&](std::size_t begin, std::size_t length, std::int64_t* block) {
+            bits(draw, begin, length, raw.data());
+            for (std::size_t i = 0; i < length; ++i)
+              block[i] = low + static_cast<std::int64_t>((raw[i] * range) >> 32);
+          });
+    case Kind::kBernoulli:
+      return write_blocks<T, std::int32_t>(
+          out.size(), out.data(), [&](std::size_t begin, std::size_t length, std::int32_t* block) {
+            bits(draw, begin, length, raw.data());
+            for (std::size_t i = 0; i < length; ++i) block[i] = raw[i] < range ? 1 : 0;
+          });
+    case Kind::kRows:
+      return fill_rows(shape, key, out);
+    case Kind::kConstant:
+      std::fill(out.begin(), out.end(), convert<T>(base));
+  }
+}
+
+// Turned in place and in value: still a permutation, and another one in each row and for each key.
+template <typename T>
+void ValueSource::Pools::fill_rows(const std::vector<std::int64_t>& shape, std::uint64_t key,
+                                   std::span<T> out) const {
+  const std::size_t n = shape.empty() ? 1 : static_cast<std::size_t>(shape.back());
+  if (n == 0) return;
+  const auto order = permutation(n);
+  for (std::size_t row = 0; row * n < out.size(); ++row) {
+    Random random(random_key({key, row}));
+    const std::size_t place = random.below(n), value = random.below(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      std::size_t from = i + place;
+      if (from >= n) from -= n;
+      std::size_t to = (*order)[from] + value;
+      if (to >= n) to -= n;
+      out[row * n + i] = convert<T>(to);
+    }
   }
 }
 

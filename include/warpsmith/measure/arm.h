@@ -9,6 +9,7 @@
 
 #include "warpsmith/device/twin_session.h"
 #include "warpsmith/measure/oracle.h"
+#include "warpsmith/measure/program.h"
 #include "warpsmith/task/launch_plan.h"
 
 namespace warpsmith::measure {
@@ -19,11 +20,7 @@ namespace warpsmith::measure {
 // longer the candidate ran.)
 class Arm {
  public:
-  struct Run {
-    Verdict verdict = Verdict::kOk;
-    std::string detail;
-    std::int64_t elapsed_ns = 0;  // all calls together, without what starting and ending the clock takes
-  };
+  using Run = Ran;
   virtual ~Arm() = default;
   // Outside the clock: new values for calls 0…calls-1 and the untimed one as `key` says, outputs poisoned.
   // run() puts the operands into the shared cache before its clock starts.
@@ -60,17 +57,20 @@ class BaselineArm : public Arm {
 };
 
 // A `plan` candidate with its child: checks and timed calls alike go through it.
-class CandidateProcess {
+class CandidateProcess : public Program {
  public:
   // `plan` must have been parsed from the candidate's source. Throws Error where no child can be started.
   CandidateProcess(const task::Task& task, const task::LaunchPlan& plan, const device::TwinOptions& options);
 
   // Operands for `sets` calls at `dims`: for an arm one more than its timed calls.
-  Arm::Run prepare(const task::Dims& dims, int sets);
-  std::vector<std::span<std::byte>> inputs(int set);  // in the order of the task's
-  std::span<std::byte> output(int set, std::size_t index);
+  Ran prepare(const task::Dims& dims, int sets) override;
+  const task::Dims& dims() const override { return dims_; }
+  std::vector<std::span<std::byte>> inputs(int set) override;
+  void poison(int sets) override { session_.poison(0, sets); }
+  Ran run(int sets) override;
+  std::span<std::byte> output(int set, std::size_t index) override;
+  bool alive() const override { return session_.alive(); }
   device::TwinSession& session() { return session_; }
-  const task::Dims& dims() const { return dims_; }
 
  private:
   const task::Task& task_;

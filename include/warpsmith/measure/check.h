@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "warpsmith/measure/arm.h"
 #include "warpsmith/measure/oracle.h"
+#include "warpsmith/measure/program.h"
 
 namespace warpsmith::measure {
 
@@ -19,8 +19,8 @@ struct CheckOutcome {
 
 // Runs every case and stops at the first failure. In each, outputs and temporaries are poisoned; at the first
 // seed of a shape two calls on equal inputs run, and where one is right and the other wrong the verdict is
-// nondeterministic. Inputs are mapped read-only in the child: writing to one ends as input_modified.
-CheckOutcome check_candidate(CandidateProcess& process, const task::Task& task, Oracle& oracle,
+// nondeterministic. Writing to an input ends as input_modified.
+CheckOutcome check_candidate(Program& program, const task::Task& task, Oracle& oracle,
                              const std::vector<CheckCase>& cases);
 
 }  // namespace warpsmith::measure

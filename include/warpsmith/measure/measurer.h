@@ -18,6 +18,8 @@ namespace warpsmith::measure {
 
 // Params of a `measure` job.
 struct Settings {
+  std::string device_kind = "cpu";        // or a GPU type, such as "H100"
+  std::vector<std::string> device_names;  // of a GPU: its name must hold one of these words; empty: any will do
   std::string baseline = "eager";
   std::string math = "strict";
   int threads = 1;

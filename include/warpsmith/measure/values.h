@@ -19,11 +19,38 @@
 
 namespace warpsmith::measure {
 
+// What the elements of one tensor are made of, the same on every device. With i the flat index,
+//   x = pool a[(i + first) % pool a's size],  y = pool b[(i + second) % pool b's size]
+struct ValueDraw {
+  enum class Kind {
+    kNormal,     // base + x * x_scale + y * y_scale, from the pools of normals, in float
+    kUniform,    // base + x_scale * ((x + y + shift) mod 2^32 >> 8), from the pools of bits, in float
+    kIntegers,   // low + ((x + y + shift) mod 2^32 * range >> 32)
+    kBernoulli,  // (x + y + shift) mod 2^32 < range
+    kConstant,   // base
+    kRows,       // permutations of each row: not made element by element
+  };
+  Kind kind = Kind::kConstant;
+  std::uint32_t first = 0, second = 0, shift = 0;
+  float base = 0, x_scale = 0, y_scale = 0;
+  std::int64_t low = 0;
+  std::uint64_t range = 0;
+};
+
 // Thread-safe. One a process is enough; making it costs about 2 ms.
 class ValueSource {
  public:
   ValueSource();
   ~ValueSource();
+
+  // Throws as fill() does.
+  static ValueDraw draw(const task::ValueSpec& values, const task::Dims& dims, std::uint64_t key);
+  // The pools that a draw mixes: floats for kNormal, else 32 bits each.
+  struct PoolView {
+    std::span<const float> first_normal, second_normal;
+    std::span<const std::uint32_t> first_bits, second_bits;
+  };
+  PoolView pools() const;
 
   // Fills `out` with a tensor of `dtype` and `shape` (contiguous; out.size() is its size in bytes). Kinds and
   // arguments:

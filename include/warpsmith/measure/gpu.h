@@ -1,0 +1,41 @@
+// Measures `plan` candidates on the GPU of this process: correct first, then timed in pairs with the baseline, by the protocol of
+// src/README.md.
+//
+// A candidate may take the GPU's context with it (an illegal access, a kernel that never ends): its own measurement is whole then, and
+// lost() says that this process has to end. GpuWorkers (gpu_workers.h) does this for a whole shard.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "warpsmith/measure/measurer.h"
+
+namespace warpsmith::measure {
+
+// The harness's own kernels for the GPU type `target` ("sm_90a"), from the cache or made by NVRTC. Throws Error.
+std::vector<std::byte> harness_cubin(const std::string& target, const std::filesystem::path& cache, bool unsandboxed);
+
+// One a process. Not thread-safe.
+class GpuMeasurer {
+ public:
+  // Opens the GPU. Throws Error where there is none, and with the reason where it is none of the type that the settings ask for.
+  GpuMeasurer(Settings settings, std::span<const std::byte> harness_cubin);
+  ~GpuMeasurer();
+
+  // As Measurer::measure(); `binary` is a cubin of toolchain::compile_for_gpu, its facts beside it.
+  Measured measure(const task::Task& task, const Candidate& candidate, const std::filesystem::path& binary);
+  // Null tests: scores near 1 are expected.
+  Measured measure_reference_against_itself(const task::Task& task);
+  Measured measure_candidate_against_itself(const task::Task& task, const Candidate& candidate,
+                                            const std::filesystem::path& binary);
+  bool lost() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace warpsmith::measure

@@ -1,0 +1,28 @@
+// Measures on the GPU in processes that may be lost: a candidate that takes the GPU's context with it costs its own verdict, and the next one
+// is measured by a fresh process. A spare one is kept ready once that has happened.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "warpsmith/measure/measurer.h"
+
+namespace warpsmith::measure {
+
+// Forks: to be made, and used, while this process has no threads and has not touched the GPU. Not thread-safe.
+class GpuWorkers {
+ public:
+  // `datasets`: folder of the tasks; `harness`: harness_cubin() of gpu.h. Throws Error where torch has no CUDA.
+  GpuWorkers(Settings settings, std::filesystem::path datasets, std::vector<std::byte> harness);
+  ~GpuWorkers();
+  // As GpuMeasurer::measure(). Throws Error where the machine is at fault (no GPU, the wrong type).
+  Measured measure(const Candidate& candidate, const std::filesystem::path& binary);
+  int lost() const;  // processes that a candidate has taken along
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace warpsmith::measure

@@ -1,0 +1,267 @@
+#include "arms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "warpsmith/base/random.h"
+#include "warpsmith/measure/compare.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+constexpr int kTries = 4;               // of a run whose calls were not enqueued in time
+constexpr double kCopyTimeout = 30;     // seconds
+constexpr double kBaselineTimeout = 60;
+
+std::uint64_t call_seed(std::uint64_t key, int call) {
+  return random_key({key, name_key("timed"), static_cast<std::uint64_t>(call)});
+}
+
+int first_set(std::uint64_t key, int places, int most_calls) {
+  return static_cast<int>(random_key({key, name_key("place")}) % static_cast<std::uint64_t>(places)) * (most_calls + 1);
+}
+
+std::uint64_t bytes_of(const task::TensorSpec& tensor, const task::Dims& dims) {
+  std::uint64_t bytes = task::size_of(tensor.dtype);
+  for (const std::int64_t size : task::shape_at(tensor, dims)) bytes *= static_cast<std::uint64_t>(size);
+  return bytes;
+}
+
+std::vector<GpuOperandSpec> input_specs(const task::Task& task, const task::Dims& dims) {
+  std::vector<GpuOperandSpec> specs;
+  for (const task::TensorSpec& input : task.inputs) specs.push_back({input.name, bytes_of(input, dims)});
+  return specs;
+}
+
+// Enqueues the values of one call's inputs.
+template <typename Address>
+void fill_call(const GpuHarness& harness, const task::Task& task, const task::Dims& dims, std::uint64_t seed,
+               Address address) {
+  for (std::size_t i = 0; i < task.inputs.size(); ++i) {
+    const task::TensorSpec& input = task.inputs[i];
+    harness.fill(input.values, input.dtype, task::shape_at(input, dims), dims, input_key(seed, task, dims, input.name, 0),
+                 address(i), bytes_of(input, dims));
+  }
+}
+
+// Bytes on the device as Reference::bind() takes them.
+std::span<std::byte> device_span(device::GpuAddress address, std::uint64_t bytes) {
+  return {reinterpret_cast<std::byte*>(address), static_cast<std::size_t>(bytes)};
+}
+
+std::vector<std::vector<std::span<std::byte>>> spans_of(const GpuOperands& operands) {
+  std::vector<std::vector<std::span<std::byte>>> sets;
+  for (int set = 0; set < operands.sets(); ++set) {
+    auto& spans = sets.emplace_back();
+    for (std::size_t i = 0; i < operands.specs().size(); ++i)
+      spans.push_back(device_span(operands.address(set, i), operands.specs()[i].bytes));
+  }
+  return sets;
+}
+
+int* as_flags(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
+
+Ran as_ran(const device::GpuOutcome& outcome, double ns = 0) {
+  return {outcome.verdict, outcome.detail, static_cast<std::int64_t>(std::llround(ns))};
+}
+
+}  // namespace
+
+int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls) {
+  const std::uint64_t one = std::max<std::uint64_t>(1, bytes_a_call) * static_cast<std::uint64_t>(calls + 1);
+  const std::uint64_t room = gpu.facts().memory_bytes / 16;
+  return static_cast<int>(std::clamp<std::uint64_t>(room / one, 1, kPlacements));
+}
+
+GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
+                               const task::Dims& dims, int most_calls)
+    : harness_(harness),
+      task_(task),
+      dims_(dims),
+      places_(gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls)),
+      most_calls_(most_calls),
+      operands_(harness, input_specs(task, dims), places_ * (most_calls + 1)),
+      calls_(reference.bind(dims, spans_of(operands_))) {}
+
+void GpuBaselineArm::renew(std::uint64_t key, int calls) {
+  calls_->drop_outputs();  // their memory goes back to torch's allocator, and the next run's comes from there
+  key_ = key;
+  first_ = first_set(key, places_, most_calls_);
+  for (int call = 0; call <= calls; ++call)
+    fill_call(harness_, task_, dims_, call_seed(key, call),
+              [&](std::size_t input) { return operands_.address(first_ + call, input); });
+}
+
+void GpuBaselineArm::touch(int call) const {
+  std::vector<GpuHarness::Stretch> memory;
+  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
+    memory.emplace_back(operands_.address(first_ + call, i), operands_.specs()[i].bytes);
+  // Its outputs come from torch's allocator, most likely from where the last ones lie.
+  for (const std::span<const std::byte> output : calls_->output_memory())
+    memory.emplace_back(reinterpret_cast<device::GpuAddress>(output.data()), output.size());
+  harness_.touch(memory);
+}
+
+device::GpuOutcome GpuBaselineArm::enqueue(int call) {
+  calls_->run(first_ + call, 1);
+  return {};
+}
+
+Arm::Run GpuBaselineArm::run(int calls) {
+  GpuTimes times;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (tries > 0) renew(random_key({key_, static_cast<std::uint64_t>(tries)}), calls);
+    enqueue(calls);  // untimed
+    times = harness_.time_calls(
+        calls, hold_, {}, [&](int call) { touch(call); }, [&](int call) { return enqueue(call); }, kBaselineTimeout);
+    if (!times.outcome.ok()) throw device::GpuError("the baseline on the GPU: " + times.outcome.detail, times.outcome);
+    if (!times.late) break;
+  }
+  return as_ran(times.outcome, times.queued_ns);
+}
+
+Arm::Run GpuBaselineArm::run_idle() {
+  const GpuTimes times = harness_.time_idle([&] { return enqueue(0); }, kBaselineTimeout);
+  if (!times.outcome.ok()) throw device::GpuError("the baseline on the GPU: " + times.outcome.detail, times.outcome);
+  return as_ran(times.outcome, times.queued_ns);
+}
+
+GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& reference, std::vector<double> bounds,
+                                 const task::Dims& dims, int most_calls)
+    : candidate_(candidate),
+      harness_(candidate.harness()),
+      task_(candidate.task()),
+      bounds_(std::move(bounds)),
+      dims_(dims),
+      places_(gpu_places(harness_.gpu(), input_bytes(task_, dims) + output_bytes(task_, dims), most_calls)),
+      most_calls_(most_calls),
+      layout_(harness_, task_, candidate.plan(), candidate.program(), dims, places_ * (most_calls + 1)),
+      fresh_inputs_(harness_, input_specs(task_, dims), 1),
+      right_(reference.bind(dims, spans_of(fresh_inputs_))),
+      flags_(2 * sizeof(int) * std::max<std::size_t>(1, task_.outputs.size())) {
+  if (!layout_.outcome().ok()) return;
+  struct Region {
+    std::uint64_t address, bytes;
+  };
+  std::vector<Region> regions;  // [output][set]
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i)
+    for (int set = 0; set < layout_.sets(); ++set)
+      regions.push_back({layout_.address(set, task_.inputs.size() + i), layout_.bytes(task_.inputs.size() + i)});
+  output_regions_ = device::GpuMemory(regions.size() * sizeof(Region));
+  device::upload(output_regions_.address(), regions.data(), output_regions_.bytes());
+  if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
+    throw device::GpuError("on the GPU: " + done.detail, done);
+}
+
+void GpuCandidateArm::renew(std::uint64_t key, int calls) {
+  key_ = key;
+  first_ = first_set(key, places_, most_calls_);
+  for (int call = 0; call <= calls; ++call) {
+    layout_.poison(first_ + call);
+    fill_call(harness_, task_, dims_, call_seed(key, call),
+              [&](std::size_t input) { return layout_.address(first_ + call, input); });
+  }
+}
+
+Arm::Run GpuCandidateArm::run(int calls) {
+  try {
+    for (int tries = 0;; ++tries) {
+      if (tries > 0) renew(random_key({key_, static_cast<std::uint64_t>(tries)}), calls);
+      Run run = run_calls(calls);
+      if (run.verdict != Verdict::kOk || run.elapsed_ns > 0 || tries == kTries) return run;
+    }
+  } catch (const device::GpuError& e) {
+    if (!e.outcome().context_lost) throw;
+    return candidate_.ran(e.outcome());
+  }
+}
+
+// Takes 0 ns where it came too late.
+Arm::Run GpuCandidateArm::run_calls(int calls) {
+  // Nothing is left of the call before: variables, shared memory, lines that were to stay in L2.
+  harness_.gpu().reset_persisting_l2();
+  const auto before = [&](int) {
+    candidate_.program().restore_variables();
+    harness_.scrub_shared_memory();
+  };
+  before(0);
+  if (const device::GpuOutcome warm = candidate_.program().enqueue(first_ + calls); !warm.ok())
+    return candidate_.ran(warm);
+  GpuTimes times = harness_.time_calls(
+      calls, hold_, before,
+      [&](int call) { layout_.touch(first_ + call); },
+      [&](int call) { return candidate_.program().enqueue(first_ + call); },
+      candidate_.timeout_s() * (calls + 1));
+  if (!times.outcome.ok()) return candidate_.ran(times.outcome);
+  layout_.operands().look_at_canaries();
+  int* flags = as_flags(flags_);
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
+    flags[i] = std::numeric_limits<int>::max();
+    const std::uint64_t first = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(layout_.sets()) +
+                                static_cast<std::uint64_t>(first_);
+    harness_.look_for_unwritten(output_regions_.address() + first * 16, static_cast<unsigned>(calls),
+                                static_cast<int>(task::size_of(task_.outputs[i].dtype)), key_, &flags[i]);
+  }
+  if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok()) return candidate_.ran(done);
+  if (const std::optional<std::string> problem = layout_.operands().problem())
+    return {Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
+  unwritten_ = -1;
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i)
+    if (flags[i] != std::numeric_limits<int>::max()) unwritten_ = flags[i] - 1;
+  return as_ran(times.outcome, times.late ? 0 : std::max(1.0, times.queued_ns));
+}
+
+std::optional<int> GpuCandidateArm::unwritten(int) {
+  return unwritten_ < 0 ? std::nullopt : std::optional<int>(unwritten_);
+}
+
+Arm::Run GpuCandidateArm::run_idle() {
+  candidate_.program().restore_variables();
+  const GpuTimes times =
+      harness_.time_idle([&] { return candidate_.program().enqueue(first_); }, candidate_.timeout_s());
+  if (!times.outcome.ok()) return candidate_.ran(times.outcome);
+  return as_ran(times.outcome, times.queued_ns);
+}
+
+Arm::Run GpuCandidateArm::inspect(int call) {
+  try {
+    return inspect_call(call);
+  } catch (const device::GpuError& e) {
+    if (!e.outcome().context_lost) throw;
+    return candidate_.ran(e.outcome());
+  }
+}
+
+Arm::Run GpuCandidateArm::inspect_call(int call) {
+  const int set = first_ + call;
+  fill_call(harness_, task_, dims_, call_seed(key_, call), [&](std::size_t input) { return fresh_inputs_.address(0, input); });
+  int* changed = as_flags(flags_);
+  *changed = 0;
+  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
+    harness_.compare(layout_.address(set, i), fresh_inputs_.address(0, i), layout_.bytes(i), static_cast<int>(i), changed);
+  std::vector<std::vector<std::byte>> outputs;
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
+    outputs.emplace_back(static_cast<std::size_t>(layout_.bytes(task_.inputs.size() + i)));
+    device::download(outputs.back().data(), layout_.address(set, task_.inputs.size() + i), outputs.back().size());
+  }
+  if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok()) return candidate_.ran(done);
+  if (*changed > 0)
+    return {Verdict::kInputModified,
+            "writes to input `" + task_.inputs[static_cast<std::size_t>(*changed - 1)].name + "` in a timed call", 0};
+  right_.run(0, 1);
+  const std::vector<OutputValues> right = right_.outputs(0);
+  right_.drop_outputs();
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    // The reference's own error is a tenth of the default bound.
+    const Comparison comparison = measure::compare(outputs[i], right[i], bounds_.at(i) * 1.1);
+    if (!comparison.agrees)
+      return {Verdict::kWrongOutput,
+              "in a timed call: " + describe(comparison, task_.outputs[i].name, right[i]) + " (shape " + describe(dims_) + ")",
+              0};
+  }
+  return {};
+}
+
+}  // namespace warpsmith::measure

@@ -1,0 +1,170 @@
+#include "candidate.h"
+
+#include <algorithm>
+
+namespace warpsmith::measure {
+
+namespace {
+
+constexpr std::uint64_t kAlignment = 256;
+constexpr double kCopyTimeout = 30;  // seconds
+
+std::uint64_t bytes_of(const task::TensorSpec& tensor, const task::Dims& dims) {
+  std::uint64_t bytes = task::size_of(tensor.dtype);
+  for (const std::int64_t size : task::shape_at(tensor, dims)) bytes *= static_cast<std::uint64_t>(size);
+  return bytes;
+}
+
+task::BoundTensor contiguous(const task::TensorSpec& tensor, const task::Dims& dims) {
+  task::BoundTensor bound;
+  bound.dtype = tensor.dtype;
+  bound.shape = task::shape_at(tensor, dims);
+  bound.strides.assign(bound.shape.size(), 1);
+  for (std::size_t axis = bound.shape.size(); axis-- > 1;)
+    bound.strides[axis - 1] = bound.strides[axis] * std::max<std::int64_t>(1, bound.shape[axis]);
+  bound.address = kAlignment;  // stands for the real one, which differs by set and is aligned as well
+  return bound;
+}
+
+int* as_flag(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
+
+}  // namespace
+
+GpuLayout::GpuLayout(GpuHarness& harness, const task::Task& task, const task::LaunchPlan& plan,
+                     device::GpuProgram& program, const task::Dims& dims, int sets)
+    : harness_(harness), dims_(dims), sets_(sets), input_count_(task.inputs.size()) {
+  task::PlanBindings bindings;
+  bindings.dims = dims;
+  bindings.scalars = task.scalars;
+  bindings.device = program.plan_device();
+  std::map<std::string, task::Dtype> dtypes;
+  std::vector<GpuOperandSpec> specs;
+  std::vector<std::vector<std::int64_t>> shapes;
+  const auto add = [&](const task::TensorSpec& tensor) {
+    dtypes[tensor.name] = tensor.dtype;
+    specs.push_back({tensor.name, bytes_of(tensor, dims)});
+    shapes.push_back(task::shape_at(tensor, dims));
+    bindings.tensors.emplace(tensor.name, contiguous(tensor, dims));
+  };
+  for (const task::TensorSpec& input : task.inputs) add(input);
+  for (const task::TensorSpec& output : task.outputs) add(output);
+  task::ConcretePlan concrete;
+  try {
+    concrete = plan.evaluate(bindings);
+  } catch (const task::PlanError& e) {
+    outcome_ = {e.out_of_memory ? Verdict::kOutOfMemory : Verdict::kLaunchError,
+                "kernel.cu:" + std::to_string(e.line) + ": " + e.message, false};
+    return;
+  }
+  for (const task::ConcreteTemp& temp : concrete.temps) {
+    specs.push_back({temp.name, temp.bytes});
+    shapes.push_back(temp.shape);
+  }
+  if (outcome_ = program.prepare(concrete, dtypes); !outcome_.ok()) return;
+  operands_.emplace(harness, std::move(specs), sets);
+  for (int set = 0; set < sets && outcome_.ok(); ++set) {
+    std::map<std::string, device::GpuProgram::Operand> named;
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      named[operands_->specs()[i].name] = {operands_->address(set, i), operands_->specs()[i].bytes, shapes[i]};
+    outcome_ = program.bind(named);
+  }
+}
+
+void GpuLayout::poison(int set) {
+  for (std::size_t i = input_count_; i < operands_->specs().size(); ++i) harness_.poison(address(set, i), bytes(i));
+}
+
+void GpuLayout::touch(int set) const {
+  std::vector<GpuHarness::Stretch> memory;
+  for (std::size_t i = 0; i < operands_->specs().size(); ++i) memory.emplace_back(address(set, i), bytes(i));
+  harness_.touch(memory);
+}
+
+GpuCandidate::GpuCandidate(GpuHarness& harness, const task::Task& task, const task::LaunchPlan& plan,
+                           std::span<const std::byte> cubin, device::GpuNames names, double timeout_s)
+    : harness_(harness),
+      task_(task),
+      plan_(plan),
+      program_(harness.gpu(), cubin, std::move(names)),
+      timeout_s_(timeout_s),
+      flag_(sizeof(int)) {}
+
+Ran GpuCandidate::ran(const device::GpuOutcome& outcome) {
+  lost_ = lost_ || outcome.context_lost;
+  return {outcome.verdict, outcome.detail, 0};
+}
+
+Ran GpuCandidate::prepare(const task::Dims& dims, int sets) {
+  layout_.reset();
+  layout_.emplace(harness_, task_, plan_, program_, dims, sets);
+  if (!layout_->outcome().ok()) return ran(layout_->outcome());
+  host_offsets_.clear();
+  host_set_bytes_ = 0;
+  for (std::size_t i = 0; i < task_.inputs.size() + task_.outputs.size(); ++i) {
+    host_offsets_.push_back(host_set_bytes_);
+    host_set_bytes_ += (layout_->bytes(i) + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  const std::uint64_t wanted = host_set_bytes_ * static_cast<std::uint64_t>(sets);
+  if (host_.bytes() < wanted) host_ = device::PinnedMemory(wanted);
+  return {};
+}
+
+std::vector<std::span<std::byte>> GpuCandidate::inputs(int set) {
+  std::vector<std::span<std::byte>> spans;
+  std::byte* begin = host_.data() + host_set_bytes_ * static_cast<std::uint64_t>(set);
+  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
+    spans.emplace_back(begin + host_offsets_[i], static_cast<std::size_t>(layout_->bytes(i)));
+  return spans;
+}
+
+std::span<std::byte> GpuCandidate::output(int set, std::size_t index) {
+  const std::size_t operand = task_.inputs.size() + index;
+  std::byte* begin = host_.data() + host_set_bytes_ * static_cast<std::uint64_t>(set);
+  return {begin + host_offsets_.at(operand), static_cast<std::size_t>(layout_->bytes(operand))};
+}
+
+void GpuCandidate::poison(int sets) {
+  for (int set = 0; set < sets; ++set) layout_->poison(set);
+}
+
+Ran GpuCandidate::run(int sets) {
+  try {
+    return run_sets(sets);
+  } catch (const device::GpuError& e) {
+    if (!e.outcome().context_lost) throw;
+    return ran(e.outcome());
+  }
+}
+
+Ran GpuCandidate::run_sets(int sets) {
+  for (int set = 0; set < sets; ++set) {
+    const auto spans = inputs(set);
+    for (std::size_t i = 0; i < spans.size(); ++i)
+      device::upload(layout_->address(set, i), spans[i].data(), spans[i].size());
+  }
+  for (int set = 0; set < sets; ++set) {
+    // What an earlier kernel has left in shared memory, also another candidate's, is not there for this one.
+    harness_.scrub_shared_memory();
+    program_.restore_variables();
+    if (const device::GpuOutcome outcome = program_.enqueue(set); !outcome.ok()) return ran(outcome);
+  }
+  if (const device::GpuOutcome outcome = harness_.gpu().wait(timeout_s_ * sets); !outcome.ok()) return ran(outcome);
+  *as_flag(flag_) = 0;
+  layout_->operands().look_at_canaries();
+  for (int set = 0; set < sets; ++set) {
+    const auto spans = inputs(set);
+    for (std::size_t i = 0; i < spans.size(); ++i)
+      harness_.compare(layout_->address(set, i), reinterpret_cast<device::GpuAddress>(spans[i].data()), spans[i].size(),
+                       static_cast<int>(i), as_flag(flag_));
+    for (std::size_t i = 0; i < task_.outputs.size(); ++i)
+      device::download(output(set, i).data(), layout_->address(set, task_.inputs.size() + i), output(set, i).size());
+  }
+  if (const device::GpuOutcome outcome = harness_.gpu().wait(kCopyTimeout); !outcome.ok()) return ran(outcome);
+  if (const std::optional<std::string> problem = layout_->operands().problem())
+    return {Verdict::kOutOfBounds, *problem, 0};
+  if (const int changed = *as_flag(flag_); changed > 0)
+    return {Verdict::kInputModified, "writes to input `" + task_.inputs[static_cast<std::size_t>(changed - 1)].name + "`", 0};
+  return {};
+}
+
+}  // namespace warpsmith::measure

@@ -1,0 +1,80 @@
+// A `plan` candidate on the GPU: its checks, and its timed calls.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness.h"
+#include "warpsmith/device/gpu.h"
+#include "warpsmith/measure/arm.h"
+#include "warpsmith/task/launch_plan.h"
+
+namespace warpsmith::measure {
+
+// Operands of a candidate at one shape, bound to its program.
+class GpuLayout {
+ public:
+  // `outcome` is a bad verdict where the plan does not fit; then nothing else may be called.
+  GpuLayout(GpuHarness& harness, const task::Task& task, const task::LaunchPlan& plan, device::GpuProgram& program,
+            const task::Dims& dims, int sets);
+  const device::GpuOutcome& outcome() const { return outcome_; }
+  const task::Dims& dims() const { return dims_; }
+  int sets() const { return sets_; }
+  GpuOperands& operands() { return *operands_; }
+  std::size_t input_count() const { return input_count_; }
+  std::uint64_t bytes(std::size_t operand) const { return operands_->specs()[operand].bytes; }
+  device::GpuAddress address(int set, std::size_t operand) const { return operands_->address(set, operand); }
+  // Enqueues: outputs and temporaries of a set become 0xFF.
+  void poison(int set);
+  // Enqueues GpuHarness::touch() for all of a set.
+  void touch(int set) const;
+
+ private:
+  GpuHarness& harness_;
+  task::Dims dims_;
+  int sets_;
+  std::size_t input_count_ = 0;
+  device::GpuOutcome outcome_;
+  std::optional<GpuOperands> operands_;  // inputs, then outputs, then temporaries
+};
+
+class GpuCandidate : public Program {
+ public:
+  // All that is referred to must outlive it. `timeout_s`: of one call.
+  GpuCandidate(GpuHarness& harness, const task::Task& task, const task::LaunchPlan& plan, std::span<const std::byte> cubin,
+               device::GpuNames names, double timeout_s);
+  Ran prepare(const task::Dims& dims, int sets) override;
+  const task::Dims& dims() const override { return layout_->dims(); }
+  std::vector<std::span<std::byte>> inputs(int set) override;
+  void poison(int sets) override;
+  Ran run(int sets) override;
+  std::span<std::byte> output(int set, std::size_t index) override;
+  bool alive() const override { return !lost_; }
+
+  GpuHarness& harness() { return harness_; }
+  device::GpuProgram& program() { return program_; }
+  const task::Task& task() const { return task_; }
+  const task::LaunchPlan& plan() const { return plan_; }
+  double timeout_s() const { return timeout_s_; }
+  // A bad outcome as what the candidate ran into; notes that the context is gone.
+  Ran ran(const device::GpuOutcome& outcome);
+
+ private:
+  Ran run_sets(int sets);
+
+  GpuHarness& harness_;
+  const task::Task& task_;
+  const task::LaunchPlan& plan_;
+  device::GpuProgram program_;
+  double timeout_s_;
+  bool lost_ = false;
+  std::optional<GpuLayout> layout_;
+  device::PinnedMemory host_, flag_;  // inputs and outputs of all sets as the host sees them
+  std::vector<std::uint64_t> host_offsets_;
+  std::uint64_t host_set_bytes_ = 0;
+};
+
+}  // namespace warpsmith::measure

@@ -1,0 +1,109 @@
+// What measuring on a GPU needs of it, apart from any candidate: values, poison, canaries, a busy stream, and the clock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "warpsmith/device/gpu.h"
+#include "warpsmith/measure/program.h"
+#include "warpsmith/measure/values.h"
+#include "warpsmith/task/task.h"
+
+namespace warpsmith::measure {
+
+struct GpuOperandSpec {
+  std::string name;
+  std::uint64_t bytes = 0;
+};
+
+class GpuHarness;
+
+// Operands of several calls in one stretch of memory, each with a canary of at least 256 bytes before and behind it.
+class GpuOperands {
+ public:
+  GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> specs, int sets);
+  int sets() const { return sets_; }
+  const std::vector<GpuOperandSpec>& specs() const { return specs_; }
+  device::GpuAddress address(int set, std::size_t index) const;
+  // Enqueues a look at every canary; problem() tells after a wait.
+  void look_at_canaries();
+  // "4 bytes behind `out`": what was written to that is no operand, or nothing.
+  std::optional<std::string> problem() const;
+
+ private:
+  const GpuHarness& harness_;
+  std::vector<GpuOperandSpec> specs_;
+  int sets_;
+  std::uint64_t set_bytes_ = 0;
+  std::vector<std::uint64_t> offsets_;  // of operands in a set
+  device::GpuMemory memory_, regions_;
+  device::PinnedMemory flag_;
+  unsigned region_count_ = 0;
+};
+
+// How long to hold the stream back, so that all of a call is enqueued before the GPU comes to it. Learnt by each arm.
+struct Hold {
+  double ns = 10e3;
+};
+
+struct GpuTimes {
+  device::GpuOutcome outcome;
+  double queued_ns = 0;  // all calls together
+  bool late = false;     // some call was not enqueued in time; the hold is longer from now on
+};
+
+class GpuHarness {
+ public:
+  // `cubin`: of kernels.cu for this GPU.
+  GpuHarness(const device::Gpu& gpu, std::span<const std::byte> cubin, const ValueSource& source);
+  const device::Gpu& gpu() const { return gpu_; }
+  const ValueSource& source() const { return source_; }
+
+  // All enqueued.
+  void fill(const task::ValueSpec& values, task::Dtype dtype, const std::vector<std::int64_t>& shape,
+            const task::Dims& dims, std::uint64_t key, device::GpuAddress out, std::uint64_t bytes) const;
+  void poison(device::GpuAddress at, std::uint64_t bytes) const { device::fill_bytes(at, 0xFF, bytes); }
+  void look_at_canaries(device::GpuAddress regions, unsigned count, int* flag) const;
+  void look_for_unwritten(device::GpuAddress regions, unsigned count, int size, std::uint64_t key, int* flag) const;
+  void compare(device::GpuAddress a, device::GpuAddress b, std::uint64_t bytes, int number, int* flag) const;
+  void flush_l2() const;
+  void hold(double ns) const;
+  // Brings the address translations of these stretches of memory to where a call finds them, and (but for a word in each 64 KiB) none of
+  // their data. Which pages the flush has driven out of the TLB depends on their addresses: 4.0 us or 5.5 us for the same call.
+  using Stretch = std::pair<device::GpuAddress, std::uint64_t>;
+  void touch(std::span<const Stretch> memory) const;
+  // Overwrites the shared memory of all SMs.
+  void scrub_shared_memory() const;
+  // Whether the pools that values are made of are as they were. Waits.
+  bool pools_are_whole() const;
+
+  // Times `calls` calls, each behind a flush of L2 and on a stream that is busy until all of the call is enqueued. `before` (may be
+  // empty) is enqueued in front of each flush, `behind` after it, `call` is the call. Waits at most `timeout_s`.
+  GpuTimes time_calls(int calls, Hold& hold, const std::function<void(int)>& before, const std::function<void(int)>& behind,
+                      const std::function<device::GpuOutcome(int)>& call, double timeout_s);
+  // One call from an idle GPU, launch latency included.
+  GpuTimes time_idle(const std::function<device::GpuOutcome()>& call, double timeout_s);
+
+ private:
+  device::GpuAddress pool(int number) const { return pools_.address() + pool_offsets_[number]; }
+
+  const device::Gpu& gpu_;
+  const ValueSource& source_;
+  device::GpuModule module_;
+  device::GpuKernel hold_, values_, canaries_, unwritten_, differs_, scrub_, read_, touch_;
+  device::GpuMemory pools_, scratch_;
+  std::uint64_t pool_offsets_[4] = {};
+  mutable std::uint8_t flushes_ = 0;
+  device::PinnedMemory flag_, pinned_pools_;
+  mutable std::map<std::uint64_t, device::PinnedMemory> staging_;  // of values that the host makes, by size
+  std::vector<device::GpuEvent> starts_, stops_;
+};
+
+}  // namespace warpsmith::measure

@@ -1,0 +1,33 @@
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/measure/gpu.h"
+#include "warpsmith/records/candidate.h"
+#include "warpsmith/toolchain/gpu.h"
+
+extern const char harness_kernels[];  // kernels.cu, made by CMake
+
+namespace warpsmith::measure {
+
+// The harness's kernels take the way of a candidate's: same compiler, same cache.
+std::vector<std::byte> harness_cubin(const std::string& target, const std::filesystem::path& cache, bool unsandboxed) {
+  const auto parsed = toolchain::parse_gpu_target(target);
+  if (!parsed) throw Error("`" + target + "` is no target of NVRTC");
+  std::string source;
+  for (const char* kernel : {"ws_hold", "ws_values", "ws_canaries", "ws_unwritten", "ws_differs", "ws_scrub", "ws_read", "ws_touch"})
+    source += std::string("// plan: launch ") + kernel + "<<<1, 1>>>()\n";
+  const Candidate kernels = make_plan_candidate("harness", source + harness_kernels, {});
+  task::Task task;
+  task.id = "harness";
+  toolchain::CompileOptions options;
+  options.cache = cache;
+  options.unsandboxed = unsandboxed;
+  options.timeout_s = 120;
+  const toolchain::CompileResult result = toolchain::compile_for_gpu(kernels, task, *parsed, options);
+  if (result.verdict != Verdict::kOk)
+    throw Error("the harness's own kernels do not compile for " + target + ": " + result.log);
+  const std::string bytes = read_file(result.binary);
+  const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
+  return {data, data + bytes.size()};
+}
+
+}  // namespace warpsmith::measure

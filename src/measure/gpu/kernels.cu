@@ -1,0 +1,165 @@
+// Kernels of the harness itself, made by NVRTC once for each GPU type. Struct layouts: kernels.h.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+struct Draw {
+  u32 kind, first, second, shift;
+  float base, x_scale, y_scale;
+  u32 dtype;
+  i64 low;
+  u64 range;
+  const void *pool_a, *pool_b;
+  u32 size_a, size_b;
+};
+
+__device__ u64 now_ns() {
+  u64 t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
+
+// Keeps the stream busy while the host enqueues what comes behind.
+extern "C" __global__ void ws_hold(u64 ns) {
+  const u64 begin = now_ns();
+  while (now_ns() - begin < ns) __nanosleep(100);
+}
+
+template <typename T>
+__device__ void store_real(void* out, u64 i, float value) { static_cast<T*>(out)[i] = T(value); }
+template <typename T>
+__device__ void store_integer(void* out, u64 i, i64 value) { static_cast<T*>(out)[i] = static_cast<T>(value); }
+
+// dtype: task::Dtype in its order.
+__device__ void store(u32 dtype, void* out, u64 i, float real, i64 integer, bool is_real) {
+  if (!is_real) real = static_cast<float>(integer);
+  if (is_real) integer = static_cast<i64>(real);
+  switch (dtype) {
+    case 0: static_cast<double*>(out)[i] = is_real ? real : static_cast<double>(integer); break;
+    case 1: static_cast<float*>(out)[i] = real; break;
+    case 2: static_cast<__half*>(out)[i] = __float2half_rn(real); break;
+    case 3: static_cast<__nv_bfloat16*>(out)[i] = __float2bfloat16_rn(real); break;
+    case 4: static_cast<__nv_fp8_e4m3*>(out)[i] = __nv_fp8_e4m3(real); break;
+    case 5: static_cast<__nv_fp8_e5m2*>(out)[i] = __nv_fp8_e5m2(real); break;
+    case 6: store_integer<i64>(out, i, integer); break;
+    case 7: store_integer<int>(out, i, integer); break;
+    case 8: store_integer<short>(out, i, integer); break;
+    case 9: store_integer<signed char>(out, i, integer); break;
+    case 10: store_integer<unsigned char>(out, i, integer); break;
+    case 11: static_cast<unsigned char*>(out)[i] = is_real ? real != 0.f : integer != 0; break;
+  }
+}
+
+// Without contraction: the host makes the same values.
+extern "C" __global__ void ws_values(Draw d, void* out, u64 count) {
+  const u64 stride = static_cast<u64>(gridDim.x) * blockDim.x;
+  u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  u32 a = static_cast<u32>((i + d.first) % d.size_a), b = static_cast<u32>((i + d.second) % d.size_b);
+  const u32 step_a = static_cast<u32>(stride % d.size_a), step_b = static_cast<u32>(stride % d.size_b);
+  for (; i < count; i += stride) {
+    if (d.kind == 0) {
+      const float x = static_cast<const float*>(d.pool_a)[a], y = static_cast<const float*>(d.pool_b)[b];
+      const float v = __fadd_rn(__fadd_rn(d.base, __fmul_rn(d.x_scale, x)), __fmul_rn(d.y_scale, y));
+      store(d.dtype, out, i, v, 0, true);
+    } else if (d.kind == 4) {
+      store(d.dtype, out, i, d.base, 0, true);
+    } else {
+      const u32 raw = static_cast<const u32*>(d.pool_a)[a] + static_cast<const u32*>(d.pool_b)[b] + d.shift;
+      if (d.kind == 1) {
+        store(d.dtype, out, i, __fadd_rn(d.base, __fmul_rn(d.x_scale, static_cast<float>(raw >> 8))), 0, true);
+      } else if (d.kind == 2) {
+        store(d.dtype, out, i, 0.f, d.low + static_cast<i64>((raw * d.range) >> 32), false);
+      } else {
+        store(d.dtype, out, i, 0.f, raw < d.range ? 1 : 0, false);
+      }
+    }
+    a += step_a;
+    if (a >= d.size_a) a -= d.size_a;
+    b += step_b;
+    if (b >= d.size_b) b -= d.size_b;
+  }
+}
+
+struct Region {
+  u64 address, bytes;
+};
+
+// A block a region: where one holds anything but the pattern, flag[0] becomes its number + 1.
+extern "C" __global__ void ws_canaries(const Region* regions, unsigned char pattern, int* flag) {
+  const Region r = regions[blockIdx.x];
+  const unsigned char* bytes = reinterpret_cast<const unsigned char*>(r.address);
+  for (u64 i = threadIdx.x; i < r.bytes; i += blockDim.x)
+    if (bytes[i] != pattern) atomicMax(flag, static_cast<int>(blockIdx.x) + 1);
+}
+
+// A warp an output: looks at 32 places of it, each an element of `size` bytes; where all bytes of one are 0xFF, flag[0] becomes the least
+// number + 1 of such an output, counted from `regions`.
+extern "C" __global__ void ws_unwritten(const Region* regions, int size, u64 key, int* flag) {
+  const Region r = regions[blockIdx.x];
+  const u64 count = r.bytes / static_cast<u64>(size);
+  if (count == 0) return;
+  u64 place = count - 1;
+  if (threadIdx.x > 0) {
+    u64 h = key + blockIdx.x * 0x9E3779B97F4A7C15ull + threadIdx.x * 0xD1B54A32D192ED03ull;
+    h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
+    h = (h ^ (h >> 27)) * 0x94D049BB133111EBull;
+    place = (h ^ (h >> 31)) % count;
+  }
+  const unsigned char* element = reinterpret_cast<const unsigned char*>(r.address) + place * static_cast<u64>(size);
+  bool unwritten = true;
+  for (int i = 0; i < size; ++i) unwritten = unwritten && element[i] == 0xFF;
+  if (unwritten) atomicMin(flag, static_cast<int>(blockIdx.x) + 1);
+}
+
+// Whether two stretches of memory differ: flag[0] becomes `number` + 1.
+extern "C" __global__ void ws_differs(const unsigned char* a, const unsigned char* b, u64 bytes, int number, int* flag) {
+  const u64 stride = static_cast<u64>(gridDim.x) * blockDim.x;
+  const u64 me = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
+  bool differs = false;
+  const bool aligned = (reinterpret_cast<u64>(a) | reinterpret_cast<u64>(b)) % 16 == 0;
+  const u64 vectors = aligned ? bytes / 16 : 0;
+  for (u64 i = me; i < vectors; i += stride) {
+    const uint4 x = reinterpret_cast<const uint4*>(a)[i], y = reinterpret_cast<const uint4*>(b)[i];
+    differs = differs || x.x != y.x || x.y != y.y || x.z != y.z || x.w != y.w;
+  }
+  for (u64 i = vectors * 16 + me; i < bytes; i += stride) differs = differs || a[i] != b[i];
+  if (differs) atomicMax(flag, number + 1);
+}
+
+// A block an SM: overwrites all the shared memory that it can have with NaNs.
+extern "C" __global__ void ws_scrub(u32 words) {
+  extern __shared__ u32 memory[];
+  for (u32 i = threadIdx.x; i < words; i += blockDim.x) reinterpret_cast<volatile u32*>(memory)[i] = 0xFFFFFFFFu;
+}
+
+// Brings `bytes` of memory into L2 by reading them: what lay there goes, and what comes is clean.
+extern "C" __global__ void ws_read(const uint4* memory, u64 vectors, u32* sink) {
+  const u64 stride = static_cast<u64>(gridDim.x) * blockDim.x;
+  u32 sum = 0;
+  for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < vectors; i += stride) {
+    const uint4 v = __ldcg(memory + i);
+    sum ^= v.x ^ v.y ^ v.z ^ v.w;
+  }
+  if (sum == 0x12345678u) *sink = sum;
+}
+
+struct Regions {
+  u64 count;
+  Region regions[24];
+};
+
+// Every block looks at one word in each 64 KiB of the regions: address translations are there afterwards, data is not.
+extern "C" __global__ void ws_touch(Regions list, u32* sink) {
+  u32 sum = 0;
+  for (u64 r = 0; r < list.count; ++r)
+    for (u64 at = static_cast<u64>(threadIdx.x) * 65536; at < list.regions[r].bytes + 65535; at += blockDim.x * 65536ull) {
+      const u64 inside = at < list.regions[r].bytes ? at : list.regions[r].bytes - 4;
+      sum ^= *reinterpret_cast<const volatile u32*>((list.regions[r].address + inside) & ~3ull);
+    }
+  if (sum == 0x12345678u) *sink = sum;
+}

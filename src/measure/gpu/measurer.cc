@@ -1,0 +1,318 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "../judge.h"
+#include "arms.h"
+#include "candidate.h"
+#include "harness.h"
+#include "task_bench.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/random.h"
+#include "warpsmith/measure/check.h"
+#include "warpsmith/measure/gpu.h"
+#include "warpsmith/measure/host.h"
+#include "warpsmith/process/machine.h"
+#include "warpsmith/stats/summary.h"
+#include "warpsmith/toolchain/gpu.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+constexpr double kAgreement = 1.03;  // baseline in the pair against alone
+constexpr double kErrorsApart = 2;   // standard errors of the baseline's median that are laid on top
+constexpr double kSlowest = 1000;    // times the reference: CUDA-L1's bound on what still counts as executable
+constexpr double kLongIntervalNs = 2e6;  // of a candidate, while one call takes less
+constexpr double kShortestTimeout = 0.1;  // seconds
+constexpr double kHostBound = 1.2;  // the baseline from an idle GPU against queued
+
+device::GpuNames names_of(const toolchain::CubinFacts& facts) {
+  device::GpuNames names;
+  for (const toolchain::KernelFacts& kernel : facts.kernels) names.kernels[kernel.name] = kernel.lowered;
+  for (const toolchain::SymbolFacts& symbol : facts.symbols) {
+    names.symbols[symbol.name] = symbol.lowered;
+    names.variables.push_back(symbol.lowered);
+  }
+  return names;
+}
+
+DeviceFacts facts_of(const Settings& settings, const device::GpuFacts& gpu) {
+  DeviceFacts facts;
+  facts.kind = settings.device_kind;
+  facts.name = gpu.name;
+  facts.uuid = gpu.uuid;
+  facts.driver = gpu.driver;
+  facts.host = process::host_name();
+  facts.threads = settings.threads;
+  facts.sandbox = "none: no host code of a candidate runs";
+  facts.extra = torch_facts();
+  facts.extra["compute_capability"] = fmt::format("{}.{}", gpu.major, gpu.minor);
+  facts.extra["sms"] = std::to_string(gpu.sms);
+  facts.extra["l2_bytes"] = std::to_string(gpu.l2_bytes);
+  facts.extra["memory_bytes"] = std::to_string(gpu.memory_bytes);
+  facts.extra["caches"] = "L2 flushed before each call";
+  return facts;
+}
+
+const device::Gpu& right_gpu(const device::Gpu& opened, const Settings& settings) {
+  const device::GpuFacts& gpu = opened.facts();
+  const auto& names = settings.device_names;
+  const bool right = std::any_of(names.begin(), names.end(), [&](const std::string& word) {
+    return gpu.name.find(word) != std::string::npos;
+  });
+  if (!names.empty() && !right)
+    throw Error("wrong GPU: this is a " + gpu.name + ", and device kind " + settings.device_kind + " is wanted");
+  return opened;
+}
+
+std::filesystem::path gpu_lock_path(const std::string& uuid) {
+  return timing_lock_path().parent_path() / ("warpsmith-timing-" + uuid + ".lock");
+}
+
+std::vector<std::byte> read_bytes(const std::filesystem::path& path) {
+  const std::string text = read_file(path);
+  std::vector<std::byte> bytes(text.size());
+  std::copy(text.begin(), text.end(), reinterpret_cast<char*>(bytes.data()));
+  return bytes;
+}
+
+}  // namespace
+
+struct GpuMeasurer::State {
+  State(Settings the_settings, std::span<const std::byte> cubin)
+      : settings(std::move(the_settings)), harness(right_gpu(gpu, settings), cubin, source) {
+    configure_torch(settings.threads, settings.math);
+    facts = facts_of(settings, gpu.facts());
+  }
+
+  GpuTaskBench& bench_of(const task::Task& task) {
+    if (!bench || bench->task().id != task.id || bench->task().digest != task.digest) {
+      bench.reset();
+      bench = std::make_unique<GpuTaskBench>(harness, task, settings.check_seeds, settings.seed);
+    }
+    return *bench;
+  }
+
+  Measurement blank(const GpuTaskBench& task, const std::string& candidate) const {
+    Measurement m = blank_measurement(settings, task.task(), candidate);
+    m.device = facts;
+    m.device->load_before = load_average();
+    return m;
+  }
+
+  double call_timeout_s(const GpuTaskBench& task) const {
+    const double slowest = kSlowest * task.baseline_call_ns() * 1e-9;
+    return std::min(settings.call_timeout_s, std::max(kShortestTimeout, slowest));
+  }
+
+  Timing failed(const Ran& run) const {
+    Timing timing;
+    timing.pairs.verdict = run.verdict;
+    timing.pairs.detail = run.detail;
+    return timing;
+  }
+
+  Timing time_candidate(GpuTaskBench& task, GpuCandidate& candidate, Measurement& m) {
+    PairSettings pairs = pair_settings(settings, m.task, m.candidate, m.remeasured);
+    int calls = task.calls();
+    GpuCandidateArm arm(candidate, task.reference(), task.timed_bounds(), task.timing_dims(), calls);
+    if (!arm.outcome().ok()) return failed(candidate.ran(arm.outcome()));
+    // A slow one gets fewer, so that there are rounds enough.
+    arm.renew(random_key({pairs.key, name_key("estimate")}), 1);
+    const Ran once = arm.run(1);
+    if (once.verdict != Verdict::kOk) return failed(once);
+    calls = std::clamp(static_cast<int>(kLongIntervalNs / std::max(1.0, static_cast<double>(once.elapsed_ns))), 1, calls);
+    pairs.calls = calls;
+    Timing timing = judge(settings, time_pairs(task.baseline(), arm, pairs), calls);
+    if (timing.pairs.verdict != Verdict::kOk) return timing;
+    compare_with_alone(task, timing);
+    note_idle_times(task, arm, m);
+    return timing;
+  }
+
+  void compare_with_alone(GpuTaskBench& task, Timing& timing) const {
+    timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
+    timing.alone_ns = task.alone_ns();
+    timing.baseline_agrees = agrees(timing);
+    if (timing.baseline_agrees) return;
+    timing.alone_ns = task.alone_again_ns();
+    timing.baseline_agrees = agrees(timing);
+  }
+
+  static bool agrees(const Timing& timing) {
+    const double error = stats::median_error(to_doubles(timing.pairs.baseline_ns)) / timing.pair_ns;
+    return ratio_apart(timing.pair_ns, timing.alone_ns) <= kAgreement + kErrorsApart * error;
+  }
+
+  void note_idle_times(GpuTaskBench& task, GpuCandidateArm& arm, Measurement& m) const {
+    constexpr int kIdleCalls = 5;
+    std::vector<double> times;
+    for (int i = 0; i < kIdleCalls; ++i) {
+      arm.renew(random_key({name_key("idle"), name_key(m.candidate), static_cast<std::uint64_t>(i)}), 1);
+      const Ran run = arm.run_idle();
+      if (run.verdict != Verdict::kOk) return;
+      times.push_back(static_cast<double>(run.elapsed_ns));
+    }
+    m.device->extra["baseline_idle_ns"] = fmt::format("{:.0f}", task.idle_ns());
+    m.device->extra["candidate_idle_ns"] = fmt::format("{:.0f}", stats::median(times));
+    m.device->extra["host_bound"] = task.idle_ns() > kHostBound * task.alone_ns() ? "yes" : "no";
+  }
+
+  // Writes the score, and a verdict where there is no good one.
+  bool accept(const Timing& timing, Measured& out) const {
+    Measurement& m = out.measurement;
+    if (timing.pairs.verdict != Verdict::kOk) {
+      m.verdict = timing.pairs.verdict;
+      m.detail = timing.pairs.detail;
+      return false;
+    }
+    write_score(settings, timing, out);
+    m.verdict = Verdict::kOk;
+    if (!timing.baseline_agrees) {
+      m.verdict = Verdict::kUnstable;
+      m.detail = fmt::format("the baseline takes {:.0f} ns beside the candidate and {:.0f} ns alone", timing.pair_ns,
+                             timing.alone_ns);
+      return false;
+    }
+    return stable(settings, timing, m);
+  }
+
+  void time_and_judge(GpuTaskBench& task, GpuCandidate& candidate, Measured& out) {
+    Measurement& m = out.measurement;
+    Timing timing = time_candidate(task, candidate, m);
+    if (timing.pairs.verdict == Verdict::kOk && !timing.baseline_agrees) {
+      ++m.remeasured;
+      timing = time_candidate(task, candidate, m);
+    }
+    if (!accept(timing, out)) return;
+    if (looks_too_good(settings, m)) {
+      const double before = m.speedup;
+      ++m.remeasured;
+      const Timing second = time_candidate(task, candidate, m);
+      const bool lower = second.pairs.verdict != Verdict::kOk || second.score.speedup() < before;
+      if (accept(lower ? second : timing, out) && second.pairs.verdict == Verdict::kOk)
+        compare_scores(before, second.score.speedup(), m);
+    }
+    if (m.verdict == Verdict::kOk && !harness.pools_are_whole()) {
+      m.verdict = Verdict::kHack;
+      m.hack = "harness_memory";
+      m.detail = "memory of the harness that the candidate was never given has changed";
+    }
+    if (m.verdict == Verdict::kOk) {
+      double& best = settings.best[m.task];
+      best = std::max(best, m.speedup);
+    }
+  }
+
+  void check_and_time(GpuTaskBench& task, GpuCandidate& candidate, Measured& out) {
+    Measurement& m = out.measurement;
+    const CheckOutcome outcome = check_candidate(candidate, task.task(), task.oracle(), task.cases());
+    m.verdict = outcome.verdict;
+    m.detail = outcome.detail;
+    m.only_hidden = outcome.only_hidden;
+    m.max_error = outcome.max_error;
+    m.error_bound = outcome.error_bound;
+    if (outcome.verdict != Verdict::kOk) return;
+    if (outcome.decided == 0)
+      throw Error("task " + task.task().id + ": no check can be decided: " +
+                      task.oracle().expected(task.cases().front())->undecidable_because,
+                  kExitUsage);
+    if (settings.timing) time_and_judge(task, candidate, out);
+  }
+
+  Settings settings;
+  device::Gpu gpu;
+  ValueSource source;
+  GpuHarness harness;
+  DeviceFacts facts;
+  bool lost = false;
+  std::unique_ptr<GpuTaskBench> bench;
+};
+
+GpuMeasurer::GpuMeasurer(Settings settings, std::span<const std::byte> cubin)
+    : state_(std::make_unique<State>(std::move(settings), cubin)) {}
+GpuMeasurer::~GpuMeasurer() = default;
+
+bool GpuMeasurer::lost() const { return state_->lost; }
+
+Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate,
+                              const std::filesystem::path& binary) {
+  const double begin = seconds_now();
+  State& s = *state_;
+  const FileLock lock(gpu_lock_path(s.facts.uuid));
+  const double locked = seconds_now();
+  GpuTaskBench& bench = s.bench_of(task);
+  Measured out{s.blank(bench, candidate.id), {}};
+  Measurement& m = out.measurement;
+  Diagnostics diagnostics;
+  const task::LaunchPlan plan =
+      task::LaunchPlan::parse(candidate.source(), bench.task(), candidate.files.front().path, diagnostics);
+  if (!diagnostics.empty()) {
+    m.verdict = Verdict::kCompileError;
+    m.detail = to_string(diagnostics.front());
+    return out;
+  }
+  try {
+    GpuCandidate on_gpu(s.harness, bench.task(), plan, read_bytes(binary), names_of(toolchain::read_cubin_facts(binary)),
+                        s.call_timeout_s(bench));
+    s.check_and_time(bench, on_gpu, out);
+    s.lost = s.lost || !on_gpu.alive();
+  } catch (const device::GpuError& e) {
+    if (e.outcome().verdict == Verdict::kOutOfMemory && !e.outcome().context_lost) {
+      m.verdict = Verdict::kOutOfMemory;
+      m.detail = e.what();
+    } else if (e.outcome().context_lost) {
+      s.lost = true;
+      m.verdict = e.outcome().verdict;
+      m.detail = e.outcome().detail;
+    } else {
+      throw;
+    }
+  }
+  m.device->load_after = load_average();
+  m.device->extra["gpu_held_s"] = fmt::format("{:.4f}", seconds_now() - locked);
+  m.seconds = seconds_now() - begin;
+  return out;
+}
+
+Measured GpuMeasurer::measure_reference_against_itself(const task::Task& task) {
+  State& s = *state_;
+  const FileLock lock(gpu_lock_path(s.facts.uuid));
+  const double begin = seconds_now();
+  GpuTaskBench& bench = s.bench_of(task);
+  Measured out{s.blank(bench, "reference of " + task.id), {}};
+  PairSettings pairs = pair_settings(s.settings, task.id, out.measurement.candidate, 0);
+  pairs.calls = bench.calls();
+  const std::unique_ptr<GpuBaselineArm> other = bench.another_baseline();
+  s.accept(judge(s.settings, time_pairs(bench.baseline(), *other, pairs), pairs.calls), out);
+  out.measurement.seconds = seconds_now() - begin;
+  return out;
+}
+
+Measured GpuMeasurer::measure_candidate_against_itself(const task::Task& task, const Candidate& candidate,
+                                                       const std::filesystem::path& binary) {
+  State& s = *state_;
+  const FileLock lock(gpu_lock_path(s.facts.uuid));
+  const double begin = seconds_now();
+  GpuTaskBench& bench = s.bench_of(task);
+  Measured out{s.blank(bench, candidate.id), {}};
+  Diagnostics diagnostics;
+  const task::LaunchPlan plan =
+      task::LaunchPlan::parse(candidate.source(), bench.task(), candidate.files.front().path, diagnostics);
+  if (!diagnostics.empty()) throw InvalidInput(diagnostics);
+  const std::vector<std::byte> cubin = read_bytes(binary);
+  const device::GpuNames names = names_of(toolchain::read_cubin_facts(binary));
+  GpuCandidate first(s.harness, bench.task(), plan, cubin, names, s.call_timeout_s(bench));
+  GpuCandidate second(s.harness, bench.task(), plan, cubin, names, s.call_timeout_s(bench));
+  GpuCandidateArm a(first, bench.reference(), bench.timed_bounds(), bench.timing_dims(), bench.calls());
+  GpuCandidateArm b(second, bench.reference(), bench.timed_bounds(), bench.timing_dims(), bench.calls());
+  PairSettings pairs = pair_settings(s.settings, task.id, candidate.id, 1);
+  pairs.calls = bench.calls();
+  s.accept(judge(s.settings, time_pairs(a, b, pairs), pairs.calls), out);
+  out.measurement.seconds = seconds_now() - begin;
+  return out;
+}
+
+}  // namespace warpsmith::measure

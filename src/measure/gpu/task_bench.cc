@@ -1,0 +1,63 @@
+#include "task_bench.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "warpsmith/base/random.h"
+#include "warpsmith/measure/pairs.h"
+#include "warpsmith/stats/summary.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+constexpr double kIntervalNs = 40e3;
+constexpr int kMostCalls = 8;
+constexpr int kAloneRounds = 21, kEstimateRounds = 7, kIdleCalls = 7;
+
+}  // namespace
+
+GpuTaskBench::GpuTaskBench(GpuHarness& harness, const task::Task& task, int check_seeds, std::uint64_t seed)
+    : harness_(harness),
+      task_(task),
+      reference_(task_, Place::kGpu),
+      oracle_(task_, reference_, harness.source(), seed),
+      cases_(check_cases(task_, check_seeds)),
+      seed_(seed) {
+  {
+    GpuBaselineArm first(harness_, task_, reference_, timing_dims(), 1);
+    baseline_call_ns_ = stats::median(time_alone(first, 1, kEstimateRounds, random_key({seed_, name_key("estimate")})));
+  }
+  calls_ = static_cast<int>(
+      std::clamp(std::ceil(kIntervalNs / std::max(1.0, baseline_call_ns_)), 1.0, static_cast<double>(kMostCalls)));
+  baseline_ = another_baseline();
+}
+
+std::unique_ptr<GpuBaselineArm> GpuTaskBench::another_baseline() const {
+  return std::make_unique<GpuBaselineArm>(harness_, task_, reference_, timing_dims(), calls_);
+}
+
+double GpuTaskBench::alone_ns() { return alone_ns_ > 0 ? alone_ns_ : alone_again_ns(); }
+
+double GpuTaskBench::alone_again_ns() {
+  const std::uint64_t key = random_key({seed_, name_key("alone"), ++alone_again_});
+  return alone_ns_ = stats::median(time_alone(*baseline_, calls_, kAloneRounds, key));
+}
+
+double GpuTaskBench::idle_ns() {
+  if (idle_ns_ > 0) return idle_ns_;
+  std::vector<double> times;
+  for (int i = 0; i < kIdleCalls; ++i) {
+    baseline_->renew(random_key({seed_, name_key("idle"), static_cast<std::uint64_t>(i)}), 1);
+    times.push_back(static_cast<double>(baseline_->run_idle().elapsed_ns));
+  }
+  return idle_ns_ = stats::median(times);
+}
+
+std::vector<double> GpuTaskBench::timed_bounds() {
+  for (const CheckCase& check : cases_)
+    if (check.dims == timing_dims() && check.distribution < 0) oracle_.expected(check);
+  return oracle_.bounds_at(timing_dims());
+}
+
+}  // namespace warpsmith::measure

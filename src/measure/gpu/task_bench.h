@@ -1,0 +1,49 @@
+// What the candidates of one task share on a GPU: reference, right answers, the baseline's operands and its time alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "arms.h"
+#include "harness.h"
+#include "warpsmith/measure/oracle.h"
+
+namespace warpsmith::measure {
+
+class GpuTaskBench {
+ public:
+  GpuTaskBench(GpuHarness& harness, const task::Task& task, int check_seeds, std::uint64_t seed);
+  const task::Task& task() const { return task_; }
+  const task::Dims& timing_dims() const { return task_.timing.front(); }
+  const Reference& reference() const { return reference_; }
+  Oracle& oracle() { return oracle_; }
+  const std::vector<CheckCase>& cases() const { return cases_; }
+  // Nanoseconds of one call of the baseline, roughly.
+  double baseline_call_ns() const { return baseline_call_ns_; }
+  // Calls in one timed interval: enough that the clock's grain and the gaps between kernels are small against it.
+  int calls() const { return calls_; }
+  GpuBaselineArm& baseline() { return *baseline_; }
+  std::unique_ptr<GpuBaselineArm> another_baseline() const;
+  // Median nanoseconds a call of the baseline with nothing beside it: measured once, and again.
+  double alone_ns();
+  double alone_again_ns();
+  // Nanoseconds of a call of the baseline from an idle GPU, median of a few.
+  double idle_ns();
+  double input_bytes() const { return static_cast<double>(measure::input_bytes(task_, timing_dims())); }
+  std::vector<double> timed_bounds();
+
+ private:
+  GpuHarness& harness_;
+  const task::Task task_;
+  Reference reference_;
+  Oracle oracle_;
+  std::vector<CheckCase> cases_;
+  std::uint64_t seed_;
+  double baseline_call_ns_ = 0, alone_ns_ = 0, idle_ns_ = 0;
+  int calls_ = 1;
+  std::unique_ptr<GpuBaselineArm> baseline_;
+  std::uint64_t alone_again_ = 0;
+};
+
+}  // namespace warpsmith::measure

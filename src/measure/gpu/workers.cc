@@ -1,0 +1,236 @@
+#include "warpsmith/measure/gpu_workers.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <optional>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/json.h"
+#include "warpsmith/base/log.h"
+#include "warpsmith/measure/gpu.h"
+#include "warpsmith/measure/reference.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+// Beyond all that a measurement may take by its own limits: right answers, checks, two timings, a stalled host.
+constexpr double kPatience = 300;  // seconds, with five budgets and ten calls on top
+
+// A message: its length in 8 bytes, then that much JSON. False where the other side is gone.
+bool send(int fd, const std::string& text) {
+  const std::uint64_t size = text.size();
+  std::string bytes(reinterpret_cast<const char*>(&size), sizeof size);
+  bytes += text;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const ssize_t n = ::send(fd, bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    at += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+enum class Received { kAll, kGone, kLate };
+
+Received receive_bytes(int fd, char* to, std::size_t size, std::chrono::steady_clock::time_point until) {
+  for (std::size_t at = 0; at < size;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return Received::kLate;
+    pollfd poll{fd, POLLIN, 0};
+    if (::poll(&poll, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1'000'000))) <= 0) continue;
+    const ssize_t n = ::recv(fd, to + at, size - at, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return Received::kGone;
+    at += static_cast<std::size_t>(n);
+  }
+  return Received::kAll;
+}
+
+Received receive(int fd, std::string* text, double timeout_s) {
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(timeout_s * 1e3));
+  std::uint64_t size = 0;
+  if (const Received r = receive_bytes(fd, reinterpret_cast<char*>(&size), sizeof size, until); r != Received::kAll)
+    return r;
+  text->resize(size);
+  return receive_bytes(fd, text->data(), size, until);
+}
+
+task::Task load_one(const std::filesystem::path& datasets, const std::string& id) {
+  Diagnostics diagnostics;
+  std::optional<task::Task> task = task::load_task(datasets / id, diagnostics);
+  if (!task) throw InvalidInput(diagnostics);
+  return std::move(*task);
+}
+
+// What a kernel prints comes out of the process that waits for it: nobody reads it.
+void silence_stdout() {
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere < 0) return;
+  ::dup2(nowhere, STDOUT_FILENO);
+  ::close(nowhere);
+}
+
+// The worker's side: until the parent is gone.
+class Worker {
+ public:
+  Worker(int fd, const Settings& settings, const std::filesystem::path& datasets, const std::vector<std::byte>& harness)
+      : fd_(fd), datasets_(datasets) {
+    try {
+      measurer_.emplace(settings, harness);
+    } catch (const Error& e) {
+      broken_ = error_json(e);
+    }
+  }
+
+  void serve() {
+    constexpr double kForEver = 1e8;
+    std::string request;
+    while (receive(fd_, &request, kForEver) == Received::kAll) {
+      const Json answer = broken_ ? *broken_ : answer_to(parse_json(request, "request of warpsmith-measure"));
+      if (!send(fd_, answer.dump(-1, ' ', false, Json::error_handler_t::replace)) || answer.value("lost", false)) return;
+    }
+  }
+
+ private:
+  static Json error_json(const Error& e) {
+    return {{"error", e.what()}, {"exit_code", e.exit_code()}, {"input", dynamic_cast<const InvalidInput*>(&e) != nullptr}};
+  }
+
+  Json answer_to(const Json& request) {
+    try {
+      const Candidate candidate = candidate_from_json(request.at("candidate"));
+      if (!task_ || task_->id != candidate.task) task_ = load_one(datasets_, candidate.task);
+      const Measured measured = measurer_->measure(*task_, candidate, request.at("binary").get<std::string>());
+      return {{"measurement", to_json(measured.measurement)}, {"samples", measured.samples}, {"lost", measurer_->lost()}};
+    } catch (const Error& e) {
+      return error_json(e);
+    } catch (const std::exception& e) {
+      return {{"error", e.what()}, {"exit_code", static_cast<int>(kExitEnvironment)}, {"lost", true}};
+    }
+  }
+
+  int fd_;
+  const std::filesystem::path& datasets_;
+  std::optional<GpuMeasurer> measurer_;
+  std::optional<Json> broken_;
+  std::optional<task::Task> task_;
+};
+
+}  // namespace
+
+struct GpuWorkers::State {
+  struct Process {
+    pid_t pid = -1;
+    int fd = -1;
+  };
+  Settings settings;
+  std::filesystem::path datasets;
+  std::vector<std::byte> harness;
+  std::optional<Process> active, spare;
+  int lost = 0;
+
+  Process start() {
+    int fds[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) throw system_error("socketpair", errno);
+    const pid_t parent = ::getpid();
+    const pid_t pid = ::fork();
+    if (pid < 0) throw system_error("cannot fork a process for the GPU", errno);
+    if (pid == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::getppid() != parent) ::_exit(0);
+      ::close(fds[0]);
+      silence_stdout();
+      int code = 0;
+      try {
+        Worker(fds[1], settings, datasets, harness).serve();
+      } catch (const std::exception& e) {
+        log_error(std::string("the process on the GPU: ") + e.what());
+        code = kExitFailed;
+      }
+      ::_exit(code);  // no destructors: of a context that is lost they would only complain
+    }
+    ::close(fds[1]);
+    return {pid, fds[0]};
+  }
+
+  static std::string end(Process& process) {
+    ::close(process.fd);
+    ::kill(process.pid, SIGKILL);
+    int status = 0;
+    while (::waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFSIGNALED(status)) return fmt::format("ended by signal {}", WTERMSIG(status));
+    return fmt::format("exit code {}", WEXITSTATUS(status));
+  }
+
+  void replace() {
+    if (active) end(*active);
+    active.reset();
+    ++lost;
+    active = spare ? *spare : start();
+    spare = start();
+  }
+
+  double patience() const { return kPatience + 5 * settings.budget_s + 10 * settings.call_timeout_s; }
+};
+
+GpuWorkers::GpuWorkers(Settings settings, std::filesystem::path datasets, std::vector<std::byte> harness)
+    : state_(std::make_unique<State>()) {
+  load_torch_cuda();
+  state_->settings = std::move(settings);
+  state_->datasets = std::move(datasets);
+  state_->harness = std::move(harness);
+}
+
+GpuWorkers::~GpuWorkers() {
+  if (state_->active) State::end(*state_->active);
+  if (state_->spare) State::end(*state_->spare);
+}
+
+int GpuWorkers::lost() const { return state_->lost; }
+
+Measured GpuWorkers::measure(const Candidate& candidate, const std::filesystem::path& binary) {
+  State& s = *state_;
+  if (!s.active) s.active = s.start();
+  const Json request = {{"candidate", to_json(candidate)}, {"binary", binary.string()}};
+  std::string text;
+  Received received = Received::kGone;
+  if (send(s.active->fd, request.dump())) received = receive(s.active->fd, &text, s.patience());
+  Measured out;
+  if (received != Received::kAll) {
+    out.measurement.candidate = candidate.id;
+    out.measurement.task = candidate.task;
+    out.measurement.verdict = received == Received::kLate ? Verdict::kTimeout : Verdict::kCrash;
+    const std::string how = State::end(*s.active);
+    out.measurement.detail = received == Received::kLate ? "its measurement did not end"
+                                                         : "the process that measured it was gone: " + how;
+    s.active.reset();
+    s.replace();
+    return out;
+  }
+  const Json answer = parse_json(text, "answer of the process on the GPU");
+  const bool lost = answer.value("lost", false);
+  if (lost) s.replace();
+  if (answer.contains("error")) {
+    const int code = answer.value("exit_code", static_cast<int>(kExitEnvironment));
+    if (answer.value("input", false)) throw InvalidInput({{"", 0, 0, answer["error"].get<std::string>(), ""}});
+    throw Error(answer["error"].get<std::string>(), code);
+  }
+  out.measurement = measurement_from_json(answer.at("measurement"));
+  out.samples = answer.at("samples").get<std::vector<std::int64_t>>();
+  return out;
+}
+
+}  // namespace warpsmith::measure

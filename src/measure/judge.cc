@@ -1,0 +1,95 @@
+#include "judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "warpsmith/base/random.h"
+#include "warpsmith/stats/summary.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+constexpr double kRepeatability = 1.10;  // a score against its re-measurement
+
+}  // namespace
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double ratio_apart(double a, double b) { return std::max(a, b) / std::min(a, b); }
+
+std::vector<double> to_doubles(const std::vector<std::int64_t>& values) { return {values.begin(), values.end()}; }
+
+Measurement blank_measurement(const Settings& settings, const task::Task& task, const std::string& candidate) {
+  Measurement m;
+  m.candidate = candidate;
+  m.task = task.id;
+  m.baseline = settings.baseline;
+  m.math = settings.math;
+  for (const std::string& name : task.dims) m.shape.emplace_back(name, task.timing.front().at(name));
+  return m;
+}
+
+PairSettings pair_settings(const Settings& settings, const std::string& task, const std::string& candidate,
+                           int attempt) {
+  PairSettings pairs;
+  pairs.protocol = settings.protocol;
+  pairs.budget_s = settings.budget_s;
+  pairs.key =
+      random_key({settings.seed, name_key(task), name_key(candidate), static_cast<std::uint64_t>(attempt)});
+  pairs.now = seconds_now;
+  return pairs;
+}
+
+Timing judge(const Settings& settings, PairResult pairs, int calls) {
+  Timing timing;
+  timing.calls = calls;
+  timing.pairs = std::move(pairs);
+  if (timing.pairs.verdict == Verdict::kOk)
+    timing.score =
+        stats::score_of(stats::log_ratios(timing.pairs.baseline_ns, timing.pairs.candidate_ns), settings.protocol);
+  return timing;
+}
+
+void write_score(const Settings& settings, const Timing& timing, Measured& out) {
+  Measurement& m = out.measurement;
+  m.speedup = timing.score.speedup();
+  m.speedup_rounded = stats::round_toward_one(m.speedup);
+  m.speedup_low = timing.score.low();
+  m.speedup_high = timing.score.high();
+  m.imprecise = timing.score.half_width > settings.protocol.target;
+  m.baseline_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
+  m.candidate_ns = stats::median(to_doubles(timing.pairs.candidate_ns));
+  m.variance = timing.score.variance;
+  m.rounds = timing.score.rounds;
+  m.batch = timing.calls;
+  out.samples = timing.pairs.baseline_ns;
+  out.samples.insert(out.samples.end(), timing.pairs.candidate_ns.begin(), timing.pairs.candidate_ns.end());
+}
+
+bool stable(const Settings& settings, const Timing& timing, Measurement& m) {
+  const double gate = stats::variance_gate(settings.protocol);
+  if (timing.score.variance > gate) {
+    m.verdict = Verdict::kUnstable;
+    m.detail = fmt::format("the variance between buckets is {:.2g}, over {:.2g}", timing.score.variance, gate);
+  }
+  return m.verdict == Verdict::kOk;
+}
+
+bool looks_too_good(const Settings& settings, const Measurement& m) {
+  const auto best = settings.best.find(m.task);
+  return m.speedup > settings.remeasure_above || (best != settings.best.end() && best->second > 0 &&
+                                                  m.speedup > settings.remeasure_over_best * best->second);
+}
+
+void compare_scores(double before, double after, Measurement& m) {
+  if (ratio_apart(before, after) <= kRepeatability) return;
+  m.verdict = Verdict::kUnstable;
+  m.detail = fmt::format("measured again: {:.2f}x, then {:.2f}x, more than 10 % apart", before, after);
+}
+
+}  // namespace warpsmith::measure

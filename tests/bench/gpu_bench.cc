@@ -1,0 +1,288 @@
+// What measuring on a GPU gives and costs, on the first GPU that is seen.
+//
+//   gpu_bench null [DATASETS]        programs timed against themselves must score 1: reference and fastest candidate of each task
+//   gpu_bench spread [DATASETS]      ten repeats of 20 candidates: standard deviation of the log-speedup
+//   gpu_bench throughput [DATASETS]  500 candidates, 5 % of them loop or crash: seconds that the GPU is held by each
+//   gpu_bench all [DATASETS]         the dataset's candidates once each: verdicts, speedups, idle times
+//
+// Prints figures and judges nothing. Candidates are compiled before anything is timed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/log.h"
+#include "warpsmith/device/gpu.h"
+#include "warpsmith/measure/gpu.h"
+#include "warpsmith/measure/gpu_workers.h"
+#include "warpsmith/measure/reference.h"
+#include "warpsmith/process/child.h"
+#include "warpsmith/process/machine.h"
+#include "warpsmith/stats/summary.h"
+#include "warpsmith/toolchain/gpu.h"
+
+namespace {
+
+using namespace warpsmith;
+namespace fs = std::filesystem;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct Entry {
+  const task::Task* task = nullptr;
+  std::string name, expected;
+  Candidate candidate;
+  toolchain::CompileResult compiled;
+};
+
+struct Bench {
+  fs::path datasets, cache;
+  std::vector<task::Task> tasks;
+  std::vector<Entry> entries;
+  std::string target;
+  measure::Settings settings;
+};
+
+// Compiles on all cores; the threads are gone before anything forks.
+void compile(Bench& bench) {
+  const auto target = toolchain::parse_gpu_target(bench.target);
+  toolchain::CompileOptions options;
+  options.cache = bench.cache;
+  options.unsandboxed = true;
+  std::atomic<std::size_t> next{0};
+  std::vector<std::thread> threads;
+  const double begin = now();
+  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i)
+    threads.emplace_back([&] {
+      for (std::size_t n = next++; n < bench.entries.size(); n = next++) {
+        Entry& e = bench.entries[n];
+        e.compiled = toolchain::compile_for_gpu(e.candidate, *e.task, *target, options);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::printf("%zu candidates compiled for %s in %.1f s\n", bench.entries.size(), bench.target.c_str(), now() - begin);
+}
+
+Bench open_bench(const fs::path& datasets) {
+  Bench bench;
+  bench.datasets = fs::absolute(datasets);
+  bench.cache = fs::temp_directory_path() / "warpsmith-gpu-bench";
+  Diagnostics diagnostics;
+  bench.tasks = task::load_tasks(bench.datasets, diagnostics);
+  for (const task::Task& t : bench.tasks)
+    for (const task::CandidateFile& file : task::load_candidate_files(t, diagnostics))
+      bench.entries.push_back({&t, file.name, file.expected, make_plan_candidate(t.id, file.source, {}), {}});
+  if (!diagnostics.empty()) throw InvalidInput(diagnostics);
+  bench.settings.unsandboxed = true;
+  bench.settings.protocol.target = 0.005;
+  bench.settings.budget_s = 2;
+  return bench;
+}
+
+void find_gpu(Bench& bench) {
+  const char* target = std::getenv("WARPSMITH_BENCH_TARGET");
+  bench.target = target != nullptr ? target : "sm_90a";
+  bench.settings.device_kind = "gpu";
+}
+
+std::string line_of(Measurement m) {
+  if (m.rounds == 0) return fmt::format("{} {}", to_string(m.verdict), m.detail);
+  return fmt::format("{} {:.4f} [{:.4f}, {:.4f}] {:.0f} / {:.0f} ns, {} rounds of {}, held {} s {}", to_string(m.verdict),
+                     m.speedup, m.speedup_low, m.speedup_high, m.baseline_ns, m.candidate_ns, m.rounds, m.batch,
+                     m.device ? m.device->extra["gpu_held_s"] : "", m.detail);
+}
+
+void print_gpu(const Measurement& m) {
+  static bool printed = false;
+  if (printed || !m.device) return;
+  printed = true;
+  std::printf("GPU: %s %s, driver %s\n", m.device->name.c_str(), m.device->uuid.c_str(), m.device->driver.c_str());
+}
+
+std::vector<const Entry*> good_ones(const Bench& bench) {
+  std::vector<const Entry*> good;
+  for (const Entry& e : bench.entries)
+    if (e.expected == "ok" && e.compiled.verdict == Verdict::kOk) good.push_back(&e);
+  return good;
+}
+
+void null_test(Bench& bench, measure::GpuMeasurer& measurer) {
+  std::vector<double> references, candidates;
+  for (const task::Task& t : bench.tasks) {
+    const Measurement m = measurer.measure_reference_against_itself(t).measurement;
+    print_gpu(m);
+    std::printf("%-24s reference  %s\n", t.id.c_str(), line_of(m).c_str());
+    references.push_back(m.rounds > 0 ? m.speedup : 0);
+    for (const Entry* e : good_ones(bench)) {
+      if (e->task->id != t.id) continue;
+      const Measurement c = measurer.measure_candidate_against_itself(t, e->candidate, e->compiled.binary).measurement;
+      std::printf("%-24s candidate  %s %s\n", t.id.c_str(), e->name.c_str(), line_of(c).c_str());
+      candidates.push_back(c.rounds > 0 ? c.speedup : 0);
+      break;
+    }
+    std::fflush(stdout);
+  }
+  const auto near = [](const std::vector<double>& scores) {
+    return std::count_if(scores.begin(), scores.end(), [](double s) { return std::abs(s - 1) <= 0.01; });
+  };
+  std::printf("null test: references within 1.00 +- 0.01: %ld of %zu; candidates: %ld of %zu\n", near(references),
+              references.size(), near(candidates), candidates.size());
+}
+
+void spread(Bench& bench, measure::GpuMeasurer& measurer) {
+  constexpr std::size_t kCandidates = 20, kRepeats = 10;
+  std::vector<const Entry*> good = good_ones(bench), chosen;
+  const std::size_t step = std::max<std::size_t>(1, good.size() / kCandidates);
+  for (std::size_t i = 0; i < good.size() && chosen.size() < kCandidates; i += step) chosen.push_back(good[i]);
+  std::vector<double> deviations;
+  for (const Entry* e : chosen) {
+    std::vector<double> logs;
+    for (std::size_t i = 0; i < kRepeats; ++i) {
+      const Measurement m = measurer.measure(*e->task, e->candidate, e->compiled.binary).measurement;
+      print_gpu(m);
+      if (m.rounds > 0) logs.push_back(std::log(m.speedup));
+      if (measurer.lost()) throw Error("the GPU's context is lost: " + m.detail);
+    }
+    double mean = 0, squares = 0;
+    for (const double l : logs) mean += l / static_cast<double>(logs.size());
+    for (const double l : logs) squares += (l - mean) * (l - mean);
+    const double deviation = logs.size() > 1 ? std::sqrt(squares / static_cast<double>(logs.size() - 1)) : NAN;
+    deviations.push_back(deviation);
+    std::printf("%-24s %-24s %.3fx  sd of log-speedup %.3f %% over %zu\n", e->task->id.c_str(), e->name.c_str(),
+                std::exp(mean), 100 * deviation, logs.size());
+    std::fflush(stdout);
+  }
+  std::printf("spread: median %.3f %%, worst %.3f %%\n", 100 * stats::median(deviations),
+              100 * *std::max_element(deviations.begin(), deviations.end()));
+}
+
+void all(Bench& bench, measure::GpuWorkers& workers) {
+  std::map<std::string, int> surprises;
+  std::vector<double> held;
+  int wrong = 0;
+  const double begin = now();
+  const char* only = std::getenv("XONLY");
+  for (const Entry& e : bench.entries) {
+    if (only && std::string(only).find("," + e.task->id + "/" + e.name + ",") == std::string::npos) continue;
+    if (e.compiled.verdict != Verdict::kOk) {
+      const bool surprise = e.expected != to_string(e.compiled.verdict);
+      wrong += surprise;
+      if (surprise)
+        std::printf("SURPRISE %s/%s: %s %s\n", e.task->id.c_str(), e.name.c_str(),
+                    std::string(to_string(e.compiled.verdict)).c_str(), e.compiled.log.c_str());
+      continue;
+    }
+    Measurement m = workers.measure(e.candidate, e.compiled.binary).measurement;
+    print_gpu(m);
+    const std::string wanted = e.expected == "wrong_hidden" ? "wrong_output" : e.expected;
+    const bool surprise = wanted != to_string(m.verdict);
+    wrong += surprise;
+    std::printf("%s%-24s %-24s %s idle %s %s host_bound %s\n", surprise ? "SURPRISE " : "", e.task->id.c_str(), e.name.c_str(),
+                line_of(m).c_str(), m.device ? m.device->extra["baseline_idle_ns"].c_str() : "",
+                m.device ? m.device->extra["candidate_idle_ns"].c_str() : "",
+                m.device ? m.device->extra["host_bound"].c_str() : "");
+    std::fflush(stdout);
+    if (m.device) held.push_back(std::strtod(m.device->extra["gpu_held_s"].c_str(), nullptr));
+  }
+  double sum = 0;
+  for (const double h : held) sum += h;
+  std::printf("all: %zu measured in %.1f s, %d not as expected, %d processes lost; GPU held median %.3f s, mean %.3f s\n",
+              held.size(), now() - begin, wrong, workers.lost(), stats::median(held),
+              sum / static_cast<double>(held.size()));
+}
+
+constexpr const char* kLooping =
+    "// plan: launch k<<<1, 32>>>(out)\n"
+    "extern \"C\" __global__ void k(float* out) { volatile int go = 1; while (go) { out[0] += 1.f; } }\n";
+constexpr const char* kCrashing =
+    "// plan: launch k<<<1, 32>>>(out)\n"
+    "extern \"C\" __global__ void k(float* out) { out[1ll << 40] = 1.f; }\n";
+
+void add_bad_ones(Bench& bench, std::size_t count) {
+  std::size_t made = 0;
+  for (std::size_t i = 0; made < count; ++i) {
+    const task::Task& t = bench.tasks[i % bench.tasks.size()];
+    if (t.outputs.size() != 1 || t.outputs[0].name != "out") continue;
+    const std::string comment = "// " + std::to_string(i) + "\n";
+    bench.entries.push_back({&t, made % 2 == 0 ? "loops" : "crashes", made % 2 == 0 ? "timeout" : "out_of_bounds",
+                             make_plan_candidate(t.id, (made % 2 == 0 ? kLooping : kCrashing) + comment, {}), {}});
+    ++made;
+  }
+}
+
+void throughput(Bench& bench, measure::GpuWorkers& workers) {
+  constexpr std::size_t kAll = 500;
+  std::vector<const Entry*> order;
+  std::vector<const Entry*> bad, fine;
+  for (const Entry& e : bench.entries)
+    if (e.compiled.verdict == Verdict::kOk) (e.expected == "timeout" || e.expected == "out_of_bounds" ? bad : fine).push_back(&e);
+  for (std::size_t i = 0; order.size() + bad.size() < kAll; ++i) order.push_back(fine[i % fine.size()]);
+  order.insert(order.end(), bad.begin(), bad.end());
+  std::stable_sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) { return a->task->id < b->task->id; });
+  std::vector<double> held;
+  std::map<std::string, int> verdicts;
+  const double begin = now();
+  for (const Entry* e : order) {
+    Measurement m = workers.measure(e->candidate, e->compiled.binary).measurement;
+    print_gpu(m);
+    ++verdicts[std::string(to_string(m.verdict))];
+    if (m.device) held.push_back(std::strtod(m.device->extra["gpu_held_s"].c_str(), nullptr));
+    if (e->expected == "timeout" || e->expected == "out_of_bounds")
+      std::printf("%s %s: %s\n", e->task->id.c_str(), e->name.c_str(), line_of(m).c_str());
+  }
+  const double seconds = now() - begin;
+  double sum = 0;
+  for (const double h : held) sum += h;
+  std::printf("throughput: %zu candidates in %.1f s, %.1f a second; GPU held median %.3f s, mean %.3f s; processes lost %d\n",
+              order.size(), seconds, static_cast<double>(order.size()) / seconds, stats::median(held),
+              sum / static_cast<double>(held.size()), workers.lost());
+  for (const auto& [verdict, count] : verdicts) std::printf("  %s: %d\n", verdict.c_str(), count);
+}
+
+int run(const std::string& mode, const fs::path& datasets) {
+  Bench bench = open_bench(datasets);
+  find_gpu(bench);
+  if (mode == "throughput") add_bad_ones(bench, 25);
+  compile(bench);
+  std::vector<std::byte> harness = measure::harness_cubin(bench.target, bench.cache, true);
+  if (mode == "all" || mode == "throughput") {
+    bench.settings.device_names = {};
+    measure::GpuWorkers workers(bench.settings, bench.datasets, std::move(harness));
+    mode == "all" ? all(bench, workers) : throughput(bench, workers);
+    return 0;
+  }
+  measure::load_torch_cuda();
+  measure::GpuMeasurer measurer(bench.settings, harness);
+  mode == "null" ? null_test(bench, measurer) : spread(bench, measurer);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  start_logging("gpu_bench");
+  const std::string mode = argc > 1 ? argv[1] : "";
+  if (mode != "null" && mode != "spread" && mode != "throughput" && mode != "all") {
+    std::fprintf(stderr, "usage: gpu_bench null|spread|throughput|all [DATASETS]\n");
+    return kExitUsage;
+  }
+  try {
+    process::become_subreaper();
+    return run(mode, argc > 2 ? argv[2] : WARPSMITH_SOURCE_DIR "/datasets");
+  } catch (const Error& e) {
+    log_error(e.what());
+    return e.exit_code();
+  }
+}
