@@ -94,18 +94,19 @@ void GpuBaselineArm::renew(std::uint64_t key, int calls) {
               [&](std::size_t input) { return operands_.address(first_ + call, input); });
 }
 
-void GpuBaselineArm::touch(int call) const {
+// What the calls read; and where the outputs lie, as far as that is known: most likely where the last ones were.
+std::vector<GpuHarness::Stretch> GpuBaselineArm::memory_of(int calls) const {
   std::vector<GpuHarness::Stretch> memory;
-  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
-    memory.emplace_back(operands_.address(first_ + call, i), operands_.specs()[i].bytes);
-  // Its outputs come from torch's allocator, most likely from where the last ones lie.
+  for (int call = 0; call < calls; ++call)
+    for (std::size_t i = 0; i < task_.inputs.size(); ++i)
+      memory.emplace_back(operands_.address(first_ + call, i), operands_.specs()[i].bytes);
   for (const std::span<const std::byte> output : calls_->output_memory())
     memory.emplace_back(reinterpret_cast<device::GpuAddress>(output.data()), output.size());
-  harness_.touch(memory);
+  return memory;
 }
 
-device::GpuOutcome GpuBaselineArm::enqueue(int call) {
-  calls_->run(first_ + call, 1);
+device::GpuOutcome GpuBaselineArm::enqueue(int first_call, int calls) {
+  calls_->run(first_ + first_call, calls);
   return {};
 }
 
@@ -113,9 +114,9 @@ Arm::Run GpuBaselineArm::run(int calls) {
   GpuTimes times;
   for (int tries = 0; tries < kTries; ++tries) {
     if (tries > 0) renew(random_key({key_, static_cast<std::uint64_t>(tries)}), calls);
-    enqueue(calls);  // untimed
-    times = harness_.time_calls(
-        calls, hold_, {}, [&](int call) { touch(call); }, [&](int call) { return enqueue(call); }, kBaselineTimeout);
+    enqueue(calls, 1);  // untimed
+    const std::vector<GpuHarness::Stretch> memory = memory_of(calls);
+    times = harness_.time_calls(hold_, memory, [&] { return enqueue(0, calls); }, kBaselineTimeout);
     if (!times.outcome.ok()) throw device::GpuError("the baseline on the GPU: " + times.outcome.detail, times.outcome);
     if (!times.late) break;
   }
@@ -123,7 +124,7 @@ Arm::Run GpuBaselineArm::run(int calls) {
 }
 
 Arm::Run GpuBaselineArm::run_idle() {
-  const GpuTimes times = harness_.time_idle([&] { return enqueue(0); }, kBaselineTimeout);
+  const GpuTimes times = harness_.time_idle([&] { return enqueue(0, 1); }, kBaselineTimeout);
   if (!times.outcome.ok()) throw device::GpuError("the baseline on the GPU: " + times.outcome.detail, times.outcome);
   return as_ran(times.outcome, times.queued_ns);
 }
@@ -178,22 +179,25 @@ Arm::Run GpuCandidateArm::run(int calls) {
   }
 }
 
+device::GpuOutcome GpuCandidateArm::enqueue(int calls) {
+  device::GpuOutcome outcome;
+  for (int call = 0; call < calls && outcome.ok(); ++call) outcome = candidate_.program().enqueue(first_ + call);
+  return outcome;
+}
+
 // Takes 0 ns where it came too late.
 Arm::Run GpuCandidateArm::run_calls(int calls) {
-  // Nothing is left of the call before: variables, shared memory, lines that were to stay in L2.
-  harness_.gpu().reset_persisting_l2();
-  const auto before = [&](int) {
-    candidate_.program().restore_variables();
-    harness_.scrub_shared_memory();
-  };
-  before(0);
+  candidate_.program().restore_variables();
   if (const device::GpuOutcome warm = candidate_.program().enqueue(first_ + calls); !warm.ok())
     return candidate_.ran(warm);
-  GpuTimes times = harness_.time_calls(
-      calls, hold_, before,
-      [&](int call) { layout_.touch(first_ + call); },
-      [&](int call) { return candidate_.program().enqueue(first_ + call); },
-      candidate_.timeout_s() * (calls + 1));
+  // Nothing is left of the calls before: variables, shared memory, lines that were to stay in L2.
+  harness_.gpu().reset_persisting_l2();
+  candidate_.program().restore_variables();
+  harness_.scrub_shared_memory();
+  std::vector<GpuHarness::Stretch> memory;
+  for (int call = 0; call < calls; ++call) layout_.add_memory(first_ + call, memory);
+  const GpuTimes times = harness_.time_calls(
+      hold_, memory, [&] { return enqueue(calls); }, candidate_.timeout_s() * (calls + 1));
   if (!times.outcome.ok()) return candidate_.ran(times.outcome);
   layout_.operands().look_at_canaries();
   int* flags = as_flags(flags_);

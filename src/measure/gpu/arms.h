@@ -31,8 +31,8 @@ class GpuBaselineArm : public Arm {
   Run run_idle();
 
  private:
-  device::GpuOutcome enqueue(int call);
-  void touch(int call) const;
+  device::GpuOutcome enqueue(int first_call, int calls);
+  std::vector<GpuHarness::Stretch> memory_of(int calls) const;
 
   GpuHarness& harness_;
   const task::Task& task_;
@@ -58,6 +58,7 @@ class GpuCandidateArm : public Arm {
   Run run_idle();
 
  private:
+  device::GpuOutcome enqueue(int calls);
   Run run_calls(int calls);
   Run inspect_call(int call);
   std::uint64_t input_bytes_of(std::size_t input) const;

@@ -74,10 +74,8 @@ void GpuLayout::poison(int set) {
   for (std::size_t i = input_count_; i < operands_->specs().size(); ++i) harness_.poison(address(set, i), bytes(i));
 }
 
-void GpuLayout::touch(int set) const {
-  std::vector<GpuHarness::Stretch> memory;
+void GpuLayout::add_memory(int set, std::vector<GpuHarness::Stretch>& memory) const {
   for (std::size_t i = 0; i < operands_->specs().size(); ++i) memory.emplace_back(address(set, i), bytes(i));
-  harness_.touch(memory);
 }
 
 GpuCandidate::GpuCandidate(GpuHarness& harness, const task::Task& task, const task::LaunchPlan& plan,

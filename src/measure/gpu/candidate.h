@@ -29,8 +29,8 @@ class GpuLayout {
   device::GpuAddress address(int set, std::size_t operand) const { return operands_->address(set, operand); }
   // Enqueues: outputs and temporaries of a set become 0xFF.
   void poison(int set);
-  // Enqueues GpuHarness::touch() for all of a set.
-  void touch(int set) const;
+  // Appends where a set lies, for GpuHarness::touch().
+  void add_memory(int set, std::vector<GpuHarness::Stretch>& memory) const;
 
  private:
   GpuHarness& harness_;

@@ -1,8 +1,7 @@
 #include "harness.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
+#include <chrono>
 #include <cstring>
 
 #include "warpsmith/base/error.h"
@@ -15,7 +14,8 @@ constexpr std::uint64_t kAlignment = 256;  // of operands
 constexpr std::uint64_t kCanaryBytes = 256;
 constexpr std::uint8_t kCanary = 0xC5;
 constexpr unsigned kThreads = 256;
-constexpr double kLongestHold = 20e6;  // ns
+constexpr double kLongestHold = 50e6;  // ns
+constexpr double kLargestMargin = 10;
 
 std::uint64_t round_up(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -88,7 +88,6 @@ GpuHarness::GpuHarness(const device::Gpu& gpu, std::span<const std::byte> cubin,
       unwritten_(module_.kernel("ws_unwritten")),
       differs_(module_.kernel("ws_differs")),
       scrub_(module_.kernel("ws_scrub")),
-      read_(module_.kernel("ws_read")),
       touch_(module_.kernel("ws_touch")),
       scratch_(std::max<std::uint64_t>(2 * gpu.facts().l2_bytes, 8 << 20)),
       flag_(sizeof(int)) {
@@ -150,18 +149,7 @@ void GpuHarness::compare(device::GpuAddress a, device::GpuAddress b, std::uint64
   differs_.launch(blocks_for(bytes / 16, gpu_.facts().sms), kThreads, arguments);
 }
 
-void GpuHarness::flush_l2() const {
-  static const int mode = std::getenv("XFLUSH") ? std::atoi(std::getenv("XFLUSH")) : 0;
-  if (mode == 0) device::fill_bytes(scratch_.address(), ++flushes_, scratch_.bytes());
-  if (mode == 1 || mode == 2) {
-    if (mode == 2) device::fill_bytes(scratch_.address(), ++flushes_, scratch_.bytes());
-    device::GpuAddress at = scratch_.address();
-    std::uint64_t vectors = scratch_.bytes() / 16;
-    device::GpuAddress sink = scratch_.address();
-    void* arguments[] = {&at, &vectors, &sink};
-    read_.launch(static_cast<unsigned>(gpu_.facts().sms) * 8, 512, arguments);
-  }
-}
+void GpuHarness::flush_l2() const { device::fill_bytes(scratch_.address(), ++flushes_, scratch_.bytes()); }
 
 void GpuHarness::hold(double ns) const {
   std::uint64_t time = static_cast<std::uint64_t>(ns);
@@ -170,8 +158,6 @@ void GpuHarness::hold(double ns) const {
 }
 
 void GpuHarness::touch(std::span<const Stretch> memory) const {
-  static const bool off = std::getenv("XNOTOUCH") != nullptr;
-  if (off) return;
   constexpr std::size_t kAtOnce = 24;  // as in kernels.cu
   struct {
     std::uint64_t count = 0;
@@ -201,65 +187,42 @@ bool GpuHarness::pools_are_whole() const {
   *as_flag(flag_) = 0;
   compare(pools_.address(), reinterpret_cast<device::GpuAddress>(pinned_pools_.data()), pools_.bytes(), 0, as_flag(flag_));
   if (!gpu_.wait(10).ok()) return false;
-  if (*as_flag(flag_) != 0) {
-    std::vector<unsigned char> now(pools_.bytes());
-    device::download(now.data(), pools_.address(), pools_.bytes());
-    (void)gpu_.wait(10);
-    for (std::size_t i = 0, n = 0; i < now.size() && n < 8; ++i)
-      if (now[i] != static_cast<unsigned char>(pinned_pools_.data()[i])) ++n, std::fprintf(stderr, "POOL differs at %zu of %zu: %d %d\n", i, now.size(), now[i], (int)pinned_pools_.data()[i]);
-  }
   return *as_flag(flag_) == 0;
 }
 
-GpuTimes GpuHarness::time_calls(int calls, Hold& hold_back, const std::function<void(int)>& before,
-                                const std::function<void(int)>& behind,
-                                const std::function<device::GpuOutcome(int)>& call, double timeout_s) {
-  const std::size_t count = static_cast<std::size_t>(calls);
-  while (starts_.size() < count) {
-    starts_.emplace_back();
-    stops_.emplace_back();
-  }
+GpuTimes GpuHarness::time_calls(Hold& hold_back, std::span<const Stretch> memory,
+                                const std::function<device::GpuOutcome()>& calls, double timeout_s) {
+  using Clock = std::chrono::steady_clock;
+  flush_l2();
+  touch(memory);
+  hold(std::min(hold_back.ns(), kLongestHold));
+  start_.record();
+  const Clock::time_point begin = Clock::now();
   GpuTimes times;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (before) before(static_cast<int>(i));
-    flush_l2();
-    if (behind) behind(static_cast<int>(i));
-    hold(hold_back.ns);
-    starts_[i].record();
-    times.outcome = call(static_cast<int>(i));
-    stops_[i].record();
-    if (!times.outcome.ok()) return times;
-    times.late = times.late || starts_[i].passed();
-  }
-  times.outcome = gpu_.wait(timeout_s);
+  times.outcome = calls();
+  const double host_ns = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+  stop_.record();
   if (!times.outcome.ok()) return times;
-  for (std::size_t i = 0; i < count; ++i) times.queued_ns += device::GpuEvent::ns_between(starts_[i], stops_[i]);
-  static FILE* trace = std::getenv("XTRACE") ? std::fopen(std::getenv("XTRACE"), "a") : nullptr;
-  if (trace) {
-    std::fprintf(trace, "%p %d %.0f", static_cast<void*>(&hold_back), times.late, hold_back.ns);
-    for (std::size_t i = 0; i < count; ++i) std::fprintf(trace, " %.0f", device::GpuEvent::ns_between(starts_[i], stops_[i]));
-    std::fprintf(trace, "\n");
-    std::fflush(trace);
-  }
-  if (times.late) hold_back.ns = std::min(2 * hold_back.ns, kLongestHold);
+  times.late = start_.passed();
+  hold_back.enqueue_ns = hold_back.enqueue_ns == 0 || times.late ? std::max(hold_back.enqueue_ns, host_ns)
+                                                                 : 0.8 * hold_back.enqueue_ns + 0.2 * host_ns;
+  if (times.late) hold_back.margin = std::min(1.2 * hold_back.margin, kLargestMargin);
+  times.outcome = gpu_.wait(timeout_s);
+  if (times.outcome.ok()) times.queued_ns = device::GpuEvent::ns_between(start_, stop_);
   return times;
 }
 
 GpuTimes GpuHarness::time_idle(const std::function<device::GpuOutcome()>& call, double timeout_s) {
-  if (starts_.empty()) {
-    starts_.emplace_back();
-    stops_.emplace_back();
-  }
   flush_l2();
   GpuTimes times;
   times.outcome = gpu_.wait(timeout_s);
   if (!times.outcome.ok()) return times;
-  starts_[0].record();
+  start_.record();
   times.outcome = call();
-  stops_[0].record();
+  stop_.record();
   if (!times.outcome.ok()) return times;
   times.outcome = gpu_.wait(timeout_s);
-  if (times.outcome.ok()) times.queued_ns = device::GpuEvent::ns_between(starts_[0], stops_[0]);
+  if (times.outcome.ok()) times.queued_ns = device::GpuEvent::ns_between(start_, stop_);
   return times;
 }
 

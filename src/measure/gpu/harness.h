@@ -48,15 +48,17 @@ class GpuOperands {
   unsigned region_count_ = 0;
 };
 
-// How long to hold the stream back, so that all of a call is enqueued before the GPU comes to it. Learnt by each arm.
+// How long to hold the stream back, so that all calls are enqueued before the GPU comes to them. Learnt by each arm.
 struct Hold {
-  double ns = 10e3;
+  double enqueue_ns = 0;  // what enqueueing takes the host, smoothed
+  double margin = 1.4;
+  double ns() const { return 8e3 + margin * enqueue_ns; }
 };
 
 struct GpuTimes {
   device::GpuOutcome outcome;
   double queued_ns = 0;  // all calls together
-  bool late = false;     // some call was not enqueued in time; the hold is longer from now on
+  bool late = false;     // not all was enqueued in time; the hold is longer from now on
 };
 
 class GpuHarness {
@@ -84,10 +86,12 @@ class GpuHarness {
   // Whether the pools that values are made of are as they were. Waits.
   bool pools_are_whole() const;
 
-  // Times `calls` calls, each behind a flush of L2 and on a stream that is busy until all of the call is enqueued. `before` (may be
-  // empty) is enqueued in front of each flush, `behind` after it, `call` is the call. Waits at most `timeout_s`.
-  GpuTimes time_calls(int calls, Hold& hold, const std::function<void(int)>& before, const std::function<void(int)>& behind,
-                      const std::function<device::GpuOutcome(int)>& call, double timeout_s);
+  // Times what `calls` enqueues, between two events, behind a flush of L2, on a stream that is held back until all is enqueued. The
+  // calls follow one another without a flush between them: each has operands of its own, which the one flush has driven out. (With a
+  // flush and two events for each call, a call of 5 us took 4 to 6 us by its place in the row: the GPU's front end fetches what the
+  // host enqueues meanwhile.) `memory`: what the calls will touch. Waits at most `timeout_s`.
+  GpuTimes time_calls(Hold& hold, std::span<const Stretch> memory, const std::function<device::GpuOutcome()>& calls,
+                      double timeout_s);
   // One call from an idle GPU, launch latency included.
   GpuTimes time_idle(const std::function<device::GpuOutcome()>& call, double timeout_s);
 
@@ -97,13 +101,13 @@ class GpuHarness {
   const device::Gpu& gpu_;
   const ValueSource& source_;
   device::GpuModule module_;
-  device::GpuKernel hold_, values_, canaries_, unwritten_, differs_, scrub_, read_, touch_;
+  device::GpuKernel hold_, values_, canaries_, unwritten_, differs_, scrub_, touch_;
   device::GpuMemory pools_, scratch_;
   std::uint64_t pool_offsets_[4] = {};
   mutable std::uint8_t flushes_ = 0;
   device::PinnedMemory flag_, pinned_pools_;
   mutable std::map<std::uint64_t, device::PinnedMemory> staging_;  // of values that the host makes, by size
-  std::vector<device::GpuEvent> starts_, stops_;
+  device::GpuEvent start_, stop_;
 };
 
 }  // namespace warpsmith::measure

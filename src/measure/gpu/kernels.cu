@@ -137,17 +137,6 @@ extern "C" __global__ void ws_scrub(u32 words) {
   for (u32 i = threadIdx.x; i < words; i += blockDim.x) reinterpret_cast<volatile u32*>(memory)[i] = 0xFFFFFFFFu;
 }
 
-// Brings `bytes` of memory into L2 by reading them: what lay there goes, and what comes is clean.
-extern "C" __global__ void ws_read(const uint4* memory, u64 vectors, u32* sink) {
-  const u64 stride = static_cast<u64>(gridDim.x) * blockDim.x;
-  u32 sum = 0;
-  for (u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; i < vectors; i += stride) {
-    const uint4 v = __ldcg(memory + i);
-    sum ^= v.x ^ v.y ^ v.z ^ v.w;
-  }
-  if (sum == 0x12345678u) *sink = sum;
-}
-
 struct Regions {
   u64 count;
   Region regions[24];

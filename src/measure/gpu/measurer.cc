@@ -10,6 +10,7 @@
 #include "task_bench.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/random.h"
+#include "warpsmith/base/words.h"
 #include "warpsmith/measure/check.h"
 #include "warpsmith/measure/gpu.h"
 #include "warpsmith/measure/host.h"
@@ -59,11 +60,11 @@ DeviceFacts facts_of(const Settings& settings, const device::GpuFacts& gpu) {
 const device::Gpu& right_gpu(const device::Gpu& opened, const Settings& settings) {
   const device::GpuFacts& gpu = opened.facts();
   const auto& names = settings.device_names;
-  const bool right = std::any_of(names.begin(), names.end(), [&](const std::string& word) {
-    return gpu.name.find(word) != std::string::npos;
-  });
+  const bool right = std::any_of(names.begin(), names.end(),
+                                 [&](const std::string& word) { return holds_words(gpu.name, word); });
   if (!names.empty() && !right)
-    throw Error("wrong GPU: this is a " + gpu.name + ", and device kind " + settings.device_kind + " is wanted");
+    throw Error("wrong GPU: this is a " + gpu.name + ", and device kind " + settings.device_kind + " is wanted",
+                kExitWrongDevice);
   return opened;
 }
 
@@ -195,15 +196,22 @@ struct GpuMeasurer::State {
       if (accept(lower ? second : timing, out) && second.pairs.verdict == Verdict::kOk)
         compare_scores(before, second.score.speedup(), m);
     }
-    if (m.verdict == Verdict::kOk && !harness.pools_are_whole()) {
-      m.verdict = Verdict::kHack;
-      m.hack = "harness_memory";
-      m.detail = "memory of the harness that the candidate was never given has changed";
-    }
     if (m.verdict == Verdict::kOk) {
       double& best = settings.best[m.task];
       best = std::max(best, m.speedup);
     }
+  }
+
+  // What a candidate has written to that is not its own may be anybody's: the next one gets a fresh process.
+  void look_for_damage(Measurement& m) {
+    if (!harness.pools_are_whole()) {
+      m.verdict = Verdict::kHack;
+      m.hack = "harness_memory";
+      m.detail = "memory of the harness that the candidate was never given has changed" +
+                 (m.detail.empty() ? "" : "; " + m.detail);
+      lost = true;
+    }
+    lost = lost || m.verdict == Verdict::kOutOfBounds || m.verdict == Verdict::kInputModified;
   }
 
   void check_and_time(GpuTaskBench& task, GpuCandidate& candidate, Measured& out) {
@@ -259,6 +267,7 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
                         s.call_timeout_s(bench));
     s.check_and_time(bench, on_gpu, out);
     s.lost = s.lost || !on_gpu.alive();
+    if (!s.lost) s.look_for_damage(m);
   } catch (const device::GpuError& e) {
     if (e.outcome().verdict == Verdict::kOutOfMemory && !e.outcome().context_lost) {
       m.verdict = Verdict::kOutOfMemory;

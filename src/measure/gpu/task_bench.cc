@@ -11,8 +11,8 @@ namespace warpsmith::measure {
 
 namespace {
 
-constexpr double kIntervalNs = 40e3;
-constexpr int kMostCalls = 8;
+constexpr double kIntervalNs = 80e3;
+constexpr int kMostCalls = 16;
 constexpr int kAloneRounds = 21, kEstimateRounds = 7, kIdleCalls = 7;
 
 }  // namespace
