@@ -2,6 +2,9 @@
 // warpsmith-nvrtc --about LIBRARY  prints the version and targets of an NVRTC
 //
 // Started by the toolchain, in a sandbox: NVRTC reads foreign source, and may run for ever.
+#include <unistd.h>
+
+#include <csignal>
 #include <iostream>
 #include <iterator>
 #include <string_view>
@@ -9,9 +12,36 @@
 #include "nvrtc_child.h"
 #include "warpsmith/base/error.h"
 
+namespace {
+
+// The sandbox forbids a system call: says which (kForbiddenCall), then ends as without this.
+void on_forbidden_call(int number, siginfo_t* info, void*) {
+  char text[64] = "";
+  char* at = text + sizeof text - 1;
+  *--at = '\n';
+  int call = info->si_syscall;
+  do *--at = static_cast<char>('0' + call % 10);
+  while ((call /= 10) > 0);
+  const std::string_view front = warpsmith::toolchain::kForbiddenCall;
+  (void)!::write(STDERR_FILENO, front.data(), front.size());
+  (void)!::write(STDERR_FILENO, at, static_cast<std::size_t>(text + sizeof text - 1 - at));
+  ::signal(number, SIG_DFL);
+  ::raise(number);
+}
+
+void report_forbidden_calls() {
+  struct sigaction action {};
+  action.sa_sigaction = on_forbidden_call;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGSYS, &action, nullptr);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace warpsmith;
   using namespace warpsmith::toolchain;
+  report_forbidden_calls();
   try {
     if (argc == 3 && std::string_view(argv[1]) == "--about") {
       std::cout << to_json(describe_nvrtc(argv[2])).dump() << "\n";

@@ -17,17 +17,6 @@ namespace {
 
 constexpr std::uint64_t kAlignment = 256;  // as device operands
 
-std::uint64_t bytes_of(const task::TensorSpec& tensor, const task::Dims& dims) {
-  std::uint64_t bytes = task::size_of(tensor.dtype);
-  for (const std::int64_t size : task::shape_at(tensor, dims)) bytes *= static_cast<std::uint64_t>(size);
-  return bytes;
-}
-
-// Seed of the values of call `call` of an arm that was renewed with `key`.
-std::uint64_t call_seed(std::uint64_t key, int call) {
-  return random_key({key, name_key("timed"), static_cast<std::uint64_t>(call)});
-}
-
 // The first set of the place that a renewal takes.
 int first_set(std::uint64_t key, int calls) {
   return static_cast<int>(random_key({key, name_key("place")}) % kPlacements) * (calls + 1);
@@ -52,6 +41,10 @@ class Pages {
 
 }  // namespace
 
+std::uint64_t call_seed(std::uint64_t key, int call) {
+  return random_key({key, name_key("timed"), static_cast<std::uint64_t>(call)});
+}
+
 struct BaselineArm::State {
   State(const task::Task& the_task, const ValueSource& the_source, task::Dims the_dims, std::uint64_t bytes)
       : task(the_task), source(the_source), dims(std::move(the_dims)), pages(bytes) {}
@@ -67,7 +60,7 @@ struct BaselineArm::State {
 BaselineArm::BaselineArm(const task::Task& task, const Reference& reference, const ValueSource& source,
                          const task::Dims& dims, int most_calls) {
   const auto padded = [&](const task::TensorSpec& input) {
-    return (bytes_of(input, dims) + kAlignment - 1) / kAlignment * kAlignment;
+    return (tensor_bytes(input, dims) + kAlignment - 1) / kAlignment * kAlignment;
   };
   std::uint64_t set_bytes = 0;
   for (const task::TensorSpec& input : task.inputs) set_bytes += padded(input);
@@ -77,7 +70,7 @@ BaselineArm::BaselineArm(const task::Task& task, const Reference& reference, con
   for (int set = 0; set < sets; ++set) {
     auto& spans = state_->inputs.emplace_back();
     for (const task::TensorSpec& input : task.inputs) {
-      spans.emplace_back(at, bytes_of(input, dims));
+      spans.emplace_back(at, tensor_bytes(input, dims));
       at += padded(input);
     }
   }
@@ -115,28 +108,13 @@ CandidateProcess::CandidateProcess(const task::Task& task, const task::LaunchPla
 
 Ran CandidateProcess::prepare(const task::Dims& dims, int sets) {
   dims_ = dims;
-  task::PlanBindings bindings;
-  bindings.dims = dims;
-  bindings.scalars = task_.scalars;
-  bindings.device.blocks_per_sm = [](const std::string&, std::int64_t, std::int64_t) {
-    return std::int64_t{1};
-  };
   std::vector<device::Operand> operands;
-  const auto add = [&](const task::TensorSpec& tensor, bool writable) {
-    task::BoundTensor bound;
-    bound.dtype = tensor.dtype;
-    bound.shape = task::shape_at(tensor, dims);
-    bound.strides.assign(bound.shape.size(), 1);
-    for (std::size_t axis = bound.shape.size(); axis-- > 1;)
-      bound.strides[axis - 1] = bound.strides[axis] * std::max<std::int64_t>(1, bound.shape[axis]);
-    bound.address = kAlignment;  // stands for the real one, which differs by set and is aligned as well
-    bindings.tensors.emplace(tensor.name, std::move(bound));
-    operands.push_back({tensor.name, bytes_of(tensor, dims), writable, 0});
-  };
-  for (const task::TensorSpec& input : task_.inputs) add(input, false);
-  for (const task::TensorSpec& output : task_.outputs) add(output, true);
+  for (const task::TensorSpec& input : task_.inputs)
+    operands.push_back({input.name, tensor_bytes(input, dims), false, 0});
+  for (const task::TensorSpec& output : task_.outputs)
+    operands.push_back({output.name, tensor_bytes(output, dims), true, 0});
   try {
-    const task::ConcretePlan plan = plan_.evaluate(bindings);
+    const task::ConcretePlan plan = plan_.evaluate(task::contiguous_bindings(task_, dims));
     const device::TwinRun run = session_.prepare(plan, operands, sets);
     return {run.verdict, run.detail, 0};
   } catch (const task::PlanError& e) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "task_source.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/measurer.h"
@@ -44,13 +45,6 @@ std::vector<Work> work_of(const ShardSession& shard) {
   return work;
 }
 
-task::Task load_one(const std::filesystem::path& datasets, const std::string& id) {
-  Diagnostics diagnostics;
-  std::optional<task::Task> task = task::load_task(datasets / id, diagnostics);
-  if (!task) throw InvalidInput(diagnostics);
-  return std::move(*task);
-}
-
 std::string summary(const Measurement& m) {
   if (m.rounds == 0)
     return fmt::format("{}{}", to_string(m.verdict), m.detail.empty() ? "" : ": " + m.detail);
@@ -67,13 +61,15 @@ bool was_killed(const Measurement& m) {
          (m.verdict == Verdict::kCrash && m.detail.find("exit code 137") != std::string::npos);
 }
 
-using Measure = std::function<Measured(const task::Task&, const Candidate&, const std::filesystem::path& binary)>;
+using Measure = std::function<Measured(const Candidate&, const std::filesystem::path& binary)>;
 
 Measure on_cpu(Settings settings, const ShardSession& shard) {
   if (settings.threads == 1) stay_on_one_cpu(shard.shard());
   const auto measurer = std::make_shared<Measurer>(std::move(settings));
-  return [measurer](const task::Task& task, const Candidate& candidate, const std::filesystem::path& binary) {
-    return measurer->measure(task, candidate, binary);
+  const auto tasks =
+      std::make_shared<TaskSource>(json_at<std::string>(shard.job().params, "datasets", "params"));
+  return [measurer, tasks](const Candidate& candidate, const std::filesystem::path& binary) {
+    return measurer->measure(tasks->of(candidate), candidate, binary);
   };
 }
 
@@ -91,14 +87,15 @@ Measure on_gpu(Settings settings, const ShardSession& shard, const std::vector<W
   std::vector<std::byte> harness =
       harness_cubin(target_of(work, shard.run_folder()), shard.run_folder() / "cache", settings.unsandboxed);
   const auto workers = std::make_shared<GpuWorkers>(std::move(settings), datasets, std::move(harness));
-  return [workers](const task::Task&, const Candidate& candidate, const std::filesystem::path& binary) {
+  return [workers](const Candidate& candidate, const std::filesystem::path& binary) {
     return workers->measure(candidate, binary);
   };
 }
 #else
 Measure on_gpu(const Settings& settings, const ShardSession&, const std::vector<Work>&) {
-  throw Error("device kind " + settings.device_kind +
-              ": this warpsmith-measure was built without CUDA's headers and NVRTC, and measures on the CPU only");
+  throw Error(
+      "device kind " + settings.device_kind +
+      ": this warpsmith-measure was built without CUDA's headers and NVRTC, and measures on the CPU only");
 }
 #endif
 
@@ -106,24 +103,21 @@ Measure on_gpu(const Settings& settings, const ShardSession&, const std::vector<
 
 void run_shard(ShardSession& shard) {
   const Json& params = shard.job().params;
-  const std::filesystem::path datasets = json_at<std::string>(params, "datasets", "params");
   std::vector<Work> work = work_of(shard);
   if (work.empty()) return shard.finish();
   Settings settings = settings_from_json(params, shard.job().seed);
-  const Measure measure =
-      settings.device_kind == "cpu" ? on_cpu(std::move(settings), shard) : on_gpu(std::move(settings), shard, work);
-  std::optional<task::Task> task;
+  const Measure measure = settings.device_kind == "cpu" ? on_cpu(std::move(settings), shard)
+                                                        : on_gpu(std::move(settings), shard, work);
   int faults = 0;
   for (std::size_t i = 0; i < work.size(); ++i) {
     const auto& [item, candidate] = work[i];
-    if (!task || task->id != candidate.task) task = load_one(datasets, candidate.task);
     Measured measured;
     try {
       const std::filesystem::path binary =
           shard.run_folder() / json_at<std::string>(item.value, "binary", "item " + item.id);
       for (int tries = 1; tries <= kTriesWhenKilled; ++tries) {
         try {
-          measured = measure(*task, candidate, binary);
+          measured = measure(candidate, binary);
         } catch (const InvalidInput&) {
           throw;
         } catch (const Error& e) {  // its child may have been killed while it was being set up

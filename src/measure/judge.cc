@@ -22,9 +22,12 @@ double seconds_now() {
 
 double ratio_apart(double a, double b) { return std::max(a, b) / std::min(a, b); }
 
-std::vector<double> to_doubles(const std::vector<std::int64_t>& values) { return {values.begin(), values.end()}; }
+std::vector<double> to_doubles(const std::vector<std::int64_t>& values) {
+  return {values.begin(), values.end()};
+}
 
-Measurement blank_measurement(const Settings& settings, const task::Task& task, const std::string& candidate) {
+Measurement blank_measurement(const Settings& settings, const task::Task& task,
+                              const std::string& candidate) {
   Measurement m;
   m.candidate = candidate;
   m.task = task.id;
@@ -45,13 +48,37 @@ PairSettings pair_settings(const Settings& settings, const std::string& task, co
   return pairs;
 }
 
+std::optional<task::LaunchPlan> plan_of(const Candidate& candidate, const task::Task& task, Measurement& m) {
+  Diagnostics diagnostics;
+  task::LaunchPlan plan =
+      task::LaunchPlan::parse(candidate.source(), task, candidate.files.front().path, diagnostics);
+  if (diagnostics.empty()) return plan;
+  m.verdict = Verdict::kCompileError;
+  m.detail = to_string(diagnostics.front());
+  return std::nullopt;
+}
+
+bool write_checks(const CheckOutcome& outcome, const task::Task& task, Oracle& oracle,
+                  const std::vector<CheckCase>& cases, Measurement& m) {
+  m.verdict = outcome.verdict;
+  m.detail = outcome.detail;
+  m.only_hidden = outcome.only_hidden;
+  m.max_error = outcome.max_error;
+  m.error_bound = outcome.error_bound;
+  if (outcome.verdict == Verdict::kOk && outcome.decided == 0)
+    throw Error("task " + task.id +
+                    ": no check can be decided: " + oracle.expected(cases.front())->undecidable_because,
+                kExitUsage);
+  return outcome.verdict == Verdict::kOk;
+}
+
 Timing judge(const Settings& settings, PairResult pairs, int calls) {
   Timing timing;
   timing.calls = calls;
   timing.pairs = std::move(pairs);
   if (timing.pairs.verdict == Verdict::kOk)
-    timing.score =
-        stats::score_of(stats::log_ratios(timing.pairs.baseline_ns, timing.pairs.candidate_ns), settings.protocol);
+    timing.score = stats::score_of(stats::log_ratios(timing.pairs.baseline_ns, timing.pairs.candidate_ns),
+                                   settings.protocol);
   return timing;
 }
 
@@ -61,7 +88,7 @@ void write_score(const Settings& settings, const Timing& timing, Measured& out) 
   m.speedup_rounded = stats::round_toward_one(m.speedup);
   m.speedup_low = timing.score.low();
   m.speedup_high = timing.score.high();
-  m.imprecise = timing.score.half_width > settings.protocol.target;
+  m.imprecise = timing.pairs.gave_up || timing.score.half_width > settings.protocol.target;
   m.baseline_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
   m.candidate_ns = stats::median(to_doubles(timing.pairs.candidate_ns));
   m.variance = timing.score.variance;
@@ -71,11 +98,32 @@ void write_score(const Settings& settings, const Timing& timing, Measured& out) 
   out.samples.insert(out.samples.end(), timing.pairs.candidate_ns.begin(), timing.pairs.candidate_ns.end());
 }
 
+bool baseline_agrees(const Timing& timing, double most) {
+  constexpr double kErrorsApart = 2;  // standard errors of the baseline's median that are laid on top
+  const double error = stats::median_error(to_doubles(timing.pairs.baseline_ns)) / timing.pair_ns;
+  return ratio_apart(timing.pair_ns, timing.alone_ns) <= most + kErrorsApart * error;
+}
+
+Timing failed_timing(const Ran& run) {
+  Timing timing;
+  timing.pairs.verdict = run.verdict;
+  timing.pairs.detail = run.detail;
+  return timing;
+}
+
+bool write_failure(const Timing& timing, Measurement& m) {
+  if (timing.pairs.verdict == Verdict::kOk) return false;
+  m.verdict = timing.pairs.verdict;
+  m.detail = timing.pairs.detail;
+  return true;
+}
+
 bool stable(const Settings& settings, const Timing& timing, Measurement& m) {
   const double gate = stats::variance_gate(settings.protocol);
-  if (timing.score.variance > gate) {
+  if (timing.score.variance > gate && !timing.pairs.gave_up) {
     m.verdict = Verdict::kUnstable;
-    m.detail = fmt::format("the variance between buckets is {:.2g}, over {:.2g}", timing.score.variance, gate);
+    m.detail =
+        fmt::format("the variance between buckets is {:.2g}, over {:.2g}", timing.score.variance, gate);
   }
   return m.verdict == Verdict::kOk;
 }

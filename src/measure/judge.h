@@ -1,11 +1,14 @@
 // From the times of a pair to a score, and from a score to a verdict: the same on every device.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "warpsmith/measure/check.h"
 #include "warpsmith/measure/measurer.h"
 #include "warpsmith/measure/pairs.h"
+#include "warpsmith/task/launch_plan.h"
 
 namespace warpsmith::measure {
 
@@ -18,17 +21,32 @@ struct Timing {
   double pair_ns = 0, alone_ns = 0;  // the baseline's
 };
 
-double seconds_now();  // on the steady clock
+double seconds_now();                    // on the steady clock
 double ratio_apart(double a, double b);  // of the larger to the smaller
 std::vector<double> to_doubles(const std::vector<std::int64_t>& values);
 
 // A measurement that says nothing yet: no verdict, no device.
 Measurement blank_measurement(const Settings& settings, const task::Task& task, const std::string& candidate);
 // `attempt`: values and order differ from one to the next.
-PairSettings pair_settings(const Settings& settings, const std::string& task, const std::string& candidate, int attempt);
+PairSettings pair_settings(const Settings& settings, const std::string& task, const std::string& candidate,
+                           int attempt);
+
+// Takes the candidate's plan out of its source. Nothing: compile_error is the verdict now.
+std::optional<task::LaunchPlan> plan_of(const Candidate& candidate, const task::Task& task, Measurement& m);
+// Verdict, errors and bounds of the checks; true where the candidate is right. Throws Error where no check of
+// the task can be decided.
+bool write_checks(const CheckOutcome& outcome, const task::Task& task, Oracle& oracle,
+                  const std::vector<CheckCase>& cases, Measurement& m);
 
 Timing judge(const Settings& settings, PairResult pairs, int calls);
 void write_score(const Settings& settings, const Timing& timing, Measured& out);
+// The baseline in the pair against alone: not over `most` times apart, beyond what the scatter of the rounds
+// explains (on a noisy machine two medians of equal things differ).
+bool baseline_agrees(const Timing& timing, double most);
+// A Timing of a run that failed.
+Timing failed_timing(const Ran& run);
+// The verdict and detail of a timing that failed; false where it did not.
+bool write_failure(const Timing& timing, Measurement& m);
 // Whether the score may be used at all; else the verdict is set.
 bool stable(const Settings& settings, const Timing& timing, Measurement& m);
 bool looks_too_good(const Settings& settings, const Measurement& m);

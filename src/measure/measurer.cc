@@ -23,8 +23,7 @@ namespace {
 
 constexpr double kAgreement = 2.0;  // baseline in the pair against alone. A GPU's 3 % would blame candidates
                                     // for what caches and neighbours do to a CPU
-constexpr double kErrorsApart = 2;       // standard errors of the baseline's median that are laid on top
-constexpr double kSlowest = 1000;  // times the reference: CUDA-L1's bound on what still counts as executable
+constexpr double kSlowest = 1000;   // times the reference: CUDA-L1's bound on what still counts as executable
 constexpr double kLongIntervalNs = 4e6;   // of a candidate, while one call takes less
 constexpr double kShortestTimeout = 1.0;  // seconds; a host may stall for that long
 
@@ -83,7 +82,8 @@ class Crew {
 Settings settings_from_json(const Json& params, std::uint64_t seed) {
   Settings s;
   s.device_kind = param(params, "device_kind", s.device_kind);
-  if (s.device_kind != "cpu") s.device_names = param(params, "device_names", std::vector<std::string>{s.device_kind});
+  if (s.device_kind != "cpu")
+    s.device_names = param(params, "device_names", std::vector<std::string>{s.device_kind});
   s.baseline = param(params, "baseline", s.baseline);
   s.math = param(params, "math", s.math);
   s.threads = param(params, "threads", s.threads);
@@ -91,6 +91,7 @@ Settings settings_from_json(const Json& params, std::uint64_t seed) {
   s.protocol.rounds_a_bucket = param(params, "rounds_a_bucket", s.protocol.rounds_a_bucket);
   s.protocol.target = param(params, "target", s.protocol.target);
   s.protocol.variance_gate = param(params, "variance_gate", s.protocol.variance_gate);
+  s.protocol.give_up_below = param(params, "give_up_below", s.device_kind == "cpu" ? 0.0 : kGiveUpBelow);
   s.budget_s = param(params, "budget_s", s.budget_s);
   s.check_seeds = param(params, "check_seeds", s.check_seeds);
   s.call_timeout_s = param(params, "call_timeout_s", s.call_timeout_s);
@@ -185,21 +186,16 @@ struct Measurer::State {
     take_handshake();
     Crew crew(task, handshake_ns);
     PairSettings pairs = pair_settings(task, candidate, attempt);
-    const auto failed = [&](const Arm::Run& run) {
-      Timing timing;
-      timing.pairs.verdict = run.verdict;
-      timing.pairs.detail = run.detail;
-      return timing;
-    };
     int calls = task.calls();
     Arm::Run run = crew.add(process, pairs.key, calls);
-    if (run.verdict != Verdict::kOk) return failed(run);
+    if (run.verdict != Verdict::kOk) return failed_timing(run);
     // A slow one gets fewer, so that there are rounds enough (fewer calls need no other layout).
     const double call_ns = std::max(1.0, static_cast<double>(run.elapsed_ns) / calls);
     calls = std::clamp(static_cast<int>(kLongIntervalNs / call_ns), 1, calls);
     pairs.calls = calls;
     while (crew.size() < kPlacements)
-      if (run = crew.add(plan, options, pairs.key, calls); run.verdict != Verdict::kOk) return failed(run);
+      if (run = crew.add(plan, options, pairs.key, calls); run.verdict != Verdict::kOk)
+        return failed_timing(run);
     task.alone_ns(calls);
     Timing timing = judge(settings, time_pairs(task.baseline(calls), crew.arm(), pairs), calls);
     if (timing.pairs.verdict == Verdict::kOk) compare_with_alone(task, timing);
@@ -211,17 +207,10 @@ struct Measurer::State {
   void compare_with_alone(TaskBench& task, Timing& timing) const {
     timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
     timing.alone_ns = task.alone_ns(timing.calls);
-    timing.baseline_agrees = agrees(timing);
+    timing.baseline_agrees = baseline_agrees(timing, kAgreement);
     if (timing.baseline_agrees) return;
     timing.alone_ns = task.alone_again_ns(timing.calls);
-    timing.baseline_agrees = agrees(timing);
-  }
-
-  // Within the bound, beyond what the scatter of the rounds explains: on a noisy host two medians of equal
-  // things differ.
-  static bool agrees(const Timing& timing) {
-    const double error = stats::median_error(to_doubles(timing.pairs.baseline_ns)) / timing.pair_ns;
-    return ratio_apart(timing.pair_ns, timing.alone_ns) <= kAgreement + kErrorsApart * error;
+    timing.baseline_agrees = baseline_agrees(timing, kAgreement);
   }
 
   void time_and_judge(TaskBench& task, const task::LaunchPlan& plan, CandidateProcess& process,
@@ -263,11 +252,7 @@ struct Measurer::State {
   // Writes the score, and a verdict where there is no good one.
   bool accept(const Timing& timing, Measured& out) {
     Measurement& m = out.measurement;
-    if (timing.pairs.verdict != Verdict::kOk) {
-      m.verdict = timing.pairs.verdict;
-      m.detail = timing.pairs.detail;
-      return false;
-    }
+    if (write_failure(timing, m)) return false;
     write_score(settings, timing, out);
     m.verdict = Verdict::kOk;
     const double floor_ns = floor_below(m.candidate_ns);
@@ -330,28 +315,14 @@ Measured Measurer::measure(const task::Task& task, const Candidate& candidate,
     m.detail = "candidates of tier `" + std::string(to_string(candidate.tier)) + "` do not run on the CPU";
     return done();
   }
-  Diagnostics diagnostics;
-  const task::LaunchPlan plan =
-      task::LaunchPlan::parse(candidate.source(), bench.task(), candidate.files.front().path, diagnostics);
-  if (!diagnostics.empty()) {
-    m.verdict = Verdict::kCompileError;
-    m.detail = to_string(diagnostics.front());
-    return done();
-  }
+  const std::optional<task::LaunchPlan> plan = plan_of(candidate, bench.task(), m);
+  if (!plan) return done();
   const device::TwinOptions options = state_->twin_options(bench, binary);
-  CandidateProcess process(bench.task(), plan, options);
-  const CheckOutcome outcome = check_candidate(process, bench.task(), bench.oracle(), bench.cases());
-  m.verdict = outcome.verdict;
-  m.detail = outcome.detail;
-  m.only_hidden = outcome.only_hidden;
-  m.max_error = outcome.max_error;
-  m.error_bound = outcome.error_bound;
-  if (outcome.verdict == Verdict::kOk && outcome.decided == 0)
-    throw Error("task " + task.id + ": no check can be decided: " +
-                    bench.oracle().expected(bench.cases().front())->undecidable_because,
-                kExitUsage);
-  if (outcome.verdict == Verdict::kOk && state_->settings.timing)
-    state_->time_and_judge(bench, plan, process, options, out);
+  CandidateProcess process(bench.task(), *plan, options);
+  if (write_checks(check_candidate(process, bench.task(), bench.oracle(), bench.cases()), bench.task(),
+                   bench.oracle(), bench.cases(), m) &&
+      state_->settings.timing)
+    state_->time_and_judge(bench, *plan, process, options, out);
   return done();
 }
 
@@ -363,7 +334,8 @@ Measured Measurer::measure_reference_against_itself(const task::Task& task) {
   PairSettings pairs = state_->pair_settings(bench, out.measurement.candidate, 0);
   pairs.calls = bench.calls();
   BaselineArm other(bench.task(), bench.reference(), bench.source(), bench.timing_dims(), pairs.calls);
-  state_->accept(judge(state_->settings, time_pairs(bench.baseline(pairs.calls), other, pairs), pairs.calls), out);
+  state_->accept(judge(state_->settings, time_pairs(bench.baseline(pairs.calls), other, pairs), pairs.calls),
+                 out);
   out.measurement.device->load_after = load_average();
   out.measurement.seconds = seconds_now() - begin;
   return out;
@@ -374,16 +346,14 @@ Measured Measurer::measure_candidate_against_itself(const task::Task& task, cons
   const double begin = seconds_now();
   TaskBench& bench = state_->bench_of(task);
   Measured out{state_->blank(bench, candidate.id), {}};
-  Diagnostics diagnostics;
-  const task::LaunchPlan plan =
-      task::LaunchPlan::parse(candidate.source(), bench.task(), candidate.files.front().path, diagnostics);
-  if (!diagnostics.empty()) throw InvalidInput(diagnostics);
+  const std::optional<task::LaunchPlan> plan = plan_of(candidate, bench.task(), out.measurement);
+  if (!plan) return out;
   const device::TwinOptions options = state_->twin_options(bench, binary);
   const FileLock lock(timing_lock_path());
   // Settles the number of calls, which the pair against the reference would use.
   const Timing timing = [&] {
-    CandidateProcess settling(bench.task(), plan, options);
-    return state_->time_candidate(bench, plan, options, settling, candidate.id, 0);
+    CandidateProcess settling(bench.task(), *plan, options);
+    return state_->time_candidate(bench, *plan, options, settling, candidate.id, 0);
   }();
   if (timing.pairs.verdict != Verdict::kOk) {
     state_->accept(timing, out);
@@ -392,7 +362,7 @@ Measured Measurer::measure_candidate_against_itself(const task::Task& task, cons
   Crew first(bench, state_->handshake_ns), second(bench, state_->handshake_ns);
   for (int i = 0; i < kPlacements; ++i)  // in turn: neither has the older processes
     for (Crew* crew : {&first, &second})
-      if (const Arm::Run run = crew->add(plan, options, static_cast<std::uint64_t>(i), timing.calls);
+      if (const Arm::Run run = crew->add(*plan, options, static_cast<std::uint64_t>(i), timing.calls);
           run.verdict != Verdict::kOk)
         throw Error("a candidate that ran does not run again: " + run.detail);
   PairSettings pairs = state_->pair_settings(bench, candidate.id, 1);

@@ -10,25 +10,21 @@
 
 namespace warpsmith::measure {
 
-namespace {
-
-std::uint64_t bytes_of(const task::TensorSpec& tensor, const task::Dims& dims) {
+std::uint64_t tensor_bytes(const task::TensorSpec& tensor, const task::Dims& dims) {
   std::uint64_t bytes = task::size_of(tensor.dtype);
   for (const std::int64_t size : task::shape_at(tensor, dims)) bytes *= static_cast<std::uint64_t>(size);
   return bytes;
 }
 
-}  // namespace
-
 std::uint64_t input_bytes(const task::Task& task, const task::Dims& dims) {
   std::uint64_t bytes = 0;
-  for (const task::TensorSpec& input : task.inputs) bytes += bytes_of(input, dims);
+  for (const task::TensorSpec& input : task.inputs) bytes += tensor_bytes(input, dims);
   return bytes;
 }
 
 std::uint64_t output_bytes(const task::Task& task, const task::Dims& dims) {
   std::uint64_t bytes = 0;
-  for (const task::TensorSpec& output : task.outputs) bytes += bytes_of(output, dims);
+  for (const task::TensorSpec& output : task.outputs) bytes += tensor_bytes(output, dims);
   return bytes;
 }
 
@@ -112,7 +108,7 @@ std::vector<double> Oracle::bounds_at(const task::Dims& dims) const {
 std::shared_ptr<const Expected> Oracle::make(const CheckCase& check) const {
   std::vector<std::vector<std::byte>> memory;
   std::vector<std::span<std::byte>> inputs;
-  for (const task::TensorSpec& input : task_.inputs) memory.emplace_back(bytes_of(input, check.dims));
+  for (const task::TensorSpec& input : task_.inputs) memory.emplace_back(tensor_bytes(input, check.dims));
   for (std::vector<std::byte>& input : memory) inputs.emplace_back(input);
   fill(check, inputs);
   const std::vector<std::span<const std::byte>> read_only(inputs.begin(), inputs.end());

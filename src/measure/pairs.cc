@@ -36,6 +36,11 @@ class Pairing {
           return std::move(result_);
         }
         if (!round()) return std::move(result_);
+        if (taken == 0 &&
+            stats::slow_enough(stats::log_ratios(result_.baseline_ns, result_.candidate_ns), protocol)) {
+          result_.gave_up = true;
+          return std::move(result_);
+        }
       }
       const std::vector<double> ratios = stats::log_ratios(result_.baseline_ns, result_.candidate_ns);
       if (stats::narrow_enough(ratios, protocol)) return std::move(result_);
@@ -91,8 +96,8 @@ class Pairing {
     Arm::Run runs[2];  // baseline, candidate
     for (const bool is_candidate : {candidate_first, !candidate_first}) {
       Arm& arm = is_candidate ? candidate_ : baseline_;
-      // Right before its run: of two arms that are renewed together, the second one's values lie warmer in the
-      // shared cache, and its times come out up to 4 % shorter.
+      // Right before its run: of two arms that are renewed together, the second one's values lie warmer in
+      // the shared cache, and its times come out up to 4 % shorter.
       arm.renew(random_key({key, is_candidate}), settings_.calls);
       runs[is_candidate] = arm.run(settings_.calls);
       // At once: a candidate that says it is done and goes on working is found with unwritten outputs.

@@ -178,7 +178,8 @@ struct Reference::State {
     return tensors;
   }
   // Tensors where the reference runs, from bytes of the host.
-  std::vector<at::Tensor> bring(const task::Dims& dims, const std::vector<std::span<const std::byte>>& inputs) const {
+  std::vector<at::Tensor> bring(const task::Dims& dims,
+                                const std::vector<std::span<const std::byte>>& inputs) const {
     std::vector<at::Tensor> tensors = bind(dims, inputs, Place::kHost);
     if (place == Place::kGpu)
       for (at::Tensor& tensor : tensors) tensor = tensor.to(at::kCUDA);

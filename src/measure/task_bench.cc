@@ -14,9 +14,9 @@ namespace {
 
 constexpr double kIntervalNs = 200e3;
 constexpr int kMostCalls = 128;
-// Of one arm, where one call does not need more. What a core gets of the cache that it shares is far below its
-// size where neighbours use it too: on a shared host a baseline of 57 us took 86 us with operands of 15 MiB in
-// turn, and varied by 5 % instead of 1 %.
+// Of one arm, where one call does not need more. What a core gets of the cache that it shares is far below
+// its size where neighbours use it too: on a shared host a baseline of 57 us took 86 us with operands of 15
+// MiB in turn, and varied by 5 % instead of 1 %.
 constexpr std::uint64_t kOperandBytes = 3ull << 20;
 constexpr int kAloneRounds = 15, kEstimateRounds = 9;
 
@@ -55,8 +55,8 @@ double TaskBench::alone_ns(int calls) {
   return found != alone_ns_.end() ? found->second : alone_again_ns(calls);
 }
 
-// Beside a second copy of itself, which touches as much memory as a candidate does: with less in the shared cache it would be
-// faster than it can be in a pair, and no candidate were to blame.
+// Beside a second copy of itself, which touches as much memory as a candidate does: with less in the shared
+// cache it would be faster than it can be in a pair, and no candidate were to blame.
 double TaskBench::alone_again_ns(int calls) {
   const std::uint64_t key = random_key({seed_, name_key("alone"), ++alone_again_});
   BaselineArm& arm = baseline(calls);

@@ -24,9 +24,9 @@ class TaskBench {
 
   // Nanoseconds of one call of the baseline, roughly; measured when the bench was made.
   double baseline_call_ns() const { return baseline_call_ns_; }
-  // Calls in one timed interval: the same for every candidate of the task, as the baseline's time depends on it
-  // (the more operands, the fewer of them stay in the shared cache); enough for 0.2 ms of the baseline. Bounded
-  // by the memory of the operands.
+  // Calls in one timed interval: the same for every candidate of the task, as the baseline's time depends on
+  // it (the more operands, the fewer of them stay in the shared cache); enough for 0.2 ms of the baseline.
+  // Bounded by the memory of the operands.
   int calls() const { return calls_; }
   // The baseline with operands for at least `calls` calls.
   BaselineArm& baseline(int calls);

@@ -202,11 +202,12 @@ void ValueSource::Pools::fill(const task::ValueSpec& values, const std::vector<s
               block[i] = low + static_cast<std::int64_t>((raw[i] * range) >> 32);
           });
     case Kind::kBernoulli:
-      return write_blocks<T, std::int32_t>(
-          out.size(), out.data(), [&](std::size_t begin, std::size_t length, std::int32_t* block) {
-            bits(draw, begin, length, raw.data());
-            for (std::size_t i = 0; i < length; ++i) block[i] = raw[i] < range ? 1 : 0;
-          });
+      return write_blocks<T, std::int32_t>(out.size(), out.data(),
+                                           [&](std::size_t begin, std::size_t length, std::int32_t* block) {
+                                             bits(draw, begin, length, raw.data());
+                                             for (std::size_t i = 0; i < length; ++i)
+                                               block[i] = raw[i] < range ? 1 : 0;
+                                           });
     case Kind::kRows:
       return fill_rows(shape, key, out);
     case Kind::kConstant:

@@ -30,6 +30,8 @@ constexpr std::uint32_t kArchitecture = 0;
 
 constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
 constexpr std::uint32_t kKill = SECCOMP_RET_KILL_PROCESS;
+constexpr std::uint32_t kTrap =
+    SECCOMP_RET_TRAP;  // SIGSYS: ends the program, but for one that first says which call it was
 constexpr std::uint32_t fail_with(int error) { return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error); }
 
 constexpr std::uint32_t low_half(int argument) {  // little-endian machines only
@@ -90,7 +92,7 @@ class Rules {
 };
 
 // Nobody below us has business with these, compilers included.
-void forbid_kernel_interfaces(Rules& rules) {
+void forbid_kernel_interfaces(Rules& rules, std::uint32_t action) {
   rules.on({__NR_ptrace,
             __NR_process_vm_readv,
             __NR_process_vm_writev,
@@ -125,29 +127,29 @@ void forbid_kernel_interfaces(Rules& rules) {
             __NR_nfsservctl,
             __NR_vhangup,
             __NR_syslog},
-           kKill);
+           action);
 #ifdef __NR_io_uring_setup
-  rules.on({__NR_io_uring_setup, __NR_io_uring_enter, __NR_io_uring_register}, kKill);
+  rules.on({__NR_io_uring_setup, __NR_io_uring_enter, __NR_io_uring_register}, action);
 #endif
 #ifdef __NR_pidfd_getfd
-  rules.on({__NR_pidfd_getfd, __NR_pidfd_send_signal}, kKill);
+  rules.on({__NR_pidfd_getfd, __NR_pidfd_send_signal}, action);
 #endif
 #ifdef __NR_fsopen
-  rules.on({__NR_fsopen, __NR_fsmount, __NR_fsconfig, __NR_fspick, __NR_move_mount, __NR_open_tree}, kKill);
+  rules.on({__NR_fsopen, __NR_fsmount, __NR_fsconfig, __NR_fspick, __NR_move_mount, __NR_open_tree}, action);
 #endif
 #ifdef __NR_kexec_file_load
-  rules.on({__NR_kexec_file_load}, kKill);
+  rules.on({__NR_kexec_file_load}, action);
 #endif
 #if defined(__x86_64__)
-  rules.on({__NR_iopl, __NR_ioperm, __NR_modify_ldt, __NR_uselib, __NR__sysctl}, kKill);
+  rules.on({__NR_iopl, __NR_ioperm, __NR_modify_ldt, __NR_uselib, __NR__sysctl}, action);
 #endif
 }
 
-void forbid_processes(Rules& rules) {
+void forbid_processes(Rules& rules, std::uint32_t action) {
 #if defined(__x86_64__)
-  rules.on({__NR_fork, __NR_vfork}, kKill);
+  rules.on({__NR_fork, __NR_vfork}, action);
 #endif
-  rules.on_if(__NR_clone, low_half(0), Test::kAnySet, CLONE_THREAD, kAllow).on({__NR_clone}, kKill);
+  rules.on_if(__NR_clone, low_half(0), Test::kAnySet, CLONE_THREAD, kAllow).on({__NR_clone}, action);
 #ifdef __NR_clone3
   rules.on({__NR_clone3}, fail_with(ENOSYS));  // its flags lie in memory; C libraries fall back to clone
 #endif
@@ -264,7 +266,7 @@ FilterProgram foreign_code_filter(bool allow_threads, std::int32_t self) {
   rules.on({__NR_tkill, __NR_rt_sigqueueinfo}, kKill);
 
   if (!allow_threads) rules.on({__NR_clone}, kKill);
-  forbid_processes(rules);
+  forbid_processes(rules, kKill);
   rules.on({__NR_execve, __NR_execveat}, kKill);
 
   // Sockets: one that it was given may be written to, without an address.
@@ -286,21 +288,22 @@ FilterProgram foreign_code_filter(bool allow_threads, std::int32_t self) {
   rules.on({__NR_setuid, __NR_setgid, __NR_setreuid, __NR_setregid, __NR_setresuid, __NR_setresgid,
             __NR_setgroups, __NR_capset, __NR_setsid, __NR_setpgid},
            kKill);
-  forbid_kernel_interfaces(rules);
+  forbid_kernel_interfaces(rules, kKill);
   return rules.otherwise(fail_with(ENOSYS));
 }
 
 FilterProgram program_filter(bool allow_processes) {
   Rules rules;
-  forbid_kernel_interfaces(rules);
+  forbid_kernel_interfaces(rules, kTrap);
+  // Softly: C libraries look for a name service here and there, and do without.
   rules.on({__NR_socket, __NR_socketpair, __NR_connect, __NR_bind, __NR_listen, __NR_accept, __NR_accept4},
-           kKill);
+           fail_with(EACCES));
   if (!allow_processes) {
-    forbid_processes(rules);
+    forbid_processes(rules, kTrap);
   } else {
     constexpr std::uint32_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
                                           CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
-    rules.on_if(__NR_clone, low_half(0), Test::kAnySet, kNamespaces, kKill);
+    rules.on_if(__NR_clone, low_half(0), Test::kAnySet, kNamespaces, kTrap);
 #ifdef __NR_clone3
     rules.on({__NR_clone3}, fail_with(ENOSYS));
 #endif

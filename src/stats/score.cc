@@ -62,6 +62,8 @@ void check(const Protocol& protocol) {
   if (!(protocol.target > 0 && protocol.target < 1))
     throw std::invalid_argument("target must lie between 0 and 1");
   if (!(protocol.variance_gate >= 0)) throw std::invalid_argument("variance_gate must not be negative");
+  if (!(protocol.give_up_below >= 0 && protocol.give_up_below <= 1))
+    throw std::invalid_argument("give_up_below must lie between 0 and 1");
 }
 
 double variance_gate(const Protocol& protocol) {
@@ -89,6 +91,15 @@ int next_look(int taken, const Protocol& protocol) {
   if (taken == 0) return protocol.buckets * protocol.rounds_a_bucket;
   const int more_a_bucket = std::max(1, taken / 4 / protocol.buckets);
   return taken + more_a_bucket * protocol.buckets;
+}
+
+bool slow_enough(std::span<const double> ratios, const Protocol& protocol) {
+  if (protocol.give_up_below <= 0 || ratios.empty() ||
+      ratios.size() % static_cast<std::size_t>(protocol.buckets) != 0)
+    return false;
+  const std::vector<double> means = bucket_means(ratios, protocol.buckets);
+  const double half_width = plain_half_width(means);
+  return half_width <= kWidestReward && median(means) + half_width < std::log(protocol.give_up_below);
 }
 
 bool narrow_enough(std::span<const double> ratios, const Protocol& protocol) {

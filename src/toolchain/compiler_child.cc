@@ -28,6 +28,14 @@ bool was_killed(const process::ChildResult& result) {
          has(result.err, "terminated with signal 9");
 }
 
+// " (system call 41)", where the compiler said so.
+std::string forbidden_call(const std::string& output) {
+  const std::size_t at = output.rfind(kForbiddenCall);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + kForbiddenCall.size();
+  return " (system call " + output.substr(begin, output.find_first_not_of("0123456789", begin) - begin) + ")";
+}
+
 CompilerRun over_limit(CompilerRun run, std::string limit) {
   run.outcome = CompilerRun::kOverLimit;
   run.limit = std::move(limit);
@@ -108,7 +116,8 @@ CompileResult result_of(const CompilerRun& run, const CompileOptions& options, s
                                                    " s\n");
     case CompilerRun::kViolation:
       return failure(Verdict::kSandboxViolation,
-                     "kernel.cu: the compiler was made to do what the sandbox forbids\n");
+                     "kernel.cu: the compiler was made to do what the sandbox forbids" +
+                         forbidden_call(run.output) + "\n");
     case CompilerRun::kOverLimit:
       return failure(Verdict::kCompileError,
                      "kernel.cu: error: the compiler ran over its limit of " + run.limit + "\n");

@@ -3,11 +3,15 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "warpsmith/process/child.h"
 #include "warpsmith/toolchain/options.h"
 
 namespace warpsmith::toolchain {
+
+// What a compiler of ours prints before it ends by SIGSYS; a system call's number follows.
+inline constexpr std::string_view kForbiddenCall = "forbidden system call ";
 
 struct CompilerRun {
   enum Outcome { kDone, kFailed, kTimedOut, kOverLimit, kViolation } outcome = kFailed;

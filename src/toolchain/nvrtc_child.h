@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "compiler_child.h"
 #include "nvrtc_protocol.h"
 
 namespace warpsmith::toolchain {

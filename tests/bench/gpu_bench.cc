@@ -1,10 +1,11 @@
 // What measuring on a GPU gives and costs, on the first GPU that is seen.
 //
 //   gpu_bench                        null, or nothing where there is no GPU
-//   gpu_bench null [DATASETS]        programs timed against themselves must score 1: reference and fastest candidate of each task
-//   gpu_bench spread [DATASETS]      ten repeats of 20 candidates: standard deviation of the log-speedup
-//   gpu_bench throughput [DATASETS]  500 candidates, 5 % of them loop or crash: seconds that the GPU is held by each
-//   gpu_bench all [DATASETS]         the dataset's candidates once each: verdicts, speedups, idle times
+//   gpu_bench null [DATASETS]        programs timed against themselves must score 1: reference and fastest
+//   candidate of each task gpu_bench spread [DATASETS]      ten repeats of 20 candidates: standard deviation
+//   of the log-speedup gpu_bench throughput [DATASETS]  500 candidates, 5 % of them loop or crash: seconds
+//   that the GPU is held by each gpu_bench all [DATASETS]         the dataset's candidates once each:
+//   verdicts, speedups, idle times
 //
 // Prints figures and judges nothing. Candidates are compiled before anything is timed.
 #include <fmt/format.h>
@@ -73,7 +74,8 @@ void compile(Bench& bench) {
       }
     });
   for (std::thread& thread : threads) thread.join();
-  std::printf("%zu candidates compiled for %s in %.1f s\n", bench.entries.size(), bench.target.c_str(), now() - begin);
+  std::printf("%zu candidates compiled for %s in %.1f s\n", bench.entries.size(), bench.target.c_str(),
+              now() - begin);
 }
 
 Bench open_bench(const fs::path& datasets) {
@@ -88,6 +90,7 @@ Bench open_bench(const fs::path& datasets) {
   if (!diagnostics.empty()) throw InvalidInput(diagnostics);
   bench.settings.unsandboxed = true;
   bench.settings.protocol.target = 0.005;
+  bench.settings.protocol.give_up_below = measure::kGiveUpBelow;
   bench.settings.budget_s = 2;
   return bench;
 }
@@ -100,16 +103,18 @@ void find_gpu(Bench& bench) {
 
 std::string line_of(Measurement m) {
   if (m.rounds == 0) return fmt::format("{} {}", to_string(m.verdict), m.detail);
-  return fmt::format("{} {:.4f} [{:.4f}, {:.4f}] {:.0f} / {:.0f} ns, {} rounds of {}, held {} s {}", to_string(m.verdict),
-                     m.speedup, m.speedup_low, m.speedup_high, m.baseline_ns, m.candidate_ns, m.rounds, m.batch,
-                     m.device ? m.device->extra["gpu_held_s"] : "", m.detail);
+  return fmt::format("{} {:.4f} [{:.4f}, {:.4f}] {:.0f} / {:.0f} ns, {} rounds of {}, held {} s {}",
+                     to_string(m.verdict), m.speedup, m.speedup_low, m.speedup_high, m.baseline_ns,
+                     m.candidate_ns, m.rounds, m.batch, m.device ? m.device->extra["gpu_held_s"] : "",
+                     m.detail);
 }
 
 void print_gpu(const Measurement& m) {
   static bool printed = false;
   if (printed || !m.device) return;
   printed = true;
-  std::printf("GPU: %s %s, driver %s\n", m.device->name.c_str(), m.device->uuid.c_str(), m.device->driver.c_str());
+  std::printf("GPU: %s %s, driver %s\n", m.device->name.c_str(), m.device->uuid.c_str(),
+              m.device->driver.c_str());
 }
 
 std::vector<const Entry*> good_ones(const Bench& bench) {
@@ -128,7 +133,8 @@ void null_test(Bench& bench, measure::GpuMeasurer& measurer) {
     references.push_back(m.rounds > 0 ? m.speedup : 0);
     for (const Entry* e : good_ones(bench)) {
       if (e->task->id != t.id) continue;
-      const Measurement c = measurer.measure_candidate_against_itself(t, e->candidate, e->compiled.binary).measurement;
+      const Measurement c =
+          measurer.measure_candidate_against_itself(t, e->candidate, e->compiled.binary).measurement;
       std::printf("%-24s candidate  %s %s\n", t.id.c_str(), e->name.c_str(), line_of(c).c_str());
       candidates.push_back(c.rounds > 0 ? c.speedup : 0);
       break;
@@ -138,15 +144,16 @@ void null_test(Bench& bench, measure::GpuMeasurer& measurer) {
   const auto near = [](const std::vector<double>& scores) {
     return std::count_if(scores.begin(), scores.end(), [](double s) { return std::abs(s - 1) <= 0.01; });
   };
-  std::printf("null test: references within 1.00 +- 0.01: %ld of %zu; candidates: %ld of %zu\n", near(references),
-              references.size(), near(candidates), candidates.size());
+  std::printf("null test: references within 1.00 +- 0.01: %ld of %zu; candidates: %ld of %zu\n",
+              near(references), references.size(), near(candidates), candidates.size());
 }
 
 void spread(Bench& bench, measure::GpuMeasurer& measurer) {
   constexpr std::size_t kCandidates = 20, kRepeats = 10;
   std::vector<const Entry*> good = good_ones(bench), chosen;
   const std::size_t step = std::max<std::size_t>(1, good.size() / kCandidates);
-  for (std::size_t i = 0; i < good.size() && chosen.size() < kCandidates; i += step) chosen.push_back(good[i]);
+  for (std::size_t i = 0; i < good.size() && chosen.size() < kCandidates; i += step)
+    chosen.push_back(good[i]);
   std::vector<double> deviations;
   for (const Entry* e : chosen) {
     std::vector<double> logs;
@@ -159,10 +166,11 @@ void spread(Bench& bench, measure::GpuMeasurer& measurer) {
     double mean = 0, squares = 0;
     for (const double l : logs) mean += l / static_cast<double>(logs.size());
     for (const double l : logs) squares += (l - mean) * (l - mean);
-    const double deviation = logs.size() > 1 ? std::sqrt(squares / static_cast<double>(logs.size() - 1)) : NAN;
+    const double deviation =
+        logs.size() > 1 ? std::sqrt(squares / static_cast<double>(logs.size() - 1)) : NAN;
     deviations.push_back(deviation);
-    std::printf("%-24s %-24s %.3fx  sd of log-speedup %.3f %% over %zu\n", e->task->id.c_str(), e->name.c_str(),
-                std::exp(mean), 100 * deviation, logs.size());
+    std::printf("%-24s %-24s %.3fx  sd of log-speedup %.3f %% over %zu\n", e->task->id.c_str(),
+                e->name.c_str(), std::exp(mean), 100 * deviation, logs.size());
     std::fflush(stdout);
   }
   std::printf("spread: median %.3f %%, worst %.3f %%\n", 100 * stats::median(deviations),
@@ -188,8 +196,9 @@ void all(Bench& bench, measure::GpuWorkers& workers) {
     const std::string wanted = e.expected == "wrong_hidden" ? "wrong_output" : e.expected;
     const bool surprise = wanted != to_string(m.verdict);
     wrong += surprise;
-    std::printf("%s%-24s %-24s %s idle %s %s host_bound %s\n", surprise ? "SURPRISE " : "", e.task->id.c_str(), e.name.c_str(),
-                line_of(m).c_str(), m.device ? m.device->extra["baseline_idle_ns"].c_str() : "",
+    std::printf("%s%-24s %-24s %s idle %s %s host_bound %s\n", surprise ? "SURPRISE " : "",
+                e.task->id.c_str(), e.name.c_str(), line_of(m).c_str(),
+                m.device ? m.device->extra["baseline_idle_ns"].c_str() : "",
                 m.device ? m.device->extra["candidate_idle_ns"].c_str() : "",
                 m.device ? m.device->extra["host_bound"].c_str() : "");
     std::fflush(stdout);
@@ -197,9 +206,11 @@ void all(Bench& bench, measure::GpuWorkers& workers) {
   }
   double sum = 0;
   for (const double h : held) sum += h;
-  std::printf("all: %zu measured in %.1f s, %d not as expected, %d processes lost; GPU held median %.3f s, mean %.3f s\n",
-              held.size(), now() - begin, wrong, workers.lost(), stats::median(held),
-              sum / static_cast<double>(held.size()));
+  std::printf(
+      "all: %zu measured in %.1f s, %d not as expected, %d processes lost; GPU held median %.3f s, mean %.3f "
+      "s\n",
+      held.size(), now() - begin, wrong, workers.lost(), stats::median(held),
+      sum / static_cast<double>(held.size()));
 }
 
 constexpr const char* kLooping =
@@ -215,8 +226,11 @@ void add_bad_ones(Bench& bench, std::size_t count) {
     const task::Task& t = bench.tasks[i % bench.tasks.size()];
     if (t.outputs.size() != 1 || t.outputs[0].name != "out") continue;
     const std::string comment = "// " + std::to_string(i) + "\n";
-    bench.entries.push_back({&t, made % 2 == 0 ? "loops" : "crashes", made % 2 == 0 ? "timeout" : "out_of_bounds",
-                             make_plan_candidate(t.id, (made % 2 == 0 ? kLooping : kCrashing) + comment, {}), {}});
+    bench.entries.push_back({&t,
+                             made % 2 == 0 ? "loops" : "crashes",
+                             made % 2 == 0 ? "timeout" : "out_of_bounds",
+                             make_plan_candidate(t.id, (made % 2 == 0 ? kLooping : kCrashing) + comment, {}),
+                             {}});
     ++made;
   }
 }
@@ -226,27 +240,40 @@ void throughput(Bench& bench, measure::GpuWorkers& workers) {
   std::vector<const Entry*> order;
   std::vector<const Entry*> bad, fine;
   for (const Entry& e : bench.entries)
-    if (e.compiled.verdict == Verdict::kOk) (e.expected == "timeout" || e.expected == "out_of_bounds" ? bad : fine).push_back(&e);
+    if (e.compiled.verdict == Verdict::kOk)
+      (e.expected == "timeout" || e.expected == "out_of_bounds" ? bad : fine).push_back(&e);
   for (std::size_t i = 0; order.size() + bad.size() < kAll; ++i) order.push_back(fine[i % fine.size()]);
   order.insert(order.end(), bad.begin(), bad.end());
-  std::stable_sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) { return a->task->id < b->task->id; });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Entry* a, const Entry* b) { return a->task->id < b->task->id; });
   std::vector<double> held;
   std::map<std::string, int> verdicts;
+  bool after_bad = false;
+  double around_bad = 0;  // seconds that went into bad ones and the one behind each
   const double begin = now();
   for (const Entry* e : order) {
+    const double start = now();
     Measurement m = workers.measure(e->candidate, e->compiled.binary).measurement;
+    const bool is_bad = e->expected == "timeout" || e->expected == "out_of_bounds";
+    if (is_bad || after_bad) around_bad += now() - start;
     print_gpu(m);
     ++verdicts[std::string(to_string(m.verdict))];
     if (m.device) held.push_back(std::strtod(m.device->extra["gpu_held_s"].c_str(), nullptr));
-    if (e->expected == "timeout" || e->expected == "out_of_bounds")
-      std::printf("%s %s: %s\n", e->task->id.c_str(), e->name.c_str(), line_of(m).c_str());
+    if (is_bad || after_bad)
+      std::printf("%s %s: %s (%.2f s)\n", e->task->id.c_str(), e->name.c_str(), line_of(m).c_str(),
+                  now() - start);
+    after_bad = is_bad;
+    std::fflush(stdout);
   }
   const double seconds = now() - begin;
   double sum = 0;
   for (const double h : held) sum += h;
-  std::printf("throughput: %zu candidates in %.1f s, %.1f a second; GPU held median %.3f s, mean %.3f s; processes lost %d\n",
-              order.size(), seconds, static_cast<double>(order.size()) / seconds, stats::median(held),
-              sum / static_cast<double>(held.size()), workers.lost());
+  std::printf(
+      "throughput: %zu candidates in %.1f s, %.1f a second; GPU held median %.3f s, mean %.3f s; processes "
+      "lost %d\n",
+      order.size(), seconds, static_cast<double>(order.size()) / seconds, stats::median(held),
+      sum / static_cast<double>(held.size()), workers.lost());
+  std::printf("  bad ones, and the one behind each: %.1f s\n", around_bad);
   for (const auto& [verdict, count] : verdicts) std::printf("  %s: %d\n", verdict.c_str(), count);
 }
 

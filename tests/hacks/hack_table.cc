@@ -2,9 +2,9 @@
 //
 //   hack_table [--honest] [NAME…]      on the first GPU that is seen
 //
-// Each program under tests/hacks/<tier>/ says in its first lines what it tries, its task, and the verdicts that it may get. `ok` stands
-// there for a trick that gains nothing: what it relies on is taken away, and it is timed for what it does. --honest measures the
-// dataset's right candidates as well: each must be `ok`.
+// Each program under tests/hacks/<tier>/ says in its first lines what it tries, its task, and the verdicts
+// that it may get. `ok` stands there for a trick that gains nothing: what it relies on is taken away, and it
+// is timed for what it does. --honest measures the dataset's right candidates as well: each must be `ok`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,11 +54,14 @@ std::vector<Trick> load_tricks(const fs::path& folder, const std::vector<task::T
   for (const auto& entry : fs::directory_iterator(folder)) files.insert(entry.path());
   for (const fs::path& file : files) {
     const std::string source = read_file(file), id = header(source, "task");
-    const auto task = std::find_if(tasks.begin(), tasks.end(), [&](const task::Task& t) { return t.id == id; });
+    const auto task =
+        std::find_if(tasks.begin(), tasks.end(), [&](const task::Task& t) { return t.id == id; });
     if (task == tasks.end()) throw Error(file.string() + ": no task `" + id + "`", kExitUsage);
-    Trick trick{file.stem().string(), header(source, "hack"), &*task, {}, make_plan_candidate(id, source, {}), {}};
+    Trick trick{
+        file.stem().string(), header(source, "hack"), &*task, {}, make_plan_candidate(id, source, {}), {}};
     for (const std::string& verdict : split(header(source, "verdict"), ' ')) {
-      if (!parse_verdict(verdict)) throw Error(file.string() + ": `" + verdict + "` is no verdict", kExitUsage);
+      if (!parse_verdict(verdict))
+        throw Error(file.string() + ": `" + verdict + "` is no verdict", kExitUsage);
       trick.allowed.insert(verdict);
     }
     tricks.push_back(std::move(trick));
@@ -72,7 +75,12 @@ std::vector<Trick> honest_programs(const std::vector<task::Task>& tasks) {
   for (const task::Task& task : tasks)
     for (const task::CandidateFile& file : task::load_candidate_files(task, diagnostics))
       if (file.expected == "ok")
-        programs.push_back({task.id + "/" + file.name, "", &task, {"ok"}, make_plan_candidate(task.id, file.source, {}), {}});
+        programs.push_back({task.id + "/" + file.name,
+                            "",
+                            &task,
+                            {"ok"},
+                            make_plan_candidate(task.id, file.source, {}),
+                            {}});
   if (!diagnostics.empty()) throw InvalidInput(diagnostics);
   return programs;
 }
@@ -100,7 +108,8 @@ struct Count {
 Count measure(const std::vector<Trick>& tricks, measure::GpuWorkers& workers, bool tricks_table) {
   Count count;
   for (const Trick& trick : tricks) {
-    std::string verdict(to_string(trick.compiled.verdict)), detail = trick.compiled.log.substr(0, trick.compiled.log.find('\n'));
+    std::string verdict(to_string(trick.compiled.verdict)),
+        detail = trick.compiled.log.substr(0, trick.compiled.log.find('\n'));
     if (trick.compiled.verdict == Verdict::kOk) {
       const Measurement m = workers.measure(trick.candidate, trick.compiled.binary).measurement;
       verdict = to_string(m.verdict);
@@ -110,7 +119,8 @@ Count measure(const std::vector<Trick>& tricks, measure::GpuWorkers& workers, bo
     count.right += right;
     ++count.all;
     if (tricks_table || !right)
-      std::printf("%-7s %-32s %-16s %s\n", right ? (tricks_table ? "caught" : "") : (tricks_table ? "MISSED" : "ALARM"),
+      std::printf("%-7s %-32s %-16s %s\n",
+                  right ? (tricks_table ? "caught" : "") : (tricks_table ? "MISSED" : "ALARM"),
                   trick.name.c_str(), verdict.c_str(), detail.c_str());
     std::fflush(stdout);
   }
@@ -133,11 +143,12 @@ int run(bool honest, const std::set<std::string>& names) {
   settings.device_kind = "gpu";
   settings.unsandboxed = true;
   settings.protocol.target = 0.005;
+  settings.protocol.give_up_below = measure::kGiveUpBelow;
   measure::GpuWorkers workers(settings, root / "datasets", measure::harness_cubin(target, cache, true));
   const Count caught = measure(tricks, workers, true);
   const Count fine = measure(programs, workers, false);
-  std::printf("tricks: %d of %d caught, %d missed\nhonest programs: %d, %d false alarms\n", caught.right, caught.all,
-              caught.all - caught.right, fine.all, fine.all - fine.right);
+  std::printf("tricks: %d of %d caught, %d missed\nhonest programs: %d, %d false alarms\n", caught.right,
+              caught.all, caught.all - caught.right, fine.all, fine.all - fine.right);
   return caught.right == caught.all && fine.right == fine.all ? kExitOk : kExitFailed;
 }
 
@@ -147,7 +158,8 @@ int main(int argc, char** argv) {
   start_logging("hack_table");
   bool honest = false;
   std::set<std::string> names;
-  for (int i = 1; i < argc; ++i) std::string(argv[i]) == "--honest" ? void(honest = true) : void(names.insert(argv[i]));
+  for (int i = 1; i < argc; ++i)
+    std::string(argv[i]) == "--honest" ? void(honest = true) : void(names.insert(argv[i]));
   try {
     process::become_subreaper();
     return run(honest, names);

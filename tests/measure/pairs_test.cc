@@ -20,7 +20,13 @@ class FakeArm : public Arm {
  public:
   FakeArm(Clock& clock, std::vector<char>& order, std::vector<char>& renewals, char name, double call_ns,
           double noise, std::uint64_t seed)
-      : clock_(clock), order_(order), renewals_(renewals), name_(name), call_ns_(call_ns), noise_(0, noise), random_(seed) {}
+      : clock_(clock),
+        order_(order),
+        renewals_(renewals),
+        name_(name),
+        call_ns_(call_ns),
+        noise_(0, noise),
+        random_(seed) {}
 
   void renew(std::uint64_t key, int calls) override {
     EXPECT_TRUE(keys.insert(key).second) << "values were used twice";
@@ -82,6 +88,34 @@ struct Bench {
         .speedup();
   }
 };
+
+TEST(Pairs, OfASlowCandidateNoMoreThanThatIsLearnt) {
+  Bench bench(1000, 4000, 0.01);
+  bench.settings.protocol.give_up_below = 0.8;
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.verdict, Verdict::kOk);
+  EXPECT_TRUE(result.gave_up);
+  EXPECT_EQ(result.baseline_ns.size(), 7u);
+  EXPECT_NEAR(bench.speedup(result), 0.25, 0.01);
+}
+
+TEST(Pairs, NobodyElseIsGivenUp) {
+  for (const double candidate_ns : {1100.0, 1240.0, 500.0}) {  // 0.91, 0.806: not surely below 0.8
+    Bench bench(1000, candidate_ns, 0.01);
+    bench.settings.protocol.give_up_below = 0.8;
+    const PairResult result = bench.take();
+    EXPECT_FALSE(result.gave_up) << candidate_ns;
+    EXPECT_GE(result.baseline_ns.size(), 35u) << candidate_ns;
+  }
+  Bench off(1000, 4000, 0.01);
+  EXPECT_FALSE(off.take().gave_up);
+}
+
+TEST(Pairs, ASlowCandidateWhoseTimesScatterIsNotGivenUp) {
+  Bench bench(1000, 4000, 0.2);  // after seven rounds: wider than +-5 %
+  bench.settings.protocol.give_up_below = 0.8;
+  EXPECT_GT(bench.take().baseline_ns.size(), 7u);
+}
 
 TEST(Pairs, QuietArmsStopAtTheMinimum) {
   Bench bench(3000, 1500, 0.003);

@@ -196,6 +196,7 @@ TEST(Protocol, NamesTheFieldThatMakesNoSense) {
   EXPECT_EQ(message({.target = 0}), "target must lie between 0 and 1");
   EXPECT_EQ(message({.target = std::nan("")}), "target must lie between 0 and 1");
   EXPECT_EQ(message({.variance_gate = -1}), "variance_gate must not be negative");
+  EXPECT_EQ(message({.give_up_below = 1.5}), "give_up_below must lie between 0 and 1");
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // The GPU of this process, by way of the CUDA driver: its facts, memory, clock, and the candidates' launches.
 //
-// One process has one GPU, the first that it sees (CUDA_VISIBLE_DEVICES), and its primary context, which it shares with torch. All
-// that is enqueued here goes to the legacy default stream, in order. What a candidate does can take the context with it
-// (an illegal access, a kernel that never ends): then every later call fails, GpuOutcome::context_lost says so, and the process
-// has to end. Not thread-safe. Errors that are no candidate's fault are thrown as Error.
+// One process has one GPU, the first that it sees (CUDA_VISIBLE_DEVICES), and its primary context, which it
+// shares with torch. All that is enqueued here goes to the legacy default stream, in order. What a candidate
+// does can take the context with it (an illegal access, a kernel that never ends): then every later call
+// fails, GpuOutcome::context_lost says so, and the process has to end. Not thread-safe. Errors that are no
+// candidate's fault are thrown as Error.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +25,13 @@ namespace warpsmith::device {
 using GpuAddress = std::uint64_t;
 
 struct GpuFacts {
-  std::string name;    // "NVIDIA H200"
-  std::string uuid;    // "GPU-…"
-  std::string driver;  // CUDA version that the driver supports: "13.0"
+  std::string name;          // "NVIDIA H200"
+  std::string uuid;          // "GPU-…"
+  std::string driver;        // CUDA version that the driver supports: "13.0"
   int major = 0, minor = 0;  // compute capability
   int sms = 0;
-  std::int64_t smem_max = 0;     // dynamic shared memory that a block may ask for, bytes
-  std::int64_t smem_an_sm = 0;   // bytes
+  std::int64_t smem_max = 0;    // dynamic shared memory that a block may ask for, bytes
+  std::int64_t smem_an_sm = 0;  // bytes
   std::uint64_t l2_bytes = 0, memory_bytes = 0;
 };
 
@@ -42,8 +43,8 @@ struct GpuOutcome {
   bool ok() const { return verdict == Verdict::kOk; }
 };
 
-// Thrown where a call of the driver fails that must work. An earlier kernel may be at fault: then its context is lost, and outcome() is what
-// its candidate gets.
+// Thrown where a call of the driver fails that must work. An earlier kernel may be at fault: then its context
+// is lost, and outcome() is what its candidate gets.
 class GpuError : public Error {
  public:
   GpuError(const std::string& message, GpuOutcome outcome) : Error(message), outcome_(std::move(outcome)) {}
@@ -53,8 +54,8 @@ class GpuError : public Error {
   GpuOutcome outcome_;
 };
 
-// The context of this process is lost, or a kernel in it never ends: to free what is on the device would wait for ever, so nothing is freed
-// any more. Set by Gpu::wait() and by whatever throws GpuError for that reason.
+// The context of this process is lost, or a kernel in it never ends: to free what is on the device would wait
+// for ever, so nothing is freed any more. Set by Gpu::wait() and by whatever throws GpuError for that reason.
 bool gpu_is_lost();
 
 class Gpu {
@@ -62,11 +63,9 @@ class Gpu {
   Gpu();  // throws Error where there is no driver or no GPU
   const GpuFacts& facts() const { return facts_; }
 
-  // Waits for all that was enqueued. What went wrong on the device becomes a verdict: out_of_bounds for addresses, crash for
-  // the rest, timeout where it takes longer.
+  // Waits for all that was enqueued. What went wrong on the device becomes a verdict: out_of_bounds for
+  // addresses, crash for the rest, timeout where it takes longer.
   GpuOutcome wait(double timeout_s) const;
-  // Bytes of device memory that are free.
-  std::uint64_t free_memory() const;
   // Lines that a kernel has asked to stay in L2 become ordinary ones.
   void reset_persisting_l2() const;
 
@@ -78,7 +77,8 @@ class Gpu {
 class GpuMemory {
  public:
   GpuMemory() = default;
-  explicit GpuMemory(std::uint64_t bytes);  // throws Error (exit code kExitEnvironment) where there are not as many
+  explicit GpuMemory(
+      std::uint64_t bytes);  // throws Error (exit code kExitEnvironment) where there are not as many
   GpuMemory(GpuMemory&& other) noexcept;
   GpuMemory& operator=(GpuMemory&& other) noexcept;
   ~GpuMemory();
@@ -135,7 +135,8 @@ struct GpuNames {
   std::vector<std::string> variables;          // lowered names of every __device__ and __constant__ variable
 };
 
-// A cubin in the context, and a launch plan of it. It holds device code alone: nothing of a candidate runs on the host.
+// A cubin in the context, and a launch plan of it. It holds device code alone: nothing of a candidate runs on
+// the host.
 class GpuProgram {
  public:
   // Throws Error where the cubin is damaged or not for this GPU.
@@ -146,10 +147,12 @@ class GpuProgram {
 
   // For PlanBindings: SMs, shared memory, blocks_per_sm by the occupancy calculator.
   task::PlanDevice plan_device();
-  // Takes a plan, and checks it against the kernels: argument sizes, shared memory, threads, cooperative residency, clusters. launch_error
-  // where it does not fit, unsupported where the driver or GPU lacks what it asks for. Drops what was bound.
+  // Takes a plan, and checks it against the kernels: argument sizes, shared memory, threads, cooperative
+  // residency, clusters. launch_error where it does not fit, unsupported where the driver or GPU lacks what
+  // it asks for. Drops what was bound.
   GpuOutcome prepare(const task::ConcretePlan& plan, const std::map<std::string, task::Dtype>& dtypes);
-  // Adds a set of operands, numbered from 0: addresses of all inputs, outputs and temporaries, and their bytes.
+  // Adds a set of operands, numbered from 0: addresses of all inputs, outputs and temporaries, and their
+  // bytes.
   struct Operand {
     GpuAddress address = 0;
     std::uint64_t bytes = 0;
@@ -158,7 +161,8 @@ class GpuProgram {
   GpuOutcome bind(const std::map<std::string, Operand>& operands);
   // Enqueues the plan's steps on a set.
   GpuOutcome enqueue(int set);
-  // Enqueues copies that give every variable of the module the value that it was loaded with: nothing is kept from call to call.
+  // Enqueues copies that give every variable of the module the value that it was loaded with: nothing is kept
+  // from call to call.
   void restore_variables();
 
  private:
@@ -170,8 +174,14 @@ class GpuProgram {
 class GpuKernel {
  public:
   GpuKernel(void* function) : function_(function) {}
+  struct Grid {
+    unsigned x = 1, y = 1;
+  };
   // Arguments as cuLaunchKernel takes them.
-  void launch(unsigned blocks, unsigned threads, void** arguments, unsigned smem = 0) const;
+  void launch(Grid grid, unsigned threads, void** arguments, unsigned smem = 0) const;
+  void launch(unsigned blocks, unsigned threads, void** arguments, unsigned smem = 0) const {
+    launch(Grid{blocks, 1}, threads, arguments, smem);
+  }
   void allow_shared_memory(std::int64_t bytes) const;
 
  private:

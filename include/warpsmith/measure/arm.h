@@ -14,10 +14,10 @@
 
 namespace warpsmith::measure {
 
-// One side. A call is the task done once, on operands of its own. Right before the timed calls private caches are
-// emptied and one more call runs, untimed: it brings code, allocator and branch history to the same state whatever
-// ran before, be it nothing or the other arm. (Without it a baseline of 70 µs took 5 to 30 % longer beside a candidate, the more so the
-// longer the candidate ran.)
+// One side. A call is the task done once, on operands of its own. Right before the timed calls private caches
+// are emptied and one more call runs, untimed: it brings code, allocator and branch history to the same state
+// whatever ran before, be it nothing or the other arm. (Without it a baseline of 70 µs took 5 to 30 % longer
+// beside a candidate, the more so the longer the candidate ran.)
 class Arm {
  public:
   using Run = Ran;
@@ -33,10 +33,13 @@ class Arm {
   virtual Run inspect(int call) = 0;
 };
 
-// How many places in memory an arm's operands have: each renewal takes one of them, by its key. Which physical pages an
-// arm has got decides by up to 5 % how fast it is (they collide in a cache, or do not), for as long as it keeps them: of
-// one place alone an interval would be narrow and wrong. A candidate has a process for each place: where a process has its
-// stack, its libraries and its page tables is worth as much.
+// Seed of the values of call `call` of an arm that was renewed with `key`.
+std::uint64_t call_seed(std::uint64_t key, int call);
+
+// How many places in memory an arm's operands have: each renewal takes one of them, by its key. Which
+// physical pages an arm has got decides by up to 5 % how fast it is (they collide in a cache, or do not), for
+// as long as it keeps them: of one place alone an interval would be narrow and wrong. A candidate has a
+// process for each place: where a process has its stack, its libraries and its page tables is worth as much.
 inline constexpr int kPlacements = 4;
 
 // The reference's calls, in this process.
@@ -80,8 +83,8 @@ class CandidateProcess : public Program {
 };
 
 // Timed calls of a candidate. `bounds`: by output, for inspect(), which compares with the reference in its
-// own precision. `handshake_ns`: what a run takes with nothing to do (device::EmptyTwin), taken off its time, but
-// never over three quarters of it.
+// own precision. `handshake_ns`: what a run takes with nothing to do (device::EmptyTwin), taken off its time,
+// but never over three quarters of it.
 class CandidateArm : public Arm {
  public:
   CandidateArm(CandidateProcess& process, const task::Task& task, const Reference& reference,
@@ -101,7 +104,8 @@ class CandidateArm : public Arm {
   std::uint64_t key_ = 0;  // of the last renewal
 };
 
-// Arms of the same program, one of which each renewal takes, by its key. There is at least one; they must outlive it.
+// Arms of the same program, one of which each renewal takes, by its key. There is at least one; they must
+// outlive it.
 class AnyOf : public Arm {
  public:
   explicit AnyOf(std::vector<Arm*> arms) : arms_(std::move(arms)), now_(arms_.front()) {}

@@ -1,8 +1,9 @@
-// Measures `plan` candidates on the GPU of this process: correct first, then timed in pairs with the baseline, by the protocol of
-// src/README.md.
+// Measures `plan` candidates on the GPU of this process: correct first, then timed in pairs with the
+// baseline, by the protocol of src/README.md.
 //
-// A candidate may take the GPU's context with it (an illegal access, a kernel that never ends): its own measurement is whole then, and
-// lost() says that this process has to end. GpuWorkers (gpu_workers.h) does this for a whole shard.
+// A candidate may take the GPU's context with it (an illegal access, a kernel that never ends): its own
+// measurement is whole then, and lost() says that this process has to end. GpuWorkers (gpu_workers.h) does
+// this for a whole shard.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +16,16 @@
 
 namespace warpsmith::measure {
 
-// The harness's own kernels for the GPU type `target` ("sm_90a"), from the cache or made by NVRTC. Throws Error.
-std::vector<std::byte> harness_cubin(const std::string& target, const std::filesystem::path& cache, bool unsandboxed);
+// The harness's own kernels for the GPU type `target` ("sm_90a"), from the cache or made by NVRTC. Throws
+// Error.
+std::vector<std::byte> harness_cubin(const std::string& target, const std::filesystem::path& cache,
+                                     bool unsandboxed);
 
 // One a process. Not thread-safe.
 class GpuMeasurer {
  public:
-  // Opens the GPU. Throws Error where there is none, and with the reason where it is none of the type that the settings ask for.
+  // Opens the GPU. Throws Error where there is none, and with the reason where it is none of the type that
+  // the settings ask for.
   GpuMeasurer(Settings settings, std::span<const std::byte> harness_cubin);
   ~GpuMeasurer();
 

@@ -1,5 +1,5 @@
-// Measures on the GPU in processes that may be lost: a candidate that takes the GPU's context with it costs its own verdict, and the next one
-// is measured by a fresh process. A spare one is kept ready once that has happened.
+// Measures on the GPU in processes that may be lost: a candidate that takes the GPU's context with it costs
+// its own verdict, and the next one is measured by a fresh process.
 #pragma once
 
 #include <filesystem>
@@ -10,10 +10,12 @@
 
 namespace warpsmith::measure {
 
-// Forks: to be made, and used, while this process has no threads and has not touched the GPU. Not thread-safe.
+// Forks: to be made, and used, while this process has no threads and has not touched the GPU. Not
+// thread-safe.
 class GpuWorkers {
  public:
-  // `datasets`: folder of the tasks; `harness`: harness_cubin() of gpu.h. Throws Error where torch has no CUDA.
+  // `datasets`: folder of the tasks; `harness`: harness_cubin() of gpu.h. Throws Error where torch has no
+  // CUDA.
   GpuWorkers(Settings settings, std::filesystem::path datasets, std::vector<std::byte> harness);
   ~GpuWorkers();
   // As GpuMeasurer::measure(). Throws Error where the machine is at fault (no GPU, the wrong type).

@@ -16,10 +16,14 @@
 
 namespace warpsmith::measure {
 
+// On a GPU: of candidates that are surely slower than this, little more need be known.
+inline constexpr double kGiveUpBelow = 0.8;
+
 // Params of a `measure` job.
 struct Settings {
-  std::string device_kind = "cpu";        // or a GPU type, such as "H100"
-  std::vector<std::string> device_names;  // of a GPU: its name must hold one of these words; empty: any will do
+  std::string device_kind = "cpu";  // or a GPU type, such as "H100"
+  std::vector<std::string>
+      device_names;  // of a GPU: its name must hold one of these words; empty: any will do
   std::string baseline = "eager";
   std::string math = "strict";
   int threads = 1;

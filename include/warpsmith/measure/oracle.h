@@ -31,6 +31,8 @@ std::string describe(const task::Dims& dims);
 // "hidden shape M=3 N=33, seed 1, distribution 0"
 std::string describe(const CheckCase& check);
 
+// Of one tensor, contiguous; of all inputs; of all outputs.
+std::uint64_t tensor_bytes(const task::TensorSpec& tensor, const task::Dims& dims);
 std::uint64_t input_bytes(const task::Task& task, const task::Dims& dims);
 std::uint64_t output_bytes(const task::Task& task, const task::Dims& dims);
 

@@ -28,6 +28,7 @@ struct PairResult {
   std::string detail;
   std::vector<std::int64_t> baseline_ns, candidate_ns;  // a call, by round; a multiple of the buckets
   bool budget_ended = false;
+  bool gave_up = false;  // so slow that its score need not be known as well as others (stats::slow_enough)
 };
 
 // Warms both arms up, then takes rounds in random order until the interval is narrow enough or the budget
@@ -38,7 +39,8 @@ PairResult time_pairs(Arm& baseline, Arm& candidate, const PairSettings& setting
 // `rounds` intervals of one arm alone, after one to warm up: nanoseconds a call.
 std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t key);
 
-// `rounds` intervals of `arm`, in turn before and after an interval of `other` that is not counted: nanoseconds a call.
+// `rounds` intervals of `arm`, in turn before and after an interval of `other` that is not counted:
+// nanoseconds a call.
 std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std::uint64_t key);
 
 }  // namespace warpsmith::measure

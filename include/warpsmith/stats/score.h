@@ -44,6 +44,8 @@ struct Protocol {
   int rounds_a_bucket = 5;   // at the least
   double target = 0.01;      // half width of the interval at which to stop, in log units (0.01: ±1 %)
   double variance_gate = 0;  // 0: ten times what the target implies
+  double give_up_below =
+      0;  // a speedup: of a candidate that is surely slower no more than this need be known; 0: never
 };
 // Throws std::invalid_argument naming the field that makes no sense.
 void check(const Protocol& protocol);
@@ -66,6 +68,10 @@ Score score_of(std::span<const double> ratios, const Protocol& protocol);
 // Rounds to have before the first look (taken = 0), and before the next look after `taken` rounds. Multiples
 // of `buckets`.
 int next_look(int taken, const Protocol& protocol);
+// Whether to stop before the first look: a multiple of `buckets` rounds is there, the interval lies below
+// give_up_below, and is no wider than what may still be a reward (kWidestReward).
+bool slow_enough(std::span<const double> ratios, const Protocol& protocol);
+inline constexpr double kWidestReward = 0.05;  // half width, in log units
 // Whether the interval is narrow enough to stop.
 bool narrow_enough(std::span<const double> ratios, const Protocol& protocol);
 

@@ -17,18 +17,18 @@ Driver open_driver() {
   if (library == nullptr) throw Error(std::string("there is no NVIDIA driver here: ") + ::dlerror());
   Driver d;
   const char* missing = nullptr;
-#define WARPSMITH_CUDA_LOAD(name)                                                              \
-  d.name = reinterpret_cast<decltype(d.name)>(::dlsym(library, WARPSMITH_NAME(name)));         \
+#define WARPSMITH_CUDA_LOAD(name)                                                      \
+  d.name = reinterpret_cast<decltype(d.name)>(::dlsym(library, WARPSMITH_NAME(name))); \
   if (d.name == nullptr) missing = WARPSMITH_NAME(name);
   WARPSMITH_CUDA_FUNCTIONS(WARPSMITH_CUDA_LOAD)
-  if (missing != nullptr)
-    throw Error(std::string("the NVIDIA driver is too old: it has no ") + missing);
+  if (missing != nullptr) throw Error(std::string("the NVIDIA driver is too old: it has no ") + missing);
   WARPSMITH_CUDA_NEWER_FUNCTIONS(WARPSMITH_CUDA_LOAD)
 #undef WARPSMITH_CUDA_LOAD
   if (const CUresult result = d.cuInit(0); result != CUDA_SUCCESS) {
     const char* text = nullptr;
     d.cuGetErrorString(result, &text);
-    throw Error(std::string("the NVIDIA driver does not start: ") + (text != nullptr ? text : "unknown error"));
+    throw Error(std::string("the NVIDIA driver does not start: ") +
+                (text != nullptr ? text : "unknown error"));
   }
   return d;
 }
@@ -49,7 +49,8 @@ std::string error_text(CUresult result) {
 }
 
 void check(CUresult result, const char* doing) {
-  if (result != CUDA_SUCCESS) throw GpuError(std::string(doing) + ": " + error_text(result), outcome_of(result));
+  if (result != CUDA_SUCCESS)
+    throw GpuError(std::string(doing) + ": " + error_text(result), outcome_of(result));
 }
 
 }  // namespace warpsmith::device

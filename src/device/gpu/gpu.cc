@@ -52,8 +52,8 @@ GpuFacts facts_of(CUdevice device) {
   return facts;
 }
 
-// The device heap and the buffer of printf at their least: a candidate's malloc gets nothing, and its printing little. What is least
-// is the driver's to say, so an answer that is no is as good.
+// The device heap and the buffer of printf at their least: a candidate's malloc gets nothing, and its
+// printing little. What is least is the driver's to say, so an answer that is no is as good.
 void bound_device_runtime() {
   (void)driver().cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 0);
   (void)driver().cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 0);
@@ -133,12 +133,6 @@ GpuOutcome Gpu::wait(double timeout_s) const {
   }
 }
 
-std::uint64_t Gpu::free_memory() const {
-  std::size_t free = 0, total = 0;
-  check(driver().cuMemGetInfo(&free, &total), "cannot ask for free memory of the GPU");
-  return free;
-}
-
 void Gpu::reset_persisting_l2() const {
   check(driver().cuCtxResetPersistingL2Cache(), "cannot reset the GPU's L2 cache");
 }
@@ -186,7 +180,9 @@ GpuEvent::GpuEvent(GpuEvent&& other) noexcept : event_(std::exchange(other.event
 GpuEvent::~GpuEvent() {
   if (event_ != nullptr && !lost) driver().cuEventDestroy(as_event(event_));
 }
-void GpuEvent::record() { check(driver().cuEventRecord(as_event(event_), nullptr), "cannot record a GPU event"); }
+void GpuEvent::record() {
+  check(driver().cuEventRecord(as_event(event_), nullptr), "cannot record a GPU event");
+}
 bool GpuEvent::passed() const { return driver().cuEventQuery(as_event(event_)) != CUDA_ERROR_NOT_READY; }
 double GpuEvent::ns_between(const GpuEvent& start, const GpuEvent& stop) {
   float ms = 0;
@@ -208,10 +204,11 @@ void fill_bytes(GpuAddress to, std::uint8_t value, std::uint64_t bytes) {
   if (bytes > 0) check(driver().cuMemsetD8Async(to, value, bytes, nullptr), "cannot fill memory of the GPU");
 }
 
-void GpuKernel::launch(unsigned blocks, unsigned threads, void** arguments, unsigned smem) const {
+void GpuKernel::launch(Grid grid, unsigned threads, void** arguments, unsigned smem) const {
   CUlaunchConfig config{};
-  config.gridDimX = blocks;
-  config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+  config.gridDimX = grid.x;
+  config.gridDimY = grid.y;
+  config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
   config.blockDimX = threads;
   config.sharedMemBytes = smem;
   check(driver().cuLaunchKernelEx(&config, static_cast<CUfunction>(function_), arguments, nullptr),

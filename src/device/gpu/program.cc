@@ -169,7 +169,8 @@ struct GpuProgram::State {
   void keep_variables() {
     for (const std::string& name : names.variables) {
       Variable v;
-      if (driver().cuModuleGetGlobal(&v.address, &v.bytes, module, name.c_str()) != CUDA_SUCCESS || v.bytes == 0)
+      if (driver().cuModuleGetGlobal(&v.address, &v.bytes, module, name.c_str()) != CUDA_SUCCESS ||
+          v.bytes == 0)
         continue;  // nothing of it is left in the machine code
       v.first = PinnedMemory(v.bytes);
       download(v.first.data(), v.address, v.bytes);
@@ -184,11 +185,12 @@ struct GpuProgram::State {
     const std::int64_t threads = s.block[0] * s.block[1] * s.block[2];
     if (threads > f.max_threads)
       refuse(Verdict::kLaunchError, s.line,
-             fmt::format("`{}` runs with at most {} threads a block, the plan has {}", s.kernel, f.max_threads, threads));
+             fmt::format("`{}` runs with at most {} threads a block, the plan has {}", s.kernel,
+                         f.max_threads, threads));
     if (s.smem + f.static_smem > gpu.facts().smem_max)
       refuse(Verdict::kLaunchError, s.line,
-             fmt::format("`{}` has {} bytes of shared memory, {} of them dynamic; this GPU gives a block {}", s.kernel,
-                         s.smem + f.static_smem, s.smem, gpu.facts().smem_max));
+             fmt::format("`{}` has {} bytes of shared memory, {} of them dynamic; this GPU gives a block {}",
+                         s.kernel, s.smem + f.static_smem, s.smem, gpu.facts().smem_max));
     if (s.smem > f.smem_allowed && s.smem + f.static_smem > kSmemWithoutAsking) {
       check(driver().cuFuncSetAttribute(f.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                         static_cast<int>(s.smem)),
@@ -200,8 +202,9 @@ struct GpuProgram::State {
     const std::int64_t cluster = s.cluster[0] * s.cluster[1] * s.cluster[2];
     if (cluster > 1 && gpu.facts().major < 9)
       refuse(Verdict::kUnsupported, s.line, "clusters want compute capability 9.0 or newer");
-    if (cluster > 8 && driver().cuFuncSetAttribute(f.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) !=
-                           CUDA_SUCCESS)
+    if (cluster > 8 &&
+        driver().cuFuncSetAttribute(f.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) !=
+            CUDA_SUCCESS)
       refuse(Verdict::kLaunchError, s.line, fmt::format("a cluster of {} blocks", cluster));
   }
 
@@ -209,7 +212,8 @@ struct GpuProgram::State {
     if (driver().cuFuncGetParamInfo == nullptr) return;
     if (s.args.size() != f.argument_bytes.size())
       refuse(Verdict::kLaunchError, s.line,
-             fmt::format("`{}` takes {} arguments, the plan has {}", s.kernel, f.argument_bytes.size(), s.args.size()));
+             fmt::format("`{}` takes {} arguments, the plan has {}", s.kernel, f.argument_bytes.size(),
+                         s.args.size()));
     for (std::size_t i = 0; i < s.args.size(); ++i) {
       const task::ConcreteArg& a = s.args[i];
       if (bytes_of(a.kind) != f.argument_bytes[i])
@@ -219,8 +223,8 @@ struct GpuProgram::State {
       using Int32 = std::numeric_limits<std::int32_t>;
       if (a.kind == task::ArgKind::kI32 && (a.integer < Int32::min() || a.integer > Int32::max()))
         refuse(Verdict::kLaunchError, s.line,
-               fmt::format("argument {} of `{}` is {}, which no int32 holds (i64(…) is one of 64 bits)", i + 1,
-                           s.kernel, a.integer));
+               fmt::format("argument {} of `{}` is {}, which no int32 holds (i64(…) is one of 64 bits)",
+                           i + 1, s.kernel, a.integer));
     }
   }
 
@@ -232,17 +236,20 @@ struct GpuProgram::State {
     const std::int64_t most = static_cast<std::int64_t>(blocks) * gpu.facts().sms;
     const std::int64_t wanted = s.grid[0] * s.grid[1] * s.grid[2];
     if (wanted > most)
-      refuse(Verdict::kLaunchError, s.line,
-             fmt::format("a cooperative launch of {} blocks, of which this GPU holds {} at once", wanted, most));
+      refuse(
+          Verdict::kLaunchError, s.line,
+          fmt::format("a cooperative launch of {} blocks, of which this GPU holds {} at once", wanted, most));
   }
 
-  const Operand& operand(const std::map<std::string, Operand>& operands, const std::string& name, int line) const {
+  const Operand& operand(const std::map<std::string, Operand>& operands, const std::string& name,
+                         int line) const {
     const auto found = operands.find(name);
     if (found == operands.end()) refuse(Verdict::kLaunchError, line, "no operand `" + name + "`");
     return found->second;
   }
 
-  CUtensorMap tensor_map(const std::string& name, const std::map<std::string, Operand>& operands, int line) const {
+  CUtensorMap tensor_map(const std::string& name, const std::map<std::string, Operand>& operands,
+                         int line) const {
     const auto found = std::find_if(plan.tensor_maps.begin(), plan.tensor_maps.end(),
                                     [&](const task::ConcreteTensorMap& m) { return m.name == name; });
     if (found == plan.tensor_maps.end()) refuse(Verdict::kLaunchError, line, "no tensor map `" + name + "`");
@@ -253,7 +260,8 @@ struct GpuProgram::State {
     const std::size_t rank = tensor.shape.size();
     if (rank == 0 || rank > 5 || found->tile.size() != rank)
       refuse(Verdict::kLaunchError, line,
-             fmt::format("tensor map `{}` has a tile of {} sizes, its tensor has {}", name, found->tile.size(), rank));
+             fmt::format("tensor map `{}` has a tile of {} sizes, its tensor has {}", name,
+                         found->tile.size(), rank));
     // Innermost first.
     std::vector<cuuint64_t> sizes(tensor.shape.rbegin(), tensor.shape.rend()), strides;
     std::vector<cuuint32_t> box(found->tile.rbegin(), found->tile.rend()), steps(rank, 1);
@@ -261,13 +269,17 @@ struct GpuProgram::State {
     for (std::size_t i = 0; i + 1 < rank; ++i) strides.push_back(stride *= sizes[i]);
     CUtensorMap map;
     const CUresult result = driver().cuTensorMapEncodeTiled(
-        &map, tensor_map_type(dtype, line), static_cast<cuuint32_t>(rank), reinterpret_cast<void*>(tensor.address),
-        sizes.data(), strides.data(), box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
-        swizzle_of(found->swizzle), CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+        &map, tensor_map_type(dtype, line), static_cast<cuuint32_t>(rank),
+        reinterpret_cast<void*>(tensor.address), sizes.data(), strides.data(), box.data(), steps.data(),
+        CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(found->swizzle), CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS)
       refuse(Verdict::kLaunchError, line,
-             "tensor map `" + name + "` is none that the hardware takes (strides are multiples of 16 bytes, a tile's side is at most "
-             "256, its inner side fits the swizzle): " + error_text(result));
+             "tensor map `" + name +
+                 "` is none that the hardware takes (strides are multiples of 16 bytes, a tile's side is at "
+                 "most "
+                 "256, its inner side fits the swizzle): " +
+                 error_text(result));
     return map;
   }
 
@@ -312,9 +324,11 @@ struct GpuProgram::State {
       dim.y = static_cast<unsigned>(s.cluster[1]);
       dim.z = static_cast<unsigned>(s.cluster[2]);
     }
-    if (s.pdl) next(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION).programmaticStreamSerializationAllowed = 1;
+    if (s.pdl)
+      next(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION).programmaticStreamSerializationAllowed = 1;
     step.arguments.resize(s.args.size());
-    for (std::size_t i = 0; i < s.args.size(); ++i) set_argument(step.arguments[i], s.args[i], operands, s.line);
+    for (std::size_t i = 0; i < s.args.size(); ++i)
+      set_argument(step.arguments[i], s.args[i], operands, s.line);
   }
 
   Step make_step(const task::ConcreteStep& s, const std::map<std::string, Operand>& operands) {
@@ -328,7 +342,8 @@ struct GpuProgram::State {
       const auto lowered = names.symbols.find(s.destination);
       std::size_t bytes = 0;
       if (lowered == names.symbols.end() ||
-          driver().cuModuleGetGlobal(&step.destination, &bytes, module, lowered->second.c_str()) != CUDA_SUCCESS)
+          driver().cuModuleGetGlobal(&step.destination, &bytes, module, lowered->second.c_str()) !=
+              CUDA_SUCCESS)
         refuse(Verdict::kLaunchError, s.line, "the module has no symbol `" + s.destination + "`");
       const Operand& from = operand(operands, s.source, s.line);
       if (from.bytes > bytes)
@@ -349,7 +364,8 @@ struct GpuProgram::State {
     }
     const task::Dtype dtype = dtypes.at(s.destination);
     if (!bits_of(dtype, s.value, &step.pattern))
-      refuse(Verdict::kUnsupported, s.line, "a fill with that number of " + std::string(task::to_string(dtype)));
+      refuse(Verdict::kUnsupported, s.line,
+             "a fill with that number of " + std::string(task::to_string(dtype)));
     step.pattern_bytes = task::size_of(dtype);
     return step;
   }
@@ -361,13 +377,15 @@ struct GpuProgram::State {
       case 1:
         return d.cuMemsetD8Async(s.destination, static_cast<unsigned char>(s.pattern), s.bytes, nullptr);
       case 2:
-        return d.cuMemsetD16Async(s.destination, static_cast<unsigned short>(s.pattern), s.bytes / 2, nullptr);
+        return d.cuMemsetD16Async(s.destination, static_cast<unsigned short>(s.pattern), s.bytes / 2,
+                                  nullptr);
       case 4:
         return d.cuMemsetD32Async(s.destination, static_cast<unsigned>(s.pattern), s.bytes / 4, nullptr);
       default:
         break;
     }
-    const auto low = static_cast<std::uint32_t>(s.pattern), high = static_cast<std::uint32_t>(s.pattern >> 32);
+    const auto low = static_cast<std::uint32_t>(s.pattern),
+               high = static_cast<std::uint32_t>(s.pattern >> 32);
     if (low == high) return d.cuMemsetD32Async(s.destination, low, s.bytes / 4, nullptr);
     return CUDA_ERROR_NOT_SUPPORTED;
   }
@@ -382,7 +400,8 @@ struct GpuProgram::State {
         return fill(s);
       case task::StepKind::kCopy:
       case task::StepKind::kConst:
-        return s.bytes == 0 ? CUDA_SUCCESS : driver().cuMemcpyDtoDAsync(s.destination, s.source, s.bytes, nullptr);
+        return s.bytes == 0 ? CUDA_SUCCESS
+                            : driver().cuMemcpyDtoDAsync(s.destination, s.source, s.bytes, nullptr);
     }
     return CUDA_SUCCESS;
   }
@@ -400,12 +419,13 @@ task::PlanDevice GpuProgram::plan_device() {
   device.is_cpu = false;
   device.sms = state_->gpu.facts().sms;
   device.smem_max = state_->gpu.facts().smem_max;
-  device.blocks_per_sm = [this](const std::string& kernel, std::int64_t block, std::int64_t smem) -> std::int64_t {
+  device.blocks_per_sm = [this](const std::string& kernel, std::int64_t block,
+                                std::int64_t smem) -> std::int64_t {
     try {
       Function& f = state_->function(kernel, 0);
       int blocks = 0;
-      if (driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f.function, static_cast<int>(block),
-                                                               static_cast<std::size_t>(smem)) != CUDA_SUCCESS)
+      if (driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+              &blocks, f.function, static_cast<int>(block), static_cast<std::size_t>(smem)) != CUDA_SUCCESS)
         return 0;
       return blocks;
     } catch (const Refusal&) {
@@ -415,7 +435,8 @@ task::PlanDevice GpuProgram::plan_device() {
   return device;
 }
 
-GpuOutcome GpuProgram::prepare(const task::ConcretePlan& plan, const std::map<std::string, task::Dtype>& dtypes) {
+GpuOutcome GpuProgram::prepare(const task::ConcretePlan& plan,
+                               const std::map<std::string, task::Dtype>& dtypes) {
   State& s = *state_;
   s.sets.clear();
   s.plan = plan;

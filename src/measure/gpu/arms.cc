@@ -11,39 +11,21 @@ namespace warpsmith::measure {
 
 namespace {
 
-constexpr int kTries = 4;               // of a run whose calls were not enqueued in time
-constexpr double kCopyTimeout = 30;     // seconds
+constexpr int kTries = 10;           // of a run whose calls were not enqueued in time
+constexpr double kCopyTimeout = 30;  // seconds
 constexpr double kBaselineTimeout = 60;
+constexpr const char* kLate = "this host was too slow to keep the GPU's queue filled, ten times in a row";
 
-std::uint64_t call_seed(std::uint64_t key, int call) {
-  return random_key({key, name_key("timed"), static_cast<std::uint64_t>(call)});
-}
+int first_set(int place, int most_calls) { return place * (most_calls + 1); }
 
-int first_set(std::uint64_t key, int places, int most_calls) {
-  return static_cast<int>(random_key({key, name_key("place")}) % static_cast<std::uint64_t>(places)) * (most_calls + 1);
-}
-
-std::uint64_t bytes_of(const task::TensorSpec& tensor, const task::Dims& dims) {
-  std::uint64_t bytes = task::size_of(tensor.dtype);
-  for (const std::int64_t size : task::shape_at(tensor, dims)) bytes *= static_cast<std::uint64_t>(size);
-  return bytes;
+int place_of(std::uint64_t key, int places) {
+  return static_cast<int>(random_key({key, name_key("place")}) % static_cast<std::uint64_t>(places));
 }
 
 std::vector<GpuOperandSpec> input_specs(const task::Task& task, const task::Dims& dims) {
   std::vector<GpuOperandSpec> specs;
-  for (const task::TensorSpec& input : task.inputs) specs.push_back({input.name, bytes_of(input, dims)});
+  for (const task::TensorSpec& input : task.inputs) specs.push_back({input.name, tensor_bytes(input, dims)});
   return specs;
-}
-
-// Enqueues the values of one call's inputs.
-template <typename Address>
-void fill_call(const GpuHarness& harness, const task::Task& task, const task::Dims& dims, std::uint64_t seed,
-               Address address) {
-  for (std::size_t i = 0; i < task.inputs.size(); ++i) {
-    const task::TensorSpec& input = task.inputs[i];
-    harness.fill(input.values, input.dtype, task::shape_at(input, dims), dims, input_key(seed, task, dims, input.name, 0),
-                 address(i), bytes_of(input, dims));
-  }
 }
 
 // Bytes on the device as Reference::bind() takes them.
@@ -51,9 +33,10 @@ std::span<std::byte> device_span(device::GpuAddress address, std::uint64_t bytes
   return {reinterpret_cast<std::byte*>(address), static_cast<std::size_t>(bytes)};
 }
 
-std::vector<std::vector<std::span<std::byte>>> spans_of(const GpuOperands& operands) {
+// Of sets first…first+count-1.
+std::vector<std::vector<std::span<std::byte>>> spans_of(const GpuOperands& operands, int first, int count) {
   std::vector<std::vector<std::span<std::byte>>> sets;
-  for (int set = 0; set < operands.sets(); ++set) {
+  for (int set = first; set < first + count; ++set) {
     auto& spans = sets.emplace_back();
     for (std::size_t i = 0; i < operands.specs().size(); ++i)
       spans.push_back(device_span(operands.address(set, i), operands.specs()[i].bytes));
@@ -69,10 +52,32 @@ Ran as_ran(const device::GpuOutcome& outcome, double ns = 0) {
 
 }  // namespace
 
+GpuInputs::GpuInputs(const task::Task& task, const task::Dims& dims) : task_(task), dims_(dims) {
+  for (const task::TensorSpec& input : task.inputs) {
+    shapes_.push_back(task::shape_at(input, dims));
+    bytes_.push_back(tensor_bytes(input, dims));
+  }
+}
+
+void GpuInputs::add(std::uint64_t seed, const GpuOperands& operands, int set) {
+  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
+    fills_.push_back({&task_.inputs[i],
+                      &shapes_[i],
+                      input_key(seed, task_, dims_, task_.inputs[i].name, 0),
+                      {operands.address(set, i), bytes_[i]}});
+}
+
+void GpuInputs::fill(const GpuHarness& harness) {
+  harness.fill(fills_, dims_);
+  fills_.clear();
+}
+
 int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls) {
+  constexpr int kSets = 256, kFewest = 4, kMost = 48;
+  const int wanted = std::clamp(kSets / (calls + 1), kFewest, kMost);
   const std::uint64_t one = std::max<std::uint64_t>(1, bytes_a_call) * static_cast<std::uint64_t>(calls + 1);
   const std::uint64_t room = gpu.facts().memory_bytes / 16;
-  return static_cast<int>(std::clamp<std::uint64_t>(room / one, 1, kPlacements));
+  return static_cast<int>(std::clamp<std::uint64_t>(room / one, 1, static_cast<std::uint64_t>(wanted)));
 }
 
 GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
@@ -80,77 +85,98 @@ GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, cons
     : harness_(harness),
       task_(task),
       dims_(dims),
+      inputs_(task, dims),
       places_(gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls)),
       most_calls_(most_calls),
-      operands_(harness, input_specs(task, dims), places_ * (most_calls + 1)),
-      calls_(reference.bind(dims, spans_of(operands_))) {}
-
-void GpuBaselineArm::renew(std::uint64_t key, int calls) {
-  calls_->drop_outputs();  // their memory goes back to torch's allocator, and the next run's comes from there
-  key_ = key;
-  first_ = first_set(key, places_, most_calls_);
-  for (int call = 0; call <= calls; ++call)
-    fill_call(harness_, task_, dims_, call_seed(key, call),
-              [&](std::size_t input) { return operands_.address(first_ + call, input); });
+      operands_(harness, input_specs(task, dims), places_ * (most_calls + 1)) {
+  for (int place = 0; place < places_; ++place)
+    calls_.push_back(reference.bind(dims, spans_of(operands_, first_set(place, most_calls), most_calls + 1)));
+  // Every place has outputs from the start, each at addresses of its own.
+  for (place_ = 0; place_ < places_; ++place_) {
+    renew_here(name_key("first"), most_calls);
+    enqueue(0, most_calls);
+  }
+  place_ = 0;
+  if (const device::GpuOutcome done = harness.gpu().wait(kBaselineTimeout); !done.ok())
+    throw device::GpuError("the baseline on the GPU: " + done.detail, done);
 }
 
-// What the calls read; and where the outputs lie, as far as that is known: most likely where the last ones were.
-std::vector<GpuHarness::Stretch> GpuBaselineArm::memory_of(int calls) const {
-  std::vector<GpuHarness::Stretch> memory;
+void GpuBaselineArm::renew(std::uint64_t key, int calls) {
+  place_ = place_of(key, places_);
+  renew_here(key, calls);
+}
+
+void GpuBaselineArm::renew_here(std::uint64_t key, int calls) {
+  key_ = key;
+  // The memory of this place's last outputs goes back to torch's allocator, and the next run's come from
+  // there; those of other places stay where they are.
+  last_outputs_ = calls_[static_cast<std::size_t>(place_)].output_memory();
+  calls_[static_cast<std::size_t>(place_)].drop_outputs();
+  for (int call = 0; call <= calls; ++call)
+    inputs_.add(call_seed(key, call), operands_, first_set(place_, most_calls_) + call);
+  inputs_.fill(harness_);
+}
+
+// What the calls read; and where the outputs lie, as far as that is known: most likely where the last ones
+// were.
+std::vector<GpuRegion> GpuBaselineArm::memory_of(int calls) const {
+  std::vector<GpuRegion> memory;
   for (int call = 0; call < calls; ++call)
     for (std::size_t i = 0; i < task_.inputs.size(); ++i)
-      memory.emplace_back(operands_.address(first_ + call, i), operands_.specs()[i].bytes);
-  for (const std::span<const std::byte> output : calls_->output_memory())
-    memory.emplace_back(reinterpret_cast<device::GpuAddress>(output.data()), output.size());
+      memory.push_back(
+          {operands_.address(first_set(place_, most_calls_) + call, i), operands_.specs()[i].bytes});
+  for (const std::span<const std::byte> output : last_outputs_)
+    memory.push_back({reinterpret_cast<device::GpuAddress>(output.data()), output.size()});
   return memory;
 }
 
 device::GpuOutcome GpuBaselineArm::enqueue(int first_call, int calls) {
-  calls_->run(first_ + first_call, calls);
+  calls_[static_cast<std::size_t>(place_)].run(first_call, calls);
   return {};
 }
 
 Arm::Run GpuBaselineArm::run(int calls) {
-  GpuTimes times;
   for (int tries = 0; tries < kTries; ++tries) {
     if (tries > 0) renew(random_key({key_, static_cast<std::uint64_t>(tries)}), calls);
     enqueue(calls, 1);  // untimed
-    const std::vector<GpuHarness::Stretch> memory = memory_of(calls);
-    times = harness_.time_calls(hold_, memory, [&] { return enqueue(0, calls); }, kBaselineTimeout);
-    if (!times.outcome.ok()) throw device::GpuError("the baseline on the GPU: " + times.outcome.detail, times.outcome);
-    if (!times.late) break;
+    const std::vector<GpuRegion> memory = memory_of(calls);
+    const GpuTimes times = harness_.time_calls(
+        hold_, memory, [&] { return enqueue(0, calls); }, kBaselineTimeout);
+    if (!times.outcome.ok())
+      throw device::GpuError("the baseline on the GPU: " + times.outcome.detail, times.outcome);
+    if (!times.late) return as_ran(times.outcome, times.queued_ns);
   }
-  return as_ran(times.outcome, times.queued_ns);
+  throw Error(kLate);
 }
 
 Arm::Run GpuBaselineArm::run_idle() {
   const GpuTimes times = harness_.time_idle([&] { return enqueue(0, 1); }, kBaselineTimeout);
-  if (!times.outcome.ok()) throw device::GpuError("the baseline on the GPU: " + times.outcome.detail, times.outcome);
+  if (!times.outcome.ok())
+    throw device::GpuError("the baseline on the GPU: " + times.outcome.detail, times.outcome);
   return as_ran(times.outcome, times.queued_ns);
 }
 
-GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& reference, std::vector<double> bounds,
-                                 const task::Dims& dims, int most_calls)
+GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& reference,
+                                 std::vector<double> bounds, const task::Dims& dims, int most_calls)
     : candidate_(candidate),
       harness_(candidate.harness()),
       task_(candidate.task()),
       bounds_(std::move(bounds)),
       dims_(dims),
+      inputs_(task_, dims),
       places_(gpu_places(harness_.gpu(), input_bytes(task_, dims) + output_bytes(task_, dims), most_calls)),
       most_calls_(most_calls),
       layout_(harness_, task_, candidate.plan(), candidate.program(), dims, places_ * (most_calls + 1)),
       fresh_inputs_(harness_, input_specs(task_, dims), 1),
-      right_(reference.bind(dims, spans_of(fresh_inputs_))),
-      flags_(2 * sizeof(int) * std::max<std::size_t>(1, task_.outputs.size())) {
+      right_(reference.bind(dims, spans_of(fresh_inputs_, 0, 1))),
+      flags_(sizeof(int) * std::max<std::size_t>(1, task_.outputs.size())) {
   if (!layout_.outcome().ok()) return;
-  struct Region {
-    std::uint64_t address, bytes;
-  };
-  std::vector<Region> regions;  // [output][set]
+  std::vector<GpuRegion> regions;  // [output][set]
   for (std::size_t i = 0; i < task_.outputs.size(); ++i)
     for (int set = 0; set < layout_.sets(); ++set)
-      regions.push_back({layout_.address(set, task_.inputs.size() + i), layout_.bytes(task_.inputs.size() + i)});
-  output_regions_ = device::GpuMemory(regions.size() * sizeof(Region));
+      regions.push_back(
+          {layout_.address(set, task_.inputs.size() + i), layout_.bytes(task_.inputs.size() + i)});
+  output_regions_ = device::GpuMemory(regions.size() * sizeof(GpuRegion));
   device::upload(output_regions_.address(), regions.data(), output_regions_.bytes());
   if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
     throw device::GpuError("on the GPU: " + done.detail, done);
@@ -158,21 +184,20 @@ GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& refer
 
 void GpuCandidateArm::renew(std::uint64_t key, int calls) {
   key_ = key;
-  first_ = first_set(key, places_, most_calls_);
-  for (int call = 0; call <= calls; ++call) {
-    layout_.poison(first_ + call);
-    fill_call(harness_, task_, dims_, call_seed(key, call),
-              [&](std::size_t input) { return layout_.address(first_ + call, input); });
-  }
+  first_ = first_set(place_of(key, places_), most_calls_);
+  layout_.poison(first_, calls + 1);
+  for (int call = 0; call <= calls; ++call)
+    inputs_.add(call_seed(key, call), layout_.operands(), first_ + call);
+  inputs_.fill(harness_);
 }
 
 Arm::Run GpuCandidateArm::run(int calls) {
   try {
-    for (int tries = 0;; ++tries) {
+    for (int tries = 0; tries < kTries; ++tries) {
       if (tries > 0) renew(random_key({key_, static_cast<std::uint64_t>(tries)}), calls);
-      Run run = run_calls(calls);
-      if (run.verdict != Verdict::kOk || run.elapsed_ns > 0 || tries == kTries) return run;
+      if (const std::optional<Run> run = run_calls(calls)) return *run;
     }
+    throw Error(kLate);
   } catch (const device::GpuError& e) {
     if (!e.outcome().context_lost) throw;
     return candidate_.ran(e.outcome());
@@ -181,12 +206,12 @@ Arm::Run GpuCandidateArm::run(int calls) {
 
 device::GpuOutcome GpuCandidateArm::enqueue(int calls) {
   device::GpuOutcome outcome;
-  for (int call = 0; call < calls && outcome.ok(); ++call) outcome = candidate_.program().enqueue(first_ + call);
+  for (int call = 0; call < calls && outcome.ok(); ++call)
+    outcome = candidate_.program().enqueue(first_ + call);
   return outcome;
 }
 
-// Takes 0 ns where it came too late.
-Arm::Run GpuCandidateArm::run_calls(int calls) {
+std::optional<Arm::Run> GpuCandidateArm::run_calls(int calls) {
   candidate_.program().restore_variables();
   if (const device::GpuOutcome warm = candidate_.program().enqueue(first_ + calls); !warm.ok())
     return candidate_.ran(warm);
@@ -194,7 +219,7 @@ Arm::Run GpuCandidateArm::run_calls(int calls) {
   harness_.gpu().reset_persisting_l2();
   candidate_.program().restore_variables();
   harness_.scrub_shared_memory();
-  std::vector<GpuHarness::Stretch> memory;
+  std::vector<GpuRegion> memory;
   for (int call = 0; call < calls; ++call) layout_.add_memory(first_ + call, memory);
   const GpuTimes times = harness_.time_calls(
       hold_, memory, [&] { return enqueue(calls); }, candidate_.timeout_s() * (calls + 1));
@@ -205,16 +230,18 @@ Arm::Run GpuCandidateArm::run_calls(int calls) {
     flags[i] = std::numeric_limits<int>::max();
     const std::uint64_t first = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(layout_.sets()) +
                                 static_cast<std::uint64_t>(first_);
-    harness_.look_for_unwritten(output_regions_.address() + first * 16, static_cast<unsigned>(calls),
+    harness_.look_for_unwritten(output_regions_.address() + first * sizeof(GpuRegion),
+                                static_cast<unsigned>(calls),
                                 static_cast<int>(task::size_of(task_.outputs[i].dtype)), key_, &flags[i]);
   }
-  if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok()) return candidate_.ran(done);
+  if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
+    return candidate_.ran(done);
   if (const std::optional<std::string> problem = layout_.operands().problem())
-    return {Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
+    return Run{Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
   unwritten_ = -1;
   for (std::size_t i = 0; i < task_.outputs.size(); ++i)
     if (flags[i] != std::numeric_limits<int>::max()) unwritten_ = flags[i] - 1;
-  return as_ran(times.outcome, times.late ? 0 : std::max(1.0, times.queued_ns));
+  return times.late ? std::nullopt : std::optional<Run>(as_ran(times.outcome, times.queued_ns));
 }
 
 std::optional<int> GpuCandidateArm::unwritten(int) {
@@ -240,20 +267,26 @@ Arm::Run GpuCandidateArm::inspect(int call) {
 
 Arm::Run GpuCandidateArm::inspect_call(int call) {
   const int set = first_ + call;
-  fill_call(harness_, task_, dims_, call_seed(key_, call), [&](std::size_t input) { return fresh_inputs_.address(0, input); });
+  inputs_.add(call_seed(key_, call), fresh_inputs_, 0);
+  inputs_.fill(harness_);
   int* changed = as_flags(flags_);
   *changed = 0;
   for (std::size_t i = 0; i < task_.inputs.size(); ++i)
-    harness_.compare(layout_.address(set, i), fresh_inputs_.address(0, i), layout_.bytes(i), static_cast<int>(i), changed);
+    harness_.compare(layout_.address(set, i), fresh_inputs_.address(0, i), layout_.bytes(i),
+                     static_cast<int>(i), changed);
   std::vector<std::vector<std::byte>> outputs;
   for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
     outputs.emplace_back(static_cast<std::size_t>(layout_.bytes(task_.inputs.size() + i)));
-    device::download(outputs.back().data(), layout_.address(set, task_.inputs.size() + i), outputs.back().size());
+    device::download(outputs.back().data(), layout_.address(set, task_.inputs.size() + i),
+                     outputs.back().size());
   }
-  if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok()) return candidate_.ran(done);
+  if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
+    return candidate_.ran(done);
   if (*changed > 0)
-    return {Verdict::kInputModified,
-            "writes to input `" + task_.inputs[static_cast<std::size_t>(*changed - 1)].name + "` in a timed call", 0};
+    return {
+        Verdict::kInputModified,
+        "writes to input `" + task_.inputs[static_cast<std::size_t>(*changed - 1)].name + "` in a timed call",
+        0};
   right_.run(0, 1);
   const std::vector<OutputValues> right = right_.outputs(0);
   right_.drop_outputs();
@@ -262,7 +295,8 @@ Arm::Run GpuCandidateArm::inspect_call(int call) {
     const Comparison comparison = measure::compare(outputs[i], right[i], bounds_.at(i) * 1.1);
     if (!comparison.agrees)
       return {Verdict::kWrongOutput,
-              "in a timed call: " + describe(comparison, task_.outputs[i].name, right[i]) + " (shape " + describe(dims_) + ")",
+              "in a timed call: " + describe(comparison, task_.outputs[i].name, right[i]) + " (shape " +
+                  describe(dims_) + ")",
               0};
   }
   return {};

@@ -1,10 +1,12 @@
-// The two sides of a timing on the GPU. Each renewal takes one of several places in memory, by its key (kPlacements): which
-// addresses an arm has decides which channels and slices of cache it meets.
+// The two sides of a timing on the GPU. Each renewal takes one of several places in memory, by its key: which
+// addresses an arm has decides which channels and slices of cache it meets, and of one place alone an
+// interval would be narrow and wrong.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "candidate.h"
@@ -15,31 +17,59 @@
 
 namespace warpsmith::measure {
 
-// Places that fit: kPlacements, or fewer where operands are large.
+// A row of calls that takes the host longer than this to enqueue may not fit into the GPU's queue of about a
+// thousand launches.
+inline constexpr double kLongestRowNs = 2e6;
+// A row should take this long: where it begins and ends, the clock is uncertain by about 1 us.
+inline constexpr double kRowNs = 120e3;
+// Places for rows of up to `calls` calls: about 256 sets of operands in all, 4 to 48 places, and fewer where
+// operands are large.
 int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls);
+
+// What the inputs of calls are filled with, all calls at once.
+class GpuInputs {
+ public:
+  GpuInputs(const task::Task& task, const task::Dims& dims);
+  // The inputs of one call, in the first operands of a set.
+  void add(std::uint64_t seed, const GpuOperands& operands, int set);
+  // Enqueues what was added.
+  void fill(const GpuHarness& harness);
+
+ private:
+  const task::Task& task_;
+  task::Dims dims_;
+  std::vector<std::vector<std::int64_t>> shapes_;
+  std::vector<std::uint64_t> bytes_;
+  std::vector<GpuFill> fills_;
+};
 
 class GpuBaselineArm : public Arm {
  public:
   // `reference` runs on the GPU. All that is referred to must outlive it.
-  GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference, const task::Dims& dims,
-                 int most_calls);
+  GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
+                 const task::Dims& dims, int most_calls);
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
   std::optional<int> unwritten(int) override { return std::nullopt; }
   Run inspect(int) override { return {}; }
   // One call from an idle GPU, on the values of the last renewal: nanoseconds.
   Run run_idle();
+  // What it takes the host to enqueue a row of calls, as in the last runs.
+  double enqueue_ns() const { return hold_.enqueue_ns; }
 
  private:
+  void renew_here(std::uint64_t key, int calls);
   device::GpuOutcome enqueue(int first_call, int calls);
-  std::vector<GpuHarness::Stretch> memory_of(int calls) const;
+  std::vector<GpuRegion> memory_of(int calls) const;
 
   GpuHarness& harness_;
   const task::Task& task_;
   task::Dims dims_;
-  int places_, most_calls_, first_ = 0;
+  GpuInputs inputs_;
+  int places_, most_calls_, place_ = 0;
   GpuOperands operands_;
-  std::optional<Reference::Calls> calls_;
+  std::vector<Reference::Calls> calls_;                   // by place
+  std::vector<std::span<const std::byte>> last_outputs_;  // where those of this place were
   std::uint64_t key_ = 0;
   Hold hold_;
 };
@@ -47,8 +77,8 @@ class GpuBaselineArm : public Arm {
 class GpuCandidateArm : public Arm {
  public:
   // `bounds`: by output, for inspect(), which compares with the reference in its own precision.
-  GpuCandidateArm(GpuCandidate& candidate, const Reference& reference, std::vector<double> bounds, const task::Dims& dims,
-                  int most_calls);
+  GpuCandidateArm(GpuCandidate& candidate, const Reference& reference, std::vector<double> bounds,
+                  const task::Dims& dims, int most_calls);
   // Bad where the candidate has no room for its operands.
   const device::GpuOutcome& outcome() const { return layout_.outcome(); }
   void renew(std::uint64_t key, int calls) override;
@@ -56,18 +86,19 @@ class GpuCandidateArm : public Arm {
   std::optional<int> unwritten(int calls) override;
   Run inspect(int call) override;
   Run run_idle();
+  double enqueue_ns() const { return hold_.enqueue_ns; }
 
  private:
   device::GpuOutcome enqueue(int calls);
-  Run run_calls(int calls);
+  std::optional<Run> run_calls(int calls);  // nothing: not all was enqueued in time
   Run inspect_call(int call);
-  std::uint64_t input_bytes_of(std::size_t input) const;
 
   GpuCandidate& candidate_;
   GpuHarness& harness_;
   const task::Task& task_;
   std::vector<double> bounds_;
   task::Dims dims_;
+  GpuInputs inputs_;
   int places_, most_calls_, first_ = 0;
   GpuLayout layout_;
   GpuOperands fresh_inputs_;  // one set, for inspect()

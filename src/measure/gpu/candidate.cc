@@ -2,29 +2,14 @@
 
 #include <algorithm>
 
+#include "warpsmith/measure/oracle.h"
+
 namespace warpsmith::measure {
 
 namespace {
 
 constexpr std::uint64_t kAlignment = 256;
 constexpr double kCopyTimeout = 30;  // seconds
-
-std::uint64_t bytes_of(const task::TensorSpec& tensor, const task::Dims& dims) {
-  std::uint64_t bytes = task::size_of(tensor.dtype);
-  for (const std::int64_t size : task::shape_at(tensor, dims)) bytes *= static_cast<std::uint64_t>(size);
-  return bytes;
-}
-
-task::BoundTensor contiguous(const task::TensorSpec& tensor, const task::Dims& dims) {
-  task::BoundTensor bound;
-  bound.dtype = tensor.dtype;
-  bound.shape = task::shape_at(tensor, dims);
-  bound.strides.assign(bound.shape.size(), 1);
-  for (std::size_t axis = bound.shape.size(); axis-- > 1;)
-    bound.strides[axis - 1] = bound.strides[axis] * std::max<std::int64_t>(1, bound.shape[axis]);
-  bound.address = kAlignment;  // stands for the real one, which differs by set and is aligned as well
-  return bound;
-}
 
 int* as_flag(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
 
@@ -33,18 +18,16 @@ int* as_flag(const device::PinnedMemory& memory) { return reinterpret_cast<int*>
 GpuLayout::GpuLayout(GpuHarness& harness, const task::Task& task, const task::LaunchPlan& plan,
                      device::GpuProgram& program, const task::Dims& dims, int sets)
     : harness_(harness), dims_(dims), sets_(sets), input_count_(task.inputs.size()) {
-  task::PlanBindings bindings;
-  bindings.dims = dims;
-  bindings.scalars = task.scalars;
+  // Its addresses stand for the real ones, which differ by set and are aligned as well.
+  task::PlanBindings bindings = task::contiguous_bindings(task, dims);
   bindings.device = program.plan_device();
   std::map<std::string, task::Dtype> dtypes;
   std::vector<GpuOperandSpec> specs;
   std::vector<std::vector<std::int64_t>> shapes;
   const auto add = [&](const task::TensorSpec& tensor) {
     dtypes[tensor.name] = tensor.dtype;
-    specs.push_back({tensor.name, bytes_of(tensor, dims)});
+    specs.push_back({tensor.name, tensor_bytes(tensor, dims)});
     shapes.push_back(task::shape_at(tensor, dims));
-    bindings.tensors.emplace(tensor.name, contiguous(tensor, dims));
   };
   for (const task::TensorSpec& input : task.inputs) add(input);
   for (const task::TensorSpec& output : task.outputs) add(output);
@@ -65,17 +48,22 @@ GpuLayout::GpuLayout(GpuHarness& harness, const task::Task& task, const task::La
   for (int set = 0; set < sets && outcome_.ok(); ++set) {
     std::map<std::string, device::GpuProgram::Operand> named;
     for (std::size_t i = 0; i < shapes.size(); ++i)
-      named[operands_->specs()[i].name] = {operands_->address(set, i), operands_->specs()[i].bytes, shapes[i]};
+      named[operands_->specs()[i].name] = {operands_->address(set, i), operands_->specs()[i].bytes,
+                                           shapes[i]};
     outcome_ = program.bind(named);
   }
 }
 
-void GpuLayout::poison(int set) {
-  for (std::size_t i = input_count_; i < operands_->specs().size(); ++i) harness_.poison(address(set, i), bytes(i));
+void GpuLayout::poison(int first, int count) {
+  std::vector<GpuRegion> memory;
+  for (int set = first; set < first + count; ++set)
+    for (std::size_t i = input_count_; i < operands_->specs().size(); ++i)
+      memory.push_back({address(set, i), bytes(i)});
+  harness_.poison(memory);
 }
 
-void GpuLayout::add_memory(int set, std::vector<GpuHarness::Stretch>& memory) const {
-  for (std::size_t i = 0; i < operands_->specs().size(); ++i) memory.emplace_back(address(set, i), bytes(i));
+void GpuLayout::add_memory(int set, std::vector<GpuRegion>& memory) const {
+  for (std::size_t i = 0; i < operands_->specs().size(); ++i) memory.push_back({address(set, i), bytes(i)});
 }
 
 GpuCandidate::GpuCandidate(GpuHarness& harness, const task::Task& task, const task::LaunchPlan& plan,
@@ -121,9 +109,7 @@ std::span<std::byte> GpuCandidate::output(int set, std::size_t index) {
   return {begin + host_offsets_.at(operand), static_cast<std::size_t>(layout_->bytes(operand))};
 }
 
-void GpuCandidate::poison(int sets) {
-  for (int set = 0; set < sets; ++set) layout_->poison(set);
-}
+void GpuCandidate::poison(int sets) { layout_->poison(0, sets); }
 
 Ran GpuCandidate::run(int sets) {
   try {
@@ -146,22 +132,26 @@ Ran GpuCandidate::run_sets(int sets) {
     program_.restore_variables();
     if (const device::GpuOutcome outcome = program_.enqueue(set); !outcome.ok()) return ran(outcome);
   }
-  if (const device::GpuOutcome outcome = harness_.gpu().wait(timeout_s_ * sets); !outcome.ok()) return ran(outcome);
+  if (const device::GpuOutcome outcome = harness_.gpu().wait(timeout_s_ * sets); !outcome.ok())
+    return ran(outcome);
   *as_flag(flag_) = 0;
   layout_->operands().look_at_canaries();
   for (int set = 0; set < sets; ++set) {
     const auto spans = inputs(set);
     for (std::size_t i = 0; i < spans.size(); ++i)
-      harness_.compare(layout_->address(set, i), reinterpret_cast<device::GpuAddress>(spans[i].data()), spans[i].size(),
-                       static_cast<int>(i), as_flag(flag_));
+      harness_.compare(layout_->address(set, i), reinterpret_cast<device::GpuAddress>(spans[i].data()),
+                       spans[i].size(), static_cast<int>(i), as_flag(flag_));
     for (std::size_t i = 0; i < task_.outputs.size(); ++i)
-      device::download(output(set, i).data(), layout_->address(set, task_.inputs.size() + i), output(set, i).size());
+      device::download(output(set, i).data(), layout_->address(set, task_.inputs.size() + i),
+                       output(set, i).size());
   }
-  if (const device::GpuOutcome outcome = harness_.gpu().wait(kCopyTimeout); !outcome.ok()) return ran(outcome);
+  if (const device::GpuOutcome outcome = harness_.gpu().wait(kCopyTimeout); !outcome.ok())
+    return ran(outcome);
   if (const std::optional<std::string> problem = layout_->operands().problem())
     return {Verdict::kOutOfBounds, *problem, 0};
   if (const int changed = *as_flag(flag_); changed > 0)
-    return {Verdict::kInputModified, "writes to input `" + task_.inputs[static_cast<std::size_t>(changed - 1)].name + "`", 0};
+    return {Verdict::kInputModified,
+            "writes to input `" + task_.inputs[static_cast<std::size_t>(changed - 1)].name + "`", 0};
   return {};
 }
 

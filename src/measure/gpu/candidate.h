@@ -18,8 +18,8 @@ namespace warpsmith::measure {
 class GpuLayout {
  public:
   // `outcome` is a bad verdict where the plan does not fit; then nothing else may be called.
-  GpuLayout(GpuHarness& harness, const task::Task& task, const task::LaunchPlan& plan, device::GpuProgram& program,
-            const task::Dims& dims, int sets);
+  GpuLayout(GpuHarness& harness, const task::Task& task, const task::LaunchPlan& plan,
+            device::GpuProgram& program, const task::Dims& dims, int sets);
   const device::GpuOutcome& outcome() const { return outcome_; }
   const task::Dims& dims() const { return dims_; }
   int sets() const { return sets_; }
@@ -27,10 +27,10 @@ class GpuLayout {
   std::size_t input_count() const { return input_count_; }
   std::uint64_t bytes(std::size_t operand) const { return operands_->specs()[operand].bytes; }
   device::GpuAddress address(int set, std::size_t operand) const { return operands_->address(set, operand); }
-  // Enqueues: outputs and temporaries of a set become 0xFF.
-  void poison(int set);
+  // Enqueues: outputs and temporaries of sets first…first+count-1 become 0xFF.
+  void poison(int first, int count);
   // Appends where a set lies, for GpuHarness::touch().
-  void add_memory(int set, std::vector<GpuHarness::Stretch>& memory) const;
+  void add_memory(int set, std::vector<GpuRegion>& memory) const;
 
  private:
   GpuHarness& harness_;
@@ -44,8 +44,8 @@ class GpuLayout {
 class GpuCandidate : public Program {
  public:
   // All that is referred to must outlive it. `timeout_s`: of one call.
-  GpuCandidate(GpuHarness& harness, const task::Task& task, const task::LaunchPlan& plan, std::span<const std::byte> cubin,
-               device::GpuNames names, double timeout_s);
+  GpuCandidate(GpuHarness& harness, const task::Task& task, const task::LaunchPlan& plan,
+               std::span<const std::byte> cubin, device::GpuNames names, double timeout_s);
   Ran prepare(const task::Dims& dims, int sets) override;
   const task::Dims& dims() const override { return layout_->dims(); }
   std::vector<std::span<std::byte>> inputs(int set) override;

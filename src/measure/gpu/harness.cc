@@ -1,10 +1,13 @@
 #include "harness.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/random.h"
 
 namespace warpsmith::measure {
 
@@ -12,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t kAlignment = 256;  // of operands
 constexpr std::uint64_t kCanaryBytes = 256;
+constexpr std::uint64_t kWidestGap = 256;  // canaries
 constexpr std::uint8_t kCanary = 0xC5;
 constexpr unsigned kThreads = 256;
 constexpr double kLongestHold = 50e6;  // ns
@@ -19,7 +23,7 @@ constexpr double kLargestMargin = 10;
 
 std::uint64_t round_up(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// As in kernels.cu.
+// These three as in kernels.cu.
 struct Draw {
   std::uint32_t kind, first, second, shift;
   float base, x_scale, y_scale;
@@ -27,9 +31,14 @@ struct Draw {
   std::int64_t low;
   std::uint64_t range, pool_a, pool_b;
   std::uint32_t size_a, size_b;
+  std::uint64_t out, count;
 };
-struct Region {
-  std::uint64_t address, bytes;
+struct Draws {
+  Draw draws[32];
+};
+struct Regions {
+  std::uint64_t count = 0;
+  GpuRegion regions[24];
 };
 
 unsigned blocks_for(std::uint64_t elements, int sms) {
@@ -43,39 +52,46 @@ int* as_flag(const device::PinnedMemory& memory) { return reinterpret_cast<int*>
 
 GpuOperands::GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> specs, int sets)
     : harness_(harness), specs_(std::move(specs)), sets_(sets), flag_(sizeof(int)) {
-  for (const GpuOperandSpec& spec : specs_) {
-    offsets_.push_back(set_bytes_);
-    set_bytes_ += round_up(spec.bytes) + kCanaryBytes;
-  }
-  memory_ = device::GpuMemory(kCanaryBytes + set_bytes_ * static_cast<std::uint64_t>(sets));
-  device::fill_bytes(memory_.address(), kCanary, memory_.bytes());
-  std::vector<Region> regions = {{memory_.address(), kCanaryBytes}};
+  Random random(random_key({name_key("gaps"), harness.next_number()}));
+  std::uint64_t end = 0;  // of the last operand
   for (int set = 0; set < sets; ++set)
-    for (std::size_t i = 0; i < specs_.size(); ++i) {
-      const std::uint64_t begin = address(set, i) + specs_[i].bytes;
-      regions.push_back({begin, address(set, i) + round_up(specs_[i].bytes) + kCanaryBytes - begin});
+    for (const GpuOperandSpec& spec : specs_) {
+      offsets_.push_back(round_up(end) + kCanaryBytes * (2 + random.below(kWidestGap)));
+      end = offsets_.back() + spec.bytes;
     }
+  memory_ = harness.borrow(round_up(end) + kCanaryBytes);
+  device::fill_bytes(memory_.address(), kCanary, round_up(end) + kCanaryBytes);
+  std::vector<GpuRegion> regions;
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    const std::uint64_t begin = memory_.address() + offsets_[i],
+                        behind = begin + specs_[i % specs_.size()].bytes;
+    regions.push_back({begin - kCanaryBytes, kCanaryBytes});
+    regions.push_back({behind, round_up(behind) + kCanaryBytes - behind});
+  }
   region_count_ = static_cast<unsigned>(regions.size());
-  regions_ = device::GpuMemory(regions.size() * sizeof(Region));
-  device::upload(regions_.address(), regions.data(), regions_.bytes());
-  if (const device::GpuOutcome done = harness.gpu().wait(10); !done.ok()) throw Error("on the GPU: " + done.detail);
+  regions_ = device::GpuMemory(std::max<std::size_t>(1, regions.size()) * sizeof(GpuRegion));
+  device::upload(regions_.address(), regions.data(), regions.size() * sizeof(GpuRegion));
+  if (const device::GpuOutcome done = harness.gpu().wait(10); !done.ok())
+    throw device::GpuError("on the GPU: " + done.detail, done);
   *as_flag(flag_) = 0;
 }
 
+GpuOperands::~GpuOperands() { harness_.give_back(std::move(memory_)); }
+
 device::GpuAddress GpuOperands::address(int set, std::size_t index) const {
-  return memory_.address() + kCanaryBytes + set_bytes_ * static_cast<std::uint64_t>(set) + offsets_.at(index);
+  return memory_.address() + offsets_.at(static_cast<std::size_t>(set) * specs_.size() + index);
 }
 
 void GpuOperands::look_at_canaries() {
   *as_flag(flag_) = 0;
-  harness_.look_at_canaries(regions_.address(), region_count_, as_flag(flag_));
+  if (region_count_ > 0) harness_.look_at_canaries(regions_.address(), region_count_, as_flag(flag_));
 }
 
 std::optional<std::string> GpuOperands::problem() const {
   const int region = *as_flag(flag_) - 1;
   if (region < 0) return std::nullopt;
-  if (region == 0) return "writes before `" + (specs_.empty() ? std::string() : specs_.front().name) + "`";
-  return "writes behind `" + specs_[static_cast<std::size_t>(region - 1) % specs_.size()].name + "`";
+  const std::string& name = specs_[static_cast<std::size_t>(region / 2) % specs_.size()].name;
+  return (region % 2 == 0 ? "writes before `" : "writes behind `") + name + "`";
 }
 
 GpuHarness::GpuHarness(const device::Gpu& gpu, std::span<const std::byte> cubin, const ValueSource& source)
@@ -89,11 +105,13 @@ GpuHarness::GpuHarness(const device::Gpu& gpu, std::span<const std::byte> cubin,
       differs_(module_.kernel("ws_differs")),
       scrub_(module_.kernel("ws_scrub")),
       touch_(module_.kernel("ws_touch")),
+      poison_(module_.kernel("ws_poison")),
       scratch_(std::max<std::uint64_t>(2 * gpu.facts().l2_bytes, 8 << 20)),
       flag_(sizeof(int)) {
   const ValueSource::PoolView view = source.pools();
-  const std::span<const std::byte> pools[4] = {std::as_bytes(view.first_normal), std::as_bytes(view.second_normal),
-                                               std::as_bytes(view.first_bits), std::as_bytes(view.second_bits)};
+  const std::span<const std::byte> pools[4] = {
+      std::as_bytes(view.first_normal), std::as_bytes(view.second_normal), std::as_bytes(view.first_bits),
+      std::as_bytes(view.second_bits)};
   std::uint64_t bytes = 0;
   for (int i = 0; i < 4; ++i) {
     pool_offsets_[i] = bytes;
@@ -102,33 +120,110 @@ GpuHarness::GpuHarness(const device::Gpu& gpu, std::span<const std::byte> cubin,
   pools_ = device::GpuMemory(bytes);
   pinned_pools_ = device::PinnedMemory(bytes);
   std::memset(pinned_pools_.data(), 0, bytes);
-  for (int i = 0; i < 4; ++i) std::memcpy(pinned_pools_.data() + pool_offsets_[i], pools[i].data(), pools[i].size());
+  for (int i = 0; i < 4; ++i)
+    std::memcpy(pinned_pools_.data() + pool_offsets_[i], pools[i].data(), pools[i].size());
   device::upload(pools_.address(), pinned_pools_.data(), bytes);
   scrub_.allow_shared_memory(gpu.facts().smem_max);
-  if (const device::GpuOutcome done = gpu.wait(10); !done.ok()) throw Error("on the GPU: " + done.detail);
+  if (const device::GpuOutcome done = gpu.wait(10); !done.ok())
+    throw device::GpuError("on the GPU: " + done.detail, done);
 }
 
-void GpuHarness::fill(const task::ValueSpec& values, task::Dtype dtype, const std::vector<std::int64_t>& shape,
-                      const task::Dims& dims, std::uint64_t key, device::GpuAddress out, std::uint64_t bytes) const {
-  if (bytes == 0) return;
-  const ValueDraw draw = ValueSource::draw(values, dims, key);
-  if (draw.kind == ValueDraw::Kind::kRows) {
-    device::PinnedMemory& staging = staging_[bytes];
-    if (staging.bytes() == 0) staging = device::PinnedMemory(bytes);
-    // The copy before this one from the same place may be under way.
-    if (const device::GpuOutcome done = gpu_.wait(10); !done.ok()) throw Error("on the GPU: " + done.detail);
-    source_.fill(values, dtype, shape, dims, key, {staging.data(), bytes});
-    device::upload(out, staging.data(), bytes);
-    return;
+device::GpuMemory GpuHarness::borrow(std::uint64_t bytes) const {
+  const std::uint64_t wanted = std::bit_ceil(std::max<std::uint64_t>(bytes, 2 << 20));
+  if (const auto found = spare_memory_.find(wanted); found != spare_memory_.end()) {
+    device::GpuMemory memory = std::move(found->second);
+    spare_memory_.erase(found);
+    return memory;
   }
-  const bool normal = draw.kind == ValueDraw::Kind::kNormal;
+  try {
+    return device::GpuMemory(wanted);
+  } catch (const device::GpuError& e) {
+    if (e.outcome().verdict != Verdict::kOutOfMemory || e.outcome().context_lost) throw;
+  }
+  spare_memory_.clear();
+  return device::GpuMemory(bytes);
+}
+
+void GpuHarness::give_back(device::GpuMemory memory) const {
+  constexpr std::size_t kAtMost = 8;
+  if (device::gpu_is_lost() || spare_memory_.size() >= kAtMost || !std::has_single_bit(memory.bytes()))
+    return;
+  const std::uint64_t bytes = memory.bytes();
+  spare_memory_.emplace(bytes, std::move(memory));
+}
+
+void GpuHarness::fill_by_host(const GpuFill& fill, const task::Dims& dims) const {
+  device::PinnedMemory& staging = staging_[fill.to.bytes];
+  if (staging.bytes() == 0) staging = device::PinnedMemory(fill.to.bytes);
+  // The copy before this one from the same place may be under way.
+  if (const device::GpuOutcome done = gpu_.wait(10); !done.ok())
+    throw device::GpuError("on the GPU: " + done.detail, done);
+  source_.fill(fill.tensor->values, fill.tensor->dtype, *fill.shape, dims, fill.key,
+               {staging.data(), fill.to.bytes});
+  device::upload(fill.to.address, staging.data(), fill.to.bytes);
+}
+
+void GpuHarness::fill(std::span<const GpuFill> fills, const task::Dims& dims) const {
+  Draws list;
+  unsigned count = 0;
+  std::uint64_t largest = 0;
+  void* arguments[] = {&list};
+  const auto go = [&] {
+    if (count > 0) values_.launch({blocks_for(largest, gpu_.facts().sms), count}, kThreads, arguments);
+    count = 0;
+    largest = 0;
+  };
   const ValueSource::PoolView view = source_.pools();
-  Draw d{static_cast<std::uint32_t>(draw.kind), draw.first, draw.second, draw.shift, draw.base, draw.x_scale, draw.y_scale,
-         static_cast<std::uint32_t>(dtype), draw.low, draw.range, pool(normal ? 0 : 2), pool(normal ? 1 : 3),
-         static_cast<std::uint32_t>(view.first_normal.size()), static_cast<std::uint32_t>(view.second_normal.size())};
-  std::uint64_t count = bytes / task::size_of(dtype);
-  void* arguments[] = {&d, &out, &count};
-  values_.launch(blocks_for(count, gpu_.facts().sms), kThreads, arguments);
+  for (const GpuFill& fill : fills) {
+    if (fill.to.bytes == 0) continue;
+    const ValueDraw draw = ValueSource::draw(fill.tensor->values, dims, fill.key);
+    if (draw.kind == ValueDraw::Kind::kRows) {
+      fill_by_host(fill, dims);
+      continue;
+    }
+    const bool normal = draw.kind == ValueDraw::Kind::kNormal;
+    const std::uint64_t elements = fill.to.bytes / task::size_of(fill.tensor->dtype);
+    list.draws[count++] = {static_cast<std::uint32_t>(draw.kind),
+                           draw.first,
+                           draw.second,
+                           draw.shift,
+                           draw.base,
+                           draw.x_scale,
+                           draw.y_scale,
+                           static_cast<std::uint32_t>(fill.tensor->dtype),
+                           draw.low,
+                           draw.range,
+                           pool(normal ? 0 : 2),
+                           pool(normal ? 1 : 3),
+                           static_cast<std::uint32_t>(view.first_normal.size()),
+                           static_cast<std::uint32_t>(view.second_normal.size()),
+                           fill.to.address,
+                           elements};
+    largest = std::max(largest, elements);
+    if (count == std::size(list.draws)) go();
+  }
+  go();
+}
+
+// A row of blocks a region, as many regions at once as a kernel's arguments hold.
+void GpuHarness::poison(std::span<const GpuRegion> memory) const {
+  Regions list;
+  std::uint64_t largest = 0;
+  void* arguments[] = {&list};
+  const auto go = [&] {
+    if (list.count > 0)
+      poison_.launch({blocks_for(largest / 16, gpu_.facts().sms), static_cast<unsigned>(list.count)},
+                     kThreads, arguments);
+    list.count = 0;
+    largest = 0;
+  };
+  for (const GpuRegion& region : memory) {
+    if (region.bytes == 0) continue;
+    list.regions[list.count++] = region;
+    largest = std::max(largest, region.bytes);
+    if (list.count == std::size(list.regions)) go();
+  }
+  go();
 }
 
 void GpuHarness::look_at_canaries(device::GpuAddress regions, unsigned count, int* flag) const {
@@ -143,7 +238,8 @@ void GpuHarness::look_for_unwritten(device::GpuAddress regions, unsigned count, 
   unwritten_.launch(count, 32, arguments);
 }
 
-void GpuHarness::compare(device::GpuAddress a, device::GpuAddress b, std::uint64_t bytes, int number, int* flag) const {
+void GpuHarness::compare(device::GpuAddress a, device::GpuAddress b, std::uint64_t bytes, int number,
+                         int* flag) const {
   if (bytes == 0) return;
   void* arguments[] = {&a, &b, &bytes, &number, &flag};
   differs_.launch(blocks_for(bytes / 16, gpu_.facts().sms), kThreads, arguments);
@@ -157,22 +253,18 @@ void GpuHarness::hold(double ns) const {
   hold_.launch(1, 1, arguments);
 }
 
-void GpuHarness::touch(std::span<const Stretch> memory) const {
-  constexpr std::size_t kAtOnce = 24;  // as in kernels.cu
-  struct {
-    std::uint64_t count = 0;
-    Region regions[kAtOnce];
-  } list;
+void GpuHarness::touch(std::span<const GpuRegion> memory) const {
+  Regions list;
   device::GpuAddress sink = scratch_.address();
   void* arguments[] = {&list, &sink};
   const auto go = [&] {
     if (list.count > 0) touch_.launch(static_cast<unsigned>(gpu_.facts().sms), 32, arguments);
     list.count = 0;
   };
-  for (const auto& [address, bytes] : memory) {
-    if (bytes < 4) continue;
-    list.regions[list.count++] = {address, bytes};
-    if (list.count == kAtOnce) go();
+  for (const GpuRegion& region : memory) {
+    if (region.bytes < 4) continue;
+    list.regions[list.count++] = region;
+    if (list.count == std::size(list.regions)) go();
   }
   go();
 }
@@ -185,12 +277,14 @@ void GpuHarness::scrub_shared_memory() const {
 
 bool GpuHarness::pools_are_whole() const {
   *as_flag(flag_) = 0;
-  compare(pools_.address(), reinterpret_cast<device::GpuAddress>(pinned_pools_.data()), pools_.bytes(), 0, as_flag(flag_));
-  if (!gpu_.wait(10).ok()) return false;
+  compare(pools_.address(), reinterpret_cast<device::GpuAddress>(pinned_pools_.data()), pools_.bytes(), 0,
+          as_flag(flag_));
+  if (const device::GpuOutcome done = gpu_.wait(10); !done.ok())
+    throw device::GpuError("on the GPU: " + done.detail, done);
   return *as_flag(flag_) == 0;
 }
 
-GpuTimes GpuHarness::time_calls(Hold& hold_back, std::span<const Stretch> memory,
+GpuTimes GpuHarness::time_calls(Hold& hold_back, std::span<const GpuRegion> memory,
                                 const std::function<device::GpuOutcome()>& calls, double timeout_s) {
   using Clock = std::chrono::steady_clock;
   flush_l2();

@@ -1,4 +1,5 @@
-// What measuring on a GPU needs of it, apart from any candidate: values, poison, canaries, a busy stream, and the clock.
+// What measuring on a GPU needs of it, apart from any candidate: values, poison, canaries, a busy stream, and
+// the clock.
 #pragma once
 
 #include <cstdint>
@@ -18,40 +19,60 @@
 
 namespace warpsmith::measure {
 
+// As in kernels.cu.
+struct GpuRegion {
+  device::GpuAddress address = 0;
+  std::uint64_t bytes = 0;
+};
+
 struct GpuOperandSpec {
   std::string name;
   std::uint64_t bytes = 0;
 };
 
+// One input of one call: its values as they are drawn.
+struct GpuFill {
+  const task::TensorSpec* tensor = nullptr;
+  const std::vector<std::int64_t>* shape = nullptr;
+  std::uint64_t key = 0;
+  GpuRegion to;
+};
+
 class GpuHarness;
 
-// Operands of several calls in one stretch of memory, each with a canary of at least 256 bytes before and behind it.
+// Operands of several calls in one stretch of memory, each with a canary of at least 256 bytes before and
+// behind it, and with gaps of random width up to 64 KiB between them: which channels and slices of cache the
+// sets meet is drawn anew for each. (At one distance from set to set, all of them met the same ones, and two
+// equal programs came out up to 2 % apart.)
 class GpuOperands {
  public:
   GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> specs, int sets);
+  ~GpuOperands();
+  GpuOperands(const GpuOperands&) = delete;
+  GpuOperands& operator=(const GpuOperands&) = delete;
   int sets() const { return sets_; }
   const std::vector<GpuOperandSpec>& specs() const { return specs_; }
   device::GpuAddress address(int set, std::size_t index) const;
   // Enqueues a look at every canary; problem() tells after a wait.
   void look_at_canaries();
-  // "4 bytes behind `out`": what was written to that is no operand, or nothing.
+  // "writes behind `out`": what was written to is no operand; or nothing.
   std::optional<std::string> problem() const;
 
  private:
   const GpuHarness& harness_;
   std::vector<GpuOperandSpec> specs_;
   int sets_;
-  std::uint64_t set_bytes_ = 0;
-  std::vector<std::uint64_t> offsets_;  // of operands in a set
+  std::vector<std::uint64_t> offsets_;  // [set][operand]
   device::GpuMemory memory_, regions_;
   device::PinnedMemory flag_;
   unsigned region_count_ = 0;
 };
 
-// How long to hold the stream back, so that all calls are enqueued before the GPU comes to them. Learnt by each arm.
+// How long to hold the stream back, so that all calls are enqueued before the GPU comes to them. Learnt by
+// each arm.
 struct Hold {
   double enqueue_ns = 0;  // what enqueueing takes the host, smoothed
-  double margin = 1.4;
+  double margin = 1.15;
   double ns() const { return 8e3 + margin * enqueue_ns; }
 };
 
@@ -67,44 +88,55 @@ class GpuHarness {
   GpuHarness(const device::Gpu& gpu, std::span<const std::byte> cubin, const ValueSource& source);
   const device::Gpu& gpu() const { return gpu_; }
   const ValueSource& source() const { return source_; }
+  // 1, 2, 3, …
+  std::uint64_t next_number() const { return ++number_; }
+  // At least as many bytes of the GPU, those of an earlier borrower where they fit: to get 2 GB from the
+  // driver takes milliseconds.
+  device::GpuMemory borrow(std::uint64_t bytes) const;
+  void give_back(device::GpuMemory memory) const;
 
   // All enqueued.
-  void fill(const task::ValueSpec& values, task::Dtype dtype, const std::vector<std::int64_t>& shape,
-            const task::Dims& dims, std::uint64_t key, device::GpuAddress out, std::uint64_t bytes) const;
-  void poison(device::GpuAddress at, std::uint64_t bytes) const { device::fill_bytes(at, 0xFF, bytes); }
+  void fill(std::span<const GpuFill> fills, const task::Dims& dims) const;
+  // All bytes become 0xFF. Regions lie at 16 bytes.
+  void poison(std::span<const GpuRegion> memory) const;
   void look_at_canaries(device::GpuAddress regions, unsigned count, int* flag) const;
-  void look_for_unwritten(device::GpuAddress regions, unsigned count, int size, std::uint64_t key, int* flag) const;
+  void look_for_unwritten(device::GpuAddress regions, unsigned count, int size, std::uint64_t key,
+                          int* flag) const;
   void compare(device::GpuAddress a, device::GpuAddress b, std::uint64_t bytes, int number, int* flag) const;
   void flush_l2() const;
   void hold(double ns) const;
-  // Brings the address translations of these stretches of memory to where a call finds them, and (but for a word in each 64 KiB) none of
-  // their data. Which pages the flush has driven out of the TLB depends on their addresses: 4.0 us or 5.5 us for the same call.
-  using Stretch = std::pair<device::GpuAddress, std::uint64_t>;
-  void touch(std::span<const Stretch> memory) const;
+  // Brings the address translations of these stretches of memory to where a call finds them, and (but for a
+  // word in each 64 KiB) none of their data. Which pages the flush has driven out of the TLB depends on their
+  // addresses: 4.0 us or 5.5 us for the same call.
+  void touch(std::span<const GpuRegion> memory) const;
   // Overwrites the shared memory of all SMs.
   void scrub_shared_memory() const;
   // Whether the pools that values are made of are as they were. Waits.
   bool pools_are_whole() const;
 
-  // Times what `calls` enqueues, between two events, behind a flush of L2, on a stream that is held back until all is enqueued. The
-  // calls follow one another without a flush between them: each has operands of its own, which the one flush has driven out. (With a
-  // flush and two events for each call, a call of 5 us took 4 to 6 us by its place in the row: the GPU's front end fetches what the
-  // host enqueues meanwhile.) `memory`: what the calls will touch. Waits at most `timeout_s`.
-  GpuTimes time_calls(Hold& hold, std::span<const Stretch> memory, const std::function<device::GpuOutcome()>& calls,
-                      double timeout_s);
+  // Times what `calls` enqueues, between two events, behind a flush of L2, on a stream that is held back
+  // until all is enqueued. The calls follow one another without a flush between them: each has operands of
+  // its own, which the one flush has driven out. (With a flush and two events for each call, a call of 5 us
+  // took 4 to 6 us by its place in the row: the GPU's front end fetches what the host enqueues meanwhile.)
+  // `memory`: what the calls will touch. Waits at most `timeout_s`.
+  GpuTimes time_calls(Hold& hold, std::span<const GpuRegion> memory,
+                      const std::function<device::GpuOutcome()>& calls, double timeout_s);
   // One call from an idle GPU, launch latency included.
   GpuTimes time_idle(const std::function<device::GpuOutcome()>& call, double timeout_s);
 
  private:
+  void fill_by_host(const GpuFill& fill, const task::Dims& dims) const;
   device::GpuAddress pool(int number) const { return pools_.address() + pool_offsets_[number]; }
 
   const device::Gpu& gpu_;
   const ValueSource& source_;
   device::GpuModule module_;
-  device::GpuKernel hold_, values_, canaries_, unwritten_, differs_, scrub_, touch_;
+  device::GpuKernel hold_, values_, canaries_, unwritten_, differs_, scrub_, touch_, poison_;
   device::GpuMemory pools_, scratch_;
   std::uint64_t pool_offsets_[4] = {};
   mutable std::uint8_t flushes_ = 0;
+  mutable std::uint64_t number_ = 0;
+  mutable std::multimap<std::uint64_t, device::GpuMemory> spare_memory_;  // by size
   device::PinnedMemory flag_, pinned_pools_;
   mutable std::map<std::uint64_t, device::PinnedMemory> staging_;  // of values that the host makes, by size
   device::GpuEvent start_, stop_;

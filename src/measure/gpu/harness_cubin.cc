@@ -9,11 +9,13 @@ extern const char harness_kernels[];  // kernels.cu, made by CMake
 namespace warpsmith::measure {
 
 // The harness's kernels take the way of a candidate's: same compiler, same cache.
-std::vector<std::byte> harness_cubin(const std::string& target, const std::filesystem::path& cache, bool unsandboxed) {
+std::vector<std::byte> harness_cubin(const std::string& target, const std::filesystem::path& cache,
+                                     bool unsandboxed) {
   const auto parsed = toolchain::parse_gpu_target(target);
   if (!parsed) throw Error("`" + target + "` is no target of NVRTC");
   std::string source;
-  for (const char* kernel : {"ws_hold", "ws_values", "ws_canaries", "ws_unwritten", "ws_differs", "ws_scrub", "ws_touch"})
+  for (const char* kernel : {"ws_hold", "ws_values", "ws_canaries", "ws_unwritten", "ws_differs", "ws_scrub",
+                             "ws_touch", "ws_poison"})
     source += std::string("// plan: launch ") + kernel + "<<<1, 1>>>()\n";
   const Candidate kernels = make_plan_candidate("harness", source + harness_kernels, {});
   task::Task task;

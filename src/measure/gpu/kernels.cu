@@ -1,4 +1,4 @@
-// Kernels of the harness itself, made by NVRTC once for each GPU type. Struct layouts: kernels.h.
+// Kernels of the harness itself, made by NVRTC once for each GPU type. Struct layouts: harness.h and harness.cc.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -6,16 +6,6 @@
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
-
-struct Draw {
-  u32 kind, first, second, shift;
-  float base, x_scale, y_scale;
-  u32 dtype;
-  i64 low;
-  u64 range;
-  const void *pool_a, *pool_b;
-  u32 size_a, size_b;
-};
 
 __device__ u64 now_ns() {
   u64 t;
@@ -54,28 +44,44 @@ __device__ void store(u32 dtype, void* out, u64 i, float real, i64 integer, bool
   }
 }
 
-// Without contraction: the host makes the same values.
-extern "C" __global__ void ws_values(Draw d, void* out, u64 count) {
+struct Draw {
+  u32 kind, first, second, shift;
+  float base, x_scale, y_scale;
+  u32 dtype;
+  i64 low;
+  u64 range;
+  const void *pool_a, *pool_b;
+  u32 size_a, size_b;
+  void* out;
+  u64 count;
+};
+struct Draws {
+  Draw draws[32];
+};
+
+// A row of blocks a draw. Without contraction: the host makes the same values.
+extern "C" __global__ void ws_values(const __grid_constant__ Draws list) {
+  const Draw& d = list.draws[blockIdx.y];
   const u64 stride = static_cast<u64>(gridDim.x) * blockDim.x;
   u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= count) return;
+  if (i >= d.count) return;
   u32 a = static_cast<u32>((i + d.first) % d.size_a), b = static_cast<u32>((i + d.second) % d.size_b);
   const u32 step_a = static_cast<u32>(stride % d.size_a), step_b = static_cast<u32>(stride % d.size_b);
-  for (; i < count; i += stride) {
+  for (; i < d.count; i += stride) {
     if (d.kind == 0) {
       const float x = static_cast<const float*>(d.pool_a)[a], y = static_cast<const float*>(d.pool_b)[b];
       const float v = __fadd_rn(__fadd_rn(d.base, __fmul_rn(d.x_scale, x)), __fmul_rn(d.y_scale, y));
-      store(d.dtype, out, i, v, 0, true);
+      store(d.dtype, d.out, i, v, 0, true);
     } else if (d.kind == 4) {
-      store(d.dtype, out, i, d.base, 0, true);
+      store(d.dtype, d.out, i, d.base, 0, true);
     } else {
       const u32 raw = static_cast<const u32*>(d.pool_a)[a] + static_cast<const u32*>(d.pool_b)[b] + d.shift;
       if (d.kind == 1) {
-        store(d.dtype, out, i, __fadd_rn(d.base, __fmul_rn(d.x_scale, static_cast<float>(raw >> 8))), 0, true);
+        store(d.dtype, d.out, i, __fadd_rn(d.base, __fmul_rn(d.x_scale, static_cast<float>(raw >> 8))), 0, true);
       } else if (d.kind == 2) {
-        store(d.dtype, out, i, 0.f, d.low + static_cast<i64>((raw * d.range) >> 32), false);
+        store(d.dtype, d.out, i, 0.f, d.low + static_cast<i64>((raw * d.range) >> 32), false);
       } else {
-        store(d.dtype, out, i, 0.f, raw < d.range ? 1 : 0, false);
+        store(d.dtype, d.out, i, 0.f, raw < d.range ? 1 : 0, false);
       }
     }
     a += step_a;
@@ -141,6 +147,16 @@ struct Regions {
   u64 count;
   Region regions[24];
 };
+
+// A row of blocks a region (at 16 bytes): all of its bytes become 0xFF.
+extern "C" __global__ void ws_poison(const __grid_constant__ Regions list) {
+  const Region r = list.regions[blockIdx.y];
+  const u64 stride = static_cast<u64>(gridDim.x) * blockDim.x;
+  const u64 me = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x, vectors = r.bytes / 16;
+  const uint4 ones = {0xFFFFFFFFu, 0xFFFFFFFFu, 0xFFFFFFFFu, 0xFFFFFFFFu};
+  for (u64 i = me; i < vectors; i += stride) reinterpret_cast<uint4*>(r.address)[i] = ones;
+  for (u64 i = vectors * 16 + me; i < r.bytes; i += stride) reinterpret_cast<unsigned char*>(r.address)[i] = 0xFF;
+}
 
 // Every block looks at one word in each 64 KiB of the regions: address translations are there afterwards, data is not.
 extern "C" __global__ void ws_touch(Regions list, u32* sink) {

@@ -23,11 +23,10 @@ namespace warpsmith::measure {
 namespace {
 
 constexpr double kAgreement = 1.03;  // baseline in the pair against alone
-constexpr double kErrorsApart = 2;   // standard errors of the baseline's median that are laid on top
-constexpr double kSlowest = 1000;    // times the reference: CUDA-L1's bound on what still counts as executable
-constexpr double kLongIntervalNs = 2e6;  // of a candidate, while one call takes less
+constexpr double kSlowest = 1000;  // times the reference: CUDA-L1's bound on what still counts as executable
+constexpr double kLongIntervalNs = 2e6;   // of a candidate, while one call takes less
 constexpr double kShortestTimeout = 0.1;  // seconds
-constexpr double kHostBound = 1.2;  // the baseline from an idle GPU against queued
+constexpr double kHostBound = 1.2;        // the baseline from an idle GPU against queued
 
 device::GpuNames names_of(const toolchain::CubinFacts& facts) {
   device::GpuNames names;
@@ -63,8 +62,9 @@ const device::Gpu& right_gpu(const device::Gpu& opened, const Settings& settings
   const bool right = std::any_of(names.begin(), names.end(),
                                  [&](const std::string& word) { return holds_words(gpu.name, word); });
   if (!names.empty() && !right)
-    throw Error("wrong GPU: this is a " + gpu.name + ", and device kind " + settings.device_kind + " is wanted",
-                kExitWrongDevice);
+    throw Error(
+        "wrong GPU: this is a " + gpu.name + ", and device kind " + settings.device_kind + " is wanted",
+        kExitWrongDevice);
   return opened;
 }
 
@@ -108,23 +108,19 @@ struct GpuMeasurer::State {
     return std::min(settings.call_timeout_s, std::max(kShortestTimeout, slowest));
   }
 
-  Timing failed(const Ran& run) const {
-    Timing timing;
-    timing.pairs.verdict = run.verdict;
-    timing.pairs.detail = run.detail;
-    return timing;
-  }
-
   Timing time_candidate(GpuTaskBench& task, GpuCandidate& candidate, Measurement& m) {
     PairSettings pairs = pair_settings(settings, m.task, m.candidate, m.remeasured);
     int calls = task.calls();
     GpuCandidateArm arm(candidate, task.reference(), task.timed_bounds(), task.timing_dims(), calls);
-    if (!arm.outcome().ok()) return failed(candidate.ran(arm.outcome()));
-    // A slow one gets fewer, so that there are rounds enough.
+    if (!arm.outcome().ok()) return failed_timing(candidate.ran(arm.outcome()));
     arm.renew(random_key({pairs.key, name_key("estimate")}), 1);
     const Ran once = arm.run(1);
-    if (once.verdict != Verdict::kOk) return failed(once);
-    calls = std::clamp(static_cast<int>(kLongIntervalNs / std::max(1.0, static_cast<double>(once.elapsed_ns))), 1, calls);
+    if (once.verdict != Verdict::kOk) return failed_timing(once);
+    const double once_ns = std::max(1.0, static_cast<double>(once.elapsed_ns));
+    // Enough for the faster of the two, and no more for the slower one than leaves time for rounds.
+    const double wanted = std::ceil(kRowNs / std::min(once_ns, std::max(1.0, task.baseline_call_ns())));
+    const double most = std::min(kLongIntervalNs / once_ns, kLongestRowNs / std::max(1.0, arm.enqueue_ns()));
+    calls = std::clamp(static_cast<int>(std::min(wanted, most)), 1, calls);
     pairs.calls = calls;
     Timing timing = judge(settings, time_pairs(task.baseline(), arm, pairs), calls);
     if (timing.pairs.verdict != Verdict::kOk) return timing;
@@ -136,15 +132,10 @@ struct GpuMeasurer::State {
   void compare_with_alone(GpuTaskBench& task, Timing& timing) const {
     timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
     timing.alone_ns = task.alone_ns();
-    timing.baseline_agrees = agrees(timing);
+    timing.baseline_agrees = baseline_agrees(timing, kAgreement);
     if (timing.baseline_agrees) return;
     timing.alone_ns = task.alone_again_ns();
-    timing.baseline_agrees = agrees(timing);
-  }
-
-  static bool agrees(const Timing& timing) {
-    const double error = stats::median_error(to_doubles(timing.pairs.baseline_ns)) / timing.pair_ns;
-    return ratio_apart(timing.pair_ns, timing.alone_ns) <= kAgreement + kErrorsApart * error;
+    timing.baseline_agrees = baseline_agrees(timing, kAgreement);
   }
 
   void note_idle_times(GpuTaskBench& task, GpuCandidateArm& arm, Measurement& m) const {
@@ -164,17 +155,13 @@ struct GpuMeasurer::State {
   // Writes the score, and a verdict where there is no good one.
   bool accept(const Timing& timing, Measured& out) const {
     Measurement& m = out.measurement;
-    if (timing.pairs.verdict != Verdict::kOk) {
-      m.verdict = timing.pairs.verdict;
-      m.detail = timing.pairs.detail;
-      return false;
-    }
+    if (write_failure(timing, m)) return false;
     write_score(settings, timing, out);
     m.verdict = Verdict::kOk;
     if (!timing.baseline_agrees) {
       m.verdict = Verdict::kUnstable;
-      m.detail = fmt::format("the baseline takes {:.0f} ns beside the candidate and {:.0f} ns alone", timing.pair_ns,
-                             timing.alone_ns);
+      m.detail = fmt::format("the baseline takes {:.0f} ns beside the candidate and {:.0f} ns alone",
+                             timing.pair_ns, timing.alone_ns);
       return false;
     }
     return stable(settings, timing, m);
@@ -215,18 +202,9 @@ struct GpuMeasurer::State {
   }
 
   void check_and_time(GpuTaskBench& task, GpuCandidate& candidate, Measured& out) {
-    Measurement& m = out.measurement;
-    const CheckOutcome outcome = check_candidate(candidate, task.task(), task.oracle(), task.cases());
-    m.verdict = outcome.verdict;
-    m.detail = outcome.detail;
-    m.only_hidden = outcome.only_hidden;
-    m.max_error = outcome.max_error;
-    m.error_bound = outcome.error_bound;
-    if (outcome.verdict != Verdict::kOk) return;
-    if (outcome.decided == 0)
-      throw Error("task " + task.task().id + ": no check can be decided: " +
-                      task.oracle().expected(task.cases().front())->undecidable_because,
-                  kExitUsage);
+    if (!write_checks(check_candidate(candidate, task.task(), task.oracle(), task.cases()), task.task(),
+                      task.oracle(), task.cases(), out.measurement))
+      return;
     if (settings.timing) time_and_judge(task, candidate, out);
   }
 
@@ -254,17 +232,17 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
   GpuTaskBench& bench = s.bench_of(task);
   Measured out{s.blank(bench, candidate.id), {}};
   Measurement& m = out.measurement;
-  Diagnostics diagnostics;
-  const task::LaunchPlan plan =
-      task::LaunchPlan::parse(candidate.source(), bench.task(), candidate.files.front().path, diagnostics);
-  if (!diagnostics.empty()) {
-    m.verdict = Verdict::kCompileError;
-    m.detail = to_string(diagnostics.front());
+  if (candidate.tier != Tier::kPlan) {
+    m.verdict = Verdict::kUnsupported;
+    m.detail =
+        "candidates of tier `" + std::string(to_string(candidate.tier)) + "` are not measured on a GPU yet";
     return out;
   }
+  const std::optional<task::LaunchPlan> plan = plan_of(candidate, bench.task(), m);
+  if (!plan) return out;
   try {
-    GpuCandidate on_gpu(s.harness, bench.task(), plan, read_bytes(binary), names_of(toolchain::read_cubin_facts(binary)),
-                        s.call_timeout_s(bench));
+    GpuCandidate on_gpu(s.harness, bench.task(), *plan, read_bytes(binary),
+                        names_of(toolchain::read_cubin_facts(binary)), s.call_timeout_s(bench));
     s.check_and_time(bench, on_gpu, out);
     s.lost = s.lost || !on_gpu.alive();
     if (!s.lost) s.look_for_damage(m);
@@ -307,14 +285,12 @@ Measured GpuMeasurer::measure_candidate_against_itself(const task::Task& task, c
   const double begin = seconds_now();
   GpuTaskBench& bench = s.bench_of(task);
   Measured out{s.blank(bench, candidate.id), {}};
-  Diagnostics diagnostics;
-  const task::LaunchPlan plan =
-      task::LaunchPlan::parse(candidate.source(), bench.task(), candidate.files.front().path, diagnostics);
-  if (!diagnostics.empty()) throw InvalidInput(diagnostics);
+  const std::optional<task::LaunchPlan> plan = plan_of(candidate, bench.task(), out.measurement);
+  if (!plan) return out;
   const std::vector<std::byte> cubin = read_bytes(binary);
   const device::GpuNames names = names_of(toolchain::read_cubin_facts(binary));
-  GpuCandidate first(s.harness, bench.task(), plan, cubin, names, s.call_timeout_s(bench));
-  GpuCandidate second(s.harness, bench.task(), plan, cubin, names, s.call_timeout_s(bench));
+  GpuCandidate first(s.harness, bench.task(), *plan, cubin, names, s.call_timeout_s(bench));
+  GpuCandidate second(s.harness, bench.task(), *plan, cubin, names, s.call_timeout_s(bench));
   GpuCandidateArm a(first, bench.reference(), bench.timed_bounds(), bench.timing_dims(), bench.calls());
   GpuCandidateArm b(second, bench.reference(), bench.timed_bounds(), bench.timing_dims(), bench.calls());
   PairSettings pairs = pair_settings(s.settings, task.id, candidate.id, 1);

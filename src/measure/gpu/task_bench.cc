@@ -11,8 +11,8 @@ namespace warpsmith::measure {
 
 namespace {
 
-constexpr double kIntervalNs = 80e3;
-constexpr int kMostCalls = 16;
+constexpr int kMostCalls = 48;
+constexpr double kFasterThanBaseline = 3;  // a candidate; one that is faster still has shorter rows
 constexpr int kAloneRounds = 21, kEstimateRounds = 7, kIdleCalls = 7;
 
 }  // namespace
@@ -26,10 +26,12 @@ GpuTaskBench::GpuTaskBench(GpuHarness& harness, const task::Task& task, int chec
       seed_(seed) {
   {
     GpuBaselineArm first(harness_, task_, reference_, timing_dims(), 1);
-    baseline_call_ns_ = stats::median(time_alone(first, 1, kEstimateRounds, random_key({seed_, name_key("estimate")})));
+    baseline_call_ns_ =
+        stats::median(time_alone(first, 1, kEstimateRounds, random_key({seed_, name_key("estimate")})));
+    const double wanted = std::ceil(kFasterThanBaseline * kRowNs / std::max(1.0, baseline_call_ns_));
+    const double most = std::min<double>(kMostCalls, kLongestRowNs / std::max(1.0, first.enqueue_ns()));
+    calls_ = static_cast<int>(std::max(1.0, std::min(wanted, most)));
   }
-  calls_ = static_cast<int>(
-      std::clamp(std::ceil(kIntervalNs / std::max(1.0, baseline_call_ns_)), 1.0, static_cast<double>(kMostCalls)));
   baseline_ = another_baseline();
 }
 

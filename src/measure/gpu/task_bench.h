@@ -1,4 +1,5 @@
-// What the candidates of one task share on a GPU: reference, right answers, the baseline's operands and its time alone.
+// What the candidates of one task share on a GPU: reference, right answers, the baseline's operands and its
+// time alone.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ class GpuTaskBench {
   const std::vector<CheckCase>& cases() const { return cases_; }
   // Nanoseconds of one call of the baseline, roughly.
   double baseline_call_ns() const { return baseline_call_ns_; }
-  // Calls in one timed interval: enough that the clock's grain and the gaps between kernels are small against it.
+  // Calls in one timed interval: enough that the clock's grain and the gaps between kernels are small against
+  // it.
   int calls() const { return calls_; }
   GpuBaselineArm& baseline() { return *baseline_; }
   std::unique_ptr<GpuBaselineArm> another_baseline() const;
@@ -30,7 +32,6 @@ class GpuTaskBench {
   double alone_again_ns();
   // Nanoseconds of a call of the baseline from an idle GPU, median of a few.
   double idle_ns();
-  double input_bytes() const { return static_cast<double>(measure::input_bytes(task_, timing_dims())); }
   std::vector<double> timed_bounds();
 
  private:

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <optional>
 
+#include "../task_source.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/log.h"
@@ -24,7 +25,8 @@ namespace warpsmith::measure {
 
 namespace {
 
-// Beyond all that a measurement may take by its own limits: right answers, checks, two timings, a stalled host.
+// Beyond all that a measurement may take by its own limits: right answers, checks, two timings, a stalled
+// host.
 constexpr double kPatience = 300;  // seconds, with five budgets and ten calls on top
 
 // A message: its length in 8 bytes, then that much JSON. False where the other side is gone.
@@ -45,7 +47,8 @@ enum class Received { kAll, kGone, kLate };
 
 Received receive_bytes(int fd, char* to, std::size_t size, std::chrono::steady_clock::time_point until) {
   for (std::size_t at = 0; at < size;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
     if (left.count() <= 0) return Received::kLate;
     pollfd poll{fd, POLLIN, 0};
     if (::poll(&poll, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1'000'000))) <= 0) continue;
@@ -58,20 +61,14 @@ Received receive_bytes(int fd, char* to, std::size_t size, std::chrono::steady_c
 }
 
 Received receive(int fd, std::string* text, double timeout_s) {
-  const auto until =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(timeout_s * 1e3));
+  const auto until = std::chrono::steady_clock::now() +
+                     std::chrono::milliseconds(static_cast<std::int64_t>(timeout_s * 1e3));
   std::uint64_t size = 0;
-  if (const Received r = receive_bytes(fd, reinterpret_cast<char*>(&size), sizeof size, until); r != Received::kAll)
+  if (const Received r = receive_bytes(fd, reinterpret_cast<char*>(&size), sizeof size, until);
+      r != Received::kAll)
     return r;
   text->resize(size);
   return receive_bytes(fd, text->data(), size, until);
-}
-
-task::Task load_one(const std::filesystem::path& datasets, const std::string& id) {
-  Diagnostics diagnostics;
-  std::optional<task::Task> task = task::load_task(datasets / id, diagnostics);
-  if (!task) throw InvalidInput(diagnostics);
-  return std::move(*task);
 }
 
 // What a kernel prints comes out of the process that waits for it: nobody reads it.
@@ -85,8 +82,9 @@ void silence_stdout() {
 // The worker's side: until the parent is gone.
 class Worker {
  public:
-  Worker(int fd, const Settings& settings, const std::filesystem::path& datasets, const std::vector<std::byte>& harness)
-      : fd_(fd), datasets_(datasets) {
+  Worker(int fd, const Settings& settings, const std::filesystem::path& datasets,
+         const std::vector<std::byte>& harness)
+      : fd_(fd), tasks_(datasets) {
     try {
       measurer_.emplace(settings, harness);
     } catch (const Error& e) {
@@ -99,21 +97,27 @@ class Worker {
     std::string request;
     while (receive(fd_, &request, kForEver) == Received::kAll) {
       const Json answer = broken_ ? *broken_ : answer_to(parse_json(request, "request of warpsmith-measure"));
-      if (!send(fd_, answer.dump(-1, ' ', false, Json::error_handler_t::replace)) || answer.value("lost", false)) return;
+      if (!send(fd_, answer.dump(-1, ' ', false, Json::error_handler_t::replace)) ||
+          answer.value("lost", false))
+        return;
     }
   }
 
  private:
   static Json error_json(const Error& e) {
-    return {{"error", e.what()}, {"exit_code", e.exit_code()}, {"input", dynamic_cast<const InvalidInput*>(&e) != nullptr}};
+    return {{"error", e.what()},
+            {"exit_code", e.exit_code()},
+            {"input", dynamic_cast<const InvalidInput*>(&e) != nullptr}};
   }
 
   Json answer_to(const Json& request) {
     try {
       const Candidate candidate = candidate_from_json(request.at("candidate"));
-      if (!task_ || task_->id != candidate.task) task_ = load_one(datasets_, candidate.task);
-      const Measured measured = measurer_->measure(*task_, candidate, request.at("binary").get<std::string>());
-      return {{"measurement", to_json(measured.measurement)}, {"samples", measured.samples}, {"lost", measurer_->lost()}};
+      const Measured measured =
+          measurer_->measure(tasks_.of(candidate), candidate, request.at("binary").get<std::string>());
+      return {{"measurement", to_json(measured.measurement)},
+              {"samples", measured.samples},
+              {"lost", measurer_->lost()}};
     } catch (const Error& e) {
       return error_json(e);
     } catch (const std::exception& e) {
@@ -122,10 +126,9 @@ class Worker {
   }
 
   int fd_;
-  const std::filesystem::path& datasets_;
+  TaskSource tasks_;
   std::optional<GpuMeasurer> measurer_;
   std::optional<Json> broken_;
-  std::optional<task::Task> task_;
 };
 
 }  // namespace
@@ -138,12 +141,13 @@ struct GpuWorkers::State {
   Settings settings;
   std::filesystem::path datasets;
   std::vector<std::byte> harness;
-  std::optional<Process> active, spare;
+  std::optional<Process> active;
   int lost = 0;
 
   Process start() {
     int fds[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) throw system_error("socketpair", errno);
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+      throw system_error("socketpair", errno);
     const pid_t parent = ::getpid();
     const pid_t pid = ::fork();
     if (pid < 0) throw system_error("cannot fork a process for the GPU", errno);
@@ -175,12 +179,12 @@ struct GpuWorkers::State {
     return fmt::format("exit code {}", WEXITSTATUS(status));
   }
 
-  void replace() {
+  // The next one starts with the next candidate, when nothing else is on the GPU: beside a start, rounds
+  // scatter ten times as much.
+  void drop() {
     if (active) end(*active);
     active.reset();
     ++lost;
-    active = spare ? *spare : start();
-    spare = start();
   }
 
   double patience() const { return kPatience + 5 * settings.budget_s + 10 * settings.call_timeout_s; }
@@ -196,7 +200,6 @@ GpuWorkers::GpuWorkers(Settings settings, std::filesystem::path datasets, std::v
 
 GpuWorkers::~GpuWorkers() {
   if (state_->active) State::end(*state_->active);
-  if (state_->spare) State::end(*state_->spare);
 }
 
 int GpuWorkers::lost() const { return state_->lost; }
@@ -217,15 +220,16 @@ Measured GpuWorkers::measure(const Candidate& candidate, const std::filesystem::
     out.measurement.detail = received == Received::kLate ? "its measurement did not end"
                                                          : "the process that measured it was gone: " + how;
     s.active.reset();
-    s.replace();
+    ++s.lost;
     return out;
   }
   const Json answer = parse_json(text, "answer of the process on the GPU");
   const bool lost = answer.value("lost", false);
-  if (lost) s.replace();
+  if (lost) s.drop();
   if (answer.contains("error")) {
     const int code = answer.value("exit_code", static_cast<int>(kExitEnvironment));
-    if (answer.value("input", false)) throw InvalidInput({{"", 0, 0, answer["error"].get<std::string>(), ""}});
+    if (answer.value("input", false))
+      throw InvalidInput({{"", 0, 0, answer["error"].get<std::string>(), ""}});
     throw Error(answer["error"].get<std::string>(), code);
   }
   out.measurement = measurement_from_json(answer.at("measurement"));
