@@ -76,9 +76,12 @@ Timing judge(const Settings& settings, PairResult pairs, int calls) {
   Timing timing;
   timing.calls = calls;
   timing.pairs = std::move(pairs);
-  if (timing.pairs.verdict == Verdict::kOk)
-    timing.score = stats::score_of(stats::log_ratios(timing.pairs.baseline_ns, timing.pairs.candidate_ns),
-                                   settings.protocol);
+  if (timing.pairs.verdict != Verdict::kOk) return timing;
+  const std::vector<double> ratios = stats::log_ratios(timing.pairs.baseline_ns, timing.pairs.candidate_ns);
+  timing.score = stats::score_of(ratios, settings.protocol);
+  // More rounds would not make this narrower: there are only so many places.
+  for (const std::vector<int>* places : {&timing.pairs.baseline_places, &timing.pairs.candidate_places})
+    timing.score.half_width = std::max(timing.score.half_width, stats::grouped_half_width(ratios, *places));
   return timing;
 }
 

@@ -61,6 +61,8 @@ class Pairing {
     const std::size_t whole = result_.candidate_ns.size() / buckets * buckets;
     result_.baseline_ns.resize(whole);
     result_.candidate_ns.resize(whole);
+    result_.baseline_places.resize(whole);
+    result_.candidate_places.resize(whole);
     result_.budget_ended = true;
     if (whole == 0) {
       result_.verdict = Verdict::kTimeout;
@@ -107,6 +109,8 @@ class Pairing {
     if (!inspect()) return false;
     result_.baseline_ns.push_back(per_call(runs[0].elapsed_ns, settings_.calls));
     result_.candidate_ns.push_back(per_call(runs[1].elapsed_ns, settings_.calls));
+    result_.baseline_places.push_back(baseline_.place());
+    result_.candidate_places.push_back(candidate_.place());
     return true;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <stdexcept>
 
 #include "warpsmith/stats/summary.h"
@@ -100,6 +101,31 @@ bool slow_enough(std::span<const double> ratios, const Protocol& protocol) {
   const std::vector<double> means = bucket_means(ratios, protocol.buckets);
   const double half_width = plain_half_width(means);
   return half_width <= kWidestReward && median(means) + half_width < std::log(protocol.give_up_below);
+}
+
+double grouped_half_width(std::span<const double> ratios, std::span<const int> groups) {
+  constexpr std::size_t kFewestGroups = 4;
+  constexpr double kFarthest = 5, kDeviationsAMad = 1.4826;
+  if (ratios.size() != groups.size()) throw std::invalid_argument("every round has a group");
+  if (ratios.empty()) return 0;
+  const double middle = median(ratios);
+  std::vector<double> distances;
+  for (const double ratio : ratios) distances.push_back(std::abs(ratio - middle));
+  const double farthest = kFarthest * kDeviationsAMad * median(distances);
+  std::vector<double> values;
+  for (const double ratio : ratios) values.push_back(std::clamp(ratio, middle - farthest, middle + farthest));
+  const double centre = mean(values);
+  std::map<int, double> sums;
+  for (std::size_t i = 0; i < values.size(); ++i) sums[groups[i]] += values[i] - centre;
+  if (sums.size() < kFewestGroups) return 0;
+  double squares = 0;
+  for (const auto& [group, sum] : sums) squares += sum * sum;
+  const double count = static_cast<double>(sums.size()), freedom = count - 1;
+  const double error = std::sqrt(squares * count / freedom) / static_cast<double>(values.size());
+  // Student's 97.5 % quantile, to 1 % from 3 degrees of freedom on.
+  const double t =
+      1.96 + 2.372 / freedom + 2.822 / (freedom * freedom) + 2.556 / (freedom * freedom * freedom);
+  return t * error;
 }
 
 bool narrow_enough(std::span<const double> ratios, const Protocol& protocol) {

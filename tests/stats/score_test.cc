@@ -181,6 +181,51 @@ TEST(Coverage, RoundsThatTheHostDisturbs) {
   EXPECT_GE(coverage(next, 0.0, 400), 0.91);
 }
 
+// Rounds of a few places, each with an offset of its own: what of the truth the interval covers.
+TEST(GroupedHalfWidth, CoversTheTruthWherePlacesDiffer) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  for (const auto& [between, within] : {std::pair{0.03, 0.01}, std::pair{0.0, 0.01}}) {
+    int covered = 0, plainly = 0;
+    constexpr int kTrials = 2000, kPlaces = 10, kRounds = 140;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      double offsets[kPlaces];
+      for (double& offset : offsets) offset = between * normal(random);
+      std::vector<double> ratios;
+      std::vector<int> places;
+      for (int i = 0; i < kRounds; ++i) {
+        places.push_back(static_cast<int>(random() % kPlaces));
+        ratios.push_back(offsets[places.back()] + within * normal(random));
+      }
+      double sum = 0;
+      for (const double ratio : ratios) sum += ratio;
+      covered += std::abs(sum / kRounds) <= grouped_half_width(ratios, places);
+      plainly += std::abs(score_of(ratios, {}).log_score) <= score_of(ratios, {}).half_width;
+    }
+    EXPECT_GE(covered, 0.92 * kTrials) << between;
+    EXPECT_LE(covered, 0.98 * kTrials) << between;
+    if (between > 0) {
+      EXPECT_LE(plainly, 0.8 * kTrials) << "then nobody needs it";
+    }
+  }
+}
+
+TEST(GroupedHalfWidth, SaysNothingOfFewGroupsAndBearsAnOutlier) {
+  EXPECT_EQ(grouped_half_width({}, {}), 0);
+  const std::vector<double> few = {0.1, 0.2, 0.3, 0.4};
+  EXPECT_EQ(grouped_half_width(few, std::vector<int>{0, 1, 2, 2}), 0);
+  EXPECT_GT(grouped_half_width(few, std::vector<int>{0, 1, 2, 3}), 0.1);
+  EXPECT_THROW(grouped_half_width(few, std::vector<int>{0}), std::invalid_argument);
+  std::vector<double> ratios;
+  std::vector<int> places;
+  for (int i = 0; i < 40; ++i) {
+    ratios.push_back(i % 2 == 0 ? 0.001 : -0.001);
+    places.push_back(i / 2 % 10);
+  }
+  ratios[7] = 1.5;
+  EXPECT_LT(grouped_half_width(ratios, places), 0.001);
+}
+
 TEST(Protocol, NamesTheFieldThatMakesNoSense) {
   EXPECT_NO_THROW(check(kPaper));
   const auto message = [](Protocol protocol) -> std::string {

@@ -26,6 +26,8 @@ class Arm {
   // run() puts the operands into the shared cache before its clock starts.
   virtual void renew(std::uint64_t key, int calls) = 0;
   virtual Run run(int calls) = 0;
+  // Which of its places in memory the last renewal took; one that does not know says 0.
+  virtual int place() const { return 0; }
   // After a run, outside the clock: a call whose outputs look as if they had not been written, or nothing.
   // Cheap: a few places of each output.
   virtual std::optional<int> unwritten(int calls) = 0;

@@ -27,6 +27,7 @@ struct PairResult {
       Verdict::kOk;  // else that of the run or the inspection that failed; `timeout`: too slow to be timed
   std::string detail;
   std::vector<std::int64_t> baseline_ns, candidate_ns;  // a call, by round; a multiple of the buckets
+  std::vector<int> baseline_places, candidate_places;   // Arm::place(), by round
   bool budget_ended = false;
   bool gave_up = false;  // so slow that its score need not be known as well as others (stats::slow_enough)
 };

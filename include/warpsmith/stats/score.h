@@ -72,6 +72,11 @@ int next_look(int taken, const Protocol& protocol);
 // give_up_below, and is no wider than what may still be a reward (kWidestReward).
 bool slow_enough(std::span<const double> ratios, const Protocol& protocol);
 inline constexpr double kWidestReward = 0.05;  // half width, in log units
+// Half width (95 %, log units) of the mean of `ratios` as far as it hangs on which groups there were: rounds
+// of one group share what they are drawn from, such as a place in memory, and there are only so many groups.
+// Cluster-robust standard error times Student's t; ratios further than five robust standard deviations from
+// the median count as that far. 0 where there are fewer than four groups.
+double grouped_half_width(std::span<const double> ratios, std::span<const int> groups);
 // Whether the interval is narrow enough to stop.
 bool narrow_enough(std::span<const double> ratios, const Protocol& protocol);
 

@@ -50,6 +50,7 @@ class GpuBaselineArm : public Arm {
                  const task::Dims& dims, int most_calls);
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
+  int place() const override { return place_; }
   std::optional<int> unwritten(int) override { return std::nullopt; }
   Run inspect(int) override { return {}; }
   // One call from an idle GPU, on the values of the last renewal: nanoseconds.
@@ -83,6 +84,7 @@ class GpuCandidateArm : public Arm {
   const device::GpuOutcome& outcome() const { return layout_.outcome(); }
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
+  int place() const override { return first_ / (most_calls_ + 1); }
   std::optional<int> unwritten(int calls) override;
   Run inspect(int call) override;
   Run run_idle();
