@@ -104,6 +104,20 @@ install_slurm_packages() {
   done
 }
 
+# What candidates may include and torch's wheel lacks: CUDA's C++ library, and crt/ for wmma. Into .venv, of the version of its CUDA;
+# a toolkit of that version serves as well.
+install_cuda_headers() {
+  local nvidia version
+  nvidia=$(echo .venv/lib/python3*/site-packages/nvidia/cu[0-9]*/include)
+  [ -f "$nvidia/cuda.h" ] || return 0
+  if [ -f "$nvidia/cccl/cuda/barrier" ] && [ -f "$nvidia/crt/mma.h" ]; then say "CUDA's headers: $nvidia"; return 0; fi
+  version=$(sed -n 's/^#define CUDA_VERSION \([0-9]*\).*/\1/p' "$nvidia/cuda.h")
+  version=$((version / 1000)).$((version % 1000 / 10))
+  say "CUDA's headers: adding CCCL and crt of CUDA $version to .venv"
+  .venv/bin/pip install --quiet --no-cache-dir --no-deps --disable-pip-version-check "nvidia-cuda-cccl==$version.*" "nvidia-cuda-crt==$version.*" ||
+    say "CUDA's headers: pip has none of CUDA $version; candidates that include <cuda/…> or <mma.h> will be unsupported"
+}
+
 install_torch() {
   if [ "${WARPSMITH_TORCH:-ON}" = OFF ]; then say "LibTorch: not wanted (WARPSMITH_TORCH=OFF)"; return 0; fi
   local found
@@ -135,3 +149,4 @@ else
   say "no apt here: the dependencies must come from modules, conda or the system; configuring names what is missing"
 fi
 install_torch
+install_cuda_headers

@@ -80,13 +80,14 @@ bool asks_for_files(std::string_view name) {
 // CUDA's own headers include what these macros name.
 bool steers_includes(std::string_view name) { return name.find("THRUST") != std::string_view::npos; }
 
-void check_directive(const CleanSource& source, const Token& at, bool toolkit_headers) {
+void check_directive(const CleanSource& source, const Token& at, const HasHeader& has_header) {
   const Directive directive = read_directive(source, at);
   if (directive.word == "include") {
     const std::string_view name = included_header(source, at, directive);
     if (!is_gpu_header(name)) refuse(source, at, kOnlyCudaHeaders, false);
-    if (name == "mma.h" && !toolkit_headers)
-      refuse(source, at, "CUDA's headers here have no crt/mma.h, which wmma wants", true);
+    if (!is_plain_header(name) && !has_header(name))
+      refuse(source, at, "CUDA's headers here have no <" + std::string(name) + ">, or not what it includes",
+             true);
     return;
   }
   if (directive.is_text()) return;
@@ -113,10 +114,10 @@ bool uses_cuda_library(const CleanSource& source) {
   });
 }
 
-void refuse_for_gpu(const CleanSource& source, bool toolkit_headers) {
+void refuse_for_gpu(const CleanSource& source, const HasHeader& has_header) {
   refuse_hidden_text(source);
   for (const Token& t : source.tokens) {
-    if (t.kind == TokenKind::kDirective) check_directive(source, t, toolkit_headers);
+    if (t.kind == TokenKind::kDirective) check_directive(source, t, has_header);
     if (t.kind != TokenKind::kIdentifier) continue;
     if (asks_for_files(t.text) || t.text == "import" || t.text == "__import")
       refuse(source, t, "`" + std::string(t.text) + "` is no part of device code here", false);

@@ -2,16 +2,19 @@
 // else is NVRTC's to accept. And the headers of ours that NVRTC lacks.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "tokens.h"
 
 namespace warpsmith::toolchain {
 
-// `toolkit_headers`: crt/ is among CUDA's headers, which mma.h wants and torch's wheel lacks. Throws
-// SourceProblem.
-void refuse_for_gpu(const CleanSource& source, bool toolkit_headers);
+// Which of the headers that a candidate may include are here.
+using HasHeader = std::function<bool(std::string_view name)>;
+// Throws SourceProblem; where the candidate wants a header of CUDA's that is not here, one of `unsupported`.
+void refuse_for_gpu(const CleanSource& source, const HasHeader& has_header);
 
 // stdint.h, math.h, float.h, …: NVRTC has what they declare, or they hold it; by name. CUDA's own headers
 // find these, too.

@@ -111,13 +111,21 @@ const NvrtcHere& nvrtc_here() {
     h.library = find_library();
     h.program = find_program();
     h.include_folders = find_include_folders(h.library);
-    h.toolkit_headers = std::any_of(h.include_folders.begin(), h.include_folders.end(), has_toolkit_headers);
     h.about = ask_about(h.program, h.library);
     h.id = "NVRTC " + h.about.version + " (" + digest_of_library(h.library) + ") headers " +
-           version_of_headers(h.include_folders.front()) + (h.toolkit_headers ? " crt" : "");
+           version_of_headers(h.include_folders.front()) + (h.has_header("mma.h") ? " crt" : "") +
+           (h.has_header("cuda/barrier") ? " cccl" : "");
     return h;
   }();
   return here;
+}
+
+bool NvrtcHere::has_header(std::string_view name) const {
+  const auto has = [this](std::string_view file) {
+    return std::any_of(include_folders.begin(), include_folders.end(),
+                       [&](const fs::path& folder) { return fs::exists(folder / file); });
+  };
+  return has(name) && (name != "mma.h" || has("crt/mma.h"));
 }
 
 NvrtcRun run_nvrtc(NvrtcRequest request, const fs::path& scratch, const CompileOptions& limits) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler_child.h"
@@ -15,10 +16,11 @@ namespace warpsmith::toolchain {
 struct NvrtcHere {
   std::filesystem::path program, library;
   std::vector<std::filesystem::path>
-      include_folders;           // WARPSMITH_CUDA_INCLUDE, else those beside the library
-  bool toolkit_headers = false;  // crt/ is there, which mma.h wants
+      include_folders;  // WARPSMITH_CUDA_INCLUDE, else those beside the library
   NvrtcAbout about;
   std::string id;  // version and what tells this very library and these headers from others
+  // torch's wheel brings neither CUDA's C++ library (CCCL) nor crt/, which mma.h includes.
+  bool has_header(std::string_view name) const;
 };
 // Throws Error where there is none, and where this program was built without CUDA.
 const NvrtcHere& nvrtc_here();

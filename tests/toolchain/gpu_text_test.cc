@@ -86,11 +86,11 @@ TEST(GpuTarget, Capabilities) {
 }
 
 // "" where the source is let through, else the mistake.
-std::string mistake_of(const std::string& source, bool toolkit_headers = true) {
+std::string mistake_of(const std::string& source, const std::string& missing = "") {
   try {
     CleanSource clean;
     read_tokens(source, &clean);
-    refuse_for_gpu(clean, toolkit_headers);
+    refuse_for_gpu(clean, [&](std::string_view name) { return name != missing; });
     return "";
   } catch (const SourceProblem& p) {
     return place_of(p);
@@ -172,8 +172,11 @@ TEST(GpuSource, WhatIsNot) {
 }
 
 TEST(GpuSource, WheelsHaveNoWmma) {
-  EXPECT_EQ(mistake_of("int a;\n#include <mma.h>\n", false),
-            "kernel.cu:2:1: error: CUDA's headers here have no crt/mma.h, which wmma wants\n");
+  EXPECT_EQ(mistake_of("int a;\n#include <mma.h>\n", "mma.h"),
+            "kernel.cu:2:1: error: CUDA's headers here have no <mma.h>, or not what it includes\n");
+  EXPECT_EQ(mistake_of("#include <cuda/barrier>\n", "cuda/barrier"),
+            "kernel.cu:1:1: error: CUDA's headers here have no <cuda/barrier>, or not what it includes\n");
+  EXPECT_EQ(mistake_of("#include <cuda/barrier>\n", "cuda/std/array"), "");
 }
 
 TEST(NvrtcLog, WhatTheTargetLacks) {
