@@ -33,7 +33,9 @@ const std::vector<std::string>& fixed_options() {
 NvrtcRequest make_request(const Candidate& candidate, const ModuleNames& names) {
   CleanSource clean;
   read_tokens(candidate.source(), &clean);
-  refuse_for_gpu(clean, [](std::string_view name) { return nvrtc_here().has_header(name); });
+  refuse_for_gpu(clean, [](std::string_view name) {
+    return headers_for_nvrtc().contains(std::string(name)) || nvrtc_here().has_header(name);
+  });
   const CandidateOptions own = read_options(candidate);
   NvrtcRequest request;
   // The text that was looked at, not the one that was handed in: comments cannot hide anything from us.

@@ -114,7 +114,7 @@ const NvrtcHere& nvrtc_here() {
     h.about = ask_about(h.program, h.library);
     h.id = "NVRTC " + h.about.version + " (" + digest_of_library(h.library) + ") headers " +
            version_of_headers(h.include_folders.front()) + (h.has_header("mma.h") ? " crt" : "") +
-           (h.has_header("cuda/barrier") ? " cccl" : "");
+           (h.has_header("cuda/") ? " cccl" : "");
     return h;
   }();
   return here;
@@ -125,7 +125,8 @@ bool NvrtcHere::has_header(std::string_view name) const {
     return std::any_of(include_folders.begin(), include_folders.end(),
                        [&](const fs::path& folder) { return fs::exists(folder / file); });
   };
-  return has(name) && (name != "mma.h" || has("crt/mma.h"));
+  // Of a folder that is here a file may be missing because there is none of that name: the compiler says so.
+  return has(name.substr(0, name.find('/'))) && (name != "mma.h" || has("crt/mma.h"));
 }
 
 NvrtcRun run_nvrtc(NvrtcRequest request, const fs::path& scratch, const CompileOptions& limits) {

@@ -19,7 +19,8 @@ struct NvrtcHere {
       include_folders;  // WARPSMITH_CUDA_INCLUDE, else those beside the library
   NvrtcAbout about;
   std::string id;  // version and what tells this very library and these headers from others
-  // torch's wheel brings neither CUDA's C++ library (CCCL) nor crt/, which mma.h includes.
+  // Whether this header of CUDA's is here, or the folder that it is in. torch's wheel brings neither CUDA's
+  // C++ library (cuda/, cub/) nor crt/, which mma.h includes.
   bool has_header(std::string_view name) const;
 };
 // Throws Error where there is none, and where this program was built without CUDA.
