@@ -5,8 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <map>
 
 #include "warpsmith/base/files.h"
+#include "warpsmith/process/gpus.h"
+#include "warpsmith/records/ceilings.h"
 
 namespace warpsmith::cli {
 
@@ -27,6 +30,34 @@ std::vector<process::Fact> program_facts() {
   return facts;
 }
 
+}  // namespace
+
+std::vector<process::Fact> ceilings_facts(const fs::path& results) {
+  std::map<std::string, Ceilings> newest;  // by UUID
+  const auto take = [&newest](const fs::path& file) {
+    std::optional<Ceilings> kept = read_ceilings(file);
+    if (!kept) return;
+    const auto [at, is_new] = newest.try_emplace(kept->uuid, *kept);
+    if (!is_new && at->second.date < kept->date) at->second = std::move(*kept);
+  };
+  try {
+    std::error_code no_matter;  // no such folder, or none that is ours to read
+    for (const auto& run : fs::directory_iterator(results, no_matter))
+      for (const auto& file : fs::directory_iterator(run.path() / "cache/ceilings", no_matter))
+        if (file.path().extension() == ".json") take(file.path());
+  } catch (const fs::filesystem_error&) {  // it goes while we look: what was found counts
+  }
+  std::vector<process::Fact> facts;
+  for (const auto& [uuid, c] : newest)
+    facts.push_back({.name = "ceilings of " + process::gpu_type_of(c.name),
+                     .value = ceilings_line(c),
+                     .ok = true,
+                     .hint = uuid + ", measured on " + c.host + ", " + c.date});
+  return facts;
+}
+
+namespace {
+
 struct Options {
   DoctorSiteOptions site;
   bool discover = false;
@@ -40,6 +71,7 @@ int doctor(const Options& options, CommandContext& context) {
   if (!options.site.site.empty()) return doctor_site(options.site, context);
   FactPrinter printer(context);
   printer.add(process::machine_facts(fs::absolute(context.results)));
+  printer.add(ceilings_facts(fs::absolute(context.results)));
   printer.add(program_facts());
   return printer.finish();
 }

@@ -47,6 +47,10 @@ int discover_site(const DiscoverOptions& options, CommandContext& context);
 // On a compute node: answers the question of a probe (warpsmith/executor/site_probe.h).
 int doctor_on_node(const std::filesystem::path& question);
 
+// What runs in `results` have measured of the GPUs that they were on (<run>/cache/ceilings): the newest of
+// each GPU.
+std::vector<process::Fact> ceilings_facts(const std::filesystem::path& results);
+
 // The programs of ours that lie beside this one.
 std::vector<std::string> programs_beside();
 

@@ -101,4 +101,8 @@ std::filesystem::path timing_lock_path() {
   return asked != nullptr && *asked != '\0' ? asked : "/tmp/warpsmith-timing.lock";
 }
 
+std::filesystem::path gpu_lock_path(const std::string& uuid) {
+  return timing_lock_path().parent_path() / ("warpsmith-timing-" + uuid + ".lock");
+}
+
 }  // namespace warpsmith::measure

@@ -48,9 +48,11 @@ std::vector<Work> work_of(const ShardSession& shard) {
 std::string summary(const Measurement& m) {
   if (m.rounds == 0)
     return fmt::format("{}{}", to_string(m.verdict), m.detail.empty() ? "" : ": " + m.detail);
-  return fmt::format("{} {:.3f}x [{:.3f}, {:.3f}] {:.0f} ns, {} rounds of {}{}{}", to_string(m.verdict),
-                     m.speedup, m.speedup_low, m.speedup_high, m.candidate_ns, m.rounds, m.batch,
-                     m.detail.empty() ? "" : ": ", m.detail);
+  const std::optional<double> share = roofline_share(m);
+  return fmt::format("{} {:.3f}x over {} [{:.3f}, {:.3f}] {:.0f} ns{}, {} rounds of {}{}{}",
+                     to_string(m.verdict), m.speedup, m.baseline, m.speedup_low, m.speedup_high,
+                     m.candidate_ns, share ? fmt::format(", {:.0f} % of the roofline", 100 * *share) : "",
+                     m.rounds, m.batch, m.detail.empty() ? "" : ": ", m.detail);
 }
 
 // SIGKILL comes from outside (the kernel short of memory, a person, a batch system): it says nothing about
@@ -86,6 +88,7 @@ Measure on_gpu(Settings settings, const ShardSession& shard, const std::vector<W
   const std::filesystem::path datasets = json_at<std::string>(shard.job().params, "datasets", "params");
   std::vector<std::byte> harness =
       harness_cubin(target_of(work, shard.run_folder()), shard.run_folder() / "cache", settings.unsandboxed);
+  settings.ceilings = shard.run_folder() / "cache/ceilings";
   const auto workers = std::make_shared<GpuWorkers>(std::move(settings), datasets, std::move(harness));
   return [workers](const Candidate& candidate, const std::filesystem::path& binary) {
     return workers->measure(candidate, binary);

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "judge.h"
+#include "roofline.h"
 #include "task_bench.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/random.h"
@@ -243,7 +244,7 @@ struct Measurer::State {
   // and the highest counts.
   double floor_below(double candidate_ns) {
     constexpr int kTries = 10;
-    const double bytes = bench->compulsory_bytes();
+    const double bytes = compulsory_bytes(bench->task(), bench->timing_dims());
     for (int i = 0; i < kTries && candidate_ns < bytes / ceiling * 1e9; ++i)
       ceiling = std::max(ceiling, bandwidth_ceiling(settings.threads));
     return bytes / ceiling * 1e9;
@@ -256,6 +257,7 @@ struct Measurer::State {
     write_score(settings, timing, out);
     m.verdict = Verdict::kOk;
     const double floor_ns = floor_below(m.candidate_ns);
+    write_roofline(roofline_of(bench->task(), bench->timing_dims(), {.bytes_s = ceiling}), m);
     if (m.candidate_ns < floor_ns) {
       m.verdict = Verdict::kTooFast;
       m.detail = fmt::format("{:.0f} ns a call; the bytes that it must move take {:.0f} ns", m.candidate_ns,

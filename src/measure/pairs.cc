@@ -26,29 +26,51 @@ class Pairing {
 
   PairResult take() {
     if (!warm_up()) return std::move(result_);
+    look();
     const stats::Protocol& protocol = settings_.protocol;
     for (;;) {
       const int taken = static_cast<int>(result_.candidate_ns.size());
       const int wanted = stats::next_look(taken, protocol);
       while (static_cast<int>(result_.candidate_ns.size()) < wanted) {
         if (out_of_time()) {
+          look();
           finish_early();
           return std::move(result_);
         }
         if (!round()) return std::move(result_);
+        if (settings_.now() - looked_ >= settings_.look_every_s) look();
         if (taken == 0 &&
-            stats::slow_enough(stats::log_ratios(result_.baseline_ns, result_.candidate_ns), protocol)) {
+            stats::slow_enough(stats::log_ratios(result_.baseline_ns, result_.candidate_ns), protocol) &&
+            look()) {
           result_.gave_up = true;
           return std::move(result_);
         }
       }
       const std::vector<double> ratios = stats::log_ratios(result_.baseline_ns, result_.candidate_ns);
-      if (stats::narrow_enough(ratios, protocol)) return std::move(result_);
+      if (stats::narrow_enough(ratios, protocol) && look()) return std::move(result_);
     }
   }
 
  private:
   double elapsed() const { return settings_.now() - begin_; }
+
+  // False where the rounds since the last look had to be thrown away.
+  bool look() {
+    if (!settings_.disturbed) return true;
+    const bool was_disturbed = disturbed_;
+    disturbed_ = settings_.disturbed();
+    looked_ = settings_.now();
+    const std::size_t taken = result_.candidate_ns.size();
+    if (disturbed_ || was_disturbed) {
+      result_.rounds_thrown_away += static_cast<int>(taken - undisturbed_);
+      result_.baseline_ns.resize(undisturbed_);
+      result_.candidate_ns.resize(undisturbed_);
+      result_.baseline_places.resize(undisturbed_);
+      result_.candidate_places.resize(undisturbed_);
+    }
+    undisturbed_ = result_.candidate_ns.size();
+    return undisturbed_ == taken;
+  }
 
   // Each bucket gets one round whatever the budget says, short of three budgets.
   bool out_of_time() const {
@@ -64,7 +86,11 @@ class Pairing {
     result_.baseline_places.resize(whole);
     result_.candidate_places.resize(whole);
     result_.budget_ended = true;
-    if (whole == 0) {
+    if (whole == 0 && result_.rounds_thrown_away > 0) {
+      result_.verdict = Verdict::kNotMeasured;
+      result_.detail = "the device was disturbed: " + std::to_string(result_.rounds_thrown_away) +
+                       " rounds were thrown away, and too few were left";
+    } else if (whole == 0) {
       result_.verdict = Verdict::kTimeout;
       result_.detail =
           "too slow to be timed: the time for a measurement ended before one round a bucket was taken";
@@ -92,7 +118,9 @@ class Pairing {
   }
 
   bool round() {
-    const std::uint64_t number = result_.candidate_ns.size();
+    // Values of a round that was thrown away do not come again.
+    const std::uint64_t number =
+        result_.candidate_ns.size() + static_cast<std::uint64_t>(result_.rounds_thrown_away);
     const std::uint64_t key = random_key({settings_.key, 3, number});
     const bool candidate_first = (random_() & 1) != 0;
     Arm::Run runs[2];  // baseline, candidate
@@ -129,6 +157,9 @@ class Pairing {
   const PairSettings& settings_;
   Random random_;
   double begin_;
+  double looked_ = 0;             // when settings_.disturbed was asked last …
+  bool disturbed_ = false;        // … what it said …
+  std::size_t undisturbed_ = 0;   // … and how many rounds had been kept then
   std::optional<int> unwritten_;  // a call of the last run that looked so
   PairResult result_;
 };

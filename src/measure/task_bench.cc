@@ -64,17 +64,6 @@ double TaskBench::alone_again_ns(int calls) {
   return alone_ns_[calls] = stats::median(time_beside(arm, other, calls, kAloneRounds, key));
 }
 
-double TaskBench::compulsory_bytes() const {
-  const double all =
-      static_cast<double>(input_bytes(task_, timing_dims()) + output_bytes(task_, timing_dims()));
-  if (!task_.bytes) return all;
-  try {
-    return std::min(all, task_.bytes->evaluate_real(task::dims_scope(timing_dims())));
-  } catch (const task::ExpressionError&) {
-    return all;
-  }
-}
-
 std::vector<double> TaskBench::timed_bounds() {
   for (const CheckCase& check : cases_)
     if (check.dims == timing_dims() && check.distribution < 0) oracle_.expected(check);

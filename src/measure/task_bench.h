@@ -34,8 +34,6 @@ class TaskBench {
   double alone_ns(int calls);
   // … and again: the host drifts.
   double alone_again_ns(int calls);
-  // Bytes that any right answer must move, inputs read and outputs written once.
-  double compulsory_bytes() const;
   // Bounds for timed calls; every case of the timing shape is made for it.
   std::vector<double> timed_bounds();
 

@@ -1,12 +1,12 @@
 #include "warpsmith/process/gpus.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 
+#include "nvml.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/child.h"
 
@@ -18,107 +18,41 @@ constexpr const char* kVariable = "WARPSMITH_NVML";
 constexpr const char* kProgram = "nvidia-smi";
 constexpr std::uint64_t kMiB = 1 << 20;
 
-// ---- NVML: the few functions that we call, as nvml.h declares them. Its ABI is stable. ----
+// What a GPU does not tell stays as it is where it is not known.
+Gpu gpu_of(const Nvml& nvml, Nvml::Device device) {
+  Gpu gpu;
+  char text[96] = {};
+  if (nvml.name(device, text, sizeof text - 1) == Nvml::kSuccess) gpu.name = text;
+  if (nvml.uuid(device, text, sizeof text - 1) == Nvml::kSuccess) gpu.uuid = text;
+  Nvml::Memory memory{};
+  if (nvml.memory_info(device, &memory) == Nvml::kSuccess) gpu.memory_bytes = memory.total;
+  if (nvml.compute_capability(device, &gpu.major, &gpu.minor) != Nvml::kSuccess) gpu.major = gpu.minor = 0;
+  unsigned now = 0, next = 0;
+  gpu.mig = nvml.mig_mode != nullptr && nvml.mig_mode(device, &now, &next) == Nvml::kSuccess && now != 0;
+  return gpu;
+}
 
-using Device = void*;
-constexpr int kSuccess = 0;
-struct NvmlMemory {
-  unsigned long long total, free, used;
-};
-
-class Nvml {
- public:
-  // Null: there is no such library.
-  static std::unique_ptr<Nvml> load(const char* library) {
-    void* handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    return handle == nullptr ? nullptr : std::unique_ptr<Nvml>(new Nvml(handle));
+std::vector<Gpu> from_nvml(Nvml& nvml, std::string& problem) {
+  if (!nvml.begin(problem)) return {};
+  unsigned count = 0;
+  if (const int answer = nvml.device_count(&count); answer != Nvml::kSuccess) {
+    problem = "NVML: " + nvml.words_of(answer);
+    return {};
   }
-  ~Nvml() {
-    if (begun_) shut_down_();
-    ::dlclose(handle_);
+  char driver[96] = {};
+  if (nvml.system_driver(driver, sizeof driver - 1) != Nvml::kSuccess) driver[0] = '\0';
+  std::vector<Gpu> out;
+  for (unsigned i = 0; i < count; ++i) {
+    Nvml::Device device = nullptr;
+    // One that has fallen off the bus, or that is another's, leaves the others as they are.
+    if (nvml.device_by_index(i, &device) != Nvml::kSuccess) continue;
+    Gpu gpu = gpu_of(nvml, device);
+    gpu.index = static_cast<int>(i);
+    gpu.driver = driver;
+    if (!gpu.uuid.empty()) out.push_back(std::move(gpu));
   }
-  Nvml(const Nvml&) = delete;
-  Nvml& operator=(const Nvml&) = delete;
-
-  std::vector<Gpu> gpus(std::string& problem) {
-    if (!find_functions()) {
-      problem = "the NVML library lacks functions";
-      return {};
-    }
-    unsigned count = 0;
-    int answer = begin_();
-    begun_ = answer == kSuccess;
-    if (begun_) answer = count_(&count);
-    if (answer != kSuccess) {
-      problem = "NVML: " + words_of(answer);
-      return {};
-    }
-    char driver[96] = {};
-    if (driver_(driver, sizeof driver - 1) != kSuccess) driver[0] = '\0';
-    std::vector<Gpu> out;
-    for (unsigned i = 0; i < count; ++i) {
-      Device device = nullptr;
-      // One that has fallen off the bus, or that is another's, leaves the others as they are.
-      if (device_(i, &device) != kSuccess) continue;
-      Gpu gpu = gpu_of(device);
-      gpu.index = static_cast<int>(i);
-      gpu.driver = driver;
-      if (!gpu.uuid.empty()) out.push_back(std::move(gpu));
-    }
-    return out;
-  }
-
- private:
-  explicit Nvml(void* handle) : handle_(handle) {}
-
-  template <typename F>
-  bool find(const char* name, F*& function) {
-    function = reinterpret_cast<F*>(::dlsym(handle_, name));
-    return function != nullptr;
-  }
-  bool find_functions() {
-    find("nvmlErrorString", error_);  // these two are missing from old drivers
-    find("nvmlDeviceGetMigMode", mig_);
-    return find("nvmlInit_v2", begin_) && find("nvmlShutdown", shut_down_) &&
-           find("nvmlSystemGetDriverVersion", driver_) && find("nvmlDeviceGetCount_v2", count_) &&
-           find("nvmlDeviceGetHandleByIndex_v2", device_) && find("nvmlDeviceGetName", name_) &&
-           find("nvmlDeviceGetUUID", uuid_) && find("nvmlDeviceGetMemoryInfo", memory_) &&
-           find("nvmlDeviceGetCudaComputeCapability", capability_);
-  }
-
-  std::string words_of(int answer) const {
-    const char* words = error_ == nullptr ? nullptr : error_(answer);
-    return words == nullptr ? "error " + std::to_string(answer) : words;
-  }
-
-  // What a GPU does not tell stays as it is where it is not known.
-  Gpu gpu_of(Device device) const {
-    Gpu gpu;
-    char text[96] = {};
-    if (name_(device, text, sizeof text - 1) == kSuccess) gpu.name = text;
-    if (uuid_(device, text, sizeof text - 1) == kSuccess) gpu.uuid = text;
-    NvmlMemory memory{};
-    if (memory_(device, &memory) == kSuccess) gpu.memory_bytes = memory.total;
-    if (capability_(device, &gpu.major, &gpu.minor) != kSuccess) gpu.major = gpu.minor = 0;
-    unsigned now = 0, next = 0;
-    gpu.mig = mig_ != nullptr && mig_(device, &now, &next) == kSuccess && now != 0;
-    return gpu;
-  }
-
-  void* handle_;
-  bool begun_ = false;
-  int (*begin_)() = nullptr;
-  int (*shut_down_)() = nullptr;
-  const char* (*error_)(int) = nullptr;
-  int (*driver_)(char*, unsigned) = nullptr;
-  int (*count_)(unsigned*) = nullptr;
-  int (*device_)(unsigned, Device*) = nullptr;
-  int (*name_)(Device, char*, unsigned) = nullptr;
-  int (*uuid_)(Device, char*, unsigned) = nullptr;
-  int (*memory_)(Device, NvmlMemory*) = nullptr;
-  int (*capability_)(Device, int*, int*) = nullptr;
-  int (*mig_)(Device, unsigned*, unsigned*) = nullptr;
-};
+  return out;
+}
 
 // ---- nvidia-smi, where the library is not to be had, as in some containers ----
 
@@ -185,7 +119,7 @@ std::vector<Gpu> nvidia_gpus(std::string* problem) {
     if (library.empty()) return gpus;
     const auto nvml = library == kProgram ? nullptr : Nvml::load(library.c_str());
     if (nvml != nullptr)
-      gpus = nvml->gpus(words);
+      gpus = from_nvml(*nvml, words);
     else if (wanted != nullptr && library != kProgram)
       words = library + " cannot be loaded";
     else

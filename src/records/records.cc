@@ -99,6 +99,44 @@ DeviceFacts device_facts_from_json(const Json& json) {
   return f;
 }
 
+namespace {
+
+template <typename T>
+void put(Json& json, const char* key, const std::optional<T>& value) {
+  if (value) json[key] = *value;
+}
+template <typename T>
+void take(const Json& json, const char* key, std::optional<T>& value) {
+  if (const auto it = json.find(key); it != json.end() && !it->is_null()) value = it->get<T>();
+}
+
+}  // namespace
+
+Json to_json(const GpuState& s) {
+  Json j = Json::object();
+  put(j, "sm_clock_mhz", s.sm_clock_mhz);
+  put(j, "memory_clock_mhz", s.memory_clock_mhz);
+  put(j, "temperature_c", s.temperature_c);
+  put(j, "power_w", s.power_w);
+  if (!s.clock_reasons.empty()) j["clock_reasons"] = s.clock_reasons;
+  return j;
+}
+
+GpuState gpu_state_from_json(const Json& j) {
+  GpuState s;
+  take(j, "sm_clock_mhz", s.sm_clock_mhz);
+  take(j, "memory_clock_mhz", s.memory_clock_mhz);
+  take(j, "temperature_c", s.temperature_c);
+  take(j, "power_w", s.power_w);
+  s.clock_reasons = j.value("clock_reasons", "");
+  return s;
+}
+
+std::optional<double> roofline_share(const Measurement& m) {
+  if (!m.roofline_ns || m.rounds == 0 || !(m.candidate_ns > 0)) return std::nullopt;
+  return *m.roofline_ns / m.candidate_ns;
+}
+
 Json to_json(const Measurement& m) {
   Json j = {{"candidate", m.candidate}, {"task", m.task},       {"baseline", m.baseline}, {"math", m.math},
             {"verdict", to_string(m.verdict)}, {"detail", m.detail}, {"seconds", m.seconds}};
@@ -123,6 +161,17 @@ Json to_json(const Measurement& m) {
     for (const auto& [name, size] : m.shape) shape.push_back({name, size});
     j["shape"] = std::move(shape);
   }
+  put(j, "gpu_held_s", m.gpu_held_s);
+  put(j, "gpu_timed_s", m.gpu_timed_s);
+  put(j, "baseline_idle_ns", m.baseline_idle_ns);
+  put(j, "candidate_idle_ns", m.candidate_idle_ns);
+  put(j, "host_bound", m.host_bound);
+  put(j, "roofline_ns", m.roofline_ns);
+  if (!m.roofline_bound.empty()) j["roofline_bound"] = m.roofline_bound;
+  if (m.gpu_before) j["gpu_before"] = to_json(*m.gpu_before);
+  if (m.gpu_after) j["gpu_after"] = to_json(*m.gpu_after);
+  if (!m.clock_reasons.empty()) j["clock_reasons"] = m.clock_reasons;
+  if (m.rounds_thrown_away > 0) j["rounds_thrown_away"] = m.rounds_thrown_away;
   if (!m.blob.empty())
     j["samples"] = {{"file", m.blob}, {"offset", m.blob_offset}, {"bytes", m.blob_bytes}, {"crc", m.blob_crc}};
   if (m.device) j["device"] = to_json(*m.device);
@@ -161,6 +210,17 @@ Measurement measurement_from_json(const Json& j) {
       if (const auto it = j.find("shape"); it != j.end())
         for (const Json& axis : *it) m.shape.emplace_back(axis.at(0).get<std::string>(), axis.at(1).get<std::int64_t>());
     }
+    take(j, "gpu_held_s", m.gpu_held_s);
+    take(j, "gpu_timed_s", m.gpu_timed_s);
+    take(j, "baseline_idle_ns", m.baseline_idle_ns);
+    take(j, "candidate_idle_ns", m.candidate_idle_ns);
+    take(j, "host_bound", m.host_bound);
+    take(j, "roofline_ns", m.roofline_ns);
+    m.roofline_bound = j.value("roofline_bound", "");
+    if (const auto it = j.find("gpu_before"); it != j.end()) m.gpu_before = gpu_state_from_json(*it);
+    if (const auto it = j.find("gpu_after"); it != j.end()) m.gpu_after = gpu_state_from_json(*it);
+    m.clock_reasons = j.value("clock_reasons", "");
+    m.rounds_thrown_away = j.value("rounds_thrown_away", 0);
     if (const auto it = j.find("samples"); it != j.end()) {
       m.blob = it->at("file").get<std::string>();
       m.blob_offset = it->at("offset").get<std::uint64_t>();

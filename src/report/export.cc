@@ -20,6 +20,16 @@ std::string field(const std::string& text) {
   return out + "\"";
 }
 
+std::string cell(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
+
+Json headline_json(const Headline& h) {
+  return {{"tasks", h.tasks},
+          {"geometric_mean", h.geometric_mean},
+          {"median", h.median},
+          {"mean", h.mean},
+          {"above_1_01", h.above}};
+}
+
 Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 }  // namespace
@@ -46,15 +56,24 @@ Json evaluation_json(const EvaluationRow& row) {
 
 std::string csv(const store::Results& results) {
   std::string out =
-      "stage,hash8,round,task,candidate,verdict,detail,baseline,math,shape,speedup,speedup_rounded,speedup_low,speedup_high,"
-      "baseline_ns,candidate_ns,variance,rounds,batch,imprecise,device,host\n";
+      "stage,hash8,round,task,candidate,verdict,detail,baseline,math,shape,speedup,speedup_rounded,speedup_"
+      "low,speedup_high,"
+      "baseline_ns,candidate_ns,variance,rounds,batch,imprecise,device,host,"
+      "roofline_ns,roofline_bound,host_bound,baseline_idle_ns,candidate_idle_ns,gpu_held_s,gpu_timed_s,"
+      "rounds_thrown_away\n";
   for (const store::MeasurementRow& row : results.measurements) {
     const Measurement& m = row.value;
     const DeviceFacts* device = row.device >= 0 ? &results.devices.at(static_cast<std::size_t>(row.device)) : nullptr;
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", field(row.stage), row.hash8, row.round, field(m.task),
-                       m.candidate, to_string(m.verdict), field(m.detail), m.baseline, m.math, field(shape_text(m)), m.speedup,
-                       m.speedup_rounded, m.speedup_low, m.speedup_high, m.baseline_ns, m.candidate_ns, m.variance, m.rounds,
-                       m.batch, m.imprecise ? 1 : 0, device ? field(device->name) : "", device ? field(device->host) : "");
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},", field(row.stage),
+                       row.hash8, row.round, field(m.task), m.candidate, to_string(m.verdict),
+                       field(m.detail), m.baseline, m.math, field(shape_text(m)), m.speedup,
+                       m.speedup_rounded, m.speedup_low, m.speedup_high, m.baseline_ns, m.candidate_ns,
+                       m.variance, m.rounds, m.batch, m.imprecise ? 1 : 0, device ? field(device->name) : "",
+                       device ? field(device->host) : "");
+    out +=
+        fmt::format("{},{},{},{},{},{},{},{}\n", cell(m.roofline_ns), m.roofline_bound,
+                    m.host_bound ? (*m.host_bound ? "1" : "0") : "", cell(m.baseline_idle_ns),
+                    cell(m.candidate_idle_ns), cell(m.gpu_held_s), cell(m.gpu_timed_s), m.rounds_thrown_away);
   }
   return out;
 }
@@ -62,15 +81,12 @@ std::string csv(const store::Results& results) {
 std::string json(const store::Results& results) {
   const std::vector<BestKernel> best = best_kernels(results);
   const Headline h = headline(best);
-  Json out = {{"schema", "warpsmith.export/2"},
-              {"run", results.run},
-              {"headline", {{"tasks", h.tasks}, {"geometric_mean", h.geometric_mean}, {"median", h.median}, {"mean", h.mean}, {"above_1_01", h.above}}},
-              {"stages", Json::array()},
-              {"evaluations", Json::array()},
-              {"verdicts", Json::array()},
-              {"best", Json::array()},
-              {"cost", Json::array()},
-              {"measurements", Json::array()}};
+  Json out = {
+      {"schema", "warpsmith.export/2"}, {"run", results.run},           {"headline", headline_json(h)},
+      {"stages", Json::array()},        {"evaluations", Json::array()}, {"verdicts", Json::array()},
+      {"best", Json::array()},          {"cost", Json::array()},        {"measurements", Json::array()}};
+  if (const auto without = headline_without_host_bound(best))
+    out["headline_without_host_bound"] = headline_json(*without);
   for (const store::StageRow& row : results.stages)
     out["stages"].push_back({{"stage", row.name},
                              {"hash8", row.hash8},
@@ -84,8 +100,17 @@ std::string json(const store::Results& results) {
   for (const EvaluationRow& row : evaluation_rows(results)) out["evaluations"].push_back(evaluation_json(row));
   for (const VerdictCounts& row : verdict_counts(results)) out["verdicts"].push_back({{"stage", row.stage}, {"hash8", row.hash8}, {"counts", row.counts}});
   for (const BestKernel& k : best)
-    out["best"].push_back({{"task", k.task}, {"candidate", k.candidate}, {"stage", k.stage}, {"hash8", k.hash8}, {"speedup", k.speedup},
-                           {"interval", {k.low, k.high}}, {"origin", k.origin}, {"source", k.source}});
+    out["best"].push_back({{"task", k.task},
+                           {"candidate", k.candidate},
+                           {"stage", k.stage},
+                           {"hash8", k.hash8},
+                           {"speedup", k.speedup},
+                           {"interval", {k.low, k.high}},
+                           {"roofline_share", optional(k.roofline_share)},
+                           {"roofline_bound", k.roofline_bound},
+                           {"host_bound", k.host_bound},
+                           {"origin", k.origin},
+                           {"source", k.source}});
   const std::vector<CostRow> costs = cost_rows(results);
   for (const CostRow& row : costs) out["cost"].push_back(cost_json(row));
   Json& total = out["cost_total"] = cost_json(cost_total(costs));

@@ -113,13 +113,33 @@ std::string kernels_section(const std::vector<BestKernel>& kernels) {
       continue;
     }
     out += fmt::format(
-        "<details class=\"kernel\"><summary><b>{}</b> <span>{} over eager [{:.2f}, {:.2f}], {} → {}, {}; {} by {}</span></summary>\n"
+        "<details class=\"kernel\"><summary><b>{}</b> <span>{} over eager [{:.2f}, {:.2f}], {} → {}{}{}, {}; "
+        "{} by {}</span></summary>\n"
         "<div class=\"pair\"><figure><figcaption>reference</figcaption><pre>{}</pre></figure>"
         "<figure><figcaption>{}</figcaption><pre>{}</pre></figure></div></details>\n",
-        escape(k.task), times(k.speedup), k.low, k.high, microseconds(k.baseline_ns), microseconds(k.candidate_ns), escape(k.shape),
-        escape(k.origin), escape(k.stage), escape(k.reference), escape(k.candidate.substr(0, 12)), escape(k.source));
+        escape(k.task), times(k.speedup), k.low, k.high, microseconds(k.baseline_ns),
+        microseconds(k.candidate_ns),
+        k.roofline_share ? fmt::format(", {:.0f} % of the roofline ({})", 100 * *k.roofline_share,
+                                       escape(k.roofline_bound))
+                         : "",
+        k.host_bound ? ", the baseline bound by the host" : "", escape(k.shape), escape(k.origin),
+        escape(k.stage), escape(k.reference), escape(k.candidate.substr(0, 12)), escape(k.source));
   }
   return out;
+}
+
+// What the headline is without tasks whose baseline waits for the host; empty where there are none.
+std::string without_host_bound(const Headline& all, const std::vector<BestKernel>& kernels) {
+  const std::optional<Headline> without = headline_without_host_bound(kernels);
+  if (!without) return "";
+  const std::int64_t bound = all.tasks - without->tasks;
+  if (without->tasks == 0)
+    return ". The baseline of every one of them is bound by the host: it waits for launches, not for the GPU";
+  return fmt::format(
+      ". Without the {} task{} whose baseline is bound by the host: geometric mean {}, median {}, mean {}, "
+      "{} of {} above 1.01×",
+      bound, bound == 1 ? "" : "s", times(without->geometric_mean), times(without->median),
+      times(without->mean), percent(without->above), without->tasks);
 }
 
 std::string devices_section(const store::Results& results) {
@@ -206,9 +226,9 @@ std::string html(const store::Results& results) {
         "mean</div><div><b>{}</b>median</div><div><b>{}</b>mean</div>"
         "<div><b>{}</b>of {} tasks above 1.01×</div><p>speedup over eager of the best correct program of "
         "each task, "
-        "the dataset's own included{}</p></section>\n",
+        "the dataset's own included{}{}</p></section>\n",
         times(h.geometric_mean), times(h.median), times(h.mean), percent(h.above), h.tasks,
-        tables.empty() ? "" : ", on whichever device it was fastest");
+        tables.empty() ? "" : ", on whichever device it was fastest", without_host_bound(h, kernels));
   out += "<section><h2>Stages</h2>\n" + stages_table(rows) + "<div class=\"plots\"><figure><figcaption>Valid share and one-draw speedup by stage, "
          "trained tasks</figcaption><canvas id=\"plot-stages\"></canvas></figure><figure><figcaption>Speedups of correct programs by stage</figcaption>"
          "<canvas id=\"plot-speedups\"></canvas></figure></div></section>\n";

@@ -136,6 +136,9 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     kernel.baseline_ns = row.value.baseline_ns;
     kernel.candidate_ns = row.value.candidate_ns;
     kernel.shape = shape_text(row.value);
+    kernel.roofline_share = roofline_share(row.value);
+    kernel.roofline_bound = row.value.roofline_bound;
+    kernel.host_bound = row.value.host_bound.value_or(false);
   }
   std::map<std::string, const store::CandidateRow*> candidates;
   for (const store::CandidateRow& candidate : results.candidates) candidates[candidate.id] = &candidate;
@@ -164,6 +167,17 @@ Headline headline(const std::vector<BestKernel>& best) {
   h.above = static_cast<double>(std::count_if(speedups.begin(), speedups.end(), [](double s) { return s > kSpeedupBar; })) /
             static_cast<double>(speedups.size());
   return h;
+}
+
+std::optional<Headline> headline_without_host_bound(const std::vector<BestKernel>& best) {
+  std::vector<BestKernel> others;
+  bool some = false;
+  for (const BestKernel& kernel : best)
+    if (kernel.speedup > 0 && kernel.host_bound)
+      some = true;
+    else
+      others.push_back(kernel);
+  return some ? std::optional(headline(others)) : std::nullopt;
 }
 
 }  // namespace warpsmith::report

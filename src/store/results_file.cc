@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <sstream>
 
 #include "warpsmith/base/files.h"
@@ -95,6 +98,43 @@ std::vector<std::pair<std::string, std::int64_t>> parse_shape(const std::string&
   return shape;
 }
 
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+// Columns of what a GPU told at one moment; the state is there where one of them is known.
+void add_gpu_state(Table<MeasurementRow>& t, const std::string& moment,
+                   std::optional<GpuState> Measurement::*state) {
+  using R = MeasurementRow;
+  const auto integer = [&](const std::string& name, std::optional<int> GpuState::*m) {
+    t.integers.push_back({name + "_" + moment,
+                          [=](const R& r) {
+                            const auto& s = r.value.*state;
+                            return s && (*s).*m ? std::int64_t{*((*s).*m)} : -1;
+                          },
+                          [=](R& r, std::int64_t v) {
+                            if (v < 0) return;
+                            auto& s = r.value.*state;
+                            if (!s) s.emplace();
+                            (*s).*m = static_cast<int>(v);
+                          },
+                          0, ""});
+  };
+  integer("sm_clock_mhz", &GpuState::sm_clock_mhz);
+  integer("memory_clock_mhz", &GpuState::memory_clock_mhz);
+  integer("temperature_c", &GpuState::temperature_c);
+  t.reals.push_back({"power_w_" + moment,
+                     [=](const R& r) {
+                       const auto& s = r.value.*state;
+                       return s ? s->power_w.value_or(kUnknown) : kUnknown;
+                     },
+                     [=](R& r, double v) {
+                       if (std::isnan(v)) return;
+                       auto& s = r.value.*state;
+                       if (!s) s.emplace();
+                       s->power_w = v;
+                     },
+                     0, "W"});
+}
+
 Table<MeasurementRow> measurement_table() {
   using R = MeasurementRow;
   Table<R> t{"measurements", {}, {}, {}};
@@ -134,6 +174,31 @@ Table<MeasurementRow> measurement_table() {
   real("max_error", &Measurement::max_error, "");
   real("error_bound", &Measurement::error_bound, "");
   real("seconds", &Measurement::seconds, "s");
+  // What is not known: NaN, and of whole numbers -1.
+  const auto maybe_real = [&t](const std::string& name, std::optional<double> Measurement::*m,
+                               const std::string& unit) {
+    t.reals.push_back({name, [m](const R& r) { return (r.value.*m).value_or(kUnknown); },
+                       [m](R& r, double v) {
+                         if (!std::isnan(v)) r.value.*m = v;
+                       },
+                       0, unit});
+  };
+  maybe_real("gpu_held_s", &Measurement::gpu_held_s, "s");
+  maybe_real("gpu_timed_s", &Measurement::gpu_timed_s, "s");
+  maybe_real("baseline_idle_ns", &Measurement::baseline_idle_ns, "ns");
+  maybe_real("candidate_idle_ns", &Measurement::candidate_idle_ns, "ns");
+  maybe_real("roofline_ns", &Measurement::roofline_ns, "ns");
+  text("roofline_bound", &Measurement::roofline_bound, 8);
+  text("clock_reasons", &Measurement::clock_reasons, kLongest);
+  t.integers.push_back(
+      {"host_bound", [](const R& r) { return r.value.host_bound ? std::int64_t{*r.value.host_bound} : -1; },
+       [](R& r, std::int64_t v) {
+         if (v >= 0) r.value.host_bound = v != 0;
+       },
+       0, ""});
+  add_gpu_state(t, "before", &Measurement::gpu_before);
+  add_gpu_state(t, "after", &Measurement::gpu_after);
+  integer("rounds_thrown_away", &Measurement::rounds_thrown_away);
   integer("rounds", &Measurement::rounds);
   integer("batch", &Measurement::batch);
   integer("remeasured", &Measurement::remeasured);

@@ -97,6 +97,7 @@ Bench open_bench(const fs::path& datasets) {
   bench.settings.protocol.target = 0.005;
   bench.settings.protocol.give_up_below = measure::kGiveUpBelow;
   bench.settings.budget_s = 2;
+  bench.settings.ceilings = bench.cache / "ceilings";
   return bench;
 }
 
@@ -106,12 +107,18 @@ void find_gpu(Bench& bench) {
   bench.settings.device_kind = "gpu";
 }
 
-std::string line_of(Measurement m) {
+std::string number_of(const std::optional<double>& value, int digits) {
+  return value ? fmt::format("{:.{}f}", *value, digits) : "?";
+}
+
+std::string line_of(const Measurement& m) {
   if (m.rounds == 0) return fmt::format("{} {}", to_string(m.verdict), m.detail);
-  return fmt::format("{} {:.4f} [{:.4f}, {:.4f}] {:.0f} / {:.0f} ns, {} rounds of {}, held {} s {}",
-                     to_string(m.verdict), m.speedup, m.speedup_low, m.speedup_high, m.baseline_ns,
-                     m.candidate_ns, m.rounds, m.batch, m.device ? m.device->extra["gpu_held_s"] : "",
-                     m.detail);
+  return fmt::format(
+      "{} {:.4f} [{:.4f}, {:.4f}] {:.0f} / {:.0f} ns, {} rounds of {} ({} thrown away), held {} s, timed {} "
+      "s, roofline {} ns ({}) {}",
+      to_string(m.verdict), m.speedup, m.speedup_low, m.speedup_high, m.baseline_ns, m.candidate_ns, m.rounds,
+      m.batch, m.rounds_thrown_away, number_of(m.gpu_held_s, 4), number_of(m.gpu_timed_s, 4),
+      number_of(m.roofline_ns, 0), m.roofline_bound, m.detail);
 }
 
 void print_gpu(const Measurement& m) {
@@ -203,11 +210,10 @@ void all(Bench& bench, measure::GpuWorkers& workers) {
     wrong += surprise;
     std::printf("%s%-24s %-24s %s idle %s %s host_bound %s\n", surprise ? "SURPRISE " : "",
                 e.task->id.c_str(), e.name.c_str(), line_of(m).c_str(),
-                m.device ? m.device->extra["baseline_idle_ns"].c_str() : "",
-                m.device ? m.device->extra["candidate_idle_ns"].c_str() : "",
-                m.device ? m.device->extra["host_bound"].c_str() : "");
+                number_of(m.baseline_idle_ns, 0).c_str(), number_of(m.candidate_idle_ns, 0).c_str(),
+                m.host_bound ? (*m.host_bound ? "yes" : "no") : "?");
     std::fflush(stdout);
-    if (m.device) held.push_back(std::strtod(m.device->extra["gpu_held_s"].c_str(), nullptr));
+    if (m.gpu_held_s) held.push_back(*m.gpu_held_s);
   }
   double sum = 0;
   for (const double h : held) sum += h;
@@ -282,7 +288,7 @@ void throughput(Bench& bench, measure::GpuWorkers& workers) {
     if (is_bad || after_bad) around_bad += now() - start;
     print_gpu(m);
     ++verdicts[std::string(to_string(m.verdict))];
-    if (m.device) held.push_back(std::strtod(m.device->extra["gpu_held_s"].c_str(), nullptr));
+    if (m.gpu_held_s) held.push_back(*m.gpu_held_s);
     if (is_bad || after_bad)
       std::printf("%s %s: %s (%.2f s)\n", e->task->id.c_str(), e->name.c_str(), line_of(m).c_str(),
                   now() - start);

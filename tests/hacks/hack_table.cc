@@ -143,6 +143,7 @@ int run(bool honest, const std::set<std::string>& names) {
   settings.device_kind = "gpu";
   settings.unsandboxed = true;
   settings.protocol.target = 0.005;
+  settings.ceilings = cache / "ceilings";
   settings.protocol.give_up_below = measure::kGiveUpBelow;
   measure::GpuWorkers workers(settings, root / "datasets", measure::harness_cubin(target, cache, true));
   const Count caught = measure(tricks, workers, true);

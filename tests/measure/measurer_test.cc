@@ -66,6 +66,12 @@ TEST_F(MeasurerTest, ARightCandidateIsTimed) {
   EXPECT_FALSE(m.device->name.empty());
   EXPECT_FALSE(m.device->sandbox.empty());
   EXPECT_EQ(m.device->extra.at("torch").substr(0, 2), "2.");
+  // By its bytes at the speed of the first-level cache, which memory-bound code does not come near.
+  EXPECT_EQ(m.roofline_bound, "memory");
+  ASSERT_TRUE(roofline_share(m));
+  EXPECT_GT(*roofline_share(m), 0);
+  EXPECT_LT(*roofline_share(m), 1);
+  EXPECT_FALSE(m.gpu_held_s || m.host_bound || m.gpu_before) << "there was no GPU";
 }
 
 TEST_F(MeasurerTest, AWrongOneNamesTheElementAndTheShape) {

@@ -214,6 +214,88 @@ TEST(Pairs, ACallThatWroteNothingIsLookedAt) {
   EXPECT_EQ(bench.candidate.inspected.back(), bench.settings.calls - 1);
 }
 
+// A round takes 4 x (1 + 1) us of the bench's clock; a look comes every 5 rounds.
+struct Disturbances {
+  explicit Disturbances(Bench& the_bench) : bench(the_bench) {
+    bench.settings.look_every_s = 5 * 8e-6 - 1e-9;
+    bench.settings.disturbed = [this] {
+      rounds_at.push_back(bench.candidate.runs - 2);
+      const std::size_t look = rounds_at.size() - 1;
+      return always || bad_looks.contains(look);
+    };
+  }
+  Bench& bench;
+  std::set<std::size_t> bad_looks;
+  bool always = false;
+  std::vector<int> rounds_at;  // by look, without the two that warm up
+};
+
+TEST(Disturbed, QuietDevicesLoseNothing) {
+  Bench bench(1000, 1000, 1e-9);
+  const Disturbances disturbances(bench);
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.verdict, Verdict::kOk);
+  EXPECT_EQ(result.candidate_ns.size(), 35u);
+  EXPECT_EQ(result.rounds_thrown_away, 0);
+  EXPECT_EQ(bench.candidate.runs, 37);
+  EXPECT_EQ(disturbances.rounds_at, (std::vector<int>{0, 5, 10, 15, 20, 25, 30, 35, 35}))
+      << "before the first, every 5 rounds, and before they count";
+}
+
+TEST(Disturbed, RoundsOnBothSidesOfABadLookAreTakenAgain) {
+  Bench bench(1000, 1000, 1e-9);
+  Disturbances disturbances(bench);
+  disturbances.bad_looks = {3};
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.verdict, Verdict::kOk);
+  EXPECT_EQ(result.rounds_thrown_away, 10) << "10 to 15 ended in it, 15 to 20 began in it";
+  EXPECT_EQ(result.candidate_ns.size(), 35u);
+  EXPECT_EQ(result.baseline_ns.size(), 35u);
+  EXPECT_EQ(bench.candidate.runs, 47) << "each round has values of its own: FakeArm looks at that";
+}
+
+TEST(Disturbed, WhatBeganDisturbedIsThrownAway) {
+  Bench bench(1000, 1000, 1e-9);
+  Disturbances disturbances(bench);
+  disturbances.bad_looks = {0};
+  EXPECT_EQ(bench.take().rounds_thrown_away, 5);
+}
+
+TEST(Disturbed, TheLastRoundsDoNotCountBeforeALook) {
+  Bench bench(1000, 1000, 1e-9);
+  Disturbances disturbances(bench);
+  bench.settings.look_every_s = 1e9;
+  disturbances.bad_looks = {1};
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.verdict, Verdict::kOk);
+  // The second look, at the end, throws all away; so does the third, whose rounds began in it.
+  EXPECT_EQ(result.rounds_thrown_away, 70);
+  EXPECT_EQ(result.candidate_ns.size(), 35u);
+  EXPECT_EQ(disturbances.rounds_at, (std::vector<int>{0, 35, 70, 105}));
+}
+
+TEST(Disturbed, TheBudgetEndsADisturbanceThatDoesNot) {
+  Bench bench(1000, 1000, 1e-9);
+  Disturbances disturbances(bench);
+  disturbances.always = true;
+  bench.settings.budget_s = 0.001;
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.verdict, Verdict::kNotMeasured) << "the candidate is not to blame";
+  EXPECT_NE(result.detail.find("rounds were thrown away"), std::string::npos) << result.detail;
+  EXPECT_TRUE(result.candidate_ns.empty());
+  EXPECT_GT(result.rounds_thrown_away, 300);
+  EXPECT_LT(bench.clock.seconds, 0.0032);
+}
+
+TEST(Disturbed, AFailureInSuchARoundIsAVerdictAllTheSame) {
+  Bench bench(1000, 1000, 1e-9);
+  Disturbances disturbances(bench);
+  disturbances.always = true;
+  bench.candidate.wrong_from = 12;
+  bench.candidate.lazy_at = 12;
+  EXPECT_EQ(bench.take().verdict, Verdict::kWrongOutput);
+}
+
 TEST(Alone, WarmsUpAndCountsByTheCall) {
   Bench bench(2000, 1, 1e-9);
   EXPECT_EQ(time_alone(bench.baseline, 4, 5, 1), (std::vector<double>(5, 2000.0)));

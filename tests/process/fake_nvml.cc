@@ -4,6 +4,11 @@
 //
 // UUIDs are GPU-fake-0, GPU-fake-1, …; each has 46068 MiB. A GPU named `lost` cannot be opened;
 // FAKE_GPUS=broken: the driver does not answer at all.
+//
+//   FAKE_READING="1980 2619 45 312500 0x4"     SM and memory clock, temperature, mW, clock reasons; asked for
+//   anew by each call
+//
+// Without it, and for each number that is `-`, the GPU does not tell (NVML_ERROR_NOT_SUPPORTED).
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -53,6 +58,21 @@ int copy(const std::string& text, char* out, unsigned size) {
   return 0;
 }
 
+constexpr int kNotSupported = 3;
+
+// Number `index` of FAKE_READING.
+template <typename Number>
+int reading(std::size_t index, Number* out) {
+  const char* text = std::getenv("FAKE_READING");
+  std::istringstream in(text != nullptr ? text : "");
+  std::string word;
+  for (std::size_t i = 0; i <= index; ++i)
+    if (!(in >> word)) return kNotSupported;
+  if (word == "-") return kNotSupported;
+  *out = static_cast<Number>(std::strtoull(word.c_str(), nullptr, 0));
+  return 0;
+}
+
 const Fake& of(void* device) { return *static_cast<Fake*>(device); }
 
 }  // namespace
@@ -91,6 +111,38 @@ int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
 }
 int nvmlDeviceGetMigMode(void* device, unsigned* now, unsigned* next) {
   *now = *next = of(device).mig ? 1 : 0;
+  return 0;
+}
+int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
+  for (std::size_t i = 0; i < gpus().size(); ++i)
+    if ("GPU-fake-" + std::to_string(i) == uuid)
+      return nvmlDeviceGetHandleByIndex_v2(static_cast<unsigned>(i), device);
+  return 6;  // NVML_ERROR_NOT_FOUND
+}
+int nvmlDeviceGetClockInfo(void*, int type, unsigned* clock) { return reading(type == 1 ? 0 : 1, clock); }
+int nvmlDeviceGetMaxClockInfo(void*, int type, unsigned* clock) {
+  *clock = type == 1 ? 1980 : 2619;
+  return 0;
+}
+int nvmlDeviceGetTemperature(void*, int, unsigned* celsius) { return reading(2, celsius); }
+int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) { return reading(3, milliwatts); }
+int nvmlDeviceGetEnforcedPowerLimit(void*, unsigned* milliwatts) {
+  *milliwatts = 700000;
+  return 0;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* reasons) {
+  return reading(4, reasons);
+}
+int nvmlDeviceGetPersistenceMode(void*, int* mode) {
+  *mode = 1;
+  return 0;
+}
+int nvmlDeviceGetEccMode(void*, int* now, int* next) {
+  *now = *next = 1;
+  return 0;
+}
+int nvmlDeviceGetComputeMode(void*, int* mode) {
+  *mode = 3;
   return 0;
 }
 }

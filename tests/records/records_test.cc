@@ -140,6 +140,17 @@ TEST(Measurement, RoundTripOfEverything) {
                          .load_after = 0.75,
                          .sandbox = "landlock",
                          .extra = {{"a", "b"}}};
+  m.gpu_held_s = 0.25;
+  m.gpu_timed_s = 0.0625;
+  m.baseline_idle_ns = 1500.5;
+  m.candidate_idle_ns = 900;
+  m.host_bound = true;
+  m.roofline_ns = 400.125;
+  m.roofline_bound = "memory";
+  m.gpu_before = GpuState{1980, 2619, 45, 312.5, "sw_power_cap"};
+  m.gpu_after = GpuState{.sm_clock_mhz = 1200, .clock_reasons = "none"};
+  m.clock_reasons = "sw_power_cap hw_slowdown";
+  m.rounds_thrown_away = 3;
   const Json json = to_json(m);
   const Measurement back = measurement_from_json(Json::parse(json.dump()));
   EXPECT_EQ(to_json(back), json);
@@ -152,6 +163,45 @@ TEST(Measurement, RoundTripOfEverything) {
   ASSERT_TRUE(back.device);
   EXPECT_EQ(back.device->load_after, 0.75);
   EXPECT_EQ(back.device->extra.at("a"), "b");
+  EXPECT_EQ(back.gpu_held_s, 0.25);
+  EXPECT_EQ(back.gpu_timed_s, 0.0625);
+  EXPECT_EQ(back.baseline_idle_ns, 1500.5);
+  EXPECT_EQ(back.candidate_idle_ns, 900.0);
+  EXPECT_EQ(back.host_bound, true);
+  EXPECT_EQ(back.roofline_ns, 400.125);
+  EXPECT_EQ(back.roofline_bound, "memory");
+  ASSERT_TRUE(back.gpu_before && back.gpu_after);
+  EXPECT_EQ(back.gpu_before->memory_clock_mhz, 2619);
+  EXPECT_EQ(back.gpu_before->temperature_c, 45);
+  EXPECT_EQ(back.gpu_before->power_w, 312.5);
+  EXPECT_EQ(back.gpu_before->clock_reasons, "sw_power_cap");
+  EXPECT_EQ(back.gpu_after->sm_clock_mhz, 1200);
+  EXPECT_EQ(back.gpu_after->power_w, std::nullopt);
+  EXPECT_EQ(back.clock_reasons, "sw_power_cap hw_slowdown");
+  EXPECT_EQ(back.rounds_thrown_away, 3);
+  EXPECT_NEAR(*roofline_share(back), 0.5, 1e-12);
+}
+
+TEST(Measurement, RecordsOfOlderVersionsLackWhatTheyDidNotKnow) {
+  const Measurement old = measurement_from_json(
+      {{"candidate", "c"},
+       {"verdict", "ok"},
+       {"rounds", 35},
+       {"speedup", 2.0},
+       {"speedup_rounded", 2.0},
+       {"interval", {1.9, 2.1}},
+       {"baseline_ns", 2000.0},
+       {"candidate_ns", 1000.0},
+       {"device", {{"kind", "H200"}, {"extra", {{"gpu_held_s", "0.25"}, {"host_bound", "yes"}}}}}});
+  EXPECT_EQ(old.gpu_held_s, std::nullopt);
+  EXPECT_EQ(old.host_bound, std::nullopt);
+  EXPECT_EQ(old.roofline_ns, std::nullopt);
+  EXPECT_EQ(old.gpu_before.has_value(), false);
+  EXPECT_EQ(old.rounds_thrown_away, 0);
+  EXPECT_EQ(roofline_share(old), std::nullopt);
+  for (const char* key :
+       {"gpu_held_s", "host_bound", "roofline_ns", "gpu_before", "clock_reasons", "rounds_thrown_away"})
+    EXPECT_FALSE(to_json(old).contains(key)) << key;
 }
 
 TEST(Measurement, OneThatWasNotTimedHasNoNumbers) {

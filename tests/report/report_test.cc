@@ -217,6 +217,86 @@ TEST(BestKernels, TakeTheFastestCorrectProgram) {
   EXPECT_DOUBLE_EQ(headline(best).geometric_mean, 1.5);
 }
 
+// row_softmax at 1.5x is host-bound; two others are not.
+store::Results on_a_gpu() {
+  store::Results r = example();
+  store::MeasurementRow m = r.measurements.front();
+  r.measurements[0].value.host_bound = true;
+  r.measurements[0].value.baseline_idle_ns = 9000;
+  m.value.host_bound = false;
+  m.value.task = "big";
+  m.value.speedup = 4;
+  m.value.candidate_ns = 1000;
+  m.value.roofline_ns = 714;
+  m.value.roofline_bound = "memory";
+  m.value.gpu_held_s = 0.25;
+  r.measurements.push_back(m);
+  m.value.task = "bigger";
+  m.value.speedup = 1;
+  m.value.roofline_ns.reset();
+  m.value.roofline_bound.clear();
+  r.measurements.push_back(m);
+  return r;
+}
+
+TEST(HostBound, TasksAreLeftOutOfASecondHeadline) {
+  const auto best = best_kernels(on_a_gpu());
+  EXPECT_EQ(headline(best).tasks, 3);
+  const auto without = headline_without_host_bound(best);
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->tasks, 2);
+  EXPECT_DOUBLE_EQ(without->geometric_mean, 2);
+  EXPECT_DOUBLE_EQ(without->above, 0.5);
+  EXPECT_FALSE(headline_without_host_bound(best_kernels(example())))
+      << "one headline where there is nothing to leave out";
+  const std::string page = html(on_a_gpu());
+  EXPECT_NE(page.find("Without the 1 task whose baseline is bound by the host: geometric mean 2.00×"),
+            std::string::npos);
+  EXPECT_NE(page.find(", the baseline bound by the host,"), std::string::npos);
+  EXPECT_EQ(html(example()).find("bound by the host"), std::string::npos);
+  const Json out = Json::parse(json(on_a_gpu()));
+  EXPECT_EQ(out.at("headline").at("tasks"), 3);
+  EXPECT_EQ(out.at("headline_without_host_bound").at("tasks"), 2);
+  EXPECT_FALSE(Json::parse(json(example())).contains("headline_without_host_bound"));
+}
+
+TEST(HostBound, WhereEveryTaskIsThePageSaysSo) {
+  store::Results r = example();
+  for (store::MeasurementRow& m : r.measurements) m.value.host_bound = true;
+  EXPECT_NE(html(r).find("The baseline of every one of them is bound by the host"), std::string::npos);
+}
+
+TEST(RooflineShare, IsShownWhereItIsKnown) {
+  const auto best = best_kernels(on_a_gpu());
+  ASSERT_EQ(best.size(), 3u);
+  EXPECT_EQ(best[0].task, "big");
+  EXPECT_NEAR(best[0].roofline_share.value_or(0), 0.714, 1e-12);
+  EXPECT_FALSE(best[1].roofline_share);
+  EXPECT_NE(html(on_a_gpu()).find(", 71 % of the roofline (memory)"), std::string::npos);
+  EXPECT_EQ(html(example()).find("roofline"), std::string::npos);
+  const Json out = Json::parse(json(on_a_gpu()));
+  EXPECT_EQ(out.at("best").at(0).at("roofline_bound"), "memory");
+  EXPECT_TRUE(out.at("best").at(1).at("roofline_share").is_null());
+}
+
+TEST(Export, CsvHasWhatIsKnownOfAGpu) {
+  const std::string text = csv(on_a_gpu());
+  const auto line = [&](std::size_t number) {
+    std::size_t at = 0;
+    for (; number > 0; --number) at = text.find('\n', at) + 1;
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_TRUE(line(0).ends_with(
+      ",roofline_ns,roofline_bound,host_bound,baseline_idle_ns,candidate_idle_ns,gpu_held_s,gpu_timed_s,"
+      "rounds_thrown_away"));
+  EXPECT_TRUE(line(1).ends_with(",here,,,1,9000,,,,0")) << line(1);
+  EXPECT_TRUE(line(3).ends_with(",here,714,memory,0,,,0.25,,0")) << line(3);
+  const auto commas = [](const std::string& one) { return std::count(one.begin(), one.end(), ','); };
+  EXPECT_EQ(commas(line(0)), 29);
+  for (std::size_t i = 1; i < 5; ++i)
+    EXPECT_EQ(commas(line(i)), 30) << "one stands in the detail: " << line(i);
+}
+
 TEST(Export, CsvQuotesWhatItMust) {
   const std::string text = csv(example());
   EXPECT_NE(text.find("\"a, \"\"quoted\"\" detail\""), std::string::npos);

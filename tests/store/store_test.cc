@@ -63,9 +63,28 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   r.attempts[0].gpu_type = "H100";
   r.attempts[0].wall_s = 12.5;
   r.attempts[1].set_aside = true;
+  Measurement& on_gpu = r.measurements[3].value;
+  on_gpu.gpu_held_s = 0.25;
+  on_gpu.gpu_timed_s = 0.125;
+  on_gpu.baseline_idle_ns = 9000;
+  on_gpu.candidate_idle_ns = 4000;
+  on_gpu.host_bound = false;
+  on_gpu.roofline_ns = 700.5;
+  on_gpu.roofline_bound = "compute";
+  on_gpu.gpu_before =
+      GpuState{.sm_clock_mhz = 1980, .memory_clock_mhz = 2619, .temperature_c = 45, .power_w = 312.5};
+  on_gpu.gpu_after = GpuState{.temperature_c = 0};
+  on_gpu.clock_reasons = "sw_power_cap";
+  on_gpu.rounds_thrown_away = 7;
+  r.measurements[4].value.host_bound = true;
   write_results(folder_ / "r.h5", r);
   const Results back = read_results(folder_ / "r.h5");
   ASSERT_EQ(back.measurements.size(), r.measurements.size());
+  for (std::size_t i = 0; i < r.measurements.size(); ++i)
+    if (i != 2) {
+      EXPECT_EQ(to_json(back.measurements[i].value), to_json(r.measurements[i].value)) << i;
+    }
+  EXPECT_EQ(back.measurements[0].value.host_bound, std::nullopt) << "what is not known stays so";
   EXPECT_EQ(back.measurements[1].value.verdict, Verdict::kHack);
   EXPECT_EQ(back.measurements[1].value.hack, "side_stream");
   EXPECT_EQ(back.measurements[2].value.detail, "NUL \xEF\xBF\xBD inside, and ünicode");
@@ -362,7 +381,7 @@ TEST_F(StoreTest, H5pyAndH5dumpReadIt) {
   std::ofstream(folder_ / "read.py") << script;
   const std::string file = (folder_ / "results.h5").string();
   EXPECT_EQ(run_command("/usr/bin/python3 " + (folder_ / "read.py").string() + " " + file),
-            "warpsmith.results/3 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
+            "warpsmith.results/4 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
             "finished here:7 s\n");
   EXPECT_NE(run_command("h5dump -d /measurements/speedup " + file).find("1.5"), std::string::npos);
 }

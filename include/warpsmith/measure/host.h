@@ -33,5 +33,7 @@ double bandwidth_ceiling(int threads);
 // The file of the host's timing lock: $WARPSMITH_TIMING_LOCK, or /tmp/warpsmith-timing.lock. To be taken as
 // base's FileLock.
 std::filesystem::path timing_lock_path();
+// The same of a GPU, beside it: whoever times on that GPU holds it.
+std::filesystem::path gpu_lock_path(const std::string& uuid);
 
 }  // namespace warpsmith::measure

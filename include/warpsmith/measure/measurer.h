@@ -38,6 +38,9 @@ struct Settings {
   bool unsandboxed = false;
   bool timing = true;  // false: verdicts of the checks alone, `ok` without a score
   std::uint64_t seed = 0;
+  // Not a param: folder where GPUs' ceilings are kept (records/ceilings.h). Where a GPU's are missing they
+  // are measured and put there; empty: each process measures them for itself.
+  std::filesystem::path ceilings;
 };
 // Throws Error with kExitUsage naming the parameter that is missing or makes no sense.
 Settings settings_from_json(const Json& params, std::uint64_t seed);

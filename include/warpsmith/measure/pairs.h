@@ -20,16 +20,24 @@ struct PairSettings {
       4;  // timed calls that are checked, on average, in the first look's rounds; then at the same rate
   std::uint64_t key = 0;        // of values, order and choice
   std::function<double()> now;  // seconds on a steady clock
+  // Whether the device is, at this moment, in a state in which times mean nothing (a GPU that heat slows
+  // down). Asked before the first round, after the last, and at most every `look_every_s` between them,
+  // always between rounds. The rounds between two looks are kept only where neither saw such a state; else
+  // they are thrown away, and others taken. Empty: never.
+  std::function<bool()> disturbed;
+  double look_every_s = 0.02;
 };
 
 struct PairResult {
   Verdict verdict =
-      Verdict::kOk;  // else that of the run or the inspection that failed; `timeout`: too slow to be timed
+      Verdict::kOk;  // else that of the run or the inspection that failed; `timeout`: too slow to be timed;
+                     // `not_measured`: for all of the time the device was disturbed
   std::string detail;
   std::vector<std::int64_t> baseline_ns, candidate_ns;  // a call, by round; a multiple of the buckets
   std::vector<int> baseline_places, candidate_places;   // Arm::place(), by round
   bool budget_ended = false;
   bool gave_up = false;  // so slow that its score need not be known as well as others (stats::slow_enough)
+  int rounds_thrown_away = 0;  // by PairSettings::disturbed
 };
 
 // Warms both arms up, then takes rounds in random order until the interval is narrow enough or the budget

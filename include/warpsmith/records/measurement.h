@@ -28,6 +28,15 @@ struct DeviceFacts {
 Json to_json(const DeviceFacts& facts);
 DeviceFacts device_facts_from_json(const Json& json);
 
+// How a GPU did at a moment. What its driver does not tell is nothing.
+struct GpuState {
+  std::optional<int> sm_clock_mhz, memory_clock_mhz, temperature_c;
+  std::optional<double> power_w;
+  std::string clock_reasons;  // what kept the clocks down: "sw_power_cap gpu_idle", "none"; empty: not told
+};
+Json to_json(const GpuState& state);
+GpuState gpu_state_from_json(const Json& json);
+
 // One timing shape's paired samples. Raw samples lie in the shard's binary file.
 struct Measurement {
   std::string candidate;  // id
@@ -55,8 +64,24 @@ struct Measurement {
   std::uint64_t blob_offset = 0, blob_bytes = 0;
   std::uint32_t blob_crc = 0;
   double seconds = 0;              // spent on this candidate
+  // Nothing where it is not known: in records of older versions, on a CPU, where a measurement ended early.
+  std::optional<double> gpu_held_s;   // the GPU was this measurement's alone for so long …
+  std::optional<double> gpu_timed_s;  // … and worked between the clock's events for so long of it, in both arms
+  // A call from an idle GPU, launch latency included.
+  std::optional<double> baseline_idle_ns, candidate_idle_ns;
+  std::optional<bool> host_bound;  // the baseline takes over 20 % longer from an idle GPU than queued
+  // The least time that a call can take on this device, by its compulsory bytes or its FLOPs, and which of
+  // the two: "memory", "compute". Writes may end in a cache, and a better algorithm needs fewer FLOPs: a
+  // candidate may be faster.
+  std::optional<double> roofline_ns;
+  std::string roofline_bound;
+  std::optional<GpuState> gpu_before, gpu_after;  // at the first and at the last round
+  std::string clock_reasons;   // all that were seen while rounds were taken; empty: not told
+  int rounds_thrown_away = 0;  // because the GPU was slowed down around them
   std::optional<DeviceFacts> device;
 };
+// roofline_ns / candidate_ns; nothing where one of them is not known.
+std::optional<double> roofline_share(const Measurement& m);
 Json to_json(const Measurement& m);
 Measurement measurement_from_json(const Json& json);
 

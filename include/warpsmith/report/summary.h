@@ -43,6 +43,9 @@ struct BestKernel {
   std::string task, candidate, stage, hash8, origin, source, reference;
   double speedup = 0, low = 0, high = 0, baseline_ns = 0, candidate_ns = 0;
   std::string shape;
+  std::optional<double> roofline_share;  // of the time that the device allows at least: 1 is at the roofline
+  std::string roofline_bound;            // "memory", "compute"
+  bool host_bound = false;               // the baseline waits for the host: its time is not the GPU's
   std::int64_t correct = 0, tried = 0;  // measurements of the task
 };
 std::vector<BestKernel> best_kernels(const store::Results& results);
@@ -53,5 +56,7 @@ struct Headline {
   double above = 0;                                 // share of tasks above 1.01x
 };
 Headline headline(const std::vector<BestKernel>& best);
+// The same without tasks whose baseline is bound by the host; nothing where there is no such task.
+std::optional<Headline> headline_without_host_bound(const std::vector<BestKernel>& best);
 
 }  // namespace warpsmith::report

@@ -15,7 +15,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/3";
+inline constexpr const char* kSchema = "warpsmith.results/4";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, stage, hash8;

@@ -106,6 +106,9 @@ GpuHarness::GpuHarness(const device::Gpu& gpu, std::span<const std::byte> cubin,
       scrub_(module_.kernel("ws_scrub")),
       touch_(module_.kernel("ws_touch")),
       poison_(module_.kernel("ws_poison")),
+      read_(module_.kernel("ws_read")),
+      copy_(module_.kernel("ws_copy")),
+      nothing_(module_.kernel("ws_nothing")),
       scratch_(std::max<std::uint64_t>(2 * gpu.facts().l2_bytes, 8 << 20)),
       flag_(sizeof(int)) {
   const ValueSource::PoolView view = source.pools();
@@ -275,6 +278,22 @@ void GpuHarness::scrub_shared_memory() const {
   scrub_.launch(static_cast<unsigned>(gpu_.facts().sms), 1024, arguments, words * 4);
 }
 
+void GpuHarness::read_memory(device::GpuAddress from, std::uint64_t bytes, unsigned blocks_an_sm) const {
+  std::uint64_t count = bytes / 16;
+  device::GpuAddress sink = scratch_.address();
+  void* arguments[] = {&from, &count, &sink};
+  read_.launch(static_cast<unsigned>(gpu_.facts().sms) * blocks_an_sm, kThreads, arguments);
+}
+
+void GpuHarness::copy_memory(device::GpuAddress to, device::GpuAddress from, std::uint64_t bytes,
+                             unsigned blocks_an_sm) const {
+  std::uint64_t count = bytes / 16;
+  void* arguments[] = {&to, &from, &count};
+  copy_.launch(static_cast<unsigned>(gpu_.facts().sms) * blocks_an_sm, kThreads, arguments);
+}
+
+void GpuHarness::launch_nothing() const { nothing_.launch(1, 32, nullptr); }
+
 bool GpuHarness::pools_are_whole() const {
   *as_flag(flag_) = 0;
   compare(pools_.address(), reinterpret_cast<device::GpuAddress>(pinned_pools_.data()), pools_.bytes(), 0,
@@ -286,9 +305,14 @@ bool GpuHarness::pools_are_whole() const {
 
 GpuTimes GpuHarness::time_calls(Hold& hold_back, std::span<const GpuRegion> memory,
                                 const std::function<device::GpuOutcome()>& calls, double timeout_s) {
-  using Clock = std::chrono::steady_clock;
   flush_l2();
   touch(memory);
+  return time_queued(hold_back, calls, timeout_s);
+}
+
+GpuTimes GpuHarness::time_queued(Hold& hold_back, const std::function<device::GpuOutcome()>& calls,
+                                 double timeout_s) {
+  using Clock = std::chrono::steady_clock;
   hold(std::min(hold_back.ns(), kLongestHold));
   start_.record();
   const Clock::time_point begin = Clock::now();
@@ -301,9 +325,15 @@ GpuTimes GpuHarness::time_calls(Hold& hold_back, std::span<const GpuRegion> memo
   hold_back.enqueue_ns = hold_back.enqueue_ns == 0 || times.late ? std::max(hold_back.enqueue_ns, host_ns)
                                                                  : 0.8 * hold_back.enqueue_ns + 0.2 * host_ns;
   if (times.late) hold_back.margin = std::min(1.2 * hold_back.margin, kLargestMargin);
-  times.outcome = gpu_.wait(timeout_s);
-  if (times.outcome.ok()) times.queued_ns = device::GpuEvent::ns_between(start_, stop_);
+  read_clock(times, timeout_s);
   return times;
+}
+
+void GpuHarness::read_clock(GpuTimes& times, double timeout_s) {
+  times.outcome = gpu_.wait(timeout_s);
+  if (!times.outcome.ok()) return;
+  times.queued_ns = device::GpuEvent::ns_between(start_, stop_);
+  timed_ns_ += times.queued_ns;
 }
 
 GpuTimes GpuHarness::time_idle(const std::function<device::GpuOutcome()>& call, double timeout_s) {
@@ -315,8 +345,7 @@ GpuTimes GpuHarness::time_idle(const std::function<device::GpuOutcome()>& call, 
   times.outcome = call();
   stop_.record();
   if (!times.outcome.ok()) return times;
-  times.outcome = gpu_.wait(timeout_s);
-  if (times.outcome.ok()) times.queued_ns = device::GpuEvent::ns_between(start_, stop_);
+  read_clock(times, timeout_s);
   return times;
 }
 

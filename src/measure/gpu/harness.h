@@ -111,6 +111,11 @@ class GpuHarness {
   void touch(std::span<const GpuRegion> memory) const;
   // Overwrites the shared memory of all SMs.
   void scrub_shared_memory() const;
+  // For the probe: reads, or copies, `bytes` (a multiple of 16), and launches a kernel that does nothing.
+  void read_memory(device::GpuAddress from, std::uint64_t bytes, unsigned blocks_an_sm) const;
+  void copy_memory(device::GpuAddress to, device::GpuAddress from, std::uint64_t bytes,
+                   unsigned blocks_an_sm) const;
+  void launch_nothing() const;
   // Whether the pools that values are made of are as they were. Waits.
   bool pools_are_whole() const;
 
@@ -121,17 +126,23 @@ class GpuHarness {
   // `memory`: what the calls will touch. Waits at most `timeout_s`.
   GpuTimes time_calls(Hold& hold, std::span<const GpuRegion> memory,
                       const std::function<device::GpuOutcome()>& calls, double timeout_s);
+  // The same with L2 and TLB as they are.
+  GpuTimes time_queued(Hold& hold, const std::function<device::GpuOutcome()>& calls, double timeout_s);
   // One call from an idle GPU, launch latency included.
   GpuTimes time_idle(const std::function<device::GpuOutcome()>& call, double timeout_s);
+  // Nanoseconds between the clock's events, over all that was timed so far.
+  double timed_ns() const { return timed_ns_; }
 
  private:
+  // Reads the clock, once all is done that was enqueued between its events.
+  void read_clock(GpuTimes& times, double timeout_s);
   void fill_by_host(const GpuFill& fill, const task::Dims& dims) const;
   device::GpuAddress pool(int number) const { return pools_.address() + pool_offsets_[number]; }
 
   const device::Gpu& gpu_;
   const ValueSource& source_;
   device::GpuModule module_;
-  device::GpuKernel hold_, values_, canaries_, unwritten_, differs_, scrub_, touch_, poison_;
+  device::GpuKernel hold_, values_, canaries_, unwritten_, differs_, scrub_, touch_, poison_, read_, copy_, nothing_;
   device::GpuMemory pools_, scratch_;
   std::uint64_t pool_offsets_[4] = {};
   mutable std::uint8_t flushes_ = 0;
@@ -140,6 +151,7 @@ class GpuHarness {
   device::PinnedMemory flag_, pinned_pools_;
   mutable std::map<std::uint64_t, device::PinnedMemory> staging_;  // of values that the host makes, by size
   device::GpuEvent start_, stop_;
+  double timed_ns_ = 0;
 };
 
 }  // namespace warpsmith::measure

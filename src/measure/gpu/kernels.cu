@@ -168,3 +168,35 @@ extern "C" __global__ void ws_touch(Regions list, u32* sink) {
     }
   if (sum == 0x12345678u) *sink = sum;
 }
+
+// For the probe: how fast memory is. Every thread has eight vectors under way at once.
+extern "C" __global__ void ws_read(const uint4* from, u64 count, u32* sink) {
+  const u64 stride = static_cast<u64>(gridDim.x) * blockDim.x;
+  u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
+  u32 sum = 0;
+  for (; i + 7 * stride < count; i += 8 * stride) {
+    uint4 v[8];
+#pragma unroll
+    for (int k = 0; k < 8; ++k) v[k] = __ldcs(from + i + static_cast<u64>(k) * stride);
+#pragma unroll
+    for (int k = 0; k < 8; ++k) sum ^= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
+  }
+  for (; i < count; i += stride) {
+    const uint4 v = __ldcs(from + i);
+    sum ^= v.x ^ v.y ^ v.z ^ v.w;
+  }
+  if (sum == 0x12345678u) *sink = sum;
+}
+extern "C" __global__ void ws_copy(uint4* to, const uint4* from, u64 count) {
+  const u64 stride = static_cast<u64>(gridDim.x) * blockDim.x;
+  u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (; i + 3 * stride < count; i += 4 * stride) {
+    uint4 v[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) v[k] = __ldcs(from + i + static_cast<u64>(k) * stride);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) __stcs(to + i + static_cast<u64>(k) * stride, v[k]);
+  }
+  for (; i < count; i += stride) __stcs(to + i, __ldcs(from + i));
+}
+extern "C" __global__ void ws_nothing() {}

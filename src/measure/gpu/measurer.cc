@@ -4,16 +4,20 @@
 #include <optional>
 
 #include "../judge.h"
+#include "../roofline.h"
 #include "arms.h"
 #include "candidate.h"
 #include "harness.h"
+#include "probe.h"
 #include "task_bench.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/log.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/base/words.h"
 #include "warpsmith/measure/check.h"
 #include "warpsmith/measure/gpu.h"
 #include "warpsmith/measure/host.h"
+#include "warpsmith/process/gpu_watch.h"
 #include "warpsmith/process/machine.h"
 #include "warpsmith/stats/summary.h"
 #include "warpsmith/toolchain/gpu.h"
@@ -68,10 +72,6 @@ const device::Gpu& right_gpu(const device::Gpu& opened, const Settings& settings
   return opened;
 }
 
-std::filesystem::path gpu_lock_path(const std::string& uuid) {
-  return timing_lock_path().parent_path() / ("warpsmith-timing-" + uuid + ".lock");
-}
-
 std::vector<std::byte> read_bytes(const std::filesystem::path& path) {
   const std::string text = read_file(path);
   std::vector<std::byte> bytes(text.size());
@@ -86,6 +86,72 @@ struct GpuMeasurer::State {
       : settings(std::move(the_settings)), harness(right_gpu(gpu, settings), cubin, source) {
     configure_torch(settings.threads, settings.math);
     facts = facts_of(settings, gpu.facts());
+    std::string problem;
+    watch = process::GpuWatch::open(facts.uuid, &problem);
+    if (watch)
+      for (const auto& [name, value] : watch->settings()) facts.extra["nvml_" + name] = value;
+    else
+      facts.extra["nvml"] = "not to be had: " + problem;
+  }
+
+  // What this GPU can do at most: once a run and GPU it is measured, in 1 to 3 s. The caller holds the GPU's
+  // lock.
+  void know_ceilings() {
+    if (ceilings || !settings.timing) return;
+    if (!settings.ceilings.empty()) {
+      std::string problem;
+      ceilings = read_ceilings(ceilings_path(settings.ceilings, facts.uuid), &problem);
+      if (!problem.empty()) log_warning(problem + "; measured anew");
+      if (ceilings && (ceilings->uuid != facts.uuid || ceilings->driver != facts.driver ||
+                       !ceilings->find(kReadBandwidth)))
+        ceilings.reset();
+    }
+    if (!ceilings) {
+      ceilings = probe_gpu(harness, watch ? &*watch : nullptr, false);
+      log_info(facts.name + ": " + ceilings_line(*ceilings));
+      keep_ceilings();
+    }
+    facts.extra["ceilings"] = ceilings_line(*ceilings);
+  }
+
+  void keep_ceilings() const {
+    if (!settings.ceilings.empty()) write_ceilings(ceilings_path(settings.ceilings, facts.uuid), *ceilings);
+  }
+
+  // What the task's compulsory reads take at least (roofline.h). The bandwidth may have been measured while
+  // the GPU was slow, and a candidate is not to be blamed for that: where one is faster it is measured again,
+  // and the highest counts.
+  double floor_below(double candidate_ns) {
+    constexpr int kTries = 3;
+    const GpuTaskBench& task = *bench;
+    const auto floor_ns = [&] {
+      const CeilingFigure* reading = ceilings ? ceilings->find(kReadBandwidth) : nullptr;
+      return reading == nullptr ? 0 : read_floor_ns(task.task(), task.timing_dims(), reading->high);
+    };
+    try {
+      for (int i = 0; i < kTries && candidate_ns < floor_ns(); ++i)
+        if (CeilingFigure again = probe_reading(harness); again.high > ceilings->find(kReadBandwidth)->high) {
+          ceilings->figures[kReadBandwidth] = std::move(again);
+          keep_ceilings();
+        }
+    } catch (const device::GpuError& e) {
+      if (e.outcome().context_lost) throw;
+      throw Error(e.what());  // no memory left for it: not the candidate's
+    }
+    return floor_ns();
+  }
+
+  // Rounds around which the GPU was slowed down do not count; what NVML says of its clocks is noted.
+  void watch_rounds(PairSettings& pairs) {
+    if (!watch) return;
+    pairs.disturbed = [this] {
+      const std::optional<std::uint64_t> bits = watch->reasons();
+      if (bits) seen_reasons = seen_reasons.value_or(0) | *bits;
+      return bits && process::is_slowed_down(*bits);
+    };
+  }
+  std::optional<GpuState> state_now() const {
+    return watch ? std::optional(state_of(watch->read())) : std::nullopt;
   }
 
   GpuTaskBench& bench_of(const task::Task& task) {
@@ -122,7 +188,11 @@ struct GpuMeasurer::State {
     const double most = std::min(kLongIntervalNs / once_ns, kLongestRowNs / std::max(1.0, arm.enqueue_ns()));
     calls = std::clamp(static_cast<int>(std::min(wanted, most)), 1, calls);
     pairs.calls = calls;
+    watch_rounds(pairs);
+    if (!m.gpu_before) m.gpu_before = state_now();
     Timing timing = judge(settings, time_pairs(task.baseline(), arm, pairs), calls);
+    m.gpu_after = state_now();
+    m.rounds_thrown_away += timing.pairs.rounds_thrown_away;
     if (timing.pairs.verdict != Verdict::kOk) return timing;
     compare_with_alone(task, timing);
     note_idle_times(task, arm, m);
@@ -147,17 +217,27 @@ struct GpuMeasurer::State {
       if (run.verdict != Verdict::kOk) return;
       times.push_back(static_cast<double>(run.elapsed_ns));
     }
-    m.device->extra["baseline_idle_ns"] = fmt::format("{:.0f}", task.idle_ns());
-    m.device->extra["candidate_idle_ns"] = fmt::format("{:.0f}", stats::median(times));
-    m.device->extra["host_bound"] = task.idle_ns() > kHostBound * task.alone_ns() ? "yes" : "no";
+    m.baseline_idle_ns = task.idle_ns();
+    m.candidate_idle_ns = stats::median(times);
+    m.host_bound = task.idle_ns() > kHostBound * task.alone_ns();
   }
 
   // Writes the score, and a verdict where there is no good one.
-  bool accept(const Timing& timing, Measured& out) const {
+  bool accept(const Timing& timing, Measured& out) {
     Measurement& m = out.measurement;
     if (write_failure(timing, m)) return false;
     write_score(settings, timing, out);
     m.verdict = Verdict::kOk;
+    const double floor_ns = floor_below(m.candidate_ns);
+    if (ceilings)
+      write_roofline(roofline_of(bench->task(), bench->timing_dims(), speeds_of(*ceilings, settings.math)),
+                     m);
+    if (m.candidate_ns < floor_ns) {
+      m.verdict = Verdict::kTooFast;
+      m.detail = fmt::format("{:.0f} ns a call; the bytes that it must read from memory take {:.0f} ns",
+                             m.candidate_ns, floor_ns);
+      return false;
+    }
     if (!timing.baseline_agrees) {
       m.verdict = Verdict::kUnstable;
       m.detail = fmt::format("the baseline takes {:.0f} ns beside the candidate and {:.0f} ns alone",
@@ -175,7 +255,7 @@ struct GpuMeasurer::State {
       timing = time_candidate(task, candidate, m);
     }
     if (!accept(timing, out)) return;
-    if (looks_too_good(settings, m)) {
+    if (looks_too_good(settings, m) || beats_its_flops(m)) {
       const double before = m.speedup;
       ++m.remeasured;
       const Timing second = time_candidate(task, candidate, m);
@@ -205,7 +285,13 @@ struct GpuMeasurer::State {
     if (!write_checks(check_candidate(candidate, task.task(), task.oracle(), task.cases()), task.task(),
                       task.oracle(), task.cases(), out.measurement))
       return;
-    if (settings.timing) time_and_judge(task, candidate, out);
+    if (!settings.timing) return;
+    Measurement& m = out.measurement;
+    const double timed_before = harness.timed_ns();
+    seen_reasons.reset();
+    time_and_judge(task, candidate, out);
+    if (seen_reasons) m.clock_reasons = process::clock_reason_words(*seen_reasons);
+    m.gpu_timed_s = (harness.timed_ns() - timed_before) * 1e-9;
   }
 
   Settings settings;
@@ -213,6 +299,9 @@ struct GpuMeasurer::State {
   ValueSource source;
   GpuHarness harness;
   DeviceFacts facts;
+  std::optional<process::GpuWatch> watch;     // nothing where there is no NVML
+  std::optional<std::uint64_t> seen_reasons;  // of clocks, during this measurement
+  std::optional<Ceilings> ceilings;
   bool lost = false;
   std::unique_ptr<GpuTaskBench> bench;
 };
@@ -228,6 +317,7 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
   const double begin = seconds_now();
   State& s = *state_;
   const FileLock lock(gpu_lock_path(s.facts.uuid));
+  s.know_ceilings();
   const double locked = seconds_now();
   GpuTaskBench& bench = s.bench_of(task);
   Measured out{s.blank(bench, candidate.id), {}};
@@ -259,7 +349,7 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
     }
   }
   m.device->load_after = load_average();
-  m.device->extra["gpu_held_s"] = fmt::format("{:.4f}", seconds_now() - locked);
+  m.gpu_held_s = seconds_now() - locked;
   m.seconds = seconds_now() - begin;
   return out;
 }
@@ -268,6 +358,7 @@ Measured GpuMeasurer::measure_reference_against_itself(const task::Task& task) {
   State& s = *state_;
   const FileLock lock(gpu_lock_path(s.facts.uuid));
   const double begin = seconds_now();
+  s.know_ceilings();
   GpuTaskBench& bench = s.bench_of(task);
   Measured out{s.blank(bench, "reference of " + task.id), {}};
   PairSettings pairs = pair_settings(s.settings, task.id, out.measurement.candidate, 0);
@@ -283,6 +374,7 @@ Measured GpuMeasurer::measure_candidate_against_itself(const task::Task& task, c
   State& s = *state_;
   const FileLock lock(gpu_lock_path(s.facts.uuid));
   const double begin = seconds_now();
+  s.know_ceilings();
   GpuTaskBench& bench = s.bench_of(task);
   Measured out{s.blank(bench, candidate.id), {}};
   const std::optional<task::LaunchPlan> plan = plan_of(candidate, bench.task(), out.measurement);

@@ -1,0 +1,88 @@
+#include "roofline.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "warpsmith/measure/oracle.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+constexpr double kMargin = 0.9;  // see read_floor_ns()
+
+// A cost of the task at `dims`; nothing where it has none or it makes no sense there.
+std::optional<double> cost_at(const std::optional<task::Expression>& cost, const task::Dims& dims) {
+  if (!cost) return std::nullopt;
+  try {
+    const double value = cost->evaluate_real(task::dims_scope(dims));
+    if (std::isfinite(value) && value >= 0) return value;
+  } catch (const task::ExpressionError&) {
+  }
+  return std::nullopt;
+}
+
+// FLOP a second that the floating inputs allow; 0: not known.
+double rate_of(const task::Task& task, const DeviceSpeeds& speeds) {
+  double rate = 0;
+  for (const task::TensorSpec& input : task.inputs) {
+    if (!task::is_floating(input.dtype)) continue;
+    const auto found = speeds.flop_s.find(input.dtype);
+    if (found == speeds.flop_s.end()) return 0;
+    rate = std::max(rate, found->second);
+  }
+  return rate;
+}
+
+}  // namespace
+
+double compulsory_bytes(const task::Task& task, const task::Dims& dims) {
+  const auto all = static_cast<double>(input_bytes(task, dims) + output_bytes(task, dims));
+  return std::min(all, cost_at(task.bytes, dims).value_or(all));
+}
+
+double compulsory_read_bytes(const task::Task& task, const task::Dims& dims) {
+  return std::max(0.0, compulsory_bytes(task, dims) - static_cast<double>(output_bytes(task, dims)));
+}
+
+double read_floor_ns(const task::Task& task, const task::Dims& dims, double read_bytes_s) {
+  return read_bytes_s > 0 ? kMargin * compulsory_read_bytes(task, dims) / read_bytes_s * 1e9 : 0;
+}
+
+DeviceSpeeds speeds_of(const Ceilings& ceilings, const std::string& math) {
+  DeviceSpeeds speeds;
+  for (const char* figure : {kReadBandwidth, kCopyBandwidth})
+    if (const CeilingFigure* f = ceilings.find(figure)) speeds.bytes_s = std::max(speeds.bytes_s, f->median);
+  const std::array<std::pair<task::Dtype, const char*>, 4> rates = {
+      {{task::Dtype::kFloat64, kFloat64Rate},
+       {task::Dtype::kFloat32, math == "torch_default" ? kTf32Rate : kFloat32Rate},
+       {task::Dtype::kBfloat16, kBfloat16Rate},
+       {task::Dtype::kFloat16, kFloat16Rate}}};
+  for (const auto& [dtype, figure] : rates)
+    if (const CeilingFigure* f = ceilings.find(figure)) speeds.flop_s[dtype] = f->median;
+  return speeds;
+}
+
+std::optional<Roofline> roofline_of(const task::Task& task, const task::Dims& dims,
+                                    const DeviceSpeeds& speeds) {
+  Roofline roofline;
+  if (speeds.bytes_s > 0) roofline = {compulsory_bytes(task, dims) / speeds.bytes_s * 1e9, "memory"};
+  const double rate = rate_of(task, speeds);
+  if (const auto flops = cost_at(task.flops, dims); flops && rate > 0 && *flops / rate * 1e9 > roofline.ns)
+    roofline = {*flops / rate * 1e9, "compute"};
+  if (!(roofline.ns > 0)) return std::nullopt;
+  return roofline;
+}
+
+void write_roofline(const std::optional<Roofline>& roofline, Measurement& m) {
+  m.roofline_ns = roofline ? std::optional(roofline->ns) : std::nullopt;
+  m.roofline_bound = roofline ? roofline->bound : "";
+}
+
+bool beats_its_flops(const Measurement& m) {
+  return m.roofline_bound == "compute" && roofline_share(m).value_or(0) > 1;
+}
+
+}  // namespace warpsmith::measure

@@ -1,0 +1,64 @@
+// NVML, loaded when it is asked for: the functions that we call, as nvml.h declares them. Its ABI is stable.
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace warpsmith::process {
+
+class Nvml {
+ public:
+  using Device = void*;
+  struct Memory {
+    unsigned long long total, free, used;
+  };
+  static constexpr int kSuccess = 0;
+  static constexpr int kClockSm = 1, kClockMemory = 2;  // nvmlClockType_t
+  static constexpr int kTemperatureGpu = 0;             // nvmlTemperatureSensors_t
+
+  // The library that WARPSMITH_NVML names, else libnvidia-ml.so.1. Null where it cannot be loaded, or is
+  // none.
+  static std::unique_ptr<Nvml> load(const char* library);
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  // Starts it. False, and why, where it lacks functions or the driver does not answer.
+  bool begin(std::string& problem);
+  std::string words_of(int answer) const;
+
+  // Called after begin() alone.
+  int (*system_driver)(char*, unsigned) = nullptr;
+  int (*device_count)(unsigned*) = nullptr;
+  int (*device_by_index)(unsigned, Device*) = nullptr;
+  int (*name)(Device, char*, unsigned) = nullptr;
+  int (*uuid)(Device, char*, unsigned) = nullptr;
+  int (*memory_info)(Device, Memory*) = nullptr;
+  int (*compute_capability)(Device, int*, int*) = nullptr;
+  // Null where the library is too old, or too new, for them.
+  int (*device_by_uuid)(const char*, Device*) = nullptr;
+  int (*mig_mode)(Device, unsigned*, unsigned*) = nullptr;  // now, after the next reset
+  int (*clock)(Device, int, unsigned*) = nullptr;           // MHz, of a kClock…
+  int (*max_clock)(Device, int, unsigned*) = nullptr;
+  int (*temperature)(Device, int, unsigned*) = nullptr;  // °C
+  int (*power)(Device, unsigned*) = nullptr;             // mW
+  int (*power_limit)(Device, unsigned*) = nullptr;       // mW
+  int (*clock_reasons)(Device, unsigned long long*) = nullptr;
+  int (*persistence)(Device, int*) = nullptr;  // 1: on
+  int (*ecc)(Device, int*, int*) = nullptr;    // now, after the next restart; 1: on
+  int (*compute_mode)(Device, int*) = nullptr;
+
+ private:
+  explicit Nvml(void* handle) : handle_(handle) {}
+  template <typename F>
+  bool find(const char* name, F*& function);
+  bool find_functions();
+
+  void* handle_;
+  bool begun_ = false;
+  int (*begin_)() = nullptr;
+  int (*shut_down_)() = nullptr;
+  const char* (*error_)(int) = nullptr;
+};
+
+}  // namespace warpsmith::process
