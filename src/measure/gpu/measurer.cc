@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "../gpu_place.h"
 #include "../judge.h"
 #include "arms.h"
 #include "candidate.h"
@@ -10,7 +11,6 @@
 #include "task_bench.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/random.h"
-#include "warpsmith/base/words.h"
 #include "warpsmith/measure/check.h"
 #include "warpsmith/measure/gpu.h"
 #include "warpsmith/measure/host.h"
@@ -57,19 +57,8 @@ DeviceFacts facts_of(const Settings& settings, const device::GpuFacts& gpu) {
 }
 
 const device::Gpu& right_gpu(const device::Gpu& opened, const Settings& settings) {
-  const device::GpuFacts& gpu = opened.facts();
-  const auto& names = settings.device_names;
-  const bool right = std::any_of(names.begin(), names.end(),
-                                 [&](const std::string& word) { return holds_words(gpu.name, word); });
-  if (!names.empty() && !right)
-    throw Error(
-        "wrong GPU: this is a " + gpu.name + ", and device kind " + settings.device_kind + " is wanted",
-        kExitWrongDevice);
+  require_gpu(settings, opened.facts().name);
   return opened;
-}
-
-std::filesystem::path gpu_lock_path(const std::string& uuid) {
-  return timing_lock_path().parent_path() / ("warpsmith-timing-" + uuid + ".lock");
 }
 
 std::vector<std::byte> read_bytes(const std::filesystem::path& path) {
