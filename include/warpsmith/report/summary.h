@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "warpsmith/report/baselines.h"
 #include "warpsmith/store/results.h"
 
 namespace warpsmith::report {
@@ -38,11 +39,13 @@ struct VerdictCounts {
 // Of samples where a stage has them, else of its measurements and failed compiles.
 std::vector<VerdictCounts> verdict_counts(const store::Results& results);
 
-// The fastest correct program of each task over all stages.
+// The fastest correct program of each task over all stages, by its speedup over eager.
 struct BestKernel {
   std::string task, candidate, stage, hash8, origin, source, reference;
   double speedup = 0, low = 0, high = 0, baseline_ns = 0, candidate_ns = 0;
   std::string shape;
+  std::string baseline;  // that of the score
+  Comparison over;       // all of them
   std::int64_t correct = 0, tried = 0;  // measurements of the task
 };
 std::vector<BestKernel> best_kernels(const store::Results& results);
@@ -51,6 +54,8 @@ struct Headline {
   std::int64_t tasks = 0;
   double geometric_mean = 1, median = 1, mean = 1;  // of the best kernel of each task
   double above = 0;                                 // share of tasks above 1.01x
+  std::vector<std::string> baselines;               // that the scores are over
+  std::optional<double> over_best_baseline;         // geometric mean, over tasks whose baselines were timed
 };
 Headline headline(const std::vector<BestKernel>& best);
 
