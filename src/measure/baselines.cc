@@ -9,8 +9,8 @@
 namespace warpsmith::measure {
 
 const std::vector<std::string>& baseline_names() {
-  static const std::vector<std::string> names = {"eager", "cuda_graph", "torch_compile", "torch_compile_reduce_overhead",
-                                                 "cudnn"};
+  static const std::vector<std::string> names = {"eager", "cuda_graph", "torch_compile",
+                                                 "torch_compile_reduce_overhead", "cudnn"};
   return names;
 }
 
@@ -34,7 +34,8 @@ void write_pair(const Settings& settings, const PairResult& pairs, int calls, Ba
       stats::score_of(stats::log_ratios(pairs.baseline_ns, pairs.candidate_ns), settings.protocol);
   timing.variance = score.variance;
   if (const double gate = stats::variance_gate(settings.protocol); score.variance > gate) {
-    timing.reason = fmt::format("unstable: the variance between buckets is {:.2g}, over {:.2g}", score.variance, gate);
+    timing.reason =
+        fmt::format("unstable: the variance between buckets is {:.2g}, over {:.2g}", score.variance, gate);
     return;
   }
   timing.state = BaselineState::kCovered;

@@ -9,8 +9,8 @@ namespace warpsmith::measure {
 
 void require_gpu(const Settings& settings, const std::string& name) {
   const auto& names = settings.device_names;
-  const bool right =
-      std::any_of(names.begin(), names.end(), [&](const std::string& word) { return holds_words(name, word); });
+  const bool right = std::any_of(names.begin(), names.end(),
+                                 [&](const std::string& word) { return holds_words(name, word); });
   if (!names.empty() && !right)
     throw Error("wrong GPU: this is a " + name + ", and device kind " + settings.device_kind + " is wanted",
                 kExitWrongDevice);

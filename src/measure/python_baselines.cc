@@ -17,7 +17,8 @@ namespace warpsmith::measure {
 
 namespace {
 
-constexpr double kStart = 600, kOpen = 900, kAnswer = 120;  // seconds: torch from a cold file system; a compilation; a call
+constexpr double kStart = 600, kOpen = 900,
+                 kAnswer = 120;  // seconds: torch from a cold file system; a compilation; a call
 constexpr int kEstimateRounds = 7;
 constexpr int kEager = 0, kOther = 1;  // arms in the script
 
@@ -47,7 +48,10 @@ Json task_json(const task::Task& task) {
   }
   for (const task::ScalarSpec& scalar : task.scalars)
     scalars.push_back(scalar.is_float ? Json(scalar.value) : Json(static_cast<std::int64_t>(scalar.value)));
-  return {{"task", task.id}, {"reference", task.reference}, {"inputs", std::move(inputs)}, {"scalars", std::move(scalars)}};
+  return {{"task", task.id},
+          {"reference", task.reference},
+          {"inputs", std::move(inputs)},
+          {"scalars", std::move(scalars)}};
 }
 
 // One of the script's two arms.
@@ -89,15 +93,16 @@ struct PythonBaselines::State {
       throw NotThere(missing);
     }
     try {
-      python.emplace(python::Interpreter::Options{.python = *program,
-                                                  .script = python::baselines_script(),
-                                                  .folder = folder,
-                                                  .environment = {{"TORCHINDUCTOR_COMPILE_THREADS", "1"},
-                                                                  {"TORCHINDUCTOR_CACHE_DIR", (folder / "inductor").string()},
-                                                                  {"TRITON_CACHE_DIR", (folder / "triton").string()}}});
+      python.emplace(python::Interpreter::Options{
+          .python = *program,
+          .script = python::baselines_script(),
+          .folder = folder,
+          .environment = {{"TORCHINDUCTOR_COMPILE_THREADS", "1"},
+                          {"TORCHINDUCTOR_CACHE_DIR", (folder / "inductor").string()},
+                          {"TRITON_CACHE_DIR", (folder / "triton").string()}}});
       const Json hello = ask(
-          *python,
-          {{"hello", {{"device", device}, {"math", settings.math}, {"threads", settings.threads}}}}, kStart);
+          *python, {{"hello", {{"device", device}, {"math", settings.math}, {"threads", settings.threads}}}},
+          kStart);
       name = hello.value("name", "");
       uuid = hello.value("uuid", "");
       flags = hello.value("flags", flags);
@@ -171,7 +176,8 @@ std::vector<double> PythonBaselines::eager_alone(const task::Task& task, int cal
   s.make_operands(calls);
   const FileLock alone = s.lock();
   PythonArm eager(*s.python, kEager);
-  return time_alone(eager, calls, rounds, random_key({s.settings.seed, name_key(task.id), name_key("alone")}));
+  return time_alone(eager, calls, rounds,
+                    random_key({s.settings.seed, name_key(task.id), name_key("alone")}));
 }
 
 }  // namespace warpsmith::measure

@@ -132,7 +132,8 @@ void load_torch_cuda() {
 struct OnTorchStream::State {
   c10::impl::VirtualGuardImpl guard{c10::DeviceType::CUDA};
   c10::Stream before;
-  // A stream that is not torch's own has its handle for a number (c10/cuda/CUDAStream.h, getStreamFromExternal).
+  // A stream that is not torch's own has its handle for a number (c10/cuda/CUDAStream.h,
+  // getStreamFromExternal).
   explicit State(void* stream)
       : before(guard.exchangeStream(c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::DeviceType::CUDA, 0),
                                                 reinterpret_cast<c10::StreamId>(stream)))) {}

@@ -74,7 +74,8 @@ struct Interpreter::State {
         read.erase(0, end + 1);
         return line;
       }
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
       if (left.count() <= 0) fail("does not answer");
       pollfd waiting{fd, POLLIN, 0};
       if (::poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1000))) <= 0) continue;
@@ -119,8 +120,8 @@ Interpreter& Interpreter::operator=(Interpreter&&) noexcept = default;
 
 Json Interpreter::ask(const Json& question, double timeout_s) {
   if (!state_->child) throw Error("python3 has ended");
-  const auto until =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(timeout_s * 1e3));
+  const auto until = std::chrono::steady_clock::now() +
+                     std::chrono::milliseconds(static_cast<std::int64_t>(timeout_s * 1e3));
   state_->send(question.dump(-1, ' ', false, Json::error_handler_t::replace));
   const std::string line = state_->receive_line(until);
   try {

@@ -15,7 +15,11 @@ constexpr std::array<std::string_view, 3> kStates = {"covered", "missing", "not_
 std::string_view to_string(BaselineState state) { return kStates[static_cast<std::size_t>(state)]; }
 
 Json to_json(const BaselineTiming& t) {
-  Json j = {{"task", t.task}, {"baseline", t.name}, {"math", t.math}, {"state", to_string(t.state)}, {"seconds", t.seconds}};
+  Json j = {{"task", t.task},
+            {"baseline", t.name},
+            {"math", t.math},
+            {"state", to_string(t.state)},
+            {"seconds", t.seconds}};
   if (!t.reason.empty()) j["reason"] = t.reason;
   if (!t.flags.empty()) j["flags"] = t.flags;
   if (!t.device_kind.empty())
@@ -48,7 +52,8 @@ BaselineTiming baseline_timing_from_json(const Json& j) {
     t.state = static_cast<BaselineState>(place);
     t.reason = j.value("reason", "");
     t.seconds = j.value("seconds", 0.0);
-    if (const auto it = j.find("flags"); it != j.end()) t.flags = it->get<std::map<std::string, std::string>>();
+    if (const auto it = j.find("flags"); it != j.end())
+      t.flags = it->get<std::map<std::string, std::string>>();
     if (const auto it = j.find("device"); it != j.end()) {
       t.device_kind = it->value("kind", "");
       t.device_name = it->value("name", "");

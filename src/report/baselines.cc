@@ -29,11 +29,14 @@ const BaselineTiming* find(const std::vector<const BaselineTiming*>& timings, co
 }
 
 // Those of the stage version, task and device kind of a measurement.
-std::vector<const BaselineTiming*> timings_of(const store::Results& results, const store::MeasurementRow& row) {
-  const std::string kind = row.device >= 0 ? results.devices.at(static_cast<std::size_t>(row.device)).kind : "";
+std::vector<const BaselineTiming*> timings_of(const store::Results& results,
+                                              const store::MeasurementRow& row) {
+  const std::string kind =
+      row.device >= 0 ? results.devices.at(static_cast<std::size_t>(row.device)).kind : "";
   std::vector<const BaselineTiming*> timings;
   for (const store::BaselineRow& b : results.baselines)
-    if (b.stage == row.stage && b.hash8 == row.hash8 && b.value.task == row.value.task && b.value.device_kind == kind)
+    if (b.stage == row.stage && b.hash8 == row.hash8 && b.value.task == row.value.task &&
+        b.value.device_kind == kind)
       timings.push_back(&b.value);
   return timings;
 }
@@ -49,9 +52,10 @@ Comparison compare_with_baselines(const store::Results& results, const store::Me
   stats::Ratio over_eager = score;
   if (m.baseline_ratio > 0) {
     const BaselineTiming* own = find(timings, m.baseline);
-    over_eager = stats::undivided(
-        score, own != nullptr && own->ratio > 0 ? ratio_of(*own)
-                                                : stats::Ratio{m.baseline_ratio, m.baseline_ratio, m.baseline_ratio});
+    over_eager =
+        stats::undivided(score, own != nullptr && own->ratio > 0
+                                    ? ratio_of(*own)
+                                    : stats::Ratio{m.baseline_ratio, m.baseline_ratio, m.baseline_ratio});
   } else if (m.baseline != kEager) {  // timed in pairs with another: nothing is known of the rest
     out.all.push_back({m.baseline, score, ""});
     out.best = m.baseline;
@@ -102,7 +106,8 @@ Json comparison_json(const Comparison& comparison) {
   Json json = Json::object();
   for (const OverBaseline& over : comparison.all) {
     if (over.speedup)
-      json[over.name] = {{"speedup", over.speedup->value}, {"interval", {over.speedup->low, over.speedup->high}}};
+      json[over.name] = {{"speedup", over.speedup->value},
+                         {"interval", {over.speedup->low, over.speedup->high}}};
     else
       json[over.name] = {{"why", over.why}};
   }
@@ -131,19 +136,21 @@ std::string baselines_html(const store::Results& results) {
     const BaselineTiming*& cell = tasks[{v.task, v.device_kind, shape_text(v.shape)}][v.name];
     if (cell == nullptr || cell->state == BaselineState::kMissing) cell = &v;
   }
-  std::string out = "<section><h2>Baselines</h2>\n<table id=\"baselines\"><thead><tr><th>task</th><th>device</th><th>shape</th>";
+  std::string out =
+      "<section><h2>Baselines</h2>\n<table "
+      "id=\"baselines\"><thead><tr><th>task</th><th>device</th><th>shape</th>";
   for (const std::string& name : names) out += "<th>" + escape(name) + "</th>";
   out += "</tr></thead><tbody>\n";
   for (const auto& [place, cells] : tasks) {
-    out += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td>", escape(std::get<0>(place)), escape(std::get<1>(place)),
-                       escape(std::get<2>(place)));
+    out += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td>", escape(std::get<0>(place)),
+                       escape(std::get<1>(place)), escape(std::get<2>(place)));
     for (const std::string& name : names) {
       const auto it = cells.find(name);
       if (it == cells.end())
         out += "<td>·</td>";
       else if (it->second->state == BaselineState::kCovered)
-        out += fmt::format("<td title=\"[{:.3f}, {:.3f}]\">{:.2f}× {:.1f} µs</td>", it->second->low, it->second->high,
-                           it->second->ratio, it->second->baseline_ns / 1e3);
+        out += fmt::format("<td title=\"[{:.3f}, {:.3f}]\">{:.2f}× {:.1f} µs</td>", it->second->low,
+                           it->second->high, it->second->ratio, it->second->baseline_ns / 1e3);
       else
         out += fmt::format("<td title=\"{}\">{}</td>", escape(it->second->reason),
                            it->second->state == BaselineState::kMissing ? "missing" : "not covered");
@@ -151,7 +158,8 @@ std::string baselines_html(const store::Results& results) {
     out += "</tr>\n";
   }
   return out +
-         "</tbody></table>\n<p class=\"note\">How many times as fast as eager each baseline is, timed in pairs with it, and its time; of eager, against a second "
+         "</tbody></table>\n<p class=\"note\">How many times as fast as eager each baseline is, timed in "
+         "pairs with it, and its time; of eager, against a second "
          "copy of itself. A cell without a number tells its reason when pointed at.</p></section>\n";
 }
 

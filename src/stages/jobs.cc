@@ -36,7 +36,8 @@ Json optimizer_json(const workflow::OptimizerSettings& o) {
 }
 
 std::vector<std::string> baselines_of(const workflow::ProtocolSettings& p) {
-  static const std::vector<std::string> kAll = {"eager", "cuda_graph", "torch_compile", "torch_compile_reduce_overhead", "cudnn"};
+  static const std::vector<std::string> kAll = {"eager", "cuda_graph", "torch_compile",
+                                                "torch_compile_reduce_overhead", "cudnn"};
   const auto asked = [&](const std::string& name) {
     const auto& list = p.baselines;
     return std::find(list.begin(), list.end(), name) != list.end();

@@ -122,7 +122,8 @@ class RunReader {
   void add_baseline(BaselineRow&& row) {
     const BaselineTiming& v = row.value;
     const auto [it, is_new] = baselines_seen_.emplace(
-        row.stage + '\n' + row.hash8 + '\n' + v.task + '\n' + v.name + '\n' + v.device_kind, out_.baselines.size());
+        row.stage + '\n' + row.hash8 + '\n' + v.task + '\n' + v.name + '\n' + v.device_kind,
+        out_.baselines.size());
     if (is_new) {
       out_.baselines.push_back(std::move(row));
     } else if (BaselineRow& known = out_.baselines[it->second];

@@ -97,16 +97,18 @@ const Table<ProtocolSettings>& protocol_keys() {
       {.rule = {.name = "baseline",
                 .form = Form::kWord,
                 .meaning = "What the score compares candidates with. On device `cpu`: eager.",
-                .words = {"eager", "cuda_graph", "torch_compile", "torch_compile_reduce_overhead", "reduce_overhead",
-                          "cudnn"}},
+                .words = {"eager", "cuda_graph", "torch_compile", "torch_compile_reduce_overhead",
+                          "reduce_overhead", "cudnn"}},
        .member = Spelt<S>{[](S& s, const std::string& word) {
                             s.baseline = word == "reduce_overhead" ? "torch_compile_reduce_overhead" : word;
                           },
                           [](const S& s) { return s.baseline; }}},
       {.rule = {.name = "baselines",
                 .form = Form::kStrings,
-                .meaning = "On a GPU: which baselines are timed, once for each task, beside that of the score.",
-                .words = {"all", "eager", "cuda_graph", "torch_compile", "torch_compile_reduce_overhead", "cudnn"},
+                .meaning =
+                    "On a GPU: which baselines are timed, once for each task, beside that of the score.",
+                .words = {"all", "eager", "cuda_graph", "torch_compile", "torch_compile_reduce_overhead",
+                          "cudnn"},
                 .hashed = false},
        .member = &S::baselines},
       {.rule = {.name = "math",

@@ -35,9 +35,9 @@ class GpuBaselinesTest : public testing::Test {
   }
   void print(const std::vector<BaselineTiming>& rows) {
     for (const BaselineTiming& row : rows)
-      std::printf("%-24s %-30s %s %.4f [%.4f, %.4f] %.0f / %.0f ns, %.1f s %s\n", row.task.c_str(), row.name.c_str(),
-                  std::string(to_string(row.state)).c_str(), row.ratio, row.low, row.high, row.eager_ns, row.baseline_ns,
-                  row.seconds, row.reason.c_str());
+      std::printf("%-24s %-30s %s %.4f [%.4f, %.4f] %.0f / %.0f ns, %.1f s %s\n", row.task.c_str(),
+                  row.name.c_str(), std::string(to_string(row.state)).c_str(), row.ratio, row.low, row.high,
+                  row.eager_ns, row.baseline_ns, row.seconds, row.reason.c_str());
   }
   Scratch folder_;
   std::unique_ptr<GpuBaselines> baselines_;
@@ -60,7 +60,21 @@ TEST_F(GpuBaselinesTest, EagerAgainstItselfIsOneAndEveryTaskCanBeCaptured) {
   EXPECT_LE(unsure, 3);
 }
 
-// Python's launches take the host longer and the GPU as long: a division by what Python has timed stands on this.
+TEST_F(GpuBaselinesTest, CudnnGivesTheRightAnswerWhereATaskNamesItsOperator) {
+  const std::vector<BaselineTiming> rows = baselines_->measure(tasks_, {"cudnn"});
+  print(rows);
+  int covered = 0;
+  for (const BaselineTiming& row : rows) {
+    if (row.reason.find("built without") != std::string::npos) GTEST_SKIP() << row.reason;
+    EXPECT_TRUE(row.state != BaselineState::kMissing || row.reason.starts_with("unstable"))
+        << row.task << ": " << row.reason;
+    covered += row.state == BaselineState::kCovered;
+  }
+  EXPECT_GE(covered, 3);
+}
+
+// Python's launches take the host longer and the GPU as long: a division by what Python has timed stands on
+// this.
 TEST_F(GpuBaselinesTest, PythonsEagerTakesAsLongAsOurs) {
   for (const EagerTimes& t : baselines_->eager_times(tasks_)) {
     if (t.problem.find("no torch") != std::string::npos || t.problem.find("has torch") != std::string::npos ||
@@ -78,7 +92,8 @@ TEST_F(GpuBaselinesTest, TorchCompileIsTimedOrSaysWhyNot) {
       baselines_->measure({"rms_norm", "matmul_large"}, {"torch_compile", "torch_compile_reduce_overhead"});
   print(rows);
   for (const BaselineTiming& row : rows) {
-    if (row.reason.find("no torch") != std::string::npos || row.reason.find("has torch") != std::string::npos ||
+    if (row.reason.find("no torch") != std::string::npos ||
+        row.reason.find("has torch") != std::string::npos ||
         row.reason.find("no python3") != std::string::npos)
       GTEST_SKIP() << row.reason;
     EXPECT_EQ(row.state, BaselineState::kCovered) << row.task << " " << row.name << ": " << row.reason;

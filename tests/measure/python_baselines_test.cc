@@ -37,9 +37,9 @@ class PythonBaselinesTest : public testing::Test {
   static void SetUpTestSuite() { configure_torch(1); }
   // Skips where there is no python3 with this torch.
   bool skips(const BaselineTiming& timing) {
-    return timing.state == BaselineState::kMissing &&
-           (timing.reason.find("no torch") != std::string::npos || timing.reason.find("has torch") != std::string::npos ||
-            timing.reason.find("no python3") != std::string::npos);
+    return timing.state == BaselineState::kMissing && (timing.reason.find("no torch") != std::string::npos ||
+                                                       timing.reason.find("has torch") != std::string::npos ||
+                                                       timing.reason.find("no python3") != std::string::npos);
   }
   Scratch folder_;
 };

@@ -25,7 +25,10 @@ class InterpreterTest : public testing::Test {
     if (!python_) GTEST_SKIP() << "there is no python3 here";
   }
   Interpreter start(const std::string& text) {
-    return Interpreter({.python = *python_, .script = text, .folder = folder_ / "python", .environment = {{"WARPSMITH_X", "x"}}});
+    return Interpreter({.python = *python_,
+                        .script = text,
+                        .folder = folder_ / "python",
+                        .environment = {{"WARPSMITH_X", "x"}}});
   }
   std::string failure(Interpreter& child, double timeout_s = 30) {
     try {
@@ -40,9 +43,10 @@ class InterpreterTest : public testing::Test {
 };
 
 TEST_F(InterpreterTest, AnswersOneQuestionAfterAnother) {
-  Interpreter child = start(script(
-      "    print('chatter')\n"
-      "    channel.sendall((json.dumps({'twice': question['n'] * 2, 'x': os.environ['WARPSMITH_X']}) + '\\n').encode())\n"));
+  Interpreter child =
+      start(script("    print('chatter')\n"
+                   "    channel.sendall((json.dumps({'twice': question['n'] * 2, 'x': "
+                   "os.environ['WARPSMITH_X']}) + '\\n').encode())\n"));
   for (int n = 0; n < 100; ++n) {
     const Json answer = child.ask({{"n", n}}, 30);
     EXPECT_EQ(answer.at("twice"), 2 * n);
@@ -51,7 +55,8 @@ TEST_F(InterpreterTest, AnswersOneQuestionAfterAnother) {
 }
 
 TEST_F(InterpreterTest, ALongAnswerComesWhole) {
-  Interpreter child = start(script("    channel.sendall((json.dumps(list(range(200000))) + '\\n').encode())\n"));
+  Interpreter child =
+      start(script("    channel.sendall((json.dumps(list(range(200000))) + '\\n').encode())\n"));
   EXPECT_EQ(child.ask({{"n", 1}}, 30).size(), 200000u);
 }
 

@@ -48,7 +48,8 @@ TEST(BaselineTiming, WhatIsMissingHasAReasonAndNoNumbers) {
 TEST(BaselineTiming, ADamagedRecordIsAnError) {
   EXPECT_THROW(baseline_timing_from_json({{"task", "a"}}), Error);
   EXPECT_THROW(baseline_timing_from_json({{"task", "a"}, {"baseline", "eager"}, {"state", "odd"}}), Error);
-  EXPECT_THROW(baseline_timing_from_json({{"task", "a"}, {"baseline", "eager"}, {"state", "covered"}}), Error);
+  EXPECT_THROW(baseline_timing_from_json({{"task", "a"}, {"baseline", "eager"}, {"state", "covered"}}),
+               Error);
 }
 
 }  // namespace

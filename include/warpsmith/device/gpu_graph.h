@@ -6,7 +6,8 @@
 
 namespace warpsmith::device {
 
-// A stream beside the default one, for recording: it waits for nothing of the default stream, nor that for it. Move-only.
+// A stream beside the default one, for recording: it waits for nothing of the default stream, nor that for
+// it. Move-only.
 class GpuStream {
  public:
   GpuStream();  // throws GpuError
@@ -20,10 +21,11 @@ class GpuStream {
   void* stream_ = nullptr;
 };
 
-// What `enqueue` puts on `stream`, with the addresses that it has then: they must be good for as long as it is launched. Whatever
-// `enqueue` needs for the first time (memory, kernels that are loaded when they are first launched, a library's handle) should have been had
-// before: run it once outside. Memory may be asked of the driver meanwhile (the recording is "relaxed"). Throws GpuError where the work
-// cannot be recorded, and what `enqueue` throws; then nothing is left being recorded.
+// What `enqueue` puts on `stream`, with the addresses that it has then: they must be good for as long as it
+// is launched. Whatever `enqueue` needs for the first time (memory, kernels that are loaded when they are
+// first launched, a library's handle) should have been had before: run it once outside. Memory may be asked
+// of the driver meanwhile (the recording is "relaxed"). Throws GpuError where the work cannot be recorded,
+// and what `enqueue` throws; then nothing is left being recorded.
 class GpuGraph {
  public:
   GpuGraph(const GpuStream& stream, const std::function<void()>& enqueue);

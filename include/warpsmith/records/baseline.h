@@ -26,9 +26,9 @@ struct BaselineTiming {
   BaselineState state = BaselineState::kMissing;
   std::string reason;  // where it is not covered
   // Where it is:
-  double ratio = 0;          // time of eager / time of this baseline: over 1 it is the faster one
-  double low = 0, high = 0;  // its 95 % interval
-  bool imprecise = false;    // the time budget ended before the interval was narrow enough
+  double ratio = 0;                      // time of eager / time of this baseline: over 1 it is the faster one
+  double low = 0, high = 0;              // its 95 % interval
+  bool imprecise = false;                // the time budget ended before the interval was narrow enough
   double eager_ns = 0, baseline_ns = 0;  // medians a call
   double variance = 0;                   // between the buckets
   int rounds = 0, batch = 1;             // paired rounds; calls in each timed interval

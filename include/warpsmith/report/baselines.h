@@ -1,7 +1,7 @@
 // A program's speedup over each baseline of its task, and over the best of them. Pure functions of rows.
 //
-// Programs are timed in pairs with one baseline, and the others once a task against `eager`: a speedup over one of them is a quotient
-// (stats/ratio.h), and its interval holds both parts.
+// Programs are timed in pairs with one baseline, and the others once a task against `eager`: a speedup over
+// one of them is a quotient (stats/ratio.h), and its interval holds both parts.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,8 @@ struct Comparison {
   std::optional<stats::Ratio> over_best;
 };
 
-// Of a measurement of `results`; empty where it has no speedup. Where no baselines were timed: over the one that it was timed in pairs with.
+// Of a measurement of `results`; empty where it has no speedup. Where no baselines were timed: over the one
+// that it was timed in pairs with.
 Comparison compare_with_baselines(const store::Results& results, const store::MeasurementRow& row);
 
 // Names in the order of their rows.

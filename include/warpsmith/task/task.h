@@ -47,6 +47,15 @@ struct ScalarSpec {
   double value = 0;  // exact for integers below 2^53
 };
 
+// The one call of cuDNN that does all of a task: how baseline `cudnn` is had.
+struct CudnnSpec {
+  std::string op;  // relu, sigmoid, tanh, softmax, max_pool, average_pool, convolution, sum
+  std::vector<std::string> inputs;  // a name; of a convolution two: data and weights
+  // Pooling and convolution, over the last two dimensions: [height, width].
+  std::vector<int> window, stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
+  std::vector<int> axes;  // sum: those that vanish (empty: all); softmax: one
+};
+
 using Dims = std::map<std::string, std::int64_t>;  // symbol -> size: one shape of a task
 
 // Which share of the data a task belongs to where a workflow does not say.
@@ -70,6 +79,7 @@ struct Task {
   std::optional<Expression> flops, bytes;
   std::optional<double> tolerance;  // absolute bound; nothing: the protocol's default
   std::string math = "strict";      // or "torch_default"
+  std::optional<CudnnSpec> cudnn;   // nothing: cuDNN has no such operator
   std::uint64_t memory_bytes = 1ull << 30;
   std::filesystem::path folder;
   std::string digest;  // SHA-256 of task.yaml

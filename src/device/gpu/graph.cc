@@ -15,7 +15,8 @@ CUstream as_stream(void* stream) { return static_cast<CUstream>(stream); }
 class Recording {
  public:
   Recording(CUstream stream, const std::function<void()>& enqueue) {
-    check(driver().cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), "cannot begin to record a graph");
+    check(driver().cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED),
+          "cannot begin to record a graph");
     try {
       enqueue();
     } catch (...) {
@@ -61,7 +62,8 @@ GpuGraph::GpuGraph(const GpuStream& stream, const std::function<void()>& enqueue
 GpuGraph::GpuGraph(GpuGraph&& other) noexcept
     : executable_(std::exchange(other.executable_, nullptr)), nodes_(other.nodes_) {}
 GpuGraph::~GpuGraph() {
-  if (executable_ != nullptr && !gpu_is_lost()) driver().cuGraphExecDestroy(static_cast<CUgraphExec>(executable_));
+  if (executable_ != nullptr && !gpu_is_lost())
+    driver().cuGraphExecDestroy(static_cast<CUgraphExec>(executable_));
 }
 void GpuGraph::launch() const {
   check(driver().cuGraphLaunch(static_cast<CUgraphExec>(executable_), nullptr), "cannot launch a graph");

@@ -11,12 +11,14 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <map>
 #include <optional>
 
 #include "../gpu_place.h"
 #include "../judge.h"
 #include "arms.h"
+#include "cudnn_calls.h"
 #include "graph_calls.h"
 #include "harness.h"
 #include "task_bench.h"
@@ -32,11 +34,13 @@ namespace warpsmith::measure {
 
 namespace {
 
-constexpr int kCacheVersion = 1;  // of rows in the cache: raised when a baseline is timed in another way
+constexpr int kCacheVersion = 1;   // of rows in the cache: raised when a baseline is timed in another way
 constexpr double kPatience = 300;  // seconds for a row, with five budgets on top
 constexpr int kAloneRounds = 21;
 
-bool is_python(const std::string& name) { return name == "torch_compile" || name == "torch_compile_reduce_overhead"; }
+bool is_python(const std::string& name) {
+  return name == "torch_compile" || name == "torch_compile_reduce_overhead";
+}
 
 task::Task load_one(const std::filesystem::path& datasets, const std::string& id) {
   Diagnostics diagnostics;
@@ -93,15 +97,22 @@ class GpuSide {
     write_pair(settings_, time_pairs(bench.baseline(), *other, pairs), pairs.calls, timing);
   }
 
-  std::unique_ptr<GpuBaselineArm> arm_of(GpuTaskBench& bench, const std::string& name, BaselineTiming& timing) {
+  std::unique_ptr<GpuBaselineArm> arm_of(GpuTaskBench& bench, const std::string& name,
+                                         BaselineTiming& timing) {
     if (name == "eager") return bench.another_baseline();
+    const MakeGpuCalls direct = [&](const GpuInputs& inputs) {
+      return make_cudnn_calls(gpu_, bench.task(), bench.timing_dims(), settings_.math == "strict", inputs,
+                              timing.flags);
+    };
     const MakeGpuCalls graphs = [&](const GpuInputs& inputs) {
-      auto calls = std::make_unique<GraphCalls>(gpu_, streams_, bench.reference(), bench.timing_dims(), inputs);
+      auto calls =
+          std::make_unique<GraphCalls>(gpu_, streams_, bench.reference(), bench.timing_dims(), inputs);
       timing.flags["graph_nodes"] = std::to_string(calls->nodes());
       return calls;
     };
     return std::make_unique<GpuBaselineArm>(harness_, bench.task(), bench.reference(), bench.timing_dims(),
-                                            bench.calls(), graphs, bench.timed_bounds());
+                                            bench.calls(), name == "cudnn" ? direct : graphs,
+                                            bench.timed_bounds());
   }
 
   const Settings& settings_;
@@ -123,10 +134,11 @@ void write_line(int fd, const Json& json) {
   }
 }
 
-// Runs `work` in a process of its own; what it says, a line each, goes to `take`. Returns how it ended where that was badly: by a signal, or
-// `patience_s` after it last said something. An Error in it is said as {"error", "exit_code"}.
-std::string in_a_process(const std::function<void(const Say&)>& work, const std::function<void(const Json&)>& take,
-                         double patience_s) {
+// Runs `work` in a process of its own; what it says, a line each, goes to `take`. Returns how it ended where
+// that was badly: by a signal, or `patience_s` after it last said something. An Error in it is said as
+// {"error", "exit_code"}.
+std::string in_a_process(const std::function<void(const Say&)>& work,
+                         const std::function<void(const Json&)>& take, double patience_s) {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC) != 0) throw system_error("pipe", errno);
   const pid_t parent = ::getpid(), pid = ::fork();
@@ -147,6 +159,7 @@ std::string in_a_process(const std::function<void(const Say&)>& work, const std:
   }
   ::close(fds[1]);
   bool late = false;
+  std::exception_ptr trouble;  // of `take`
   std::string read;
   for (auto heard = std::chrono::steady_clock::now();;) {
     pollfd waiting{fds[0], POLLIN, 0};
@@ -161,16 +174,22 @@ std::string in_a_process(const std::function<void(const Say&)>& work, const std:
     if (n <= 0) break;
     read.append(buffer, static_cast<std::size_t>(n));
     heard = std::chrono::steady_clock::now();
-    for (std::size_t end = read.find('\n'); end != std::string::npos; end = read.find('\n')) {
-      take(parse_json(read.substr(0, end), "what a process on the GPU says"));
-      read.erase(0, end + 1);
+    try {
+      for (std::size_t end = read.find('\n'); end != std::string::npos; end = read.find('\n')) {
+        take(parse_json(read.substr(0, end), "what a process on the GPU says"));
+        read.erase(0, end + 1);
+      }
+    } catch (...) {
+      trouble = std::current_exception();
+      break;
     }
   }
   ::close(fds[0]);
-  if (late) ::kill(pid, SIGKILL);
+  if (late || trouble) ::kill(pid, SIGKILL);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
+  if (trouble) std::rethrow_exception(trouble);
   if (late) return "its process did not end";
   if (WIFSIGNALED(status)) return fmt::format("its process was ended by signal {}", WTERMSIG(status));
   return "";
@@ -196,8 +215,9 @@ struct GpuBaselines::State {
                       {"host", process::host_name()},
                       {"torch", torch_facts().at("torch")},
                       {"threads", s.threads},
-                      {"protocol", {s.protocol.buckets, s.protocol.rounds_a_bucket, s.protocol.target,
-                                    s.protocol.variance_gate, s.budget_s}}};
+                      {"protocol",
+                       {s.protocol.buckets, s.protocol.rounds_a_bucket, s.protocol.target,
+                        s.protocol.variance_gate, s.budget_s}}};
     return options.cache / "baselines" / (sha256_hex(key.dump()).substr(0, 32) + ".json");
   }
 
@@ -223,7 +243,8 @@ struct GpuBaselines::State {
     }
   }
 
-  std::vector<BaselineTiming> measure_here(const std::vector<const task::Task*>& tasks, const std::string& name) const {
+  std::vector<BaselineTiming> measure_here(const std::vector<const task::Task*>& tasks,
+                                           const std::string& name) const {
     std::vector<BaselineTiming> rows;
     std::string error;
     const auto lacking = [&](const std::string& reason) {
@@ -238,7 +259,8 @@ struct GpuBaselines::State {
             for (std::size_t i = first; i < tasks.size(); ++i) {
               const BaselineTiming row = side.measure(*tasks[i], name);
               say(to_json(row));
-              if (row.state == BaselineState::kMissing) return;  // the next one gets a process that nothing has happened to
+              if (row.state == BaselineState::kMissing)
+                return;  // the next one gets a process that nothing has happened to
             }
           },
           [&](const Json& said) {
@@ -250,7 +272,8 @@ struct GpuBaselines::State {
             if (said.value("exit_code", 0) == kExitWrongDevice) throw Error(error, kExitWrongDevice);
           },
           patience());
-      if (error.empty() && (!how.empty() || rows.size() == first)) lacking(how.empty() ? "its process ended" : how);
+      if (error.empty() && (!how.empty() || rows.size() == first))
+        lacking(how.empty() ? "its process ended" : how);
     }
     while (rows.size() < tasks.size()) lacking(error);
     return rows;
@@ -264,16 +287,28 @@ struct GpuBaselines::State {
     return rows;
   }
 
-  std::vector<BaselineTiming> measure(const std::vector<const task::Task*>& tasks, const std::string& name) const {
-    if (name == "cudnn") {
-      std::vector<BaselineTiming> rows;
-      for (const task::Task* task : tasks) {
-        rows.push_back(blank_timing(options.settings, *task, name));
-        rows.back().state = BaselineState::kNotCovered;
-        rows.back().reason = "this version calls cuDNN for no operator";
+  std::vector<BaselineTiming> measure_cudnn(const std::vector<const task::Task*>& tasks) const {
+    std::vector<const task::Task*> with;
+    for (const task::Task* task : tasks)
+      if (task->cudnn) with.push_back(task);
+    const std::vector<BaselineTiming> covered = measure_here(with, "cudnn");
+    std::vector<BaselineTiming> rows;
+    std::size_t next = 0;
+    for (const task::Task* task : tasks) {
+      if (task->cudnn) {
+        rows.push_back(covered[next++]);
+        continue;
       }
-      return rows;
+      rows.push_back(blank_timing(options.settings, *task, "cudnn"));
+      rows.back().state = BaselineState::kNotCovered;
+      rows.back().reason = "the task names no operator of cuDNN";
     }
+    return rows;
+  }
+
+  std::vector<BaselineTiming> measure(const std::vector<const task::Task*>& tasks,
+                                      const std::string& name) const {
+    if (name == "cudnn") return measure_cudnn(tasks);
     return is_python(name) ? measure_by_python(tasks, name) : measure_here(tasks, name);
   }
 };
@@ -301,10 +336,11 @@ std::vector<BaselineTiming> GpuBaselines::measure(const std::vector<std::string>
     const std::vector<BaselineTiming> rows = state_->measure(open, name);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const BaselineTiming& row = rows[i];
-      log_info(row.state == BaselineState::kCovered
-                   ? fmt::format("baseline {} of {}: {:.3f}x eager [{:.3f}, {:.3f}] {:.0f} ns ({:.1f} s)", name, row.task,
-                                 row.ratio, row.low, row.high, row.baseline_ns, row.seconds)
-                   : fmt::format("baseline {} of {}: {}: {}", name, row.task, to_string(row.state), row.reason));
+      log_info(
+          row.state == BaselineState::kCovered
+              ? fmt::format("baseline {} of {}: {:.3f}x eager [{:.3f}, {:.3f}] {:.0f} ns ({:.1f} s)", name,
+                            row.task, row.ratio, row.low, row.high, row.baseline_ns, row.seconds)
+              : fmt::format("baseline {} of {}: {}: {}", name, row.task, to_string(row.state), row.reason));
       state_->keep(*open[i], row);
       all.insert_or_assign({row.task, name}, row);
     }
@@ -328,14 +364,16 @@ std::vector<EagerTimes> GpuBaselines::eager_times(const std::vector<std::string>
       },
       [&](const Json& said) {
         if (said.contains("error")) throw Error(said["error"].get<std::string>());
-        times.push_back({said.at("task").get<std::string>(), said.at("ns").get<double>(), 0, said.at("calls").get<int>(), ""});
+        times.push_back({said.at("task").get<std::string>(), said.at("ns").get<double>(), 0,
+                         said.at("calls").get<int>(), ""});
       },
       state_->patience());
   if (!how.empty()) throw Error("eager: " + how);
   PythonBaselines python(options.settings, "cuda", options.cache / "python" / "eager");
   for (EagerTimes& t : times) {
     try {
-      t.python_ns = stats::median(python.eager_alone(load_one(options.datasets, t.task), t.calls, kAloneRounds));
+      t.python_ns =
+          stats::median(python.eager_alone(load_one(options.datasets, t.task), t.calls, kAloneRounds));
     } catch (const Error& e) {
       t.problem = e.what();
     }

@@ -30,7 +30,8 @@ class GpuCalls {
 // Makes the calls of a baseline for operands that hold good values already. Throws Error where it cannot.
 using MakeGpuCalls = std::function<std::unique_ptr<GpuCalls>(const GpuInputs& inputs)>;
 
-// Eager: operator by operator. The outputs of a run come from torch's allocator, and most likely lie where the last ones did.
+// Eager: operator by operator. The outputs of a run come from torch's allocator, and most likely lie where
+// the last ones did.
 class EagerCalls : public GpuCalls {
  public:
   EagerCalls(const Reference& reference, const task::Dims& dims, const GpuInputs& inputs)
@@ -39,7 +40,9 @@ class EagerCalls : public GpuCalls {
     first_ = first;
     calls_.run(first, count);
   }
-  std::vector<std::span<const std::byte>> output_memory(int, int) const override { return calls_.output_memory(); }
+  std::vector<std::span<const std::byte>> output_memory(int, int) const override {
+    return calls_.output_memory();
+  }
   void drop_outputs() override { calls_.drop_outputs(); }
   std::vector<OutputValues> outputs(int call) const override { return calls_.outputs(call - first_); }
 

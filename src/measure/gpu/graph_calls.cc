@@ -45,6 +45,8 @@ std::vector<std::span<const std::byte>> GraphCalls::output_memory(int first, int
   return memory;
 }
 
-std::vector<OutputValues> GraphCalls::outputs(int call) const { return calls_[static_cast<std::size_t>(call)].outputs(0); }
+std::vector<OutputValues> GraphCalls::outputs(int call) const {
+  return calls_[static_cast<std::size_t>(call)].outputs(0);
+}
 
 }  // namespace warpsmith::measure
