@@ -6,7 +6,7 @@
 //   - `torch_compile` lives in a python3: a round would go through two processes that hold the GPU in turn;
 //   - five pairs would cost five times as much for each candidate, and the quotient is as exact, its interval
 //     holding both parts;
-//   - the error of the baseline's part is the same for all candidates of a task: it never changes their order,
+//   - the error of the baseline's part is common to all candidates of a task: it never changes their order,
 //     as an error of each pair would.
 // What it takes for granted: that `eager` is the same program in both. In one program it is; that Python's
 // eager takes as long as ours on a stream that is held back, within 3 %, is what a test and `gpu_bench
