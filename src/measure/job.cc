@@ -105,7 +105,8 @@ Baselines time_baselines(const Settings& settings, const std::filesystem::path& 
   for (const Work& w : work)
     if (tasks.empty() || tasks.back() != w.candidate.task) tasks.push_back(w.candidate.task);
   GpuBaselines gpu({settings, datasets, harness, cache});
-  for (BaselineTiming& row : gpu.measure(tasks, settings.baselines)) baselines[row.task].push_back(std::move(row));
+  for (BaselineTiming& row : gpu.measure(tasks, settings.baselines))
+    baselines[row.task].push_back(std::move(row));
   return baselines;
 }
 
@@ -132,8 +133,9 @@ Means on_gpu(Settings settings, const ShardSession& shard, const std::vector<Wor
 }
 #else
 Means on_gpu(const Settings& settings, const ShardSession&, const std::vector<Work>&) {
-  throw Error("device kind " + settings.device_kind +
-              ": this warpsmith-measure was built without CUDA's headers and NVRTC, and measures on the CPU only");
+  throw Error(
+      "device kind " + settings.device_kind +
+      ": this warpsmith-measure was built without CUDA's headers and NVRTC, and measures on the CPU only");
 }
 #endif
 
@@ -145,8 +147,8 @@ void run_shard(ShardSession& shard) {
   if (work.empty()) return shard.finish();
   Settings settings = settings_from_json(params, shard.job().seed);
   const std::string baseline = settings.baseline;
-  const Means means =
-      settings.device_kind == "cpu" ? on_cpu(std::move(settings), shard) : on_gpu(std::move(settings), shard, work);
+  const Means means = settings.device_kind == "cpu" ? on_cpu(std::move(settings), shard)
+                                                    : on_gpu(std::move(settings), shard, work);
   std::set<std::string> told;  // tasks whose baselines are in a record
   int faults = 0;
   for (std::size_t i = 0; i < work.size(); ++i) {

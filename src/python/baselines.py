@@ -10,7 +10,7 @@
 #       -> {}
 #   {"renew": 0 | 1, "key": n, "calls": K}      new values for an arm: 0 is eager, 1 the baseline
 #       -> {}
-#   {"run": 0 | 1, "calls": K}     -> {"ns": nanoseconds of all K calls}
+#   {"run": 0 | 1, "calls": K}     -> {"ns": nanoseconds of all K calls, "enqueue_ns": what they took the host}
 #
 # or {"missing": "why"} to any of them. Calls are timed as the C++ side times its own (src/measure/gpu/harness.cc): between two events, on a
 # stream that a sleeping kernel holds until all is enqueued, behind a write of twice the L2 cache.
@@ -26,8 +26,9 @@ import sys
 import time
 import typing
 
-PLACES = 4
-TRIES = 4
+SETS, FEWEST_PLACES, MOST_PLACES = 256, 4, 48  # as gpu_places() in src/measure/gpu/arms.cc
+TRIES = 10
+GAP = 65536
 LONGEST_HOLD_NS = 50e6
 DTYPES = {
     "float64": "float64", "float32": "float32", "float16": "float16", "bfloat16": "bfloat16",
@@ -85,10 +86,20 @@ class Task:
         self.forward = names["forward"]
         self.scalars = list(spec["scalars"])
         self.generator = torch.Generator(device=device)
+        self.gaps = random.Random(name)
 
+    # Each with a gap of random width before it, so that no two sets meet the same channels and slices of cache.
     def new_operands(self):
-        return [torch.zeros(i["shape"], dtype=getattr(torch, DTYPES[i["dtype"]]), device=self.device)
-                for i in self.spec["inputs"]]
+        operands = []
+        for spec in self.spec["inputs"]:
+            dtype = getattr(torch, DTYPES[spec["dtype"]])
+            count = math.prod(spec["shape"])
+            gap = self.gaps.randrange(GAP // 256 + 1) * 256
+            memory = torch.zeros(count * dtype.itemsize + GAP, dtype=torch.uint8, device=self.device)
+            strides = [math.prod(spec["shape"][axis + 1:]) for axis in range(len(spec["shape"]))]
+            operands.append(torch.empty(0, dtype=dtype, device=self.device).set_(
+                memory.untyped_storage(), gap // dtype.itemsize, spec["shape"], strides))
+        return operands
 
     def renew(self, operands, key):
         for number, (tensor, spec) in enumerate(zip(operands, self.spec["inputs"])):
@@ -165,7 +176,8 @@ class CpuClock:
         arm.call(arm.first + calls, arm.first + calls + 1)
         begin = time.perf_counter_ns()
         arm.call(arm.first, arm.first + calls)
-        return time.perf_counter_ns() - begin
+        ns = time.perf_counter_ns() - begin
+        return {"ns": ns, "enqueue_ns": ns}
 
 
 class GpuClock:
@@ -213,8 +225,8 @@ class GpuClock:
                 arm.margin = min(1.2 * arm.margin, 10)
             torch.cuda.synchronize()
             if not late:
-                break
-        return self.start.elapsed_time(self.stop) * 1e6
+                return {"ns": round(self.start.elapsed_time(self.stop) * 1e6), "enqueue_ns": host}
+        raise Missing("this host was too slow to keep the GPU's queue filled, ten times in a row")
 
 
 class Server:
@@ -287,7 +299,8 @@ class Server:
 
     def operands(self, calls):
         total = torch.cuda.get_device_properties(0).total_memory if self.device == "cuda" else 1 << 30
-        places = min(max(total // 16 // max(1, self.bytes_a_call * (calls + 1)), 1), PLACES)
+        wanted = min(max(SETS // (calls + 1), FEWEST_PLACES), MOST_PLACES)
+        places = min(max(total // 16 // max(1, self.bytes_a_call * (calls + 1)), 1), wanted)
         for arm in self.arms:
             arm.results = []
             arm.make_operands(calls, places)
@@ -305,7 +318,7 @@ class Server:
                 self.arms[question["renew"]].renew(question["key"], question["calls"])
                 return {}
             if "run" in question:
-                return {"ns": round(self.clock.time(self.arms[question["run"]], question["calls"]))}
+                return self.clock.time(self.arms[question["run"]], question["calls"])
             return {"missing": "python3 was asked what it does not know"}
         except Missing as missing:
             return {"missing": str(missing)}

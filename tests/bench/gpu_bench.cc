@@ -321,7 +321,8 @@ void python_eager(const Bench& bench, measure::GpuBaselines& baselines) {
       continue;
     }
     const double ratio = t.python_ns / t.ours_ns, apart = std::max(ratio, 1 / ratio);
-    std::printf("%-24s here %.0f ns, Python %.0f ns: %.4f over %d calls\n", t.task.c_str(), t.ours_ns, t.python_ns, ratio, t.calls);
+    std::printf("%-24s here %.0f ns, Python %.0f ns: %.4f over %d calls\n", t.task.c_str(), t.ours_ns,
+                t.python_ns, ratio, t.calls);
     ++timed;
     within += apart <= 1.03;
     worst = std::max(worst, apart);
@@ -335,9 +336,9 @@ void time_baselines(const Bench& bench, measure::GpuBaselines& baselines) {
   const std::vector<BaselineTiming> rows = baselines.measure(ids_of(bench), measure::baseline_names());
   for (const BaselineTiming& row : rows) {
     covered += row.state == BaselineState::kCovered;
-    std::printf("%-24s %-30s %s %.4f [%.4f, %.4f] %.0f / %.0f ns, %.1f s %s\n", row.task.c_str(), row.name.c_str(),
-                std::string(to_string(row.state)).c_str(), row.ratio, row.low, row.high, row.eager_ns, row.baseline_ns,
-                row.seconds, row.reason.c_str());
+    std::printf("%-24s %-30s %s %.4f [%.4f, %.4f] %.0f / %.0f ns, %.1f s %s\n", row.task.c_str(),
+                row.name.c_str(), std::string(to_string(row.state)).c_str(), row.ratio, row.low, row.high,
+                row.eager_ns, row.baseline_ns, row.seconds, row.reason.c_str());
   }
   std::printf("baselines: %d of %zu covered in %.1f s\n", covered, rows.size(), now() - begin);
 }
@@ -350,8 +351,9 @@ int run(const std::string& mode, const fs::path& datasets) {
       bench.settings.budget_s = 0.5;
       fs::remove_all(bench.cache / "timed" / "baselines");
     }
-    measure::GpuBaselines baselines(
-        {bench.settings, bench.datasets, measure::harness_cubin(bench.target, bench.cache, true), bench.cache / "timed"});
+    measure::GpuBaselines baselines({bench.settings, bench.datasets,
+                                     measure::harness_cubin(bench.target, bench.cache, true),
+                                     bench.cache / "timed"});
     mode == "baselines" ? time_baselines(bench, baselines) : python_eager(bench, baselines);
     return 0;
   }

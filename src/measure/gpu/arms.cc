@@ -89,7 +89,8 @@ GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, cons
       places_(gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls)),
       most_calls_(most_calls),
       operands_(harness, input_specs(task, dims), places_ * (most_calls + 1)) {
-  calls_ = std::make_unique<EagerCalls>(reference, dims, spans_of(operands_, 0, operands_.sets()), most_calls + 1);
+  calls_ =
+      std::make_unique<EagerCalls>(reference, dims, spans_of(operands_, 0, operands_.sets()), most_calls + 1);
   // Every place has outputs from the start, each at addresses of its own.
   for (place_ = 0; place_ < places_; ++place_) {
     renew_here(name_key("first"), most_calls);

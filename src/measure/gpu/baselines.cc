@@ -94,17 +94,18 @@ class GpuSide {
     const std::unique_ptr<GpuBaselineArm> other = arm_of(bench, name, timing);
     PairSettings pairs = pair_settings(settings_, task.id, "baseline " + name, 0);
     pairs.calls = bench.calls();
+    pairs.protocol.give_up_below = 0;  // a slow baseline is one as good
     write_pair(settings_, time_pairs(bench.baseline(), *other, pairs), pairs.calls, timing);
   }
 
   std::unique_ptr<GpuBaselineArm> arm_of(GpuTaskBench& bench, const std::string& name,
                                          BaselineTiming& timing) {
     if (name == "eager") return bench.another_baseline();
-    const MakeGpuCalls direct = [&](const GpuInputs& inputs) {
+    const MakeGpuCalls direct = [&](const GpuAddresses& inputs) {
       return make_cudnn_calls(gpu_, bench.task(), bench.timing_dims(), settings_.math == "strict", inputs,
                               timing.flags);
     };
-    const MakeGpuCalls graphs = [&](const GpuInputs& inputs) {
+    const MakeGpuCalls graphs = [&](const GpuAddresses& inputs) {
       auto calls =
           std::make_unique<GraphCalls>(gpu_, streams_, bench.reference(), bench.timing_dims(), inputs);
       timing.flags["graph_nodes"] = std::to_string(calls->nodes());

@@ -9,7 +9,7 @@ namespace warpsmith::measure {
 bool has_cudnn() { return false; }
 
 std::unique_ptr<GpuCalls> make_cudnn_calls(const device::Gpu&, const task::Task&, const task::Dims&, bool,
-                                           const GpuInputs&, std::map<std::string, std::string>&) {
+                                           const GpuAddresses&, std::map<std::string, std::string>&) {
   throw Error("this program was built without cuDNN's headers");
 }
 
@@ -36,7 +36,8 @@ constexpr int kMostAlgorithms = 8;
 
 #define WARPSMITH_CUDNN_FUNCTIONS(X)                                                                     \
   X(cudnnCreate)                                                                                         \
-  X(cudnnGetVersion) X(cudnnGetErrorString) X(cudnnCreateTensorDescriptor) X(cudnnSetTensor4dDescriptor) \
+  X(cudnnGetVersion)                                                                                     \
+  X(cudnnGetErrorString) X(cudnnCreateTensorDescriptor) X(cudnnSetTensor4dDescriptor)                    \
       X(cudnnCreateFilterDescriptor) X(cudnnSetFilter4dDescriptor) X(cudnnCreateActivationDescriptor)    \
           X(cudnnSetActivationDescriptor) X(cudnnActivationForward) X(cudnnCreatePoolingDescriptor)      \
               X(cudnnSetPooling2dDescriptor) X(cudnnGetPooling2dForwardOutputDim) X(cudnnPoolingForward) \
@@ -291,7 +292,7 @@ class Maker {
 class CudnnCalls : public GpuCalls {
  public:
   CudnnCalls(const device::Gpu& gpu, const task::Task& task, const task::Dims& dims, bool strict,
-             const GpuInputs& inputs, std::map<std::string, std::string>& flags)
+             const GpuAddresses& inputs, std::map<std::string, std::string>& flags)
       : gpu_(gpu), shape_(task::shape_at(task.outputs.front(), dims)) {
     Maker maker(task, dims, strict, flags);
     enqueue_ = maker.make();
@@ -350,7 +351,7 @@ class CudnnCalls : public GpuCalls {
 bool has_cudnn() { return true; }
 
 std::unique_ptr<GpuCalls> make_cudnn_calls(const device::Gpu& gpu, const task::Task& task,
-                                           const task::Dims& dims, bool strict, const GpuInputs& inputs,
+                                           const task::Dims& dims, bool strict, const GpuAddresses& inputs,
                                            std::map<std::string, std::string>& flags) {
   flags["cudnn"] = std::to_string(cudnn().cudnnGetVersion());
   flags["op"] = task.cudnn->op;

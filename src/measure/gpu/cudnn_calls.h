@@ -22,7 +22,7 @@ bool has_cudnn();
 // The calls of `task.cudnn` at `dims` (set in the task). What was chosen and its version go to `flags`.
 // Throws Error where cuDNN is not there or does not have it at these shapes.
 std::unique_ptr<GpuCalls> make_cudnn_calls(const device::Gpu& gpu, const task::Task& task,
-                                           const task::Dims& dims, bool strict, const GpuInputs& inputs,
+                                           const task::Dims& dims, bool strict, const GpuAddresses& inputs,
                                            std::map<std::string, std::string>& flags);
 
 }  // namespace warpsmith::measure

@@ -19,7 +19,7 @@ const device::GpuStream& CaptureStreams::at(std::size_t number) {
 }
 
 GraphCalls::GraphCalls(const device::Gpu& gpu, CaptureStreams& streams, const Reference& reference,
-                       const task::Dims& dims, const GpuInputs& inputs) {
+                       const task::Dims& dims, const GpuAddresses& inputs) {
   wait_for(gpu);  // the operands' values, on the default stream
   for (std::size_t set = 0; set < inputs.size(); ++set) {
     const device::GpuStream& stream = streams.at(set);

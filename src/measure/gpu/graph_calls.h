@@ -33,7 +33,7 @@ class GraphCalls : public GpuCalls {
   // Runs each call once, captures it, and launches it once. Throws Error where the reference cannot be
   // captured.
   GraphCalls(const device::Gpu& gpu, CaptureStreams& streams, const Reference& reference,
-             const task::Dims& dims, const GpuInputs& inputs);
+             const task::Dims& dims, const GpuAddresses& inputs);
   void run(int first, int count) override;
   std::vector<std::span<const std::byte>> output_memory(int first, int count) const override;
   std::vector<OutputValues> outputs(int call) const override;

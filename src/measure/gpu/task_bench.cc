@@ -1,6 +1,5 @@
 #include "task_bench.h"
 
-
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/pairs.h"
 #include "warpsmith/stats/summary.h"
