@@ -30,8 +30,7 @@ void write_pair(const Settings& settings, const PairResult& pairs, int calls, Ba
     timing.reason = fmt::format("{}: {}", to_string(pairs.verdict), pairs.detail);
     return;
   }
-  const stats::Score score =
-      stats::score_of(stats::log_ratios(pairs.baseline_ns, pairs.candidate_ns), settings.protocol);
+  const stats::Score score = judge(settings, pairs, calls).score;
   timing.variance = score.variance;
   if (const double gate = stats::variance_gate(settings.protocol); score.variance > gate) {
     timing.reason =

@@ -60,8 +60,9 @@ class PythonArm : public Arm {
  public:
   PythonArm(python::Interpreter& python, int number) : python_(python), number_(number) {}
   void renew(std::uint64_t key, int calls) override {
-    ask(python_, {{"renew", number_}, {"key", key}, {"calls", calls}}, kAnswer);
+    place_ = ask(python_, {{"renew", number_}, {"key", key}, {"calls", calls}}, kAnswer).value("place", 0);
   }
+  int place() const override { return place_; }
   Run run(int calls) override {
     const Json answer = ask(python_, {{"run", number_}, {"calls", calls}}, kAnswer);
     enqueue_ns_ = answer.value("enqueue_ns", 0.0);
@@ -73,7 +74,7 @@ class PythonArm : public Arm {
 
  private:
   python::Interpreter& python_;
-  int number_;
+  int number_, place_ = 0;
   double enqueue_ns_ = 0;
 };
 

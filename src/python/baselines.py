@@ -9,7 +9,7 @@
 #   {"operands": K}                operands for K timed calls and an untimed one, in several places, for either arm
 #       -> {}
 #   {"renew": 0 | 1, "key": n, "calls": K}      new values for an arm: 0 is eager, 1 the baseline
-#       -> {}
+#       -> {"place": which of its operands' places they went to}
 #   {"run": 0 | 1, "calls": K}     -> {"ns": nanoseconds of all K calls, "enqueue_ns": what they took the host}
 #
 # or {"missing": "why"} to any of them. Calls are timed as the C++ side times its own (src/measure/gpu/harness.cc): between two events, on a
@@ -315,8 +315,9 @@ class Server:
             if "operands" in question:
                 return self.operands(question["operands"])
             if "renew" in question:
-                self.arms[question["renew"]].renew(question["key"], question["calls"])
-                return {}
+                arm = self.arms[question["renew"]]
+                arm.renew(question["key"], question["calls"])
+                return {"place": arm.first // (arm.calls + 1)}
             if "run" in question:
                 return self.clock.time(self.arms[question["run"]], question["calls"])
             return {"missing": "python3 was asked what it does not know"}

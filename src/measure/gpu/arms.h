@@ -45,11 +45,16 @@ class GpuBaselineArm : public Arm {
   // `reference` runs on the GPU. All that is referred to must outlive it.
   GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
                  const task::Dims& dims, int most_calls);
+  // Another baseline than eager, held to what eager gives within `bounds` (by output). Throws what `make`
+  // does.
+  GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
+                 const task::Dims& dims, int most_calls, const MakeGpuCalls& make,
+                 std::vector<double> bounds);
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
   int place() const override { return place_; }
   std::optional<int> unwritten(int) override { return std::nullopt; }
-  Run inspect(int) override { return {}; }
+  Run inspect(int call) override;  // eager itself is right by definition
   // One call from an idle GPU, on the values of the last renewal: nanoseconds.
   Run run_idle();
   // What it takes the host to enqueue a row of calls, as in the last runs.
