@@ -12,6 +12,8 @@ PairResult pair_of(std::int64_t eager_ns, std::int64_t other_ns, int rounds = 35
   for (int i = 0; i < rounds; ++i) {
     pairs.baseline_ns.push_back(eager_ns + i % 3);
     pairs.candidate_ns.push_back(other_ns + (i + 1) % 3);
+    pairs.baseline_places.push_back(0);
+    pairs.candidate_places.push_back(0);
   }
   return pairs;
 }
