@@ -14,6 +14,7 @@
 #
 # or {"missing": "why"} to any of them. Calls are timed as the C++ side times its own (src/measure/gpu/harness.cc): between two events, on a
 # stream that a sleeping kernel holds until all is enqueued, behind a write of twice the L2 cache.
+import ast
 import gc
 import json
 import linecache
@@ -74,6 +75,38 @@ def fill(tensor, spec, generator):
         tensor.copy_(wide)
 
 
+# TorchScript knows every operator as a method of tensors and as a function of `torch`; Python has some of them in torch.nn.functional
+# alone, or only below torch.ops. Calls of those become calls of a name that is put beside the reference.
+class OperatorsByName(ast.NodeTransformer):
+    def __init__(self):
+        self.found = {}
+
+    def visit_Call(self, call):
+        self.generic_visit(call)
+        at = call.func
+        if not isinstance(at, ast.Attribute):
+            return call
+        is_function = isinstance(at.value, ast.Name) and at.value.id == "torch"
+        is_module = isinstance(at.value, ast.Name) and at.value.id in ("F", "math")
+        if is_module or hasattr(torch if is_function else torch.Tensor, at.attr):
+            return call
+        operator = getattr(torch.nn.functional, at.attr, None) or getattr(torch.ops.aten, at.attr, None)
+        if operator is None:
+            return call
+        name = "operator_" + at.attr
+        self.found[name] = operator
+        arguments = call.args if is_function else [at.value] + call.args
+        return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), arguments, call.keywords), call)
+
+
+def as_python(reference, name, names):
+    by_name = OperatorsByName()
+    tree = ast.fix_missing_locations(by_name.visit(ast.parse(reference, name)))
+    names.update(by_name.found)
+    exec(compile(tree, name, "exec"), names)
+    return names["forward"]
+
+
 class Task:
     def __init__(self, spec, device):
         self.spec = spec
@@ -82,8 +115,7 @@ class Task:
         names = {"torch": torch, "math": math, "Tensor": torch.Tensor, "F": torch.nn.functional}
         names.update({n: getattr(typing, n) for n in ("Any", "Dict", "List", "Optional", "Tuple", "Union")})
         linecache.cache[name] = (len(spec["reference"]), None, spec["reference"].splitlines(True), name)
-        exec(compile(spec["reference"], name, "exec"), names)
-        self.forward = names["forward"]
+        self.forward = as_python(spec["reference"], name, names)
         self.scalars = list(spec["scalars"])
         self.generator = torch.Generator(device=device)
         self.gaps = random.Random(name)

@@ -54,8 +54,9 @@ TEST_F(GpuBaselinesTest, EagerAgainstItselfIsOneAndEveryTaskCanBeCaptured) {
       continue;
     }
     EXPECT_EQ(row.state, BaselineState::kCovered) << row.task << " " << row.name << ": " << row.reason;
-    if (row.name == "eager") EXPECT_NEAR(row.ratio, 1, 0.03) << row.task;
-    if (row.name == "cuda_graph") EXPECT_GT(row.ratio, 0.5) << row.task;
+    const bool is_eager = row.name == "eager";
+    EXPECT_GT(row.ratio, is_eager ? 0.97 : 0.5) << row.task << " " << row.name;
+    EXPECT_LT(row.ratio, is_eager ? 1.03 : 100) << row.task << " " << row.name;
   }
   EXPECT_LE(unsure, 3);
 }

@@ -60,7 +60,9 @@ TEST_F(PythonBaselinesTest, EagerAgainstItselfIsOne) {
 
 TEST_F(PythonBaselinesTest, EveryReferenceOfTheDatasetRunsInPython) {
   Settings settings = quick();
-  settings.budget_s = 0.02;
+  settings.protocol.buckets = 3;
+  settings.protocol.rounds_a_bucket = 1;
+  settings.protocol.target = 0.9;
   PythonBaselines python(settings, "cpu", folder_ / "python");
   for (const task::Task& task : dataset()) {
     const BaselineTiming timing = python.measure(task, "eager");
@@ -68,6 +70,22 @@ TEST_F(PythonBaselinesTest, EveryReferenceOfTheDatasetRunsInPython) {
     if (timing.reason.starts_with("unstable")) continue;
     EXPECT_EQ(timing.state, BaselineState::kCovered) << task.id << ": " << timing.reason;
   }
+}
+
+// As a method, as a function, and as what only torch.ops has.
+TEST_F(PythonBaselinesTest, OperatorsThatOnlyTorchScriptKnowsByThatNameAreFound) {
+  Settings settings = quick();
+  settings.protocol.buckets = 3;
+  settings.protocol.rounds_a_bucket = 1;
+  settings.protocol.target = 0.9;
+  PythonBaselines python(settings, "cpu", folder_ / "python");
+  task::Task task = one("gelu");
+  task.reference =
+      "def forward(x: Tensor) -> Tensor:\n  return torch.gelu(x.silu()).hardtanh(-1.0, 1.0).elu()\n";
+  const BaselineTiming timing = python.measure(task, "eager");
+  if (skips(timing)) GTEST_SKIP() << timing.reason;
+  EXPECT_TRUE(timing.state == BaselineState::kCovered || timing.reason.starts_with("unstable"))
+      << timing.reason;
 }
 
 TEST_F(PythonBaselinesTest, WhatFailsIsARowWithItsReasonAndTheNextTaskIsMeasured) {
