@@ -4,15 +4,19 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <span>
 
 #include "task_source.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/measure/baselines.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/measurer.h"
 #ifdef WARPSMITH_HAS_GPU
 #include "warpsmith/measure/gpu.h"
+#include "warpsmith/measure/gpu_baselines.h"
 #include "warpsmith/measure/gpu_workers.h"
 #include "warpsmith/toolchain/gpu.h"
 #endif
@@ -65,14 +69,23 @@ bool was_killed(const Measurement& m) {
 
 using Measure = std::function<Measured(const Candidate&, const std::filesystem::path& binary)>;
 
-Measure on_cpu(Settings settings, const ShardSession& shard) {
+// By task: what its baselines took, in the order in which they were asked for.
+using Baselines = std::map<std::string, std::vector<BaselineTiming>>;
+
+struct Means {
+  Measure measure;
+  Baselines baselines;
+};
+
+Means on_cpu(Settings settings, const ShardSession& shard) {
   if (settings.threads == 1) stay_on_one_cpu(shard.shard());
   const auto measurer = std::make_shared<Measurer>(std::move(settings));
   const auto tasks =
       std::make_shared<TaskSource>(json_at<std::string>(shard.job().params, "datasets", "params"));
-  return [measurer, tasks](const Candidate& candidate, const std::filesystem::path& binary) {
-    return measurer->measure(tasks->of(candidate), candidate, binary);
-  };
+  return {[measurer, tasks](const Candidate& candidate, const std::filesystem::path& binary) {
+            return measurer->measure(tasks->of(candidate), candidate, binary);
+          },
+          {}};
 }
 
 #ifdef WARPSMITH_HAS_GPU
@@ -84,18 +97,45 @@ std::string target_of(const std::vector<Work>& work, const std::filesystem::path
   throw Error("no item has a binary", kExitUsage);
 }
 
-Measure on_gpu(Settings settings, const ShardSession& shard, const std::vector<Work>& work) {
+// Before any candidate: each has a process of its own, and the GPU to itself.
+Baselines time_baselines(const Settings& settings, const std::filesystem::path& datasets,
+                         const std::vector<std::byte>& harness, const std::filesystem::path& cache,
+                         const std::vector<Work>& work) {
+  Baselines baselines;
+  if (settings.baselines.empty() || !settings.timing) return baselines;
+  std::vector<std::string> tasks;
+  for (const Work& w : work)
+    if (tasks.empty() || tasks.back() != w.candidate.task) tasks.push_back(w.candidate.task);
+  GpuBaselines gpu({settings, datasets, harness, cache});
+  for (BaselineTiming& row : gpu.measure(tasks, settings.baselines))
+    baselines[row.task].push_back(std::move(row));
+  return baselines;
+}
+
+// The best speedups known are over the score's baseline, the measurers' over eager.
+void scale_best(Settings& settings, const Baselines& baselines) {
+  for (auto& [task, best] : settings.best)
+    if (const auto rows = baselines.find(task); rows != baselines.end())
+      for (const BaselineTiming& row : rows->second)
+        if (row.name == settings.baseline && row.name != "eager" && row.state == BaselineState::kCovered)
+          best *= row.ratio;
+}
+
+Means on_gpu(Settings settings, const ShardSession& shard, const std::vector<Work>& work) {
   const std::filesystem::path datasets = json_at<std::string>(shard.job().params, "datasets", "params");
   std::vector<std::byte> harness =
       harness_cubin(target_of(work, shard.run_folder()), shard.run_folder() / "cache", settings.unsandboxed);
   settings.ceilings = shard.run_folder() / "cache/ceilings";
+  Baselines baselines = time_baselines(settings, datasets, harness, shard.run_folder() / "cache", work);
+  scale_best(settings, baselines);
   const auto workers = std::make_shared<GpuWorkers>(std::move(settings), datasets, std::move(harness));
-  return [workers](const Candidate& candidate, const std::filesystem::path& binary) {
-    return workers->measure(candidate, binary);
-  };
+  return {[workers](const Candidate& candidate, const std::filesystem::path& binary) {
+            return workers->measure(candidate, binary);
+          },
+          std::move(baselines)};
 }
 #else
-Measure on_gpu(const Settings& settings, const ShardSession&, const std::vector<Work>&) {
+Means on_gpu(const Settings& settings, const ShardSession&, const std::vector<Work>&) {
   throw Error(
       "device kind " + settings.device_kind +
       ": this warpsmith-measure was built without CUDA's headers and NVRTC, and measures on the CPU only");
@@ -109,8 +149,10 @@ void run_shard(ShardSession& shard) {
   std::vector<Work> work = work_of(shard);
   if (work.empty()) return shard.finish();
   Settings settings = settings_from_json(params, shard.job().seed);
-  const Measure measure = settings.device_kind == "cpu" ? on_cpu(std::move(settings), shard)
-                                                        : on_gpu(std::move(settings), shard, work);
+  const std::string baseline = settings.baseline;
+  const Means means = settings.device_kind == "cpu" ? on_cpu(std::move(settings), shard)
+                                                    : on_gpu(std::move(settings), shard, work);
+  std::set<std::string> told;  // tasks whose baselines are in a record
   int faults = 0;
   for (std::size_t i = 0; i < work.size(); ++i) {
     const auto& [item, candidate] = work[i];
@@ -120,7 +162,7 @@ void run_shard(ShardSession& shard) {
           shard.run_folder() / json_at<std::string>(item.value, "binary", "item " + item.id);
       for (int tries = 1; tries <= kTriesWhenKilled; ++tries) {
         try {
-          measured = measure(candidate, binary);
+          measured = means.measure(candidate, binary);
         } catch (const InvalidInput&) {
           throw;
         } catch (const Error& e) {  // its child may have been killed while it was being set up
@@ -142,6 +184,10 @@ void run_shard(ShardSession& shard) {
       log_warning(fmt::format("{}: {}", item.id.substr(0, 12), e.what()));
     }
     Measurement& m = measured.measurement;
+    const auto rows = means.baselines.find(candidate.task);
+    if (rows != means.baselines.end() && baseline != "eager")
+      for (const BaselineTiming& row : rows->second)
+        if (row.name == baseline) divide(m, row);
     if (!measured.samples.empty()) {
       const BlobRef blob = shard.write_blob(std::as_bytes(std::span(measured.samples)));
       m.blob = blob.file;
@@ -149,7 +195,10 @@ void run_shard(ShardSession& shard) {
       m.blob_bytes = blob.bytes;
       m.blob_crc = blob.crc;
     }
-    shard.write(item, to_json(m));
+    Json record = to_json(m);
+    if (rows != means.baselines.end() && told.insert(candidate.task).second)
+      for (const BaselineTiming& row : rows->second) record["baselines"].push_back(to_json(row));
+    shard.write(item, std::move(record));
     log_info(fmt::format("{}/{} {} {}: {} ({:.2f} s)", i + 1, work.size(), candidate.task,
                          candidate.id.substr(0, 8), summary(m), m.seconds));
   }

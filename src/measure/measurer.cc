@@ -13,6 +13,7 @@
 #include "task_bench.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/random.h"
+#include "warpsmith/measure/baselines.h"
 #include "warpsmith/measure/check.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/pairs.h"
@@ -86,6 +87,7 @@ Settings settings_from_json(const Json& params, std::uint64_t seed) {
   if (s.device_kind != "cpu")
     s.device_names = param(params, "device_names", std::vector<std::string>{s.device_kind});
   s.baseline = param(params, "baseline", s.baseline);
+  s.baselines = param(params, "baselines", s.baselines);
   s.math = param(params, "math", s.math);
   s.threads = param(params, "threads", s.threads);
   s.protocol.buckets = param(params, "buckets", s.protocol.buckets);
@@ -104,8 +106,18 @@ Settings settings_from_json(const Json& params, std::uint64_t seed) {
   s.timing = param(params, "timing", s.timing);
   s.seed = seed;
   const auto refuse = [](const std::string& what) { throw Error("params: " + what, kExitUsage); };
-  if (s.baseline != "eager")
-    refuse("baseline `" + s.baseline + "`: only `eager` is measured by this program so far");
+  const auto& known = baseline_names();
+  for (const std::string& name : s.baselines)
+    if (std::find(known.begin(), known.end(), name) == known.end()) refuse("baselines: `" + name + "` is not known");
+  if (s.device_kind == "cpu" && s.baseline != "eager")
+    refuse("baseline `" + s.baseline + "`: only `eager` is measured on the CPU");
+  if (std::find(known.begin(), known.end(), s.baseline) == known.end())
+    refuse("baseline `" + s.baseline + "` is not known");
+  std::erase_if(s.baselines, [&](const std::string& name) { return s.device_kind == "cpu" && name == "eager"; });
+  if (s.device_kind == "cpu" && !s.baselines.empty())
+    refuse("baselines: `" + s.baselines.front() + "`: only `eager` is measured on the CPU");
+  if (s.baseline != "eager" && std::find(s.baselines.begin(), s.baselines.end(), s.baseline) == s.baselines.end())
+    s.baselines.push_back(s.baseline);
   if (s.math != "strict" && s.math != "torch_default")
     refuse("math `" + s.math + "` is neither strict nor torch_default");
   if (s.threads < 1) refuse("threads must be at least 1");

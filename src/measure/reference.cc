@@ -7,6 +7,8 @@
 #include <ATen/Version.h>
 #include <ATen/core/function.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/core/Stream.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/csrc/jit/codegen/fuser/interface.h>
 #include <torch/csrc/jit/passes/graph_fuser.h>
@@ -126,6 +128,22 @@ void load_torch_cuda() {
   if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
     throw Error(std::string("this torch has no CUDA part, or it does not load: ") + ::dlerror());
 }
+
+struct OnTorchStream::State {
+  c10::impl::VirtualGuardImpl guard{c10::DeviceType::CUDA};
+  c10::Stream before;
+  // A stream that is not torch's own has its handle for a number (c10/cuda/CUDAStream.h,
+  // getStreamFromExternal).
+  explicit State(void* stream)
+      : before(guard.exchangeStream(c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::DeviceType::CUDA, 0),
+                                                reinterpret_cast<c10::StreamId>(stream)))) {}
+  ~State() { guard.exchangeStream(before); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+};
+
+OnTorchStream::OnTorchStream(void* stream) : state_(std::make_unique<State>(stream)) {}
+OnTorchStream::~OnTorchStream() = default;
 
 void configure_torch(int threads, const std::string& math) {
   at::set_num_threads(threads);

@@ -153,6 +153,7 @@ Json to_json(const Measurement& m) {
     j["imprecise"] = m.imprecise;
     j["baseline_ns"] = m.baseline_ns;
     j["candidate_ns"] = m.candidate_ns;
+    if (m.baseline_ratio > 0) j["baseline_ratio"] = m.baseline_ratio;
     j["variance"] = m.variance;
     j["rounds"] = m.rounds;
     j["batch"] = m.batch;
@@ -204,6 +205,7 @@ Measurement measurement_from_json(const Json& j) {
       m.imprecise = j.value("imprecise", false);
       m.baseline_ns = j.at("baseline_ns").get<double>();
       m.candidate_ns = j.at("candidate_ns").get<double>();
+      m.baseline_ratio = j.value("baseline_ratio", 0.0);
       m.variance = j.value("variance", 0.0);
       m.batch = j.value("batch", 1);
       m.remeasured = j.value("remeasured", 0);

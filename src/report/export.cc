@@ -56,24 +56,29 @@ Json evaluation_json(const EvaluationRow& row) {
 
 std::string csv(const store::Results& results) {
   std::string out =
-      "stage,hash8,round,task,candidate,verdict,detail,baseline,math,shape,speedup,speedup_rounded,speedup_"
-      "low,speedup_high,"
-      "baseline_ns,candidate_ns,variance,rounds,batch,imprecise,device,host,"
-      "roofline_ns,roofline_bound,host_bound,baseline_idle_ns,candidate_idle_ns,gpu_held_s,gpu_timed_s,"
-      "rounds_thrown_away\n";
+      "stage,hash8,round,task,candidate,verdict,detail,baseline,math,shape,speedup,speedup_rounded,speedup_low,speedup_high,"
+      "baseline_ns,candidate_ns,variance,rounds,batch,imprecise,device,host,baseline_ratio,"
+      "roofline_ns,roofline_bound,host_bound,baseline_idle_ns,candidate_idle_ns,gpu_held_s,gpu_timed_s,rounds_thrown_away";
+  const std::vector<std::string> names = baseline_names(results);
+  for (const std::string& name : names) out += ",over_" + name;
+  out += ",best_baseline,over_best\n";
   for (const store::MeasurementRow& row : results.measurements) {
     const Measurement& m = row.value;
     const DeviceFacts* device = row.device >= 0 ? &results.devices.at(static_cast<std::size_t>(row.device)) : nullptr;
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},", field(row.stage),
-                       row.hash8, row.round, field(m.task), m.candidate, to_string(m.verdict),
-                       field(m.detail), m.baseline, m.math, field(shape_text(m)), m.speedup,
-                       m.speedup_rounded, m.speedup_low, m.speedup_high, m.baseline_ns, m.candidate_ns,
-                       m.variance, m.rounds, m.batch, m.imprecise ? 1 : 0, device ? field(device->name) : "",
-                       device ? field(device->host) : "");
-    out +=
-        fmt::format("{},{},{},{},{},{},{},{}\n", cell(m.roofline_ns), m.roofline_bound,
-                    m.host_bound ? (*m.host_bound ? "1" : "0") : "", cell(m.baseline_idle_ns),
-                    cell(m.candidate_idle_ns), cell(m.gpu_held_s), cell(m.gpu_timed_s), m.rounds_thrown_away);
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", field(row.stage), row.hash8, row.round, field(m.task),
+                       m.candidate, to_string(m.verdict), field(m.detail), m.baseline, m.math, field(shape_text(m.shape)), m.speedup,
+                       m.speedup_rounded, m.speedup_low, m.speedup_high, m.baseline_ns, m.candidate_ns, m.variance, m.rounds,
+                       m.batch, m.imprecise ? 1 : 0, device ? field(device->name) : "", device ? field(device->host) : "", m.baseline_ratio);
+    out += fmt::format(",{},{},{},{},{},{},{},{}", cell(m.roofline_ns), m.roofline_bound,
+                       m.host_bound ? (*m.host_bound ? "1" : "0") : "", cell(m.baseline_idle_ns), cell(m.candidate_idle_ns),
+                       cell(m.gpu_held_s), cell(m.gpu_timed_s), m.rounds_thrown_away);
+    const Comparison comparison = compare_with_baselines(results, row);
+    for (const std::string& name : names) {
+      out += ',';
+      for (const OverBaseline& over : comparison.all)
+        if (over.name == name && over.speedup) out += fmt::format("{}", over.speedup->value);
+    }
+    out += ',' + comparison.best + ',' + (comparison.over_best ? fmt::format("{}", comparison.over_best->value) : "") + '\n';
   }
   return out;
 }
@@ -99,24 +104,23 @@ std::string json(const store::Results& results) {
   out["across_devices"] = devices_json(device_tables(results));
   for (const EvaluationRow& row : evaluation_rows(results)) out["evaluations"].push_back(evaluation_json(row));
   for (const VerdictCounts& row : verdict_counts(results)) out["verdicts"].push_back({{"stage", row.stage}, {"hash8", row.hash8}, {"counts", row.counts}});
+  out["headline"]["baselines"] = h.baselines;
+  out["headline"]["over_best_baseline"] = optional(h.over_best_baseline);
+  out["baselines"] = baselines_json(results);
   for (const BestKernel& k : best)
-    out["best"].push_back({{"task", k.task},
-                           {"candidate", k.candidate},
-                           {"stage", k.stage},
-                           {"hash8", k.hash8},
-                           {"speedup", k.speedup},
-                           {"interval", {k.low, k.high}},
-                           {"roofline_share", optional(k.roofline_share)},
-                           {"roofline_bound", k.roofline_bound},
-                           {"host_bound", k.host_bound},
-                           {"origin", k.origin},
-                           {"source", k.source}});
+    out["best"].push_back({{"task", k.task}, {"candidate", k.candidate}, {"stage", k.stage}, {"hash8", k.hash8}, {"speedup", k.speedup},
+                           {"interval", {k.low, k.high}}, {"roofline_share", optional(k.roofline_share)}, {"roofline_bound", k.roofline_bound}, {"host_bound", k.host_bound}, {"origin", k.origin}, {"source", k.source}, {"baseline", k.baseline},
+                           {"over", comparison_json(k.over)}, {"best_baseline", k.over.best}});
   const std::vector<CostRow> costs = cost_rows(results);
   for (const CostRow& row : costs) out["cost"].push_back(cost_json(row));
   Json& total = out["cost_total"] = cost_json(cost_total(costs));
   for (const char* key : {"stage", "hash8", "job", "set_aside"}) total.erase(key);
   for (const store::MeasurementRow& row : results.measurements) {
     Json m = to_json(row.value);
+    if (const Comparison comparison = compare_with_baselines(results, row); comparison.all.size() > 1) {
+      m["over"] = comparison_json(comparison);
+      m["best_baseline"] = comparison.best;
+    }
     m["stage"] = row.stage;
     m["hash8"] = row.hash8;
     m["round"] = row.round;

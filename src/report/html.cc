@@ -8,6 +8,7 @@
 #include "html_text.h"
 #include "report_json.h"
 #include "version_order.h"
+#include "warpsmith/report/baselines.h"
 #include "warpsmith/report/devices.h"
 #include "warpsmith/report/report.h"
 
@@ -48,6 +49,12 @@ std::string times(double speedup) { return fmt::format("{:.2f}×", speedup); }
 std::string times(const std::optional<double>& speedup) { return speedup ? times(*speedup) : "–"; }
 
 std::string microseconds(double ns) { return fmt::format("{:.1f} µs", ns / 1e3); }
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + (name.empty() ? std::string("eager") : name);
+  return out;
+}
 
 std::string group_title(const std::string& group) {
   if (group == "train") return "trained tasks";
@@ -113,17 +120,14 @@ std::string kernels_section(const std::vector<BestKernel>& kernels) {
       continue;
     }
     out += fmt::format(
-        "<details class=\"kernel\"><summary><b>{}</b> <span>{} over eager [{:.2f}, {:.2f}], {} → {}{}{}, {}; "
-        "{} by {}</span></summary>\n"
+        "<details class=\"kernel\"><summary><b>{}</b> <span>{} over {} [{:.2f}, {:.2f}], {} → {}{}{}, {}; {} by {}</span></summary>\n{}"
         "<div class=\"pair\"><figure><figcaption>reference</figcaption><pre>{}</pre></figure>"
         "<figure><figcaption>{}</figcaption><pre>{}</pre></figure></div></details>\n",
-        escape(k.task), times(k.speedup), k.low, k.high, microseconds(k.baseline_ns),
-        microseconds(k.candidate_ns),
-        k.roofline_share ? fmt::format(", {:.0f} % of the roofline ({})", 100 * *k.roofline_share,
-                                       escape(k.roofline_bound))
-                         : "",
-        k.host_bound ? ", the baseline bound by the host" : "", escape(k.shape), escape(k.origin),
-        escape(k.stage), escape(k.reference), escape(k.candidate.substr(0, 12)), escape(k.source));
+        escape(k.task), times(k.speedup), escape(k.baseline.empty() ? "eager" : k.baseline), k.low, k.high,
+        microseconds(k.baseline_ns), microseconds(k.candidate_ns),
+        k.roofline_share ? fmt::format(", {:.0f} % of the roofline ({})", 100 * *k.roofline_share, escape(k.roofline_bound)) : "",
+        k.host_bound ? ", the baseline bound by the host" : "", escape(k.shape), escape(k.origin), escape(k.stage),
+        k.over.all.size() > 1 ? "<p class=\"note\">" + escape(comparison_text(k.over)) + "</p>\n" : "", escape(k.reference), escape(k.candidate.substr(0, 12)), escape(k.source));
   }
   return out;
 }
@@ -224,11 +228,14 @@ std::string html(const store::Results& results) {
     out += fmt::format(
         "<section class=\"headline\"><div><b>{}</b>geometric "
         "mean</div><div><b>{}</b>median</div><div><b>{}</b>mean</div>"
-        "<div><b>{}</b>of {} tasks above 1.01×</div><p>speedup over eager of the best correct program of "
+        "<div><b>{}</b>of {} tasks above 1.01×</div><p>speedup over {} of the best correct program of "
         "each task, "
-        "the dataset's own included{}{}</p></section>\n",
+        "the dataset's own included{}{}{}</p></section>\n",
         times(h.geometric_mean), times(h.median), times(h.mean), percent(h.above), h.tasks,
-        tables.empty() ? "" : ", on whichever device it was fastest", without_host_bound(h, kernels));
+        escape(listed(h.baselines)), tables.empty() ? "" : ", on whichever device it was fastest",
+        h.over_best_baseline ? fmt::format("; over the best baseline of each task the geometric mean is {}", times(*h.over_best_baseline))
+                             : "",
+        without_host_bound(h, kernels));
   out += "<section><h2>Stages</h2>\n" + stages_table(rows) + "<div class=\"plots\"><figure><figcaption>Valid share and one-draw speedup by stage, "
          "trained tasks</figcaption><canvas id=\"plot-stages\"></canvas></figure><figure><figcaption>Speedups of correct programs by stage</figcaption>"
          "<canvas id=\"plot-speedups\"></canvas></figure></div></section>\n";
@@ -236,6 +243,7 @@ std::string html(const store::Results& results) {
   out += "<section><h2>Training</h2><div class=\"plots\"><figure><figcaption>Loss by step</figcaption><canvas id=\"plot-loss\"></canvas></figure>"
          "<figure><figcaption>Share of distinct and of valid programs by round</figcaption><canvas id=\"plot-rounds\"></canvas></figure></div></section>\n";
   out += "<section><h2>Best program of each task</h2>\n" + kernels_section(kernels) + "</section>\n";
+  out += baselines_html(results);
   out += "<section><h2>Verdicts by cause</h2>\n" + verdicts_table(verdicts) + "</section>\n";
   out += "<section><h2>What it cost</h2>\n" + cost_table(cost_rows(results)) + "</section>\n";
   out += "<section><h2>Devices</h2>\n" + devices_section(results) + "</section>\n";

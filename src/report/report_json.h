@@ -1,6 +1,11 @@
 // Rows of a report as JSON, for export and for the page's plots.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "warpsmith/base/json.h"
 #include "warpsmith/report/cost.h"
 #include "warpsmith/report/summary.h"
@@ -9,6 +14,6 @@ namespace warpsmith::report {
 
 Json evaluation_json(const EvaluationRow& row);
 Json cost_json(const CostRow& row);
-std::string shape_text(const Measurement& m);  // "M=256 N=512"
+std::string shape_text(const std::vector<std::pair<std::string, std::int64_t>>& shape);  // "M=256 N=512"
 
 }  // namespace warpsmith::report

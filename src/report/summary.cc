@@ -64,9 +64,9 @@ int group_rank(const std::string& group) {
 
 }  // namespace
 
-std::string shape_text(const Measurement& m) {
+std::string shape_text(const std::vector<std::pair<std::string, std::int64_t>>& shape) {
   std::string text;
-  for (const auto& [name, size] : m.shape) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(size);
+  for (const auto& [name, size] : shape) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(size);
   return text;
 }
 
@@ -119,6 +119,7 @@ std::vector<VerdictCounts> verdict_counts(const store::Results& results) {
 
 std::vector<BestKernel> best_kernels(const store::Results& results) {
   std::map<std::string, BestKernel> best;
+  std::map<std::string, double> fastest;
   for (const store::TaskRow& task : results.tasks) best[task.id].task = task.id;
   for (const store::MeasurementRow& row : results.measurements) {
     BestKernel& kernel = best[row.value.task];
@@ -126,7 +127,10 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     ++kernel.tried;
     if (row.value.verdict != Verdict::kOk) continue;
     ++kernel.correct;
-    if (row.value.speedup <= kernel.speedup) continue;
+    // Over eager, which every score can be taken back to.
+    const double over_eager = row.value.speedup * (row.value.baseline_ratio > 0 ? row.value.baseline_ratio : 1);
+    if (over_eager <= fastest[row.value.task]) continue;
+    fastest[row.value.task] = over_eager;
     kernel.candidate = row.value.candidate;
     kernel.stage = row.stage;
     kernel.hash8 = row.hash8;
@@ -135,10 +139,12 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     kernel.high = row.value.speedup_high;
     kernel.baseline_ns = row.value.baseline_ns;
     kernel.candidate_ns = row.value.candidate_ns;
-    kernel.shape = shape_text(row.value);
+    kernel.shape = shape_text(row.value.shape);
     kernel.roofline_share = roofline_share(row.value);
     kernel.roofline_bound = row.value.roofline_bound;
     kernel.host_bound = row.value.host_bound.value_or(false);
+    kernel.baseline = row.value.baseline;
+    kernel.over = compare_with_baselines(results, row);
   }
   std::map<std::string, const store::CandidateRow*> candidates;
   for (const store::CandidateRow& candidate : results.candidates) candidates[candidate.id] = &candidate;
@@ -156,9 +162,15 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
 
 Headline headline(const std::vector<BestKernel>& best) {
   Headline h;
-  std::vector<double> speedups;
-  for (const BestKernel& kernel : best)
-    if (kernel.speedup > 0) speedups.push_back(kernel.speedup);
+  std::vector<double> speedups, over_best;
+  for (const BestKernel& kernel : best) {
+    if (!(kernel.speedup > 0)) continue;
+    speedups.push_back(kernel.speedup);
+    if (kernel.over.all.size() > 1 && kernel.over.over_best) over_best.push_back(kernel.over.over_best->value);
+    if (std::find(h.baselines.begin(), h.baselines.end(), kernel.baseline) == h.baselines.end())
+      h.baselines.push_back(kernel.baseline);
+  }
+  if (!over_best.empty()) h.over_best_baseline = stats::geometric_mean(over_best);
   if (speedups.empty()) return h;
   h.tasks = static_cast<std::int64_t>(speedups.size());
   h.geometric_mean = stats::geometric_mean(speedups);

@@ -35,6 +35,19 @@ Json optimizer_json(const workflow::OptimizerSettings& o) {
           {"keep_best", o.keep_best}};
 }
 
+std::vector<std::string> baselines_of(const workflow::ProtocolSettings& p) {
+  static const std::vector<std::string> kAll = {"eager", "cuda_graph", "torch_compile",
+                                                "torch_compile_reduce_overhead", "cudnn"};
+  const auto asked = [&](const std::string& name) {
+    const auto& list = p.baselines;
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  std::vector<std::string> names;
+  for (const std::string& name : kAll)
+    if (asked("all") || asked(name) || (name == p.baseline && name != "eager")) names.push_back(name);
+  return names;
+}
+
 }  // namespace
 
 std::vector<Prompt> split_samples(const std::string& task, int samples, int an_item) {
@@ -111,6 +124,7 @@ JobRequest measure_request(const workflow::StageSpec& spec, int round,
                 {"best", best},
                 {"unsandboxed", false}};
   if (!spec.device_names.empty()) job.params["device_names"] = spec.device_names;
+  if (spec.device != "cpu") job.params["baselines"] = baselines_of(p);
   for (const Compiled& c : candidates)
     job.items.push_back({{"id", c.candidate.id}, {"candidate", to_json(c.candidate)}, {"binary", c.binary}});
   job.resources = spec.measure;

@@ -124,6 +124,12 @@ class Rows {
       m.blob.clear();
     }
     out.measurements.push_back(std::move(row));
+    if (const auto list = record.find("baselines"); list != record.end())
+      for (const Json& entry : *list) {
+        auto baseline = new_row<BaselineRow>();
+        baseline.value = baseline_timing_from_json(entry);
+        out.baselines.push_back(std::move(baseline));
+      }
   }
 
   Results out;

@@ -170,6 +170,7 @@ Table<MeasurementRow> measurement_table() {
   real("speedup_high", &Measurement::speedup_high, "");
   real("baseline_ns", &Measurement::baseline_ns, "ns");
   real("candidate_ns", &Measurement::candidate_ns, "ns");
+  real("baseline_ratio", &Measurement::baseline_ratio, "");
   real("variance", &Measurement::variance, "");
   real("max_error", &Measurement::max_error, "");
   real("error_bound", &Measurement::error_bound, "");
@@ -206,6 +207,58 @@ Table<MeasurementRow> measurement_table() {
                         [](R& r, std::int64_t v) { r.value.imprecise = v != 0; }, 0, ""});
   t.integer("round", &R::round).integer("device", &R::device);
   t.integer("sample_begin", &R::sample_begin).integer("sample_count", &R::sample_count);
+  return t;
+}
+
+BaselineState parse_state(const std::string& text) {
+  for (const BaselineState state : {BaselineState::kCovered, BaselineState::kMissing, BaselineState::kNotCovered})
+    if (to_string(state) == text) return state;
+  throw Error("unknown state of a baseline `" + text + "`");
+}
+
+Table<BaselineRow> baseline_table() {
+  using R = BaselineRow;
+  using V = BaselineTiming;
+  Table<R> t{"baselines", {}, {}, {}};
+  const auto text = [&t](const std::string& name, std::string V::*m, hdf5::Size bytes = 0) {
+    t.texts.push_back({name, [m](const R& r) { return r.value.*m; }, [m](R& r, std::string v) { r.value.*m = std::move(v); }, bytes, ""});
+  };
+  const auto real = [&t](const std::string& name, double V::*m, const std::string& unit = "") {
+    t.reals.push_back({name, [m](const R& r) { return r.value.*m; }, [m](R& r, double v) { r.value.*m = v; }, 0, unit});
+  };
+  const auto integer = [&t](const std::string& name, int V::*m) {
+    t.integers.push_back({name, [m](const R& r) { return std::int64_t{r.value.*m}; },
+                          [m](R& r, std::int64_t v) { r.value.*m = static_cast<int>(v); }, 0, ""});
+  };
+  t.text("stage", &R::stage).text("hash8", &R::hash8, 8);
+  text("task", &V::task);
+  text("baseline", &V::name, 32);
+  text("math", &V::math, 16);
+  t.texts.push_back({"state", [](const R& r) { return std::string(to_string(r.value.state)); },
+                     [](R& r, const std::string& v) { r.value.state = parse_state(v); }, 16, ""});
+  text("reason", &V::reason);
+  t.texts.push_back({"shape", [](const R& r) { return shape_text(r.value.shape); },
+                     [](R& r, const std::string& v) { r.value.shape = parse_shape(v); }, 0, ""});
+  t.texts.push_back({"flags", [](const R& r) { return Json(r.value.flags).dump(); },
+                     [](R& r, const std::string& v) {
+                       r.value.flags = parse_json(v, "flags of a baseline").get<std::map<std::string, std::string>>();
+                     },
+                     0, ""});
+  text("device_kind", &V::device_kind);
+  text("device_name", &V::device_name);
+  text("device_uuid", &V::device_uuid);
+  real("ratio", &V::ratio);
+  real("low", &V::low);
+  real("high", &V::high);
+  real("eager_ns", &V::eager_ns, "ns");
+  real("baseline_ns", &V::baseline_ns, "ns");
+  real("variance", &V::variance);
+  real("seconds", &V::seconds, "s");
+  t.integer("round", &R::round);
+  integer("rounds", &V::rounds);
+  integer("batch", &V::batch);
+  t.integers.push_back({"imprecise", [](const R& r) { return std::int64_t{r.value.imprecise}; },
+                        [](R& r, std::int64_t v) { r.value.imprecise = v != 0; }, 0, ""});
   return t;
 }
 
@@ -370,6 +423,7 @@ void write_results(const fs::path& path, const Results& results) {
     write_table(file, candidate_table(), results.candidates);
     write_table(file, compile_table(), results.compiles);
     write_table(file, measurement_table(), results.measurements);
+    write_table(file, baseline_table(), results.baselines);
     std::vector<DeviceRow> devices;
     for (const DeviceFacts& d : results.devices)
       devices.push_back({d.kind, d.name, d.uuid, d.driver, d.host, d.sandbox, to_json(d).dump(), d.threads, d.cores});
@@ -435,6 +489,7 @@ Results read_results(const fs::path& path) {
     r.candidates = read_table(file, candidate_table());
     r.compiles = read_table(file, compile_table());
     r.measurements = read_table(file, measurement_table());
+    r.baselines = read_table(file, baseline_table());
     for (const DeviceRow& d : read_table(file, device_table())) r.devices.push_back(device_facts_from_json(parse_json(d.facts, "device facts")));
     r.generated = read_table(file, sample_table());
     r.training = read_table(file, training_table());

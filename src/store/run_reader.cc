@@ -99,6 +99,7 @@ class RunReader {
     }
     out_.samples.insert(out_.samples.end(), part.samples.begin(), part.samples.end());
     move_to_end(out_.measurements, part.measurements);
+    for (BaselineRow& row : part.baselines) add_baseline(std::move(row));
     move_to_end(out_.compiles, part.compiles);
     move_to_end(out_.generated, part.generated);
     move_to_end(out_.training, part.training);
@@ -115,6 +116,20 @@ class RunReader {
     }
     CandidateRow& known = out_.candidates[it->second];
     if (known.hash8.empty() && known.stage == row.stage) known.hash8 = row.hash8;
+  }
+
+  // Every shard has those of its tasks.
+  void add_baseline(BaselineRow&& row) {
+    const BaselineTiming& v = row.value;
+    const auto [it, is_new] = baselines_seen_.emplace(
+        row.stage + '\n' + row.hash8 + '\n' + v.task + '\n' + v.name + '\n' + v.device_kind,
+        out_.baselines.size());
+    if (is_new) {
+      out_.baselines.push_back(std::move(row));
+    } else if (BaselineRow& known = out_.baselines[it->second];
+               known.value.state == BaselineState::kMissing && v.state != BaselineState::kMissing) {
+      known = std::move(row);
+    }
   }
 
   std::int64_t device_index(DeviceFacts&& facts) {
@@ -144,6 +159,7 @@ class RunReader {
   std::unordered_set<std::string> tasks_seen_;
   std::unordered_map<std::string, std::size_t> candidates_seen_;
   std::unordered_map<std::string, std::int64_t> devices_seen_;
+  std::unordered_map<std::string, std::size_t> baselines_seen_;
 };
 
 }  // namespace

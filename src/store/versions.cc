@@ -77,6 +77,7 @@ Results current_versions(Results r) {
   std::erase_if(r.tasks, older);
   std::erase_if(r.compiles, older);
   std::erase_if(r.measurements, older);
+  std::erase_if(r.baselines, older);
   std::erase_if(r.generated, older);
   std::erase_if(r.training, older);
   std::erase_if(r.shards, older);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "cudnn_spec.h"
 #include "plan_text.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
@@ -102,6 +103,7 @@ class TaskLoader {
     static const std::vector<std::string> kMath = {"strict", "torch_default"};
     task_.math = map.word("math", kMath).value_or("strict");
     task_.memory_bytes = map.bytes("memory").value_or(task_.memory_bytes);
+    if (const auto cudnn = map.value("cudnn")) task_.cudnn = read_cudnn(*cudnn, task_, diagnostics_);
     map.finish();
   }
 

@@ -72,7 +72,8 @@ std::optional<KeyValue> read_list(const KeyRule& rule, const yaml::Node& node, s
   bool good = true;
   for (const yaml::Node& item : node.items()) {
     if (rule.form == Form::kStrings) {
-      if (auto text = yaml::read_text(item, what, mistakes))
+      if (auto text = rule.words.empty() ? yaml::read_text(item, what, mistakes)
+                                         : yaml::read_word(item, what, rule.words, mistakes))
         strings.push_back(std::move(*text));
       else
         good = false;
@@ -154,6 +155,7 @@ Json rule_schema(const KeyRule& rule, const Json& standard) {
       break;
     case Form::kStrings:
       value = {{"type", "array"}, {"items", {{"type", {"string", "number", "boolean"}}}}};
+      if (!rule.words.empty()) value["items"] = {{"enum", rule.words}};
       break;
     case Form::kIntegers:
       value = {{"type", "array"}, {"items", bounds({{"type", "integer"}})}};

@@ -34,7 +34,8 @@ struct KeyRule {
   const char* meaning;
   double low = 0, high = std::numeric_limits<double>::infinity();
   bool above_low = false;  // `low` itself is not allowed
-  std::vector<std::string> words = {};
+  std::vector<std::string> words =
+      {};  // kWord, kStrings: those that may stand there; kStrings: empty, any may
   bool hashed = true;
 };
 

@@ -183,6 +183,10 @@ void check_device(StageSpec& spec, const MapReader& map, Diagnostics& mistakes) 
       mistake("measure",
               fmt::format("`baseline: {}` is not to be had on device `cpu`", spec.protocol.baseline),
               "baseline: eager");
+    for (const std::string& name : spec.protocol.baselines)
+      if (name != "all" && name != "eager")
+        mistake("measure", fmt::format("`baselines`: `{}` is not to be had on device `cpu`", name),
+                "baselines: [eager]");
     return;
   }
   if (spec.device == "auto") {

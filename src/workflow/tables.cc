@@ -96,9 +96,21 @@ const Table<ProtocolSettings>& protocol_keys() {
   static const Table<S> table = {
       {.rule = {.name = "baseline",
                 .form = Form::kWord,
-                .meaning = "What candidates are compared with. On device `cpu`: eager.",
-                .words = {"eager", "torch_compile", "reduce_overhead", "cuda_graph", "cudnn"}},
-       .member = &S::baseline},
+                .meaning = "What the score compares candidates with. On device `cpu`: eager.",
+                .words = {"eager", "cuda_graph", "torch_compile", "torch_compile_reduce_overhead",
+                          "reduce_overhead", "cudnn"}},
+       .member = Spelt<S>{[](S& s, const std::string& word) {
+                            s.baseline = word == "reduce_overhead" ? "torch_compile_reduce_overhead" : word;
+                          },
+                          [](const S& s) { return s.baseline; }}},
+      {.rule = {.name = "baselines",
+                .form = Form::kStrings,
+                .meaning =
+                    "On a GPU: which baselines are timed, once for each task, beside that of the score.",
+                .words = {"all", "eager", "cuda_graph", "torch_compile", "torch_compile_reduce_overhead",
+                          "cudnn"},
+                .hashed = false},
+       .member = &S::baselines},
       {.rule = {.name = "math",
                 .form = Form::kWord,
                 .meaning =

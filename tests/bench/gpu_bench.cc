@@ -8,6 +8,9 @@
 //               log-speedup
 //   throughput  500 candidates, of which 5 % loop or crash: seconds that the
 //               GPU is held by each
+//   python_eager  a call of eager, as timed here and by Python: they must agree
+//               within 3 %
+//   baselines   every baseline of every task against eager
 //   all         the dataset's candidates once each: verdicts, speedups, idle times
 //   few         three rounds of each right candidate, in this process: for
 //               compute-sanitizer
@@ -30,7 +33,9 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/device/gpu.h"
+#include "warpsmith/measure/baselines.h"
 #include "warpsmith/measure/gpu.h"
+#include "warpsmith/measure/gpu_baselines.h"
 #include "warpsmith/measure/gpu_workers.h"
 #include "warpsmith/measure/reference.h"
 #include "warpsmith/process/child.h"
@@ -307,9 +312,57 @@ void throughput(Bench& bench, measure::GpuWorkers& workers) {
   for (const auto& [verdict, count] : verdicts) std::printf("  %s: %d\n", verdict.c_str(), count);
 }
 
+std::vector<std::string> ids_of(const Bench& bench) {
+  std::vector<std::string> ids;
+  for (const task::Task& t : bench.tasks) ids.push_back(t.id);
+  return ids;
+}
+
+void python_eager(const Bench& bench, measure::GpuBaselines& baselines) {
+  int within = 0, timed = 0;
+  double worst = 1;
+  for (const measure::EagerTimes& t : baselines.eager_times(ids_of(bench))) {
+    if (!t.problem.empty()) {
+      std::printf("%-24s %s\n", t.task.c_str(), t.problem.c_str());
+      continue;
+    }
+    const double ratio = t.python_ns / t.ours_ns, apart = std::max(ratio, 1 / ratio);
+    std::printf("%-24s here %.0f ns, Python %.0f ns: %.4f over %d calls\n", t.task.c_str(), t.ours_ns,
+                t.python_ns, ratio, t.calls);
+    ++timed;
+    within += apart <= 1.03;
+    worst = std::max(worst, apart);
+  }
+  std::printf("python_eager: %d of %d within 3 %%, worst %.4f\n", within, timed, worst);
+}
+
+void time_baselines(const Bench& bench, measure::GpuBaselines& baselines) {
+  const double begin = now();
+  int covered = 0;
+  const std::vector<BaselineTiming> rows = baselines.measure(ids_of(bench), measure::baseline_names());
+  for (const BaselineTiming& row : rows) {
+    covered += row.state == BaselineState::kCovered;
+    std::printf("%-24s %-30s %s %.4f [%.4f, %.4f] %.0f / %.0f ns, %.1f s %s\n", row.task.c_str(),
+                row.name.c_str(), std::string(to_string(row.state)).c_str(), row.ratio, row.low, row.high,
+                row.eager_ns, row.baseline_ns, row.seconds, row.reason.c_str());
+  }
+  std::printf("baselines: %d of %zu covered in %.1f s\n", covered, rows.size(), now() - begin);
+}
+
 int run(const std::string& mode, const fs::path& datasets) {
   Bench bench = open_bench(datasets);
   find_gpu(bench);
+  if (mode == "python_eager" || mode == "baselines") {
+    if (mode == "baselines") {
+      bench.settings.budget_s = 0.5;
+      fs::remove_all(bench.cache / "timed" / "baselines");
+    }
+    measure::GpuBaselines baselines({bench.settings, bench.datasets,
+                                     measure::harness_cubin(bench.target, bench.cache, true),
+                                     bench.cache / "timed"});
+    mode == "baselines" ? time_baselines(bench, baselines) : python_eager(bench, baselines);
+    return 0;
+  }
   if (mode == "throughput") add_bad_ones(bench, 25);
   compile(bench);
   std::vector<std::byte> harness = measure::harness_cubin(bench.target, bench.cache, true);
@@ -344,8 +397,9 @@ int main(int argc, char** argv) {
     }
     mode = "null";
   }
-  if (mode != "null" && mode != "spread" && mode != "throughput" && mode != "all" && mode != "few") {
-    std::fprintf(stderr, "usage: gpu_bench null|spread|throughput|all|few [DATASETS]\n");
+  if (mode != "null" && mode != "spread" && mode != "throughput" && mode != "all" && mode != "few" &&
+      mode != "python_eager" && mode != "baselines") {
+    std::fprintf(stderr, "usage: gpu_bench null|spread|throughput|python_eager|baselines|all|few [DATASETS]\n");
     return kExitUsage;
   }
   try {

@@ -1,6 +1,6 @@
 // Real candidates, compiled, run in their children and measured.
-#include "warpsmith/measure/host.h"
 #include "warpsmith/measure/measurer.h"
+#include "warpsmith/measure/host.h"
 
 #include <gtest/gtest.h>
 
@@ -249,12 +249,27 @@ TEST(MeasureSettings, MistakesNameTheParameter) {
   };
   EXPECT_EQ(message(Json::object()), "");
   EXPECT_EQ(message({{"baseline", "compile"}}),
-            "params: baseline `compile`: only `eager` is measured by this program so far");
+            "params: baseline `compile`: only `eager` is measured on the CPU");
+  EXPECT_EQ(message({{"baselines", {"eager", "cudnn"}}}),
+            "params: baselines: `cudnn`: only `eager` is measured on the CPU");
   EXPECT_EQ(message({{"device_kind", "H100"}}), "");
+  EXPECT_EQ(message({{"device_kind", "H100"}, {"baseline", "compile"}}),
+            "params: baseline `compile` is not known");
+  EXPECT_EQ(message({{"device_kind", "H100"}, {"baselines", {"jit"}}}),
+            "params: baselines: `jit` is not known");
   EXPECT_EQ(message({{"threads", 0}}), "params: threads must be at least 1");
   EXPECT_EQ(message({{"buckets", 1}}), "params: buckets must be 3 to 31");
   EXPECT_EQ(message({{"target", 0}}), "params: target must lie between 0 and 1");
   EXPECT_NE(message({{"budget_s", "long"}}).find("params: key `budget_s`"), std::string::npos);
+}
+
+TEST(MeasureSettings, TheScoresBaselineIsAmongThoseThatAreTimed) {
+  const Settings s = settings_from_json(
+      {{"device_kind", "H100"}, {"baseline", "torch_compile"}, {"baselines", {"eager", "cuda_graph"}}}, 1);
+  EXPECT_EQ(s.baselines, (std::vector<std::string>{"eager", "cuda_graph", "torch_compile"}));
+  EXPECT_TRUE(settings_from_json({{"device_kind", "H100"}}, 1).baselines.empty());
+  EXPECT_TRUE(
+      settings_from_json({{"baselines", {"eager"}}}, 1).baselines.empty());  // on the CPU it needs no row
 }
 
 }  // namespace

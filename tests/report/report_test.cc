@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "warpsmith/base/files.h"
+#include "warpsmith/report/baselines.h"
 #include "warpsmith/report/cost.h"
 #include "warpsmith/report/report.h"
 #include "warpsmith/report/summary.h"
@@ -315,6 +316,85 @@ TEST(Html, AReplayedRunSaysSo) {
   EXPECT_EQ(html(r).find("say nothing"), std::string::npos);
   r.provenance = R"({"replay_timings": "other"})";
   EXPECT_NE(html(r).find("its speedups say nothing"), std::string::npos);
+}
+
+// Timed against eager, the score divided by cuda_graph's ratio.
+store::Results with_baselines() {
+  store::Results r;
+  r.devices.push_back({.kind = "H200", .name = "NVIDIA H200"});
+  store::MeasurementRow row;
+  row.stage = "sweep";
+  row.hash8 = "0a1b2c3d";
+  row.device = 0;
+  row.value.task = "gelu";
+  row.value.candidate = "c1";
+  row.value.verdict = Verdict::kOk;
+  row.value.baseline = "cuda_graph";
+  row.value.rounds = 35;
+  row.value.baseline_ratio = 1.5;
+  row.value.speedup = 2;
+  row.value.speedup_low = 1.98;
+  row.value.speedup_high = 2 * 2 / 1.98;
+  r.measurements.push_back(row);
+  const auto baseline = [&](const std::string& name, double ratio, const std::string& kind = "H200") {
+    store::BaselineRow b{"sweep", "0a1b2c3d", 0, {}};
+    b.value.task = "gelu";
+    b.value.name = name;
+    b.value.device_kind = kind;
+    b.value.state = ratio > 0 ? BaselineState::kCovered : BaselineState::kMissing;
+    b.value.reason = ratio > 0 ? "" : "there is no <python3>";
+    b.value.ratio = b.value.low = b.value.high = ratio;
+    r.baselines.push_back(b);
+  };
+  baseline("eager", 1.001);
+  baseline("cuda_graph", 1.5);
+  baseline("torch_compile", 0);
+  baseline("cudnn", 2);
+  baseline("cudnn", 9, "L40");
+  return r;
+}
+
+TEST(Baselines, ASpeedupIsHadOverEachAndOverTheBest) {
+  const store::Results r = with_baselines();
+  const Comparison c = compare_with_baselines(r, r.measurements[0]);
+  ASSERT_EQ(c.all.size(), 4u);
+  EXPECT_EQ(c.all[0].name, "eager");
+  EXPECT_NEAR(c.all[0].speedup->value, 3, 1e-12);
+  EXPECT_NEAR(c.all[1].speedup->value, 2, 1e-12);  // as it stands
+  EXPECT_EQ(c.all[1].speedup->low, 1.98);
+  EXPECT_FALSE(c.all[2].speedup);
+  EXPECT_EQ(c.all[2].why, "missing: there is no <python3>");
+  EXPECT_NEAR(c.all[3].speedup->value, 1.5, 1e-12);  // 3 over eager, and cuDNN is twice as fast; the L40's does not count
+  EXPECT_EQ(c.best, "cudnn");
+  EXPECT_NEAR(c.over_best->value, 1.5, 1e-12);
+}
+
+TEST(Baselines, WhereNoneIsFasterEagerIsTheBest) {
+  store::Results r = with_baselines();
+  for (store::BaselineRow& b : r.baselines) b.value.ratio = b.value.low = b.value.high = 0.9;
+  r.measurements[0].value.baseline = "eager";
+  r.measurements[0].value.baseline_ratio = 0;
+  const Comparison c = compare_with_baselines(r, r.measurements[0]);
+  EXPECT_EQ(c.best, "eager");
+  EXPECT_EQ(c.over_best->value, 2);
+}
+
+TEST(Baselines, StandInEveryExport) {
+  const store::Results r = with_baselines();
+  const std::string page = html(r);
+  EXPECT_NE(page.find("<h2>Baselines</h2>"), std::string::npos);
+  EXPECT_NE(page.find("2.00× over cuda_graph ["), std::string::npos);
+  EXPECT_NE(page.find("1.50× over the best, cudnn"), std::string::npos);
+  EXPECT_NE(page.find("speedup over cuda_graph of the best correct program"), std::string::npos);
+  EXPECT_NE(page.find("over the best baseline of each task the geometric mean is 1.50×"), std::string::npos);
+  EXPECT_NE(page.find("there is no &lt;python3&gt;"), std::string::npos);
+  const Json out = Json::parse(json(r));
+  EXPECT_EQ(out.at("baselines").size(), 5u);
+  EXPECT_NEAR(out.at("measurements").at(0).at("over").at("eager").at("speedup").get<double>(), 3, 1e-12);
+  EXPECT_EQ(out.at("best").at(0).at("best_baseline"), "cudnn");
+  const std::string text = csv(r);
+  EXPECT_NE(text.find(",over_eager,over_cuda_graph,over_torch_compile,over_cudnn,best_baseline,over_best\n"), std::string::npos);
+  EXPECT_NE(text.find(",3,2,,1.5,cudnn,1.5\n"), std::string::npos) << text;
 }
 
 TEST(Html, AnEmptyRunIsAPage) { EXPECT_NE(html(store::Results{}).find("</html>"), std::string::npos); }

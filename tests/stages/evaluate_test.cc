@@ -143,6 +143,24 @@ TEST(Evaluate, JobsAreToldWhichDeviceItMustBe) {
   EXPECT_EQ(world.job("0/measure").params["device_names"], Json::array({"H100 PCIe", "H100 NVL"}));
 }
 
+TEST(Evaluate, OnAGpuTheBaselinesOfEachTaskAreTimed) {
+  const auto asked = [](const std::string& device, const std::vector<std::string>& baselines, const std::string& score) {
+    StageInputs inputs = with_checkpoint({.candidates_of = {"collect"}});
+    inputs.upstream["collect"]["device"] = inputs.upstream["collect"]["protocol"]["device"] = "A100";
+    inputs.spec.device = device;
+    inputs.spec.protocol.baselines = baselines;
+    inputs.spec.protocol.baseline = score;
+    World world;
+    world.drive(inputs);
+    return world.job("0/measure").params.value("baselines", Json());
+  };
+  EXPECT_EQ(asked("H100", {"all"}, "eager"),
+            Json::array({"eager", "cuda_graph", "torch_compile", "torch_compile_reduce_overhead", "cudnn"}));
+  EXPECT_EQ(asked("H100", {"cudnn"}, "cuda_graph"), Json::array({"cuda_graph", "cudnn"}));
+  EXPECT_EQ(asked("H100", {}, "eager"), Json::array());
+  EXPECT_TRUE(asked("cpu", {"all"}, "eager").is_null());
+}
+
 StageInputs with_taken(std::vector<Candidate> list) {
   StageInputs inputs =
       make_inputs("sweep-L40", "measure", MeasureSettings{.candidates_of_run = "/results/first"});

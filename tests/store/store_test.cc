@@ -56,6 +56,18 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   r.measurements[2].value.detail = std::string("NUL \0 inside, and ünicode", 26);
   r.training.push_back({"sft", "01234567", 0, 17, 1500, 2.5, 4e-3, 0.7, 0.09, 0, 0, 0});
   r.generated.push_back({"evaluate-sft", "89abcdef", "row_softmax", "train", r.candidates[0].id, "ok", 0, 1.5});
+  r.measurements[0].value.baseline_ratio = 1.5;
+  r.baselines.push_back({"contrastive", "0a1b2c3d", 2, {}});
+  BaselineTiming& baseline = r.baselines[0].value;
+  baseline.task = "row_softmax";
+  baseline.name = "torch_compile_reduce_overhead";
+  baseline.state = BaselineState::kCovered;
+  baseline.ratio = 1.75;
+  baseline.flags = {{"tf32", "off"}};
+  baseline.shape = {{"M", 64}, {"N", 1024}};
+  baseline.rounds = 35;
+  r.baselines.push_back({"contrastive", "0a1b2c3d", 2, {}});
+  r.baselines[1].value.reason = "there is no python3 here";
   r.attempts.resize(2);
   r.attempts[0].where = "a-node-with-a-long-name.cluster:4711";
   r.attempts[0].cause = "out_of_memory";
@@ -90,6 +102,14 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(back.measurements[2].value.detail, "NUL \xEF\xBF\xBD inside, and ünicode");
   EXPECT_EQ(back.measurements[0].value.shape, r.measurements[0].value.shape);
   EXPECT_EQ(back.samples, r.samples);
+  EXPECT_EQ(back.measurements[0].value.baseline_ratio, 1.5);
+  EXPECT_EQ(back.measurements[1].value.baseline_ratio, 0);
+  ASSERT_EQ(back.baselines.size(), 2u);
+  EXPECT_EQ(to_json(back.baselines[0].value), to_json(r.baselines[0].value));
+  EXPECT_EQ(back.baselines[0].hash8, "0a1b2c3d");
+  EXPECT_EQ(back.baselines[0].round, 2);
+  EXPECT_EQ(back.baselines[1].value.state, BaselineState::kMissing);
+  EXPECT_EQ(back.baselines[1].value.reason, "there is no python3 here");
   EXPECT_EQ(back.candidates[5].source, r.candidates[5].source);
   EXPECT_EQ(back.measurements[0].hash8, "0a1b2c3d");
   EXPECT_EQ(back.training[0].loss, 2.5);
@@ -107,6 +127,33 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(back.attempts[1].where, "");
   EXPECT_TRUE(back.attempts[1].set_aside);
   EXPECT_EQ(back.workflow, "schema: warpsmith.workflow/1\n");
+}
+
+// Both shards have timed it: the row with a number stays, and each baseline has one.
+TEST_F(StoreTest, BaselinesComeWithTheFirstRecordOfATask) {
+  store_fixture::make_run(folder_, {});
+  const fs::path job = folder_ / "stages/contrastive/0a1b2c3d/2/measure";
+  const auto put = [&](const char* shard, const std::string& baselines) {
+    for (const auto& entry : fs::directory_iterator(job / shard)) {
+      const fs::path records = entry.path() / "records.jsonl";
+      if (!fs::exists(records)) continue;
+      std::string text = read_file(records);
+      text.insert(text.find('{') + 1, "\"baselines\":[" + baselines + "],");
+      write_file_atomic(records, text);
+    }
+  };
+  const std::string missing = R"({"task":"row_softmax","baseline":"cuda_graph","state":"missing","reason":"lost"})";
+  const std::string cudnn = R"({"task":"row_softmax","baseline":"cudnn","state":"not_covered","reason":"none"})";
+  put("0", missing + "," + cudnn);
+  put("1", R"({"task":"row_softmax","baseline":"cuda_graph","state":"covered","ratio":1.5,"interval":[1.4,1.6],)"
+           R"("eager_ns":3000,"baseline_ns":2000},)" + cudnn);
+  const Results r = read_run(folder_);
+  ASSERT_EQ(r.baselines.size(), 2u);
+  EXPECT_EQ(r.baselines[0].value.name, "cuda_graph");
+  EXPECT_EQ(r.baselines[0].value.ratio, 1.5);
+  EXPECT_EQ(r.baselines[0].stage, "contrastive");
+  EXPECT_EQ(r.baselines[1].value.state, BaselineState::kNotCovered);
+  EXPECT_EQ(r.measurements.size(), 6u);
 }
 
 TEST_F(StoreTest, AnEmptyRunIsAFileWithEmptyTables) {

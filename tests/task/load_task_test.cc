@@ -172,6 +172,44 @@ TEST_F(LoadTask, TellsMistakesWithTheirPlace) {
             "t:21:5: `flops` or `bytes` at this shape: the result does not fit 64 bits");
 }
 
+TEST(Cudnn, TheDatasetsOperatorsAreRead) {
+  const auto cudnn = [](const std::string& id) {
+    Diagnostics diagnostics;
+    const auto task = load_task(std::filesystem::path(WARPSMITH_SOURCE_DIR) / "datasets" / id, diagnostics);
+    EXPECT_TRUE(task && diagnostics.empty()) << id;
+    return task ? task->cudnn : std::nullopt;
+  };
+  const auto convolution = cudnn("conv2d_3x3");
+  ASSERT_TRUE(convolution);
+  EXPECT_EQ(convolution->op, "convolution");
+  EXPECT_EQ(convolution->inputs, (std::vector<std::string>{"x", "w"}));
+  EXPECT_EQ(convolution->padding, (std::vector<int>{1, 1}));
+  EXPECT_EQ(convolution->stride, (std::vector<int>{1, 1}));
+  const auto pool = cudnn("max_pool_2x2");
+  ASSERT_TRUE(pool);
+  EXPECT_EQ(pool->window, (std::vector<int>{2, 2}));
+  EXPECT_EQ(pool->stride, pool->window);
+  EXPECT_EQ(cudnn("column_sum")->axes, std::vector<int>{0});
+  EXPECT_TRUE(cudnn("sum_all")->axes.empty());
+  EXPECT_FALSE(cudnn("gelu"));
+}
+
+TEST_F(LoadTask, MistakesInAnOperatorOfCudnn) {
+  const auto told = [&](const std::string& key) { return mistakes(with("math: torch_default", key)); };
+  EXPECT_NE(told("cudnn: {op: conv}").find("`op`: `conv` is not known"), std::string::npos)
+      << told("cudnn: {op: conv}");
+  EXPECT_NE(told("cudnn: {op: relu, window: [2, 2]}").find("`window`"), std::string::npos);
+  EXPECT_NE(told("cudnn: {op: max_pool, inputs: [x]}").find("`window`"), std::string::npos);
+  EXPECT_NE(told("cudnn: {op: max_pool, inputs: [x], window: [2]}").find("[height, width]"),
+            std::string::npos);
+  EXPECT_NE(told("cudnn: {op: relu, inputs: [nothing]}").find("there is no input `nothing`"),
+            std::string::npos);
+  EXPECT_NE(told("cudnn: {op: relu, inputs: [x, w]}").find("takes 1 input"), std::string::npos);
+  EXPECT_NE(told("cudnn: {op: sum, inputs: [x], axes: [7]}").find("has no axis 7"), std::string::npos);
+  EXPECT_NE(told("cudnn: {op: relu, inputs: [x]}").find("has one output"),
+            std::string::npos);  // this task has two
+}
+
 TEST_F(LoadTask, TellsAllMistakesAtOnce) {
   std::string text = with("level: 2", "level: 4");
   text += "tollerance: 1\n";

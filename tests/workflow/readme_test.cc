@@ -108,6 +108,13 @@ Shown show_key(const Json& key) {
   const std::string type = value.at("type").get<std::string>();
   if (type == "array") {
     const Json item = value.at("items");
+    if (item.contains("enum")) {
+      std::string words, given;
+      for (const Json& word : item.at("enum"))
+        words += (words.empty() ? "list of `" : " / `") + word.get<std::string>() + "`";
+      for (const Json& word : standard) given += (given.empty() ? "" : ", ") + word.get<std::string>();
+      return {words, "[" + given + "]"};
+    }
     return {item.at("type") == "integer" ? "list of integers " + range(item) : "list of words", ""};
   }
   if (type == "string" && value.contains("pattern"))

@@ -1,5 +1,6 @@
 // The work of warpsmith-measure: one shard of a `measure` job. Params: Settings in measurer.h, and
-// `datasets`; an item has `candidate` and `binary`; a record is a Measurement.
+// `datasets`; an item has `candidate` and `binary`; a record is a Measurement. Where baselines were timed,
+// the first record of each task has them as `baselines`, a list of BaselineTiming.
 #pragma once
 
 #include "warpsmith/records/shard.h"

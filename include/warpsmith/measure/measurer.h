@@ -23,8 +23,9 @@ inline constexpr double kGiveUpBelow = 0.8;
 struct Settings {
   std::string device_kind = "cpu";  // or a GPU type, such as "H100"
   std::vector<std::string>
-      device_names;  // of a GPU: its name must hold one of these words; empty: any will do
-  std::string baseline = "eager";
+      device_names;                    // of a GPU: its name must hold one of these words; empty: any will do
+  std::string baseline = "eager";      // of the score; the measurers time against eager, and the job divides
+  std::vector<std::string> baselines;  // that are timed for each task (baselines.h); on the CPU none
   std::string math = "strict";
   int threads = 1;
   stats::Protocol protocol;

@@ -35,6 +35,19 @@ void configure_torch(int threads, const std::string& math = "strict");
 // Loads torch's CUDA part, which the programs are not linked with: it costs 0.4 s and 350 MB where no GPU is used. Throws Error
 // where this torch has none. Touches no GPU.
 void load_torch_cuda();
+// While it lives, what torch enqueues in this thread goes to `stream` (a CUstream, which must outlive torch's use of it), with memory of that
+// stream's own. To be used where load_torch_cuda() was, and in the order of a stack.
+class OnTorchStream {
+ public:
+  explicit OnTorchStream(void* stream);
+  ~OnTorchStream();
+  OnTorchStream(const OnTorchStream&) = delete;
+  OnTorchStream& operator=(const OnTorchStream&) = delete;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 // What was set, for device facts: torch's version, CPU capability, mkldnn, threads.
 std::map<std::string, std::string> torch_facts();
 

@@ -53,13 +53,16 @@ struct Measurement {
   double speedup_low = 0, speedup_high = 0;  // 95 % interval
   bool imprecise = false;          // the time budget ended before the interval was narrow enough
   double baseline_ns = 0, candidate_ns = 0;  // medians a call
+  // Where the baseline is not eager: the time of eager over that of the baseline, measured once for the task, by which the score over eager
+  // was divided (measure/baselines.h). 0: timed in pairs with the baseline itself.
+  double baseline_ratio = 0;
   double variance = 0;             // between the buckets
   int rounds = 0;
   int batch = 1;                   // calls in each timed interval
   int remeasured = 0;              // times that it was measured again
   std::vector<std::pair<std::string, std::int64_t>> shape;  // timing shape
   double max_error = 0, error_bound = 0;  // worst over the checks, and its bound
-  // Samples: 2 x rounds int64 nanoseconds a call (all baseline, then all candidate), in the binary file.
+  // Samples: 2 x rounds int64 nanoseconds a call (all baseline, or eager where the score was divided; then all candidate), in the binary file.
   std::string blob;                // file name beside the records; empty: none
   std::uint64_t blob_offset = 0, blob_bytes = 0;
   std::uint32_t blob_crc = 0;

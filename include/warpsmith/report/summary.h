@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "warpsmith/report/baselines.h"
 #include "warpsmith/store/results.h"
 
 namespace warpsmith::report {
@@ -38,7 +39,7 @@ struct VerdictCounts {
 // Of samples where a stage has them, else of its measurements and failed compiles.
 std::vector<VerdictCounts> verdict_counts(const store::Results& results);
 
-// The fastest correct program of each task over all stages.
+// The fastest correct program of each task over all stages, by its speedup over eager.
 struct BestKernel {
   std::string task, candidate, stage, hash8, origin, source, reference;
   double speedup = 0, low = 0, high = 0, baseline_ns = 0, candidate_ns = 0;
@@ -46,6 +47,8 @@ struct BestKernel {
   std::optional<double> roofline_share;  // of the time that the device allows at least: 1 is at the roofline
   std::string roofline_bound;            // "memory", "compute"
   bool host_bound = false;               // the baseline waits for the host: its time is not the GPU's
+  std::string baseline;  // that of the score
+  Comparison over;       // all of them
   std::int64_t correct = 0, tried = 0;  // measurements of the task
 };
 std::vector<BestKernel> best_kernels(const store::Results& results);
@@ -54,6 +57,8 @@ struct Headline {
   std::int64_t tasks = 0;
   double geometric_mean = 1, median = 1, mean = 1;  // of the best kernel of each task
   double above = 0;                                 // share of tasks above 1.01x
+  std::vector<std::string> baselines;               // that the scores are over
+  std::optional<double> over_best_baseline;         // geometric mean, over tasks whose baselines were timed
 };
 Headline headline(const std::vector<BestKernel>& best);
 // The same without tasks whose baseline is bound by the host; nothing where there is no such task.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "warpsmith/base/json.h"
+#include "warpsmith/records/baseline.h"
 #include "warpsmith/records/measurement.h"
 
 namespace warpsmith::store {
@@ -44,6 +45,13 @@ struct MeasurementRow {
   Measurement value;  // without `device`, `blob`
   std::int64_t device = -1;  // index into devices
   std::int64_t sample_begin = 0, sample_count = 0;
+};
+
+// What a baseline of a task took on a device, as a stage had it. One row for each task, baseline and device: the first that has a number.
+struct BaselineRow {
+  std::string stage, hash8;
+  std::int64_t round = 0;
+  BaselineTiming value;
 };
 
 // One program that a model wrote, with what became of it.
@@ -102,6 +110,7 @@ struct Results {
   std::vector<CompileRow> compiles;
   std::vector<MeasurementRow> measurements;
   std::vector<std::int64_t> samples;  // ns a call
+  std::vector<BaselineRow> baselines;
   std::vector<DeviceFacts> devices;
   std::vector<SampleRow> generated;
   std::vector<TrainingRow> training;

@@ -15,7 +15,18 @@
 namespace warpsmith::task {
 
 enum class Dtype {
-  kFloat64, kFloat32, kFloat16, kBfloat16, kFloat8E4m3, kFloat8E5m2, kInt64, kInt32, kInt16, kInt8, kUint8, kBool
+  kFloat64,
+  kFloat32,
+  kFloat16,
+  kBfloat16,
+  kFloat8E4m3,
+  kFloat8E5m2,
+  kInt64,
+  kInt32,
+  kInt16,
+  kInt8,
+  kUint8,
+  kBool
 };
 std::string_view to_string(Dtype dtype);  // "float32", …
 std::optional<Dtype> parse_dtype(std::string_view name);
@@ -23,14 +34,15 @@ std::size_t size_of(Dtype dtype);  // bytes
 bool is_floating(Dtype dtype);
 
 // How an input's values are made.
-//   normal(mean, deviation) | uniform(low, high) | integers(low, high) (high excluded; bounds may be expressions)
-//   | zeros | ones | permutation (of 0…n-1, int types) | bernoulli(p)
+//   normal(mean, deviation) | uniform(low, high) | integers(low, high) (high excluded; bounds may be
+//   expressions) | zeros | ones | permutation (of 0…n-1, int types) | bernoulli(p)
 struct ValueSpec {
   std::string kind = "normal";
   std::vector<Expression> arguments;  // reals over the task's dims: see value_argument()
 };
 
-// `data`: new values every round. `parameter`, `buffer`: fixed for an instance, named as in state_dict. `init`: constructor argument.
+// `data`: new values every round. `parameter`, `buffer`: fixed for an instance, named as in state_dict.
+// `init`: constructor argument.
 enum class Role { kData, kParameter, kBuffer, kInit };
 
 struct TensorSpec {
@@ -47,6 +59,15 @@ struct ScalarSpec {
   double value = 0;  // exact for integers below 2^53
 };
 
+// The one call of cuDNN that does all of a task: how baseline `cudnn` is had.
+struct CudnnSpec {
+  std::string op;                   // relu, sigmoid, tanh, softmax, max_pool, average_pool, convolution, sum
+  std::vector<std::string> inputs;  // a name; of a convolution two: data and weights
+  // Pooling and convolution, over the last two dimensions: [height, width].
+  std::vector<int> window, stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
+  std::vector<int> axes;  // sum: those that vanish (empty: all); softmax: one
+};
+
 using Dims = std::map<std::string, std::int64_t>;  // symbol -> size: one shape of a task
 
 // Which share of the data a task belongs to where a workflow does not say.
@@ -54,22 +75,24 @@ enum class Split { kTrain, kHeldoutCombination, kHeldoutOperation, kExtra };
 std::string_view to_string(Split split);  // "train", "heldout_combination", "heldout_operation", "extra"
 
 struct Task {
-  std::string id;     // folder name
+  std::string id;  // folder name
   std::string title;
-  int level = 1;      // 1 single operator, 2 chain, 3 block
+  int level = 1;  // 1 single operator, 2 chain, 3 block
   Split split = Split::kTrain;
-  std::vector<std::string> ops;  // its parts
-  std::vector<std::string> dims; // symbols
+  std::vector<std::string> ops;     // its parts
+  std::vector<std::string> dims;    // symbols
   std::vector<TensorSpec> inputs;   // in the order of the reference's parameters
   std::vector<ScalarSpec> scalars;  // follow the inputs in the reference's parameters
   std::vector<TensorSpec> outputs;  // "out", or "out0", "out1", …
-  std::string reference;      // TorchScript source with a function `forward`
-  std::vector<Dims> timing;   // shapes that are timed; the first is the score's
-  std::vector<Dims> hidden;   // shapes for checks only
-  std::vector<std::map<std::string, ValueSpec>> distributions;  // further value distributions for checks, by input
+  std::string reference;            // TorchScript source with a function `forward`
+  std::vector<Dims> timing;         // shapes that are timed; the first is the score's
+  std::vector<Dims> hidden;         // shapes for checks only
+  std::vector<std::map<std::string, ValueSpec>>
+      distributions;  // further value distributions for checks, by input
   std::optional<Expression> flops, bytes;
   std::optional<double> tolerance;  // absolute bound; nothing: the protocol's default
   std::string math = "strict";      // or "torch_default"
+  std::optional<CudnnSpec> cudnn;   // nothing: cuDNN has no such operator
   std::uint64_t memory_bytes = 1ull << 30;
   std::filesystem::path folder;
   std::string digest;  // SHA-256 of task.yaml
@@ -86,8 +109,9 @@ Scope dims_scope(const Dims& dims);
 // One file under <task>/candidates/<expected>/<name>.cu; `expected` is the verdict that it must get.
 // The folder wrong_hidden also expects wrong_output: right at the timing shapes, wrong at a hidden one.
 struct CandidateFile {
-  std::string name;      // file name without .cu
-  std::string expected;  // folder name: "ok", "compile_error", "wrong_output", "wrong_hidden", or another verdict
+  std::string name;  // file name without .cu
+  std::string
+      expected;  // folder name: "ok", "compile_error", "wrong_output", "wrong_hidden", or another verdict
   std::filesystem::path path;
   std::string source;
 };

@@ -68,7 +68,8 @@ struct CompileSettings {
 // The measurement protocol's settings; meaning and defaults in src/README.md and CUDA-L1's section in
 // README.md.
 struct ProtocolSettings {
-  std::string baseline = "eager";
+  std::string baseline = "eager";  // of the score
+  std::vector<std::string> baselines = {"all"};  // timed for each task on a GPU, or "all"; that of the score always
   std::string math = "strict";
   int threads = 1;        // CPU threads of candidate and baseline
   double target = 0.01;   // half width of the interval, as a share of the score

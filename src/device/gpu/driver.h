@@ -21,7 +21,11 @@ namespace warpsmith::device {
                               X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) X(cuMemsetD8Async)                   \
                                   X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuEventCreate) X(cuEventDestroy) \
                                       X(cuEventRecord) X(cuEventQuery) X(cuEventElapsedTime)                 \
-                                          X(cuStreamQuery)
+                                          X(cuStreamQuery) WARPSMITH_CUDA_GRAPH_FUNCTIONS(X)
+#define WARPSMITH_CUDA_GRAPH_FUNCTIONS(X)                                                                    \
+  X(cuStreamCreate)                                                                                          \
+  X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamBeginCapture) X(cuStreamEndCapture)                    \
+      X(cuGraphInstantiate) X(cuGraphGetNodes) X(cuGraphLaunch) X(cuGraphDestroy) X(cuGraphExecDestroy)
 // Null where the driver is too old.
 #define WARPSMITH_CUDA_NEWER_FUNCTIONS(X) X(cuFuncGetParamInfo) X(cuTensorMapEncodeTiled)
 

@@ -89,8 +89,8 @@ GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, cons
       places_(gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls)),
       most_calls_(most_calls),
       operands_(harness, input_specs(task, dims), places_ * (most_calls + 1)) {
-  for (int place = 0; place < places_; ++place)
-    calls_.push_back(reference.bind(dims, spans_of(operands_, first_set(place, most_calls), most_calls + 1)));
+  calls_ =
+      std::make_unique<EagerCalls>(reference, dims, spans_of(operands_, 0, operands_.sets()), most_calls + 1);
   // Every place has outputs from the start, each at addresses of its own.
   for (place_ = 0; place_ < places_; ++place_) {
     renew_here(name_key("first"), most_calls);
@@ -99,6 +99,16 @@ GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, cons
   place_ = 0;
   if (const device::GpuOutcome done = harness.gpu().wait(kBaselineTimeout); !done.ok())
     throw device::GpuError("the baseline on the GPU: " + done.detail, done);
+}
+
+GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
+                               const task::Dims& dims, int most_calls, const MakeGpuCalls& make,
+                               std::vector<double> bounds)
+    : GpuBaselineArm(harness, task, reference, dims, most_calls) {
+  right_ = std::move(calls_);
+  for (int place = 0; place < places_; ++place) right_->drop_outputs(first_set(place, most_calls));
+  bounds_ = std::move(bounds);
+  calls_ = make(spans_of(operands_, 0, operands_.sets()));
 }
 
 void GpuBaselineArm::renew(std::uint64_t key, int calls) {
@@ -110,8 +120,7 @@ void GpuBaselineArm::renew_here(std::uint64_t key, int calls) {
   key_ = key;
   // The memory of this place's last outputs goes back to torch's allocator, and the next run's come from
   // there; those of other places stay where they are.
-  last_outputs_ = calls_[static_cast<std::size_t>(place_)].output_memory();
-  calls_[static_cast<std::size_t>(place_)].drop_outputs();
+  calls_->drop_outputs(first_set(place_, most_calls_));
   for (int call = 0; call <= calls; ++call)
     inputs_.add(call_seed(key, call), operands_, first_set(place_, most_calls_) + call);
   inputs_.fill(harness_);
@@ -125,13 +134,13 @@ std::vector<GpuRegion> GpuBaselineArm::memory_of(int calls) const {
     for (std::size_t i = 0; i < task_.inputs.size(); ++i)
       memory.push_back(
           {operands_.address(first_set(place_, most_calls_) + call, i), operands_.specs()[i].bytes});
-  for (const std::span<const std::byte> output : last_outputs_)
+  for (const std::span<const std::byte> output : calls_->output_memory(first_set(place_, most_calls_), calls))
     memory.push_back({reinterpret_cast<device::GpuAddress>(output.data()), output.size()});
   return memory;
 }
 
 device::GpuOutcome GpuBaselineArm::enqueue(int first_call, int calls) {
-  calls_[static_cast<std::size_t>(place_)].run(first_call, calls);
+  calls_->run(first_set(place_, most_calls_) + first_call, calls);
   return {};
 }
 
@@ -154,6 +163,22 @@ Arm::Run GpuBaselineArm::run_idle() {
   if (!times.outcome.ok())
     throw device::GpuError("the baseline on the GPU: " + times.outcome.detail, times.outcome);
   return as_ran(times.outcome, times.queued_ns);
+}
+
+Arm::Run GpuBaselineArm::inspect(int call) {
+  if (!right_) return {};
+  const int set = first_set(place_, most_calls_) + call;
+  const std::vector<OutputValues> got = calls_->outputs(set);
+  right_->run(set, 1);
+  const std::vector<OutputValues> right = right_->outputs(set);
+  right_->drop_outputs(set);
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    // Eager's own error is a tenth of the default bound.
+    const Comparison comparison = measure::compare(got.at(i), right[i], bounds_.at(i) * 1.1);
+    if (!comparison.agrees)
+      return {Verdict::kWrongOutput, describe(comparison, task_.outputs[i].name, right[i]), 0};
+  }
+  return {};
 }
 
 GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& reference,

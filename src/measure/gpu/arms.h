@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "../calls_a_row.h"
+#include "calls.h"
 #include "candidate.h"
 #include "harness.h"
 #include "warpsmith/measure/arm.h"
@@ -17,11 +19,6 @@
 
 namespace warpsmith::measure {
 
-// A row of calls that takes the host longer than this to enqueue may not fit into the GPU's queue of about a
-// thousand launches.
-inline constexpr double kLongestRowNs = 2e6;
-// A row should take this long: where it begins and ends, the clock is uncertain by about 1 us.
-inline constexpr double kRowNs = 120e3;
 // Places for rows of up to `calls` calls: about 256 sets of operands in all, 4 to 48 places, and fewer where
 // operands are large.
 int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls);
@@ -48,11 +45,16 @@ class GpuBaselineArm : public Arm {
   // `reference` runs on the GPU. All that is referred to must outlive it.
   GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
                  const task::Dims& dims, int most_calls);
+  // Another baseline than eager, held to what eager gives within `bounds` (by output). Throws what `make`
+  // does.
+  GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
+                 const task::Dims& dims, int most_calls, const MakeGpuCalls& make,
+                 std::vector<double> bounds);
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
   int place() const override { return place_; }
   std::optional<int> unwritten(int) override { return std::nullopt; }
-  Run inspect(int) override { return {}; }
+  Run inspect(int call) override;  // eager itself is right by definition
   // One call from an idle GPU, on the values of the last renewal: nanoseconds.
   Run run_idle();
   // What it takes the host to enqueue a row of calls, as in the last runs.
@@ -69,8 +71,9 @@ class GpuBaselineArm : public Arm {
   GpuInputs inputs_;
   int places_, most_calls_, place_ = 0;
   GpuOperands operands_;
-  std::vector<Reference::Calls> calls_;                   // by place
-  std::vector<std::span<const std::byte>> last_outputs_;  // where those of this place were
+  std::unique_ptr<GpuCalls> calls_;  // a row for each place
+  std::unique_ptr<GpuCalls> right_;  // eager on the same operands, where `calls_` are another baseline's
+  std::vector<double> bounds_;
   std::uint64_t key_ = 0;
   Hold hold_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "../gpu_place.h"
 #include "../judge.h"
 #include "../roofline.h"
 #include "arms.h"
@@ -13,7 +14,6 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/random.h"
-#include "warpsmith/base/words.h"
 #include "warpsmith/measure/check.h"
 #include "warpsmith/measure/gpu.h"
 #include "warpsmith/measure/host.h"
@@ -61,14 +61,7 @@ DeviceFacts facts_of(const Settings& settings, const device::GpuFacts& gpu) {
 }
 
 const device::Gpu& right_gpu(const device::Gpu& opened, const Settings& settings) {
-  const device::GpuFacts& gpu = opened.facts();
-  const auto& names = settings.device_names;
-  const bool right = std::any_of(names.begin(), names.end(),
-                                 [&](const std::string& word) { return holds_words(gpu.name, word); });
-  if (!names.empty() && !right)
-    throw Error(
-        "wrong GPU: this is a " + gpu.name + ", and device kind " + settings.device_kind + " is wanted",
-        kExitWrongDevice);
+  require_gpu(settings, opened.facts().name);
   return opened;
 }
 

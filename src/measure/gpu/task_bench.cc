@@ -1,8 +1,5 @@
 #include "task_bench.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/pairs.h"
 #include "warpsmith/stats/summary.h"
@@ -11,8 +8,6 @@ namespace warpsmith::measure {
 
 namespace {
 
-constexpr int kMostCalls = 48;
-constexpr double kFasterThanBaseline = 3;  // a candidate; one that is faster still has shorter rows
 constexpr int kAloneRounds = 21, kEstimateRounds = 7, kIdleCalls = 7;
 
 }  // namespace
@@ -28,9 +23,7 @@ GpuTaskBench::GpuTaskBench(GpuHarness& harness, const task::Task& task, int chec
     GpuBaselineArm first(harness_, task_, reference_, timing_dims(), 1);
     baseline_call_ns_ =
         stats::median(time_alone(first, 1, kEstimateRounds, random_key({seed_, name_key("estimate")})));
-    const double wanted = std::ceil(kFasterThanBaseline * kRowNs / std::max(1.0, baseline_call_ns_));
-    const double most = std::min<double>(kMostCalls, kLongestRowNs / std::max(1.0, first.enqueue_ns()));
-    calls_ = static_cast<int>(std::max(1.0, std::min(wanted, most)));
+    calls_ = gpu_calls_a_row(baseline_call_ns_, first.enqueue_ns());
   }
   baseline_ = another_baseline();
 }

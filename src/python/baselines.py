@@ -1,0 +1,374 @@
+# Times what only Python has: torch.compile against Python's eager, and Python's eager itself. Run by warpsmith-measure in a process of its own,
+# with a socket's descriptor in sys.argv[1]. Questions and answers are JSON, one a line; the questions, in the order in which they may come:
+#
+#   {"hello": {"device": "cuda" | "cpu", "math": "strict" | "torch_default", "threads": 1}}
+#       -> {"flags": {"torch": "2.11.0", …}, "torch": "2.11.0", "name": "NVIDIA H200", "uuid": "GPU-…"}
+#   {"open": {"task": "id", "reference": "def forward…", "inputs": [{"dtype", "shape", "kind", "arguments"}, …], "scalars": [0.5, …]},
+#    "baseline": "eager" | "torch_compile" | "torch_compile_reduce_overhead"}
+#       -> {"flags": {…}}          the reference runs, and what was compiled agrees with it
+#   {"operands": K}                operands for K timed calls and an untimed one, in several places, for either arm
+#       -> {}
+#   {"renew": 0 | 1, "key": n, "calls": K}      new values for an arm: 0 is eager, 1 the baseline
+#       -> {"place": which of its operands' places they went to}
+#   {"run": 0 | 1, "calls": K}     -> {"ns": nanoseconds of all K calls, "enqueue_ns": what they took the host}
+#
+# or {"missing": "why"} to any of them. Calls are timed as the C++ side times its own (src/measure/gpu/harness.cc): between two events, on a
+# stream that a sleeping kernel holds until all is enqueued, behind a write of twice the L2 cache.
+import ast
+import gc
+import json
+import linecache
+import math
+import os
+import platform
+import random
+import socket
+import sys
+import time
+import typing
+
+SETS, FEWEST_PLACES, MOST_PLACES = 256, 4, 48  # as gpu_places() in src/measure/gpu/arms.cc
+TRIES = 10
+GAP = 65536
+LONGEST_HOLD_NS = 50e6
+DTYPES = {
+    "float64": "float64", "float32": "float32", "float16": "float16", "bfloat16": "bfloat16",
+    "float8_e4m3": "float8_e4m3fn", "float8_e5m2": "float8_e5m2", "int64": "int64", "int32": "int32", "int16": "int16",
+    "int8": "int8", "uint8": "uint8", "bool": "bool",
+}
+MODES = {"torch_compile": "default", "torch_compile_reduce_overhead": "reduce-overhead"}
+
+torch = None
+
+
+class Missing(Exception):
+    pass
+
+
+def first_line(error):
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:400]
+
+
+def argument(spec, index, otherwise):
+    return spec["arguments"][index] if index < len(spec["arguments"]) else otherwise
+
+
+def fill(tensor, spec, generator):
+    kind = spec["kind"]
+    native = tensor.dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+    wide = tensor if native else torch.empty(tensor.shape, dtype=torch.float32, device=tensor.device)
+    if kind == "normal":
+        wide.normal_(argument(spec, 0, 0.0), argument(spec, 1, 1.0), generator=generator)
+    elif kind == "uniform":
+        wide.uniform_(argument(spec, 0, 0.0), argument(spec, 1, 1.0), generator=generator)
+    elif kind == "integers":
+        low, high = int(argument(spec, 0, 0)), int(argument(spec, 1, 2))
+        wide = torch.randint(low, high, tensor.shape, generator=generator, device=tensor.device)
+    elif kind == "bernoulli":
+        wide.bernoulli_(argument(spec, 0, 0.5), generator=generator)
+    elif kind == "permutation":
+        wide = torch.rand(tensor.shape, generator=generator, device=tensor.device).argsort(-1)
+    else:
+        wide.fill_(1 if kind == "ones" else 0)
+    if wide is not tensor:
+        tensor.copy_(wide)
+
+
+# TorchScript knows every operator as a method of tensors and as a function of `torch`; Python has some of them in torch.nn.functional
+# alone, or only below torch.ops. Calls of those become calls of a name that is put beside the reference.
+class OperatorsByName(ast.NodeTransformer):
+    def __init__(self):
+        self.found = {}
+
+    def visit_Call(self, call):
+        self.generic_visit(call)
+        at = call.func
+        if not isinstance(at, ast.Attribute):
+            return call
+        is_function = isinstance(at.value, ast.Name) and at.value.id == "torch"
+        is_module = isinstance(at.value, ast.Name) and at.value.id in ("F", "math")
+        if is_module or hasattr(torch if is_function else torch.Tensor, at.attr):
+            return call
+        operator = getattr(torch.nn.functional, at.attr, None) or getattr(torch.ops.aten, at.attr, None)
+        if operator is None:
+            return call
+        name = "operator_" + at.attr
+        self.found[name] = operator
+        arguments = call.args if is_function else [at.value] + call.args
+        return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), arguments, call.keywords), call)
+
+
+def as_python(reference, name, names):
+    by_name = OperatorsByName()
+    tree = ast.fix_missing_locations(by_name.visit(ast.parse(reference, name)))
+    names.update(by_name.found)
+    exec(compile(tree, name, "exec"), names)
+    return names["forward"]
+
+
+class Task:
+    def __init__(self, spec, device):
+        self.spec = spec
+        self.device = device
+        name = f"<reference of {spec['task']}>"
+        names = {"torch": torch, "math": math, "Tensor": torch.Tensor, "F": torch.nn.functional}
+        names.update({n: getattr(typing, n) for n in ("Any", "Dict", "List", "Optional", "Tuple", "Union")})
+        linecache.cache[name] = (len(spec["reference"]), None, spec["reference"].splitlines(True), name)
+        self.forward = as_python(spec["reference"], name, names)
+        self.scalars = list(spec["scalars"])
+        self.generator = torch.Generator(device=device)
+        self.gaps = random.Random(name)
+
+    # Each with a gap of random width before it, so that no two sets meet the same channels and slices of cache.
+    def new_operands(self):
+        operands = []
+        for spec in self.spec["inputs"]:
+            dtype = getattr(torch, DTYPES[spec["dtype"]])
+            count = math.prod(spec["shape"])
+            gap = self.gaps.randrange(GAP // 256 + 1) * 256
+            memory = torch.zeros(count * dtype.itemsize + GAP, dtype=torch.uint8, device=self.device)
+            strides = [math.prod(spec["shape"][axis + 1:]) for axis in range(len(spec["shape"]))]
+            operands.append(torch.empty(0, dtype=dtype, device=self.device).set_(
+                memory.untyped_storage(), gap // dtype.itemsize, spec["shape"], strides))
+        return operands
+
+    def renew(self, operands, key):
+        for number, (tensor, spec) in enumerate(zip(operands, self.spec["inputs"])):
+            self.generator.manual_seed(random.Random(f"{key} {number}").getrandbits(62))
+            fill(tensor, spec, self.generator)
+
+    def bytes_a_call(self, outputs):
+        return sum(t.numel() * t.element_size() for t in self.new_operands() + outputs)
+
+
+def outputs_of(value):
+    return [value] if isinstance(value, torch.Tensor) else list(value)
+
+
+# What eager gives, within ten times eager's own error against float64, or 2 units in the last place of the output's scale.
+def look_at_answer(task, other):
+    for seed in range(4):
+        operands = task.new_operands()
+        task.renew(operands, f"check {seed}")
+        wide = [t.double() if t.is_floating_point() else t for t in operands]
+        right = [t.clone() for t in outputs_of(task.forward(*operands, *task.scalars))]
+        oracle = outputs_of(task.forward(*wide, *task.scalars))
+        got = [t.clone() for t in outputs_of(other(*operands, *task.scalars))]
+        for number, (g, r, o) in enumerate(zip(got, right, oracle)):
+            if g.shape != r.shape or g.dtype != r.dtype:
+                raise Missing(f"wrong_output: output {number} is {g.dtype} {list(g.shape)}")
+            if not r.is_floating_point():
+                if not torch.equal(g, r):
+                    raise Missing(f"wrong_output: output {number} differs")
+                continue
+            if r.numel() == 0:
+                continue
+            finite = o.double()
+            error = (r.double() - finite).abs().nan_to_num(0.0).max().item()
+            scale = finite.abs().nan_to_num(0.0, 0.0, 0.0).max().item()
+            bound = 10 * max(error, 2 * torch.finfo(r.dtype).eps * scale)
+            far = (g.double() - finite).abs().nan_to_num(0.0).max().item()
+            if far > bound:
+                raise Missing(f"wrong_output: output {number} is {far:.3g} off, {bound:.3g} is allowed")
+
+
+class Arm:
+    def __init__(self, task, function, is_graph):
+        self.task, self.function, self.is_graph = task, function, is_graph
+        self.sets, self.calls, self.first, self.key = [], 0, 0, 0
+        self.results = []
+        self.enqueue_ns, self.margin = 0.0, 1.4
+
+    def make_operands(self, calls, places):
+        self.sets = [self.task.new_operands() for _ in range(places * (calls + 1))]
+        self.calls, self.places = calls, places
+
+    def renew(self, key, calls):
+        self.results = []
+        self.key = key
+        self.first = random.Random(f"{key} place").randrange(self.places) * (self.calls + 1)
+        for call in range(calls + 1):
+            self.task.renew(self.sets[self.first + call], f"{key} {call}")
+
+    def call(self, begin, end):
+        scalars = self.task.scalars
+        if self.is_graph:  # a call's outputs are overwritten by the next one's, so that none is kept
+            for operands in self.sets[begin:end]:
+                torch.compiler.cudagraph_mark_step_begin()
+                self.function(*operands, *scalars)
+            return
+        self.results = []
+        for operands in self.sets[begin:end]:
+            self.results.append(self.function(*operands, *scalars))
+
+
+class CpuClock:
+    def time(self, arm, calls):
+        arm.call(arm.first + calls, arm.first + calls + 1)
+        begin = time.perf_counter_ns()
+        arm.call(arm.first, arm.first + calls)
+        ns = time.perf_counter_ns() - begin
+        return {"ns": ns, "enqueue_ns": ns}
+
+
+class GpuClock:
+    def __init__(self):
+        properties = torch.cuda.get_device_properties(0)
+        l2 = getattr(properties, "L2_cache_size", 64 << 20)
+        self.scratch = torch.zeros(max(2 * l2, 8 << 20), dtype=torch.uint8, device="cuda")
+        self.flushes = 0
+        self.start = torch.cuda.Event(enable_timing=True)
+        self.stop = torch.cuda.Event(enable_timing=True)
+        cycles = 2_000_000
+        for _ in range(3):
+            self.start.record()
+            torch.cuda._sleep(cycles)
+            self.stop.record()
+            torch.cuda.synchronize()
+        self.cycles_a_ns = cycles / (self.start.elapsed_time(self.stop) * 1e6)
+
+    # A word in each 64 KiB, so that address translations are where the C++ side has them.
+    def touch(self, tensors):
+        for tensor in tensors:
+            if tensor.is_contiguous() and tensor.numel() > 0:
+                step = max(1, 65536 // tensor.element_size())
+                tensor.view(-1)[::step].clone()
+
+    def time(self, arm, calls):
+        for tries in range(TRIES):
+            if tries > 0:
+                arm.renew(f"{arm.key} {tries}", calls)
+            arm.call(arm.first + calls, arm.first + calls + 1)
+            self.flushes = (self.flushes + 1) % 256
+            self.scratch.fill_(self.flushes)
+            self.touch([t for operands in arm.sets[arm.first:arm.first + calls] for t in operands])
+            self.touch([t for result in arm.results for t in outputs_of(result)])
+            hold = min(8e3 + arm.margin * arm.enqueue_ns, LONGEST_HOLD_NS)
+            torch.cuda._sleep(int(hold * self.cycles_a_ns))
+            self.start.record()
+            begin = time.perf_counter_ns()
+            arm.call(arm.first, arm.first + calls)
+            host = time.perf_counter_ns() - begin
+            self.stop.record()
+            late = self.start.query()
+            arm.enqueue_ns = max(arm.enqueue_ns, host) if late or arm.enqueue_ns == 0 else 0.8 * arm.enqueue_ns + 0.2 * host
+            if late:
+                arm.margin = min(1.2 * arm.margin, 10)
+            torch.cuda.synchronize()
+            if not late:
+                return {"ns": round(self.start.elapsed_time(self.stop) * 1e6), "enqueue_ns": host}
+        raise Missing("this host was too slow to keep the GPU's queue filled, ten times in a row")
+
+
+class Server:
+    def hello(self, asked):
+        global torch
+        try:
+            import torch as imported
+        except Exception as error:
+            raise Missing(f"python3 ({sys.executable}) has no torch: {first_line(error)}")
+        torch = imported
+        self.device = asked["device"]
+        torch.set_num_threads(asked["threads"])
+        strict = asked["math"] == "strict"
+        if strict:
+            torch.backends.cuda.matmul.allow_tf32 = False
+            torch.backends.cudnn.allow_tf32 = False
+            torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+            torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+        self.flags = {"python": platform.python_version(), "torch": torch.__version__, "tf32": "off" if strict else "torch's default",
+                      "cuda": str(torch.version.cuda)}
+        answer = {"torch": torch.__version__.split("+")[0]}
+        if self.device == "cuda":
+            if not torch.cuda.is_available():
+                raise Missing("the torch of python3 sees no GPU")
+            properties = torch.cuda.get_device_properties(0)
+            answer["name"] = properties.name
+            answer["uuid"] = "GPU-" + str(getattr(properties, "uuid", "unknown"))
+            self.flags["cudnn"] = str(torch.backends.cudnn.version())
+            self.clock = GpuClock()
+        else:
+            answer.update(name=platform.processor() or "cpu", uuid="")
+            self.clock = CpuClock()
+        try:
+            import triton
+            self.flags["triton"] = triton.__version__
+        except Exception:
+            pass
+        torch.set_grad_enabled(False)
+        gc.disable()
+        answer["flags"] = self.flags
+        return answer
+
+    def open(self, spec, baseline):
+        self.arms = []
+        torch._dynamo.reset()
+        gc.collect()
+        task = Task(spec, self.device)
+        flags = dict(self.flags)
+        other, is_graph = task.forward, False
+        if baseline != "eager":
+            flags["mode"] = MODES[baseline]
+            flags["dynamic"] = "false"
+            is_graph = baseline == "torch_compile_reduce_overhead"
+            compiled = torch.compile(task.forward, dynamic=False, mode=MODES[baseline])
+
+            def other(*arguments):
+                if is_graph:
+                    torch.compiler.cudagraph_mark_step_begin()
+                return compiled(*arguments)
+
+            before = time.monotonic()
+            look_at_answer(task, other)
+            flags["compile_s"] = f"{time.monotonic() - before:.1f}"
+            other = compiled
+        operands = task.new_operands()
+        task.renew(operands, "size")
+        self.bytes_a_call = task.bytes_a_call(outputs_of(task.forward(*operands, *task.scalars)))
+        self.arms = [Arm(task, task.forward, False), Arm(task, other, is_graph)]
+        return {"flags": flags}
+
+    def operands(self, calls):
+        total = torch.cuda.get_device_properties(0).total_memory if self.device == "cuda" else 1 << 30
+        wanted = min(max(SETS // (calls + 1), FEWEST_PLACES), MOST_PLACES)
+        places = min(max(total // 16 // max(1, self.bytes_a_call * (calls + 1)), 1), wanted)
+        for arm in self.arms:
+            arm.results = []
+            arm.make_operands(calls, places)
+        return {}
+
+    def answer(self, question):
+        try:
+            if "hello" in question:
+                return self.hello(question["hello"])
+            if "open" in question:
+                return self.open(question["open"], question["baseline"])
+            if "operands" in question:
+                return self.operands(question["operands"])
+            if "renew" in question:
+                arm = self.arms[question["renew"]]
+                arm.renew(question["key"], question["calls"])
+                return {"place": arm.first // (arm.calls + 1)}
+            if "run" in question:
+                return self.clock.time(self.arms[question["run"]], question["calls"])
+            return {"missing": "python3 was asked what it does not know"}
+        except Missing as missing:
+            return {"missing": str(missing)}
+        except Exception as error:
+            import traceback
+            traceback.print_exc()
+            return {"missing": first_line(error)}
+
+
+def main():
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    os.set_inheritable(channel.fileno(), False)
+    lines = channel.makefile("r", encoding="utf-8")
+    server = Server()
+    for line in lines:
+        channel.sendall((json.dumps(server.answer(json.loads(line))) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()

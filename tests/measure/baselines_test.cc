@@ -1,0 +1,120 @@
+#include "warpsmith/measure/baselines.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace warpsmith::measure {
+namespace {
+
+PairResult pair_of(std::int64_t eager_ns, std::int64_t other_ns, int rounds = 35) {
+  PairResult pairs;
+  for (int i = 0; i < rounds; ++i) {
+    pairs.baseline_ns.push_back(eager_ns + i % 3);
+    pairs.candidate_ns.push_back(other_ns + (i + 1) % 3);
+    pairs.baseline_places.push_back(0);
+    pairs.candidate_places.push_back(0);
+  }
+  return pairs;
+}
+
+BaselineTiming covered(double ratio, double half) {
+  BaselineTiming t;
+  t.name = "cuda_graph";
+  t.state = BaselineState::kCovered;
+  t.ratio = ratio;
+  t.low = ratio * std::exp(-half);
+  t.high = ratio * std::exp(half);
+  return t;
+}
+
+Measurement over_eager(double speedup, double half) {
+  Measurement m;
+  m.baseline = "eager";
+  m.verdict = Verdict::kOk;
+  m.rounds = 35;
+  m.speedup = m.speedup_rounded = speedup;
+  m.speedup_low = speedup * std::exp(-half);
+  m.speedup_high = speedup * std::exp(half);
+  m.baseline_ns = 12000;
+  m.candidate_ns = 12000 / speedup;
+  return m;
+}
+
+TEST(WritePair, GivesTheRatioOfEagerToTheBaseline) {
+  BaselineTiming t;
+  write_pair({}, pair_of(12000, 8000), 16, t);
+  EXPECT_EQ(t.state, BaselineState::kCovered);
+  EXPECT_NEAR(t.ratio, 1.5, 1e-3);
+  EXPECT_LT(t.low, t.ratio);
+  EXPECT_GT(t.high, t.ratio);
+  EXPECT_NEAR(t.eager_ns, 12001, 1);
+  EXPECT_NEAR(t.baseline_ns, 8001, 1);
+  EXPECT_EQ(t.rounds, 35);
+  EXPECT_EQ(t.batch, 16);
+  EXPECT_FALSE(t.imprecise);
+}
+
+TEST(WritePair, AWrongAnswerIsAReasonAndNoNumber) {
+  BaselineTiming t;
+  PairResult pairs = pair_of(12000, 8000);
+  pairs.verdict = Verdict::kWrongOutput;
+  pairs.detail = "out[0]: 1 where 2 was expected";
+  write_pair({}, pairs, 1, t);
+  EXPECT_EQ(t.state, BaselineState::kMissing);
+  EXPECT_EQ(t.reason, "wrong_output: out[0]: 1 where 2 was expected");
+}
+
+TEST(WritePair, BucketsThatDisagreeGiveNoNumber) {
+  PairResult pairs = pair_of(12000, 8000);
+  for (std::size_t i = 0; i < pairs.candidate_ns.size(); i += 10) pairs.candidate_ns[i] *= 5;
+  BaselineTiming t;
+  write_pair({}, pairs, 1, t);
+  EXPECT_EQ(t.state, BaselineState::kMissing);
+  EXPECT_EQ(t.reason.rfind("unstable: ", 0), 0u) << t.reason;
+}
+
+TEST(Divide, AScoreOverEagerBecomesOneOverTheBaseline) {
+  Measurement m = over_eager(3, 0.003);
+  divide(m, covered(1.5, 0.004));
+  EXPECT_EQ(m.baseline, "cuda_graph");
+  EXPECT_EQ(m.verdict, Verdict::kOk);
+  EXPECT_NEAR(m.speedup, 2, 1e-12);
+  EXPECT_NEAR(m.speedup_rounded, 2, 1e-12);
+  EXPECT_NEAR(std::log(m.speedup_high / m.speedup), 0.005, 1e-12);
+  EXPECT_NEAR(m.baseline_ns, 8000, 1e-9);
+  EXPECT_NEAR(m.baseline_ns / m.candidate_ns, m.speedup, 1e-9);
+  EXPECT_EQ(m.baseline_ratio, 1.5);
+}
+
+TEST(Divide, TheRewardIsRoundedTowardOneAfterTheDivision) {
+  Measurement m = over_eager(1.0, 0.001);
+  divide(m, covered(1.5, 0.001));
+  EXPECT_DOUBLE_EQ(m.speedup_rounded, 0.67);
+  m = over_eager(1.5 * 1.239, 0.001);
+  divide(m, covered(1.5, 0.001));
+  EXPECT_DOUBLE_EQ(m.speedup_rounded, 1.23);
+}
+
+TEST(Divide, WithoutTheBaselineARightCandidateHasNoReward) {
+  BaselineTiming lacking;
+  lacking.name = "torch_compile";
+  lacking.reason = "there is no python3 with torch";
+  Measurement m = over_eager(3, 0.003);
+  divide(m, lacking);
+  EXPECT_EQ(m.verdict, Verdict::kNotMeasured);
+  EXPECT_EQ(m.detail, "there is no baseline `torch_compile`: there is no python3 with torch");
+  EXPECT_EQ(m.rounds, 0);
+}
+
+TEST(Divide, AWrongCandidateKeepsItsVerdict) {
+  Measurement m;
+  m.verdict = Verdict::kWrongOutput;
+  m.detail = "out[0]";
+  divide(m, {});
+  EXPECT_EQ(m.verdict, Verdict::kWrongOutput);
+  EXPECT_EQ(m.detail, "out[0]");
+}
+
+}  // namespace
+}  // namespace warpsmith::measure

@@ -1,0 +1,109 @@
+// Baselines on a real GPU; skipped where there is none.
+#include "warpsmith/measure/gpu_baselines.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "scratch.h"
+#include "warpsmith/measure/baselines.h"
+#include "warpsmith/measure/gpu.h"
+#include "warpsmith/process/gpus.h"
+
+namespace warpsmith::measure {
+namespace {
+
+class GpuBaselinesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::vector<process::Gpu> gpus = process::usable_gpus();
+    if (gpus.empty()) GTEST_SKIP() << "no GPU here";
+    Settings settings;
+    settings.device_kind = "gpu";
+    settings.budget_s = 0.5;
+    settings.protocol.target = 0.005;
+    settings.unsandboxed = true;
+    const std::string target = process::compile_target(gpus.front().major, gpus.front().minor);
+    baselines_ = std::make_unique<GpuBaselines>(
+        GpuBaselines::Options{.settings = settings,
+                              .datasets = WARPSMITH_SOURCE_DIR "/datasets",
+                              .harness = harness_cubin(target, folder_ / "cubins", true),
+                              .cache = folder_ / "cache"});
+    Diagnostics diagnostics;
+    for (const task::Task& task : task::load_tasks(WARPSMITH_SOURCE_DIR "/datasets", diagnostics))
+      tasks_.push_back(task.id);
+  }
+  void print(const std::vector<BaselineTiming>& rows) {
+    for (const BaselineTiming& row : rows)
+      std::printf("%-24s %-30s %s %.4f [%.4f, %.4f] %.0f / %.0f ns, %.1f s %s\n", row.task.c_str(),
+                  row.name.c_str(), std::string(to_string(row.state)).c_str(), row.ratio, row.low, row.high,
+                  row.eager_ns, row.baseline_ns, row.seconds, row.reason.c_str());
+  }
+  Scratch folder_;
+  std::unique_ptr<GpuBaselines> baselines_;
+  std::vector<std::string> tasks_;
+};
+
+TEST_F(GpuBaselinesTest, EagerAgainstItselfIsOneAndEveryTaskCanBeCaptured) {
+  const std::vector<BaselineTiming> rows = baselines_->measure(tasks_, {"eager", "cuda_graph"});
+  print(rows);
+  int unsure = 0;
+  for (const BaselineTiming& row : rows) {
+    if (row.reason.starts_with("unstable")) {
+      ++unsure;
+      continue;
+    }
+    EXPECT_EQ(row.state, BaselineState::kCovered) << row.task << " " << row.name << ": " << row.reason;
+    const bool is_eager = row.name == "eager";
+    EXPECT_GT(row.ratio, is_eager ? 0.97 : 0.5) << row.task << " " << row.name;
+    EXPECT_LT(row.ratio, is_eager ? 1.03 : 100) << row.task << " " << row.name;
+  }
+  EXPECT_LE(unsure, 3);
+}
+
+TEST_F(GpuBaselinesTest, CudnnGivesTheRightAnswerWhereATaskNamesItsOperator) {
+  const std::vector<BaselineTiming> rows = baselines_->measure(tasks_, {"cudnn"});
+  print(rows);
+  int covered = 0;
+  for (const BaselineTiming& row : rows) {
+    if (row.reason.find("built without") != std::string::npos) GTEST_SKIP() << row.reason;
+    EXPECT_TRUE(row.state != BaselineState::kMissing || row.reason.starts_with("unstable"))
+        << row.task << ": " << row.reason;
+    covered += row.state == BaselineState::kCovered;
+  }
+  EXPECT_GE(covered, 3);
+}
+
+// Python's launches take the host longer and the GPU as long: a division by what Python has timed stands on
+// this.
+TEST_F(GpuBaselinesTest, PythonsEagerTakesAsLongAsOurs) {
+  for (const EagerTimes& t : baselines_->eager_times(tasks_)) {
+    if (t.problem.find("no torch") != std::string::npos || t.problem.find("has torch") != std::string::npos ||
+        t.problem.find("no python3") != std::string::npos)
+      GTEST_SKIP() << t.problem;
+    EXPECT_EQ(t.problem, "") << t.task;
+    std::printf("%-24s ours %.0f ns, Python's %.0f ns: %.4f\n", t.task.c_str(), t.ours_ns, t.python_ns,
+                t.python_ns / t.ours_ns);
+    EXPECT_NEAR(t.python_ns / t.ours_ns, 1, 0.03) << t.task;
+  }
+}
+
+TEST_F(GpuBaselinesTest, TorchCompileIsTimedOrSaysWhyNot) {
+  const std::vector<BaselineTiming> rows =
+      baselines_->measure({"rms_norm", "matmul_large"}, {"torch_compile", "torch_compile_reduce_overhead"});
+  print(rows);
+  for (const BaselineTiming& row : rows) {
+    if (row.reason.find("no torch") != std::string::npos ||
+        row.reason.find("has torch") != std::string::npos ||
+        row.reason.find("no python3") != std::string::npos)
+      GTEST_SKIP() << row.reason;
+    EXPECT_EQ(row.state, BaselineState::kCovered) << row.task << " " << row.name << ": " << row.reason;
+    EXPECT_EQ(row.flags.at("tf32"), "off");
+  }
+  // What has a number is not timed again.
+  const std::vector<BaselineTiming> again = baselines_->measure({"rms_norm"}, {"torch_compile"});
+  EXPECT_EQ(again.front().ratio, rows.front().ratio);
+}
+
+}  // namespace
+}  // namespace warpsmith::measure

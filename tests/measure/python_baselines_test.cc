@@ -1,0 +1,126 @@
+// The pair of a Python baseline, from the protocol to the score, on the CPU.
+#include "warpsmith/measure/python_baselines.h"
+
+#include <gtest/gtest.h>
+
+#include "scratch.h"
+#include "warpsmith/measure/baselines.h"
+#include "warpsmith/measure/reference.h"
+#include "warpsmith/python/interpreter.h"
+#include "with_variable.h"
+
+namespace warpsmith::measure {
+namespace {
+
+Settings quick() {
+  Settings settings;
+  settings.budget_s = 1;
+  settings.protocol.target = 0.2;
+  return settings;
+}
+
+std::vector<task::Task> dataset() {
+  Diagnostics diagnostics;
+  std::vector<task::Task> tasks = task::load_tasks(WARPSMITH_SOURCE_DIR "/datasets", diagnostics);
+  EXPECT_TRUE(diagnostics.empty());
+  return tasks;
+}
+
+task::Task one(const std::string& id) {
+  for (task::Task& task : dataset())
+    if (task.id == id) return std::move(task);
+  throw Error("no task " + id);
+}
+
+class PythonBaselinesTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { configure_torch(1); }
+  // Skips where there is no python3 with this torch.
+  bool skips(const BaselineTiming& timing) {
+    return timing.state == BaselineState::kMissing && (timing.reason.find("no torch") != std::string::npos ||
+                                                       timing.reason.find("has torch") != std::string::npos ||
+                                                       timing.reason.find("no python3") != std::string::npos);
+  }
+  Scratch folder_;
+};
+
+TEST_F(PythonBaselinesTest, EagerAgainstItselfIsOne) {
+  PythonBaselines python(quick(), "cpu", folder_ / "python");
+  const BaselineTiming timing = python.measure(one("matmul_large"), "eager");
+  if (skips(timing)) GTEST_SKIP() << timing.reason;
+  if (timing.reason.starts_with("unstable")) GTEST_SKIP() << "a busy host: " << timing.reason;
+  ASSERT_EQ(timing.state, BaselineState::kCovered) << timing.reason;
+  EXPECT_NEAR(timing.ratio, 1, 0.35);
+  EXPECT_GE(timing.rounds, 7);
+  EXPECT_GE(timing.batch, 1);
+  EXPECT_GT(timing.eager_ns, 0);
+  EXPECT_EQ(timing.flags.at("tf32"), "off");
+  EXPECT_FALSE(timing.flags.at("torch").empty());
+}
+
+TEST_F(PythonBaselinesTest, EveryReferenceOfTheDatasetRunsInPython) {
+  Settings settings = quick();
+  settings.protocol.buckets = 3;
+  settings.protocol.rounds_a_bucket = 1;
+  settings.protocol.target = 0.9;
+  PythonBaselines python(settings, "cpu", folder_ / "python");
+  for (const task::Task& task : dataset()) {
+    const BaselineTiming timing = python.measure(task, "eager");
+    if (skips(timing)) GTEST_SKIP() << timing.reason;
+    if (timing.reason.starts_with("unstable")) continue;
+    EXPECT_EQ(timing.state, BaselineState::kCovered) << task.id << ": " << timing.reason;
+  }
+}
+
+// As a method, as a function, and as what only torch.ops has.
+TEST_F(PythonBaselinesTest, OperatorsThatOnlyTorchScriptKnowsByThatNameAreFound) {
+  Settings settings = quick();
+  settings.protocol.buckets = 3;
+  settings.protocol.rounds_a_bucket = 1;
+  settings.protocol.target = 0.9;
+  PythonBaselines python(settings, "cpu", folder_ / "python");
+  task::Task task = one("gelu");
+  task.reference =
+      "def forward(x: Tensor) -> Tensor:\n  return torch.gelu(x.silu()).hardtanh(-1.0, 1.0).elu()\n";
+  const BaselineTiming timing = python.measure(task, "eager");
+  if (skips(timing)) GTEST_SKIP() << timing.reason;
+  EXPECT_TRUE(timing.state == BaselineState::kCovered || timing.reason.starts_with("unstable"))
+      << timing.reason;
+}
+
+TEST_F(PythonBaselinesTest, WhatFailsIsARowWithItsReasonAndTheNextTaskIsMeasured) {
+  PythonBaselines python(quick(), "cpu", folder_ / "python");
+  task::Task bad = one("gelu");
+  bad.reference = "def forward(x: Tensor) -> Tensor:\n  return torch.nonsense(x)\n";
+  const BaselineTiming timing = python.measure(bad, "eager");
+  if (skips(timing)) GTEST_SKIP() << timing.reason;
+  EXPECT_EQ(timing.state, BaselineState::kMissing);
+  EXPECT_EQ(timing.reason, "AttributeError: module 'torch' has no attribute 'nonsense'");
+  const BaselineTiming next = python.measure(one("gelu"), "eager");
+  EXPECT_TRUE(next.state == BaselineState::kCovered || next.reason.starts_with("unstable")) << next.reason;
+}
+
+TEST_F(PythonBaselinesTest, CompiledCodeIsCheckedAndTimed) {
+  PythonBaselines python(quick(), "cpu", folder_ / "python");
+  const BaselineTiming timing = python.measure(one("residual_rms_norm"), "torch_compile");
+  if (skips(timing)) GTEST_SKIP() << timing.reason;
+  if (timing.state == BaselineState::kMissing)  // no compiler, a busy host: never anything but a reason
+    GTEST_SKIP() << timing.reason;
+  EXPECT_EQ(timing.flags.at("mode"), "default");
+  EXPECT_GT(timing.ratio, 0);
+  EXPECT_LE(timing.low, timing.ratio);
+  EXPECT_GE(timing.high, timing.ratio);
+}
+
+TEST_F(PythonBaselinesTest, WithoutPythonEveryRowSaysSo) {
+  const WithVariable none("WARPSMITH_PYTHON", "");
+  PythonBaselines python(quick(), "cpu", folder_ / "python");
+  for (int i = 0; i < 2; ++i) {
+    const BaselineTiming timing = python.measure(one("gelu"), "torch_compile");
+    EXPECT_EQ(timing.state, BaselineState::kMissing);
+    EXPECT_EQ(timing.reason, "there is no python3 here");
+  }
+}
+
+}  // namespace
+}  // namespace warpsmith::measure
