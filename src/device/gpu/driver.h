@@ -21,7 +21,10 @@ namespace warpsmith::device {
                               X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) X(cuMemsetD8Async)                   \
                                   X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuEventCreate) X(cuEventDestroy) \
                                       X(cuEventRecord) X(cuEventQuery) X(cuEventElapsedTime)                 \
-                                          X(cuStreamQuery)
+                                          X(cuStreamQuery) X(cuMemCreate) X(cuMemRelease)            \
+                                              X(cuMemGetAllocationGranularity) X(cuMemExportToShareableHandle) \
+                                                  X(cuMemAddressReserve) X(cuMemAddressFree) X(cuMemMap)      \
+                                                      X(cuMemUnmap) X(cuMemSetAccess) X(cuIpcGetMemHandle)
 // Null where the driver is too old.
 #define WARPSMITH_CUDA_NEWER_FUNCTIONS(X) X(cuFuncGetParamInfo) X(cuTensorMapEncodeTiled)
 

@@ -919,6 +919,9 @@ inline void call_forward(Frame* frame) {
   if (forward == nullptr) return say(frame, Status::kNoForward, "no function is named `forward`");
   try {
     forward->call(forward->function, frame);
+    // (Where there is no driver nothing can have been launched.)
+    if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess && error != cudaErrorInsufficientDriver)
+      return say(frame, Status::kThrew, (std::string("CUDA error: ") + cudaGetErrorString(error)).c_str());
     if (frame->status != Status::kDone) return;
     if (results().size() > static_cast<size_t>(kMostTensors)) return say(frame, Status::kResult, "too many results");
     for (const ::at::Tensor& t : results()) {
