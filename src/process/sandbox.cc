@@ -24,8 +24,9 @@ constexpr const char* kSystemFiles[] = {"/etc/ld.so.cache", "/etc/ld.so.conf", "
 // Of the GPU. The numbered nodes are found in /dev.
 constexpr const char* kGpuNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
                                      "/dev/nvidia-modeset"};
-constexpr const char* kGpuPaths[] = {"/proc/driver/nvidia", "/sys/devices/system", "/sys/bus/pci",
-                                     "/sys/module/nvidia", "/usr/local/nvidia"};
+constexpr const char* kGpuPaths[] = {"/proc/driver/nvidia", "/proc/devices", "/proc/modules",
+                                     "/sys/devices/system", "/sys/bus/pci",  "/sys/module/nvidia",
+                                     "/usr/local/nvidia"};
 constexpr const char* kTmpfsBytes = "67108864";
 
 bool runnable(const fs::path& path) {

@@ -5,6 +5,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -352,6 +353,9 @@ FilterProgram gpu_code_filter(std::int32_t self) {
   rules.on_if(__NR_sendto, low_half(4), Test::kNotEqual, 0, kKill)
       .on_if(__NR_sendto, high_half(4), Test::kNotEqual, 0, kKill)
       .on({__NR_sendto}, kAllow);
+  // The driver tries sockets of this machine for what it shares with other processes, and does without.
+  for (const int call : {__NR_socket, __NR_socketpair})
+    rules.on_if(call, low_half(0), Test::kEqual, AF_UNIX, fail_with(EPERM));
   rules.on({__NR_socket, __NR_socketpair, __NR_connect, __NR_bind, __NR_listen, __NR_accept, __NR_accept4,
             __NR_sendmsg, __NR_sendmmsg, __NR_recvmmsg},
            kKill);

@@ -48,6 +48,7 @@ class ExtensionChild : public ::testing::Test {
     options_.program = fs::path(WARPSMITH_BINARY_DIR) / "tests/extension_fake_child";
     options_.sandbox = process::available_sandbox();
     options_.call_timeout_s = 2;
+    options_.first_call_s = 0;
   }
   void TearDown() override {
     if (memory_ != nullptr) ::munmap(memory_, kSets * 2 * kStride);

@@ -33,6 +33,9 @@ struct ExtensionOptions {
   std::vector<std::filesystem::path> libraries;  // folders with cuBLAS and cuDNN
   std::string gpu;                               // UUID of the one that the child is to see
   double call_timeout_s = 10;                    // of one call
+  // On top for the first: kernels are loaded when they are first launched, cuBLAS and cuDNN when they are
+  // first asked.
+  double first_call_s = 6;
   std::uint64_t host_memory_bytes = 8ull << 30;  // resident, of the child
   std::uint64_t arena_bytes = 1ull << 30;        // on the device, for tensors that the candidate makes
   process::SandboxLevel sandbox = process::SandboxLevel::kNone;

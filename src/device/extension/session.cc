@@ -255,7 +255,12 @@ struct ExtensionSession::State {
     word.store(sequence, std::memory_order_release);
     wake_word(word);
   }
-  double patience(int calls) const { return options.call_timeout_s * calls; }
+  bool called = false;
+  double patience(int calls) {
+    const double more = called ? 0 : options.first_call_s;
+    called = true;
+    return options.call_timeout_s * calls + more;
+  }
 };
 
 void ExtensionSession::State::start() {
