@@ -82,10 +82,11 @@ class ExtensionChild : public ::testing::Test {
 
   static ExtensionLayout layout() {
     ExtensionLayout l;
-    l.inputs = {{"x", task::Dtype::kFloat32, {4, 25}, 0, kBytes}};
-    l.outputs = {{"out", task::Dtype::kFloat32, {4, 25}, kStride, kBytes}};
-    l.set_bytes = 2 * kStride;
+    l.inputs = {{"x", task::Dtype::kFloat32, {4, 25}, kBytes}};
+    l.outputs = {{"out", task::Dtype::kFloat32, {4, 25}, kBytes}};
     l.sets = kSets;
+    for (std::uint64_t set = 0; set < kSets; ++set)
+      for (const std::uint64_t tensor : {0ull, 1ull}) l.offsets.push_back((2 * set + tensor) * kStride);
     return l;
   }
   void renew(float base) {
@@ -182,8 +183,9 @@ TEST_F(ExtensionChild, ScalarsAndSeveralResults) {
       "  auto o = torch::full({2}, a, x.options()), p = torch::full({3}, n, at::kLong); return {o, p}; }\n"
       "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"forward\", &f); }\n");
   ExtensionLayout l = layout();
-  l.outputs = {{"out0", task::Dtype::kFloat32, {2}, kStride, 8},
-               {"out1", task::Dtype::kInt64, {3}, kStride + 256, 24}};
+  l.outputs = {{"out0", task::Dtype::kFloat32, {2}, 8}, {"out1", task::Dtype::kInt64, {3}, 24}};
+  l.sets = 1;
+  l.offsets = {0, kStride, kStride + 256};
   l.scalars = {{"a", true, 2.5}, {"n", false, 7}};
   ExtensionSession session(options_);
   ASSERT_EQ(session.load().verdict, Verdict::kOk);

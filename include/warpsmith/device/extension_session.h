@@ -41,19 +41,17 @@ struct ExtensionOptions {
   process::SandboxLevel sandbox = process::SandboxLevel::kNone;
 };
 
-// Where a tensor lies in the shared memory.
 struct ExtensionTensor {
   std::string name;
   task::Dtype dtype = task::Dtype::kFloat32;
   std::vector<std::int64_t> shape;
-  std::uint64_t offset = 0;  // in set 0
   std::uint64_t bytes = 0;
 };
 
 struct ExtensionLayout {
   std::vector<ExtensionTensor> inputs, outputs;
   std::vector<task::ScalarSpec> scalars;
-  std::uint64_t set_bytes = 0;  // from a tensor of one set to that of the next
+  std::vector<std::uint64_t> offsets;  // in the shared memory: [set][inputs, then outputs]
   int sets = 0;
 };
 

@@ -207,7 +207,8 @@ class Server {
                     control_.outputs + std::clamp(control_.output_count, 0, ws::kMostTensors));
     scalars_.assign(control_.scalars,
                     control_.scalars + std::clamp(control_.scalar_count, 0, ws::kMostTensors));
-    set_bytes_ = control_.set_bytes;
+    offsets_.assign(control_.offsets,
+                    control_.offsets + std::min<std::size_t>(control_.offset_count, kExtensionMostOffsets));
   }
 
   void time(std::uint32_t sequence) {
@@ -236,9 +237,9 @@ class Server {
     return true;
   }
 
-  static ws::PlainTensor plain(const WireTensor& tensor, char* set) {
+  static ws::PlainTensor plain(const WireTensor& tensor, char* at) {
     ws::PlainTensor p{};
-    p.data = set + tensor.offset;
+    p.data = at;
     p.dims = tensor.dims;
     p.dtype = tensor.dtype;
     std::copy_n(tensor.sizes, ws::kMostDims, p.sizes);
@@ -246,11 +247,11 @@ class Server {
   }
 
   bool call(std::uint32_t number) {
-    char* const set = base_ + number * set_bytes_;
+    std::size_t next = number * (inputs_.size() + outputs_.size());
     std::vector<ws::PlainTensor> inputs;
-    for (const WireTensor& input : inputs_) inputs.push_back(plain(input, set));
+    for (const WireTensor& input : inputs_) inputs.push_back(plain(input, base_ + offsets_.at(next++)));
     std::vector<void*> places;
-    for (const WireTensor& output : outputs_) places.push_back(set + output.offset);
+    for (std::size_t i = 0; i < outputs_.size(); ++i) places.push_back(base_ + offsets_.at(next++));
     places_.begin(places, outputs_);
     frame_.inputs = inputs.data();
     frame_.input_count = static_cast<std::int32_t>(inputs.size());
@@ -323,7 +324,7 @@ class Server {
   bool in_call_ = false;
   void* own_ = nullptr;
   char* base_ = nullptr;
-  std::uint64_t set_bytes_ = 0;
+  std::vector<std::uint64_t> offsets_;
   std::vector<WireTensor> inputs_, outputs_;
   std::vector<ws::PlainScalar> scalars_;
 };

@@ -25,7 +25,7 @@
 namespace warpsmith::device {
 
 inline constexpr std::uint32_t kExtensionProtocol = 1;
-inline constexpr std::uint64_t kExtensionControlBytes = 64 << 10;
+inline constexpr std::uint64_t kExtensionControlBytes = 1 << 20;
 inline constexpr std::size_t kExtensionMessageBytes = 512;
 
 enum class ExtensionCommand : std::uint32_t { kLoad = 1, kPrepare, kRun, kTime };
@@ -38,8 +38,10 @@ enum class ExtensionAnswer : std::uint32_t {
   kCudaError,    // `error`
 };
 
+inline constexpr std::size_t kExtensionMostOffsets = 64 << 10;
+
 struct WireTensor {
-  std::uint64_t offset, bytes;
+  std::uint64_t bytes;
   std::int64_t sizes[warpsmith_extension::kMostDims];
   std::int32_t dims;
   warpsmith_extension::Scalar dtype;
@@ -52,12 +54,14 @@ struct ExtensionControl {
   std::uint32_t first_set, sets;
   std::uint64_t arena_bytes;
   // kPrepare
-  std::uint64_t share_bytes, set_bytes;
+  std::uint64_t share_bytes;
+  std::uint32_t offset_count;
   std::uint32_t by_handle;
   unsigned char handle[64];
   std::int32_t input_count, output_count, scalar_count;
   WireTensor inputs[warpsmith_extension::kMostTensors], outputs[warpsmith_extension::kMostTensors];
   warpsmith_extension::PlainScalar scalars[warpsmith_extension::kMostTensors];
+  std::uint64_t offsets[kExtensionMostOffsets];  // [set][inputs, then outputs]
   // Answers
   ExtensionAnswer answer;
   std::int32_t error;

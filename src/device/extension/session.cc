@@ -204,7 +204,7 @@ bool write_tensors(const std::vector<ExtensionTensor>& tensors, WireTensor* wire
   *count = static_cast<std::int32_t>(tensors.size());
   for (const ExtensionTensor& t : tensors) {
     if (t.shape.size() > static_cast<std::size_t>(ws::kMostDims)) return false;
-    *wire = WireTensor{t.offset, t.bytes, {}, static_cast<std::int32_t>(t.shape.size()), scalar_of(t.dtype)};
+    *wire = WireTensor{t.bytes, {}, static_cast<std::int32_t>(t.shape.size()), scalar_of(t.dtype)};
     std::copy(t.shape.begin(), t.shape.end(), wire->sizes);
     ++wire;
   }
@@ -415,11 +415,16 @@ ExtensionRun ExtensionSession::prepare(const ExtensionLayout& layout, const GpuS
       !write_tensors(layout.outputs, s.control->outputs, &s.control->output_count) ||
       layout.scalars.size() > static_cast<std::size_t>(ws::kMostTensors))
     return {Verdict::kUnsupported, "tensors of at most 8 dimensions, and at most 64 of them", 0, 0};
+  if (layout.offsets.size() > kExtensionMostOffsets ||
+      layout.offsets.size() !=
+          static_cast<std::size_t>(layout.sets) * (layout.inputs.size() + layout.outputs.size()))
+    throw Error("a layout with another number of offsets than tensors");
   s.control->scalar_count = static_cast<std::int32_t>(layout.scalars.size());
   for (std::size_t i = 0; i < layout.scalars.size(); ++i)
     s.control->scalars[i] = {layout.scalars[i].is_float ? 1 : 0, layout.scalars[i].value,
                              static_cast<std::int64_t>(layout.scalars[i].value)};
-  s.control->set_bytes = layout.set_bytes;
+  s.control->offset_count = static_cast<std::uint32_t>(layout.offsets.size());
+  std::copy(layout.offsets.begin(), layout.offsets.end(), s.control->offsets);
   s.control->share_bytes = share.bytes;
   s.control->by_handle = share.fd < 0 ? 1 : 0;
   std::memcpy(s.control->handle, share.handle, sizeof share.handle);

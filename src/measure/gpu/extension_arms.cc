@@ -22,27 +22,16 @@ constexpr int kEmptyIntervals = 21;
 constexpr std::uint64_t kOwnBytes = 4096;
 constexpr std::uint64_t kHostAlignment = 256;
 
-std::uint64_t call_seed(std::uint64_t key, int call) {
-  return random_key({key, name_key("timed"), static_cast<std::uint64_t>(call)});
-}
-
-int first_set(std::uint64_t key, int places, int most_calls) {
-  return static_cast<int>(random_key({key, name_key("place")}) % static_cast<std::uint64_t>(places)) *
-         (most_calls + 1);
-}
-
-std::uint64_t bytes_of(const task::TensorSpec& tensor, const task::Dims& dims) {
-  std::uint64_t bytes = task::size_of(tensor.dtype);
-  for (const std::int64_t size : task::shape_at(tensor, dims)) bytes *= static_cast<std::uint64_t>(size);
-  return bytes;
+int place_of(std::uint64_t key, int places) {
+  return static_cast<int>(random_key({key, name_key("place")}) % static_cast<std::uint64_t>(places));
 }
 
 std::vector<GpuOperandSpec> specs_of(const task::Task& task, const task::Dims& dims, bool outputs) {
   std::vector<GpuOperandSpec> specs;
-  for (const task::TensorSpec& input : task.inputs) specs.push_back({input.name, bytes_of(input, dims)});
+  for (const task::TensorSpec& input : task.inputs) specs.push_back({input.name, tensor_bytes(input, dims)});
   if (outputs)
     for (const task::TensorSpec& output : task.outputs)
-      specs.push_back({output.name, bytes_of(output, dims)});
+      specs.push_back({output.name, tensor_bytes(output, dims)});
   return specs;
 }
 
@@ -55,16 +44,6 @@ std::vector<std::vector<std::span<std::byte>>> device_spans(const GpuOperands& o
                          static_cast<std::size_t>(operands.specs()[i].bytes));
   }
   return sets;
-}
-
-// Enqueues the values of one call's inputs.
-void fill_call(const GpuHarness& harness, const task::Task& task, const task::Dims& dims, std::uint64_t seed,
-               const GpuOperands& operands, int set) {
-  for (std::size_t i = 0; i < task.inputs.size(); ++i) {
-    const task::TensorSpec& input = task.inputs[i];
-    harness.fill(input.values, input.dtype, task::shape_at(input, dims), dims,
-                 input_key(seed, task, dims, input.name, 0), operands.address(set, i), bytes_of(input, dims));
-  }
 }
 
 // In this process nothing of a candidate's runs: what goes wrong here is the machine's.
@@ -123,8 +102,10 @@ std::unique_ptr<GpuOperands> ExtensionCandidate::lay_out(const task::Dims& dims,
   for (std::size_t i = 0; i < task_.outputs.size(); ++i)
     add(task_.outputs[i], layout.outputs, task_.inputs.size() + i);
   layout.scalars = task_.scalars;
-  layout.set_bytes = operands->set_bytes();
   layout.sets = sets;
+  for (int set = 0; set < sets; ++set)
+    for (std::size_t i = 0; i < operands->specs().size(); ++i)
+      layout.offsets.push_back(operands->address(set, i) - operands->memory().address());
   *outcome = as_ran(session_.prepare(layout, *operands->memory().share()));
   return operands;
 }
@@ -160,9 +141,11 @@ std::span<std::byte> ExtensionCandidate::output(int set, std::size_t index) {
 }
 
 void ExtensionCandidate::poison(int sets) {
+  std::vector<GpuRegion> memory;
   for (int set = 0; set < sets; ++set)
     for (std::size_t i = 0; i < task_.outputs.size(); ++i)
-      harness_.poison(operands_->address(set, task_.inputs.size() + i), output(set, i).size());
+      memory.push_back({operands_->address(set, task_.inputs.size() + i), output(set, i).size()});
+  harness_.poison(memory);
 }
 
 Ran ExtensionCandidate::run(int sets) {
@@ -202,6 +185,7 @@ ExtensionArm::ExtensionArm(ExtensionCandidate& candidate, const Reference& refer
       task_(candidate.task()),
       bounds_(std::move(bounds)),
       dims_(dims),
+      inputs_(task_, dims),
       places_(gpu_places(harness_.gpu(), input_bytes(task_, dims) + output_bytes(task_, dims), most_calls)),
       most_calls_(most_calls),
       overhead_(overhead),
@@ -209,29 +193,30 @@ ExtensionArm::ExtensionArm(ExtensionCandidate& candidate, const Reference& refer
       fresh_inputs_(harness_, specs_of(task_, dims, false), 1),
       right_(reference.bind(dims, device_spans(fresh_inputs_))),
       flags_(2 * sizeof(int) * std::max<std::size_t>(1, task_.outputs.size())) {
-  struct Region {
-    std::uint64_t address, bytes;
-  };
-  std::vector<Region> regions;  // [output][set]
+  std::vector<GpuRegion> regions;  // [output][set]
   for (std::size_t i = 0; i < task_.outputs.size(); ++i)
     for (int set = 0; set < operands_->sets(); ++set)
       regions.push_back({operands_->address(set, task_.inputs.size() + i),
                          operands_->specs()[task_.inputs.size() + i].bytes});
-  output_regions_ = device::GpuMemory(regions.size() * sizeof(Region));
+  output_regions_ = device::GpuMemory(regions.size() * sizeof(GpuRegion));
   device::upload(output_regions_.address(), regions.data(), output_regions_.bytes());
   settle(harness_);
 }
 
 void ExtensionArm::renew(std::uint64_t key, int calls) {
   key_ = key;
-  first_ = first_set(key, places_, most_calls_);
+  place_ = place_of(key, places_);
+  first_ = place_ * (most_calls_ + 1);
+  std::vector<GpuRegion> memory;
   for (int call = 0; call <= calls; ++call) {
     for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
       const std::size_t output = task_.inputs.size() + i;
-      harness_.poison(operands_->address(first_ + call, output), operands_->specs()[output].bytes);
+      memory.push_back({operands_->address(first_ + call, output), operands_->specs()[output].bytes});
     }
-    fill_call(harness_, task_, dims_, call_seed(key, call), *operands_, first_ + call);
+    inputs_.add(call_seed(key, call), *operands_, first_ + call);
   }
+  harness_.poison(memory);
+  inputs_.fill(harness_);
 }
 
 // A few places of every output: what is still poisoned there was not written.
@@ -278,7 +263,8 @@ std::optional<int> ExtensionArm::unwritten(int) {
 
 Arm::Run ExtensionArm::inspect(int call) {
   const int set = first_ + call;
-  fill_call(harness_, task_, dims_, call_seed(key_, call), fresh_inputs_, 0);
+  inputs_.add(call_seed(key_, call), fresh_inputs_, 0);
+  inputs_.fill(harness_);
   int* changed = as_flags(flags_);
   *changed = 0;
   for (std::size_t i = 0; i < task_.inputs.size(); ++i)
@@ -327,6 +313,7 @@ HostClockBaseline::HostClockBaseline(GpuHarness& harness, const task::Task& task
     : harness_(harness),
       task_(task),
       dims_(dims),
+      inputs_(task_, dims),
       places_(gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls)),
       most_calls_(most_calls),
       operands_(harness, specs_of(task, dims, false), places_ * (most_calls + 1)),
@@ -339,15 +326,16 @@ HostClockBaseline::HostClockBaseline(GpuHarness& harness, const task::Task& task
 
 void HostClockBaseline::renew(std::uint64_t key, int calls) {
   calls_->drop_outputs();
-  first_ = first_set(key, places_, most_calls_);
-  for (int call = 0; call <= calls; ++call)
-    fill_call(harness_, task_, dims_, call_seed(key, call), operands_, first_ + call);
+  place_ = place_of(key, places_);
+  first_ = place_ * (most_calls_ + 1);
+  for (int call = 0; call <= calls; ++call) inputs_.add(call_seed(key, call), operands_, first_ + call);
+  inputs_.fill(harness_);
 }
 
 // As the child does it: flushed, then something small, so that the GPU is awake, then the clock.
 std::int64_t HostClockBaseline::interval(int calls) {
   flush(harness_);
-  harness_.poison(own_.address(), own_.bytes());
+  device::fill_bytes(own_.address(), 0, own_.bytes());
   settle(harness_);
   const Clock::time_point begin = Clock::now();
   if (calls > 0) calls_->run(first_, calls);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "arms.h"
 #include "harness.h"
 #include "warpsmith/device/extension_session.h"
 #include "warpsmith/measure/arm.h"
@@ -69,6 +70,7 @@ class ExtensionArm : public Arm {
   Run run(int calls) override;
   std::optional<int> unwritten(int) override;
   Run inspect(int call) override;
+  int place() const override { return place_; }
 
   // Of the runs so far, medians: by our clock and by the child's events, each without what surrounds it, and
   // how much longer than after an empty interval it took until outputs could be looked at. All calls
@@ -88,7 +90,8 @@ class ExtensionArm : public Arm {
   const task::Task& task_;
   std::vector<double> bounds_;
   task::Dims dims_;
-  int places_, most_calls_, first_ = 0;
+  GpuInputs inputs_;
+  int places_, most_calls_, place_ = 0, first_ = 0;
   ExtensionOverhead overhead_;
   Ran outcome_;
   std::unique_ptr<GpuOperands> operands_;
@@ -110,6 +113,7 @@ class HostClockBaseline : public Arm {
   Run run(int calls) override;
   std::optional<int> unwritten(int) override { return std::nullopt; }
   Run inspect(int) override { return {}; }
+  int place() const override { return place_; }
 
  private:
   std::int64_t interval(int calls);
@@ -117,7 +121,8 @@ class HostClockBaseline : public Arm {
   GpuHarness& harness_;
   const task::Task& task_;
   task::Dims dims_;
-  int places_, most_calls_, first_ = 0;
+  GpuInputs inputs_;
+  int places_, most_calls_, place_ = 0, first_ = 0;
   GpuOperands operands_;
   std::optional<Reference::Calls> calls_;
   device::GpuMemory own_;

@@ -26,7 +26,6 @@ constexpr double kIntervalNs = 1e6;  // of the baseline: what surrounds the call
 constexpr int kMostCalls = 128;
 constexpr int kEstimateRounds = 5, kAloneRounds = 21;
 constexpr double kAgreement = 1.03;       // baseline in the pair against alone
-constexpr double kErrorsApart = 2;        // standard errors of the baseline's median that are laid on top
 constexpr double kSlowest = 1000;         // times the reference
 constexpr double kLongIntervalNs = 10e6;  // of a candidate, while one call takes less
 constexpr double kShortestTimeout = 0.5;  // seconds
@@ -119,26 +118,19 @@ struct ExtensionMeasurer::State {
     return candidate;
   }
 
-  static Timing failed(const Ran& run) {
-    Timing timing;
-    timing.pairs.verdict = run.verdict;
-    timing.pairs.detail = run.detail;
-    return timing;
-  }
-
   Timing time_candidate(GpuTaskBench& task, ExtensionCandidate& candidate, Measurement& m) {
     Bench& b = bench_of(task);
     const ExtensionOverhead& around = overhead_here();
     PairSettings pairs = pair_settings(settings, m.task, m.candidate, m.remeasured);
     ExtensionArm arm(candidate, task.reference(), task.timed_bounds(), task.timing_dims(), b.calls, around);
-    if (arm.outcome().verdict != Verdict::kOk) return failed(arm.outcome());
+    if (arm.outcome().verdict != Verdict::kOk) return failed_timing(arm.outcome());
     // A slow one gets fewer, so that there are rounds enough. Twice: the first call of all brings much with
     // it.
     Ran once;
     for (int i = 0; i < 2; ++i) {
       arm.renew(random_key({pairs.key, name_key("estimate"), static_cast<std::uint64_t>(i)}), 1);
       once = arm.run(1);
-      if (once.verdict != Verdict::kOk) return failed(once);
+      if (once.verdict != Verdict::kOk) return failed_timing(once);
     }
     pairs.calls = std::clamp(
         static_cast<int>(kLongIntervalNs / std::max(1.0, static_cast<double>(once.elapsed_ns))), 1, b.calls);
@@ -150,10 +142,10 @@ struct ExtensionMeasurer::State {
     timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
     // A pair of fewer calls has an alone of as many.
     timing.alone_ns = pairs.calls == b.calls && b.alone_ns > 0 ? b.alone_ns : alone(b, pairs);
-    timing.baseline_agrees = agrees(timing);
+    timing.baseline_agrees = baseline_agrees(timing, kAgreement);
     if (!timing.baseline_agrees) {
       timing.alone_ns = alone(b, pairs);
-      timing.baseline_agrees = agrees(timing);
+      timing.baseline_agrees = baseline_agrees(timing, kAgreement);
     }
     return timing;
   }
@@ -162,11 +154,6 @@ struct ExtensionMeasurer::State {
     if (pairs.calls == b.calls) return b.alone();
     return stats::median(time_alone(*b.baseline, pairs.calls, kAloneRounds,
                                     random_key({pairs.key, name_key("alone"), ++b.alone_taken})));
-  }
-
-  static bool agrees(const Timing& timing) {
-    const double error = stats::median_error(to_doubles(timing.pairs.baseline_ns)) / timing.pair_ns;
-    return ratio_apart(timing.pair_ns, timing.alone_ns) <= kAgreement + kErrorsApart * error;
   }
 
   void look_for_hacks(ExtensionCandidate& candidate, const ExtensionArm& arm, Timing& timing,
@@ -193,11 +180,7 @@ struct ExtensionMeasurer::State {
 
   bool accept(const Timing& timing, Measured& out) const {
     Measurement& m = out.measurement;
-    if (timing.pairs.verdict != Verdict::kOk) {
-      m.verdict = timing.pairs.verdict;
-      m.detail = timing.pairs.detail;
-      return false;
-    }
+    if (write_failure(timing, m)) return false;
     write_score(settings, timing, out);
     m.verdict = Verdict::kOk;
     if (!timing.baseline_agrees) {
@@ -214,7 +197,7 @@ struct ExtensionMeasurer::State {
     ++m.remeasured;
     Ran loaded;
     const std::unique_ptr<ExtensionCandidate> fresh = start(task, binary, &loaded);
-    return loaded.verdict == Verdict::kOk ? time_candidate(task, *fresh, m) : failed(loaded);
+    return loaded.verdict == Verdict::kOk ? time_candidate(task, *fresh, m) : failed_timing(loaded);
   }
 
   void time_and_judge(GpuTaskBench& task, std::unique_ptr<ExtensionCandidate> candidate,
@@ -260,17 +243,9 @@ void ExtensionMeasurer::measure(GpuTaskBench& task, const Candidate&, const fs::
   m.verdict = loaded.verdict;
   m.detail = loaded.detail;
   if (loaded.verdict != Verdict::kOk) return;
-  const CheckOutcome outcome = check_candidate(*candidate, task.task(), task.oracle(), task.cases());
-  m.verdict = outcome.verdict;
-  m.detail = outcome.detail;
-  m.only_hidden = outcome.only_hidden;
-  m.max_error = outcome.max_error;
-  m.error_bound = outcome.error_bound;
-  if (outcome.verdict != Verdict::kOk) return;
-  if (outcome.decided == 0)
-    throw Error("task " + task.task().id + ": no check can be decided: " +
-                    task.oracle().expected(task.cases().front())->undecidable_because,
-                kExitUsage);
+  if (!write_checks(check_candidate(*candidate, task.task(), task.oracle(), task.cases()), task.task(),
+                    task.oracle(), task.cases(), m))
+    return;
   if (s.settings.timing) s.time_and_judge(task, std::move(candidate), binary, out);
 }
 

@@ -249,7 +249,8 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
         "candidates of tier `" + std::string(to_string(candidate.tier)) + "` are not measured on a GPU yet";
     return out;
   }
-  const std::optional<task::LaunchPlan> plan = extension ? task::LaunchPlan() : plan_of(candidate, bench.task(), m);
+  const std::optional<task::LaunchPlan> plan =
+      extension ? task::LaunchPlan() : plan_of(candidate, bench.task(), m);
   if (!plan) return out;
   try {
     if (extension) {
