@@ -94,9 +94,7 @@ std::unique_ptr<GpuOperands> ExtensionCandidate::lay_out(const task::Dims& dims,
   device::ExtensionLayout layout;
   const auto add = [&](const task::TensorSpec& tensor, std::vector<device::ExtensionTensor>& to,
                        std::size_t index) {
-    to.push_back({tensor.name, tensor.dtype, task::shape_at(tensor, dims),
-                  operands->address(0, index) - operands->memory().address(),
-                  operands->specs()[index].bytes});
+    to.push_back({tensor.name, tensor.dtype, task::shape_at(tensor, dims), operands->specs()[index].bytes});
   };
   for (std::size_t i = 0; i < task_.inputs.size(); ++i) add(task_.inputs[i], layout.inputs, i);
   for (std::size_t i = 0; i < task_.outputs.size(); ++i)
