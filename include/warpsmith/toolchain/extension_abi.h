@@ -3,7 +3,7 @@
 // (src/toolchain/extension/torch.h).
 #pragma once
 
-#include <stdint.h>
+#include <cstdint>
 
 #define WARPSMITH_EXTENSION_ENTRY "warpsmith_extension_v1"
 
