@@ -73,8 +73,8 @@ class Gpu {
   GpuFacts facts_;
 };
 
-// How another process can map memory of this one: by a descriptor that belongs to the memory, or, where the driver cannot give one, by a
-// handle of CUDA's interprocess memory.
+// How another process can map memory of this one: by a descriptor that belongs to the memory, or, where the
+// driver cannot give one, by a handle of CUDA's interprocess memory.
 struct GpuShare {
   int fd = -1;
   std::byte handle[64] = {};

@@ -132,9 +132,10 @@ class Child {
 // Throws Error where seccomp is not to be had.
 void enter_seccomp(bool allow_threads);
 
-// The same for a process that has opened CUDA: threads may be made, and what the driver goes on to do is allowed (ioctl, opening its
-// devices, where memory lies). It also allows files to be written, for a filter cannot tell a device from a file: which ones is left to the
-// sandbox's mounts or Landlock. Descriptors can be received by sockets that it holds.
+// The same for a process that has opened CUDA: threads may be made, and what the driver goes on to do is
+// allowed (ioctl, opening its devices, where memory lies). It also allows files to be written, for a filter
+// cannot tell a device from a file: which ones is left to the sandbox's mounts or Landlock. Descriptors can
+// be received by sockets that it holds.
 void enter_gpu_seccomp();
 
 // Once, at the start of programs that run children: makes this process a child subreaper, so that even when a
