@@ -1,4 +1,5 @@
-// warpsmith-compile JOB.json SHARD: compiles `plan` candidates, one an item.
+// warpsmith-compile JOB.json SHARD: compiles candidates, one an item: tier `plan` for any device, tier
+// `extension` for GPUs where nvcc is.
 //
 // params: device_kind ("cpu", or a GPU type such as "H100"), targets (of a GPU: ["sm_90a", …], by default
 // what
@@ -8,6 +9,7 @@
 // record: {"verdict", "log", "binary" (relative to the run folder; empty unless ok), "seconds", "cached"}
 //         and for a GPU, of whose targets these are the first that failed, else the first:
 //         {"binaries": {target: path}, "kernels": {target: [resources of each kernel of the plan]}}
+//         (of tier `extension`: {"binaries": …, "libraries": [what it is linked with]})
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -19,6 +21,7 @@
 #include "warpsmith/process/child.h"
 #include "warpsmith/records/shard.h"
 #include "warpsmith/task/task.h"
+#include "warpsmith/toolchain/extension.h"
 #include "warpsmith/toolchain/gpu.h"
 #include "warpsmith/toolchain/host.h"
 
@@ -82,19 +85,35 @@ Json resources_of(const fs::path& cubin) {
   return kernels;
 }
 
-Json record_of(const std::vector<toolchain::GpuTarget>& targets,
+Json record_of(Tier tier, const std::vector<toolchain::GpuTarget>& targets,
                const std::vector<toolchain::CompileResult>& results, const fs::path& run_folder) {
   const auto failed =
       std::find_if(results.begin(), results.end(), [](const auto& r) { return r.verdict != Verdict::kOk; });
   Json record = record_of(failed == results.end() ? results.front() : *failed, run_folder);
-  record["binaries"] = record["kernels"] = Json::object();
+  record["binaries"] = Json::object();
+  record[tier == Tier::kPlan ? "kernels" : "libraries"] =
+      tier == Tier::kPlan ? Json::object() : Json::array();
   for (std::size_t i = 0; i < targets.size(); ++i) {
     if (results[i].binary.empty()) continue;
     const std::string target = toolchain::to_string(targets[i]);
     record["binaries"][target] = fs::relative(results[i].binary, run_folder).string();
-    record["kernels"][target] = resources_of(results[i].binary);
+    if (tier == Tier::kPlan)
+      record["kernels"][target] = resources_of(results[i].binary);
+    else
+      record["libraries"] = toolchain::read_extension_facts(results[i].binary).libraries;
   }
   return record;
+}
+
+std::vector<toolchain::CompileResult> compile_for(const std::vector<toolchain::GpuTarget>& targets,
+                                                  const Candidate& candidate, const task::Task& task,
+                                                  const toolchain::CompileOptions& options) {
+  if (candidate.tier != Tier::kExtension)
+    return toolchain::compile_for_gpus(candidate, task, targets, options);
+  std::vector<toolchain::CompileResult> results;
+  for (const toolchain::GpuTarget& target : targets)
+    results.push_back(toolchain::compile_extension(candidate, task, target, options));
+  return results;
 }
 
 void compile_shard(const fs::path& job_file, std::size_t index) {
@@ -115,7 +134,7 @@ void compile_shard(const fs::path& job_file, std::size_t index) {
           item, record_of(toolchain::compile_for_host(candidate, task->second, options), shard.run_folder()));
     else
       shard.write(item,
-                  record_of(targets, toolchain::compile_for_gpus(candidate, task->second, targets, options),
+                  record_of(candidate.tier, targets, compile_for(targets, candidate, task->second, options),
                             shard.run_folder()));
   }
   shard.finish();

@@ -21,6 +21,12 @@ constexpr const char* kSystemPaths[] = {"/usr", "/lib",  "/lib64",     "/lib32",
                                         "/bin", "/sbin", "/nix/store", "/gnu/store"};
 constexpr const char* kSystemFiles[] = {"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
                                         "/etc/alternatives", "/etc/localtime"};
+// Of the GPU. The numbered nodes are found in /dev.
+constexpr const char* kGpuNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
+                                     "/dev/nvidia-modeset"};
+constexpr const char* kGpuPaths[] = {"/proc/driver/nvidia", "/proc/devices", "/proc/modules",
+                                     "/sys/devices/system", "/sys/bus/pci",  "/sys/module/nvidia",
+                                     "/usr/local/nvidia"};
 constexpr const char* kTmpfsBytes = "67108864";
 
 bool runnable(const fs::path& path) {
@@ -68,6 +74,20 @@ void append_set_up(std::vector<std::string>& out, const ChildSpec& spec) {
     out.push_back(spec.sandbox.allow_processes ? "filter=program_and_processes" : "filter=program");
 }
 
+std::vector<fs::path> gpu_nodes() {
+  std::vector<fs::path> nodes;
+  std::error_code error;
+  for (const char* path : kGpuNodes)
+    if (fs::exists(path, error)) nodes.emplace_back(path);
+  for (const auto& entry : fs::directory_iterator("/dev", error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.size() > 6 && name.starts_with("nvidia") &&
+        name.find_first_not_of("0123456789", 6) == std::string::npos)
+      nodes.push_back(entry.path());
+  }
+  return nodes;
+}
+
 struct Bind {
   fs::path path;
   bool writable;
@@ -88,8 +108,15 @@ void append_bwrap(std::vector<std::string>& out, const ChildSpec& spec, const fs
     if (fs::exists(path, error)) add({"--ro-bind", path, path});
   // Folders in memory have a size: a child that fills them gets "no space left", the machine keeps its
   // memory.
-  add({"--proc", "/proc", "--dev", "/dev", "--size", kTmpfsBytes, "--tmpfs", "/dev/shm", "--remount-ro",
-       "/dev"});
+  add({"--proc", "/proc", "--dev", "/dev", "--size", kTmpfsBytes, "--tmpfs", "/dev/shm"});
+  if (spec.sandbox.gpu) {
+    for (const fs::path& node : gpu_nodes()) add({"--dev-bind", node, node});
+    // Of /proc it sees the driver's part as every process does.
+    for (const char* path : kGpuPaths)
+      if (std::string_view(path).starts_with("/sys/") && fs::exists(path, error))
+        add({"--ro-bind", path, path});
+  }
+  add({"--remount-ro", "/dev"});
   add({"--size", kTmpfsBytes, "--tmpfs", "/tmp"});
   std::vector<Bind> binds;
   for (const fs::path& path : spec.sandbox.read_only)
@@ -116,6 +143,10 @@ void append_landlock(std::vector<std::string>& out, const ChildSpec& spec, const
   for (const char* path : kSystemPaths) out.push_back(std::string("ro=") + path);
   for (const char* path : kSystemFiles) out.push_back(std::string("ro=") + path);
   for (const fs::path& path : spec.sandbox.read_only) out.push_back("ro=" + fs::absolute(path).string());
+  if (spec.sandbox.gpu) {
+    for (const char* path : kGpuPaths) out.push_back(std::string("ro=") + path);
+    for (const fs::path& node : gpu_nodes()) out.push_back("device=" + node.string());
+  }
   out.push_back("ro=" + program.string());
   for (const fs::path& path : spec.sandbox.read_write) out.push_back("rw=" + fs::absolute(path).string());
 }

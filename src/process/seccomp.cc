@@ -11,4 +11,9 @@ void enter_seccomp(bool allow_threads) {
   if (error != 0) throw system_error("cannot enter seccomp", error);
 }
 
+void enter_gpu_seccomp() {
+  const int error = install_filter(gpu_code_filter(::getpid()));
+  if (error != 0) throw system_error("cannot enter seccomp", error);
+}
+
 }  // namespace warpsmith::process

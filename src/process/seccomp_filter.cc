@@ -5,6 +5,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -157,9 +158,10 @@ void forbid_processes(Rules& rules, std::uint32_t action) {
 
 }  // namespace
 
-FilterProgram foreign_code_filter(bool allow_threads, std::int32_t self) {
-  const auto me = static_cast<std::uint32_t>(self);
-  Rules rules;
+namespace {
+
+// Computing, memory, waiting, the descriptors that it holds, questions about files and itself.
+void allow_computing(Rules& rules) {
   rules.on({__NR_read,
             __NR_write,
             __NR_futex,
@@ -243,8 +245,9 @@ FilterProgram foreign_code_filter(bool allow_threads, std::int32_t self) {
             __NR_stat, __NR_lstat, __NR_time, __NR_getrlimit, __NR_pause},
            kAllow);
 #endif
+}
 
-  // Files: reading only.
+void read_files_only(Rules& rules) {
   constexpr std::uint32_t kWriting =
       O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY);
   rules.on_if(__NR_openat, low_half(2), Test::kAnySet, kWriting, kKill).on({__NR_openat}, kAllow);
@@ -259,12 +262,22 @@ FilterProgram foreign_code_filter(bool allow_threads, std::int32_t self) {
        __NR_fchownat, __NR_fchmod, __NR_fchown, __NR_mknodat, __NR_utimensat, __NR_truncate, __NR_ftruncate,
        __NR_fallocate, __NR_setxattr, __NR_lsetxattr, __NR_fsetxattr, __NR_removexattr},
       kKill);
+}
 
-  // Signals: to itself (abort, raise), to nobody else.
+// Signals: to itself (abort, raise), to nobody else.
+void signal_itself_only(Rules& rules, std::uint32_t me) {
   for (const int call : {__NR_tgkill, __NR_kill, __NR_rt_tgsigqueueinfo})
     rules.on_if(call, low_half(0), Test::kEqual, me, kAllow).on({call}, kKill);
   rules.on({__NR_tkill, __NR_rt_sigqueueinfo}, kKill);
+}
 
+}  // namespace
+
+FilterProgram foreign_code_filter(bool allow_threads, std::int32_t self) {
+  Rules rules;
+  allow_computing(rules);
+  read_files_only(rules);
+  signal_itself_only(rules, static_cast<std::uint32_t>(self));
   if (!allow_threads) rules.on({__NR_clone}, kKill);
   forbid_processes(rules, kKill);
   rules.on({__NR_execve, __NR_execveat}, kKill);
@@ -285,6 +298,73 @@ FilterProgram foreign_code_filter(bool allow_threads, std::int32_t self) {
       .on_if(__NR_prctl, low_half(0), Test::kEqual, PR_GET_NAME, kAllow)
       .on({__NR_prctl, __NR_ioctl, __NR_sched_setaffinity, __NR_setpriority}, fail_with(EPERM));
 
+  rules.on({__NR_setuid, __NR_setgid, __NR_setreuid, __NR_setregid, __NR_setresuid, __NR_setresgid,
+            __NR_setgroups, __NR_capset, __NR_setsid, __NR_setpgid},
+           kKill);
+  forbid_kernel_interfaces(rules, kKill);
+  return rules.otherwise(fail_with(ENOSYS));
+}
+
+FilterProgram gpu_code_filter(std::int32_t self) {
+  Rules rules;
+  allow_computing(rules);
+  // What CUDA's driver and libraries do: their devices, where memory lies and stays, priorities, what they
+  // wait on.
+  rules.on({__NR_ioctl,
+            __NR_openat,
+            __NR_mbind,
+            __NR_get_mempolicy,
+            __NR_set_mempolicy,
+            __NR_pipe2,
+            __NR_recvmsg,
+            __NR_memfd_create,
+            __NR_sched_setaffinity,
+            __NR_mlock2,
+            __NR_munlockall,
+            __NR_statfs,
+            __NR_fstatfs,
+            __NR_timerfd_create,
+            __NR_timerfd_settime,
+            __NR_ftruncate,
+            __NR_fallocate,
+            __NR_fsync,
+            __NR_fdatasync,
+            __NR_unlinkat,
+            __NR_mkdirat,
+            __NR_renameat2,
+            __NR_flock,
+            __NR_fchmod,
+            __NR_shutdown,
+            __NR_getsockopt,
+            __NR_getsockname,
+            __NR_getpriority,
+            __NR_sched_get_priority_max,
+            __NR_sched_get_priority_min},
+           kAllow);
+#if defined(__x86_64__)
+  rules.on({__NR_open, __NR_pipe, __NR_getdents, __NR_epoll_create, __NR_eventfd, __NR_unlink, __NR_mkdir,
+            __NR_rename, __NR_rmdir},
+           kAllow);
+#endif
+  signal_itself_only(rules, static_cast<std::uint32_t>(self));
+  forbid_processes(rules, kKill);
+  rules.on({__NR_execve, __NR_execveat}, kKill);
+  // On a socket that it was given it may answer, but hand over no descriptor.
+  rules.on_if(__NR_sendto, low_half(4), Test::kNotEqual, 0, kKill)
+      .on_if(__NR_sendto, high_half(4), Test::kNotEqual, 0, kKill)
+      .on({__NR_sendto}, kAllow);
+  // The driver tries sockets of this machine for what it shares with other processes, and does without.
+  for (const int call : {__NR_socket, __NR_socketpair})
+    rules.on_if(call, low_half(0), Test::kEqual, AF_UNIX, fail_with(EPERM));
+  rules.on({__NR_socket, __NR_socketpair, __NR_connect, __NR_bind, __NR_listen, __NR_accept, __NR_accept4,
+            __NR_sendmsg, __NR_sendmmsg, __NR_recvmmsg},
+           kKill);
+  rules.on_if(__NR_prlimit64, low_half(2), Test::kNotEqual, 0, fail_with(EPERM))
+      .on_if(__NR_prlimit64, high_half(2), Test::kNotEqual, 0, fail_with(EPERM))
+      .on({__NR_prlimit64}, kAllow);
+  rules.on_if(__NR_prctl, low_half(0), Test::kEqual, PR_SET_NAME, kAllow)
+      .on_if(__NR_prctl, low_half(0), Test::kEqual, PR_GET_NAME, kAllow)
+      .on({__NR_prctl, __NR_setpriority, __NR_sched_setscheduler, __NR_setrlimit}, fail_with(EPERM));
   rules.on({__NR_setuid, __NR_setgid, __NR_setreuid, __NR_setregid, __NR_setresuid, __NR_setresgid,
             __NR_setgroups, __NR_capset, __NR_setsid, __NR_setpgid},
            kKill);

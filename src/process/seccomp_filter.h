@@ -17,9 +17,14 @@ using FilterProgram = std::vector<sock_filter>;
 // it will be installed in.
 FilterProgram foreign_code_filter(bool allow_threads, std::int32_t self);
 
-// For a whole program, before exec (compilers): no tracing, mounts, namespaces, keys, kernel interfaces, and no fork unless
-// `allow_processes`: SIGSYS, which a program may catch to say what it was. Sockets fail with EACCES (looking up a user may ask for one).
-// exec stays possible, files are left to the sandbox's mounts or Landlock.
+// The same for one that goes on to use a GPU: what the driver does after it has started is allowed, writing
+// to files too.
+FilterProgram gpu_code_filter(std::int32_t self);
+
+// For a whole program, before exec (compilers): no tracing, mounts, namespaces, keys, kernel interfaces, and
+// no fork unless `allow_processes`: SIGSYS, which a program may catch to say what it was. Sockets fail with
+// EACCES (looking up a user may ask for one). exec stays possible, files are left to the sandbox's mounts or
+// Landlock.
 FilterProgram program_filter(bool allow_processes);
 
 // Asks a listener before each new process (threads are free).

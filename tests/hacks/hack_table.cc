@@ -1,10 +1,13 @@
 // What becomes of known tricks, and of honest programs: one line each, then the counts.
 //
-//   hack_table [--honest] [NAME…]      on the first GPU that is seen
+//   hack_table [--honest] [--tier plan|extension] [NAME…]      on the first GPU that is seen
+//   hack_table --compile …                                     compiles them, and goes no further: no GPU is
+//   needed
 //
 // Each program under tests/hacks/<tier>/ says in its first lines what it tries, its task, and the verdicts
 // that it may get. `ok` stands there for a trick that gains nothing: what it relies on is taken away, and it
-// is timed for what it does. --honest measures the dataset's right candidates as well: each must be `ok`.
+// is timed for what it does. --honest measures the dataset's right candidates as well: each must be `ok`; and
+// of tier `extension` those in tests/hacks/honest_extension.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,6 +27,7 @@
 #include "warpsmith/measure/gpu.h"
 #include "warpsmith/measure/gpu_workers.h"
 #include "warpsmith/process/child.h"
+#include "warpsmith/toolchain/extension.h"
 #include "warpsmith/toolchain/gpu.h"
 
 namespace {
@@ -48,7 +52,14 @@ std::string header(const std::string& source, const std::string& key) {
   return "";
 }
 
-std::vector<Trick> load_tricks(const fs::path& folder, const std::vector<task::Task>& tasks) {
+Candidate make_candidate(Tier tier, const std::string& task, const std::string& source) {
+  Candidate candidate = make_plan_candidate(task, source, {});
+  candidate.tier = tier;
+  candidate.id = candidate_id(candidate);
+  return candidate;
+}
+
+std::vector<Trick> load_tricks(const fs::path& folder, Tier tier, const std::vector<task::Task>& tasks) {
   std::vector<Trick> tricks;
   std::set<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder)) files.insert(entry.path());
@@ -58,7 +69,7 @@ std::vector<Trick> load_tricks(const fs::path& folder, const std::vector<task::T
         std::find_if(tasks.begin(), tasks.end(), [&](const task::Task& t) { return t.id == id; });
     if (task == tasks.end()) throw Error(file.string() + ": no task `" + id + "`", kExitUsage);
     Trick trick{
-        file.stem().string(), header(source, "hack"), &*task, {}, make_plan_candidate(id, source, {}), {}};
+        file.stem().string(), header(source, "hack"), &*task, {}, make_candidate(tier, id, source), {}};
     for (const std::string& verdict : split(header(source, "verdict"), ' ')) {
       if (!parse_verdict(verdict))
         throw Error(file.string() + ": `" + verdict + "` is no verdict", kExitUsage);
@@ -89,13 +100,17 @@ void compile(std::vector<Trick>& tricks, const std::string& target, const fs::pa
   toolchain::CompileOptions options;
   options.cache = cache;
   options.unsandboxed = true;
+  options.timeout_s = 120;
   std::atomic<std::size_t> next{0};
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i)
     threads.emplace_back([&] {
       for (std::size_t n = next++; n < tricks.size(); n = next++)
-        tricks[n].compiled = toolchain::compile_for_gpu(tricks[n].candidate, *tricks[n].task,
-                                                        *toolchain::parse_gpu_target(target), options);
+        tricks[n].compiled = tricks[n].candidate.tier == Tier::kExtension
+                                 ? toolchain::compile_extension(tricks[n].candidate, *tricks[n].task,
+                                                                *toolchain::parse_gpu_target(target), options)
+                                 : toolchain::compile_for_gpu(tricks[n].candidate, *tricks[n].task,
+                                                              *toolchain::parse_gpu_target(target), options);
     });
   for (std::thread& thread : threads) thread.join();
 }
@@ -127,18 +142,55 @@ Count measure(const std::vector<Trick>& tricks, measure::GpuWorkers& workers, bo
   return count;
 }
 
-int run(bool honest, const std::set<std::string>& names) {
+// Those that do not compile, and were to; the others cannot be told apart without a GPU.
+int report_compiled(const std::vector<Trick>& tricks) {
+  int wrong = 0;
+  double seconds = 0;
+  for (const Trick& trick : tricks) {
+    seconds += trick.compiled.seconds;
+    if (trick.compiled.verdict == Verdict::kOk ||
+        trick.allowed.contains(std::string(to_string(trick.compiled.verdict))))
+      continue;
+    std::printf("%s: %s\n%s", trick.name.c_str(), std::string(to_string(trick.compiled.verdict)).c_str(),
+                trick.compiled.log.c_str());
+    ++wrong;
+  }
+  std::printf("%zu programs compiled, %.1f s each; %d not as they should\n", tricks.size(),
+              tricks.empty() ? 0. : seconds / static_cast<double>(tricks.size()), wrong);
+  return wrong == 0 ? kExitOk : kExitFailed;
+}
+
+struct Wanted {
+  bool honest = false, compile_alone = false;
+  std::string tier;  // empty: all
+  std::set<std::string> names;
+  bool has(std::string_view a_tier) const { return tier.empty() || tier == a_tier; }
+};
+
+int run(const Wanted& wanted) {
   const fs::path root = WARPSMITH_SOURCE_DIR, cache = fs::temp_directory_path() / "warpsmith-hacks";
   const char* chosen = std::getenv("WARPSMITH_BENCH_TARGET");
   const std::string target = chosen != nullptr ? chosen : "sm_90a";
   Diagnostics diagnostics;
   const std::vector<task::Task> tasks = task::load_tasks(root / "datasets", diagnostics);
   if (!diagnostics.empty()) throw InvalidInput(diagnostics);
-  std::vector<Trick> tricks = load_tricks(root / "tests/hacks/plan", tasks), programs;
-  if (!names.empty()) std::erase_if(tricks, [&](const Trick& t) { return !names.contains(t.name); });
-  if (honest) programs = honest_programs(tasks);
+  std::vector<Trick> tricks, programs;
+  const auto add = [&](std::vector<Trick>& to, const char* folder, Tier tier) {
+    for (Trick& t : load_tricks(root / "tests/hacks" / folder, tier, tasks)) to.push_back(std::move(t));
+  };
+  if (wanted.has("plan")) add(tricks, "plan", Tier::kPlan);
+  if (wanted.has("extension")) add(tricks, "extension", Tier::kExtension);
+  if (!wanted.names.empty())
+    std::erase_if(tricks, [&](const Trick& t) { return !wanted.names.contains(t.name); });
+  if (wanted.honest && wanted.has("plan")) programs = honest_programs(tasks);
+  if (wanted.honest && wanted.has("extension")) add(programs, "honest_extension", Tier::kExtension);
   compile(tricks, target, cache);
   compile(programs, target, cache);
+  if (wanted.compile_alone) {
+    std::vector<Trick> all = tricks;
+    all.insert(all.end(), programs.begin(), programs.end());
+    return report_compiled(all);
+  }
   measure::Settings settings;
   settings.device_kind = "gpu";
   settings.unsandboxed = true;
@@ -157,13 +209,21 @@ int run(bool honest, const std::set<std::string>& names) {
 
 int main(int argc, char** argv) {
   start_logging("hack_table");
-  bool honest = false;
-  std::set<std::string> names;
-  for (int i = 1; i < argc; ++i)
-    std::string(argv[i]) == "--honest" ? void(honest = true) : void(names.insert(argv[i]));
+  Wanted wanted;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--honest")
+      wanted.honest = true;
+    else if (word == "--compile")
+      wanted.compile_alone = true;
+    else if (word == "--tier" && i + 1 < argc)
+      wanted.tier = argv[++i];
+    else
+      wanted.names.insert(word);
+  }
   try {
     process::become_subreaper();
-    return run(honest, names);
+    return run(wanted);
   } catch (const Error& e) {
     log_error(e.what());
     return e.exit_code();

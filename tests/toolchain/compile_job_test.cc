@@ -21,7 +21,7 @@ class CompileJob : public ::testing::Test {
   void TearDown() override { fs::remove_all(run_); }
 
   // Records of a good candidate and of one that does not compile, as "good" and "bad".
-  process::ChildResult run_job(Json params) {
+  process::ChildResult run_job(Json params, Tier tier = Tier::kPlan) {
     params["datasets"] = (fs::path(WARPSMITH_SOURCE_DIR) / "datasets").string();
     JobFile job;
     job.program = "warpsmith-compile";
@@ -30,14 +30,27 @@ class CompileJob : public ::testing::Test {
     write_file_atomic(job_ / "job.json", to_json(job).dump());
     const std::string plan = "// plan: launch k<<<cdiv(N, 256), 256>>>(x, out, N)\n";
     const std::string head = plan + "__global__ void k(const float* x, float* out, int N) { ";
-    const Json good = to_json(make_plan_candidate("gelu", head + "out[0] = x[0]; }\n", {}));
-    const Json bad = to_json(make_plan_candidate("gelu", head + "out[0] = oops; }\n", {}));
+    Json good = to_json(make_plan_candidate("gelu", head + "out[0] = x[0]; }\n", {}));
+    Json bad = to_json(make_plan_candidate("gelu", head + "out[0] = oops; }\n", {}));
+    if (tier == Tier::kExtension) {
+      good = extension("return x.clone();");
+      bad = extension("return oops;");
+    }
     write_file_atomic(job_ / "items.jsonl", Json{{"id", "good"}, {"candidate", good}}.dump() + "\n" +
                                                 Json{{"id", "bad"}, {"candidate", bad}}.dump() + "\n");
     process::ChildSpec spec;
     spec.argv = {std::string(WARPSMITH_BINARY_DIR) + "/warpsmith-compile", (job_ / "job.json").string(), "0"};
     spec.limits.wall_s = 100;
     return process::run_child(spec);
+  }
+  static Json extension(const std::string& body) {
+    Candidate c;
+    c.task = "gelu";
+    c.tier = Tier::kExtension;
+    c.files = {{"kernel.cu",
+                "#include <torch/extension.h>\ntorch::Tensor forward(torch::Tensor x) { " + body + " }\n"}};
+    c.id = candidate_id(c);
+    return to_json(c);
   }
   Json record(const std::string& id) { return read_shard_records(job_ / "0").records.at(id); }
 
@@ -76,6 +89,27 @@ TEST_F(CompileJob, ForSeveralTargets) {
   EXPECT_EQ(good["binaries"]["sm_89"], good["binary"]);
   EXPECT_NE(good["binaries"]["sm_80"], good["binary"]);
 }
+
+TEST_F(CompileJob, ExtensionsWhereNvccIs) {
+  process::ChildSpec nvcc;
+  nvcc.argv = {"nvcc", "--version"};
+  bool here = false;
+  try {
+    here = process::run_child(nvcc).exit_code == 0;
+  } catch (const std::exception&) {
+  }
+  const process::ChildResult result = run_job({{"device_kind", "H200"}, {"timeout_s", 60}}, Tier::kExtension);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  if (!here) {
+    EXPECT_EQ(record("good")["verdict"], "unsupported");
+    GTEST_SKIP() << "there is no nvcc here";
+  }
+  EXPECT_EQ(record("good")["verdict"], "ok") << record("good")["log"];
+  EXPECT_EQ(record("good")["binaries"]["sm_90a"], record("good")["binary"]);
+  EXPECT_TRUE(record("good")["libraries"].empty());
+  EXPECT_EQ(record("bad")["verdict"], "compile_error");
+  EXPECT_NE(record("bad")["log"].get<std::string>().find("kernel.cu:2:"), std::string::npos);
+}
 #else
 TEST_F(CompileJob, WithoutCudaItSaysSo) {
   const process::ChildResult result = run_job({{"device_kind", "H200"}});
@@ -83,6 +117,13 @@ TEST_F(CompileJob, WithoutCudaItSaysSo) {
   EXPECT_NE(result.err.find("this build has no CUDA"), std::string::npos) << result.err;
 }
 #endif
+
+TEST_F(CompileJob, ExtensionsHaveNoTwin) {
+  const process::ChildResult result = run_job({{"device_kind", "cpu"}}, Tier::kExtension);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(record("good")["verdict"], "unsupported");
+  EXPECT_NE(record("good")["log"].get<std::string>().find("tier `plan`"), std::string::npos);
+}
 
 TEST_F(CompileJob, WhatIsNoGpuIsAMistake) {
   process::ChildResult result = run_job({{"device_kind", "V100"}});

@@ -73,6 +73,14 @@ class Gpu {
   GpuFacts facts_;
 };
 
+// How another process can map memory of this one: by a descriptor that belongs to the memory, or, where the
+// driver cannot give one, by a handle of CUDA's interprocess memory.
+struct GpuShare {
+  int fd = -1;
+  std::byte handle[64] = {};
+  std::uint64_t bytes = 0;  // all that there is to map, from the memory's address on
+};
+
 // Bytes on the device, aligned to 256.
 class GpuMemory {
  public:
@@ -82,12 +90,16 @@ class GpuMemory {
   GpuMemory(GpuMemory&& other) noexcept;
   GpuMemory& operator=(GpuMemory&& other) noexcept;
   ~GpuMemory();
+  // Memory that another process may map. Throws as the constructor does.
+  static GpuMemory shared(std::uint64_t bytes);
+  const GpuShare* share() const { return share_.get(); }  // null unless shared
   GpuAddress address() const { return address_; }
   std::uint64_t bytes() const { return bytes_; }
 
  private:
   GpuAddress address_ = 0;
   std::uint64_t bytes_ = 0;
+  std::unique_ptr<GpuShare> share_;
 };
 
 // Bytes of this process that the GPU can read and write at full speed.

@@ -59,6 +59,8 @@ struct Sandbox {
   std::vector<std::filesystem::path> read_write;  // scratch folders
   bool allow_processes =
       false;  // fork, exec (compilers need them). Otherwise seccomp kills the child on fork, exec, sockets
+  // NVIDIA's device nodes, and what its driver reads of /proc and /sys.
+  bool gpu = false;
   // Where false, seccomp is installed by the child itself (enter_seccomp below), after its dynamic loading is
   // done; where true it is installed before exec.
   bool seccomp_before_exec = false;
@@ -129,6 +131,12 @@ class Child {
 // memory, and descriptors that are open go on. Holds for all threads. `allow_threads`: more may be made.
 // Throws Error where seccomp is not to be had.
 void enter_seccomp(bool allow_threads);
+
+// The same for a process that has opened CUDA: threads may be made, and what the driver goes on to do is
+// allowed (ioctl, opening its devices, where memory lies). It also allows files to be written, for a filter
+// cannot tell a device from a file: which ones is left to the sandbox's mounts or Landlock. Descriptors can
+// be received by sockets that it holds.
+void enter_gpu_seccomp();
 
 // Once, at the start of programs that run children: makes this process a child subreaper, so that even when a
 // guard is killed what was below it comes to us and is ended. Such a program starts children in no other way

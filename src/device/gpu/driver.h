@@ -9,23 +9,27 @@
 namespace warpsmith::device {
 
 // Functions by the names that cuda.h gives their newest forms.
-#define WARPSMITH_CUDA_FUNCTIONS(X)                                                                          \
-  X(cuInit)                                                                                                  \
-  X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGet) X(cuDeviceGetCount)             \
-      X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceGetAttribute) X(cuDeviceTotalMem)                      \
-          X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent) X(cuCtxSetLimit) X(cuCtxSynchronize)                \
-              X(cuCtxResetPersistingL2Cache) X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction)    \
-                  X(cuModuleGetGlobal) X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuLaunchKernelEx)       \
-                      X(cuOccupancyMaxActiveBlocksPerMultiprocessor) X(cuOccupancyMaxActiveClusters)         \
-                          X(cuMemAlloc) X(cuMemFree) X(cuMemAllocHost) X(cuMemFreeHost) X(cuMemcpyHtoDAsync) \
-                              X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) X(cuMemsetD8Async)                   \
-                                  X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuEventCreate) X(cuEventDestroy) \
-                                      X(cuEventRecord) X(cuEventQuery) X(cuEventElapsedTime)                 \
-                                          X(cuStreamQuery) WARPSMITH_CUDA_GRAPH_FUNCTIONS(X)
-#define WARPSMITH_CUDA_GRAPH_FUNCTIONS(X)                                                                    \
-  X(cuStreamCreate)                                                                                          \
-  X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamBeginCapture) X(cuStreamEndCapture)                    \
-      X(cuGraphInstantiate) X(cuGraphGetNodes) X(cuGraphLaunch) X(cuGraphDestroy) X(cuGraphExecDestroy)
+// clang-format off
+#define WARPSMITH_CUDA_FUNCTIONS(X)                                                         \
+  X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString)                     \
+  X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid)                  \
+  X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDevicePrimaryCtxRetain)                   \
+  X(cuCtxSetCurrent) X(cuCtxSetLimit) X(cuCtxSynchronize) X(cuCtxResetPersistingL2Cache)    \
+  X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuModuleGetGlobal)         \
+  X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuLaunchKernelEx)                           \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) X(cuOccupancyMaxActiveClusters)            \
+  X(cuMemAlloc) X(cuMemFree) X(cuMemAllocHost) X(cuMemFreeHost)                             \
+  X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync)                            \
+  X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async)                                \
+  X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery)                       \
+  X(cuEventElapsedTime) X(cuStreamQuery)                                                    \
+  X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize)                               \
+  X(cuStreamBeginCapture) X(cuStreamEndCapture)                                             \
+  X(cuGraphInstantiate) X(cuGraphGetNodes) X(cuGraphLaunch)                                 \
+  X(cuGraphDestroy) X(cuGraphExecDestroy)                                                   \
+  X(cuMemCreate) X(cuMemRelease) X(cuMemGetAllocationGranularity)                           \
+  X(cuMemExportToShareableHandle) X(cuMemAddressReserve) X(cuMemAddressFree)                \
+  X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess) X(cuIpcGetMemHandle)
 // Null where the driver is too old.
 #define WARPSMITH_CUDA_NEWER_FUNCTIONS(X) X(cuFuncGetParamInfo) X(cuTensorMapEncodeTiled)
 

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -60,6 +65,51 @@ void bound_device_runtime() {
 }
 
 bool lost = false;
+
+// Smaller allocations may share a block of memory, and a handle is one of the block.
+constexpr std::uint64_t kWholeBlock = 4ull << 20;
+
+// Memory with a descriptor, mapped here; nothing where the driver does not give one. Throws where there is no
+// room.
+std::optional<CUdeviceptr> map_exported(std::uint64_t bytes, GpuShare* share) {
+  const Driver& d = driver();
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = 0;
+  std::size_t grain = 0;
+  if (d.cuMemGetAllocationGranularity(&grain, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM) !=
+          CUDA_SUCCESS ||
+      grain == 0)
+    return std::nullopt;
+  const std::uint64_t size = (std::max<std::uint64_t>(bytes, 1) + grain - 1) / grain * grain;
+  CUmemGenericAllocationHandle handle = 0;
+  const CUresult made = d.cuMemCreate(&handle, size, &properties, 0);
+  if (made == CUDA_ERROR_OUT_OF_MEMORY)
+    check(made, fmt::format("cannot get {} bytes on the GPU", bytes).c_str());
+  if (made != CUDA_SUCCESS) return std::nullopt;
+  CUdeviceptr address = 0;
+  CUmemAccessDesc access{};
+  access.location = properties.location;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  int fd = -1;
+  const bool exported = d.cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                                       0) == CUDA_SUCCESS;
+  const bool reserved = exported && d.cuMemAddressReserve(&address, size, 0, 0, 0) == CUDA_SUCCESS;
+  const bool mapped = reserved && d.cuMemMap(address, size, 0, handle, 0) == CUDA_SUCCESS;
+  const bool usable = mapped && d.cuMemSetAccess(address, size, &access, 1) == CUDA_SUCCESS;
+  d.cuMemRelease(handle);  // the mapping and the descriptor keep it
+  if (usable) {
+    share->fd = fd;
+    share->bytes = size;
+    return address;
+  }
+  if (mapped) d.cuMemUnmap(address, size);
+  if (reserved) d.cuMemAddressFree(address, size);
+  if (exported) ::close(fd);
+  return std::nullopt;
+}
 
 CUevent as_event(void* event) { return static_cast<CUevent>(event); }
 
@@ -144,14 +194,46 @@ GpuMemory::GpuMemory(std::uint64_t bytes) : bytes_(bytes) {
   address_ = address;
 }
 GpuMemory::GpuMemory(GpuMemory&& other) noexcept
-    : address_(std::exchange(other.address_, 0)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : address_(std::exchange(other.address_, 0)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      share_(std::move(other.share_)) {}
 GpuMemory& GpuMemory::operator=(GpuMemory&& other) noexcept {
   std::swap(address_, other.address_);
   std::swap(bytes_, other.bytes_);
+  std::swap(share_, other.share_);
   return *this;
 }
 GpuMemory::~GpuMemory() {
-  if (address_ != 0 && !lost) driver().cuMemFree(address_);
+  if (share_ != nullptr && share_->fd >= 0) ::close(share_->fd);
+  if (address_ == 0 || lost) return;
+  if (share_ != nullptr && share_->fd >= 0) {
+    driver().cuMemUnmap(address_, share_->bytes);
+    driver().cuMemAddressFree(address_, share_->bytes);
+  } else {
+    driver().cuMemFree(address_);
+  }
+}
+
+GpuMemory GpuMemory::shared(std::uint64_t bytes) {
+  GpuMemory memory;
+  memory.bytes_ = bytes;
+  memory.share_ = std::make_unique<GpuShare>();
+  GpuShare& share = *memory.share_;
+  const std::optional<CUdeviceptr> mapped = map_exported(bytes, &share);
+  if (mapped) {
+    memory.address_ = *mapped;
+    return memory;
+  }
+  share.bytes = std::max<std::uint64_t>(bytes, kWholeBlock);
+  CUdeviceptr address = 0;
+  check(driver().cuMemAlloc(&address, share.bytes),
+        fmt::format("cannot get {} bytes on the GPU", bytes).c_str());
+  memory.address_ = address;
+  CUipcMemHandle handle{};
+  check(driver().cuIpcGetMemHandle(&handle, address), "cannot share memory of the GPU with another process");
+  static_assert(sizeof handle == sizeof share.handle);
+  std::memcpy(share.handle, &handle, sizeof handle);
+  return memory;
 }
 
 PinnedMemory::PinnedMemory(std::uint64_t bytes) : bytes_(bytes) {

@@ -50,7 +50,7 @@ int* as_flag(const device::PinnedMemory& memory) { return reinterpret_cast<int*>
 
 }  // namespace
 
-GpuOperands::GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> specs, int sets)
+GpuOperands::GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> specs, int sets, bool shared)
     : harness_(harness), specs_(std::move(specs)), sets_(sets), flag_(sizeof(int)) {
   Random random(random_key({name_key("gaps"), harness.next_number()}));
   std::uint64_t end = 0;  // of the last operand
@@ -59,7 +59,8 @@ GpuOperands::GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> 
       offsets_.push_back(round_up(end) + kCanaryBytes * (2 + random.below(kWidestGap)));
       end = offsets_.back() + spec.bytes;
     }
-  memory_ = harness.borrow(round_up(end) + kCanaryBytes);
+  const std::uint64_t all = round_up(end) + kCanaryBytes;
+  memory_ = shared ? device::GpuMemory::shared(all) : harness.borrow(all);
   device::fill_bytes(memory_.address(), kCanary, round_up(end) + kCanaryBytes);
   std::vector<GpuRegion> regions;
   for (std::size_t i = 0; i < offsets_.size(); ++i) {
@@ -76,7 +77,9 @@ GpuOperands::GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> 
   *as_flag(flag_) = 0;
 }
 
-GpuOperands::~GpuOperands() { harness_.give_back(std::move(memory_)); }
+GpuOperands::~GpuOperands() {
+  if (memory_.share() == nullptr) harness_.give_back(std::move(memory_));
+}
 
 device::GpuAddress GpuOperands::address(int set, std::size_t index) const {
   return memory_.address() + offsets_.at(static_cast<std::size_t>(set) * specs_.size() + index);

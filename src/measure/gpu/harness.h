@@ -46,13 +46,15 @@ class GpuHarness;
 // equal programs came out up to 2 % apart.)
 class GpuOperands {
  public:
-  GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> specs, int sets);
+  // `shared`: in memory that another process may map.
+  GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> specs, int sets, bool shared = false);
   ~GpuOperands();
   GpuOperands(const GpuOperands&) = delete;
   GpuOperands& operator=(const GpuOperands&) = delete;
   int sets() const { return sets_; }
   const std::vector<GpuOperandSpec>& specs() const { return specs_; }
   device::GpuAddress address(int set, std::size_t index) const;
+  const device::GpuMemory& memory() const { return memory_; }
   // Enqueues a look at every canary; problem() tells after a wait.
   void look_at_canaries();
   // "writes behind `out`": what was written to is no operand; or nothing.

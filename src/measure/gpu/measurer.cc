@@ -8,6 +8,7 @@
 #include "../roofline.h"
 #include "arms.h"
 #include "candidate.h"
+#include "extension_measurer.h"
 #include "harness.h"
 #include "probe.h"
 #include "task_bench.h"
@@ -287,6 +288,14 @@ struct GpuMeasurer::State {
     m.gpu_timed_s = (harness.timed_ns() - timed_before) * 1e-9;
   }
 
+  // The candidate's code runs in a child: nothing of this process is lost with it.
+  void measure_extension(GpuTaskBench& task, const Candidate& candidate, const std::filesystem::path& binary,
+                         Measured& out) {
+    if (!extensions) extensions = std::make_unique<ExtensionMeasurer>(harness, settings);
+    extensions->measure(task, candidate, binary, out);
+    lost = lost || !harness.pools_are_whole();
+  }
+
   Settings settings;
   device::Gpu gpu;
   ValueSource source;
@@ -297,6 +306,7 @@ struct GpuMeasurer::State {
   std::optional<Ceilings> ceilings;
   bool lost = false;
   std::unique_ptr<GpuTaskBench> bench;
+  std::unique_ptr<ExtensionMeasurer> extensions;
 };
 
 GpuMeasurer::GpuMeasurer(Settings settings, std::span<const std::byte> cubin)
@@ -315,20 +325,26 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
   GpuTaskBench& bench = s.bench_of(task);
   Measured out{s.blank(bench, candidate.id), {}};
   Measurement& m = out.measurement;
-  if (candidate.tier != Tier::kPlan) {
+  const bool extension = candidate.tier == Tier::kExtension;
+  if (candidate.tier != Tier::kPlan && !extension) {
     m.verdict = Verdict::kUnsupported;
     m.detail =
         "candidates of tier `" + std::string(to_string(candidate.tier)) + "` are not measured on a GPU yet";
     return out;
   }
-  const std::optional<task::LaunchPlan> plan = plan_of(candidate, bench.task(), m);
+  const std::optional<task::LaunchPlan> plan =
+      extension ? task::LaunchPlan() : plan_of(candidate, bench.task(), m);
   if (!plan) return out;
   try {
-    GpuCandidate on_gpu(s.harness, bench.task(), *plan, read_bytes(binary),
-                        names_of(toolchain::read_cubin_facts(binary)), s.call_timeout_s(bench));
-    s.check_and_time(bench, on_gpu, out);
-    s.lost = s.lost || !on_gpu.alive();
-    if (!s.lost) s.look_for_damage(m);
+    if (extension) {
+      s.measure_extension(bench, candidate, binary, out);
+    } else {
+      GpuCandidate on_gpu(s.harness, bench.task(), *plan, read_bytes(binary),
+                          names_of(toolchain::read_cubin_facts(binary)), s.call_timeout_s(bench));
+      s.check_and_time(bench, on_gpu, out);
+      s.lost = s.lost || !on_gpu.alive();
+      if (!s.lost) s.look_for_damage(m);
+    }
   } catch (const device::GpuError& e) {
     if (e.outcome().verdict == Verdict::kOutOfMemory && !e.outcome().context_lost) {
       m.verdict = Verdict::kOutOfMemory;

@@ -76,6 +76,7 @@ std::string enter_landlock(const Options& options) {
   };
   for (const std::string& path : options.read_only) add(path.c_str(), kReading);
   for (const std::string& path : options.read_write) add(path.c_str(), rights & ~kIoctlDevice);
+  for (const std::string& path : options.devices) add(path.c_str(), kReadFile | kWriteFile | kIoctlDevice);
   for (const char* path : {"/dev/null", "/dev/zero", "/dev/full"})
     add(path, kReadFile | kWriteFile | kTruncate);
   for (const char* path : {"/dev/urandom", "/dev/random", "/proc/self", "/proc/cpuinfo", "/proc/meminfo",

@@ -9,7 +9,7 @@
 // SIGTERM or SIGKILL to the tree; its end means that whoever started us is gone), wall (seconds), tree_memory
 // (bytes), processes (number), bwrap=1 (PROGRAM is bubblewrap with an `enter` in it: limits are left to
 // that). How PROGRAM is set up: folder, cpus (0,2,5), cpu (seconds), as, fsize, stack (bytes), landlock=1
-// with ro and rw (paths, repeated), filter (program, program_and_processes).
+// with ro, rw and device (paths, repeated), filter (program, program_and_processes).
 //
 // Answers, one line each: `pid N`, `running` (exec succeeded), `error TEXT` (it did not), `inner WSTATUS
 // CPU_US RSS_KB` (from `enter`), and last `end REASON WSTATUS CPU_US RSS_KB` with REASON exit, wall, memory,
@@ -32,7 +32,7 @@ struct Options {
   std::vector<int> cpus;
   std::uint64_t cpu_s = 0, address_space = 0, file_bytes = 0, stack_bytes = 0;
   bool landlock = false;
-  std::vector<std::string> read_only, read_write;
+  std::vector<std::string> read_only, read_write, devices;
   std::string filter;
   char** program = nullptr;  // argv of PROGRAM, null-terminated
 };

@@ -99,6 +99,8 @@ bool parse_options(int argc, char** argv, Options& options) {
       options.read_only.emplace_back(value);
     else if (key == "rw")
       options.read_write.emplace_back(value);
+    else if (key == "device")
+      options.devices.emplace_back(value);
     else if (key == "filter")
       options.filter = value;
     else

@@ -1,0 +1,42 @@
+// The child's side of an ExtensionSession; what `warpsmith-extension` runs.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace warpsmith::device {
+
+// What the child wants of a GPU. One that works on host memory stands in for it in tests. Errors of CUDA's
+// are numbers other than 0.
+class ExtensionGpu {
+ public:
+  virtual ~ExtensionGpu() = default;
+  virtual void open() = 0;  // throws Error
+  // Memory of the parent's: by a descriptor, or, where that is -1, by the 64 bytes of a handle. Drops what
+  // was mapped before.
+  virtual int map(int fd, const void* handle, std::uint64_t bytes, void** address) = 0;
+  virtual int allocate(std::uint64_t bytes, void** address) = 0;  // never given back
+  virtual int fill(void* at, std::uint64_t pattern, std::uint32_t width, std::uint64_t count) = 0;
+  virtual int copy(void* to, const void* from, std::uint64_t bytes) = 0;
+  virtual int synchronize() = 0;    // device-wide
+  virtual int mark(int which) = 0;  // an event on the default stream, 0 or 1
+  virtual std::int64_t ns_between_marks() = 0;
+  virtual std::string words(int error) const = 0;
+};
+
+// CUDA's, by way of the driver. Throws Error where there is none.
+std::unique_ptr<ExtensionGpu> open_cuda_gpu();
+
+struct ExtensionChildOptions {
+  int control_fd = -1, socket_fd = -1;
+  std::filesystem::path binary;
+  bool seccomp = true;
+};
+
+// Opens the GPU, closes the sandbox, then serves requests until the parent is gone. Throws Error before the
+// sandbox is closed.
+[[noreturn]] void run_extension_child(const ExtensionChildOptions& options, ExtensionGpu& gpu);
+
+}  // namespace warpsmith::device

@@ -1,0 +1,91 @@
+// A candidate of tier `extension`: runs in a sandboxed child (`warpsmith-extension`) that has the GPU to
+// itself while it works; operands lie in memory that this process owns and shares with it, the clock is here.
+//
+//   ExtensionSession session(options);                   // starts the child, which opens the GPU
+//   session.load();                                      // it loads the shared object: constructors run
+//   session.prepare(layout, *memory.share());            // it maps the operands; may be called again
+//   session.run(0, 2);                                   // forward() on sets 0 and 1, then device-wide
+//   synchronisation session.time(0, 8, [&] { harness.flush(); });        // once on set 8, untimed; the
+//   caller's turn on the GPU; then sets 0…7 by the clock
+//
+// The candidate's code lives in the same process as ours that serves it, and can say what it likes on every
+// channel. So nothing that the child says counts in its favour: times are the parent's, answers are what lies
+// in the parent's memory, and what is said of failures can but fail it. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "warpsmith/device/gpu.h"
+#include "warpsmith/process/child.h"
+#include "warpsmith/records/verdict.h"
+#include "warpsmith/task/task.h"
+
+namespace warpsmith::device {
+
+struct ExtensionOptions {
+  std::filesystem::path binary;                  // of toolchain::compile_extension; empty: no candidate
+  std::filesystem::path program;                 // empty: warpsmith-extension, beside this program
+  std::vector<std::filesystem::path> libraries;  // folders with cuBLAS and cuDNN
+  std::string gpu;                               // UUID of the one that the child is to see
+  double call_timeout_s = 10;                    // of one call
+  // On top for the first: kernels are loaded when they are first launched, cuBLAS and cuDNN when they are
+  // first asked.
+  double first_call_s = 6;
+  std::uint64_t host_memory_bytes = 8ull << 30;  // resident, of the child
+  std::uint64_t arena_bytes = 1ull << 30;        // on the device, for tensors that the candidate makes
+  process::SandboxLevel sandbox = process::SandboxLevel::kNone;
+};
+
+struct ExtensionTensor {
+  std::string name;
+  task::Dtype dtype = task::Dtype::kFloat32;
+  std::vector<std::int64_t> shape;
+  std::uint64_t bytes = 0;
+};
+
+struct ExtensionLayout {
+  std::vector<ExtensionTensor> inputs, outputs;
+  std::vector<task::ScalarSpec> scalars;
+  std::vector<std::uint64_t> offsets;  // in the shared memory: [set][inputs, then outputs]
+  int sets = 0;
+};
+
+struct ExtensionRun {
+  Verdict verdict = Verdict::kOk;
+  std::string detail;
+  std::int64_t elapsed_ns =
+      0;  // of time(): from the word to go to the answer, which comes after device-wide synchronisation
+  std::int64_t event_ns =
+      0;  // the same as the child has it from events on the default stream: to be shown, and compared
+};
+
+class ExtensionSession {
+ public:
+  explicit ExtensionSession(
+      const ExtensionOptions& options);  // throws Error where no child can be started, or it finds no GPU
+  ~ExtensionSession();
+  ExtensionSession(ExtensionSession&&) noexcept;
+  ExtensionSession& operator=(ExtensionSession&&) noexcept;
+
+  ExtensionRun load();
+  ExtensionRun prepare(const ExtensionLayout& layout, const GpuShare& share);
+  ExtensionRun run(int first_set, int sets);
+  // `before_clock`: after the untimed call, right before the clock; what it does on the GPU it must wait for.
+  ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock);
+  bool alive() const;
+  // Of the child, as the kernel counts them: before the candidate was loaded, and now (0: not to be known
+  // here).
+  int threads_before() const;
+  int threads() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace warpsmith::device

@@ -1,0 +1,35 @@
+// Memory on the device for tensors that a candidate makes: kept and handed out again, as torch's caching
+// allocator does, so that a call after the first asks the driver for nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include "warpsmith/device/extension_child.h"
+
+namespace warpsmith::device {
+
+class Arena {
+ public:
+  Arena(ExtensionGpu& gpu, std::uint64_t limit_bytes) : gpu_(gpu), limit_(limit_bytes) {}
+  // Null where the limit or the device has no room.
+  void* allocate(std::uint64_t bytes);
+  // What did not come from here is passed over. Work enqueued before goes on with it: the default stream
+  // keeps the order.
+  void release(void* memory);
+
+ private:
+  void* carve(std::uint64_t bytes);
+
+  ExtensionGpu& gpu_;
+  std::uint64_t limit_, used_ = 0;
+  std::multimap<std::uint64_t, void*> free_;        // by size
+  std::unordered_map<void*, std::uint64_t> sizes_;  // of all, handed out or not
+  char* chunk_ = nullptr;                           // what small ones are carved from
+  std::uint64_t chunk_left_ = 0;
+  std::mutex mutex_;  // a candidate may have threads
+};
+
+}  // namespace warpsmith::device

@@ -1,0 +1,138 @@
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <cstring>
+#include <vector>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/device/extension_child.h"
+
+namespace warpsmith::device {
+
+namespace {
+
+#define WARPSMITH_TEXT(x) #x
+#define WARPSMITH_NAME(x) WARPSMITH_TEXT(x)  // after cuda.h has turned cuMemAlloc into cuMemAlloc_v2
+#define WARPSMITH_FUNCTIONS(X)                                                                        \
+  X(cuInit)                                                                                           \
+  X(cuGetErrorName)                                                                                   \
+  X(cuGetErrorString)                                                                                 \
+  X(cuDeviceGet)                                                                                      \
+  X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent) X(cuCtxSetLimit) X(cuCtxSynchronize) X(cuMemAlloc)   \
+      X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuMemcpyDtoDAsync) X(cuMemcpyHtoD) \
+          X(cuEventCreate) X(cuEventRecord) X(cuEventElapsedTime) X(cuMemImportFromShareableHandle)   \
+              X(cuMemAddressReserve) X(cuMemMap) X(cuMemSetAccess) X(cuMemRelease) X(cuIpcOpenMemHandle)
+
+// Called by addresses that were looked up before the candidate was there: what it defines under these names
+// changes nothing here.
+struct Calls {
+#define WARPSMITH_POINTER(name) decltype(&::name) name = nullptr;
+  WARPSMITH_FUNCTIONS(WARPSMITH_POINTER)
+#undef WARPSMITH_POINTER
+};
+
+class CudaGpu : public ExtensionGpu {
+ public:
+  void open() override {
+    void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    if (library == nullptr) throw Error(std::string("there is no NVIDIA driver here: ") + ::dlerror());
+    const char* missing = nullptr;
+#define WARPSMITH_LOAD(name)                                                               \
+  cu_.name = reinterpret_cast<decltype(cu_.name)>(::dlsym(library, WARPSMITH_NAME(name))); \
+  if (cu_.name == nullptr) missing = WARPSMITH_NAME(name);
+    WARPSMITH_FUNCTIONS(WARPSMITH_LOAD)
+#undef WARPSMITH_LOAD
+    if (missing != nullptr) throw Error(std::string("the NVIDIA driver is too old: it has no ") + missing);
+    must(cu_.cuInit(0), "the NVIDIA driver does not start");
+    CUdevice device = 0;
+    must(cu_.cuDeviceGet(&device, 0), "cannot open the GPU");
+    CUcontext context = nullptr;
+    must(cu_.cuDevicePrimaryCtxRetain(&context, device), "cannot open a context on the GPU");
+    must(cu_.cuCtxSetCurrent(context), "cannot use the GPU's context");
+    (void)cu_.cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 0);  // the least there is: nobody reads it
+    for (CUevent& event : marks_)
+      must(cu_.cuEventCreate(&event, CU_EVENT_DEFAULT), "cannot make a GPU event");
+  }
+
+  // Nothing is unmapped: a candidate may have kept an address. It costs the parent the memory of the shapes
+  // that it has been through.
+  int map(int fd, const void* handle, std::uint64_t bytes, void** address) override {
+    CUdeviceptr at = 0;
+    if (fd < 0) {
+      CUipcMemHandle ipc;
+      std::memcpy(&ipc, handle, sizeof ipc);
+      const CUresult opened = cu_.cuIpcOpenMemHandle(&at, ipc, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+      *address = reinterpret_cast<void*>(at);
+      return opened;
+    }
+    CUmemGenericAllocationHandle memory = 0;
+    void* const as_handle = reinterpret_cast<void*>(static_cast<std::uintptr_t>(fd));
+    CUresult result =
+        cu_.cuMemImportFromShareableHandle(&memory, as_handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    if (result != CUDA_SUCCESS) return result;
+    CUmemAccessDesc access{};
+    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.location.id = 0;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    result = cu_.cuMemAddressReserve(&at, bytes, 0, 0, 0);
+    if (result == CUDA_SUCCESS) result = cu_.cuMemMap(at, bytes, 0, memory, 0);
+    if (result == CUDA_SUCCESS) result = cu_.cuMemSetAccess(at, bytes, &access, 1);
+    cu_.cuMemRelease(memory);
+    *address = reinterpret_cast<void*>(at);
+    return result;
+  }
+
+  int allocate(std::uint64_t bytes, void** address) override {
+    CUdeviceptr at = 0;
+    const CUresult result = cu_.cuMemAlloc(&at, bytes);
+    *address = reinterpret_cast<void*>(at);
+    return result;
+  }
+
+  int fill(void* at, std::uint64_t pattern, std::uint32_t width, std::uint64_t count) override {
+    const auto to = reinterpret_cast<CUdeviceptr>(at);
+    if (count == 0) return 0;
+    const auto low = static_cast<std::uint32_t>(pattern);
+    if (width == 1) return cu_.cuMemsetD8Async(to, static_cast<unsigned char>(low), count, nullptr);
+    if (width == 2) return cu_.cuMemsetD16Async(to, static_cast<unsigned short>(low), count, nullptr);
+    if (width == 4) return cu_.cuMemsetD32Async(to, low, count, nullptr);
+    if (pattern == 0) return cu_.cuMemsetD8Async(to, 0, count * 8, nullptr);
+    const std::vector<std::uint64_t> values(count, pattern);
+    return cu_.cuMemcpyHtoD(to, values.data(), count * 8);
+  }
+
+  int copy(void* to, const void* from, std::uint64_t bytes) override {
+    if (bytes == 0) return 0;
+    return cu_.cuMemcpyDtoDAsync(reinterpret_cast<CUdeviceptr>(to), reinterpret_cast<CUdeviceptr>(from),
+                                 bytes, nullptr);
+  }
+  int synchronize() override { return cu_.cuCtxSynchronize(); }
+  int mark(int which) override { return cu_.cuEventRecord(marks_[which], nullptr); }
+  std::int64_t ns_between_marks() override {
+    float ms = 0;
+    if (cu_.cuEventElapsedTime(&ms, marks_[0], marks_[1]) != CUDA_SUCCESS) return 0;
+    return static_cast<std::int64_t>(static_cast<double>(ms) * 1e6);
+  }
+
+  std::string words(int error) const override {
+    const char *name = nullptr, *text = nullptr;
+    cu_.cuGetErrorName(static_cast<CUresult>(error), &name);
+    cu_.cuGetErrorString(static_cast<CUresult>(error), &text);
+    return std::string(name != nullptr ? name : "unknown CUDA error") +
+           (text != nullptr ? std::string(": ") + text : "");
+  }
+
+ private:
+  void must(CUresult result, const char* doing) const {
+    if (result != CUDA_SUCCESS) throw Error(std::string(doing) + ": " + words(result));
+  }
+
+  Calls cu_;
+  CUevent marks_[2] = {};
+};
+
+}  // namespace
+
+std::unique_ptr<ExtensionGpu> open_cuda_gpu() { return std::make_unique<CudaGpu>(); }
+
+}  // namespace warpsmith::device

@@ -1,0 +1,73 @@
+// How an ExtensionSession and its child speak: words in shared memory (as a TwinSession's), and a socket for
+// the one thing that memory cannot carry, a descriptor of GPU memory.
+//
+//   parent                         child
+//   request = n  ────────────────►                             command, sets
+//                ◄──────────────── response = n                kLoad, kPrepare, kRun: answer
+//   of kTime:
+//                ◄──────────────── ready = n                   the untimed call is done, the GPU idle
+//   [flushes; waits]
+//   arm = n      ────────────────►
+//                ◄──────────────── armed = n                   something small of its own is done: the GPU is
+//                back in its context
+//   clock starts, go = n ────────►
+//   clock stops  ◄──────────────── response = n                calls, device-wide synchronisation
+//
+// All of it can be written by the candidate at any time. The parent reads words that it waits for, bounded
+// text, and numbers that it checks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "warpsmith/toolchain/extension_abi.h"
+
+namespace warpsmith::device {
+
+inline constexpr std::uint32_t kExtensionProtocol = 1;
+inline constexpr std::uint64_t kExtensionControlBytes = 1 << 20;
+inline constexpr std::size_t kExtensionMessageBytes = 512;
+
+enum class ExtensionCommand : std::uint32_t { kLoad = 1, kPrepare, kRun, kTime };
+
+enum class ExtensionAnswer : std::uint32_t {
+  kDone,
+  kLaunchError,  // not loaded, wrong arguments, an exception
+  kOutOfMemory,
+  kWrongResult,  // number, shapes or dtypes of what forward() gave back
+  kCudaError,    // `error`
+};
+
+inline constexpr std::size_t kExtensionMostOffsets = 64 << 10;
+
+struct WireTensor {
+  std::uint64_t bytes;
+  std::int64_t sizes[warpsmith_extension::kMostDims];
+  std::int32_t dims;
+  warpsmith_extension::Scalar dtype;
+};
+
+struct ExtensionControl {
+  std::uint32_t protocol, spin;  // spin: there is a processor for each side
+  std::atomic<std::uint32_t> request, ready, arm, armed, go, response;
+  ExtensionCommand command;
+  std::uint32_t first_set, sets;
+  std::uint64_t arena_bytes;
+  // kPrepare
+  std::uint64_t share_bytes;
+  std::uint32_t offset_count;
+  std::uint32_t by_handle;
+  unsigned char handle[64];
+  std::int32_t input_count, output_count, scalar_count;
+  WireTensor inputs[warpsmith_extension::kMostTensors], outputs[warpsmith_extension::kMostTensors];
+  warpsmith_extension::PlainScalar scalars[warpsmith_extension::kMostTensors];
+  std::uint64_t offsets[kExtensionMostOffsets];  // [set][inputs, then outputs]
+  // Answers
+  ExtensionAnswer answer;
+  std::int32_t error;
+  std::int64_t event_ns;
+  char message[kExtensionMessageBytes];
+};
+static_assert(sizeof(ExtensionControl) <= kExtensionControlBytes);
+
+}  // namespace warpsmith::device

@@ -1,0 +1,479 @@
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <thread>
+
+#include "../twin_protocol.h"
+#include "protocol.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/device/extension_session.h"
+#include "warpsmith/process/machine.h"
+
+namespace warpsmith::device {
+
+namespace {
+
+namespace ws = ::warpsmith_extension;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kStartSeconds = 60;    // a busy driver takes long to open a GPU
+constexpr double kPrepareSeconds = 60;  // also of loading: constructors, and CUDA's own start
+constexpr double kCheckSeconds = 0.01;  // how often a wait looks whether the child lives
+constexpr double kSpinSeconds = 5e-3;
+constexpr std::uint64_t kScratchFileBytes = 256 << 20;
+constexpr const char* kProgram = "warpsmith-extension";
+
+class Fd {
+ public:
+  explicit Fd(int fd = -1) : fd_(fd) {}
+  ~Fd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  void reset(int fd) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// The control block. Sealed: the child cannot cut it under our feet.
+class ControlBlock {
+ public:
+  ControlBlock() : fd_(::memfd_create("warpsmith-extension", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+    if (fd_.get() < 0) throw system_error("cannot make a memory file", errno);
+    if (::ftruncate(fd_.get(), static_cast<off_t>(kExtensionControlBytes)) != 0)
+      throw system_error("cannot size a memory file", errno);
+    (void)::fcntl(fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    void* const memory =
+        ::mmap(nullptr, kExtensionControlBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+    if (memory == MAP_FAILED) throw system_error("cannot map a memory file", errno);
+    control_ = ::new (memory) ExtensionControl{};
+  }
+  ~ControlBlock() { ::munmap(control_, kExtensionControlBytes); }
+  ControlBlock(const ControlBlock&) = delete;
+  ControlBlock& operator=(const ControlBlock&) = delete;
+  int fd() const { return fd_.get(); }
+  ExtensionControl* operator->() const { return control_; }
+
+ private:
+  Fd fd_;
+  ExtensionControl* control_;
+};
+
+// A folder of the child's own; gone with everything in it at the end.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = (fs::temp_directory_path() / "warpsmith-extension-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr)
+      throw system_error("cannot make a folder for the candidate", errno);
+    path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code error;
+    fs::remove_all(path_, error);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+fs::path find_program(const fs::path& chosen) {
+  if (!chosen.empty()) return chosen;
+  const fs::path folder = program_folder();
+  for (const fs::path& f : {folder, folder.parent_path()})
+    if (fs::exists(f / kProgram)) return f / kProgram;
+  throw Error(std::string(kProgram) + " is missing in " + folder.string());
+}
+
+std::map<std::string, std::string> child_environment_of(const ExtensionOptions& options,
+                                                        const fs::path& scratch) {
+  std::string libraries;
+  for (const fs::path& folder : options.libraries) libraries += folder.string() + ":";
+  if (const char* ours = std::getenv("LD_LIBRARY_PATH"); ours != nullptr) libraries += ours;
+  std::map<std::string, std::string> out = {{"PATH", "/usr/bin:/bin"},
+                                            {"LC_ALL", "C"},
+                                            {"HOME", scratch.string()},
+                                            {"TMPDIR", scratch.string()},
+                                            {"CUDA_CACHE_DISABLE", "1"}};
+  if (!libraries.empty()) out["LD_LIBRARY_PATH"] = libraries;
+  if (!options.gpu.empty()) out["CUDA_VISIBLE_DEVICES"] = options.gpu;
+  return out;
+}
+
+void send_descriptor(int socket, int fd) {
+  char byte = 'm';
+  iovec data{&byte, 1};
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = space;
+  message.msg_controllen = sizeof space;
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  (void)::sendmsg(socket, &message,
+                  MSG_NOSIGNAL | MSG_DONTWAIT);  // a child that is gone is found out by its silence
+}
+
+// Who sent the first byte, in our numbers, as the kernel has it; 0 where it does not say.
+pid_t sender_of(int socket) {
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(ucred))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = space;
+  message.msg_controllen = sizeof space;
+  if (::recvmsg(socket, &message, MSG_DONTWAIT) != 1) return 0;
+  for (cmsghdr* h = CMSG_FIRSTHDR(&message); h != nullptr; h = CMSG_NXTHDR(&message, h)) {
+    if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_CREDENTIALS) continue;
+    ucred sender{};
+    std::memcpy(&sender, CMSG_DATA(h), sizeof sender);
+    return sender.pid;
+  }
+  return 0;
+}
+
+int count_threads(pid_t pid) {
+  if (pid <= 0) return 0;
+  std::error_code error;
+  fs::directory_iterator tasks("/proc/" + std::to_string(pid) + "/task", error);
+  if (error) return 0;
+  int count = 0;
+  for (; tasks != fs::directory_iterator(); tasks.increment(error)) {
+    if (error) return 0;
+    ++count;
+  }
+  return count;
+}
+
+ws::Scalar scalar_of(task::Dtype dtype) {
+  switch (dtype) {
+    case task::Dtype::kFloat64:
+      return ws::Scalar::kDouble;
+    case task::Dtype::kFloat32:
+      return ws::Scalar::kFloat;
+    case task::Dtype::kFloat16:
+      return ws::Scalar::kHalf;
+    case task::Dtype::kBfloat16:
+      return ws::Scalar::kBFloat16;
+    case task::Dtype::kFloat8E4m3:
+      return ws::Scalar::kFloat8_e4m3fn;
+    case task::Dtype::kFloat8E5m2:
+      return ws::Scalar::kFloat8_e5m2;
+    case task::Dtype::kInt64:
+      return ws::Scalar::kLong;
+    case task::Dtype::kInt32:
+      return ws::Scalar::kInt;
+    case task::Dtype::kInt16:
+      return ws::Scalar::kShort;
+    case task::Dtype::kInt8:
+      return ws::Scalar::kChar;
+    case task::Dtype::kUint8:
+      return ws::Scalar::kByte;
+    case task::Dtype::kBool:
+      return ws::Scalar::kBool;
+  }
+  return ws::Scalar::kFloat;
+}
+
+bool write_tensors(const std::vector<ExtensionTensor>& tensors, WireTensor* wire, std::int32_t* count) {
+  if (tensors.size() > static_cast<std::size_t>(ws::kMostTensors)) return false;
+  *count = static_cast<std::int32_t>(tensors.size());
+  for (const ExtensionTensor& t : tensors) {
+    if (t.shape.size() > static_cast<std::size_t>(ws::kMostDims)) return false;
+    *wire = WireTensor{t.bytes, {}, static_cast<std::int32_t>(t.shape.size()), scalar_of(t.dtype)};
+    std::copy(t.shape.begin(), t.shape.end(), wire->sizes);
+    ++wire;
+  }
+  return true;
+}
+
+// What CUDA's errors say of the candidate.
+Verdict verdict_of(int cuda_error) {
+  switch (cuda_error) {
+    case 2:  // CUDA_ERROR_OUT_OF_MEMORY
+      return Verdict::kOutOfMemory;
+    case 700:  // ILLEGAL_ADDRESS
+    case 716:  // MISALIGNED_ADDRESS
+    case 717:  // INVALID_ADDRESS_SPACE
+      return Verdict::kOutOfBounds;
+    case 702:  // LAUNCH_TIMEOUT
+      return Verdict::kTimeout;
+    case 1:    // INVALID_VALUE
+    case 200:  // INVALID_IMAGE
+    case 209:  // NO_BINARY_FOR_GPU
+    case 701:  // LAUNCH_OUT_OF_RESOURCES
+    case 720:  // COOPERATIVE_LAUNCH_TOO_LARGE
+      return Verdict::kLaunchError;
+    default:
+      return Verdict::kCrash;
+  }
+}
+
+}  // namespace
+
+struct ExtensionSession::State {
+  ExtensionOptions options;
+  ControlBlock control;
+  ScratchFolder scratch;
+  Fd socket;
+  std::unique_ptr<process::Child> child;
+  std::uint32_t sequence = 1;  // 1: the child's first response
+  pid_t pid = 0;
+  int threads_before = 0, sets = 0;
+  bool alive = false, loaded = false;
+
+  void start();
+  bool answered(const std::atomic<std::uint32_t>& word, std::uint32_t value, double seconds);
+  ExtensionRun dead();
+  ExtensionRun result();
+  ExtensionRun request(ExtensionCommand command, double seconds);
+  void post(std::atomic<std::uint32_t>& word) {
+    word.store(sequence, std::memory_order_release);
+    wake_word(word);
+  }
+  bool called = false;
+  double patience(int calls) {
+    const double more = called ? 0 : options.first_call_s;
+    called = true;
+    return options.call_timeout_s * calls + more;
+  }
+};
+
+void ExtensionSession::State::start() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    throw system_error("socketpair", errno);
+  socket.reset(ends[0]);
+  const Fd theirs(ends[1]);
+  const int on = 1;
+  ::setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  control->protocol = kExtensionProtocol;
+  control->spin = process::allowed_cpus().size() > 2 ? 1 : 0;
+  control->arena_bytes = options.arena_bytes;
+  process::ChildSpec spec;
+  const fs::path binary = options.binary.empty() ? fs::path() : fs::absolute(options.binary);
+  spec.argv = {find_program(options.program).string(), std::to_string(control.fd()),
+               std::to_string(theirs.get()), binary.string()};
+  if (options.sandbox == process::SandboxLevel::kNone) spec.argv.emplace_back("--no-seccomp");
+  spec.environment = child_environment_of(options, scratch.path());
+  spec.folder = scratch.path();
+  spec.keep_fds = {control.fd(), theirs.get()};
+  spec.limits.tree_memory_bytes = options.host_memory_bytes;
+  spec.limits.output_bytes = 4096;
+  spec.limits.file_bytes = kScratchFileBytes;
+  spec.limits.processes = 0;  // seccomp forbids them
+  spec.sandbox.level = options.sandbox;
+  spec.sandbox.gpu = true;
+  spec.sandbox.read_write = {scratch.path()};
+  if (!binary.empty()) spec.sandbox.read_only = {binary};
+  spec.sandbox.read_only.insert(spec.sandbox.read_only.end(), options.libraries.begin(),
+                                options.libraries.end());
+  child = std::make_unique<process::Child>(spec);
+  if (!answered(control->response, 1, kStartSeconds)) {
+    child->kill();
+    const process::ChildResult end = child->wait();
+    throw Error("cannot run candidates of tier `extension`: " +
+                (!end.err.empty()       ? end.err
+                 : !end.problem.empty() ? end.problem
+                                        : std::string("their process does not start")));
+  }
+  pid = sender_of(socket.get());
+  threads_before = count_threads(pid);
+  alive = true;
+}
+
+// Waits until `word` is `value`; false where the time is over or the child has ended.
+bool ExtensionSession::State::answered(const std::atomic<std::uint32_t>& word, std::uint32_t value,
+                                       double seconds) {
+  const auto start = Clock::now();
+  const auto passed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  for (;;) {
+    const bool spin = control->spin != 0 && passed() < kSpinSeconds;
+    for (int i = 0; i < 64; ++i) {
+      if (word.load(std::memory_order_acquire) == value) return true;
+      if (spin) pause_briefly();
+    }
+    if (spin) continue;
+    const std::uint32_t seen = word.load(std::memory_order_acquire);
+    if (seen != value) wait_on_word(word, seen, std::clamp(seconds - passed(), 0.0, kCheckSeconds));
+    // A child that cannot go on says so by its response, whatever we wait for.
+    if (&word != &control->response && control->response.load(std::memory_order_acquire) == sequence)
+      return false;
+    if (!child->running() || passed() > seconds) return word.load(std::memory_order_acquire) == value;
+  }
+}
+
+// No answer: why, as a verdict.
+ExtensionRun ExtensionSession::State::dead() {
+  alive = false;
+  ExtensionRun run;
+  if (child->running()) {
+    child->kill();
+    run.verdict = Verdict::kTimeout;
+    run.detail = "no answer within its time";
+    return run;
+  }
+  const process::ChildResult end = child->wait();
+  run.verdict = Verdict::kCrash;
+  if (end.ending == process::Ending::kSignaled && end.signal == SIGSYS) {
+    run.verdict = Verdict::kSandboxViolation;
+    run.detail = "a system call that the sandbox forbids";
+  } else if (end.ending == process::Ending::kExited && end.exit_code == 128 + SIGSYS) {
+    run.verdict = Verdict::kSandboxViolation;
+    run.detail = "a system call that the sandbox forbids";
+  } else if (end.ending == process::Ending::kMemoryLimit) {
+    run.verdict = Verdict::kOutOfMemory;
+    run.detail = "over its limit of host memory";
+  } else if (end.ending == process::Ending::kOutputLimit) {
+    run.verdict = Verdict::kSandboxViolation;
+    run.detail = "wrote more than it may";
+  } else if (end.ending == process::Ending::kSignaled) {
+    run.verdict = end.signal == SIGKILL ? Verdict::kOutOfMemory : Verdict::kCrash;
+    run.detail = "ended by signal " + std::to_string(end.signal);
+  } else {
+    run.detail = "the candidate ended its process (exit code " + std::to_string(end.exit_code) + ")";
+  }
+  return run;
+}
+
+ExtensionRun ExtensionSession::State::result() {
+  ExtensionRun run;
+  char words[kExtensionMessageBytes];
+  std::memcpy(words, control->message, sizeof words);
+  run.detail.assign(words, ::strnlen(words, sizeof words));
+  for (char& c : run.detail)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  switch (control->answer) {
+    case ExtensionAnswer::kDone:
+      run.detail.clear();
+      return run;
+    case ExtensionAnswer::kOutOfMemory:
+      run.verdict = Verdict::kOutOfMemory;
+      return run;
+    case ExtensionAnswer::kWrongResult:
+      run.verdict = Verdict::kWrongOutput;
+      return run;
+    case ExtensionAnswer::kCudaError:
+      run.verdict = verdict_of(control->error);
+      break;
+    default:
+      run.verdict = Verdict::kLaunchError;
+      return run;
+  }
+  // An error on the device may have taken its context: nothing works in this child any more.
+  alive = false;
+  child->kill();
+  return run;
+}
+
+ExtensionRun ExtensionSession::State::request(ExtensionCommand command, double seconds) {
+  if (!alive) throw Error("a request to a child that has ended");
+  control->command = command;
+  ++sequence;
+  post(control->request);
+  return answered(control->response, sequence, seconds) ? result() : dead();
+}
+
+ExtensionSession::ExtensionSession(const ExtensionOptions& options) : state_(std::make_unique<State>()) {
+  state_->options = options;
+  state_->start();
+}
+ExtensionSession::~ExtensionSession() = default;
+ExtensionSession::ExtensionSession(ExtensionSession&&) noexcept = default;
+ExtensionSession& ExtensionSession::operator=(ExtensionSession&&) noexcept = default;
+
+ExtensionRun ExtensionSession::load() { return state_->request(ExtensionCommand::kLoad, kPrepareSeconds); }
+
+ExtensionRun ExtensionSession::prepare(const ExtensionLayout& layout, const GpuShare& share) {
+  State& s = *state_;
+  if (!s.alive) throw Error("prepare() of a session whose child has ended");
+  if (!write_tensors(layout.inputs, s.control->inputs, &s.control->input_count) ||
+      !write_tensors(layout.outputs, s.control->outputs, &s.control->output_count) ||
+      layout.scalars.size() > static_cast<std::size_t>(ws::kMostTensors))
+    return {Verdict::kUnsupported, "tensors of at most 8 dimensions, and at most 64 of them", 0, 0};
+  if (layout.offsets.size() > kExtensionMostOffsets ||
+      layout.offsets.size() !=
+          static_cast<std::size_t>(layout.sets) * (layout.inputs.size() + layout.outputs.size()))
+    throw Error("a layout with another number of offsets than tensors");
+  s.control->scalar_count = static_cast<std::int32_t>(layout.scalars.size());
+  for (std::size_t i = 0; i < layout.scalars.size(); ++i)
+    s.control->scalars[i] = {layout.scalars[i].is_float ? 1 : 0, layout.scalars[i].value,
+                             static_cast<std::int64_t>(layout.scalars[i].value)};
+  s.control->offset_count = static_cast<std::uint32_t>(layout.offsets.size());
+  std::copy(layout.offsets.begin(), layout.offsets.end(), s.control->offsets);
+  s.control->share_bytes = share.bytes;
+  s.control->by_handle = share.fd < 0 ? 1 : 0;
+  std::memcpy(s.control->handle, share.handle, sizeof share.handle);
+  if (share.fd >= 0) send_descriptor(s.socket.get(), share.fd);
+  s.sets = layout.sets;
+  return s.request(ExtensionCommand::kPrepare, kPrepareSeconds);
+}
+
+ExtensionRun ExtensionSession::run(int first_set, int sets) {
+  State& s = *state_;
+  if (first_set < 0 || sets < 1 || first_set + sets > s.sets)
+    throw Error("run() of sets that were not prepared");
+  s.control->first_set = static_cast<std::uint32_t>(first_set);
+  s.control->sets = static_cast<std::uint32_t>(sets);
+  return s.request(ExtensionCommand::kRun, s.patience(sets));
+}
+
+ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function<void()>& before_clock) {
+  State& s = *state_;
+  if (!s.alive) throw Error("time() of a session whose child has ended");
+  s.control->first_set = static_cast<std::uint32_t>(first_set);
+  s.control->sets = static_cast<std::uint32_t>(sets);
+  s.control->command = ExtensionCommand::kTime;
+  ++s.sequence;
+  s.post(s.control->request);
+  const auto ended = [&] {
+    return s.control->response.load(std::memory_order_acquire) == s.sequence &&
+                   s.control->answer != ExtensionAnswer::kDone
+               ? s.result()
+               : s.dead();
+  };
+  if (!s.answered(s.control->ready, s.sequence, s.patience(1))) return ended();
+  before_clock();
+  s.post(s.control->arm);
+  if (!s.answered(s.control->armed, s.sequence, kPrepareSeconds)) return ended();
+  const auto start = Clock::now();
+  s.control->go.store(s.sequence, std::memory_order_release);
+  if (s.control->spin == 0) wake_word(s.control->go);
+  const bool done = s.answered(s.control->response, s.sequence, s.patience(sets));
+  const auto stop = Clock::now();
+  if (!done) return s.dead();
+  ExtensionRun run = s.result();
+  run.elapsed_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(stop - start).count();
+  run.event_ns = s.control->event_ns;
+  return run;
+}
+
+bool ExtensionSession::alive() const { return state_->alive; }
+int ExtensionSession::threads_before() const { return state_->threads_before; }
+int ExtensionSession::threads() const { return count_threads(state_->pid); }
+
+}  // namespace warpsmith::device

@@ -1,0 +1,356 @@
+#include "extension_arms.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "arms.h"
+#include "warpsmith/base/random.h"
+#include "warpsmith/measure/compare.h"
+#include "warpsmith/stats/summary.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kCopyTimeout = 30;  // seconds
+constexpr double kBaselineTimeout = 60;
+constexpr int kEmptyIntervals = 21;
+constexpr std::uint64_t kOwnBytes = 4096;
+constexpr std::uint64_t kHostAlignment = 256;
+
+int place_of(std::uint64_t key, int places) {
+  return static_cast<int>(random_key({key, name_key("place")}) % static_cast<std::uint64_t>(places));
+}
+
+std::vector<GpuOperandSpec> specs_of(const task::Task& task, const task::Dims& dims, bool outputs) {
+  std::vector<GpuOperandSpec> specs;
+  for (const task::TensorSpec& input : task.inputs) specs.push_back({input.name, tensor_bytes(input, dims)});
+  if (outputs)
+    for (const task::TensorSpec& output : task.outputs)
+      specs.push_back({output.name, tensor_bytes(output, dims)});
+  return specs;
+}
+
+std::vector<std::vector<std::span<std::byte>>> device_spans(const GpuOperands& operands) {
+  std::vector<std::vector<std::span<std::byte>>> sets;
+  for (int set = 0; set < operands.sets(); ++set) {
+    auto& spans = sets.emplace_back();
+    for (std::size_t i = 0; i < operands.specs().size(); ++i)
+      spans.emplace_back(reinterpret_cast<std::byte*>(operands.address(set, i)),
+                         static_cast<std::size_t>(operands.specs()[i].bytes));
+  }
+  return sets;
+}
+
+// In this process nothing of a candidate's runs: what goes wrong here is the machine's.
+void settle(const GpuHarness& harness, double timeout_s = kCopyTimeout) {
+  if (const device::GpuOutcome done = harness.gpu().wait(timeout_s); !done.ok())
+    throw device::GpuError("on the GPU: " + done.detail, done);
+}
+
+int* as_flags(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
+
+Ran as_ran(const device::ExtensionRun& run) { return {run.verdict, run.detail, run.elapsed_ns}; }
+
+std::int64_t ns_since(Clock::time_point begin) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
+}
+
+void flush(const GpuHarness& harness) {
+  harness.flush_l2();
+  settle(harness);
+}
+
+}  // namespace
+
+ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionSession& empty) {
+  GpuOperands something(harness, {{"nothing", kOwnBytes}}, 1);
+  std::vector<double> intervals, outside, looks;
+  for (int i = 0; i < kEmptyIntervals; ++i) {
+    const device::ExtensionRun run = empty.time(0, 1, [&] { flush(harness); });
+    if (run.verdict != Verdict::kOk) throw Error("a child without a candidate: " + run.detail);
+    const Clock::time_point begin = Clock::now();
+    something.look_at_canaries();
+    settle(harness);
+    looks.push_back(static_cast<double>(ns_since(begin)));
+    intervals.push_back(static_cast<double>(run.elapsed_ns));
+    outside.push_back(static_cast<double>(run.elapsed_ns - run.event_ns));
+  }
+  return {stats::median(intervals), stats::median(outside), stats::median(looks)};
+}
+
+ExtensionCandidate::ExtensionCandidate(GpuHarness& harness, const task::Task& task,
+                                       const device::ExtensionOptions& options)
+    : harness_(harness), task_(task), session_(options), flag_(sizeof(int)) {}
+
+Ran ExtensionCandidate::load() { return as_ran(session_.load()); }
+
+std::unique_ptr<GpuOperands> ExtensionCandidate::lay_out(const task::Dims& dims, int sets, Ran* outcome) {
+  auto operands = std::make_unique<GpuOperands>(harness_, specs_of(task_, dims, true), sets, true);
+  device::ExtensionLayout layout;
+  const auto add = [&](const task::TensorSpec& tensor, std::vector<device::ExtensionTensor>& to,
+                       std::size_t index) {
+    to.push_back({tensor.name, tensor.dtype, task::shape_at(tensor, dims), operands->specs()[index].bytes});
+  };
+  for (std::size_t i = 0; i < task_.inputs.size(); ++i) add(task_.inputs[i], layout.inputs, i);
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i)
+    add(task_.outputs[i], layout.outputs, task_.inputs.size() + i);
+  layout.scalars = task_.scalars;
+  layout.sets = sets;
+  for (int set = 0; set < sets; ++set)
+    for (std::size_t i = 0; i < operands->specs().size(); ++i)
+      layout.offsets.push_back(operands->address(set, i) - operands->memory().address());
+  *outcome = as_ran(session_.prepare(layout, *operands->memory().share()));
+  return operands;
+}
+
+Ran ExtensionCandidate::prepare(const task::Dims& dims, int sets) {
+  dims_ = dims;
+  Ran outcome;
+  operands_ = lay_out(dims, sets, &outcome);
+  if (outcome.verdict != Verdict::kOk) return outcome;
+  host_offsets_.clear();
+  host_set_bytes_ = 0;
+  for (const GpuOperandSpec& spec : operands_->specs()) {
+    host_offsets_.push_back(host_set_bytes_);
+    host_set_bytes_ += (spec.bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
+  }
+  const std::uint64_t wanted = std::max<std::uint64_t>(1, host_set_bytes_ * static_cast<std::uint64_t>(sets));
+  if (host_.bytes() < wanted) host_ = device::PinnedMemory(wanted);
+  return {};
+}
+
+std::vector<std::span<std::byte>> ExtensionCandidate::inputs(int set) {
+  std::vector<std::span<std::byte>> spans;
+  std::byte* begin = host_.data() + host_set_bytes_ * static_cast<std::uint64_t>(set);
+  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
+    spans.emplace_back(begin + host_offsets_[i], static_cast<std::size_t>(operands_->specs()[i].bytes));
+  return spans;
+}
+
+std::span<std::byte> ExtensionCandidate::output(int set, std::size_t index) {
+  const std::size_t operand = task_.inputs.size() + index;
+  std::byte* begin = host_.data() + host_set_bytes_ * static_cast<std::uint64_t>(set);
+  return {begin + host_offsets_.at(operand), static_cast<std::size_t>(operands_->specs()[operand].bytes)};
+}
+
+void ExtensionCandidate::poison(int sets) {
+  std::vector<GpuRegion> memory;
+  for (int set = 0; set < sets; ++set)
+    for (std::size_t i = 0; i < task_.outputs.size(); ++i)
+      memory.push_back({operands_->address(set, task_.inputs.size() + i), output(set, i).size()});
+  harness_.poison(memory);
+}
+
+Ran ExtensionCandidate::run(int sets) {
+  for (int set = 0; set < sets; ++set) {
+    const auto spans = inputs(set);
+    for (std::size_t i = 0; i < spans.size(); ++i)
+      device::upload(operands_->address(set, i), spans[i].data(), spans[i].size());
+  }
+  harness_.scrub_shared_memory();
+  settle(harness_);
+  if (const device::ExtensionRun run = session_.run(0, sets); run.verdict != Verdict::kOk) return as_ran(run);
+  *as_flags(flag_) = 0;
+  operands_->look_at_canaries();
+  for (int set = 0; set < sets; ++set) {
+    const auto spans = inputs(set);
+    for (std::size_t i = 0; i < spans.size(); ++i)
+      harness_.compare(operands_->address(set, i), reinterpret_cast<device::GpuAddress>(spans[i].data()),
+                       spans[i].size(), static_cast<int>(i), as_flags(flag_));
+    for (std::size_t i = 0; i < task_.outputs.size(); ++i)
+      device::download(output(set, i).data(), operands_->address(set, task_.inputs.size() + i),
+                       output(set, i).size());
+  }
+  settle(harness_);
+  if (const std::optional<std::string> problem = operands_->problem())
+    return {Verdict::kOutOfBounds, *problem, 0};
+  if (const int changed = *as_flags(flag_); changed > 0)
+    return {Verdict::kInputModified,
+            "writes to input `" + task_.inputs[static_cast<std::size_t>(changed - 1)].name + "`", 0};
+  return {};
+}
+
+ExtensionArm::ExtensionArm(ExtensionCandidate& candidate, const Reference& reference,
+                           std::vector<double> bounds, const task::Dims& dims, int most_calls,
+                           const ExtensionOverhead& overhead)
+    : candidate_(candidate),
+      harness_(candidate.harness()),
+      task_(candidate.task()),
+      bounds_(std::move(bounds)),
+      dims_(dims),
+      inputs_(task_, dims),
+      places_(gpu_places(harness_.gpu(), input_bytes(task_, dims) + output_bytes(task_, dims), most_calls)),
+      most_calls_(most_calls),
+      overhead_(overhead),
+      operands_(candidate.lay_out(dims, places_ * (most_calls + 1), &outcome_)),
+      fresh_inputs_(harness_, specs_of(task_, dims, false), 1),
+      right_(reference.bind(dims, device_spans(fresh_inputs_))),
+      flags_(2 * sizeof(int) * std::max<std::size_t>(1, task_.outputs.size())) {
+  std::vector<GpuRegion> regions;  // [output][set]
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i)
+    for (int set = 0; set < operands_->sets(); ++set)
+      regions.push_back({operands_->address(set, task_.inputs.size() + i),
+                         operands_->specs()[task_.inputs.size() + i].bytes});
+  output_regions_ = device::GpuMemory(regions.size() * sizeof(GpuRegion));
+  device::upload(output_regions_.address(), regions.data(), output_regions_.bytes());
+  settle(harness_);
+}
+
+void ExtensionArm::renew(std::uint64_t key, int calls) {
+  key_ = key;
+  place_ = place_of(key, places_);
+  first_ = place_ * (most_calls_ + 1);
+  std::vector<GpuRegion> memory;
+  for (int call = 0; call <= calls; ++call) {
+    for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
+      const std::size_t output = task_.inputs.size() + i;
+      memory.push_back({operands_->address(first_ + call, output), operands_->specs()[output].bytes});
+    }
+    inputs_.add(call_seed(key, call), *operands_, first_ + call);
+  }
+  harness_.poison(memory);
+  inputs_.fill(harness_);
+}
+
+// A few places of every output: what is still poisoned there was not written.
+void ExtensionArm::look_at_outputs(int calls) {
+  int* flags = as_flags(flags_);
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
+    flags[i] = std::numeric_limits<int>::max();
+    const std::uint64_t first =
+        static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(operands_->sets()) +
+        static_cast<std::uint64_t>(first_);
+    harness_.look_for_unwritten(output_regions_.address() + first * 16, static_cast<unsigned>(calls),
+                                static_cast<int>(task::size_of(task_.outputs[i].dtype)), key_, &flags[i]);
+  }
+  operands_->look_at_canaries();
+  settle(harness_);
+}
+
+Arm::Run ExtensionArm::run(int calls) {
+  if (outcome_.verdict != Verdict::kOk) return outcome_;
+  harness_.gpu().reset_persisting_l2();
+  harness_.scrub_shared_memory();
+  settle(harness_);
+  const device::ExtensionRun run = candidate_.session().time(first_, calls, [&] { flush(harness_); });
+  if (run.verdict != Verdict::kOk) return {run.verdict, run.detail + ", in a timed call", 0};
+  // At once: work that goes on behind the answer is found with outputs that are not there, or holds this up.
+  const Clock::time_point begin = Clock::now();
+  look_at_outputs(calls);
+  late_.push_back(static_cast<double>(ns_since(begin)) - overhead_.look_ns);
+  if (const std::optional<std::string> problem = operands_->problem())
+    return {Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
+  unwritten_ = -1;
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i)
+    if (const int flag = as_flags(flags_)[i]; flag != std::numeric_limits<int>::max()) unwritten_ = flag - 1;
+  const auto elapsed = static_cast<double>(run.elapsed_ns);
+  ours_.push_back(elapsed - overhead_.outside_ns);
+  events_.push_back(static_cast<double>(run.event_ns));
+  const double without = std::max(elapsed / 4, elapsed - overhead_.interval_ns);
+  return {Verdict::kOk, "", std::max<std::int64_t>(1, std::llround(without))};
+}
+
+std::optional<int> ExtensionArm::unwritten(int) {
+  return unwritten_ < 0 ? std::nullopt : std::optional<int>(unwritten_);
+}
+
+Arm::Run ExtensionArm::inspect(int call) {
+  const int set = first_ + call;
+  inputs_.add(call_seed(key_, call), fresh_inputs_, 0);
+  inputs_.fill(harness_);
+  int* changed = as_flags(flags_);
+  *changed = 0;
+  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
+    harness_.compare(operands_->address(set, i), fresh_inputs_.address(0, i), operands_->specs()[i].bytes,
+                     static_cast<int>(i), changed);
+  std::vector<std::vector<std::byte>> outputs;
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
+    const std::size_t operand = task_.inputs.size() + i;
+    outputs.emplace_back(static_cast<std::size_t>(operands_->specs()[operand].bytes));
+    device::download(outputs.back().data(), operands_->address(set, operand), outputs.back().size());
+  }
+  settle(harness_);
+  if (*changed > 0)
+    return {
+        Verdict::kInputModified,
+        "writes to input `" + task_.inputs[static_cast<std::size_t>(*changed - 1)].name + "` in a timed call",
+        0};
+  right_.run(0, 1);
+  const std::vector<OutputValues> right = right_.outputs(0);
+  right_.drop_outputs();
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    // The reference's own error is a tenth of the default bound.
+    const Comparison comparison = measure::compare(outputs[i], right[i], bounds_.at(i) * 1.1);
+    if (!comparison.agrees)
+      return {Verdict::kWrongOutput,
+              "in a timed call: " + describe(comparison, task_.outputs[i].name, right[i]) + " (shape " +
+                  describe(dims_) + ")",
+              0};
+  }
+  return {};
+}
+
+ExtensionArm::Clocks ExtensionArm::clocks() const {
+  if (ours_.empty()) return {};
+  return {stats::median(ours_), stats::median(events_), stats::median(late_)};
+}
+
+void ExtensionArm::forget_clocks() {
+  ours_.clear();
+  events_.clear();
+  late_.clear();
+}
+
+HostClockBaseline::HostClockBaseline(GpuHarness& harness, const task::Task& task, const Reference& reference,
+                                     const task::Dims& dims, int most_calls)
+    : harness_(harness),
+      task_(task),
+      dims_(dims),
+      inputs_(task_, dims),
+      places_(gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls)),
+      most_calls_(most_calls),
+      operands_(harness, specs_of(task, dims, false), places_ * (most_calls + 1)),
+      calls_(reference.bind(dims, device_spans(operands_))),
+      own_(kOwnBytes) {
+  std::vector<double> empty;
+  for (int i = 0; i < kEmptyIntervals; ++i) empty.push_back(static_cast<double>(interval(0)));
+  empty_ns_ = stats::median(empty);
+}
+
+void HostClockBaseline::renew(std::uint64_t key, int calls) {
+  calls_->drop_outputs();
+  place_ = place_of(key, places_);
+  first_ = place_ * (most_calls_ + 1);
+  for (int call = 0; call <= calls; ++call) inputs_.add(call_seed(key, call), operands_, first_ + call);
+  inputs_.fill(harness_);
+}
+
+// As the child does it: flushed, then something small, so that the GPU is awake, then the clock.
+std::int64_t HostClockBaseline::interval(int calls) {
+  flush(harness_);
+  device::fill_bytes(own_.address(), 0, own_.bytes());
+  settle(harness_);
+  const Clock::time_point begin = Clock::now();
+  if (calls > 0) calls_->run(first_, calls);
+  const device::GpuOutcome done = harness_.gpu().wait(kBaselineTimeout);
+  const std::int64_t elapsed = ns_since(begin);
+  if (!done.ok()) throw device::GpuError("the baseline on the GPU: " + done.detail, done);
+  return elapsed;
+}
+
+Arm::Run HostClockBaseline::run(int calls) {
+  harness_.gpu().reset_persisting_l2();
+  calls_->run(first_ + calls, 1);  // untimed
+  settle(harness_, kBaselineTimeout);
+  calls_->drop_outputs();
+  const auto elapsed = static_cast<double>(interval(calls));
+  return {Verdict::kOk, "",
+          std::max<std::int64_t>(1, std::llround(std::max(elapsed / 4, elapsed - empty_ns_)))};
+}
+
+}  // namespace warpsmith::measure

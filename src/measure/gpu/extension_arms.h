@@ -1,0 +1,132 @@
+// Candidates of tier `extension`: their checks and timed calls, in a child; and the baseline by the same kind
+// of clock.
+//
+// Both sides of a pair are timed by this process's clock over K calls, from an idle GPU to device-wide
+// synchronisation. What such an interval takes with nothing in it is measured for each (a child without a
+// candidate; this process without a call), and taken off.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arms.h"
+#include "harness.h"
+#include "warpsmith/device/extension_session.h"
+#include "warpsmith/measure/arm.h"
+#include "warpsmith/measure/reference.h"
+
+namespace warpsmith::measure {
+
+// What surrounds a candidate's work, measured in a child without one.
+struct ExtensionOverhead {
+  double interval_ns = 0;  // of an empty interval by our clock
+  double outside_ns = 0;   // of it, what the child's events do not hold
+  double look_ns = 0;      // from the end of an interval until this process has looked at outputs
+};
+ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionSession& empty);
+
+class ExtensionCandidate : public Program {
+ public:
+  // Starts the child. Throws Error where there can be none.
+  ExtensionCandidate(GpuHarness& harness, const task::Task& task, const device::ExtensionOptions& options);
+  // Loads the shared object: its constructors run.
+  Ran load();
+  Ran prepare(const task::Dims& dims, int sets) override;
+  const task::Dims& dims() const override { return dims_; }
+  std::vector<std::span<std::byte>> inputs(int set) override;
+  void poison(int sets) override;
+  Ran run(int sets) override;
+  std::span<std::byte> output(int set, std::size_t index) override;
+  bool alive() const override { return session_.alive(); }
+
+  GpuHarness& harness() { return harness_; }
+  const task::Task& task() const { return task_; }
+  device::ExtensionSession& session() { return session_; }
+  // Operands of `sets` calls, shared with the child, which is told of them.
+  std::unique_ptr<GpuOperands> lay_out(const task::Dims& dims, int sets, Ran* outcome);
+
+ private:
+  GpuHarness& harness_;
+  const task::Task& task_;
+  device::ExtensionSession session_;
+  task::Dims dims_;
+  std::unique_ptr<GpuOperands> operands_;
+  device::PinnedMemory host_, flag_;
+  std::vector<std::uint64_t> host_offsets_;
+  std::uint64_t host_set_bytes_ = 0;
+};
+
+class ExtensionArm : public Arm {
+ public:
+  // `bounds`: by output, for inspect(), which compares with the reference in its own precision.
+  ExtensionArm(ExtensionCandidate& candidate, const Reference& reference, std::vector<double> bounds,
+               const task::Dims& dims, int most_calls, const ExtensionOverhead& overhead);
+  // Bad where the candidate has no room for its operands.
+  const Ran& outcome() const { return outcome_; }
+  void renew(std::uint64_t key, int calls) override;
+  Run run(int calls) override;
+  std::optional<int> unwritten(int) override;
+  Run inspect(int call) override;
+  int place() const override { return place_; }
+
+  // Of the runs so far, medians: by our clock and by the child's events, each without what surrounds it, and
+  // how much longer than after an empty interval it took until outputs could be looked at. All calls
+  // together.
+  struct Clocks {
+    double ours_ns = 0, events_ns = 0, late_ns = 0;
+  };
+  Clocks clocks() const;
+  // Drops what clocks() tells of.
+  void forget_clocks();
+
+ private:
+  void look_at_outputs(int calls);
+
+  ExtensionCandidate& candidate_;
+  GpuHarness& harness_;
+  const task::Task& task_;
+  std::vector<double> bounds_;
+  task::Dims dims_;
+  GpuInputs inputs_;
+  int places_, most_calls_, place_ = 0, first_ = 0;
+  ExtensionOverhead overhead_;
+  Ran outcome_;
+  std::unique_ptr<GpuOperands> operands_;
+  GpuOperands fresh_inputs_;  // one set, for inspect()
+  Reference::Calls right_;    // bound to them
+  device::GpuMemory output_regions_;
+  device::PinnedMemory flags_;
+  std::uint64_t key_ = 0;
+  int unwritten_ = -1;
+  std::vector<double> ours_, events_, late_;
+};
+
+class HostClockBaseline : public Arm {
+ public:
+  // `reference` runs on the GPU. All that is referred to must outlive it.
+  HostClockBaseline(GpuHarness& harness, const task::Task& task, const Reference& reference,
+                    const task::Dims& dims, int most_calls);
+  void renew(std::uint64_t key, int calls) override;
+  Run run(int calls) override;
+  std::optional<int> unwritten(int) override { return std::nullopt; }
+  Run inspect(int) override { return {}; }
+  int place() const override { return place_; }
+
+ private:
+  std::int64_t interval(int calls);
+
+  GpuHarness& harness_;
+  const task::Task& task_;
+  task::Dims dims_;
+  GpuInputs inputs_;
+  int places_, most_calls_, place_ = 0, first_ = 0;
+  GpuOperands operands_;
+  std::optional<Reference::Calls> calls_;
+  device::GpuMemory own_;
+  double empty_ns_ = 0;
+};
+
+}  // namespace warpsmith::measure

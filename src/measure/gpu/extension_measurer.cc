@@ -1,0 +1,252 @@
+#include "extension_measurer.h"
+
+#include <fmt/format.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "../judge.h"
+#include "extension_arms.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/random.h"
+#include "warpsmith/measure/check.h"
+#include "warpsmith/stats/summary.h"
+#include "warpsmith/toolchain/extension.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kIntervalNs = 1e6;  // of the baseline: what surrounds the calls is small against it
+constexpr int kMostCalls = 128;
+constexpr int kEstimateRounds = 5, kAloneRounds = 21;
+constexpr double kAgreement = 1.03;       // baseline in the pair against alone
+constexpr double kSlowest = 1000;         // times the reference
+constexpr double kLongIntervalNs = 10e6;  // of a candidate, while one call takes less
+constexpr double kShortestTimeout = 0.5;  // seconds
+
+// Where the cuBLAS and cuDNN lie that the baseline uses.
+std::vector<fs::path> library_folders() {
+  std::set<fs::path> folders;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        const fs::path path = info->dlpi_name != nullptr ? info->dlpi_name : "";
+        const std::string name = path.filename().string();
+        if (name.starts_with("libcublas") || name.starts_with("libcudnn") || name.starts_with("libnvrtc")) {
+          std::error_code error;
+          static_cast<std::set<fs::path>*>(data)->insert(fs::canonical(path.parent_path(), error));
+        }
+        return 0;
+      },
+      &folders);
+  folders.erase(fs::path());
+  return {folders.begin(), folders.end()};
+}
+
+// What the candidates of one task share here, beside the GpuTaskBench.
+struct Bench {
+  Bench(GpuHarness& harness, GpuTaskBench& task, std::uint64_t the_seed)
+      : id(task.task().id), digest(task.task().digest), seed(the_seed) {
+    const task::Dims& dims = task.timing_dims();
+    const std::uint64_t bytes =
+        std::max<std::uint64_t>(1, input_bytes(task.task(), dims) + output_bytes(task.task(), dims));
+    const std::uint64_t room = harness.gpu().facts().memory_bytes / 16 / bytes;
+    {
+      HostClockBaseline first(harness, task.task(), task.reference(), dims, 1);
+      call_ns =
+          stats::median(time_alone(first, 1, kEstimateRounds, random_key({seed, name_key("host clock")})));
+    }
+    const double wanted = std::ceil(kIntervalNs / std::max(1.0, call_ns));
+    calls = static_cast<int>(
+        std::clamp(wanted, 1.0, std::max(1.0, std::min<double>(kMostCalls, static_cast<double>(room) - 1))));
+    baseline.emplace(harness, task.task(), task.reference(), dims, calls);
+  }
+  double alone() {
+    const std::uint64_t key = random_key({seed, name_key("host clock alone"), ++alone_taken});
+    return alone_ns = stats::median(time_alone(*baseline, calls, kAloneRounds, key));
+  }
+  std::string id, digest;
+  std::uint64_t seed, alone_taken = 0;
+  double call_ns = 0, alone_ns = 0;
+  int calls = 1;
+  std::optional<HostClockBaseline> baseline;
+};
+
+}  // namespace
+
+struct ExtensionMeasurer::State {
+  State(GpuHarness& the_harness, Settings& the_settings)
+      : harness(the_harness), settings(the_settings), level(process::available_sandbox()) {
+    if (level == process::SandboxLevel::kNone && !settings.unsandboxed)
+      throw Error(
+          "no sandbox is to be had on this machine, and candidates of tier `extension` want one "
+          "(--unsandboxed goes on without)");
+    options.libraries = library_folders();
+    options.gpu = harness.gpu().facts().uuid;
+    options.sandbox = level;
+  }
+
+  Bench& bench_of(GpuTaskBench& task) {
+    if (!bench || bench->id != task.task().id || bench->digest != task.task().digest) {
+      bench.reset();
+      bench = std::make_unique<Bench>(harness, task, settings.seed);
+    }
+    return *bench;
+  }
+
+  const ExtensionOverhead& overhead_here() {
+    if (!overhead) {
+      device::ExtensionSession empty(options);
+      overhead = measure_overhead(harness, empty);
+    }
+    return *overhead;
+  }
+
+  std::unique_ptr<ExtensionCandidate> start(GpuTaskBench& task, const fs::path& binary, Ran* loaded) {
+    device::ExtensionOptions o = options;
+    o.binary = binary;
+    o.arena_bytes = task.task().memory_bytes;
+    o.call_timeout_s = std::min(settings.call_timeout_s,
+                                std::max(kShortestTimeout, kSlowest * task.baseline_call_ns() * 1e-9));
+    auto candidate = std::make_unique<ExtensionCandidate>(harness, task.task(), o);
+    *loaded = candidate->load();
+    return candidate;
+  }
+
+  Timing time_candidate(GpuTaskBench& task, ExtensionCandidate& candidate, Measurement& m) {
+    Bench& b = bench_of(task);
+    const ExtensionOverhead& around = overhead_here();
+    PairSettings pairs = pair_settings(settings, m.task, m.candidate, m.remeasured);
+    ExtensionArm arm(candidate, task.reference(), task.timed_bounds(), task.timing_dims(), b.calls, around);
+    if (arm.outcome().verdict != Verdict::kOk) return failed_timing(arm.outcome());
+    // A slow one gets fewer, so that there are rounds enough. Twice: the first call of all brings much with
+    // it.
+    Ran once;
+    for (int i = 0; i < 2; ++i) {
+      arm.renew(random_key({pairs.key, name_key("estimate"), static_cast<std::uint64_t>(i)}), 1);
+      once = arm.run(1);
+      if (once.verdict != Verdict::kOk) return failed_timing(once);
+    }
+    pairs.calls = std::clamp(
+        static_cast<int>(kLongIntervalNs / std::max(1.0, static_cast<double>(once.elapsed_ns))), 1, b.calls);
+    arm.forget_clocks();
+    Timing timing = judge(settings, time_pairs(*b.baseline, arm, pairs), pairs.calls);
+    if (timing.pairs.verdict != Verdict::kOk) return timing;
+    look_for_hacks(candidate, arm, timing, m);
+    if (timing.pairs.verdict != Verdict::kOk) return timing;
+    timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
+    // A pair of fewer calls has an alone of as many.
+    timing.alone_ns = pairs.calls == b.calls && b.alone_ns > 0 ? b.alone_ns : alone(b, pairs);
+    timing.baseline_agrees = baseline_agrees(timing, kAgreement);
+    if (!timing.baseline_agrees) {
+      timing.alone_ns = alone(b, pairs);
+      timing.baseline_agrees = baseline_agrees(timing, kAgreement);
+    }
+    return timing;
+  }
+
+  double alone(Bench& b, const PairSettings& pairs) const {
+    if (pairs.calls == b.calls) return b.alone();
+    return stats::median(time_alone(*b.baseline, pairs.calls, kAloneRounds,
+                                    random_key({pairs.key, name_key("alone"), ++b.alone_taken})));
+  }
+
+  void look_for_hacks(ExtensionCandidate& candidate, const ExtensionArm& arm, Timing& timing,
+                      Measurement& m) {
+    const ExtensionArm::Clocks clocks = arm.clocks();
+    ClockFacts facts{clocks.ours_ns,
+                     clocks.events_ns,
+                     clocks.late_ns,
+                     candidate.session().threads_before(),
+                     candidate.session().threads(),
+                     libraries};
+    auto& extra = m.device->extra;
+    extra["clock"] = "host clock over batches of calls, device-wide synchronisation";
+    extra["candidate_event_ns"] = fmt::format("{:.0f}", clocks.events_ns / timing.calls);
+    extra["candidate_clock_ns"] = fmt::format("{:.0f}", clocks.ours_ns / timing.calls);
+    extra["late_ns"] = fmt::format("{:.0f}", clocks.late_ns);
+    extra["empty_interval_ns"] = fmt::format("{:.0f}", overhead->interval_ns);
+    extra["threads"] = fmt::format("{} before, {} after", facts.threads_before, facts.threads_after);
+    const std::string kind = hack_of(facts, &timing.pairs.detail);
+    if (kind.empty()) return;
+    timing.pairs.verdict = Verdict::kHack;
+    m.hack = kind;
+  }
+
+  bool accept(const Timing& timing, Measured& out) const {
+    Measurement& m = out.measurement;
+    if (write_failure(timing, m)) return false;
+    write_score(settings, timing, out);
+    m.verdict = Verdict::kOk;
+    if (!timing.baseline_agrees) {
+      m.verdict = Verdict::kUnstable;
+      m.detail = fmt::format("the baseline takes {:.0f} ns beside the candidate and {:.0f} ns alone",
+                             timing.pair_ns, timing.alone_ns);
+      return false;
+    }
+    return stable(settings, timing, m);
+  }
+
+  // In a fresh child.
+  Timing again(GpuTaskBench& task, const fs::path& binary, Measurement& m) {
+    ++m.remeasured;
+    Ran loaded;
+    const std::unique_ptr<ExtensionCandidate> fresh = start(task, binary, &loaded);
+    return loaded.verdict == Verdict::kOk ? time_candidate(task, *fresh, m) : failed_timing(loaded);
+  }
+
+  void time_and_judge(GpuTaskBench& task, std::unique_ptr<ExtensionCandidate> candidate,
+                      const fs::path& binary, Measured& out) {
+    Measurement& m = out.measurement;
+    Timing timing = time_candidate(task, *candidate, m);
+    candidate.reset();
+    if (timing.pairs.verdict == Verdict::kOk && !timing.baseline_agrees) timing = again(task, binary, m);
+    if (!accept(timing, out)) return;
+    if (looks_too_good(settings, m)) {
+      const double before = m.speedup;
+      const Timing second = again(task, binary, m);
+      const bool lower = second.pairs.verdict != Verdict::kOk || second.score.speedup() < before;
+      if (accept(lower ? second : timing, out) && second.pairs.verdict == Verdict::kOk)
+        compare_scores(before, second.score.speedup(), m);
+    }
+    if (m.verdict == Verdict::kOk) {
+      double& best = settings.best[m.task];
+      best = std::max(best, m.speedup);
+    }
+  }
+
+  GpuHarness& harness;
+  Settings& settings;
+  process::SandboxLevel level;
+  device::ExtensionOptions options;
+  std::unique_ptr<Bench> bench;
+  std::optional<ExtensionOverhead> overhead;
+  bool libraries = false;
+};
+
+ExtensionMeasurer::ExtensionMeasurer(GpuHarness& harness, Settings& settings)
+    : state_(std::make_unique<State>(harness, settings)) {}
+ExtensionMeasurer::~ExtensionMeasurer() = default;
+
+void ExtensionMeasurer::measure(GpuTaskBench& task, const Candidate&, const fs::path& binary, Measured& out) {
+  State& s = *state_;
+  Measurement& m = out.measurement;
+  m.device->sandbox = std::string(process::to_string(s.level));
+  s.libraries = !toolchain::read_extension_facts(binary).libraries.empty();
+  Ran loaded;
+  std::unique_ptr<ExtensionCandidate> candidate = s.start(task, binary, &loaded);
+  m.verdict = loaded.verdict;
+  m.detail = loaded.detail;
+  if (loaded.verdict != Verdict::kOk) return;
+  if (!write_checks(check_candidate(*candidate, task.task(), task.oracle(), task.cases()), task.task(),
+                    task.oracle(), task.cases(), m))
+    return;
+  if (s.settings.timing) s.time_and_judge(task, std::move(candidate), binary, out);
+}
+
+}  // namespace warpsmith::measure

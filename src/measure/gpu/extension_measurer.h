@@ -1,0 +1,38 @@
+// Measures candidates of tier `extension`: correct first, then timed in pairs with the baseline, both by this
+// process's clock, and looked at for what host code can do that a plan cannot.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "harness.h"
+#include "task_bench.h"
+#include "warpsmith/measure/measurer.h"
+
+namespace warpsmith::measure {
+
+class ExtensionMeasurer {
+ public:
+  // Throws Error where no sandbox is to be had and `unsandboxed` was not asked for. `settings.best` is
+  // written to.
+  ExtensionMeasurer(GpuHarness& harness, Settings& settings);
+  ~ExtensionMeasurer();
+  // Fills in the rest of a measurement that says nothing yet. Throws Error where no child can be started.
+  void measure(GpuTaskBench& task, const Candidate& candidate, const std::filesystem::path& binary,
+               Measured& out);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Whether what the clocks say of timed calls shows that they were cheated, and how: the kind of a `hack`, or
+// empty.
+struct ClockFacts {
+  double ours_ns = 0, events_ns = 0, late_ns = 0;  // as ExtensionArm::clocks()
+  int threads_before = 0, threads_after = 0;       // 0: not known
+  bool libraries = false;                          // cuBLAS or cuDNN, which may have threads of their own
+};
+std::string hack_of(const ClockFacts& facts, std::string* detail);
+
+}  // namespace warpsmith::measure

@@ -1,0 +1,207 @@
+#include "nvcc.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/sha256.h"
+#include "warpsmith/base/text.h"
+
+// extension_abi.h and torch.h, made by CMake.
+extern const char extension_abi_header[];
+extern const char extension_tensor_header[];
+
+namespace warpsmith::toolchain {
+
+namespace {
+
+#ifdef WARPSMITH_NVRTC_LIBRARY
+constexpr const char* kBuiltNvrtc = WARPSMITH_NVRTC_LIBRARY;
+#else
+constexpr const char* kBuiltNvrtc = "";
+#endif
+constexpr const char* kHeaders = "warpsmith_headers";  // a folder; no candidate's file may have such a name
+constexpr const char* kBody = "warpsmith/tensors.h";
+constexpr const char* kOutput = "warpsmith_out.so";
+// The front end and the optimizer reserve address space that they never touch.
+constexpr std::uint64_t kLeastAddressSpace = 6ull << 30;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+fs::path in_path(const std::string& name) {
+  if (name.find('/') != std::string::npos) return fs::exists(name) ? fs::absolute(name) : fs::path();
+  const std::string path = environment("PATH");
+  for (const std::string& folder : split(path.empty() ? "/usr/bin:/bin" : path, ':'))
+    if (!folder.empty() && ::access((fs::path(folder) / name).c_str(), X_OK) == 0)
+      return fs::path(folder) / name;
+  return {};
+}
+
+fs::path find_nvcc() {
+  if (const std::string chosen = environment("WARPSMITH_NVCC"); !chosen.empty()) return in_path(chosen);
+  if (const fs::path found = in_path("nvcc"); !found.empty()) return found;
+  for (const std::string& root :
+       {environment("CUDA_HOME"), environment("CUDA_PATH"), std::string("/usr/local/cuda")})
+    if (!root.empty() && fs::exists(fs::path(root) / "bin/nvcc")) return fs::path(root) / "bin/nvcc";
+  return {};
+}
+
+std::string first_words(const fs::path& program) {
+  process::ChildSpec spec;
+  spec.argv = {program.string(), "--version"};
+  spec.limits.wall_s = 20;
+  const process::ChildResult result = process::run_child(spec);
+  return result.ending == process::Ending::kExited && result.exit_code == 0 ? result.out : "";
+}
+
+// "Cuda compilation tools, release 13.0, V13.0.88" -> "13.0.88"
+std::string nvcc_version(const std::string& text) {
+  const std::size_t at = text.find(", V");
+  if (at == std::string::npos) return "";
+  return text.substr(at + 3, text.find_first_not_of("0123456789.", at + 3) - at - 3);
+}
+
+// <folder>/lib<name>.so or, of a wheel, lib<name>.so.<number>.
+fs::path library_in(const fs::path& folder, const std::string& name) {
+  std::error_code error;
+  const fs::path plain = folder / ("lib" + name + ".so");
+  if (fs::exists(plain, error)) return plain;
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().filename().string().starts_with("lib" + name + ".so.")) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found.empty() ? fs::path() : found.front();
+}
+
+// With nvcc, or in torch's wheels, where the NVRTC lies that this program was built with.
+void find_libraries(NvccHere* here) {
+  const fs::path root = fs::canonical(here->nvcc).parent_path().parent_path();
+  std::vector<fs::path> folders = {root / "lib64", root / "lib", root / "targets/x86_64-linux/lib"};
+  std::error_code error;
+  if (const fs::path nvrtc = fs::canonical(kBuiltNvrtc, error); !error) {
+    const fs::path wheels = nvrtc.parent_path().parent_path().parent_path();
+    folders.push_back(nvrtc.parent_path());
+    for (const char* wheel : {"cublas", "cudnn"}) folders.push_back(wheels / wheel / "lib");
+    const fs::path cudnn = wheels / "cudnn/include";
+    if (!fs::exists(root / "include/cudnn.h") && fs::exists(cudnn / "cudnn.h"))
+      here->include_folders.push_back(cudnn);
+  }
+  for (const std::string name : {"cublas", "cublasLt", "cudnn"})
+    for (const fs::path& folder : folders)
+      if (fs::path found = library_in(folder, name); !found.empty() && !here->libraries.contains(name))
+        here->libraries[name] = found;
+  here->visible = {root};
+  for (const auto& [name, path] : here->libraries) here->visible.push_back(path.parent_path());
+  here->visible.insert(here->visible.end(), here->include_folders.begin(), here->include_folders.end());
+}
+
+NvccHere look() {
+  NvccHere here;
+  here.nvcc = find_nvcc();
+  if (here.nvcc.empty()) {
+    here.problem =
+        "candidates of tier `extension` are compiled by nvcc, which is not here: CUDA's toolkit has it (name "
+        "it in WARPSMITH_NVCC)";
+    return here;
+  }
+  const std::string chosen = environment("WARPSMITH_HOST_CXX");
+  here.host_compiler = in_path(chosen.empty() ? "g++" : chosen);
+  if (here.host_compiler.empty()) {
+    here.problem = "nvcc wants a host compiler: install g++, or name one in WARPSMITH_HOST_CXX";
+    return here;
+  }
+  here.nvcc = fs::canonical(here.nvcc);  // of a link the sandbox could not make the folders
+  here.version = nvcc_version(first_words(here.nvcc));
+  const std::string host = first_words(here.host_compiler);
+  here.host_version = host.substr(0, host.find('\n'));
+  if (here.version.empty() || here.host_version.empty()) {
+    here.problem = "nvcc or its host compiler does not start";
+    return here;
+  }
+  find_libraries(&here);
+  if (const fs::path prefix = fs::canonical(here.host_compiler).parent_path().parent_path();
+      prefix != "/usr" && prefix != "/")
+    here.visible.push_back(prefix);
+  return here;
+}
+
+std::string gencode(const GpuTarget& target) {
+  const std::string name = to_string(target).substr(3);
+  return "arch=compute_" + name + ",code=sm_" + name;
+}
+
+}  // namespace
+
+const NvccHere& nvcc_here() {
+  static const NvccHere here = look();
+  return here;
+}
+
+// Machine code for the one target and no PTX: half the work. -nodlink: no device code is linked between
+// files. Of the runtime a candidate has a copy of its own.
+const std::vector<std::string>& nvcc_options() {
+  static const std::vector<std::string> options = {
+      "-shared",
+      "-nodlink",
+      "-w",
+      "-cudart=static",
+      "--expt-relaxed-constexpr",
+      "--expt-extended-lambda",
+      "-Xcompiler=-fPIC,-O2,-fvisibility=hidden,-fdiagnostics-color=never,-fno-diagnostics-show-caret,"
+      "-fno-diagnostics-show-option,-fmax-errors=20",
+      "-Xlinker=--exclude-libs,ALL,-z,defs,-z,now"};
+  return options;
+}
+
+std::string digest_of_our_headers() {
+  return Sha256().field(extension_abi_header).field(extension_tensor_header).hex().substr(0, 16);
+}
+
+void write_sources(const ExtensionSources& sources, const fs::path& scratch) {
+  for (const SourceFile& file : sources.files) {
+    make_folders((scratch / file.path).parent_path());
+    write_file_atomic(scratch / file.path, file.content);
+  }
+  const fs::path headers = scratch / kHeaders;
+  for (const std::string& name : tensor_headers()) {
+    make_folders((headers / name).parent_path());
+    write_file_atomic(headers / name, std::string("#include <") + kBody + ">\n");
+  }
+  std::string abi = extension_abi_header, tensors = extension_tensor_header;
+  for (std::string* text : {&abi, &tensors})
+    if (const std::size_t at = text->find("#pragma once"); at != std::string::npos) text->replace(at, 12, "");
+  write_file_atomic(headers / kBody, "#pragma once\n" + abi + tensors);
+}
+
+NvccRun run_nvcc(const ExtensionSources& sources, const std::vector<std::string>& options,
+                 const GpuTarget& target, const fs::path& scratch, const CompileOptions& limits) {
+  const NvccHere& here = nvcc_here();
+  process::ChildSpec spec = compiler_spec(scratch, limits);
+  spec.limits.memory_bytes = std::max(limits.memory_bytes, kLeastAddressSpace);
+  spec.argv = {here.nvcc.string(), "-ccbin", here.host_compiler.string(), "-gencode", gencode(target)};
+  spec.argv.insert(spec.argv.end(), nvcc_options().begin(), nvcc_options().end());
+  spec.argv.insert(spec.argv.end(), options.begin(), options.end());
+  spec.argv.insert(spec.argv.end(), {std::string("-I") + kHeaders, "-I."});
+  for (const fs::path& folder : here.include_folders) spec.argv.push_back("-isystem=" + folder.string());
+  if (sources.blas_handle) spec.argv.emplace_back("-DWARPSMITH_CUBLAS");
+  spec.argv.insert(spec.argv.end(), sources.units.begin(), sources.units.end());
+  for (const std::string& name : sources.libraries)
+    spec.argv.push_back("-Xlinker=" + here.libraries.at(name).string());
+  // Libraries of CUDA's want others of theirs, which are looked for where the candidate runs.
+  if (!sources.libraries.empty()) spec.argv.emplace_back("-Xlinker=--allow-shlib-undefined");
+  spec.argv.insert(spec.argv.end(), {"-o", kOutput});
+  spec.sandbox.allow_processes = true;
+  spec.sandbox.read_only = here.visible;
+  CompilerRun run = run_compiler_child(spec);
+  if (run.output.find("nvcc fatal   : Unsupported gpu architecture") != std::string::npos)
+    throw Error("nvcc " + here.version + " makes no code for " + to_string(target), kExitUsage);
+  return {run, spec.folder / kOutput};
+}
+
+}  // namespace warpsmith::toolchain

@@ -1,0 +1,357 @@
+// Candidates of tier `extension` and the process that they run in, host memory standing in for the GPU's: the
+// protocol, where results come to lie, and what the sandbox does about host code that means no good. Compiled
+// by nvcc, as real ones are.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/device/extension_session.h"
+#include "warpsmith/toolchain/extension.h"
+
+namespace warpsmith::device {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kSets = 5;
+constexpr std::int64_t kCount = 100;
+constexpr std::uint64_t kBytes = kCount * sizeof(float), kStride = 4096;
+
+// What every candidate here is wrapped in. Host memory: kernels are loops.
+constexpr const char* kHead =
+    "#include <torch/extension.h>\n#include <cstdlib>\n"
+    "static void twice(const torch::Tensor& x, torch::Tensor& o) { for (int64_t i = 0; i < x.numel(); ++i) "
+    "o.data_ptr<float>()[i] = 2 * "
+    "x.data_ptr<float>()[i]; }\n";
+constexpr const char* kHonest = "auto o = torch::empty_like(x); twice(x, o); return o;";
+
+class ExtensionChild : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    cache_ = fs::temp_directory_path() / ("warpsmith-extension-child-" + std::to_string(::getpid()));
+  }
+  static void TearDownTestSuite() { fs::remove_all(cache_); }
+  void SetUp() override {
+    if (const std::string lacks = toolchain::extension_toolchain_lacks(); !lacks.empty())
+      GTEST_SKIP() << lacks;
+    fd_ = ::memfd_create("operands", MFD_CLOEXEC);
+    ASSERT_EQ(::ftruncate(fd_, kSets * 2 * kStride), 0);
+    memory_ =
+        static_cast<char*>(::mmap(nullptr, kSets * 2 * kStride, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0));
+    options_.program = fs::path(WARPSMITH_BINARY_DIR) / "tests/extension_fake_child";
+    options_.sandbox = process::available_sandbox();
+    options_.call_timeout_s = 2;
+    options_.first_call_s = 0;
+  }
+  void TearDown() override {
+    if (memory_ != nullptr) ::munmap(memory_, kSets * 2 * kStride);
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  float* input(int set) { return reinterpret_cast<float*>(memory_ + set * 2 * kStride); }
+  float* output(int set) { return reinterpret_cast<float*>(memory_ + set * 2 * kStride + kStride); }
+
+  // Of .cpp: g++ alone is asked.
+  fs::path compile(const std::string& text) {
+    Candidate c;
+    c.task = "double";
+    c.tier = Tier::kExtension;
+    c.files = {{"main.cpp", text}};
+    c.id = candidate_id(c);
+    toolchain::CompileOptions options;
+    options.cache = cache_;
+    options.timeout_s = 100;
+    options.unsandboxed = true;
+    task::Task task;
+    task.id = "double";
+    const toolchain::CompileResult made = toolchain::compile_extension(c, task, {8, 0, 0}, options);
+    EXPECT_EQ(made.verdict, Verdict::kOk) << made.log;
+    return made.binary;
+  }
+  fs::path forward(const std::string& body, const std::string& before = "") {
+    return compile(std::string(kHead) + before + "torch::Tensor forward(torch::Tensor x) {\n" + body +
+                   "\n}\n");
+  }
+
+  static ExtensionLayout layout() {
+    ExtensionLayout l;
+    l.inputs = {{"x", task::Dtype::kFloat32, {4, 25}, kBytes}};
+    l.outputs = {{"out", task::Dtype::kFloat32, {4, 25}, kBytes}};
+    l.sets = kSets;
+    for (std::uint64_t set = 0; set < kSets; ++set)
+      for (const std::uint64_t tensor : {0ull, 1ull}) l.offsets.push_back((2 * set + tensor) * kStride);
+    return l;
+  }
+  void renew(float base) {
+    for (int set = 0; set < kSets; ++set)
+      for (int i = 0; i < kCount; ++i) {
+        input(set)[i] = base + static_cast<float>(set * 1000 + i);
+        std::memset(&output(set)[i], 0xFF, sizeof(float));
+      }
+  }
+  bool right(int set) {
+    for (int i = 0; i < kCount; ++i)
+      if (output(set)[i] != 2 * input(set)[i]) return false;
+    return true;
+  }
+  GpuShare share() const {
+    GpuShare s;
+    s.fd = fd_;
+    s.bytes = kSets * 2 * kStride;
+    return s;
+  }
+  // Loads, prepares, runs two sets.
+  ExtensionRun whole(const fs::path& binary) {
+    options_.binary = binary;
+    session_ = std::make_unique<ExtensionSession>(options_);
+    ExtensionRun run = session_->load();
+    if (run.verdict == Verdict::kOk) run = session_->prepare(layout(), share());
+    renew(1);
+    if (run.verdict == Verdict::kOk) run = session_->run(0, 2);
+    return run;
+  }
+  ExtensionRun tried(const std::string& body, const std::string& before = "") {
+    return whole(forward(body, before));
+  }
+
+  static fs::path cache_;
+  ExtensionOptions options_;
+  std::unique_ptr<ExtensionSession> session_;
+  int fd_ = -1;
+  char* memory_ = nullptr;
+};
+fs::path ExtensionChild::cache_;
+
+TEST_F(ExtensionChild, RunsAndTimes) {
+  ASSERT_EQ(tried(kHonest).verdict, Verdict::kOk);
+  EXPECT_TRUE(right(0) && right(1));
+  EXPECT_FALSE(right(2));
+  for (int round = 0; round < 3; ++round) {
+    renew(static_cast<float>(round) + 5);
+    int turns = 0;
+    const ExtensionRun run = session_->time(0, 4, [&] { ++turns; });
+    ASSERT_EQ(run.verdict, Verdict::kOk) << run.detail;
+    EXPECT_EQ(turns, 1);
+    for (int set = 0; set < kSets; ++set) EXPECT_TRUE(right(set)) << set;
+    EXPECT_GT(run.elapsed_ns, 0);
+    EXPECT_GT(run.event_ns, 0);
+    EXPECT_LE(run.event_ns, run.elapsed_ns);
+  }
+  EXPECT_GT(session_->threads_before(), 0);
+  EXPECT_EQ(session_->threads(), session_->threads_before());
+}
+
+TEST_F(ExtensionChild, WithoutACandidateItTimesNothing) {
+  session_ = std::make_unique<ExtensionSession>(options_);
+  ASSERT_EQ(session_->prepare(layout(), share()).verdict, Verdict::kOk);
+  const ExtensionRun run = session_->time(0, 4, [] {});
+  EXPECT_EQ(run.verdict, Verdict::kOk);
+  EXPECT_GT(run.elapsed_ns, 0);
+}
+
+// A tensor that is kept, one that comes second, a view: all end where they belong, in every call.
+TEST_F(ExtensionChild, ResultsComeToLieWhereTheyBelong) {
+  const char* bodies[] = {
+      "static torch::Tensor o = torch::empty_like(x); twice(x, o); return o;",
+      "auto t = torch::empty_like(x), o = torch::empty_like(x); twice(x, t); o.copy_(t); t.zero_(); return "
+      "o;",
+      "auto t = torch::zeros({100}, x.options()); twice(x, t); return t.view({4, -1});",
+      "static int n = 0; auto a = torch::empty_like(x), b = torch::empty_like(x); auto& o = ++n % 2 ? a : b; "
+      "twice(x, o); return o;",
+  };
+  for (const char* body : bodies) {
+    ASSERT_EQ(tried(body).verdict, Verdict::kOk) << body;
+    for (int round = 0; round < 3; ++round) {
+      renew(static_cast<float>(round) * 7 + 3);
+      ASSERT_EQ(session_->time(0, 4, [] {}).verdict, Verdict::kOk);
+      for (int set = 0; set < kSets; ++set) EXPECT_TRUE(right(set)) << body << " set " << set;
+    }
+  }
+}
+
+TEST_F(ExtensionChild, ScalarsAndSeveralResults) {
+  options_.binary = compile(
+      std::string(kHead) +
+      "std::vector<torch::Tensor> f(const torch::Tensor& x, double a, int64_t n) {\n"
+      "  auto o = torch::full({2}, a, x.options()), p = torch::full({3}, n, at::kLong); return {o, p}; }\n"
+      "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"forward\", &f); }\n");
+  ExtensionLayout l = layout();
+  l.outputs = {{"out0", task::Dtype::kFloat32, {2}, 8}, {"out1", task::Dtype::kInt64, {3}, 24}};
+  l.sets = 1;
+  l.offsets = {0, kStride, kStride + 256};
+  l.scalars = {{"a", true, 2.5}, {"n", false, 7}};
+  ExtensionSession session(options_);
+  ASSERT_EQ(session.load().verdict, Verdict::kOk);
+  ASSERT_EQ(session.prepare(l, share()).verdict, Verdict::kOk);
+  const ExtensionRun run = session.run(0, 1);
+  ASSERT_EQ(run.verdict, Verdict::kOk) << run.detail;
+  EXPECT_EQ(output(0)[1], 2.5f);
+  std::int64_t n = 0;
+  std::memcpy(&n, memory_ + kStride + 256 + 16, 8);
+  EXPECT_EQ(n, 7);
+}
+
+TEST_F(ExtensionChild, WhatForwardSaysIsItsVerdict) {
+  struct Row {
+    const char* body;
+    Verdict verdict;
+    const char* words;
+  };
+  const Row rows[] = {
+      {"TORCH_CHECK(false, \"no \", 3); return x;", Verdict::kLaunchError, "no 3"},
+      {"throw std::runtime_error(\"thrown\");", Verdict::kLaunchError, "thrown"},
+      {"return torch::empty({25, 4}, x.options());", Verdict::kWrongOutput, "another shape or dtype"},
+      {"return torch::empty({4, 25}, torch::kFloat64);", Verdict::kWrongOutput, "another shape or dtype"},
+      {"return torch::Tensor();", Verdict::kWrongOutput, "undefined tensor"},
+      {"return torch::empty({1 << 20, 1 << 20}, x.options());", Verdict::kOutOfMemory, "out of memory"},
+      {"x.data_ptr<double>(); return x;", Verdict::kLaunchError,
+       "expected scalar type Double but found Float"},
+      {"std::abort();", Verdict::kCrash, "signal 6"},
+      {"std::exit(0);", Verdict::kCrash, "ended its process (exit code 0)"},
+      {"*(volatile int*)8 = 1; return x;", Verdict::kCrash, "signal 11"},
+      {"for (volatile int i = 0;; i = i + 1) {}", Verdict::kTimeout, "no answer"},
+  };
+  options_.call_timeout_s = 0.5;
+  for (const Row& row : rows) {
+    const ExtensionRun run = tried(row.body);
+    EXPECT_EQ(run.verdict, row.verdict) << row.body << ": " << run.detail;
+    EXPECT_THAT(run.detail, HasSubstr(row.words)) << row.body;
+  }
+}
+
+TEST_F(ExtensionChild, AnInputHandedBackIsCopied) {
+  ASSERT_EQ(tried("return x;").verdict, Verdict::kOk);
+  EXPECT_EQ(output(0)[3], input(0)[3]);
+  EXPECT_FALSE(right(0));
+}
+
+TEST_F(ExtensionChild, WhatTheSandboxForbids) {
+  if (options_.sandbox == process::SandboxLevel::kNone) GTEST_SKIP() << "no sandbox is to be had here";
+  const char* bodies[] = {
+      "if (fork() == 0) _exit(0);",
+      "socket(2, 1, 0);",
+      "execl(\"/bin/true\", \"true\", (char*)0);",
+      "kill(getppid(), 9);",
+      "ptrace(16, getppid(), 0, 0);",
+  };
+  const std::string names =
+      "extern \"C\" { int fork(); void _exit(int); int socket(int, int, int); int execl(const char*, const "
+      "char*, ...); int kill(int, int); int "
+      "getppid(); long ptrace(int, ...); }\n";
+  for (const char* body : bodies) {
+    const ExtensionRun run = tried(std::string(body) + kHonest, names);
+    EXPECT_EQ(run.verdict, Verdict::kSandboxViolation) << body << ": " << run.detail;
+  }
+  // In a constructor, too.
+  EXPECT_EQ(tried(kHonest, names + "static int before = socket(2, 1, 0);\n").verdict,
+            Verdict::kSandboxViolation);
+}
+
+// Files: the system's can be read, its own folder written; nothing else is there. What finds more gives no
+// answer.
+TEST_F(ExtensionChild, FilesOutsideAreNotThere) {
+  if (options_.sandbox == process::SandboxLevel::kNone) GTEST_SKIP() << "no sandbox is to be had here";
+  const fs::path secret = fs::temp_directory_path() / ("warpsmith-secret-" + std::to_string(::getpid()));
+  write_file_atomic(secret, "secret");
+  const std::string names = "#include <cstdio>\n";
+  const std::string reads = "for (const char* path : {\"" + secret.string() +
+                            "\", \"/etc/passwd\", \"/root/.bashrc\"}) if (std::fopen(path, \"r\")) throw "
+                            "std::runtime_error(std::string(\"reads \") + path);\n"
+                            "std::fopen(\"" +
+                            secret.string() +
+                            "-new\", \"w\");\n"  // under bubblewrap a file of its own /tmp
+                            "for (const char* path : {\"/usr/lib/warpsmith\", \"/etc/warpsmith\", "
+                            "\"/dev/mem\"}) if (std::fopen(path, \"w\")) "
+                            "throw std::runtime_error(std::string(\"writes \") + path);\n"
+                            "if (!std::fopen(\"own\", \"w\")) throw std::runtime_error(\"own\");\n";
+  const ExtensionRun run = tried(reads + kHonest, names);
+  EXPECT_EQ(run.verdict, Verdict::kOk) << run.detail;
+  EXPECT_FALSE(fs::exists(secret.string() + "-new"));
+  fs::remove(secret);
+}
+
+TEST_F(ExtensionChild, HostMemoryIsLimited) {
+  options_.host_memory_bytes = 200 << 20;
+  options_.call_timeout_s = 20;
+  const ExtensionRun run = tried(
+      "for (long n = 0; n < 4000; ++n) { char* p = (char*)std::malloc(1 << 20); for (int i = 0; i < 1 << 20; "
+      "i += 4096) p[i] = 1; usleep(200); }" +
+          std::string(kHonest),
+      "extern \"C\" int usleep(unsigned);\n");
+  EXPECT_EQ(run.verdict, Verdict::kOutOfMemory) << run.detail;
+}
+
+TEST_F(ExtensionChild, ThreadsThatStayAreCounted) {
+  const ExtensionRun run = tried(
+      "static bool once = (std::thread([] { for (;;) std::this_thread::sleep_for(std::chrono::seconds(1)); "
+      "}).detach(), "
+      "true); (void)once;" +
+          std::string(kHonest),
+      "#include <chrono>\n#include <thread>\n");
+  ASSERT_EQ(run.verdict, Verdict::kOk) << run.detail;
+  EXPECT_EQ(session_->threads(), session_->threads_before() + 1);
+}
+
+// It writes to every descriptor and over all that it shares with us: that makes nothing right, and nothing of
+// ours falls over.
+TEST_F(ExtensionChild, ForgedAnswersHelpNobody) {
+  const std::string names =
+      "extern \"C\" { long write(int, const void*, unsigned long); long pwrite(int, const void*, unsigned "
+      "long, long); int ftruncate(int, long); }\n#include "
+      "<cstdio>\n#include <cstring>\n";
+  const ExtensionRun junk = tried(
+      "char junk[4096]; std::memset(junk, 0x5A, sizeof junk); for (int fd = 0; fd < 64; ++fd) if (fd > 2) { "
+      "write(fd, junk, 4096); } return torch::empty_like(x);",
+      names);
+  if (junk.verdict == Verdict::kOk) {
+    EXPECT_FALSE(right(0));
+  }
+  // Every writable mapping of the control block, filled with ones: the answer is nonsense or none.
+  options_.call_timeout_s = 1;
+  const ExtensionRun forged = tried(
+      "FILE* maps = std::fopen(\"/proc/self/maps\", \"r\"); char line[512]; while (maps && std::fgets(line, "
+      "sizeof line, maps)) if (std::strstr(line, "
+      "\"warpsmith-extension\")) { unsigned long a = 0, b = 0; std::sscanf(line, \"%lx-%lx rw-s\", &a, &b); "
+      "std::memset((void*)a, 0x01, b - a); } return "
+      "torch::empty_like(x);",
+      names);
+  EXPECT_FALSE(right(0));
+  EXPECT_NE(forged.verdict, Verdict::kNotMeasured);
+}
+
+TEST_F(ExtensionChild, ACachedResultIsFoundOut) {
+  ASSERT_EQ(tried("static std::map<void*, torch::Tensor> seen; auto& o = seen[x.data_ptr()]; if "
+                  "(!o.defined()) { o = torch::empty_like(x); twice(x, o); } "
+                  "return o;",
+                  "#include <map>\n")
+                .verdict,
+            Verdict::kOk);
+  EXPECT_TRUE(right(0));
+  renew(100);
+  ASSERT_EQ(session_->run(0, 2).verdict, Verdict::kOk);
+  EXPECT_FALSE(right(0));
+}
+
+TEST_F(ExtensionChild, WhatIsNoCandidate) {
+  const fs::path file = fs::temp_directory_path() / ("warpsmith-no-object-" + std::to_string(::getpid()));
+  write_file_atomic(file, "no shared object");
+  const ExtensionRun run = whole(file);
+  EXPECT_EQ(run.verdict, Verdict::kLaunchError);
+  EXPECT_THAT(run.detail, HasSubstr("it cannot be loaded"));
+  fs::remove(file);
+  // No GPU is not the candidate's fault.
+  options_.program.clear();
+  if (!fs::exists("/dev/nvidiactl")) {
+    EXPECT_THROW(ExtensionSession{options_}, Error);
+  }
+}
+
+}  // namespace
+}  // namespace warpsmith::device

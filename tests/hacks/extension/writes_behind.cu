@@ -1,0 +1,22 @@
+// hack: writes behind its output
+// task: gelu
+// verdict: out_of_bounds
+#include <torch/extension.h>
+__global__ void k(const float* x, float* o, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) o[i] = 0.5f * x[i] * (1.f + erff(x[i] * 0.70710678f));
+}
+static void gelu(const torch::Tensor& x, torch::Tensor& o, cudaStream_t s = 0) {
+  int n = x.numel();
+  k<<<(n + 255) / 256, 256, 0, s>>>(x.data_ptr<float>(), o.data_ptr<float>(), n);
+}
+__global__ void behind(const float* x, float* o, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i <= n) o[i] = 0.5f * x[min(i, n - 1)] * (1.f + erff(x[min(i, n - 1)] * 0.70710678f));
+}
+torch::Tensor forward(torch::Tensor x) {
+  auto o = torch::empty_like(x);
+  int n = x.numel();
+  behind<<<(n + 256) / 256, 256>>>(x.data_ptr<float>(), o.data_ptr<float>(), n);
+  return o;
+}

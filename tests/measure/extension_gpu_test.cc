@@ -1,0 +1,84 @@
+// Candidates of tier `extension` on a GPU, end to end. Without a GPU or nvcc these tests skip by name;
+// tests/hacks has the table of tricks.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/measure/gpu.h"
+#include "warpsmith/measure/gpu_workers.h"
+#include "warpsmith/process/gpus.h"
+#include "warpsmith/toolchain/extension.h"
+
+namespace warpsmith::measure {
+namespace {
+
+class ExtensionOnGpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string lacks = toolchain::extension_toolchain_lacks(); !lacks.empty())
+      GTEST_SKIP() << lacks;
+    if (!fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "there is no GPU here";
+    const char* chosen = std::getenv("WARPSMITH_BENCH_TARGET");
+    target_ = chosen != nullptr ? chosen : "sm_90a";
+    cache_ = fs::temp_directory_path() / ("warpsmith-extension-gpu-" + std::to_string(::getpid()));
+    Settings settings;
+    settings.device_kind = "gpu";
+    settings.unsandboxed = true;
+    settings.budget_s = 1;
+    workers_ = std::make_unique<GpuWorkers>(settings, fs::path(WARPSMITH_SOURCE_DIR) / "datasets",
+                                            harness_cubin(target_, cache_, true));
+  }
+  void TearDown() override {
+    if (!cache_.empty()) fs::remove_all(cache_);
+  }
+
+  Measurement measure(const std::string& body) {
+    Candidate c;
+    c.task = "gelu";
+    c.tier = Tier::kExtension;
+    c.files = {
+        {"kernel.cu",
+         "#include <torch/extension.h>\n__global__ void k(const float* x, float* o, int n) { int i = "
+         "blockIdx.x * 256 + "
+         "threadIdx.x; if (i < n) o[i] = 0.5f * x[i] * (1.f + erff(x[i] * 0.70710678f)); }\n"
+         "torch::Tensor forward(torch::Tensor x) { auto o = torch::empty_like(x); int n = x.numel();\n" +
+             body + "\nreturn o; }\n"}};
+    c.id = candidate_id(c);
+    toolchain::CompileOptions options;
+    options.cache = cache_;
+    options.timeout_s = 120;
+    options.unsandboxed = true;
+    Diagnostics diagnostics;
+    const auto task = task::load_task(fs::path(WARPSMITH_SOURCE_DIR) / "datasets/gelu", diagnostics);
+    const toolchain::CompileResult made =
+        toolchain::compile_extension(c, *task, *toolchain::parse_gpu_target(target_), options);
+    EXPECT_EQ(made.verdict, Verdict::kOk) << made.log;
+    return workers_->measure(c, made.binary).measurement;
+  }
+
+  std::string target_;
+  fs::path cache_;
+  std::unique_ptr<GpuWorkers> workers_;
+};
+
+constexpr const char* kHonest = "k<<<(n + 255) / 256, 256>>>(x.data_ptr<float>(), o.data_ptr<float>(), n);";
+
+TEST_F(ExtensionOnGpu, AnHonestOneIsTimed) {
+  const Measurement m = measure(kHonest);
+  ASSERT_EQ(m.verdict, Verdict::kOk) << m.detail;
+  EXPECT_GT(m.speedup, 0.2);
+  EXPECT_LT(m.speedup, 5);
+  EXPECT_GE(m.rounds, 7);
+  EXPECT_GT(std::stod(m.device->extra.at("candidate_event_ns")), 0);
+}
+
+TEST_F(ExtensionOnGpu, WrongOnesAreFound) {
+  EXPECT_EQ(measure("").verdict, Verdict::kWrongOutput);
+  EXPECT_EQ(measure("*(volatile int*)8 = 1;").verdict, Verdict::kCrash);
+  // And the next one is measured as if nothing had been.
+  EXPECT_EQ(measure(std::string(kHonest) + " // once more").verdict, Verdict::kOk);
+}
+
+}  // namespace
+}  // namespace warpsmith::measure
