@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "warpsmith/base/words.h"
-#include "warpsmith/measure/host.h"
 
 namespace warpsmith::measure {
 
@@ -14,10 +13,6 @@ void require_gpu(const Settings& settings, const std::string& name) {
   if (!names.empty() && !right)
     throw Error("wrong GPU: this is a " + name + ", and device kind " + settings.device_kind + " is wanted",
                 kExitWrongDevice);
-}
-
-std::filesystem::path gpu_lock_path(const std::string& uuid) {
-  return timing_lock_path().parent_path() / ("warpsmith-timing-" + uuid + ".lock");
 }
 
 }  // namespace warpsmith::measure

@@ -1,7 +1,6 @@
-// Which GPU this is, and that nobody else times on it.
+// Whether this GPU is the one that was asked for.
 #pragma once
 
-#include <filesystem>
 #include <string>
 
 #include "warpsmith/measure/measurer.h"
@@ -10,8 +9,5 @@ namespace warpsmith::measure {
 
 // Throws Error (kExitWrongDevice) where a GPU of this name is none that the settings ask for.
 void require_gpu(const Settings& settings, const std::string& name);
-
-// To be taken as base's FileLock while something is timed on the GPU.
-std::filesystem::path gpu_lock_path(const std::string& uuid);
 
 }  // namespace warpsmith::measure

@@ -64,6 +64,10 @@ std::optional<KeyValue> read_list(const KeyRule& rule, const yaml::Node& node, s
                                   Diagnostics& mistakes) {
   std::vector<std::string> strings;
   std::vector<int> integers;
+  if (!rule.words.empty() && node.is_scalar()) {  // one word, as a list of it
+    if (auto word = yaml::read_word(node, what, rule.words, mistakes)) return KeyValue(std::vector{*word});
+    return std::nullopt;
+  }
   if (!node.is_sequence()) {
     mistakes.push_back(yaml::mistake_at(
         node.place(), fmt::format("{}: expected a list, found {}", what, yaml::describe(node))));
@@ -162,6 +166,7 @@ Json rule_schema(const KeyRule& rule, const Json& standard) {
       break;
   }
   Json schema = {{"description", rule.meaning}, {"anyOf", {value, {{"$ref", "#/$defs/reference"}}}}};
+  if (rule.form == Form::kStrings && !rule.words.empty()) schema["anyOf"].push_back({{"enum", rule.words}});
   if (rule.form == Form::kSeconds && standard.is_number())
     schema["default"] = fmt::format("{}s", standard.get<double>());
   else if (!standard.is_null())

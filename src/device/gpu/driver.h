@@ -30,6 +30,7 @@ namespace warpsmith::device {
   X(cuMemCreate) X(cuMemRelease) X(cuMemGetAllocationGranularity)                           \
   X(cuMemExportToShareableHandle) X(cuMemAddressReserve) X(cuMemAddressFree)                \
   X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess) X(cuIpcGetMemHandle)
+// clang-format on
 // Null where the driver is too old.
 #define WARPSMITH_CUDA_NEWER_FUNCTIONS(X) X(cuFuncGetParamInfo) X(cuTensorMapEncodeTiled)
 

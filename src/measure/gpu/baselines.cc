@@ -26,6 +26,7 @@
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/measure/gpu_baselines.h"
+#include "warpsmith/measure/host.h"
 #include "warpsmith/measure/python_baselines.h"
 #include "warpsmith/process/machine.h"
 #include "warpsmith/stats/summary.h"
