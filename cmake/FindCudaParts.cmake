@@ -68,9 +68,14 @@ target_include_directories(warpsmith_cuda_headers SYSTEM INTERFACE ${WARPSMITH_C
 # cuDNN's headers, for the baseline that calls it; the library itself is the one that torch loads.
 list(APPEND roots /usr)
 foreach(root IN LISTS roots)
-  if(NOT TARGET warpsmith_cudnn_headers AND EXISTS ${root}/include/cudnn.h)
+  # cudnn.h includes CUDA's own headers down to crt/.
+  if(NOT TARGET warpsmith_cudnn_headers AND EXISTS ${root}/include/cudnn.h AND
+     (WARPSMITH_CUDA_CRT_DIR OR EXISTS ${WARPSMITH_CUDA_INCLUDE_DIR}/crt/host_defines.h))
     add_library(warpsmith_cudnn_headers INTERFACE)
     target_link_libraries(warpsmith_cudnn_headers INTERFACE warpsmith_cuda_headers)
+    if(WARPSMITH_CUDA_CRT_DIR)
+      target_include_directories(warpsmith_cudnn_headers SYSTEM INTERFACE ${WARPSMITH_CUDA_CRT_DIR})
+    endif()
     if(NOT root STREQUAL "/usr")
       get_filename_component(cudnn_include ${root}/include REALPATH)
       target_include_directories(warpsmith_cudnn_headers SYSTEM INTERFACE ${cudnn_include})

@@ -57,7 +57,7 @@ DeviceFacts facts_of(const Settings& settings, const device::GpuFacts& gpu) {
   facts.extra["sms"] = std::to_string(gpu.sms);
   facts.extra["l2_bytes"] = std::to_string(gpu.l2_bytes);
   facts.extra["memory_bytes"] = std::to_string(gpu.memory_bytes);
-  facts.extra["caches"] = "L2 flushed before each call";
+  facts.extra["caches"] = "L2 flushed before each row of calls";
   return facts;
 }
 
