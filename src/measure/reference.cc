@@ -18,6 +18,11 @@
 #include <torch/jit.h>
 #include <torch/version.h>
 
+#if __has_include(<c10/core/CachingDeviceAllocator.h>) && (TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 9)
+#include <c10/core/CachingDeviceAllocator.h>
+#define WARPSMITH_HAS_DEVICE_ALLOCATOR  // older ones have no way to it without linking torch's CUDA part
+#endif
+
 #include <dlfcn.h>
 
 #include <chrono>
@@ -293,6 +298,14 @@ std::vector<OutputValues> Reference::run_oracle(const task::Dims& dims,
       if (tensor.is_floating_point()) tensor = tensor.to(at::kDouble);
     return state_->checked(state_->call(tensors), dims, true);
   });
+}
+
+void Reference::release_memory() const {
+#ifdef WARPSMITH_HAS_DEVICE_ALLOCATOR
+  if (state_->place != Place::kGpu) return;
+  if (auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(c10::DeviceType::CUDA)))
+    allocator->emptyCache();
+#endif
 }
 
 struct Reference::Calls::State {

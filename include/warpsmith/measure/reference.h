@@ -69,6 +69,8 @@ class Reference {
   // The same in float64: floating inputs are cast up, outputs come as they are. The right answer.
   std::vector<OutputValues> run_oracle(const task::Dims& dims,
                                        const std::vector<std::span<const std::byte>>& inputs) const;
+  // Gives back what torch keeps of the GPU's memory for later, so that nothing of an answer can be read there. On the host: nothing.
+  void release_memory() const;
 
   // Calls bound to operands, for timing: `sets` calls, each with inputs of its own in memory that the caller
   // keeps alive.
