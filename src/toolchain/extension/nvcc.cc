@@ -60,6 +60,21 @@ std::string first_words(const fs::path& program) {
   return result.ending == process::Ending::kExited && result.exit_code == 0 ? result.out : "";
 }
 
+// What is called nvcc may be a script or a link into another folder: where the toolkit lies nvcc itself says.
+fs::path toolkit_of(const fs::path& nvcc) {
+  process::ChildSpec spec;
+  spec.argv = {nvcc.string(), "--dryrun", "-E", "-x", "cu", "/dev/null"};
+  spec.limits.wall_s = 20;
+  const process::ChildResult result = process::run_child(spec);
+  for (const std::string& line : split(result.out + result.err, '\n')) {
+    const std::size_t at = line.find("TOP=");
+    std::error_code error;
+    if (at == std::string::npos) continue;
+    if (fs::path top = fs::canonical(std::string(trim(line.substr(at + 4))), error); !error) return top;
+  }
+  return fs::canonical(nvcc).parent_path().parent_path();
+}
+
 // "Cuda compilation tools, release 13.0, V13.0.88" -> "13.0.88"
 std::string nvcc_version(const std::string& text) {
   const std::size_t at = text.find(", V");
@@ -80,8 +95,7 @@ fs::path library_in(const fs::path& folder, const std::string& name) {
 }
 
 // With nvcc, or in torch's wheels, where the NVRTC lies that this program was built with.
-void find_libraries(NvccHere* here) {
-  const fs::path root = fs::canonical(here->nvcc).parent_path().parent_path();
+void find_libraries(const fs::path& root, NvccHere* here) {
   std::vector<fs::path> folders = {root / "lib64", root / "lib", root / "targets/x86_64-linux/lib"};
   std::error_code error;
   if (const fs::path nvrtc = fs::canonical(kBuiltNvrtc, error); !error) {
@@ -92,6 +106,8 @@ void find_libraries(NvccHere* here) {
     if (!fs::exists(root / "include/cudnn.h") && fs::exists(cudnn / "cudnn.h"))
       here->include_folders.push_back(cudnn);
   }
+  for (fs::path& folder : folders)  // of a link the sandbox could not make the folders
+    if (const fs::path real = fs::canonical(folder, error); !error) folder = real;
   for (const std::string name : {"cublas", "cublasLt", "cudnn"})
     for (const fs::path& folder : folders)
       if (fs::path found = library_in(folder, name); !found.empty() && !here->libraries.contains(name))
@@ -116,7 +132,8 @@ NvccHere look() {
     here.problem = "nvcc wants a host compiler: install g++, or name one in WARPSMITH_HOST_CXX";
     return here;
   }
-  here.nvcc = fs::canonical(here.nvcc);  // of a link the sandbox could not make the folders
+  const fs::path root = toolkit_of(here.nvcc);
+  here.nvcc = fs::exists(root / "bin/nvcc") ? root / "bin/nvcc" : fs::canonical(here.nvcc);
   here.version = nvcc_version(first_words(here.nvcc));
   const std::string host = first_words(here.host_compiler);
   here.host_version = host.substr(0, host.find('\n'));
@@ -124,7 +141,7 @@ NvccHere look() {
     here.problem = "nvcc or its host compiler does not start";
     return here;
   }
-  find_libraries(&here);
+  find_libraries(root, &here);
   if (const fs::path prefix = fs::canonical(here.host_compiler).parent_path().parent_path();
       prefix != "/usr" && prefix != "/")
     here.visible.push_back(prefix);
