@@ -13,6 +13,7 @@
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/workflow/devices.h"
+#include "warpsmith/workflow/hack_database.h"
 #include "warpsmith/workflow/other_run.h"
 
 namespace warpsmith::workflow {
@@ -215,6 +216,8 @@ class Loader {
                                      fmt::format("stage `{}` works on its tasks", draft.spec.base_name)));
       break;
     }
+    for (Draft& draft : drafts)
+      if (draft.hacks) find_hacks(draft);
     spec_.stages = order_stages(std::move(drafts), stated, mistakes_);
     for (StageSpec& stage : spec_.stages) {
       if (auto* command = std::get_if<CommandSettings>(&stage.settings)) find_command_files(stage, *command);
@@ -249,6 +252,24 @@ class Loader {
                         fmt::format("`{}` makes it; until then the stage cannot run",
                                     command_for_run(folder, fs::absolute(file_)))});
     measure.candidates_of_run = folder.string();
+  }
+
+  // `hacks` is made absolute, and its cases are read now: the database may change while the workflow runs.
+  void find_hacks(Draft& draft) {
+    auto& settings = std::get<ContrastiveSettings>(draft.spec.settings);
+    const fs::path folder = without_end((base_folder() / settings.hacks).lexically_normal());
+    settings.hacks = folder.string();
+    if (!options_.check_files) return;
+    const auto [known, fresh] = hacks_.emplace(folder, nullptr);  // the instances of a matrix share theirs
+    if (std::error_code error; !fs::is_directory(folder, error)) {
+      mistakes_.push_back(
+          mistake_at(*draft.hacks, fmt::format("`hacks`: there is no folder {}", folder.string()),
+                     "relative to the folder of this file; `warpsmith hacks RUN --into FOLDER` makes one"));
+    } else if (fresh) {
+      if (auto database = load_hack_database(folder, mistakes_))
+        known->second = std::make_shared<const HackDatabase>(std::move(*database));
+    }
+    draft.spec.hacks = known->second;
   }
 
   // "runs/x/" -> "runs/x"
@@ -312,6 +333,7 @@ class Loader {
   const LoadOptions& options_;
   Diagnostics mistakes_, notes_;
   std::map<std::string, Node> params_;
+  std::map<fs::path, std::shared_ptr<const HackDatabase>> hacks_;  // by folder; null: it has mistakes
   WorkflowSpec spec_;
 };
 

@@ -134,6 +134,17 @@ S read_settings(const Table<S>& table, MapReader& map, Diagnostics& mistakes) {
   return settings;
 }
 
+ContrastiveSettings read_contrastive(MapReader& map, Draft& draft, Diagnostics& mistakes,
+                                     Diagnostics& notes) {
+  auto settings = read_settings(contrastive_keys(), map, mistakes);
+  if (settings.hacks.empty()) return settings;
+  draft.hacks = map.node().find("hacks")->place();
+  if (!map.has("quote_hacks"))
+    notes.push_back(mistake_at(*draft.hacks, "`hacks` names known hacks, and none of them is quoted",
+                               "say how many at most: quote_hacks: 3"));
+  return settings;
+}
+
 MeasureSettings read_measure(MapReader& map, Draft& draft, Diagnostics& mistakes) {
   auto settings = read_settings(measure_keys(), map, mistakes);
   if (!settings.checkpoint_of.empty())
@@ -166,7 +177,7 @@ StageSettings read_kind(const std::string& kind, MapReader& map, Draft& draft, D
   if (kind == "collect") return read_collect(map, mistakes, notes);
   if (kind == "sft") return read_settings(sft_keys(), map, mistakes);
   if (kind == "self_supervised") return read_settings(self_supervised_keys(), map, mistakes);
-  if (kind == "contrastive") return read_settings(contrastive_keys(), map, mistakes);
+  if (kind == "contrastive") return read_contrastive(map, draft, mistakes, notes);
   if (kind == "measure") return read_measure(map, draft, mistakes);
   return read_command(map, mistakes);
 }
@@ -274,8 +285,12 @@ std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults,
   const Node body = Node::map(node.place(), std::move(rest));
   std::vector<Draft> drafts;
   for (const MatrixPoint& point : matrix.points) {
-    Draft draft{
-        .spec = defaults, .place = node.place(), .needs = {}, .checkpoint_of = {}, .candidates_of = {}};
+    Draft draft{.spec = defaults,
+                .place = node.place(),
+                .needs = {},
+                .checkpoint_of = {},
+                .candidates_of = {},
+                .hacks = {}};
     draft.spec.base_name = name->text();
     draft.spec.name = instance_name(name->text(), matrix, point);
     draft.spec.kind = kind->name;

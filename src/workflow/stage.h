@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ struct Draft {
   yaml::Place place;  // of the stage
   std::vector<NamedPlace> needs;
   std::vector<NamedPlace> checkpoint_of, candidates_of;
+  std::optional<yaml::Place> hacks;  // of the folder of known hacks; nothing: none is named
 };
 
 // Reads blocks that both the file and a stage may have (of those in `blocks`), and resources, retry and plain

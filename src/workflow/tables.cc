@@ -301,6 +301,19 @@ const Table<ContrastiveSettings>& contrastive_keys() {
        &S::kl},
       {{"kl_clamp", Form::kNumber, "Highest KL term of one token.", 0, 1e6, true}, &S::kl_clamp},
       {{"epochs", Form::kInteger, "Passes over a round's samples.", 1, 1000}, &S::epochs},
+      {.rule = {.name = "hacks",
+                .form = Form::kString,
+                .meaning =
+                    "Folder of known hacks for the prompts to quote, relative to the folder of this file.",
+                .hashed = false},  // the cases themselves are, where any are quoted
+       .member = &S::hacks},
+      {.rule = {.name = "quote_hacks",
+                .form = Form::kInteger,
+                .meaning = "Known hacks that the restrictions of a prompt quote, at most; 0: none.",
+                .low = 0,
+                .high = 16,
+                .hashed = false},
+       .member = &S::quote_hacks},
   };
   return table;
 }

@@ -72,6 +72,9 @@ fs::path make_base() {
     write_file_atomic(base / "runs" / run / "run.json", R"({"workflow_file": "/lab/first.yaml"})");
   }
   write_file_atomic(base / "runs/full/stages/a/0a1b2c3d/output.json", "{}");
+  make_folders(base / "hacks");
+  make_folders(base / "broken_hacks/one");
+  write_file_atomic(base / "broken_hacks/one/case.yaml", "schema: warpsmith.hack/1\nkind: x: y\n");
   return base;
 }
 

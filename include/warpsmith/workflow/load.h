@@ -19,7 +19,8 @@ struct LoadOptions {
   std::vector<std::string> overrides;
   std::optional<std::uint64_t> seed;  // --seed
   std::filesystem::path base_folder;  // relative paths start here; empty: the folder of the file
-  bool check_files = true;            // that the dataset folder exists and holds the tasks that are named
+  bool check_files = true;            // that the dataset folder exists and holds the tasks that are named;
+                                      // known hacks are read
 };
 
 struct LoadResult {
@@ -28,7 +29,8 @@ struct LoadResult {
   Diagnostics notes;                 // what is allowed and worth knowing (`teachers:` is not built yet)
 };
 
-// Pure but for reading `file` and looking at the dataset folder. Never throws on what a file says.
+// Pure but for reading `file` and known hacks, and looking at the dataset folder. Never throws on what a file
+// says.
 LoadResult load_workflow(const std::filesystem::path& file, const LoadOptions& options = {});
 // The same from text; `file` is its name in messages.
 LoadResult load_workflow_text(std::string_view text, const std::filesystem::path& file,

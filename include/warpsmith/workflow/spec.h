@@ -133,6 +133,8 @@ struct ContrastiveSettings {
       1.0;  // a failure's smoothed reward lies this far below the task's lowest valid one, and at −k at most
   double clip_ratio = 0.2, kl = 0.01, kl_clamp = 10.0;
   int epochs = 2;
+  std::string hacks;    // folder of known hacks (hack_database.h), absolute; empty: those of the run alone
+  int quote_hacks = 0;  // that a prompt's restrictions quote, at most
 };
 // Samples from a stage's frozen checkpoint, compiled and measured; or the candidates of earlier stages, or of
 // another run, measured again.
@@ -157,6 +159,8 @@ using StageSettings = std::variant<CollectSettings, SftSettings, SelfSupervisedS
 
 // What the place where a run works has for a stage's `device`. kUnasked: it is cpu, or nobody has looked yet.
 enum class DeviceFound { kUnasked, kReal, kTwin, kNone };
+
+struct HackDatabase;
 
 // The candidates that a stage takes from another run.
 struct TakenCandidates {
@@ -190,6 +194,7 @@ struct StageSpec {
   StageSettings settings;
   Json resolved;  // every parameter that enters the hash, by name, for hashing and for `plan`'s "old -> new"
   int line = 0;   // in the file
+  std::shared_ptr<const HackDatabase> hacks;  // what its folder of known hacks holds; null: it names none
 
   // What the file alone does not say. By resolve_devices() (devices.h):
   std::string
