@@ -8,6 +8,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/workflow/devices.h"
+#include "warpsmith/workflow/hack_database.h"
 
 namespace warpsmith::plan {
 
@@ -143,6 +144,15 @@ Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digest
                   " are not known");
     inputs["candidates_of_run"] = stage.taken->digest;
   }
+  // Only where cases are quoted, so that the other stages' hashes stay what they were.
+  const auto* contrastive = std::get_if<workflow::ContrastiveSettings>(&stage.settings);
+  if (contrastive != nullptr && contrastive->quote_hacks > 0) {
+    if (!contrastive->hacks.empty() && !stage.hacks)
+      throw Error("stage `" + stage.name + "`: the known hacks of " + contrastive->hacks + " are not known");
+    inputs["hacks"] = {{"quoted", contrastive->quote_hacks},
+                       {"context", stage.model.context},  // what room a prompt has
+                       {"database", stage.hacks ? stage.hacks->digest : ""}};
+  }
   return inputs;
 }
 
@@ -180,6 +190,12 @@ std::string to_string(const Change& change) {
     path = "behaviour of " + path.substr(9);
   else if (path == "candidates_of_run")
     path = "candidates of the run";
+  else if (path == "hacks.database")
+    path = "known hacks";
+  else if (path == "hacks.quoted")
+    path = "quote_hacks";
+  else if (path == "hacks.context")
+    path = "model.context";
   else if (path == "device_found")
     path = "the device found";
   return fmt::format("{}: {} -> {}", path, change.before.empty() ? "(nothing)" : change.before,

@@ -2,9 +2,10 @@
 // can be told.
 //
 // Hashed: the stage's resolved parameters (StageSpec::resolved), device kind, threads, seed, the contents of
-// the task and candidate files that it uses, the digests of the outputs of the stages that it needs and of
-// the candidates that it takes from another run, and the behaviour versions of the programs that it runs. Not
-// hashed: time, memory, retries, partition, limits on jobs, notifications, and names of files.
+// the task and candidate files that it uses, the digests of the outputs of the stages that it needs, of
+// the candidates that it takes from another run and of the known hacks that it quotes, and the behaviour
+// versions of the programs that it runs. Not hashed: time, memory, retries, partition, limits on jobs,
+// notifications, and names of files.
 #pragma once
 
 #include <map>
@@ -39,8 +40,9 @@ std::vector<std::string> programs_of(
 //   {"params": {…}, "device", "threads", "seed", "tasks": {id: digest}, "candidates": {id: digest},
 //    "upstream": {stage: digest of its output.json}, "versions": {program: number},
 //    "device_found": "real" | "twin" | "none",   where `device` (as the file says) is not cpu and was looked
-//    for "candidates_of_run": digest of the chosen ones' ids}
-// Throws Error where the candidates of another run are not known.
+//    for "candidates_of_run": digest of the chosen ones' ids,
+//    "hacks": {"quoted": number, "context": tokens, "database": digest}}    where known hacks are quoted
+// Throws Error where the candidates of another run, or the known hacks, have not been read.
 Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digests,
                   const std::map<std::string, std::string>& upstream);
 std::string hash_inputs(const Json& inputs);  // 64 hex digits
