@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "warpsmith/method/hacks.h"
 #include "warpsmith/task/task.h"
 
 namespace warpsmith::method {
@@ -23,13 +24,20 @@ struct Exemplar {
   double score = 0;
 };
 
+// Known hacks for the restrictions of a prompt, as choose_hacks() gives them.
+struct HackQuotes {
+  std::vector<HackQuote> list;
+  std::size_t room = 0;  // bytes; a quote, or its code, is left out where the whole prompt would be longer
+};
+
 // Stages 1 and 2: the reference, and the task of making it faster.
 std::string sft_prompt(const task::Task& task, PromptStyle style);
 
 // Stage 3, five parts: role and task; reference; earlier implementations with their scores, slowest first
-// (equal scores: in the order given); protocol of the answer; requirements and restrictions. Without
-// exemplars it is sft_prompt.
-std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exemplars, PromptStyle style);
+// (equal scores: in the order given); protocol of the answer; requirements and restrictions, with `quotes` at
+// their end. Without exemplars it is sft_prompt, and the quotes.
+std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exemplars, PromptStyle style,
+                               const HackQuotes& quotes = {});
 
 // What a model is taught to answer with `source`.
 std::string completion_of(std::string_view source, PromptStyle style);
