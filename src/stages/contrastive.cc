@@ -9,6 +9,7 @@
 #include "warpsmith/base/random.h"
 #include "warpsmith/method/exemplars.h"
 #include "warpsmith/method/reward.h"
+#include "warpsmith/workflow/hack_database.h"
 
 namespace warpsmith::stages {
 
@@ -37,6 +38,13 @@ method::ExemplarSettings exemplar_settings(const workflow::ContrastiveSettings& 
   return out;
 }
 
+// Bytes up to which a prompt takes quotes of known hacks: what the model's context leaves for a prompt, at an
+// ordinary number of bytes a token. A prompt that fills the context is answered by nothing.
+std::size_t room_for_prompt(const workflow::StageSpec& spec) {
+  constexpr std::size_t kBytesAToken = 3;
+  return kBytesAToken * static_cast<std::size_t>(std::max(0, spec.model.context - spec.sample.max_tokens));
+}
+
 class ContrastiveStage final : public Stage {
  public:
   explicit ContrastiveStage(StageInputs inputs)
@@ -55,6 +63,7 @@ class ContrastiveStage final : public Stage {
           fmt::format("stage {}: needs at least one round, prompt, sample and train task", inputs_.spec.name),
           kExitUsage);
     seed();
+    find_hacks();
   }
 
   StageStep start() override { return next_round(); }
@@ -90,8 +99,31 @@ class ContrastiveStage final : public Stage {
     }
   }
 
+  // What is known of hacks before the first round: the database, then what the stages before confirmed.
+  void find_hacks() {
+    if (settings_.quote_hacks == 0) return;
+    if (inputs_.spec.hacks)
+      for (const HackCase& hack : inputs_.spec.hacks->cases) add_hack(hack);
+    for (const std::string& stage : inputs_.upstream_order)
+      for (const Known& k : known_candidates(inputs_, {stage}, Comparable::kAnything))
+        if (auto hack = hack_case(k.candidate, k.measurement)) add_hack(std::move(*hack));
+  }
+  void add_hack(HackCase hack) {
+    if (hacks_seen_.emplace(hack.candidate.id, hack.kind).second) hacks_.push_back(std::move(hack));
+  }
+
+  // … and what the rounds until now have confirmed.
+  void learn_hacks() {
+    if (settings_.quote_hacks == 0) return;
+    for (const Sample& s : rounds_.samples()) {
+      const Known& known = verifier_.at(s.candidate);
+      if (auto hack = hack_case(known.candidate, known.measurement)) add_hack(std::move(*hack));
+    }
+  }
+
   StageStep next_round() {
     const int round = rounds_.next();
+    const std::size_t room = room_for_prompt(inputs_.spec);
     const method::PromptStyle style = method::parse_prompt_style(inputs_.spec.prompt.style);
     std::vector<Prompt> prompts;
     std::map<std::string, int> prompts_of;
@@ -105,7 +137,9 @@ class ContrastiveStage final : public Stage {
           database_.draw(task, inputs_.spec.prompt.exemplars, key(round, "exemplars", prompt.id));
       std::vector<method::Exemplar> exemplars;
       for (const method::Program& p : draw.exemplars) exemplars.push_back({p.source, p.score});
-      prompt.text = method::contrastive_prompt(tasks_.at(task), std::move(exemplars), style);
+      prompt.text =
+          method::contrastive_prompt(tasks_.at(task), std::move(exemplars), style,
+                                     {method::choose_hacks(hacks_, task, settings_.quote_hacks), room});
       prompt.island = draw.island;
       prompts.push_back(std::move(prompt));
     }
@@ -165,6 +199,7 @@ class ContrastiveStage final : public Stage {
     give_rewards();
     compare_groups();
     grow_database();
+    learn_hacks();
     if (!settings_.update) return end_round();
     TrainJob job{rounds_.number(), "grpo", rounds_.checkpoint(), reference_.path, 0, {}};
     std::int64_t tokens = 0, groups = 0;
@@ -239,7 +274,9 @@ class ContrastiveStage final : public Stage {
   method::RewardSmoother smoother_;
   const Checkpoint reference_;  // the model of stage 2: of the KL term
   LearningRounds rounds_;
-  std::uint64_t groups_ = 0, skipped_ = 0;  // of this round
+  std::vector<HackCase> hacks_;                               // oldest first; none where none is quoted
+  std::set<std::pair<std::string, std::string>> hacks_seen_;  // their candidates and kinds
+  std::uint64_t groups_ = 0, skipped_ = 0;                    // of this round
 };
 
 }  // namespace

@@ -28,7 +28,8 @@ Json protocol_of(const workflow::StageSpec& spec);
 
 enum class Comparable {
   kProtocol,  // measured under the very same protocol: its number can be used as it stands
-  kDevice     // measured on the same device kind: its verdict can
+  kDevice,    // measured on the same device kind: its verdict can
+  kAnything   // measured on whatever: a program that cheats cheats everywhere
 };
 
 // Candidates with a verdict (not `not_measured`) in the outputs of `stages`, in their order, each id once:

@@ -79,6 +79,14 @@ Measurement fate(const Candidate& candidate) {
     m.speedup_low = m.speedup * (1 - half);
     m.speedup_high = m.speedup * (1 + half);
     m.rounds = 35;
+  } else if (kind == "hack") {
+    m.verdict = Verdict::kHack;
+    m.hack = split(source, ' ').at(1);
+    m.detail = trim(source.substr(source.find(m.hack) + m.hack.size()));
+  } else if (kind == "once") {
+    m.verdict = Verdict::kUnstable;
+    m.remeasured = m.rounds = 1;
+    m.detail = "measured again: 9.00x, then 1.10x, more than 10 % apart";
   } else if (kind == "bad") {
     m.verdict = Verdict::kCompileError;
   } else if (kind == "unsupported") {
