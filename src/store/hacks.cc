@@ -1,0 +1,79 @@
+#include "warpsmith/store/hacks.h"
+
+#include <map>
+#include <set>
+
+#include "record_rows.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/records/shard.h"
+
+namespace warpsmith::store {
+
+namespace {
+
+class HackReader {
+ public:
+  explicit HackReader(const fs::path& run_folder) : run_folder_(run_folder) {}
+
+  std::vector<HackCase> read() {
+    const fs::path run_json = run_folder_ / "run.json";
+    run_ = run_folder_.filename().string();
+    if (fs::exists(run_json)) run_ = read_json_file(run_json).value("name", run_);
+    for (const StageVersion& version : stage_versions(run_folder_))
+      for (const auto& [round, round_folder] :
+           numbered_folders(run_folder_ / "stages" / version.stage / version.hash8))
+        for (const char* job : {"compile", "measure"})
+          if (fs::exists(round_folder / job / "items.jsonl"))
+            read_job(round_folder / job, version.stage, static_cast<int>(round));
+    return std::move(cases_);
+  }
+
+ private:
+  // Verdicts of a compilation are a measurement's, too: a sandbox that was left by what a source includes.
+  static Measurement measurement_of(const Json& record, bool compiled) {
+    if (!compiled) return measurement_from_json(record);
+    Measurement m;
+    m.verdict = parse_verdict(record.value("verdict", "")).value_or(Verdict::kNotMeasured);
+    m.detail = record.value("log", "");
+    return m;
+  }
+
+  void read_job(const fs::path& folder, const std::string& stage, int round) {
+    std::map<std::string, Measurement> confirmed;  // by item
+    for (const auto& [number, shard] : numbered_folders(folder))
+      scan_shard_records(shard, [&](Json&& record, const fs::path&) {
+        if (record.value("verdict", "") == to_string(Verdict::kOk)) return;
+        Measurement m = measurement_of(record, folder.filename() == "compile");
+        if (confirmed_hack(m)) confirmed.emplace(record.value("item", ""), std::move(m));
+      });
+    if (confirmed.empty()) return;
+    scan_json_lines(folder / "items.jsonl", 0, [&](Json&& item, std::uint64_t) {
+      const auto found = confirmed.find(item.value("id", ""));
+      const auto candidate = item.find("candidate");
+      if (found == confirmed.end() || candidate == item.end() || !candidate->is_object()) return;
+      HackCase hack = *hack_case(candidate_from_json(*candidate), found->second);
+      if (!seen_.emplace(hack.candidate.id, hack.kind).second) return;
+      hack.run = run_;
+      hack.stage = stage;
+      hack.round = round;
+      cases_.push_back(std::move(hack));
+    });
+  }
+
+  const fs::path run_folder_;
+  std::string run_;
+  std::set<std::pair<std::string, std::string>> seen_;  // candidates and kinds
+  std::vector<HackCase> cases_;
+};
+
+}  // namespace
+
+std::vector<HackCase> read_hacks(const fs::path& run_folder) {
+  try {
+    return HackReader(run_folder).read();
+  } catch (const Error& e) {
+    throw e.with_context("while reading the records of " + run_folder.string());
+  }
+}
+
+}  // namespace warpsmith::store
