@@ -118,10 +118,15 @@ std::vector<HackQuote> choose_hacks(const std::vector<HackCase>& cases, const st
   });
   order.resize(std::min(order.size(), static_cast<std::size_t>(std::max(0, most))));
   std::vector<HackQuote> quotes;
-  for (const Kind& kind : order)
-    quotes.push_back({quoted_line(kind.shown->kind, kLongestQuotedReason), kind.same_task,
-                      quoted_line(kind.shown->reason, kLongestQuotedReason),
-                      quoted_code(kind.shown->candidate.source(), kLongestQuotedSource)});
+  for (const Kind& kind : order) {
+    const HackCase& shown = *kind.shown;
+    quotes.push_back({quoted_line(shown.kind, kLongestQuotedReason),
+                      kind.same_task,
+                      quoted_line(shown.reason, kLongestQuotedReason),
+                      {}});
+    if (shown.verdict != Verdict::kUnstable)
+      quotes.back().code = quoted_code(shown.candidate.source(), kLongestQuotedSource);
+  }
   return quotes;
 }
 

@@ -41,6 +41,15 @@ TEST(ChooseHacks, TheTaskFirstThenFrequentKindsThenNewOnesAndOneAKind) {
   EXPECT_THAT(reasons({}, "add", 9), IsEmpty());
 }
 
+TEST(ChooseHacks, NoiseMayHaveMadeAScoreThatDidNotComeAgain) {
+  HackCase unsure = hack("add", "not_repeated", "measured again: 9.00x, then 1.10x");
+  unsure.verdict = Verdict::kUnstable;
+  const auto quotes = choose_hacks({unsure, hack("add", "clocks", "two clocks")}, "add", 2);
+  EXPECT_THAT(quotes.at(0).code, ElementsAre("k();"));
+  EXPECT_EQ(quotes.at(1).reason, "measured again: 9.00x, then 1.10x");
+  EXPECT_THAT(quotes.at(1).code, IsEmpty());
+}
+
 TEST(QuotedLine, IsOneShortLineOfPlainText) {
   struct Row {
     const char *text, *line;

@@ -64,7 +64,6 @@ TEST(ContrastiveHacks, TheDatabaseAndTheStagesBeforeAreQuotedFromTheFirstRound) 
   EXPECT_THAT(
       prompts_of(world, 1)[0],
       HasSubstr("Found out, scores 0: not_repeated: measured again: 9.00x, then 1.10x, more than 10 % apart\n"
-                "| once q\n"
                 "Found out, scores 0: clocks: two clocks\n"
                 "| hack clocks two clocks\n"
                 "Found out, scores 0: other: of another task\n"

@@ -31,7 +31,8 @@ struct HackQuote {
   std::string kind;
   bool same_task = false;
   std::string reason;             // quoted_line()
-  std::vector<std::string> code;  // quoted_code(); may be empty
+  std::vector<std::string> code;  // quoted_code(); none of a score that did not come again, which may have
+                                  // been the machine's noise and no fault of the program
 };
 
 // At most `most` of `cases` (oldest first), one a kind: kinds with a case of `task` first, then those with

@@ -10,16 +10,14 @@
 
 namespace warpsmith {
 
-// How the detail of a score that a re-measurement did not repeat begins, as compare_scores() of module
-// `measure` writes it. Other `unstable` measurements may have been taken again, too, for another reason.
-inline constexpr std::string_view kMeasuredAgain = "measured again: ";
-
 // The kind of every case with this verdict: "too_fast", "sandbox_violation"; "not_repeated" of `unstable`.
 // Empty of a `hack`, which names its own, and of verdicts that confirm nothing.
 std::string_view fixed_kind(Verdict verdict);
 
 // The kind of the case that `m` confirms. Nothing where it confirms none: the verdict is neither `hack` nor
-// `too_fast` nor `sandbox_violation`, nor `unstable` because a score that looked too good did not come again.
+// `too_fast` nor `sandbox_violation`, nor `unstable` because a score that looked too good was measured again
+// and was lower. The last is told by the detail's words, which are those of compare_scores() of module
+// `measure`: other unstable measurements may have been taken again, too.
 std::optional<std::string> confirmed_hack(const Measurement& m);
 
 struct HackCase {
