@@ -78,11 +78,12 @@ Json to_json(const HackCase& c) {
 std::string row(const HackCase& c, const std::string& note) {
   constexpr std::size_t kLongestWord = 40, kLongestReason = 100;
   const auto plain = [](const std::string& text, std::size_t most) { return method::plain_line(text, most); };
-  return fmt::format(
-      "{:<8}  {:<17}  {:<9}  {:<20}  {:<8}  {:<18}  {}{}\n", c.candidate.id.substr(0, 8),
-      plain(c.kind, kLongestWord), to_string(c.candidate.tier), plain(c.candidate.task, kLongestWord),
-      plain(c.device.empty() ? "-" : c.device, kLongestWord),
-      plain(fmt::format("{}/{}", c.stage, c.round), kLongestWord), note, plain(c.reason, kLongestReason));
+  return fmt::format("{:<8}  {:<17}  {:<9}  {:<20}  {:<8}  {:<18}  {}{}\n", c.candidate.id.substr(0, 8),
+                     plain(c.kind, kLongestWord), to_string(c.candidate.tier),
+                     plain(c.candidate.task, kLongestWord),
+                     plain(c.device.empty() ? "-" : c.device, kLongestWord),
+                     plain(c.stage.empty() ? "-" : fmt::format("{}/{}", c.stage, c.round), kLongestWord),
+                     note, plain(c.reason, kLongestReason));
 }
 
 void print_list(const Found& found, const std::vector<workflow::AddedHack>& added) {
