@@ -6,7 +6,7 @@ CMAKE_FLAGS ?=
 JOBS ?= $(shell cmake/build_jobs.sh)
 CTEST_FLAGS ?=
 
-.PHONY: help quickstart test setup build configure install benchmarks sanitize format clean
+.PHONY: help quickstart test setup build configure install benchmarks gpu-figures sanitize format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo 'make test                the same set-up, then every test'
 	@echo 'make build               configure and build (PRESET=release|dev|tsan, CMAKE_FLAGS=-D…)'
 	@echo 'make benchmarks          print the figures of tests/bench'
+	@echo 'make gpu-figures         every figure of measuring on a GPU, on this machine (some 12 minutes on an H200)'
 	@echo 'make sanitize            every test without torch under address, undefined-behaviour and thread sanitizers'
 	@echo 'make install PREFIX=DIR  programs, headers of none; job programs lie beside the controller'
 	@echo 'make setup               only install what is missing (Debian packages, torch)'
@@ -49,6 +50,9 @@ install: build
 
 benchmarks: build
 	@for b in $(BUILD)/bench/*; do if [ -x $$b ] && [ -f $$b ]; then echo "== $$b"; $$b || exit 1; fi; done
+
+gpu-figures: build
+	@BUILD=$(BUILD) tests/bench/gpu_figures.sh
 
 sanitize:
 	@for p in dev tsan; do $(MAKE) --no-print-directory build PRESET=$$p && ctest --test-dir build/$$p --output-on-failure || exit 1; done

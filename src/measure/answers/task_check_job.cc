@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <optional>
+
+#include "gpu_place.h"
+#include "task_source.h"
+#include "warpsmith/base/log.h"
+#include "warpsmith/measure/host.h"
+#include "warpsmith/measure/measurer.h"
+#include "warpsmith/measure/task_check.h"
+#include "warpsmith/process/gpus.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+struct Where {
+  Place place = Place::kHost;
+  std::string name, uuid;
+};
+
+Where place_for(Settings& settings) {
+  const bool any = settings.device_kind == "auto";
+  if (settings.device_kind != "cpu") {
+    std::string problem;
+    const std::vector<process::Gpu> gpus = process::usable_gpus();
+    if (!gpus.empty()) {
+      if (any) settings.device_names.clear();
+      require_gpu(settings, gpus.front().name);
+      load_torch_cuda();
+      return {Place::kGpu, gpus.front().name, gpus.front().uuid};
+    }
+    if (!any) throw Error("there is no GPU here, and device kind " + settings.device_kind + " is wanted", kExitWrongDevice);
+  }
+  return {Place::kHost, cpu_facts().name, ""};
+}
+
+}  // namespace
+
+void run_task_checks(ShardSession& shard) {
+  const Json& params = shard.job().params;
+  Settings settings = settings_from_json(params, shard.job().seed);
+  TaskSource tasks(json_at<std::string>(params, "datasets", "params"));
+  const Where where = place_for(settings);
+  configure_torch(settings.threads, settings.math);
+  for (const Item& item : shard.open_items()) {
+    Json record;
+    try {
+      std::optional<FileLock> alone;  // somebody may be timing there
+      if (where.place == Place::kGpu) alone.emplace(gpu_lock_path(where.uuid));
+      record = to_json(check_task(tasks.of(item.id), where.place, settings.check_seeds, settings.seed));
+    } catch (const Error& e) {
+      record = {{"task", item.id}, {"error", e.what()}};
+    }
+    record["device"] = where.name;
+    log_info(item.id + ": " + (record.contains("error") ? record["error"].get<std::string>() : fmt::format("{} checks", record["cases"].get<int>())));
+    shard.write(item, std::move(record));
+  }
+  shard.finish();
+}
+
+}  // namespace warpsmith::measure

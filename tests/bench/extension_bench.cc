@@ -1,0 +1,166 @@
+// How the clock of tier `extension` scatters, by the length of its intervals: rows of calls of honest
+// programs and of the baseline, each by this process's clock, and the program's by its own events.
+//
+//   extension_bench [NAME…]     those of tests/hacks/honest_extension; nothing where there is no GPU
+//
+// Prints figures and judges nothing. `row`: standard deviation of the logarithm of a row's time; `bucket`:
+// of the means of seven buckets, which the variance gate looks at (squared).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "extension/arms.h"
+#include "gpu/task_bench.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/log.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/device/gpu.h"
+#include "warpsmith/measure/check.h"
+#include "warpsmith/measure/gpu.h"
+#include "warpsmith/process/child.h"
+#include "warpsmith/process/gpus.h"
+#include "warpsmith/stats/summary.h"
+#include "warpsmith/toolchain/extension.h"
+#include "warpsmith/toolchain/gpu.h"
+
+namespace {
+
+using namespace warpsmith;
+
+constexpr int kRounds = 35, kBuckets = 7;
+constexpr double kIntervalsNs[] = {1e6, 5e6, 10e6, 20e6};
+constexpr int kMostCalls = 4096;
+
+double deviation(const std::vector<double>& values) {
+  const double mean = stats::mean(values);
+  double squares = 0;
+  for (const double v : values) squares += (v - mean) * (v - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+std::string scatter(const std::vector<double>& times) {
+  std::vector<double> logs, buckets(kBuckets, 0.0);
+  for (const double t : times) logs.push_back(std::log(t));
+  for (std::size_t i = 0; i < logs.size(); ++i)
+    buckets[i % kBuckets] += logs[i] / static_cast<double>(logs.size() / kBuckets);
+  return fmt::format("row {:5.2f} % bucket {:5.2f} %", 100 * deviation(logs), 100 * deviation(buckets));
+}
+
+// In microseconds, in the order in which they were taken.
+std::string series(const std::vector<double>& times) {
+  std::string text;
+  for (const double t : times) text += fmt::format(" {:.0f}", t / 1e3);
+  return text;
+}
+
+std::string header(const std::string& source, const std::string& key) {
+  for (const std::string& line : split_lines(source))
+    if (line.starts_with("// " + key + ": ")) return line.substr(key.size() + 5);
+  return "";
+}
+
+void look_at(measure::GpuHarness& harness, const task::Task& task, const std::string& name,
+             const fs::path& binary, const std::vector<fs::path>& libraries) {
+  measure::GpuTaskBench bench(harness, task, 2, 1);
+  device::ExtensionOptions options;
+  options.libraries = libraries;
+  options.gpu = harness.gpu().facts().uuid;
+  options.sandbox = process::available_sandbox();
+  device::ExtensionSession empty(options);
+  const measure::ExtensionOverhead overhead = measure::measure_overhead(harness, empty);
+  std::printf(
+      "%s (%s): an empty interval %.0f ns, %.0f ns of it outside events, a look %.0f ns; a call of eager "
+      "%.0f ns\n",
+      name.c_str(), task.id.c_str(), overhead.interval_ns, overhead.outside_ns, overhead.look_ns,
+      bench.baseline_call_ns());
+  options.binary = binary;
+  options.arena_bytes = task.memory_bytes;
+  measure::ExtensionCandidate candidate(harness, task, options);
+  if (const measure::Ran loaded = candidate.load(); loaded.verdict != Verdict::kOk)
+    throw Error(name + ": " + loaded.detail);
+  for (const double interval : kIntervalsNs) {
+    const int calls =
+        static_cast<int>(std::clamp(interval / bench.baseline_call_ns(), 1., double{kMostCalls}));
+    measure::HostClockBaseline baseline(harness, task, bench.reference(), bench.timing_dims(), calls);
+    measure::ExtensionArm arm(candidate, bench.reference(), bench.timed_bounds(), bench.timing_dims(), calls,
+                              overhead);
+    std::vector<double> ours, events, theirs, ratios;
+    for (int i = -2; i < kRounds; ++i) {
+      const auto key = static_cast<std::uint64_t>(1000 + i);
+      baseline.renew(2 * key, calls);
+      const auto b = static_cast<double>(baseline.run(calls).elapsed_ns);
+      arm.renew(2 * key + 1, calls);
+      arm.forget_clocks();
+      const measure::Ran ran = arm.run(calls);
+      if (ran.verdict != Verdict::kOk) throw Error(name + ": " + ran.detail);
+      if (i < 0) continue;
+      theirs.push_back(b);
+      ours.push_back(static_cast<double>(ran.elapsed_ns));
+      events.push_back(arm.clocks().events_ns);
+      ratios.push_back(b / static_cast<double>(ran.elapsed_ns));
+    }
+    std::printf(
+        "  %5.1f ms, %4d calls: eager %8.0f ns a call, %s | program %8.0f, %s | its events %8.0f, %s | ratio "
+        "%.3f, %s\n",
+        interval * 1e-6, calls, stats::median(theirs) / calls, scatter(theirs).c_str(),
+        stats::median(ours) / calls, scatter(ours).c_str(), stats::median(events) / calls,
+        scatter(events).c_str(), stats::median(ratios), scatter(ratios).c_str());
+    if (interval == kIntervalsNs[0])
+      std::printf("    rows in us: eager%s\n    program%s\n    its events%s\n", series(theirs).c_str(),
+                  series(ours).c_str(), series(events).c_str());
+    std::fflush(stdout);
+  }
+}
+
+int run(const std::set<std::string>& names) {
+  if (process::nvidia_gpus().empty()) {
+    std::printf("no GPU here\n");
+    return kExitOk;
+  }
+  const fs::path root = WARPSMITH_SOURCE_DIR, cache = fs::temp_directory_path() / "warpsmith-hacks";
+  const char* chosen = std::getenv("WARPSMITH_BENCH_TARGET");
+  const std::string target = chosen != nullptr ? chosen : "sm_90a";
+  toolchain::CompileOptions compiling;
+  compiling.cache = cache;
+  compiling.unsandboxed = true;
+  compiling.timeout_s = 120;
+  measure::load_torch_cuda();
+  const device::Gpu gpu;
+  measure::configure_torch(1);
+  const measure::ValueSource source;
+  measure::GpuHarness harness(gpu, measure::harness_cubin(target, cache, true), source);
+  for (const auto& entry : fs::directory_iterator(root / "tests/hacks/honest_extension")) {
+    const std::string text = read_file(entry.path()), name = entry.path().stem().string();
+    if (!names.empty() && !names.contains(name)) continue;
+    Diagnostics mistakes;
+    const auto task = task::load_task(root / "datasets" / header(text, "task"), mistakes);
+    if (!task) throw InvalidInput(mistakes);
+    Candidate candidate = make_plan_candidate(task->id, text, {});
+    candidate.tier = Tier::kExtension;
+    candidate.id = candidate_id(candidate);
+    const toolchain::CompileResult made =
+        toolchain::compile_extension(candidate, *task, *toolchain::parse_gpu_target(target), compiling);
+    if (made.verdict != Verdict::kOk) throw Error(name + ": " + made.log);
+    look_at(harness, *task, name, made.binary, {});
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  start_logging("extension_bench");
+  try {
+    process::become_subreaper();
+    return run(std::set<std::string>(argv + 1, argv + argc));
+  } catch (const Error& e) {
+    log_error(e.what());
+    return e.exit_code();
+  }
+}

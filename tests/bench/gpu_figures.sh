@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Every figure of measuring on a GPU, one after the other, on the first GPU that is seen: the last lines of each
+# part here, all of it in a folder. Build first (targets: all).
+#
+#   tests/bench/gpu_figures.sh [PART…]       without names: all, some 12 minutes on an H200
+#
+#   tests         ctest -L gpu
+#   probe         bandwidth, matrix rates, latency of launches
+#   null          programs against themselves: 1.00 +- 0.01 wanted
+#   spread        ten repeats of 20 candidates: sd of the log-speedup
+#   all           every candidate of the dataset: verdicts, seconds that the GPU was held
+#   throughput    500 candidates of which 5 % loop or crash
+#   python_eager  eager here against Python's
+#   baselines     each baseline of each task over eager
+#   tricks        the table of tricks of tier plan, and honest programs
+#   rows          how the clock of tier extension scatters, by the length of its rows
+#   extension     the table of tricks of tier extension, and honest programs
+#   degenerate    warpsmith validate datasets --device auto
+#   sanitizer     compute-sanitizer over every right candidate (memcheck)
+#   wrong_gpu     a workflow that names another type: refused, no number
+#   quickstart    the three stages
+#
+# Environment: BUILD (build/release), LOGS ($BUILD/gpu-figures), PART_SECONDS (580: a part that takes longer is stopped).
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+BUILD=${BUILD:-build/release}
+LOGS=${LOGS:-$BUILD/gpu-figures}
+limit=${PART_SECONDS:-580}
+mkdir -p "$LOGS"
+failed=0
+
+part() {  # NAME LINES command…
+  local name=$1 lines=$2 begin=$SECONDS
+  shift 2
+  printf '== %s\n' "$name"
+  timeout --kill-after=10 "$limit" "$@" >"$LOGS/$name.log" 2>&1
+  local rc=$?
+  grep -v '^[0-9:.]* [a-z]* info' "$LOGS/$name.log" | tail -n "$lines"
+  printf -- '-- %s: exit code %d, %d s\n' "$name" "$rc" "$((SECONDS - begin))"
+  [ "$rc" = 0 ] || failed=$((failed + 1))
+}
+
+wrong_gpu() {  # must fail with its reason, and store nothing
+  local run=$LOGS/wrong-gpu type=L40
+  rm -rf "$run"
+  nvidia-smi -L 2>/dev/null | grep -q L40 && type=H100
+  "$BUILD/warpsmith" run workflows/quickstart.yaml --run-dir "$run" --set "device=$type" && return 1
+  "$BUILD/warpsmith" validate datasets/gelu --device "$type" && return 1  # by the job itself
+  ! [ -e "$run/results.h5" ] || ! h5dump -d /measurements/speedup "$run/results.h5" 2>/dev/null | grep -q '[1-9]'
+}
+
+quickstart() {
+  rm -rf "$LOGS/quickstart"
+  "$BUILD/warpsmith" run workflows/quickstart.yaml --run-dir "$LOGS/quickstart" ${QUICKSTART_ARGS:-} &&
+    "$BUILD/warpsmith" export "$LOGS/quickstart" --format json >"$LOGS/quickstart.json" &&
+    h5dump -d /devices/name -d /devices/kind -d /devices/uuid "$LOGS/quickstart/results.h5"
+}
+
+run() {
+  case $1 in
+    tests) part tests 12 ctest --test-dir "$BUILD" -L gpu --output-on-failure ;;
+    probe) part probe 20 "$BUILD/warpsmith-probe" ;;
+    null | spread | all | python_eager | baselines) part "$1" 2 "$BUILD/bench/gpu_bench" "$1" ;;
+    throughput) part throughput 12 "$BUILD/bench/gpu_bench" throughput ;;
+    tricks) part tricks 6 "$BUILD/tests/hack_table" --tier plan --honest ;;
+    rows) part rows 40 "$BUILD/bench/extension_bench" ;;
+    extension) part extension 60 "$BUILD/tests/hack_table" --tier extension --honest ;;
+    degenerate) part degenerate 40 "$BUILD/warpsmith" validate datasets --device auto ;;
+    sanitizer) part sanitizer 5 compute-sanitizer --print-limit 5 "$BUILD/bench/gpu_bench" few ;;
+    wrong_gpu) part wrong_gpu 5 bash -c wrong_gpu ;;
+    quickstart) part quickstart 40 bash -c quickstart ;;
+    *) printf 'no part %s\n' "$1" >&2; exit 2 ;;
+  esac
+}
+
+export -f wrong_gpu quickstart
+export BUILD LOGS
+[ $# -gt 0 ] || set -- tests probe null spread all throughput python_eager baselines tricks rows extension degenerate sanitizer wrong_gpu quickstart
+for name in "$@"; do run "$name"; done
+printf '%d parts failed\n' "$failed"
+[ "$failed" = 0 ]
