@@ -1,10 +1,11 @@
-// warpsmith-measure JOB.json SHARD: checks and times candidates.
+// warpsmith-measure JOB.json SHARD: checks and times candidates, or (`check_tasks`) looks at tasks themselves.
 #include <cstdlib>
 #include <exception>
 #include <string>
 
 #include "warpsmith/base/log.h"
 #include "warpsmith/measure/job.h"
+#include "warpsmith/measure/task_check.h"
 #include "warpsmith/process/child.h"
 
 int main(int argc, char** argv) {
@@ -17,7 +18,7 @@ int main(int argc, char** argv) {
   try {
     process::become_subreaper();  // no candidate outlives us
     ShardSession shard(argv[1], std::stoul(argv[2]));
-    measure::run_shard(shard);
+    shard.job().params.value("check_tasks", false) ? measure::run_task_checks(shard) : measure::run_shard(shard);
     return kExitOk;
   } catch (const Error& e) {
     log_error(e.what());

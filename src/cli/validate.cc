@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 
 #include "validate_measure.h"
+#include "validate_tasks.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/task/check.h"
@@ -20,6 +22,7 @@ struct Options {
   std::vector<std::string> paths, overrides, only;
   bool measure = false;
   ValidateMeasureOptions measuring;
+  std::string device;  // empty: nothing is run
 };
 
 struct Findings {
@@ -93,7 +96,8 @@ std::vector<task::Task> tasks_to_measure(const Options& options) {
   Diagnostics mistakes;
   for (const std::string& text : options.paths) {
     const fs::path path = text;
-    if (!fs::is_directory(path)) throw Error(text + ": --measure takes folders of tasks", kExitUsage);
+    if (!fs::is_directory(path))
+      throw Error(text + ": " + (options.measure ? "--measure" : "--device") + " takes folders of tasks", kExitUsage);
     if (fs::exists(path / "task.yaml")) {
       if (auto task = task::load_task(path, mistakes)) tasks.push_back(std::move(*task));
     } else {
@@ -122,7 +126,27 @@ int validate_by_measuring(const Options& options, CommandContext& context) {
   return verdicts_that_differ(measured) == 0 ? kExitOk : kExitFailed;
 }
 
+int validate_on_device(const Options& options, CommandContext& context) {
+  if (options.measure) throw Error("--measure measures on the CPU: leave --device out", kExitUsage);
+  if (!std::all_of(options.device.begin(), options.device.end(),
+                   [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
+    throw Error("`" + options.device + "` is no device: cpu, auto, or a GPU type such as H100", kExitUsage);
+  const std::vector<task::Task> tasks = tasks_to_measure(options);
+  const std::vector<CheckedTask> checked =
+      check_tasks(tasks, {.device = options.device, .threads = options.measuring.threads});
+  const Diagnostics mistakes = mistakes_of(tasks, checked);
+  if (context.json) {
+    print_json(context, {{"tasks", checked_json(checked)}, {"mistakes", diagnostics_json(mistakes)}});
+  } else {
+    std::fputs(checked_text(checked).c_str(), stdout);
+    print_diagnostics(mistakes);
+    if (!mistakes.empty()) std::fprintf(stderr, "%zu mistake%s\n", mistakes.size(), mistakes.size() == 1 ? "" : "s");
+  }
+  return mistakes.empty() ? kExitOk : kExitUsage;
+}
+
 int validate(const Options& options, CommandContext& context) {
+  if (!options.device.empty()) return validate_on_device(options, context);
   if (options.measure) return validate_by_measuring(options, context);
   std::size_t mistakes = 0;
   Json answer = Json::array();
@@ -164,7 +188,9 @@ void add_validate(CLI::App& app, CommandContext& context) {
   command->add_flag(
       "--measure", options->measure,
       "Compile and measure every candidate of the folders; exit code 1 where a verdict is not its folder's");
-  command->add_option("--task", options->only, "With --measure: this task only (may be given again)")
+  command->add_option("--device", options->device,
+                      "Run every task's reference on `cpu`, a GPU type or `auto`, and find tasks that a program without any work passes");
+  command->add_option("--task", options->only, "With --measure and --device: this task only (may be given again)")
       ->allow_extra_args(false);
   command
       ->add_option("--threads", options->measuring.threads,

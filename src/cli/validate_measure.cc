@@ -1,7 +1,6 @@
 #include "validate_measure.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,37 +8,14 @@
 #include <map>
 #include <set>
 
+#include "validate_job.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
-#include "warpsmith/process/child.h"
 #include "warpsmith/records/candidate.h"
-#include "warpsmith/records/shard.h"
 
 namespace warpsmith::cli {
 
 namespace {
-
-// A folder that is gone when this is, unless it is kept.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "warpsmith-validate-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw system_error("cannot make folder " + name, errno);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!keep_) fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  void keep() { keep_ = true; }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-  bool keep_ = false;
-};
 
 struct Entry {  // one candidate file
   std::size_t task = 0;
@@ -47,51 +23,6 @@ struct Entry {  // one candidate file
   Candidate candidate;
   Json compiled, measured;  // records; null until there is one
 };
-
-using Records = std::map<std::string, Json>;
-
-// Runs a job program on `items` and returns its records by item id. `shards` run beside each other.
-Records run_job(const fs::path& run, const std::string& job_name, const std::vector<Json>& items,
-                const Json& params, int shards) {
-  if (items.empty()) return {};
-  const fs::path folder = run / "stages" / "validate" / "00000000" / "0" / job_name;
-  make_folders(folder);
-  std::string lines;
-  for (const Json& item : items) lines += item.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  write_file_atomic(folder / "items.jsonl", lines);
-  JobFile job;
-  job.program = job_name.starts_with("compile") ? "warpsmith-compile" : "warpsmith-measure";
-  job.run = job.stage = "validate";
-  job.job = job_name;
-  job.seed = 1;
-  job.params = params;
-  const std::size_t count = std::min(items.size(), static_cast<std::size_t>(std::max(1, shards)));
-  for (std::size_t i = 0; i < count; ++i)
-    job.shards.emplace_back(items.size() * i / count, items.size() * (i + 1) / count);
-  write_file_atomic(folder / "job.json", to_json(job).dump(2));
-
-  const fs::path program = program_folder() / job.program;
-  if (!fs::exists(program))
-    throw Error("there is no " + program.string() + "; was it built? (it needs LibTorch)");
-  std::vector<process::Child> children;
-  for (std::size_t i = 0; i < count; ++i) {
-    process::ChildSpec spec;
-    spec.argv = {program.string(), (folder / "job.json").string(), std::to_string(i)};
-    spec.capture_output = count > 1;  // one alone shows its progress
-    spec.sandbox.allow_processes = true;
-    children.emplace_back(spec);
-  }
-  Records records;
-  for (std::size_t i = 0; i < count; ++i) {
-    const process::ChildResult result = children[i].wait();
-    if (result.ending != process::Ending::kExited || result.exit_code != kExitOk)
-      throw Error(fmt::format("{} failed (exit code {}){}{}", job.program, result.exit_code,
-                              result.err.empty() ? "" : ":\n", result.err));
-    ShardRecords shard = read_shard_records(folder / std::to_string(i));
-    records.merge(shard.records);
-  }
-  return records;
-}
 
 std::vector<Entry> collect_entries(const std::vector<task::Task>& tasks) {
   std::vector<Entry> entries;

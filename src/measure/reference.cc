@@ -196,7 +196,9 @@ struct Reference::State {
       const at::TensorOptions options =
           at::TensorOptions(scalar_type(spec.dtype))
               .device(memory_place == Place::kGpu ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU));
-      tensors.push_back(at::from_blob(memory, task::shape_at(spec, dims), options));
+      tensors.push_back(spec.strides.empty() ? at::from_blob(memory, task::shape_at(spec, dims), options)
+                                             : at::from_blob(memory, task::shape_at(spec, dims),
+                                                             task::strides_at(spec, dims), options));
     }
     return tensors;
   }

@@ -15,10 +15,11 @@ class TaskSource {
  public:
   explicit TaskSource(std::filesystem::path datasets) : datasets_(std::move(datasets)) {}
   // Throws InvalidInput where the task's file is wrong. Until the next call.
-  const task::Task& of(const Candidate& candidate) {
-    if (task_ && task_->id == candidate.task) return *task_;
+  const task::Task& of(const Candidate& candidate) { return of(candidate.task); }
+  const task::Task& of(const std::string& id) {
+    if (task_ && task_->id == id) return *task_;
     Diagnostics diagnostics;
-    task_ = task::load_task(datasets_ / candidate.task, diagnostics);
+    task_ = task::load_task(datasets_ / id, diagnostics);
     if (!task_) throw InvalidInput(diagnostics);
     return *task_;
   }

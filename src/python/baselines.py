@@ -3,7 +3,7 @@
 #
 #   {"hello": {"device": "cuda" | "cpu", "math": "strict" | "torch_default", "threads": 1}}
 #       -> {"flags": {"torch": "2.11.0", …}, "torch": "2.11.0", "name": "NVIDIA H200", "uuid": "GPU-…"}
-#   {"open": {"task": "id", "reference": "def forward…", "inputs": [{"dtype", "shape", "kind", "arguments"}, …], "scalars": [0.5, …]},
+#   {"open": {"task": "id", "reference": "def forward…", "inputs": [{"dtype", "shape", "strides", "elements", "offset_bytes", "kind", "arguments"}, …], "scalars": [0.5, …]},
 #    "baseline": "eager" | "torch_compile" | "torch_compile_reduce_overhead"}
 #       -> {"flags": {…}}          the reference runs, and what was compiled agrees with it
 #   {"operands": K}                operands for K timed calls and an untimed one, in several places, for either arm
@@ -125,12 +125,10 @@ class Task:
         operands = []
         for spec in self.spec["inputs"]:
             dtype = getattr(torch, DTYPES[spec["dtype"]])
-            count = math.prod(spec["shape"])
             gap = self.gaps.randrange(GAP // 256 + 1) * 256
-            memory = torch.zeros(count * dtype.itemsize + GAP, dtype=torch.uint8, device=self.device)
-            strides = [math.prod(spec["shape"][axis + 1:]) for axis in range(len(spec["shape"]))]
+            memory = torch.zeros(spec["elements"] * dtype.itemsize + GAP + 256, dtype=torch.uint8, device=self.device)
             operands.append(torch.empty(0, dtype=dtype, device=self.device).set_(
-                memory.untyped_storage(), gap // dtype.itemsize, spec["shape"], strides))
+                memory.untyped_storage(), (gap + spec["offset_bytes"]) // dtype.itemsize, spec["shape"], spec["strides"]))
         return operands
 
     def renew(self, operands, key):

@@ -24,6 +24,7 @@ std::string cell(const std::optional<double>& value) { return value ? fmt::forma
 
 Json headline_json(const Headline& h) {
   return {{"tasks", h.tasks},
+          {"degenerate", h.degenerate},
           {"geometric_mean", h.geometric_mean},
           {"median", h.median},
           {"mean", h.mean},
@@ -109,7 +110,7 @@ std::string json(const store::Results& results) {
   out["baselines"] = baselines_json(results);
   for (const BestKernel& k : best)
     out["best"].push_back({{"task", k.task}, {"candidate", k.candidate}, {"stage", k.stage}, {"hash8", k.hash8}, {"speedup", k.speedup},
-                           {"interval", {k.low, k.high}}, {"roofline_share", optional(k.roofline_share)}, {"roofline_bound", k.roofline_bound}, {"host_bound", k.host_bound}, {"origin", k.origin}, {"source", k.source}, {"baseline", k.baseline},
+                           {"interval", {k.low, k.high}}, {"roofline_share", optional(k.roofline_share)}, {"roofline_bound", k.roofline_bound}, {"host_bound", k.host_bound}, {"degenerate", k.degenerate}, {"origin", k.origin}, {"source", k.source}, {"baseline", k.baseline},
                            {"over", comparison_json(k.over)}, {"best_baseline", k.over.best}});
   const std::vector<CostRow> costs = cost_rows(results);
   for (const CostRow& row : costs) out["cost"].push_back(cost_json(row));

@@ -126,7 +126,7 @@ std::string kernels_section(const std::vector<BestKernel>& kernels) {
         escape(k.task), times(k.speedup), escape(k.baseline.empty() ? "eager" : k.baseline), k.low, k.high,
         microseconds(k.baseline_ns), microseconds(k.candidate_ns),
         k.roofline_share ? fmt::format(", {:.0f} % of the roofline ({})", 100 * *k.roofline_share, escape(k.roofline_bound)) : "",
-        k.host_bound ? ", the baseline bound by the host" : "", escape(k.shape), escape(k.origin), escape(k.stage),
+        std::string(k.host_bound ? ", the baseline bound by the host" : "") + (k.degenerate.empty() ? "" : ", degenerate: " + escape(k.degenerate)), escape(k.shape), escape(k.origin), escape(k.stage),
         k.over.all.size() > 1 ? "<p class=\"note\">" + escape(comparison_text(k.over)) + "</p>\n" : "", escape(k.reference), escape(k.candidate.substr(0, 12)), escape(k.source));
   }
   return out;
@@ -144,6 +144,12 @@ std::string without_host_bound(const Headline& all, const std::vector<BestKernel
       "{} of {} above 1.01×",
       bound, bound == 1 ? "" : "s", times(without->geometric_mean), times(without->median),
       times(without->mean), percent(without->above), without->tasks);
+}
+
+std::string without_degenerate(const Headline& h) {
+  if (h.degenerate == 0) return "";
+  return fmt::format(". {} task{} that a program without any work would pass {} left out", h.degenerate,
+                     h.degenerate == 1 ? "" : "s", h.degenerate == 1 ? "is" : "are");
 }
 
 std::string devices_section(const store::Results& results) {
@@ -230,12 +236,12 @@ std::string html(const store::Results& results) {
         "mean</div><div><b>{}</b>median</div><div><b>{}</b>mean</div>"
         "<div><b>{}</b>of {} tasks above 1.01×</div><p>speedup over {} of the best correct program of "
         "each task, "
-        "the dataset's own included{}{}{}</p></section>\n",
+        "the dataset's own included{}{}{}{}</p></section>\n",
         times(h.geometric_mean), times(h.median), times(h.mean), percent(h.above), h.tasks,
         escape(listed(h.baselines)), tables.empty() ? "" : ", on whichever device it was fastest",
         h.over_best_baseline ? fmt::format("; over the best baseline of each task the geometric mean is {}", times(*h.over_best_baseline))
                              : "",
-        without_host_bound(h, kernels));
+        without_host_bound(h, kernels), without_degenerate(h));
   out += "<section><h2>Stages</h2>\n" + stages_table(rows) + "<div class=\"plots\"><figure><figcaption>Valid share and one-draw speedup by stage, "
          "trained tasks</figcaption><canvas id=\"plot-stages\"></canvas></figure><figure><figcaption>Speedups of correct programs by stage</figcaption>"
          "<canvas id=\"plot-speedups\"></canvas></figure></div></section>\n";

@@ -148,7 +148,10 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
   }
   std::map<std::string, const store::CandidateRow*> candidates;
   for (const store::CandidateRow& candidate : results.candidates) candidates[candidate.id] = &candidate;
-  for (const store::TaskRow& task : results.tasks) best[task.id].reference = task.reference;
+  for (const store::TaskRow& task : results.tasks) {
+    best[task.id].reference = task.reference;
+    best[task.id].degenerate = task.degenerate;
+  }
   std::vector<BestKernel> rows;
   for (auto& [task, kernel] : best) {
     if (const auto it = candidates.find(kernel.candidate); it != candidates.end()) {
@@ -165,6 +168,10 @@ Headline headline(const std::vector<BestKernel>& best) {
   std::vector<double> speedups, over_best;
   for (const BestKernel& kernel : best) {
     if (!(kernel.speedup > 0)) continue;
+    if (!kernel.degenerate.empty()) {
+      ++h.degenerate;
+      continue;
+    }
     speedups.push_back(kernel.speedup);
     if (kernel.over.all.size() > 1 && kernel.over.over_best) over_best.push_back(kernel.over.over_best->value);
     if (std::find(h.baselines.begin(), h.baselines.end(), kernel.baseline) == h.baselines.end())
@@ -186,7 +193,7 @@ std::optional<Headline> headline_without_host_bound(const std::vector<BestKernel
   bool some = false;
   for (const BestKernel& kernel : best)
     if (kernel.speedup > 0 && kernel.host_bound)
-      some = true;
+      some |= kernel.degenerate.empty();
     else
       others.push_back(kernel);
   return some ? std::optional(headline(others)) : std::nullopt;

@@ -100,7 +100,7 @@ Json candidates_json(const Verifier& verifier) {
 Json task_json(const TaskSet& tasks, const std::string& id) {
   const task::Task& t = tasks.at(id);
   return {{"id", id},     {"title", t.title},         {"level", t.level},
-          {"ops", t.ops}, {"split", tasks.group(id)}, {"reference", t.reference}};
+          {"ops", t.ops}, {"split", tasks.group(id)}, {"reference", t.reference}, {"degenerate", t.degenerate}};
 }
 
 StageOutput begin_output(const workflow::StageSpec& spec) {

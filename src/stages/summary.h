@@ -36,7 +36,7 @@ std::vector<Counted> counted(const Verifier& verifier);
 // {"candidate", "measurement", "folder", "expected", "known_from"} of every candidate that the stage met.
 Json candidates_json(const Verifier& verifier);
 
-// {"id", "title", "level", "ops", "split", "reference"} of a task, for results.h5.
+// {"id", "title", "level", "ops", "split", "reference", "degenerate"} of a task, for results.h5.
 Json task_json(const TaskSet& tasks, const std::string& id);
 
 // What all outputs begin with.

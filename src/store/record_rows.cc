@@ -33,6 +33,7 @@ class Rows {
     row.id = task.value("id", "");
     row.title = task.value("title", "");
     row.split = task.value("split", "");
+    row.degenerate = task.value("degenerate", "");
     row.reference = task.value("reference", "");
     row.level = task.value("level", 0);
     for (const Json& op : task.value("ops", Json::array()))

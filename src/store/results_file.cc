@@ -60,7 +60,7 @@ struct Table {
 Table<TaskRow> task_table() {
   Table<TaskRow> t{"tasks", {}, {}, {}};
   t.text("id", &TaskRow::id).text("title", &TaskRow::title).text("split", &TaskRow::split).text("ops", &TaskRow::ops);
-  t.text("reference", &TaskRow::reference).integer("level", &TaskRow::level);
+  t.text("reference", &TaskRow::reference).integer("level", &TaskRow::level).text("degenerate", &TaskRow::degenerate);
   t.text("stage", &TaskRow::stage).text("hash8", &TaskRow::hash8, 8);
   return t;
 }

@@ -38,7 +38,7 @@ void check_plan(const Task& task, const CandidateFile& file, Diagnostics& diagno
   for (const auto* shapes : {&task.timing, &task.hidden}) {
     for (const Dims& dims : *shapes) {
       try {
-        plan.evaluate(contiguous_bindings(task, dims));
+        plan.evaluate(plan_bindings(task, dims));
       } catch (const PlanError& error) {
         diagnostics.push_back(
             {file.path.string(), error.line, 1, "at " + describe(dims) + ": " + error.message, ""});

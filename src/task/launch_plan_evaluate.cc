@@ -104,13 +104,22 @@ class Evaluation {
       if (tensor == nullptr) return kTempAlignment % values[0] == 0 ? 1 : 0;
       return tensor->address % static_cast<std::uint64_t>(values[0]) == 0 ? 1 : 0;
     }
-    if (tensor == nullptr) return 1;  // temporaries are contiguous
+    return tensor == nullptr || is_contiguous(*tensor) ? 1 : 0;  // temporaries are contiguous
+  }
+
+  static bool is_contiguous(const BoundTensor& tensor) {
     std::int64_t expected = 1;
-    for (std::size_t i = tensor->shape.size(); i-- > 0;) {
-      if (tensor->shape[i] != 1 && tensor->strides[i] != expected) return 0;
-      expected *= tensor->shape[i];
+    for (std::size_t i = tensor.shape.size(); i-- > 0;) {
+      if (tensor.shape[i] != 1 && tensor.strides[i] != expected) return false;
+      expected *= tensor.shape[i];
     }
-    return 1;
+    return true;
+  }
+  // What moves a tensor as a whole takes its memory from the first element to the last.
+  void want_contiguous(const std::string& name, const char* statement) const {
+    const BoundTensor* const tensor = find_bound(name);
+    if (tensor != nullptr && !is_contiguous(*tensor))
+      fail(std::string(statement) + ": `" + name + "` is not contiguous");
   }
 
   std::int64_t evaluate(const Expression& expression) const {
@@ -158,6 +167,7 @@ class Evaluation {
       case Kind::kCopy:
         return run_copy(statement);
       case Kind::kConst: {
+        want_contiguous(statement.source, "const");
         ConcreteStep& step = add(StepKind::kConst);
         step.destination = statement.name;
         step.source = statement.source;
@@ -207,6 +217,7 @@ class Evaluation {
         fail("tensormap `" + statement.name + "`: a tile size is " + std::to_string(size) + ", not 1 to 256");
       map.tile.push_back(size);
     }
+    want_contiguous(statement.source, "tensormap");
     if (find_tensor(statement.source).shape.size() != map.tile.size())
       fail("tensormap `" + statement.name + "`: the tile and `" + statement.source + "` differ in rank");
     for (const ConcreteTensorMap& other : plan_.tensor_maps)
@@ -245,6 +256,7 @@ class Evaluation {
 
   void run_copy(const PlanStatement& statement) {
     const TensorFacts to = find_tensor(statement.name), from = find_tensor(statement.source);
+    want_contiguous(statement.source, "copy");
     if (to.dtype != from.dtype)
       fail("copy: `" + statement.name + "` and `" + statement.source + "` differ in type");
     if (count(to.shape) != count(from.shape))
@@ -344,17 +356,14 @@ class Evaluation {
 
 }  // namespace
 
-PlanBindings contiguous_bindings(const Task& task, const Dims& dims) {
+PlanBindings plan_bindings(const Task& task, const Dims& dims) {
   PlanBindings bindings;
   bindings.dims = dims;
   bindings.scalars = task.scalars;
   for (const auto* list : {&task.inputs, &task.outputs}) {
     for (const TensorSpec& spec : *list) {
-      BoundTensor bound{spec.dtype, shape_at(spec, dims), {}, static_cast<std::uint64_t>(kTempAlignment)};
-      bound.strides.resize(bound.shape.size());
-      std::int64_t stride = 1;
-      for (std::size_t i = bound.shape.size(); i-- > 0; stride *= bound.shape[i]) bound.strides[i] = stride;
-      bindings.tensors[spec.name] = std::move(bound);
+      bindings.tensors[spec.name] = {spec.dtype, shape_at(spec, dims), strides_at(spec, dims),
+                                     static_cast<std::uint64_t>(kTempAlignment) + misalignment_at(spec, dims)};
     }
   }
   return bindings;

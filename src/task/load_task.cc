@@ -103,7 +103,15 @@ class TaskLoader {
     static const std::vector<std::string> kMath = {"strict", "torch_default"};
     task_.math = map.word("math", kMath).value_or("strict");
     task_.memory_bytes = map.bytes("memory").value_or(task_.memory_bytes);
+    task_.degenerate = map.string("degenerate").value_or("");
+    if (task_.degenerate.empty() && map.has("degenerate")) map.mistake("degenerate", "`degenerate` must say why");
     if (const auto cudnn = map.value("cudnn")) task_.cudnn = read_cudnn(*cudnn, task_, diagnostics_);
+    if (task_.cudnn)
+      for (const TensorSpec& tensor : task_.inputs)
+        if (!tensor.strides.empty()) {
+          map.mistake("cudnn", "cuDNN is called with contiguous tensors, and `" + tensor.name + "` has `strides`");
+          break;
+        }
     map.finish();
   }
 
@@ -189,6 +197,7 @@ class TaskLoader {
     if (const auto role = map.word("role", kRoles))
       tensor.role = static_cast<Role>(std::find(kRoles.begin(), kRoles.end(), *role) - kRoles.begin());
     read_dtype_and_shape(map, tensor);
+    read_layout(map, tensor);
     const auto values = map.value("values");
     if (values) {
       if (auto spec = read_values(*values, tensor.dtype)) tensor.values = std::move(*spec);
@@ -197,8 +206,19 @@ class TaskLoader {
     } else {
       map.mistake("values", "`values` is missing: integers have no default", "values: integers(0, N)");
     }
+    if (!tensor.strides.empty() && tensor.values.kind == "permutation")
+      map.mistake("strides", "a permutation has no gaps: leave `strides` out");
     map.finish();
     task_.inputs.push_back(std::move(tensor));
+  }
+
+  // How an input lies in memory.
+  void read_layout(MapReader& map, TensorSpec& tensor) {
+    for (const Node& node : map.sequence("strides"))
+      if (auto stride = read_expression(node, "a stride")) tensor.strides.push_back(std::move(*stride));
+    if (map.has("strides") && (tensor.strides.size() != tensor.shape.size() || tensor.strides.empty()))
+      map.mistake("strides", "`strides` must be one for each dimension of `shape`");
+    if (const auto node = map.value("offset")) tensor.offset = read_expression(*node, "`offset`");
   }
 
   // normal(0, 1)
@@ -364,7 +384,8 @@ class TaskLoader {
       for (const auto* tensors : {&task_.inputs, &task_.outputs}) {
         for (const TensorSpec& tensor : *tensors) {
           std::uint64_t size = size_of(tensor.dtype);
-          for (const std::int64_t n : shape_at(tensor, dims)) size *= static_cast<std::uint64_t>(n);
+          for (const std::int64_t n : memory_shape_at(tensor, dims)) size *= static_cast<std::uint64_t>(n);
+          misalignment_at(tensor, dims);
           if (size > task_.memory_bytes - bytes) {
             return mistake(node, "the tensors of this shape take more than `memory`, " +
                                      format_size(task_.memory_bytes));
@@ -374,7 +395,12 @@ class TaskLoader {
       }
       for (const TensorSpec& tensor : task_.inputs) check_values(tensor.values, dims);
       for (const auto& distribution : task_.distributions)
-        for (const auto& [name, values] : distribution) check_values(values, dims);
+        for (const auto& [name, values] : distribution) {
+          check_values(values, dims);
+          for (const TensorSpec& tensor : task_.inputs)
+            if (tensor.name == name && !tensor.strides.empty() && values.kind == "permutation")
+              throw Error("a permutation has no gaps, and `" + name + "` has `strides`");
+        }
       for (const auto* cost : {&task_.flops, &task_.bytes})
         if (*cost) (*cost)->evaluate(dims_scope(dims));
     } catch (const Error& error) {

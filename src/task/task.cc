@@ -86,6 +86,57 @@ std::vector<std::int64_t> shape_at(const TensorSpec& tensor, const Dims& dims) {
   return shape;
 }
 
+namespace {
+
+std::int64_t evaluated(const TensorSpec& tensor, const char* what, const Expression& expression, const Dims& dims) {
+  std::int64_t value = 0;
+  try {
+    value = expression.evaluate(dims_scope(dims));
+  } catch (const ExpressionError& error) {
+    throw Error(std::string(what) + " of `" + tensor.name + "`: `" + expression.text() + "`: " + error.message, kExitUsage);
+  }
+  if (value < 0)
+    throw Error(std::string(what) + " of `" + tensor.name + "`: `" + expression.text() + "` is " + std::to_string(value),
+                kExitUsage);
+  return value;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> strides_at(const TensorSpec& tensor, const Dims& dims) {
+  std::vector<std::int64_t> strides;
+  for (const Expression& expression : tensor.strides) strides.push_back(evaluated(tensor, "strides", expression, dims));
+  if (!tensor.strides.empty()) return strides;
+  const std::vector<std::int64_t> shape = shape_at(tensor, dims);
+  strides.resize(shape.size());
+  std::int64_t stride = 1;
+  for (std::size_t i = shape.size(); i-- > 0; stride *= shape[i]) strides[i] = stride;
+  return strides;
+}
+
+std::vector<std::int64_t> memory_shape_at(const TensorSpec& tensor, const Dims& dims) {
+  std::vector<std::int64_t> shape = shape_at(tensor, dims);
+  if (tensor.strides.empty()) return shape;
+  const std::vector<std::int64_t> strides = strides_at(tensor, dims);
+  std::int64_t elements = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0) return {0};
+    std::int64_t reach = 0;
+    if (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) || __builtin_add_overflow(elements, reach, &elements))
+      throw Error("strides of `" + tensor.name + "`: its bytes do not fit 64 bits", kExitUsage);
+  }
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(elements, static_cast<std::int64_t>(size_of(tensor.dtype)), &bytes))
+    throw Error("strides of `" + tensor.name + "`: its bytes do not fit 64 bits", kExitUsage);
+  return {elements};
+}
+
+std::uint64_t misalignment_at(const TensorSpec& tensor, const Dims& dims) {
+  if (!tensor.offset) return 0;
+  const auto elements = static_cast<std::uint64_t>(evaluated(tensor, "offset", *tensor.offset, dims));
+  return elements % 256 * size_of(tensor.dtype) % 256;
+}
+
 double value_argument(const ValueSpec& values, std::size_t index, const Dims& dims) {
   const Expression& expression = values.arguments.at(index);
   try {

@@ -39,7 +39,7 @@ double twin_ns(const Case& c) {
   const task::Task task = task_of(c);
   Diagnostics diagnostics;
   const auto plan = task::LaunchPlan::parse(c.source, task, "kernel.cu", diagnostics)
-                        .evaluate(task::contiguous_bindings(task, c.dims));
+                        .evaluate(task::plan_bindings(task, c.dims));
   TwinOptions options;
   options.binary = compiled.binary;
   options.sandbox = process::available_sandbox();

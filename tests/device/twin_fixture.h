@@ -109,7 +109,7 @@ inline Outcome run_binary(const Case& c, const std::filesystem::path& binary) {
   const task::LaunchPlan plan = task::LaunchPlan::parse(c.source, task, "kernel.cu", diagnostics);
   task::ConcretePlan concrete;
   try {
-    concrete = plan.evaluate(task::contiguous_bindings(task, c.dims));
+    concrete = plan.evaluate(task::plan_bindings(task, c.dims));
   } catch (const task::PlanError& e) {
     outcome.verdict = e.out_of_memory ? Verdict::kOutOfMemory : Verdict::kLaunchError;
     outcome.detail = e.message;

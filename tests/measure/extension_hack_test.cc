@@ -1,7 +1,7 @@
 // What clocks and threads say of a candidate of tier `extension`, on invented numbers.
 #include <gtest/gtest.h>
 
-#include "gpu/extension_measurer.h"
+#include "extension/measurer.h"
 
 namespace warpsmith::measure {
 namespace {

@@ -1,5 +1,5 @@
 // Floors and rooflines of tasks on invented devices.
-#include "roofline.h"
+#include "timing/roofline.h"
 
 #include <gtest/gtest.h>
 

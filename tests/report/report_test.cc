@@ -25,7 +25,7 @@ store::Results example() {
   r.host = "here";
   r.version = "0.1.0";
   r.workflow = "schema: warpsmith.workflow/1\n";
-  r.tasks.push_back({"row_softmax", "Softmax over rows", "train", "softmax", "def forward(x: Tensor) -> Tensor:\n  return x.softmax(1)\n", "collect", "0c0c0c0c", 1});
+  r.tasks.push_back({"row_softmax", "Softmax over rows", "train", "softmax", "def forward(x: Tensor) -> Tensor:\n  return x.softmax(1)\n", "", "collect", "0c0c0c0c", 1});
   r.candidates.push_back({"aaaa", "row_softmax", "plan", "generated", "contrastive", "0a1b2c3d", "", "", "__global__ void k() {} // </script>", 1});
   store::MeasurementRow m;
   m.stage = "contrastive";
@@ -259,6 +259,23 @@ TEST(HostBound, TasksAreLeftOutOfASecondHeadline) {
   EXPECT_EQ(out.at("headline").at("tasks"), 3);
   EXPECT_EQ(out.at("headline_without_host_bound").at("tasks"), 2);
   EXPECT_FALSE(Json::parse(json(example())).contains("headline_without_host_bound"));
+}
+
+TEST(Degenerate, TasksAreLeftOutOfHeadlinesAndShown) {
+  store::Results r = on_a_gpu();
+  store::TaskRow task;
+  task.id = "big";
+  task.degenerate = "one constant passes";
+  r.tasks.push_back(task);
+  const auto best = best_kernels(r);
+  EXPECT_EQ(headline(best).tasks, 2);
+  EXPECT_EQ(headline(best).degenerate, 1);
+  EXPECT_DOUBLE_EQ(headline(best).geometric_mean, std::sqrt(1.5));
+  EXPECT_EQ(headline_without_host_bound(best)->tasks, 1);
+  EXPECT_NE(html(r).find("1 task that a program without any work would pass is left out"), std::string::npos);
+  EXPECT_NE(html(r).find(", degenerate: one constant passes,"), std::string::npos);
+  EXPECT_EQ(Json::parse(json(r)).at("headline").at("degenerate"), 1);
+  EXPECT_EQ(html(on_a_gpu()).find("degenerate"), std::string::npos);
 }
 
 TEST(HostBound, WhereEveryTaskIsThePageSaysSo) {

@@ -40,7 +40,7 @@ ConcretePlan run(const std::string& text, const Dims& dims = kDims) {
   const LaunchPlan plan = LaunchPlan::parse(text, task, "k.cu", diagnostics);
   for (const Diagnostic& diagnostic : diagnostics) ADD_FAILURE() << to_string(diagnostic);
   if (!diagnostics.empty()) return {};
-  return plan.evaluate(contiguous_bindings(task, dims));
+  return plan.evaluate(plan_bindings(task, dims));
 }
 
 TEST(LaunchPlan, OneLaunch) {
@@ -163,7 +163,7 @@ TEST(LaunchPlan, SeesTheTensorsAsTheyAre) {
                                                     "blocks_per_sm(k, 64, 0), SMS, SMEM_MAX)"}),
                                             task, "k.cu", diagnostics);
   ASSERT_TRUE(diagnostics.empty());
-  PlanBindings bindings = contiguous_bindings(task, kDims);
+  PlanBindings bindings = plan_bindings(task, kDims);
   bindings.tensors["x"].address = 4;
   bindings.tensors["x"].strides = {128, 1};
   bindings.device.is_cpu = false;
@@ -294,7 +294,7 @@ TEST_P(PlanTrouble, EndsEvaluation) {
   const LaunchPlan plan = LaunchPlan::parse(source(GetParam().lines), task, "k.cu", diagnostics);
   ASSERT_TRUE(diagnostics.empty()) << to_string(diagnostics[0]);
   try {
-    plan.evaluate(contiguous_bindings(task, kDims));
+    plan.evaluate(plan_bindings(task, kDims));
     FAIL() << "no PlanError";
   } catch (const PlanError& error) {
     EXPECT_EQ(error.message, GetParam().message);

@@ -292,5 +292,40 @@ TEST(Dtype, NamesAndSizes) {
   EXPECT_FALSE(is_floating(Dtype::kBool));
 }
 
+std::string with_input(const std::string& input) {
+  std::string text = kGood;
+  const std::string line = "  x: {role: data, dtype: float32, shape: [M, N], values: \"normal(0, 1 / sqrt(N))\"}";
+  return text.replace(text.find(line), line.size(), "  x: " + input);
+}
+
+TEST_F(LoadTask, HowAnInputLiesInMemory) {
+  Diagnostics diagnostics;
+  const auto task = load_task(write("t", with_input("{shape: [M, N], strides: [2 * N, 1], offset: N + 1}")), diagnostics);
+  ASSERT_TRUE(task) << to_string(diagnostics.front());
+  const TensorSpec& x = task->inputs[0];
+  const Dims dims = {{"M", 3}, {"N", 4}};
+  EXPECT_EQ(shape_at(x, dims), (std::vector<std::int64_t>{3, 4}));
+  EXPECT_EQ(strides_at(x, dims), (std::vector<std::int64_t>{8, 1}));
+  EXPECT_EQ(memory_shape_at(x, dims), (std::vector<std::int64_t>{20}));
+  EXPECT_EQ(misalignment_at(x, dims), 20u);
+  EXPECT_EQ(memory_shape_at(x, {{"M", 0}, {"N", 4}}), (std::vector<std::int64_t>{0}));
+  EXPECT_EQ(misalignment_at(x, {{"M", 1}, {"N", 63}}), 0u);
+  const TensorSpec& w = task->inputs[1];
+  EXPECT_EQ(strides_at(w, dims), (std::vector<std::int64_t>{1}));
+  EXPECT_EQ(memory_shape_at(w, dims), shape_at(w, dims));
+  EXPECT_EQ(misalignment_at(w, dims), 0u);
+}
+
+TEST_F(LoadTask, LayoutsThatMakeNoSense) {
+  EXPECT_EQ(mistakes(with_input("{shape: [M, N], strides: [1]}")),
+            "t:8:31: `strides` must be one for each dimension of `shape`\n");
+  EXPECT_NE(mistakes(with_input("{shape: [M, N], strides: [0 - N, 1]}")).find("strides of `x`: `0 - N` is -512"), std::string::npos);
+  EXPECT_NE(mistakes(with_input("{shape: [M, N], offset: 0 - 1}")).find("offset of `x`: `0 - 1` is -1"), std::string::npos);
+  EXPECT_NE(mistakes(with_input("{shape: [M, N], strides: [N * 1000000, 1]}")).find("take more than `memory`"), std::string::npos);
+  EXPECT_NE(mistakes(with_input("{dtype: int32, shape: [M, N], strides: [N + 1, 1], values: permutation}")).find("a permutation has no gaps"),
+            std::string::npos);
+  EXPECT_NE(mistakes(with_input("{shape: [M, N], stride: [N, 1]}")).find("did you mean `strides`"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace warpsmith::task

@@ -32,7 +32,7 @@ struct ExtensionOptions {
   std::filesystem::path program;                 // empty: warpsmith-extension, beside this program
   std::vector<std::filesystem::path> libraries;  // folders with cuBLAS and cuDNN
   std::string gpu;                               // UUID of the one that the child is to see
-  double call_timeout_s = 10;                    // of one call
+  double call_timeout_s = 10;                    // of one call; a row of more than four has that of four
   // On top for the first: kernels are loaded when they are first launched, cuBLAS and cuDNN when they are
   // first asked.
   double first_call_s = 6;

@@ -31,12 +31,12 @@ std::string describe(const task::Dims& dims);
 // "hidden shape M=3 N=33, seed 1, distribution 0"
 std::string describe(const CheckCase& check);
 
-// Of one tensor, contiguous; of all inputs; of all outputs.
+// Of the memory of one tensor, gaps between its elements included; of all inputs; of all outputs.
 std::uint64_t tensor_bytes(const task::TensorSpec& tensor, const task::Dims& dims);
 std::uint64_t input_bytes(const task::Task& task, const task::Dims& dims);
 std::uint64_t output_bytes(const task::Task& task, const task::Dims& dims);
 
-// Fills the task's inputs (in order) at `dims`. distribution: as in CheckCase.
+// Fills the memory of the task's inputs (in order) at `dims`, gaps included. distribution: as in CheckCase.
 void fill_inputs(const ValueSource& source, const task::Task& task, const task::Dims& dims, int distribution,
                  std::uint64_t seed, std::uint64_t use, const std::vector<std::span<std::byte>>& inputs);
 

@@ -42,6 +42,7 @@ std::vector<VerdictCounts> verdict_counts(const store::Results& results);
 // The fastest correct program of each task over all stages, by its speedup over eager.
 struct BestKernel {
   std::string task, candidate, stage, hash8, origin, source, reference;
+  std::string degenerate;  // why its speedup says nothing; empty: it says something
   double speedup = 0, low = 0, high = 0, baseline_ns = 0, candidate_ns = 0;
   std::string shape;
   std::optional<double> roofline_share;  // of the time that the device allows at least: 1 is at the roofline
@@ -55,6 +56,7 @@ std::vector<BestKernel> best_kernels(const store::Results& results);
 
 struct Headline {
   std::int64_t tasks = 0;
+  std::int64_t degenerate = 0;                      // tasks with a correct kernel that are left out
   double geometric_mean = 1, median = 1, mean = 1;  // of the best kernel of each task
   double above = 0;                                 // share of tasks above 1.01x
   std::vector<std::string> baselines;               // that the scores are over

@@ -19,7 +19,7 @@ namespace warpsmith::store {
 inline constexpr const char* kSchema = "warpsmith.results/4";
 
 struct TaskRow {
-  std::string id, title, split, ops, reference, stage, hash8;
+  std::string id, title, split, ops, reference, degenerate, stage, hash8;
   std::int64_t level = 0;
 };
 

@@ -40,9 +40,9 @@ struct PlanBindings {
   PlanDevice device;
 };
 
-// Bindings of a task whose tensors are contiguous and lie at 256-byte boundaries, on the CPU twin. Throws
+// Bindings of a task's tensors on the CPU twin, as the task says that they lie in memory: behind 256-byte boundaries. Throws
 // Error (shape_at).
-PlanBindings contiguous_bindings(const Task& task, const Dims& dims);
+PlanBindings plan_bindings(const Task& task, const Dims& dims);
 
 struct ConcreteTemp {
   std::string name;

@@ -50,7 +50,11 @@ struct TensorSpec {
   Role role = Role::kData;
   Dtype dtype = Dtype::kFloat32;
   std::vector<Expression> shape;  // over the task's dims; empty: a scalar tensor
-  ValueSpec values;               // inputs only
+  // Inputs only. Strides in elements (empty: contiguous; 0 repeats an element), and how many elements its address lies behind a
+  // 256-byte boundary (nothing: 0).
+  std::vector<Expression> strides;
+  std::optional<Expression> offset;
+  ValueSpec values;  // inputs only
 };
 
 struct ScalarSpec {
@@ -92,6 +96,8 @@ struct Task {
   std::optional<Expression> flops, bytes;
   std::optional<double> tolerance;  // absolute bound; nothing: the protocol's default
   std::string math = "strict";      // or "torch_default"
+  // Why a speedup says nothing here (a program that computes nothing passes): left out of headlines. Empty: it says something.
+  std::string degenerate;
   std::optional<CudnnSpec> cudnn;   // nothing: cuDNN has no such operator
   std::uint64_t memory_bytes = 1ull << 30;
   std::filesystem::path folder;
@@ -100,6 +106,13 @@ struct Task {
 
 // Shape of a tensor of the task at `dims`. Throws Error on overflow or a negative size.
 std::vector<std::int64_t> shape_at(const TensorSpec& tensor, const Dims& dims);
+// Those of a contiguous tensor where none are said. Throws as shape_at().
+std::vector<std::int64_t> strides_at(const TensorSpec& tensor, const Dims& dims);
+// Shape of the memory that it lies in, gaps between its elements included: its own where it is contiguous, else one dimension.
+// Throws as shape_at().
+std::vector<std::int64_t> memory_shape_at(const TensorSpec& tensor, const Dims& dims);
+// Bytes between its address and the 256-byte boundary before it. Throws Error.
+std::uint64_t misalignment_at(const TensorSpec& tensor, const Dims& dims);
 
 // An argument of `values` at `dims`, as a real number. Throws Error where it cannot be evaluated.
 double value_argument(const ValueSpec& values, std::size_t index, const Dims& dims);

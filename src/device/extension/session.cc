@@ -28,7 +28,8 @@ using Clock = std::chrono::steady_clock;
 constexpr double kStartSeconds = 60;    // a busy driver takes long to open a GPU
 constexpr double kPrepareSeconds = 60;  // also of loading: constructors, and CUDA's own start
 constexpr double kCheckSeconds = 0.01;  // how often a wait looks whether the child lives
-constexpr double kSpinSeconds = 5e-3;
+constexpr double kSpinSeconds = 100e-3;  // longer than a timed row: being woken takes longer than it scatters
+constexpr int kMostPatience = 4;
 constexpr std::uint64_t kScratchFileBytes = 256 << 20;
 constexpr const char* kProgram = "warpsmith-extension";
 
@@ -259,7 +260,7 @@ struct ExtensionSession::State {
   double patience(int calls) {
     const double more = called ? 0 : options.first_call_s;
     called = true;
-    return options.call_timeout_s * calls + more;
+    return options.call_timeout_s * std::min(calls, kMostPatience) + more;
   }
 };
 

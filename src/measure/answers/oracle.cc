@@ -12,7 +12,7 @@ namespace warpsmith::measure {
 
 std::uint64_t tensor_bytes(const task::TensorSpec& tensor, const task::Dims& dims) {
   std::uint64_t bytes = task::size_of(tensor.dtype);
-  for (const std::int64_t size : task::shape_at(tensor, dims)) bytes *= static_cast<std::uint64_t>(size);
+  for (const std::int64_t size : task::memory_shape_at(tensor, dims)) bytes *= static_cast<std::uint64_t>(size);
   return bytes;
 }
 
@@ -67,7 +67,7 @@ void fill_inputs(const ValueSource& source, const task::Task& task, const task::
       const auto& others = task.distributions.at(static_cast<std::size_t>(distribution));
       if (const auto it = others.find(input.name); it != others.end()) values = &it->second;
     }
-    source.fill(*values, input.dtype, task::shape_at(input, dims), dims,
+    source.fill(*values, input.dtype, task::memory_shape_at(input, dims), dims,
                 input_key(seed, task, dims, input.name, use), inputs.at(i));
   }
 }

@@ -31,7 +31,9 @@ Where place_for(Settings& settings) {
       load_torch_cuda();
       return {Place::kGpu, gpus.front().name, gpus.front().uuid};
     }
-    if (!any) throw Error("there is no GPU here, and device kind " + settings.device_kind + " is wanted", kExitWrongDevice);
+    if (!any)
+      throw Error("there is no GPU here, and device kind " + settings.device_kind + " is wanted",
+                  kExitWrongDevice);
   }
   return {Place::kHost, cpu_facts().name, ""};
 }
@@ -54,7 +56,9 @@ void run_task_checks(ShardSession& shard) {
       record = {{"task", item.id}, {"error", e.what()}};
     }
     record["device"] = where.name;
-    log_info(item.id + ": " + (record.contains("error") ? record["error"].get<std::string>() : fmt::format("{} checks", record["cases"].get<int>())));
+    log_info(item.id + ": " +
+             (record.contains("error") ? record["error"].get<std::string>()
+                                       : fmt::format("{} checks", record["cases"].get<int>())));
     shard.write(item, std::move(record));
   }
   shard.finish();

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "judge.h"
+#include "timing/judge.h"
 #include "warpsmith/stats/ratio.h"
 #include "warpsmith/stats/summary.h"
 

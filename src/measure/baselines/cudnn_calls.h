@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "calls.h"
+#include "gpu/calls.h"
 #include "warpsmith/device/gpu.h"
 #include "warpsmith/task/task.h"
 

@@ -15,13 +15,13 @@
 #include <map>
 #include <optional>
 
-#include "../gpu_place.h"
-#include "../judge.h"
-#include "arms.h"
+#include "gpu_place.h"
+#include "timing/judge.h"
+#include "gpu/arms.h"
 #include "cudnn_calls.h"
 #include "graph_calls.h"
-#include "harness.h"
-#include "task_bench.h"
+#include "gpu/harness.h"
+#include "gpu/task_bench.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/sha256.h"

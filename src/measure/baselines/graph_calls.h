@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "calls.h"
+#include "gpu/calls.h"
 #include "warpsmith/device/gpu.h"
 #include "warpsmith/device/gpu_graph.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "calls_a_row.h"
+#include "timing/calls_a_row.h"
 #include "gpu_place.h"
-#include "judge.h"
+#include "timing/judge.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/baselines.h"
@@ -44,6 +44,9 @@ Json task_json(const task::Task& task) {
       arguments.push_back(task::value_argument(input.values, i, dims));
     inputs.push_back({{"dtype", task::to_string(input.dtype)},
                       {"shape", task::shape_at(input, dims)},
+                      {"strides", task::strides_at(input, dims)},
+                      {"elements", tensor_bytes(input, dims) / task::size_of(input.dtype)},
+                      {"offset_bytes", task::misalignment_at(input, dims)},
                       {"kind", input.values.kind},
                       {"arguments", std::move(arguments)}});
   }

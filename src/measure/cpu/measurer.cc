@@ -8,8 +8,8 @@
 #include <limits>
 #include <optional>
 
-#include "judge.h"
-#include "roofline.h"
+#include "timing/judge.h"
+#include "timing/roofline.h"
 #include "task_bench.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/random.h"

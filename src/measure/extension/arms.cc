@@ -1,11 +1,11 @@
-#include "extension_arms.h"
+#include "arms.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
 
-#include "arms.h"
+#include "gpu/arms.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/compare.h"
 #include "warpsmith/stats/summary.h"
@@ -28,10 +28,11 @@ int place_of(std::uint64_t key, int places) {
 
 std::vector<GpuOperandSpec> specs_of(const task::Task& task, const task::Dims& dims, bool outputs) {
   std::vector<GpuOperandSpec> specs;
-  for (const task::TensorSpec& input : task.inputs) specs.push_back({input.name, tensor_bytes(input, dims)});
+  for (const task::TensorSpec& input : task.inputs)
+    specs.push_back({input.name, tensor_bytes(input, dims), task::misalignment_at(input, dims)});
   if (outputs)
     for (const task::TensorSpec& output : task.outputs)
-      specs.push_back({output.name, tensor_bytes(output, dims)});
+      specs.push_back({output.name, tensor_bytes(output, dims), 0});
   return specs;
 }
 
@@ -68,7 +69,7 @@ void flush(const GpuHarness& harness) {
 }  // namespace
 
 ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionSession& empty) {
-  GpuOperands something(harness, {{"nothing", kOwnBytes}}, 1);
+  GpuOperands something(harness, {{"nothing", kOwnBytes, 0}}, 1);
   std::vector<double> intervals, outside, looks;
   for (int i = 0; i < kEmptyIntervals; ++i) {
     const device::ExtensionRun run = empty.time(0, 1, [&] { flush(harness); });

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "arms.h"
-#include "harness.h"
+#include "gpu/arms.h"
+#include "gpu/harness.h"
 #include "warpsmith/device/extension_session.h"
 #include "warpsmith/measure/arm.h"
 #include "warpsmith/measure/reference.h"

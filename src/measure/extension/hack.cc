@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "extension_measurer.h"
+#include "measurer.h"
 
 namespace warpsmith::measure {
 

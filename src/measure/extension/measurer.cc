@@ -1,4 +1,4 @@
-#include "extension_measurer.h"
+#include "measurer.h"
 
 #include <fmt/format.h>
 #include <link.h>
@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "../judge.h"
-#include "extension_arms.h"
+#include "timing/judge.h"
+#include "arms.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/check.h"
@@ -22,12 +22,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kIntervalNs = 1e6;  // of the baseline: what surrounds the calls is small against it
-constexpr int kMostCalls = 128;
-constexpr int kEstimateRounds = 5, kAloneRounds = 21;
+// Of the baseline. A host's clock scatters by tens of microseconds an interval, and two processes that take
+// turns on a GPU by more: an interval must be long against that.
+constexpr double kIntervalNs = 15e6;
+constexpr int kMostCalls = 2048;
+constexpr std::uint64_t kMostOperands = 12 << 10;  // of an interval: four places of it fit what a child is told
+constexpr int kEstimateRounds = 5, kEstimateCalls = 8, kAloneRounds = 21;
 constexpr double kAgreement = 1.03;       // baseline in the pair against alone
 constexpr double kSlowest = 1000;         // times the reference
-constexpr double kLongIntervalNs = 10e6;  // of a candidate, while one call takes less
+constexpr double kLongIntervalNs = 60e6;  // of a candidate, while one call takes less
 constexpr double kShortestTimeout = 0.5;  // seconds
 
 // Where the cuBLAS and cuDNN lie that the baseline uses.
@@ -55,11 +58,14 @@ struct Bench {
     const task::Dims& dims = task.timing_dims();
     const std::uint64_t bytes =
         std::max<std::uint64_t>(1, input_bytes(task.task(), dims) + output_bytes(task.task(), dims));
-    const std::uint64_t room = harness.gpu().facts().memory_bytes / 16 / bytes;
+    const std::uint64_t tensors = std::max<std::size_t>(1, task.task().inputs.size() + task.task().outputs.size());
+    const std::uint64_t room =
+        std::min(harness.gpu().facts().memory_bytes / 16 / bytes, kMostOperands / tensors);
     {
-      HostClockBaseline first(harness, task.task(), task.reference(), dims, 1);
+      const int few = static_cast<int>(std::clamp<std::uint64_t>(room, 1, kEstimateCalls));
+      HostClockBaseline first(harness, task.task(), task.reference(), dims, few);
       call_ns =
-          stats::median(time_alone(first, 1, kEstimateRounds, random_key({seed, name_key("host clock")})));
+          stats::median(time_alone(first, few, kEstimateRounds, random_key({seed, name_key("host clock")})));
     }
     const double wanted = std::ceil(kIntervalNs / std::max(1.0, call_ns));
     calls = static_cast<int>(
@@ -237,6 +243,12 @@ void ExtensionMeasurer::measure(GpuTaskBench& task, const Candidate&, const fs::
   State& s = *state_;
   Measurement& m = out.measurement;
   m.device->sandbox = std::string(process::to_string(s.level));
+  for (const task::TensorSpec& input : task.task().inputs)
+    if (!input.strides.empty()) {
+      m.verdict = Verdict::kUnsupported;
+      m.detail = "input `" + input.name + "` has strides, and the tensors of tier `extension` are contiguous";
+      return;
+    }
   s.libraries = !toolchain::read_extension_facts(binary).libraries.empty();
   Ran loaded;
   std::unique_ptr<ExtensionCandidate> candidate = s.start(task, binary, &loaded);

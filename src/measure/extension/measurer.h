@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "harness.h"
-#include "task_bench.h"
+#include "gpu/harness.h"
+#include "gpu/task_bench.h"
 #include "warpsmith/measure/measurer.h"
 
 namespace warpsmith::measure {

@@ -24,7 +24,8 @@ int place_of(std::uint64_t key, int places) {
 
 std::vector<GpuOperandSpec> input_specs(const task::Task& task, const task::Dims& dims) {
   std::vector<GpuOperandSpec> specs;
-  for (const task::TensorSpec& input : task.inputs) specs.push_back({input.name, tensor_bytes(input, dims)});
+  for (const task::TensorSpec& input : task.inputs)
+    specs.push_back({input.name, tensor_bytes(input, dims), task::misalignment_at(input, dims)});
   return specs;
 }
 
@@ -54,7 +55,7 @@ Ran as_ran(const device::GpuOutcome& outcome, double ns = 0) {
 
 GpuInputs::GpuInputs(const task::Task& task, const task::Dims& dims) : task_(task), dims_(dims) {
   for (const task::TensorSpec& input : task.inputs) {
-    shapes_.push_back(task::shape_at(input, dims));
+    shapes_.push_back(task::memory_shape_at(input, dims));
     bytes_.push_back(tensor_bytes(input, dims));
   }
 }

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "../calls_a_row.h"
+#include "timing/calls_a_row.h"
 #include "calls.h"
 #include "candidate.h"
 #include "harness.h"

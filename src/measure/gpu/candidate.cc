@@ -19,14 +19,14 @@ GpuLayout::GpuLayout(GpuHarness& harness, const task::Task& task, const task::La
                      device::GpuProgram& program, const task::Dims& dims, int sets)
     : harness_(harness), dims_(dims), sets_(sets), input_count_(task.inputs.size()) {
   // Its addresses stand for the real ones, which differ by set and are aligned as well.
-  task::PlanBindings bindings = task::contiguous_bindings(task, dims);
+  task::PlanBindings bindings = task::plan_bindings(task, dims);
   bindings.device = program.plan_device();
   std::map<std::string, task::Dtype> dtypes;
   std::vector<GpuOperandSpec> specs;
   std::vector<std::vector<std::int64_t>> shapes;
   const auto add = [&](const task::TensorSpec& tensor) {
     dtypes[tensor.name] = tensor.dtype;
-    specs.push_back({tensor.name, tensor_bytes(tensor, dims)});
+    specs.push_back({tensor.name, tensor_bytes(tensor, dims), task::misalignment_at(tensor, dims)});
     shapes.push_back(task::shape_at(tensor, dims));
   };
   for (const task::TensorSpec& input : task.inputs) add(input);
@@ -40,7 +40,7 @@ GpuLayout::GpuLayout(GpuHarness& harness, const task::Task& task, const task::La
     return;
   }
   for (const task::ConcreteTemp& temp : concrete.temps) {
-    specs.push_back({temp.name, temp.bytes});
+    specs.push_back({temp.name, temp.bytes, 0});
     shapes.push_back(temp.shape);
   }
   if (outcome_ = program.prepare(concrete, dtypes); !outcome_.ok()) return;

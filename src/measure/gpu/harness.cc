@@ -56,7 +56,7 @@ GpuOperands::GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> 
   std::uint64_t end = 0;  // of the last operand
   for (int set = 0; set < sets; ++set)
     for (const GpuOperandSpec& spec : specs_) {
-      offsets_.push_back(round_up(end) + kCanaryBytes * (2 + random.below(kWidestGap)));
+      offsets_.push_back(round_up(end) + kCanaryBytes * (2 + random.below(kWidestGap)) + spec.misalignment);
       end = offsets_.back() + spec.bytes;
     }
   const std::uint64_t all = round_up(end) + kCanaryBytes;

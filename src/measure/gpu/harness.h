@@ -28,6 +28,7 @@ struct GpuRegion {
 struct GpuOperandSpec {
   std::string name;
   std::uint64_t bytes = 0;
+  std::uint64_t misalignment = 0;  // bytes past a 256-byte boundary
 };
 
 // One input of one call: its values as they are drawn.

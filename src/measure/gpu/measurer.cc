@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <optional>
 
-#include "../gpu_place.h"
-#include "../judge.h"
-#include "../roofline.h"
+#include "gpu_place.h"
+#include "timing/judge.h"
+#include "timing/roofline.h"
 #include "arms.h"
 #include "candidate.h"
-#include "extension_measurer.h"
+#include "extension/measurer.h"
 #include "harness.h"
-#include "probe.h"
+#include "probe/probe.h"
 #include "task_bench.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"

@@ -14,7 +14,7 @@
 #include <cstring>
 #include <optional>
 
-#include "../task_source.h"
+#include "task_source.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/log.h"

@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "../judge.h"
+#include "timing/judge.h"
 #include "matrix_product.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/process/machine.h"

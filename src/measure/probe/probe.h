@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "harness.h"
+#include "gpu/harness.h"
 #include "warpsmith/process/gpu_watch.h"
 #include "warpsmith/records/ceilings.h"
 

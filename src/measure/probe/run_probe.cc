@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "harness.h"
+#include "gpu/harness.h"
 #include "probe.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/measure/gpu.h"

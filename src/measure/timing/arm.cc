@@ -60,7 +60,7 @@ struct BaselineArm::State {
 BaselineArm::BaselineArm(const task::Task& task, const Reference& reference, const ValueSource& source,
                          const task::Dims& dims, int most_calls) {
   const auto padded = [&](const task::TensorSpec& input) {
-    return (tensor_bytes(input, dims) + kAlignment - 1) / kAlignment * kAlignment;
+    return (task::misalignment_at(input, dims) + tensor_bytes(input, dims) + kAlignment - 1) / kAlignment * kAlignment;
   };
   std::uint64_t set_bytes = 0;
   for (const task::TensorSpec& input : task.inputs) set_bytes += padded(input);
@@ -70,7 +70,7 @@ BaselineArm::BaselineArm(const task::Task& task, const Reference& reference, con
   for (int set = 0; set < sets; ++set) {
     auto& spans = state_->inputs.emplace_back();
     for (const task::TensorSpec& input : task.inputs) {
-      spans.emplace_back(at, tensor_bytes(input, dims));
+      spans.emplace_back(at + task::misalignment_at(input, dims), tensor_bytes(input, dims));
       at += padded(input);
     }
   }
@@ -110,11 +110,11 @@ Ran CandidateProcess::prepare(const task::Dims& dims, int sets) {
   dims_ = dims;
   std::vector<device::Operand> operands;
   for (const task::TensorSpec& input : task_.inputs)
-    operands.push_back({input.name, tensor_bytes(input, dims), false, 0});
+    operands.push_back({input.name, tensor_bytes(input, dims), false, task::misalignment_at(input, dims)});
   for (const task::TensorSpec& output : task_.outputs)
     operands.push_back({output.name, tensor_bytes(output, dims), true, 0});
   try {
-    const task::ConcretePlan plan = plan_.evaluate(task::contiguous_bindings(task_, dims));
+    const task::ConcretePlan plan = plan_.evaluate(task::plan_bindings(task_, dims));
     const device::TwinRun run = session_.prepare(plan, operands, sets);
     return {run.verdict, run.detail, 0};
   } catch (const task::PlanError& e) {

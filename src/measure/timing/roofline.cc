@@ -36,10 +36,23 @@ double rate_of(const task::Task& task, const DeviceSpeeds& speeds) {
   return rate;
 }
 
+// Gaps need not be read, and an element that is repeated only once.
+std::uint64_t distinct_bytes(const task::TensorSpec& tensor, const task::Dims& dims) {
+  const std::uint64_t all = tensor_bytes(tensor, dims);
+  if (tensor.strides.empty()) return all;
+  const std::vector<std::int64_t> shape = task::shape_at(tensor, dims), strides = task::strides_at(tensor, dims);
+  std::uint64_t bytes = task::size_of(tensor.dtype);
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (strides[i] != 0 || shape[i] == 0) bytes *= static_cast<std::uint64_t>(shape[i]);
+  return std::min(bytes, all);
+}
+
 }  // namespace
 
 double compulsory_bytes(const task::Task& task, const task::Dims& dims) {
-  const auto all = static_cast<double>(input_bytes(task, dims) + output_bytes(task, dims));
+  std::uint64_t bytes = output_bytes(task, dims);
+  for (const task::TensorSpec& input : task.inputs) bytes += distinct_bytes(input, dims);
+  const auto all = static_cast<double>(bytes);
   return std::min(all, cost_at(task.bytes, dims).value_or(all));
 }
 

@@ -1,0 +1,98 @@
+#include "validate_tasks.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "validate_job.h"
+#include "warpsmith/base/files.h"
+
+namespace warpsmith::cli {
+
+namespace {
+
+CheckedTask checked_of(const task::Task& task, const Json& record) {
+  CheckedTask c;
+  c.task = task.id;
+  c.device = record.value("device", "");
+  c.error = record.value("error", "");
+  c.cases = record.value("cases", 0);
+  c.undecidable = record.value("undecidable", std::vector<std::string>());
+  c.degenerate = record.value("why", "");
+  c.marked = task.degenerate;
+  if (c.degenerate.empty())
+    for (const std::string& answer : record.value("cheap", std::vector<std::string>()))
+      c.notes.push_back("an output that costs nothing: " + answer);
+  return c;
+}
+
+}  // namespace
+
+std::vector<CheckedTask> check_tasks(const std::vector<task::Task>& tasks,
+                                     const ValidateTasksOptions& options) {
+  std::map<fs::path, std::vector<const task::Task*>> by_folder;
+  for (const task::Task& task : tasks)
+    by_folder[fs::absolute(task.folder).lexically_normal().parent_path()].push_back(&task);
+  std::vector<CheckedTask> checked;
+  for (const auto& [folder, group] : by_folder) {
+    const TemporaryFolder run;
+    std::vector<Json> items;
+    for (const task::Task* task : group) items.push_back({{"id", task->id}});
+    const Json params = {{"check_tasks", true},
+                         {"datasets", folder.string()},
+                         {"device_kind", options.device},
+                         {"threads", options.threads},
+                         {"check_seeds", options.seeds}};
+    const Records records = run_job(run.path(), "measure-tasks", items, params, 1);
+    for (const task::Task* task : group) checked.push_back(checked_of(*task, records.at(task->id)));
+  }
+  return checked;
+}
+
+Diagnostics mistakes_of(const std::vector<task::Task>& tasks, const std::vector<CheckedTask>& checked) {
+  std::map<std::string, std::string> files;
+  for (const task::Task& task : tasks) files[task.id] = (task.folder / "task.yaml").string();
+  Diagnostics mistakes;
+  for (const CheckedTask& c : checked) {
+    if (!c.error.empty()) {
+      mistakes.push_back({files[c.task], 0, 0, c.error, ""});
+    } else if (!c.degenerate.empty() && c.marked.empty()) {
+      mistakes.push_back(
+          {files[c.task], 0, 0, c.degenerate,
+           "mend its values or shapes, or say `degenerate: <why>`: then headlines leave it out"});
+    }
+  }
+  return mistakes;
+}
+
+std::string checked_text(const std::vector<CheckedTask>& checked) {
+  std::string text;
+  for (const CheckedTask& c : checked) {
+    if (!c.error.empty()) continue;
+    text += fmt::format("{}: {} checks", c.task, c.cases);
+    if (!c.undecidable.empty())
+      text += fmt::format(", {} of them undecidable ({})", c.undecidable.size(), c.undecidable.front());
+    if (!c.degenerate.empty()) text += ", degenerate";
+    if (c.degenerate.empty() && !c.marked.empty()) text += ", marked as degenerate, and nothing was found";
+    for (const std::string& note : c.notes) text += "; " + note;
+    text += "\n";
+  }
+  if (!checked.empty()) text += fmt::format("{} tasks on {}\n", checked.size(), checked.front().device);
+  return text;
+}
+
+Json checked_json(const std::vector<CheckedTask>& checked) {
+  Json list = Json::array();
+  for (const CheckedTask& c : checked)
+    list.push_back({{"task", c.task},
+                    {"device", c.device},
+                    {"error", c.error},
+                    {"checks", c.cases},
+                    {"undecidable", c.undecidable},
+                    {"degenerate", c.degenerate},
+                    {"marked", c.marked},
+                    {"notes", c.notes}});
+  return list;
+}
+
+}  // namespace warpsmith::cli

@@ -1,0 +1,39 @@
+// `warpsmith validate FOLDER --device D`: the tasks themselves. Each reference runs on the device at every
+// shape and distribution; a task that a program without any work would pass is a mistake, unless its file
+// says that it is `degenerate`. warpsmith-measure, beside this program, does the work.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/json.h"
+#include "warpsmith/task/task.h"
+
+namespace warpsmith::cli {
+
+struct ValidateTasksOptions {
+  std::string device = "cpu";  // "cpu", "auto" (a GPU where there is one), or a GPU type
+  int threads = 1;
+  int seeds = 3;  // of every shape's own values
+};
+
+struct CheckedTask {
+  std::string task, device, error;  // error: what kept the reference from running
+  int cases = 0;
+  std::vector<std::string> undecidable;
+  std::string degenerate;  // as found; empty: a speedup says something
+  std::string marked;      // as its file has it
+  std::vector<std::string> notes;
+};
+
+// Throws Error where there is no such device (kExitWrongDevice), or the program fails.
+std::vector<CheckedTask> check_tasks(const std::vector<task::Task>& tasks,
+                                     const ValidateTasksOptions& options);
+// Mistakes, each at its task.yaml.
+Diagnostics mistakes_of(const std::vector<task::Task>& tasks, const std::vector<CheckedTask>& checked);
+
+std::string checked_text(const std::vector<CheckedTask>& checked);
+Json checked_json(const std::vector<CheckedTask>& checked);
+
+}  // namespace warpsmith::cli

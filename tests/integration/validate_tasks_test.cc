@@ -1,0 +1,91 @@
+// `warpsmith validate FOLDER --device D`, the whole command with its job program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scratch.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/json.h"
+#include "warpsmith/process/child.h"
+
+namespace warpsmith {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kTask = R"(schema: warpsmith.task/1
+title: of a test
+level: 1
+split: extra
+ops: [part]
+dims: [N]
+inputs: {x: {shape: [N]}}
+outputs: {out: {shape: [N]}}
+timing: [{N: 32}]
+hidden: [{N: 3}]
+)";
+
+class ValidateTasks : public testing::Test {
+ protected:
+  void add(const std::string& id, const std::string& reference, const std::string& more = "") {
+    make_folders(scratch_.path() / id);
+    write_file_atomic(
+        scratch_.path() / id / "task.yaml",
+        kTask + more + "reference: |\n  def forward(x: Tensor) -> Tensor:\n    " + reference + "\n");
+  }
+  process::ChildResult validate(std::vector<std::string> more) {
+    process::ChildSpec spec;
+    spec.argv = {(program_folder().parent_path() / "warpsmith").string(), "validate",
+                 scratch_.path().string()};
+    spec.argv.insert(spec.argv.end(), more.begin(), more.end());
+    spec.sandbox.allow_processes = true;
+    spec.limits.wall_s = 100;
+    return process::run_child(spec);
+  }
+  Scratch scratch_;
+};
+
+TEST_F(ValidateTasks, OneThatAConstantPassesIsRefusedAtItsPlace) {
+  add("fine", "return torch.relu(x)");
+  add("empty", "return torch.clamp(x - 100.0, min=0.0)");
+  const process::ChildResult result = validate({"--device", "cpu"});
+  EXPECT_EQ(result.exit_code, kExitUsage) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("fine: 6 checks\n"));
+  EXPECT_THAT(result.out, HasSubstr("empty: 6 checks, degenerate\n"));
+  EXPECT_THAT(result.err, HasSubstr((scratch_.path() / "empty/task.yaml").string() +
+                                    ": the answer does not depend on input `x`"));
+  EXPECT_THAT(result.err, HasSubstr("degenerate: <why>"));
+  EXPECT_THAT(result.err, Not(HasSubstr("fine/task.yaml")));
+}
+
+TEST_F(ValidateTasks, OneThatIsMarkedIsKnown) {
+  add("empty", "return torch.clamp(x - 100.0, min=0.0)", "degenerate: zeros pass\n");
+  const process::ChildResult result = validate({"--device", "cpu", "--json"});
+  EXPECT_EQ(result.exit_code, kExitOk) << result.err;
+  const Json answer = Json::parse(result.out);
+  EXPECT_EQ(answer.at("tasks").at(0).at("marked"), "zeros pass");
+  EXPECT_EQ(answer.at("tasks").at(0).at("degenerate"), "the answer does not depend on input `x`");
+  EXPECT_TRUE(answer.at("mistakes").empty());
+}
+
+TEST_F(ValidateTasks, AReferenceThatFailsHasItsWords) {
+  add("broken", "return torch.matmul(x, torch.ones([7, 7]))");
+  const process::ChildResult result = validate({"--device", "cpu"});
+  EXPECT_EQ(result.exit_code, kExitUsage);
+  EXPECT_THAT(result.err, HasSubstr("broken/task.yaml: "));
+  EXPECT_THAT(result.err, HasSubstr("cannot be multiplied"));
+}
+
+TEST_F(ValidateTasks, NoSuchGpu) {
+  add("fine", "return torch.relu(x)");
+  ::setenv("WARPSMITH_NVML", "", 1);
+  const process::ChildResult result = validate({"--device", "H200"});
+  EXPECT_EQ(result.exit_code, kExitWrongDevice) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("there is no GPU here, and device kind H200 is wanted"));
+  EXPECT_EQ(validate({"--device", "auto"}).exit_code, kExitOk);
+  ::unsetenv("WARPSMITH_NVML");
+  EXPECT_EQ(validate({"--device", "H 2"}).exit_code, kExitUsage);
+}
+
+}  // namespace
+}  // namespace warpsmith
