@@ -226,6 +226,25 @@ TEST_F(ExtensionChild, WhatForwardSaysIsItsVerdict) {
   }
 }
 
+// Rows may have thousands of calls: one that hangs does not hold the GPU for all of them.
+TEST_F(ExtensionChild, ARowThatHangsIsGivenUpAfterTheTimeOfFourCalls) {
+  options_.call_timeout_s = 0.5;
+  ASSERT_EQ(tried("static int calls = 0; if (++calls > 10) for (volatile int i = 0;; i = i + 1) {}\n" +
+                  std::string(kHonest))
+                .verdict,
+            Verdict::kOk);
+  ExtensionLayout many = layout();
+  constexpr int kRow = 60;
+  many.sets = kRow + 1;
+  for (int set = kSets; set < many.sets; ++set)
+    for (const std::uint64_t tensor : {0ull, 1ull}) many.offsets.push_back(tensor * kStride);
+  ASSERT_EQ(session_->prepare(many, share()).verdict, Verdict::kOk);
+  const auto begin = std::chrono::steady_clock::now();
+  const ExtensionRun run = session_->time(0, kRow, [] {});
+  EXPECT_EQ(run.verdict, Verdict::kTimeout) << run.detail;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));  // of 30 for as many calls
+}
+
 TEST_F(ExtensionChild, AnInputHandedBackIsCopied) {
   ASSERT_EQ(tried("return x;").verdict, Verdict::kOk);
   EXPECT_EQ(output(0)[3], input(0)[3]);
