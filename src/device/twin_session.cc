@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "child_end.h"
 #include "twin_layout.h"
 #include "twin_protocol.h"
 #include "warpsmith/base/error.h"
@@ -163,21 +164,9 @@ TwinRun TwinSession::State::dead() {
     run.detail = "no answer within its time";
     return run;
   }
-  const process::ChildResult end = child->wait();
-  run.verdict = Verdict::kCrash;
-  if (end.ending == process::Ending::kSignaled && end.signal == SIGSYS) {
-    run.verdict = Verdict::kSandboxViolation;
-    run.detail = "a system call that the sandbox forbids";
-  } else if (end.ending == process::Ending::kMemoryLimit) {
-    run.verdict = Verdict::kOutOfMemory;
-    run.detail = "over its memory limit";
-  } else if (end.ending == process::Ending::kSignaled) {
-    run.verdict = end.signal == SIGKILL ? Verdict::kOutOfMemory : Verdict::kCrash;
-    run.detail = "ended by signal " + std::to_string(end.signal) +
-                 (end.signal == SIGKILL ? ", as the kernel does where memory is short" : "");
-  } else {
-    run.detail = "the candidate ended its process (exit code " + std::to_string(end.exit_code) + ")";
-  }
+  const ChildEnd end = read_end(child->wait());
+  run.verdict = end.verdict;
+  run.detail = end.detail;
   return run;
 }
 

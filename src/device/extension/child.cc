@@ -18,6 +18,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/device/extension_child.h"
 #include "warpsmith/process/child.h"
+#include "warpsmith/process/descriptors.h"
 
 namespace warpsmith::device {
 
@@ -28,24 +29,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kSpinSeconds = 2e-3;
 constexpr std::uint64_t kOwnBytes = 4096;
-
-// One descriptor, sent along with a byte; -1 where none came.
-int receive_fd(int socket) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = space;
-  message.msg_controllen = sizeof space;
-  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) <= 0) return -1;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
-  int fd = -1;
-  std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
-  return fd;
-}
 
 // Where forward()'s results come to lie. An output that it makes by the same allocation in each call gets its
 // place in the parent's memory at once, so that nothing has to be copied: torch's caching allocator charges
@@ -196,7 +179,7 @@ class Server {
   }
 
   void prepare() {
-    const int fd = control_.by_handle != 0 ? -1 : receive_fd(options_.socket_fd);
+    const int fd = control_.by_handle != 0 ? -1 : process::receive_descriptor(options_.socket_fd);
     void* base = nullptr;
     const int error = gpu_.map(fd, control_.handle, control_.share_bytes, &base);
     if (fd >= 0) ::close(fd);

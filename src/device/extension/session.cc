@@ -11,11 +11,13 @@
 #include <new>
 #include <thread>
 
+#include "../child_end.h"
 #include "../twin_protocol.h"
 #include "protocol.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/device/extension_session.h"
+#include "warpsmith/process/descriptors.h"
 #include "warpsmith/process/machine.h"
 
 namespace warpsmith::device {
@@ -117,24 +119,6 @@ std::map<std::string, std::string> child_environment_of(const ExtensionOptions& 
   if (!libraries.empty()) out["LD_LIBRARY_PATH"] = libraries;
   if (!options.gpu.empty()) out["CUDA_VISIBLE_DEVICES"] = options.gpu;
   return out;
-}
-
-void send_descriptor(int socket, int fd) {
-  char byte = 'm';
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = space;
-  message.msg_controllen = sizeof space;
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  (void)::sendmsg(socket, &message,
-                  MSG_NOSIGNAL | MSG_DONTWAIT);  // a child that is gone is found out by its silence
 }
 
 // Who sent the first byte, in our numbers, as the kernel has it; 0 where it does not say.
@@ -338,26 +322,9 @@ ExtensionRun ExtensionSession::State::dead() {
     run.detail = "no answer within its time";
     return run;
   }
-  const process::ChildResult end = child->wait();
-  run.verdict = Verdict::kCrash;
-  if (end.ending == process::Ending::kSignaled && end.signal == SIGSYS) {
-    run.verdict = Verdict::kSandboxViolation;
-    run.detail = "a system call that the sandbox forbids";
-  } else if (end.ending == process::Ending::kExited && end.exit_code == 128 + SIGSYS) {
-    run.verdict = Verdict::kSandboxViolation;
-    run.detail = "a system call that the sandbox forbids";
-  } else if (end.ending == process::Ending::kMemoryLimit) {
-    run.verdict = Verdict::kOutOfMemory;
-    run.detail = "over its limit of host memory";
-  } else if (end.ending == process::Ending::kOutputLimit) {
-    run.verdict = Verdict::kSandboxViolation;
-    run.detail = "wrote more than it may";
-  } else if (end.ending == process::Ending::kSignaled) {
-    run.verdict = end.signal == SIGKILL ? Verdict::kOutOfMemory : Verdict::kCrash;
-    run.detail = "ended by signal " + std::to_string(end.signal);
-  } else {
-    run.detail = "the candidate ended its process (exit code " + std::to_string(end.exit_code) + ")";
-  }
+  const ChildEnd end = read_end(child->wait());
+  run.verdict = end.verdict;
+  run.detail = end.detail;
   return run;
 }
 
@@ -429,7 +396,7 @@ ExtensionRun ExtensionSession::prepare(const ExtensionLayout& layout, const GpuS
   s.control->share_bytes = share.bytes;
   s.control->by_handle = share.fd < 0 ? 1 : 0;
   std::memcpy(s.control->handle, share.handle, sizeof share.handle);
-  if (share.fd >= 0) send_descriptor(s.socket.get(), share.fd);
+  if (share.fd >= 0) process::send_descriptor(s.socket.get(), share.fd);
   s.sets = layout.sets;
   return s.request(ExtensionCommand::kPrepare, kPrepareSeconds);
 }

@@ -28,6 +28,7 @@
 #include "../seccomp_filter.h"
 #include "options.h"
 #include "tree.h"
+#include "warpsmith/process/descriptors.h"
 
 namespace warpsmith::guard {
 namespace {
@@ -55,23 +56,6 @@ struct Started {
   int listener = -1;
   std::string problem;
 };
-
-void send_fd(int socket, int fd) {
-  char byte = 'f';
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  sendmsg(socket, &message, 0);
-}
 
 // Reads the child's report until exec closes it: a descriptor (the listener), and text where something
 // failed.
@@ -115,7 +99,7 @@ Started start(const Options& options) {
     if (options.status >= 0) fcntl(options.status, F_SETFD, options.bwrap ? 0 : FD_CLOEXEC);
     if (options.processes > 0)
       if (const int listener = process::install_listener(process::process_count_filter()); listener >= 0) {
-        send_fd(report[1], listener);
+        process::send_descriptor(report[1], listener);
         close(listener);
       }
     std::string problem = set_up(options);

@@ -1,0 +1,17 @@
+// What the end of a candidate's process says of it.
+#pragma once
+
+#include <string>
+
+#include "warpsmith/process/child.h"
+#include "warpsmith/records/verdict.h"
+
+namespace warpsmith::device {
+
+struct ChildEnd {
+  Verdict verdict = Verdict::kCrash;
+  std::string detail;
+};
+ChildEnd read_end(const process::ChildResult& end);
+
+}  // namespace warpsmith::device
