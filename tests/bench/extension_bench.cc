@@ -82,8 +82,10 @@ void look_at(measure::GpuHarness& harness, const task::Task& task, const std::st
   options.binary = binary;
   options.arena_bytes = task.memory_bytes;
   measure::ExtensionCandidate candidate(harness, task, options);
-  if (const measure::Ran loaded = candidate.load(); loaded.verdict != Verdict::kOk)
-    throw Error(name + ": " + loaded.detail);
+  if (const measure::Ran loaded = candidate.load(); loaded.verdict != Verdict::kOk) {
+    std::printf("  %s\n", loaded.detail.c_str());
+    return;
+  }
   for (const double interval : kIntervalsNs) {
     const int calls =
         static_cast<int>(std::clamp(interval / bench.baseline_call_ns(), 1., double{kMostCalls}));
@@ -98,7 +100,10 @@ void look_at(measure::GpuHarness& harness, const task::Task& task, const std::st
       arm.renew(2 * key + 1, calls);
       arm.forget_clocks();
       const measure::Ran ran = arm.run(calls);
-      if (ran.verdict != Verdict::kOk) throw Error(name + ": " + ran.detail);
+      if (ran.verdict != Verdict::kOk) {
+        std::printf("  %d calls: %s\n", calls, ran.detail.c_str());
+        return;
+      }
       if (i < 0) continue;
       theirs.push_back(b);
       ours.push_back(static_cast<double>(ran.elapsed_ns));
