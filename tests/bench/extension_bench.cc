@@ -35,7 +35,7 @@ using namespace warpsmith;
 
 constexpr int kRounds = 35, kBuckets = 7;
 constexpr double kIntervalsNs[] = {1e6, 5e6, 10e6, 20e6};
-constexpr int kMostCalls = 4096;
+constexpr int kMostCalls = 2048;
 
 double deviation(const std::vector<double>& values) {
   const double mean = stats::mean(values);
