@@ -4,10 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/time.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/method/hacks.h"
 #include "warpsmith/store/hacks.h"
@@ -48,14 +48,6 @@ Found find_cases(const CommandContext& context, const std::string& where) {
             "` (`warpsmith list` shows the runs; `warpsmith hacks RUN --into FOLDER` makes a database)",
         kExitUsage);
   return {where, false, read_database(where)};
-}
-
-std::string date_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
 Json to_json(const HackCase& c) {
@@ -102,7 +94,7 @@ void print_list(const Found& found, const std::vector<workflow::AddedHack>& adde
 int hacks(const Options& options, CommandContext& context) {
   const Found found = find_cases(context, options.where);
   std::vector<workflow::AddedHack> added;
-  if (!options.into.empty()) added = workflow::add_to_hack_database(options.into, found.cases, date_now());
+  if (!options.into.empty()) added = workflow::add_to_hack_database(options.into, found.cases, utc_now());
   std::size_t fresh = 0;
   for (const workflow::AddedHack& one : added) fresh += one.added;
   if (context.json) {

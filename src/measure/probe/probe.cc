@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <ctime>
 #include <functional>
 #include <vector>
 
-#include "timing/judge.h"
 #include "matrix_product.h"
+#include "timing/judge.h"
 #include "warpsmith/base/random.h"
+#include "warpsmith/base/time.h"
 #include "warpsmith/process/machine.h"
 #include "warpsmith/stats/summary.h"
 
@@ -190,14 +190,6 @@ class Probe {
   const Effort& effort_;
 };
 
-std::string date_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
-}
-
 }  // namespace
 
 GpuState state_of(const process::GpuReading& reading) {
@@ -220,7 +212,7 @@ Ceilings probe_gpu(GpuHarness& harness, const process::GpuWatch* watch, bool tho
   c.sms = gpu.sms;
   c.l2_bytes = gpu.l2_bytes;
   c.memory_bytes = gpu.memory_bytes;
-  c.date = date_now();
+  c.date = utc_now();
   c.thorough = thorough;
   if (watch != nullptr) {
     c.settings = watch->settings();

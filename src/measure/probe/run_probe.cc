@@ -1,12 +1,9 @@
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdlib>
 #include <optional>
 
 #include "gpu/harness.h"
 #include "probe.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/measure/gpu.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/probe.h"
@@ -15,35 +12,11 @@
 
 namespace warpsmith::measure {
 
-namespace {
-
-// A folder that goes with this.
-class PassingFolder {
- public:
-  PassingFolder() {
-    std::string name = (fs::temp_directory_path() / "warpsmith-probe-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw system_error("cannot make a folder " + name, errno);
-    path_ = name;
-  }
-  ~PassingFolder() {
-    std::error_code no_matter;
-    fs::remove_all(path_, no_matter);
-  }
-  PassingFolder(const PassingFolder&) = delete;
-  PassingFolder& operator=(const PassingFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-}  // namespace
-
 Ceilings probe_this_gpu(const ProbeOptions& options) {
   const device::Gpu gpu;  // first: where there is none, nothing else needs to be there
   load_torch_cuda();
-  std::optional<PassingFolder> passing;
-  if (options.cache.empty()) passing.emplace();
+  std::optional<TemporaryFolder> passing;
+  if (options.cache.empty()) passing.emplace("probe");
   const std::string target = process::compile_target(gpu.facts().major, gpu.facts().minor);
   const std::vector<std::byte> kernels =
       harness_cubin(target, passing ? passing->path() : options.cache, options.unsandboxed);
