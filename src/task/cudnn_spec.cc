@@ -35,7 +35,7 @@ class Reader {
     if (spec_.op == "convolution") pair("dilation", spec_.dilation, false, 1);
     if (spec_.op == "sum" || spec_.op == "softmax") read_axes();
     map_.finish();
-    check_types();
+    check_tensors();
     if (diagnostics_.size() != before_) return std::nullopt;
     return std::move(spec_);
   }
@@ -90,7 +90,7 @@ class Reader {
       map_.mistake("axes", "`softmax` is over one axis");
   }
 
-  void check_types() {
+  void check_tensors() {
     if (task_.outputs.size() != 1) map_.mistake("op", "an operator of cuDNN has one output");
     const bool output = std::all_of(task_.outputs.begin(), task_.outputs.end(),
                                     [](const TensorSpec& tensor) { return tensor.dtype == Dtype::kFloat32; });
@@ -99,6 +99,11 @@ class Reader {
       return tensor == nullptr || tensor->dtype == Dtype::kFloat32;
     });
     if (!output || !inputs) map_.mistake("op", "cuDNN is called for float32 alone");
+    const auto strided = std::find_if(task_.inputs.begin(), task_.inputs.end(),
+                                      [](const TensorSpec& tensor) { return !tensor.strides.empty(); });
+    if (strided != task_.inputs.end())
+      map_.mistake("op",
+                   "cuDNN is called with contiguous tensors, and `" + strided->name + "` has `strides`");
   }
 
   const Task& task_;

@@ -106,12 +106,6 @@ class TaskLoader {
     task_.degenerate = map.string("degenerate").value_or("");
     if (task_.degenerate.empty() && map.has("degenerate")) map.mistake("degenerate", "`degenerate` must say why");
     if (const auto cudnn = map.value("cudnn")) task_.cudnn = read_cudnn(*cudnn, task_, diagnostics_);
-    if (task_.cudnn)
-      for (const TensorSpec& tensor : task_.inputs)
-        if (!tensor.strides.empty()) {
-          map.mistake("cudnn", "cuDNN is called with contiguous tensors, and `" + tensor.name + "` has `strides`");
-          break;
-        }
     map.finish();
   }
 
@@ -200,14 +194,12 @@ class TaskLoader {
     read_layout(map, tensor);
     const auto values = map.value("values");
     if (values) {
-      if (auto spec = read_values(*values, tensor.dtype)) tensor.values = std::move(*spec);
+      if (auto spec = read_values(*values, tensor)) tensor.values = std::move(*spec);
     } else if (is_floating(tensor.dtype)) {
       tensor.values.arguments = {Expression::constant(0), Expression::constant(1)};
     } else {
       map.mistake("values", "`values` is missing: integers have no default", "values: integers(0, N)");
     }
-    if (!tensor.strides.empty() && tensor.values.kind == "permutation")
-      map.mistake("strides", "a permutation has no gaps: leave `strides` out");
     map.finish();
     task_.inputs.push_back(std::move(tensor));
   }
@@ -222,7 +214,7 @@ class TaskLoader {
   }
 
   // normal(0, 1)
-  std::optional<ValueSpec> read_values(const Node& node, Dtype dtype) {
+  std::optional<ValueSpec> read_values(const Node& node, const TensorSpec& tensor) {
     const auto text = yaml::read_text(node, "`values`", diagnostics_);
     if (!text) return std::nullopt;
     const std::size_t open = text->find('(');
@@ -242,8 +234,12 @@ class TaskLoader {
       return std::nullopt;
     }
     const bool real = spec.kind == "normal" || spec.kind == "uniform";
-    if (real != is_floating(dtype) && (real || spec.kind == "permutation")) {
-      mistake(node, "`" + spec.kind + "` does not make values of type " + std::string(to_string(dtype)));
+    if (real != is_floating(tensor.dtype) && (real || spec.kind == "permutation")) {
+      mistake(node, "`" + spec.kind + "` does not make values of type " + std::string(to_string(tensor.dtype)));
+      return std::nullopt;
+    }
+    if (spec.kind == "permutation" && !tensor.strides.empty()) {
+      mistake(node, "a permutation has no gaps, and `" + tensor.name + "` has `strides`");
       return std::nullopt;
     }
     return spec;
@@ -358,7 +354,7 @@ class TaskLoader {
     for (const TensorSpec& tensor : task_.inputs) {
       const auto values = map.value(tensor.name);
       if (!values) continue;
-      if (auto spec = read_values(*values, tensor.dtype)) distribution[tensor.name] = std::move(*spec);
+      if (auto spec = read_values(*values, tensor)) distribution[tensor.name] = std::move(*spec);
     }
     map.finish();
     if (distribution.empty()) mistake(node, "a distribution names at least one input");
@@ -395,12 +391,7 @@ class TaskLoader {
       }
       for (const TensorSpec& tensor : task_.inputs) check_values(tensor.values, dims);
       for (const auto& distribution : task_.distributions)
-        for (const auto& [name, values] : distribution) {
-          check_values(values, dims);
-          for (const TensorSpec& tensor : task_.inputs)
-            if (tensor.name == name && !tensor.strides.empty() && values.kind == "permutation")
-              throw Error("a permutation has no gaps, and `" + name + "` has `strides`");
-        }
+        for (const auto& [name, values] : distribution) check_values(values, dims);
       for (const auto* cost : {&task_.flops, &task_.bytes})
         if (*cost) (*cost)->evaluate(dims_scope(dims));
     } catch (const Error& error) {

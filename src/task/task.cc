@@ -64,49 +64,46 @@ Scope dims_scope(const Dims& dims) {
   return scope;
 }
 
-std::vector<std::int64_t> shape_at(const TensorSpec& tensor, const Dims& dims) {
-  const Scope scope = dims_scope(dims);
-  std::vector<std::int64_t> shape;
-  std::int64_t bytes = static_cast<std::int64_t>(size_of(tensor.dtype));
-  for (const Expression& expression : tensor.shape) {
-    std::int64_t size = 0;
-    try {
-      size = expression.evaluate(scope);
-    } catch (const ExpressionError& error) {
-      throw Error("shape of `" + tensor.name + "`: `" + expression.text() + "`: " + error.message,
-                  kExitUsage);
-    }
-    if (size < 0)
-      throw Error("shape of `" + tensor.name + "`: `" + expression.text() + "` is " + std::to_string(size),
-                  kExitUsage);
-    if (__builtin_mul_overflow(bytes, size, &bytes))
-      throw Error("shape of `" + tensor.name + "`: its bytes do not fit 64 bits", kExitUsage);
-    shape.push_back(size);
-  }
-  return shape;
-}
-
 namespace {
 
-std::int64_t evaluated(const TensorSpec& tensor, const char* what, const Expression& expression, const Dims& dims) {
+// What the file says of how a tensor lies in memory: a number that is not negative.
+std::int64_t evaluated(const TensorSpec& tensor, const char* what, const Expression& expression,
+                       const Scope& scope) {
   std::int64_t value = 0;
   try {
-    value = expression.evaluate(dims_scope(dims));
+    value = expression.evaluate(scope);
   } catch (const ExpressionError& error) {
-    throw Error(std::string(what) + " of `" + tensor.name + "`: `" + expression.text() + "`: " + error.message, kExitUsage);
+    throw Error(
+        std::string(what) + " of `" + tensor.name + "`: `" + expression.text() + "`: " + error.message,
+        kExitUsage);
   }
   if (value < 0)
-    throw Error(std::string(what) + " of `" + tensor.name + "`: `" + expression.text() + "` is " + std::to_string(value),
+    throw Error(std::string(what) + " of `" + tensor.name + "`: `" + expression.text() + "` is " +
+                    std::to_string(value),
                 kExitUsage);
   return value;
 }
 
 }  // namespace
 
+std::vector<std::int64_t> shape_at(const TensorSpec& tensor, const Dims& dims) {
+  const Scope scope = dims_scope(dims);
+  std::vector<std::int64_t> shape;
+  std::int64_t bytes = static_cast<std::int64_t>(size_of(tensor.dtype));
+  for (const Expression& expression : tensor.shape) {
+    shape.push_back(evaluated(tensor, "shape", expression, scope));
+    if (__builtin_mul_overflow(bytes, shape.back(), &bytes))
+      throw Error("shape of `" + tensor.name + "`: its bytes do not fit 64 bits", kExitUsage);
+  }
+  return shape;
+}
+
 std::vector<std::int64_t> strides_at(const TensorSpec& tensor, const Dims& dims) {
+  const Scope scope = dims_scope(dims);
   std::vector<std::int64_t> strides;
-  for (const Expression& expression : tensor.strides) strides.push_back(evaluated(tensor, "strides", expression, dims));
-  if (!tensor.strides.empty()) return strides;
+  for (const Expression& expression : tensor.strides)
+    strides.push_back(evaluated(tensor, "strides", expression, scope));
+  if (!strides.empty()) return strides;
   const std::vector<std::int64_t> shape = shape_at(tensor, dims);
   strides.resize(shape.size());
   std::int64_t stride = 1;
@@ -122,7 +119,8 @@ std::vector<std::int64_t> memory_shape_at(const TensorSpec& tensor, const Dims& 
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 0) return {0};
     std::int64_t reach = 0;
-    if (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) || __builtin_add_overflow(elements, reach, &elements))
+    if (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) ||
+        __builtin_add_overflow(elements, reach, &elements))
       throw Error("strides of `" + tensor.name + "`: its bytes do not fit 64 bits", kExitUsage);
   }
   std::int64_t bytes = 0;
@@ -133,7 +131,8 @@ std::vector<std::int64_t> memory_shape_at(const TensorSpec& tensor, const Dims& 
 
 std::uint64_t misalignment_at(const TensorSpec& tensor, const Dims& dims) {
   if (!tensor.offset) return 0;
-  const auto elements = static_cast<std::uint64_t>(evaluated(tensor, "offset", *tensor.offset, dims));
+  const auto elements =
+      static_cast<std::uint64_t>(evaluated(tensor, "offset", *tensor.offset, dims_scope(dims)));
   return elements % 256 * size_of(tensor.dtype) % 256;
 }
 

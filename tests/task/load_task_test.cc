@@ -324,6 +324,14 @@ TEST_F(LoadTask, LayoutsThatMakeNoSense) {
   EXPECT_NE(mistakes(with_input("{shape: [M, N], strides: [N * 1000000, 1]}")).find("take more than `memory`"), std::string::npos);
   EXPECT_NE(mistakes(with_input("{dtype: int32, shape: [M, N], strides: [N + 1, 1], values: permutation}")).find("a permutation has no gaps"),
             std::string::npos);
+  std::string permuted =
+      with_input("{dtype: int32, shape: [M, N], strides: [N + 1, 1], values: \"integers(0, 2)\"}");
+  const std::string uniform = "\"uniform(-1, 1)\"";
+  permuted.replace(permuted.find(uniform), uniform.size(), "permutation");
+  EXPECT_NE(mistakes(permuted).find("a permutation has no gaps, and `x` has `strides`"), std::string::npos);
+  EXPECT_NE(mistakes(with_input("{shape: [M, N], strides: [2 * N, 1]}") + "cudnn: {op: relu, inputs: [x]}\n")
+                .find("cuDNN is called with contiguous tensors, and `x` has `strides`"),
+            std::string::npos);
   EXPECT_NE(mistakes(with_input("{shape: [M, N], stride: [N, 1]}")).find("did you mean `strides`"), std::string::npos);
 }
 

@@ -229,6 +229,14 @@ TEST_F(ExtensionCompilerByAScript, TheToolkitIsFound) {
   EXPECT_EQ(made.verdict, Verdict::kOk) << made.log;
 }
 
+TEST_F(ExtensionCompiler, InputsWithStridesAreUnsupported) {
+  task_.inputs.emplace_back().name = "x";
+  task_.inputs.back().shape = task_.inputs.back().strides = {task::Expression::parse("2")};
+  const CompileResult made = compile(kForward);
+  EXPECT_EQ(made.verdict, Verdict::kUnsupported);
+  EXPECT_THAT(made.log, HasSubstr("input `x` has strides"));
+}
+
 TEST_F(ExtensionCompiler, MistakesWithTheCandidatesOwnPlaces) {
   const CompileResult r = compile(
       "__global__ void k(float* o) { o[0] = oops; }\n"

@@ -104,6 +104,11 @@ CompileResult compile_extension(const Candidate& candidate, const task::Task& ta
     return failure(Verdict::kUnsupported, "nvcc compiles candidates of tier `extension` alone\n");
   if (const std::string lacks = extension_toolchain_lacks(); !lacks.empty())
     return failure(Verdict::kUnsupported, lacks + "\n");
+  for (const task::TensorSpec& input : task.inputs)
+    if (!input.strides.empty())
+      return failure(
+          Verdict::kUnsupported,
+          "input `" + input.name + "` has strides, and the tensors of tier `extension` are contiguous\n");
   ExtensionSources sources;
   std::vector<std::string> own;
   try {
