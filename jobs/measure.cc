@@ -18,7 +18,10 @@ int main(int argc, char** argv) {
   try {
     process::become_subreaper();  // no candidate outlives us
     ShardSession shard(argv[1], std::stoul(argv[2]));
-    shard.job().params.value("check_tasks", false) ? measure::run_task_checks(shard) : measure::run_shard(shard);
+    if (shard.job().params.value("check_tasks", false))
+      measure::run_task_checks(shard);
+    else
+      measure::run_shard(shard);
     return kExitOk;
   } catch (const Error& e) {
     log_error(e.what());

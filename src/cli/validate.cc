@@ -131,10 +131,9 @@ int validate_on_device(const Options& options, CommandContext& context) {
   if (!std::all_of(options.device.begin(), options.device.end(),
                    [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
     throw Error("`" + options.device + "` is no device: cpu, auto, or a GPU type such as H100", kExitUsage);
-  const std::vector<task::Task> tasks = tasks_to_measure(options);
   const std::vector<CheckedTask> checked =
-      check_tasks(tasks, {.device = options.device, .threads = options.measuring.threads});
-  const Diagnostics mistakes = mistakes_of(tasks, checked);
+      check_tasks(tasks_to_measure(options), {.device = options.device, .threads = options.measuring.threads});
+  const Diagnostics mistakes = mistakes_of(checked);
   if (context.json) {
     print_json(context, {{"tasks", checked_json(checked)}, {"mistakes", diagnostics_json(mistakes)}});
   } else {

@@ -1,10 +1,8 @@
 #include "validate_job.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "warpsmith/base/files.h"
 #include "warpsmith/process/child.h"
@@ -12,15 +10,11 @@
 
 namespace warpsmith::cli {
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (fs::temp_directory_path() / "warpsmith-validate-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw system_error("cannot make folder " + name, errno);
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  if (!keep_) fs::remove_all(path_, ignored);
+std::map<fs::path, std::vector<task::Task>> by_dataset(const std::vector<task::Task>& tasks) {
+  std::map<fs::path, std::vector<task::Task>> folders;
+  for (const task::Task& task : tasks)
+    folders[fs::absolute(task.folder).lexically_normal().parent_path()].push_back(task);
+  return folders;
 }
 
 Records run_job(const fs::path& run, const std::string& job_name, const std::vector<Json>& items,

@@ -7,23 +7,13 @@
 #include <vector>
 
 #include "warpsmith/base/json.h"
+#include "warpsmith/base/temporary_folder.h"
+#include "warpsmith/task/task.h"
 
 namespace warpsmith::cli {
 
-// A folder that is gone when this is, unless it is kept.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  void keep() { keep_ = true; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-  bool keep_ = false;
-};
+// Tasks by the folder of theirs: job programs look a task up by its id there.
+std::map<std::filesystem::path, std::vector<task::Task>> by_dataset(const std::vector<task::Task>& tasks);
 
 using Records = std::map<std::string, Json>;  // by item id
 

@@ -81,11 +81,9 @@ void measure(const fs::path& run, const std::string& name, const fs::path& datas
     if (const auto it = records.find(entry.candidate.id); it != records.end()) entry.measured = it->second;
 }
 
-// Tasks of one datasets folder: job programs look a task up by its id there.
-std::vector<Entry> run_group(const fs::path& run, const std::vector<task::Task>& tasks,
-                             const ValidateMeasureOptions& options) {
+std::vector<Entry> run_group(const fs::path& run, const fs::path& datasets,
+                             const std::vector<task::Task>& tasks, const ValidateMeasureOptions& options) {
   std::vector<Entry> entries = collect_entries(tasks);
-  const fs::path datasets = fs::absolute(tasks.front().folder).lexically_normal().parent_path();
   compile(run, datasets, options, entries);
   measure(run, "measure", datasets, options, entries,
           [](const Entry& e) { return e.compiled.at("verdict") == "ok"; });
@@ -144,19 +142,16 @@ double MeasuredTask::log_deviation() const {
 
 std::vector<MeasuredTask> measure_tasks(const std::vector<task::Task>& tasks,
                                         const ValidateMeasureOptions& options) {
-  std::map<fs::path, std::vector<task::Task>> by_folder;
-  for (const task::Task& task : tasks)
-    by_folder[fs::absolute(task.folder).lexically_normal().parent_path()].push_back(task);
   std::vector<MeasuredTask> measured;
-  for (const auto& [folder, group] : by_folder) {
-    TemporaryFolder run;
+  for (const auto& [folder, group] : by_dataset(tasks)) {
+    TemporaryFolder run("validate");
     if (options.keep) {
       run.keep();
       fmt::print(stderr, "measuring in {}\n", run.path().string());
     }
     const std::size_t first = measured.size();
     for (const task::Task& task : group) measured.push_back({task, {}});
-    for (Entry& entry : run_group(run.path(), group, options))
+    for (Entry& entry : run_group(run.path(), folder, group, options))
       measured[first + entry.task].candidates.push_back(
           {entry.file.name, entry.file.expected, measurement_of(entry)});
   }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <map>
-
 #include "validate_job.h"
 #include "warpsmith/base/files.h"
 
@@ -14,6 +12,7 @@ namespace {
 CheckedTask checked_of(const task::Task& task, const Json& record) {
   CheckedTask c;
   c.task = task.id;
+  c.file = (task.folder / "task.yaml").string();
   c.device = record.value("device", "");
   c.error = record.value("error", "");
   c.cases = record.value("cases", 0);
@@ -30,35 +29,30 @@ CheckedTask checked_of(const task::Task& task, const Json& record) {
 
 std::vector<CheckedTask> check_tasks(const std::vector<task::Task>& tasks,
                                      const ValidateTasksOptions& options) {
-  std::map<fs::path, std::vector<const task::Task*>> by_folder;
-  for (const task::Task& task : tasks)
-    by_folder[fs::absolute(task.folder).lexically_normal().parent_path()].push_back(&task);
   std::vector<CheckedTask> checked;
-  for (const auto& [folder, group] : by_folder) {
-    const TemporaryFolder run;
+  for (const auto& [folder, group] : by_dataset(tasks)) {
+    const TemporaryFolder run("validate");
     std::vector<Json> items;
-    for (const task::Task* task : group) items.push_back({{"id", task->id}});
+    for (const task::Task& task : group) items.push_back({{"id", task.id}});
     const Json params = {{"check_tasks", true},
                          {"datasets", folder.string()},
                          {"device_kind", options.device},
                          {"threads", options.threads},
                          {"check_seeds", options.seeds}};
     const Records records = run_job(run.path(), "measure-tasks", items, params, 1);
-    for (const task::Task* task : group) checked.push_back(checked_of(*task, records.at(task->id)));
+    for (const task::Task& task : group) checked.push_back(checked_of(task, records.at(task.id)));
   }
   return checked;
 }
 
-Diagnostics mistakes_of(const std::vector<task::Task>& tasks, const std::vector<CheckedTask>& checked) {
-  std::map<std::string, std::string> files;
-  for (const task::Task& task : tasks) files[task.id] = (task.folder / "task.yaml").string();
+Diagnostics mistakes_of(const std::vector<CheckedTask>& checked) {
   Diagnostics mistakes;
   for (const CheckedTask& c : checked) {
     if (!c.error.empty()) {
-      mistakes.push_back({files[c.task], 0, 0, c.error, ""});
+      mistakes.push_back({c.file, 0, 0, c.error, ""});
     } else if (!c.degenerate.empty() && c.marked.empty()) {
       mistakes.push_back(
-          {files[c.task], 0, 0, c.degenerate,
+          {c.file, 0, 0, c.degenerate,
            "mend its values or shapes, or say `degenerate: <why>`: then headlines leave it out"});
     }
   }

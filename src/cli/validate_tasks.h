@@ -19,7 +19,7 @@ struct ValidateTasksOptions {
 };
 
 struct CheckedTask {
-  std::string task, device, error;  // error: what kept the reference from running
+  std::string task, file, device, error;  // file: its task.yaml; error: what kept the reference from running
   int cases = 0;
   std::vector<std::string> undecidable;
   std::string degenerate;  // as found; empty: a speedup says something
@@ -31,7 +31,7 @@ struct CheckedTask {
 std::vector<CheckedTask> check_tasks(const std::vector<task::Task>& tasks,
                                      const ValidateTasksOptions& options);
 // Mistakes, each at its task.yaml.
-Diagnostics mistakes_of(const std::vector<task::Task>& tasks, const std::vector<CheckedTask>& checked);
+Diagnostics mistakes_of(const std::vector<CheckedTask>& checked);
 
 std::string checked_text(const std::vector<CheckedTask>& checked);
 Json checked_json(const std::vector<CheckedTask>& checked);

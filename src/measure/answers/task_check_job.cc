@@ -21,21 +21,18 @@ struct Where {
 };
 
 Where place_for(Settings& settings) {
+  const Where host{Place::kHost, cpu_facts().name, ""};
+  if (settings.device_kind == "cpu") return host;
   const bool any = settings.device_kind == "auto";
-  if (settings.device_kind != "cpu") {
-    std::string problem;
-    const std::vector<process::Gpu> gpus = process::usable_gpus();
-    if (!gpus.empty()) {
-      if (any) settings.device_names.clear();
-      require_gpu(settings, gpus.front().name);
-      load_torch_cuda();
-      return {Place::kGpu, gpus.front().name, gpus.front().uuid};
-    }
-    if (!any)
-      throw Error("there is no GPU here, and device kind " + settings.device_kind + " is wanted",
-                  kExitWrongDevice);
-  }
-  return {Place::kHost, cpu_facts().name, ""};
+  const std::vector<process::Gpu> gpus = process::usable_gpus();
+  if (gpus.empty() && any) return host;
+  if (gpus.empty())
+    throw Error("there is no GPU here, and device kind " + settings.device_kind + " is wanted",
+                kExitWrongDevice);
+  if (any) settings.device_names.clear();
+  require_gpu(settings, gpus.front().name);
+  load_torch_cuda();
+  return {Place::kGpu, gpus.front().name, gpus.front().uuid};
 }
 
 }  // namespace
