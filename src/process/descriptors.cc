@@ -2,46 +2,71 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 namespace warpsmith::process {
 
-void send_descriptor(int socket, int fd) {
+namespace {
+
+// One byte, and room for what goes along with it.
+struct Parcel {
   char byte = 'f';
   iovec data{&byte, 1};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
+  alignas(cmsghdr) char space[std::max(CMSG_SPACE(sizeof(int)), CMSG_SPACE(sizeof(ucred)))] = {};
   msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = space;
-  message.msg_controllen = sizeof space;
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+
+  explicit Parcel(std::size_t room) {
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = space;
+    message.msg_controllen = room;
+  }
+  Parcel(const Parcel&) = delete;
+  Parcel& operator=(const Parcel&) = delete;
+
+  bool receive(int socket, int flags) {
+    ssize_t bytes = 0;
+    do bytes = ::recvmsg(socket, &message, flags);
+    while (bytes < 0 && errno == EINTR);
+    return bytes > 0;
+  }
+  // False where nothing of that kind came.
+  template <typename T>
+  bool take(int type, T* to) {
+    for (const cmsghdr* h = CMSG_FIRSTHDR(&message); h != nullptr;
+         h = CMSG_NXTHDR(&message, const_cast<cmsghdr*>(h))) {
+      if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != type) continue;
+      std::memcpy(to, CMSG_DATA(h), sizeof *to);
+      return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+void send_descriptor(int socket, int fd) {
+  Parcel parcel(CMSG_SPACE(sizeof fd));
+  cmsghdr* const header = CMSG_FIRSTHDR(&parcel.message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
+  header->cmsg_len = CMSG_LEN(sizeof fd);
   std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  (void)::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  (void)::sendmsg(socket, &parcel.message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 int receive_descriptor(int socket) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = space;
-  message.msg_controllen = sizeof space;
-  ssize_t bytes = 0;
-  do bytes = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  while (bytes < 0 && errno == EINTR);
-  if (bytes <= 0) return -1;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
   int fd = -1;
-  std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
-  return fd;
+  Parcel parcel(CMSG_SPACE(sizeof fd));
+  return parcel.receive(socket, MSG_CMSG_CLOEXEC) && parcel.take(SCM_RIGHTS, &fd) ? fd : -1;
+}
+
+pid_t sender_of(int socket) {
+  ucred sender{};
+  Parcel parcel(CMSG_SPACE(sizeof sender));
+  return parcel.receive(socket, MSG_DONTWAIT) && parcel.take(SCM_CREDENTIALS, &sender) ? sender.pid : 0;
 }
 
 }  // namespace warpsmith::process

@@ -14,12 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "../hacks/program_file.h"
 #include "extension/arms.h"
+#include "extension/measurer.h"
 #include "gpu/task_bench.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
-#include "warpsmith/base/text.h"
 #include "warpsmith/device/gpu.h"
 #include "warpsmith/measure/check.h"
 #include "warpsmith/measure/gpu.h"
@@ -59,17 +60,11 @@ std::string series(const std::vector<double>& times) {
   return text;
 }
 
-std::string header(const std::string& source, const std::string& key) {
-  for (const std::string& line : split_lines(source))
-    if (line.starts_with("// " + key + ": ")) return line.substr(key.size() + 5);
-  return "";
-}
-
 void look_at(measure::GpuHarness& harness, const task::Task& task, const std::string& name,
-             const fs::path& binary, const std::vector<fs::path>& libraries) {
+             const fs::path& binary) {
   measure::GpuTaskBench bench(harness, task, 2, 1);
   device::ExtensionOptions options;
-  options.libraries = libraries;
+  options.libraries = measure::library_folders();
   options.gpu = harness.gpu().facts().uuid;
   options.sandbox = process::available_sandbox();
   device::ExtensionSession empty(options);
@@ -146,13 +141,11 @@ int run(const std::set<std::string>& names) {
     Diagnostics mistakes;
     const auto task = task::load_task(root / "datasets" / header(text, "task"), mistakes);
     if (!task) throw InvalidInput(mistakes);
-    Candidate candidate = make_plan_candidate(task->id, text, {});
-    candidate.tier = Tier::kExtension;
-    candidate.id = candidate_id(candidate);
+    const Candidate candidate = make_candidate(Tier::kExtension, task->id, text);
     const toolchain::CompileResult made =
         toolchain::compile_extension(candidate, *task, *toolchain::parse_gpu_target(target), compiling);
     if (made.verdict != Verdict::kOk) throw Error(name + ": " + made.log);
-    look_at(harness, *task, name, made.binary, {});
+    look_at(harness, *task, name, made.binary);
   }
   return kExitOk;
 }

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "program_file.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
@@ -42,22 +43,6 @@ struct Trick {
   Candidate candidate;
   toolchain::CompileResult compiled;
 };
-
-// "// key: value" among the first lines.
-std::string header(const std::string& source, const std::string& key) {
-  for (const std::string& line : split_lines(source)) {
-    if (!line.starts_with("// ")) break;
-    if (line.starts_with("// " + key + ": ")) return line.substr(key.size() + 5);
-  }
-  return "";
-}
-
-Candidate make_candidate(Tier tier, const std::string& task, const std::string& source) {
-  Candidate candidate = make_plan_candidate(task, source, {});
-  candidate.tier = tier;
-  candidate.id = candidate_id(candidate);
-  return candidate;
-}
 
 std::vector<Trick> load_tricks(const fs::path& folder, Tier tier, const std::vector<task::Task>& tasks) {
   std::vector<Trick> tricks;

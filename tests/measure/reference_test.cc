@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "plain_task.h"
 #include "warpsmith/measure/compare.h"
 #include "warpsmith/measure/oracle.h"
 
@@ -11,28 +12,6 @@ namespace warpsmith::measure {
 namespace {
 
 using task::Dtype;
-
-task::TensorSpec tensor(const std::string& name, Dtype dtype, const std::vector<std::string>& shape) {
-  task::TensorSpec spec;
-  spec.name = name;
-  spec.dtype = dtype;
-  for (const std::string& size : shape) spec.shape.push_back(task::Expression::parse(size));
-  return spec;
-}
-
-task::Task make_task(const std::string& reference, std::vector<task::TensorSpec> inputs,
-                     std::vector<task::TensorSpec> outputs) {
-  task::Task task;
-  task.id = "sample";
-  task.folder = "/nowhere/sample";
-  task.dims = {"N"};
-  task.inputs = std::move(inputs);
-  task.outputs = std::move(outputs);
-  task.reference = reference;
-  task.timing = {{{"N", 64}}};
-  task.hidden = {{{"N", 5}}, {{"N", 1}}};
-  return task;
-}
 
 task::Task exponential() {
   return make_task("def forward(x, scale: float):\n  return torch.exp(x) * scale\n",

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "plain_task.h"
 #include "warpsmith/base/error.h"
 
 namespace warpsmith::measure {
@@ -16,34 +17,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-task::TensorSpec tensor(const std::string& name, const std::vector<std::string>& shape,
-                        Dtype dtype = Dtype::kFloat32) {
-  task::TensorSpec spec;
-  spec.name = name;
-  spec.dtype = dtype;
-  for (const std::string& size : shape) spec.shape.push_back(task::Expression::parse(size));
-  return spec;
-}
-
-task::Task task_of(const std::string& body, std::vector<task::TensorSpec> inputs,
-                   std::vector<task::TensorSpec> outputs) {
-  task::Task task;
-  task.id = "sample";
-  task.folder = "/nowhere/sample";
-  task.dims = {"N"};
-  task.inputs = std::move(inputs);
-  task.outputs = std::move(outputs);
+task::Task task_of(const std::string& body, const std::vector<task::TensorSpec>& inputs,
+                   const std::vector<task::TensorSpec>& outputs) {
   std::string parameters;
-  for (const task::TensorSpec& input : task.inputs)
-    parameters += (parameters.empty() ? "" : ", ") + input.name;
-  task.reference = "def forward(" + parameters + "):\n  return " + body + "\n";
-  task.timing = {{{"N", 64}}};
-  task.hidden = {{{"N", 5}}, {{"N", 1}}};
-  return task;
+  for (const task::TensorSpec& input : inputs) parameters += (parameters.empty() ? "" : ", ") + input.name;
+  return make_task("def forward(" + parameters + "):\n  return " + body + "\n", inputs, outputs);
 }
 
 task::Task one_to_one(const std::string& body) {
-  return task_of(body, {tensor("x", {"N", "N"})}, {tensor("out", {"N", "N"})});
+  return task_of(body, {tensor("x", Dtype::kFloat32, {"N", "N"})},
+                 {tensor("out", Dtype::kFloat32, {"N", "N"})});
 }
 
 class TaskCheckTest : public testing::Test {
@@ -71,8 +54,8 @@ TEST_F(TaskCheckTest, Zeros) {
 
 // A softmax over one element, as benchmarks have had it.
 TEST_F(TaskCheckTest, AConstant) {
-  task::Task task =
-      task_of("torch.softmax(x, dim=1) * 3.0", {tensor("x", {"N", "1"})}, {tensor("out", {"N", "1"})});
+  task::Task task = task_of("torch.softmax(x, dim=1) * 3.0", {tensor("x", Dtype::kFloat32, {"N", "1"})},
+                            {tensor("out", Dtype::kFloat32, {"N", "1"})});
   EXPECT_THAT(check(task).cheap, ElementsAre("`out`: one constant, 3"));
 }
 
@@ -83,8 +66,9 @@ TEST_F(TaskCheckTest, AConstantOfEachShape) {
 }
 
 TEST_F(TaskCheckTest, AnInputAsItIs) {
-  task::Task task = task_of("x + 0.0 * y.sum()", {tensor("x", {"N", "N"}), tensor("y", {"N"})},
-                            {tensor("out", {"N", "N"})});
+  task::Task task = task_of("x + 0.0 * y.sum()",
+                            {tensor("x", Dtype::kFloat32, {"N", "N"}), tensor("y", Dtype::kFloat32, {"N"})},
+                            {tensor("out", Dtype::kFloat32, {"N", "N"})});
   const TaskFindings found = check(task);
   EXPECT_TRUE(found.degenerate);
   EXPECT_THAT(found.cheap, ElementsAre("`out`: input `x` as it is"));
@@ -94,8 +78,9 @@ TEST_F(TaskCheckTest, AnInputAsItIs) {
 
 // With other values it is needed: a distribution says so.
 TEST_F(TaskCheckTest, AnInputThatIsNeededInOneDistributionIsNeeded) {
-  task::Task task =
-      task_of("torch.minimum(x, y)", {tensor("x", {"N"}), tensor("y", {"N"})}, {tensor("out", {"N"})});
+  task::Task task = task_of("torch.minimum(x, y)",
+                            {tensor("x", Dtype::kFloat32, {"N"}), tensor("y", Dtype::kFloat32, {"N"})},
+                            {tensor("out", Dtype::kFloat32, {"N"})});
   task.inputs[1].values.kind = "uniform";
   task.inputs[1].values.arguments = {task::Expression::parse("100"), task::Expression::parse("101")};
   const TaskFindings alone = check(task);
@@ -108,15 +93,16 @@ TEST_F(TaskCheckTest, AnInputThatIsNeededInOneDistributionIsNeeded) {
 }
 
 TEST_F(TaskCheckTest, OneOutputOfTwoIsANoteAndNoMore) {
-  task::Task task = task_of("(torch.relu(x), torch.zeros_like(x))", {tensor("x", {"N"})},
-                            {tensor("out0", {"N"}), tensor("out1", {"N"})});
+  task::Task task = task_of("(torch.relu(x), torch.zeros_like(x))", {tensor("x", Dtype::kFloat32, {"N"})},
+                            {tensor("out0", Dtype::kFloat32, {"N"}), tensor("out1", Dtype::kFloat32, {"N"})});
   const TaskFindings found = check(task);
   EXPECT_FALSE(found.degenerate);
   EXPECT_THAT(found.cheap, ElementsAre("`out1`: zeros"));
 }
 
 TEST_F(TaskCheckTest, IntegersAndSingleElements) {
-  task::Task argmax = task_of("torch.argmax(x)", {tensor("x", {"N"})}, {tensor("out", {}, Dtype::kInt64)});
+  task::Task argmax =
+      task_of("torch.argmax(x)", {tensor("x", Dtype::kFloat32, {"N"})}, {tensor("out", Dtype::kInt64, {})});
   EXPECT_FALSE(check(argmax).degenerate) << check(argmax).why();
   argmax.hidden = {};
   argmax.timing = {{{"N", 1}}};

@@ -89,6 +89,10 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   on_gpu.clock_reasons = "sw_power_cap";
   on_gpu.rounds_thrown_away = 7;
   r.measurements[4].value.host_bound = true;
+  TaskRow& task = r.tasks.emplace_back();
+  task.id = "row_softmax";
+  task.degenerate = "one constant, 0.5, passes";
+  task.level = 2;
   write_results(folder_ / "r.h5", r);
   const Results back = read_results(folder_ / "r.h5");
   ASSERT_EQ(back.measurements.size(), r.measurements.size());
@@ -97,6 +101,10 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
       EXPECT_EQ(to_json(back.measurements[i].value), to_json(r.measurements[i].value)) << i;
     }
   EXPECT_EQ(back.measurements[0].value.host_bound, std::nullopt) << "what is not known stays so";
+  ASSERT_EQ(back.tasks.size(), r.tasks.size());
+  EXPECT_EQ(back.tasks.back().id, "row_softmax");
+  EXPECT_EQ(back.tasks.back().degenerate, "one constant, 0.5, passes");
+  EXPECT_EQ(back.tasks.back().level, 2);
   EXPECT_EQ(back.measurements[1].value.verdict, Verdict::kHack);
   EXPECT_EQ(back.measurements[1].value.hack, "side_stream");
   EXPECT_EQ(back.measurements[2].value.detail, "NUL \xEF\xBF\xBD inside, and ünicode");
@@ -428,7 +436,7 @@ TEST_F(StoreTest, H5pyAndH5dumpReadIt) {
   std::ofstream(folder_ / "read.py") << script;
   const std::string file = (folder_ / "results.h5").string();
   EXPECT_EQ(run_command("/usr/bin/python3 " + (folder_ / "read.py").string() + " " + file),
-            "warpsmith.results/4 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
+            "warpsmith.results/5 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
             "finished here:7 s\n");
   EXPECT_NE(run_command("h5dump -d /measurements/speedup " + file).find("1.5"), std::string::npos);
 }

@@ -1,5 +1,7 @@
-// Descriptors of open files, handed from one process to another over a Unix socket.
+// What one process hands another over a Unix socket besides bytes.
 #pragma once
+
+#include <sys/types.h>
 
 namespace warpsmith::process {
 
@@ -7,5 +9,8 @@ namespace warpsmith::process {
 void send_descriptor(int socket, int fd);
 // Waits for a byte and what came along with it; closed over exec. -1 where no descriptor came.
 int receive_descriptor(int socket);
+// Who sent the byte that is there, in our numbers, as the kernel has it; 0 where it does not say. The socket
+// has SO_PASSCRED.
+pid_t sender_of(int socket);
 
 }  // namespace warpsmith::process

@@ -16,7 +16,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/4";
+inline constexpr const char* kSchema = "warpsmith.results/5";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, degenerate, stage, hash8;

@@ -16,6 +16,7 @@
 #include "protocol.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/device/extension_session.h"
 #include "warpsmith/process/descriptors.h"
 #include "warpsmith/process/machine.h"
@@ -77,27 +78,6 @@ class ControlBlock {
   ExtensionControl* control_;
 };
 
-// A folder of the child's own; gone with everything in it at the end.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (fs::temp_directory_path() / "warpsmith-extension-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      throw system_error("cannot make a folder for the candidate", errno);
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code error;
-    fs::remove_all(path_, error);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 fs::path find_program(const fs::path& chosen) {
   if (!chosen.empty()) return chosen;
   const fs::path folder = program_folder();
@@ -119,26 +99,6 @@ std::map<std::string, std::string> child_environment_of(const ExtensionOptions& 
   if (!libraries.empty()) out["LD_LIBRARY_PATH"] = libraries;
   if (!options.gpu.empty()) out["CUDA_VISIBLE_DEVICES"] = options.gpu;
   return out;
-}
-
-// Who sent the first byte, in our numbers, as the kernel has it; 0 where it does not say.
-pid_t sender_of(int socket) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(ucred))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = space;
-  message.msg_controllen = sizeof space;
-  if (::recvmsg(socket, &message, MSG_DONTWAIT) != 1) return 0;
-  for (cmsghdr* h = CMSG_FIRSTHDR(&message); h != nullptr; h = CMSG_NXTHDR(&message, h)) {
-    if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_CREDENTIALS) continue;
-    ucred sender{};
-    std::memcpy(&sender, CMSG_DATA(h), sizeof sender);
-    return sender.pid;
-  }
-  return 0;
 }
 
 int count_threads(pid_t pid) {
@@ -223,7 +183,7 @@ Verdict verdict_of(int cuda_error) {
 struct ExtensionSession::State {
   ExtensionOptions options;
   ControlBlock control;
-  ScratchFolder scratch;
+  TemporaryFolder scratch{"extension"};
   Fd socket;
   std::unique_ptr<process::Child> child;
   std::uint32_t sequence = 1;  // 1: the child's first response
@@ -286,7 +246,7 @@ void ExtensionSession::State::start() {
                  : !end.problem.empty() ? end.problem
                                         : std::string("their process does not start")));
   }
-  pid = sender_of(socket.get());
+  pid = process::sender_of(socket.get());
   threads_before = count_threads(pid);
   alive = true;
 }

@@ -22,29 +22,12 @@ constexpr int kEmptyIntervals = 21;
 constexpr std::uint64_t kOwnBytes = 4096;
 constexpr std::uint64_t kHostAlignment = 256;
 
-int place_of(std::uint64_t key, int places) {
-  return static_cast<int>(random_key({key, name_key("place")}) % static_cast<std::uint64_t>(places));
-}
-
-std::vector<GpuOperandSpec> specs_of(const task::Task& task, const task::Dims& dims, bool outputs) {
-  std::vector<GpuOperandSpec> specs;
-  for (const task::TensorSpec& input : task.inputs)
-    specs.push_back({input.name, tensor_bytes(input, dims), task::misalignment_at(input, dims)});
-  if (outputs)
-    for (const task::TensorSpec& output : task.outputs)
-      specs.push_back({output.name, tensor_bytes(output, dims), 0});
+// Inputs, then outputs.
+std::vector<GpuOperandSpec> all_specs(const task::Task& task, const task::Dims& dims) {
+  std::vector<GpuOperandSpec> specs = input_specs(task, dims);
+  for (const task::TensorSpec& output : task.outputs)
+    specs.push_back({output.name, tensor_bytes(output, dims), 0});
   return specs;
-}
-
-std::vector<std::vector<std::span<std::byte>>> device_spans(const GpuOperands& operands) {
-  std::vector<std::vector<std::span<std::byte>>> sets;
-  for (int set = 0; set < operands.sets(); ++set) {
-    auto& spans = sets.emplace_back();
-    for (std::size_t i = 0; i < operands.specs().size(); ++i)
-      spans.emplace_back(reinterpret_cast<std::byte*>(operands.address(set, i)),
-                         static_cast<std::size_t>(operands.specs()[i].bytes));
-  }
-  return sets;
 }
 
 // In this process nothing of a candidate's runs: what goes wrong here is the machine's.
@@ -91,7 +74,7 @@ ExtensionCandidate::ExtensionCandidate(GpuHarness& harness, const task::Task& ta
 Ran ExtensionCandidate::load() { return as_ran(session_.load()); }
 
 std::unique_ptr<GpuOperands> ExtensionCandidate::lay_out(const task::Dims& dims, int sets, Ran* outcome) {
-  auto operands = std::make_unique<GpuOperands>(harness_, specs_of(task_, dims, true), sets, true);
+  auto operands = std::make_unique<GpuOperands>(harness_, all_specs(task_, dims), sets, true);
   device::ExtensionLayout layout;
   const auto add = [&](const task::TensorSpec& tensor, std::vector<device::ExtensionTensor>& to,
                        std::size_t index) {
@@ -189,8 +172,8 @@ ExtensionArm::ExtensionArm(ExtensionCandidate& candidate, const Reference& refer
       most_calls_(most_calls),
       overhead_(overhead),
       operands_(candidate.lay_out(dims, places_ * (most_calls + 1), &outcome_)),
-      fresh_inputs_(harness_, specs_of(task_, dims, false), 1),
-      right_(reference.bind(dims, device_spans(fresh_inputs_))),
+      fresh_inputs_(harness_, input_specs(task_, dims), 1),
+      right_(reference.bind(dims, spans_of(fresh_inputs_, 0, 1))),
       flags_(2 * sizeof(int) * std::max<std::size_t>(1, task_.outputs.size())) {
   std::vector<GpuRegion> regions;  // [output][set]
   for (std::size_t i = 0; i < task_.outputs.size(); ++i)
@@ -276,24 +259,7 @@ Arm::Run ExtensionArm::inspect(int call) {
     device::download(outputs.back().data(), operands_->address(set, operand), outputs.back().size());
   }
   settle(harness_);
-  if (*changed > 0)
-    return {
-        Verdict::kInputModified,
-        "writes to input `" + task_.inputs[static_cast<std::size_t>(*changed - 1)].name + "` in a timed call",
-        0};
-  right_.run(0, 1);
-  const std::vector<OutputValues> right = right_.outputs(0);
-  right_.drop_outputs();
-  for (std::size_t i = 0; i < right.size(); ++i) {
-    // The reference's own error is a tenth of the default bound.
-    const Comparison comparison = measure::compare(outputs[i], right[i], bounds_.at(i) * 1.1);
-    if (!comparison.agrees)
-      return {Verdict::kWrongOutput,
-              "in a timed call: " + describe(comparison, task_.outputs[i].name, right[i]) + " (shape " +
-                  describe(dims_) + ")",
-              0};
-  }
-  return {};
+  return check_timed_call(task_, dims_, right_, outputs, bounds_, *changed);
 }
 
 ExtensionArm::Clocks ExtensionArm::clocks() const {
@@ -315,8 +281,8 @@ HostClockBaseline::HostClockBaseline(GpuHarness& harness, const task::Task& task
       inputs_(task_, dims),
       places_(gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls)),
       most_calls_(most_calls),
-      operands_(harness, specs_of(task, dims, false), places_ * (most_calls + 1)),
-      calls_(reference.bind(dims, device_spans(operands_))),
+      operands_(harness, input_specs(task, dims), places_ * (most_calls + 1)),
+      calls_(reference.bind(dims, spans_of(operands_, 0, operands_.sets()))),
       own_(kOwnBytes) {
   std::vector<double> empty;
   for (int i = 0; i < kEmptyIntervals; ++i) empty.push_back(static_cast<double>(interval(0)));

@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "timing/judge.h"
 #include "arms.h"
+#include "timing/judge.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/check.h"
@@ -26,30 +26,13 @@ namespace fs = std::filesystem;
 // turns on a GPU by more: an interval must be long against that.
 constexpr double kIntervalNs = 15e6;
 constexpr int kMostCalls = 2048;
-constexpr std::uint64_t kMostOperands = 12 << 10;  // of an interval: four places of it fit what a child is told
+constexpr std::uint64_t kMostOperands = 12
+                                        << 10;  // of an interval: four places of it fit what a child is told
 constexpr int kEstimateRounds = 5, kEstimateCalls = 8, kAloneRounds = 21;
 constexpr double kAgreement = 1.03;       // baseline in the pair against alone
 constexpr double kSlowest = 1000;         // times the reference
 constexpr double kLongIntervalNs = 60e6;  // of a candidate, while one call takes less
 constexpr double kShortestTimeout = 0.5;  // seconds
-
-// Where the cuBLAS and cuDNN lie that the baseline uses.
-std::vector<fs::path> library_folders() {
-  std::set<fs::path> folders;
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* data) {
-        const fs::path path = info->dlpi_name != nullptr ? info->dlpi_name : "";
-        const std::string name = path.filename().string();
-        if (name.starts_with("libcublas") || name.starts_with("libcudnn") || name.starts_with("libnvrtc")) {
-          std::error_code error;
-          static_cast<std::set<fs::path>*>(data)->insert(fs::canonical(path.parent_path(), error));
-        }
-        return 0;
-      },
-      &folders);
-  folders.erase(fs::path());
-  return {folders.begin(), folders.end()};
-}
 
 // What the candidates of one task share here, beside the GpuTaskBench.
 struct Bench {
@@ -58,7 +41,8 @@ struct Bench {
     const task::Dims& dims = task.timing_dims();
     const std::uint64_t bytes =
         std::max<std::uint64_t>(1, input_bytes(task.task(), dims) + output_bytes(task.task(), dims));
-    const std::uint64_t tensors = std::max<std::size_t>(1, task.task().inputs.size() + task.task().outputs.size());
+    const std::uint64_t tensors =
+        std::max<std::size_t>(1, task.task().inputs.size() + task.task().outputs.size());
     const std::uint64_t room =
         std::min(harness.gpu().facts().memory_bytes / 16 / bytes, kMostOperands / tensors);
     {
@@ -84,6 +68,23 @@ struct Bench {
 };
 
 }  // namespace
+
+std::vector<fs::path> library_folders() {
+  std::set<fs::path> folders;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        const fs::path path = info->dlpi_name != nullptr ? info->dlpi_name : "";
+        const std::string name = path.filename().string();
+        if (name.starts_with("libcublas") || name.starts_with("libcudnn") || name.starts_with("libnvrtc")) {
+          std::error_code error;
+          static_cast<std::set<fs::path>*>(data)->insert(fs::canonical(path.parent_path(), error));
+        }
+        return 0;
+      },
+      &folders);
+  folders.erase(fs::path());
+  return {folders.begin(), folders.end()};
+}
 
 struct ExtensionMeasurer::State {
   State(GpuHarness& the_harness, Settings& the_settings)
@@ -243,12 +244,6 @@ void ExtensionMeasurer::measure(GpuTaskBench& task, const Candidate&, const fs::
   State& s = *state_;
   Measurement& m = out.measurement;
   m.device->sandbox = std::string(process::to_string(s.level));
-  for (const task::TensorSpec& input : task.task().inputs)
-    if (!input.strides.empty()) {
-      m.verdict = Verdict::kUnsupported;
-      m.detail = "input `" + input.name + "` has strides, and the tensors of tier `extension` are contiguous";
-      return;
-    }
   s.libraries = !toolchain::read_extension_facts(binary).libraries.empty();
   Ran loaded;
   std::unique_ptr<ExtensionCandidate> candidate = s.start(task, binary, &loaded);

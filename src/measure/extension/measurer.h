@@ -4,12 +4,16 @@
 
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "gpu/harness.h"
 #include "gpu/task_bench.h"
 #include "warpsmith/measure/measurer.h"
 
 namespace warpsmith::measure {
+
+// Folders with the cuBLAS and cuDNN that the baseline uses: those of this process.
+std::vector<std::filesystem::path> library_folders();
 
 class ExtensionMeasurer {
  public:

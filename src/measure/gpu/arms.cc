@@ -18,6 +18,19 @@ constexpr const char* kLate = "this host was too slow to keep the GPU's queue fi
 
 int first_set(int place, int most_calls) { return place * (most_calls + 1); }
 
+// Bytes on the device as Reference::bind() takes them.
+std::span<std::byte> device_span(device::GpuAddress address, std::uint64_t bytes) {
+  return {reinterpret_cast<std::byte*>(address), static_cast<std::size_t>(bytes)};
+}
+
+int* as_flags(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
+
+Ran as_ran(const device::GpuOutcome& outcome, double ns = 0) {
+  return {outcome.verdict, outcome.detail, static_cast<std::int64_t>(std::llround(ns))};
+}
+
+}  // namespace
+
 int place_of(std::uint64_t key, int places) {
   return static_cast<int>(random_key({key, name_key("place")}) % static_cast<std::uint64_t>(places));
 }
@@ -29,12 +42,6 @@ std::vector<GpuOperandSpec> input_specs(const task::Task& task, const task::Dims
   return specs;
 }
 
-// Bytes on the device as Reference::bind() takes them.
-std::span<std::byte> device_span(device::GpuAddress address, std::uint64_t bytes) {
-  return {reinterpret_cast<std::byte*>(address), static_cast<std::size_t>(bytes)};
-}
-
-// Of sets first…first+count-1.
 std::vector<std::vector<std::span<std::byte>>> spans_of(const GpuOperands& operands, int first, int count) {
   std::vector<std::vector<std::span<std::byte>>> sets;
   for (int set = first; set < first + count; ++set) {
@@ -45,13 +52,28 @@ std::vector<std::vector<std::span<std::byte>>> spans_of(const GpuOperands& opera
   return sets;
 }
 
-int* as_flags(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
-
-Ran as_ran(const device::GpuOutcome& outcome, double ns = 0) {
-  return {outcome.verdict, outcome.detail, static_cast<std::int64_t>(std::llround(ns))};
+Ran check_timed_call(const task::Task& task, const task::Dims& dims, Reference::Calls& reference,
+                     const std::vector<std::vector<std::byte>>& outputs, const std::vector<double>& bounds,
+                     int changed_input) {
+  if (changed_input > 0)
+    return {Verdict::kInputModified,
+            "writes to input `" + task.inputs[static_cast<std::size_t>(changed_input - 1)].name +
+                "` in a timed call",
+            0};
+  reference.run(0, 1);
+  const std::vector<OutputValues> right = reference.outputs(0);
+  reference.drop_outputs();
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    // The reference's own error is a tenth of the default bound.
+    const Comparison comparison = measure::compare(outputs[i], right[i], bounds.at(i) * 1.1);
+    if (!comparison.agrees)
+      return {Verdict::kWrongOutput,
+              "in a timed call: " + describe(comparison, task.outputs[i].name, right[i]) + " (shape " +
+                  describe(dims) + ")",
+              0};
+  }
+  return {};
 }
-
-}  // namespace
 
 GpuInputs::GpuInputs(const task::Task& task, const task::Dims& dims) : task_(task), dims_(dims) {
   for (const task::TensorSpec& input : task.inputs) {
@@ -308,24 +330,7 @@ Arm::Run GpuCandidateArm::inspect_call(int call) {
   }
   if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
     return candidate_.ran(done);
-  if (*changed > 0)
-    return {
-        Verdict::kInputModified,
-        "writes to input `" + task_.inputs[static_cast<std::size_t>(*changed - 1)].name + "` in a timed call",
-        0};
-  right_.run(0, 1);
-  const std::vector<OutputValues> right = right_.outputs(0);
-  right_.drop_outputs();
-  for (std::size_t i = 0; i < right.size(); ++i) {
-    // The reference's own error is a tenth of the default bound.
-    const Comparison comparison = measure::compare(outputs[i], right[i], bounds_.at(i) * 1.1);
-    if (!comparison.agrees)
-      return {Verdict::kWrongOutput,
-              "in a timed call: " + describe(comparison, task_.outputs[i].name, right[i]) + " (shape " +
-                  describe(dims_) + ")",
-              0};
-  }
-  return {};
+  return check_timed_call(task_, dims_, right_, outputs, bounds_, *changed);
 }
 
 }  // namespace warpsmith::measure

@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "timing/calls_a_row.h"
 #include "calls.h"
 #include "candidate.h"
 #include "harness.h"
+#include "timing/calls_a_row.h"
 #include "warpsmith/measure/arm.h"
 #include "warpsmith/measure/oracle.h"
 #include "warpsmith/measure/reference.h"
@@ -22,6 +22,17 @@ namespace warpsmith::measure {
 // Places for rows of up to `calls` calls: about 256 sets of operands in all, 4 to 48 places, and fewer where
 // operands are large.
 int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls);
+
+// The place that a renewal by `key` takes.
+int place_of(std::uint64_t key, int places);
+std::vector<GpuOperandSpec> input_specs(const task::Task& task, const task::Dims& dims);
+// Sets first…first+count-1 as Reference::bind() takes them: addresses on the device.
+std::vector<std::vector<std::span<std::byte>>> spans_of(const GpuOperands& operands, int first, int count);
+// What one timed call wrote, held to the reference in its own precision on the same values: the only set
+// that `reference` is bound to. `changed_input`: number of the input that the call wrote to, from 1; 0: none.
+Ran check_timed_call(const task::Task& task, const task::Dims& dims, Reference::Calls& reference,
+                     const std::vector<std::vector<std::byte>>& outputs, const std::vector<double>& bounds,
+                     int changed_input);
 
 // What the inputs of calls are filled with, all calls at once.
 class GpuInputs {
