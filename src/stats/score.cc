@@ -17,10 +17,25 @@ constexpr int kFewestBuckets = 3, kMostBuckets = 31;
 constexpr std::array<double, 13> kIntervalFactors = {4.400, 3.276, 3.027, 2.757, 2.767, 2.616, 2.665,
                                                      2.555, 2.615, 2.518, 2.577, 2.500, 2.565};
 
-// The interval that belongs to the bucket means alone, not looking at how the number of rounds came about.
-double plain_half_width(std::span<const double> means) {
-  const int buckets = static_cast<int>(means.size());
-  return interval_factor(buckets) * std::sqrt(variance(means) / buckets);
+// The interval that belongs to the buckets alone, not looking at how the number of rounds came about.
+double plain_half_width(std::span<const double> buckets) {
+  const int count = static_cast<int>(buckets.size());
+  return interval_factor(count) * std::sqrt(variance(buckets) / count);
+}
+
+std::vector<double> centres(std::span<const double> values, int buckets,
+                            double (*centre)(std::span<const double>)) {
+  if (buckets < 1 || values.empty() || values.size() % static_cast<std::size_t>(buckets) != 0)
+    throw std::invalid_argument("the rounds cannot be cut into equal buckets");
+  const std::size_t length = values.size() / static_cast<std::size_t>(buckets);
+  std::vector<double> out;
+  for (std::size_t begin = 0; begin < values.size(); begin += length)
+    out.push_back(centre(values.subspan(begin, length)));
+  return out;
+}
+
+std::vector<double> buckets_of(std::span<const double> ratios, const Protocol& protocol) {
+  return centres(ratios, protocol.buckets, protocol.bucket_medians ? median : mean);
 }
 
 }  // namespace
@@ -38,13 +53,11 @@ std::vector<double> log_ratios(std::span<const std::int64_t> baseline_ns,
 }
 
 std::vector<double> bucket_means(std::span<const double> values, int buckets) {
-  if (buckets < 1 || values.empty() || values.size() % static_cast<std::size_t>(buckets) != 0)
-    throw std::invalid_argument("the rounds cannot be cut into equal buckets");
-  const std::size_t length = values.size() / static_cast<std::size_t>(buckets);
-  std::vector<double> means;
-  for (std::size_t begin = 0; begin < values.size(); begin += length)
-    means.push_back(mean(values.subspan(begin, length)));
-  return means;
+  return centres(values, buckets, mean);
+}
+
+std::vector<double> bucket_medians(std::span<const double> values, int buckets) {
+  return centres(values, buckets, median);
 }
 
 double interval_factor(int buckets) {
@@ -69,8 +82,12 @@ void check(const Protocol& protocol) {
 
 double variance_gate(const Protocol& protocol) {
   if (protocol.variance_gate > 0) return protocol.variance_gate;
-  const double deviation = protocol.target / interval_factor(protocol.buckets);
-  return 10.0 * protocol.buckets * deviation * deviation;
+  return 10.0 * variance_of(protocol.target, protocol.buckets);
+}
+
+double variance_of(double half_width, int buckets) {
+  const double deviation = half_width / interval_factor(buckets);
+  return buckets * deviation * deviation;
 }
 
 double Score::speedup() const { return std::exp(log_score); }
@@ -78,12 +95,12 @@ double Score::low() const { return std::exp(log_score - half_width); }
 double Score::high() const { return std::exp(log_score + half_width); }
 
 Score score_of(std::span<const double> ratios, const Protocol& protocol) {
-  const std::vector<double> means = bucket_means(ratios, protocol.buckets);
+  const std::vector<double> buckets = buckets_of(ratios, protocol);
   Score score;
-  score.log_score = median(means);
-  score.variance = variance(means);
+  score.log_score = median(buckets);
+  score.variance = variance(buckets);
   score.rounds = static_cast<int>(ratios.size());
-  score.half_width = plain_half_width(means);
+  score.half_width = plain_half_width(buckets);
   if (score.rounds > next_look(0, protocol)) score.half_width = std::max(score.half_width, protocol.target);
   return score;
 }
@@ -98,9 +115,9 @@ bool slow_enough(std::span<const double> ratios, const Protocol& protocol) {
   if (protocol.give_up_below <= 0 || ratios.empty() ||
       ratios.size() % static_cast<std::size_t>(protocol.buckets) != 0)
     return false;
-  const std::vector<double> means = bucket_means(ratios, protocol.buckets);
-  const double half_width = plain_half_width(means);
-  return half_width <= kWidestReward && median(means) + half_width < std::log(protocol.give_up_below);
+  const std::vector<double> buckets = buckets_of(ratios, protocol);
+  const double half_width = plain_half_width(buckets);
+  return half_width <= kWidestReward && median(buckets) + half_width < std::log(protocol.give_up_below);
 }
 
 double grouped_half_width(std::span<const double> ratios, std::span<const int> groups) {
@@ -130,7 +147,7 @@ double grouped_half_width(std::span<const double> ratios, std::span<const int> g
 
 bool narrow_enough(std::span<const double> ratios, const Protocol& protocol) {
   if (static_cast<int>(ratios.size()) < next_look(0, protocol)) return false;
-  return plain_half_width(bucket_means(ratios, protocol.buckets)) <= protocol.target;
+  return plain_half_width(buckets_of(ratios, protocol)) <= protocol.target;
 }
 
 }  // namespace warpsmith::stats

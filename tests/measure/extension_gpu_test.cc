@@ -1,5 +1,6 @@
 // Candidates of tier `extension` on a GPU, end to end. Without a GPU or nvcc these tests skip by name;
 // tests/hacks has the table of tricks.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -74,7 +75,8 @@ TEST_F(ExtensionOnGpu, AnHonestOneIsTimed) {
 }
 
 TEST_F(ExtensionOnGpu, WrongOnesAreFound) {
-  EXPECT_EQ(measure("").verdict, Verdict::kWrongOutput);
+  // Two calls leave two poisons.
+  EXPECT_THAT(measure("").verdict, testing::AnyOf(Verdict::kWrongOutput, Verdict::kNondeterministic));
   EXPECT_EQ(measure("*(volatile int*)8 = 1;").verdict, Verdict::kCrash);
   // And the next one is measured as if nothing had been.
   EXPECT_EQ(measure(std::string(kHonest) + " // once more").verdict, Verdict::kOk);

@@ -26,10 +26,11 @@ Score measure(const std::function<double()>& next, const Protocol& protocol) {
 }
 
 // Share of `trials` in which the interval holds `truth`.
-double coverage(const std::function<double()>& next, double truth, int trials) {
+double coverage(const std::function<double()>& next, double truth, int trials,
+                const Protocol& protocol = kPaper) {
   int covered = 0;
   for (int i = 0; i < trials; ++i) {
-    const Score score = measure(next, kPaper);
+    const Score score = measure(next, protocol);
     covered += std::abs(score.log_score - truth) <= score.half_width;
   }
   return static_cast<double>(covered) / trials;
@@ -55,6 +56,11 @@ TEST(BucketMeans, AreOfConsecutiveBlocks) {
   EXPECT_EQ(bucket_means(std::vector<double>{1, 3, 5, 7, 10, 20}, 3), (std::vector<double>{2, 6, 15}));
   EXPECT_THROW(bucket_means(std::vector<double>{1, 2, 3}, 2), std::invalid_argument);
   EXPECT_THROW(bucket_means(std::vector<double>{}, 7), std::invalid_argument);
+}
+
+TEST(BucketMedians, AreOfConsecutiveBlocks) {
+  EXPECT_EQ(bucket_medians(std::vector<double>{1, 3, 50, 7, 10, 0}, 2), (std::vector<double>{3, 7}));
+  EXPECT_THROW(bucket_medians(std::vector<double>{1, 2, 3}, 2), std::invalid_argument);
 }
 
 TEST(Score, IsTheMedianOfBucketMeans) {
@@ -113,6 +119,7 @@ TEST(IntervalFactor, IsThatOfTheMedianOfNormals) {
 TEST(VarianceGate, IsTenTimesWhatTheTargetImplies) {
   // A measurement whose interval is just the target has a tenth of the gate's variance.
   const double target_variance = 7 * std::pow(0.01 / interval_factor(7), 2);
+  EXPECT_DOUBLE_EQ(variance_of(0.01, 7), target_variance);
   EXPECT_DOUBLE_EQ(variance_gate(kPaper), 10 * target_variance);
   EXPECT_NEAR(variance_gate(kPaper), 0.00091, 0.00001);
   Protocol finer = kPaper;
@@ -179,6 +186,24 @@ TEST(Coverage, RoundsThatTheHostDisturbs) {
     return normal(random) + (lot < 0.005 ? 1.4 : lot < 0.01 ? -1.4 : 0.0);
   };
   EXPECT_GE(coverage(next, 0.0, 400), 0.91);
+}
+
+// What a host's clock gives while the host is busy: every fifth round is longer by a third in one of the
+// arms.
+TEST(Coverage, RoundsThatTheHostDisturbsAllTheTimeCountByTheirMedians) {
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> normal(0.2, 0.02);
+  std::uniform_real_distribution<double> uniform;
+  const auto next = [&] {
+    const double lot = uniform(random);
+    return normal(random) + (lot < 0.1 ? 0.3 : lot < 0.2 ? -0.3 : 0.0);
+  };
+  Protocol medians;
+  medians.bucket_medians = true;
+  EXPECT_GE(coverage(next, 0.2, 400, medians), 0.91);
+  std::vector<double> ratios;
+  for (int i = 0; i < 350; ++i) ratios.push_back(next());
+  EXPECT_LT(score_of(ratios, medians).half_width, 0.4 * score_of(ratios, kPaper).half_width);
 }
 
 // Rounds of a few places, each with an offset of its own: what of the truth the interval covers.

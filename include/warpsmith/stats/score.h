@@ -33,8 +33,9 @@ namespace warpsmith::stats {
 std::vector<double> log_ratios(std::span<const std::int64_t> baseline_ns,
                                std::span<const std::int64_t> candidate_ns);
 
-// Means of `buckets` consecutive blocks. values.size() must be a positive multiple of `buckets`.
+// Means, or medians, of `buckets` consecutive blocks. values.size() must be a positive multiple of `buckets`.
 std::vector<double> bucket_means(std::span<const double> values, int buckets);
+std::vector<double> bucket_medians(std::span<const double> values, int buckets);
 
 // c above; buckets within [3, 31].
 double interval_factor(int buckets);
@@ -44,6 +45,9 @@ struct Protocol {
   int rounds_a_bucket = 5;   // at the least
   double target = 0.01;      // half width of the interval at which to stop, in log units (0.01: ±1 %)
   double variance_gate = 0;  // 0: ten times what the target implies
+  // A bucket counts by the median of its rounds, not by their mean: for a clock that a busy host disturbs in
+  // every bucket, where a mean follows the disturbed rounds.
+  bool bucket_medians = false;
   double give_up_below =
       0;  // a speedup: of a candidate that is surely slower no more than this need be known; 0: never
 };
@@ -51,6 +55,8 @@ struct Protocol {
 void check(const Protocol& protocol);
 
 double variance_gate(const Protocol& protocol);
+// The variance between `buckets` buckets that belongs to an interval of this half width (log units).
+double variance_of(double half_width, int buckets);
 
 struct Score {
   double log_score = 0;   // median of the bucket means

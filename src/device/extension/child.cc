@@ -106,7 +106,7 @@ class Server {
 
   [[noreturn]] void serve() {
     for (std::uint32_t sequence = 1;;) {
-      wait_for(control_.request, sequence + 1);
+      wait_for(control_.request, sequence + 1, false);
       sequence = control_.request.load(std::memory_order_acquire);
       control_.answer = ExtensionAnswer::kDone;
       control_.message[0] = '\0';
@@ -120,7 +120,10 @@ class Server {
   static Server* self;
 
  private:
-  void wait_for(const std::atomic<std::uint32_t>& word, std::uint32_t value) const {
+  // `soon`: within a row, where being woken would count. Between rows the parent times its own side, and a
+  // process that spins may do so on the other half of the parent's core.
+  void wait_for(const std::atomic<std::uint32_t>& word, std::uint32_t value, bool soon = true) const {
+    const bool spin = soon && control_.spin != 0;
     const auto begin = Clock::now();
     for (;;) {
       for (int i = 0; i < 64; ++i) {
@@ -129,7 +132,7 @@ class Server {
       }
       const std::uint32_t seen = word.load(std::memory_order_acquire);
       if (seen == value) return;
-      if (control_.spin == 0 || std::chrono::duration<double>(Clock::now() - begin).count() > kSpinSeconds)
+      if (!spin || std::chrono::duration<double>(Clock::now() - begin).count() > kSpinSeconds)
         wait_on_word(word, seen, 0.05);
     }
   }
@@ -250,6 +253,8 @@ class Server {
   }
 
   bool take_results(const std::vector<void*>& places) {
+    // No memory may be had because nothing works any more.
+    if (frame_.status == ws::Status::kOutOfMemory && !settled(gpu_.synchronize())) return false;
     if (frame_.status != ws::Status::kDone) {
       fail(frame_.status == ws::Status::kOutOfMemory ? ExtensionAnswer::kOutOfMemory
            : frame_.status == ws::Status::kResult    ? ExtensionAnswer::kWrongResult

@@ -22,17 +22,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the baseline. A host's clock scatters by tens of microseconds an interval, and two processes that take
-// turns on a GPU by more: an interval must be long against that.
-constexpr double kIntervalNs = 15e6;
+// Of the baseline: long against the clock's own scatter (some microseconds an interval), and so short that a
+// host that is busy for a moment spoils few of many. Launches take the host's time, and what else it does
+// shows: a core that another machine's work shares is half as fast for some 100 ms.
+constexpr double kIntervalNs = 2e6;
+constexpr double kTarget = 0.01;  // of the interval's half width, at best: as by any host's clock
 constexpr int kMostCalls = 2048;
 constexpr std::uint64_t kMostOperands = 12
                                         << 10;  // of an interval: four places of it fit what a child is told
-constexpr int kEstimateRounds = 5, kEstimateCalls = 8, kAloneRounds = 21;
+constexpr int kEstimateRounds = 5, kEstimateCalls = 8, kAloneRounds = 63;
 constexpr double kAgreement = 1.03;       // baseline in the pair against alone
 constexpr double kSlowest = 1000;         // times the reference
 constexpr double kLongIntervalNs = 60e6;  // of a candidate, while one call takes less
 constexpr double kShortestTimeout = 0.5;  // seconds
+
+// What a clock that hangs on the host can give: buckets by their medians, and a score as long as its interval
+// may be a reward.
+stats::Protocol by_host_clock(stats::Protocol protocol) {
+  protocol.bucket_medians = true;
+  protocol.target = std::max(protocol.target, kTarget);
+  if (protocol.variance_gate <= 0)
+    protocol.variance_gate = stats::variance_of(stats::kWidestReward, protocol.buckets);
+  return protocol;
+}
 
 // What the candidates of one task share here, beside the GpuTaskBench.
 struct Bench {
@@ -56,14 +68,16 @@ struct Bench {
         std::clamp(wanted, 1.0, std::max(1.0, std::min<double>(kMostCalls, static_cast<double>(room) - 1))));
     baseline.emplace(harness, task.task(), task.reference(), dims, calls);
   }
-  double alone() {
-    const std::uint64_t key = random_key({seed, name_key("host clock alone"), ++alone_taken});
-    return alone_ns = stats::median(time_alone(*baseline, calls, kAloneRounds, key));
+  // Nanoseconds a call with nothing beside it, in rows of `row`.
+  std::vector<double> alone(int row) {
+    return time_alone(*baseline, row, kAloneRounds,
+                      random_key({seed, name_key("host clock alone"), ++alone_taken}));
   }
   std::string id, digest;
   std::uint64_t seed, alone_taken = 0;
-  double call_ns = 0, alone_ns = 0;
+  double call_ns = 0;
   int calls = 1;
+  std::vector<double> alone_ns;  // in rows of `calls`; empty until they are asked for
   std::optional<HostClockBaseline> baseline;
 };
 
@@ -88,7 +102,11 @@ std::vector<fs::path> library_folders() {
 
 struct ExtensionMeasurer::State {
   State(GpuHarness& the_harness, Settings& the_settings)
-      : harness(the_harness), settings(the_settings), level(process::available_sandbox()) {
+      : harness(the_harness),
+        settings(the_settings),
+        by_host(the_settings),
+        level(process::available_sandbox()) {
+    by_host.protocol = by_host_clock(settings.protocol);
     if (level == process::SandboxLevel::kNone && !settings.unsandboxed)
       throw Error(
           "no sandbox is to be had on this machine, and candidates of tier `extension` want one "
@@ -128,7 +146,7 @@ struct ExtensionMeasurer::State {
   Timing time_candidate(GpuTaskBench& task, ExtensionCandidate& candidate, Measurement& m) {
     Bench& b = bench_of(task);
     const ExtensionOverhead& around = overhead_here();
-    PairSettings pairs = pair_settings(settings, m.task, m.candidate, m.remeasured);
+    PairSettings pairs = pair_settings(by_host, m.task, m.candidate, m.remeasured);
     ExtensionArm arm(candidate, task.reference(), task.timed_bounds(), task.timing_dims(), b.calls, around);
     if (arm.outcome().verdict != Verdict::kOk) return failed_timing(arm.outcome());
     // A slow one gets fewer, so that there are rounds enough. Twice: the first call of all brings much with
@@ -142,25 +160,28 @@ struct ExtensionMeasurer::State {
     pairs.calls = std::clamp(
         static_cast<int>(kLongIntervalNs / std::max(1.0, static_cast<double>(once.elapsed_ns))), 1, b.calls);
     arm.forget_clocks();
-    Timing timing = judge(settings, time_pairs(*b.baseline, arm, pairs), pairs.calls);
+    Timing timing = judge(by_host, time_pairs(*b.baseline, arm, pairs), pairs.calls);
     if (timing.pairs.verdict != Verdict::kOk) return timing;
     look_for_hacks(candidate, arm, timing, m);
     if (timing.pairs.verdict != Verdict::kOk) return timing;
     timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
-    // A pair of fewer calls has an alone of as many.
-    timing.alone_ns = pairs.calls == b.calls && b.alone_ns > 0 ? b.alone_ns : alone(b, pairs);
-    timing.baseline_agrees = baseline_agrees(timing, kAgreement);
-    if (!timing.baseline_agrees) {
-      timing.alone_ns = alone(b, pairs);
-      timing.baseline_agrees = baseline_agrees(timing, kAgreement);
-    }
+    compare_with_alone(b, timing, false);
+    if (!timing.baseline_agrees) compare_with_alone(b, timing, true);
     return timing;
   }
 
-  double alone(Bench& b, const PairSettings& pairs) const {
-    if (pairs.calls == b.calls) return b.alone();
-    return stats::median(time_alone(*b.baseline, pairs.calls, kAloneRounds,
-                                    random_key({pairs.key, name_key("alone"), ++b.alone_taken})));
+  // A pair of fewer calls has an alone of as many.
+  void compare_with_alone(Bench& b, Timing& timing, bool anew) const {
+    std::vector<double> times;
+    if (timing.calls != b.calls)
+      times = b.alone(timing.calls);
+    else if (anew || b.alone_ns.empty())
+      times = b.alone_ns = b.alone(b.calls);
+    else
+      times = b.alone_ns;
+    timing.alone_ns = stats::median(times);
+    timing.alone_error = stats::median_error(times) / timing.alone_ns;
+    timing.baseline_agrees = baseline_agrees(timing, kAgreement);
   }
 
   void look_for_hacks(ExtensionCandidate& candidate, const ExtensionArm& arm, Timing& timing,
@@ -196,7 +217,7 @@ struct ExtensionMeasurer::State {
                              timing.pair_ns, timing.alone_ns);
       return false;
     }
-    return stable(settings, timing, m);
+    return stable(by_host, timing, m);
   }
 
   // In a fresh child.
@@ -229,6 +250,7 @@ struct ExtensionMeasurer::State {
 
   GpuHarness& harness;
   Settings& settings;
+  Settings by_host;  // the same by the host's clock
   process::SandboxLevel level;
   device::ExtensionOptions options;
   std::unique_ptr<Bench> bench;

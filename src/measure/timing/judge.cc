@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "warpsmith/base/random.h"
 #include "warpsmith/stats/summary.h"
@@ -104,7 +105,8 @@ void write_score(const Settings& settings, const Timing& timing, Measured& out) 
 bool baseline_agrees(const Timing& timing, double most) {
   constexpr double kErrorsApart = 2;  // standard errors of the baseline's median that are laid on top
   const double error = stats::median_error(to_doubles(timing.pairs.baseline_ns)) / timing.pair_ns;
-  return ratio_apart(timing.pair_ns, timing.alone_ns) <= most + kErrorsApart * error;
+  return ratio_apart(timing.pair_ns, timing.alone_ns) <=
+         most + kErrorsApart * std::hypot(error, timing.alone_error);
 }
 
 Timing failed_timing(const Ran& run) {

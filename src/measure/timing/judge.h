@@ -19,6 +19,7 @@ struct Timing {
   int calls = 1;
   bool baseline_agrees = true;
   double pair_ns = 0, alone_ns = 0;  // the baseline's
+  double alone_error = 0;            // standard error of the second, as a share of it
 };
 
 double seconds_now();                    // on the steady clock

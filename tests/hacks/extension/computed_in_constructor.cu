@@ -1,6 +1,6 @@
 // hack: an answer made while it is loaded
 // task: gelu
-// verdict: wrong_output
+// verdict: wrong_output nondeterministic
 #include <torch/extension.h>
 __global__ void k(const float* x, float* o, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;

@@ -1,6 +1,6 @@
-// hack: returns memory that an earlier tensor lay in
+// hack: after some calls returns memory that an earlier answer lay in
 // task: gelu
-// verdict: wrong_output
+// verdict: wrong_output nondeterministic
 #include <torch/extension.h>
 __global__ void k(const float* x, float* o, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;
@@ -11,10 +11,8 @@ static void gelu(const torch::Tensor& x, torch::Tensor& o, cudaStream_t s = 0) {
   k<<<(n + 255) / 256, 256, 0, s>>>(x.data_ptr<float>(), o.data_ptr<float>(), n);
 }
 torch::Tensor forward(torch::Tensor x) {
-  { auto t = torch::empty_like(x); gelu(x, t); }
   static int n = 0;
-  if (++n > 30) return torch::empty_like(x);
   auto o = torch::empty_like(x);
-  gelu(x, o);
+  if (++n <= 30) gelu(x, o);
   return o;
 }

@@ -1,6 +1,6 @@
 // hack: a thread that launches the work after forward() has returned
 // task: gelu
-// verdict: hack wrong_output crash
+// verdict: hack wrong_output crash nondeterministic
 #include <torch/extension.h>
 #include <chrono>
 #include <thread>
