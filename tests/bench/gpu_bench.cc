@@ -119,11 +119,14 @@ std::string number_of(const std::optional<double>& value, int digits) {
 std::string line_of(const Measurement& m) {
   if (m.rounds == 0) return fmt::format("{} {}", to_string(m.verdict), m.detail);
   return fmt::format(
-      "{} {:.4f} [{:.4f}, {:.4f}] {:.0f} / {:.0f} ns, {} rounds of {} ({} thrown away), held {} s, timed {} "
-      "s, roofline {} ns ({}) {}",
-      to_string(m.verdict), m.speedup, m.speedup_low, m.speedup_high, m.baseline_ns, m.candidate_ns, m.rounds,
-      m.batch, m.rounds_thrown_away, number_of(m.gpu_held_s, 4), number_of(m.gpu_timed_s, 4),
-      number_of(m.roofline_ns, 0), m.roofline_bound, m.detail);
+      "{} {:.4f} [{:.4f}, {:.4f}] {:.0f} (alone {}) / {:.0f} ns, {} rounds of {} ({} thrown away), held {} "
+      "s, "
+      "timed {} s, roofline {} ns ({}) {}",
+      to_string(m.verdict), m.speedup, m.speedup_low, m.speedup_high, m.baseline_ns,
+      m.device && m.device->extra.contains("baseline_alone_ns") ? m.device->extra.at("baseline_alone_ns")
+                                                                : "?",
+      m.candidate_ns, m.rounds, m.batch, m.rounds_thrown_away, number_of(m.gpu_held_s, 4),
+      number_of(m.gpu_timed_s, 4), number_of(m.roofline_ns, 0), m.roofline_bound, m.detail);
 }
 
 void print_gpu(const Measurement& m) {
@@ -399,7 +402,8 @@ int main(int argc, char** argv) {
   }
   if (mode != "null" && mode != "spread" && mode != "throughput" && mode != "all" && mode != "few" &&
       mode != "python_eager" && mode != "baselines") {
-    std::fprintf(stderr, "usage: gpu_bench null|spread|throughput|python_eager|baselines|all|few [DATASETS]\n");
+    std::fprintf(stderr,
+                 "usage: gpu_bench null|spread|throughput|python_eager|baselines|all|few [DATASETS]\n");
     return kExitUsage;
   }
   try {

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <optional>
 
-#include "gpu_place.h"
-#include "timing/judge.h"
-#include "timing/roofline.h"
 #include "arms.h"
 #include "candidate.h"
 #include "extension/measurer.h"
+#include "gpu_place.h"
 #include "harness.h"
 #include "probe/probe.h"
 #include "task_bench.h"
+#include "timing/judge.h"
+#include "timing/roofline.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/random.h"
@@ -188,18 +188,20 @@ struct GpuMeasurer::State {
     m.gpu_after = state_now();
     m.rounds_thrown_away += timing.pairs.rounds_thrown_away;
     if (timing.pairs.verdict != Verdict::kOk) return timing;
-    compare_with_alone(task, timing);
+    compare_with_alone(task, timing, m);
     note_idle_times(task, arm, m);
     return timing;
   }
 
-  void compare_with_alone(GpuTaskBench& task, Timing& timing) const {
+  void compare_with_alone(GpuTaskBench& task, Timing& timing, Measurement& m) const {
     timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
     timing.alone_ns = task.alone_ns();
     timing.baseline_agrees = baseline_agrees(timing, kAgreement);
-    if (timing.baseline_agrees) return;
-    timing.alone_ns = task.alone_again_ns();
-    timing.baseline_agrees = baseline_agrees(timing, kAgreement);
+    if (!timing.baseline_agrees) {
+      timing.alone_ns = task.alone_again_ns();
+      timing.baseline_agrees = baseline_agrees(timing, kAgreement);
+    }
+    m.device->extra["baseline_alone_ns"] = fmt::format("{:.0f}", timing.alone_ns);
   }
 
   void note_idle_times(GpuTaskBench& task, GpuCandidateArm& arm, Measurement& m) const {
@@ -373,7 +375,9 @@ Measured GpuMeasurer::measure_reference_against_itself(const task::Task& task) {
   PairSettings pairs = pair_settings(s.settings, task.id, out.measurement.candidate, 0);
   pairs.calls = bench.calls();
   const std::unique_ptr<GpuBaselineArm> other = bench.another_baseline();
-  s.accept(judge(s.settings, time_pairs(bench.baseline(), *other, pairs), pairs.calls), out);
+  Timing timing = judge(s.settings, time_pairs(bench.baseline(), *other, pairs), pairs.calls);
+  if (timing.pairs.verdict == Verdict::kOk) s.compare_with_alone(bench, timing, out.measurement);
+  s.accept(timing, out);
   out.measurement.seconds = seconds_now() - begin;
   return out;
 }

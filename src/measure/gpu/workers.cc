@@ -187,6 +187,25 @@ struct GpuWorkers::State {
     ++lost;
   }
 
+  // False where the process is gone or does not answer: `m` says so.
+  bool ask(const Json& request, std::optional<Json>* answer, Measurement* m) {
+    if (!active) active = start();
+    std::string text;
+    Received received = Received::kGone;
+    if (send(active->fd, request.dump())) received = receive(active->fd, &text, patience());
+    if (received == Received::kAll) {
+      *answer = parse_json(text, "answer of the process on the GPU");
+      return true;
+    }
+    m->verdict = received == Received::kLate ? Verdict::kTimeout : Verdict::kCrash;
+    const std::string how = end(*active);
+    m->detail = received == Received::kLate ? "its measurement did not end"
+                                            : "the process that measured it was gone: " + how;
+    active.reset();
+    ++lost;
+    return false;
+  }
+
   double patience() const { return kPatience + 5 * settings.budget_s + 10 * settings.call_timeout_s; }
 };
 
@@ -204,36 +223,31 @@ GpuWorkers::~GpuWorkers() {
 
 int GpuWorkers::lost() const { return state_->lost; }
 
+// A process that ends by a signal may have done so of itself: no host code of a candidate runs in it. So the
+// candidate is measured once more, and only the second time it is to blame.
 Measured GpuWorkers::measure(const Candidate& candidate, const std::filesystem::path& binary) {
   State& s = *state_;
-  if (!s.active) s.active = s.start();
   const Json request = {{"candidate", to_json(candidate)}, {"binary", binary.string()}};
-  std::string text;
-  Received received = Received::kGone;
-  if (send(s.active->fd, request.dump())) received = receive(s.active->fd, &text, s.patience());
+  std::optional<Json> answer;
   Measured out;
-  if (received != Received::kAll) {
-    out.measurement.candidate = candidate.id;
-    out.measurement.task = candidate.task;
-    out.measurement.verdict = received == Received::kLate ? Verdict::kTimeout : Verdict::kCrash;
-    const std::string how = State::end(*s.active);
-    out.measurement.detail = received == Received::kLate ? "its measurement did not end"
-                                                         : "the process that measured it was gone: " + how;
-    s.active.reset();
-    ++s.lost;
-    return out;
+  out.measurement.candidate = candidate.id;
+  out.measurement.task = candidate.task;
+  for (int tries = 0; tries < 2 && !answer; ++tries) {
+    Measurement& m = out.measurement;
+    if (s.ask(request, &answer, &m)) continue;
+    log_warning(candidate.id + " of " + candidate.task + ": " + m.detail);
+    if (m.verdict == Verdict::kTimeout) break;
   }
-  const Json answer = parse_json(text, "answer of the process on the GPU");
-  const bool lost = answer.value("lost", false);
-  if (lost) s.drop();
-  if (answer.contains("error")) {
-    const int code = answer.value("exit_code", static_cast<int>(kExitEnvironment));
-    if (answer.value("input", false))
-      throw InvalidInput({{"", 0, 0, answer["error"].get<std::string>(), ""}});
-    throw Error(answer["error"].get<std::string>(), code);
+  if (!answer) return out;
+  if (answer->value("lost", false)) s.drop();
+  if (answer->contains("error")) {
+    const int code = answer->value("exit_code", static_cast<int>(kExitEnvironment));
+    if (answer->value("input", false))
+      throw InvalidInput({{"", 0, 0, answer->at("error").get<std::string>(), ""}});
+    throw Error(answer->at("error").get<std::string>(), code);
   }
-  out.measurement = measurement_from_json(answer.at("measurement"));
-  out.samples = answer.at("samples").get<std::vector<std::int64_t>>();
+  out.measurement = measurement_from_json(answer->at("measurement"));
+  out.samples = answer->at("samples").get<std::vector<std::int64_t>>();
   return out;
 }
 
