@@ -210,6 +210,68 @@ TEST_F(LoadTask, MistakesInAnOperatorOfCudnn) {
             std::string::npos);  // this task has two
 }
 
+TEST_F(LoadTask, MistakesInAGraphOfCudnn) {
+  // A task of one output; the key is its last line.
+  const auto told = [&](const std::string& key) {
+    return mistakes(R"yaml(schema: warpsmith.task/1
+title: A test
+level: 2
+split: extra
+ops: [bias]
+dims: [M, N]
+inputs:
+  x: {shape: [M, N]}
+  b: {shape: [N]}
+  t: {shape: [M, M, N]}
+  h: {dtype: float16, shape: [N]}
+scalars: {eps: 1.0e-5}
+outputs:
+  out: {shape: [M, N]}
+reference: |
+  def forward(x: Tensor, b: Tensor, t: Tensor, h: Tensor, eps: float) -> Tensor:
+    return x + b
+timing:
+  - {M: 4, N: 8}
+hidden:
+  - {M: 1, N: 1}
+cudnn: )yaml" + key + "\n");
+  };
+  EXPECT_EQ(told("{op: pointwise, steps: [add b, relu, mul eps, max -1.5, gelu]}"), "");
+  EXPECT_EQ(told("{op: rms_norm, inputs: [x, b], epsilon: 1e-6}"), "");
+  EXPECT_EQ(told("{op: layer_norm, inputs: [x, b, b], epsilon: eps}"), "");
+  EXPECT_EQ(told("{op: matmul, inputs: [x, x]}"), "");
+
+  EXPECT_EQ(told("{op: pointwise}"), "t:22:8: `cudnn`: key `steps` is missing\n");
+  EXPECT_EQ(told("{op: pointwise, steps: []}"), "t:22:31: a chain has 1 to 16 steps\n");
+  EXPECT_EQ(told("{op: pointwise, steps: [relux]}"), "t:22:32: unknown step `relux` (did you mean `relu`?)\n");
+  EXPECT_EQ(told("{op: pointwise, steps: [relu b]}"), "t:22:32: `relu` has no second operand\n");
+  EXPECT_EQ(told("{op: pointwise, steps: [relu, add]}"),
+            "t:22:38: `add` has a second operand (`add NAME`, or a number)\n");
+  EXPECT_EQ(told("{op: pointwise, steps: [add c]}"), "t:22:32: `c` is no input, no scalar and no number\n");
+  EXPECT_EQ(told("{op: pointwise, steps: [add 1e999]}"),
+            "t:22:32: `1e999` is no input, no scalar and no number\n");
+  EXPECT_EQ(told("{op: pointwise, steps: [add h]}"),
+            "t:22:32: cuDNN is called for float32 alone, and `h` is float16\n");
+  EXPECT_EQ(told("{op: pointwise, steps: [add t]}"), "t:22:32: `t` has more dimensions than `x`\n");
+  EXPECT_EQ(told("{op: pointwise, inputs: [t], steps: [relu]}"),
+            "t:22:13: `pointwise` gives as many dimensions as `t` has\n");
+  EXPECT_EQ(told("{op: pointwise, inputs: [x, b], steps: [relu]}"), "t:22:32: `pointwise` takes 1 input\n");
+
+  EXPECT_EQ(told("{op: layer_norm, inputs: [x, b, b]}"), "t:22:8: `cudnn`: key `epsilon` is missing\n");
+  EXPECT_EQ(told("{op: layer_norm, inputs: [x, b, b], epsilon: e}"),
+            "t:22:53: `epsilon` is neither a number nor a scalar of the task: `e`\n");
+  EXPECT_EQ(told("{op: layer_norm, inputs: [x, b, b], epsilon: -1}"), "t:22:53: `epsilon` is negative\n");
+  EXPECT_EQ(told("{op: layer_norm, inputs: [x, b], epsilon: eps}"),
+            "t:22:33: `layer_norm` takes 3 inputs\n");
+  EXPECT_EQ(told("{op: rms_norm, inputs: [x], epsilon: eps}"), "t:22:31: `rms_norm` takes 2 or 3 inputs\n");
+  EXPECT_EQ(told("{op: rms_norm, inputs: [x, t], epsilon: eps}"),
+            "t:22:31: the weights of `rms_norm` lie along the last dimensions of its data\n");
+  EXPECT_NE(told("{op: matmul, inputs: [x, b]}")
+                .find("`matmul` takes two tensors of equally many dimensions, two or more"),
+            std::string::npos);
+  EXPECT_NE(told("{op: matmul, inputs: [x, x], epsilon: 1}").find("`epsilon`"), std::string::npos);
+}
+
 TEST_F(LoadTask, TellsAllMistakesAtOnce) {
   std::string text = with("level: 2", "level: 4");
   text += "tollerance: 1\n";

@@ -63,13 +63,24 @@ struct ScalarSpec {
   double value = 0;  // exact for integers below 2^53
 };
 
+// One operator of a chain, on what the one before it gave.
+struct CudnnStep {
+  std::string op;       // relu, sigmoid, tanh, gelu, gelu_tanh, swish, exp, sqrt, rsqrt, abs, neg; add, sub, mul, div, max, min
+  std::string operand;  // the second operand of the last six: an input; empty: `number`
+  double number = 0;
+};
+
 // The one call of cuDNN that does all of a task: how baseline `cudnn` is had.
 struct CudnnSpec {
-  std::string op;                   // relu, sigmoid, tanh, softmax, max_pool, average_pool, convolution, sum
-  std::vector<std::string> inputs;  // a name; of a convolution two: data and weights
+  // relu, sigmoid, tanh, softmax, max_pool, average_pool, convolution, sum; of its graphs matmul, layer_norm, rms_norm, pointwise
+  std::string op;
+  // A name; of a convolution or a matmul two; of a norm data, weights and (rms_norm: perhaps) bias; of a chain what it begins with.
+  std::vector<std::string> inputs;
   // Pooling and convolution, over the last two dimensions: [height, width].
   std::vector<int> window, stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
-  std::vector<int> axes;  // sum: those that vanish (empty: all); softmax: one
+  std::vector<int> axes;         // sum: those that vanish (empty: all); softmax: one
+  double epsilon = 0;            // norms
+  std::vector<CudnnStep> steps;  // pointwise
 };
 
 using Dims = std::map<std::string, std::int64_t>;  // symbol -> size: one shape of a task
