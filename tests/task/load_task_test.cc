@@ -191,7 +191,21 @@ TEST(Cudnn, TheDatasetsOperatorsAreRead) {
   EXPECT_EQ(pool->stride, pool->window);
   EXPECT_EQ(cudnn("column_sum")->axes, std::vector<int>{0});
   EXPECT_TRUE(cudnn("sum_all")->axes.empty());
-  EXPECT_FALSE(cudnn("gelu"));
+  EXPECT_EQ(cudnn("matmul_small")->inputs, (std::vector<std::string>{"x", "w"}));
+  EXPECT_EQ(cudnn("layer_norm")->inputs, (std::vector<std::string>{"x", "w", "b"}));
+  EXPECT_EQ(cudnn("layer_norm")->epsilon, 1e-5);
+  EXPECT_EQ(cudnn("rms_norm")->inputs, (std::vector<std::string>{"x", "w"}));
+  const auto chain = cudnn("gate_bias_clamp");
+  ASSERT_TRUE(chain);
+  EXPECT_EQ(chain->inputs, std::vector<std::string>{"x"});
+  ASSERT_EQ(chain->steps.size(), 4u);
+  EXPECT_EQ(chain->steps[0].op, "mul");
+  EXPECT_EQ(chain->steps[0].operand, "w");
+  EXPECT_EQ(chain->steps[2].op, "max");
+  EXPECT_EQ(chain->steps[2].operand, "");
+  EXPECT_EQ(chain->steps[2].number, -1);
+  EXPECT_EQ(cudnn("residual_relu_scale")->steps[2].number, 0.5);  // a scalar's
+  EXPECT_FALSE(cudnn("transpose"));
 }
 
 TEST_F(LoadTask, MistakesInAnOperatorOfCudnn) {

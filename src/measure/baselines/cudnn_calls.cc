@@ -8,7 +8,7 @@ namespace warpsmith::measure {
 
 bool has_cudnn() { return false; }
 
-std::unique_ptr<GpuCalls> make_cudnn_calls(const device::Gpu&, const task::Task&, const task::Dims&, bool,
+std::unique_ptr<GpuCalls> make_cudnn_calls(GpuHarness&, const task::Task&, const task::Dims&, bool,
                                            const GpuAddresses&, std::map<std::string, std::string>&) {
   throw Error("this program was built without cuDNN's headers");
 }
@@ -17,14 +17,14 @@ std::unique_ptr<GpuCalls> make_cudnn_calls(const device::Gpu&, const task::Task&
 
 #else
 
-#include <cudnn.h>
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <array>
 #include <functional>
-#include <numeric>
+#include <limits>
+#include <utility>
 
+#include "cudnn_graph.h"
+#include "cudnn_library.h"
+#include "cudnn_operators.h"
 #include "warpsmith/measure/compare.h"
 
 namespace warpsmith::measure {
@@ -32,288 +32,35 @@ namespace warpsmith::measure {
 namespace {
 
 constexpr double kTimeout = 60;  // seconds
-constexpr int kMostAlgorithms = 8;
+constexpr std::size_t kMostPlans = 8;
+constexpr std::size_t kTrialCalls = 8;  // in a row
+constexpr int kTrialRounds = 8;         // the first brings what is needed for the first time
 
-#define WARPSMITH_CUDNN_FUNCTIONS(X)                                                                     \
-  X(cudnnCreate)                                                                                         \
-  X(cudnnGetVersion)                                                                                     \
-  X(cudnnGetErrorString) X(cudnnCreateTensorDescriptor) X(cudnnSetTensor4dDescriptor)                    \
-      X(cudnnCreateFilterDescriptor) X(cudnnSetFilter4dDescriptor) X(cudnnCreateActivationDescriptor)    \
-          X(cudnnSetActivationDescriptor) X(cudnnActivationForward) X(cudnnCreatePoolingDescriptor)      \
-              X(cudnnSetPooling2dDescriptor) X(cudnnGetPooling2dForwardOutputDim) X(cudnnPoolingForward) \
-                  X(cudnnSoftmaxForward) X(cudnnCreateReduceTensorDescriptor)                            \
-                      X(cudnnSetReduceTensorDescriptor) X(cudnnGetReductionWorkspaceSize)                \
-                          X(cudnnReduceTensor) X(cudnnCreateConvolutionDescriptor)                       \
-                              X(cudnnSetConvolution2dDescriptor) X(cudnnSetConvolutionMathType)          \
-                                  X(cudnnGetConvolution2dForwardOutputDim)                               \
-                                      X(cudnnFindConvolutionForwardAlgorithm) X(cudnnConvolutionForward) \
-                                          X(cudnnGetConvolutionForwardWorkspaceSize)
+using Call = std::function<void()>;
 
-struct Library {
-#define WARPSMITH_CUDNN_POINTER(name) decltype(&::name) name = nullptr;
-  WARPSMITH_CUDNN_FUNCTIONS(WARPSMITH_CUDNN_POINTER)
-#undef WARPSMITH_CUDNN_POINTER
-};
-
-Library open_library() {
-  const std::string name = "libcudnn.so." + std::to_string(CUDNN_MAJOR);
-  void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (handle == nullptr) throw Error(std::string("cuDNN does not load: ") + ::dlerror());
-  Library library;
-  const char* lacks = nullptr;
-#define WARPSMITH_CUDNN_LOAD(name)                                                 \
-  library.name = reinterpret_cast<decltype(library.name)>(::dlsym(handle, #name)); \
-  if (library.name == nullptr) lacks = #name;
-  WARPSMITH_CUDNN_FUNCTIONS(WARPSMITH_CUDNN_LOAD)
-#undef WARPSMITH_CUDNN_LOAD
-  if (lacks != nullptr) throw Error(std::string("this cuDNN has no ") + lacks);
-  return library;
+void wait_for(const device::Gpu& gpu) {
+  if (const device::GpuOutcome done = gpu.wait(kTimeout); !done.ok())
+    throw device::GpuError("cuDNN on the GPU: " + done.detail, done);
 }
-
-const Library& cudnn() {
-  static const Library library = open_library();
-  return library;
-}
-
-void check(cudnnStatus_t status, const char* doing) {
-  if (status != CUDNN_STATUS_SUCCESS)
-    throw Error(std::string("cuDNN, ") + doing + ": " + cudnn().cudnnGetErrorString(status));
-}
-
-// One a process, on the default stream; never destroyed: such a process ends without destructors.
-cudnnHandle_t handle() {
-  static const cudnnHandle_t made = [] {
-    cudnnHandle_t h = nullptr;
-    check(cudnn().cudnnCreate(&h), "starting");
-    return h;
-  }();
-  return made;
-}
-
-// Descriptors are small and live as long as the process, which measures a few tasks.
-using Shape = std::array<int, 4>;
-
-cudnnTensorDescriptor_t tensor(const Shape& s) {
-  cudnnTensorDescriptor_t d = nullptr;
-  check(cudnn().cudnnCreateTensorDescriptor(&d), "making a descriptor");
-  check(cudnn().cudnnSetTensor4dDescriptor(d, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, s[0], s[1], s[2], s[3]),
-        "describing a tensor");
-  return d;
-}
-
-std::string text(const Shape& s) {
-  std::string out;
-  for (const int size : s) out += (out.empty() ? "" : " x ") + std::to_string(size);
-  return out;
-}
-
-int product(const std::vector<std::int64_t>& shape, std::size_t begin, std::size_t end) {
-  std::int64_t all = 1;
-  for (std::size_t i = begin; i < end; ++i) all *= shape[i];
-  if (all > (std::int64_t{1} << 31) - 1) throw Error("cuDNN counts elements in 32 bits");
-  return static_cast<int>(all);
-}
-
-// Four dimensions: ones in front.
-Shape padded(const std::vector<std::int64_t>& shape) {
-  if (shape.size() > 4) throw Error("cuDNN is called for up to four dimensions");
-  Shape s = {1, 1, 1, 1};
-  for (std::size_t i = 0; i < shape.size(); ++i) s[4 - shape.size() + i] = product(shape, i, i + 1);
-  return s;
-}
-
-// Enqueues the operator: inputs in the spec's order, then the output.
-using Enqueue = std::function<void(const std::vector<const void*>& inputs, void* output)>;
-
-constexpr float kOne = 1, kZero = 0;
-
-class Maker {
- public:
-  Maker(const task::Task& task, const task::Dims& dims, bool strict,
-        std::map<std::string, std::string>& flags)
-      : spec_(*task.cudnn),
-        strict_(strict),
-        flags_(flags),
-        output_(task::shape_at(task.outputs.front(), dims)) {
-    for (const std::string& name : spec_.inputs)
-      for (const task::TensorSpec& input : task.inputs)
-        if (input.name == name) inputs_.push_back(task::shape_at(input, dims));
-  }
-
-  Enqueue make() {
-    const std::string& op = spec_.op;
-    if (op == "relu") return activation(CUDNN_ACTIVATION_RELU);
-    if (op == "sigmoid") return activation(CUDNN_ACTIVATION_SIGMOID);
-    if (op == "tanh") return activation(CUDNN_ACTIVATION_TANH);
-    if (op == "softmax") return softmax();
-    if (op == "max_pool") return pooling(CUDNN_POOLING_MAX);
-    if (op == "average_pool") return pooling(CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING);
-    if (op == "convolution") return convolution();
-    return sum();
-  }
-
-  std::shared_ptr<device::GpuMemory> workspace() const { return workspace_; }
-
- private:
-  Enqueue activation(cudnnActivationMode_t mode) {
-    cudnnActivationDescriptor_t what = nullptr;
-    check(cudnn().cudnnCreateActivationDescriptor(&what), "making a descriptor");
-    check(cudnn().cudnnSetActivationDescriptor(what, mode, CUDNN_PROPAGATE_NAN, 0),
-          "describing an activation");
-    const cudnnTensorDescriptor_t x = tensor({1, 1, 1, product(inputs_[0], 0, inputs_[0].size())});
-    return [=](const std::vector<const void*>& in, void* out) {
-      check(cudnn().cudnnActivationForward(handle(), what, &kOne, x, in[0], &kZero, x, out), "an activation");
-    };
-  }
-
-  Enqueue softmax() {
-    const std::vector<std::int64_t>& shape = inputs_[0];
-    const std::size_t axis = static_cast<std::size_t>(spec_.axes.front());
-    const cudnnTensorDescriptor_t x = tensor(
-        {product(shape, 0, axis), product(shape, axis, axis + 1), product(shape, axis + 1, shape.size()), 1});
-    return [=](const std::vector<const void*>& in, void* out) {
-      check(cudnn().cudnnSoftmaxForward(handle(), CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL, &kOne,
-                                        x, in[0], &kZero, x, out),
-            "softmax");
-    };
-  }
-
-  // What cuDNN would write must be what the task has.
-  void expect(const Shape& shape) const {
-    if (shape != padded(output_))
-      throw Error("cuDNN's output is " + text(shape) + ", the task's " + text(padded(output_)));
-  }
-
-  Enqueue pooling(cudnnPoolingMode_t mode) {
-    cudnnPoolingDescriptor_t what = nullptr;
-    check(cudnn().cudnnCreatePoolingDescriptor(&what), "making a descriptor");
-    check(cudnn().cudnnSetPooling2dDescriptor(what, mode, CUDNN_PROPAGATE_NAN, spec_.window[0],
-                                              spec_.window[1], spec_.padding[0], spec_.padding[1],
-                                              spec_.stride[0], spec_.stride[1]),
-          "describing a pooling");
-    const cudnnTensorDescriptor_t x = tensor(padded(inputs_[0]));
-    Shape shape{};
-    check(cudnn().cudnnGetPooling2dForwardOutputDim(what, x, &shape[0], &shape[1], &shape[2], &shape[3]),
-          "the output of a pooling");
-    expect(shape);
-    const cudnnTensorDescriptor_t y = tensor(shape);
-    return [=](const std::vector<const void*>& in, void* out) {
-      check(cudnn().cudnnPoolingForward(handle(), what, &kOne, x, in[0], &kZero, y, out), "a pooling");
-    };
-  }
-
-  void need(std::size_t bytes) { workspace_ = std::make_shared<device::GpuMemory>(bytes); }
-  void* scratch() const { return reinterpret_cast<void*>(workspace_->address()); }
-
-  Enqueue sum() {
-    cudnnReduceTensorDescriptor_t what = nullptr;
-    check(cudnn().cudnnCreateReduceTensorDescriptor(&what), "making a descriptor");
-    check(cudnn().cudnnSetReduceTensorDescriptor(what, CUDNN_REDUCE_TENSOR_ADD, CUDNN_DATA_FLOAT,
-                                                 CUDNN_PROPAGATE_NAN, CUDNN_REDUCE_TENSOR_NO_INDICES,
-                                                 CUDNN_32BIT_INDICES),
-          "describing a sum");
-    std::vector<std::int64_t> left = inputs_[0];
-    for (std::size_t i = 0; i < left.size(); ++i)
-      if (spec_.axes.empty() ||
-          std::find(spec_.axes.begin(), spec_.axes.end(), static_cast<int>(i)) != spec_.axes.end())
-        left[i] = 1;
-    if (product(left, 0, left.size()) != product(output_, 0, output_.size()))
-      throw Error("the sum leaves " + text(padded(left)) + ", the task's output is " + text(padded(output_)));
-    const cudnnTensorDescriptor_t x = tensor(padded(inputs_[0])), y = tensor(padded(left));
-    std::size_t bytes = 0;
-    check(cudnn().cudnnGetReductionWorkspaceSize(handle(), what, x, y, &bytes), "the workspace of a sum");
-    need(bytes);
-    void* const memory = scratch();
-    return [=](const std::vector<const void*>& in, void* out) {
-      check(cudnn().cudnnReduceTensor(handle(), what, nullptr, 0, memory, bytes, &kOne, x, in[0], &kZero, y,
-                                      out),
-            "a sum");
-    };
-  }
-
-  Enqueue convolution() {
-    cudnnConvolutionDescriptor_t what = nullptr;
-    check(cudnn().cudnnCreateConvolutionDescriptor(&what), "making a descriptor");
-    check(cudnn().cudnnSetConvolution2dDescriptor(what, spec_.padding[0], spec_.padding[1], spec_.stride[0],
-                                                  spec_.stride[1], spec_.dilation[0], spec_.dilation[1],
-                                                  CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
-          "describing a convolution");
-    // The default lets Ampere and later take TF32.
-    check(cudnn().cudnnSetConvolutionMathType(what, strict_ ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH),
-          "its math");
-    const Shape weights = padded(inputs_[1]);
-    cudnnFilterDescriptor_t w = nullptr;
-    check(cudnn().cudnnCreateFilterDescriptor(&w), "making a descriptor");
-    check(cudnn().cudnnSetFilter4dDescriptor(w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, weights[0], weights[1],
-                                             weights[2], weights[3]),
-          "describing weights");
-    const cudnnTensorDescriptor_t x = tensor(padded(inputs_[0]));
-    Shape shape{};
-    check(
-        cudnn().cudnnGetConvolution2dForwardOutputDim(what, x, w, &shape[0], &shape[1], &shape[2], &shape[3]),
-        "the output of a convolution");
-    expect(shape);
-    const cudnnTensorDescriptor_t y = tensor(shape);
-    std::array<cudnnConvolutionFwdAlgoPerf_t, kMostAlgorithms> found{};
-    int count = 0;
-    check(cudnn().cudnnFindConvolutionForwardAlgorithm(handle(), x, w, what, y, kMostAlgorithms, &count,
-                                                       found.data()),
-          "looking for an algorithm");
-    const auto end = found.begin() + count;
-    // The fastest first. They are tried with tensor cores too, whatever the descriptor says.
-    const auto best = std::find_if(found.begin(), end, [&](const cudnnConvolutionFwdAlgoPerf_t& a) {
-      const bool plain = a.mathType == CUDNN_FMA_MATH || a.mathType == CUDNN_DEFAULT_MATH;
-      return a.status == CUDNN_STATUS_SUCCESS && (plain || !strict_);
-    });
-    if (best == end) throw Error("cuDNN has no algorithm for this convolution");
-    const cudnnConvolutionFwdAlgo_t algorithm = best->algo;
-    flags_["algorithm"] = std::to_string(static_cast<int>(algorithm));
-    if (!strict_) check(cudnn().cudnnSetConvolutionMathType(what, best->mathType), "its math");
-    std::size_t bytes = 0;
-    check(cudnn().cudnnGetConvolutionForwardWorkspaceSize(handle(), x, w, what, y, algorithm, &bytes),
-          "the workspace of a convolution");
-    need(bytes);
-    void* const memory = scratch();
-    return [=](const std::vector<const void*>& in, void* out) {
-      check(cudnn().cudnnConvolutionForward(handle(), &kOne, x, in[0], w, in[1], what, algorithm, memory,
-                                            bytes, &kZero, y, out),
-            "a convolution");
-    };
-  }
-
-  const task::CudnnSpec& spec_;
-  bool strict_;
-  std::map<std::string, std::string>& flags_;
-  std::vector<std::int64_t> output_;
-  std::vector<std::vector<std::int64_t> > inputs_;  // in the spec's order
-  std::shared_ptr<device::GpuMemory> workspace_;
-};
 
 class CudnnCalls : public GpuCalls {
  public:
-  CudnnCalls(const device::Gpu& gpu, const task::Task& task, const task::Dims& dims, bool strict,
+  CudnnCalls(GpuHarness& harness, const task::Task& task, const task::Dims& dims, bool strict,
              const GpuAddresses& inputs, std::map<std::string, std::string>& flags)
-      : gpu_(gpu), shape_(task::shape_at(task.outputs.front(), dims)) {
-    Maker maker(task, dims, strict, flags);
-    enqueue_ = maker.make();
-    workspace_ = maker.workspace();
+      : gpu_(harness.gpu()), shape_(task::shape_at(task.outputs.front(), dims)) {
     for (const std::int64_t size : shape_) bytes_ *= static_cast<std::uint64_t>(size);
     apart_ = (bytes_ + 255) / 256 * 256;
     outputs_ = device::GpuMemory(apart_ * std::max<std::size_t>(1, inputs.size()));
-    for (const auto& set : inputs) {
-      auto& operands = operands_.emplace_back();
-      for (const std::string& name : task.cudnn->inputs)
-        for (std::size_t i = 0; i < task.inputs.size(); ++i)
-          if (task.inputs[i].name == name) operands.push_back(set[i].data());
-    }
+    if (is_graph_operator(task.cudnn->op))
+      bind_graph(harness, graph_shape(task, dims), strict, inputs, flags);
+    else
+      bind_operator(make_cudnn_operator(task, dims, strict, flags), task, inputs);
     run(0, 1);  // what is needed for the first time
-    if (const device::GpuOutcome done = gpu_.wait(kTimeout); !done.ok())
-      throw device::GpuError("cuDNN on the GPU: " + done.detail, done);
+    wait_for(gpu_);
   }
 
   void run(int first, int count) override {
-    for (int call = first; call < first + count; ++call)
-      enqueue_(operands_[static_cast<std::size_t>(call)], reinterpret_cast<void*>(address(call)));
+    for (int call = first; call < first + count; ++call) calls_[static_cast<std::size_t>(call)]();
   }
 
   std::vector<std::span<const std::byte> > output_memory(int first, int count) const override {
@@ -327,8 +74,7 @@ class CudnnCalls : public GpuCalls {
   std::vector<OutputValues> outputs(int call) const override {
     std::vector<std::byte> bytes(static_cast<std::size_t>(bytes_));
     device::download(bytes.data(), address(call), bytes_);
-    if (const device::GpuOutcome done = gpu_.wait(kTimeout); !done.ok())
-      throw device::GpuError("cuDNN on the GPU: " + done.detail, done);
+    wait_for(gpu_);
     return {decode(bytes, task::Dtype::kFloat32, shape_)};
   }
 
@@ -336,26 +82,96 @@ class CudnnCalls : public GpuCalls {
   device::GpuAddress address(int call) const {
     return outputs_.address() + apart_ * static_cast<std::uint64_t>(call);
   }
+  void* output(std::size_t call) const { return reinterpret_cast<void*>(address(static_cast<int>(call))); }
+
+  void bind_operator(const CudnnOperator& made, const task::Task& task, const GpuAddresses& inputs) {
+    workspace_ = made.workspace;
+    for (std::size_t set = 0; set < inputs.size(); ++set) {
+      std::vector<const void*> operands;
+      for (const std::string& name : task.cudnn->inputs)
+        for (std::size_t i = 0; i < task.inputs.size(); ++i)
+          if (task.inputs[i].name == name) operands.push_back(inputs[set][i].data());
+      calls_.emplace_back([operands, enqueue = made.enqueue, to = output(set)] { enqueue(operands, to); });
+    }
+  }
+
+  std::vector<Call> bound(std::size_t plan, const GpuAddresses& inputs, std::size_t sets) const {
+    std::vector<Call> calls;
+    for (std::size_t set = 0; set < sets; ++set) {
+      std::vector<void*> addresses;
+      for (const std::span<std::byte> input : inputs[set]) addresses.push_back(input.data());
+      calls.push_back(graph_->bind(plan, addresses, output(set)));
+    }
+    return calls;
+  }
+
+  void bind_graph(GpuHarness& harness, GraphShape shape, bool strict, const GpuAddresses& inputs,
+                  std::map<std::string, std::string>& flags) {
+    graph_ = std::make_unique<CudnnGraph>(std::move(shape));
+    graph_->make_plans(strict, kMostPlans);
+    std::vector<std::vector<Call> > rows;
+    for (std::size_t plan = 0; plan < graph_->plans(); ++plan)
+      rows.push_back(bound(plan, inputs, std::min<std::size_t>(inputs.size(), kTrialCalls)));
+    const std::size_t best = fastest(harness, rows);
+    flags["algorithm"] = graph_->name(best);
+    flags["algorithms"] = std::to_string(rows.size());
+    calls_ = bound(best, inputs, inputs.size());
+  }
+
+  // Which of the rows takes the GPU least: as it will be timed, on a stream that is held back, several times
+  // each. A plan that fails has no time.
+  static std::size_t fastest(GpuHarness& harness, const std::vector<std::vector<Call> >& rows) {
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    std::vector<double> best(rows.size(), kNever);
+    std::vector<Hold> holds(rows.size());
+    std::string trouble;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      try {
+        for (int round = 0; round < kTrialRounds; ++round) {
+          const GpuTimes times = harness.time_calls(
+              holds[i], {},
+              [&] {
+                for (const Call& call : rows[i]) call();
+                return device::GpuOutcome{};
+              },
+              kTimeout);
+          if (!times.outcome.ok())
+            throw device::GpuError("cuDNN on the GPU: " + times.outcome.detail, times.outcome);
+          if (round > 0 && !times.late) best[i] = std::min(best[i], times.queued_ns);
+        }
+      } catch (const device::GpuError&) {
+        throw;  // of the device nothing can be asked any more
+      } catch (const Error& e) {
+        best[i] = kNever;
+        trouble = e.what();
+        wait_for(harness.gpu());
+      }
+    }
+    const auto least = std::min_element(best.begin(), best.end());
+    if (*least == kNever)
+      throw Error(trouble.empty() ? "no plan of cuDNN could be enqueued in time" : trouble);
+    return static_cast<std::size_t>(least - best.begin());
+  }
 
   const device::Gpu& gpu_;
   std::vector<std::int64_t> shape_;
-  Enqueue enqueue_;
   std::shared_ptr<device::GpuMemory> workspace_;
+  std::unique_ptr<CudnnGraph> graph_;
   std::uint64_t bytes_ = sizeof(float), apart_ = 0;
   device::GpuMemory outputs_;
-  std::vector<std::vector<const void*> > operands_;  // by set
+  std::vector<Call> calls_;  // by set
 };
 
 }  // namespace
 
 bool has_cudnn() { return true; }
 
-std::unique_ptr<GpuCalls> make_cudnn_calls(const device::Gpu& gpu, const task::Task& task,
+std::unique_ptr<GpuCalls> make_cudnn_calls(GpuHarness& harness, const task::Task& task,
                                            const task::Dims& dims, bool strict, const GpuAddresses& inputs,
                                            std::map<std::string, std::string>& flags) {
-  flags["cudnn"] = std::to_string(cudnn().cudnnGetVersion());
+  flags["cudnn"] = std::to_string(cudnn::api().cudnnGetVersion());
   flags["op"] = task.cudnn->op;
-  return std::make_unique<CudnnCalls>(gpu, task, dims, strict, inputs, flags);
+  return std::make_unique<CudnnCalls>(harness, task, dims, strict, inputs, flags);
 }
 
 }  // namespace warpsmith::measure

@@ -15,13 +15,13 @@
 #include <map>
 #include <optional>
 
-#include "gpu_place.h"
-#include "timing/judge.h"
-#include "gpu/arms.h"
 #include "cudnn_calls.h"
-#include "graph_calls.h"
+#include "gpu/arms.h"
 #include "gpu/harness.h"
 #include "gpu/task_bench.h"
+#include "gpu_place.h"
+#include "graph_calls.h"
+#include "timing/judge.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/sha256.h"
@@ -50,6 +50,10 @@ task::Task load_one(const std::filesystem::path& datasets, const std::string& id
   return std::move(*task);
 }
 
+// For all of NVIDIA's libraries in this process, before they are asked: cuDNN's graphs, and what of them goes
+// to cuBLAS, have no other switch.
+void forbid_tf32() { ::setenv("NVIDIA_TF32_OVERRIDE", "0", 1); }
+
 // In a process that has the GPU: eager, and the baselines that this program has itself.
 class GpuSide {
  public:
@@ -71,6 +75,9 @@ class GpuSide {
       time(task, name, timing);
     } catch (const InvalidInput&) {
       throw;
+    } catch (const NotCovered& e) {
+      timing.state = BaselineState::kNotCovered;
+      timing.reason = e.what();
     } catch (const std::exception& e) {
       timing.reason = e.what();
     }
@@ -103,7 +110,7 @@ class GpuSide {
                                          BaselineTiming& timing) {
     if (name == "eager") return bench.another_baseline();
     const MakeGpuCalls direct = [&](const GpuAddresses& inputs) {
-      return make_cudnn_calls(gpu_, bench.task(), bench.timing_dims(), settings_.math == "strict", inputs,
+      return make_cudnn_calls(harness_, bench.task(), bench.timing_dims(), settings_.math == "strict", inputs,
                               timing.flags);
     };
     const MakeGpuCalls graphs = [&](const GpuAddresses& inputs) {
@@ -257,6 +264,7 @@ struct GpuBaselines::State {
       const std::size_t first = rows.size();
       const std::string how = in_a_process(
           [&](const Say& say) {
+            if (name == "cudnn" && options.settings.math == "strict") forbid_tf32();
             GpuSide side(options.settings, options.harness);
             for (std::size_t i = first; i < tasks.size(); ++i) {
               const BaselineTiming row = side.measure(*tasks[i], name);
@@ -356,6 +364,13 @@ std::vector<BaselineTiming> GpuBaselines::measure(const std::vector<std::string>
 std::vector<EagerTimes> GpuBaselines::eager_times(const std::vector<std::string>& task_ids) {
   const Options& options = state_->options;
   std::vector<EagerTimes> times;
+  PythonBaselines python(options.settings, "cuda", options.cache / "python" / "eager");
+  try {
+    if (!task_ids.empty())
+      python.eager_alone(load_one(options.datasets, task_ids.front()), 1, 1);  // it starts
+  } catch (const Error&) {
+    // Each task will say so.
+  }
   const std::string how = in_a_process(
       [&](const Say& say) {
         GpuSide side(options.settings, options.harness);
@@ -364,22 +379,22 @@ std::vector<EagerTimes> GpuBaselines::eager_times(const std::vector<std::string>
           say({{"task", t.task}, {"ns", t.ours_ns}, {"calls", t.calls}});
         }
       },
+      // Python's turn at each task comes as soon as the GPU's lock is free, not after all of ours: a GPU's
+      // clock may be some percent higher a minute later.
       [&](const Json& said) {
         if (said.contains("error")) throw Error(said["error"].get<std::string>());
-        times.push_back({said.at("task").get<std::string>(), said.at("ns").get<double>(), 0,
-                         said.at("calls").get<int>(), ""});
+        EagerTimes& t =
+            times.emplace_back(EagerTimes{said.at("task").get<std::string>(), said.at("ns").get<double>(), 0,
+                                          said.at("calls").get<int>(), ""});
+        try {
+          t.python_ns =
+              stats::median(python.eager_alone(load_one(options.datasets, t.task), t.calls, kAloneRounds));
+        } catch (const Error& e) {
+          t.problem = e.what();
+        }
       },
       state_->patience());
   if (!how.empty()) throw Error("eager: " + how);
-  PythonBaselines python(options.settings, "cuda", options.cache / "python" / "eager");
-  for (EagerTimes& t : times) {
-    try {
-      t.python_ns =
-          stats::median(python.eager_alone(load_one(options.datasets, t.task), t.calls, kAloneRounds));
-    } catch (const Error& e) {
-      t.problem = e.what();
-    }
-  }
   return times;
 }
 
