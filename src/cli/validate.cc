@@ -11,6 +11,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/task/check.h"
+#include "warpsmith/task/extension_files.h"
 #include "warpsmith/workflow/load.h"
 #include "warpsmith/workflow/site.h"
 
@@ -34,7 +35,9 @@ Findings check_folder(const fs::path& path) {
   Findings found{path.string(), "", {}, {}};
   if (fs::exists(path / "task.yaml")) {  // one task
     const auto task = task::load_task(path, found.mistakes);
-    const std::size_t files = task ? task::load_candidate_files(*task, found.mistakes).size() : 0;
+    const std::size_t files = task ? task::load_candidate_files(*task, found.mistakes).size() +
+                                         task::load_extension_sources(*task, found.mistakes).size()
+                                   : 0;
     found.summary = fmt::format("1 task, {} candidates", files);
     return found;
   }
@@ -116,8 +119,15 @@ std::vector<task::Task> tasks_to_measure(const Options& options) {
   return tasks;
 }
 
+void check_device(const std::string& device) {
+  if (!std::all_of(device.begin(), device.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
+    throw Error("`" + device + "` is no device: cpu, auto, or a GPU type such as H100", kExitUsage);
+}
+
 int validate_by_measuring(const Options& options, CommandContext& context) {
-  const std::vector<MeasuredTask> measured = measure_tasks(tasks_to_measure(options), options.measuring);
+  ValidateMeasureOptions measuring = options.measuring;
+  if (!options.device.empty()) measuring.device = options.device;
+  const std::vector<MeasuredTask> measured = measure_tasks(tasks_to_measure(options), measuring);
   if (context.json) {
     print_json(context, measured_json(measured));
   } else {
@@ -127,10 +137,6 @@ int validate_by_measuring(const Options& options, CommandContext& context) {
 }
 
 int validate_on_device(const Options& options, CommandContext& context) {
-  if (options.measure) throw Error("--measure measures on the CPU: leave --device out", kExitUsage);
-  if (!std::all_of(options.device.begin(), options.device.end(),
-                   [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
-    throw Error("`" + options.device + "` is no device: cpu, auto, or a GPU type such as H100", kExitUsage);
   const std::vector<CheckedTask> checked =
       check_tasks(tasks_to_measure(options), {.device = options.device, .threads = options.measuring.threads});
   const Diagnostics mistakes = mistakes_of(checked);
@@ -145,8 +151,9 @@ int validate_on_device(const Options& options, CommandContext& context) {
 }
 
 int validate(const Options& options, CommandContext& context) {
-  if (!options.device.empty()) return validate_on_device(options, context);
+  check_device(options.device);
   if (options.measure) return validate_by_measuring(options, context);
+  if (!options.device.empty()) return validate_on_device(options, context);
   std::size_t mistakes = 0;
   Json answer = Json::array();
   for (const std::string& text : options.paths) {
@@ -186,9 +193,11 @@ void add_validate(CLI::App& app, CommandContext& context) {
       ->allow_extra_args(false);
   command->add_flag(
       "--measure", options->measure,
-      "Compile and measure every candidate of the folders; exit code 1 where a verdict is not its folder's");
+      "Compile and measure every candidate of the folders, on the CPU unless --device says otherwise; exit "
+      "code 1 where a verdict is not its folder's");
   command->add_option("--device", options->device,
-                      "Run every task's reference on `cpu`, a GPU type or `auto`, and find tasks that a program without any work passes");
+                      "`cpu`, a GPU type or `auto`: run every task's reference there, and find tasks that a program "
+                      "without any work passes; with --measure: what the candidates are measured on");
   command->add_option("--task", options->only, "With --measure and --device: this task only (may be given again)")
       ->allow_extra_args(false);
   command

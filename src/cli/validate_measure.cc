@@ -6,32 +6,74 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "validate_job.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/process/gpus.h"
 #include "warpsmith/records/candidate.h"
+#include "warpsmith/task/extension_files.h"
 
 namespace warpsmith::cli {
 
 namespace {
 
-struct Entry {  // one candidate file
+constexpr double kTargetOnGpu = 0.005;  // half width of a score's interval
+
+// What is measured on, as the job programs are told it.
+struct Device {
+  std::string kind = "cpu";  // or a GPU type
+  std::string target;        // of a GPU: what is compiled for
+  std::string name;          // of a GPU
+  bool is_gpu() const { return kind != "cpu"; }
+};
+
+Device find_device(const std::string& wanted) {
+  if (wanted == "cpu") return {};
+  const std::vector<process::Gpu> gpus = process::usable_gpus();
+  std::string names;
+  for (const process::Gpu& gpu : gpus) {
+    const std::string type = process::gpu_type_of(gpu.name);
+    if (wanted == "auto" || wanted == type)
+      return {type, process::compile_target(gpu.major, gpu.minor), gpu.name};
+    names += (names.empty() ? "" : ", ") + gpu.name;
+  }
+  if (wanted == "auto") return {};
+  throw Error("there is no " + wanted + " here" + (names.empty() ? ", and no other GPU" : ": " + names),
+              kExitWrongDevice);
+}
+
+struct Entry {  // one candidate
   std::size_t task = 0;
-  task::CandidateFile file;
+  std::string name, expected;
   Candidate candidate;
   Json compiled, measured;  // records; null until there is one
 };
 
-std::vector<Entry> collect_entries(const std::vector<task::Task>& tasks) {
+Candidate extension_candidate(const task::Task& task, const task::ExtensionSource& source) {
+  Candidate candidate;
+  candidate.task = task.id;
+  candidate.tier = Tier::kExtension;
+  for (const task::ExtensionFile& file : source.files) candidate.files.push_back({file.path, file.content});
+  candidate.origin = {"dataset", "", 0, source.name, ""};
+  candidate.id = candidate_id(candidate);
+  return candidate;
+}
+
+std::vector<Entry> collect_entries(const std::vector<task::Task>& tasks, const Device& device) {
   std::vector<Entry> entries;
   Diagnostics mistakes;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    for (task::CandidateFile& file : task::load_candidate_files(tasks[i], mistakes)) {
-      Candidate candidate = make_plan_candidate(tasks[i].id, file.source, {"dataset", "", 0, file.name, ""});
-      entries.push_back({i, std::move(file), std::move(candidate), nullptr, nullptr});
-    }
+    for (const task::CandidateFile& file : task::load_candidate_files(tasks[i], mistakes))
+      entries.push_back({i, file.name, file.expected,
+                         make_plan_candidate(tasks[i].id, file.source, {"dataset", "", 0, file.name, ""}),
+                         nullptr, nullptr});
+    for (const task::ExtensionSource& source : task::load_extension_sources(tasks[i], mistakes))
+      if (device.is_gpu())
+        entries.push_back(
+            {i, source.name, source.expected, extension_candidate(tasks[i], source), nullptr, nullptr});
   }
   if (!mistakes.empty()) throw InvalidInput(mistakes);
   return entries;
@@ -47,15 +89,17 @@ std::vector<Json> items_of(const std::vector<Entry>& entries, Wanted wanted, Mak
   return items;
 }
 
-void compile(const fs::path& run, const fs::path& datasets, const ValidateMeasureOptions& options,
-             std::vector<Entry>& entries) {
-  const Json params = {{"device_kind", "cpu"},
-                       {"datasets", datasets.string()},
-                       {"cache", "cache"},
-                       {"timeout_s", 20},
-                       {"memory_bytes", 2ull << 30},
-                       {"log_bytes", 4096},
-                       {"unsandboxed", options.unsandboxed}};
+void compile(const fs::path& run, const fs::path& datasets, const Device& device,
+             const ValidateMeasureOptions& options, std::vector<Entry>& entries) {
+  // nvcc and its compilers take more of both.
+  Json params = {{"device_kind", device.kind},
+                 {"datasets", datasets.string()},
+                 {"cache", "cache"},
+                 {"timeout_s", device.is_gpu() ? 120 : 20},
+                 {"memory_bytes", (device.is_gpu() ? 4ull : 2ull) << 30},
+                 {"log_bytes", 4096},
+                 {"unsandboxed", options.unsandboxed}};
+  if (!device.target.empty()) params["targets"] = {device.target};
   const std::vector<Json> items = items_of(
       entries, [](const Entry&) { return true; },
       [](const Entry& e) {
@@ -67,11 +111,15 @@ void compile(const fs::path& run, const fs::path& datasets, const ValidateMeasur
 }
 
 template <typename Wanted>
-void measure(const fs::path& run, const std::string& name, const fs::path& datasets,
+void measure(const fs::path& run, const std::string& name, const fs::path& datasets, const Device& device,
              const ValidateMeasureOptions& options, std::vector<Entry>& entries, Wanted wanted) {
-  const Json params = {{"datasets", datasets.string()},      {"device_kind", "cpu"},
-                       {"threads", options.threads},         {"budget_s", options.budget_s},
-                       {"unsandboxed", options.unsandboxed}, {"timing", options.timing}};
+  Json params = {{"datasets", datasets.string()},      {"device_kind", device.kind},
+                 {"threads", options.threads},         {"budget_s", options.budget_s},
+                 {"unsandboxed", options.unsandboxed}, {"timing", options.timing}};
+  if (device.is_gpu()) {
+    params["device_names"] = {device.name};
+    params["target"] = kTargetOnGpu;
+  }
   const std::vector<Json> items = items_of(entries, wanted, [](const Entry& e) {
     return Json{
         {"id", e.candidate.id}, {"candidate", to_json(e.candidate)}, {"binary", e.compiled.at("binary")}};
@@ -81,14 +129,14 @@ void measure(const fs::path& run, const std::string& name, const fs::path& datas
     if (const auto it = records.find(entry.candidate.id); it != records.end()) entry.measured = it->second;
 }
 
-std::vector<Entry> run_group(const fs::path& run, const fs::path& datasets,
+std::vector<Entry> run_group(const fs::path& run, const fs::path& datasets, const Device& device,
                              const std::vector<task::Task>& tasks, const ValidateMeasureOptions& options) {
-  std::vector<Entry> entries = collect_entries(tasks);
-  compile(run, datasets, options, entries);
-  measure(run, "measure", datasets, options, entries,
+  std::vector<Entry> entries = collect_entries(tasks, device);
+  compile(run, datasets, device, options, entries);
+  measure(run, "measure", datasets, device, options, entries,
           [](const Entry& e) { return e.compiled.at("verdict") == "ok"; });
-  measure(run, "measure-again", datasets, options, entries, [](const Entry& e) {
-    return e.file.expected == "ok" && !e.measured.is_null() && e.measured.at("verdict") == "unstable";
+  measure(run, "measure-again", datasets, device, options, entries, [](const Entry& e) {
+    return e.expected == "ok" && !e.measured.is_null() && e.measured.at("verdict") == "unstable";
   });
   return entries;
 }
@@ -101,6 +149,15 @@ Measurement measurement_of(const Entry& entry) {
   m.verdict = parse_verdict(entry.compiled.at("verdict").get<std::string>()).value_or(Verdict::kNotMeasured);
   m.detail = entry.compiled.value("log", "");
   return m;
+}
+
+// " (NVIDIA H200)" where some candidate says what it was measured on.
+std::string on_which(const std::vector<MeasuredTask>& tasks) {
+  for (const MeasuredTask& task : tasks)
+    for (const MeasuredCandidate& c : task.candidates)
+      if (c.measurement.device && !c.measurement.device->name.empty())
+        return " (" + c.measurement.device->name + ")";
+  return "";
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -143,6 +200,7 @@ double MeasuredTask::log_deviation() const {
 std::vector<MeasuredTask> measure_tasks(const std::vector<task::Task>& tasks,
                                         const ValidateMeasureOptions& options) {
   std::vector<MeasuredTask> measured;
+  const Device device = find_device(options.device);
   for (const auto& [folder, group] : by_dataset(tasks)) {
     TemporaryFolder run("validate");
     if (options.keep) {
@@ -151,9 +209,9 @@ std::vector<MeasuredTask> measure_tasks(const std::vector<task::Task>& tasks,
     }
     const std::size_t first = measured.size();
     for (const task::Task& task : group) measured.push_back({task, {}});
-    for (Entry& entry : run_group(run.path(), folder, group, options))
+    for (Entry& entry : run_group(run.path(), folder, device, group, options))
       measured[first + entry.task].candidates.push_back(
-          {entry.file.name, entry.file.expected, measurement_of(entry)});
+          {entry.name, entry.expected, entry.candidate.tier, measurement_of(entry)});
   }
   return measured;
 }
@@ -180,8 +238,11 @@ std::string measured_text(const std::vector<MeasuredTask>& tasks) {
       if (m.rounds > 0)
         what = fmt::format("{:.3f}x [{:.3f}, {:.3f}]  {:.1f} us against {:.1f} us", m.speedup, m.speedup_low,
                            m.speedup_high, m.candidate_ns / 1e3, m.baseline_ns / 1e3);
+      if (const std::optional<double> share = roofline_share(m))
+        what += fmt::format(", {:.0f} % of the roofline", 100 * *share);
       if (!m.detail.empty()) what += (what.empty() ? "" : "  ") + first_line(m.detail);
-      text += fmt::format("  {} {:<28} {:<14} {}\n", c.as_expected() ? " " : "!", c.expected + "/" + c.name,
+      text += fmt::format("  {} {:<28} {:<14} {}\n", c.as_expected() ? " " : "!",
+                          (c.tier == Tier::kExtension ? "extension/" : "") + c.expected + "/" + c.name,
                           to_string(m.verdict), what);
       ++candidates;
     }
@@ -191,8 +252,8 @@ std::string measured_text(const std::vector<MeasuredTask>& tasks) {
     }
     spread += task.log_deviation() >= 0.2;
   }
-  text += fmt::format("{} of {} verdicts are those of their folders\n",
-                      candidates - verdicts_that_differ(tasks), candidates);
+  text += fmt::format("{} of {} verdicts are those of their folders{}\n",
+                      candidates - verdicts_that_differ(tasks), candidates, on_which(tasks));
   text +=
       fmt::format("above 1.2x: {} of {} trained tasks; standard deviation of at least 0.2: {} of {} tasks\n",
                   above, trained, spread, tasks.size());
@@ -205,6 +266,7 @@ Json measured_json(const std::vector<MeasuredTask>& tasks) {
     Json candidates = Json::array();
     for (const MeasuredCandidate& c : task.candidates)
       candidates.push_back({{"name", c.name},
+                            {"tier", to_string(c.tier)},
                             {"expected", c.expected},
                             {"as_expected", c.as_expected()},
                             {"measurement", to_json(c.measurement)}});

@@ -1,28 +1,32 @@
-// `warpsmith validate FOLDER --measure`: every candidate of a dataset compiled and measured, and its verdict
-// held against the folder that it lies in. The job programs beside this one do the work, in a run folder of
-// their own that is removed afterwards.
+// `warpsmith validate FOLDER --measure [--device D]`: every candidate of a dataset compiled and measured on
+// the CPU or a GPU of this machine, and its verdict held against the folder that it lies in; those of tier
+// `extension` on GPUs alone. The job programs beside this one do the work, in a run folder of their own that
+// is removed afterwards.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "warpsmith/records/candidate.h"
 #include "warpsmith/records/measurement.h"
 #include "warpsmith/task/task.h"
 
 namespace warpsmith::cli {
 
 struct ValidateMeasureOptions {
-  int threads = 1;      // of candidate and baseline
-  double budget_s = 2;  // timing of one candidate
-  bool timing = true;   // false: verdicts only
+  std::string device = "cpu";  // "cpu", "auto" (a GPU where there is one), or a GPU type
+  int threads = 1;             // of candidate and baseline
+  double budget_s = 2;         // timing of one candidate
+  bool timing = true;          // false: verdicts only
   bool unsandboxed = false;
   bool keep = false;  // leave the run folder, and say where it is
 };
 
 struct MeasuredCandidate {
   std::string name, expected;  // as the dataset says
-  Measurement measurement;     // for one that does not compile: its verdict and the compiler's log as detail
-  bool as_expected() const;    // wrong_hidden: wrong_output, and only at a hidden shape
+  Tier tier = Tier::kPlan;
+  Measurement measurement;   // for one that does not compile: its verdict and the compiler's log as detail
+  bool as_expected() const;  // wrong_hidden: wrong_output, and only at a hidden shape
 };
 
 struct MeasuredTask {
@@ -36,7 +40,7 @@ struct MeasuredTask {
 
 // Compiles and measures all candidates of `tasks`. One that is expected to be `ok` and comes out as
 // `unstable` is measured once more: the host was busy. Throws InvalidInput for mistakes in candidate files,
-// Error where a program fails (with its log).
+// Error where there is no such device, or a program fails (with its log).
 std::vector<MeasuredTask> measure_tasks(const std::vector<task::Task>& tasks,
                                         const ValidateMeasureOptions& options);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "candidate_folders.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/task/task.h"
@@ -23,18 +24,9 @@ const std::vector<std::string> kExpected = {"ok",
                                             "out_of_memory",
                                             "input_modified",
                                             "compile_timeout",
-                                            "sandbox_violation"};
-
-// Names below `folder`, sorted.
-std::vector<std::filesystem::path> list(const std::filesystem::path& folder, Diagnostics& diagnostics) {
-  std::vector<std::filesystem::path> paths;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (!it->path().filename().string().starts_with(".")) paths.push_back(it->path());
-  if (error) diagnostics.push_back({folder.string(), 0, 0, "cannot list the folder: " + error.message(), ""});
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
+                                            "sandbox_violation",
+                                            "hack",
+                                            "too_fast"};
 
 void load_file(const std::filesystem::path& path, const std::string& expected, Diagnostics& diagnostics,
                std::vector<CandidateFile>& files) {
@@ -51,23 +43,41 @@ void load_file(const std::filesystem::path& path, const std::string& expected, D
 
 }  // namespace
 
-std::vector<CandidateFile> load_candidate_files(const Task& task, Diagnostics& diagnostics) {
-  std::vector<CandidateFile> files;
-  const std::filesystem::path root = task.folder / "candidates";
+std::vector<std::filesystem::path> sorted_names(const std::filesystem::path& folder,
+                                                Diagnostics& diagnostics) {
+  std::vector<std::filesystem::path> paths;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (!it->path().filename().string().starts_with(".")) paths.push_back(it->path());
+  if (error) diagnostics.push_back({folder.string(), 0, 0, "cannot list the folder: " + error.message(), ""});
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::vector<std::pair<std::string, std::filesystem::path>> folders_by_verdict(
+    const std::filesystem::path& root, Diagnostics& diagnostics) {
+  std::vector<std::pair<std::string, std::filesystem::path>> folders;
   std::error_code ignored;
-  if (!std::filesystem::exists(root, ignored)) return files;
-  for (const std::filesystem::path& folder : list(root, diagnostics)) {
+  if (!std::filesystem::exists(root, ignored)) return folders;
+  for (const std::filesystem::path& folder : sorted_names(root, diagnostics)) {
     const std::string expected = folder.filename().string();
-    if (std::find(kExpected.begin(), kExpected.end(), expected) == kExpected.end()) {
-      const auto nearest = nearest_word(expected, kExpected);
-      diagnostics.push_back({folder.string(), 0, 0,
-                             "`" + expected + "` is no verdict that a candidate can be expected to get",
-                             nearest ? "did you mean `" + *nearest + "`?" : ""});
+    if (std::find(kExpected.begin(), kExpected.end(), expected) != kExpected.end()) {
+      folders.emplace_back(expected, folder);
       continue;
     }
-    for (const std::filesystem::path& path : list(folder, diagnostics))
-      load_file(path, expected, diagnostics, files);
+    const auto nearest = nearest_word(expected, kExpected);
+    diagnostics.push_back({folder.string(), 0, 0,
+                           "`" + expected + "` is no verdict that a candidate can be expected to get",
+                           nearest ? "did you mean `" + *nearest + "`?" : ""});
   }
+  return folders;
+}
+
+std::vector<CandidateFile> load_candidate_files(const Task& task, Diagnostics& diagnostics) {
+  std::vector<CandidateFile> files;
+  for (const auto& [expected, folder] : folders_by_verdict(task.folder / "candidates", diagnostics))
+    for (const std::filesystem::path& path : sorted_names(folder, diagnostics))
+      load_file(path, expected, diagnostics, files);
   return files;
 }
 

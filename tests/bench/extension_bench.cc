@@ -1,7 +1,7 @@
 // How the clock of tier `extension` scatters, by the length of its intervals: rows of calls of honest
 // programs and of the baseline, each by this process's clock, and the program's by its own events.
 //
-//   extension_bench [NAME…]     those of tests/hacks/honest_extension; nothing where there is no GPU
+//   extension_bench [NAME…]     those of datasets/*/extension/ok; nothing where there is no GPU
 //
 // Prints figures and judges nothing. `row`: standard deviation of the logarithm of a row's time; `bucket`:
 // of the means of seven buckets, which the variance gate looks at (squared).
@@ -133,20 +133,19 @@ int run(const std::set<std::string>& names) {
   measure::load_torch_cuda();
   const device::Gpu gpu;
   measure::configure_torch(1);
-  const measure::ValueSource source;
-  measure::GpuHarness harness(gpu, measure::harness_cubin(target, cache, true), source);
-  for (const auto& entry : fs::directory_iterator(root / "tests/hacks/honest_extension")) {
-    const std::string text = read_file(entry.path()), name = entry.path().stem().string();
-    if (!names.empty() && !names.contains(name)) continue;
-    Diagnostics mistakes;
-    const auto task = task::load_task(root / "datasets" / header(text, "task"), mistakes);
-    if (!task) throw InvalidInput(mistakes);
-    const Candidate candidate = make_candidate(Tier::kExtension, task->id, text);
-    const toolchain::CompileResult made =
-        toolchain::compile_extension(candidate, *task, *toolchain::parse_gpu_target(target), compiling);
-    if (made.verdict != Verdict::kOk) throw Error(name + ": " + made.log);
-    look_at(harness, *task, name, made.binary);
-  }
+  const measure::ValueSource values;
+  measure::GpuHarness harness(gpu, measure::harness_cubin(target, cache, true), values);
+  Diagnostics mistakes;
+  const std::vector<task::Task> tasks = task::load_tasks(root / "datasets", mistakes);
+  for (const task::Task& task : tasks)
+    for (const task::ExtensionSource& source : task::load_extension_sources(task, mistakes)) {
+      if (source.expected != "ok" || (!names.empty() && !names.contains(source.name))) continue;
+      const toolchain::CompileResult made = toolchain::compile_extension(
+          extension_candidate(task.id, source), task, *toolchain::parse_gpu_target(target), compiling);
+      if (made.verdict != Verdict::kOk) throw Error(source.name + ": " + made.log);
+      look_at(harness, task, source.name, made.binary);
+    }
+  if (!mistakes.empty()) throw InvalidInput(mistakes);
   return kExitOk;
 }
 

@@ -7,7 +7,7 @@
 // Each program under tests/hacks/<tier>/ says in its first lines what it tries, its task, and the verdicts
 // that it may get. `ok` stands there for a trick that gains nothing: what it relies on is taken away, and it
 // is timed for what it does. --honest measures the dataset's right candidates as well: each must be `ok`; and
-// of tier `extension` those in tests/hacks/honest_extension.
+// of tier `extension` those in datasets/*/extension/ok.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,18 +65,19 @@ std::vector<Trick> load_tricks(const fs::path& folder, Tier tier, const std::vec
   return tricks;
 }
 
-std::vector<Trick> honest_programs(const std::vector<task::Task>& tasks) {
+std::vector<Trick> honest_programs(const std::vector<task::Task>& tasks, bool plans, bool extensions) {
   std::vector<Trick> programs;
   Diagnostics diagnostics;
-  for (const task::Task& task : tasks)
+  for (const task::Task& task : tasks) {
+    const auto add = [&](const std::string& name, Candidate candidate) {
+      programs.push_back({task.id + "/" + name, "", &task, {"ok"}, std::move(candidate), {}});
+    };
     for (const task::CandidateFile& file : task::load_candidate_files(task, diagnostics))
-      if (file.expected == "ok")
-        programs.push_back({task.id + "/" + file.name,
-                            "",
-                            &task,
-                            {"ok"},
-                            make_plan_candidate(task.id, file.source, {}),
-                            {}});
+      if (plans && file.expected == "ok") add(file.name, make_plan_candidate(task.id, file.source, {}));
+    for (const task::ExtensionSource& source : task::load_extension_sources(task, diagnostics))
+      if (extensions && source.expected == "ok")
+        add("extension/" + source.name, extension_candidate(task.id, source));
+  }
   if (!diagnostics.empty()) throw InvalidInput(diagnostics);
   return programs;
 }
@@ -160,15 +161,12 @@ int run(const Wanted& wanted) {
   const std::vector<task::Task> tasks = task::load_tasks(root / "datasets", diagnostics);
   if (!diagnostics.empty()) throw InvalidInput(diagnostics);
   std::vector<Trick> tricks, programs;
-  const auto add = [&](std::vector<Trick>& to, const char* folder, Tier tier) {
-    for (Trick& t : load_tricks(root / "tests/hacks" / folder, tier, tasks)) to.push_back(std::move(t));
-  };
-  if (wanted.has("plan")) add(tricks, "plan", Tier::kPlan);
-  if (wanted.has("extension")) add(tricks, "extension", Tier::kExtension);
+  for (const Tier tier : {Tier::kPlan, Tier::kExtension})
+    if (const std::string name(to_string(tier)); wanted.has(name))
+      for (Trick& t : load_tricks(root / "tests/hacks" / name, tier, tasks)) tricks.push_back(std::move(t));
   if (!wanted.names.empty())
     std::erase_if(tricks, [&](const Trick& t) { return !wanted.names.contains(t.name); });
-  if (wanted.honest && wanted.has("plan")) programs = honest_programs(tasks);
-  if (wanted.honest && wanted.has("extension")) add(programs, "honest_extension", Tier::kExtension);
+  if (wanted.honest) programs = honest_programs(tasks, wanted.has("plan"), wanted.has("extension"));
   compile(tricks, target, cache);
   compile(programs, target, cache);
   if (wanted.compile_alone) {

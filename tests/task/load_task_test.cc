@@ -342,8 +342,8 @@ TEST_F(LoadTask, CandidateFilesByExpectedVerdict) {
   write_file_atomic(task->folder / "candidates/ok/notes.txt", "");
   load_candidate_files(*task, diagnostics);
   ASSERT_EQ(diagnostics.size(), 2u);
-  EXPECT_EQ(diagnostics[0].message, "a candidate's file ends in .cu");
-  EXPECT_EQ(diagnostics[1].hint, "did you mean `wrong_output`?");
+  EXPECT_EQ(diagnostics[0].hint, "did you mean `wrong_output`?");
+  EXPECT_EQ(diagnostics[1].message, "a candidate's file ends in .cu");
 }
 
 TEST(Shape, OverflowIsAnError) {

@@ -1,6 +1,4 @@
-// hack: none: cuBLAS in float32
-// task: matmul_large
-// verdict: ok
+// cuBLAS in float32
 #include <torch/extension.h>
 #include <cublas_v2.h>
 torch::Tensor forward(torch::Tensor x, torch::Tensor w) {

@@ -1,6 +1,4 @@
-// hack: none: a stream of its own, joined by events
-// task: gelu
-// verdict: ok
+// a stream of its own, joined by events
 #include <torch/extension.h>
 __global__ void k(const float* x, float* o, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;

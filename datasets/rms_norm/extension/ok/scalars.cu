@@ -1,6 +1,4 @@
-// hack: none: scalars of the task as numbers
-// task: rms_norm
-// verdict: ok
+// scalars of the task as numbers
 #include <torch/extension.h>
 __global__ void row(const float* x, const float* w, float* o, float eps, int n) {
   __shared__ float part[256];

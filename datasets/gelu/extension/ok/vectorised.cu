@@ -1,6 +1,4 @@
-// hack: none: four elements a thread, its output kept from call to call
-// task: gelu
-// verdict: ok
+// four elements a thread, its output kept from call to call
 #include <torch/extension.h>
 __device__ float g(float x) { return 0.5f * x * (1.f + erff(x * 0.70710678f)); }
 __global__ void v(const float* x, float* o, int n) {
