@@ -4,6 +4,7 @@ PREFIX ?= /usr/local
 BUILD := build/$(PRESET)
 CMAKE_FLAGS ?=
 JOBS ?= $(shell cmake/build_jobs.sh)
+TEST_JOBS ?= 2
 CTEST_FLAGS ?=
 
 .PHONY: help quickstart test setup build configure install benchmarks gpu-figures sanitize format clean
@@ -43,7 +44,7 @@ quickstart:
 test:
 	@$(MAKE) --no-print-directory setup-tests
 	@$(MAKE) --no-print-directory build
-	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error $(CTEST_FLAGS)
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(TEST_JOBS) $(CTEST_FLAGS)
 
 install: build
 	cmake --install $(BUILD) --prefix $(PREFIX)

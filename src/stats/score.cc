@@ -75,6 +75,8 @@ void check(const Protocol& protocol) {
   if (protocol.rounds_a_bucket < 1) throw std::invalid_argument("rounds_a_bucket must be at least 1");
   if (!(protocol.target > 0 && protocol.target < 1))
     throw std::invalid_argument("target must lie between 0 and 1");
+  if (!(protocol.stop_at > 0 && protocol.stop_at <= 1))
+    throw std::invalid_argument("stop_at must lie between 0 and 1");
   if (!(protocol.variance_gate >= 0)) throw std::invalid_argument("variance_gate must not be negative");
   if (!(protocol.give_up_below >= 0 && protocol.give_up_below <= 1))
     throw std::invalid_argument("give_up_below must lie between 0 and 1");
@@ -117,7 +119,7 @@ bool slow_enough(std::span<const double> ratios, const Protocol& protocol) {
     return false;
   const std::vector<double> buckets = buckets_of(ratios, protocol);
   const double half_width = plain_half_width(buckets);
-  return half_width <= kWidestReward && median(buckets) + half_width < std::log(protocol.give_up_below);
+  return half_width <= kWidestOfTheSlow && median(buckets) + half_width < std::log(protocol.give_up_below);
 }
 
 double grouped_half_width(std::span<const double> ratios, std::span<const int> groups) {
@@ -147,7 +149,7 @@ double grouped_half_width(std::span<const double> ratios, std::span<const int> g
 
 bool narrow_enough(std::span<const double> ratios, const Protocol& protocol) {
   if (static_cast<int>(ratios.size()) < next_look(0, protocol)) return false;
-  return plain_half_width(buckets_of(ratios, protocol)) <= protocol.target;
+  return plain_half_width(buckets_of(ratios, protocol)) <= protocol.stop_at * protocol.target;
 }
 
 }  // namespace warpsmith::stats

@@ -40,22 +40,25 @@ bool has_matrix_operation(std::string_view code) {
   return false;
 }
 
-// A list of attributes: format, number, and either two bytes of value or two of size and as many of data.
-int max_threads_of(std::string_view info) {
-  constexpr unsigned char kSized = 4, kMaxThreads = 5;
+// A list of attributes: format, number, and either two bytes of value or two of size and as many of data. One
+// entry of kParameter a parameter.
+CubinKernel read_kernel(std::string_view info) {
+  constexpr unsigned char kSized = 4, kMaxThreads = 0x05, kParameter = 0x17;
   struct Head {
     unsigned char format, attribute;
     std::uint16_t size;
   } head;
+  CubinKernel kernel;
   for (std::size_t at = 0; read_at(info, at, &head);) {
     at += sizeof(head);
     if (head.format != kSized) continue;
     std::array<std::uint32_t, 3> block{};
     if (head.attribute == kMaxThreads && read_at(info, at, &block))
-      return static_cast<int>(std::uint64_t{block[0]} * block[1] * block[2]);
+      kernel.max_threads = static_cast<int>(std::uint64_t{block[0]} * block[1] * block[2]);
+    kernel.parameters += head.attribute == kParameter;
     at += head.size;
   }
-  return 0;
+  return kernel;
 }
 
 bool is_variable(const ElfSymbol& symbol, const std::vector<ElfSection>& sections, bool* constant) {
@@ -80,14 +83,14 @@ CubinContent read_cubin(std::string_view file) {
     CubinVariable variable{std::string(s.name), s.entry.st_size, false};
     if (is_variable(s, elf->sections, &variable.constant)) content.variables.push_back(variable);
     if (ELF64_ST_TYPE(s.entry.st_info) == STT_FUNC && (s.entry.st_other & kEntryFlag) != 0)
-      content.max_threads.emplace(s.name, 0);
+      content.kernels.emplace(s.name, CubinKernel());
   }
   constexpr std::string_view kInfo = ".nv.info.";
   for (const ElfSection& s : elf->sections) {
     if (s.name.starts_with(".text.") && has_matrix_operation(s.bytes)) content.tensor_cores = true;
     if (!s.name.starts_with(kInfo)) continue;
-    const auto kernel = content.max_threads.find(std::string(s.name.substr(kInfo.size())));
-    if (kernel != content.max_threads.end()) kernel->second = max_threads_of(s.bytes);
+    const auto kernel = content.kernels.find(std::string(s.name.substr(kInfo.size())));
+    if (kernel != content.kernels.end()) kernel->second = read_kernel(s.bytes);
   }
   return content;
 }

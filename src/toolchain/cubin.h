@@ -15,10 +15,14 @@ struct CubinVariable {
   bool constant = false;
 };
 
+struct CubinKernel {
+  int max_threads = 0;  // of a block; 0: not bounded
+  int parameters = 0;
+};
+
 struct CubinContent {
   std::vector<CubinVariable> variables;  // __device__ and __constant__, in the order of the symbol table
-  std::map<std::string, int>
-      max_threads;  // of a block, by lowered name; of every kernel, 0 where not bounded
+  std::map<std::string, CubinKernel> kernels;  // by lowered name
   bool tensor_cores = false;
 };
 

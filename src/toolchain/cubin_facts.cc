@@ -34,6 +34,7 @@ KernelFacts kernel_from_json(const Json& json) {
   read(json, "spill_store_bytes", &k.spill_store_bytes);
   read(json, "spill_load_bytes", &k.spill_load_bytes);
   read(json, "max_threads", &k.max_threads);
+  k.parameters = json.value("parameters", k.parameters);  // caches of earlier versions lack it
   return k;
 }
 
@@ -52,15 +53,16 @@ KernelFacts gather_kernel(const std::string& name, const NvrtcAnswer& answer, co
   k.name = name;
   k.lowered = answer.lowered.at(name);
   const auto used = resources.find(k.lowered);
-  const auto bound = content.max_threads.find(k.lowered);
-  if (used == resources.end() || bound == content.max_threads.end())
+  const auto bound = content.kernels.find(k.lowered);
+  if (used == resources.end() || bound == content.kernels.end())
     throw Error("NVRTC told nothing of kernel `" + name + "`");
   k.registers = used->second.registers;
   k.shared_bytes = used->second.shared_bytes;
   k.local_bytes = used->second.local_bytes;
   k.spill_store_bytes = used->second.spill_store_bytes;
   k.spill_load_bytes = used->second.spill_load_bytes;
-  k.max_threads = bound->second;
+  k.max_threads = bound->second.max_threads;
+  k.parameters = bound->second.parameters;
   return k;
 }
 
@@ -99,7 +101,8 @@ Json to_json(const KernelFacts& k) {
           {"local_bytes", k.local_bytes},
           {"spill_store_bytes", k.spill_store_bytes},
           {"spill_load_bytes", k.spill_load_bytes},
-          {"max_threads", k.max_threads}};
+          {"max_threads", k.max_threads},
+          {"parameters", k.parameters}};
 }
 
 Json to_json(const CubinFacts& facts) {

@@ -17,7 +17,7 @@
 #   extension     the table of tricks of tier extension, and honest programs
 #   degenerate    warpsmith validate datasets --device auto
 #   datasets      warpsmith validate datasets --measure --device auto
-#   sanitizer     compute-sanitizer over every right candidate (memcheck)
+#   sanitizer     compute-sanitizer over every right candidate (memcheck; WARPSMITH_BENCH_A_TASK=N: N of each task)
 #   wrong_gpu     a workflow that names another type: refused, no number
 #   quickstart    the three stages
 #
@@ -27,6 +27,7 @@ cd "$(dirname "$0")/../.."
 BUILD=${BUILD:-build/release}
 LOGS=${LOGS:-$BUILD/gpu-figures}
 limit=${PART_SECONDS:-580}
+sanitizer=$(command -v compute-sanitizer || echo "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer")
 mkdir -p "$LOGS"
 failed=0
 
@@ -75,7 +76,7 @@ run() {
     extension) part extension 60 "$BUILD/tests/hack_table" --tier extension --honest ;;
     degenerate) part degenerate 40 "$BUILD/warpsmith" validate datasets --device auto ;;
     datasets) part datasets 12 "$BUILD/warpsmith" validate datasets --measure --device auto ;;
-    sanitizer) part sanitizer 5 compute-sanitizer --print-limit 5 "$BUILD/bench/gpu_bench" few ;;
+    sanitizer) part sanitizer 5 "$sanitizer" --print-limit 5 "$BUILD/bench/gpu_bench" few ;;
     wrong_gpu) part wrong_gpu 5 bash -c wrong_gpu ;;
     quickstart) part quickstart 40 bash -c quickstart ;;
     *) printf 'no part %s\n' "$1" >&2; exit 2 ;;

@@ -180,6 +180,7 @@ int run(const Wanted& wanted) {
   settings.protocol.target = 0.005;
   settings.ceilings = cache / "ceilings";
   settings.protocol.give_up_below = measure::kGiveUpBelow;
+  settings.protocol.stop_at = measure::kStopAtOnGpu;
   measure::GpuWorkers workers(settings, root / "datasets", measure::harness_cubin(target, cache, true));
   const Count caught = measure(tricks, workers, true);
   const Count fine = measure(programs, workers, false);

@@ -34,9 +34,9 @@ class ExtensionOnGpu : public ::testing::Test {
     if (!cache_.empty()) fs::remove_all(cache_);
   }
 
-  Measurement measure(const std::string& body) {
+  Measurement measure(const std::string& body, const std::string& id = "gelu") {
     Candidate c;
-    c.task = "gelu";
+    c.task = id;
     c.tier = Tier::kExtension;
     c.files = {
         {"kernel.cu",
@@ -51,7 +51,7 @@ class ExtensionOnGpu : public ::testing::Test {
     options.timeout_s = 120;
     options.unsandboxed = true;
     Diagnostics diagnostics;
-    const auto task = task::load_task(fs::path(WARPSMITH_SOURCE_DIR) / "datasets/gelu", diagnostics);
+    const auto task = task::load_task(fs::path(WARPSMITH_SOURCE_DIR) / "datasets" / id, diagnostics);
     const toolchain::CompileResult made =
         toolchain::compile_extension(c, *task, *toolchain::parse_gpu_target(target_), options);
     EXPECT_EQ(made.verdict, Verdict::kOk) << made.log;
@@ -80,6 +80,15 @@ TEST_F(ExtensionOnGpu, WrongOnesAreFound) {
   EXPECT_EQ(measure("*(volatile int*)8 = 1;").verdict, Verdict::kCrash);
   // And the next one is measured as if nothing had been.
   EXPECT_EQ(measure(std::string(kHonest) + " // once more").verdict, Verdict::kOk);
+}
+
+// What is kept for a task goes with it, also where the one between was never timed.
+TEST_F(ExtensionOnGpu, ATaskCanComeBack) {
+  EXPECT_EQ(measure(kHonest).verdict, Verdict::kOk);
+  EXPECT_EQ(measure(kHonest, "sum_all").verdict, Verdict::kWrongOutput);
+  const Measurement m = measure(std::string(kHonest) + " // again");
+  EXPECT_EQ(m.verdict, Verdict::kOk) << m.detail;
+  EXPECT_EQ(workers_->lost(), 0);
 }
 
 }  // namespace

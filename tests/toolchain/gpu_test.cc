@@ -165,6 +165,7 @@ __global__ void __launch_bounds__(128) k(const float* x, float* out, int N) {
   EXPECT_EQ(k.lowered, "_Z1kPKfPfi");
   EXPECT_EQ(k.shared_bytes, 1024u);
   EXPECT_EQ(k.max_threads, 128);
+  EXPECT_EQ(k.parameters, 3);
   EXPECT_GE(k.registers, 6);
   EXPECT_LE(k.registers, 40);
   EXPECT_EQ(k.local_bytes, 0u);

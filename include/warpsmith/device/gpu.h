@@ -143,6 +143,7 @@ void fill_bytes(GpuAddress to, std::uint8_t value, std::uint64_t bytes);
 // What a candidate's module has by name, and what NVRTC made of it.
 struct GpuNames {
   std::map<std::string, std::string> kernels;  // name expression of the plan -> lowered name
+  std::map<std::string, int> parameters;       // name expression -> how many; where that is known
   std::map<std::string, std::string> symbols;  // name in the plan -> lowered name
   std::vector<std::string> variables;          // lowered names of every __device__ and __constant__ variable
 };

@@ -44,6 +44,9 @@ struct Protocol {
   int buckets = 7;
   int rounds_a_bucket = 5;   // at the least
   double target = 0.01;      // half width of the interval at which to stop, in log units (0.01: ±1 %)
+  // Rounds go on until the interval is this share of the target. Below 1 where rounds are cheap: the same
+  // program measured again then lies within the target of the first time more often.
+  double stop_at = 1;
   double variance_gate = 0;  // 0: ten times what the target implies
   // A bucket counts by the median of its rounds, not by their mean: for a clock that a busy host disturbs in
   // every bucket, where a mean follows the disturbed rounds.
@@ -75,9 +78,10 @@ Score score_of(std::span<const double> ratios, const Protocol& protocol);
 // of `buckets`.
 int next_look(int taken, const Protocol& protocol);
 // Whether to stop before the first look: a multiple of `buckets` rounds is there, the interval lies below
-// give_up_below, and is no wider than what may still be a reward (kWidestReward).
+// give_up_below, and its half width is at most kWidestOfTheSlow.
 bool slow_enough(std::span<const double> ratios, const Protocol& protocol);
-inline constexpr double kWidestReward = 0.05;  // half width, in log units
+inline constexpr double kWidestReward = 0.05;     // half width, in log units: what may still be a reward
+inline constexpr double kWidestOfTheSlow = 0.015;
 // Half width (95 %, log units) of the mean of `ratios` as far as it hangs on which groups there were: rounds
 // of one group share what they are drawn from, such as a place in memory, and there are only so many groups.
 // Cluster-robust standard error times Student's t; ratios further than five robust standard deviations from

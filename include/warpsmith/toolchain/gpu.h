@@ -41,6 +41,7 @@ struct KernelFacts {
   std::uint64_t local_bytes = 0;   // stack frame of a thread
   std::uint64_t spill_store_bytes = 0, spill_load_bytes = 0;
   int max_threads = 0;  // of a block, by __launch_bounds__; 0: not bounded
+  int parameters = -1;  // how many it takes; -1: not known
 };
 
 // A `__device__` or `__constant__` variable of the module.

@@ -57,11 +57,13 @@ struct Step {
   std::size_t pattern_bytes = 1;
 };
 
-std::vector<std::size_t> argument_sizes(CUfunction function) {
+// Where it is not known how many there are (-1), the driver's error behind the last one says so.
+std::vector<std::size_t> argument_sizes(CUfunction function, int count) {
   std::vector<std::size_t> sizes;
   if (driver().cuFuncGetParamInfo == nullptr) return sizes;
   std::size_t offset = 0, bytes = 0;
-  while (driver().cuFuncGetParamInfo(function, sizes.size(), &offset, &bytes) == CUDA_SUCCESS)
+  while (static_cast<int>(sizes.size()) != count &&
+         driver().cuFuncGetParamInfo(function, sizes.size(), &offset, &bytes) == CUDA_SUCCESS)
     sizes.push_back(bytes);
   return sizes;
 }
@@ -160,7 +162,8 @@ struct GpuProgram::State {
     if (lowered == names.kernels.end() ||
         driver().cuModuleGetFunction(&f.function, module, lowered->second.c_str()) != CUDA_SUCCESS)
       refuse(Verdict::kLaunchError, line, "the module has no kernel `" + expression + "`");
-    f.argument_bytes = argument_sizes(f.function);
+    const auto count = names.parameters.find(expression);
+    f.argument_bytes = argument_sizes(f.function, count != names.parameters.end() ? count->second : -1);
     f.max_threads = attribute(f.function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
     f.static_smem = attribute(f.function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
     return functions.emplace(expression, std::move(f)).first->second;

@@ -321,6 +321,44 @@ struct GpuBaselines::State {
     if (name == "cudnn") return measure_cudnn(tasks);
     return is_python(name) ? measure_by_python(tasks, name) : measure_here(tasks, name);
   }
+
+  // Each side in a process of its own.
+  std::vector<EagerTimes> eager_once(const std::vector<std::string>& task_ids) const {
+    std::vector<EagerTimes> times;
+    PythonBaselines python(options.settings, "cuda", options.cache / "python" / "eager");
+    try {
+      if (!task_ids.empty())
+        python.eager_alone(load_one(options.datasets, task_ids.front()), 1, 1);  // it starts
+    } catch (const Error&) {
+      // Each task will say so.
+    }
+    const std::string how = in_a_process(
+        [&](const Say& say) {
+          GpuSide side(options.settings, options.harness);
+          for (const std::string& id : task_ids) {
+            const EagerTimes t = side.eager(load_one(options.datasets, id));
+            say({{"task", t.task}, {"ns", t.ours_ns}, {"calls", t.calls}});
+          }
+        },
+        // Python's turn at each task comes as soon as the GPU's lock is free, not after all of ours: a GPU's
+        // clock may be another a minute later.
+        [&](const Json& said) {
+          if (said.contains("error")) throw Error(said["error"].get<std::string>());
+          EagerTimes& t =
+              times.emplace_back(EagerTimes{said.at("task").get<std::string>(), said.at("ns").get<double>(),
+                                            0, said.at("calls").get<int>(), ""});
+          try {
+            t.python_ns =
+                stats::median(python.eager_alone(load_one(options.datasets, t.task), t.calls, kAloneRounds));
+          } catch (const Error& e) {
+            t.problem = e.what();
+          }
+        },
+        patience());
+    if (!how.empty()) throw Error("eager: " + how);
+    if (times.size() != task_ids.size()) throw Error("eager: its process ended");
+    return times;
+  }
 };
 
 GpuBaselines::GpuBaselines(Options options) : state_(std::make_unique<State>()) {
@@ -361,40 +399,20 @@ std::vector<BaselineTiming> GpuBaselines::measure(const std::vector<std::string>
   return rows;
 }
 
+// What its launches take the GPU is a process's own for its life: two differ by up to 6 % for small kernels,
+// of our side as of Python's. So each side has several processes, and the fastest counts.
 std::vector<EagerTimes> GpuBaselines::eager_times(const std::vector<std::string>& task_ids) {
-  const Options& options = state_->options;
-  std::vector<EagerTimes> times;
-  PythonBaselines python(options.settings, "cuda", options.cache / "python" / "eager");
-  try {
-    if (!task_ids.empty())
-      python.eager_alone(load_one(options.datasets, task_ids.front()), 1, 1);  // it starts
-  } catch (const Error&) {
-    // Each task will say so.
+  constexpr int kProcesses = 3;
+  std::vector<EagerTimes> times = state_->eager_once(task_ids);
+  for (int i = 1; i < kProcesses; ++i) {
+    const std::vector<EagerTimes> more = state_->eager_once(task_ids);
+    for (std::size_t n = 0; n < times.size(); ++n) {
+      EagerTimes& t = times[n];
+      if (!t.problem.empty() || !more[n].problem.empty()) continue;
+      t.ours_ns = std::min(t.ours_ns, more[n].ours_ns);
+      t.python_ns = std::min(t.python_ns, more[n].python_ns);
+    }
   }
-  const std::string how = in_a_process(
-      [&](const Say& say) {
-        GpuSide side(options.settings, options.harness);
-        for (const std::string& id : task_ids) {
-          const EagerTimes t = side.eager(load_one(options.datasets, id));
-          say({{"task", t.task}, {"ns", t.ours_ns}, {"calls", t.calls}});
-        }
-      },
-      // Python's turn at each task comes as soon as the GPU's lock is free, not after all of ours: a GPU's
-      // clock may be some percent higher a minute later.
-      [&](const Json& said) {
-        if (said.contains("error")) throw Error(said["error"].get<std::string>());
-        EagerTimes& t =
-            times.emplace_back(EagerTimes{said.at("task").get<std::string>(), said.at("ns").get<double>(), 0,
-                                          said.at("calls").get<int>(), ""});
-        try {
-          t.python_ns =
-              stats::median(python.eager_alone(load_one(options.datasets, t.task), t.calls, kAloneRounds));
-        } catch (const Error& e) {
-          t.problem = e.what();
-        }
-      },
-      state_->patience());
-  if (!how.empty()) throw Error("eager: " + how);
   return times;
 }
 

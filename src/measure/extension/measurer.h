@@ -24,6 +24,8 @@ class ExtensionMeasurer {
   // Fills in the rest of a measurement that says nothing yet. Throws Error where no child can be started.
   void measure(GpuTaskBench& task, const Candidate& candidate, const std::filesystem::path& binary,
                Measured& out);
+  // The GpuTaskBench of the last candidate goes: to be said before it does.
+  void forget_task();
 
  private:
   struct State;

@@ -35,7 +35,10 @@ constexpr double kHostBound = 1.2;        // the baseline from an idle GPU again
 
 device::GpuNames names_of(const toolchain::CubinFacts& facts) {
   device::GpuNames names;
-  for (const toolchain::KernelFacts& kernel : facts.kernels) names.kernels[kernel.name] = kernel.lowered;
+  for (const toolchain::KernelFacts& kernel : facts.kernels) {
+    names.kernels[kernel.name] = kernel.lowered;
+    if (kernel.parameters >= 0) names.parameters[kernel.name] = kernel.parameters;
+  }
   for (const toolchain::SymbolFacts& symbol : facts.symbols) {
     names.symbols[symbol.name] = symbol.lowered;
     names.variables.push_back(symbol.lowered);
@@ -150,6 +153,7 @@ struct GpuMeasurer::State {
 
   GpuTaskBench& bench_of(const task::Task& task) {
     if (!bench || bench->task().id != task.id || bench->task().digest != task.digest) {
+      if (extensions) extensions->forget_task();
       bench.reset();
       bench = std::make_unique<GpuTaskBench>(harness, task, settings.check_seeds, settings.seed);
     }
@@ -308,7 +312,7 @@ struct GpuMeasurer::State {
   std::optional<Ceilings> ceilings;
   bool lost = false;
   std::unique_ptr<GpuTaskBench> bench;
-  std::unique_ptr<ExtensionMeasurer> extensions;
+  std::unique_ptr<ExtensionMeasurer> extensions;  // refers to `bench`
 };
 
 GpuMeasurer::GpuMeasurer(Settings settings, std::span<const std::byte> cubin)
