@@ -314,6 +314,21 @@ TEST_F(ExtensionCompiler, TheUsualPartsOfTorch) {
   EXPECT_EQ(r.verdict, Verdict::kOk) << r.log;
 }
 
+// As programs for older versions of torch are written.
+TEST_F(ExtensionCompiler, TheOldPartsOfTorch) {
+  const CompileResult r = compile(
+      "#include <torch/types.h>\n#include <torch/extension.h>\n"
+      "template <typename T> __global__ void k(const T* x, T* o) { o[0] = x[0] > -FLT_MAX ? T(1) : T(0); }\n"
+      "torch::Tensor forward(torch::Tensor x) {\n"
+      "  TORCH_CHECK(x.type().is_cuda(), \"x must be a CUDA tensor\");\n"
+      "  auto o = torch::zeros({4}, torch::dtype(torch::kFloat32).device(torch::kCUDA));\n"
+      "  auto p = torch::empty({std::max(1, 4)}, torch::device(torch::kCUDA).dtype(x.dtype()));\n"
+      "  AT_DISPATCH_FLOATING_TYPES(x.type(), \"k\", ([&] { k<scalar_t><<<1, 1>>>(x.data<scalar_t>(), "
+      "o.data<scalar_t>()); }));\n"
+      "  return p;\n}\n");
+  EXPECT_EQ(r.verdict, Verdict::kOk) << r.log;
+}
+
 TEST_F(ExtensionCompiler, CublasIsLinked) {
   const CompileResult r = compile(
       "#include <cublas_v2.h>\n"

@@ -7,8 +7,16 @@
 
 #include <cuda_runtime_api.h>
 
+// Candidates take for granted what torch's headers bring along.
+#include <algorithm>
 #include <array>
+#include <cfloat>
+#include <climits>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
 #include <initializer_list>
+#include <limits>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -326,6 +334,11 @@ struct TensorOptions {
   Device device() const { return device_; }
 };
 
+inline TensorOptions dtype(ScalarType type) { return TensorOptions(type); }
+inline TensorOptions device(Device d) { return TensorOptions(d); }
+inline TensorOptions device(DeviceType type) { return TensorOptions(type); }
+inline TensorOptions requires_grad(bool) { return {}; }
+
 class Scalar {
  public:
   template <typename WsT, typename = std::enable_if_t<std::is_arithmetic_v<WsT>>>
@@ -405,6 +418,14 @@ namespace at {
 
 using namespace ::c10;
 
+// Of the old `tensor.type()`.
+struct DeprecatedTypeProperties {
+  ScalarType type;
+  ScalarType scalarType() const { return type; }
+  bool is_cuda() const { return true; }
+  operator ScalarType() const { return type; }
+};
+
 class Tensor {
  public:
   Tensor() = default;
@@ -462,6 +483,7 @@ class Tensor {
   int64_t storage_offset() const { return 0; }
   ScalarType scalar_type() const { return dtype_; }
   ScalarType dtype() const { return dtype_; }
+  DeprecatedTypeProperties type() const { return {dtype_}; }
   Device device() const { return Device(DeviceType::CUDA); }
   int64_t get_device() const { return 0; }
   bool is_cuda() const { return true; }
@@ -890,6 +912,7 @@ struct Call {
 
 template <typename WsR, typename... WsA>
 void add(const char* name, WsR (*function)(WsA...)) {
+  static_assert(!std::is_void_v<WsR>, "forward() returns a tensor, or several");
   registered().push_back({name, reinterpret_cast<void (*)()>(function), &Call<WsR, WsA...>::call});
 }
 template <typename WsF, typename = std::enable_if_t<std::is_class_v<WsF>>>
