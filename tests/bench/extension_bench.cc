@@ -3,11 +3,16 @@
 //
 //   extension_bench [NAME…]     those of datasets/*/extension/ok; nothing where there is no GPU
 //
+// First, what a launch takes on each processor that this process may run on, with its NUMA node and those
+// that share its core: where they differ, a process that moves changes its times.
+//
 // Prints figures and judges nothing. `row`: standard deviation of the logarithm of a row's time; `bucket`:
 // of the means of seven buckets, which the variance gate looks at (squared).
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <set>
@@ -118,6 +123,51 @@ void look_at(measure::GpuHarness& harness, const task::Task& task, const std::st
   }
 }
 
+// "0-3,8", or "?".
+std::string topology(int cpu, const std::string& file) {
+  try {
+    std::string text = read_file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/" + file);
+    return text.substr(0, text.find('\n'));
+  } catch (const Error&) {
+    return "?";
+  }
+}
+
+std::string node_of(int cpu) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/sys/devices/system/cpu/cpu" + std::to_string(cpu), error))
+    if (const std::string name = entry.path().filename().string(); name.starts_with("node")) return name;
+  return "node ?";
+}
+
+void launches_by_cpu(const measure::GpuHarness& harness) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kLaunches = 256, kTimes = 15;
+  cpu_set_t before;
+  if (::sched_getaffinity(0, sizeof before, &before) != 0) return;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &before)) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (::sched_setaffinity(0, sizeof one, &one) != 0) continue;
+    std::vector<double> host, whole;
+    for (int i = -3; i < kTimes; ++i) {
+      const auto begin = Clock::now();
+      for (int n = 0; n < kLaunches; ++n) harness.launch_nothing();
+      const double enqueued = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+      if (!harness.gpu().wait(10).ok()) throw Error("launches of nothing do not end");
+      if (i < 0) continue;
+      host.push_back(enqueued / kLaunches);
+      whole.push_back(std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / kLaunches);
+    }
+    std::printf("cpu %3d (%s, shares its core with %s): a launch %5.0f ns of the host, %5.0f ns to its end\n",
+                cpu, node_of(cpu).c_str(), topology(cpu, "thread_siblings_list").c_str(), stats::median(host),
+                stats::median(whole));
+  }
+  (void)::sched_setaffinity(0, sizeof before, &before);
+}
+
 int run(const std::set<std::string>& names) {
   if (process::nvidia_gpus().empty()) {
     std::printf("no GPU here\n");
@@ -135,6 +185,7 @@ int run(const std::set<std::string>& names) {
   measure::configure_torch(1);
   const measure::ValueSource values;
   measure::GpuHarness harness(gpu, measure::harness_cubin(target, cache, true), values);
+  launches_by_cpu(harness);
   Diagnostics mistakes;
   const std::vector<task::Task> tasks = task::load_tasks(root / "datasets", mistakes);
   for (const task::Task& task : tasks)

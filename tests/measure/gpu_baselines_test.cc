@@ -73,7 +73,7 @@ TEST_F(GpuBaselinesTest, CudnnGivesTheRightAnswerWhereATaskNamesItsOperator) {
         << row.task << ": " << row.reason;
     covered += row.state == BaselineState::kCovered;
   }
-  EXPECT_GE(covered, 3);
+  EXPECT_GE(covered, 12);
 }
 
 // Python's launches take the host longer and the GPU as long: a division by what Python has timed stands on
