@@ -15,6 +15,7 @@
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/records/candidate.h"
 #include "warpsmith/task/extension_files.h"
+#include "warpsmith/toolchain/extension_candidate.h"
 
 namespace warpsmith::cli {
 
@@ -52,16 +53,6 @@ struct Entry {  // one candidate
   Json compiled, measured;  // records; null until there is one
 };
 
-Candidate extension_candidate(const task::Task& task, const task::ExtensionSource& source) {
-  Candidate candidate;
-  candidate.task = task.id;
-  candidate.tier = Tier::kExtension;
-  for (const task::ExtensionFile& file : source.files) candidate.files.push_back({file.path, file.content});
-  candidate.origin = {"dataset", "", 0, source.name, ""};
-  candidate.id = candidate_id(candidate);
-  return candidate;
-}
-
 std::vector<Entry> collect_entries(const std::vector<task::Task>& tasks, const Device& device) {
   std::vector<Entry> entries;
   Diagnostics mistakes;
@@ -73,7 +64,9 @@ std::vector<Entry> collect_entries(const std::vector<task::Task>& tasks, const D
     for (const task::ExtensionSource& source : task::load_extension_sources(tasks[i], mistakes))
       if (device.is_gpu())
         entries.push_back(
-            {i, source.name, source.expected, extension_candidate(tasks[i], source), nullptr, nullptr});
+            {i, source.name, source.expected,
+             toolchain::make_extension_candidate(tasks[i].id, source, {"dataset", "", 0, source.name, ""}),
+             nullptr, nullptr});
   }
   if (!mistakes.empty()) throw InvalidInput(mistakes);
   return entries;

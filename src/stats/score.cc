@@ -35,7 +35,8 @@ std::vector<double> centres(std::span<const double> values, int buckets,
 }
 
 std::vector<double> buckets_of(std::span<const double> ratios, const Protocol& protocol) {
-  return centres(ratios, protocol.buckets, protocol.bucket_medians ? median : mean);
+  return protocol.bucket_medians ? bucket_medians(ratios, protocol.buckets)
+                                 : bucket_means(ratios, protocol.buckets);
 }
 
 }  // namespace

@@ -34,11 +34,8 @@ void load_file(const std::filesystem::path& path, const std::string& expected, D
     diagnostics.push_back({path.string(), 0, 0, "a candidate's file ends in .cu", ""});
     return;
   }
-  try {
-    files.push_back({path.stem().string(), expected, path, read_file(path)});
-  } catch (const Error& error) {
-    diagnostics.push_back({path.string(), 0, 0, error.what(), ""});
-  }
+  if (std::optional<std::string> source = read_source(path, diagnostics))
+    files.push_back({path.stem().string(), expected, path, std::move(*source)});
 }
 
 }  // namespace
@@ -52,6 +49,15 @@ std::vector<std::filesystem::path> sorted_names(const std::filesystem::path& fol
   if (error) diagnostics.push_back({folder.string(), 0, 0, "cannot list the folder: " + error.message(), ""});
   std::sort(paths.begin(), paths.end());
   return paths;
+}
+
+std::optional<std::string> read_source(const std::filesystem::path& path, Diagnostics& diagnostics) {
+  try {
+    return read_file(path);
+  } catch (const Error& error) {
+    diagnostics.push_back({path.string(), 0, 0, error.what(), ""});
+    return std::nullopt;
+  }
 }
 
 std::vector<std::pair<std::string, std::filesystem::path>> folders_by_verdict(

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "candidate_folders.h"
-#include "warpsmith/base/files.h"
 
 namespace warpsmith::task {
 
@@ -31,11 +30,8 @@ void load_below(const fs::path& folder, const std::string& inside, int depth, Ex
           {path.string(), 0, 0, "a file of C++ or CUDA ends in .cu, .cpp, .cuh, .h or the like", ""});
       continue;
     }
-    try {
-      to.files.push_back({name, read_file(path)});
-    } catch (const Error& error) {
-      diagnostics.push_back({path.string(), 0, 0, error.what(), ""});
-    }
+    if (std::optional<std::string> content = read_source(path, diagnostics))
+      to.files.push_back({name, std::move(*content)});
   }
 }
 
@@ -54,12 +50,8 @@ std::vector<ExtensionSource> load_extension_sources(const Task& task, Diagnostic
       } else if (path.extension() != ".cu") {
         diagnostics.push_back(
             {path.string(), 0, 0, "a candidate of one file ends in .cu; several lie in a folder", ""});
-      } else {
-        try {
-          source.files.push_back({"kernel.cu", read_file(path)});
-        } catch (const Error& error) {
-          diagnostics.push_back({path.string(), 0, 0, error.what(), ""});
-        }
+      } else if (std::optional<std::string> content = read_source(path, diagnostics)) {
+        source.files.push_back({"kernel.cu", std::move(*content)});
       }
       if (diagnostics.size() == before) sources.push_back(std::move(source));
     }

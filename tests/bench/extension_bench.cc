@@ -33,6 +33,7 @@
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/stats/summary.h"
 #include "warpsmith/toolchain/extension.h"
+#include "warpsmith/toolchain/extension_candidate.h"
 #include "warpsmith/toolchain/gpu.h"
 
 namespace {
@@ -191,8 +192,9 @@ int run(const std::set<std::string>& names) {
   for (const task::Task& task : tasks)
     for (const task::ExtensionSource& source : task::load_extension_sources(task, mistakes)) {
       if (source.expected != "ok" || (!names.empty() && !names.contains(source.name))) continue;
-      const toolchain::CompileResult made = toolchain::compile_extension(
-          extension_candidate(task.id, source), task, *toolchain::parse_gpu_target(target), compiling);
+      const toolchain::CompileResult made =
+          toolchain::compile_extension(toolchain::make_extension_candidate(task.id, source, {}), task,
+                                       *toolchain::parse_gpu_target(target), compiling);
       if (made.verdict != Verdict::kOk) throw Error(source.name + ": " + made.log);
       look_at(harness, task, source.name, made.binary);
     }

@@ -100,11 +100,12 @@ Bench open_bench(const fs::path& datasets) {
     for (const task::CandidateFile& file : task::load_candidate_files(t, diagnostics))
       bench.entries.push_back({&t, file.name, file.expected, make_plan_candidate(t.id, file.source, {}), {}});
   if (!diagnostics.empty()) throw InvalidInput(diagnostics);
-  bench.settings.unsandboxed = true;
-  bench.settings.protocol.target = 0.005;
-  bench.settings.protocol.give_up_below = measure::kGiveUpBelow;
-  bench.settings.protocol.stop_at = measure::kStopAtOnGpu;
-  bench.settings.budget_s = 2;
+  bench.settings = measure::settings_from_json({{"device_kind", "gpu"},
+                                                {"device_names", Json::array()},
+                                                {"target", 0.005},
+                                                {"budget_s", 2},
+                                                {"unsandboxed", true}},
+                                               0);
   bench.settings.ceilings = bench.cache / "ceilings";
   return bench;
 }
@@ -112,7 +113,6 @@ Bench open_bench(const fs::path& datasets) {
 void find_gpu(Bench& bench) {
   const char* target = std::getenv("WARPSMITH_BENCH_TARGET");
   bench.target = target != nullptr ? target : "sm_90a";
-  bench.settings.device_kind = "gpu";
 }
 
 std::string number_of(const std::optional<double>& value, int digits) {
@@ -377,7 +377,6 @@ int run(const std::string& mode, const fs::path& datasets) {
   compile(bench);
   std::vector<std::byte> harness = measure::harness_cubin(bench.target, bench.cache, true);
   if (mode == "all" || mode == "throughput") {
-    bench.settings.device_names = {};
     measure::GpuWorkers workers(bench.settings, bench.datasets, std::move(harness));
     mode == "all" ? all(bench, workers) : throughput(bench, workers);
     return 0;

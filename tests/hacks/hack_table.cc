@@ -29,6 +29,7 @@
 #include "warpsmith/measure/gpu_workers.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/toolchain/extension.h"
+#include "warpsmith/toolchain/extension_candidate.h"
 #include "warpsmith/toolchain/gpu.h"
 
 namespace {
@@ -76,7 +77,7 @@ std::vector<Trick> honest_programs(const std::vector<task::Task>& tasks, bool pl
       if (plans && file.expected == "ok") add(file.name, make_plan_candidate(task.id, file.source, {}));
     for (const task::ExtensionSource& source : task::load_extension_sources(task, diagnostics))
       if (extensions && source.expected == "ok")
-        add("extension/" + source.name, extension_candidate(task.id, source));
+        add("extension/" + source.name, toolchain::make_extension_candidate(task.id, source, {}));
   }
   if (!diagnostics.empty()) throw InvalidInput(diagnostics);
   return programs;
@@ -174,13 +175,9 @@ int run(const Wanted& wanted) {
     all.insert(all.end(), programs.begin(), programs.end());
     return report_compiled(all);
   }
-  measure::Settings settings;
-  settings.device_kind = "gpu";
-  settings.unsandboxed = true;
-  settings.protocol.target = 0.005;
+  measure::Settings settings = measure::settings_from_json(
+      {{"device_kind", "gpu"}, {"device_names", Json::array()}, {"target", 0.005}, {"unsandboxed", true}}, 0);
   settings.ceilings = cache / "ceilings";
-  settings.protocol.give_up_below = measure::kGiveUpBelow;
-  settings.protocol.stop_at = measure::kStopAtOnGpu;
   measure::GpuWorkers workers(settings, root / "datasets", measure::harness_cubin(target, cache, true));
   const Count caught = measure(tricks, workers, true);
   const Count fine = measure(programs, workers, false);

@@ -5,7 +5,6 @@
 
 #include "warpsmith/base/text.h"
 #include "warpsmith/records/candidate.h"
-#include "warpsmith/task/extension_files.h"
 
 namespace warpsmith {
 
@@ -16,15 +15,6 @@ inline std::string header(const std::string& source, const std::string& key) {
     if (line.starts_with("// " + key + ": ")) return line.substr(key.size() + 5);
   }
   return "";
-}
-
-inline Candidate extension_candidate(const std::string& task, const task::ExtensionSource& source) {
-  Candidate candidate;
-  candidate.task = task;
-  candidate.tier = Tier::kExtension;
-  for (const task::ExtensionFile& file : source.files) candidate.files.push_back({file.path, file.content});
-  candidate.id = candidate_id(candidate);
-  return candidate;
 }
 
 inline Candidate make_candidate(Tier tier, const std::string& task, const std::string& source) {

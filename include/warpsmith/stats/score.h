@@ -5,7 +5,8 @@
 // Logarithms, because under noise the mean of ratios lies above 1 for equal programs, and the mean of log
 // ratios does not. The rounds, in the order in which they were taken, are cut into `buckets` blocks of equal
 // length (so that a drift of the host shows as a difference between buckets); the score is the median of the
-// bucket means (CUDA-L1; a disturbance spoils one bucket, not the score).
+// bucket means (CUDA-L1; a disturbance spoils one bucket, not the score), or of their medians
+// (Protocol::bucket_medians).
 //
 // Interval (95 %): median ± c·sqrt(V / buckets), V the sample variance of the bucket means. It is the t
 // interval of batch means, which holds also where neighbouring rounds are correlated (a t interval over the

@@ -35,7 +35,7 @@ namespace warpsmith::measure {
 
 namespace {
 
-constexpr int kCacheVersion = 1;   // of rows in the cache: raised when a baseline is timed in another way
+constexpr int kCacheVersion = 2;   // of rows in the cache: raised when a baseline is timed in another way
 constexpr double kPatience = 300;  // seconds for a row, with five budgets on top
 constexpr int kAloneRounds = 21;
 
@@ -399,8 +399,9 @@ std::vector<BaselineTiming> GpuBaselines::measure(const std::vector<std::string>
   return rows;
 }
 
-// What its launches take the GPU is a process's own for its life: two differ by up to 6 % for small kernels,
-// of our side as of Python's. So each side has several processes, and the fastest counts.
+// What its launches take the GPU seems to be a process's own for its life: two differed by up to 6 % for
+// small kernels, all tasks alike, of our side as of Python's. So each side has several processes, and the
+// fastest counts.
 std::vector<EagerTimes> GpuBaselines::eager_times(const std::vector<std::string>& task_ids) {
   constexpr int kProcesses = 3;
   std::vector<EagerTimes> times = state_->eager_once(task_ids);

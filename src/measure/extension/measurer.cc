@@ -23,13 +23,13 @@ namespace {
 namespace fs = std::filesystem;
 
 // Of the baseline: long against the clock's own scatter (some microseconds an interval), and so short that a
-// host that is busy for a moment spoils few of many. Launches take the host's time, and what else it does
-// shows: a core that another machine's work shares is half as fast for some 100 ms.
+// host that is busy for a moment spoils few of many: launches take the host's time, and one side is half as
+// fast for 10 to 100 ms now and then.
 constexpr double kIntervalNs = 2e6;
 constexpr double kTarget = 0.01;  // of the interval's half width, at best: as by any host's clock
 constexpr int kMostCalls = 2048;
-constexpr std::uint64_t kMostOperands = 12
-                                        << 10;  // of an interval: four places of it fit what a child is told
+// Of an interval: four places of it fit what a child is told.
+constexpr std::uint64_t kMostOperands = 12 << 10;
 constexpr int kEstimateRounds = 5, kEstimateCalls = 8, kAloneRounds = 63;
 constexpr double kAgreement = 1.03;       // baseline in the pair against alone
 constexpr double kSlowest = 1000;         // times the reference
@@ -216,10 +216,6 @@ struct ExtensionMeasurer::State {
     return stable(by_host, timing, m);
   }
 
-  bool steady(const Timing& timing) const {
-    return timing.pairs.gave_up || timing.score.variance <= stats::variance_gate(by_host.protocol);
-  }
-
   // In a fresh child: also where the buckets disagree, as a host that is busy for some seconds has them do.
   Timing again(GpuTaskBench& task, const fs::path& binary, Measurement& m) {
     ++m.remeasured;
@@ -233,7 +229,7 @@ struct ExtensionMeasurer::State {
     Measurement& m = out.measurement;
     Timing timing = time_candidate(task, *candidate, m);
     candidate.reset();
-    if (timing.pairs.verdict == Verdict::kOk && !(timing.baseline_agrees && steady(timing)))
+    if (timing.pairs.verdict == Verdict::kOk && !(timing.baseline_agrees && steady(by_host, timing)))
       timing = again(task, binary, m);
     if (!accept(timing, out)) return;
     if (looks_too_good(settings, m)) {

@@ -123,12 +123,15 @@ bool write_failure(const Timing& timing, Measurement& m) {
   return true;
 }
 
+bool steady(const Settings& settings, const Timing& timing) {
+  return timing.pairs.gave_up || timing.score.variance <= stats::variance_gate(settings.protocol);
+}
+
 bool stable(const Settings& settings, const Timing& timing, Measurement& m) {
-  const double gate = stats::variance_gate(settings.protocol);
-  if (timing.score.variance > gate && !timing.pairs.gave_up) {
+  if (!steady(settings, timing)) {
     m.verdict = Verdict::kUnstable;
-    m.detail =
-        fmt::format("the variance between buckets is {:.2g}, over {:.2g}", timing.score.variance, gate);
+    m.detail = fmt::format("the variance between buckets is {:.2g}, over {:.2g}", timing.score.variance,
+                           stats::variance_gate(settings.protocol));
   }
   return m.verdict == Verdict::kOk;
 }

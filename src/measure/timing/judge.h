@@ -48,6 +48,8 @@ bool baseline_agrees(const Timing& timing, double most);
 Timing failed_timing(const Ran& run);
 // The verdict and detail of a timing that failed; false where it did not.
 bool write_failure(const Timing& timing, Measurement& m);
+// Whether the buckets agree, as far as the gate wants it.
+bool steady(const Settings& settings, const Timing& timing);
 // Whether the score may be used at all; else the verdict is set.
 bool stable(const Settings& settings, const Timing& timing, Measurement& m);
 bool looks_too_good(const Settings& settings, const Measurement& m);
