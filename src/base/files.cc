@@ -46,7 +46,8 @@ std::string read_file(const fs::path& path) {
   struct stat info {};
   if (::fstat(file.fd, &info) == 0 && S_ISDIR(info.st_mode)) throw file_error("read", path, EISDIR);
   std::string out;
-  // Its size when it was opened, and one byte more to meet the end; files in /proc say 0, others may grow meanwhile.
+  // Its size when it was opened, and one byte more to meet the end; files in /proc say 0, others may grow
+  // meanwhile.
   out.resize(static_cast<std::size_t>(std::max<off_t>(info.st_size, 0)) + 1);
   for (std::size_t have = 0;;) {
     const ssize_t n = ::read(file.fd, out.data() + have, out.size() - have);
@@ -107,7 +108,8 @@ bool make_folder_exclusive(const fs::path& path) {
 void sync_folder(const fs::path& path) {
   const Closer folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (folder.fd < 0) throw file_error("open folder", path, errno);
-  if (::fsync(folder.fd) != 0 && errno != EINVAL && errno != ENOTSUP) throw file_error("sync folder", path, errno);
+  if (::fsync(folder.fd) != 0 && errno != EINVAL && errno != ENOTSUP)
+    throw file_error("sync folder", path, errno);
 }
 
 void sync_file(const fs::path& path) {
@@ -128,7 +130,10 @@ AppendFile::~AppendFile() {
 }
 
 AppendFile::AppendFile(AppendFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_), dirty_(other.dirty_) {}
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_),
+      dirty_(other.dirty_) {}
 
 AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
   if (this != &other) {
@@ -153,20 +158,36 @@ void AppendFile::sync() {
   dirty_ = false;
 }
 
-FileLock::FileLock(const fs::path& path) {
+void FileLock::open(const fs::path& path) {
   const mode_t before = ::umask(0);
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   const int open_error = errno;
   ::umask(before);
-  // Another user's lock file in a sticky folder may refuse O_CREAT (fs.protected_regular): opening it plainly is enough.
+  // Another user's lock file in a sticky folder may refuse O_CREAT (fs.protected_regular): opening it plainly
+  // is enough.
   if (fd_ < 0) fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd_ < 0) throw file_error("open lock", path, open_error);
-  while (::flock(fd_, LOCK_EX) != 0) {
+}
+
+bool FileLock::lock(const fs::path& path, int operation) {
+  while (::flock(fd_, operation) != 0) {
     if (errno == EINTR) continue;
-    const int error_number = errno;
-    ::close(fd_);
-    throw file_error("lock", path, error_number);
+    if (errno == EWOULDBLOCK) return false;
+    throw file_error("lock", path, errno);
   }
+  return true;
+}
+
+FileLock::FileLock(const fs::path& path) : FileLock() {
+  open(path);
+  lock(path, LOCK_EX);
+}
+
+std::optional<FileLock> FileLock::try_lock(const fs::path& path) {
+  FileLock lock;
+  lock.open(path);
+  if (!lock.lock(path, LOCK_EX | LOCK_NB)) return std::nullopt;
+  return lock;
 }
 
 FileLock::~FileLock() {

@@ -206,6 +206,17 @@ TEST(FileLock, ExcludesAnotherProcessAndDiesWithIt) {
   ::close(ready[1]);
 }
 
+TEST(FileLock, ATrySaysThatAnotherHoldsIt) {
+  const Scratch scratch;
+  std::optional<FileLock> first = FileLock::try_lock(scratch / "lock");
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(FileLock::try_lock(scratch / "lock"));
+  EXPECT_TRUE(FileLock::try_lock(scratch / "other"));
+  first.reset();
+  EXPECT_TRUE(FileLock::try_lock(scratch / "lock"));
+  EXPECT_THROW(FileLock::try_lock(scratch / "no" / "lock"), Error);
+}
+
 TEST(ProgramFolder, HoldsThisProgram) { EXPECT_TRUE(fs::exists(program_folder() / "base_test")); }
 
 }  // namespace

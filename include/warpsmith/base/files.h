@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,8 @@ namespace fs = std::filesystem;
 
 std::string read_file(const fs::path& path);
 
-// The file holds either its old content or all of the new, also after a power cut: written beside, fsynced, renamed.
+// The file holds either its old content or all of the new, also after a power cut: written beside, fsynced,
+// renamed.
 void write_file_atomic(const fs::path& path, std::string_view content);
 
 // Creates `path` with `content` only if nothing is there; false if something is. Exclusive also over NFS.
@@ -28,8 +30,8 @@ bool make_folder_exclusive(const fs::path& path);
 void sync_folder(const fs::path& path);
 void sync_file(const fs::path& path);  // what another library wrote
 
-// Append-only file. One append() is one write(2): on a local file system, readers see whole appends or a cut last one.
-// Not thread-safe. Move-only; the destructor closes without fsync.
+// Append-only file. One append() is one write(2): on a local file system, readers see whole appends or a cut
+// last one. Not thread-safe. Move-only; the destructor closes without fsync.
 class AppendFile {
  public:
   explicit AppendFile(const fs::path& path);  // creates or opens at the end
@@ -54,11 +56,17 @@ class FileLock {
  public:
   // Waits for the lock; creates the file, writable by everybody, if it is missing.
   explicit FileLock(const fs::path& path);
+  // Nothing where another holds it.
+  static std::optional<FileLock> try_lock(const fs::path& path);
   ~FileLock();
   FileLock(FileLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
   FileLock& operator=(FileLock&&) = delete;
 
  private:
+  FileLock() = default;
+  void open(const fs::path& path);
+  bool lock(const fs::path& path, int operation);  // false: another holds it
+
   int fd_ = -1;
 };
 
