@@ -4,15 +4,14 @@
 //   extension_bench [NAME…]     those of datasets/*/extension/ok; nothing where there is no GPU
 //
 // First, what a launch takes on each processor that this process may run on, with its NUMA node and those
-// that share its core: where they differ, a process that moves changes its times.
+// that share its core; then each program twice: with both sides wherever the system puts them, and in turns
+// on one processor, as tier `extension` is timed.
 //
 // Prints figures and judges nothing. `row`: standard deviation of the logarithm of a row's time; `bucket`:
 // of the means of seven buckets, which the variance gate looks at (squared).
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <set>
@@ -22,6 +21,7 @@
 #include "../hacks/program_file.h"
 #include "extension/arms.h"
 #include "extension/measurer.h"
+#include "extension/processor.h"
 #include "gpu/task_bench.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
@@ -31,6 +31,7 @@
 #include "warpsmith/measure/gpu.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/gpus.h"
+#include "warpsmith/process/machine.h"
 #include "warpsmith/stats/summary.h"
 #include "warpsmith/toolchain/extension.h"
 #include "warpsmith/toolchain/extension_candidate.h"
@@ -41,7 +42,7 @@ namespace {
 using namespace warpsmith;
 
 constexpr int kRounds = 35, kBuckets = 7;
-constexpr double kIntervalsNs[] = {1e6, 5e6, 10e6, 20e6};
+constexpr double kIntervalsNs[] = {1e6, 2e6, 5e6, 20e6};
 constexpr int kMostCalls = 2048;
 
 double deviation(const std::vector<double>& values) {
@@ -66,20 +67,23 @@ std::string series(const std::vector<double>& times) {
   return text;
 }
 
+// `cpu`: for both sides; -1: wherever they are put.
 void look_at(measure::GpuHarness& harness, const task::Task& task, const std::string& name,
-             const fs::path& binary) {
+             const fs::path& binary, int cpu) {
+  const measure::StayOn here(cpu);
   measure::GpuTaskBench bench(harness, task, 2, 1);
   device::ExtensionOptions options;
   options.libraries = measure::library_folders();
   options.gpu = harness.gpu().facts().uuid;
   options.sandbox = process::available_sandbox();
+  options.cpu = cpu;
   device::ExtensionSession empty(options);
   const measure::ExtensionOverhead overhead = measure::measure_overhead(harness, empty);
   std::printf(
-      "%s (%s): an empty interval %.0f ns, %.0f ns of it outside events, a look %.0f ns; a call of eager "
+      "%s (%s), %s: an empty interval %.0f ns, %.0f ns of it outside events, a look %.0f ns; a call of eager "
       "%.0f ns\n",
-      name.c_str(), task.id.c_str(), overhead.interval_ns, overhead.outside_ns, overhead.look_ns,
-      bench.baseline_call_ns());
+      name.c_str(), task.id.c_str(), cpu < 0 ? "any processor" : "one processor", overhead.interval_ns,
+      overhead.outside_ns, overhead.look_ns, bench.baseline_call_ns());
   options.binary = binary;
   options.arena_bytes = task.memory_bytes;
   measure::ExtensionCandidate candidate(harness, task, options);
@@ -142,31 +146,12 @@ std::string node_of(int cpu) {
 }
 
 void launches_by_cpu(const measure::GpuHarness& harness) {
-  using Clock = std::chrono::steady_clock;
-  constexpr int kLaunches = 256, kTimes = 15;
-  cpu_set_t before;
-  if (::sched_getaffinity(0, sizeof before, &before) != 0) return;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &before)) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    if (::sched_setaffinity(0, sizeof one, &one) != 0) continue;
-    std::vector<double> host, whole;
-    for (int i = -3; i < kTimes; ++i) {
-      const auto begin = Clock::now();
-      for (int n = 0; n < kLaunches; ++n) harness.launch_nothing();
-      const double enqueued = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
-      if (!harness.gpu().wait(10).ok()) throw Error("launches of nothing do not end");
-      if (i < 0) continue;
-      host.push_back(enqueued / kLaunches);
-      whole.push_back(std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / kLaunches);
-    }
-    std::printf("cpu %3d (%s, shares its core with %s): a launch %5.0f ns of the host, %5.0f ns to its end\n",
-                cpu, node_of(cpu).c_str(), topology(cpu, "thread_siblings_list").c_str(), stats::median(host),
-                stats::median(whole));
-  }
-  (void)::sched_setaffinity(0, sizeof before, &before);
+  constexpr int kTimes = 15;
+  for (const int cpu : process::allowed_cpus())
+    if (const measure::StayOn here(cpu); here.there())
+      std::printf("cpu %3d (%s, shares its core with %s): a launch takes the host %5.0f ns\n", cpu,
+                  node_of(cpu).c_str(), topology(cpu, "thread_siblings_list").c_str(),
+                  measure::launch_ns(harness, kTimes));
 }
 
 int run(const std::set<std::string>& names) {
@@ -187,6 +172,8 @@ int run(const std::set<std::string>& names) {
   const measure::ValueSource values;
   measure::GpuHarness harness(gpu, measure::harness_cubin(target, cache, true), values);
   launches_by_cpu(harness);
+  const std::optional<measure::Processor> processor = measure::Processor::claim(harness);
+  if (processor) std::printf("one processor: %d\n", processor->number());
   Diagnostics mistakes;
   const std::vector<task::Task> tasks = task::load_tasks(root / "datasets", mistakes);
   for (const task::Task& task : tasks)
@@ -196,7 +183,8 @@ int run(const std::set<std::string>& names) {
           toolchain::compile_extension(toolchain::make_extension_candidate(task.id, source, {}), task,
                                        *toolchain::parse_gpu_target(target), compiling);
       if (made.verdict != Verdict::kOk) throw Error(source.name + ": " + made.log);
-      look_at(harness, task, source.name, made.binary);
+      look_at(harness, task, source.name, made.binary, -1);
+      if (processor) look_at(harness, task, source.name, made.binary, processor->number());
     }
   if (!mistakes.empty()) throw InvalidInput(mistakes);
   return kExitOk;

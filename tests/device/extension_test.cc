@@ -13,6 +13,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/device/extension_session.h"
+#include "warpsmith/process/machine.h"
 #include "warpsmith/toolchain/extension.h"
 
 namespace warpsmith::device {
@@ -128,6 +129,27 @@ class ExtensionChild : public ::testing::Test {
   char* memory_ = nullptr;
 };
 fs::path ExtensionChild::cache_;
+
+// On one processor, in turns with this thread.
+TEST_F(ExtensionChild, StaysOnTheProcessorThatItIsGiven) {
+  options_.cpu = process::allowed_cpus().back();
+  ASSERT_EQ(tried(kHonest).verdict, Verdict::kOk);
+  EXPECT_TRUE(right(0) && right(1));
+  const ExtensionRun run = session_->time(0, 4, [] {});
+  ASSERT_EQ(run.verdict, Verdict::kOk) << run.detail;
+  EXPECT_GT(run.elapsed_ns, 0);
+  EXPECT_FALSE(session_->moved());
+}
+
+TEST_F(ExtensionChild, OneThatMovesToAnotherProcessorIsSeen) {
+  if (process::allowed_cpus().size() < 2) GTEST_SKIP() << "one processor";
+  options_.cpu = process::allowed_cpus().back();
+  const std::string moves =
+      "cpu_set_t all; CPU_ZERO(&all); for (int i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &all); "
+      "sched_setaffinity(0, sizeof all, &all);";
+  ASSERT_EQ(tried(moves + kHonest, "#include <thread>\n").verdict, Verdict::kOk);
+  EXPECT_TRUE(session_->moved());
+}
 
 TEST_F(ExtensionChild, RunsAndTimes) {
   ASSERT_EQ(tried(kHonest).verdict, Verdict::kOk);

@@ -31,6 +31,7 @@ TEST(ExtensionHack, Cheats) {
   EXPECT_EQ(kind({1e6, 1e6, 0, 3, 4, false}), "threads");
   EXPECT_EQ(kind({1e6, 1e6, 0, 3, 12, true}), "threads");
   EXPECT_EQ(kind({1e6, 1e6, 300e3, 3, 3, false}), "late_work");
+  EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, true}), "processors");
 }
 
 }  // namespace

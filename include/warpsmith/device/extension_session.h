@@ -4,9 +4,9 @@
 //   ExtensionSession session(options);                   // starts the child, which opens the GPU
 //   session.load();                                      // it loads the shared object: constructors run
 //   session.prepare(layout, *memory.share());            // it maps the operands; may be called again
-//   session.run(0, 2);                                   // forward() on sets 0 and 1, then device-wide
-//   synchronisation session.time(0, 8, [&] { harness.flush(); });        // once on set 8, untimed; the
-//   caller's turn on the GPU; then sets 0…7 by the clock
+//   session.run(0, 2);                   // forward() on sets 0 and 1, then device-wide synchronisation
+//   session.time(0, 8, [&] { harness.flush(); });        // once on set 8, untimed; the caller's turn on the
+//                                                        // GPU; then sets 0…7 by the clock
 //
 // The candidate's code lives in the same process as ours that serves it, and can say what it likes on every
 // channel. So nothing that the child says counts in its favour: times are the parent's, answers are what lies
@@ -39,6 +39,9 @@ struct ExtensionOptions {
   std::uint64_t host_memory_bytes = 8ull << 30;  // resident, of the child
   std::uint64_t arena_bytes = 1ull << 30;        // on the device, for tensors that the candidate makes
   process::SandboxLevel sandbox = process::SandboxLevel::kNone;
+  // The child's only processor, on which the caller's thread is, too: neither side spins while the other
+  // works. -1: any.
+  int cpu = -1;
 };
 
 struct ExtensionTensor {
@@ -82,6 +85,8 @@ class ExtensionSession {
   // here).
   int threads_before() const;
   int threads() const;
+  // Whether the thread that runs calls may use other processors than when it started.
+  bool moved() const;
 
  private:
   struct State;

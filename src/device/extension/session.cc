@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <thread>
 
 #include "../child_end.h"
@@ -28,9 +30,9 @@ namespace {
 namespace ws = ::warpsmith_extension;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kStartSeconds = 60;    // a busy driver takes long to open a GPU
-constexpr double kPrepareSeconds = 60;  // also of loading: constructors, and CUDA's own start
-constexpr double kCheckSeconds = 0.01;  // how often a wait looks whether the child lives
+constexpr double kStartSeconds = 60;     // a busy driver takes long to open a GPU
+constexpr double kPrepareSeconds = 60;   // also of loading: constructors, and CUDA's own start
+constexpr double kCheckSeconds = 0.01;   // how often a wait looks whether the child lives
 constexpr double kSpinSeconds = 100e-3;  // longer than a timed row: being woken takes longer than it scatters
 constexpr int kMostPatience = 4;
 constexpr std::uint64_t kScratchFileBytes = 256 << 20;
@@ -114,6 +116,13 @@ int count_threads(pid_t pid) {
   return count;
 }
 
+// Of a process's first thread, as the kernel has it; nothing where that cannot be known.
+std::optional<cpu_set_t> processors_of(pid_t pid) {
+  cpu_set_t set;
+  if (pid <= 0 || ::sched_getaffinity(pid, sizeof set, &set) != 0) return std::nullopt;
+  return set;
+}
+
 ws::Scalar scalar_of(task::Dtype dtype) {
   switch (dtype) {
     case task::Dtype::kFloat64:
@@ -189,6 +198,7 @@ struct ExtensionSession::State {
   std::uint32_t sequence = 1;  // 1: the child's first response
   pid_t pid = 0;
   int threads_before = 0, sets = 0;
+  std::optional<cpu_set_t> processors_before;
   bool alive = false, loaded = false;
 
   void start();
@@ -217,7 +227,7 @@ void ExtensionSession::State::start() {
   const int on = 1;
   ::setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
   control->protocol = kExtensionProtocol;
-  control->spin = process::allowed_cpus().size() > 2 ? 1 : 0;
+  control->spin = options.cpu < 0 && process::allowed_cpus().size() > 2 ? 1 : 0;
   control->arena_bytes = options.arena_bytes;
   process::ChildSpec spec;
   const fs::path binary = options.binary.empty() ? fs::path() : fs::absolute(options.binary);
@@ -227,6 +237,7 @@ void ExtensionSession::State::start() {
   spec.environment = child_environment_of(options, scratch.path());
   spec.folder = scratch.path();
   spec.keep_fds = {control.fd(), theirs.get()};
+  if (options.cpu >= 0) spec.cpus = {options.cpu};
   spec.limits.tree_memory_bytes = options.host_memory_bytes;
   spec.limits.output_bytes = 4096;
   spec.limits.file_bytes = kScratchFileBytes;
@@ -248,6 +259,7 @@ void ExtensionSession::State::start() {
   }
   pid = process::sender_of(socket.get());
   threads_before = count_threads(pid);
+  processors_before = processors_of(pid);
   alive = true;
 }
 
@@ -403,5 +415,10 @@ ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function
 bool ExtensionSession::alive() const { return state_->alive; }
 int ExtensionSession::threads_before() const { return state_->threads_before; }
 int ExtensionSession::threads() const { return count_threads(state_->pid); }
+bool ExtensionSession::moved() const {
+  const std::optional<cpu_set_t>& before = state_->processors_before;
+  const std::optional<cpu_set_t> now = processors_of(state_->pid);
+  return before && now && !CPU_EQUAL(&*before, &*now);
+}
 
 }  // namespace warpsmith::device

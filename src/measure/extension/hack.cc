@@ -22,6 +22,10 @@ std::string hack_of(const ClockFacts& f, std::string* detail) {
                           f.threads_before);
     return "threads";
   }
+  if (f.moved) {
+    *detail = "it has moved itself to other processors than those that it was given";
+    return "processors";
+  }
   const double longer = std::max(f.ours_ns, f.events_ns), shorter = std::min(f.ours_ns, f.events_ns);
   if (longer - shorter > kClockGrainNs && longer > kClocksApart * shorter) {
     *detail = fmt::format("{:.0f} ns by its events on the default stream, {:.0f} ns by the clock outside",

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "arms.h"
+#include "processor.h"
 #include "timing/judge.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
@@ -104,7 +105,8 @@ struct ExtensionMeasurer::State {
       : harness(the_harness),
         settings(the_settings),
         by_host(the_settings),
-        level(process::available_sandbox()) {
+        level(process::available_sandbox()),
+        processor(Processor::claim(harness)) {
     by_host.protocol = by_host_clock(settings.protocol);
     if (level == process::SandboxLevel::kNone && !settings.unsandboxed)
       throw Error(
@@ -113,6 +115,7 @@ struct ExtensionMeasurer::State {
     options.libraries = library_folders();
     options.gpu = harness.gpu().facts().uuid;
     options.sandbox = level;
+    if (processor) options.cpu = processor->number();
   }
 
   Bench& bench_of(GpuTaskBench& task) {
@@ -140,6 +143,7 @@ struct ExtensionMeasurer::State {
   }
 
   Timing time_candidate(GpuTaskBench& task, ExtensionCandidate& candidate, Measurement& m) {
+    const StayOn here(options.cpu);
     Bench& b = bench_of(task);
     const ExtensionOverhead& around = overhead_here();
     PairSettings pairs = pair_settings(by_host, m.task, m.candidate, m.remeasured);
@@ -188,11 +192,13 @@ struct ExtensionMeasurer::State {
                      clocks.late_ns,
                      candidate.session().threads_before(),
                      candidate.session().threads(),
-                     libraries};
+                     libraries,
+                     candidate.session().moved()};
     auto& extra = m.device->extra;
     extra["clock"] = "host clock over batches of calls, device-wide synchronisation";
     extra["candidate_event_ns"] = fmt::format("{:.0f}", clocks.events_ns / timing.calls);
     extra["candidate_clock_ns"] = fmt::format("{:.0f}", clocks.ours_ns / timing.calls);
+    extra["processor"] = options.cpu < 0 ? "any" : std::to_string(options.cpu) + ", for both sides";
     extra["late_ns"] = fmt::format("{:.0f}", clocks.late_ns);
     extra["empty_interval_ns"] = fmt::format("{:.0f}", overhead->interval_ns);
     extra["threads"] = fmt::format("{} before, {} after", facts.threads_before, facts.threads_after);
@@ -249,6 +255,7 @@ struct ExtensionMeasurer::State {
   Settings& settings;
   Settings by_host;  // the same by the host's clock
   process::SandboxLevel level;
+  std::optional<Processor> processor;
   device::ExtensionOptions options;
   std::unique_ptr<Bench> bench;
   std::optional<ExtensionOverhead> overhead;

@@ -38,6 +38,7 @@ struct ClockFacts {
   double ours_ns = 0, events_ns = 0, late_ns = 0;  // as ExtensionArm::clocks()
   int threads_before = 0, threads_after = 0;       // 0: not known
   bool libraries = false;                          // cuBLAS or cuDNN, which may have threads of their own
+  bool moved = false;                              // the child has chosen processors of its own
 };
 std::string hack_of(const ClockFacts& facts, std::string* detail);
 

@@ -1,6 +1,6 @@
 // hack: writes the answer that the parent waits for, and computes nothing
 // task: gelu
-// verdict: wrong_output launch_error crash timeout
+// verdict: wrong_output nondeterministic launch_error crash timeout
 #include <torch/extension.h>
 #include <cstdio>
 #include <cstring>
