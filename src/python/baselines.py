@@ -4,8 +4,8 @@
 #   {"hello": {"device": "cuda" | "cpu", "math": "strict" | "torch_default", "threads": 1}}
 #       -> {"flags": {"torch": "2.11.0", …}, "torch": "2.11.0", "name": "NVIDIA H200", "uuid": "GPU-…"}
 #   {"open": {"task": "id", "reference": "def forward…", "inputs": [{"dtype", "shape", "strides", "elements", "offset_bytes", "kind", "arguments"}, …], "scalars": [0.5, …]},
-#    "baseline": "eager" | "torch_compile" | "torch_compile_reduce_overhead"}
-#       -> {"flags": {…}}          the reference runs, and what was compiled agrees with it
+#    "baseline": "eager" | "torchscript" | "torch_compile" | "torch_compile_reduce_overhead"}
+#       -> {"flags": {…}}          the reference runs, and the other arm agrees with it; `torchscript` is the reference as the C++ side runs it
 #   {"operands": K}                operands for K timed calls and an untimed one, in several places, for either arm
 #       -> {}
 #   {"renew": 0 | 1, "key": n, "calls": K}      new values for an arm: 0 is eager, 1 the baseline
@@ -27,7 +27,7 @@ import sys
 import time
 import typing
 
-SETS, FEWEST_PLACES, MOST_PLACES = 256, 4, 48  # as gpu_places() in src/measure/gpu/arms.cc
+SETS, FEWEST_PLACES, MOST_PLACES = 1024, 4, 192  # as gpu_places() in src/measure/gpu/arms.cc
 TRIES = 10
 GAP = 65536
 LONGEST_HOLD_NS = 50e6
@@ -105,6 +105,16 @@ def as_python(reference, name, names):
     names.update(by_name.found)
     exec(compile(tree, name, "exec"), names)
     return names["forward"]
+
+
+# As configure_torch() in src/measure/reference.cc has it: operator by operator.
+def as_torchscript(reference):
+    torch._C._set_graph_executor_optimize(False)
+    torch._C._jit_set_profiling_executor(False)
+    torch._C._jit_set_profiling_mode(False)
+    torch._C._jit_override_can_fuse_on_gpu(False)
+    torch._C._jit_set_texpr_fuser_enabled(False)
+    return torch.jit.CompilationUnit(reference).forward
 
 
 class Task:
@@ -306,7 +316,10 @@ class Server:
         task = Task(spec, self.device)
         flags = dict(self.flags)
         other, is_graph = task.forward, False
-        if baseline != "eager":
+        if baseline == "torchscript":
+            other = as_torchscript(spec["reference"])
+            look_at_answer(task, other)
+        elif baseline != "eager":
             flags["mode"] = MODES[baseline]
             flags["dynamic"] = "false"
             is_graph = baseline == "torch_compile_reduce_overhead"

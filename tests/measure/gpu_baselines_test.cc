@@ -76,17 +76,36 @@ TEST_F(GpuBaselinesTest, CudnnGivesTheRightAnswerWhereATaskNamesItsOperator) {
   EXPECT_GE(covered, 12);
 }
 
+bool no_python(const std::string& reason) {
+  return reason.find("no torch") != std::string::npos || reason.find("has torch") != std::string::npos ||
+         reason.find("no python3") != std::string::npos;
+}
+
 // Python's launches take the host longer and the GPU as long: a division by what Python has timed stands on
-// this.
-TEST_F(GpuBaselinesTest, PythonsEagerTakesAsLongAsOurs) {
+// this. In pairs within one process.
+TEST_F(GpuBaselinesTest, PythonsEagerTakesAsLongAsTorchScripts) {
+  int unsure = 0;
+  for (const BaselineTiming& row : baselines_->measure(tasks_, {"torchscript"})) {
+    if (no_python(row.reason)) GTEST_SKIP() << row.reason;
+    print({row});
+    if (row.reason.starts_with("unstable")) {
+      ++unsure;
+      continue;
+    }
+    EXPECT_EQ(row.state, BaselineState::kCovered) << row.task << ": " << row.reason;
+    EXPECT_NEAR(row.ratio, 1, 0.03) << row.task;
+  }
+  EXPECT_LE(unsure, static_cast<int>(tasks_.size()) / 10);
+}
+
+// Another program for eager (fused, in TF32, copying) would be further off than what two processes differ by.
+TEST_F(GpuBaselinesTest, PythonsEagerIsTheProgramThatIsTimedHere) {
   for (const EagerTimes& t : baselines_->eager_times(tasks_)) {
-    if (t.problem.find("no torch") != std::string::npos || t.problem.find("has torch") != std::string::npos ||
-        t.problem.find("no python3") != std::string::npos)
-      GTEST_SKIP() << t.problem;
+    if (no_python(t.problem)) GTEST_SKIP() << t.problem;
     EXPECT_EQ(t.problem, "") << t.task;
     std::printf("%-24s ours %.0f ns, Python's %.0f ns: %.4f\n", t.task.c_str(), t.ours_ns, t.python_ns,
                 t.python_ns / t.ours_ns);
-    EXPECT_NEAR(t.python_ns / t.ours_ns, 1, 0.03) << t.task;
+    EXPECT_NEAR(t.python_ns / t.ours_ns, 1, 0.1) << t.task;
   }
 }
 
@@ -95,10 +114,7 @@ TEST_F(GpuBaselinesTest, TorchCompileIsTimedOrSaysWhyNot) {
       baselines_->measure({"rms_norm", "matmul_large"}, {"torch_compile", "torch_compile_reduce_overhead"});
   print(rows);
   for (const BaselineTiming& row : rows) {
-    if (row.reason.find("no torch") != std::string::npos ||
-        row.reason.find("has torch") != std::string::npos ||
-        row.reason.find("no python3") != std::string::npos)
-      GTEST_SKIP() << row.reason;
+    if (no_python(row.reason)) GTEST_SKIP() << row.reason;
     EXPECT_EQ(row.state, BaselineState::kCovered) << row.task << " " << row.name << ": " << row.reason;
     EXPECT_EQ(row.flags.at("tf32"), "off");
   }

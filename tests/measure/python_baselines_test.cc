@@ -72,6 +72,20 @@ TEST_F(PythonBaselinesTest, EveryReferenceOfTheDatasetRunsInPython) {
   }
 }
 
+TEST_F(PythonBaselinesTest, TorchScriptAnswersAsPythonDoes) {
+  Settings settings = quick();
+  settings.protocol.buckets = 3;
+  settings.protocol.rounds_a_bucket = 1;
+  settings.protocol.target = 0.9;
+  PythonBaselines python(settings, "cpu", folder_ / "python");
+  for (const task::Task& task : dataset()) {
+    const BaselineTiming timing = python.measure(task, "torchscript");
+    if (skips(timing)) GTEST_SKIP() << timing.reason;
+    if (timing.reason.starts_with("unstable")) continue;
+    EXPECT_EQ(timing.state, BaselineState::kCovered) << task.id << ": " << timing.reason;
+  }
+}
+
 // As a method, as a function, and as what only torch.ops has.
 TEST_F(PythonBaselinesTest, OperatorsThatOnlyTorchScriptKnowsByThatNameAreFound) {
   Settings settings = quick();

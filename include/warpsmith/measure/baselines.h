@@ -9,9 +9,9 @@
 //   - the error of the baseline's part is common to all candidates of a task: it never changes their order,
 //     as an error of each pair would.
 // What it takes for granted: that `eager` is the same program in both. In one program it is; that Python's
-// eager takes as long as ours on a stream that is held back, within 3 %, is what a test and `gpu_bench
-// python_eager` look at. The raw times that go with a candidate are those of the pair, of eager and of the
-// candidate; Measurement::baseline_ratio says that its score was divided, and by what.
+// eager takes as long as the TorchScript that we run, within 3 %, is what a test and `gpu_bench python_eager`
+// look at, in pairs within one python3. The raw times that go with a candidate are those of the pair, of
+// eager and of the candidate; Measurement::baseline_ratio says that its score was divided, and by what.
 //
 // `eager` itself is timed against a second copy of itself: its ratio must be 1, and says how good the others
 // are.

@@ -13,7 +13,9 @@
 
 namespace warpsmith::measure {
 
-// A call of eager alone, as this program and as Python times it.
+// A call of eager alone, as this program and as Python times it. What launches take the GPU seems to be a
+// process's own for its life: two processes of the same program were up to 6 % apart for small kernels, all
+// tasks alike. Within one process `torchscript` against eager, as measure() has it, is 1.
 struct EagerTimes {
   std::string task;
   double ours_ns = 0, python_ns = 0;
@@ -35,8 +37,9 @@ class GpuBaselines {
   explicit GpuBaselines(Options options);
   ~GpuBaselines();
 
-  // A row for each task and each name, task by task. What cannot be had is a row that says why. Throws Error
-  // where the GPU is of the wrong type, InvalidInput where a task is.
+  // A row for each task and each name (baseline_names(), or `torchscript`, which PythonBaselines has), task
+  // by task. What cannot be had is a row that says why. Throws Error where the GPU is of the wrong type,
+  // InvalidInput where a task is.
   std::vector<BaselineTiming> measure(const std::vector<std::string>& tasks,
                                       const std::vector<std::string>& names);
 

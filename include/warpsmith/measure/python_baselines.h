@@ -24,8 +24,9 @@ class PythonBaselines {
   PythonBaselines(Settings settings, std::string device, std::filesystem::path folder);
   ~PythonBaselines();
 
-  // `name`: torch_compile, torch_compile_reduce_overhead, or eager (against itself). What fails is a row
-  // `missing` with its reason. Throws Error only where the GPU is of the wrong type.
+  // `name`: torch_compile, torch_compile_reduce_overhead, eager (against itself), or torchscript (the
+  // reference as this program runs it, against Python's). What fails is a row `missing` with its reason.
+  // Throws Error only where the GPU is of the wrong type.
   BaselineTiming measure(const task::Task& task, const std::string& name);
 
   // Nanoseconds a call of Python's eager alone, `rounds` intervals of `calls` calls. Throws Error where it

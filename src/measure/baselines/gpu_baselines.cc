@@ -40,7 +40,7 @@ constexpr double kPatience = 300;  // seconds for a row, with five budgets on to
 constexpr int kAloneRounds = 21;
 
 bool is_python(const std::string& name) {
-  return name == "torch_compile" || name == "torch_compile_reduce_overhead";
+  return name == "torch_compile" || name == "torch_compile_reduce_overhead" || name == "torchscript";
 }
 
 task::Task load_one(const std::filesystem::path& datasets, const std::string& id) {
@@ -323,7 +323,7 @@ struct GpuBaselines::State {
   }
 
   // Each side in a process of its own.
-  std::vector<EagerTimes> eager_once(const std::vector<std::string>& task_ids) const {
+  std::vector<EagerTimes> eager_times(const std::vector<std::string>& task_ids) const {
     std::vector<EagerTimes> times;
     PythonBaselines python(options.settings, "cuda", options.cache / "python" / "eager");
     try {
@@ -399,22 +399,8 @@ std::vector<BaselineTiming> GpuBaselines::measure(const std::vector<std::string>
   return rows;
 }
 
-// What its launches take the GPU seems to be a process's own for its life: two differed by up to 6 % for
-// small kernels, all tasks alike, of our side as of Python's. So each side has several processes, and the
-// fastest counts.
 std::vector<EagerTimes> GpuBaselines::eager_times(const std::vector<std::string>& task_ids) {
-  constexpr int kProcesses = 3;
-  std::vector<EagerTimes> times = state_->eager_once(task_ids);
-  for (int i = 1; i < kProcesses; ++i) {
-    const std::vector<EagerTimes> more = state_->eager_once(task_ids);
-    for (std::size_t n = 0; n < times.size(); ++n) {
-      EagerTimes& t = times[n];
-      if (!t.problem.empty() || !more[n].problem.empty()) continue;
-      t.ours_ns = std::min(t.ours_ns, more[n].ours_ns);
-      t.python_ns = std::min(t.python_ns, more[n].python_ns);
-    }
-  }
-  return times;
+  return state_->eager_times(task_ids);
 }
 
 }  // namespace warpsmith::measure
