@@ -1,4 +1,4 @@
-// plan: launch f<<<L, 32, max(L, 4) * 4>>>(q, k, v, out, s, L, D)
+// plan: launch f<<<L, 32, cdiv(L, 4) * 16>>>(q, k, v, out, s, L, D)
 extern "C" __global__ void f(const float* q, const float* k, const float* v, float* out, float s, int L, int D) {
   extern __shared__ float t[];
   int m = blockIdx.x, j = threadIdx.x;

@@ -1,4 +1,4 @@
-// plan: launch k<<<M, 64, H * 4>>>(x, w1, b, w2, out, M, N, K, H)
+// plan: launch k<<<M, 64, cdiv(H, 4) * 16>>>(x, w1, b, w2, out, M, N, K, H)
 extern "C" __global__ void k(const float* x, const float* w1, const float* b, const float* w2, float* out, int M, int N, int K, int H) {
   extern __shared__ float t[];
   int m = blockIdx.x;

@@ -1,4 +1,4 @@
-// plan: launch k<<<M, 64, N * 4>>>(x, r, w, out0, out1, eps, N)
+// plan: launch k<<<M, 64, cdiv(N, 4) * 16>>>(x, r, w, out0, out1, eps, N)
 extern "C" __global__ void k(const float* x, const float* r, const float* w, float* out0, float* out1, float eps, int N) {
   extern __shared__ float h[];
   __shared__ float p[64];

@@ -1,4 +1,4 @@
-// plan: launch k<<<M, 64, K * 4>>>(x, w, v, out, N, K)
+// plan: launch k<<<M, 64, cdiv(K, 4) * 16>>>(x, w, v, out, N, K)
 extern "C" __global__ void k(const float* x, const float* w, const float* v, float* out, int N, int K) {
   extern __shared__ float s[];
   for (int q = threadIdx.x; q < K; q += 64) s[q] = x[blockIdx.x * K + q];
