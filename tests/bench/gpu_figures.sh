@@ -10,7 +10,7 @@
 #   spread        ten repeats of 20 candidates: sd of the log-speedup
 #   all           every candidate of the dataset: verdicts, seconds that the GPU was held
 #   throughput    500 candidates of which 5 % loop or crash
-#   python_eager  eager here against Python's
+#   python_eager  TorchScript's eager against Python's
 #   baselines     each baseline of each task over eager
 #   tricks        the table of tricks of tier plan, and honest programs
 #   rows          how the clock of tier extension scatters, by the length of its rows
@@ -69,7 +69,8 @@ run() {
   case $1 in
     tests) part tests 12 ctest --test-dir "$BUILD" -L gpu --output-on-failure ;;
     probe) part probe 20 "$BUILD/warpsmith-probe" ;;
-    null | spread | all | python_eager | baselines) part "$1" 2 "$BUILD/bench/gpu_bench" "$1" ;;
+    null | spread | all | baselines) part "$1" 2 "$BUILD/bench/gpu_bench" "$1" ;;
+    python_eager) part python_eager 3 "$BUILD/bench/gpu_bench" python_eager ;;
     throughput) part throughput 12 "$BUILD/bench/gpu_bench" throughput ;;
     tricks) part tricks 6 "$BUILD/tests/hack_table" --tier plan --honest ;;
     rows) part rows 40 "$BUILD/bench/extension_bench" ;;

@@ -90,13 +90,24 @@ struct Bench {
 };
 
 TEST(Pairs, OfASlowCandidateNoMoreThanThatIsLearnt) {
-  Bench bench(1000, 4000, 0.01);
+  Bench bench(1000, 4000, 0.003);
   bench.settings.protocol.give_up_below = 0.8;
   const PairResult result = bench.take();
   EXPECT_EQ(result.verdict, Verdict::kOk);
   EXPECT_TRUE(result.gave_up);
   EXPECT_EQ(result.baseline_ns.size(), 7u);
   EXPECT_NEAR(bench.speedup(result), 0.25, 0.01);
+}
+
+// One that scatters so that ±1 % would take thousands of rounds is not worth them.
+TEST(Pairs, OfASlowAndNoisyOneNoMoreThanTheFirstLook) {
+  Bench bench(1000, 4000, 0.08);
+  bench.settings.protocol.give_up_below = 0.8;
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.verdict, Verdict::kOk);
+  EXPECT_TRUE(result.gave_up);
+  EXPECT_GT(result.baseline_ns.size(), 7u);
+  EXPECT_LE(result.baseline_ns.size(), 35u);
 }
 
 TEST(Pairs, NobodyElseIsGivenUp) {

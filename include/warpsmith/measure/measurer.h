@@ -19,7 +19,7 @@ namespace warpsmith::measure {
 // On a GPU: of candidates that are surely slower than this, little more need be known.
 inline constexpr double kGiveUpBelow = 0.8;
 // Of the target: rounds on a GPU take a millisecond.
-inline constexpr double kStopAtOnGpu = 0.7;
+inline constexpr double kStopAtOnGpu = 0.65;
 
 // Params of a `measure` job.
 struct Settings {

@@ -25,7 +25,8 @@ class Program {
   // Operands for `sets` calls at `dims`.
   virtual Ran prepare(const task::Dims& dims, int sets) = 0;
   virtual const task::Dims& dims() const = 0;
-  // In the order of the task's; to be filled before run(), which finds it out where the candidate writes to one.
+  // In the order of the task's; to be filled before run(), which finds it out where the candidate writes to
+  // one.
   virtual std::vector<std::span<std::byte>> inputs(int set) = 0;
   // Fills outputs and temporaries of sets 0…sets-1 with what no right answer holds.
   virtual void poison(int sets) = 0;

@@ -30,13 +30,15 @@ struct OutputValues {
 enum class Place { kHost, kGpu };
 
 // Process-wide settings of torch, as eager and as strict as the protocol asks. Once, before any Reference is
-// made. `threads`: of an operator on the host. `math`: "strict" (no TF32, no accumulation below float32) or "torch_default".
+// made. `threads`: of an operator on the host. `math`: "strict" (no TF32, no accumulation below float32) or
+// "torch_default".
 void configure_torch(int threads, const std::string& math = "strict");
-// Loads torch's CUDA part, which the programs are not linked with: it costs 0.4 s and 350 MB where no GPU is used. Throws Error
-// where this torch has none. Touches no GPU.
+// Loads torch's CUDA part, which the programs are not linked with: it costs 0.4 s and 350 MB where no GPU is
+// used. Throws Error where this torch has none. Touches no GPU.
 void load_torch_cuda();
-// While it lives, what torch enqueues in this thread goes to `stream` (a CUstream, which must outlive torch's use of it), with memory of that
-// stream's own. To be used where load_torch_cuda() was, and in the order of a stack.
+// While it lives, what torch enqueues in this thread goes to `stream` (a CUstream, which must outlive torch's
+// use of it), with memory of that stream's own. To be used where load_torch_cuda() was, and in the order of a
+// stack.
 class OnTorchStream {
  public:
   explicit OnTorchStream(void* stream);
@@ -62,14 +64,15 @@ class Reference {
 
   // Inputs are the bytes of the task's inputs, in order, in the dtypes and at the shapes that they have at
   // `dims`; they are only read, and copied where the reference works in place. Throws Error with torch's
-  // message where it fails or where an output has another dtype, shape or number than the task says. These bytes are the
-  // host's, also where the reference runs on the GPU.
+  // message where it fails or where an output has another dtype, shape or number than the task says. These
+  // bytes are the host's, also where the reference runs on the GPU.
   std::vector<OutputValues> run(const task::Dims& dims,
                                 const std::vector<std::span<const std::byte>>& inputs) const;
   // The same in float64: floating inputs are cast up, outputs come as they are. The right answer.
   std::vector<OutputValues> run_oracle(const task::Dims& dims,
                                        const std::vector<std::span<const std::byte>>& inputs) const;
-  // Gives back what torch keeps of the GPU's memory for later, so that nothing of an answer can be read there. On the host: nothing.
+  // Gives back what torch keeps of the GPU's memory for later, so that nothing of an answer can be read
+  // there. On the host: nothing.
   void release_memory() const;
 
   // Calls bound to operands, for timing: `sets` calls, each with inputs of its own in memory that the caller
@@ -94,7 +97,8 @@ class Reference {
     explicit Calls(std::unique_ptr<State> state);
     std::unique_ptr<State> state_;
   };
-  // inputs[set][input]; at Place::kGpu addresses on the device. There run() only enqueues, on the default stream.
+  // inputs[set][input]; at Place::kGpu addresses on the device. There run() only enqueues, on the default
+  // stream.
   Calls bind(const task::Dims& dims, const std::vector<std::vector<std::span<std::byte>>>& inputs) const;
 
  private:

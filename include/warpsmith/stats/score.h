@@ -43,8 +43,8 @@ double interval_factor(int buckets);
 
 struct Protocol {
   int buckets = 7;
-  int rounds_a_bucket = 5;   // at the least
-  double target = 0.01;      // half width of the interval at which to stop, in log units (0.01: ±1 %)
+  int rounds_a_bucket = 5;  // at the least
+  double target = 0.01;     // half width of the interval at which to stop, in log units (0.01: ±1 %)
   // Rounds go on until the interval is this share of the target. Below 1 where rounds are cheap: the same
   // program measured again then lies within the target of the first time more often.
   double stop_at = 1;
@@ -78,11 +78,12 @@ Score score_of(std::span<const double> ratios, const Protocol& protocol);
 // Rounds to have before the first look (taken = 0), and before the next look after `taken` rounds. Multiples
 // of `buckets`.
 int next_look(int taken, const Protocol& protocol);
-// Whether to stop before the first look: a multiple of `buckets` rounds is there, the interval lies below
-// give_up_below, and its half width is at most kWidestOfTheSlow.
+// Whether no more need be known of a candidate: a multiple of `buckets` rounds is there, the interval lies
+// below give_up_below, and its half width is at most kWidestOfTheSlow, or, from the first look on,
+// kWidestReward.
 bool slow_enough(std::span<const double> ratios, const Protocol& protocol);
-inline constexpr double kWidestReward = 0.05;     // half width, in log units: what may still be a reward
-inline constexpr double kWidestOfTheSlow = 0.015;
+inline constexpr double kWidestReward = 0.05;  // half width, in log units: what may still be a reward
+inline constexpr double kWidestOfTheSlow = 0.013;
 // Half width (95 %, log units) of the mean of `ratios` as far as it hangs on which groups there were: rounds
 // of one group share what they are drawn from, such as a place in memory, and there are only so many groups.
 // Cluster-robust standard error times Student's t; ratios further than five robust standard deviations from

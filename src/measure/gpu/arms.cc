@@ -96,7 +96,7 @@ void GpuInputs::fill(const GpuHarness& harness) {
 }
 
 int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls) {
-  constexpr int kSets = 256, kFewest = 4, kMost = 48;
+  constexpr int kSets = 1024, kFewest = 4, kMost = 192;
   const int wanted = std::clamp(kSets / (calls + 1), kFewest, kMost);
   const std::uint64_t one = std::max<std::uint64_t>(1, bytes_a_call) * static_cast<std::uint64_t>(calls + 1);
   const std::uint64_t room = gpu.facts().memory_bytes / 16;

@@ -19,7 +19,7 @@
 
 namespace warpsmith::measure {
 
-// Places for rows of up to `calls` calls: about 256 sets of operands in all, 4 to 48 places, and fewer where
+// Places for rows of up to `calls` calls: about 1,024 sets of operands in all, 4 to 192 places, and fewer where
 // operands are large.
 int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls);
 

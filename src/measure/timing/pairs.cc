@@ -39,20 +39,18 @@ class Pairing {
         }
         if (!round()) return std::move(result_);
         if (settings_.now() - looked_ >= settings_.look_every_s) look();
-        if (taken == 0 &&
-            stats::slow_enough(stats::log_ratios(result_.baseline_ns, result_.candidate_ns), protocol) &&
-            look()) {
-          result_.gave_up = true;
+        if (taken == 0 && static_cast<int>(result_.candidate_ns.size()) < wanted && gives_up())
           return std::move(result_);
-        }
       }
-      const std::vector<double> ratios = stats::log_ratios(result_.baseline_ns, result_.candidate_ns);
-      if (stats::narrow_enough(ratios, protocol) && look()) return std::move(result_);
+      if (stats::narrow_enough(ratios(), protocol) && look()) return std::move(result_);
+      if (gives_up()) return std::move(result_);
     }
   }
 
  private:
   double elapsed() const { return settings_.now() - begin_; }
+  std::vector<double> ratios() const { return stats::log_ratios(result_.baseline_ns, result_.candidate_ns); }
+  bool gives_up() { return result_.gave_up = stats::slow_enough(ratios(), settings_.protocol) && look(); }
 
   // False where the rounds since the last look had to be thrown away.
   bool look() {
