@@ -15,4 +15,12 @@ void require_gpu(const Settings& settings, const std::string& name) {
                 kExitWrongDevice);
 }
 
+std::function<bool()> slowed_down(const std::optional<process::GpuWatch>& watch) {
+  if (!watch) return {};
+  return [&watch] {
+    const std::optional<std::uint64_t> bits = watch->reasons();
+    return bits && process::is_slowed_down(*bits);
+  };
+}
+
 }  // namespace warpsmith::measure

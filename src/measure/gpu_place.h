@@ -1,13 +1,20 @@
-// Whether this GPU is the one that was asked for.
+// Whether this GPU is the one that was asked for, and whether it does as it should.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "warpsmith/measure/measurer.h"
+#include "warpsmith/process/gpu_watch.h"
 
 namespace warpsmith::measure {
 
 // Throws Error (kExitWrongDevice) where a GPU of this name is none that the settings ask for.
 void require_gpu(const Settings& settings, const std::string& name);
+
+// PairSettings::disturbed of a GPU: whether heat or a power brake slows it down now. Never where there is no
+// watch; it must outlive the rounds.
+std::function<bool()> slowed_down(const std::optional<process::GpuWatch>& watch);
 
 }  // namespace warpsmith::measure

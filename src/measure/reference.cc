@@ -26,6 +26,7 @@
 #include <dlfcn.h>
 
 #include <chrono>
+#include <optional>
 
 #include "warpsmith/base/allocator.h"
 #include "warpsmith/base/text.h"
@@ -150,15 +151,24 @@ struct OnTorchStream::State {
 OnTorchStream::OnTorchStream(void* stream) : state_(std::make_unique<State>(stream)) {}
 OnTorchStream::~OnTorchStream() = default;
 
-void configure_torch(int threads, const std::string& math) {
+void set_math(const std::string& math) {
+  at::Context& context = at::globalContext();
+  // The one default that is not the same everywhere (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE): as it was before the
+  // first call.
+  static const bool cublas_default = context.allowTF32CuBLAS();
+  static std::optional<bool> set;  // it is asked for before each row of calls, and the setters take a while
+  const bool loose = math == "torch_default";
+  if (set == loose) return;
+  context.setAllowTF32CuBLAS(loose && cublas_default);
+  context.setAllowTF32CuDNN(loose);
+  context.setAllowFP16ReductionCuBLAS(loose);
+  context.setAllowBF16ReductionCuBLAS(loose);
+  set = loose;
+}
+
+void configure_torch(int threads) {
   at::set_num_threads(threads);
-  if (math == "strict") {
-    at::Context& context = at::globalContext();
-    context.setAllowTF32CuBLAS(false);
-    context.setAllowTF32CuDNN(false);
-    context.setAllowFP16ReductionCuBLAS(false);
-    context.setAllowBF16ReductionCuBLAS(false);
-  }
+  set_math("strict");
   torch::jit::setGraphExecutorOptimize(false);
   torch::jit::getExecutorMode() = false;
   torch::jit::getProfilingMode() = false;
@@ -225,6 +235,7 @@ struct Reference::State {
 
   std::vector<at::Tensor> call(const std::vector<at::Tensor>& tensors) const {
     std::vector<c10::IValue> stack = stack_of(tensors);
+    set_math(task.math);
     forward->run(stack);
     return tensors_of(stack.back(), task);
   }
@@ -340,6 +351,7 @@ std::int64_t Reference::Calls::run(int first, int count) {
   state_->results.reserve(static_cast<std::size_t>(count));
   std::vector<c10::IValue> stack;
   stack.reserve(16);
+  set_math(state_->reference->task.math);
   const Clock::time_point begin = Clock::now();
   naming(state_->reference->task, "", [&] {
     for (int i = first; i < first + count; ++i) {

@@ -1,11 +1,11 @@
 # Times what only Python has: torch.compile against Python's eager, and Python's eager itself. Run by warpsmith-measure in a process of its own,
 # with a socket's descriptor in sys.argv[1]. Questions and answers are JSON, one a line; the questions, in the order in which they may come:
 #
-#   {"hello": {"device": "cuda" | "cpu", "math": "strict" | "torch_default", "threads": 1}}
+#   {"hello": {"device": "cuda" | "cpu", "threads": 1}}
 #       -> {"flags": {"torch": "2.11.0", …}, "torch": "2.11.0", "name": "NVIDIA H200", "uuid": "GPU-…"}
 #   {"open": {"task": "id", "reference": "def forward…", "inputs": [{"dtype", "shape", "strides", "elements", "offset_bytes", "kind", "arguments"}, …], "scalars": [0.5, …]},
-#    "baseline": "eager" | "torchscript" | "torch_compile" | "torch_compile_reduce_overhead"}
-#       -> {"flags": {…}}          the reference runs, and the other arm agrees with it; `torchscript` is the reference as the C++ side runs it
+#    "baseline": "eager" | "torchscript" | "torch_compile" | "torch_compile_reduce_overhead", "math": "strict" | "torch_default"}
+#       -> {"flags": {…}}          torch's flags are those of this math from here on; the reference runs, and the other arm agrees with it; `torchscript` is the reference as the C++ side runs it
 #   {"operands": K}                operands for K timed calls and an untimed one, in several places, for either arm
 #       -> {}
 #   {"renew": 0 | 1, "key": n, "calls": K}      new values for an arm: 0 is eager, 1 the baseline
@@ -269,6 +269,13 @@ class GpuClock:
         raise Missing("this host was too slow to keep the GPU's queue filled, ten times in a row")
 
 
+# What set_math() in src/measure/reference.cc sets.
+def math_flags():
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    return [(matmul, "allow_tf32"), (cudnn, "allow_tf32"), (matmul, "allow_fp16_reduced_precision_reduction"),
+            (matmul, "allow_bf16_reduced_precision_reduction")]
+
+
 class Server:
     def hello(self, asked):
         global torch
@@ -279,14 +286,8 @@ class Server:
         torch = imported
         self.device = asked["device"]
         torch.set_num_threads(asked["threads"])
-        strict = asked["math"] == "strict"
-        if strict:
-            torch.backends.cuda.matmul.allow_tf32 = False
-            torch.backends.cudnn.allow_tf32 = False
-            torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-            torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
-        self.flags = {"python": platform.python_version(), "torch": torch.__version__, "tf32": "off" if strict else "torch's default",
-                      "cuda": str(torch.version.cuda)}
+        self.defaults = [getattr(place, name) for place, name in math_flags()]
+        self.flags = {"python": platform.python_version(), "torch": torch.__version__, "cuda": str(torch.version.cuda)}
         answer = {"torch": torch.__version__.split("+")[0]}
         if self.device == "cuda":
             if not torch.cuda.is_available():
@@ -309,12 +310,19 @@ class Server:
         answer["flags"] = self.flags
         return answer
 
-    def open(self, spec, baseline):
+    def set_math(self, strict):
+        for (place, name), default in zip(math_flags(), self.defaults):
+            setattr(place, name, default and not strict)
+
+    def open(self, spec, baseline, math):
         self.arms = []
         torch._dynamo.reset()
         gc.collect()
+        self.set_math(math == "strict")
         task = Task(spec, self.device)
         flags = dict(self.flags)
+        tf32 = torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32
+        flags["tf32"] = "torch's default" if tf32 else "off"
         other, is_graph = task.forward, False
         if baseline == "torchscript":
             other = as_torchscript(spec["reference"])
@@ -354,7 +362,7 @@ class Server:
             if "hello" in question:
                 return self.hello(question["hello"])
             if "open" in question:
-                return self.open(question["open"], question["baseline"])
+                return self.open(question["open"], question["baseline"], question["math"])
             if "operands" in question:
                 return self.operands(question["operands"])
             if "renew" in question:

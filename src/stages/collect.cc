@@ -15,7 +15,7 @@ class CollectStage final : public Stage {
       : inputs_(std::move(inputs)),
         settings_(std::get<workflow::CollectSettings>(inputs_.spec.settings)),
         tasks_(inputs_.spec.dataset, inputs_.tasks),
-        verifier_(inputs_.spec, known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)) {
+        verifier_(inputs_, known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)) {
     if (!settings_.teachers.empty())
       throw Error(fmt::format("stage {}: candidates from teachers are not built yet; leave `teachers:` out",
                               inputs_.spec.name),

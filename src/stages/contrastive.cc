@@ -53,7 +53,7 @@ class ContrastiveStage final : public Stage {
         kind_(method::parse_reward_kind(settings_.reward)),
         tasks_(inputs_.spec.dataset, inputs_.tasks),
         known_(known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
-        verifier_(inputs_.spec, known_),
+        verifier_(inputs_, known_),
         database_(exemplar_settings(settings_)),
         smoother_({settings_.smoothing_clip, settings_.smoothing_window}),
         reference_(require_checkpoint(inputs_)),

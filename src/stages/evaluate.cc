@@ -21,7 +21,7 @@ class EvaluateStage final : public Stage {
       : inputs_(std::move(inputs)),
         settings_(std::get<workflow::MeasureSettings>(inputs_.spec.settings)),
         tasks_(inputs_.spec.dataset, inputs_.tasks),
-        verifier_(inputs_.spec,
+        verifier_(inputs_,
                   again() ? std::vector<Known>()
                           : known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
         round_(inputs_.spec, verifier_) {

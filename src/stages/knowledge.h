@@ -23,11 +23,14 @@ struct Known {
   std::string made_by;   // stage in whose output it was found; empty: this stage
 };
 
-// What makes numbers comparable: device kind, baseline, math, threads and the settings of the timing.
+// What makes numbers comparable: device kind, baseline, math, threads and the settings of the timing. Its
+// `math` is what the workflow asks for; what counts for a task is math_of().
 Json protocol_of(const workflow::StageSpec& spec);
+// The math at which the stage measures the programs of a task.
+std::string math_of(const StageInputs& inputs, const std::string& task);
 
 enum class Comparable {
-  kProtocol,  // measured under the very same protocol: its number can be used as it stands
+  kProtocol,  // measured under the very same protocol, at the same math: its number can be used as it stands
   kDevice,    // measured on the same device kind: its verdict can
   kAnything   // measured on whatever: a program that cheats cheats everywhere
 };

@@ -38,7 +38,7 @@ class SelfSupervisedStage final : public Stage {
       : inputs_(std::move(inputs)),
         settings_(std::get<workflow::SelfSupervisedSettings>(inputs_.spec.settings)),
         tasks_(inputs_.spec.dataset, inputs_.tasks),
-        verifier_(inputs_.spec, known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
+        verifier_(inputs_, known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
         replay_(replay_examples(inputs_, tasks_)),
         rounds_(inputs_.spec, tasks_, verifier_, settings_.rounds, require_checkpoint(inputs_)) {
     if (settings_.rounds < 1 || settings_.samples < 1 || tasks_.train().empty())

@@ -6,7 +6,8 @@
 
 namespace warpsmith::stages {
 
-Verifier::Verifier(const workflow::StageSpec& spec, std::vector<Known> known) : spec_(spec) {
+Verifier::Verifier(const StageInputs& inputs, std::vector<Known> known)
+    : inputs_(inputs), spec_(inputs.spec) {
   for (Known& k : known) settle(std::move(k));
 }
 
@@ -31,7 +32,7 @@ Measurement Verifier::empty_measurement(const Candidate& candidate, Verdict verd
   m.candidate = candidate.id;
   m.task = candidate.task;
   m.baseline = spec_.protocol.baseline;
-  m.math = spec_.protocol.math;
+  m.math = math_of(inputs_, candidate.task);
   m.verdict = verdict;
   m.detail = std::move(detail);
   return m;

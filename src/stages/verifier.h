@@ -13,8 +13,8 @@ namespace warpsmith::stages {
 
 class Verifier {
  public:
-  // `known`: verdicts that are taken over (known_candidates). Keeps a reference to `spec`.
-  Verifier(const workflow::StageSpec& spec, std::vector<Known> known);
+  // `known`: verdicts that are taken over (known_candidates). Keeps a reference to `inputs`.
+  Verifier(const StageInputs& inputs, std::vector<Known> known);
 
   // The first job that candidates without a verdict need; nothing where all have one. A candidate whose
   // verdict is not_measured is tried again. `expected` (by candidate id) goes with those of dataset files.
@@ -37,6 +37,7 @@ class Verifier {
   void meet(const std::string& id);
   Measurement empty_measurement(const Candidate& candidate, Verdict verdict, std::string detail) const;
 
+  const StageInputs& inputs_;
   const workflow::StageSpec& spec_;
   std::map<std::string, Known> known_;
   std::map<std::string, std::string> expected_;

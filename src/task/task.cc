@@ -129,6 +129,15 @@ std::vector<std::int64_t> memory_shape_at(const TensorSpec& tensor, const Dims& 
   return {elements};
 }
 
+std::string math_of(const Task& task, const std::string& asked) {
+  return task.math == "torch_default" || asked == "torch_default" ? "torch_default" : "strict";
+}
+
+Task under_math(Task task, const std::string& asked) {
+  task.math = math_of(task, asked);
+  return task;
+}
+
 std::uint64_t misalignment_at(const TensorSpec& tensor, const Dims& dims) {
   if (!tensor.offset) return 0;
   const auto elements =

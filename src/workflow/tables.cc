@@ -114,7 +114,8 @@ const Table<ProtocolSettings>& protocol_keys() {
       {.rule = {.name = "math",
                 .form = Form::kWord,
                 .meaning =
-                    "strict: no TF32, no reduced-precision accumulation. torch_default: as published tables.",
+                    "strict: no TF32, no reduced-precision accumulation, but for tasks that say otherwise. "
+                    "torch_default: for all tasks as torch comes, as in published tables.",
                 .words = {"strict", "torch_default"}},
        .member = &S::math},
       {{"threads", Form::kInteger, "CPU threads of candidate and baseline.", 1, 1024}, &S::threads},

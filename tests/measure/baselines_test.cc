@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "plain_task.h"
+
 namespace warpsmith::measure {
 namespace {
 
@@ -39,6 +41,24 @@ Measurement over_eager(double speedup, double half) {
   m.baseline_ns = 12000;
   m.candidate_ns = 12000 / speedup;
   return m;
+}
+
+TEST(BaselineRows, SayTheMathThatCountsForTheTaskAndAreKeptByIt) {
+  Settings strict, loose;
+  loose.math = "torch_default";
+  task::Task task = make_task("", {}, {}), other = task;
+  task.digest = "d";
+  EXPECT_EQ(blank_timing(strict, task, "cudnn").math, "strict");
+  EXPECT_EQ(blank_timing(loose, task, "cudnn").math, "torch_default");
+  const std::string key = cache_key(strict, task, "cudnn");
+  EXPECT_EQ(key, cache_key(strict, task, "cudnn"));
+  EXPECT_NE(key, cache_key(loose, task, "cudnn"));
+  EXPECT_NE(key, cache_key(strict, task, "cuda_graph"));
+  EXPECT_NE(key, cache_key(strict, other, "cudnn"));
+  task.math = "torch_default";
+  EXPECT_EQ(blank_timing(strict, task, "cudnn").math, "torch_default");
+  EXPECT_NE(key, cache_key(strict, task, "cudnn"));
+  EXPECT_EQ(cache_key(loose, task, "cudnn"), cache_key(strict, task, "cudnn"));
 }
 
 TEST(WritePair, GivesTheRatioOfEagerToTheBaseline) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "scratch.h"
+#include "warpsmith/base/files.h"
 #include "warpsmith/measure/baselines.h"
 #include "warpsmith/measure/gpu.h"
 #include "warpsmith/process/gpus.h"
@@ -18,20 +19,21 @@ class GpuBaselinesTest : public testing::Test {
   void SetUp() override {
     const std::vector<process::Gpu> gpus = process::usable_gpus();
     if (gpus.empty()) GTEST_SKIP() << "no GPU here";
+    const std::string target = process::compile_target(gpus.front().major, gpus.front().minor);
+    harness_ = harness_cubin(target, folder_ / "cubins", true);
+    baselines_ = baselines_of(WARPSMITH_SOURCE_DIR "/datasets");
+    Diagnostics diagnostics;
+    for (const task::Task& task : task::load_tasks(WARPSMITH_SOURCE_DIR "/datasets", diagnostics))
+      tasks_.push_back(task.id);
+  }
+  std::unique_ptr<GpuBaselines> baselines_of(const std::filesystem::path& datasets) const {
     Settings settings;
     settings.device_kind = "gpu";
     settings.budget_s = 0.5;
     settings.protocol.target = 0.005;
     settings.unsandboxed = true;
-    const std::string target = process::compile_target(gpus.front().major, gpus.front().minor);
-    baselines_ = std::make_unique<GpuBaselines>(
-        GpuBaselines::Options{.settings = settings,
-                              .datasets = WARPSMITH_SOURCE_DIR "/datasets",
-                              .harness = harness_cubin(target, folder_ / "cubins", true),
-                              .cache = folder_ / "cache"});
-    Diagnostics diagnostics;
-    for (const task::Task& task : task::load_tasks(WARPSMITH_SOURCE_DIR "/datasets", diagnostics))
-      tasks_.push_back(task.id);
+    return std::make_unique<GpuBaselines>(GpuBaselines::Options{
+        .settings = settings, .datasets = datasets, .harness = harness_, .cache = folder_ / "cache"});
   }
   void print(const std::vector<BaselineTiming>& rows) {
     for (const BaselineTiming& row : rows)
@@ -40,6 +42,7 @@ class GpuBaselinesTest : public testing::Test {
                   row.eager_ns, row.baseline_ns, row.seconds, row.reason.c_str());
   }
   Scratch folder_;
+  std::vector<std::byte> harness_;
   std::unique_ptr<GpuBaselines> baselines_;
   std::vector<std::string> tasks_;
 };
@@ -121,6 +124,38 @@ TEST_F(GpuBaselinesTest, TorchCompileIsTimedOrSaysWhyNot) {
   // What has a number is not timed again.
   const std::vector<BaselineTiming> again = baselines_->measure({"rms_norm"}, {"torch_compile"});
   EXPECT_EQ(again.front().ratio, rows.front().ratio);
+}
+
+// A convolution, which torch's default lets take TF32, and the same in strict math before and after it.
+TEST_F(GpuBaselinesTest, EveryBaselineFollowsTheTasksMath) {
+  std::string yaml = read_file(WARPSMITH_SOURCE_DIR "/datasets/conv2d_3x3/task.yaml");
+  const std::string shape = "{B: 2, C: 4, O: 8, H: 32, W: 32}";
+  ASSERT_NE(yaml.find(shape), std::string::npos);
+  yaml.replace(yaml.find(shape), shape.size(), "{B: 16, C: 64, O: 64, H: 56, W: 56}");
+  const std::vector<std::string> tasks = {"first_strict", "loose", "strict"};
+  for (const std::string& task : tasks) {
+    make_folders(folder_ / "tasks" / task);
+    write_file_atomic(folder_ / "tasks" / task / "task.yaml",
+                      yaml + (task == "loose" ? "math: torch_default\n" : ""));
+  }
+  const auto baselines = baselines_of(folder_ / "tasks");
+  for (const char* name : {"eager", "cuda_graph", "cudnn", "torchscript"}) {
+    const std::vector<BaselineTiming> rows = baselines->measure(tasks, {name});
+    print(rows);
+    ASSERT_EQ(rows.size(), 3u);
+    const std::string& reason = rows.front().reason;
+    if (no_python(reason) || reason.find("built without") != std::string::npos) continue;
+    for (const BaselineTiming& row : rows) {
+      const bool loose = row.task == "loose";
+      EXPECT_EQ(row.math, loose ? "torch_default" : "strict");
+      if (row.reason.starts_with("unstable")) continue;
+      ASSERT_EQ(row.state, BaselineState::kCovered) << row.task << " " << name << ": " << row.reason;
+      EXPECT_EQ(row.flags.at("tf32"), loose ? "torch's default" : "off");
+    }
+    if (rows[0].eager_ns <= 0 || rows[1].eager_ns <= 0 || rows[2].eager_ns <= 0) continue;
+    EXPECT_LT(rows[1].eager_ns, rows[0].eager_ns) << name;
+    EXPECT_NEAR(rows[2].eager_ns / rows[0].eager_ns, 1, 0.1) << name;
+  }
 }
 
 }  // namespace

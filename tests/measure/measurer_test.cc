@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "task_folder.h"
+#include "torch_flags.h"
 #include "warpsmith/measure/job.h"
+#include "warpsmith/measure/task_check.h"
 
 namespace warpsmith::measure {
 namespace {
@@ -235,6 +237,62 @@ TEST_F(MeasurerTest, AShardWritesRecordsAndSamples) {
     EXPECT_EQ(samples.size(), m.blob_bytes);
   }
   EXPECT_EQ(timed, 1);
+}
+
+// A folder with a strict task and one at torch's default, and a candidate for each.
+class MathTest : public MeasurerTest {
+ protected:
+  static Measurement measure(Measurer& measurer, const TaskFolder& folder) {
+    const Candidate made = make_plan_candidate(folder.task().id, kRight, {});
+    return measurer.measure(folder.task(), made, folder.compile(made)).measurement;
+  }
+  const TaskFolder strict_{"softplus", kSoftplus};
+  const TaskFolder loose_{"loose", (std::string(kSoftplus) + "math: torch_default\n").c_str()};
+};
+
+TEST_F(MathTest, TorchsFlagsFollowTheTask) {
+  for (const TaskFolder* folder : {&strict_, &loose_, &strict_}) {
+    const bool strict = folder == &strict_;
+    const Measurement m = measure(*shared_->measurer, *folder);
+    expect_timed(m);
+    EXPECT_EQ(m.math, strict ? "strict" : "torch_default");
+    EXPECT_EQ(is_strict(), strict);
+    EXPECT_EQ(is_torch_default(), !strict);
+  }
+}
+
+TEST_F(MathTest, AWorkflowMayAllowItToAllTasks) {
+  Settings settings = quick_settings();
+  settings.math = "torch_default";
+  settings.timing = false;
+  Measurer measurer(settings);
+  for (const TaskFolder* folder : {&strict_, &loose_}) {
+    const Measurement m = measure(measurer, *folder);
+    EXPECT_EQ(m.verdict, Verdict::kOk) << m.detail;
+    EXPECT_EQ(m.math, "torch_default");
+    EXPECT_TRUE(is_torch_default());
+  }
+}
+
+TEST_F(MathTest, TaskChecksFollowTheTaskToo) {
+  for (const TaskFolder* checked : {&strict_, &loose_, &strict_}) {
+    Scratch run;
+    const std::filesystem::path folder = run / "stages/s/00000000/0/measure";
+    make_folders(folder);
+    write_file_atomic(folder / "items.jsonl", Json{{"id", checked->task().id}}.dump() + "\n");
+    JobFile job;
+    job.shards = {{0, 1}};
+    job.params = {{"datasets", checked->datasets().string()}, {"check_tasks", true}};
+    write_file_atomic(folder / "job.json", to_json(job).dump());
+    {
+      ShardSession shard(folder / "job.json", 0);
+      run_task_checks(shard);
+    }
+    const ShardRecords records = read_shard_records(folder / "0");
+    ASSERT_EQ(records.records.size(), 1u);
+    EXPECT_FALSE(records.records.begin()->second.contains("error")) << records.records.begin()->second;
+    EXPECT_EQ(is_strict(), checked == &strict_);
+  }
 }
 
 TEST(MeasureSettings, MistakesNameTheParameter) {

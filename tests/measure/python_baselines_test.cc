@@ -58,6 +58,29 @@ TEST_F(PythonBaselinesTest, EagerAgainstItselfIsOne) {
   EXPECT_FALSE(timing.flags.at("torch").empty());
 }
 
+// In one python3; the flag is what torch says of itself.
+TEST_F(PythonBaselinesTest, TorchsFlagsFollowTheTask) {
+  Settings settings = quick();
+  settings.protocol.buckets = 3;
+  settings.protocol.rounds_a_bucket = 1;
+  settings.protocol.target = 0.9;
+  PythonBaselines python(settings, "cpu", folder_ / "python");
+  task::Task task = one("gelu");
+  for (const char* math : {"strict", "torch_default", "strict"}) {
+    task.math = math;
+    const BaselineTiming timing = python.measure(task, "eager");
+    if (skips(timing)) GTEST_SKIP() << timing.reason;
+    EXPECT_EQ(timing.math, math);
+    ASSERT_TRUE(timing.flags.contains("tf32")) << timing.reason;
+    EXPECT_EQ(timing.flags.at("tf32"), task.math == "strict" ? "off" : "torch's default");
+  }
+  settings.math = "torch_default";
+  PythonBaselines loose(settings, "cpu", folder_ / "loose");
+  const BaselineTiming timing = loose.measure(one("gelu"), "eager");
+  EXPECT_EQ(timing.math, "torch_default");
+  EXPECT_EQ(timing.flags.at("tf32"), "torch's default");
+}
+
 TEST_F(PythonBaselinesTest, EveryReferenceOfTheDatasetRunsInPython) {
   Settings settings = quick();
   settings.protocol.buckets = 3;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "plain_task.h"
+#include "torch_flags.h"
 #include "warpsmith/measure/compare.h"
 #include "warpsmith/measure/oracle.h"
 
@@ -47,6 +48,32 @@ TEST_F(ReferenceTest, RunsWithScalars) {
   EXPECT_EQ(out[0].shape, (std::vector<std::int64_t>{2}));
   EXPECT_EQ(out[0].reals[0], 2.0);
   EXPECT_EQ(out[0].reals[1], static_cast<double>(std::exp(1.0f) * 2));
+}
+
+// Each sets those of its own task, also where another has run in between.
+TEST_F(ReferenceTest, TorchsFlagsAreThoseOfTheTaskThatRuns) {
+  task::Task task = exponential();
+  task.scalars = {{"scale", true, 2.0}};
+  const Reference strict(task);
+  task.math = "torch_default";
+  const Reference loose(task);
+  std::vector<float> x = {0, 1};
+  EXPECT_TRUE(is_strict());
+  loose.run({{"N", 2}}, bytes(x));
+  EXPECT_TRUE(is_torch_default());
+  strict.run({{"N", 2}}, bytes(x));
+  EXPECT_TRUE(is_strict());
+  loose.run_oracle({{"N", 2}}, bytes(x));
+  EXPECT_TRUE(is_torch_default());
+  Reference::Calls calls = strict.bind({{"N", 2}}, {{std::as_writable_bytes(std::span(x))}});
+  Reference::Calls others = loose.bind({{"N", 2}}, {{std::as_writable_bytes(std::span(x))}});
+  EXPECT_TRUE(is_torch_default()) << "nothing has run";
+  calls.run(0, 1);
+  EXPECT_TRUE(is_strict());
+  others.run(0, 1);
+  EXPECT_TRUE(is_torch_default());
+  configure_torch(1);
+  EXPECT_TRUE(is_strict());
 }
 
 TEST_F(ReferenceTest, TheOracleIsInDoubles) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "plain_task.h"
+#include "torch_flags.h"
 #include "warpsmith/base/error.h"
 
 namespace warpsmith::measure {
@@ -119,6 +120,15 @@ TEST_F(TaskCheckTest, NothingThatCanBeDecided) {
 
 TEST_F(TaskCheckTest, AReferenceThatFailsIsAnError) {
   EXPECT_THROW(check(one_to_one("torch.matmul(x, torch.ones([7, 7]))")), Error);
+}
+
+TEST_F(TaskCheckTest, RunsAtTheTasksMath) {
+  task::Task task = one_to_one("torch.relu(x)");
+  for (const char* math : {"torch_default", "strict", "torch_default"}) {
+    task.math = math;
+    check(task);
+    EXPECT_EQ(is_strict(), task.math == "strict");
+  }
 }
 
 // Every task that comes with Warpsmith.

@@ -79,6 +79,34 @@ TEST(Evaluate, ANumberOfAnotherProtocolIsNotTakenOver) {
   EXPECT_EQ(world.job("0/measure").params["budget_s"], 20.0);
 }
 
+// Where the task says it, not the workflow.
+TEST(Evaluate, ANumberAtAnotherMathIsNotTakenOver) {
+  StageInputs inputs = with_checkpoint({.checkpoint_of = "rl", .samples = 1});
+  inputs.tasks[0].math = "torch_default";
+  const auto compiled = [&](const std::string& math) {
+    for (Json& entry : inputs.upstream["collect"]["candidates"]) entry["measurement"]["math"] = math;
+    World world;
+    world.answer = [](const JobRequest&, const Json& item) {
+      return repeat(item, item["task"] == "a" ? "ok 2.00 q" : "bad x");
+    };
+    world.drive(inputs);
+    return world.count("compile");
+  };
+  EXPECT_EQ(compiled("strict"), 4u);
+  EXPECT_EQ(compiled("torch_default"), 3u) << "that of `a` is known";
+}
+
+TEST(Evaluate, WhatDoesNotCompileHasTheMathOfItsTask) {
+  StageInputs inputs = with_checkpoint({.checkpoint_of = "rl", .samples = 1});
+  inputs.tasks[0].math = "torch_default";
+  World world;
+  world.answer = [](const JobRequest&, const Json& item) { return repeat(item, "bad x"); };
+  const StageOutput out = world.drive(inputs);
+  ASSERT_EQ(out["candidates"].size(), 4u);
+  for (const Json& entry : out["candidates"])
+    EXPECT_EQ(entry["measurement"]["math"], entry["candidate"]["task"] == "a" ? "torch_default" : "strict");
+}
+
 TEST(Evaluate, ContrastivePromptsShowTheDatasetsProgramsOnly) {
   const auto prompts = [](const char* name) {
     StageInputs inputs = with_checkpoint({.checkpoint_of = "rl", .samples = 16, .contrastive_prompt = true});

@@ -122,6 +122,17 @@ TEST_F(LoadTask, ReadsEverything) {
   EXPECT_EQ(task->digest, sha256_hex(kGood));
 }
 
+TEST(TaskMath, TheWorkflowOrTheTaskAllowsTorchsDefault) {
+  Task strict, loose;
+  loose.math = "torch_default";
+  EXPECT_EQ(math_of(strict, "strict"), "strict");
+  EXPECT_EQ(math_of(strict, "torch_default"), "torch_default");
+  EXPECT_EQ(math_of(loose, "strict"), "torch_default");
+  EXPECT_EQ(math_of(loose, "torch_default"), "torch_default");
+  EXPECT_EQ(under_math(strict, "torch_default").math, "torch_default");
+  EXPECT_EQ(under_math(loose, "strict").math, "torch_default");
+}
+
 TEST_F(LoadTask, OptionalKeysHaveDefaults) {
   std::string text = kGood;
   text.resize(text.find("distributions:"));

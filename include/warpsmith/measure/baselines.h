@@ -33,6 +33,9 @@ const std::vector<std::string>& baseline_names();
 // A row without a number: `missing`, for no reason yet.
 BaselineTiming blank_timing(const Settings& settings, const task::Task& task, const std::string& name);
 
+// Under which name the row of a task is kept: all that its number depends on.
+std::string cache_key(const Settings& settings, const task::Task& task, const std::string& name);
+
 // What the pair of eager (as its baseline) and another baseline (as its candidate) came to. `missing` with a
 // reason where that gave a wrong answer or where its buckets disagree.
 void write_pair(const Settings& settings, const PairResult& pairs, int calls, BaselineTiming& timing);

@@ -29,10 +29,12 @@ struct OutputValues {
 // Where a reference runs.
 enum class Place { kHost, kGpu };
 
-// Process-wide settings of torch, as eager and as strict as the protocol asks. Once, before any Reference is
-// made. `threads`: of an operator on the host. `math`: "strict" (no TF32, no accumulation below float32) or
-// "torch_default".
-void configure_torch(int threads, const std::string& math = "strict");
+// Process-wide settings of torch, as eager as the protocol asks, and strict math. Once, before any Reference
+// is made. `threads`: of an operator on the host.
+void configure_torch(int threads);
+// torch's process-wide flags for "strict" (no TF32, no accumulation below float32) or "torch_default" (as
+// torch comes). A Reference sets those of its task before each run.
+void set_math(const std::string& math);
 // Loads torch's CUDA part, which the programs are not linked with: it costs 0.4 s and 350 MB where no GPU is
 // used. Throws Error where this torch has none. Touches no GPU.
 void load_torch_cuda();
@@ -53,7 +55,7 @@ class OnTorchStream {
 // What was set, for device facts: torch's version, CPU capability, mkldnn, threads.
 std::map<std::string, std::string> torch_facts();
 
-// Not thread-safe.
+// Runs at the task's `math` (where a workflow has a say, that of task::under_math()). Not thread-safe.
 class Reference {
  public:
   // Throws InvalidInput with torch's message, naming task.yaml, where the program does not compile or has no

@@ -31,13 +31,13 @@ struct TaskFindings {
 
 Json to_json(const TaskFindings& findings);
 
-// configure_torch() must have been called, for Place::kGpu load_torch_cuda() too. Throws Error where the
-// reference fails, with torch's words.
+// At the task's `math`. configure_torch() must have been called, for Place::kGpu load_torch_cuda() too.
+// Throws Error where the reference fails, with torch's words.
 TaskFindings check_task(const task::Task& task, Place place, int seeds, std::uint64_t seed);
 
 // A shard of `warpsmith-measure` whose params have `check_tasks: true`: items {"id": TASK}; params
-// `datasets`, `device_kind` ("cpu", a GPU type, or "auto"), `device_names`, `threads`, `check_seeds`. A
-// record has the findings, or `error`, and `device`, the name of what it ran on.
+// `datasets`, `device_kind` ("cpu", a GPU type, or "auto"), `device_names`, `threads`, `check_seeds`, `math`.
+// A record has the findings, or `error`, and `device`, the name of what it ran on.
 void run_task_checks(ShardSession& shard);
 
 }  // namespace warpsmith::measure

@@ -115,6 +115,11 @@ struct Task {
   std::string digest;  // SHA-256 of task.yaml
 };
 
+// The math that counts for a task where the workflow asks for `asked`: "torch_default" where either of them says so, else "strict".
+std::string math_of(const Task& task, const std::string& asked);
+// The task as such a workflow measures it: its own `math` is the one that counts.
+Task under_math(Task task, const std::string& asked);
+
 // Shape of a tensor of the task at `dims`. Throws Error on overflow or a negative size.
 std::vector<std::int64_t> shape_at(const TensorSpec& tensor, const Dims& dims);
 // Those of a contiguous tensor where none are said. Throws as shape_at().

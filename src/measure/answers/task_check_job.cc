@@ -42,13 +42,14 @@ void run_task_checks(ShardSession& shard) {
   Settings settings = settings_from_json(params, shard.job().seed);
   TaskSource tasks(json_at<std::string>(params, "datasets", "params"));
   const Where where = place_for(settings);
-  configure_torch(settings.threads, settings.math);
+  configure_torch(settings.threads);
   for (const Item& item : shard.open_items()) {
     Json record;
     try {
       std::optional<FileLock> alone;  // somebody may be timing there
       if (where.place == Place::kGpu) alone.emplace(gpu_lock_path(where.uuid));
-      record = to_json(check_task(tasks.of(item.id), where.place, settings.check_seeds, settings.seed));
+      record = to_json(check_task(task::under_math(tasks.of(item.id), settings.math), where.place,
+                                  settings.check_seeds, settings.seed));
     } catch (const Error& e) {
       record = {{"task", item.id}, {"error", e.what()}};
     }

@@ -2,11 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "timing/judge.h"
+#include "warpsmith/base/sha256.h"
+#include "warpsmith/measure/reference.h"
+#include "warpsmith/process/machine.h"
 #include "warpsmith/stats/ratio.h"
 #include "warpsmith/stats/summary.h"
 
 namespace warpsmith::measure {
+
+namespace {
+
+constexpr int kCacheVersion = 3;  // of rows in the cache: raised when a baseline is timed in another way
+
+}  // namespace
 
 const std::vector<std::string>& baseline_names() {
   static const std::vector<std::string> names = {"eager", "cuda_graph", "torch_compile",
@@ -18,10 +29,28 @@ BaselineTiming blank_timing(const Settings& settings, const task::Task& task, co
   BaselineTiming timing;
   timing.task = task.id;
   timing.name = name;
-  timing.math = settings.math;
+  timing.math = task::math_of(task, settings.math);
   timing.device_kind = settings.device_kind;
   for (const std::string& dim : task.dims) timing.shape.emplace_back(dim, task.timing.front().at(dim));
   return timing;
+}
+
+std::string cache_key(const Settings& s, const task::Task& task, const std::string& name) {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  const Json key = {{"version", kCacheVersion},
+                    {"task", task.digest},
+                    {"baseline", name},
+                    {"math", task::math_of(task, s.math)},
+                    {"device", s.device_kind},
+                    {"names", s.device_names},
+                    {"gpus", visible != nullptr ? visible : ""},
+                    {"host", process::host_name()},
+                    {"torch", torch_facts().at("torch")},
+                    {"threads", s.threads},
+                    {"protocol",
+                     {s.protocol.buckets, s.protocol.rounds_a_bucket, s.protocol.target,
+                      s.protocol.variance_gate, s.budget_s}}};
+  return sha256_hex(key.dump()).substr(0, 32);
 }
 
 void write_pair(const Settings& settings, const PairResult& pairs, int calls, BaselineTiming& timing) {

@@ -24,18 +24,15 @@
 #include "timing/judge.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
-#include "warpsmith/base/sha256.h"
 #include "warpsmith/measure/gpu_baselines.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/python_baselines.h"
-#include "warpsmith/process/machine.h"
 #include "warpsmith/stats/summary.h"
 
 namespace warpsmith::measure {
 
 namespace {
 
-constexpr int kCacheVersion = 2;   // of rows in the cache: raised when a baseline is timed in another way
 constexpr double kPatience = 300;  // seconds for a row, with five budgets on top
 constexpr int kAloneRounds = 21;
 
@@ -50,8 +47,8 @@ task::Task load_one(const std::filesystem::path& datasets, const std::string& id
   return std::move(*task);
 }
 
-// For all of NVIDIA's libraries in this process, before they are asked: cuDNN's graphs, and what of them goes
-// to cuBLAS, have no other switch.
+// For all of NVIDIA's libraries in this process, before they are asked, and for good: cuDNN's graphs, and
+// what of them goes to cuBLAS, have no other switch.
 void forbid_tf32() { ::setenv("NVIDIA_TF32_OVERRIDE", "0", 1); }
 
 // In a process that has the GPU: eager, and the baselines that this program has itself.
@@ -59,7 +56,8 @@ class GpuSide {
  public:
   GpuSide(const Settings& settings, std::span<const std::byte> cubin)
       : settings_(settings), harness_(right(gpu_, settings), cubin, source_) {
-    configure_torch(settings.threads, settings.math);
+    configure_torch(settings.threads);
+    watch_ = process::GpuWatch::open(gpu_.facts().uuid);
   }
 
   BaselineTiming measure(const task::Task& task, const std::string& name) {
@@ -68,7 +66,7 @@ class GpuSide {
     timing.device_name = gpu_.facts().name;
     timing.device_uuid = gpu_.facts().uuid;
     timing.flags = torch_facts();
-    timing.flags["tf32"] = settings_.math == "strict" ? "off" : "torch's default";
+    timing.flags["tf32"] = timing.math == "strict" ? "off" : "torch's default";
     timing.flags["driver"] = gpu_.facts().driver;
     try {
       const FileLock lock(gpu_lock_path(gpu_.facts().uuid));
@@ -87,7 +85,7 @@ class GpuSide {
 
   EagerTimes eager(const task::Task& task) {
     const FileLock lock(gpu_lock_path(gpu_.facts().uuid));
-    GpuTaskBench bench(harness_, task, settings_.check_seeds, settings_.seed);
+    GpuTaskBench bench(harness_, task, settings_);
     return {task.id, bench.alone_ns(), 0, bench.calls(), ""};
   }
 
@@ -98,11 +96,12 @@ class GpuSide {
   }
 
   void time(const task::Task& task, const std::string& name, BaselineTiming& timing) {
-    GpuTaskBench bench(harness_, task, settings_.check_seeds, settings_.seed);
+    GpuTaskBench bench(harness_, task, settings_);
     const std::unique_ptr<GpuBaselineArm> other = arm_of(bench, name, timing);
     PairSettings pairs = pair_settings(settings_, task.id, "baseline " + name, 0);
     pairs.calls = bench.calls();
     pairs.protocol.give_up_below = 0;  // a slow baseline is one as good
+    pairs.disturbed = slowed_down(watch_);
     write_pair(settings_, time_pairs(bench.baseline(), *other, pairs), pairs.calls, timing);
   }
 
@@ -110,8 +109,8 @@ class GpuSide {
                                          BaselineTiming& timing) {
     if (name == "eager") return bench.another_baseline();
     const MakeGpuCalls direct = [&](const GpuAddresses& inputs) {
-      return make_cudnn_calls(harness_, bench.task(), bench.timing_dims(), settings_.math == "strict", inputs,
-                              timing.flags);
+      return make_cudnn_calls(harness_, bench.task(), bench.timing_dims(), bench.task().math == "strict",
+                              inputs, timing.flags);
     };
     const MakeGpuCalls graphs = [&](const GpuAddresses& inputs) {
       auto calls =
@@ -126,6 +125,7 @@ class GpuSide {
 
   const Settings& settings_;
   device::Gpu gpu_;
+  std::optional<process::GpuWatch> watch_;
   ValueSource source_;
   GpuHarness harness_;
   CaptureStreams streams_;
@@ -210,24 +210,10 @@ struct GpuBaselines::State {
   Options options;
 
   double patience() const { return kPatience + 5 * options.settings.budget_s; }
+  std::string math_of(const task::Task& task) const { return task::math_of(task, options.settings.math); }
 
   std::filesystem::path cached(const task::Task& task, const std::string& name) const {
-    const Settings& s = options.settings;
-    const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-    const Json key = {{"version", kCacheVersion},
-                      {"task", task.digest},
-                      {"baseline", name},
-                      {"math", s.math},
-                      {"device", s.device_kind},
-                      {"names", s.device_names},
-                      {"gpus", visible != nullptr ? visible : ""},
-                      {"host", process::host_name()},
-                      {"torch", torch_facts().at("torch")},
-                      {"threads", s.threads},
-                      {"protocol",
-                       {s.protocol.buckets, s.protocol.rounds_a_bucket, s.protocol.target,
-                        s.protocol.variance_gate, s.budget_s}}};
-    return options.cache / "baselines" / (sha256_hex(key.dump()).substr(0, 32) + ".json");
+    return options.cache / "baselines" / (cache_key(options.settings, task, name) + ".json");
   }
 
   std::optional<BaselineTiming> from_cache(const task::Task& task, const std::string& name) const {
@@ -264,9 +250,11 @@ struct GpuBaselines::State {
       const std::size_t first = rows.size();
       const std::string how = in_a_process(
           [&](const Say& say) {
-            if (name == "cudnn" && options.settings.math == "strict") forbid_tf32();
+            const std::string math = math_of(*tasks[first]);
+            if (name == "cudnn" && math == "strict") forbid_tf32();
             GpuSide side(options.settings, options.harness);
             for (std::size_t i = first; i < tasks.size(); ++i) {
+              if (name == "cudnn" && math_of(*tasks[i]) != math) return;  // those get a process of their own
               const BaselineTiming row = side.measure(*tasks[i], name);
               say(to_json(row));
               if (row.state == BaselineState::kMissing)

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "timing/calls_a_row.h"
 #include "gpu_place.h"
+#include "timing/calls_a_row.h"
 #include "timing/judge.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/random.h"
@@ -108,9 +108,8 @@ struct PythonBaselines::State {
           .environment = {{"TORCHINDUCTOR_COMPILE_THREADS", "1"},
                           {"TORCHINDUCTOR_CACHE_DIR", (folder / "inductor").string()},
                           {"TRITON_CACHE_DIR", (folder / "triton").string()}}});
-      const Json hello = ask(
-          *python, {{"hello", {{"device", device}, {"math", settings.math}, {"threads", settings.threads}}}},
-          kStart);
+      const Json hello =
+          ask(*python, {{"hello", {{"device", device}, {"threads", settings.threads}}}}, kStart);
       name = hello.value("name", "");
       uuid = hello.value("uuid", "");
       flags = hello.value("flags", flags);
@@ -128,7 +127,10 @@ struct PythonBaselines::State {
 
   Json open(const task::Task& task, const std::string& baseline) {
     start();
-    return ask(*python, {{"open", task_json(task)}, {"baseline", baseline}}, kOpen);
+    return ask(
+        *python,
+        {{"open", task_json(task)}, {"baseline", baseline}, {"math", task::math_of(task, settings.math)}},
+        kOpen);
   }
 
   void make_operands(int calls) { ask(*python, {{"operands", calls}}, kAnswer); }
@@ -152,6 +154,8 @@ struct PythonBaselines::State {
     pairs.calls = calls_a_row(task);
     make_operands(pairs.calls);
     PythonArm eager(*python, kEager), other(*python, kOther);
+    const auto watch = device == "cuda" ? process::GpuWatch::open(uuid) : std::nullopt;
+    pairs.disturbed = slowed_down(watch);
     write_pair(settings, time_pairs(eager, other, pairs), pairs.calls, timing);
   }
 };

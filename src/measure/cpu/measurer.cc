@@ -168,7 +168,7 @@ struct Measurer::State {
   TaskBench& bench_of(const task::Task& task) {
     if (!bench || bench->task().id != task.id || bench->task().digest != task.digest) {
       bench.reset();
-      bench = std::make_unique<TaskBench>(task, source, settings.check_seeds, settings.seed);
+      bench = std::make_unique<TaskBench>(task, source, settings);
     }
     return *bench;
   }

@@ -28,13 +28,13 @@ int calls_an_interval(double baseline_ns, std::uint64_t bytes_a_call) {
 
 }  // namespace
 
-TaskBench::TaskBench(const task::Task& task, const ValueSource& source, int check_seeds, std::uint64_t seed)
-    : task_(task),
+TaskBench::TaskBench(const task::Task& task, const ValueSource& source, const Settings& settings)
+    : task_(task::under_math(task, settings.math)),
       source_(source),
       reference_(task_),
-      oracle_(task_, reference_, source_, seed),
-      cases_(check_cases(task_, check_seeds)),
-      seed_(seed) {
+      oracle_(task_, reference_, source_, settings.seed),
+      cases_(check_cases(task_, settings.check_seeds)),
+      seed_(settings.seed) {
   baseline_call_ns_ =
       stats::median(time_alone(baseline(1), 1, kEstimateRounds, random_key({seed_, name_key("estimate")})));
   calls_ = calls_an_interval(baseline_call_ns_,

@@ -7,15 +7,16 @@
 #include <optional>
 
 #include "warpsmith/measure/arm.h"
+#include "warpsmith/measure/measurer.h"
 #include "warpsmith/measure/oracle.h"
 
 namespace warpsmith::measure {
 
 class TaskBench {
  public:
-  TaskBench(const task::Task& task, const ValueSource& source, int check_seeds, std::uint64_t seed);
+  TaskBench(const task::Task& task, const ValueSource& source, const Settings& settings);
 
-  const task::Task& task() const { return task_; }
+  const task::Task& task() const { return task_; }  // its math is what counts of the workflow's and its own
   const task::Dims& timing_dims() const { return task_.timing.front(); }
   const Reference& reference() const { return reference_; }
   const ValueSource& source() const { return source_; }
