@@ -8,7 +8,8 @@
 // item:   {"id": candidate id, "candidate": {…}}
 // record: {"verdict", "log", "binary" (relative to the run folder; empty unless ok), "seconds", "cached"}
 //         and for a GPU, of whose targets these are the first that failed, else the first:
-//         {"binaries": {target: path}, "kernels": {target: [resources of each kernel of the plan]}}
+//         {"binaries": {target: path}, "kernels": {target: [resources of each kernel of the plan]},
+//          "tensor_cores": {target: whether its machine code has instructions of theirs}}
 //         (of tier `extension`: {"binaries": …, "libraries": [what it is linked with]})
 #include <algorithm>
 #include <charconv>
@@ -74,9 +75,9 @@ std::vector<toolchain::GpuTarget> targets_of(const Json& params) {
   return {*target};
 }
 
-Json resources_of(const fs::path& cubin) {
+Json resources_of(const toolchain::CubinFacts& facts) {
   Json kernels = Json::array();
-  for (const toolchain::KernelFacts& k : toolchain::read_cubin_facts(cubin).kernels)
+  for (const toolchain::KernelFacts& k : facts.kernels)
     kernels.push_back({{"name", k.name},
                        {"registers", k.registers},
                        {"shared_bytes", k.shared_bytes},
@@ -91,16 +92,23 @@ Json record_of(Tier tier, const std::vector<toolchain::GpuTarget>& targets,
       std::find_if(results.begin(), results.end(), [](const auto& r) { return r.verdict != Verdict::kOk; });
   Json record = record_of(failed == results.end() ? results.front() : *failed, run_folder);
   record["binaries"] = Json::object();
-  record[tier == Tier::kPlan ? "kernels" : "libraries"] =
-      tier == Tier::kPlan ? Json::object() : Json::array();
+  if (tier == Tier::kPlan) {
+    record["kernels"] = Json::object();
+    record["tensor_cores"] = Json::object();
+  } else {
+    record["libraries"] = Json::array();
+  }
   for (std::size_t i = 0; i < targets.size(); ++i) {
     if (results[i].binary.empty()) continue;
     const std::string target = toolchain::to_string(targets[i]);
     record["binaries"][target] = fs::relative(results[i].binary, run_folder).string();
-    if (tier == Tier::kPlan)
-      record["kernels"][target] = resources_of(results[i].binary);
-    else
+    if (tier != Tier::kPlan) {
       record["libraries"] = toolchain::read_extension_facts(results[i].binary).libraries;
+      continue;
+    }
+    const toolchain::CubinFacts facts = toolchain::read_cubin_facts(results[i].binary);
+    record["kernels"][target] = resources_of(facts);
+    record["tensor_cores"][target] = facts.tensor_cores;
   }
   return record;
 }

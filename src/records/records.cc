@@ -167,6 +167,11 @@ Json to_json(const Measurement& m) {
   put(j, "baseline_idle_ns", m.baseline_idle_ns);
   put(j, "candidate_idle_ns", m.candidate_idle_ns);
   put(j, "host_bound", m.host_bound);
+  put(j, "baseline_alone_ns", m.baseline_alone_ns);
+  put(j, "candidate_event_ns", m.candidate_event_ns);
+  if (!m.clock.empty()) j["clock"] = m.clock;
+  put(j, "speedup_before", m.speedup_before);
+  put(j, "tensor_cores", m.tensor_cores);
   put(j, "roofline_ns", m.roofline_ns);
   if (!m.roofline_bound.empty()) j["roofline_bound"] = m.roofline_bound;
   if (m.gpu_before) j["gpu_before"] = to_json(*m.gpu_before);
@@ -217,6 +222,12 @@ Measurement measurement_from_json(const Json& j) {
     take(j, "baseline_idle_ns", m.baseline_idle_ns);
     take(j, "candidate_idle_ns", m.candidate_idle_ns);
     take(j, "host_bound", m.host_bound);
+    take(j, "baseline_alone_ns", m.baseline_alone_ns);
+    take(j, "candidate_event_ns", m.candidate_event_ns);
+    if (const auto it = j.find("clock"); it != j.end())
+      m.clock = it->get<std::map<std::string, std::string>>();
+    take(j, "speedup_before", m.speedup_before);
+    take(j, "tensor_cores", m.tensor_cores);
     take(j, "roofline_ns", m.roofline_ns);
     m.roofline_bound = j.value("roofline_bound", "");
     if (const auto it = j.find("gpu_before"); it != j.end()) m.gpu_before = gpu_state_from_json(*it);

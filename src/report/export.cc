@@ -21,6 +21,7 @@ std::string field(const std::string& text) {
 }
 
 std::string cell(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
+std::string cell(const std::optional<bool>& value) { return value ? (*value ? "1" : "0") : ""; }
 
 Json headline_json(const Headline& h) {
   return {{"tasks", h.tasks},
@@ -31,7 +32,8 @@ Json headline_json(const Headline& h) {
           {"above_1_01", h.above}};
 }
 
-Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+template <typename T>
+Json optional(const std::optional<T>& value) { return value ? Json(*value) : Json(nullptr); }
 
 }  // namespace
 
@@ -59,7 +61,8 @@ std::string csv(const store::Results& results) {
   std::string out =
       "stage,hash8,round,task,candidate,verdict,detail,baseline,math,shape,speedup,speedup_rounded,speedup_low,speedup_high,"
       "baseline_ns,candidate_ns,variance,rounds,batch,imprecise,device,host,baseline_ratio,"
-      "roofline_ns,roofline_bound,host_bound,baseline_idle_ns,candidate_idle_ns,gpu_held_s,gpu_timed_s,rounds_thrown_away";
+      "roofline_ns,roofline_bound,host_bound,baseline_idle_ns,candidate_idle_ns,gpu_held_s,gpu_timed_s,rounds_thrown_away,"
+      "baseline_alone_ns,candidate_event_ns,speedup_before,tensor_cores,clock";
   const std::vector<std::string> names = baseline_names(results);
   for (const std::string& name : names) out += ",over_" + name;
   out += ",best_baseline,over_best\n";
@@ -71,8 +74,11 @@ std::string csv(const store::Results& results) {
                        m.speedup_rounded, m.speedup_low, m.speedup_high, m.baseline_ns, m.candidate_ns, m.variance, m.rounds,
                        m.batch, m.imprecise ? 1 : 0, device ? field(device->name) : "", device ? field(device->host) : "", m.baseline_ratio);
     out += fmt::format(",{},{},{},{},{},{},{},{}", cell(m.roofline_ns), m.roofline_bound,
-                       m.host_bound ? (*m.host_bound ? "1" : "0") : "", cell(m.baseline_idle_ns), cell(m.candidate_idle_ns),
+                       cell(m.host_bound), cell(m.baseline_idle_ns), cell(m.candidate_idle_ns),
                        cell(m.gpu_held_s), cell(m.gpu_timed_s), m.rounds_thrown_away);
+    out += fmt::format(",{},{},{},{},{}", cell(m.baseline_alone_ns), cell(m.candidate_event_ns),
+                       cell(m.speedup_before), cell(m.tensor_cores),
+                       m.clock.empty() ? "" : field(Json(m.clock).dump()));
     const Comparison comparison = compare_with_baselines(results, row);
     for (const std::string& name : names) {
       out += ',';
@@ -110,7 +116,8 @@ std::string json(const store::Results& results) {
   out["baselines"] = baselines_json(results);
   for (const BestKernel& k : best)
     out["best"].push_back({{"task", k.task}, {"candidate", k.candidate}, {"stage", k.stage}, {"hash8", k.hash8}, {"speedup", k.speedup},
-                           {"interval", {k.low, k.high}}, {"roofline_share", optional(k.roofline_share)}, {"roofline_bound", k.roofline_bound}, {"host_bound", k.host_bound}, {"degenerate", k.degenerate}, {"origin", k.origin}, {"source", k.source}, {"baseline", k.baseline},
+                           {"interval", {k.low, k.high}}, {"roofline_share", optional(k.roofline_share)}, {"roofline_bound", k.roofline_bound},
+                           {"tensor_cores", optional(k.tensor_cores)}, {"candidate_event_ns", optional(k.candidate_event_ns)}, {"host_bound", k.host_bound}, {"degenerate", k.degenerate}, {"origin", k.origin}, {"source", k.source}, {"baseline", k.baseline},
                            {"over", comparison_json(k.over)}, {"best_baseline", k.over.best}});
   const std::vector<CostRow> costs = cost_rows(results);
   for (const CostRow& row : costs) out["cost"].push_back(cost_json(row));

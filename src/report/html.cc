@@ -120,12 +120,14 @@ std::string kernels_section(const std::vector<BestKernel>& kernels) {
       continue;
     }
     out += fmt::format(
-        "<details class=\"kernel\"><summary><b>{}</b> <span>{} over {} [{:.2f}, {:.2f}], {} → {}{}{}, {}; {} by {}</span></summary>\n{}"
+        "<details class=\"kernel\"><summary><b>{}</b> <span>{} over {} [{:.2f}, {:.2f}], {} → {}{}{}{}{}, {}; {} by {}</span></summary>\n{}"
         "<div class=\"pair\"><figure><figcaption>reference</figcaption><pre>{}</pre></figure>"
         "<figure><figcaption>{}</figcaption><pre>{}</pre></figure></div></details>\n",
         escape(k.task), times(k.speedup), escape(k.baseline.empty() ? "eager" : k.baseline), k.low, k.high,
         microseconds(k.baseline_ns), microseconds(k.candidate_ns),
+        k.candidate_event_ns ? fmt::format(" (its own events: {})", microseconds(*k.candidate_event_ns)) : "",
         k.roofline_share ? fmt::format(", {:.0f} % of the roofline ({})", 100 * *k.roofline_share, escape(k.roofline_bound)) : "",
+        k.tensor_cores.value_or(false) ? ", tensor cores" : "",
         std::string(k.host_bound ? ", the baseline bound by the host" : "") + (k.degenerate.empty() ? "" : ", degenerate: " + escape(k.degenerate)), escape(k.shape), escape(k.origin), escape(k.stage),
         k.over.all.size() > 1 ? "<p class=\"note\">" + escape(comparison_text(k.over)) + "</p>\n" : "", escape(k.reference), escape(k.candidate.substr(0, 12)), escape(k.source));
   }

@@ -142,6 +142,8 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     kernel.shape = shape_text(row.value.shape);
     kernel.roofline_share = roofline_share(row.value);
     kernel.roofline_bound = row.value.roofline_bound;
+    kernel.tensor_cores = row.value.tensor_cores;
+    kernel.candidate_event_ns = row.value.candidate_event_ns;
     kernel.host_bound = row.value.host_bound.value_or(false);
     kernel.baseline = row.value.baseline;
     kernel.over = compare_with_baselines(results, row);

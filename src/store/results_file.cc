@@ -20,6 +20,7 @@ namespace warpsmith::store {
 namespace {
 
 constexpr hdf5::Size kLongest = ~hdf5::Size{0};
+constexpr const char* kOlderSchema = "warpsmith.results/5";  // can be read
 
 template <typename Row, typename T>
 struct Column {
@@ -28,6 +29,7 @@ struct Column {
   std::function<void(Row&, T)> set;
   hdf5::Size bytes = 0;     // text only: 0 is variable length, kLongest as much as the longest takes
   std::string unit;         // attribute `unit`; may be empty
+  bool added = false;       // with schema 6: files of schema 5 lack it
 };
 
 template <typename Row>
@@ -177,26 +179,42 @@ Table<MeasurementRow> measurement_table() {
   real("seconds", &Measurement::seconds, "s");
   // What is not known: NaN, and of whole numbers -1.
   const auto maybe_real = [&t](const std::string& name, std::optional<double> Measurement::*m,
-                               const std::string& unit) {
+                               const std::string& unit, bool added = false) {
     t.reals.push_back({name, [m](const R& r) { return (r.value.*m).value_or(kUnknown); },
                        [m](R& r, double v) {
                          if (!std::isnan(v)) r.value.*m = v;
                        },
-                       0, unit});
+                       0, unit, added});
+  };
+  const auto maybe_flag = [&t](const std::string& name, std::optional<bool> Measurement::*m,
+                               bool added = false) {
+    t.integers.push_back({name, [m](const R& r) { return r.value.*m ? std::int64_t{*(r.value.*m)} : -1; },
+                          [m](R& r, std::int64_t v) {
+                            if (v >= 0) r.value.*m = v != 0;
+                          },
+                          0, "", added});
   };
   maybe_real("gpu_held_s", &Measurement::gpu_held_s, "s");
   maybe_real("gpu_timed_s", &Measurement::gpu_timed_s, "s");
   maybe_real("baseline_idle_ns", &Measurement::baseline_idle_ns, "ns");
   maybe_real("candidate_idle_ns", &Measurement::candidate_idle_ns, "ns");
   maybe_real("roofline_ns", &Measurement::roofline_ns, "ns");
+  maybe_real("baseline_alone_ns", &Measurement::baseline_alone_ns, "ns", true);
+  maybe_real("candidate_event_ns", &Measurement::candidate_event_ns, "ns", true);
+  maybe_real("speedup_before", &Measurement::speedup_before, "", true);
   text("roofline_bound", &Measurement::roofline_bound, 8);
   text("clock_reasons", &Measurement::clock_reasons, kLongest);
-  t.integers.push_back(
-      {"host_bound", [](const R& r) { return r.value.host_bound ? std::int64_t{*r.value.host_bound} : -1; },
-       [](R& r, std::int64_t v) {
-         if (v >= 0) r.value.host_bound = v != 0;
+  t.texts.push_back(
+      {"clock",
+       [](const R& r) { return r.value.clock.empty() ? std::string() : Json(r.value.clock).dump(); },
+       [](R& r, const std::string& v) {
+         if (v.empty()) return;
+         r.value.clock =
+             parse_json(v, "clock of a measurement").get<std::map<std::string, std::string>>();
        },
-       0, ""});
+       kLongest, "", true});
+  maybe_flag("host_bound", &Measurement::host_bound);
+  maybe_flag("tensor_cores", &Measurement::tensor_cores, true);
   add_gpu_state(t, "before", &Measurement::gpu_before);
   add_gpu_state(t, "after", &Measurement::gpu_after);
   integer("rounds_thrown_away", &Measurement::rounds_thrown_away);
@@ -384,21 +402,25 @@ void write_table(hdf5::File& file, const Table<Row>& table, const std::vector<Ro
 template <typename Row>
 std::vector<Row> read_table(const hdf5::File& file, const Table<Row>& table) {
   const hdf5::Group group = file.open_group(table.path);
+  const bool older = file.string_attribute("schema") == kOlderSchema;
   std::vector<Row> rows(static_cast<std::size_t>(group.int_attribute("rows")));
   const auto check = [&](std::size_t found, const std::string& name) {
     if (found != rows.size()) throw Error("table " + table.path + ": column " + name + " has " + std::to_string(found) + " rows, not " + std::to_string(rows.size()));
   };
   for (const auto& column : table.texts) {
+    if (older && column.added) continue;
     std::vector<std::string> words = group.open_dataset(column.name).read_strings();
     check(words.size(), column.name);
     for (std::size_t i = 0; i < rows.size(); ++i) column.set(rows[i], std::move(words[i]));
   }
   for (const auto& column : table.integers) {
+    if (older && column.added) continue;
     const auto values = group.open_dataset(column.name).template read<std::int64_t>();
     check(values.size(), column.name);
     for (std::size_t i = 0; i < rows.size(); ++i) column.set(rows[i], values[i]);
   }
   for (const auto& column : table.reals) {
+    if (older && column.added) continue;
     const auto values = group.open_dataset(column.name).template read<double>();
     check(values.size(), column.name);
     for (std::size_t i = 0; i < rows.size(); ++i) column.set(rows[i], values[i]);
@@ -455,9 +477,10 @@ void write_results(const fs::path& path, const Results& results) {
 
 namespace {
 
-hdf5::File open_results(const fs::path& path) {
+hdf5::File open_results(const fs::path& path, bool or_older) {
   hdf5::File file = hdf5::File::open_read_only(path);
-  if (!file.has_attribute("schema") || file.string_attribute("schema") != kSchema)
+  const std::string schema = file.has_attribute("schema") ? file.string_attribute("schema") : "";
+  if (schema != kSchema && !(or_older && schema == kOlderSchema))
     throw Error("its schema is not " + std::string(kSchema));
   return file;
 }
@@ -466,7 +489,7 @@ hdf5::File open_results(const fs::path& path) {
 
 Progress read_progress(const fs::path& path) {
   try {
-    const hdf5::File file = open_results(path);
+    const hdf5::File file = open_results(path, false);
     return {
         .stages = read_table(file, stage_table()),
         .shards = read_table(file, shard_table()),
@@ -478,7 +501,7 @@ Progress read_progress(const fs::path& path) {
 
 Results read_results(const fs::path& path) {
   try {
-    const hdf5::File file = open_results(path);
+    const hdf5::File file = open_results(path, true);
     Results r;
     r.run = file.string_attribute("run");
     r.host = file.string_attribute("host");

@@ -11,7 +11,7 @@ struct Progress {
   std::vector<ShardRow> shards;
   std::size_t attempts = 0;  // their number: a journal only grows
 };
-// Throws as read_results does.
+// Throws as read_results does, and where the file is of an older schema: it is to be written anew.
 Progress read_progress(const std::filesystem::path& file);
 
 }  // namespace warpsmith::store

@@ -145,6 +145,11 @@ TEST(Measurement, RoundTripOfEverything) {
   m.baseline_idle_ns = 1500.5;
   m.candidate_idle_ns = 900;
   m.host_bound = true;
+  m.baseline_alone_ns = 1001.5;
+  m.candidate_event_ns = 790.25;
+  m.clock = {{"threads", "3 before, 3 after"}, {"processor", "15, for both sides"}};
+  m.speedup_before = 2.5;
+  m.tensor_cores = false;
   m.roofline_ns = 400.125;
   m.roofline_bound = "memory";
   m.gpu_before = GpuState{1980, 2619, 45, 312.5, "sw_power_cap"};
@@ -168,6 +173,11 @@ TEST(Measurement, RoundTripOfEverything) {
   EXPECT_EQ(back.baseline_idle_ns, 1500.5);
   EXPECT_EQ(back.candidate_idle_ns, 900.0);
   EXPECT_EQ(back.host_bound, true);
+  EXPECT_EQ(back.baseline_alone_ns, 1001.5);
+  EXPECT_EQ(back.candidate_event_ns, 790.25);
+  EXPECT_EQ(back.clock, m.clock);
+  EXPECT_EQ(back.speedup_before, 2.5);
+  EXPECT_EQ(back.tensor_cores, false) << "known, and none";
   EXPECT_EQ(back.roofline_ns, 400.125);
   EXPECT_EQ(back.roofline_bound, "memory");
   ASSERT_TRUE(back.gpu_before && back.gpu_after);
@@ -195,12 +205,18 @@ TEST(Measurement, RecordsOfOlderVersionsLackWhatTheyDidNotKnow) {
        {"device", {{"kind", "H200"}, {"extra", {{"gpu_held_s", "0.25"}, {"host_bound", "yes"}}}}}});
   EXPECT_EQ(old.gpu_held_s, std::nullopt);
   EXPECT_EQ(old.host_bound, std::nullopt);
+  EXPECT_EQ(old.baseline_alone_ns, std::nullopt);
+  EXPECT_EQ(old.candidate_event_ns, std::nullopt);
+  EXPECT_TRUE(old.clock.empty());
+  EXPECT_EQ(old.speedup_before, std::nullopt);
+  EXPECT_EQ(old.tensor_cores, std::nullopt);
   EXPECT_EQ(old.roofline_ns, std::nullopt);
   EXPECT_EQ(old.gpu_before.has_value(), false);
   EXPECT_EQ(old.rounds_thrown_away, 0);
   EXPECT_EQ(roofline_share(old), std::nullopt);
   for (const char* key :
-       {"gpu_held_s", "host_bound", "roofline_ns", "gpu_before", "clock_reasons", "rounds_thrown_away"})
+       {"gpu_held_s", "host_bound", "baseline_alone_ns", "candidate_event_ns", "clock", "speedup_before",
+        "tensor_cores", "roofline_ns", "gpu_before", "clock_reasons", "rounds_thrown_away"})
     EXPECT_FALSE(to_json(old).contains(key)) << key;
 }
 

@@ -231,11 +231,19 @@ store::Results on_a_gpu() {
   m.value.roofline_ns = 714;
   m.value.roofline_bound = "memory";
   m.value.gpu_held_s = 0.25;
+  m.value.baseline_alone_ns = 4100;
+  m.value.candidate_event_ns = 3520;
+  m.value.speedup_before = 4.5;
+  m.value.tensor_cores = true;
+  m.value.clock = {{"threads", "3 before, 3 after"}};
   r.measurements.push_back(m);
   m.value.task = "bigger";
   m.value.speedup = 1;
   m.value.roofline_ns.reset();
   m.value.roofline_bound.clear();
+  m.value.candidate_event_ns.reset();
+  m.value.tensor_cores = false;
+  m.value.clock.clear();
   r.measurements.push_back(m);
   return r;
 }
@@ -297,6 +305,32 @@ TEST(RooflineShare, IsShownWhereItIsKnown) {
   EXPECT_TRUE(out.at("best").at(1).at("roofline_share").is_null());
 }
 
+TEST(TensorCores, AreShownWhereTheCodeHasThem) {
+  const std::string page = html(on_a_gpu());
+  const auto kernel = [&](const std::string& task) {
+    const std::size_t at = page.find("<b>" + task + "</b>");
+    return page.substr(at, page.find("</summary>", at) - at);
+  };
+  EXPECT_NE(kernel("big").find("of the roofline (memory), tensor cores,"), std::string::npos)
+      << kernel("big");
+  EXPECT_EQ(kernel("bigger").find("tensor cores"), std::string::npos) << "its code has none";
+  EXPECT_EQ(kernel("row_softmax").find("tensor cores"), std::string::npos) << "not known";
+  const Json best = Json::parse(json(on_a_gpu())).at("best");
+  EXPECT_EQ(best.at(0).at("tensor_cores"), true);
+  EXPECT_EQ(best.at(1).at("tensor_cores"), false);
+  EXPECT_TRUE(best.at(2).at("tensor_cores").is_null());
+}
+
+TEST(OwnEvents, AreShownBesideTheTimeOfTheClock) {
+  EXPECT_NE(html(on_a_gpu()).find("→ 1.0 µs (its own events: 3.5 µs), 71 % of the roofline"),
+            std::string::npos);
+  EXPECT_EQ(html(example()).find("its own events"), std::string::npos);
+  const Json out = Json::parse(json(on_a_gpu()));
+  EXPECT_EQ(out.at("best").at(0).at("candidate_event_ns"), 3520.0);
+  EXPECT_TRUE(out.at("best").at(1).at("candidate_event_ns").is_null());
+  EXPECT_EQ(out.at("measurements").at(2).at("clock").at("threads"), "3 before, 3 after");
+}
+
 TEST(Export, CsvHasWhatIsKnownOfAGpu) {
   const std::string text = csv(on_a_gpu());
   const auto line = [&](std::size_t number) {
@@ -309,13 +343,18 @@ TEST(Export, CsvHasWhatIsKnownOfAGpu) {
   };
   EXPECT_TRUE(has(0,
                   ",host,baseline_ratio,roofline_ns,roofline_bound,host_bound,baseline_idle_ns,candidate_idle_ns,"
-                  "gpu_held_s,gpu_timed_s,rounds_thrown_away,"));
-  EXPECT_TRUE(has(1, ",here,0,,,1,9000,,,,0,")) << line(1);
-  EXPECT_TRUE(has(3, ",here,0,714,memory,0,,,0.25,,0,")) << line(3);
+                  "gpu_held_s,gpu_timed_s,rounds_thrown_away,"
+                  "baseline_alone_ns,candidate_event_ns,speedup_before,tensor_cores,clock,best_baseline,"));
+  EXPECT_TRUE(has(1, ",here,0,,,1,9000,,,,0,,,,,,")) << line(1);
+  EXPECT_TRUE(has(3,
+                  ",here,0,714,memory,0,,,0.25,,0,4100,3520,4.5,1,"
+                  "\"{\"\"threads\"\":\"\"3 before, 3 after\"\"}\","))
+      << line(3);
+  EXPECT_TRUE(has(4, ",here,0,,,0,,,0.25,,0,4100,,4.5,0,,")) << line(4);
   const auto commas = [](const std::string& one) { return std::count(one.begin(), one.end(), ','); };
-  EXPECT_EQ(commas(line(0)), 32);
+  EXPECT_EQ(commas(line(0)), 37);
   for (std::size_t i = 1; i < 5; ++i)
-    EXPECT_EQ(commas(line(i)), 33) << "one stands in the detail: " << line(i);
+    EXPECT_EQ(commas(line(i)), i == 3 ? 39 : 38) << "one stands in the detail, one in the clock: " << line(i);
 }
 
 TEST(Export, CsvQuotesWhatItMust) {

@@ -81,6 +81,11 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   on_gpu.baseline_idle_ns = 9000;
   on_gpu.candidate_idle_ns = 4000;
   on_gpu.host_bound = false;
+  on_gpu.baseline_alone_ns = 1500.5;
+  on_gpu.candidate_event_ns = 990.25;
+  on_gpu.clock = {{"threads", "3 before, 3 after"}, {"processor", "\"15\", for both sides"}};
+  on_gpu.speedup_before = 2.5;
+  on_gpu.tensor_cores = false;
   on_gpu.roofline_ns = 700.5;
   on_gpu.roofline_bound = "compute";
   on_gpu.gpu_before =
@@ -89,6 +94,7 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   on_gpu.clock_reasons = "sw_power_cap";
   on_gpu.rounds_thrown_away = 7;
   r.measurements[4].value.host_bound = true;
+  r.measurements[4].value.tensor_cores = true;
   TaskRow& task = r.tasks.emplace_back();
   task.id = "row_softmax";
   task.degenerate = "one constant, 0.5, passes";
@@ -101,6 +107,12 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
       EXPECT_EQ(to_json(back.measurements[i].value), to_json(r.measurements[i].value)) << i;
     }
   EXPECT_EQ(back.measurements[0].value.host_bound, std::nullopt) << "what is not known stays so";
+  EXPECT_EQ(back.measurements[0].value.tensor_cores, std::nullopt);
+  EXPECT_EQ(back.measurements[0].value.speedup_before, std::nullopt);
+  EXPECT_TRUE(back.measurements[0].value.clock.empty());
+  EXPECT_EQ(back.measurements[3].value.clock, on_gpu.clock);
+  EXPECT_EQ(back.measurements[3].value.tensor_cores, false);
+  EXPECT_EQ(back.measurements[4].value.tensor_cores, true);
   ASSERT_EQ(back.tasks.size(), r.tasks.size());
   EXPECT_EQ(back.tasks.back().id, "row_softmax");
   EXPECT_EQ(back.tasks.back().degenerate, "one constant, 0.5, passes");
@@ -336,6 +348,43 @@ TEST_F(StoreTest, AFileOfAnOlderLayoutIsWrittenAnew) {
   EXPECT_EQ(read_results(file).measurements.size(), 6u);
 }
 
+// Of schema 5: read as it is, where the records are gone; written anew where they are there.
+TEST_F(StoreTest, AFileOfTheSchemaBeforeIsRead) {
+  store_fixture::make_run(folder_, {});
+  Results r = read_run(folder_);
+  r.measurements[0].value.host_bound = true;
+  r.measurements[0].value.tensor_cores = true;
+  r.measurements[0].value.clock = {{"threads", "3"}};
+  const fs::path file = folder_ / "results.h5";
+  write_results(file, r);
+  {
+    hdf5::File old = hdf5::File::open(file);
+    for (const char* column :
+         {"baseline_alone_ns", "candidate_event_ns", "speedup_before", "tensor_cores", "clock"})
+      old.remove(std::string("measurements/") + column);
+    old.close();
+  }
+  EXPECT_THROW(read_results(file), Error) << "a file of today lacks none of them";
+  {
+    hdf5::File old = hdf5::File::open(file);
+    old.set_attribute("schema", "warpsmith.results/5");
+    old.close();
+  }
+  const Results back = read_results(file);
+  ASSERT_EQ(back.measurements.size(), 6u);
+  EXPECT_EQ(back.measurements[0].value.speedup, 1.5);
+  EXPECT_EQ(back.measurements[0].value.host_bound, true);
+  EXPECT_EQ(back.measurements[0].value.tensor_cores, std::nullopt);
+  EXPECT_EQ(back.measurements[0].value.baseline_alone_ns, std::nullopt);
+  EXPECT_TRUE(back.measurements[0].value.clock.empty());
+  EXPECT_EQ(back.samples, r.samples);
+  write_file_atomic(file.string() + ".sha256", sha256_file_hex(file) + "  results.h5\n");
+  EXPECT_TRUE(aggregate(folder_).reason.starts_with("another layout: "));
+  const hdf5::File anew = hdf5::File::open_read_only(file);
+  EXPECT_EQ(anew.string_attribute("schema"), kSchema);
+  EXPECT_TRUE(anew.contains("measurements/tensor_cores"));
+}
+
 TEST_F(StoreTest, AResultMadeAnewUnderTheSameHashIsNoticed) {
   store_fixture::make_run(folder_, {});
   const fs::path output = folder_ / "stages/contrastive/0a1b2c3d/output.json";
@@ -436,7 +485,7 @@ TEST_F(StoreTest, H5pyAndH5dumpReadIt) {
   std::ofstream(folder_ / "read.py") << script;
   const std::string file = (folder_ / "results.h5").string();
   EXPECT_EQ(run_command("/usr/bin/python3 " + (folder_ / "read.py").string() + " " + file),
-            "warpsmith.results/5 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
+            "warpsmith.results/6 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
             "finished here:7 s\n");
   EXPECT_NE(run_command("h5dump -d /measurements/speedup " + file).find("1.5"), std::string::npos);
 }

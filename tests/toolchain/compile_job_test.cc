@@ -22,7 +22,8 @@ class CompileJob : public ::testing::Test {
   void TearDown() override { fs::remove_all(run_); }
 
   // Records of a good candidate and of one that does not compile, as "good" and "bad".
-  process::ChildResult run_job(Json params, Tier tier = Tier::kPlan) {
+  process::ChildResult run_job(Json params, Tier tier = Tier::kPlan,
+                               const std::string& body = "out[0] = x[0];") {
     params["datasets"] = (fs::path(WARPSMITH_SOURCE_DIR) / "datasets").string();
     JobFile job;
     job.program = "warpsmith-compile";
@@ -31,7 +32,7 @@ class CompileJob : public ::testing::Test {
     write_file_atomic(job_ / "job.json", to_json(job).dump());
     const std::string plan = "// plan: launch k<<<cdiv(N, 256), 256>>>(x, out, N)\n";
     const std::string head = plan + "__global__ void k(const float* x, float* out, int N) { ";
-    Json good = to_json(make_plan_candidate("gelu", head + "out[0] = x[0]; }\n", {}));
+    Json good = to_json(make_plan_candidate("gelu", head + body + " }\n", {}));
     Json bad = to_json(make_plan_candidate("gelu", head + "out[0] = oops; }\n", {}));
     if (tier == Tier::kExtension) {
       good = extension("return x.clone();");
@@ -77,9 +78,25 @@ TEST_F(CompileJob, ForATypeOfGpu) {
   EXPECT_TRUE(fs::exists(run_ / good["binary"].get<std::string>()));
   EXPECT_EQ(good["kernels"]["sm_90a"][0]["name"], "k");
   EXPECT_GT(good["kernels"]["sm_90a"][0]["registers"], 0);
+  EXPECT_EQ(good["tensor_cores"], (Json{{"sm_90a", false}}));
   EXPECT_EQ(record("bad")["verdict"], "compile_error");
   EXPECT_EQ(record("bad")["binary"], "");
   EXPECT_TRUE(record("bad")["binaries"].empty());
+  EXPECT_TRUE(record("bad")["tensor_cores"].empty());
+}
+
+TEST_F(CompileJob, SaysWhetherThereAreTensorCores) {
+  const process::ChildResult result = run_job({{"device_kind", "H200"}, {"targets", {"sm_90a", "sm_80"}}},
+                                              Tier::kPlan,
+                                              R"(const unsigned* a = (const unsigned*)x;
+  float c[4] = {0, 0, 0, 0};
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+    : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]));
+  for (int i = 0; i < 4; i++) out[i] = c[i];)");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(record("good")["verdict"], "ok") << record("good")["log"];
+  EXPECT_EQ(record("good")["tensor_cores"], (Json{{"sm_80", true}, {"sm_90a", true}}));
 }
 
 TEST_F(CompileJob, ForSeveralTargets) {

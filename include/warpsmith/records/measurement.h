@@ -73,6 +73,15 @@ struct Measurement {
   // A call from an idle GPU, launch latency included.
   std::optional<double> baseline_idle_ns, candidate_idle_ns;
   std::optional<bool> host_bound;  // the baseline takes over 20 % longer from an idle GPU than queued
+  // A call of the baseline with no candidate beside it, in the same process: what the pair's must agree with.
+  std::optional<double> baseline_alone_ns;
+  // Tier `extension`: a call of the candidate by its own events on the default stream, to be compared with
+  // candidate_ns, and how both sides were timed ("threads": "3 before, 3 after", "processor": "15, for both
+  // sides", …).
+  std::optional<double> candidate_event_ns;
+  std::map<std::string, std::string> clock;
+  std::optional<double> speedup_before;  // the score that looked too good, and was measured again
+  std::optional<bool> tensor_cores;      // its machine code has instructions of tensor cores
   // The least time that a call can take on this device, by its compulsory bytes or its FLOPs, and which of
   // the two: "memory", "compute". Writes may end in a cache, and a better algorithm needs fewer FLOPs: a
   // candidate may be faster.

@@ -47,6 +47,8 @@ struct BestKernel {
   std::string shape;
   std::optional<double> roofline_share;  // of the time that the device allows at least: 1 is at the roofline
   std::string roofline_bound;            // "memory", "compute"
+  std::optional<bool> tensor_cores;      // the code has instructions of theirs
+  std::optional<double> candidate_event_ns;  // a call by the candidate's own events
   bool host_bound = false;               // the baseline waits for the host: its time is not the GPU's
   std::string baseline;  // that of the score
   Comparison over;       // all of them

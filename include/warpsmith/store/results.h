@@ -16,7 +16,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/5";
+inline constexpr const char* kSchema = "warpsmith.results/6";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, degenerate, stage, hash8;
@@ -123,7 +123,8 @@ struct Results {
 // the new one, never half of one. Throws Error.
 void write_results(const std::filesystem::path& file, const Results& results);
 
-// Throws Error where the file is short, damaged, of another schema, or no HDF5 file.
+// Also a file of schema 5, whose measurements lack what schema 6 added. Throws Error where the file is short,
+// damaged, of another schema, or no HDF5 file.
 Results read_results(const std::filesystem::path& file);
 
 // Every whole record below `run_folder`, also of stages that are still at work or have failed. Without
