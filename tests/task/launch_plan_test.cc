@@ -312,8 +312,8 @@ INSTANTIATE_TEST_SUITE_P(
         Trouble{{"launch k<<<1, dim3(1, 1, 65)>>>()"}, "block.z is 65, not 1 to 64", 1},
         Trouble{
             {"launch k<<<1, dim3(64, 32)>>>()"}, "a block of 2048 threads: at most 1,024 are possible", 1},
-        Trouble{{"launch k<<<1, 1, 49153>>>()"}, "dynamic shared memory of 49153 bytes, not 0 to 49152", 1},
-        Trouble{{"launch k<<<1, 1, 0 - 4>>>()"}, "dynamic shared memory of -4 bytes, not 0 to 49152", 1},
+        Trouble{{"launch k<<<1, 1, 232449>>>()"}, "dynamic shared memory of 232449 bytes, not 0 to 232448", 1},
+        Trouble{{"launch k<<<1, 1, 0 - 4>>>()"}, "dynamic shared memory of -4 bytes, not 0 to 232448", 1},
         Trouble{{"launch k<<<3, 1>>>() cluster(2)"}, "the grid is no multiple of the cluster", 1},
         Trouble{{"launch k<<<16, 1>>>() cluster(4, 4)"}, "a cluster of more than 8 blocks", 1},
         Trouble{{"launch k<<<1, 1>>>(M * 1000000000)"},

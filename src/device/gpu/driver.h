@@ -20,7 +20,7 @@ namespace warpsmith::device {
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor) X(cuOccupancyMaxActiveClusters)            \
   X(cuMemAlloc) X(cuMemFree) X(cuMemAllocHost) X(cuMemFreeHost)                             \
   X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync)                            \
-  X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async)                                \
+  X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuMemsetD2D32Async)          \
   X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery)                       \
   X(cuEventElapsedTime) X(cuStreamQuery)                                                    \
   X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize)                               \

@@ -6,6 +6,7 @@
 
 #include "../dtype_bits.h"
 #include "driver.h"
+#include "fill.h"
 #include "outcome.h"
 #include "warpsmith/device/gpu.h"
 
@@ -182,6 +183,15 @@ struct GpuProgram::State {
     if (!variables.empty()) check(driver().cuCtxSynchronize(), "cannot read the variables of a module");
   }
 
+  // More than 48 KB is given to a kernel that has been allowed it.
+  static CUresult allow_smem(Function& f, std::int64_t smem) {
+    if (smem <= f.smem_allowed || smem + f.static_smem <= kSmemWithoutAsking) return CUDA_SUCCESS;
+    const CUresult result = driver().cuFuncSetAttribute(
+        f.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(smem));
+    if (result == CUDA_SUCCESS) f.smem_allowed = smem;
+    return result;
+  }
+
   // Shared memory, threads, cooperative residency.
   void check_launch(const task::ConcreteStep& s) {
     Function& f = function(s.kernel, s.line);
@@ -194,12 +204,7 @@ struct GpuProgram::State {
       refuse(Verdict::kLaunchError, s.line,
              fmt::format("`{}` has {} bytes of shared memory, {} of them dynamic; this GPU gives a block {}",
                          s.kernel, s.smem + f.static_smem, s.smem, gpu.facts().smem_max));
-    if (s.smem > f.smem_allowed && s.smem + f.static_smem > kSmemWithoutAsking) {
-      check(driver().cuFuncSetAttribute(f.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                        static_cast<int>(s.smem)),
-            "cannot raise a kernel's shared memory");
-      f.smem_allowed = s.smem;
-    }
+    check(allow_smem(f, s.smem), "cannot raise a kernel's shared memory");
     check_arguments(s, f);
     if (s.cooperative) check_residency(s, f, threads);
     const std::int64_t cluster = s.cluster[0] * s.cluster[1] * s.cluster[2];
@@ -373,26 +378,6 @@ struct GpuProgram::State {
     return step;
   }
 
-  CUresult fill(const Step& s) const {
-    const Driver& d = driver();
-    if (s.bytes == 0) return CUDA_SUCCESS;
-    switch (s.pattern_bytes) {
-      case 1:
-        return d.cuMemsetD8Async(s.destination, static_cast<unsigned char>(s.pattern), s.bytes, nullptr);
-      case 2:
-        return d.cuMemsetD16Async(s.destination, static_cast<unsigned short>(s.pattern), s.bytes / 2,
-                                  nullptr);
-      case 4:
-        return d.cuMemsetD32Async(s.destination, static_cast<unsigned>(s.pattern), s.bytes / 4, nullptr);
-      default:
-        break;
-    }
-    const auto low = static_cast<std::uint32_t>(s.pattern),
-               high = static_cast<std::uint32_t>(s.pattern >> 32);
-    if (low == high) return d.cuMemsetD32Async(s.destination, low, s.bytes / 4, nullptr);
-    return CUDA_ERROR_NOT_SUPPORTED;
-  }
-
   CUresult run(Step& s) const {
     switch (s.kind) {
       case task::StepKind::kLaunch: {
@@ -400,7 +385,7 @@ struct GpuProgram::State {
         return driver().cuLaunchKernelEx(&s.config, s.function, s.pointers.data(), nullptr);
       }
       case task::StepKind::kFill:
-        return fill(s);
+        return fill_elements(driver(), s.destination, s.bytes, s.pattern, s.pattern_bytes);
       case task::StepKind::kCopy:
       case task::StepKind::kConst:
         return s.bytes == 0 ? CUDA_SUCCESS
@@ -427,6 +412,9 @@ task::PlanDevice GpuProgram::plan_device() {
     try {
       Function& f = state_->function(kernel, 0);
       int blocks = 0;
+      // Without leave for it the driver counts no block of a kernel that wants more than 48 KB.
+      if (smem < 0 || smem > state_->gpu.facts().smem_max || State::allow_smem(f, smem) != CUDA_SUCCESS)
+        return 0;
       if (driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
               &blocks, f.function, static_cast<int>(block), static_cast<std::size_t>(smem)) != CUDA_SUCCESS)
         return 0;

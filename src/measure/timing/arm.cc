@@ -112,7 +112,7 @@ Ran CandidateProcess::prepare(const task::Dims& dims, int sets) {
   for (const task::TensorSpec& input : task_.inputs)
     operands.push_back({input.name, tensor_bytes(input, dims), false, task::misalignment_at(input, dims)});
   for (const task::TensorSpec& output : task_.outputs)
-    operands.push_back({output.name, tensor_bytes(output, dims), true, 0});
+    operands.push_back({output.name, tensor_bytes(output, dims), true, 0, output.dtype});
   try {
     const task::ConcretePlan plan = plan_.evaluate(task::plan_bindings(task_, dims));
     const device::TwinRun run = session_.prepare(plan, operands, sets);
