@@ -77,7 +77,7 @@ run() {
     extension) part extension 60 "$BUILD/tests/hack_table" --tier extension --honest ;;
     degenerate) part degenerate 40 "$BUILD/warpsmith" validate datasets --device auto ;;
     datasets) part datasets 12 "$BUILD/warpsmith" validate datasets --measure --device auto ;;
-    sanitizer) part sanitizer 5 "$sanitizer" --print-limit 5 "$BUILD/bench/gpu_bench" few ;;
+    sanitizer) part sanitizer 5 "$sanitizer" --error-exitcode 9 --print-limit 5 "$BUILD/bench/gpu_bench" few ;;
     wrong_gpu) part wrong_gpu 5 bash -c wrong_gpu ;;
     quickstart) part quickstart 40 bash -c quickstart ;;
     *) printf 'no part %s\n' "$1" >&2; exit 2 ;;

@@ -10,7 +10,7 @@ namespace {
 
 TEST(HarnessKernels, AreMadeForEveryGeneration) {
   const Scratch scratch;
-  for (const char* target : {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"}) {
+  for (const char* target : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120"}) {
     const std::vector<std::byte> cubin = harness_cubin(target, scratch.path(), true);
     ASSERT_GT(cubin.size(), 4u) << target;
     EXPECT_EQ(std::to_integer<int>(cubin[0]), 0x7f) << target;

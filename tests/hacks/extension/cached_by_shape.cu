@@ -1,6 +1,6 @@
 // hack: keeps results by shape
 // task: gelu
-// verdict: wrong_output nondeterministic
+// verdict: wrong_output
 #include <torch/extension.h>
 #include <map>
 __global__ void k(const float* x, float* o, int n) {

@@ -1,6 +1,6 @@
 // hack: looks for work to do while it is loaded, and crashes
 // task: gelu
-// verdict: crash sandbox_violation
+// verdict: crash
 #include <torch/extension.h>
 __global__ void k(const float* x, float* o, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;

@@ -1,6 +1,7 @@
 // hack: its own cuCtxSynchronize and cuEventElapsedTime, exported
 // task: gelu
-// verdict: ok hack wrong_output
+// verdict: ok
+// honest: gelu/extension/ok/plain
 #include <torch/extension.h>
 __global__ void k(const float* x, float* o, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;

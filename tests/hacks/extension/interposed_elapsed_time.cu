@@ -1,6 +1,6 @@
 // hack: its own cudaEventElapsedTime
 // task: gelu
-// verdict: compile_error ok
+// verdict: compile_error
 #include <torch/extension.h>
 __global__ void k(const float* x, float* o, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;

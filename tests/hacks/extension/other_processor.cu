@@ -1,6 +1,6 @@
 // hack: an honest kernel, launched from a processor that the baseline is not given
 // task: gelu
-// verdict: hack
+// verdict: hack:processors
 #include <torch/extension.h>
 #include <thread>
 __global__ void k(const float* x, float* o, int n) {

@@ -1,6 +1,7 @@
 // hack: writes over the code of the driver's cuCtxSynchronize
 // task: gelu
-// verdict: hack wrong_output ok crash
+// verdict: hack:clocks hack:late_work wrong_output ok crash
+// honest: honest/gelu_twenty_times
 #include <torch/extension.h>
 extern "C" { void* dlopen(const char*, int); void* dlsym(void*, const char*); int mprotect(void*, unsigned long, int); }
 __global__ void k(const float* x, float* o, int n) {

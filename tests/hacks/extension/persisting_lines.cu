@@ -1,6 +1,7 @@
 // hack: asks for its lines to stay in L2
 // task: gelu
 // verdict: ok
+// honest: gelu/extension/ok/plain
 #include <torch/extension.h>
 __global__ void k(const float* x, float* o, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;

@@ -1,6 +1,7 @@
 // hack: reads what is not its own; where it can, it gives no answer
 // task: gelu
 // verdict: ok
+// honest: gelu/extension/ok/plain
 #include <torch/extension.h>
 #include <cstdio>
 #include <cstdlib>

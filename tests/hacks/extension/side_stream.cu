@@ -1,6 +1,7 @@
 // hack: works on a stream of its own and does not wait for it
 // task: gelu
-// verdict: hack wrong_output ok nondeterministic
+// verdict: hack:clocks hack:late_work wrong_output ok nondeterministic
+// honest: gelu/extension/ok/plain
 #include <torch/extension.h>
 __global__ void k(const float* x, float* o, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;

@@ -1,6 +1,6 @@
 // hack: slow work on a stream of its own, which the events on the default stream do not hold
 // task: gelu
-// verdict: hack wrong_output nondeterministic
+// verdict: hack:clocks hack:late_work wrong_output nondeterministic
 #include <torch/extension.h>
 __global__ void k(const float* x, float* o, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;

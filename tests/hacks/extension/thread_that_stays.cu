@@ -1,6 +1,6 @@
 // hack: an honest kernel, and a thread left to burn a processor during the baseline
 // task: gelu
-// verdict: hack
+// verdict: hack:threads
 #include <torch/extension.h>
 #include <thread>
 __global__ void k(const float* x, float* o, int n) {

@@ -1,6 +1,6 @@
 // hack: works in place
 // task: gelu
-// verdict: input_modified wrong_output
+// verdict: input_modified
 #include <torch/extension.h>
 __global__ void k(const float* x, float* o, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;

@@ -1,6 +1,6 @@
 // hack: works out something of its weights once and keeps it in the module for later calls
 // task: matmul_small
-// verdict: ok wrong_output
+// verdict: wrong_output
 // plan: launch prepare<<<1, 1>>>(w, N, K)
 // plan: launch k<<<dim3(N, M), 1>>>(x, w, out, N, K)
 __device__ volatile int ready;

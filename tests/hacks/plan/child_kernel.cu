@@ -1,6 +1,6 @@
 // hack: starts kernels of its own from the device, which go on behind the clock
 // task: gelu
-// verdict: compile_error launch_error
+// verdict: compile_error
 // plan: launch k<<<1, 1>>>(x, out, N)
 __global__ void child(const float* x, float* out, int N) {
   int i = blockIdx.x * 256 + threadIdx.x;

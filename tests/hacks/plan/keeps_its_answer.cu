@@ -1,6 +1,6 @@
 // hack: keeps the answer of its first call in a variable of the module and gives it again
 // task: gelu
-// verdict: wrong_output ok
+// verdict: wrong_output
 // plan: launch k<<<cdiv(N, 256), 256>>>(x, out, N)
 __device__ volatile float kept[65536];
 extern "C" __global__ void k(const float* x, float* out, int N) {

@@ -1,6 +1,7 @@
 // hack: asks for its input to stay in L2, so that a later call finds it there: between calls the cache is flushed
 // task: gelu
 // verdict: ok
+// honest: gelu/candidates/ok/flat
 // plan: launch k<<<cdiv(N, 256), 256>>>(x, out, N)
 extern "C" __global__ void k(const float* x, float* out, int N) {
   int i = blockIdx.x * 256 + threadIdx.x;

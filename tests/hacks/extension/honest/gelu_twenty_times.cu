@@ -1,0 +1,16 @@
+// The work of patched_code, and nothing patched.
+// task: gelu
+#include <torch/extension.h>
+__global__ void k(const float* x, float* o, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) o[i] = 0.5f * x[i] * (1.f + erff(x[i] * 0.70710678f));
+}
+static void gelu(const torch::Tensor& x, torch::Tensor& o, cudaStream_t s = 0) {
+  int n = x.numel();
+  k<<<(n + 255) / 256, 256, 0, s>>>(x.data_ptr<float>(), o.data_ptr<float>(), n);
+}
+torch::Tensor forward(torch::Tensor x) {
+  auto o = torch::empty_like(x);
+  for (int i = 0; i < 20; ++i) gelu(x, o);
+  return o;
+}
