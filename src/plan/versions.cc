@@ -17,13 +17,16 @@ struct Version {
 //   1  first version of every program and of the protocol
 //   2  protocol: each arm's values are renewed right before its own run; its operands have several places in memory, a
 //      candidate a process of its own for each; a ceiling is measured again before it calls a candidate too fast
+//   3  protocol: a task's own math counts; on a GPU longer rows in four times as many places, a slow candidate ends at the first
+//      look, what is doubtful is measured again by a fresh process, tier extension on one processor; on the twin 227 KB of
+//      dynamic shared memory, and fills of outputs in their own dtype
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},
     {"warpsmith-compile", 1},
     {"warpsmith-measure", 1},
     {"warpsmith-train", 1},
-    {"protocol", 2},  // how times become a score, and what is checked before
+    {"protocol", 3},  // how times become a score, and what is checked before
 }};
 
 }  // namespace

@@ -71,7 +71,7 @@ std::string series(const std::vector<double>& times) {
 void look_at(measure::GpuHarness& harness, const task::Task& task, const std::string& name,
              const fs::path& binary, int cpu) {
   const measure::StayOn here(cpu);
-  measure::GpuTaskBench bench(harness, task, 2, 1);
+  measure::GpuTaskBench bench(harness, task, {.seed = 1});
   device::ExtensionOptions options;
   options.libraries = measure::library_folders();
   options.gpu = harness.gpu().facts().uuid;

@@ -126,10 +126,9 @@ std::string line_of(const Measurement& m) {
       "s, "
       "timed {} s, roofline {} ns ({}) {}",
       to_string(m.verdict), m.speedup, m.speedup_low, m.speedup_high, m.baseline_ns,
-      m.device && m.device->extra.contains("baseline_alone_ns") ? m.device->extra.at("baseline_alone_ns")
-                                                                : "?",
-      m.candidate_ns, m.rounds, m.batch, m.rounds_thrown_away, number_of(m.gpu_held_s, 4),
-      number_of(m.gpu_timed_s, 4), number_of(m.roofline_ns, 0), m.roofline_bound, m.detail);
+      number_of(m.baseline_alone_ns, 0), m.candidate_ns, m.rounds, m.batch, m.rounds_thrown_away,
+      number_of(m.gpu_held_s, 4), number_of(m.gpu_timed_s, 4), number_of(m.roofline_ns, 0), m.roofline_bound,
+      m.detail);
 }
 
 void print_gpu(const Measurement& m) {
@@ -303,6 +302,7 @@ void throughput(Bench& bench, measure::GpuWorkers& workers) {
   std::vector<double> held;
   std::map<std::string, int> verdicts;
   bool after_bad = false;
+  int again = 0;
   double around_bad = 0;  // seconds that went into bad ones and the one behind each
   const double begin = now();
   for (const Entry* e : order) {
@@ -312,6 +312,7 @@ void throughput(Bench& bench, measure::GpuWorkers& workers) {
     if (is_bad || after_bad) around_bad += now() - start;
     print_gpu(m);
     ++verdicts[std::string(to_string(m.verdict))];
+    again += m.remeasured > 0;
     if (m.gpu_held_s) held.push_back(*m.gpu_held_s);
     if (is_bad || after_bad)
       std::printf("%s %s: %s (%.2f s)\n", e->task->id.c_str(), e->name.c_str(), line_of(m).c_str(),
@@ -327,7 +328,8 @@ void throughput(Bench& bench, measure::GpuWorkers& workers) {
       "lost %d\n",
       order.size(), seconds, static_cast<double>(order.size()) / seconds, stats::median(held),
       sum / static_cast<double>(held.size()), workers.lost());
-  std::printf("  bad ones, and the one behind each: %.1f s\n", around_bad);
+  std::printf("  bad ones, and the one behind each: %.1f s; measured again by a fresh process: %d\n",
+              around_bad, again);
   for (const auto& [verdict, count] : verdicts) std::printf("  %s: %d\n", verdict.c_str(), count);
 }
 

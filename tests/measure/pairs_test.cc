@@ -128,6 +128,16 @@ TEST(Pairs, ASlowCandidateWhoseTimesScatterIsNotGivenUp) {
   EXPECT_GT(bench.take().baseline_ns.size(), 7u);
 }
 
+TEST(Pairs, EveryMeasurementIsLookedAtInFull) {
+  for (std::uint64_t key = 0; key < 300; ++key) {
+    Bench bench(3000, 1500, 0.003);
+    bench.settings.key = key;
+    EXPECT_EQ(bench.take().baseline_ns.size(), 35u);
+    EXPECT_GE(bench.candidate.inspected.size(), 2u + 4u) << key;  // two of them while warming up
+    EXPECT_LE(bench.candidate.inspected.size(), 2u + 5u) << key;
+  }
+}
+
 TEST(Pairs, QuietArmsStopAtTheMinimum) {
   Bench bench(3000, 1500, 0.003);
   const PairResult result = bench.take();

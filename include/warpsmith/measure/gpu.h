@@ -30,7 +30,12 @@ class GpuMeasurer {
   ~GpuMeasurer();
 
   // As Measurer::measure(); `binary` is a cubin of toolchain::compile_for_gpu, its facts beside it.
-  Measured measure(const task::Task& task, const Candidate& candidate, const std::filesystem::path& binary);
+  // `attempt`: how often this candidate was measured before in other processes; values and order differ from
+  // one to the next.
+  Measured measure(const task::Task& task, const Candidate& candidate, const std::filesystem::path& binary,
+                   int attempt = 0);
+  // The best speedup known of a task: what is far over it is measured again.
+  void know_best(const std::string& task, double speedup);
   // Null tests: scores near 1 are expected.
   Measured measure_reference_against_itself(const task::Task& task);
   Measured measure_candidate_against_itself(const task::Task& task, const Candidate& candidate,

@@ -18,11 +18,14 @@ class GpuWorkers {
   // CUDA.
   GpuWorkers(Settings settings, std::filesystem::path datasets, std::vector<std::byte> harness);
   ~GpuWorkers();
-  // As GpuMeasurer::measure(). Throws Error where the machine is at fault (no GPU, the wrong type).
+  // As GpuMeasurer::measure(), and again in a fresh process where that asks for it. Throws Error where the
+  // machine is at fault (no GPU, the wrong type).
   Measured measure(const Candidate& candidate, const std::filesystem::path& binary);
   int lost() const;  // processes that a candidate has taken along
 
  private:
+  Measured measure_once(const Candidate& candidate, const std::filesystem::path& binary, int attempt);
+
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -51,7 +51,11 @@ Settings settings_from_json(const Json& params, std::uint64_t seed);
 struct Measured {
   Measurement measurement;            // without its blob
   std::vector<std::int64_t> samples;  // nanoseconds a call: all baseline, then all candidate
+  // On a GPU, tier `plan`: why this is to be measured once more, in a fresh process; empty: it is not.
+  std::string again;
 };
+inline constexpr const char* kAgainForBaseline = "baseline";  // it does not agree with its time alone
+inline constexpr const char* kAgainForScore = "score";        // it looks too good
 
 // One a process: it sets torch up. What a task needs (reference, right answers, the baseline's time alone) is
 // made at its first candidate and kept until a candidate of another task comes: hand candidates in grouped by

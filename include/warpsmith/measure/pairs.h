@@ -16,8 +16,8 @@ struct PairSettings {
   stats::Protocol protocol;
   double budget_s = 2;
   int calls = 1;  // K: calls in each timed interval, each on operands of its own
-  int inspections =
-      4;  // timed calls that are checked, on average, in the first look's rounds; then at the same rate
+  // Timed calls that are compared in full, in the first look's rounds: one in each so many rounds, and so on.
+  int inspections = 4;
   std::uint64_t key = 0;        // of values, order and choice
   std::function<double()> now;  // seconds on a steady clock
   // Whether the device is, at this moment, in a state in which times mean nothing (a GPU that heat slows

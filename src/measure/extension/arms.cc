@@ -8,6 +8,7 @@
 #include "gpu/arms.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/compare.h"
+#include "warpsmith/measure/host.h"
 #include "warpsmith/stats/summary.h"
 
 namespace warpsmith::measure {
@@ -44,7 +45,10 @@ std::int64_t ns_since(Clock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
 }
 
+// The processor's own caches, too, for it is both sides': a row of the baseline alone would find them as it
+// left them, and one beside the candidate would not.
 void flush(const GpuHarness& harness) {
+  evict_private_caches();
   harness.flush_l2();
   settle(harness);
 }
@@ -180,8 +184,7 @@ ExtensionArm::ExtensionArm(ExtensionCandidate& candidate, const Reference& refer
     for (int set = 0; set < operands_->sets(); ++set)
       regions.push_back({operands_->address(set, task_.inputs.size() + i),
                          operands_->specs()[task_.inputs.size() + i].bytes});
-  output_regions_ = device::GpuMemory(regions.size() * sizeof(GpuRegion));
-  device::upload(output_regions_.address(), regions.data(), output_regions_.bytes());
+  output_regions_ = RegionTable(std::move(regions));
   settle(harness_);
 }
 
@@ -209,7 +212,8 @@ void ExtensionArm::look_at_outputs(int calls) {
     const std::uint64_t first =
         static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(operands_->sets()) +
         static_cast<std::uint64_t>(first_);
-    harness_.look_for_unwritten(output_regions_.address() + first * 16, static_cast<unsigned>(calls),
+    harness_.look_for_unwritten(output_regions_.address(static_cast<std::size_t>(first)),
+                                static_cast<unsigned>(calls),
                                 static_cast<int>(task::size_of(task_.outputs[i].dtype)), key_, &flags[i]);
   }
   operands_->look_at_canaries();

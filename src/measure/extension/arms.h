@@ -97,7 +97,7 @@ class ExtensionArm : public Arm {
   std::unique_ptr<GpuOperands> operands_;
   GpuOperands fresh_inputs_;  // one set, for inspect()
   Reference::Calls right_;    // bound to them
-  device::GpuMemory output_regions_;
+  RegionTable output_regions_;
   device::PinnedMemory flags_;
   std::uint64_t key_ = 0;
   int unwritten_ = -1;

@@ -101,9 +101,10 @@ std::vector<fs::path> library_folders() {
 }
 
 struct ExtensionMeasurer::State {
-  State(GpuHarness& the_harness, Settings& the_settings)
+  State(GpuHarness& the_harness, Settings& the_settings, GpuSurroundings the_surroundings)
       : harness(the_harness),
         settings(the_settings),
+        surroundings(std::move(the_surroundings)),
         by_host(the_settings),
         level(process::available_sandbox()),
         processor(Processor::claim(harness)) {
@@ -160,7 +161,12 @@ struct ExtensionMeasurer::State {
     pairs.calls = std::clamp(
         static_cast<int>(kLongIntervalNs / std::max(1.0, static_cast<double>(once.elapsed_ns))), 1, b.calls);
     arm.forget_clocks();
+    surroundings.watch_rounds(pairs);
+    if (!m.gpu_before) m.gpu_before = surroundings.state_now();
     Timing timing = judge(by_host, time_pairs(*b.baseline, arm, pairs), pairs.calls);
+    m.gpu_after = surroundings.state_now();
+    m.rounds_thrown_away += timing.pairs.rounds_thrown_away;
+    m.gpu_timed_s = m.gpu_timed_s.value_or(0) + seconds_of(timing);
     if (timing.pairs.verdict != Verdict::kOk) return timing;
     look_for_hacks(candidate, arm, timing, m);
     if (timing.pairs.verdict != Verdict::kOk) return timing;
@@ -168,6 +174,14 @@ struct ExtensionMeasurer::State {
     compare_with_alone(b, timing, false);
     if (!timing.baseline_agrees) compare_with_alone(b, timing, true);
     return timing;
+  }
+
+  // That the intervals of both sides took: the GPU may have waited for the host in them.
+  static double seconds_of(const Timing& timing) {
+    double ns = 0;
+    for (const std::vector<std::int64_t>* times : {&timing.pairs.baseline_ns, &timing.pairs.candidate_ns})
+      for (const std::int64_t each : *times) ns += static_cast<double>(each) * timing.calls;
+    return ns * 1e-9;
   }
 
   // A pair of fewer calls has an alone of as many.
@@ -194,14 +208,13 @@ struct ExtensionMeasurer::State {
                      candidate.session().threads(),
                      libraries,
                      candidate.session().moved()};
-    auto& extra = m.device->extra;
-    extra["clock"] = "host clock over batches of calls, device-wide synchronisation";
-    extra["candidate_event_ns"] = fmt::format("{:.0f}", clocks.events_ns / timing.calls);
-    extra["candidate_clock_ns"] = fmt::format("{:.0f}", clocks.ours_ns / timing.calls);
-    extra["processor"] = options.cpu < 0 ? "any" : std::to_string(options.cpu) + ", for both sides";
-    extra["late_ns"] = fmt::format("{:.0f}", clocks.late_ns);
-    extra["empty_interval_ns"] = fmt::format("{:.0f}", overhead->interval_ns);
-    extra["threads"] = fmt::format("{} before, {} after", facts.threads_before, facts.threads_after);
+    m.candidate_event_ns = clocks.events_ns / timing.calls;
+    m.clock = {{"clock", "the host's, over rows of calls and device-wide synchronisation"},
+               {"candidate_clock_ns", fmt::format("{:.0f}", clocks.ours_ns / timing.calls)},
+               {"late_ns", fmt::format("{:.0f}", clocks.late_ns)},
+               {"empty_interval_ns", fmt::format("{:.0f}", overhead->interval_ns)},
+               {"threads", fmt::format("{} before, {} after", facts.threads_before, facts.threads_after)},
+               {"processor", options.cpu < 0 ? "any" : fmt::format("{}, for both sides", options.cpu)}};
     const std::string kind = hack_of(facts, &timing.pairs.detail);
     if (kind.empty()) return;
     timing.pairs.verdict = Verdict::kHack;
@@ -213,6 +226,13 @@ struct ExtensionMeasurer::State {
     if (write_failure(timing, m)) return false;
     write_score(settings, timing, out);
     m.verdict = Verdict::kOk;
+    m.baseline_alone_ns = timing.alone_ns;
+    surroundings.write_roofline(m);
+    if (const double floor_ns = surroundings.floor_ns(m.candidate_ns); m.candidate_ns < floor_ns) {
+      m.verdict = Verdict::kTooFast;
+      m.detail = too_fast_words(m.candidate_ns, floor_ns);
+      return false;
+    }
     if (!timing.baseline_agrees) {
       m.verdict = Verdict::kUnstable;
       m.detail = fmt::format("the baseline takes {:.0f} ns beside the candidate and {:.0f} ns alone",
@@ -240,6 +260,7 @@ struct ExtensionMeasurer::State {
     if (!accept(timing, out)) return;
     if (looks_too_good(settings, m)) {
       const double before = m.speedup;
+      m.speedup_before = before;
       const Timing second = again(task, binary, m);
       const bool lower = second.pairs.verdict != Verdict::kOk || second.score.speedup() < before;
       if (accept(lower ? second : timing, out) && second.pairs.verdict == Verdict::kOk)
@@ -253,6 +274,7 @@ struct ExtensionMeasurer::State {
 
   GpuHarness& harness;
   Settings& settings;
+  GpuSurroundings surroundings;
   Settings by_host;  // the same by the host's clock
   process::SandboxLevel level;
   std::optional<Processor> processor;
@@ -262,8 +284,8 @@ struct ExtensionMeasurer::State {
   bool libraries = false;
 };
 
-ExtensionMeasurer::ExtensionMeasurer(GpuHarness& harness, Settings& settings)
-    : state_(std::make_unique<State>(harness, settings)) {}
+ExtensionMeasurer::ExtensionMeasurer(GpuHarness& harness, Settings& settings, GpuSurroundings surroundings)
+    : state_(std::make_unique<State>(harness, settings, std::move(surroundings))) {}
 ExtensionMeasurer::~ExtensionMeasurer() = default;
 void ExtensionMeasurer::forget_task() { state_->bench.reset(); }
 

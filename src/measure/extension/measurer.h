@@ -3,23 +3,34 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gpu/harness.h"
 #include "gpu/task_bench.h"
 #include "warpsmith/measure/measurer.h"
+#include "warpsmith/measure/pairs.h"
 
 namespace warpsmith::measure {
 
 // Folders with the cuBLAS and cuDNN that the baseline uses: those of this process.
 std::vector<std::filesystem::path> library_folders();
 
+// What is done around rounds on this GPU whatever the tier.
+struct GpuSurroundings {
+  std::function<void(PairSettings&)> watch_rounds;  // those around which the GPU is slowed down do not count
+  std::function<std::optional<GpuState>()> state_now;
+  std::function<double(double candidate_ns)> floor_ns;  // what the task's compulsory reads take at least
+  std::function<void(Measurement&)> write_roofline;
+};
+
 class ExtensionMeasurer {
  public:
   // Throws Error where no sandbox is to be had and `unsandboxed` was not asked for. `settings.best` is
   // written to.
-  ExtensionMeasurer(GpuHarness& harness, Settings& settings);
+  ExtensionMeasurer(GpuHarness& harness, Settings& settings, GpuSurroundings surroundings);
   ~ExtensionMeasurer();
   // Fills in the rest of a measurement that says nothing yet. Throws Error where no child can be started.
   void measure(GpuTaskBench& task, const Candidate& candidate, const std::filesystem::path& binary,

@@ -224,8 +224,7 @@ GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& refer
     for (int set = 0; set < layout_.sets(); ++set)
       regions.push_back(
           {layout_.address(set, task_.inputs.size() + i), layout_.bytes(task_.inputs.size() + i)});
-  output_regions_ = device::GpuMemory(regions.size() * sizeof(GpuRegion));
-  device::upload(output_regions_.address(), regions.data(), output_regions_.bytes());
+  output_regions_ = RegionTable(std::move(regions));
   if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
     throw device::GpuError("on the GPU: " + done.detail, done);
 }
@@ -278,7 +277,7 @@ std::optional<Arm::Run> GpuCandidateArm::run_calls(int calls) {
     flags[i] = std::numeric_limits<int>::max();
     const std::uint64_t first = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(layout_.sets()) +
                                 static_cast<std::uint64_t>(first_);
-    harness_.look_for_unwritten(output_regions_.address() + first * sizeof(GpuRegion),
+    harness_.look_for_unwritten(output_regions_.address(static_cast<std::size_t>(first)),
                                 static_cast<unsigned>(calls),
                                 static_cast<int>(task::size_of(task_.outputs[i].dtype)), key_, &flags[i]);
   }
@@ -296,10 +295,17 @@ std::optional<int> GpuCandidateArm::unwritten(int) {
   return unwritten_ < 0 ? std::nullopt : std::optional<int>(unwritten_);
 }
 
-Arm::Run GpuCandidateArm::run_idle() {
+bool GpuCandidateArm::tables_are_whole() const {
+  return output_regions_.is_whole(harness_.gpu()) && layout_.operands().table().is_whole(harness_.gpu());
+}
+
+GpuTimes GpuCandidateArm::row_from_idle(int calls) {
   candidate_.program().restore_variables();
-  const GpuTimes times =
-      harness_.time_idle([&] { return candidate_.program().enqueue(first_); }, candidate_.timeout_s());
+  return harness_.time_idle([&] { return enqueue(calls); }, candidate_.timeout_s() * calls);
+}
+
+Arm::Run GpuCandidateArm::run_idle() {
+  const GpuTimes times = row_from_idle(1);
   if (!times.outcome.ok()) return candidate_.ran(times.outcome);
   return as_ran(times.outcome, times.queued_ns);
 }

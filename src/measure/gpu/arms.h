@@ -19,8 +19,8 @@
 
 namespace warpsmith::measure {
 
-// Places for rows of up to `calls` calls: about 1,024 sets of operands in all, 4 to 192 places, and fewer where
-// operands are large.
+// Places for rows of up to `calls` calls: about 1,024 sets of operands in all, 4 to 192 places, and fewer
+// where operands are large.
 int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls);
 
 // The place that a renewal by `key` takes.
@@ -102,6 +102,10 @@ class GpuCandidateArm : public Arm {
   std::optional<int> unwritten(int calls) override;
   Run inspect(int call) override;
   Run run_idle();
+  // A row of calls from an idle GPU, on the values of the last renewal, by both clocks.
+  GpuTimes row_from_idle(int calls);
+  // Whether what the harness keeps on the device for this arm is as it was put there.
+  bool tables_are_whole() const;
   double enqueue_ns() const { return hold_.enqueue_ns; }
 
  private:
@@ -119,7 +123,7 @@ class GpuCandidateArm : public Arm {
   GpuLayout layout_;
   GpuOperands fresh_inputs_;  // one set, for inspect()
   Reference::Calls right_;    // bound to them
-  device::GpuMemory output_regions_;
+  RegionTable output_regions_;
   device::PinnedMemory flags_;
   std::uint64_t key_ = 0;
   int unwritten_ = -1;

@@ -24,6 +24,7 @@ class GpuLayout {
   const task::Dims& dims() const { return dims_; }
   int sets() const { return sets_; }
   GpuOperands& operands() { return *operands_; }
+  const GpuOperands& operands() const { return *operands_; }
   std::size_t input_count() const { return input_count_; }
   std::uint64_t bytes(std::size_t operand) const { return operands_->specs()[operand].bytes; }
   device::GpuAddress address(int set, std::size_t operand) const { return operands_->address(set, operand); }

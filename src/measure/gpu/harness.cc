@@ -50,6 +50,22 @@ int* as_flag(const device::PinnedMemory& memory) { return reinterpret_cast<int*>
 
 }  // namespace
 
+RegionTable::RegionTable(std::vector<GpuRegion> regions)
+    : regions_(std::move(regions)), memory_(std::max<std::size_t>(1, regions_.size()) * sizeof(GpuRegion)) {
+  device::upload(memory_.address(), regions_.data(), regions_.size() * sizeof(GpuRegion));
+}
+
+bool RegionTable::is_whole(const device::Gpu& gpu) const {
+  constexpr double kPatience = 10;  // seconds
+  std::vector<GpuRegion> now(regions_.size());
+  device::download(now.data(), memory_.address(), now.size() * sizeof(GpuRegion));
+  if (const device::GpuOutcome done = gpu.wait(kPatience); !done.ok())
+    throw device::GpuError("on the GPU: " + done.detail, done);
+  return std::equal(now.begin(), now.end(), regions_.begin(), [](const GpuRegion& a, const GpuRegion& b) {
+    return a.address == b.address && a.bytes == b.bytes;
+  });
+}
+
 GpuOperands::GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> specs, int sets, bool shared)
     : harness_(harness), specs_(std::move(specs)), sets_(sets), flag_(sizeof(int)) {
   Random random(random_key({name_key("gaps"), harness.next_number()}));
@@ -69,9 +85,7 @@ GpuOperands::GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> 
     regions.push_back({begin - kCanaryBytes, kCanaryBytes});
     regions.push_back({behind, round_up(behind) + kCanaryBytes - behind});
   }
-  region_count_ = static_cast<unsigned>(regions.size());
-  regions_ = device::GpuMemory(std::max<std::size_t>(1, regions.size()) * sizeof(GpuRegion));
-  device::upload(regions_.address(), regions.data(), regions.size() * sizeof(GpuRegion));
+  table_ = RegionTable(std::move(regions));
   if (const device::GpuOutcome done = harness.gpu().wait(10); !done.ok())
     throw device::GpuError("on the GPU: " + done.detail, done);
   *as_flag(flag_) = 0;
@@ -87,7 +101,7 @@ device::GpuAddress GpuOperands::address(int set, std::size_t index) const {
 
 void GpuOperands::look_at_canaries() {
   *as_flag(flag_) = 0;
-  if (region_count_ > 0) harness_.look_at_canaries(regions_.address(), region_count_, as_flag(flag_));
+  if (table_.count() > 0) harness_.look_at_canaries(table_.address(), table_.count(), as_flag(flag_));
 }
 
 std::optional<std::string> GpuOperands::problem() const {
@@ -344,11 +358,13 @@ GpuTimes GpuHarness::time_idle(const std::function<device::GpuOutcome()>& call, 
   GpuTimes times;
   times.outcome = gpu_.wait(timeout_s);
   if (!times.outcome.ok()) return times;
+  const auto begin = std::chrono::steady_clock::now();
   start_.record();
   times.outcome = call();
   stop_.record();
   if (!times.outcome.ok()) return times;
   read_clock(times, timeout_s);
+  times.host_ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
   return times;
 }
 

@@ -25,6 +25,23 @@ struct GpuRegion {
   std::uint64_t bytes = 0;
 };
 
+// A list of regions on the device, for kernels of the harness. A candidate that knew where it lies could
+// blind them by it: so it is compared with what was put there.
+class RegionTable {
+ public:
+  RegionTable() = default;
+  explicit RegionTable(std::vector<GpuRegion> regions);  // enqueued: the caller waits
+  device::GpuAddress address(std::size_t first = 0) const {
+    return memory_.address() + first * sizeof(GpuRegion);
+  }
+  unsigned count() const { return static_cast<unsigned>(regions_.size()); }
+  bool is_whole(const device::Gpu& gpu) const;
+
+ private:
+  std::vector<GpuRegion> regions_;
+  device::GpuMemory memory_;
+};
+
 struct GpuOperandSpec {
   std::string name;
   std::uint64_t bytes = 0;
@@ -60,15 +77,16 @@ class GpuOperands {
   void look_at_canaries();
   // "writes behind `out`": what was written to is no operand; or nothing.
   std::optional<std::string> problem() const;
+  const RegionTable& table() const { return table_; }
 
  private:
   const GpuHarness& harness_;
   std::vector<GpuOperandSpec> specs_;
   int sets_;
   std::vector<std::uint64_t> offsets_;  // [set][operand]
-  device::GpuMemory memory_, regions_;
+  device::GpuMemory memory_;
+  RegionTable table_;  // of canaries
   device::PinnedMemory flag_;
-  unsigned region_count_ = 0;
 };
 
 // How long to hold the stream back, so that all calls are enqueued before the GPU comes to them. Learnt by
@@ -83,6 +101,7 @@ struct GpuTimes {
   device::GpuOutcome outcome;
   double queued_ns = 0;  // all calls together
   bool late = false;     // not all was enqueued in time; the hold is longer from now on
+  double host_ns = 0;    // of time_idle(): the same by the host's clock, a wake-up included
 };
 
 class GpuHarness {
@@ -145,7 +164,8 @@ class GpuHarness {
   const device::Gpu& gpu_;
   const ValueSource& source_;
   device::GpuModule module_;
-  device::GpuKernel hold_, values_, canaries_, unwritten_, differs_, scrub_, touch_, poison_, read_, copy_, nothing_;
+  device::GpuKernel hold_, values_, canaries_, unwritten_, differs_, scrub_, touch_, poison_, read_, copy_,
+      nothing_;
   device::GpuMemory pools_, scratch_;
   std::uint64_t pool_offsets_[4] = {};
   mutable std::uint8_t flushes_ = 0;

@@ -12,13 +12,13 @@ constexpr int kAloneRounds = 21, kEstimateRounds = 7, kIdleCalls = 7;
 
 }  // namespace
 
-GpuTaskBench::GpuTaskBench(GpuHarness& harness, const task::Task& task, int check_seeds, std::uint64_t seed)
+GpuTaskBench::GpuTaskBench(GpuHarness& harness, const task::Task& task, const Settings& settings)
     : harness_(harness),
-      task_(task),
+      task_(task::under_math(task, settings.math)),
       reference_(task_, Place::kGpu),
-      oracle_(task_, reference_, harness.source(), seed),
-      cases_(check_cases(task_, check_seeds)),
-      seed_(seed) {
+      oracle_(task_, reference_, harness.source(), settings.seed),
+      cases_(check_cases(task_, settings.check_seeds)),
+      seed_(settings.seed) {
   {
     GpuBaselineArm first(harness_, task_, reference_, timing_dims(), 1);
     baseline_call_ns_ =

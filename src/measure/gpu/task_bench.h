@@ -8,14 +8,15 @@
 
 #include "arms.h"
 #include "harness.h"
+#include "warpsmith/measure/measurer.h"
 #include "warpsmith/measure/oracle.h"
 
 namespace warpsmith::measure {
 
 class GpuTaskBench {
  public:
-  GpuTaskBench(GpuHarness& harness, const task::Task& task, int check_seeds, std::uint64_t seed);
-  const task::Task& task() const { return task_; }
+  GpuTaskBench(GpuHarness& harness, const task::Task& task, const Settings& settings);
+  const task::Task& task() const { return task_; }  // its math is what counts of the workflow's and its own
   const task::Dims& timing_dims() const { return task_.timing.front(); }
   const Reference& reference() const { return reference_; }
   Oracle& oracle() { return oracle_; }

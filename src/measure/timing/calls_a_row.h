@@ -11,11 +11,11 @@ namespace warpsmith::measure {
 inline constexpr double kLongestRowNs = 2e6;
 // A row should take this long: where it begins and ends, the clock is uncertain by about 1 us. On an H200
 // rows of 240 us asked for a third of the rounds that rows of 120 us did, and took twice as long each.
-inline constexpr double kRowNs = 200e3;
+inline constexpr double kRowNs = 160e3;
 
 // `call_ns`: what a call of eager takes the GPU, `enqueue_ns`: what enqueueing one takes the host.
 inline int gpu_calls_a_row(double call_ns, double enqueue_ns) {
-  constexpr double kMostCalls = 80;
+  constexpr double kMostCalls = 64;
   constexpr double kFasterThanBaseline = 3;  // a candidate; one that is faster still has shorter rows
   const double wanted = std::ceil(kFasterThanBaseline * kRowNs / std::max(1.0, call_ns));
   const double most = std::min(kMostCalls, kLongestRowNs / std::max(1.0, enqueue_ns));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "warpsmith/base/random.h"
 #include "warpsmith/stats/summary.h"
@@ -33,7 +34,7 @@ Measurement blank_measurement(const Settings& settings, const task::Task& task,
   m.candidate = candidate;
   m.task = task.id;
   m.baseline = settings.baseline;
-  m.math = settings.math;
+  m.math = task::math_of(task, settings.math);
   for (const std::string& name : task.dims) m.shape.emplace_back(name, task.timing.front().at(name));
   return m;
 }
@@ -142,10 +143,70 @@ bool looks_too_good(const Settings& settings, const Measurement& m) {
                                                   m.speedup > settings.remeasure_over_best * best->second);
 }
 
+std::string too_fast_words(double candidate_ns, double floor_ns) {
+  return fmt::format("{:.0f} ns a call; the bytes that it must read from memory take {:.0f} ns", candidate_ns,
+                     floor_ns);
+}
+
+std::string clocks_disagree(double events_ns, double host_ns) {
+  constexpr double kApart = 0.1, kGrainNs = 50e3;
+  if (std::abs(events_ns - host_ns) <= kGrainNs + kApart * host_ns) return "";
+  return fmt::format("the same calls took {:.0f} ns by CUDA's events and {:.0f} ns by the host's clock",
+                     events_ns, host_ns);
+}
+
 void compare_scores(double before, double after, Measurement& m) {
   if (ratio_apart(before, after) <= kRepeatability) return;
   m.verdict = Verdict::kUnstable;
   m.detail = fmt::format("measured again: {:.2f}x, then {:.2f}x, more than 10 % apart", before, after);
+}
+
+Measured second_opinion(const Measured& first, Measured second) {
+  const Measurement& before = first.measurement;
+  const auto add = [](std::optional<double>& to, const std::optional<double>& more) {
+    if (more) to = to.value_or(0) + *more;
+  };
+  const auto join = [&](Measurement& m, const Measurement& other) {
+    m.remeasured = before.remeasured + 1;
+    m.seconds += other.seconds;
+    add(m.gpu_held_s, other.gpu_held_s);
+    add(m.gpu_timed_s, other.gpu_timed_s);
+    m.rounds_thrown_away += other.rounds_thrown_away;
+  };
+  const std::string again = std::exchange(second.again, "");
+  if (first.again == kAgainForBaseline) {
+    Measurement& m = second.measurement;
+    const auto slowed = [](const Measurement& one) {
+      return one.baseline_ns > one.baseline_alone_ns.value_or(0);
+    };
+    join(m, before);
+    if (again != kAgainForBaseline) {
+      second.again = again;
+    } else if (slowed(before) && slowed(m)) {
+      m.verdict = Verdict::kHack;
+      m.hack = "slowed_baseline";
+      m.detail = fmt::format("{}; before that, in another process, {:.0f} ns and {:.0f} ns", m.detail,
+                             before.baseline_ns, before.baseline_alone_ns.value_or(0));
+    }
+    return second;
+  }
+  const double earlier = before.speedup;
+  Measured out = std::move(second);
+  if (out.measurement.verdict == Verdict::kOk) {
+    const double later = out.measurement.speedup;
+    if (earlier < later) {
+      Measured lower = first;
+      lower.again.clear();
+      join(lower.measurement, out.measurement);
+      compare_scores(earlier, later, lower.measurement);
+      lower.measurement.speedup_before = earlier;
+      return lower;
+    }
+    compare_scores(earlier, later, out.measurement);
+  }
+  join(out.measurement, before);
+  out.measurement.speedup_before = earlier;
+  return out;
 }
 
 }  // namespace warpsmith::measure

@@ -20,6 +20,7 @@ struct Timing {
   bool baseline_agrees = true;
   double pair_ns = 0, alone_ns = 0;  // the baseline's
   double alone_error = 0;            // standard error of the second, as a share of it
+  std::string clocks;                // how CUDA's events and the host's clock disagree; empty: they do not
 };
 
 double seconds_now();                    // on the steady clock
@@ -53,7 +54,16 @@ bool steady(const Settings& settings, const Timing& timing);
 // Whether the score may be used at all; else the verdict is set.
 bool stable(const Settings& settings, const Timing& timing, Measurement& m);
 bool looks_too_good(const Settings& settings, const Measurement& m);
+// The detail of a too_fast one.
+std::string too_fast_words(double candidate_ns, double floor_ns);
+// CUDA's events against the host's clock over the same calls from an idle GPU; what is wrong where they are
+// over 10 % and 50 us apart (the host's holds two records and a wake-up as well), else empty.
+std::string clocks_disagree(double events_ns, double host_ns);
 // A score against its re-measurement: over 10 % apart is `unstable`.
 void compare_scores(double before, double after, Measurement& m);
+// What a measurement and its repetition in a fresh process come to; `first.again` is set. A baseline that
+// was slower beside the candidate than alone both times is a `hack`, kind slowed_baseline; of two scores the
+// lower one counts. `again` of the result: whether it takes a third (the second may look too good).
+Measured second_opinion(const Measured& first, Measured second);
 
 }  // namespace warpsmith::measure

@@ -145,8 +145,12 @@ class Pairing {
   bool inspect() {
     const std::uint64_t calls = static_cast<std::uint64_t>(settings_.calls);
     if (unwritten_) return !failed(candidate_.inspect(*unwritten_));
-    const double share = settings_.inspections / static_cast<double>(stats::next_look(0, settings_.protocol));
-    if (random_.uniform() >= share) return true;
+    if (settings_.inspections <= 0) return true;
+    // One in each stretch of rounds: were each round drawn by itself, one measurement in 60 would get none.
+    const int stretch = std::max(1, stats::next_look(0, settings_.protocol) / settings_.inspections);
+    const int place = rounds_++ % stretch;
+    if (place == 0) looked_at_ = static_cast<int>(random_.below(static_cast<std::uint64_t>(stretch)));
+    if (place != looked_at_) return true;
     return !failed(candidate_.inspect(static_cast<int>(random_.below(calls))));
   }
 
@@ -155,10 +159,11 @@ class Pairing {
   const PairSettings& settings_;
   Random random_;
   double begin_;
-  double looked_ = 0;             // when settings_.disturbed was asked last …
-  bool disturbed_ = false;        // … what it said …
-  std::size_t undisturbed_ = 0;   // … and how many rounds had been kept then
-  std::optional<int> unwritten_;  // a call of the last run that looked so
+  double looked_ = 0;               // when settings_.disturbed was asked last …
+  bool disturbed_ = false;          // … what it said …
+  std::size_t undisturbed_ = 0;     // … and how many rounds had been kept then
+  int rounds_ = 0, looked_at_ = 0;  // of this stretch, the round that is looked at in full
+  std::optional<int> unwritten_;    // a call of the last run that looked so
   PairResult result_;
 };
 
