@@ -67,19 +67,19 @@ class Twins {
   Twins(const std::vector<Program>& programs, measure::GpuWorkers& workers)
       : programs_(programs), workers_(workers) {}
 
-  const Outcome& of(const std::string& name) {
-    if (const auto found = outcomes_.find(name); found != outcomes_.end()) return found->second;
-    const auto twin =
-        std::find_if(programs_.begin(), programs_.end(), [&](const Program& p) { return p.name == name; });
-    Outcome outcome;
+  const Outcome& of(const Program& trick) {
+    const auto twin = std::find_if(programs_.begin(), programs_.end(), [&](const Program& p) {
+      return p.name == trick.honest && p.candidate.tier == trick.candidate.tier;
+    });
+    Outcome& outcome = outcomes_[twin->candidate.id];
     for (int i = 0; i < kTries && !outcome.ok; ++i) outcome = outcome_of(*twin, workers_);
-    return outcomes_[name] = outcome;
+    return outcome;
   }
 
  private:
   const std::vector<Program>& programs_;
   measure::GpuWorkers& workers_;
-  std::map<std::string, Outcome> outcomes_;
+  std::map<std::string, Outcome> outcomes_;  // by candidate
 };
 
 // Whether a trick that came out `ok` gained nothing; in words as well.
@@ -116,7 +116,7 @@ Count measure_tricks(const std::vector<Program>& tricks, const std::vector<Progr
     } else if (!outcome.ok) {
       ++count.caught;
       print_row("caught", trick, outcome, "");
-    } else if (gained_nothing(outcome, twins.of(trick.honest), &words)) {
+    } else if (gained_nothing(outcome, twins.of(trick), &words)) {
       ++count.in_vain;
       print_row("in vain", trick, outcome, words);
     } else {

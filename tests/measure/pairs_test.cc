@@ -99,6 +99,20 @@ TEST(Pairs, OfASlowCandidateNoMoreThanThatIsLearnt) {
   EXPECT_NEAR(bench.speedup(result), 0.25, 0.01);
 }
 
+TEST(Pairs, OneThatIsGivenUpIsLookedAtInFull) {
+  for (std::uint64_t key = 0; key < 100; ++key) {
+    Bench bench(1000, 4000, 0.003);
+    bench.settings.protocol.give_up_below = 0.8;
+    bench.settings.key = key;
+    EXPECT_EQ(bench.take().baseline_ns.size(), 7u);
+    EXPECT_GE(bench.candidate.inspected.size(), 2u + 1u) << key;  // two of them while warming up
+  }
+  Bench wrong(1000, 4000, 0.003);
+  wrong.settings.protocol.give_up_below = 0.8;
+  wrong.candidate.wrong_from = 4;
+  EXPECT_EQ(wrong.take().verdict, Verdict::kWrongOutput);
+}
+
 // One that scatters so that ±1 % would take thousands of rounds is not worth them.
 TEST(Pairs, OfASlowAndNoisyOneNoMoreThanTheFirstLook) {
   Bench bench(1000, 4000, 0.08);

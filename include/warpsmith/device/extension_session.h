@@ -44,6 +44,9 @@ struct ExtensionOptions {
   int cpu = -1;
 };
 
+// Of an ExtensionLayout: what a child can be told.
+inline constexpr std::size_t kMostExtensionOffsets = 64 << 10;
+
 struct ExtensionTensor {
   std::string name;
   task::Dtype dtype = task::Dtype::kFloat32;

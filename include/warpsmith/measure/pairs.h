@@ -16,7 +16,8 @@ struct PairSettings {
   stats::Protocol protocol;
   double budget_s = 2;
   int calls = 1;  // K: calls in each timed interval, each on operands of its own
-  // Timed calls that are compared in full, in the first look's rounds: one in each so many rounds, and so on.
+  // Timed calls that are compared in full: so many in the rounds of the first look, then at the same rate; at
+  // least one.
   int inspections = 4;
   std::uint64_t key = 0;        // of values, order and choice
   std::function<double()> now;  // seconds on a steady clock

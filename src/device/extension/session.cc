@@ -27,6 +27,8 @@ namespace warpsmith::device {
 
 namespace {
 
+static_assert(kMostExtensionOffsets == kExtensionMostOffsets);
+
 namespace ws = ::warpsmith_extension;
 using Clock = std::chrono::steady_clock;
 

@@ -37,6 +37,15 @@ void settle(const GpuHarness& harness, double timeout_s = kCopyTimeout) {
     throw device::GpuError("on the GPU: " + done.detail, done);
 }
 
+// As many as gpu_places() has, and no more than the child can be told.
+int places_for(const GpuHarness& harness, const task::Task& task, const task::Dims& dims, int most_calls) {
+  const std::uint64_t offsets =
+      (task.inputs.size() + task.outputs.size()) * static_cast<std::uint64_t>(most_calls + 1);
+  const int most = static_cast<int>(device::kMostExtensionOffsets / std::max<std::uint64_t>(1, offsets));
+  return std::clamp(gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls),
+                    1, std::max(1, most));
+}
+
 int* as_flags(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
 
 Ran as_ran(const device::ExtensionRun& run) { return {run.verdict, run.detail, run.elapsed_ns}; }
@@ -172,7 +181,7 @@ ExtensionArm::ExtensionArm(ExtensionCandidate& candidate, const Reference& refer
       bounds_(std::move(bounds)),
       dims_(dims),
       inputs_(task_, dims),
-      places_(gpu_places(harness_.gpu(), input_bytes(task_, dims) + output_bytes(task_, dims), most_calls)),
+      places_(places_for(harness_, task_, dims, most_calls)),
       most_calls_(most_calls),
       overhead_(overhead),
       operands_(candidate.lay_out(dims, places_ * (most_calls + 1), &outcome_)),

@@ -208,23 +208,31 @@ struct ExtensionMeasurer::State {
                      candidate.session().threads(),
                      libraries,
                      candidate.session().moved()};
-    m.candidate_event_ns = clocks.events_ns / timing.calls;
-    m.clock = {{"clock", "the host's, over rows of calls and device-wide synchronisation"},
-               {"candidate_clock_ns", fmt::format("{:.0f}", clocks.ours_ns / timing.calls)},
-               {"late_ns", fmt::format("{:.0f}", clocks.late_ns)},
-               {"empty_interval_ns", fmt::format("{:.0f}", overhead->interval_ns)},
-               {"threads", fmt::format("{} before, {} after", facts.threads_before, facts.threads_after)},
-               {"processor", options.cpu < 0 ? "any" : fmt::format("{}, for both sides", options.cpu)}};
+    timing.event_ns = clocks.events_ns / timing.calls;
+    timing.clock_facts = {
+        {"clock", "the host's, over rows of calls and device-wide synchronisation"},
+        {"candidate_clock_ns", fmt::format("{:.0f}", clocks.ours_ns / timing.calls)},
+        {"late_ns", fmt::format("{:.0f}", clocks.late_ns)},
+        {"empty_interval_ns", fmt::format("{:.0f}", overhead->interval_ns)},
+        {"threads", fmt::format("{} before, {} after", facts.threads_before, facts.threads_after)},
+        {"processor", options.cpu < 0 ? "any" : fmt::format("{}, for both sides", options.cpu)}};
     const std::string kind = hack_of(facts, &timing.pairs.detail);
     if (kind.empty()) return;
     timing.pairs.verdict = Verdict::kHack;
     m.hack = kind;
+    write_clock(timing, m);
+  }
+
+  static void write_clock(const Timing& timing, Measurement& m) {
+    m.candidate_event_ns = timing.event_ns;
+    m.clock = timing.clock_facts;
   }
 
   bool accept(const Timing& timing, Measured& out) const {
     Measurement& m = out.measurement;
     if (write_failure(timing, m)) return false;
     write_score(settings, timing, out);
+    write_clock(timing, m);
     m.verdict = Verdict::kOk;
     m.baseline_alone_ns = timing.alone_ns;
     surroundings.write_roofline(m);
@@ -235,8 +243,7 @@ struct ExtensionMeasurer::State {
     }
     if (!timing.baseline_agrees) {
       m.verdict = Verdict::kUnstable;
-      m.detail = fmt::format("the baseline takes {:.0f} ns beside the candidate and {:.0f} ns alone",
-                             timing.pair_ns, timing.alone_ns);
+      m.detail = baseline_words(timing);
       return false;
     }
     return stable(by_host, timing, m);

@@ -199,8 +199,9 @@ struct GpuMeasurer::State {
       return failed_timing({Verdict::kHack, kChangedMemory, 0});
     }
     compare_with_alone(task, timing, m);
-    compare_clocks(arm, timing, m);
-    note_idle_times(task, arm, m);
+    if (const device::GpuOutcome outcome = compare_clocks(arm, timing, m); !outcome.ok())
+      return failed_timing(candidate.ran(outcome));
+    if (const Ran ran = note_idle_times(task, arm, m); ran.verdict != Verdict::kOk) return failed_timing(ran);
     return timing;
   }
 
@@ -217,32 +218,33 @@ struct GpuMeasurer::State {
     m.baseline_alone_ns = timing.alone_ns;
   }
 
-  // By hand of a row from an idle GPU; a host that was busy for a moment gets three tries.
-  void compare_clocks(GpuCandidateArm& arm, Timing& timing, const Measurement& m) const {
+  // By a row from an idle GPU; a host that was busy for a moment gets three tries. Not ok: the candidate's
+  // verdict.
+  device::GpuOutcome compare_clocks(GpuCandidateArm& arm, Timing& timing, const Measurement& m) const {
     constexpr int kTries = 3;
-    std::string problem;
     for (int i = 0; i < kTries; ++i) {
       arm.renew(random_key({name_key("clocks"), name_key(m.candidate), static_cast<std::uint64_t>(i)}),
                 timing.calls);
       const GpuTimes times = arm.row_from_idle(timing.calls);
-      if (!times.outcome.ok()) return;  // it has worked a thousand times: note_idle_times() will see it
-      problem = clocks_disagree(times.queued_ns, times.host_ns);
-      if (problem.empty()) return;
+      if (!times.outcome.ok()) return times.outcome;
+      timing.clocks = clocks_disagree(times.queued_ns, times.host_ns);
+      if (timing.clocks.empty()) break;
     }
-    timing.clocks = problem;
+    return {};
   }
 
-  void note_idle_times(GpuTaskBench& task, GpuCandidateArm& arm, Measurement& m) const {
+  Ran note_idle_times(GpuTaskBench& task, GpuCandidateArm& arm, Measurement& m) const {
     constexpr int kIdleCalls = 5;
     std::vector<double> times;
     for (int i = 0; i < kIdleCalls; ++i) {
       arm.renew(random_key({name_key("idle"), name_key(m.candidate), static_cast<std::uint64_t>(i)}), 1);
       const Ran run = arm.run_idle();
-      if (run.verdict != Verdict::kOk) return;
+      if (run.verdict != Verdict::kOk) return run;
       times.push_back(static_cast<double>(run.elapsed_ns));
     }
     m.candidate_idle_ns = stats::median(times);
     note_host_bound(task, m);
+    return {};
   }
 
   static void note_host_bound(GpuTaskBench& task, Measurement& m) {
@@ -271,8 +273,7 @@ struct GpuMeasurer::State {
     }
     if (!timing.baseline_agrees) {
       m.verdict = Verdict::kUnstable;
-      m.detail = fmt::format("the baseline takes {:.0f} ns beside the candidate and {:.0f} ns alone",
-                             timing.pair_ns, timing.alone_ns);
+      m.detail = baseline_words(timing);
       return false;
     }
     if (!timing.clocks.empty()) {
@@ -299,7 +300,8 @@ struct GpuMeasurer::State {
       m.detail = kChangedMemory + (m.detail.empty() ? "" : "; " + m.detail);
       lost = true;
     }
-    lost = lost || m.verdict == Verdict::kOutOfBounds || m.verdict == Verdict::kInputModified;
+    lost = lost || m.verdict == Verdict::kOutOfBounds || m.verdict == Verdict::kInputModified ||
+           m.verdict == Verdict::kHack;
   }
 
   void check_and_time(GpuTaskBench& task, GpuCandidate& candidate, Measured& out) {
@@ -400,6 +402,8 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
       throw;
     }
   }
+  // What is certain is not measured again: a second verdict would take its place.
+  if (s.lost || (m.verdict != Verdict::kOk && m.verdict != Verdict::kUnstable)) out.again.clear();
   m.device->load_after = load_average();
   m.gpu_held_s = seconds_now() - locked;
   m.seconds = seconds_now() - begin;

@@ -27,8 +27,8 @@ namespace warpsmith::measure {
 
 namespace {
 
-// Beyond all that a measurement may take by its own limits: right answers, checks, two timings, a stalled
-// host.
+// Beyond all that a measurement may take by its own limits: right answers, checks, a timing (of tier
+// `extension` up to three), a stalled host.
 constexpr double kPatience = 300;  // seconds, with five budgets and ten calls on top
 
 // A message: its length in 8 bytes, then that much JSON. False where the other side is gone.

@@ -60,7 +60,8 @@ struct BaselineArm::State {
 BaselineArm::BaselineArm(const task::Task& task, const Reference& reference, const ValueSource& source,
                          const task::Dims& dims, int most_calls) {
   const auto padded = [&](const task::TensorSpec& input) {
-    return (task::misalignment_at(input, dims) + tensor_bytes(input, dims) + kAlignment - 1) / kAlignment * kAlignment;
+    return (task::misalignment_at(input, dims) + tensor_bytes(input, dims) + kAlignment - 1) / kAlignment *
+           kAlignment;
   };
   std::uint64_t set_bytes = 0;
   for (const task::TensorSpec& input : task.inputs) set_bytes += padded(input);

@@ -143,6 +143,11 @@ bool looks_too_good(const Settings& settings, const Measurement& m) {
                                                   m.speedup > settings.remeasure_over_best * best->second);
 }
 
+std::string baseline_words(const Timing& timing) {
+  return fmt::format("the baseline takes {:.0f} ns beside the candidate and {:.0f} ns alone", timing.pair_ns,
+                     timing.alone_ns);
+}
+
 std::string too_fast_words(double candidate_ns, double floor_ns) {
   return fmt::format("{:.0f} ns a call; the bytes that it must read from memory take {:.0f} ns", candidate_ns,
                      floor_ns);
@@ -182,7 +187,7 @@ Measured second_opinion(const Measured& first, Measured second) {
     join(m, before);
     if (again != kAgainForBaseline) {
       second.again = again;
-    } else if (slowed(before) && slowed(m)) {
+    } else if (m.verdict == Verdict::kUnstable && slowed(before) && slowed(m)) {
       m.verdict = Verdict::kHack;
       m.hack = "slowed_baseline";
       m.detail = fmt::format("{}; before that, in another process, {:.0f} ns and {:.0f} ns", m.detail,

@@ -1,6 +1,7 @@
 // From the times of a pair to a score, and from a score to a verdict: the same on every device.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +21,10 @@ struct Timing {
   bool baseline_agrees = true;
   double pair_ns = 0, alone_ns = 0;  // the baseline's
   double alone_error = 0;            // standard error of the second, as a share of it
-  std::string clocks;                // how CUDA's events and the host's clock disagree; empty: they do not
+  // Of tier `extension`: as Measurement has them.
+  std::optional<double> event_ns;
+  std::map<std::string, std::string> clock_facts;
+  std::string clocks;  // how CUDA's events and the host's clock disagree; empty: they do not
 };
 
 double seconds_now();                    // on the steady clock
@@ -54,7 +58,8 @@ bool steady(const Settings& settings, const Timing& timing);
 // Whether the score may be used at all; else the verdict is set.
 bool stable(const Settings& settings, const Timing& timing, Measurement& m);
 bool looks_too_good(const Settings& settings, const Measurement& m);
-// The detail of a too_fast one.
+// The detail of one whose baseline does not agree with its time alone, and of a too_fast one.
+std::string baseline_words(const Timing& timing);
 std::string too_fast_words(double candidate_ns, double floor_ns);
 // CUDA's events against the host's clock over the same calls from an idle GPU; what is wrong where they are
 // over 10 % and 50 us apart (the host's holds two records and a wake-up as well), else empty.

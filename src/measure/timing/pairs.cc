@@ -140,18 +140,22 @@ class Pairing {
     return true;
   }
 
-  // Which call of which round is looked at is chosen after it. A call that looks unwritten is always looked
-  // at.
+  // One round in each stretch is compared in full, drawn when the stretch begins; which of its calls, after
+  // it. (Were each round drawn by itself, one measurement in 70 would get none.) A call that looks unwritten
+  // is always looked at.
   bool inspect() {
-    const std::uint64_t calls = static_cast<std::uint64_t>(settings_.calls);
     if (unwritten_) return !failed(candidate_.inspect(*unwritten_));
     if (settings_.inspections <= 0) return true;
-    // One in each stretch of rounds: were each round drawn by itself, one measurement in 60 would get none.
     const int stretch = std::max(1, stats::next_look(0, settings_.protocol) / settings_.inspections);
     const int place = rounds_++ % stretch;
-    if (place == 0) looked_at_ = static_cast<int>(random_.below(static_cast<std::uint64_t>(stretch)));
-    if (place != looked_at_) return true;
-    return !failed(candidate_.inspect(static_cast<int>(random_.below(calls))));
+    if (place == 0) full_at_ = static_cast<int>(random_.below(static_cast<std::uint64_t>(stretch)));
+    return place != full_at_ || compare_in_full();
+  }
+
+  bool compare_in_full() {
+    ++compared_;
+    return !failed(
+        candidate_.inspect(static_cast<int>(random_.below(static_cast<std::uint64_t>(settings_.calls)))));
   }
 
   Arm& baseline_;
@@ -159,11 +163,12 @@ class Pairing {
   const PairSettings& settings_;
   Random random_;
   double begin_;
-  double looked_ = 0;               // when settings_.disturbed was asked last …
-  bool disturbed_ = false;          // … what it said …
-  std::size_t undisturbed_ = 0;     // … and how many rounds had been kept then
-  int rounds_ = 0, looked_at_ = 0;  // of this stretch, the round that is looked at in full
-  std::optional<int> unwritten_;    // a call of the last run that looked so
+  double looked_ = 0;             // when settings_.disturbed was asked last …
+  bool disturbed_ = false;        // … what it said …
+  std::size_t undisturbed_ = 0;   // … and how many rounds had been kept then
+  int rounds_ = 0, full_at_ = 0;  // full_at_: of this stretch, the round that is compared in full
+  int compared_ = 0;              // rounds that were
+  std::optional<int> unwritten_;  // a call of the last run that looked so
   PairResult result_;
 };
 

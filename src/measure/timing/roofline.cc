@@ -40,7 +40,8 @@ double rate_of(const task::Task& task, const DeviceSpeeds& speeds) {
 std::uint64_t distinct_bytes(const task::TensorSpec& tensor, const task::Dims& dims) {
   const std::uint64_t all = tensor_bytes(tensor, dims);
   if (tensor.strides.empty()) return all;
-  const std::vector<std::int64_t> shape = task::shape_at(tensor, dims), strides = task::strides_at(tensor, dims);
+  const std::vector<std::int64_t> shape = task::shape_at(tensor, dims),
+                                  strides = task::strides_at(tensor, dims);
   std::uint64_t bytes = task::size_of(tensor.dtype);
   for (std::size_t i = 0; i < shape.size(); ++i)
     if (strides[i] != 0 || shape[i] == 0) bytes *= static_cast<std::uint64_t>(shape[i]);
