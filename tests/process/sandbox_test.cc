@@ -256,6 +256,8 @@ TEST_P(Sandboxed, WhatEscapesToASessionOfItsOwnEndsToo) {
   for (int i = 0; i < 500 && !fs::exists(mark); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   ASSERT_TRUE(fs::exists(mark));
+  // The one that it left may not have ended yet.
+  for (int i = 0; i < 500 && alive() != 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(alive(), 1);
   child.kill();
   EXPECT_EQ(child.wait().ending, Ending::kStopped);

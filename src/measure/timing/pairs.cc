@@ -50,7 +50,12 @@ class Pairing {
  private:
   double elapsed() const { return settings_.now() - begin_; }
   std::vector<double> ratios() const { return stats::log_ratios(result_.baseline_ns, result_.candidate_ns); }
-  bool gives_up() { return result_.gave_up = stats::slow_enough(ratios(), settings_.protocol) && look(); }
+  // A short measurement may end before its first comparison in full: the last round's values are still there.
+  bool gives_up() {
+    result_.gave_up = stats::slow_enough(ratios(), settings_.protocol) && look();
+    if (result_.gave_up && compared_ == 0 && settings_.inspections > 0) compare_in_full();
+    return result_.gave_up;
+  }
 
   // False where the rounds since the last look had to be thrown away.
   bool look() {
