@@ -170,7 +170,8 @@ struct Descriptors {
 pid_t start_guard(const std::vector<std::string>& command,
                   const std::map<std::string, std::string>& environment, const Descriptors& descriptors) {
   bp::environment block;
-  for (const auto& [name, value] : environment) block[name] = value;
+  // set(), not []: that reads beyond the end of entries shorter than the name (Boost 1.74).
+  for (const auto& [name, value] : environment) block.set(name, value);
   std::error_code error;
   const std::lock_guard lock(guards().mutex);
   bp::child child(

@@ -120,6 +120,14 @@ TEST(Child, FolderAndEnvironment) {
   EXPECT_EQ(run_child(shell("echo $WARPSMITH_TEST_INHERITED")).out, "yes\n");
 }
 
+// A sanitizer sees what a search for the long one reads of the short ones.
+TEST(Child, LongNamesBesideShortOnesInTheEnvironment) {
+  const std::string name = "WARPSMITH_A_NAME_LONGER_THAN_ANY_OTHER_ENTRY_OF_THIS_ENVIRONMENT";
+  ChildSpec spec = shell("echo $A $" + name);
+  spec.environment = std::map<std::string, std::string>{{"A", "1"}, {name, "2"}};
+  EXPECT_EQ(run_child(spec).out, "1 2\n");
+}
+
 TEST(Child, StandardErrorToAFileIsAppended) {
   const Scratch scratch;
   ChildSpec spec = shell("echo out; echo err >&2");
