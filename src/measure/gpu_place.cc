@@ -15,10 +15,12 @@ void require_gpu(const Settings& settings, const std::string& name) {
                 kExitWrongDevice);
 }
 
-std::function<bool()> slowed_down(const std::optional<process::GpuWatch>& watch) {
+std::function<bool()> slowed_down(const std::optional<process::GpuWatch>& watch,
+                                  std::optional<std::uint64_t>* seen) {
   if (!watch) return {};
-  return [&watch] {
+  return [&watch, seen] {
     const std::optional<std::uint64_t> bits = watch->reasons();
+    if (bits && seen != nullptr) *seen = seen->value_or(0) | *bits;
     return bits && process::is_slowed_down(*bits);
   };
 }

@@ -14,7 +14,8 @@ namespace warpsmith::measure {
 void require_gpu(const Settings& settings, const std::string& name);
 
 // PairSettings::disturbed of a GPU: whether heat or a power brake slows it down now. Never where there is no
-// watch; it must outlive the rounds.
-std::function<bool()> slowed_down(const std::optional<process::GpuWatch>& watch);
+// watch; it must outlive the rounds, and so must `seen`, where all that keeps the clocks down is noted.
+std::function<bool()> slowed_down(const std::optional<process::GpuWatch>& watch,
+                                  std::optional<std::uint64_t>* seen = nullptr);
 
 }  // namespace warpsmith::measure

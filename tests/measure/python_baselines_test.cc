@@ -19,6 +19,15 @@ Settings quick() {
   return settings;
 }
 
+// For what is answered, not how fast.
+Settings shortest() {
+  Settings settings = quick();
+  settings.protocol.buckets = 3;
+  settings.protocol.rounds_a_bucket = 1;
+  settings.protocol.target = 0.9;
+  return settings;
+}
+
 std::vector<task::Task> dataset() {
   Diagnostics diagnostics;
   std::vector<task::Task> tasks = task::load_tasks(WARPSMITH_SOURCE_DIR "/datasets", diagnostics);
@@ -60,10 +69,7 @@ TEST_F(PythonBaselinesTest, EagerAgainstItselfIsOne) {
 
 // In one python3; the flag is what torch says of itself.
 TEST_F(PythonBaselinesTest, TorchsFlagsFollowTheTask) {
-  Settings settings = quick();
-  settings.protocol.buckets = 3;
-  settings.protocol.rounds_a_bucket = 1;
-  settings.protocol.target = 0.9;
+  Settings settings = shortest();
   PythonBaselines python(settings, "cpu", folder_ / "python");
   task::Task task = one("gelu");
   for (const char* math : {"strict", "torch_default", "strict"}) {
@@ -81,40 +87,21 @@ TEST_F(PythonBaselinesTest, TorchsFlagsFollowTheTask) {
   EXPECT_EQ(timing.flags.at("tf32"), "torch's default");
 }
 
+// As Python's own, and as TorchScript, whose answers must be Python's.
 TEST_F(PythonBaselinesTest, EveryReferenceOfTheDatasetRunsInPython) {
-  Settings settings = quick();
-  settings.protocol.buckets = 3;
-  settings.protocol.rounds_a_bucket = 1;
-  settings.protocol.target = 0.9;
-  PythonBaselines python(settings, "cpu", folder_ / "python");
-  for (const task::Task& task : dataset()) {
-    const BaselineTiming timing = python.measure(task, "eager");
-    if (skips(timing)) GTEST_SKIP() << timing.reason;
-    if (timing.reason.starts_with("unstable")) continue;
-    EXPECT_EQ(timing.state, BaselineState::kCovered) << task.id << ": " << timing.reason;
-  }
-}
-
-TEST_F(PythonBaselinesTest, TorchScriptAnswersAsPythonDoes) {
-  Settings settings = quick();
-  settings.protocol.buckets = 3;
-  settings.protocol.rounds_a_bucket = 1;
-  settings.protocol.target = 0.9;
-  PythonBaselines python(settings, "cpu", folder_ / "python");
-  for (const task::Task& task : dataset()) {
-    const BaselineTiming timing = python.measure(task, "torchscript");
-    if (skips(timing)) GTEST_SKIP() << timing.reason;
-    if (timing.reason.starts_with("unstable")) continue;
-    EXPECT_EQ(timing.state, BaselineState::kCovered) << task.id << ": " << timing.reason;
-  }
+  PythonBaselines python(shortest(), "cpu", folder_ / "python");
+  for (const char* name : {"eager", "torchscript"})
+    for (const task::Task& task : dataset()) {
+      const BaselineTiming timing = python.measure(task, name);
+      if (skips(timing)) GTEST_SKIP() << timing.reason;
+      if (timing.reason.starts_with("unstable")) continue;
+      EXPECT_EQ(timing.state, BaselineState::kCovered) << task.id << " " << name << ": " << timing.reason;
+    }
 }
 
 // As a method, as a function, and as what only torch.ops has.
 TEST_F(PythonBaselinesTest, OperatorsThatOnlyTorchScriptKnowsByThatNameAreFound) {
-  Settings settings = quick();
-  settings.protocol.buckets = 3;
-  settings.protocol.rounds_a_bucket = 1;
-  settings.protocol.target = 0.9;
+  Settings settings = shortest();
   PythonBaselines python(settings, "cpu", folder_ / "python");
   task::Task task = one("gelu");
   task.reference =

@@ -29,7 +29,7 @@ namespace {
 
 constexpr double kAgreement = 1.03;  // baseline in the pair against alone
 constexpr const char* kHarnessMemory = "harness_memory";
-const std::string kChangedMemory = "memory of the harness that the candidate was never given has changed";
+constexpr const char* kChangedMemory = "memory of the harness that the candidate was never given has changed";
 constexpr double kSlowest = 1000;  // times the reference: CUDA-L1's bound on what still counts as executable
 constexpr double kLongIntervalNs = 2e6;   // of a candidate, while one call takes less
 constexpr double kShortestTimeout = 0.1;  // seconds
@@ -141,14 +141,7 @@ struct GpuMeasurer::State {
   }
 
   // Rounds around which the GPU was slowed down do not count; what NVML says of its clocks is noted.
-  void watch_rounds(PairSettings& pairs) {
-    if (!watch) return;
-    pairs.disturbed = [this] {
-      const std::optional<std::uint64_t> bits = watch->reasons();
-      if (bits) seen_reasons = seen_reasons.value_or(0) | *bits;
-      return bits && process::is_slowed_down(*bits);
-    };
-  }
+  void watch_rounds(PairSettings& pairs) { pairs.disturbed = slowed_down(watch, &seen_reasons); }
   std::optional<GpuState> state_now() const {
     return watch ? std::optional(state_of(watch->read())) : std::nullopt;
   }
@@ -297,7 +290,7 @@ struct GpuMeasurer::State {
     if (!harness.pools_are_whole()) {
       m.verdict = Verdict::kHack;
       m.hack = kHarnessMemory;
-      m.detail = kChangedMemory + (m.detail.empty() ? "" : "; " + m.detail);
+      m.detail = std::string(kChangedMemory) + (m.detail.empty() ? "" : "; " + m.detail);
       lost = true;
     }
     lost = lost || m.verdict == Verdict::kOutOfBounds || m.verdict == Verdict::kInputModified ||
