@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <random>
 #include <set>
+
+#include "timing/judge.h"
+#include "warpsmith/stats/summary.h"
 
 namespace warpsmith::measure {
 namespace {
@@ -40,7 +44,7 @@ class FakeArm : public Arm {
     order_.push_back(name_);
     ++runs;
     if (runs == fail_at) return {Verdict::kCrash, "died", 0};
-    const double ns = call_ns_ * calls * std::exp(noise_(random_));
+    const double ns = call_ns_ * calls * slower() * std::exp(noise_(random_));
     clock_.seconds += ns * 1e-9;
     return {Verdict::kOk, "", static_cast<std::int64_t>(ns)};
   }
@@ -57,6 +61,7 @@ class FakeArm : public Arm {
   std::set<std::uint64_t> keys;
   std::vector<int> inspected;
   int runs = 0, fail_at = -1, lazy_at = -1, wrong_from = 1 << 30;
+  std::function<double()> slower = [] { return 1.0; };  // times
 
  private:
   Clock& clock_;
@@ -335,6 +340,37 @@ TEST(Alone, WarmsUpAndCountsByTheCall) {
   Bench bench(2000, 1, 1e-9);
   EXPECT_EQ(time_alone(bench.baseline, 4, 5, 1), (std::vector<double>(5, 2000.0)));
   EXPECT_EQ(bench.baseline.runs, 6);
+}
+
+// Within the measurement the machine becomes slower by half.
+TEST(Turns, AMachineThatGrowsSlowerDoesSoForBoth) {
+  Bench bench(1000, 2000, 0.01);
+  bench.baseline.slower = [&] { return 1 + 500 * bench.clock.seconds; };
+  const double before = stats::median(time_alone(bench.baseline, 4, 15, 3));
+  const Turns turns = time_in_turns(bench.baseline, bench.candidate, 4, 9, 5, 1);
+  EXPECT_EQ(turns.failed.verdict, Verdict::kOk);
+  EXPECT_EQ(turns.alone_ns.size(), 9u);
+  EXPECT_GT(stats::median(turns.beside_ns) / before, 1.2);
+  EXPECT_TRUE(turns_agree(turns, 1.03));
+}
+
+TEST(Turns, ABaselineThatIsSlowerBesideTheCandidateIsFound) {
+  Bench bench(1000, 2000, 0.01);
+  bench.baseline.slower = [&] {
+    const bool beside = bench.order.size() > 1 && bench.order[bench.order.size() - 2] == 'c';
+    return (beside ? 1.1 : 1.0) * (1 + 500 * bench.clock.seconds);
+  };
+  EXPECT_FALSE(turns_agree(time_in_turns(bench.baseline, bench.candidate, 4, 9, 6, 1), 1.03));
+  EXPECT_TRUE(turns_agree(time_in_turns(bench.baseline, bench.candidate, 4, 9, 6, 2), 1.15));
+}
+
+TEST(Turns, OneThatFailsEndsThem) {
+  Bench bench(1000, 2000, 0.01);
+  bench.candidate.fail_at = 12;
+  const Turns turns = time_in_turns(bench.baseline, bench.candidate, 4, 9, 5, 1);
+  EXPECT_EQ(turns.failed.verdict, Verdict::kCrash);
+  EXPECT_EQ(turns.beside_ns.size(), 1u);
+  EXPECT_EQ(bench.candidate.runs, 12);
 }
 
 }  // namespace

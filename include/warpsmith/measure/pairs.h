@@ -50,7 +50,16 @@ PairResult time_pairs(Arm& baseline, Arm& candidate, const PairSettings& setting
 std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t key);
 
 // `rounds` intervals of `arm`, in turn before and after an interval of `other` that is not counted:
-// nanoseconds a call.
-std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std::uint64_t key);
+// nanoseconds a call. It ends where `other` fails; how goes to `failed`, which stays ok where it does not.
+std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std::uint64_t key,
+                                Arm::Run* failed = nullptr);
+
+// What an arm takes alone and beside another, in turns of `rounds` intervals each: a machine that grows
+// slower or faster within seconds does so for both. Medians by turn, nanoseconds a call.
+struct Turns {
+  std::vector<double> alone_ns, beside_ns;
+  Arm::Run failed;  // of `other`; ok where it did not
+};
+Turns time_in_turns(Arm& arm, Arm& other, int calls, int turns, int rounds, std::uint64_t key);
 
 }  // namespace warpsmith::measure

@@ -32,6 +32,7 @@ constexpr int kMostCalls = 2048;
 // Of an interval: four places of it fit what a child is told.
 constexpr std::uint64_t kMostOperands = 12 << 10;
 constexpr int kEstimateRounds = 5, kEstimateCalls = 8, kAloneRounds = 63;
+constexpr int kTurns = 9, kTurnRounds = 15;  // some 50 ms each
 constexpr double kAgreement = 1.03;       // baseline in the pair against alone
 constexpr double kSlowest = 1000;         // times the reference
 constexpr double kLongIntervalNs = 60e6;  // of a candidate, while one call takes less
@@ -173,6 +174,7 @@ struct ExtensionMeasurer::State {
     timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
     compare_with_alone(b, timing, false);
     if (!timing.baseline_agrees) compare_with_alone(b, timing, true);
+    if (!timing.baseline_agrees) compare_in_turns(b, arm, timing, pairs.key);
     return timing;
   }
 
@@ -196,6 +198,21 @@ struct ExtensionMeasurer::State {
     timing.alone_ns = stats::median(times);
     timing.alone_error = stats::median_error(times) / timing.alone_ns;
     timing.baseline_agrees = baseline_agrees(timing, kAgreement);
+  }
+
+  // A host's processors grow slower and faster by a quarter within seconds: what was alone a second ago may
+  // differ from what is beside the candidate now for that alone.
+  void compare_in_turns(Bench& b, ExtensionArm& arm, Timing& timing, std::uint64_t key) const {
+    const Turns turns = time_in_turns(*b.baseline, arm, timing.calls, kTurns, kTurnRounds, key);
+    if (turns.failed.verdict != Verdict::kOk) {
+      timing = failed_timing(turns.failed);
+      return;
+    }
+    timing.pair_ns = stats::median(turns.beside_ns);
+    timing.alone_ns = stats::median(turns.alone_ns);
+    timing.baseline_agrees = turns_agree(turns, kAgreement);
+    timing.clock_facts["baseline_in_turns"] =
+        fmt::format("{:.0f} ns beside the candidate, {:.0f} ns alone", timing.pair_ns, timing.alone_ns);
   }
 
   void look_for_hacks(ExtensionCandidate& candidate, const ExtensionArm& arm, Timing& timing,

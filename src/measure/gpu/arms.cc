@@ -104,12 +104,14 @@ int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls) {
 }
 
 GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
-                               const task::Dims& dims, int most_calls)
+                               const task::Dims& dims, int most_calls, int most_places)
     : harness_(harness),
       task_(task),
       dims_(dims),
       inputs_(task, dims),
-      places_(gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls)),
+      places_(std::min(
+          most_places,
+          gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls))),
       most_calls_(most_calls),
       operands_(harness, input_specs(task, dims), places_ * (most_calls + 1)) {
   calls_ =

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,9 +54,10 @@ class GpuInputs {
 
 class GpuBaselineArm : public Arm {
  public:
-  // `reference` runs on the GPU. All that is referred to must outlive it.
+  // `reference` runs on the GPU. All that is referred to must outlive it. `most_places`: no more of them than
+  // this, for an estimate.
   GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
-                 const task::Dims& dims, int most_calls);
+                 const task::Dims& dims, int most_calls, int most_places = std::numeric_limits<int>::max());
   // Another baseline than eager, held to what eager gives within `bounds` (by output). Throws what `make`
   // does.
   GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,

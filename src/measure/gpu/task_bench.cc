@@ -8,7 +8,7 @@ namespace warpsmith::measure {
 
 namespace {
 
-constexpr int kAloneRounds = 21, kEstimateRounds = 7, kIdleCalls = 7;
+constexpr int kAloneRounds = 21, kEstimateRounds = 7, kEstimatePlaces = 8, kIdleCalls = 7;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ GpuTaskBench::GpuTaskBench(GpuHarness& harness, const task::Task& task, const Se
       cases_(check_cases(task_, settings.check_seeds)),
       seed_(settings.seed) {
   {
-    GpuBaselineArm first(harness_, task_, reference_, timing_dims(), 1);
+    GpuBaselineArm first(harness_, task_, reference_, timing_dims(), 1, kEstimatePlaces);
     baseline_call_ns_ =
         stats::median(time_alone(first, 1, kEstimateRounds, random_key({seed_, name_key("estimate")})));
     calls_ = gpu_calls_a_row(baseline_call_ns_, first.enqueue_ns());

@@ -15,6 +15,7 @@ namespace warpsmith::measure {
 namespace {
 
 constexpr double kRepeatability = 1.10;  // a score against its re-measurement
+constexpr double kErrorsApart = 2;       // standard errors of the baseline's median that are laid on top
 
 }  // namespace
 
@@ -104,10 +105,16 @@ void write_score(const Settings& settings, const Timing& timing, Measured& out) 
 }
 
 bool baseline_agrees(const Timing& timing, double most) {
-  constexpr double kErrorsApart = 2;  // standard errors of the baseline's median that are laid on top
   const double error = stats::median_error(to_doubles(timing.pairs.baseline_ns)) / timing.pair_ns;
   return ratio_apart(timing.pair_ns, timing.alone_ns) <=
          most + kErrorsApart * std::hypot(error, timing.alone_error);
+}
+
+bool turns_agree(const Turns& turns, double most) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < turns.alone_ns.size(); ++i)
+    ratios.push_back(std::log(turns.beside_ns[i] / turns.alone_ns[i]));
+  return std::abs(stats::median(ratios)) <= std::log(most) + kErrorsApart * stats::median_error(ratios);
 }
 
 Timing failed_timing(const Ran& run) {

@@ -49,6 +49,8 @@ void write_score(const Settings& settings, const Timing& timing, Measured& out);
 // The baseline in the pair against alone: not over `most` times apart, beyond what the scatter of the rounds
 // explains (on a noisy machine two medians of equal things differ).
 bool baseline_agrees(const Timing& timing, double most);
+// The same from turns: the median of their ratios.
+bool turns_agree(const Turns& turns, double most);
 // A Timing of a run that failed.
 Timing failed_timing(const Ran& run);
 // The verdict and detail of a timing that failed; false where it did not.

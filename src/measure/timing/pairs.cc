@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "warpsmith/base/random.h"
+#include "warpsmith/stats/summary.h"
 
 namespace warpsmith::measure {
 
@@ -194,13 +195,15 @@ std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t ke
   return times;
 }
 
-std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std::uint64_t key) {
+std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std::uint64_t key,
+                                Arm::Run* failed) {
   std::vector<double> times;
-  for (int i = -1; i < rounds; ++i) {  // the first warms up
+  Arm::Run others;
+  for (int i = -1; i < rounds && others.verdict == Verdict::kOk; ++i) {  // the first warms up
     const std::uint64_t round = static_cast<std::uint64_t>(i + 1);
     const auto run_other = [&] {
       other.renew(random_key({key, 6, round}), calls);
-      other.run(calls);
+      others = other.run(calls);
     };
     if (i % 2 == 0) run_other();
     arm.renew(random_key({key, 5, round}), calls);
@@ -208,7 +211,21 @@ std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std
     if (i % 2 != 0) run_other();
     if (i >= 0) times.push_back(static_cast<double>(per_call(run.elapsed_ns, calls)));
   }
+  if (failed != nullptr) *failed = others;
   return times;
+}
+
+Turns time_in_turns(Arm& arm, Arm& other, int calls, int turns, int rounds, std::uint64_t key) {
+  Turns out;
+  for (int turn = 0; turn < turns; ++turn) {
+    const std::uint64_t here = random_key({key, 7, static_cast<std::uint64_t>(turn)});
+    const double alone = stats::median(time_alone(arm, calls, rounds, here));
+    const std::vector<double> beside = time_beside(arm, other, calls, rounds, here, &out.failed);
+    if (out.failed.verdict != Verdict::kOk) return out;
+    out.alone_ns.push_back(alone);
+    out.beside_ns.push_back(stats::median(beside));
+  }
+  return out;
 }
 
 }  // namespace warpsmith::measure

@@ -1,6 +1,6 @@
 // hack: prints a great deal, some of it like a record of ours
 // task: gelu
-// verdict: ok unstable
+// verdict: ok unstable hack:slowed_baseline
 // honest: gelu/candidates/ok/flat
 // plan: launch k<<<cdiv(N, 256), 256>>>(x, out, N)
 extern "C" __global__ void k(const float* x, float* out, int N) {
