@@ -1,5 +1,5 @@
 // warpsmith-compile JOB.json SHARD: compiles candidates, one an item: tier `plan` for any device, tier
-// `extension` for GPUs where nvcc is.
+// `extension` for GPUs where nvcc is, tier `python` for GPUs where a python3 with torch is.
 //
 // params: device_kind ("cpu", or a GPU type such as "H100"), targets (of a GPU: ["sm_90a", …], by default
 // what
@@ -10,7 +10,7 @@
 //         and for a GPU, of whose targets these are the first that failed, else the first:
 //         {"binaries": {target: path}, "kernels": {target: [resources of each kernel of the plan]},
 //          "tensor_cores": {target: whether its machine code has instructions of theirs}}
-//         (of tier `extension`: {"binaries": …, "libraries": [what it is linked with]})
+//         (of tiers `extension` and `python`: {"binaries": …, "libraries": [what it is linked with]})
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -25,6 +25,7 @@
 #include "warpsmith/toolchain/extension.h"
 #include "warpsmith/toolchain/gpu.h"
 #include "warpsmith/toolchain/host.h"
+#include "warpsmith/toolchain/python.h"
 
 namespace {
 
@@ -116,11 +117,12 @@ Json record_of(Tier tier, const std::vector<toolchain::GpuTarget>& targets,
 std::vector<toolchain::CompileResult> compile_for(const std::vector<toolchain::GpuTarget>& targets,
                                                   const Candidate& candidate, const task::Task& task,
                                                   const toolchain::CompileOptions& options) {
-  if (candidate.tier != Tier::kExtension)
-    return toolchain::compile_for_gpus(candidate, task, targets, options);
+  if (candidate.tier == Tier::kPlan) return toolchain::compile_for_gpus(candidate, task, targets, options);
   std::vector<toolchain::CompileResult> results;
   for (const toolchain::GpuTarget& target : targets)
-    results.push_back(toolchain::compile_extension(candidate, task, target, options));
+    results.push_back(candidate.tier == Tier::kPython
+                          ? toolchain::compile_python(candidate, task, target, options)
+                          : toolchain::compile_extension(candidate, task, target, options));
   return results;
 }
 

@@ -11,7 +11,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/task/check.h"
-#include "warpsmith/task/extension_files.h"
+#include "warpsmith/task/hosted_files.h"
 #include "warpsmith/workflow/load.h"
 #include "warpsmith/workflow/site.h"
 
@@ -36,7 +36,7 @@ Findings check_folder(const fs::path& path) {
   if (fs::exists(path / "task.yaml")) {  // one task
     const auto task = task::load_task(path, found.mistakes);
     const std::size_t files = task ? task::load_candidate_files(*task, found.mistakes).size() +
-                                         task::load_extension_sources(*task, found.mistakes).size()
+                                         task::load_hosted_sources(*task, found.mistakes).size()
                                    : 0;
     found.summary = fmt::format("1 task, {} candidates", files);
     return found;

@@ -14,8 +14,8 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/records/candidate.h"
-#include "warpsmith/task/extension_files.h"
-#include "warpsmith/toolchain/extension_candidate.h"
+#include "warpsmith/task/hosted_files.h"
+#include "warpsmith/toolchain/hosted_candidate.h"
 
 namespace warpsmith::cli {
 
@@ -61,11 +61,11 @@ std::vector<Entry> collect_entries(const std::vector<task::Task>& tasks, const D
       entries.push_back({i, file.name, file.expected,
                          make_plan_candidate(tasks[i].id, file.source, {"dataset", "", 0, file.name, ""}),
                          nullptr, nullptr});
-    for (const task::ExtensionSource& source : task::load_extension_sources(tasks[i], mistakes))
+    for (const task::HostedSource& source : task::load_hosted_sources(tasks[i], mistakes))
       if (device.is_gpu())
         entries.push_back(
             {i, source.name, source.expected,
-             toolchain::make_extension_candidate(tasks[i].id, source, {"dataset", "", 0, source.name, ""}),
+             toolchain::make_hosted_candidate(tasks[i].id, source, {"dataset", "", 0, source.name, ""}),
              nullptr, nullptr});
   }
   if (!mistakes.empty()) throw InvalidInput(mistakes);
@@ -84,12 +84,12 @@ std::vector<Json> items_of(const std::vector<Entry>& entries, Wanted wanted, Mak
 
 void compile(const fs::path& run, const fs::path& datasets, const Device& device,
              const ValidateMeasureOptions& options, std::vector<Entry>& entries) {
-  // nvcc and its compilers take more of both.
+  // nvcc and its compilers take more of both, with torch's headers most.
   Json params = {{"device_kind", device.kind},
                  {"datasets", datasets.string()},
                  {"cache", "cache"},
-                 {"timeout_s", device.is_gpu() ? 120 : 20},
-                 {"memory_bytes", (device.is_gpu() ? 4ull : 2ull) << 30},
+                 {"timeout_s", device.is_gpu() ? 300 : 20},
+                 {"memory_bytes", (device.is_gpu() ? 8ull : 2ull) << 30},
                  {"log_bytes", 4096},
                  {"unsandboxed", options.unsandboxed}};
   if (!device.target.empty()) params["targets"] = {device.target};
@@ -152,6 +152,9 @@ std::string on_which(const std::vector<MeasuredTask>& tasks) {
         return " (" + c.measurement.device->name + ")";
   return "";
 }
+
+// What stands before the verdict of a candidate's folder, below its task.
+std::string folder_of(Tier tier) { return tier == Tier::kPlan ? "" : std::string(to_string(tier)) + "/"; }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -235,7 +238,7 @@ std::string measured_text(const std::vector<MeasuredTask>& tasks) {
         what += fmt::format(", {:.0f} % of the roofline", 100 * *share);
       if (!m.detail.empty()) what += (what.empty() ? "" : "  ") + first_line(m.detail);
       text += fmt::format("  {} {:<28} {:<14} {}\n", c.as_expected() ? " " : "!",
-                          (c.tier == Tier::kExtension ? "extension/" : "") + c.expected + "/" + c.name,
+                          folder_of(c.tier) + c.expected + "/" + c.name,
                           to_string(m.verdict), what);
       ++candidates;
     }

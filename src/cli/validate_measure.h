@@ -1,7 +1,7 @@
 // `warpsmith validate FOLDER --measure [--device D]`: every candidate of a dataset compiled and measured on
-// the CPU or a GPU of this machine, and its verdict held against the folder that it lies in; those of tier
-// `extension` on GPUs alone. The job programs beside this one do the work, in a run folder of their own that
-// is removed afterwards.
+// the CPU or a GPU of this machine, and its verdict held against the folder that it lies in; those of tiers
+// `extension` and `python` on GPUs alone. The job programs beside this one do the work, in a run folder of
+// their own that is removed afterwards.
 #pragma once
 
 #include <string>

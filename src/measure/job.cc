@@ -94,9 +94,8 @@ Means on_cpu(Settings settings, const ShardSession& shard) {
 std::string target_of(const std::vector<Work>& work, const std::filesystem::path& run_folder) {
   for (const Work& w : work)
     if (const std::string binary = w.item.value.value("binary", ""); !binary.empty())
-      return w.candidate.tier == Tier::kExtension
-                 ? toolchain::read_extension_facts(run_folder / binary).target
-                 : toolchain::read_cubin_facts(run_folder / binary).target;
+      return w.candidate.tier == Tier::kPlan ? toolchain::read_cubin_facts(run_folder / binary).target
+                                             : toolchain::read_extension_facts(run_folder / binary).target;
   throw Error("no item has a binary", kExitUsage);
 }
 

@@ -16,4 +16,9 @@ void enter_gpu_seccomp() {
   if (error != 0) throw system_error("cannot enter seccomp", error);
 }
 
+void enter_compiling_seccomp() {
+  const int error = install_filter(program_filter(true));
+  if (error != 0) throw system_error("cannot enter seccomp", error);
+}
+
 }  // namespace warpsmith::process

@@ -4,8 +4,11 @@
 
 #include "warpsmith/base/text.h"
 #include "warpsmith/python/interpreter.h"
+#include "warpsmith/python/scripts.h"
 
 extern const char baselines_py[];
+extern const char candidate_py[];
+extern const char extension_key_py[];
 
 namespace warpsmith::python {
 
@@ -32,11 +35,15 @@ std::optional<fs::path> find_python() {
     return can_run(name) ? std::optional<fs::path>(name) : std::nullopt;
   }
 #ifdef WARPSMITH_TORCH_PYTHON
-  if (can_run(WARPSMITH_TORCH_PYTHON)) return fs::path(WARPSMITH_TORCH_PYTHON);
+  // Without the way back through the package: a sandbox shows where it leads, and not each folder of it.
+  if (const fs::path built_with = fs::path(WARPSMITH_TORCH_PYTHON).lexically_normal(); can_run(built_with))
+    return built_with;
 #endif
   return in_path("python3");
 }
 
 std::string baselines_script() { return baselines_py; }
+std::string extension_key_script() { return extension_key_py; }
+std::string candidate_script() { return extension_key_script() + candidate_py; }
 
 }  // namespace warpsmith::python

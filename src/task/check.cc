@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "warpsmith/task/extension_files.h"
+#include "warpsmith/task/hosted_files.h"
 #include "warpsmith/task/launch_plan.h"
 
 namespace warpsmith::task {
@@ -70,7 +70,7 @@ void check_task(const Task& task, Diagnostics& diagnostics, DatasetCount& count)
   if (!task.bytes) diagnostics.push_back({path, 0, 0, "`bytes` is missing", ""});
   const std::vector<CandidateFile> files = load_candidate_files(task, diagnostics);
   count.tasks += 1;
-  count.candidates += static_cast<int>(files.size() + load_extension_sources(task, diagnostics).size());
+  count.candidates += static_cast<int>(files.size() + load_hosted_sources(task, diagnostics).size());
   std::map<std::string, int> found;
   for (const CandidateFile& file : files) {
     ++found[file.expected];

@@ -34,8 +34,8 @@
 #include "warpsmith/process/machine.h"
 #include "warpsmith/stats/summary.h"
 #include "warpsmith/toolchain/extension.h"
-#include "warpsmith/toolchain/extension_candidate.h"
 #include "warpsmith/toolchain/gpu.h"
+#include "warpsmith/toolchain/hosted_candidate.h"
 
 namespace {
 
@@ -177,10 +177,11 @@ int run(const std::set<std::string>& names) {
   Diagnostics mistakes;
   const std::vector<task::Task> tasks = task::load_tasks(root / "datasets", mistakes);
   for (const task::Task& task : tasks)
-    for (const task::ExtensionSource& source : task::load_extension_sources(task, mistakes)) {
+    for (const task::HostedSource& source :
+         task::load_hosted_sources(task, task::HostedTier::kExtension, mistakes)) {
       if (source.expected != "ok" || (!names.empty() && !names.contains(source.name))) continue;
       const toolchain::CompileResult made =
-          toolchain::compile_extension(toolchain::make_extension_candidate(task.id, source, {}), task,
+          toolchain::compile_extension(toolchain::make_hosted_candidate(task.id, source, {}), task,
                                        *toolchain::parse_gpu_target(target), compiling);
       if (made.verdict != Verdict::kOk) throw Error(source.name + ": " + made.log);
       look_at(harness, task, source.name, made.binary, -1);

@@ -94,6 +94,49 @@ TEST(Validate, FileThatIsNotThereIsAMistake) {
   EXPECT_THAT(answer.err, HasSubstr("/nowhere/w.yaml"));
 }
 
+void write(const fs::path& path, const std::string& text) {
+  make_folders(path.parent_path());
+  write_file_atomic(path, text);
+}
+
+// A task that is good, and candidates of all tiers below it.
+fs::path task_with_candidates(const Scratch& scratch) {
+  const fs::path folder = scratch / "double";
+  write(folder / "task.yaml",
+                    "schema: warpsmith.task/1\ntitle: Double\nlevel: 1\nsplit: extra\nops: [scale]\ndims: [N]\n"
+                    "inputs: {x: {shape: [N]}}\noutputs: {out: {shape: [N]}}\n"
+                    "reference: |\n  def forward(x: Tensor) -> Tensor:\n    return x * 2\n"
+                    "timing: [{N: 1024}]\nhidden: [{N: 1}]\n");
+  write(folder / "candidates/ok/plain.cu", "// plan: launch k<<<1, 1>>>(x)\n");
+  write(folder / "extension/ok/plain.cu", "");
+  write(folder / "python/ok/plain.py", "def forward(x):\n  return x * 2\n");
+  write(folder / "python/ok/parts/model.py", "from part import forward\n");
+  write(folder / "python/ok/parts/part.py", "def forward(x):\n  return x + x\n");
+  return folder;
+}
+
+TEST(Validate, CandidatesOfEveryTierAreCounted) {
+  const Scratch scratch;
+  const std::string folder = task_with_candidates(scratch);
+  const Answer answer = call({"validate", folder});
+  EXPECT_EQ(answer.code, kExitOk) << answer.err;
+  EXPECT_EQ(answer.out, folder + ": good (1 task, 4 candidates)\n");
+}
+
+TEST(Validate, MistakesOfCandidatesHaveTheirPlace) {
+  const Scratch scratch;
+  const fs::path folder = task_with_candidates(scratch);
+  write(folder / "extension/ok/notes.py", "");
+  write(folder / "python/ok/nothing.py", "x = 1\n");
+  write(folder / "python/wrong_outputs/plain.py", "def forward(x): ...\n");
+  const Answer answer = call({"validate", folder.string()});
+  EXPECT_EQ(answer.code, kExitUsage);
+  EXPECT_THAT(answer.err, HasSubstr("extension/ok/notes.py: a candidate of one file ends in .cu"));
+  EXPECT_THAT(answer.err, HasSubstr("python/ok/nothing.py:1:1: defines neither `ModelNew` nor `forward`"));
+  EXPECT_THAT(answer.err, HasSubstr("(did you mean `wrong_output`?)"));
+  EXPECT_THAT(answer.err, HasSubstr("3 mistakes\n"));
+}
+
 TEST(Schema, PrintsTheFormatThatIsNamed) {
   EXPECT_EQ(Json::parse(call({"schema"}).out), workflow::workflow_json_schema());
   EXPECT_EQ(Json::parse(call({"schema", "workflow"}).out), workflow::workflow_json_schema());

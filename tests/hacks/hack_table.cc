@@ -1,13 +1,14 @@
 // What becomes of known tricks, and of honest programs: one line each, then the counts.
 //
-//   hack_table [--honest] [--tier plan|extension] [NAME…]      on the first GPU that is seen
+//   hack_table [--honest] [--tier plan|extension|python] [NAME…]      on the first GPU that is seen
 //   hack_table --compile …                                     compiles them, and goes no further: no GPU is
 //   needed
 //
 // The programs under tests/hacks/<tier>/, and what their first lines say: tricks.h. A trick is caught where
 // its verdict is one that it may get, and in vain where it is `ok` and no faster than its honest twin, which
-// is measured as well. --honest measures the dataset's right candidates, too: each must be `ok`; and of tier
-// `extension` those in datasets/*/extension/ok.
+// is measured as well. --honest measures the dataset's right candidates, too, those in
+// datasets/*/extension/ok and datasets/*/python/ok, and those in tests/hacks/python/honest: each must be
+// `ok`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -174,9 +175,11 @@ int run(const Wanted& wanted) {
   const std::vector<task::Task> tasks = task::load_tasks(root / "datasets", diagnostics);
   if (!diagnostics.empty()) throw InvalidInput(diagnostics);
   std::vector<Program> tricks, twins, programs;
-  for (const Tier tier : {Tier::kPlan, Tier::kExtension}) {
+  std::set<Tier> tiers;
+  for (const Tier tier : {Tier::kPlan, Tier::kExtension, Tier::kPython}) {
     const std::string name(to_string(tier));
     if (!wanted.has(name)) continue;
+    tiers.insert(tier);
     const fs::path folder = root / "tests/hacks" / name;
     std::vector<Program> some = load_tricks(folder, tier, tasks);
     if (!wanted.names.empty())
@@ -184,7 +187,9 @@ int run(const Wanted& wanted) {
     append(twins, load_twins(folder, root / "datasets", some));
     append(tricks, std::move(some));
   }
-  if (wanted.honest) programs = honest_programs(tasks, wanted.has("plan"), wanted.has("extension"));
+  if (wanted.honest) programs = honest_programs(tasks, tiers);
+  if (wanted.honest && tiers.contains(Tier::kPython))
+    append(programs, load_honest(root / "tests/hacks/python", Tier::kPython, tasks));
   for (std::vector<Program>* each : {&tricks, &twins, &programs}) compile(*each, {*target}, cache);
   if (wanted.compile_alone) {
     append(tricks, std::move(twins));

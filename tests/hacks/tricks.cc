@@ -10,9 +10,10 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
-#include "warpsmith/task/extension_files.h"
+#include "warpsmith/task/hosted_files.h"
 #include "warpsmith/toolchain/extension.h"
-#include "warpsmith/toolchain/extension_candidate.h"
+#include "warpsmith/toolchain/hosted_candidate.h"
+#include "warpsmith/toolchain/python.h"
 
 namespace warpsmith {
 
@@ -43,24 +44,36 @@ std::set<std::string> read_verdicts(const fs::path& file, const std::string& tex
   return verdicts;
 }
 
+// Folders are left out: `honest`, and what Python leaves behind.
+std::set<fs::path> files_in(const fs::path& folder) {
+  std::set<fs::path> files;
+  if (!fs::exists(folder)) return files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_regular_file()) files.insert(entry.path());
+  return files;
+}
+
+// Without verdicts.
+Program read_program(const fs::path& file, Tier tier, const std::vector<task::Task>& tasks) {
+  if (file.extension() != ending_of(tier)) refuse(file, std::string("does not end in ") + ending_of(tier));
+  const std::string source = read_file(file), id = header(source, "task");
+  const auto task = std::find_if(tasks.begin(), tasks.end(), [&](const task::Task& t) { return t.id == id; });
+  if (task == tasks.end()) refuse(file, "no task `" + id + "`");
+  Program program;
+  program.name = file.stem().string();
+  program.task = &*task;
+  program.honest = header(source, "honest");
+  program.candidate = make_candidate(tier, id, source);
+  return program;
+}
+
 }  // namespace
 
 std::vector<Program> load_tricks(const fs::path& folder, Tier tier, const std::vector<task::Task>& tasks) {
   std::vector<Program> tricks;
-  std::set<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.is_regular_file()) files.insert(entry.path());
-  for (const fs::path& file : files) {
-    const std::string source = read_file(file), id = header(source, "task");
-    const auto task =
-        std::find_if(tasks.begin(), tasks.end(), [&](const task::Task& t) { return t.id == id; });
-    if (task == tasks.end()) refuse(file, "no task `" + id + "`");
-    Program trick;
-    trick.name = file.stem().string();
-    trick.task = &*task;
-    trick.allowed = read_verdicts(file, header(source, "verdict"));
-    trick.honest = header(source, "honest");
-    trick.candidate = make_candidate(tier, id, source);
+  for (const fs::path& file : files_in(folder)) {
+    Program trick = read_program(file, tier, tasks);
+    trick.allowed = read_verdicts(file, header(trick.candidate.source(), "verdict"));
     if (trick.allowed.contains("ok") != !trick.honest.empty())
       refuse(file, "`ok` wants an honest twin, and an honest twin `ok`");
     tricks.push_back(std::move(trick));
@@ -74,7 +87,8 @@ std::vector<Program> load_twins(const fs::path& folder, const fs::path& datasets
   for (const Program& trick : tricks) {
     const auto same = [&](const Program& twin) { return twin.name == trick.honest; };
     if (trick.honest.empty() || std::any_of(twins.begin(), twins.end(), same)) continue;
-    const fs::path file = (trick.honest.starts_with("honest/") ? folder : datasets) / (trick.honest + ".cu");
+    const fs::path file = (trick.honest.starts_with("honest/") ? folder : datasets) /
+                          (trick.honest + ending_of(trick.candidate.tier));
     if (!fs::exists(file)) refuse(file, "is the honest twin of " + trick.name + ", and is not here");
     Program twin;
     twin.name = trick.honest;
@@ -86,7 +100,18 @@ std::vector<Program> load_twins(const fs::path& folder, const fs::path& datasets
   return twins;
 }
 
-std::vector<Program> honest_programs(const std::vector<task::Task>& tasks, bool plans, bool extensions) {
+std::vector<Program> load_honest(const fs::path& folder, Tier tier, const std::vector<task::Task>& tasks) {
+  std::vector<Program> programs;
+  for (const fs::path& file : files_in(folder / "honest")) {
+    Program program = read_program(file, tier, tasks);
+    program.name = "honest/" + program.name;
+    program.allowed = {"ok"};
+    programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
+std::vector<Program> honest_programs(const std::vector<task::Task>& tasks, const std::set<Tier>& tiers) {
   std::vector<Program> programs;
   Diagnostics diagnostics;
   for (const task::Task& task : tasks) {
@@ -94,10 +119,12 @@ std::vector<Program> honest_programs(const std::vector<task::Task>& tasks, bool 
       programs.push_back({task.id + "/" + name, &task, {"ok"}, "", std::move(candidate), {}});
     };
     for (const task::CandidateFile& file : task::load_candidate_files(task, diagnostics))
-      if (plans && file.expected == "ok") add(file.name, make_plan_candidate(task.id, file.source, {}));
-    for (const task::ExtensionSource& source : task::load_extension_sources(task, diagnostics))
-      if (extensions && source.expected == "ok")
-        add("extension/" + source.name, toolchain::make_extension_candidate(task.id, source, {}));
+      if (tiers.contains(Tier::kPlan) && file.expected == "ok")
+        add(file.name, make_plan_candidate(task.id, file.source, {}));
+    for (const task::HostedSource& source : task::load_hosted_sources(task, diagnostics))
+      if (const Tier tier = toolchain::tier_of(source.tier); tiers.contains(tier) && source.expected == "ok")
+        add(std::string(to_string(tier)) + "/" + source.name,
+            toolchain::make_hosted_candidate(task.id, source, {}));
   }
   if (!diagnostics.empty()) throw InvalidInput(diagnostics);
   return programs;
@@ -110,12 +137,14 @@ void compile(std::vector<Program>& programs, const std::vector<toolchain::GpuTar
   options.unsandboxed = true;
   options.timeout_s = kCompileTimeout;
   const auto compile_one = [&](Program& p) {
-    if (p.candidate.tier != Tier::kExtension) {
+    if (p.candidate.tier == Tier::kPlan) {
       p.compiled = toolchain::compile_for_gpus(p.candidate, *p.task, targets, options);
       return;
     }
     for (const toolchain::GpuTarget& target : targets)
-      p.compiled.push_back(toolchain::compile_extension(p.candidate, *p.task, target, options));
+      p.compiled.push_back(p.candidate.tier == Tier::kPython
+                               ? toolchain::compile_python(p.candidate, *p.task, target, options)
+                               : toolchain::compile_extension(p.candidate, *p.task, target, options));
   };
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
@@ -144,8 +173,11 @@ std::string compile_problem(const Program& program, const toolchain::CompileResu
 }
 
 bool lacks_library(const Program& program, const toolchain::CompileResult& result) {
-  return program.candidate.tier == Tier::kExtension && result.verdict == Verdict::kUnsupported &&
-         result.log.find(" is not here, neither with nvcc nor with torch") != std::string::npos;
+  const char* const said = program.candidate.tier == Tier::kPython
+                               ? "the module builds an extension"
+                               : " is not here, neither with nvcc nor with torch";
+  return program.candidate.tier != Tier::kPlan && result.verdict == Verdict::kUnsupported &&
+         result.log.find(said) != std::string::npos;
 }
 
 }  // namespace warpsmith

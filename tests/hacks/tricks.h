@@ -5,7 +5,8 @@
 //   // task: gelu
 //   // verdict: wrong_output hack:threads    what may become of it; a `hack` of that kind, or of any
 //   // honest: gelu/candidates/ok/flat       its honest twin, where `ok` may become of it
-// The twin is a file of datasets/ or, as honest/NAME, one in the folder beside the tricks.
+// and in Python the same behind `#`. The twin is a file of datasets/ or, as honest/NAME, one in the folder
+// beside the tricks.
 #pragma once
 
 #include <filesystem>
@@ -35,8 +36,11 @@ std::vector<Program> load_tricks(const std::filesystem::path& folder, Tier tier,
 // Each twin of these tricks once, by its name.
 std::vector<Program> load_twins(const std::filesystem::path& folder, const std::filesystem::path& datasets,
                                 const std::vector<Program>& tricks);
-// The right candidates of the datasets.
-std::vector<Program> honest_programs(const std::vector<task::Task>& tasks, bool plans, bool extensions);
+// The right candidates of the datasets, of these tiers.
+std::vector<Program> honest_programs(const std::vector<task::Task>& tasks, const std::set<Tier>& tiers);
+// The programs in <folder>/honest, each of which must be `ok`, twins or not: their headers say their task.
+std::vector<Program> load_honest(const std::filesystem::path& folder, Tier tier,
+                                 const std::vector<task::Task>& tasks);
 
 // On all processors of this machine.
 void compile(std::vector<Program>& programs, const std::vector<toolchain::GpuTarget>& targets,
@@ -44,7 +48,7 @@ void compile(std::vector<Program>& programs, const std::vector<toolchain::GpuTar
 // How an outcome differs from what the header says, in words; empty: it does not, as far as can be said
 // without a GPU.
 std::string compile_problem(const Program& program, const toolchain::CompileResult& result);
-// Whether a program wants a library that is not on this machine.
+// Whether a program wants a library, or a tool, that is not on this machine.
 bool lacks_library(const Program& program, const toolchain::CompileResult& result);
 
 }  // namespace warpsmith

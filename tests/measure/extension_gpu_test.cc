@@ -1,5 +1,5 @@
-// Candidates of tier `extension` on a GPU, end to end. Without a GPU or nvcc these tests skip by name;
-// tests/hacks has the table of tricks.
+// Candidates of tiers `extension` and `python` on a GPU, end to end. Without a GPU, nvcc or torch these tests
+// skip by name; tests/hacks has the tables of tricks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,15 +10,15 @@
 #include "warpsmith/measure/gpu_workers.h"
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/toolchain/extension.h"
+#include "warpsmith/toolchain/python.h"
 
 namespace warpsmith::measure {
 namespace {
 
-class ExtensionOnGpu : public ::testing::Test {
+class HostedOnGpu : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (const std::string lacks = toolchain::extension_toolchain_lacks(); !lacks.empty())
-      GTEST_SKIP() << lacks;
+  void open(const std::string& lacks) {
+    if (!lacks.empty()) GTEST_SKIP() << lacks;
     if (!fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "there is no GPU here";
     const char* chosen = std::getenv("WARPSMITH_BENCH_TARGET");
     target_ = chosen != nullptr ? chosen : "sm_90a";
@@ -34,6 +34,31 @@ class ExtensionOnGpu : public ::testing::Test {
     if (!cache_.empty()) fs::remove_all(cache_);
   }
 
+  Measurement measure_candidate(Candidate c) {
+    c.id = candidate_id(c);
+    toolchain::CompileOptions options;
+    options.cache = cache_;
+    options.timeout_s = 120;
+    options.unsandboxed = true;
+    Diagnostics diagnostics;
+    const auto task = task::load_task(fs::path(WARPSMITH_SOURCE_DIR) / "datasets" / c.task, diagnostics);
+    const toolchain::GpuTarget target = *toolchain::parse_gpu_target(target_);
+    const toolchain::CompileResult made = c.tier == Tier::kPython
+                                              ? toolchain::compile_python(c, *task, target, options)
+                                              : toolchain::compile_extension(c, *task, target, options);
+    EXPECT_EQ(made.verdict, Verdict::kOk) << made.log;
+    return workers_->measure(c, made.binary).measurement;
+  }
+
+  std::string target_;
+  fs::path cache_;
+  std::unique_ptr<GpuWorkers> workers_;
+};
+
+class ExtensionOnGpu : public HostedOnGpu {
+ protected:
+  void SetUp() override { open(toolchain::extension_toolchain_lacks()); }
+
   Measurement measure(const std::string& body, const std::string& id = "gelu") {
     Candidate c;
     c.task = id;
@@ -45,22 +70,21 @@ class ExtensionOnGpu : public ::testing::Test {
          "threadIdx.x; if (i < n) o[i] = 0.5f * x[i] * (1.f + erff(x[i] * 0.70710678f)); }\n"
          "torch::Tensor forward(torch::Tensor x) { auto o = torch::empty_like(x); int n = x.numel();\n" +
              body + "\nreturn o; }\n"}};
-    c.id = candidate_id(c);
-    toolchain::CompileOptions options;
-    options.cache = cache_;
-    options.timeout_s = 120;
-    options.unsandboxed = true;
-    Diagnostics diagnostics;
-    const auto task = task::load_task(fs::path(WARPSMITH_SOURCE_DIR) / "datasets" / id, diagnostics);
-    const toolchain::CompileResult made =
-        toolchain::compile_extension(c, *task, *toolchain::parse_gpu_target(target_), options);
-    EXPECT_EQ(made.verdict, Verdict::kOk) << made.log;
-    return workers_->measure(c, made.binary).measurement;
+    return measure_candidate(std::move(c));
   }
+};
 
-  std::string target_;
-  fs::path cache_;
-  std::unique_ptr<GpuWorkers> workers_;
+class PythonOnGpu : public HostedOnGpu {
+ protected:
+  void SetUp() override { open(toolchain::python_toolchain_lacks()); }
+
+  Measurement measure(const std::string& model, const std::string& id = "gelu") {
+    Candidate c;
+    c.task = id;
+    c.tier = Tier::kPython;
+    c.files = {{"model.py", model}};
+    return measure_candidate(std::move(c));
+  }
 };
 
 constexpr const char* kHonest = "k<<<(n + 255) / 256, 256>>>(x.data_ptr<float>(), o.data_ptr<float>(), n);";
@@ -90,6 +114,36 @@ TEST_F(ExtensionOnGpu, ATaskCanComeBack) {
   const Measurement m = measure(std::string(kHonest) + " // again");
   EXPECT_EQ(m.verdict, Verdict::kOk) << m.detail;
   EXPECT_EQ(workers_->lost(), 0);
+}
+
+TEST_F(PythonOnGpu, AModuleIsTimed) {
+  const Measurement m = measure(
+      "import torch\nclass ModelNew(torch.nn.Module):\n  def forward(self, x):\n"
+      "    return torch.nn.functional.gelu(x)\n");
+  ASSERT_EQ(m.verdict, Verdict::kOk) << m.detail;
+  EXPECT_GT(m.speedup, 0.2);
+  EXPECT_LT(m.speedup, 2);
+  EXPECT_GE(m.rounds, 7);
+  EXPECT_GT(m.candidate_event_ns.value_or(0), 0);
+}
+
+TEST_F(PythonOnGpu, WrongOnesAreFound) {
+  EXPECT_EQ(measure("def forward(x):\n  return x.relu()\n").verdict, Verdict::kWrongOutput);
+  EXPECT_EQ(measure("import ctypes\ndef forward(x):\n  ctypes.string_at(8)\n").verdict, Verdict::kCrash);
+  const Measurement m = measure("def forward(x):\n  return x.new_empty(1 << 40)\n");
+  EXPECT_EQ(m.verdict, Verdict::kOutOfMemory) << m.detail;
+  EXPECT_EQ(measure("import torch\ndef forward(x):\n  return torch.nn.functional.gelu(x)\n").verdict,
+            Verdict::kOk);
+}
+
+// Triton compiles when a kernel first runs: in a child of its own, before anybody holds the GPU.
+TEST_F(PythonOnGpu, AKernelInTritonIsTimed) {
+  const fs::path dataset = fs::path(WARPSMITH_SOURCE_DIR) / "datasets/gelu/python/ok/triton_kernel.py";
+  const Measurement m = measure(read_file(dataset));
+  if (m.detail.find("No module named 'triton'") != std::string::npos) GTEST_SKIP() << m.detail;
+  ASSERT_EQ(m.verdict, Verdict::kOk) << m.detail;
+  EXPECT_GT(m.speedup, 0.1);
+  EXPECT_GT(m.seconds, m.gpu_held_s.value_or(0) + 1) << "what was compiled is not held against the GPU";
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 #include "timing/judge.h"
 
 namespace warpsmith::measure {
@@ -103,6 +106,23 @@ TEST(TwoClocks, AgreeWithinTenPercentAndAWakeUp) {
   EXPECT_THAT(clocks_disagree(240e3, 400e3), HasSubstr("240000 ns by CUDA's events and 400000 ns"));
   EXPECT_NE(clocks_disagree(400e3, 240e3), "");
   EXPECT_NE(clocks_disagree(0, 240e3), "");
+}
+
+TEST(SlowAllTheSame, ABaselineThatIsSlowedFlattersNobodyWhoIsSlowerThanIt) {
+  Timing timing;
+  timing.pair_ns = 1100;
+  timing.alone_ns = 1000;
+  timing.score.log_score = std::log(0.9);
+  timing.score.half_width = 0.01;
+  EXPECT_TRUE(slow_all_the_same(timing));
+  timing.score.half_width = 0.2;
+  EXPECT_FALSE(slow_all_the_same(timing)) << "its interval reaches above 1";
+  timing.score = {};
+  timing.score.log_score = std::log(1.05);
+  EXPECT_FALSE(slow_all_the_same(timing));
+  timing.score.log_score = std::log(0.5);
+  std::swap(timing.pair_ns, timing.alone_ns);
+  EXPECT_FALSE(slow_all_the_same(timing)) << "the time alone is the longer one: something else is wrong";
 }
 
 }  // namespace

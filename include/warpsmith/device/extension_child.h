@@ -31,7 +31,7 @@ std::unique_ptr<ExtensionGpu> open_cuda_gpu();
 
 struct ExtensionChildOptions {
   int control_fd = -1, socket_fd = -1;
-  std::filesystem::path binary;
+  std::filesystem::path binary;  // a shared object of tier `extension`
   bool seccomp = true;
 };
 

@@ -1,5 +1,5 @@
-// A candidate of tier `extension`: runs in a sandboxed child (`warpsmith-extension`) that has the GPU to
-// itself while it works; operands lie in memory that this process owns and shares with it, the clock is here.
+// A candidate of tier `extension` or `python`: runs in a sandboxed child (`warpsmith-extension`, or a python3
+// that has loaded the same as a library) that has the GPU to itself while it works; operands lie in memory that this process owns and shares with it, the clock is here.
 //
 //   ExtensionSession session(options);                   // starts the child, which opens the GPU
 //   session.load();                                      // it loads the shared object: constructors run
@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,24 @@
 
 namespace warpsmith::device {
 
+// What runs a candidate of tier `python`, in place of our own program.
+struct ExtensionInterpreter {
+  std::vector<std::string> command;  // that starts a python3 with torch
+  std::string script;                // text of src/python/candidate.py, which says what it is started with
+  std::vector<std::filesystem::path> folders;  // that it reads
+  std::string math = "strict";                 // or "torch_default": its flags before the candidate is loaded
+  std::string device = "cuda";                 // "cpu": host memory stands in for a GPU's, in tests
+  std::filesystem::path library;               // empty: warpsmith-interpreted.so, beside this program
+  // Where what is compiled when a candidate first runs (Triton's kernels) is kept; empty: nowhere. A child that
+  // may compile writes there, and may start processes; another one is given a copy, and may not.
+  std::filesystem::path kept;
+  bool may_compile = false;
+};
+
 struct ExtensionOptions {
-  std::filesystem::path binary;                  // of toolchain::compile_extension; empty: no candidate
+  // Of toolchain::compile_extension or, with an interpreter, compile_python; empty: no candidate.
+  std::filesystem::path binary;
+  std::optional<ExtensionInterpreter> interpreter;
   std::filesystem::path program;                 // empty: warpsmith-extension, beside this program
   std::vector<std::filesystem::path> libraries;  // folders with cuBLAS and cuDNN
   std::string gpu;                               // UUID of the one that the child is to see

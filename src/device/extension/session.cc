@@ -38,7 +38,9 @@ constexpr double kCheckSeconds = 0.01;   // how often a wait looks whether the c
 constexpr double kSpinSeconds = 100e-3;  // longer than a timed row: being woken takes longer than it scatters
 constexpr int kMostPatience = 4;
 constexpr std::uint64_t kScratchFileBytes = 256 << 20;
+constexpr int kCompilersProcesses = 64;
 constexpr const char* kProgram = "warpsmith-extension";
+constexpr const char* kLibrary = "warpsmith-interpreted.so";
 
 class Fd {
  public:
@@ -82,12 +84,62 @@ class ControlBlock {
   ExtensionControl* control_;
 };
 
-fs::path find_program(const fs::path& chosen) {
+fs::path find_ours(const fs::path& chosen, const char* name) {
   if (!chosen.empty()) return chosen;
   const fs::path folder = program_folder();
   for (const fs::path& f : {folder, folder.parent_path()})
-    if (fs::exists(f / kProgram)) return f / kProgram;
-  throw Error(std::string(kProgram) + " is missing in " + folder.string());
+    if (fs::exists(f / name)) return f / name;
+  throw Error(std::string(name) + " is missing in " + folder.string());
+}
+
+// Triton wants a C compiler: the system's, which every sandbox shows, else that of $CC with what lies around it.
+void show_c_compiler(process::ChildSpec& spec) {
+  for (const char* path : {"/usr/bin/gcc", "/usr/bin/clang"})
+    if (fs::exists(path)) {
+      (*spec.environment)["CC"] = path;
+      return;
+    }
+  const char* ours = std::getenv("CC");
+  std::error_code error;
+  if (ours == nullptr || !fs::path(ours).is_absolute() || !fs::exists(ours, error)) return;
+  (*spec.environment)["CC"] = ours;
+  spec.sandbox.read_only.push_back(fs::path(ours).parent_path().parent_path());
+  spec.sandbox.read_only.push_back(fs::canonical(ours).parent_path().parent_path());
+}
+
+void add_kept(const ExtensionInterpreter& python, const fs::path& scratch, process::ChildSpec& spec) {
+  fs::path kept = fs::absolute(python.kept);
+  if (python.may_compile) {
+    spec.sandbox.read_write.push_back(kept);
+    spec.limits.processes = kCompilersProcesses;
+    (*spec.environment)["WARPSMITH_MAY_COMPILE"] = "1";
+    show_c_compiler(spec);
+  } else {
+    fs::copy(kept, scratch / "kept", fs::copy_options::recursive);
+    kept = scratch / "kept";
+  }
+  (*spec.environment)["WARPSMITH_KEPT"] = kept.string();
+  (*spec.environment)["TRITON_CACHE_DIR"] = (kept / "triton").string();
+}
+
+// With what the child is started, and what more it has to see.
+void add_interpreter(const ExtensionInterpreter& python, const fs::path& scratch, process::ChildSpec& spec) {
+  const fs::path script = scratch / "candidate.py", library = find_ours(python.library, kLibrary);
+  write_file_atomic(script, python.script);
+  // Numbers of descriptors and the candidate's path are what our own program would be given.
+  std::vector<std::string> argv = python.command;
+  argv.insert(argv.end(), {"-s", "-B", script.string(), library.string()});
+  argv.insert(argv.end(), spec.argv.begin() + 1, spec.argv.begin() + 4);
+  const char* closing = spec.sandbox.level == process::SandboxLevel::kNone ? "0" : python.may_compile ? "2" : "1";
+  argv.insert(argv.end(), {python.device, python.math, closing});
+  spec.argv = std::move(argv);
+  if (!python.kept.empty()) add_kept(python, scratch, spec);
+  spec.sandbox.read_only.push_back(library);
+  spec.sandbox.read_only.insert(spec.sandbox.read_only.end(), python.folders.begin(), python.folders.end());
+  for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"})
+    (*spec.environment)[name] = "1";
+  for (const char* name : {"PYTHONPATH", "PYTHONHOME"})
+    if (const char* ours = std::getenv(name); ours != nullptr) (*spec.environment)[name] = ours;
 }
 
 std::map<std::string, std::string> child_environment_of(const ExtensionOptions& options,
@@ -233,7 +285,7 @@ void ExtensionSession::State::start() {
   control->arena_bytes = options.arena_bytes;
   process::ChildSpec spec;
   const fs::path binary = options.binary.empty() ? fs::path() : fs::absolute(options.binary);
-  spec.argv = {find_program(options.program).string(), std::to_string(control.fd()),
+  spec.argv = {options.interpreter ? "" : find_ours(options.program, kProgram).string(), std::to_string(control.fd()),
                std::to_string(theirs.get()), binary.string()};
   if (options.sandbox == process::SandboxLevel::kNone) spec.argv.emplace_back("--no-seccomp");
   spec.environment = child_environment_of(options, scratch.path());
@@ -250,11 +302,13 @@ void ExtensionSession::State::start() {
   if (!binary.empty()) spec.sandbox.read_only = {binary};
   spec.sandbox.read_only.insert(spec.sandbox.read_only.end(), options.libraries.begin(),
                                 options.libraries.end());
+  if (options.interpreter) add_interpreter(*options.interpreter, scratch.path(), spec);
   child = std::make_unique<process::Child>(spec);
   if (!answered(control->response, 1, kStartSeconds)) {
     child->kill();
     const process::ChildResult end = child->wait();
-    throw Error("cannot run candidates of tier `extension`: " +
+    throw Error(std::string("cannot run candidates of tier ") +
+                (options.interpreter ? "`python`: " : "`extension`: ") +
                 (!end.err.empty()       ? end.err
                  : !end.problem.empty() ? end.problem
                                         : std::string("their process does not start")));

@@ -1,4 +1,4 @@
-// Measures candidates of tier `extension`: correct first, then timed in pairs with the baseline, both by this
+// Measures candidates of tiers `extension` and `python`: correct first, then timed in pairs with the baseline, both by this
 // process's clock, and looked at for what host code can do that a plan cannot.
 #pragma once
 
@@ -32,6 +32,10 @@ class ExtensionMeasurer {
   // written to.
   ExtensionMeasurer(GpuHarness& harness, Settings& settings, GpuSurroundings surroundings);
   ~ExtensionMeasurer();
+  // Has a Python module compile what it compiles when it first runs, at every shape that it will be asked for:
+  // before anybody holds the GPU's lock. Not ok: it fails. Of other candidates it does nothing.
+  Ran compile_at_first_run(const task::Task& task, const Candidate& candidate,
+                           const std::filesystem::path& binary);
   // Fills in the rest of a measurement that says nothing yet. Throws Error where no child can be started.
   void measure(GpuTaskBench& task, const Candidate& candidate, const std::filesystem::path& binary,
                Measured& out);

@@ -310,18 +310,33 @@ struct GpuMeasurer::State {
     m.gpu_timed_s = (harness.timed_ns() - timed_before) * 1e-9;
   }
 
-  // The candidate's code runs in a child: nothing of this process is lost with it.
-  void measure_extension(GpuTaskBench& task, const Candidate& candidate, const std::filesystem::path& binary,
-                         Measured& out) {
+  ExtensionMeasurer& extension_measurer() {
     if (!extensions)
       extensions = std::make_unique<ExtensionMeasurer>(
           harness, settings,
           GpuSurroundings{[this](PairSettings& pairs) { watch_rounds(pairs); },
                           [this] { return state_now(); }, [this](double ns) { return floor_below(ns); },
                           [this](Measurement& m) { note_roofline(m); }});
+    return *extensions;
+  }
+
+  // Without the GPU's lock: a compiler may run.
+  Ran compile_at_first_run(const task::Task& task, const Candidate& candidate,
+                           const std::filesystem::path& binary) {
+    if (candidate.tier != Tier::kPython) return {};
+    if (!extensions) {  // looks for the processor from which launches are fastest
+      const FileLock lock(gpu_lock_path(facts.uuid));
+      extension_measurer();
+    }
+    return extensions->compile_at_first_run(task, candidate, binary);
+  }
+
+  // The candidate's code runs in a child: nothing of this process is lost with it.
+  void measure_extension(GpuTaskBench& task, const Candidate& candidate, const std::filesystem::path& binary,
+                         Measured& out) {
     Measurement& m = out.measurement;
     seen_reasons.reset();
-    extensions->measure(task, candidate, binary, out);
+    extension_measurer().measure(task, candidate, binary, out);
     if (seen_reasons) m.clock_reasons = process::clock_reason_words(*seen_reasons);
     if (m.rounds > 0) note_host_bound(task, m);
     lost = lost || !harness.pools_are_whole();
@@ -354,6 +369,7 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
                               const std::filesystem::path& binary, int attempt) {
   const double begin = seconds_now();
   State& s = *state_;
+  const Ran first_run = s.compile_at_first_run(task, candidate, binary);
   const FileLock lock(gpu_lock_path(s.facts.uuid));
   s.know_ceilings();
   const double locked = seconds_now();
@@ -361,13 +377,13 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
   Measured out{s.blank(bench, candidate.id), {}, ""};
   Measurement& m = out.measurement;
   m.remeasured = attempt;
-  const bool extension = candidate.tier == Tier::kExtension;
-  if (candidate.tier != Tier::kPlan && !extension) {
-    m.verdict = Verdict::kUnsupported;
-    m.detail =
-        "candidates of tier `" + std::string(to_string(candidate.tier)) + "` are not measured on a GPU yet";
+  if (first_run.verdict != Verdict::kOk) {
+    m.verdict = first_run.verdict;
+    m.detail = first_run.detail;
+    m.seconds = seconds_now() - begin;
     return out;
   }
+  const bool extension = candidate.tier != Tier::kPlan;
   const std::optional<task::LaunchPlan> plan =
       extension ? task::LaunchPlan() : plan_of(candidate, bench.task(), m);
   if (!plan) return out;

@@ -110,6 +110,10 @@ bool baseline_agrees(const Timing& timing, double most) {
          most + kErrorsApart * std::hypot(error, timing.alone_error);
 }
 
+bool slow_all_the_same(const Timing& timing) {
+  return timing.score.high() < 1 && timing.pair_ns > timing.alone_ns;
+}
+
 bool turns_agree(const Turns& turns, double most) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < turns.alone_ns.size(); ++i)

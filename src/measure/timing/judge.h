@@ -49,7 +49,11 @@ void write_score(const Settings& settings, const Timing& timing, Measured& out);
 // The baseline in the pair against alone: not over `most` times apart, beyond what the scatter of the rounds
 // explains (on a noisy machine two medians of equal things differ).
 bool baseline_agrees(const Timing& timing, double most);
-// The same from turns: the median of their ratios.
+// Whether a baseline that is slower in the pair than alone does not matter: it flatters the candidate, which is
+// slower than it all the same. (By a host's clock: behind some 10 ms of another process it finds the processor
+// cold, and is up to a tenth slower.)
+bool slow_all_the_same(const Timing& timing);
+// baseline_agrees() from turns: the median of their ratios.
 bool turns_agree(const Turns& turns, double most);
 // A Timing of a run that failed.
 Timing failed_timing(const Ran& run);

@@ -5,16 +5,11 @@
 #include <cctype>
 
 #include "../directives.h"
+#include "../source_path.h"
 
 namespace warpsmith::toolchain {
 
 namespace {
-
-constexpr std::size_t kMostFiles = 32;
-constexpr std::size_t kMostBytes = 1 << 20;
-
-constexpr std::array<std::string_view, 8> kEndings = {".cu",  ".cpp", ".cc",  ".cxx",
-                                                      ".cuh", ".h",   ".hpp", ".inl"};
 
 // Of those that is_plain_header() does not name. Folders end with a slash.
 constexpr std::array<std::string_view, 33> kCudaHeaders = {"cooperative_groups/",
@@ -89,16 +84,6 @@ bool is_unit(std::string_view path) {
   return path.ends_with(".cu") || path.ends_with(".cpp") || path.ends_with(".cc") || path.ends_with(".cxx");
 }
 
-// No path out of the folder: letters, digits, `_`, `-`, `.` and `/`, and no part of it begins with a point.
-bool is_plain_path(std::string_view name) {
-  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' || c == '/';
-  });
-  return plain && !name.empty() && !name.starts_with(".") && !name.starts_with("/") &&
-         !name.starts_with("-") && !name.ends_with("/") && name.find("/.") == std::string_view::npos &&
-         name.find("//") == std::string_view::npos && name.find("/-") == std::string_view::npos;
-}
-
 template <std::size_t N>
 bool is_among(const std::array<std::string_view, N>& list, std::string_view name) {
   return std::any_of(list.begin(), list.end(), [&](std::string_view known) {
@@ -161,9 +146,7 @@ class Reader {
     if (candidate_.files.empty()) fail("kernel.cu", "a candidate without files");
     std::size_t bytes = 0;
     for (const SourceFile& file : candidate_.files) {
-      if (!is_plain_path(file.path) || file.path.starts_with("warpsmith") ||
-          !std::any_of(kEndings.begin(), kEndings.end(),
-                       [&](std::string_view e) { return file.path.ends_with(e); }))
+      if (!is_plain_path(file.path) || file.path.starts_with("warpsmith") || !is_native_source(file.path))
         fail("kernel.cu", "`" + file.path + "` is no name of a source file here");
       bytes += file.content.size();
     }

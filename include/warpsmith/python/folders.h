@@ -1,0 +1,24 @@
+// What of a machine's files a python3 needs, for a sandbox that shows nothing else.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace warpsmith::python {
+
+// Folders (and archives of modules) that `python` reads when it starts and imports: its own, that of the
+// installation below a virtual environment, those of its packages. As it names them and, where that is
+// another place, as they are. Without what lies below /usr, which every sandbox shows. Asked once a process
+// and python; empty where it does not start.
+//
+// Variables of ours that say where it finds packages (PYTHONPATH) enter the answer: a sandboxed python3 needs
+// them too.
+const std::vector<std::filesystem::path>& python_folders(const std::filesystem::path& python);
+
+// The first words of a command that starts `python` in a sandbox. The program of a virtual environment is a
+// link, and python3 knows its environment by the name that it was started with: where a sandbox would put the
+// program itself in the place of the link (it cannot), `env` starts it by its name.
+std::vector<std::string> python_command(const std::filesystem::path& python);
+
+}  // namespace warpsmith::python

@@ -1,0 +1,16 @@
+// Scripts of ours that candidates of tier `python` run under, as text.
+#pragma once
+
+#include <string>
+
+namespace warpsmith::python {
+
+// Defines `extension_key(kind, arguments, folder)`: under which name an extension that a candidate builds is
+// kept when it is compiled, and found again when it is measured. It stands in front of the scripts that do
+// either, and imports what it needs.
+std::string extension_key_script();
+
+// Runs a candidate in a child; how it is started stands at its head.
+std::string candidate_script();
+
+}  // namespace warpsmith::python

@@ -1,0 +1,247 @@
+#include "server.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "../twin_protocol.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/process/descriptors.h"
+
+namespace warpsmith::device {
+
+namespace {
+
+namespace ws = ::warpsmith_extension;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kSpinSeconds = 2e-3;
+constexpr std::uint64_t kOwnBytes = 4096;
+
+}  // namespace
+
+ExtensionServer* ExtensionServer::self = nullptr;
+
+ExtensionServer::ExtensionServer(int socket_fd, ExtensionGpu& gpu, ExtensionControl& control,
+                                 ExtensionCode& code)
+    : socket_fd_(socket_fd), gpu_(gpu), control_(control), code_(code), arena_(gpu, control.arena_bytes) {
+  services_ = {ws::kAbi, &ExtensionServer::allocate, &ExtensionServer::release, &ExtensionServer::fill,
+               &ExtensionServer::copy};
+  if (gpu_.allocate(kOwnBytes, &own_) != 0) throw Error("the GPU has no memory left");
+  wake_up_gpu();
+  gpu_.mark(0);
+  gpu_.mark(1);
+  if (const int error = gpu_.synchronize(); error != 0)
+    throw Error("the GPU does not work: " + gpu_.words(error));
+  self = this;
+}
+
+ExtensionServer::~ExtensionServer() { self = nullptr; }
+
+void ExtensionServer::serve() {
+  for (std::uint32_t sequence = 1;;) {
+    wait_for(control_.request, sequence + 1, false);
+    sequence = control_.request.load(std::memory_order_acquire);
+    control_.answer = ExtensionAnswer::kDone;
+    control_.message[0] = '\0';
+    control_.event_ns = 0;
+    answer(sequence);
+    control_.response.store(sequence, std::memory_order_release);
+    wake_word(control_.response);
+  }
+}
+
+// `soon`: within a row, where being woken would count. Between rows the parent times its own side, and a
+// process that spins may do so on the other half of the parent's core.
+void ExtensionServer::wait_for(const std::atomic<std::uint32_t>& word, std::uint32_t value, bool soon) const {
+  const bool spin = soon && control_.spin != 0;
+  const auto begin = Clock::now();
+  for (;;) {
+    for (int i = 0; i < 64; ++i) {
+      if (word.load(std::memory_order_acquire) == value) return;
+      pause_briefly();
+    }
+    const std::uint32_t seen = word.load(std::memory_order_acquire);
+    if (seen == value) return;
+    if (!spin || std::chrono::duration<double>(Clock::now() - begin).count() > kSpinSeconds)
+      wait_on_word(word, seen, 0.05);
+  }
+}
+
+void ExtensionServer::answer(std::uint32_t sequence) {
+  switch (control_.command) {
+    case ExtensionCommand::kLoad:
+      return load();
+    case ExtensionCommand::kPrepare:
+      return prepare();
+    case ExtensionCommand::kRun: {
+      const std::uint32_t first = control_.first_set, sets = control_.sets;
+      if (!loaded_) return fail(ExtensionAnswer::kLaunchError, "no candidate is loaded");
+      for (std::uint32_t set = first; set < first + sets; ++set)
+        if (!call(set)) return;
+      settled(gpu_.synchronize());
+      return;
+    }
+    case ExtensionCommand::kTime:
+      return time(sequence);
+  }
+}
+
+void ExtensionServer::fail(ExtensionAnswer why, const std::string& words) {
+  control_.answer = why;
+  const std::size_t bytes = std::min(words.size(), kExtensionMessageBytes - 1);
+  std::memcpy(control_.message, words.data(), bytes);
+  control_.message[bytes] = '\0';
+}
+
+std::string ExtensionServer::frame_message() const {
+  return {frame_.message, ::strnlen(frame_.message, ws::kMessageBytes)};
+}
+
+bool ExtensionServer::settled(int error) {
+  if (error == 0) return true;
+  control_.error = error;
+  fail(ExtensionAnswer::kCudaError, gpu_.words(error));
+  return false;
+}
+
+void ExtensionServer::load() {
+  code_.load(frame_);
+  loaded_ = frame_.status == ws::Status::kDone;
+  if (!loaded_) fail(ExtensionAnswer::kLaunchError, frame_message());
+}
+
+void ExtensionServer::prepare() {
+  const int fd = control_.by_handle != 0 ? -1 : process::receive_descriptor(socket_fd_);
+  void* base = nullptr;
+  const int error = gpu_.map(fd, control_.handle, control_.share_bytes, &base);
+  if (fd >= 0) ::close(fd);
+  if (!settled(error)) return;
+  base_ = static_cast<char*>(base);
+  inputs_.assign(control_.inputs, control_.inputs + std::clamp(control_.input_count, 0, ws::kMostTensors));
+  outputs_.assign(control_.outputs,
+                  control_.outputs + std::clamp(control_.output_count, 0, ws::kMostTensors));
+  scalars_.assign(control_.scalars,
+                  control_.scalars + std::clamp(control_.scalar_count, 0, ws::kMostTensors));
+  offsets_.assign(control_.offsets,
+                  control_.offsets + std::min<std::size_t>(control_.offset_count, kExtensionMostOffsets));
+  code_.prepare();
+}
+
+void ExtensionServer::time(std::uint32_t sequence) {
+  const std::uint32_t first = control_.first_set, sets = control_.sets;
+  if ((loaded_ && !call(first + sets)) || !settled(gpu_.synchronize())) return;
+  control_.ready.store(sequence, std::memory_order_release);
+  wake_word(control_.ready);
+  wait_for(control_.arm, sequence);
+  wake_up_gpu();
+  if (!settled(gpu_.synchronize())) return;
+  control_.armed.store(sequence, std::memory_order_release);
+  wake_word(control_.armed);
+  wait_for(control_.go, sequence);
+  gpu_.mark(0);
+  // A session without a candidate times nothing, with everything around it.
+  if (loaded_ && !code_.row(first, sets)) return;
+  gpu_.mark(1);
+  if (settled(gpu_.synchronize())) control_.event_ns = gpu_.ns_between_marks();
+}
+
+void ExtensionServer::wake_up_gpu() { gpu_.fill(own_, 0, 1, kOwnBytes); }
+
+std::uint32_t ExtensionServer::sets() const {
+  const std::size_t each = inputs_.size() + outputs_.size();
+  return each == 0 ? 0 : static_cast<std::uint32_t>(offsets_.size() / each);
+}
+
+std::vector<ws::PlainTensor> ExtensionServer::inputs_of(std::uint32_t set) const {
+  std::size_t next = first_offset(set);
+  std::vector<ws::PlainTensor> inputs;
+  for (const WireTensor& input : inputs_) {
+    ws::PlainTensor& p = inputs.emplace_back();
+    p.data = base_ + offsets_.at(next++);
+    p.dims = input.dims;
+    p.dtype = input.dtype;
+    std::copy_n(input.sizes, ws::kMostDims, p.sizes);
+  }
+  return inputs;
+}
+
+std::vector<void*> ExtensionServer::places_of(std::uint32_t set) const {
+  std::size_t next = first_offset(set) + inputs_.size();
+  std::vector<void*> places;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) places.push_back(base_ + offsets_.at(next++));
+  return places;
+}
+
+void ExtensionServer::begin_call(std::uint32_t set) {
+  places_.begin(places_of(set), outputs_);
+  in_call_ = true;
+}
+
+bool ExtensionServer::call(std::uint32_t set) {
+  begin_call(set);
+  code_.call(set, frame_);
+  const bool good = take_results(set);
+  code_.drop(frame_);
+  end_call();
+  places_.learn();
+  return good;
+}
+
+bool ExtensionServer::take_results(std::uint32_t set) {
+  if (frame_.status != ws::Status::kDone) {
+    // It may have failed because nothing works any more.
+    if (!settled(gpu_.synchronize())) return false;
+    fail(frame_.status == ws::Status::kOutOfMemory ? ExtensionAnswer::kOutOfMemory
+         : frame_.status == ws::Status::kResult    ? ExtensionAnswer::kWrongResult
+                                                   : ExtensionAnswer::kLaunchError,
+         frame_message());
+    return false;
+  }
+  if (frame_.output_count != static_cast<std::int32_t>(outputs_.size())) {
+    fail(ExtensionAnswer::kWrongResult, "forward() returns " + std::to_string(frame_.output_count) +
+                                            " tensors, and the task has " + std::to_string(outputs_.size()) +
+                                            " outputs");
+    return false;
+  }
+  const std::vector<void*> places = places_of(set);
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const ws::PlainTensor& got = frame_.outputs[i];
+    const WireTensor& wanted = outputs_[i];
+    if (got.dims != wanted.dims || got.dtype != wanted.dtype ||
+        !std::equal(got.sizes, got.sizes + got.dims, wanted.sizes)) {
+      fail(ExtensionAnswer::kWrongResult,
+           "output " + std::to_string(i) + " has another shape or dtype than the task's");
+      return false;
+    }
+    places_.note_result(i, got.data);
+    if (got.data != places[i] && !settled(gpu_.copy(places[i], got.data, wanted.bytes))) return false;
+  }
+  return true;
+}
+
+void* ExtensionServer::allocate(std::uint64_t bytes, const std::int64_t*, std::int32_t, ws::Scalar dtype) {
+  ExtensionServer& s = *self;
+  void* memory = s.in_call_ ? s.places_.place_for(bytes, dtype) : nullptr;
+  if (memory == nullptr) memory = s.arena_.allocate(bytes);
+  if (memory != nullptr && s.in_call_) s.places_.note(memory);
+  return memory;
+}
+
+void ExtensionServer::release(void* memory) {
+  self->arena_.release(memory);
+  if (self->in_call_) self->places_.note_release(memory);
+}
+
+int ExtensionServer::fill(void* at, std::uint64_t pattern, std::uint32_t width, std::uint64_t count) {
+  return self->gpu_.fill(at, pattern, width, count);
+}
+
+int ExtensionServer::copy(void* to, const void* from, std::uint64_t bytes) {
+  return self->gpu_.copy(to, from, bytes);
+}
+
+}  // namespace warpsmith::device

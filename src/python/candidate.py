@@ -1,0 +1,334 @@
+# Runs a candidate of tier `python` for an ExtensionSession (include/warpsmith/device/extension_session.h), in a sandboxed child:
+#
+#   python3 candidate.py LIBRARY CONTROL_FD SOCKET_FD CANDIDATE DEVICE MATH SECCOMP
+#
+# LIBRARY is warpsmith-interpreted.so: it speaks to the parent, maps its memory and calls the hooks below (src/device/extension/
+# interpreter_code.h). CANDIDATE is what the compile job made: a zip of `source/`, `extensions/` and `index.json`; empty: none. DEVICE is
+# "cuda", or "cpu" where host memory stands in for a GPU's in tests. MATH is "strict" or "torch_default".
+#
+# WARPSMITH_KEPT, if set, is a folder for what is compiled when the candidate first runs, by Triton; with WARPSMITH_MAY_COMPILE it is
+# made there, without it is found there, and no process can be started.
+#
+# The candidate runs in this process and can change whatever it likes in it: nothing that is said here counts in its favour. What it is
+# held to lies in the parent's memory, and the clock is there.
+import contextlib
+import ctypes
+import gc
+import importlib.machinery
+import importlib.util
+import inspect
+import io
+import json
+import os
+import sys
+import traceback
+import zipfile
+
+MOST_DIMS, MOST_TENSORS, MESSAGE_BYTES = 8, 64, 512  # as in include/warpsmith/toolchain/extension_abi.h
+DONE, NO_FORWARD, THREW, OUT_OF_MEMORY, RESULT = 0, 1, 3, 4, 5
+NO_SET = 0xFFFFFFFF
+
+
+class PlainTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("sizes", ctypes.c_int64 * MOST_DIMS), ("dims", ctypes.c_int32), ("dtype", ctypes.c_int32)]
+
+
+class PlainScalar(ctypes.Structure):
+    _fields_ = [("is_float", ctypes.c_int32), ("real", ctypes.c_double), ("integer", ctypes.c_int64)]
+
+
+class Frame(ctypes.Structure):
+    _fields_ = [("inputs", ctypes.c_void_p), ("scalars", ctypes.c_void_p), ("input_count", ctypes.c_int32),
+                ("scalar_count", ctypes.c_int32), ("outputs", PlainTensor * MOST_TENSORS), ("output_count", ctypes.c_int32),
+                ("status", ctypes.c_int32), ("message", ctypes.c_char * MESSAGE_BYTES)]
+
+
+OPEN = LOAD = PREPARE = DROP = ctypes.CFUNCTYPE(None)
+CALL = ctypes.CFUNCTYPE(None, ctypes.c_uint32)
+ROW = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint32)
+
+
+class Hooks(ctypes.Structure):
+    _fields_ = [("open", OPEN), ("load", LOAD), ("prepare", PREPARE), ("call", CALL), ("drop", DROP), ("row", ROW)]
+
+
+# The numbers of torch's dtypes, and what __cuda_array_interface__ calls elements of that size.
+DTYPES = {0: ("uint8", "|u1"), 1: ("int8", "|i1"), 2: ("int16", "<i2"), 3: ("int32", "<i4"), 4: ("int64", "<i8"), 5: ("float16", "<f2"),
+          6: ("float32", "<f4"), 7: ("float64", "<f8"), 11: ("bool", "|b1"), 15: ("bfloat16", "<i2"), 23: ("float8_e5m2", "|u1"),
+          24: ("float8_e4m3fn", "|u1")}
+
+
+class OnDevice:
+    def __init__(self, address, shape, typestr):
+        self.__cuda_array_interface__ = {"data": (address, False), "shape": shape, "typestr": typestr, "strides": None, "version": 3}
+
+
+class Candidate:
+    def __init__(self, archive, folder):
+        self.folder = folder
+        with zipfile.ZipFile(archive) as file:
+            file.extractall(folder)
+        with open(os.path.join(folder, "index.json")) as file:
+            self.index = json.load(file)
+        self.source = os.path.join(folder, "source")
+        os.chdir(self.source)
+
+    # Whether it may ask for extensions.
+    def builds(self):
+        for folder, _, names in os.walk(self.source):
+            for name in names:
+                with open(os.path.join(folder, name), "rb") as file:
+                    if b"cpp_extension" in file.read():
+                        return True
+        return False
+
+    # "RuntimeError: what it says (model.py:12)"
+    def words(self, error):
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+        here = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(self.source + os.sep)]
+        if here:
+            text += f" ({os.path.relpath(here[-1].filename, self.source)}:{here[-1].lineno})"
+        return text.replace(self.source + os.sep, "")
+
+    # Stands in for torch.utils.cpp_extension's: no compiler runs here, what they would make has been made.
+    def built(self, kind, function):
+        signature = inspect.signature(function)
+
+        def find(*arguments, **named):
+            bound = signature.bind(*arguments, **named)
+            bound.apply_defaults()
+            key = extension_key(kind, dict(bound.arguments), self.source)
+            name = self.index["extensions"].get(key)
+            if name is None:
+                raise RuntimeError(f"{kind}() asks for an extension that was not built when the candidate was compiled: it must ask for "
+                                   "the same one in every process, when it is imported or in ModelNew()")
+            if name in sys.modules:
+                return sys.modules[name]
+            path = os.path.join(self.folder, "extensions", key + ".so")
+            if not bound.arguments.get("is_python_module", True):
+                torch.ops.load_library(path)
+                return path
+            loader = importlib.machinery.ExtensionFileLoader(name, path)
+            module = importlib.util.module_from_spec(importlib.util.spec_from_file_location(name, path, loader=loader))
+            loader.exec_module(module)
+            sys.modules[name] = module
+            return module
+
+        return find
+
+    def load(self, device):
+        sys.path.insert(0, self.source)
+        path = os.path.join(self.source, self.index["module"])
+        spec = importlib.util.spec_from_file_location("model", path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["model"] = module
+        spec.loader.exec_module(module)
+        if hasattr(module, "ModelNew"):
+            model = module.ModelNew()
+            return model.to(device) if hasattr(model, "to") else model
+        if hasattr(module, "forward"):
+            return module.forward
+        raise NameError("neither a class `ModelNew` nor a function `forward` is defined")
+
+
+class Server:
+    def __init__(self, library, device, candidate):
+        self.device, self.candidate = device, candidate
+        functions = ctypes.PyDLL(library)  # short ones, that keep the interpreter's lock
+        functions.warpsmith_place.restype = ctypes.c_void_p
+        functions.warpsmith_refused.restype = ctypes.c_uint64
+        functions.warpsmith_frame.restype = ctypes.POINTER(Frame)
+        functions.warpsmith_current.restype = ctypes.POINTER(ctypes.c_uint32)
+        self.functions = functions
+        self.current = functions.warpsmith_current().contents
+        self.forward, self.results = None, ()
+        self.inputs, self.places = [], []
+
+    def open(self):
+        torch.set_grad_enabled(False)
+        if self.device == "cuda":
+            torch.cuda.init()
+            torch.empty(1, device="cuda")
+
+    def say(self, status, words=""):
+        frame = self.functions.warpsmith_frame().contents
+        frame.status = status
+        frame.message = words.encode(errors="replace")[:MESSAGE_BYTES - 1]
+        return frame
+
+    def say_error(self, error):
+        if refused := self.functions.warpsmith_refused():
+            return self.say(OUT_OF_MEMORY, f"out of memory: {refused} bytes were asked for")
+        out_of_memory = isinstance(error, (torch.OutOfMemoryError, MemoryError))
+        return self.say(OUT_OF_MEMORY if out_of_memory else THREW, self.candidate.words(error))
+
+    def load(self):
+        try:
+            self.forward = self.candidate.load(self.device)
+            self.say(DONE)
+        except BaseException as error:
+            self.say_error(error)
+        gc.collect()
+
+    def tensor(self, address, dtype, shape):
+        name, typestr = DTYPES[dtype]
+        dtype = getattr(torch, name)
+        elements = 1
+        for size in shape:
+            elements *= size
+        if elements == 0:
+            return torch.empty(shape, dtype=dtype, device=self.device)
+        if self.device == "cuda":
+            tensor = torch.as_tensor(OnDevice(address, shape, typestr), device="cuda")
+            return tensor if tensor.dtype == dtype else tensor.view(dtype)
+        memory = (ctypes.c_char * (elements * dtype.itemsize)).from_address(address)
+        return torch.frombuffer(memory, dtype=dtype).view(shape)
+
+    # Tensors are made once for each set of operands, as the baseline's are.
+    def prepare(self):
+        functions = self.functions
+        self.results = ()
+        plain, scalar = PlainTensor(), PlainScalar()
+        scalars = []
+        for number in range(functions.warpsmith_scalar_count()):
+            functions.warpsmith_scalar(number, ctypes.byref(scalar))
+            scalars.append(scalar.real if scalar.is_float else scalar.integer)
+        self.inputs, self.places = [], []
+        outputs = range(functions.warpsmith_output_count())
+        for number in range(functions.warpsmith_sets()):
+            tensors = []
+            for i in range(functions.warpsmith_input_count()):
+                functions.warpsmith_input(number, i, ctypes.byref(plain))
+                tensors.append(self.tensor(plain.data or 0, plain.dtype, tuple(plain.sizes[:plain.dims])))
+            self.inputs.append((*tensors, *scalars))
+            self.places.append([functions.warpsmith_place(number, i) or 0 for i in outputs])
+
+    # Writes what forward() gave into the frame; what must be kept until the parent has it is kept.
+    def show(self, result):
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        frame = self.say(DONE)
+        frame.output_count = len(results)
+        kept = []
+        for number, one in enumerate(results[:MOST_TENSORS]):
+            if not isinstance(one, Tensor):
+                self.say(RESULT, f"output {number} is {type(one).__name__}, and no tensor")
+                break
+            if one.device.type != self.device:
+                self.say(RESULT, f"output {number} lies on {one.device}")
+                break
+            one = contiguous(one)
+            kept.append(one)
+            shape = tuple(one.shape)
+            plain = frame.outputs[number]
+            plain.data = data_ptr(one)
+            plain.dims = len(shape)
+            plain.dtype = NUMBERS.get(one.dtype, -1)
+            if len(shape) > MOST_DIMS:
+                self.say(RESULT, f"output {number} has {len(shape)} dimensions")
+                break
+            plain.sizes[:len(shape)] = shape
+        return kept
+
+    def call(self, number):
+        try:
+            self.results = self.show(self.forward(*self.inputs[number]))
+        except BaseException as error:
+            self.say_error(error)
+
+    def drop(self):
+        self.results = ()
+
+    # A timed one: nothing is done between two calls that need not be.
+    def row(self, first, count):
+        current, forward, inputs, places = self.current, self.forward, self.inputs, self.places
+        number = first
+        try:
+            for number in range(first, first + count):
+                current.value = number
+                result = forward(*inputs[number])
+                if type(result) is Tensor:
+                    there = [data_ptr(result)] == places[number] and is_contiguous(result)
+                else:
+                    there = (type(result) is tuple and [data_ptr(one) for one in result if type(one) is Tensor] == places[number] and
+                             len(result) == len(places[number]) and all(is_contiguous(one) for one in result))
+                if not there:
+                    kept = self.show(result)
+                    if not self.functions.warpsmith_take(number):
+                        return 0
+                    kept = None
+                result = None
+            current.value = NO_SET
+            return 1
+        except BaseException as error:
+            self.say_error(error)
+            return self.functions.warpsmith_take(number)
+
+
+# Triton asks programs for their versions and paths whenever it starts; without processes it gets the answers of the time before.
+def keep_answers(path, may_compile):
+    import subprocess
+    ask = subprocess.check_output
+    known = {}
+    if os.path.exists(path):
+        with open(path) as file:
+            known = json.load(file)
+
+    def check_output(command, *rest, **named):
+        key = command if isinstance(command, str) else " ".join(map(os.fsdecode, command))
+        if key not in known:
+            if not may_compile:
+                raise FileNotFoundError(f"no program can be started here: {key}")
+            answer = ask(command, *rest, **named)
+            known[key] = {"text": answer} if isinstance(answer, str) else {"bytes": answer.decode("latin-1")}
+            with open(path, "w") as file:
+                json.dump(known, file)
+        answer = known[key]
+        return answer["text"] if "text" in answer else answer["bytes"].encode("latin-1")
+
+    subprocess.check_output = check_output
+
+
+def set_math(strict):
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    for place, name in ((matmul, "allow_tf32"), (cudnn, "allow_tf32"), (matmul, "allow_fp16_reduced_precision_reduction"),
+                        (matmul, "allow_bf16_reduced_precision_reduction")):
+        if strict:
+            setattr(place, name, False)
+
+
+def main():
+    global torch, Tensor, data_ptr, contiguous, is_contiguous, NUMBERS
+    library, control_fd, socket_fd, archive, device, math, seccomp = sys.argv[1:8]
+    try:
+        import torch as imported
+    except Exception as error:
+        sys.exit(f"python3 ({sys.executable}) has no torch: {error}")
+    torch = imported
+    Tensor, data_ptr = torch.Tensor, torch.Tensor.data_ptr
+    contiguous, is_contiguous = torch.Tensor.contiguous, torch.Tensor.is_contiguous
+    NUMBERS = {getattr(torch, name): number for number, (name, _) in DTYPES.items() if hasattr(torch, name)}
+    torch.set_num_threads(1)
+    set_math(math == "strict")
+    candidate = Candidate(archive, os.path.join(os.getcwd(), "candidate")) if archive else None
+    if candidate and candidate.builds():
+        with contextlib.redirect_stderr(io.StringIO()):  # it tells where CUDA is missing
+            from torch.utils import cpp_extension
+        for kind in ("load", "load_inline"):
+            setattr(cpp_extension, kind, candidate.built(kind, getattr(cpp_extension, kind)))
+    if device == "cuda":
+        torch.cuda.memory.change_current_allocator(
+            torch.cuda.memory.CUDAPluggableAllocator(library, "warpsmith_allocate", "warpsmith_release"))
+    if kept := os.environ.get("WARPSMITH_KEPT"):
+        keep_answers(os.path.join(kept, "answers.json"), "WARPSMITH_MAY_COMPILE" in os.environ)
+    gc.disable()  # no pause in a timed row
+    server = Server(library, device, candidate)
+    hooks = Hooks(OPEN(server.open), LOAD(server.load), PREPARE(server.prepare), CALL(server.call), DROP(server.drop), ROW(server.row))
+    problem = ctypes.create_string_buffer(1024)
+    serving = ctypes.CDLL(library)  # without the interpreter's lock, as hooks take it
+    serving.warpsmith_serve(int(control_fd), int(socket_fd), int(seccomp), ctypes.byref(hooks), problem, ctypes.c_size_t(len(problem)))
+    sys.exit(problem.value.decode(errors="replace"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+#include "warpsmith/python/folders.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/json.h"
+#include "warpsmith/process/child.h"
+
+namespace warpsmith::python {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Behind a line of its own: what a site's own start-up files print comes before it.
+constexpr const char* kQuestion =
+    "import json, sys\n"
+    "print('\\n' + json.dumps([sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix] + "
+    "sys.path))\n";
+
+bool is_in(const fs::path& path, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+}
+
+std::vector<std::string> ask(const fs::path& python) {
+  process::ChildSpec spec;
+  spec.argv = {python.string(), "-s", "-B", "-c", kQuestion};
+  spec.limits.wall_s = 60;  // on a slow file system the first start takes long
+  const process::ChildResult result = process::run_child(spec);
+  if (result.ending != process::Ending::kExited || result.exit_code != 0) return {};
+  const std::size_t end = result.out.find_last_not_of("\n");
+  const std::size_t begin = result.out.rfind('\n', end);
+  if (end == std::string::npos || begin == std::string::npos) return {};
+  try {
+    return parse_json(result.out.substr(begin + 1, end - begin), "python3").get<std::vector<std::string>>();
+  } catch (const std::exception&) {  // it printed something else
+    return {};
+  }
+}
+
+std::vector<fs::path> look(const fs::path& python) {
+  std::vector<fs::path> all;
+  const auto add = [&](const fs::path& path) {
+    std::error_code error;
+    if (!path.is_absolute() || path == path.root_path() || is_in(path, "/usr") || !fs::exists(path, error))
+      return;
+    all.push_back(path.lexically_normal());
+  };
+  std::error_code error;
+  const std::vector<std::string> named = ask(python);
+  for (const std::string& name : named) {
+    if (name.empty()) continue;
+    add(name);
+    add(fs::canonical(name, error));
+  }
+  if (named.empty()) return {};
+  // The program of a virtual environment is a link into the installation, perhaps by way of others.
+  add(fs::absolute(python).lexically_normal().parent_path());
+  for (fs::path at = fs::absolute(python); fs::is_symlink(at, error);) {
+    at = (at.parent_path() / fs::read_symlink(at, error)).lexically_normal();
+    add(at.parent_path());
+    if (all.size() > 1000) break;  // links in a circle
+  }
+  add(fs::canonical(python, error).parent_path());
+  std::sort(all.begin(), all.end());  // what lies in a folder comes behind it
+  std::vector<fs::path> folders;
+  for (const fs::path& path : all)
+    if (std::none_of(folders.begin(), folders.end(), [&](const fs::path& f) { return is_in(path, f); }))
+      folders.push_back(path);
+  return folders;
+}
+
+}  // namespace
+
+const std::vector<fs::path>& python_folders(const fs::path& python) {
+  static std::mutex mutex;
+  static std::map<fs::path, std::vector<fs::path>> known;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(python);
+  return found != known.end() ? found->second : known.emplace(python, look(python)).first->second;
+}
+
+std::vector<std::string> python_command(const fs::path& python) {
+  std::error_code error;
+  if (!fs::is_symlink(python, error) || !fs::exists("/usr/bin/env", error)) return {python.string()};
+  return {"/usr/bin/env", python.string()};
+}
+
+}  // namespace warpsmith::python

@@ -1,0 +1,114 @@
+#include "here.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "../extension/nvcc.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/json.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/process/child.h"
+#include "warpsmith/python/folders.h"
+#include "warpsmith/python/interpreter.h"
+
+namespace warpsmith::toolchain {
+
+namespace {
+
+// Torch is not imported for its version: that takes seconds.
+constexpr const char* kQuestion =
+    "import importlib.util, json, os, platform, sysconfig\n"
+    "found = importlib.util.find_spec('torch')\n"
+    "said = {}\n"
+    "if found and found.origin:\n"
+    "  exec(open(os.path.join(os.path.dirname(found.origin), 'version.py')).read(), said)\n"
+    "header = os.path.join(sysconfig.get_paths()['include'], 'Python.h')\n"
+    "print('\\n' + json.dumps({'version': platform.python_version(), 'torch': str(said.get('__version__', "
+    "'')), 'header': header if os.path.exists(header) else ''}))\n";
+
+bool can_run(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
+}
+
+// In PATH, or as a package beside the python3.
+fs::path find_ninja(const fs::path& python) {
+  const char* path = std::getenv("PATH");
+  for (const std::string& folder : split(path != nullptr ? path : "/usr/bin:/bin", ':'))
+    if (!folder.empty() && can_run(fs::path(folder) / "ninja")) return fs::path(folder) / "ninja";
+  const fs::path beside = python.parent_path() / "ninja";
+  return can_run(beside) ? beside : fs::path();
+}
+
+Json ask(const fs::path& python) {
+  process::ChildSpec spec;
+  spec.argv = {python.string(), "-s", "-B", "-c", kQuestion};
+  spec.limits.wall_s = 60;
+  const process::ChildResult result = process::run_child(spec);
+  if (result.ending != process::Ending::kExited || result.exit_code != 0) return {};
+  const std::string said = trim(result.out);
+  try {
+    return parse_json(said.substr(said.rfind('\n') + 1), "python3");
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+PythonHere look(const fs::path& python) {
+  PythonHere here;
+  // The path that was built in has ".." in it, which a sandbox need not be able to follow.
+  std::error_code error;
+  const fs::path plain = fs::absolute(python).lexically_normal();
+  here.python = fs::equivalent(plain, python, error) ? plain : fs::absolute(python);
+  const Json said = ask(here.python);
+  if (!said.is_object()) {
+    here.problem = "the python3 here does not start";
+    return here;
+  }
+  here.version = json_at<std::string>(said, "version", "python3");
+  here.torch = json_at<std::string>(said, "torch", "python3");
+  if (here.torch.empty()) {
+    here.problem = "candidates of tier `python` want a python3 with torch, and the one here has none (name "
+                   "another in WARPSMITH_PYTHON)";
+    return here;
+  }
+  here.visible = python::python_folders(here.python);
+  here.ninja = find_ninja(here.python);
+  if (const std::string& lacks = nvcc_here().problem; !lacks.empty())
+    here.extension = "the module builds an extension; " + lacks;
+  else if (here.ninja.empty())
+    here.extension = "the module builds an extension, for which torch wants ninja, which is not here: install "
+                     "it (Debian: ninja-build; pip: ninja)";
+  else if (json_at<std::string>(said, "header", "python3").empty())
+    here.extension = "the module builds an extension, for which torch wants Python.h, which is not here: install "
+                     "it (Debian: python3-dev)";
+  return here;
+}
+
+}  // namespace
+
+PythonHere python_here() {
+  static std::mutex mutex;
+  static std::map<fs::path, PythonHere> known;
+  const auto python = python::find_python();
+  if (!python) {
+    PythonHere here;
+    here.problem = "candidates of tier `python` want a python3 with torch, and there is no python3 here (name "
+                   "one in WARPSMITH_PYTHON)";
+    return here;
+  }
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(*python);
+  return found != known.end() ? found->second : known.emplace(*python, look(*python)).first->second;
+}
+
+std::string extension_compilers() {
+  const NvccHere& nvcc = nvcc_here();
+  return nvcc.problem.empty() ? "nvcc " + nvcc.version + " " + nvcc.host_version : "nvcc none";
+}
+
+}  // namespace warpsmith::toolchain

@@ -1,0 +1,155 @@
+#include "sandbox.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "../extension/nvcc.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/sha256.h"
+#include "warpsmith/python/folders.h"
+#include "warpsmith/python/scripts.h"
+
+// compile.py, made by CMake.
+extern const char python_compile_py[];
+
+namespace warpsmith::toolchain {
+
+namespace {
+
+constexpr const char* kScript = "warpsmith_compile.py";
+constexpr std::uint64_t kLeastTreeMemory = 8ull << 30;  // two nvcc with torch's headers, and python3 with torch
+constexpr std::uint64_t kFileBytes = 512ull << 20;
+constexpr std::uint64_t kReportBytes = 4ull << 20;
+constexpr double kPackSeconds = 120;
+
+std::string script() { return python::extension_key_script() + "\n\n" + python_compile_py; }
+
+Json paths_of(const Candidate& candidate) {
+  Json paths = Json::array();
+  for (const SourceFile& file : candidate.files) paths.push_back(file.path);
+  return paths;
+}
+
+// "90a"
+std::string architecture(const GpuTarget& target) { return to_string(target).substr(3); }
+
+// "9.0a", as torch writes it.
+std::string torch_architecture(const GpuTarget& target) {
+  std::string text = std::to_string(target.major) + "." + std::to_string(target.minor);
+  if (target.variant != 0) text += target.variant;
+  return text;
+}
+
+// So that `-lcublas` finds one that lies in a wheel, whose file is called libcublas.so.13.
+void link_libraries(const fs::path& folder) {
+  make_folders(folder);
+  std::error_code error;
+  for (const auto& [name, path] : nvcc_here().libraries)
+    fs::create_symlink(path, folder / ("lib" + name + ".so"), error);
+}
+
+// Of the variables of ours those by which a python3 of a site finds its packages and libraries.
+void inherit(std::map<std::string, std::string>* environment) {
+  for (const char* name : {"PYTHONPATH", "LD_LIBRARY_PATH"})
+    if (const char* value = std::getenv(name)) (*environment)[name] = value;
+}
+
+process::ChildSpec python_spec(const PythonHere& here, const fs::path& folder, const CompileOptions& options) {
+  process::ChildSpec spec = compiler_spec(folder, options);
+  spec.limits.memory_bytes = 0;  // torch and nvcc reserve far more address space than they touch
+  spec.limits.tree_memory_bytes = std::max(options.memory_bytes, kLeastTreeMemory);
+  spec.limits.cpu_s = 0;  // the wall clock is enough: threads of torch's count together
+  spec.limits.file_bytes = kFileBytes;
+  spec.limits.output_bytes = kReportBytes;
+  spec.sandbox.read_only = here.visible;
+  std::map<std::string, std::string>& environment = *spec.environment;
+  environment["PATH"] = here.python.parent_path().string() + ":" + environment["PATH"];
+  environment["HOME"] = spec.folder.string();
+  environment["PYTHONDONTWRITEBYTECODE"] = "1";
+  environment["PYTHONNOUSERSITE"] = "1";
+  environment["PYTHONUTF8"] = "1";
+  inherit(&environment);
+  return spec;
+}
+
+void show_compilers(const PythonHere& here, const GpuTarget& target, process::ChildSpec* spec) {
+  const NvccHere& nvcc = nvcc_here();
+  const fs::path toolkit = nvcc.nvcc.parent_path().parent_path(), libraries = spec->folder / "libraries";
+  link_libraries(libraries);
+  std::map<std::string, std::string>& environment = *spec->environment;
+  environment["CUDA_HOME"] = toolkit.string();
+  environment["TORCH_CUDA_ARCH_LIST"] = torch_architecture(target);
+  environment["CXX"] = environment["CC"] = environment["NVCC_CCBIN"] = nvcc.host_compiler.string();
+  // In the stubs are the libraries of the driver, which a node without GPU lacks.
+  environment["LIBRARY_PATH"] = libraries.string() + ":" + (toolkit / "lib64/stubs").string();
+  for (const fs::path& folder : nvcc.include_folders) environment["CPATH"] += folder.string() + ":";
+  spec->sandbox.read_only.insert(spec->sandbox.read_only.end(), nvcc.visible.begin(), nvcc.visible.end());
+  spec->sandbox.read_only.push_back(fs::canonical(here.ninja).parent_path());
+  if (const fs::path folder = here.ninja.parent_path(); folder != here.python.parent_path())
+    environment["PATH"] += ":" + folder.string();
+}
+
+}  // namespace
+
+std::string digest_of_python_script() { return sha256_hex(script()).substr(0, 16); }
+
+void write_python_sources(const Candidate& candidate, const PythonFolders& folders) {
+  write_file_atomic(folders.ours / kScript, script());
+  for (const fs::path& folder : {folders.ours, folders.theirs})
+    for (const SourceFile& file : candidate.files) {
+      make_folders((folder / "source" / file.path).parent_path());
+      write_file_atomic(folder / "source" / file.path, file.content);
+    }
+}
+
+PythonRun build_python(const Candidate& candidate, const GpuTarget& target, const PythonFolders& folders,
+                       const CompileOptions& options, const PythonLimits& least) {
+  const PythonHere here = python_here();
+  PythonRun run;
+  run.limit_s = std::max(options.timeout_s, least.whole_s);
+  const double own_s = std::min(run.limit_s, std::max(options.timeout_s, least.own_s));
+  const fs::path order = fs::absolute(folders.ours) / "build.json";
+  write_file_atomic(order, Json{{"files", paths_of(candidate)},
+                                {"gencode", "arch=compute_" + architecture(target) + ",code=sm_" +
+                                                architecture(target)},
+                                {"arch_list", torch_architecture(target)},
+                                {"lacks", here.extension},
+                                {"own_s", own_s}}
+                               .dump());
+  process::ChildSpec spec = python_spec(here, folders.theirs, options);
+  spec.limits.wall_s = run.limit_s;
+  spec.sandbox.allow_processes = true;
+  spec.sandbox.read_only.push_back(folders.ours);
+  std::map<std::string, std::string>& environment = *spec.environment;
+  environment["TORCH_EXTENSIONS_DIR"] = (spec.folder / "torch").string();
+  environment["TRITON_CACHE_DIR"] = (spec.folder / "triton").string();
+  environment["MAX_JOBS"] = environment["OMP_NUM_THREADS"] = "2";
+  if (here.extension.empty()) show_compilers(here, target, &spec);
+  spec.argv = python::python_command(here.python);
+  spec.argv.insert(spec.argv.end(), {"-s", "-B", (fs::absolute(folders.ours) / kScript).string(), "build",
+                                     order.string()});
+  static_cast<CompilerRun&>(run) = run_compiler_child(spec);
+  if (run.outcome != CompilerRun::kDone) return run;
+  try {
+    run.report = parse_json(run.output, "report");
+  } catch (const Error&) {  // it ended before its time
+  }
+  return run;
+}
+
+CompilerRun pack_python(const Candidate& candidate, const Json& index, const PythonFolders& folders,
+                        const CompileOptions& options) {
+  const PythonHere here = python_here();
+  const fs::path order = fs::absolute(folders.ours) / "pack.json";
+  write_file_atomic(order, Json{{"files", paths_of(candidate)}, {"index", index}}.dump());
+  process::ChildSpec spec = python_spec(here, folders.ours, options);
+  spec.limits.wall_s = kPackSeconds;
+  spec.sandbox.read_only.push_back(folders.theirs);
+  // Python's own modules are enough, and no process may be made: so it is the program itself.
+  spec.argv = {fs::canonical(here.python).string(), "-I", "-B", kScript, "pack", order.string(),
+               (fs::absolute(folders.theirs) / "extensions").string()};
+  return run_compiler_child(spec);
+}
+
+}  // namespace warpsmith::toolchain

@@ -1,0 +1,40 @@
+// The two sandboxed children of a compilation of tier `python`: one that runs the candidate's module, and one
+// that packs what it left.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "../compiler_child.h"
+#include "here.h"
+#include "warpsmith/base/json.h"
+#include "warpsmith/records/candidate.h"
+#include "warpsmith/toolchain/gpu.h"
+#include "warpsmith/toolchain/python.h"
+
+namespace warpsmith::toolchain {
+
+// Two folders: what the candidate can write is never written, nor followed, by a process without sandbox.
+struct PythonFolders {
+  std::filesystem::path ours;    // our script, our orders, the sources, candidate.zip
+  std::filesystem::path theirs;  // the sources again, what is built
+};
+
+// Our script, and the sources in both folders.
+void write_python_sources(const Candidate& candidate, const PythonFolders& folders);
+// Digest of our script.
+std::string digest_of_python_script();
+
+struct PythonRun : CompilerRun {
+  double limit_s = 0;
+  std::optional<Json> report;  // kDone: what src/toolchain/python/compile.py prints; nothing where it is none
+};
+PythonRun build_python(const Candidate& candidate, const GpuTarget& target, const PythonFolders& folders,
+                       const CompileOptions& options, const PythonLimits& least);
+
+// Makes candidate.zip in `folders.ours`; `index`: what index.json is to hold.
+CompilerRun pack_python(const Candidate& candidate, const Json& index, const PythonFolders& folders,
+                        const CompileOptions& options);
+
+}  // namespace warpsmith::toolchain

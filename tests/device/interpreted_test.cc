@@ -1,0 +1,282 @@
+// Candidates of tier `python` and the process that they run in, host memory standing in for the GPU's: what
+// they are given, where their results come to lie, what becomes of those that fail, and what the sandbox does
+// about code that means no good.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "candidate_archive.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/temporary_folder.h"
+#include "warpsmith/device/extension_session.h"
+#include "warpsmith/process/machine.h"
+#include "warpsmith/python/folders.h"
+#include "warpsmith/python/interpreter.h"
+#include "warpsmith/python/scripts.h"
+
+namespace warpsmith::device {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kSets = 5;
+constexpr std::int64_t kCount = 100;
+constexpr std::uint64_t kBytes = kCount * sizeof(float), kStride = 4096;
+
+class InterpretedChild : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::optional<fs::path> python = python::find_python();
+    if (!python) GTEST_SKIP() << "there is no python3 here";
+    process::ChildSpec look;
+    look.argv = {python->string(), "-c", "import torch"};
+    if (process::run_child(look).exit_code != 0) GTEST_SKIP() << python->string() << " has no torch";
+    fd_ = ::memfd_create("operands", MFD_CLOEXEC);
+    ASSERT_EQ(::ftruncate(fd_, kSets * 2 * kStride), 0);
+    memory_ =
+        static_cast<char*>(::mmap(nullptr, kSets * 2 * kStride, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0));
+    ExtensionInterpreter interpreter;
+    interpreter.command = python::python_command(*python);
+    interpreter.script = python::candidate_script();
+    interpreter.folders = python::python_folders(*python);
+    interpreter.device = "cpu";
+    interpreter.library = fs::path(WARPSMITH_BINARY_DIR) / "tests/interpreted_fake.so";
+    options_.interpreter = std::move(interpreter);
+    options_.sandbox = process::available_sandbox();
+    options_.call_timeout_s = 2;
+    options_.first_call_s = 10;
+  }
+  void TearDown() override {
+    if (memory_ != nullptr) ::munmap(memory_, kSets * 2 * kStride);
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  float* input(int set) { return reinterpret_cast<float*>(memory_ + set * 2 * kStride); }
+  float* output(int set) { return reinterpret_cast<float*>(memory_ + set * 2 * kStride + kStride); }
+  static ExtensionLayout layout() {
+    ExtensionLayout l;
+    l.inputs = {{"x", task::Dtype::kFloat32, {4, 25}, kBytes}};
+    l.outputs = {{"out", task::Dtype::kFloat32, {4, 25}, kBytes}};
+    l.scalars = {{"a", true, 2.5}, {"n", false, 7}};
+    l.sets = kSets;
+    for (std::uint64_t set = 0; set < kSets; ++set)
+      for (const std::uint64_t tensor : {0ull, 1ull}) l.offsets.push_back((2 * set + tensor) * kStride);
+    return l;
+  }
+  void renew(float base) {
+    for (int set = 0; set < kSets; ++set)
+      for (int i = 0; i < kCount; ++i) {
+        input(set)[i] = base + static_cast<float>(set * 1000 + i);
+        std::memset(&output(set)[i], 0xFF, sizeof(float));
+      }
+  }
+  bool right(int set) {
+    for (int i = 0; i < kCount; ++i)
+      if (output(set)[i] != 2.5f * input(set)[i] + 7) return false;
+    return true;
+  }
+  GpuShare share() const {
+    GpuShare s;
+    s.fd = fd_;
+    s.bytes = kSets * 2 * kStride;
+    return s;
+  }
+  // Loads, prepares, runs two sets.
+  ExtensionRun tried(const std::string& model) {
+    options_.binary = folder_.path() / "candidate.zip";
+    write_file_atomic(options_.binary, candidate_archive(model));
+    session_ = std::make_unique<ExtensionSession>(options_);
+    ExtensionRun run = session_->load();
+    if (run.verdict == Verdict::kOk) run = session_->prepare(layout(), share());
+    renew(1);
+    if (run.verdict == Verdict::kOk) run = session_->run(0, 2);
+    return run;
+  }
+  // The body of a forward(x, a, n), as a function.
+  ExtensionRun tried_body(const std::string& body, const std::string& before = "") {
+    return tried("import torch\n" + before + "\ndef forward(x, a, n):\n  " + body + "\n");
+  }
+
+  TemporaryFolder folder_{"interpreted"};
+  ExtensionOptions options_;
+  std::unique_ptr<ExtensionSession> session_;
+  int fd_ = -1;
+  char* memory_ = nullptr;
+};
+
+TEST_F(InterpretedChild, AModuleRunsAndIsTimed) {
+  const ExtensionRun tries = tried(
+      "import torch\n"
+      "class ModelNew(torch.nn.Module):\n"
+      "  def __init__(self):\n"
+      "    super().__init__()\n"
+      "    self.more = torch.nn.Parameter(torch.zeros(1))\n"
+      "  def forward(self, x, a, n):\n"
+      "    assert isinstance(a, float) and isinstance(n, int) and not torch.is_grad_enabled()\n"
+      "    return x * a + n + self.more\n");
+  ASSERT_EQ(tries.verdict, Verdict::kOk) << tries.detail;
+  EXPECT_TRUE(right(0) && right(1));
+  EXPECT_FALSE(right(2));
+  for (int round = 0; round < 3; ++round) {
+    renew(static_cast<float>(round) + 5);
+    int turns = 0;
+    const ExtensionRun run = session_->time(0, 4, [&] { ++turns; });
+    ASSERT_EQ(run.verdict, Verdict::kOk) << run.detail;
+    EXPECT_EQ(turns, 1);
+    for (int set = 0; set < kSets; ++set) EXPECT_TRUE(right(set)) << set;
+    EXPECT_GT(run.event_ns, 0);
+    EXPECT_LE(run.event_ns, run.elapsed_ns);
+  }
+  EXPECT_GT(session_->threads_before(), 0);
+  EXPECT_EQ(session_->threads(), session_->threads_before());
+}
+
+// A tensor that is kept, an input handed back after work in a copy, a view that is not contiguous, a tuple.
+TEST_F(InterpretedChild, ResultsComeToLieWhereTheyBelong) {
+  const std::pair<const char*, const char*> bodies[] = {
+      {"return torch.add(n, x, alpha=a, out=kept)", "kept = torch.empty(4, 25)"},
+      {"return (x.t() * a + n).t()", ""},
+      {"return (x * a + n).view(25, 4).clone().view(4, 25),", ""},
+      {"y = [x * a + n for _ in range(3)]; return y[1]", ""},
+  };
+  for (const auto& [body, before] : bodies) {
+    const ExtensionRun first = tried_body(body, before);
+    ASSERT_EQ(first.verdict, Verdict::kOk) << body << ": " << first.detail;
+    for (int round = 0; round < 2; ++round) {
+      renew(static_cast<float>(round) * 7 + 3);
+      ASSERT_EQ(session_->time(0, 4, [] {}).verdict, Verdict::kOk) << body;
+      for (int set = 0; set < kSets; ++set) EXPECT_TRUE(right(set)) << body << " set " << set;
+    }
+  }
+}
+
+TEST_F(InterpretedChild, WhatACandidateDoesIsItsVerdict) {
+  struct Row {
+    const char* model;
+    Verdict verdict;
+    const char* words;
+  };
+  const Row rows[] = {
+      {"x = (\n", Verdict::kLaunchError, "SyntaxError"},
+      {"import torch\nprint(undefined)\n", Verdict::kLaunchError, "NameError: name 'undefined'"},
+      {"import torch\n", Verdict::kLaunchError, "neither a class `ModelNew` nor a function `forward`"},
+      {"def forward(x, a, n):\n  raise ValueError('no')\n", Verdict::kLaunchError, "ValueError: no (model.py:2)"},
+      {"def forward(x, a, n):\n  return x.view(25, 4)\n", Verdict::kWrongOutput, "another shape or dtype"},
+      {"def forward(x, a, n):\n  return x.double()\n", Verdict::kWrongOutput, "another shape or dtype"},
+      {"def forward(x, a, n):\n  return x, x\n", Verdict::kWrongOutput, "returns 2 tensors"},
+      {"def forward(x, a, n):\n  return 3\n", Verdict::kWrongOutput, "output 0 is int, and no tensor"},
+      {"import os\ndef forward(x, a, n):\n  os._exit(0)\n", Verdict::kCrash, "exit code 0"},
+      {"import ctypes\ndef forward(x, a, n):\n  ctypes.string_at(8)\n", Verdict::kCrash, "signal 11"},
+      {"def forward(x, a, n):\n  while True: pass\n", Verdict::kTimeout, "no answer"},
+      {"from torch.utils.cpp_extension import load_inline\n"
+       "m = load_inline('m', 'int f() { return 1; }', functions=['f'])\n",
+       Verdict::kLaunchError, "was not built when the candidate was compiled"},
+  };
+  options_.call_timeout_s = 0.5;
+  options_.first_call_s = 2;
+  for (const Row& row : rows) {
+    const ExtensionRun run = tried(row.model);
+    EXPECT_EQ(run.verdict, row.verdict) << row.model << ": " << run.detail;
+    EXPECT_THAT(run.detail, HasSubstr(row.words)) << row.model;
+    EXPECT_THAT(run.detail, ::testing::Not(HasSubstr("candidate/source"))) << "a path of ours";
+  }
+}
+
+TEST_F(InterpretedChild, OneThatFailsInATimedRowIsToldFrom) {
+  const char* later =
+      "import torch\ncalls = 0\ndef forward(x, a, n):\n  global calls\n  calls += 1\n"
+      "  if calls > 4: raise ValueError('late')\n  return x * a + n\n";
+  ASSERT_EQ(tried(later).verdict, Verdict::kOk);
+  const ExtensionRun run = session_->time(0, 4, [] {});
+  EXPECT_EQ(run.verdict, Verdict::kLaunchError);
+  EXPECT_THAT(run.detail, HasSubstr("ValueError: late (model.py:6)"));
+}
+
+TEST_F(InterpretedChild, WhatTheSandboxForbids) {
+  if (options_.sandbox == process::SandboxLevel::kNone) GTEST_SKIP() << "no sandbox is to be had here";
+  const char* bodies[] = {
+      "os.fork()",
+      "os.system('true')",
+      "__import__('subprocess').run(['true'])",
+      "__import__('socket').socket()",
+      "os.kill(os.getppid(), 9)",
+  };
+  for (const char* body : bodies) {
+    const ExtensionRun run = tried_body(std::string(body) + "; return x * a + n", "import os");
+    EXPECT_EQ(run.verdict, Verdict::kSandboxViolation) << body << ": " << run.detail;
+  }
+  // While it is imported, too.
+  EXPECT_EQ(tried_body("return x * a + n", "import os; os.fork()").verdict, Verdict::kSandboxViolation);
+}
+
+TEST_F(InterpretedChild, FilesOutsideAreNotThere) {
+  if (options_.sandbox == process::SandboxLevel::kNone) GTEST_SKIP() << "no sandbox is to be had here";
+  const fs::path secret = fs::temp_directory_path() / ("warpsmith-secret-" + std::to_string(::getpid()));
+  write_file_atomic(secret, "secret");
+  const ExtensionRun run = tried_body("return x * a + n", "import os\n"
+                                      "for path in ('" + secret.string() + "', '/etc/passwd', '/root/.bashrc'):\n"
+                                      "  if os.path.exists(path): raise RuntimeError('reads ' + path)\n"
+                                      "for path in (torch.__file__, os.__file__, '/usr/lib/warpsmith'):\n"
+                                      "  try: open(path, 'a')\n"
+                                      "  except OSError: continue\n"
+                                      "  raise RuntimeError('writes ' + path)\n"
+                                      "open('own', 'w').write('own')\n");
+  EXPECT_EQ(run.verdict, Verdict::kOk) << run.detail;
+  fs::remove(secret);
+}
+
+// As Triton does it: a program is asked at every start, and what is made is found again by a key.
+TEST_F(InterpretedChild, WhatIsCompiledWhenItFirstRunsIsFoundByTheNextChild) {
+  const std::string model =
+      "import os, subprocess\n"
+      "version = subprocess.check_output(['/bin/echo', 'version 1'])\n"
+      "place = os.path.join(os.environ['TRITON_CACHE_DIR'], version.decode().split()[1])\n"
+      "if not os.path.exists(place):\n"
+      "  os.makedirs(os.path.dirname(place), exist_ok=True)\n"
+      "  subprocess.check_call(['/bin/sh', '-c', 'echo 2.5 > ' + place])\n"
+      "def forward(x, a, n):\n"
+      "  return x * float(open(place).read()) + n\n";
+  const TemporaryFolder kept("kept-test");
+  options_.interpreter->kept = kept.path();
+  options_.interpreter->may_compile = true;
+  const ExtensionRun first = tried(model);
+  ASSERT_EQ(first.verdict, Verdict::kOk) << first.detail;
+  EXPECT_TRUE(fs::exists(kept.path() / "triton/1"));
+  options_.interpreter->may_compile = false;
+  const ExtensionRun second = tried(model);
+  EXPECT_EQ(second.verdict, Verdict::kOk) << second.detail;
+  EXPECT_TRUE(right(0) && right(1));
+  // It has a copy, and starts nothing.
+  const ExtensionRun third = tried_body(
+      "return x * a + n",
+      "import os, subprocess\nopen(os.environ['TRITON_CACHE_DIR'] + '/new', 'w')\n"
+      "try: subprocess.check_output(['/bin/echo', 'version 2'])\n"
+      "except FileNotFoundError as e: assert 'no program can be started here' in str(e)\n"
+      "else: raise RuntimeError('it was started')\n");
+  EXPECT_EQ(third.verdict, Verdict::kOk) << third.detail;
+  EXPECT_FALSE(fs::exists(kept.path() / "triton/new"));
+  if (options_.sandbox != process::SandboxLevel::kNone)
+    EXPECT_EQ(tried_body("os.fork(); return x * a + n", "import os").verdict, Verdict::kSandboxViolation);
+}
+
+TEST_F(InterpretedChild, WithoutTorchItSaysSo) {
+  options_.interpreter->command = {"/usr/bin/python3"};
+  if (!fs::exists("/usr/bin/python3")) GTEST_SKIP() << "no python3 of the system";
+  process::ChildSpec look;
+  look.argv = {"/usr/bin/python3", "-c", "import torch"};
+  if (process::run_child(look).exit_code == 0) GTEST_SKIP() << "the system's python3 has torch";
+  try {
+    ExtensionSession session(options_);
+    FAIL() << "it started";
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("cannot run candidates of tier `python`"));
+    EXPECT_THAT(e.what(), HasSubstr("has no torch"));
+  }
+}
+
+}  // namespace
+}  // namespace warpsmith::device

@@ -1,0 +1,412 @@
+// Candidates of tier `python`: real compilations where a python3 with torch is, and nvcc for those of CUDA.
+#include "warpsmith/toolchain/python.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/json.h"
+#include "warpsmith/process/child.h"
+#include "warpsmith/python/folders.h"
+#include "warpsmith/python/interpreter.h"
+#include "warpsmith/python/scripts.h"
+#include "warpsmith/toolchain/extension.h"
+#include "with_variable.h"
+
+namespace warpsmith::toolchain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr const char* kModel =
+    "import torch\n"
+    "class ModelNew(torch.nn.Module):\n"
+    "    def __init__(self):\n"
+    "        super().__init__()\n"
+    "    def forward(self, x):\n"
+    "        return x * 2\n";
+
+Candidate candidate_of(std::vector<SourceFile> files) {
+  Candidate c;
+  c.task = "gelu";
+  c.tier = Tier::kPython;
+  c.files = std::move(files);
+  c.id = candidate_id(c);
+  return c;
+}
+Candidate candidate_of(const std::string& source) { return candidate_of({{"model.py", source}}); }
+
+// ---- without a compilation
+
+TEST(PythonFiles, NamesAndSizes) {
+  if (const std::string lacks = python_toolchain_lacks(); !lacks.empty()) GTEST_SKIP() << lacks;
+  const auto log = [](Candidate c) {
+    CompileOptions options;
+    options.cache = fs::temp_directory_path() / ("warpsmith-python-names-" + std::to_string(::getpid()));
+    const CompileResult r = compile_python(c, task::Task(), *parse_gpu_target("sm_90a"), options);
+    EXPECT_EQ(r.verdict, Verdict::kCompileError);
+    EXPECT_FALSE(fs::exists(options.cache));
+    return r.log;
+  };
+  for (const char* path : {"/etc/x.py", "../x.py", "a/../x.py", ".x.py", "-o.py", "a b.py", "x.so", "x.pyc",
+                           "warpsmith_compile.py", ""})
+    EXPECT_THAT(log(candidate_of({{"model.py", kModel}, {path, ""}})), HasSubstr("is no name of a source file"))
+        << path;
+  EXPECT_EQ(log(candidate_of({{"kernel.cu", ""}, {"model.py", kModel}})),
+            "kernel.cu:1:1: error: the first file is the module: <name>.py\n");
+  EXPECT_THAT(log(candidate_of({{"model.py", kModel}, {"model.py", kModel}})), HasSubstr("at most 32 files"));
+  EXPECT_THAT(log(candidate_of({{"model.py", std::string((1 << 20) + 1, '#')}})), HasSubstr("1 MiB"));
+  Candidate with_options = candidate_of(kModel);
+  with_options.options = {"-DTILE=32"};
+  EXPECT_THAT(log(with_options), HasSubstr("compile options are no part of a module"));
+}
+
+TEST(PythonFiles, WithoutPythonNothingIsSupported) {
+  const WithVariable none("WARPSMITH_PYTHON", "");
+  EXPECT_THAT(python_toolchain_lacks(), HasSubstr("there is no python3 here"));
+  EXPECT_THROW(python_toolchain_id(), Error);
+  const CompileResult r =
+      compile_python(candidate_of(kModel), task::Task(), *parse_gpu_target("sm_90a"), CompileOptions());
+  EXPECT_EQ(r.verdict, Verdict::kUnsupported);
+  EXPECT_THAT(r.log, HasSubstr("there is no python3 here"));
+}
+
+// What a script prints below the folders of a candidate, run by a python3 of any kind.
+std::string run_script(const std::string& script) {
+  const auto python = python::find_python();
+  if (!python) return "";
+  process::ChildSpec spec;
+  spec.argv = {python->string(), "-c", python::extension_key_script() + "\n" + script};
+  const process::ChildResult result = process::run_child(spec);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return result.out;
+}
+
+TEST(PythonExtensionKey, IsOfWhatTheBinaryIsMadeFrom) {
+  if (!python::find_python()) GTEST_SKIP() << "no python3 here";
+  const std::string out = run_script(R"(
+import os, tempfile
+def key(folder="/a", **more):
+    return extension_key("load_inline", dict(dict(name="x", cpp_sources=["int f();"], functions=None, verbose=False,
+                         build_directory=None), **more), folder)
+one = key()
+print(len(one), one == key(verbose=True, build_directory="/tmp/x"), one == key(cpp_sources=("int f();",)))
+print(one == key(name="y"), one == key(functions=["f"]), one == key(cpp_sources=["int g();"]))
+print(key("/a", name="-I/a/sub") == key("/b", name="-I/b/sub"), one == extension_key("load", {"sources": []}, "/a"))
+def loaded(content, name="k.cu"):
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(content)
+        return [extension_key("load", {"name": "x", "sources": s}, folder) for s in
+                ([os.path.join(folder, name)], name)]
+print(loaded("a") == loaded("a"), loaded("a")[0] == loaded("a")[1][:0] or loaded("a") == loaded("b"))
+)");
+  EXPECT_EQ(out,
+            "64 True True\n"
+            "False False False\n"
+            "True False\n"
+            "True False\n");
+}
+
+// ---- compiled
+
+class PythonCompiler : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string lacks = python_toolchain_lacks(); !lacks.empty()) GTEST_SKIP() << lacks;
+    options_.cache = fs::temp_directory_path() / ("warpsmith-python-test-" + std::to_string(::getpid()));
+    options_.unsandboxed = true;
+    task_.id = "gelu";
+  }
+  void TearDown() override {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(options_.cache, error))
+      EXPECT_FALSE(fs::is_directory(entry)) << entry << " was left";
+    fs::remove_all(options_.cache, error);
+  }
+  CompileResult compile(const Candidate& c, const std::string& target = "sm_90a",
+                        const PythonLimits& least = {}) {
+    return compile_python(c, task_, *parse_gpu_target(target), options_, least);
+  }
+  CompileResult compile(const std::string& source) { return compile(candidate_of(source)); }
+  static bool has_builders() {
+    return extension_toolchain_lacks().empty() && std::system("ninja --version > /dev/null 2>&1") == 0;
+  }
+  CompileOptions options_;
+  task::Task task_;
+};
+
+// {name: content} of an archive; shared objects as the architectures that are named in them.
+Json contents(const fs::path& zip) {
+  return parse_json(run_script("import json, re, zipfile\n"
+                               "with zipfile.ZipFile('" + zip.string() + "') as z:\n"
+                               "    print(json.dumps({n: sorted(set(re.findall(r'sm_[0-9]+a?', "
+                               "z.read(n).decode('latin1')))) if n.endswith('.so') else z.read(n).decode() "
+                               "for n in z.namelist()}))\n"),
+                    "zip");
+}
+
+TEST_F(PythonCompiler, APlainModuleOfTwoFiles) {
+  const std::vector<SourceFile> files = {
+      {"model.py", "import torch\nfrom parts.scale import SCALE\nprint('x' * 100)\n"
+                   "assert __name__ == 'model'\n"
+                   "def forward(x):\n    return x * SCALE\n"},
+      {"parts/scale.py", "SCALE = 2\n"}};
+  const CompileResult made = compile(candidate_of(files));
+  ASSERT_EQ(made.verdict, Verdict::kOk) << made.log;
+  EXPECT_EQ(made.log, "");
+  EXPECT_EQ(made.binary.extension(), ".zip");
+  const Json zip = contents(made.binary);
+  EXPECT_EQ(zip.at("source/model.py"), files[0].content);
+  EXPECT_EQ(zip.at("source/parts/scale.py"), files[1].content);
+  EXPECT_EQ(parse_json(zip.at("index.json").get<std::string>(), "index"),
+            (Json{{"schema", "warpsmith.python/1"}, {"module", "model.py"}, {"extensions", Json::object()}}));
+  EXPECT_EQ(zip.size(), 3u);
+  EXPECT_EQ(read_extension_facts(made.binary).target, "sm_90a");
+  EXPECT_THAT(read_extension_facts(made.binary).nvcc, HasSubstr("torch 2."));
+  const CompileResult again = compile(candidate_of(files));
+  EXPECT_TRUE(again.cached);
+  EXPECT_EQ(again.binary, made.binary);
+}
+
+struct Mistake {
+  const char* source;
+  const char* log;
+};
+
+TEST_F(PythonCompiler, MistakesWithTheirPlaces) {
+  const Mistake rows[] = {
+      {"import torch\ndef forward(x:\n    return x\n", "model.py:2:12: error: SyntaxError: '(' was never closed\n"},
+      {"def other(x):\n    return x\n",
+       "model.py:1:1: error: neither a class `ModelNew` nor a function `forward` is defined\n"},
+      {"x = 1\ny = x.missing\n",
+       "model.py:2:5: error: AttributeError: 'int' object has no attribute 'missing'\n"},
+      {"import torch\n\nclass ModelNew(torch.nn.Module):\n    def __init__(self, n):\n        pass\n",
+       "model.py:3:1: error: TypeError: ModelNew.__init__() missing 1 required positional argument: 'n'\n"},
+      {"raise ValueError('half \\ud800 in /usr/lib/x.so')\n",
+       "model.py:1:1: error: ValueError: half ? in x.so\n"},
+      {"import sys\nsys.exit(3)\n", "model.py:2:1: error: SystemExit: 3\n"},
+      {"import os\nos._exit(0)\n",
+       "model.py: error: python3 ended while the module was imported, or it was made to end\n"},
+  };
+  for (const Mistake& row : rows) {
+    const CompileResult r = compile(row.source);
+    EXPECT_EQ(r.verdict, Verdict::kCompileError) << row.source;
+    EXPECT_EQ(r.log, row.log);
+  }
+}
+
+TEST_F(PythonCompiler, AGpuIsNotWanted) {
+  const CompileResult r = compile(std::string(kModel) + "x = torch.zeros(4, device='cuda')\n");
+  EXPECT_EQ(r.verdict, Verdict::kOk) << r.log;
+  EXPECT_THAT(r.log, AllOf(StartsWith("model.py:7:5: note: stopped here for want of a GPU"), Not(HasSubstr("/tmp"))));
+}
+
+TEST_F(PythonCompiler, WhatTheSandboxKeepsFromIt) {
+  if (process::available_sandbox() != process::SandboxLevel::kBubblewrap) GTEST_SKIP() << "no bubblewrap here";
+  // All of it in one message: nothing was read, reached or written.
+  const CompileResult r = compile(
+      "import os, socket, torch\n"
+      "found = []\n"
+      "def attempt(name, action):\n"
+      "    try:\n"
+      "        action()\n"
+      "        found.append(name)\n"
+      "    except OSError:\n"
+      "        pass\n"
+      "attempt('passwd', lambda: found.append(open('/etc/passwd').read()))\n"
+      "attempt('network', lambda: socket.create_connection(('1.1.1.1', 53), timeout=2))\n"
+      "attempt('write', lambda: open(os.path.join(os.path.dirname(torch.__file__), 'x'), 'w'))\n"
+      "raise ValueError('found ' + repr(found) + ' in ' + os.getcwd())\n");
+  EXPECT_EQ(r.verdict, Verdict::kCompileError);
+  EXPECT_THAT(r.log, StartsWith("model.py:12:1: error: ValueError: found [] in "));
+  EXPECT_THAT(r.log, Not(HasSubstr("/tmp")));
+}
+
+// The candidate's process may leave links in its folder; what follows them sees no more than it did.
+TEST_F(PythonCompiler, LinksAreNotFollowed) {
+  const fs::path victim = options_.cache / "victim.json";
+  make_folders(options_.cache);
+  write_file_atomic(victim, "untouched");
+  const CompileResult r = compile(
+      "import os, shutil, sys\n"
+      "top = os.path.dirname(os.getcwd())\n"
+      "shutil.rmtree(os.path.join(top, 'source'))\n"
+      "os.symlink('" + options_.cache.string() + "', os.path.join(top, 'source'))\n"
+      "shutil.rmtree(os.path.join(top, 'extensions'))\n"
+      "os.symlink('" + options_.cache.string() + "', os.path.join(top, 'extensions'))\n"
+      "def forward(x):\n    return x\n");
+  ASSERT_EQ(r.verdict, Verdict::kOk) << r.log;
+  EXPECT_THAT(contents(r.binary).at("source/model.py").get<std::string>(), StartsWith("import os, shutil"));
+  EXPECT_EQ(read_file(victim), "untouched");
+}
+
+TEST_F(PythonCompiler, WhatNeverEnds) {
+  options_.timeout_s = 1;
+  CompileResult r = compile(candidate_of("while True:\n    pass\n"), "sm_90a", {.whole_s = 60, .own_s = 2});
+  EXPECT_EQ(r.verdict, Verdict::kCompileTimeout) << r.log;
+  EXPECT_EQ(r.log, "model.py: importing the module, without what it builds, took too long\n");
+  EXPECT_LT(r.seconds, 40);
+  // A module that keeps the signal away meets the limit of the sandbox.
+  r = compile(candidate_of("import signal\nsignal.alarm(0)\nsignal.setitimer(signal.ITIMER_REAL, 0)\n"
+                           "while True:\n    pass\n"),
+              "sm_90a", {.whole_s = 12, .own_s = 2});
+  EXPECT_EQ(r.verdict, Verdict::kCompileTimeout) << r.log;
+  EXPECT_EQ(r.log, "model.py: importing the module and building its extensions took over 12 s\n");
+  EXPECT_FALSE(compile(candidate_of(kModel), "sm_90a").cached);
+}
+
+TEST_F(PythonCompiler, InputsWithStridesAreUnsupported) {
+  task_.inputs.emplace_back().name = "x";
+  task_.inputs.back().shape = task_.inputs.back().strides = {task::Expression::parse("2")};
+  const CompileResult made = compile(kModel);
+  EXPECT_EQ(made.verdict, Verdict::kUnsupported);
+  EXPECT_THAT(made.log, HasSubstr("input `x` has strides"));
+}
+
+// ---- with extensions
+
+constexpr const char* kPlainSource =
+    "import torch\n"
+    "from torch.utils.cpp_extension import load_inline, load\n"
+    "import os\n"
+    "SOURCE = '''\n"
+    "int twice(int x) { return 2 * x; }\n"
+    "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"twice\", twice); }\n"
+    "'''\n"
+    "HEAD = '#include <pybind11/pybind11.h>'\n"
+    "sources = [HEAD, SOURCE]\n"
+    "def make():\n"
+    "    return load_inline(name='plain', cpp_sources=sources, no_implicit_headers=True, verbose=True,\n"
+    "                       extra_cflags=['-O1', '-march=native'])\n";
+
+// Without torch's headers that is quick.
+TEST_F(PythonCompiler, ExtensionsOfCppAloneAndOfFiles) {
+  if (!has_builders()) GTEST_SKIP() << "nvcc, a host compiler or ninja is not here";
+  const std::vector<SourceFile> files = {
+      {"model.py", std::string(kPlainSource) +
+                       "first, second = make(), make()\n"
+                       "assert first.twice(21) == 42 and second is first\n"
+                       "here = os.path.dirname(os.path.abspath(__file__))\n"
+                       "other = load('other', [os.path.join(here, 'parts', 'other.cpp')])\n"
+                       "assert other.thrice(2) == 6\n"
+                       "def forward(x):\n    return x\n"},
+      {"parts/other.cpp", "#include <pybind11/pybind11.h>\n#include \"other.h\"\n"
+                          "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"thrice\", thrice); }\n"},
+      {"parts/other.h", "inline int thrice(int x) { return 3 * x; }\n"}};
+  const CompileResult made = compile(candidate_of(files));
+  ASSERT_EQ(made.verdict, Verdict::kOk) << made.log;
+  const Json zip = contents(made.binary);
+  const Json index = parse_json(zip.at("index.json").get<std::string>(), "index");
+  std::vector<std::string> names;
+  for (const auto& [key, name] : index.at("extensions").items()) {
+    names.push_back(name);
+    EXPECT_TRUE(zip.contains("extensions/" + key + ".so"));
+  }
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("plain", "other"));
+  EXPECT_TRUE(compile(candidate_of(files)).cached);
+}
+
+TEST_F(PythonCompiler, MistakesInExtensions) {
+  if (!has_builders()) GTEST_SKIP() << "nvcc, a host compiler or ninja is not here";
+  std::string source = kPlainSource;
+  source.replace(source.find("2 * x"), 5, "2 * y");
+  CompileResult r = compile(source + "make()\n");
+  EXPECT_EQ(r.verdict, Verdict::kCompileError);
+  EXPECT_THAT(r.log, StartsWith("model.py:5:31: error: "));
+  EXPECT_THAT(r.log, AllOf(HasSubstr("was not declared"), Not(HasSubstr("/tmp")), Not(HasSubstr("main.cpp"))));
+  // A module that goes on without it says so.
+  r = compile(source + "try:\n    make()\nexcept Exception:\n    pass\ndef forward(x):\n    return x\n");
+  EXPECT_EQ(r.verdict, Verdict::kOk) << r.log;
+  EXPECT_THAT(r.log, HasSubstr("an extension failed to build"));
+  EXPECT_EQ(contents(r.binary).size(), 2u);
+  // An option that is none is told of the call.
+  source = kPlainSource;
+  source.replace(source.find("'-O1'"), 5, "'-fnone'");
+  r = compile(source + "make()\n");
+  EXPECT_EQ(r.verdict, Verdict::kCompileError);
+  EXPECT_THAT(r.log, AllOf(StartsWith("model.py:11:1: error: "), HasSubstr("-fnone")));
+  // What no file defines is found out when it is loaded.
+  source = kPlainSource;
+  source.replace(source.find("int twice(int x) { return 2 * x; }"), 34, "int twice(int x);");
+  r = compile(source + "make()\n");
+  EXPECT_EQ(r.verdict, Verdict::kCompileError);
+  EXPECT_THAT(r.log, AllOf(StartsWith("model.py:11:"), HasSubstr("undefined symbol"), Not(HasSubstr("/tmp"))));
+}
+
+TEST_F(PythonCompiler, WithoutNinjaExtensionsAloneAreUnsupported) {
+  if (!extension_toolchain_lacks().empty()) GTEST_SKIP() << extension_toolchain_lacks();
+  const auto python = python::find_python();
+  if (fs::exists(python->parent_path() / "ninja")) GTEST_SKIP() << "this python3 has a ninja of its own";
+  // A folder of links to all that is in PATH but ninja.
+  const fs::path folder = fs::temp_directory_path() / ("warpsmith-no-ninja-" + std::to_string(::getpid()));
+  make_folders(folder);
+  for (const char* name : {"g++", "sh", "ls"}) fs::create_symlink(fs::path("/usr/bin") / name, folder / name);
+  const WithVariable path("PATH", folder.string());
+  // (What is here is looked for once a process and python3.)
+  const WithVariable again("WARPSMITH_PYTHON", (python->parent_path() / "." / python->filename()).string());
+  const CompileResult r =
+      compile(std::string(kPlainSource) + "try:\n    make()\nexcept Exception:\n    pass\ndef forward(x): pass\n");
+  EXPECT_EQ(r.verdict, Verdict::kUnsupported) << r.log;
+  EXPECT_THAT(r.log, HasSubstr("torch wants ninja"));
+  EXPECT_EQ(compile(kModel).verdict, Verdict::kOk);
+  fs::remove_all(folder);
+}
+
+constexpr const char* kCudaSource =
+    "import torch\n"
+    "from torch.utils.cpp_extension import load_inline\n"
+    "cuda_source = '''#include <cublas_v2.h>\n"
+    "__global__ void k(const float* x, float* o, int n) {\n"
+    "  int i = blockIdx.x * 256 + threadIdx.x;\n"
+    "  if (i < n) o[i] = 2 * x[i];\n"
+    "}\n"
+    "torch::Tensor twice(torch::Tensor x) {\n"
+    "  auto o = torch::empty_like(x);\n"
+    "  cublasHandle_t h; cublasCreate(&h); cuInit(0);\n"
+    "  k<<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<float>(), o.data_ptr<float>(), x.numel());\n"
+    "  return o;\n"
+    "}\n"
+    "'''\n"
+    "cpp_source = 'torch::Tensor twice(torch::Tensor x);'\n"
+    "module = load_inline(name='twice', cpp_sources=cpp_source, cuda_sources=cuda_source, functions=['twice'],\n"
+    "                     extra_cuda_cflags=['-O3', '-arch=sm_80', '-gencode', 'arch=compute_86,code=sm_86'],\n"
+    "                     extra_ldflags=['-lcuda', '-lcublas'])\n"
+    "class ModelNew(torch.nn.Module):\n"
+    "    def forward(self, x):\n"
+    "        return module.twice(x)\n";
+
+// One minute: two files with torch's headers. It wants the driver's library, which need not be here.
+TEST_F(PythonCompiler, AnExtensionOfCuda) {
+  if (!has_builders()) GTEST_SKIP() << "nvcc, a host compiler or ninja is not here";
+  const CompileResult made = compile(kCudaSource);
+  ASSERT_EQ(made.verdict, Verdict::kOk) << made.log;
+  const Json zip = contents(made.binary);
+  ASSERT_EQ(zip.size(), 3u);
+  for (const auto& [name, content] : zip.items())
+    if (name.ends_with(".so")) {
+      EXPECT_EQ(content, (Json{"sm_90a"}));
+    }
+  EXPECT_THAT(read_extension_facts(made.binary).libraries, ElementsAre("cublas"));
+  RecordProperty("seconds", std::to_string(made.seconds));
+}
+
+TEST_F(PythonCompiler, AMistakeInCuda) {
+  if (!has_builders()) GTEST_SKIP() << "nvcc, a host compiler or ninja is not here";
+  std::string source = kCudaSource;
+  source.replace(source.find("2 * x[i]"), 8, "2 * y[i]");
+  const CompileResult r = compile(source);
+  EXPECT_EQ(r.verdict, Verdict::kCompileError);
+  EXPECT_EQ(r.log, "model.py:6:25: error: identifier \"y\" is undefined\n");
+}
+
+}  // namespace
+}  // namespace warpsmith::toolchain
