@@ -238,6 +238,8 @@ TEST_F(InterpretedChild, WhatIsCompiledWhenItFirstRunsIsFoundByTheNextChild) {
       "if not os.path.exists(place):\n"
       "  os.makedirs(os.path.dirname(place), exist_ok=True)\n"
       "  subprocess.check_call(['/bin/sh', '-c', 'echo 2.5 > ' + place])\n"
+      "  open(place + '.group', 'w').write(place)\n"
+      "place = open(place + '.group').read()\n"
       "def forward(x, a, n):\n"
       "  return x * float(open(place).read()) + n\n";
   const TemporaryFolder kept("kept-test");
@@ -250,17 +252,52 @@ TEST_F(InterpretedChild, WhatIsCompiledWhenItFirstRunsIsFoundByTheNextChild) {
   const ExtensionRun second = tried(model);
   EXPECT_EQ(second.verdict, Verdict::kOk) << second.detail;
   EXPECT_TRUE(right(0) && right(1));
-  // It has a copy, and starts nothing.
+  // It changes nothing there, and starts nothing.
   const ExtensionRun third = tried_body(
       "return x * a + n",
-      "import os, subprocess\nopen(os.environ['TRITON_CACHE_DIR'] + '/new', 'w')\n"
+      "import os, subprocess\nos.makedirs(os.environ['TRITON_CACHE_DIR'], exist_ok=True)\n"
+      "try: open(os.environ['TRITON_CACHE_DIR'] + '/new', 'w')\n"
+      "except OSError: pass\n"
       "try: subprocess.check_output(['/bin/echo', 'version 2'])\n"
       "except FileNotFoundError as e: assert 'no program can be started here' in str(e)\n"
       "else: raise RuntimeError('it was started')\n");
   EXPECT_EQ(third.verdict, Verdict::kOk) << third.detail;
+  if (options_.sandbox == process::SandboxLevel::kNone) return;
   EXPECT_FALSE(fs::exists(kept.path() / "triton/new"));
-  if (options_.sandbox != process::SandboxLevel::kNone)
-    EXPECT_EQ(tried_body("os.fork(); return x * a + n", "import os").verdict, Verdict::kSandboxViolation);
+  EXPECT_EQ(tried_body("os.fork(); return x * a + n", "import os").verdict, Verdict::kSandboxViolation);
+}
+
+// All that Triton does for a kernel but to launch it, for which there is no GPU here.
+TEST_F(InterpretedChild, TritonFindsWhatItHasCompiled) {
+  const std::string model =
+      "import os, torch, triton, triton.language as tl\n"
+      "from triton.backends.compiler import GPUTarget\n"
+      "from triton.compiler import ASTSource\n"
+      "from triton.runtime.build import compile_module_from_src\n"
+      "@triton.jit\n"
+      "def kernel(x_ptr, n, BLOCK: tl.constexpr):\n"
+      "  at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+      "  tl.store(x_ptr + at, at.to(tl.float32), mask=at < n)\n"
+      "source = ASTSource(kernel, {'x_ptr': '*fp32', 'n': 'i32', 'BLOCK': 'constexpr'}, {'BLOCK': 128})\n"
+      "cubin = triton.compile(source, target=GPUTarget('cuda', 90, 32)).asm['cubin']\n"
+      "assert cubin[:4] == b'\\x7fELF'\n"
+      "launcher = compile_module_from_src('#include <Python.h>\\n'\n"
+      "  'static struct PyModuleDef d = {PyModuleDef_HEAD_INIT, \"launcher\", 0, -1, 0, 0, 0, 0, 0};\\n'\n"
+      "  'PyMODINIT_FUNC PyInit_launcher(void) { return PyModule_Create(&d); }\\n', 'launcher')\n"
+      "def forward(x, a, n):\n"
+      "  return x * a + n\n";
+  const TemporaryFolder kept("kept-test");
+  options_.interpreter->kept = kept.path();
+  options_.interpreter->may_compile = true;
+  options_.call_timeout_s = 60;
+  const ExtensionRun first = tried(model);
+  for (const char* missing : {"No module named 'triton'", "Failed to find C compiler", "CalledProcessError"})
+    if (first.detail.find(missing) != std::string::npos) GTEST_SKIP() << first.detail;
+  ASSERT_EQ(first.verdict, Verdict::kOk) << first.detail;
+  options_.interpreter->may_compile = false;
+  const ExtensionRun second = tried(model);
+  EXPECT_EQ(second.verdict, Verdict::kOk) << second.detail;
+  EXPECT_TRUE(right(0) && right(1));
 }
 
 TEST_F(InterpretedChild, WithoutTorchItSaysSo) {

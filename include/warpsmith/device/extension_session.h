@@ -37,7 +37,7 @@ struct ExtensionInterpreter {
   std::string device = "cuda";                 // "cpu": host memory stands in for a GPU's, in tests
   std::filesystem::path library;               // empty: warpsmith-interpreted.so, beside this program
   // Where what is compiled when a candidate first runs (Triton's kernels) is kept; empty: nowhere. A child that
-  // may compile writes there, and may start processes; another one is given a copy, and may not.
+  // may compile writes there, and may start processes; another one can read it, and may not.
   std::filesystem::path kept;
   bool may_compile = false;
 };

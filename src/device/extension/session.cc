@@ -107,16 +107,16 @@ void show_c_compiler(process::ChildSpec& spec) {
   spec.sandbox.read_only.push_back(fs::canonical(ours).parent_path().parent_path());
 }
 
-void add_kept(const ExtensionInterpreter& python, const fs::path& scratch, process::ChildSpec& spec) {
-  fs::path kept = fs::absolute(python.kept);
+// Under one path in both: Triton's cache names its files by their whole paths.
+void add_kept(const ExtensionInterpreter& python, process::ChildSpec& spec) {
+  const fs::path kept = fs::absolute(python.kept);
   if (python.may_compile) {
     spec.sandbox.read_write.push_back(kept);
     spec.limits.processes = kCompilersProcesses;
     (*spec.environment)["WARPSMITH_MAY_COMPILE"] = "1";
     show_c_compiler(spec);
   } else {
-    fs::copy(kept, scratch / "kept", fs::copy_options::recursive);
-    kept = scratch / "kept";
+    spec.sandbox.read_only.push_back(kept);
   }
   (*spec.environment)["WARPSMITH_KEPT"] = kept.string();
   (*spec.environment)["TRITON_CACHE_DIR"] = (kept / "triton").string();
@@ -133,7 +133,7 @@ void add_interpreter(const ExtensionInterpreter& python, const fs::path& scratch
   const char* closing = spec.sandbox.level == process::SandboxLevel::kNone ? "0" : python.may_compile ? "2" : "1";
   argv.insert(argv.end(), {python.device, python.math, closing});
   spec.argv = std::move(argv);
-  if (!python.kept.empty()) add_kept(python, scratch, spec);
+  if (!python.kept.empty()) add_kept(python, spec);
   spec.sandbox.read_only.push_back(library);
   spec.sandbox.read_only.insert(spec.sandbox.read_only.end(), python.folders.begin(), python.folders.end());
   for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"})
