@@ -20,13 +20,15 @@ struct Version {
 //   3  protocol: a task's own math counts; on a GPU longer rows in four times as many places, a slow candidate ends at the first
 //      look, what is doubtful is measured again by a fresh process, tier extension on one processor; on the twin 227 KB of
 //      dynamic shared memory, and fills of outputs in their own dtype
+//   4  protocol: on a GPU the target itself is enough behind 200 rounds; tier extension's baseline beside and alone in turns where
+//      they disagree, and a slow candidate whom it flatters is imprecise, not unstable; tier python is measured
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},
     {"warpsmith-compile", 1},
     {"warpsmith-measure", 1},
     {"warpsmith-train", 1},
-    {"protocol", 3},  // how times become a score, and what is checked before
+    {"protocol", 4},  // how times become a score, and what is checked before
 }};
 
 }  // namespace

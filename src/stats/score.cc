@@ -78,6 +78,7 @@ void check(const Protocol& protocol) {
     throw std::invalid_argument("target must lie between 0 and 1");
   if (!(protocol.stop_at > 0 && protocol.stop_at <= 1))
     throw std::invalid_argument("stop_at must lie between 0 and 1");
+  if (protocol.fine_rounds < 0) throw std::invalid_argument("fine_rounds must not be negative");
   if (!(protocol.variance_gate >= 0)) throw std::invalid_argument("variance_gate must not be negative");
   if (!(protocol.give_up_below >= 0 && protocol.give_up_below <= 1))
     throw std::invalid_argument("give_up_below must lie between 0 and 1");
@@ -152,7 +153,8 @@ double grouped_half_width(std::span<const double> ratios, std::span<const int> g
 
 bool narrow_enough(std::span<const double> ratios, const Protocol& protocol) {
   if (static_cast<int>(ratios.size()) < next_look(0, protocol)) return false;
-  return plain_half_width(buckets_of(ratios, protocol)) <= protocol.stop_at * protocol.target;
+  const bool fine = static_cast<int>(ratios.size()) <= protocol.fine_rounds;
+  return plain_half_width(buckets_of(ratios, protocol)) <= (fine ? protocol.stop_at : 1) * protocol.target;
 }
 
 }  // namespace warpsmith::stats

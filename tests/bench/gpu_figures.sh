@@ -2,7 +2,7 @@
 # Every figure of measuring on a GPU, one after the other, on the first GPU that is seen: the last lines of each
 # part here, all of it in a folder. Build first (targets: all).
 #
-#   tests/bench/gpu_figures.sh [PART…]       without names: all, some 12 minutes on an H200
+#   tests/bench/gpu_figures.sh [PART…]       without names: all, some 25 minutes on an H200
 #
 #   tests         ctest -L gpu
 #   probe         bandwidth, matrix rates, latency of launches
@@ -15,13 +15,14 @@
 #   tricks        the table of tricks of tier plan, and honest programs
 #   rows          how the clock of tier extension scatters, by the length of its rows
 #   extension     the table of tricks of tier extension, and honest programs
+#   python        the table of tricks of tier python, and honest programs (12 minutes: each starts a python3)
 #   degenerate    warpsmith validate datasets --device auto
 #   datasets      warpsmith validate datasets --measure --device auto
 #   sanitizer     compute-sanitizer over every right candidate (memcheck; WARPSMITH_BENCH_A_TASK=N: N of each task)
 #   wrong_gpu     a workflow that names another type: refused, no number
 #   quickstart    the three stages
 #
-# Environment: BUILD (build/release), LOGS ($BUILD/gpu-figures), PART_SECONDS (580: a part that takes longer is stopped).
+# Environment: BUILD (build/release), LOGS ($BUILD/gpu-figures), PART_SECONDS (580: a part that takes longer is stopped; python has twice that).
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 BUILD=${BUILD:-build/release}
@@ -75,6 +76,7 @@ run() {
     tricks) part tricks 6 "$BUILD/tests/hack_table" --tier plan --honest ;;
     rows) part rows 40 "$BUILD/bench/extension_bench" ;;
     extension) part extension 60 "$BUILD/tests/hack_table" --tier extension --honest ;;
+    python) limit=$((2 * limit)) part python 80 "$BUILD/tests/hack_table" --tier python --honest ;;
     degenerate) part degenerate 40 "$BUILD/warpsmith" validate datasets --device auto ;;
     datasets) part datasets 12 "$BUILD/warpsmith" validate datasets --measure --device auto ;;
     sanitizer) part sanitizer 5 "$sanitizer" --error-exitcode 9 --print-limit 5 "$BUILD/bench/gpu_bench" few ;;
@@ -86,7 +88,7 @@ run() {
 
 export -f wrong_gpu quickstart
 export BUILD LOGS
-[ $# -gt 0 ] || set -- tests probe null spread all throughput python_eager baselines tricks rows extension degenerate datasets sanitizer wrong_gpu quickstart
+[ $# -gt 0 ] || set -- tests probe null spread all throughput python_eager baselines tricks rows extension python degenerate datasets sanitizer wrong_gpu quickstart
 for name in "$@"; do run "$name"; done
 printf '%d parts failed\n' "$failed"
 [ "$failed" = 0 ]

@@ -148,6 +148,29 @@ TEST(Stopping, QuietRoundsStopAtTheMinimumAndNoEarlier) {
   EXPECT_FALSE(narrow_enough(std::span(quiet).first(28), kPaper));
 }
 
+// Seven buckets that differ: the interval is the same whatever their rounds.
+TEST(Stopping, AFinerGoalThanTheTargetCountsForSoManyRoundsAlone) {
+  Protocol protocol = kPaper;
+  const auto rounds = [&](int count, double share_of_target) {
+    std::vector<double> values;
+    for (int i = 0; i < count; ++i) values.push_back(i / (count / 7));
+    const double now = score_of(values, protocol).half_width;
+    for (double& v : values) v *= share_of_target * protocol.target / now;
+    return values;
+  };
+  EXPECT_TRUE(narrow_enough(rounds(35, 0.9), protocol));
+  protocol.stop_at = 0.65;
+  EXPECT_FALSE(narrow_enough(rounds(35, 0.9), protocol));
+  EXPECT_TRUE(narrow_enough(rounds(35, 0.6), protocol));
+  EXPECT_FALSE(narrow_enough(rounds(700, 0.9), protocol));
+  protocol.fine_rounds = 70;
+  EXPECT_FALSE(narrow_enough(rounds(70, 0.9), protocol));
+  EXPECT_TRUE(narrow_enough(rounds(77, 0.9), protocol));
+  EXPECT_FALSE(narrow_enough(rounds(77, 1.1), protocol));
+  protocol.fine_rounds = -1;
+  EXPECT_THROW(check(protocol), std::invalid_argument);
+}
+
 TEST(Stopping, NoiseTakesMoreRounds) {
   std::mt19937_64 random(1);
   std::normal_distribution<double> quiet(0.0, 0.005), loud(0.0, 0.05);

@@ -18,8 +18,9 @@ namespace warpsmith::measure {
 
 // On a GPU: of candidates that are surely slower than this, little more need be known.
 inline constexpr double kGiveUpBelow = 0.8;
-// Of the target: rounds on a GPU take a millisecond.
+// Of the target, for so many rounds: rounds on a GPU take one to three milliseconds.
 inline constexpr double kStopAtOnGpu = 0.65;
+inline constexpr int kFineRoundsOnGpu = 200;
 
 // Params of a `measure` job.
 struct Settings {

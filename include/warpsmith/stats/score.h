@@ -25,6 +25,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -48,6 +49,9 @@ struct Protocol {
   // Rounds go on until the interval is this share of the target. Below 1 where rounds are cheap: the same
   // program measured again then lies within the target of the first time more often.
   double stop_at = 1;
+  // For so many rounds; after them the target itself is enough, for on a noisy machine a little more is known
+  // for many more rounds.
+  int fine_rounds = std::numeric_limits<int>::max();
   double variance_gate = 0;  // 0: ten times what the target implies
   // A bucket counts by the median of its rounds, not by their mean: for a clock that a busy host disturbs in
   // every bucket, where a mean follows the disturbed rounds.

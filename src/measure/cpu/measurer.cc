@@ -95,7 +95,10 @@ Settings settings_from_json(const Json& params, std::uint64_t seed) {
   s.protocol.target = param(params, "target", s.protocol.target);
   s.protocol.variance_gate = param(params, "variance_gate", s.protocol.variance_gate);
   s.protocol.give_up_below = param(params, "give_up_below", s.device_kind == "cpu" ? 0.0 : kGiveUpBelow);
-  s.protocol.stop_at = s.device_kind == "cpu" ? 1.0 : kStopAtOnGpu;
+  if (s.device_kind != "cpu") {
+    s.protocol.stop_at = kStopAtOnGpu;
+    s.protocol.fine_rounds = kFineRoundsOnGpu;
+  }
   s.budget_s = param(params, "budget_s", s.budget_s);
   s.check_seeds = param(params, "check_seeds", s.check_seeds);
   s.call_timeout_s = param(params, "call_timeout_s", s.call_timeout_s);

@@ -1,6 +1,7 @@
 # hack: slow work on a stream of its own, which the events on the default stream do not hold
 # task: gelu
-# verdict: hack:clocks hack:late_work wrong_output nondeterministic
+# verdict: hack:clocks hack:late_work wrong_output nondeterministic ok
+# honest: honest/gelu_twenty_times
 import torch
 
 
