@@ -43,7 +43,8 @@ class Frame(ctypes.Structure):
                 ("status", ctypes.c_int32), ("message", ctypes.c_char * MESSAGE_BYTES)]
 
 
-OPEN = LOAD = PREPARE = DROP = ctypes.CFUNCTYPE(None)
+OPEN = ctypes.CFUNCTYPE(ctypes.c_int32)
+LOAD = PREPARE = DROP = ctypes.CFUNCTYPE(None)
 CALL = ctypes.CFUNCTYPE(None, ctypes.c_uint32)
 ROW = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint32)
 
@@ -65,22 +66,18 @@ class OnDevice:
 
 class Candidate:
     def __init__(self, archive, folder):
-        self.folder = folder
-        with zipfile.ZipFile(archive) as file:
-            file.extractall(folder)
-        with open(os.path.join(folder, "index.json")) as file:
-            self.index = json.load(file)
+        self.archive, self.folder = archive, folder
         self.source = os.path.join(folder, "source")
+        self.modules = {}  # by the key of the extension
+        os.makedirs(self.source)
         os.chdir(self.source)
 
-    # Whether it may ask for extensions.
-    def builds(self):
-        for folder, _, names in os.walk(self.source):
-            for name in names:
-                with open(os.path.join(folder, name), "rb") as file:
-                    if b"cpp_extension" in file.read():
-                        return True
-        return False
+    # What was packed was made by the candidate in part: what is wrong with it is the candidate's.
+    def unpack(self):
+        with zipfile.ZipFile(self.archive) as file:
+            file.extractall(self.folder)
+        with open(os.path.join(self.folder, "index.json")) as file:
+            self.index = json.load(file)
 
     # "RuntimeError: what it says (model.py:12)"
     def words(self, error):
@@ -103,21 +100,23 @@ class Candidate:
             if name is None:
                 raise RuntimeError(f"{kind}() asks for an extension that was not built when the candidate was compiled: it must ask for "
                                    "the same one in every process, when it is imported or in ModelNew()")
-            if name in sys.modules:
-                return sys.modules[name]
+            if key in self.modules:
+                return self.modules[key]
             path = os.path.join(self.folder, "extensions", key + ".so")
             if not bound.arguments.get("is_python_module", True):
                 torch.ops.load_library(path)
+                self.modules[key] = path
                 return path
             loader = importlib.machinery.ExtensionFileLoader(name, path)
             module = importlib.util.module_from_spec(importlib.util.spec_from_file_location(name, path, loader=loader))
             loader.exec_module(module)
-            sys.modules[name] = module
+            self.modules[key] = module
             return module
 
         return find
 
     def load(self, device):
+        self.unpack()
         sys.path.insert(0, self.source)
         path = os.path.join(self.source, self.index["module"])
         spec = importlib.util.spec_from_file_location("model", path)
@@ -145,11 +144,17 @@ class Server:
         self.forward, self.results = None, ()
         self.inputs, self.places = [], []
 
+    # 0: torch does not work with this GPU, and the frame's message says why.
     def open(self):
-        torch.set_grad_enabled(False)
-        if self.device == "cuda":
-            torch.cuda.init()
-            torch.empty(1, device="cuda")
+        try:
+            torch.set_grad_enabled(False)
+            if self.device == "cuda":
+                torch.cuda.init()
+                torch.empty(1, device="cuda")
+            return 1
+        except BaseException as error:
+            self.say(THREW, f"{type(error).__name__}: {error}")
+            return 0
 
     def say(self, status, words=""):
         frame = self.functions.warpsmith_frame().contents
@@ -188,13 +193,14 @@ class Server:
     # Tensors are made once for each set of operands, as the baseline's are.
     def prepare(self):
         functions = self.functions
-        self.results = ()
+        self.results, self.inputs = (), []
+        gc.collect()
         plain, scalar = PlainTensor(), PlainScalar()
         scalars = []
         for number in range(functions.warpsmith_scalar_count()):
             functions.warpsmith_scalar(number, ctypes.byref(scalar))
             scalars.append(scalar.real if scalar.is_float else scalar.integer)
-        self.inputs, self.places = [], []
+        self.places = []
         outputs = range(functions.warpsmith_output_count())
         for number in range(functions.warpsmith_sets()):
             tensors = []
@@ -270,9 +276,12 @@ def keep_answers(path, may_compile):
     import subprocess
     ask = subprocess.check_output
     known = {}
-    if os.path.exists(path):
-        with open(path) as file:
-            known = json.load(file)
+    if not may_compile:  # what lies there may be anything
+        with contextlib.suppress(OSError, ValueError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            with open(descriptor, "rb") as file:
+                known = json.loads(file.read(1 << 20))
+    known = known if isinstance(known, dict) else {}
 
     def check_output(command, *rest, **named):
         key = command if isinstance(command, str) else " ".join(map(os.fsdecode, command))
@@ -311,11 +320,12 @@ def main():
     torch.set_num_threads(1)
     set_math(math == "strict")
     candidate = Candidate(archive, os.path.join(os.getcwd(), "candidate")) if archive else None
-    if candidate and candidate.builds():
-        with contextlib.redirect_stderr(io.StringIO()):  # it tells where CUDA is missing
+    if candidate:
+        # It wants setuptools, and tells where CUDA is missing.
+        with contextlib.suppress(Exception), contextlib.redirect_stderr(io.StringIO()):
             from torch.utils import cpp_extension
-        for kind in ("load", "load_inline"):
-            setattr(cpp_extension, kind, candidate.built(kind, getattr(cpp_extension, kind)))
+            for kind in ("load", "load_inline"):
+                setattr(cpp_extension, kind, candidate.built(kind, getattr(cpp_extension, kind)))
     if device == "cuda":
         torch.cuda.memory.change_current_allocator(
             torch.cuda.memory.CUDAPluggableAllocator(library, "warpsmith_allocate", "warpsmith_release"))

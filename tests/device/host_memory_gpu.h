@@ -23,6 +23,10 @@ class HostMemoryGpu : public ExtensionGpu {
     *address = std::malloc(bytes);
     return *address == nullptr ? 2 : 0;
   }
+  int release(void* address) override {
+    std::free(address);
+    return 0;
+  }
   int fill(void* at, std::uint64_t pattern, std::uint32_t width, std::uint64_t count) override {
     for (std::uint64_t i = 0; i < count; ++i)
       std::memcpy(static_cast<char*>(at) + i * width, &pattern, width);

@@ -186,6 +186,22 @@ TEST_F(InterpretedChild, WhatACandidateDoesIsItsVerdict) {
   }
 }
 
+// What is packed, and what the first run has left, is the candidate's work in part.
+TEST_F(InterpretedChild, WhatIsPackedWronglyIsTheCandidates) {
+  options_.binary = folder_.path() / "candidate.zip";
+  write_file_atomic(options_.binary, "PK no zip");
+  ExtensionSession session(options_);
+  const ExtensionRun run = session.load();
+  EXPECT_EQ(run.verdict, Verdict::kLaunchError);
+  EXPECT_THAT(run.detail, HasSubstr("BadZipFile"));
+  const TemporaryFolder kept("kept-test");
+  options_.interpreter->kept = kept.path();
+  for (const char* answers : {"no JSON", "[1, 2]", "{\"a\": 3}"}) {
+    write_file_atomic(kept.path() / "answers.json", answers);
+    EXPECT_EQ(tried_body("return x * a + n").verdict, Verdict::kOk) << answers;
+  }
+}
+
 TEST_F(InterpretedChild, OneThatFailsInATimedRowIsToldFrom) {
   const char* later =
       "import torch\ncalls = 0\ndef forward(x, a, n):\n  global calls\n  calls += 1\n"

@@ -351,7 +351,9 @@ TEST(Turns, AMachineThatGrowsSlowerDoesSoForBoth) {
   EXPECT_EQ(turns.failed.verdict, Verdict::kOk);
   EXPECT_EQ(turns.alone_ns.size(), 9u);
   EXPECT_GT(stats::median(turns.beside_ns) / before, 1.2);
-  EXPECT_TRUE(turns_agree(turns, 1.03));
+  const double now = stats::median(turns.beside_ns) / stats::median(turns.others_ns);
+  EXPECT_TRUE(turns_agree(turns, now, 1.03));
+  EXPECT_FALSE(turns_agree(turns, 1.2 * now, 1.03)) << "a score that the turns do not give";
 }
 
 TEST(Turns, ABaselineThatIsSlowerBesideTheCandidateIsFound) {
@@ -360,8 +362,8 @@ TEST(Turns, ABaselineThatIsSlowerBesideTheCandidateIsFound) {
     const bool beside = bench.order.size() > 1 && bench.order[bench.order.size() - 2] == 'c';
     return (beside ? 1.1 : 1.0) * (1 + 500 * bench.clock.seconds);
   };
-  EXPECT_FALSE(turns_agree(time_in_turns(bench.baseline, bench.candidate, 4, 9, 6, 1), 1.03));
-  EXPECT_TRUE(turns_agree(time_in_turns(bench.baseline, bench.candidate, 4, 9, 6, 2), 1.15));
+  EXPECT_FALSE(turns_agree(time_in_turns(bench.baseline, bench.candidate, 4, 9, 6, 1), 0.1, 1.03));
+  EXPECT_TRUE(turns_agree(time_in_turns(bench.baseline, bench.candidate, 4, 9, 6, 2), 0.1, 1.15));
 }
 
 TEST(Turns, OneThatFailsEndsThem) {

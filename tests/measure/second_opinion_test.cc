@@ -115,6 +115,9 @@ TEST(SlowAllTheSame, ABaselineThatIsSlowedFlattersNobodyWhoIsSlowerThanIt) {
   timing.score.log_score = std::log(0.9);
   timing.score.half_width = 0.01;
   EXPECT_TRUE(slow_all_the_same(timing));
+  timing.pair_ns = 1200;
+  EXPECT_FALSE(slow_all_the_same(timing)) << "no cold processor does that";
+  timing.pair_ns = 1100;
   timing.score.half_width = 0.2;
   EXPECT_FALSE(slow_all_the_same(timing)) << "its interval reaches above 1";
   timing.score = {};

@@ -17,7 +17,8 @@ class ExtensionGpu {
   // Memory of the parent's: by a descriptor, or, where that is -1, by the 64 bytes of a handle. Drops what
   // was mapped before.
   virtual int map(int fd, const void* handle, std::uint64_t bytes, void** address) = 0;
-  virtual int allocate(std::uint64_t bytes, void** address) = 0;  // never given back
+  virtual int allocate(std::uint64_t bytes, void** address) = 0;
+  virtual int release(void* address) = 0;  // of allocate()
   virtual int fill(void* at, std::uint64_t pattern, std::uint32_t width, std::uint64_t count) = 0;
   virtual int copy(void* to, const void* from, std::uint64_t bytes) = 0;
   virtual int synchronize() = 0;    // device-wide

@@ -50,7 +50,7 @@ struct ExtensionOptions {
   std::vector<std::filesystem::path> libraries;  // folders with cuBLAS and cuDNN
   std::string gpu;                               // UUID of the one that the child is to see
   double call_timeout_s = 10;                    // of one call; a row of more than four has that of four
-  // On top for the first: kernels are loaded when they are first launched, cuBLAS and cuDNN when they are
+  // On top for the first, of an interpreter at each layout: kernels are loaded when they are first launched, cuBLAS and cuDNN when they are
   // first asked.
   double first_call_s = 6;
   std::uint64_t host_memory_bytes = 8ull << 30;  // resident, of the child
@@ -105,6 +105,8 @@ class ExtensionSession {
   // here).
   int threads_before() const;
   int threads() const;
+  // Processor time that the child has used so far, all threads, in seconds; 0: not to be known here.
+  double cpu_seconds() const;
   // Whether the thread that runs calls may use other processors than when it started.
   bool moved() const;
 

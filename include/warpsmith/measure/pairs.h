@@ -51,15 +51,19 @@ std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t ke
 
 // `rounds` intervals of `arm`, in turn before and after an interval of `other` that is not counted:
 // nanoseconds a call. It ends where `other` fails; how goes to `failed`, which stays ok where it does not.
+// What the other's intervals took goes to `others`, where it is asked for.
 std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std::uint64_t key,
-                                Arm::Run* failed = nullptr);
+                                Arm::Run* failed = nullptr, std::vector<double>* others = nullptr);
 
 // What an arm takes alone and beside another, in turns of `rounds` intervals each: a machine that grows
 // slower or faster within seconds does so for both. Medians by turn, nanoseconds a call.
 struct Turns {
-  std::vector<double> alone_ns, beside_ns;
-  Arm::Run failed;  // of `other`; ok where it did not
+  std::vector<double> alone_ns, beside_ns, others_ns;
+  double alone_s = 0, busy_s = 0;  // of all intervals alone; and what `busy` counted meanwhile
+  Arm::Run failed;                 // of `other`; ok where it did not
 };
-Turns time_in_turns(Arm& arm, Arm& other, int calls, int turns, int rounds, std::uint64_t key);
+// `busy`: processor time that the other side has used so far, in seconds; empty: not asked for.
+Turns time_in_turns(Arm& arm, Arm& other, int calls, int turns, int rounds, std::uint64_t key,
+                    const std::function<double()>& busy = {});
 
 }  // namespace warpsmith::measure

@@ -28,24 +28,43 @@ void* Arena::allocate(std::uint64_t bytes) {
 }
 
 void* Arena::carve(std::uint64_t bytes) {
-  if (bytes >= kSmall) {
-    void* memory = nullptr;
-    if (used_ + bytes > limit_ || gpu_.allocate(bytes, &memory) != 0) return nullptr;
-    used_ += bytes;
-    return memory;
-  }
+  if (bytes >= kSmall) return whole(bytes);
   if (chunk_left_ < bytes) {
-    void* memory = nullptr;
-    if (gpu_.allocate(kChunk, &memory) != 0) return nullptr;
+    void* const memory = whole(kChunk);
+    if (memory == nullptr) return nullptr;
     chunk_ = static_cast<char*>(memory);
     chunk_left_ = kChunk;
-    used_ += kChunk;
-    if (used_ > limit_ + kChunk) return nullptr;
   }
   void* const memory = chunk_;
   chunk_ += bytes;
   chunk_left_ -= bytes;
   return memory;
+}
+
+// Of the driver. A limit below a chunk still has one.
+void* Arena::whole(std::uint64_t bytes) {
+  const std::uint64_t limit = std::max(limit_, kChunk);
+  void* memory = nullptr;
+  for (int tries = 0; tries < 2; ++tries) {
+    if (used_ + bytes <= limit && gpu_.allocate(bytes, &memory) == 0) {
+      used_ += bytes;
+      return memory;
+    }
+    if (!give_back_unused()) return nullptr;
+  }
+  return nullptr;
+}
+
+bool Arena::give_back_unused() {
+  if (gpu_.synchronize() != 0) return false;  // it may be in use up to here
+  bool any = false;
+  for (auto it = free_.lower_bound(kSmall); it != free_.end(); it = free_.erase(it)) {
+    if (gpu_.release(it->second) != 0) return any;
+    used_ -= it->first;
+    sizes_.erase(it->second);
+    any = true;
+  }
+  return any;
 }
 
 void Arena::release(void* memory) {

@@ -1,5 +1,6 @@
 // Memory on the device for tensors that a candidate makes: kept and handed out again, as torch's caching
-// allocator does, so that a call after the first asks the driver for nothing.
+// allocator does, so that a call after the first asks the driver for nothing. Where there is no room what is
+// kept unused goes back to the driver first.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,8 @@ class Arena {
 
  private:
   void* carve(std::uint64_t bytes);
+  void* whole(std::uint64_t bytes);
+  bool give_back_unused();
 
   ExtensionGpu& gpu_;
   std::uint64_t limit_, used_ = 0;

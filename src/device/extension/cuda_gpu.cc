@@ -18,7 +18,7 @@ namespace {
   X(cuGetErrorName)                                                                                   \
   X(cuGetErrorString)                                                                                 \
   X(cuDeviceGet)                                                                                      \
-  X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent) X(cuCtxSetLimit) X(cuCtxSynchronize) X(cuMemAlloc)   \
+  X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent) X(cuCtxSetLimit) X(cuCtxSynchronize) X(cuMemAlloc) X(cuMemFree)   \
       X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuMemcpyDtoDAsync) X(cuMemcpyHtoD) \
           X(cuEventCreate) X(cuEventRecord) X(cuEventElapsedTime) X(cuMemImportFromShareableHandle)   \
               X(cuMemAddressReserve) X(cuMemMap) X(cuMemSetAccess) X(cuMemRelease) X(cuIpcOpenMemHandle)
@@ -88,6 +88,8 @@ class CudaGpu : public ExtensionGpu {
     *address = reinterpret_cast<void*>(at);
     return result;
   }
+
+  int release(void* address) override { return cu_.cuMemFree(reinterpret_cast<CUdeviceptr>(address)); }
 
   int fill(void* at, std::uint64_t pattern, std::uint32_t width, std::uint64_t count) override {
     const auto to = reinterpret_cast<CUdeviceptr>(at);

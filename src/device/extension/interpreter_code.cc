@@ -5,10 +5,12 @@
 #include <exception>
 #include <limits>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "child.h"
 #include "server.h"
+#include "warpsmith/base/error.h"
 
 namespace {
 
@@ -22,7 +24,8 @@ class Interpreted : public warpsmith::device::ExtensionCode {
   explicit Interpreted(const WarpsmithHooks& hooks) : hooks_(hooks) {}
   void open(ExtensionServer& server) override {
     server_ = &server;
-    hooks_.open();
+    if (hooks_.open() == 0)
+      throw warpsmith::Error("torch does not work with this GPU: " + std::string(server.frame().message));
   }
   void load(ws::Frame&) override { hooks_.load(); }
   void prepare() override { hooks_.prepare(); }

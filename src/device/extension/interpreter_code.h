@@ -12,10 +12,10 @@
 
 extern "C" {
 
-// As ExtensionCode (code.h) has them. load() and call() write to warpsmith_frame(); row() answers 1, or 0
-// where warpsmith_take() did.
+// As ExtensionCode (code.h) has them. open(), load() and call() write to warpsmith_frame(); open() answers 0
+// where it failed, row() where warpsmith_take() did.
 struct WarpsmithHooks {
-  void (*open)();
+  std::int32_t (*open)();
   void (*load)();
   void (*prepare)();
   void (*call)(std::uint32_t set);

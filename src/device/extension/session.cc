@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -103,8 +104,14 @@ void show_c_compiler(process::ChildSpec& spec) {
   std::error_code error;
   if (ours == nullptr || !fs::path(ours).is_absolute() || !fs::exists(ours, error)) return;
   (*spec.environment)["CC"] = ours;
-  spec.sandbox.read_only.push_back(fs::path(ours).parent_path().parent_path());
-  spec.sandbox.read_only.push_back(fs::canonical(ours).parent_path().parent_path());
+  for (const fs::path& program : {fs::path(ours), fs::canonical(ours)}) {
+    // With its headers and libraries, where it has a place of its own.
+    const fs::path folder = program.parent_path(), around = folder.parent_path();
+    const char* home = std::getenv("HOME");
+    const bool own = folder.filename() == "bin" && around != around.root_path() &&
+                     around.parent_path() != around.root_path() && (home == nullptr || around != home);
+    spec.sandbox.read_only.push_back(own ? around : folder);
+  }
 }
 
 // Under one path in both: Triton's cache names its files by their whole paths.
@@ -144,9 +151,12 @@ void add_interpreter(const ExtensionInterpreter& python, const fs::path& scratch
 
 std::map<std::string, std::string> child_environment_of(const ExtensionOptions& options,
                                                         const fs::path& scratch) {
+  // python3's own torch finds its own libraries.
   std::string libraries;
-  for (const fs::path& folder : options.libraries) libraries += folder.string() + ":";
-  if (const char* ours = std::getenv("LD_LIBRARY_PATH"); ours != nullptr) libraries += ours;
+  if (!options.interpreter)
+    for (const fs::path& folder : options.libraries) libraries += (libraries.empty() ? "" : ":") + folder.string();
+  if (const char* ours = std::getenv("LD_LIBRARY_PATH"); ours != nullptr && *ours != '\0')
+    libraries += (libraries.empty() ? "" : ":") + std::string(ours);
   std::map<std::string, std::string> out = {{"PATH", "/usr/bin:/bin"},
                                             {"LC_ALL", "C"},
                                             {"HOME", scratch.string()},
@@ -426,6 +436,8 @@ ExtensionRun ExtensionSession::prepare(const ExtensionLayout& layout, const GpuS
   std::memcpy(s.control->handle, share.handle, sizeof share.handle);
   if (share.fd >= 0) process::send_descriptor(s.socket.get(), share.fd);
   s.sets = layout.sets;
+  // At each shape Triton may look for its fastest configuration anew, and torch for its libraries'.
+  if (s.options.interpreter) s.called = false;
   return s.request(ExtensionCommand::kPrepare, kPrepareSeconds);
 }
 
@@ -471,6 +483,13 @@ ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function
 bool ExtensionSession::alive() const { return state_->alive; }
 int ExtensionSession::threads_before() const { return state_->threads_before; }
 int ExtensionSession::threads() const { return count_threads(state_->pid); }
+double ExtensionSession::cpu_seconds() const {
+  clockid_t clock = 0;
+  timespec time{};
+  if (state_->pid <= 0 || ::clock_getcpuclockid(state_->pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
+    return 0;
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 bool ExtensionSession::moved() const {
   const std::optional<cpu_set_t>& before = state_->processors_before;
   const std::optional<cpu_set_t> now = processors_of(state_->pid);

@@ -1,4 +1,4 @@
-// Candidates of tier `extension`: their checks and timed calls, in a child; and the baseline by the same kind
+// Candidates of tiers `extension` and `python`: their checks and timed calls, in a child; and the baseline by the same kind
 // of clock.
 //
 // Both sides of a pair are timed by this process's clock over K calls, from an idle GPU to device-wide
@@ -45,6 +45,7 @@ class ExtensionCandidate : public Program {
   GpuHarness& harness() { return harness_; }
   const task::Task& task() const { return task_; }
   device::ExtensionSession& session() { return session_; }
+  const device::ExtensionSession& session() const { return session_; }
   // Operands of `sets` calls, shared with the child, which is told of them.
   std::unique_ptr<GpuOperands> lay_out(const task::Dims& dims, int sets, Ran* outcome);
 

@@ -56,6 +56,14 @@ stats::Protocol by_host_clock(stats::Protocol protocol) {
   return protocol;
 }
 
+// While nobody calls a candidate its process sleeps: what computes there slows the baseline, beside the
+// candidate and alone alike. Empty: it slept.
+std::string not_asleep(double busy_s, double passed_s) {
+  constexpr double kMostShare = 0.05, kLeastSeconds = 0.01;
+  if (busy_s <= kLeastSeconds || busy_s <= kMostShare * passed_s) return "";
+  return fmt::format("its process computed for {:.3f} s of {:.3f} s in which nobody called it", busy_s, passed_s);
+}
+
 // What the candidates of one task share here, beside the GpuTaskBench, which it refers to.
 struct Bench {
   Bench(GpuHarness& harness, GpuTaskBench& task, std::uint64_t the_seed) : seed(the_seed) {
@@ -119,7 +127,7 @@ struct ExtensionMeasurer::State {
     by_host.protocol = by_host_clock(settings.protocol);
     if (level == process::SandboxLevel::kNone && !settings.unsandboxed)
       throw Error(
-          "no sandbox is to be had on this machine, and candidates of tier `extension` want one "
+          "no sandbox is to be had on this machine, and candidates with host code want one "
           "(--unsandboxed goes on without)");
     options.libraries = library_folders();
     options.gpu = harness.gpu().facts().uuid;
@@ -201,9 +209,16 @@ struct ExtensionMeasurer::State {
     look_for_hacks(candidate, arm, timing, m);
     if (timing.pairs.verdict != Verdict::kOk) return timing;
     timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
+    const double begin = seconds_now(), used = candidate.session().cpu_seconds();
     compare_with_alone(b, timing, false);
     if (!timing.baseline_agrees) compare_with_alone(b, timing, true);
-    if (!timing.baseline_agrees) compare_in_turns(b, arm, timing, pairs.key);
+    std::string busy = not_asleep(candidate.session().cpu_seconds() - used, seconds_now() - begin);
+    if (busy.empty() && !timing.baseline_agrees) busy = compare_in_turns(b, candidate, arm, timing, pairs.key);
+    if (!busy.empty()) {
+      m.hack = "threads";
+      write_clock(timing, m);
+      return failed_timing({Verdict::kHack, busy, 0});
+    }
     return timing;
   }
 
@@ -231,17 +246,21 @@ struct ExtensionMeasurer::State {
 
   // A host's processors grow slower and faster by a quarter within seconds: what was alone a second ago may
   // differ from what is beside the candidate now for that alone.
-  void compare_in_turns(Bench& b, ExtensionArm& arm, Timing& timing, std::uint64_t key) const {
-    const Turns turns = time_in_turns(*b.baseline, arm, timing.calls, kTurns, kTurnRounds, key);
+  // The answer: as not_asleep().
+  std::string compare_in_turns(Bench& b, const ExtensionCandidate& candidate, ExtensionArm& arm, Timing& timing,
+                               std::uint64_t key) const {
+    const Turns turns = time_in_turns(*b.baseline, arm, timing.calls, kTurns, kTurnRounds, key,
+                                      [&] { return candidate.session().cpu_seconds(); });
     if (turns.failed.verdict != Verdict::kOk) {
       timing = failed_timing(turns.failed);
-      return;
+      return "";
     }
     timing.pair_ns = stats::median(turns.beside_ns);
     timing.alone_ns = stats::median(turns.alone_ns);
-    timing.baseline_agrees = turns_agree(turns, kAgreement);
+    timing.baseline_agrees = turns_agree(turns, timing.score.speedup(), kAgreement);
     timing.clock_facts["baseline_in_turns"] =
         fmt::format("{:.0f} ns beside the candidate, {:.0f} ns alone", timing.pair_ns, timing.alone_ns);
+    return not_asleep(turns.busy_s, turns.alone_s);
   }
 
   void look_for_hacks(ExtensionCandidate& candidate, const ExtensionArm& arm, Timing& timing,
@@ -361,9 +380,11 @@ Ran ExtensionMeasurer::compile_at_first_run(const task::Task& task, const Candid
   o.interpreter->kept = s.kept->path();
   o.interpreter->may_compile = true;
   o.arena_bytes = task.memory_bytes;
-  o.call_timeout_s = kCompileSeconds;
+  o.first_call_s = kCompileSeconds;
+  o.call_timeout_s = s.settings.call_timeout_s;
   ExtensionCandidate first(s.harness, task, o);
   Ran ran = first.load();
+  const double until = seconds_now() + kCompileSeconds;
   std::vector<task::Dims> shapes = task.timing;
   shapes.insert(shapes.end(), task.hidden.begin(), task.hidden.end());
   for (std::size_t i = 0; i < shapes.size() && ran.verdict == Verdict::kOk; ++i) {
@@ -375,10 +396,16 @@ Ran ExtensionMeasurer::compile_at_first_run(const task::Task& task, const Candid
     s.settle();
     const device::ExtensionRun run = first.session().run(0, 1);
     ran = {run.verdict, run.detail, 0};
+    if (seconds_now() > until)
+      ran = {Verdict::kTimeout, fmt::format("what it compiles takes over {:.0f} s", kCompileSeconds), 0};
   }
+  // As Triton says it of this machine.
+  if (ran.detail.find("Failed to find C compiler") != std::string::npos) ran.verdict = Verdict::kUnsupported;
   if (ran.verdict != Verdict::kOk) ran.detail += ", when it first ran";
   return ran;
 }
+
+void ExtensionMeasurer::forget_first_run() { state_->kept.reset(); }
 
 void ExtensionMeasurer::measure(GpuTaskBench& task, const Candidate& candidate_source, const fs::path& binary,
                                 Measured& out) {

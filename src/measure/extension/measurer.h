@@ -36,6 +36,8 @@ class ExtensionMeasurer {
   // before anybody holds the GPU's lock. Not ok: it fails. Of other candidates it does nothing.
   Ran compile_at_first_run(const task::Task& task, const Candidate& candidate,
                            const std::filesystem::path& binary);
+  // What that has left goes.
+  void forget_first_run();
   // Fills in the rest of a measurement that says nothing yet. Throws Error where no child can be started.
   void measure(GpuTaskBench& task, const Candidate& candidate, const std::filesystem::path& binary,
                Measured& out);

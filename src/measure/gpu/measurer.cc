@@ -155,8 +155,8 @@ struct GpuMeasurer::State {
     return *bench;
   }
 
-  Measurement blank(const GpuTaskBench& task, const std::string& candidate) const {
-    Measurement m = blank_measurement(settings, task.task(), candidate);
+  Measurement blank(const task::Task& task, const std::string& candidate) const {
+    Measurement m = blank_measurement(settings, task, candidate);
     m.device = facts;
     m.device->load_before = load_average();
     return m;
@@ -320,6 +320,16 @@ struct GpuMeasurer::State {
     return *extensions;
   }
 
+  // What went wrong on the GPU is the candidate's; else it is thrown on.
+  Ran blame(const device::GpuError& e) {
+    if (e.outcome().context_lost) {
+      lost = true;
+      return {e.outcome().verdict, e.outcome().detail, 0};
+    }
+    if (e.outcome().verdict != Verdict::kOutOfMemory) throw e;
+    return {Verdict::kOutOfMemory, e.what(), 0};
+  }
+
   // Without the GPU's lock: a compiler may run.
   Ran compile_at_first_run(const task::Task& task, const Candidate& candidate,
                            const std::filesystem::path& binary) {
@@ -328,7 +338,11 @@ struct GpuMeasurer::State {
       const FileLock lock(gpu_lock_path(facts.uuid));
       extension_measurer();
     }
-    return extensions->compile_at_first_run(task, candidate, binary);
+    try {
+      return extensions->compile_at_first_run(task, candidate, binary);
+    } catch (const device::GpuError& e) {
+      return blame(e);
+    }
   }
 
   // The candidate's code runs in a child: nothing of this process is lost with it.
@@ -369,26 +383,28 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
                               const std::filesystem::path& binary, int attempt) {
   const double begin = seconds_now();
   State& s = *state_;
-  const Ran first_run = s.compile_at_first_run(task, candidate, binary);
+  if (const Ran ran = s.compile_at_first_run(task, candidate, binary); ran.verdict != Verdict::kOk) {
+    if (s.extensions) s.extensions->forget_first_run();
+    Measured failed{s.blank(task::under_math(task, s.settings.math), candidate.id), {}, ""};
+    failed.measurement.verdict = ran.verdict;
+    failed.measurement.detail = ran.detail;
+    failed.measurement.remeasured = attempt;
+    failed.measurement.seconds = seconds_now() - begin;
+    return failed;
+  }
   const FileLock lock(gpu_lock_path(s.facts.uuid));
   s.know_ceilings();
   const double locked = seconds_now();
   GpuTaskBench& bench = s.bench_of(task);
-  Measured out{s.blank(bench, candidate.id), {}, ""};
+  Measured out{s.blank(bench.task(), candidate.id), {}, ""};
   Measurement& m = out.measurement;
   m.remeasured = attempt;
-  if (first_run.verdict != Verdict::kOk) {
-    m.verdict = first_run.verdict;
-    m.detail = first_run.detail;
-    m.seconds = seconds_now() - begin;
-    return out;
-  }
-  const bool extension = candidate.tier != Tier::kPlan;
+  const bool has_host_code = candidate.tier != Tier::kPlan;
   const std::optional<task::LaunchPlan> plan =
-      extension ? task::LaunchPlan() : plan_of(candidate, bench.task(), m);
+      has_host_code ? task::LaunchPlan() : plan_of(candidate, bench.task(), m);
   if (!plan) return out;
   try {
-    if (extension) {
+    if (has_host_code) {
       s.measure_extension(bench, candidate, binary, out);
     } else {
       const toolchain::CubinFacts facts = toolchain::read_cubin_facts(binary);
@@ -400,17 +416,11 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
       if (!s.lost) s.look_for_damage(m);
     }
   } catch (const device::GpuError& e) {
-    if (e.outcome().verdict == Verdict::kOutOfMemory && !e.outcome().context_lost) {
-      m.verdict = Verdict::kOutOfMemory;
-      m.detail = e.what();
-    } else if (e.outcome().context_lost) {
-      s.lost = true;
-      m.verdict = e.outcome().verdict;
-      m.detail = e.outcome().detail;
-    } else {
-      throw;
-    }
+    const Ran ran = s.blame(e);
+    m.verdict = ran.verdict;
+    m.detail = ran.detail;
   }
+  if (s.extensions) s.extensions->forget_first_run();
   // What is certain is not measured again: a second verdict would take its place.
   if (s.lost || (m.verdict != Verdict::kOk && m.verdict != Verdict::kUnstable)) out.again.clear();
   m.device->load_after = load_average();
@@ -425,7 +435,7 @@ Measured GpuMeasurer::measure_reference_against_itself(const task::Task& task) {
   const double begin = seconds_now();
   s.know_ceilings();
   GpuTaskBench& bench = s.bench_of(task);
-  Measured out{s.blank(bench, "reference of " + task.id), {}, ""};
+  Measured out{s.blank(bench.task(), "reference of " + task.id), {}, ""};
   PairSettings pairs = pair_settings(s.settings, task.id, out.measurement.candidate, 0);
   pairs.calls = bench.calls();
   const std::unique_ptr<GpuBaselineArm> other = bench.another_baseline();
@@ -443,7 +453,7 @@ Measured GpuMeasurer::measure_candidate_against_itself(const task::Task& task, c
   const double begin = seconds_now();
   s.know_ceilings();
   GpuTaskBench& bench = s.bench_of(task);
-  Measured out{s.blank(bench, candidate.id), {}, ""};
+  Measured out{s.blank(bench.task(), candidate.id), {}, ""};
   const std::optional<task::LaunchPlan> plan = plan_of(candidate, bench.task(), out.measurement);
   if (!plan) return out;
   const std::vector<std::byte> cubin = read_bytes(binary);

@@ -9,9 +9,9 @@ namespace warpsmith::measure {
 // A row of calls that takes the host longer than this to enqueue may not fit into the GPU's queue of about a
 // thousand launches.
 inline constexpr double kLongestRowNs = 2e6;
-// A row should take this long: where it begins and ends, the clock is uncertain by about 1 us. On an H200
-// rows of 240 us asked for a third of the rounds that rows of 120 us did, and took twice as long each.
-inline constexpr double kRowNs = 160e3;
+// A row should take this long: where it begins and ends, the clock is uncertain by about 1 us. How it was
+// chosen: src/measure/README.md.
+inline constexpr double kRowNs = 120e3;
 
 // `call_ns`: what a call of eager takes the GPU, `enqueue_ns`: what enqueueing one takes the host.
 inline int gpu_calls_a_row(double call_ns, double enqueue_ns) {

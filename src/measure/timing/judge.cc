@@ -111,14 +111,21 @@ bool baseline_agrees(const Timing& timing, double most) {
 }
 
 bool slow_all_the_same(const Timing& timing) {
-  return timing.score.high() < 1 && timing.pair_ns > timing.alone_ns;
+  constexpr double kColdProcessor = 1.15;
+  return timing.score.high() < 1 && timing.pair_ns > timing.alone_ns &&
+         timing.pair_ns < kColdProcessor * timing.alone_ns;
 }
 
-bool turns_agree(const Turns& turns, double most) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < turns.alone_ns.size(); ++i)
+bool turns_agree(const Turns& turns, double speedup, double most) {
+  constexpr double kMostError = 0.02;  // that the scatter of turns may explain
+  std::vector<double> ratios, scores;
+  for (std::size_t i = 0; i < turns.alone_ns.size(); ++i) {
     ratios.push_back(std::log(turns.beside_ns[i] / turns.alone_ns[i]));
-  return std::abs(stats::median(ratios)) <= std::log(most) + kErrorsApart * stats::median_error(ratios);
+    scores.push_back(turns.beside_ns[i] / turns.others_ns[i]);
+  }
+  const double error = std::min(kMostError, kErrorsApart * stats::median_error(ratios));
+  return std::abs(stats::median(ratios)) <= std::log(most) + error &&
+         speedup <= kTurnsApart * stats::median(scores);
 }
 
 Timing failed_timing(const Ran& run) {

@@ -51,10 +51,12 @@ void write_score(const Settings& settings, const Timing& timing, Measured& out);
 bool baseline_agrees(const Timing& timing, double most);
 // Whether a baseline that is slower in the pair than alone does not matter: it flatters the candidate, which is
 // slower than it all the same. (By a host's clock: behind some 10 ms of another process it finds the processor
-// cold, and is up to a tenth slower.)
+// cold, and is up to a tenth slower; what is more than 15 % is something else.)
 bool slow_all_the_same(const Timing& timing);
-// baseline_agrees() from turns: the median of their ratios.
-bool turns_agree(const Turns& turns, double most);
+// baseline_agrees() from turns: the median of their ratios. The score must be one that the turns give as well,
+// to within kTurnsApart: it may not be another time's.
+inline constexpr double kTurnsApart = 1.05;
+bool turns_agree(const Turns& turns, double speedup, double most);
 // A Timing of a run that failed.
 Timing failed_timing(const Ran& run);
 // The verdict and detail of a timing that failed; false where it did not.

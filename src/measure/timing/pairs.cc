@@ -196,14 +196,15 @@ std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t ke
 }
 
 std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std::uint64_t key,
-                                Arm::Run* failed) {
+                                Arm::Run* failed, std::vector<double>* others) {
   std::vector<double> times;
-  Arm::Run others;
-  for (int i = -1; i < rounds && others.verdict == Verdict::kOk; ++i) {  // the first warms up
+  Arm::Run last;  // of the other
+  for (int i = -1; i < rounds && last.verdict == Verdict::kOk; ++i) {  // the first warms up
     const std::uint64_t round = static_cast<std::uint64_t>(i + 1);
     const auto run_other = [&] {
       other.renew(random_key({key, 6, round}), calls);
-      others = other.run(calls);
+      last = other.run(calls);
+      if (i >= 0 && others != nullptr) others->push_back(static_cast<double>(per_call(last.elapsed_ns, calls)));
     };
     if (i % 2 == 0) run_other();
     arm.renew(random_key({key, 5, round}), calls);
@@ -211,19 +212,25 @@ std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std
     if (i % 2 != 0) run_other();
     if (i >= 0) times.push_back(static_cast<double>(per_call(run.elapsed_ns, calls)));
   }
-  if (failed != nullptr) *failed = others;
+  if (failed != nullptr) *failed = last;
   return times;
 }
 
-Turns time_in_turns(Arm& arm, Arm& other, int calls, int turns, int rounds, std::uint64_t key) {
+Turns time_in_turns(Arm& arm, Arm& other, int calls, int turns, int rounds, std::uint64_t key,
+                    const std::function<double()>& busy) {
   Turns out;
   for (int turn = 0; turn < turns; ++turn) {
     const std::uint64_t here = random_key({key, 7, static_cast<std::uint64_t>(turn)});
+    const double used = busy ? busy() : 0;
     const double alone = stats::median(time_alone(arm, calls, rounds, here));
-    const std::vector<double> beside = time_beside(arm, other, calls, rounds, here, &out.failed);
+    out.alone_s += alone * 1e-9 * calls * rounds;
+    if (busy) out.busy_s += busy() - used;
+    std::vector<double> others;
+    const std::vector<double> beside = time_beside(arm, other, calls, rounds, here, &out.failed, &others);
     if (out.failed.verdict != Verdict::kOk) return out;
     out.alone_ns.push_back(alone);
     out.beside_ns.push_back(stats::median(beside));
+    out.others_ns.push_back(stats::median(others));
   }
   return out;
 }
