@@ -10,6 +10,7 @@
 #include <cstring>
 #include <thread>
 
+#include "operands_in_memory.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/device/extension_session.h"
@@ -21,10 +22,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int kSets = 5;
-constexpr std::int64_t kCount = 100;
-constexpr std::uint64_t kBytes = kCount * sizeof(float), kStride = 4096;
-
 // What every candidate here is wrapped in. Host memory: kernels are loops.
 constexpr const char* kHead =
     "#include <torch/extension.h>\n#include <cstdlib>\n"
@@ -33,7 +30,7 @@ constexpr const char* kHead =
     "x.data_ptr<float>()[i]; }\n";
 constexpr const char* kHonest = "auto o = torch::empty_like(x); twice(x, o); return o;";
 
-class ExtensionChild : public ::testing::Test {
+class ExtensionChild : public OperandsInMemory {
  protected:
   static void SetUpTestSuite() {
     cache_ = fs::temp_directory_path() / ("warpsmith-extension-child-" + std::to_string(::getpid()));
@@ -42,23 +39,12 @@ class ExtensionChild : public ::testing::Test {
   void SetUp() override {
     if (const std::string lacks = toolchain::extension_toolchain_lacks(); !lacks.empty())
       GTEST_SKIP() << lacks;
-    fd_ = ::memfd_create("operands", MFD_CLOEXEC);
-    ASSERT_EQ(::ftruncate(fd_, kSets * 2 * kStride), 0);
-    memory_ =
-        static_cast<char*>(::mmap(nullptr, kSets * 2 * kStride, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0));
+    map();
     options_.program = fs::path(WARPSMITH_BINARY_DIR) / "tests/extension_fake_child";
     options_.sandbox = process::available_sandbox();
     options_.call_timeout_s = 2;
     options_.first_call_s = 0;
   }
-  void TearDown() override {
-    if (memory_ != nullptr) ::munmap(memory_, kSets * 2 * kStride);
-    if (fd_ >= 0) ::close(fd_);
-  }
-
-  float* input(int set) { return reinterpret_cast<float*>(memory_ + set * 2 * kStride); }
-  float* output(int set) { return reinterpret_cast<float*>(memory_ + set * 2 * kStride + kStride); }
-
   // Of .cpp: g++ alone is asked.
   fs::path compile(const std::string& text) {
     Candidate c;
@@ -81,52 +67,15 @@ class ExtensionChild : public ::testing::Test {
                    "\n}\n");
   }
 
-  static ExtensionLayout layout() {
-    ExtensionLayout l;
-    l.inputs = {{"x", task::Dtype::kFloat32, {4, 25}, kBytes}};
-    l.outputs = {{"out", task::Dtype::kFloat32, {4, 25}, kBytes}};
-    l.sets = kSets;
-    for (std::uint64_t set = 0; set < kSets; ++set)
-      for (const std::uint64_t tensor : {0ull, 1ull}) l.offsets.push_back((2 * set + tensor) * kStride);
-    return l;
-  }
-  void renew(float base) {
-    for (int set = 0; set < kSets; ++set)
-      for (int i = 0; i < kCount; ++i) {
-        input(set)[i] = base + static_cast<float>(set * 1000 + i);
-        std::memset(&output(set)[i], 0xFF, sizeof(float));
-      }
-  }
-  bool right(int set) {
-    for (int i = 0; i < kCount; ++i)
-      if (output(set)[i] != 2 * input(set)[i]) return false;
-    return true;
-  }
-  GpuShare share() const {
-    GpuShare s;
-    s.fd = fd_;
-    s.bytes = kSets * 2 * kStride;
-    return s;
-  }
-  // Loads, prepares, runs two sets.
   ExtensionRun whole(const fs::path& binary) {
     options_.binary = binary;
-    session_ = std::make_unique<ExtensionSession>(options_);
-    ExtensionRun run = session_->load();
-    if (run.verdict == Verdict::kOk) run = session_->prepare(layout(), share());
-    renew(1);
-    if (run.verdict == Verdict::kOk) run = session_->run(0, 2);
-    return run;
+    return OperandsInMemory::whole(layout());
   }
   ExtensionRun tried(const std::string& body, const std::string& before = "") {
     return whole(forward(body, before));
   }
 
   static fs::path cache_;
-  ExtensionOptions options_;
-  std::unique_ptr<ExtensionSession> session_;
-  int fd_ = -1;
-  char* memory_ = nullptr;
 };
 fs::path ExtensionChild::cache_;
 

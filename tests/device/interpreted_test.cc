@@ -3,12 +3,10 @@
 // about code that means no good.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstring>
-
 #include "candidate_archive.h"
+#include "operands_in_memory.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/temporary_folder.h"
@@ -23,11 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int kSets = 5;
-constexpr std::int64_t kCount = 100;
-constexpr std::uint64_t kBytes = kCount * sizeof(float), kStride = 4096;
-
-class InterpretedChild : public ::testing::Test {
+class InterpretedChild : public OperandsInMemory {
  protected:
   void SetUp() override {
     const std::optional<fs::path> python = python::find_python();
@@ -35,10 +29,9 @@ class InterpretedChild : public ::testing::Test {
     process::ChildSpec look;
     look.argv = {python->string(), "-c", "import torch"};
     if (process::run_child(look).exit_code != 0) GTEST_SKIP() << python->string() << " has no torch";
-    fd_ = ::memfd_create("operands", MFD_CLOEXEC);
-    ASSERT_EQ(::ftruncate(fd_, kSets * 2 * kStride), 0);
-    memory_ =
-        static_cast<char*>(::mmap(nullptr, kSets * 2 * kStride, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0));
+    map();
+    factor_ = 2.5f;
+    more_ = 7;
     ExtensionInterpreter interpreter;
     interpreter.command = python::python_command(*python);
     interpreter.script = python::candidate_script();
@@ -50,51 +43,15 @@ class InterpretedChild : public ::testing::Test {
     options_.call_timeout_s = 2;
     options_.first_call_s = 10;
   }
-  void TearDown() override {
-    if (memory_ != nullptr) ::munmap(memory_, kSets * 2 * kStride);
-    if (fd_ >= 0) ::close(fd_);
-  }
-
-  float* input(int set) { return reinterpret_cast<float*>(memory_ + set * 2 * kStride); }
-  float* output(int set) { return reinterpret_cast<float*>(memory_ + set * 2 * kStride + kStride); }
-  static ExtensionLayout layout() {
-    ExtensionLayout l;
-    l.inputs = {{"x", task::Dtype::kFloat32, {4, 25}, kBytes}};
-    l.outputs = {{"out", task::Dtype::kFloat32, {4, 25}, kBytes}};
+  static ExtensionLayout with_scalars() {
+    ExtensionLayout l = layout();
     l.scalars = {{"a", true, 2.5}, {"n", false, 7}};
-    l.sets = kSets;
-    for (std::uint64_t set = 0; set < kSets; ++set)
-      for (const std::uint64_t tensor : {0ull, 1ull}) l.offsets.push_back((2 * set + tensor) * kStride);
     return l;
   }
-  void renew(float base) {
-    for (int set = 0; set < kSets; ++set)
-      for (int i = 0; i < kCount; ++i) {
-        input(set)[i] = base + static_cast<float>(set * 1000 + i);
-        std::memset(&output(set)[i], 0xFF, sizeof(float));
-      }
-  }
-  bool right(int set) {
-    for (int i = 0; i < kCount; ++i)
-      if (output(set)[i] != 2.5f * input(set)[i] + 7) return false;
-    return true;
-  }
-  GpuShare share() const {
-    GpuShare s;
-    s.fd = fd_;
-    s.bytes = kSets * 2 * kStride;
-    return s;
-  }
-  // Loads, prepares, runs two sets.
   ExtensionRun tried(const std::string& model) {
     options_.binary = folder_.path() / "candidate.zip";
     write_file_atomic(options_.binary, candidate_archive(model));
-    session_ = std::make_unique<ExtensionSession>(options_);
-    ExtensionRun run = session_->load();
-    if (run.verdict == Verdict::kOk) run = session_->prepare(layout(), share());
-    renew(1);
-    if (run.verdict == Verdict::kOk) run = session_->run(0, 2);
-    return run;
+    return whole(with_scalars());
   }
   // The body of a forward(x, a, n), as a function.
   ExtensionRun tried_body(const std::string& body, const std::string& before = "") {
@@ -102,10 +59,6 @@ class InterpretedChild : public ::testing::Test {
   }
 
   TemporaryFolder folder_{"interpreted"};
-  ExtensionOptions options_;
-  std::unique_ptr<ExtensionSession> session_;
-  int fd_ = -1;
-  char* memory_ = nullptr;
 };
 
 TEST_F(InterpretedChild, AModuleRunsAndIsTimed) {
