@@ -6,7 +6,7 @@
 //         device_kind is best served with), datasets, cache (relative to the run folder), timeout_s,
 //         memory_bytes, log_bytes, unsandboxed
 // item:   {"id": candidate id, "candidate": {…}}
-// record: {"verdict", "log", "binary" (relative to the run folder; empty unless ok), "seconds", "cached"}
+// record: {"verdict" (not_measured: no fault of the candidate's; a few such in a row end the shard), "log", "binary" (relative to the run folder; empty unless ok), "seconds", "cached"}
 //         and for a GPU, of whose targets these are the first that failed, else the first:
 //         {"binaries": {target: path}, "kernels": {target: [resources of each kernel of the plan]},
 //          "tensor_cores": {target: whether its machine code has instructions of theirs}}
@@ -30,6 +30,8 @@
 namespace {
 
 using namespace warpsmith;
+
+constexpr int kFaultsInARow = 3;
 
 std::map<std::string, task::Task> tasks_by_id(const fs::path& datasets) {
   Diagnostics diagnostics;
@@ -126,6 +128,22 @@ std::vector<toolchain::CompileResult> compile_for(const std::vector<toolchain::G
   return results;
 }
 
+Json compile(const std::vector<toolchain::GpuTarget>& targets, const Candidate& candidate, const task::Task& task,
+             const toolchain::CompileOptions& options, const fs::path& run_folder) {
+  if (targets.empty()) return record_of(toolchain::compile_for_host(candidate, task, options), run_folder);
+  return record_of(candidate.tier, targets, compile_for(targets, candidate, task, options), run_folder);
+}
+
+// Of a candidate that is not to blame.
+Json not_compiled(const std::vector<toolchain::GpuTarget>& targets, Tier tier, const std::string& why,
+                  const fs::path& run_folder) {
+  toolchain::CompileResult result;
+  result.verdict = Verdict::kNotMeasured;
+  result.log = why + "\n";
+  if (targets.empty()) return record_of(result, run_folder);
+  return record_of(tier, targets, std::vector<toolchain::CompileResult>(targets.size(), result), run_folder);
+}
+
 void compile_shard(const fs::path& job_file, std::size_t index) {
   ShardSession shard(job_file, index);
   const std::vector<toolchain::GpuTarget> targets = targets_of(shard.job().params);
@@ -134,18 +152,25 @@ void compile_shard(const fs::path& job_file, std::size_t index) {
   const toolchain::CompileOptions options = options_of(shard);
   const std::string id = targets.empty() ? toolchain::host_toolchain_id() : toolchain::gpu_toolchain_id();
   log_info("compiling with " + id.substr(0, 60));
+  int faults = 0;
   for (const Item& item : shard.open_items()) {
     const Candidate candidate = candidate_from_json(item.value.at("candidate"));
     const auto task = tasks.find(candidate.task);
     if (task == tasks.end())
       throw Error("item " + item.id + ": no task " + candidate.task + " in the datasets folder", kExitUsage);
-    if (targets.empty())
-      shard.write(
-          item, record_of(toolchain::compile_for_host(candidate, task->second, options), shard.run_folder()));
-    else
-      shard.write(item,
-                  record_of(candidate.tier, targets, compile_for(targets, candidate, task->second, options),
-                            shard.run_folder()));
+    Json record;
+    try {
+      record = compile(targets, candidate, task->second, options, shard.run_folder());
+      faults = 0;
+    } catch (const InvalidInput&) {
+      throw;
+    } catch (const Error& e) {
+      // Perhaps this one only; when it goes on, nothing can be compiled here.
+      if (e.exit_code() == kExitUsage || ++faults >= kFaultsInARow) throw;
+      log_warning(item.id.substr(0, 12) + ": " + e.what());
+      record = not_compiled(targets, candidate.tier, e.what(), shard.run_folder());
+    }
+    shard.write(item, std::move(record));
   }
   shard.finish();
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "landlock_abi.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
@@ -240,6 +241,12 @@ SandboxLevel available_sandbox() {
     return SandboxLevel::kNone;
   }();
   return kLevel;
+}
+
+bool keeps_signals_inside(SandboxLevel level) {
+  constexpr int kScopesSignals = 6;  // of Landlock: what guard/landlock.cc asks for from there on
+  return level == SandboxLevel::kBubblewrap ||
+         (level == SandboxLevel::kLandlock && landlock_abi() >= kScopesSignals);
 }
 
 }  // namespace warpsmith::process

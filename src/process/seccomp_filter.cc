@@ -378,6 +378,10 @@ FilterProgram program_filter(bool allow_processes) {
   // Softly: C libraries look for a name service here and there, and do without.
   rules.on({__NR_socket, __NR_socketpair, __NR_connect, __NR_bind, __NR_listen, __NR_accept, __NR_accept4},
            fail_with(EACCES));
+  // A program may set its own limits (compilers do), not those of the user's other processes.
+  rules.on_if(__NR_prlimit64, low_half(0), Test::kEqual, 0, kAllow)
+      .on_if(__NR_prlimit64, low_half(2), Test::kNotEqual, 0, fail_with(EPERM))
+      .on_if(__NR_prlimit64, high_half(2), Test::kNotEqual, 0, fail_with(EPERM));
   if (!allow_processes) {
     forbid_processes(rules, kTrap);
   } else {

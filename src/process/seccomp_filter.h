@@ -23,7 +23,7 @@ FilterProgram gpu_code_filter(std::int32_t self);
 
 // For a whole program, before exec (compilers): no tracing, mounts, namespaces, keys, kernel interfaces, and
 // no fork unless `allow_processes`: SIGSYS, which a program may catch to say what it was. Sockets fail with
-// EACCES (looking up a user may ask for one). exec stays possible, files are left to the sandbox's mounts or
+// EACCES (looking up a user may ask for one), as do with EPERM limits set for another process. exec stays possible, files are left to the sandbox's mounts or
 // Landlock.
 FilterProgram program_filter(bool allow_processes);
 

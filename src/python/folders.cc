@@ -1,8 +1,10 @@
 #include "warpsmith/python/folders.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/json.h"
@@ -26,7 +28,8 @@ bool is_in(const fs::path& path, const fs::path& folder) {
 
 std::vector<std::string> ask(const fs::path& python) {
   process::ChildSpec spec;
-  spec.argv = {python.string(), "-s", "-B", "-c", kQuestion};
+  spec.argv = {fs::absolute(python).string(), "-s", "-B", "-c", kQuestion};
+  spec.folder = "/";  // an empty part of PYTHONPATH means the working folder: ours is none that it reads
   spec.limits.wall_s = 60;  // on a slow file system the first start takes long
   const process::ChildResult result = process::run_child(spec);
   if (result.ending != process::Ending::kExited || result.exit_code != 0) return {};
@@ -40,7 +43,8 @@ std::vector<std::string> ask(const fs::path& python) {
   }
 }
 
-std::vector<fs::path> look(const fs::path& python) {
+// Nothing where it did not start.
+std::optional<std::vector<fs::path>> look(const fs::path& python) {
   std::vector<fs::path> all;
   const auto add = [&](const fs::path& path) {
     std::error_code error;
@@ -55,7 +59,7 @@ std::vector<fs::path> look(const fs::path& python) {
     add(name);
     add(fs::canonical(name, error));
   }
-  if (named.empty()) return {};
+  if (named.empty()) return std::nullopt;
   // The program of a virtual environment is a link into the installation, perhaps by way of others.
   add(fs::absolute(python).lexically_normal().parent_path());
   for (fs::path at = fs::absolute(python); fs::is_symlink(at, error);) {
@@ -79,7 +83,17 @@ const std::vector<fs::path>& python_folders(const fs::path& python) {
   static std::map<fs::path, std::vector<fs::path>> known;
   const std::lock_guard lock(mutex);
   const auto found = known.find(python);
-  return found != known.end() ? found->second : known.emplace(python, look(python)).first->second;
+  if (found != known.end()) return found->second;
+  static const std::vector<fs::path> kNone;
+  std::optional<std::vector<fs::path>> folders = look(python);  // which may have been too slow this once
+  return folders ? known.emplace(python, std::move(*folders)).first->second : kNone;
+}
+
+std::map<std::string, std::string> python_variables() {
+  std::map<std::string, std::string> variables;
+  for (const char* name : {"PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH"})
+    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') variables[name] = value;
+  return variables;
 }
 
 std::vector<std::string> python_command(const fs::path& python) {

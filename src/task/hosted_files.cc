@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <regex>
 #include <string_view>
 
 #include "candidate_folders.h"
@@ -13,6 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kDeepest = 4;  // folders in a candidate's folder
+constexpr std::size_t kLongestNaming = 200;  // of a line that names the encoding, what is looked at
 constexpr std::array<std::string_view, 8> kNativeEndings = {".cu",  ".cuh", ".cpp", ".cc",
                                                             ".cxx", ".h",   ".hpp", ".inl"};
 
@@ -89,8 +92,38 @@ void load_file(const Form& form, HostedSource& to, Diagnostics& diagnostics) {
     to.files.push_back({form.main, std::move(*content)});
 }
 
-// Where the first byte that Python would not read stands; it takes UTF-8 without NUL.
+// A comment in one of the first two lines that names another encoding than UTF-8: then Python reads that.
+bool names_an_encoding(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) return false;  // a mark of UTF-8
+  static const std::regex kBlank("[ \\t\\f]*(#.*)?\r?"),
+      kNamed("[ \\t\\f]*#.*?coding[:=][ \\t]*([-_.a-zA-Z0-9]+).*\r?");
+  for (int number = 0; number < 2; ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string line(text.substr(0, std::min<std::size_t>(end, kLongestNaming)));
+    std::smatch found;
+    if (std::regex_match(line, found, kNamed)) {
+      std::string name = found[1];
+      for (char& c : name) c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      return name != "utf-8" && name != "utf8" && !name.starts_with("utf-8-");
+    }
+    if (end == text.size() || !std::regex_match(line, kBlank)) return false;
+    text.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+// The range of a character's second byte: neither too many bytes for it, nor half a pair (U+D800 to U+DFFF), nor over
+// U+10FFFF.
+bool may_follow(unsigned char first, unsigned char second) {
+  const int low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const int high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  return second >= low && second <= high;
+}
+
+// Where the first byte that Python would not read stands; it takes UTF-8 without NUL, or what the file says that it
+// is, which is left to Python but for the NUL.
 std::size_t first_odd_byte(std::string_view text) {
+  if (names_an_encoding(text)) return text.find('\0');
   std::size_t i = 0;
   while (i < text.size()) {
     const auto byte = [&](std::size_t k) {
@@ -103,7 +136,8 @@ std::size_t first_odd_byte(std::string_view text) {
                                : first >= 0xf0 && first < 0xf5 ? 4
                                                                : 0;
     if (first == 0 || length == 0) return i;
-    for (std::size_t k = 1; k < length; ++k)
+    if (length > 1 && !may_follow(first, byte(i + 1))) return i;
+    for (std::size_t k = 2; k < length; ++k)
       if ((byte(i + k) & 0xc0) != 0x80) return i;
     i += length;
   }

@@ -1,5 +1,6 @@
 #include "compiler_child.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 
@@ -11,6 +12,7 @@ namespace warpsmith::toolchain {
 namespace {
 
 constexpr int kTriesWhenKilled = 3;
+constexpr std::uintmax_t kNoRoom = 16 << 20;
 
 bool has(const std::string& text, std::string_view what) { return text.find(what) != std::string::npos; }
 
@@ -96,9 +98,16 @@ CompilerRun run_compiler_child(const process::ChildSpec& spec) {
   }
   if (has(run.output, "memory exhausted") || has(run.output, "out of memory") || has(run.output, "bad_alloc"))
     return over_limit(run, "memory");
-  if (has(run.output, "No space left on device"))
-    throw Error("cannot compile in " + spec.folder.string() + ": No space left on device");
+  check_room(run.output, spec.folder);
   return run;
+}
+
+void check_room(std::string_view output, const fs::path& folder) {
+  if (output.find("No space left on device") == std::string_view::npos) return;
+  std::error_code error;
+  const fs::space_info space = fs::space(folder, error);
+  if (!error && space.available < kNoRoom)
+    throw Error("cannot compile in " + folder.string() + ": No space left on device", kExitEnvironment, ENOSPC);
 }
 
 CompileResult failure(Verdict verdict, std::string log) {

@@ -36,6 +36,7 @@ class InterpretedChild : public OperandsInMemory {
     interpreter.command = python::python_command(*python);
     interpreter.script = python::candidate_script();
     interpreter.folders = python::python_folders(*python);
+    interpreter.environment = python::python_variables();
     interpreter.device = "cpu";
     interpreter.library = fs::path(WARPSMITH_BINARY_DIR) / "tests/interpreted_fake.so";
     options_.interpreter = std::move(interpreter);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -158,6 +159,14 @@ const std::map<std::string, Mode>& modes() {
       {"read", read_file},
       {"unlink", [](const std::string& path) { return errno_or_zero(unlink(path.c_str()) == 0); }},
       {"kill_parent", [](const std::string&) { return errno_or_zero(kill(getppid(), SIGTERM) == 0); }},
+      // Of another process, by its number: whether it may be sent signals, and its limits be set.
+      {"signal", [](const std::string& pid) { return errno_or_zero(kill(std::atoi(pid.c_str()), 0) == 0); }},
+      {"limit",
+       [](const std::string& pid) {
+         rlimit limit{};
+         if (prlimit(0, RLIMIT_CORE, nullptr, &limit) != 0) return 97;
+         return errno_or_zero(prlimit(std::atoi(pid.c_str()), RLIMIT_CORE, &limit, nullptr) == 0);
+       }},
       {"kill_all", [](const std::string&) { return errno_or_zero(kill(-1, SIGKILL) == 0); }},
       {"ptrace",
        [](const std::string&) { return errno_or_zero(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0); }},

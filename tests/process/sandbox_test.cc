@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <thread>
@@ -159,6 +160,18 @@ TEST_P(Sandboxed, FilterBeforeExec) {
   EXPECT_EQ(filtered("threads", false), "exit 0");
 }
 
+// What may start processes is under no filter that looks at signals; limits of others it never sets.
+TEST_P(Sandboxed, ProgramsWithProcessesAreHeldToTheirOwn) {
+  const auto filtered = [&](const std::string& mode, pid_t pid) {
+    ChildSpec s = spec({misbehave(), mode, std::to_string(pid)});
+    s.sandbox.seccomp_before_exec = true;
+    return outcome(run_child(s));
+  };
+  EXPECT_EQ(filtered("limit", 0), "exit 0");
+  EXPECT_EQ(filtered("limit", ::getpid()), "exit " + std::to_string(EPERM));
+  EXPECT_EQ(filtered("signal", ::getpid()) != "exit 0", keeps_signals_inside(GetParam()));
+}
+
 TEST_P(Sandboxed, ForeignCodeComputes) {
   EXPECT_EQ(candidate("exit", "3"), "exit 3");
   EXPECT_EQ(candidate("threads"), "exit 0");
@@ -311,6 +324,12 @@ TEST(Sandbox, ATrialSaysWhyNot) {
     EXPECT_EQ(trial.works, trial.problem.empty()) << to_string(level);
   }
   EXPECT_TRUE(try_sandbox(SandboxLevel::kNone).works);
+}
+
+TEST(Sandbox, SignalsAreKeptByNamespacesAndNewLandlock) {
+  EXPECT_TRUE(keeps_signals_inside(SandboxLevel::kBubblewrap));
+  EXPECT_EQ(keeps_signals_inside(SandboxLevel::kLandlock), landlock_version() >= 6);
+  EXPECT_FALSE(keeps_signals_inside(SandboxLevel::kNone));
 }
 
 TEST(Sandbox, LevelsHaveNames) {

@@ -144,6 +144,49 @@ TEST_F(HostedFiles, MistakesOfTierPythonHaveTheirPlace) {
           "python/ok/g_empty: the folder holds no file"));
 }
 
+TEST_F(HostedFiles, PythonRefusesSomeFormsOfUtf8) {
+  const std::vector<std::string> good = {"\xc2\x80",         "\xe0\xa0\x80",     "\xed\x9f\xbf",     "\xee\x80\x80",
+                                         "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "\xef\xbb\xbf# \xc3\xa4"};
+  const std::vector<std::string> bad = {"\xc0\x80",         "\xe0\x80\x80",     "\xe0\x9f\xbf",
+                                        "\xed\xa0\x80",     "\xed\xbf\xbf",     "\xf0\x80\x80\x80",
+                                        "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
+                                        "\xe2\x82",         "\x80"};
+  const std::string model = std::string("# ") + kModel;
+  for (const std::string& character : good) {
+    write("python/ok/one.py", "x = '" + character + "'\n" + model);
+    load(HostedTier::kPython);
+    EXPECT_THAT(mistakes(), ElementsAre()) << testing::PrintToString(character);
+  }
+  for (const std::string& character : bad) {
+    mistakes_.clear();
+    write("python/ok/one.py", "x = '" + character + "'\n" + model);
+    load(HostedTier::kPython);
+    EXPECT_THAT(mistakes(), ElementsAre("python/ok/one.py:1:6: a byte that is not UTF-8"))
+        << testing::PrintToString(character);
+  }
+}
+
+TEST_F(HostedFiles, AFileMaySayWhatElseItIs) {
+  const std::string text = "# gr\xfc\xdf\n" + std::string(kModel);
+  for (const char* head : {"# coding: latin-1\n", "#!/usr/bin/python3\r\n# -*- coding: iso-8859-15 -*-\r\n",
+                           "\n# vim: set fileencoding=cp1252 :\n"}) {
+    write("python/ok/one.py", head + text);
+    load(HostedTier::kPython);
+    EXPECT_THAT(mistakes(), ElementsAre()) << head;
+  }
+  for (const char* head : {"# coding: UTF_8\n", "x = 1\n# coding: latin-1\n", "\n\n# coding: latin-1\n",
+                           "x = '# coding: latin-1'\n", "\xef\xbb\xbf# coding: latin-1\n"}) {
+    mistakes_.clear();
+    write("python/ok/one.py", head + text);
+    load(HostedTier::kPython);
+    EXPECT_THAT(mistakes(), SizeIs(1)) << head;
+  }
+  mistakes_.clear();
+  write("python/ok/one.py", "# coding: latin-1\n" + std::string("\0", 1) + kModel);
+  load(HostedTier::kPython);
+  EXPECT_THAT(mistakes(), ElementsAre("python/ok/one.py:2:1: a byte that is not UTF-8"));
+}
+
 TEST_F(HostedFiles, WhereNoCompilingIsExpectedAModelMayDefineNothing) {
   write("python/compile_error/latin.py", "# \xff\n");
   EXPECT_THAT(load(HostedTier::kPython), SizeIs(1));

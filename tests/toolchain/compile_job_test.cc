@@ -21,13 +21,14 @@ class CompileJob : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(run_); }
 
-  // Records of a good candidate and of one that does not compile, as "good" and "bad".
+  // Records of a good candidate and of one that does not compile, as "good" and "bad". `more`: good ones too, as
+  // "more0", ….
   process::ChildResult run_job(Json params, Tier tier = Tier::kPlan,
-                               const std::string& body = "out[0] = x[0];") {
+                               const std::string& body = "out[0] = x[0];", int more = 0) {
     params["datasets"] = (fs::path(WARPSMITH_SOURCE_DIR) / "datasets").string();
     JobFile job;
     job.program = "warpsmith-compile";
-    job.shards = {{0, 2}};
+    job.shards = {{0, static_cast<std::size_t>(2 + more)}};
     job.params = std::move(params);
     write_file_atomic(job_ / "job.json", to_json(job).dump());
     const std::string plan = "// plan: launch k<<<cdiv(N, 256), 256>>>(x, out, N)\n";
@@ -38,8 +39,11 @@ class CompileJob : public ::testing::Test {
       good = extension("return x.clone();");
       bad = extension("return oops;");
     }
-    write_file_atomic(job_ / "items.jsonl", Json{{"id", "good"}, {"candidate", good}}.dump() + "\n" +
-                                                Json{{"id", "bad"}, {"candidate", bad}}.dump() + "\n");
+    std::string items = Json{{"id", "good"}, {"candidate", good}}.dump() + "\n" +
+                        Json{{"id", "bad"}, {"candidate", bad}}.dump() + "\n";
+    for (int i = 0; i < more; ++i)
+      items += Json{{"id", "more" + std::to_string(i)}, {"candidate", good}}.dump() + "\n";
+    write_file_atomic(job_ / "items.jsonl", items);
     process::ChildSpec spec;
     spec.argv = {std::string(WARPSMITH_BINARY_DIR) + "/warpsmith-compile", (job_ / "job.json").string(), "0"};
     spec.limits.wall_s = 100;
@@ -135,6 +139,25 @@ TEST_F(CompileJob, ExtensionsHaveNoTwin) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(record("good")["verdict"], "unsupported");
   EXPECT_NE(record("good")["log"].get<std::string>().find("tier `plan`"), std::string::npos);
+}
+
+// A cache that is a file stands for what goes wrong on this machine.
+TEST_F(CompileJob, AFaultIsNotTheCandidates) {
+  write_file_atomic(run_ / "cache", "");
+  const process::ChildResult result = run_job({{"device_kind", "cpu"}});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* id : {"good", "bad"}) {
+    EXPECT_EQ(record(id)["verdict"], "not_measured");
+    EXPECT_NE(record(id)["log"].get<std::string>().find("cache"), std::string::npos) << record(id)["log"];
+    EXPECT_EQ(record(id)["binary"], "");
+  }
+}
+
+TEST_F(CompileJob, FaultsInARowEndTheShard) {
+  write_file_atomic(run_ / "cache", "");
+  const process::ChildResult result = run_job({{"device_kind", "cpu"}}, Tier::kPlan, "out[0] = x[0];", 3);
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_EQ(read_shard_records(job_ / "0").records.size(), 2u);
 }
 
 TEST_F(CompileJob, WhatIsNoGpuIsAMistake) {

@@ -95,6 +95,24 @@ TEST(ExtensionSource, NamesOfFiles) {
        {"/etc/x.cu", "../x.cu", "a/../../x.cu", ".x.cu", "-o.cu", "a b.cu", "x.so", "x.o", "kernel", "",
         "warpsmith_headers/torch/extension.cu", "a//b.cu", "a/-b.cu", "@x.cu"})
     EXPECT_THAT(problem(path), HasSubstr("is no name of a source file")) << path;
+  const std::string part(100, 'a');
+  EXPECT_EQ(problem(part + "/" + part.substr(3) + ".cu"), "");
+  for (const std::string& path : {part + ".cu", part + "b/x.cu", std::string(5000, 'x') + ".cu",
+                                  part + "/" + part + "/" + part + "/" + part + "/x.cu"}) {
+    EXPECT_THAT(problem(path), HasSubstr("is no name of a source file"));
+    EXPECT_LT(problem(path).size(), 200u);
+  }
+}
+
+TEST(ExtensionSource, AFileIsNoFolder) {
+  try {
+    read_extension(candidate_of(
+        {{"kernel.cu", std::string(kHead) + kForward}, {"a.h/b.h", ""}, {"a.h.h", ""}, {"a.h", ""}}));
+    ADD_FAILURE();
+  } catch (const ExtensionProblem& p) {
+    EXPECT_EQ(p.path, "a.h");
+    EXPECT_EQ(p.problem.message, "a file cannot be the folder of another one");
+  }
 }
 
 TEST(ExtensionSource, ForwardIsFoundOrNamed) {

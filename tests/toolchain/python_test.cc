@@ -63,6 +63,10 @@ TEST(PythonFiles, NamesAndSizes) {
   EXPECT_EQ(log(candidate_of({{"kernel.cu", ""}, {"model.py", kModel}})),
             "kernel.cu:1:1: error: the first file is the module: <name>.py\n");
   EXPECT_THAT(log(candidate_of({{"model.py", kModel}, {"model.py", kModel}})), HasSubstr("at most 32 files"));
+  EXPECT_THAT(log(candidate_of({{"model.py", kModel}, {std::string(300, 'x') + ".py", ""}})),
+              HasSubstr("is no name of a source file"));
+  EXPECT_EQ(log(candidate_of({{"model.py", kModel}, {"a.h", ""}, {"a.h/b.h", ""}})),
+            "a.h:1:1: error: a file cannot be the folder of another one\n");
   EXPECT_THAT(log(candidate_of({{"model.py", std::string((1 << 20) + 1, '#')}})), HasSubstr("1 MiB"));
   Candidate with_options = candidate_of(kModel);
   with_options.options = {"-DTILE=32"};
@@ -114,6 +118,59 @@ print(loaded("a") == loaded("a"), loaded("a")[0] == loaded("a")[1][:0] or loaded
             "False False False\n"
             "True False\n"
             "True False\n");
+}
+
+// A python3 that is a script: `guard` runs before the one that is here.
+class ScriptedPython {
+ public:
+  explicit ScriptedPython(const std::string& guard)
+      : folder_(fs::temp_directory_path() / ("warpsmith-scripted-" + std::to_string(::getpid()))) {
+    fs::remove_all(folder_);
+    make_folders(folder_);
+    write_file_atomic(path(), "#!/bin/sh\n" + guard + "\nexec " + fs::absolute(*python::find_python()).string() +
+                                  " \"$@\"\n");
+    fs::permissions(path(), fs::perms::owner_all);
+  }
+  ~ScriptedPython() { fs::remove_all(folder_); }
+  ScriptedPython(const ScriptedPython&) = delete;
+  ScriptedPython& operator=(const ScriptedPython&) = delete;
+  fs::path path() const { return folder_ / "python3"; }
+  const fs::path& folder() const { return folder_; }
+
+ private:
+  fs::path folder_;
+};
+
+TEST(PythonFolders, OurWorkingFolderIsNoneOfThem) {
+  if (!python::find_python()) GTEST_SKIP() << "no python3 here";
+  const ScriptedPython python("");
+  const WithVariable path("PYTHONPATH", ":" + python.folder().string());
+  const fs::path before = fs::current_path(), here = python.folder().parent_path() / "warpsmith-working-folder";
+  make_folders(here);
+  fs::current_path(here);
+  const std::vector<fs::path> folders = python::python_folders(python.path());
+  fs::current_path(before);
+  fs::remove_all(here);
+  EXPECT_THAT(folders, ::testing::Contains(python.folder()));
+  EXPECT_THAT(folders, Not(::testing::Contains(here)));
+}
+
+TEST(PythonFolders, AreAskedForAgainWhereItDidNotStart) {
+  if (!python::find_python()) GTEST_SKIP() << "no python3 here";
+  // In a folder of its own, as python3 is known by its path.
+  const ScriptedPython python("[ -e " + (fs::temp_directory_path() / "warpsmith-scripted-").string() +
+                              std::to_string(::getpid()) + "/again ] || exit 1");
+  const fs::path again = python.folder() / "." / "python3";
+  EXPECT_TRUE(python::python_folders(again).empty());
+  write_file_atomic(python.folder() / "again", "");
+  EXPECT_FALSE(python::python_folders(again).empty());
+}
+
+TEST(PythonFolders, VariablesThatPythonWants) {
+  const WithVariable path("PYTHONPATH", "/a:/b"), home("PYTHONHOME", ""), other("PYTHONSTARTUP", "/x");
+  EXPECT_EQ(python::python_variables().at("PYTHONPATH"), "/a:/b");
+  EXPECT_FALSE(python::python_variables().contains("PYTHONHOME"));
+  EXPECT_FALSE(python::python_variables().contains("PYTHONSTARTUP"));
 }
 
 // ---- compiled
@@ -247,6 +304,66 @@ TEST_F(PythonCompiler, LinksAreNotFollowed) {
   ASSERT_EQ(r.verdict, Verdict::kOk) << r.log;
   EXPECT_THAT(contents(r.binary).at("source/model.py").get<std::string>(), StartsWith("import os, shutil"));
   EXPECT_EQ(read_file(victim), "untouched");
+}
+
+// What stands at the end of a module that writes what our own script would say: `say` writes to every descriptor.
+constexpr const char* kForge =
+    "import json, os\n"
+    "def say(text, code):\n"
+    "    for fd in range(3, 64):\n"
+    "        try:\n"
+    "            os.write(fd, text.encode())\n"
+    "        except OSError:\n"
+    "            pass\n"
+    "    os._exit(code)\n"
+    "def report(outcome, extensions={}):\n"
+    "    say(json.dumps({'outcome': outcome, 'log': 'so it is', 'compiler_log': '', 'libraries': [],\n"
+    "                    'extensions': extensions}), 0)\n";
+
+TEST_F(PythonCompiler, WhatAModuleSaysOfThisMachineIsNotBelieved) {
+  CompileResult r = compile(std::string(kForge) + "say('No space left on device', 1)\n");
+  EXPECT_EQ(r.verdict, Verdict::kCompileError) << r.log;
+  r = compile(std::string(kForge) + "report('broken')\n");
+  EXPECT_EQ(r.verdict, Verdict::kCompileError) << r.log;
+  EXPECT_THAT(r.log, Not(HasSubstr("so it is")));
+  if (!has_builders()) GTEST_SKIP() << "nvcc, a host compiler or ninja is not here";
+  r = compile(std::string(kForge) + "report('unsupported')\n");
+  EXPECT_EQ(r.verdict, Verdict::kCompileError) << r.log;
+}
+
+TEST_F(PythonCompiler, ExtensionsHaveASize) {
+  const auto of_sizes = [&](const std::string& sizes) {
+    const CompileResult r = compile(std::string(kForge) +
+                                    "made = {}\n"
+                                    "for i, size in enumerate([" + sizes + "]):\n"
+                                    "    made['%064x' % i] = 'x'\n"
+                                    "    with open('../extensions/%064x.so' % i, 'wb') as file:\n"
+                                    "        file.truncate(size << 20)\n"
+                                    "report('ok', made)\n");
+    EXPECT_EQ(r.verdict, Verdict::kCompileError) << sizes;
+    return r.log;
+  };
+  EXPECT_EQ(of_sizes("193"), "model.py: error: an extension has over 192 MiB\n");
+  EXPECT_EQ(of_sizes("190, 190, 190"), "model.py: error: the extensions have over 512 MiB together\n");
+  const CompileResult r = compile(std::string(kForge) + "report('ok', {'%064x' % 0: 'x'})\n");
+  EXPECT_EQ(r.verdict, Verdict::kCompileError);
+  EXPECT_EQ(r.log, "model.py: error: what the module has built cannot be read\n");
+}
+
+// It starts outside, where its version is asked for, and not in the sandbox.
+TEST_F(PythonCompiler, APythonThatDoesNotStartIsNotTheCandidatesFault) {
+  if (process::available_sandbox() == process::SandboxLevel::kNone) GTEST_SKIP() << "no sandbox here";
+  const ScriptedPython python("cat /etc/passwd > /dev/null 2>&1 || { echo where is everything >&2; exit 1; }");
+  const WithVariable chosen("WARPSMITH_PYTHON", python.path().string());
+  if (const std::string lacks = python_toolchain_lacks(); !lacks.empty()) GTEST_SKIP() << lacks;
+  for (int i = 0; i < 2; ++i) {
+    try {
+      compile(kModel);
+      ADD_FAILURE();
+    } catch (const Error& e) {
+      EXPECT_THAT(e.what(), AllOf(HasSubstr("does not start in the sandbox"), HasSubstr("where is everything")));
+    }
+  }
 }
 
 TEST_F(PythonCompiler, WhatNeverEnds) {

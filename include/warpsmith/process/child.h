@@ -37,6 +37,11 @@ SandboxTrial try_sandbox(SandboxLevel level);
 // WARPSMITH_SANDBOX=none|landlock|bubblewrap asks for a lower one (tests; hosts without user namespaces).
 SandboxLevel available_sandbox();
 
+// Whether a program in a sandbox of this level can send signals to its own processes alone: by a namespace, or
+// by Landlock from version 6 on. Foreign code that may start processes, and so is under no filter that looks
+// at each signal, wants that.
+bool keeps_signals_inside(SandboxLevel level);
+
 struct Limits {
   double wall_s = 0;               // 0: none
   double cpu_s = 0;                // RLIMIT_CPU

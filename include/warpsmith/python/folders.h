@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,15 @@ namespace warpsmith::python {
 // Folders (and archives of modules) that `python` reads when it starts and imports: its own, that of the
 // installation below a virtual environment, those of its packages. As it names them and, where that is
 // another place, as they are. Without what lies below /usr, which every sandbox shows. Asked once a process
-// and python; empty where it does not start.
+// and python; empty where it does not start, and then asked again.
 //
 // Variables of ours that say where it finds packages (PYTHONPATH) enter the answer: a sandboxed python3 needs
 // them too.
 const std::vector<std::filesystem::path>& python_folders(const std::filesystem::path& python);
+
+// Of the variables of ours those by which a python3 of a site finds its packages and libraries: a sandboxed one
+// wants the same. Those that are set.
+std::map<std::string, std::string> python_variables();
 
 // The first words of a command that starts `python` in a sandbox. The program of a virtual environment is a
 // link, and python3 knows its environment by the name that it was started with: where a sandbox would put the

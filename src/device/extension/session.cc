@@ -145,16 +145,13 @@ void add_interpreter(const ExtensionInterpreter& python, const fs::path& scratch
   spec.sandbox.read_only.insert(spec.sandbox.read_only.end(), python.folders.begin(), python.folders.end());
   for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"})
     (*spec.environment)[name] = "1";
-  for (const char* name : {"PYTHONPATH", "PYTHONHOME"})
-    if (const char* ours = std::getenv(name); ours != nullptr) (*spec.environment)[name] = ours;
+  for (const auto& [name, value] : python.environment) (*spec.environment)[name] = value;
 }
 
 std::map<std::string, std::string> child_environment_of(const ExtensionOptions& options,
                                                         const fs::path& scratch) {
-  // python3's own torch finds its own libraries.
   std::string libraries;
-  if (!options.interpreter)
-    for (const fs::path& folder : options.libraries) libraries += (libraries.empty() ? "" : ":") + folder.string();
+  for (const fs::path& folder : options.libraries) libraries += (libraries.empty() ? "" : ":") + folder.string();
   if (const char* ours = std::getenv("LD_LIBRARY_PATH"); ours != nullptr && *ours != '\0')
     libraries += (libraries.empty() ? "" : ":") + std::string(ours);
   std::map<std::string, std::string> out = {{"PATH", "/usr/bin:/bin"},
@@ -162,7 +159,8 @@ std::map<std::string, std::string> child_environment_of(const ExtensionOptions& 
                                             {"HOME", scratch.string()},
                                             {"TMPDIR", scratch.string()},
                                             {"CUDA_CACHE_DISABLE", "1"}};
-  if (!libraries.empty()) out["LD_LIBRARY_PATH"] = libraries;
+  // python3's own torch finds its own libraries.
+  if (!libraries.empty() && !options.interpreter) out["LD_LIBRARY_PATH"] = libraries;
   if (!options.gpu.empty()) out["CUDA_VISIBLE_DEVICES"] = options.gpu;
   return out;
 }

@@ -161,6 +161,7 @@ struct ExtensionMeasurer::State {
     interpreter.command = python::python_command(*python);
     interpreter.script = python::candidate_script();
     interpreter.folders = python::python_folders(*python);
+    interpreter.environment = python::python_variables();
     interpreter.math = task.math;
     return interpreter;
   }
@@ -376,6 +377,9 @@ Ran ExtensionMeasurer::compile_at_first_run(const task::Task& task, const Candid
   o.binary = binary;
   o.interpreter = State::interpreter_for(task::under_math(task, s.settings.math));
   if (!o.interpreter) return {};
+  if (s.level != process::SandboxLevel::kNone && !process::keeps_signals_inside(s.level))
+    return {Verdict::kUnsupported,
+            "the sandbox of this machine does not keep signals inside, and Triton's compilers are processes", 0};
   s.kept.emplace("kept");
   o.interpreter->kept = s.kept->path();
   o.interpreter->may_compile = true;

@@ -122,8 +122,8 @@ NvccHere look() {
   here.nvcc = find_nvcc();
   if (here.nvcc.empty()) {
     here.problem =
-        "candidates of tier `extension` are compiled by nvcc, which is not here: CUDA's toolkit has it (name "
-        "it in WARPSMITH_NVCC)";
+        "C++ and CUDA with torch's headers are compiled by nvcc, which is not here: CUDA's toolkit has it (name it "
+        "in WARPSMITH_NVCC)";
     return here;
   }
   const std::string chosen = environment("WARPSMITH_HOST_CXX");

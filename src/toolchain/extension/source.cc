@@ -147,12 +147,14 @@ class Reader {
     std::size_t bytes = 0;
     for (const SourceFile& file : candidate_.files) {
       if (!is_plain_path(file.path) || file.path.starts_with("warpsmith") || !is_native_source(file.path))
-        fail("kernel.cu", "`" + file.path + "` is no name of a source file here");
+        fail("kernel.cu", "`" + shown_path(file.path) + "` is no name of a source file here");
       bytes += file.content.size();
     }
     if (candidate_.files.size() > kMostFiles || paths_.size() != candidate_.files.size() ||
         bytes > kMostBytes)
       fail(candidate_.files.front().path, "at most 32 files of different names and 1 MiB");
+    if (const std::string path = file_and_folder(paths_); !path.empty())
+      fail(path, "a file cannot be the folder of another one");
   }
 
   void check_tokens(const std::string& path, const CleanSource& source) {

@@ -12,6 +12,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/process/child.h"
 #include "warpsmith/toolchain/python.h"
 
 namespace warpsmith::toolchain {
@@ -20,7 +21,6 @@ namespace {
 
 constexpr const char* kSchema = "warpsmith.python/1";
 constexpr std::size_t kMostExtensions = 64;
-constexpr std::uintmax_t kRoomForFiles = 64 << 20;
 
 // A result, and whether it says something of the candidate alone.
 struct Made {
@@ -31,28 +31,35 @@ struct Made {
 
 bool is_source(std::string_view path) { return path.ends_with(".py") || is_native_source(path); }
 
-// What is wrong with the names and sizes; empty where nothing is.
+std::string first_path(const Candidate& candidate) {
+  const bool plain = !candidate.files.empty() && is_plain_path(candidate.files.front().path);
+  return plain ? candidate.files.front().path : "model.py";
+}
+
+// "model.py:1:1: error: …": what is wrong with the names and sizes; empty where nothing is.
 std::string problem_of_files(const Candidate& candidate) {
-  if (candidate.files.empty()) return "a candidate without files";
+  const auto problem = [](const std::string& path, const std::string& words) {
+    return path + ":1:1: error: " + words + "\n";
+  };
+  const std::string first = first_path(candidate);
+  if (candidate.files.empty()) return problem(first, "a candidate without files");
   std::set<std::string> paths;
   std::size_t bytes = 0;
   for (const SourceFile& file : candidate.files) {
     if (!is_plain_path(file.path) || file.path.starts_with("warpsmith") || !is_source(file.path))
-      return "`" + file.path + "` is no name of a source file here";
+      return problem(first, "`" + shown_path(file.path) + "` is no name of a source file here");
     paths.insert(file.path);
     bytes += file.content.size();
   }
   if (candidate.files.size() > kMostFiles || paths.size() != candidate.files.size() || bytes > kMostBytes)
-    return "at most 32 files of different names and 1 MiB";
-  if (!candidate.files.front().path.ends_with(".py")) return "the first file is the module: <name>.py";
+    return problem(first, "at most 32 files of different names and 1 MiB");
+  if (const std::string path = file_and_folder(paths); !path.empty())
+    return problem(path, "a file cannot be the folder of another one");
+  if (!first.ends_with(".py")) return problem(first, "the first file is the module: <name>.py");
   if (!candidate.options.empty())
-    return "compile options are no part of a module, which names those of its extensions itself";
+    return problem(first,
+                   "compile options are no part of a module, which names those of its extensions itself");
   return "";
-}
-
-std::string first_path(const Candidate& candidate) {
-  const bool plain = !candidate.files.empty() && is_plain_path(candidate.files.front().path);
-  return plain ? candidate.files.front().path : "model.py";
 }
 
 std::vector<std::string> names_for_log(const Candidate& candidate) {
@@ -61,6 +68,11 @@ std::vector<std::string> names_for_log(const Candidate& candidate) {
   // What torch makes of sources that are text; lines whose place in the module is known bear its name.
   names.insert(names.end(), {"cuda.cu", "main.cpp"});
   return names;
+}
+
+CompileResult result_of_its_end(const std::string& path) {
+  return failure(Verdict::kCompileError,
+                 path + ": error: python3 ended while the module was imported, or it was made to end\n");
 }
 
 // Of what was not said by a compiler or by Python.
@@ -79,8 +91,7 @@ CompileResult result_of_end(const PythonRun& run, const std::string& path) {
     case CompilerRun::kDone:
       break;
   }
-  return failure(Verdict::kCompileError,
-                 path + ": error: python3 ended while the module was imported, or it was made to end\n");
+  return result_of_its_end(path);
 }
 
 bool is_key(const std::string& text) {
@@ -114,13 +125,6 @@ std::optional<Report> read_report(const Json& json) {
   return report;
 }
 
-// A compiler that says so may only quote the candidate.
-void check_room(const std::string& log, const fs::path& folder) {
-  if (log.find("No space left on device") != std::string::npos &&
-      fs::space(folder).available < kRoomForFiles)
-    throw Error("cannot compile in " + folder.string() + ": No space left on device");
-}
-
 CompileResult result_of_mistake(const Report& report, const Candidate& candidate,
                                 const CompileOptions& options) {
   if (report.compiler_log.empty())
@@ -134,6 +138,7 @@ Made compile_uncached(const Candidate& candidate, const GpuTarget& target, const
                       const PythonLimits& least, const PythonFolders& folders) {
   const std::string path = first_path(candidate);
   write_python_sources(candidate, folders);
+  try_python(target, folders, options, least);
   const PythonRun run = build_python(candidate, target, folders, options, least);
   check_room(run.output, folders.ours);
   if (run.outcome != CompilerRun::kDone || !run.report) return {result_of_end(run, path), {}, true};
@@ -144,16 +149,16 @@ Made compile_uncached(const Candidate& candidate, const GpuTarget& target, const
                     path + ": importing the module, without what it builds, took too long\n"),
             {},
             true};
+  // These say that this machine is at fault, and we know ourselves whether it is: what is missing here, and
+  // that python3 and torch have started before.
+  if (report->outcome == "unsupported" && !python_here().extension.empty())
+    return {failure(Verdict::kUnsupported, python_here().extension + "\n"), {}, false};
   if (report->outcome == "unsupported" || report->outcome == "broken")
-    return {failure(Verdict::kUnsupported, cut_log(report->log, options.log_bytes)), {}, false};
+    return {result_of_its_end(path), {}, true};
   if (report->outcome != "ok") return {result_of_mistake(*report, candidate, options), {}, true};
   const Json index = {{"schema", kSchema}, {"module", path}, {"extensions", report->extensions}};
-  const CompilerRun packed = pack_python(candidate, index, folders, options);
-  check_room(packed.output, folders.ours);
-  if (packed.outcome != CompilerRun::kDone)
-    return {failure(Verdict::kCompileError, path + ": error: what the module has built cannot be read\n"),
-            {},
-            true};
+  if (const std::string refused = pack_python(candidate, index, folders, options); !refused.empty())
+    return {failure(Verdict::kCompileError, path + ": error: " + refused + "\n"), {}, true};
   CompileResult result;
   result.verdict = Verdict::kOk;
   result.log = cut_log(report->log, options.log_bytes);
@@ -183,14 +188,18 @@ CompileResult compile_python(const Candidate& candidate, const task::Task& task,
     return failure(Verdict::kUnsupported, "modules alone are candidates of tier `python`\n");
   const PythonHere here = python_here();
   if (!here.problem.empty()) return failure(Verdict::kUnsupported, here.problem + "\n");
+  if (const process::SandboxLevel level = process::available_sandbox();
+      level != process::SandboxLevel::kNone && !process::keeps_signals_inside(level))
+    return failure(Verdict::kUnsupported,
+                   "modules may start compilers, and no sandbox here keeps a module's processes from ending others: "
+                   "that wants bubblewrap, or a kernel of Landlock 6 (Linux 6.12)\n");
   for (const task::TensorSpec& input : task.inputs)
     if (!input.strides.empty())
       return failure(
           Verdict::kUnsupported,
           "input `" + input.name + "` has strides, and the tensors of tier `python` are contiguous\n");
   if (const std::string problem = problem_of_files(candidate); !problem.empty())
-    return timed(
-        failure(Verdict::kCompileError, first_path(candidate) + ":1:1: error: " + problem + "\n"));
+    return timed(failure(Verdict::kCompileError, problem));
   make_folders(options.cache);
   Sha256 key = start_key(python_toolchain_id(), candidate, task, {});
   for (const SourceFile& file : candidate.files) key.field(file.path).field(file.content);

@@ -8,13 +8,17 @@
 #                             "log": lines for people, "compiler_log": what nvcc, g++ and ninja said, of the candidate's
 #                             own files where that is known, "extensions": {key: module name}, "libraries": ["cublas"]}
 #                          The shared objects lie in extensions/<key>.so. A process that ends otherwise prints nothing.
+#   try                    does the same without a candidate: whether python3 and torch start. Says nothing, or why not.
 #   pack ORDER.json FROM   runs no foreign code. It puts source/ of the working folder and FROM/<key>.so into candidate.zip.
 #                          ORDER.json: {"files": [paths below source/], "index": what index.json is to hold}
+#                          Where a shared object is none that can be packed it ends with "refused: why".
 import json
 import os
 import stat
 import sys
 
+kMostOfExtension = 192 << 20  # bytes; where it is measured, a file may have 256 MiB
+kMostOfExtensions = 512 << 20
 kMostBuildLog = 256 << 10  # characters of all builds that are kept
 
 
@@ -31,16 +35,30 @@ def pack(scratch, order, extensions):
     def content_of(path):
         # What the candidate left may be a link or a pipe.
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            told = os.fstat(file.fileno())
+            if not stat.S_ISREG(told.st_mode):
                 raise OSError("not a file: " + os.path.basename(path))
+            if told.st_size > kMostOfExtension:
+                sys.exit("refused: an extension has over %d MiB" % (kMostOfExtension >> 20))
             return file.read()
+
+    def extension(key):
+        try:
+            return content_of(os.path.join(extensions, key + ".so"))
+        except OSError:
+            sys.exit("refused: what the module has built cannot be read")
 
     with zipfile.ZipFile(os.path.join(scratch, "candidate.zip"), "w", zipfile.ZIP_DEFLATED) as archive:
         add(archive, "index.json", json.dumps(order["index"], sort_keys=True))
         for path in order["files"]:
             add(archive, "source/" + path, content_of(os.path.join(scratch, "source", path)))
+        room = kMostOfExtensions
         for key in sorted(order["index"]["extensions"]):
-            add(archive, "extensions/" + key + ".so", content_of(os.path.join(extensions, key + ".so")))
+            content = extension(key)
+            room -= len(content)
+            if room < 0:
+                sys.exit("refused: the extensions have over %d MiB together" % (kMostOfExtensions >> 20))
+            add(archive, "extensions/" + key + ".so", content)
 
 
 class Lacking(BaseException):
@@ -472,6 +490,10 @@ def say(fd, report):
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "try":
+        Builder({}, os.getcwd(), None).install()
+        sys.stdout.flush()
+        os._exit(0)
     with open(sys.argv[2], encoding="utf-8") as order_file:
         told = json.load(order_file)
     if sys.argv[1] == "pack":

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "../extension/nvcc.h"
 #include "warpsmith/base/error.h"
@@ -47,6 +48,7 @@ fs::path find_ninja(const fs::path& python) {
 Json ask(const fs::path& python) {
   process::ChildSpec spec;
   spec.argv = {python.string(), "-s", "-B", "-c", kQuestion};
+  spec.folder = "/";  // as folders.cc asks
   spec.limits.wall_s = 60;
   const process::ChildResult result = process::run_child(spec);
   if (result.ending != process::Ending::kExited || result.exit_code != 0) return {};
@@ -58,17 +60,15 @@ Json ask(const fs::path& python) {
   }
 }
 
-PythonHere look(const fs::path& python) {
+// Nothing where it did not start.
+std::optional<PythonHere> look(const fs::path& python) {
   PythonHere here;
   // The path that was built in has ".." in it, which a sandbox need not be able to follow.
   std::error_code error;
   const fs::path plain = fs::absolute(python).lexically_normal();
   here.python = fs::equivalent(plain, python, error) ? plain : fs::absolute(python);
   const Json said = ask(here.python);
-  if (!said.is_object()) {
-    here.problem = "the python3 here does not start";
-    return here;
-  }
+  if (!said.is_object()) return std::nullopt;
   here.version = json_at<std::string>(said, "version", "python3");
   here.torch = json_at<std::string>(said, "torch", "python3");
   if (here.torch.empty()) {
@@ -76,7 +76,6 @@ PythonHere look(const fs::path& python) {
                    "another in WARPSMITH_PYTHON)";
     return here;
   }
-  here.visible = python::python_folders(here.python);
   here.ninja = find_ninja(here.python);
   if (const std::string& lacks = nvcc_here().problem; !lacks.empty())
     here.extension = "the module builds an extension; " + lacks;
@@ -102,8 +101,19 @@ PythonHere python_here() {
     return here;
   }
   const std::lock_guard lock(mutex);
-  const auto found = known.find(*python);
-  return found != known.end() ? found->second : known.emplace(*python, look(*python)).first->second;
+  auto found = known.find(*python);
+  if (found == known.end()) {
+    const std::optional<PythonHere> seen = look(*python);
+    if (!seen) {  // it may have been too slow this once
+      PythonHere here;
+      here.problem = "the python3 here does not start";
+      return here;
+    }
+    found = known.emplace(*python, *seen).first;
+  }
+  PythonHere& here = found->second;
+  if (here.visible.empty() && here.problem.empty()) here.visible = python::python_folders(here.python);
+  return here;
 }
 
 std::string extension_compilers() {

@@ -1,12 +1,14 @@
 #include "sandbox.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <mutex>
+#include <set>
 
 #include "../extension/nvcc.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
+#include "warpsmith/base/text.h"
 #include "warpsmith/python/folders.h"
 #include "warpsmith/python/scripts.h"
 
@@ -49,12 +51,6 @@ void link_libraries(const fs::path& folder) {
     fs::create_symlink(path, folder / ("lib" + name + ".so"), error);
 }
 
-// Of the variables of ours those by which a python3 of a site finds its packages and libraries.
-void inherit(std::map<std::string, std::string>* environment) {
-  for (const char* name : {"PYTHONPATH", "LD_LIBRARY_PATH"})
-    if (const char* value = std::getenv(name)) (*environment)[name] = value;
-}
-
 process::ChildSpec python_spec(const PythonHere& here, const fs::path& folder, const CompileOptions& options) {
   process::ChildSpec spec = compiler_spec(folder, options);
   spec.limits.memory_bytes = 0;  // torch and nvcc reserve far more address space than they touch
@@ -69,7 +65,7 @@ process::ChildSpec python_spec(const PythonHere& here, const fs::path& folder, c
   environment["PYTHONDONTWRITEBYTECODE"] = "1";
   environment["PYTHONNOUSERSITE"] = "1";
   environment["PYTHONUTF8"] = "1";
-  inherit(&environment);
+  for (const auto& [name, value] : python::python_variables()) environment[name] = value;
   return spec;
 }
 
@@ -90,7 +86,49 @@ void show_compilers(const PythonHere& here, const GpuTarget& target, process::Ch
     environment["PATH"] += ":" + folder.string();
 }
 
+// `words`: of our script.
+process::ChildSpec build_spec(const PythonHere& here, const GpuTarget& target, const PythonFolders& folders,
+                              const CompileOptions& options, double seconds,
+                              const std::vector<std::string>& words) {
+  process::ChildSpec spec = python_spec(here, folders.theirs, options);
+  spec.limits.wall_s = seconds;
+  spec.sandbox.allow_processes = true;
+  spec.sandbox.read_only.push_back(folders.ours);
+  std::map<std::string, std::string>& environment = *spec.environment;
+  environment["TORCH_EXTENSIONS_DIR"] = (spec.folder / "torch").string();
+  environment["TRITON_CACHE_DIR"] = (spec.folder / "triton").string();
+  environment["MAX_JOBS"] = environment["OMP_NUM_THREADS"] = "2";
+  if (here.extension.empty()) show_compilers(here, target, &spec);
+  spec.argv = python::python_command(here.python);
+  spec.argv.insert(spec.argv.end(), {"-s", "-B", (fs::absolute(folders.ours) / kScript).string()});
+  spec.argv.insert(spec.argv.end(), words.begin(), words.end());
+  return spec;
+}
+
+// The last line that a program printed, cut.
+std::string last_words(const std::string& output) {
+  const std::string text = trim(output);
+  return text.substr(text.rfind('\n') + 1).substr(0, 500);
+}
+
 }  // namespace
+
+void try_python(const GpuTarget& target, const PythonFolders& folders, const CompileOptions& options,
+                const PythonLimits& least) {
+  static std::mutex mutex;
+  static std::set<fs::path> tried;
+  const PythonHere here = python_here();
+  const std::lock_guard lock(mutex);
+  if (tried.contains(here.python)) return;
+  const CompilerRun run = run_compiler_child(
+      build_spec(here, target, folders, options, std::max(options.timeout_s, least.whole_s), {"try"}));
+  if (run.outcome != CompilerRun::kDone)
+    throw Error(here.python.string() + " with torch does not start in the sandbox that modules are compiled in" +
+                (run.outcome == CompilerRun::kTimedOut ? ": it took too long"
+                 : run.output.empty()                  ? std::string()
+                                                       : ": " + last_words(run.output)));
+  tried.insert(here.python);
+}
 
 std::string digest_of_python_script() { return sha256_hex(script()).substr(0, 16); }
 
@@ -117,19 +155,8 @@ PythonRun build_python(const Candidate& candidate, const GpuTarget& target, cons
                                 {"lacks", here.extension},
                                 {"own_s", own_s}}
                                .dump());
-  process::ChildSpec spec = python_spec(here, folders.theirs, options);
-  spec.limits.wall_s = run.limit_s;
-  spec.sandbox.allow_processes = true;
-  spec.sandbox.read_only.push_back(folders.ours);
-  std::map<std::string, std::string>& environment = *spec.environment;
-  environment["TORCH_EXTENSIONS_DIR"] = (spec.folder / "torch").string();
-  environment["TRITON_CACHE_DIR"] = (spec.folder / "triton").string();
-  environment["MAX_JOBS"] = environment["OMP_NUM_THREADS"] = "2";
-  if (here.extension.empty()) show_compilers(here, target, &spec);
-  spec.argv = python::python_command(here.python);
-  spec.argv.insert(spec.argv.end(), {"-s", "-B", (fs::absolute(folders.ours) / kScript).string(), "build",
-                                     order.string()});
-  static_cast<CompilerRun&>(run) = run_compiler_child(spec);
+  static_cast<CompilerRun&>(run) =
+      run_compiler_child(build_spec(here, target, folders, options, run.limit_s, {"build", order.string()}));
   if (run.outcome != CompilerRun::kDone) return run;
   try {
     run.report = parse_json(run.output, "report");
@@ -138,18 +165,26 @@ PythonRun build_python(const Candidate& candidate, const GpuTarget& target, cons
   return run;
 }
 
-CompilerRun pack_python(const Candidate& candidate, const Json& index, const PythonFolders& folders,
+std::string pack_python(const Candidate& candidate, const Json& index, const PythonFolders& folders,
                         const CompileOptions& options) {
   const PythonHere here = python_here();
   const fs::path order = fs::absolute(folders.ours) / "pack.json";
   write_file_atomic(order, Json{{"files", paths_of(candidate)}, {"index", index}}.dump());
   process::ChildSpec spec = python_spec(here, folders.ours, options);
   spec.limits.wall_s = kPackSeconds;
+  spec.limits.file_bytes = kFileBytes + (64ull << 20);  // where nothing of it can be made smaller
   spec.sandbox.read_only.push_back(folders.theirs);
   // Python's own modules are enough, and no process may be made: so it is the program itself.
-  spec.argv = {fs::canonical(here.python).string(), "-I", "-B", kScript, "pack", order.string(),
-               (fs::absolute(folders.theirs) / "extensions").string()};
-  return run_compiler_child(spec);
+  // (-I takes no variables, and one whose place is told by PYTHONHOME wants that.)
+  spec.argv = {fs::canonical(here.python).string(), python::python_variables().contains("PYTHONHOME") ? "-s" : "-I",
+               "-B", kScript, "pack", order.string(), (fs::absolute(folders.theirs) / "extensions").string()};
+  const CompilerRun run = run_compiler_child(spec);
+  if (run.outcome == CompilerRun::kDone) return "";
+  constexpr std::string_view kRefused = "refused: ";
+  if (run.outcome == CompilerRun::kFailed && run.output.starts_with(kRefused))
+    return trim(run.output.substr(kRefused.size()));
+  throw Error("cannot pack what a module has built" +
+              (run.output.empty() ? std::string() : ": " + last_words(run.output)));
 }
 
 }  // namespace warpsmith::toolchain

@@ -26,6 +26,11 @@ void write_python_sources(const Candidate& candidate, const PythonFolders& folde
 // Digest of our script.
 std::string digest_of_python_script();
 
+// Starts python3 and torch, without a candidate, in the sandbox of build_python(): once a process, where it
+// works. Throws Error with what it says where it does not, for that is no fault of a candidate's.
+void try_python(const GpuTarget& target, const PythonFolders& folders, const CompileOptions& options,
+                const PythonLimits& least);
+
 struct PythonRun : CompilerRun {
   double limit_s = 0;
   std::optional<Json> report;  // kDone: what src/toolchain/python/compile.py prints; nothing where it is none
@@ -33,8 +38,9 @@ struct PythonRun : CompilerRun {
 PythonRun build_python(const Candidate& candidate, const GpuTarget& target, const PythonFolders& folders,
                        const CompileOptions& options, const PythonLimits& least);
 
-// Makes candidate.zip in `folders.ours`; `index`: what index.json is to hold.
-CompilerRun pack_python(const Candidate& candidate, const Json& index, const PythonFolders& folders,
+// Makes candidate.zip in `folders.ours`; `index`: what index.json is to hold. Empty, or what is wrong with what the
+// module has built. Throws Error where something else went wrong: no foreign code runs.
+std::string pack_python(const Candidate& candidate, const Json& index, const PythonFolders& folders,
                         const CompileOptions& options);
 
 }  // namespace warpsmith::toolchain
