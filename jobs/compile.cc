@@ -6,7 +6,8 @@
 //         device_kind is best served with), datasets, cache (relative to the run folder), timeout_s,
 //         memory_bytes, log_bytes, unsandboxed
 // item:   {"id": candidate id, "candidate": {…}}
-// record: {"verdict" (not_measured: no fault of the candidate's; a few such in a row end the shard), "log", "binary" (relative to the run folder; empty unless ok), "seconds", "cached"}
+// record: {"verdict" (not_measured: no fault of the candidate's; a few such in a row end the shard), "log",
+// "binary" (relative to the run folder; empty unless ok), "seconds", "cached"}
 //         and for a GPU, of whose targets these are the first that failed, else the first:
 //         {"binaries": {target: path}, "kernels": {target: [resources of each kernel of the plan]},
 //          "tensor_cores": {target: whether its machine code has instructions of theirs}}
@@ -128,8 +129,8 @@ std::vector<toolchain::CompileResult> compile_for(const std::vector<toolchain::G
   return results;
 }
 
-Json compile(const std::vector<toolchain::GpuTarget>& targets, const Candidate& candidate, const task::Task& task,
-             const toolchain::CompileOptions& options, const fs::path& run_folder) {
+Json compile(const std::vector<toolchain::GpuTarget>& targets, const Candidate& candidate,
+             const task::Task& task, const toolchain::CompileOptions& options, const fs::path& run_folder) {
   if (targets.empty()) return record_of(toolchain::compile_for_host(candidate, task, options), run_folder);
   return record_of(candidate.tier, targets, compile_for(targets, candidate, task, options), run_folder);
 }

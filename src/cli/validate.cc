@@ -100,7 +100,8 @@ std::vector<task::Task> tasks_to_measure(const Options& options) {
   for (const std::string& text : options.paths) {
     const fs::path path = text;
     if (!fs::is_directory(path))
-      throw Error(text + ": " + (options.measure ? "--measure" : "--device") + " takes folders of tasks", kExitUsage);
+      throw Error(text + ": " + (options.measure ? "--measure" : "--device") + " takes folders of tasks",
+                  kExitUsage);
     if (fs::exists(path / "task.yaml")) {
       if (auto task = task::load_task(path, mistakes)) tasks.push_back(std::move(*task));
     } else {
@@ -120,7 +121,8 @@ std::vector<task::Task> tasks_to_measure(const Options& options) {
 }
 
 void check_device(const std::string& device) {
-  if (!std::all_of(device.begin(), device.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
+  if (!std::all_of(device.begin(), device.end(),
+                   [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
     throw Error("`" + device + "` is no device: cpu, auto, or a GPU type such as H100", kExitUsage);
 }
 
@@ -137,15 +139,16 @@ int validate_by_measuring(const Options& options, CommandContext& context) {
 }
 
 int validate_on_device(const Options& options, CommandContext& context) {
-  const std::vector<CheckedTask> checked =
-      check_tasks(tasks_to_measure(options), {.device = options.device, .threads = options.measuring.threads});
+  const std::vector<CheckedTask> checked = check_tasks(
+      tasks_to_measure(options), {.device = options.device, .threads = options.measuring.threads});
   const Diagnostics mistakes = mistakes_of(checked);
   if (context.json) {
     print_json(context, {{"tasks", checked_json(checked)}, {"mistakes", diagnostics_json(mistakes)}});
   } else {
     std::fputs(checked_text(checked).c_str(), stdout);
     print_diagnostics(mistakes);
-    if (!mistakes.empty()) std::fprintf(stderr, "%zu mistake%s\n", mistakes.size(), mistakes.size() == 1 ? "" : "s");
+    if (!mistakes.empty())
+      std::fprintf(stderr, "%zu mistake%s\n", mistakes.size(), mistakes.size() == 1 ? "" : "s");
   }
   return mistakes.empty() ? kExitOk : kExitUsage;
 }
@@ -195,10 +198,13 @@ void add_validate(CLI::App& app, CommandContext& context) {
       "--measure", options->measure,
       "Compile and measure every candidate of the folders, on the CPU unless --device says otherwise; exit "
       "code 1 where a verdict is not its folder's");
-  command->add_option("--device", options->device,
-                      "`cpu`, a GPU type or `auto`: run every task's reference there, and find tasks that a program "
-                      "without any work passes; with --measure: what the candidates are measured on");
-  command->add_option("--task", options->only, "With --measure and --device: this task only (may be given again)")
+  command->add_option(
+      "--device", options->device,
+      "`cpu`, a GPU type or `auto`: run every task's reference there, and find tasks that a program "
+      "without any work passes; with --measure: what the candidates are measured on");
+  command
+      ->add_option("--task", options->only,
+                   "With --measure and --device: this task only (may be given again)")
       ->allow_extra_args(false);
   command
       ->add_option("--threads", options->measuring.threads,

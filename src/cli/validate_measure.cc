@@ -238,8 +238,7 @@ std::string measured_text(const std::vector<MeasuredTask>& tasks) {
         what += fmt::format(", {:.0f} % of the roofline", 100 * *share);
       if (!m.detail.empty()) what += (what.empty() ? "" : "  ") + first_line(m.detail);
       text += fmt::format("  {} {:<28} {:<14} {}\n", c.as_expected() ? " " : "!",
-                          folder_of(c.tier) + c.expected + "/" + c.name,
-                          to_string(m.verdict), what);
+                          folder_of(c.tier) + c.expected + "/" + c.name, to_string(m.verdict), what);
       ++candidates;
     }
     if (task.task.split == task::Split::kTrain) {

@@ -15,13 +15,18 @@ struct Version {
 
 // Changelog
 //   1  first version of every program and of the protocol
-//   2  protocol: each arm's values are renewed right before its own run; its operands have several places in memory, a
-//      candidate a process of its own for each; a ceiling is measured again before it calls a candidate too fast
-//   3  protocol: a task's own math counts; on a GPU longer rows in four times as many places, a slow candidate ends at the first
-//      look, what is doubtful is measured again by a fresh process, tier extension on one processor; on the twin 227 KB of
-//      dynamic shared memory, and fills of outputs in their own dtype
-//   4  protocol: on a GPU the target itself is enough behind 200 rounds; tier extension's baseline beside and alone in turns where
-//      they disagree, and a slow candidate whom it flatters is imprecise, not unstable; tier python is measured
+//   2  protocol: each arm's values are renewed right before its own run; its operands have several places in
+//   memory, a
+//      candidate a process of its own for each; a ceiling is measured again before it calls a candidate too
+//      fast
+//   3  protocol: a task's own math counts; on a GPU longer rows in four times as many places, a slow
+//   candidate ends at the first
+//      look, what is doubtful is measured again by a fresh process, tier extension on one processor; on the
+//      twin 227 KB of dynamic shared memory, and fills of outputs in their own dtype
+//   4  protocol: on a GPU the target itself is enough behind 200 rounds; tier extension's baseline beside and
+//   alone in turns where
+//      they disagree, and a slow candidate whom it flatters is imprecise, not unstable; tier python is
+//      measured
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},

@@ -23,8 +23,8 @@ FilterProgram gpu_code_filter(std::int32_t self);
 
 // For a whole program, before exec (compilers): no tracing, mounts, namespaces, keys, kernel interfaces, and
 // no fork unless `allow_processes`: SIGSYS, which a program may catch to say what it was. Sockets fail with
-// EACCES (looking up a user may ask for one), as do with EPERM limits set for another process. exec stays possible, files are left to the sandbox's mounts or
-// Landlock.
+// EACCES (looking up a user may ask for one), as do with EPERM limits set for another process. exec stays
+// possible, files are left to the sandbox's mounts or Landlock.
 FilterProgram program_filter(bool allow_processes);
 
 // Asks a listener before each new process (threads are free).

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kDeepest = 4;  // folders in a candidate's folder
+constexpr int kDeepest = 4;                  // folders in a candidate's folder
 constexpr std::size_t kLongestNaming = 200;  // of a line that names the encoding, what is looked at
 constexpr std::array<std::string_view, 8> kNativeEndings = {".cu",  ".cuh", ".cpp", ".cc",
                                                             ".cxx", ".h",   ".hpp", ".inl"};
@@ -103,7 +103,8 @@ bool names_an_encoding(std::string_view text) {
     std::smatch found;
     if (std::regex_match(line, found, kNamed)) {
       std::string name = found[1];
-      for (char& c : name) c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      for (char& c : name)
+        c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
       return name != "utf-8" && name != "utf8" && !name.starts_with("utf-8-");
     }
     if (end == text.size() || !std::regex_match(line, kBlank)) return false;
@@ -112,16 +113,16 @@ bool names_an_encoding(std::string_view text) {
   return false;
 }
 
-// The range of a character's second byte: neither too many bytes for it, nor half a pair (U+D800 to U+DFFF), nor over
-// U+10FFFF.
+// The range of a character's second byte: neither too many bytes for it, nor half a pair (U+D800 to U+DFFF),
+// nor over U+10FFFF.
 bool may_follow(unsigned char first, unsigned char second) {
   const int low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
   const int high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
   return second >= low && second <= high;
 }
 
-// Where the first byte that Python would not read stands; it takes UTF-8 without NUL, or what the file says that it
-// is, which is left to Python but for the NUL.
+// Where the first byte that Python would not read stands; it takes UTF-8 without NUL, or what the file says
+// that it is, which is left to Python but for the NUL.
 std::size_t first_odd_byte(std::string_view text) {
   if (names_an_encoding(text)) return text.find('\0');
   std::size_t i = 0;

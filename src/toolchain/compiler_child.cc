@@ -107,7 +107,8 @@ void check_room(std::string_view output, const fs::path& folder) {
   std::error_code error;
   const fs::space_info space = fs::space(folder, error);
   if (!error && space.available < kNoRoom)
-    throw Error("cannot compile in " + folder.string() + ": No space left on device", kExitEnvironment, ENOSPC);
+    throw Error("cannot compile in " + folder.string() + ": No space left on device", kExitEnvironment,
+                ENOSPC);
 }
 
 CompileResult failure(Verdict verdict, std::string log) {

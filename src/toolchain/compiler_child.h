@@ -26,8 +26,8 @@ process::ChildSpec compiler_spec(const std::filesystem::path& scratch, const Com
 // Runs to the end. Throws Error where the machine is at fault.
 CompilerRun run_compiler_child(const process::ChildSpec& spec);
 
-// Throws Error where a compiler says that the disk is full and the folder's is. (What it says alone may be the
-// candidate's own words.)
+// Throws Error where a compiler says that the disk is full and the folder's is. (What it says alone may be
+// the candidate's own words.)
 void check_room(std::string_view output, const std::filesystem::path& folder);
 
 // What a run that is not kDone is for the candidate. `log` is for kFailed.

@@ -1,4 +1,5 @@
-// How the files of a candidate of several may be called, and how much they may be: tiers `extension` and `python`.
+// How the files of a candidate of several may be called, and how much they may be: tiers `extension` and
+// `python`.
 #pragma once
 
 #include <algorithm>
@@ -24,9 +25,10 @@ inline bool is_plain_path(std::string_view name) {
   });
   std::size_t part = 0, longest = 0;
   for (const char c : name) longest = std::max(longest, part = c == '/' ? 0 : part + 1);
-  return plain && longest <= kLongestPart && name.size() <= kLongestPath && !name.empty() && !name.starts_with(".") && !name.starts_with("/") &&
-         !name.starts_with("-") && !name.ends_with("/") && name.find("/.") == std::string_view::npos &&
-         name.find("//") == std::string_view::npos && name.find("/-") == std::string_view::npos;
+  return plain && longest <= kLongestPart && name.size() <= kLongestPath && !name.empty() &&
+         !name.starts_with(".") && !name.starts_with("/") && !name.starts_with("-") && !name.ends_with("/") &&
+         name.find("/.") == std::string_view::npos && name.find("//") == std::string_view::npos &&
+         name.find("/-") == std::string_view::npos;
 }
 
 // One of the paths that would have to be a folder too, for another lies in it; empty where there is none.
@@ -46,8 +48,7 @@ inline std::string shown_path(const std::string& path) {
 inline bool is_native_source(std::string_view path) {
   constexpr std::array<std::string_view, 8> kEndings = {".cu",  ".cpp", ".cc",  ".cxx",
                                                         ".cuh", ".h",   ".hpp", ".inl"};
-  return std::any_of(kEndings.begin(), kEndings.end(),
-                     [&](std::string_view e) { return path.ends_with(e); });
+  return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view e) { return path.ends_with(e); });
 }
 
 }  // namespace warpsmith::toolchain

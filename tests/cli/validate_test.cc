@@ -103,10 +103,10 @@ void write(const fs::path& path, const std::string& text) {
 fs::path task_with_candidates(const Scratch& scratch) {
   const fs::path folder = scratch / "double";
   write(folder / "task.yaml",
-                    "schema: warpsmith.task/1\ntitle: Double\nlevel: 1\nsplit: extra\nops: [scale]\ndims: [N]\n"
-                    "inputs: {x: {shape: [N]}}\noutputs: {out: {shape: [N]}}\n"
-                    "reference: |\n  def forward(x: Tensor) -> Tensor:\n    return x * 2\n"
-                    "timing: [{N: 1024}]\nhidden: [{N: 1}]\n");
+        "schema: warpsmith.task/1\ntitle: Double\nlevel: 1\nsplit: extra\nops: [scale]\ndims: [N]\n"
+        "inputs: {x: {shape: [N]}}\noutputs: {out: {shape: [N]}}\n"
+        "reference: |\n  def forward(x: Tensor) -> Tensor:\n    return x * 2\n"
+        "timing: [{N: 1024}]\nhidden: [{N: 1}]\n");
   write(folder / "candidates/ok/plain.cu", "// plan: launch k<<<1, 1>>>(x)\n");
   write(folder / "extension/ok/plain.cu", "");
   write(folder / "python/ok/plain.py", "def forward(x):\n  return x * 2\n");

@@ -18,7 +18,8 @@ inline std::uint32_t crc32_of(const std::string& text) {
   return ~crc;
 }
 
-// A zip of stored files, by the format's own description (PKWARE APPNOTE 6.3, sections 4.3.7, 4.3.12, 4.3.16).
+// A zip of stored files, by the format's own description (PKWARE APPNOTE 6.3,
+// sections 4.3.7, 4.3.12, 4.3.16).
 inline std::string stored_zip(const std::vector<std::pair<std::string, std::string>>& files) {
   std::string out, directory;
   const auto add = [](std::string& to, std::uint64_t value, int bytes) {
@@ -54,9 +55,9 @@ inline std::string stored_zip(const std::vector<std::pair<std::string, std::stri
 }
 
 inline std::string candidate_archive(const std::string& model) {
-  return stored_zip({{"index.json",
-                      R"({"schema": "warpsmith.python/1", "module": "model.py", "extensions": {}})"},
-                     {"source/model.py", model}});
+  return stored_zip(
+      {{"index.json", R"({"schema": "warpsmith.python/1", "module": "model.py", "extensions": {}})"},
+       {"source/model.py", model}});
 }
 
 }  // namespace warpsmith

@@ -219,11 +219,13 @@ TEST_F(ExtensionChild, ARowThatHangsIsGivenUpAfterTheTimeOfFourCalls) {
 // Of each size once: what is not used any more makes room for what is.
 TEST_F(ExtensionChild, MemoryThatIsNotUsedMakesRoom) {
   options_.arena_bytes = 64 << 20;
-  const std::string asks = "for (int64_t mib : {8, 17, 35, 50, 9, 20, 41}) torch::empty({mib << 20}, torch::kByte); ";
+  const std::string asks =
+      "for (int64_t mib : {8, 17, 35, 50, 9, 20, 41}) torch::empty({mib << 20}, torch::kByte); ";
   const ExtensionRun run = tried(asks + kHonest);
   EXPECT_EQ(run.verdict, Verdict::kOk) << run.detail;
   EXPECT_TRUE(right(0) && right(1));
-  EXPECT_EQ(tried("auto kept = torch::empty({40 << 20}, torch::kByte), more = torch::empty({30 << 20}, torch::kByte); " +
+  EXPECT_EQ(tried("auto kept = torch::empty({40 << 20}, torch::kByte), more = torch::empty({30 << 20}, "
+                  "torch::kByte); " +
                   std::string(kHonest))
                 .verdict,
             Verdict::kOutOfMemory);
@@ -235,12 +237,13 @@ TEST_F(ExtensionChild, WhatItComputesWhileNobodyCallsItIsSeen) {
   EXPECT_GT(before, 0);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_LT(session_->cpu_seconds() - before, 0.02);
-  ASSERT_EQ(tried("static bool once = [] { std::thread([] { for (volatile int i = 0;; i = i + 1) {} }).detach(); "
-                  "return true; }(); (void)once;" +
-                      std::string(kHonest),
-                  "#include <thread>\n")
-                .verdict,
-            Verdict::kOk);
+  ASSERT_EQ(
+      tried("static bool once = [] { std::thread([] { for (volatile int i = 0;; i = i + 1) {} }).detach(); "
+            "return true; }(); (void)once;" +
+                std::string(kHonest),
+            "#include <thread>\n")
+          .verdict,
+      Verdict::kOk);
   const double busy_before = session_->cpu_seconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   EXPECT_GT(session_->cpu_seconds() - busy_before, 0.05);

@@ -118,7 +118,8 @@ TEST_F(InterpretedChild, WhatACandidateDoesIsItsVerdict) {
       {"x = (\n", Verdict::kLaunchError, "SyntaxError"},
       {"import torch\nprint(undefined)\n", Verdict::kLaunchError, "NameError: name 'undefined'"},
       {"import torch\n", Verdict::kLaunchError, "neither a class `ModelNew` nor a function `forward`"},
-      {"def forward(x, a, n):\n  raise ValueError('no')\n", Verdict::kLaunchError, "ValueError: no (model.py:2)"},
+      {"def forward(x, a, n):\n  raise ValueError('no')\n", Verdict::kLaunchError,
+       "ValueError: no (model.py:2)"},
       {"def forward(x, a, n):\n  return x.view(25, 4)\n", Verdict::kWrongOutput, "another shape or dtype"},
       {"def forward(x, a, n):\n  return x.double()\n", Verdict::kWrongOutput, "another shape or dtype"},
       {"def forward(x, a, n):\n  return x, x\n", Verdict::kWrongOutput, "returns 2 tensors"},
@@ -187,14 +188,17 @@ TEST_F(InterpretedChild, FilesOutsideAreNotThere) {
   if (options_.sandbox == process::SandboxLevel::kNone) GTEST_SKIP() << "no sandbox is to be had here";
   const fs::path secret = fs::temp_directory_path() / ("warpsmith-secret-" + std::to_string(::getpid()));
   write_file_atomic(secret, "secret");
-  const ExtensionRun run = tried_body("return x * a + n", "import os\n"
-                                      "for path in ('" + secret.string() + "', '/etc/passwd', '/root/.bashrc'):\n"
-                                      "  if os.path.exists(path): raise RuntimeError('reads ' + path)\n"
-                                      "for path in (torch.__file__, os.__file__, '/usr/lib/warpsmith'):\n"
-                                      "  try: open(path, 'a')\n"
-                                      "  except OSError: continue\n"
-                                      "  raise RuntimeError('writes ' + path)\n"
-                                      "open('own', 'w').write('own')\n");
+  const ExtensionRun run = tried_body("return x * a + n",
+                                      "import os\n"
+                                      "for path in ('" +
+                                          secret.string() +
+                                          "', '/etc/passwd', '/root/.bashrc'):\n"
+                                          "  if os.path.exists(path): raise RuntimeError('reads ' + path)\n"
+                                          "for path in (torch.__file__, os.__file__, '/usr/lib/warpsmith'):\n"
+                                          "  try: open(path, 'a')\n"
+                                          "  except OSError: continue\n"
+                                          "  raise RuntimeError('writes ' + path)\n"
+                                          "open('own', 'w').write('own')\n");
   EXPECT_EQ(run.verdict, Verdict::kOk) << run.detail;
   fs::remove(secret);
 }
@@ -223,14 +227,14 @@ TEST_F(InterpretedChild, WhatIsCompiledWhenItFirstRunsIsFoundByTheNextChild) {
   EXPECT_EQ(second.verdict, Verdict::kOk) << second.detail;
   EXPECT_TRUE(right(0) && right(1));
   // It changes nothing there, and starts nothing.
-  const ExtensionRun third = tried_body(
-      "return x * a + n",
-      "import os, subprocess\nos.makedirs(os.environ['TRITON_CACHE_DIR'], exist_ok=True)\n"
-      "try: open(os.environ['TRITON_CACHE_DIR'] + '/new', 'w')\n"
-      "except OSError: pass\n"
-      "try: subprocess.check_output(['/bin/echo', 'version 2'])\n"
-      "except FileNotFoundError as e: assert 'no program can be started here' in str(e)\n"
-      "else: raise RuntimeError('it was started')\n");
+  const ExtensionRun third =
+      tried_body("return x * a + n",
+                 "import os, subprocess\nos.makedirs(os.environ['TRITON_CACHE_DIR'], exist_ok=True)\n"
+                 "try: open(os.environ['TRITON_CACHE_DIR'] + '/new', 'w')\n"
+                 "except OSError: pass\n"
+                 "try: subprocess.check_output(['/bin/echo', 'version 2'])\n"
+                 "except FileNotFoundError as e: assert 'no program can be started here' in str(e)\n"
+                 "else: raise RuntimeError('it was started')\n");
   EXPECT_EQ(third.verdict, Verdict::kOk) << third.detail;
   if (options_.sandbox == process::SandboxLevel::kNone) return;
   EXPECT_FALSE(fs::exists(kept.path() / "triton/new"));

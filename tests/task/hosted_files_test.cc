@@ -145,12 +145,20 @@ TEST_F(HostedFiles, MistakesOfTierPythonHaveTheirPlace) {
 }
 
 TEST_F(HostedFiles, PythonRefusesSomeFormsOfUtf8) {
-  const std::vector<std::string> good = {"\xc2\x80",         "\xe0\xa0\x80",     "\xed\x9f\xbf",     "\xee\x80\x80",
-                                         "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "\xef\xbb\xbf# \xc3\xa4"};
-  const std::vector<std::string> bad = {"\xc0\x80",         "\xe0\x80\x80",     "\xe0\x9f\xbf",
-                                        "\xed\xa0\x80",     "\xed\xbf\xbf",     "\xf0\x80\x80\x80",
-                                        "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
-                                        "\xe2\x82",         "\x80"};
+  const std::vector<std::string> good = {
+      "\xc2\x80",         "\xe0\xa0\x80",     "\xed\x9f\xbf",          "\xee\x80\x80",
+      "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "\xef\xbb\xbf# \xc3\xa4"};
+  const std::vector<std::string> bad = {"\xc0\x80",
+                                        "\xe0\x80\x80",
+                                        "\xe0\x9f\xbf",
+                                        "\xed\xa0\x80",
+                                        "\xed\xbf\xbf",
+                                        "\xf0\x80\x80\x80",
+                                        "\xf0\x8f\xbf\xbf",
+                                        "\xf4\x90\x80\x80",
+                                        "\xf5\x80\x80\x80",
+                                        "\xe2\x82",
+                                        "\x80"};
   const std::string model = std::string("# ") + kModel;
   for (const std::string& character : good) {
     write("python/ok/one.py", "x = '" + character + "'\n" + model);

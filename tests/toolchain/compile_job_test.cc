@@ -21,8 +21,8 @@ class CompileJob : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(run_); }
 
-  // Records of a good candidate and of one that does not compile, as "good" and "bad". `more`: good ones too, as
-  // "more0", ….
+  // Records of a good candidate and of one that does not compile, as "good" and "bad". `more`: good ones too,
+  // as "more0", ….
   process::ChildResult run_job(Json params, Tier tier = Tier::kPlan,
                                const std::string& body = "out[0] = x[0];", int more = 0) {
     params["datasets"] = (fs::path(WARPSMITH_SOURCE_DIR) / "datasets").string();
@@ -90,9 +90,9 @@ TEST_F(CompileJob, ForATypeOfGpu) {
 }
 
 TEST_F(CompileJob, SaysWhetherThereAreTensorCores) {
-  const process::ChildResult result = run_job({{"device_kind", "H200"}, {"targets", {"sm_90a", "sm_80"}}},
-                                              Tier::kPlan,
-                                              R"(const unsigned* a = (const unsigned*)x;
+  const process::ChildResult result =
+      run_job({{"device_kind", "H200"}, {"targets", {"sm_90a", "sm_80"}}}, Tier::kPlan,
+              R"(const unsigned* a = (const unsigned*)x;
   float c[4] = {0, 0, 0, 0};
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])

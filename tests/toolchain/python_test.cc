@@ -58,7 +58,8 @@ TEST(PythonFiles, NamesAndSizes) {
   };
   for (const char* path : {"/etc/x.py", "../x.py", "a/../x.py", ".x.py", "-o.py", "a b.py", "x.so", "x.pyc",
                            "warpsmith_compile.py", ""})
-    EXPECT_THAT(log(candidate_of({{"model.py", kModel}, {path, ""}})), HasSubstr("is no name of a source file"))
+    EXPECT_THAT(log(candidate_of({{"model.py", kModel}, {path, ""}})),
+                HasSubstr("is no name of a source file"))
         << path;
   EXPECT_EQ(log(candidate_of({{"kernel.cu", ""}, {"model.py", kModel}})),
             "kernel.cu:1:1: error: the first file is the module: <name>.py\n");
@@ -127,8 +128,8 @@ class ScriptedPython {
       : folder_(fs::temp_directory_path() / ("warpsmith-scripted-" + std::to_string(::getpid()))) {
     fs::remove_all(folder_);
     make_folders(folder_);
-    write_file_atomic(path(), "#!/bin/sh\n" + guard + "\nexec " + fs::absolute(*python::find_python()).string() +
-                                  " \"$@\"\n");
+    write_file_atomic(path(), "#!/bin/sh\n" + guard + "\nexec " +
+                                  fs::absolute(*python::find_python()).string() + " \"$@\"\n");
     fs::permissions(path(), fs::perms::owner_all);
   }
   ~ScriptedPython() { fs::remove_all(folder_); }
@@ -145,7 +146,8 @@ TEST(PythonFolders, OurWorkingFolderIsNoneOfThem) {
   if (!python::find_python()) GTEST_SKIP() << "no python3 here";
   const ScriptedPython python("");
   const WithVariable path("PYTHONPATH", ":" + python.folder().string());
-  const fs::path before = fs::current_path(), here = python.folder().parent_path() / "warpsmith-working-folder";
+  const fs::path before = fs::current_path(),
+                 here = python.folder().parent_path() / "warpsmith-working-folder";
   make_folders(here);
   fs::current_path(here);
   const std::vector<fs::path> folders = python::python_folders(python.path());
@@ -204,7 +206,9 @@ class PythonCompiler : public ::testing::Test {
 // {name: content} of an archive; shared objects as the architectures that are named in them.
 Json contents(const fs::path& zip) {
   return parse_json(run_script("import json, re, zipfile\n"
-                               "with zipfile.ZipFile('" + zip.string() + "') as z:\n"
+                               "with zipfile.ZipFile('" +
+                               zip.string() +
+                               "') as z:\n"
                                "    print(json.dumps({n: sorted(set(re.findall(r'sm_[0-9]+a?', "
                                "z.read(n).decode('latin1')))) if n.endswith('.so') else z.read(n).decode() "
                                "for n in z.namelist()}))\n"),
@@ -212,11 +216,11 @@ Json contents(const fs::path& zip) {
 }
 
 TEST_F(PythonCompiler, APlainModuleOfTwoFiles) {
-  const std::vector<SourceFile> files = {
-      {"model.py", "import torch\nfrom parts.scale import SCALE\nprint('x' * 100)\n"
-                   "assert __name__ == 'model'\n"
-                   "def forward(x):\n    return x * SCALE\n"},
-      {"parts/scale.py", "SCALE = 2\n"}};
+  const std::vector<SourceFile> files = {{"model.py",
+                                          "import torch\nfrom parts.scale import SCALE\nprint('x' * 100)\n"
+                                          "assert __name__ == 'model'\n"
+                                          "def forward(x):\n    return x * SCALE\n"},
+                                         {"parts/scale.py", "SCALE = 2\n"}};
   const CompileResult made = compile(candidate_of(files));
   ASSERT_EQ(made.verdict, Verdict::kOk) << made.log;
   EXPECT_EQ(made.log, "");
@@ -241,7 +245,8 @@ struct Mistake {
 
 TEST_F(PythonCompiler, MistakesWithTheirPlaces) {
   const Mistake rows[] = {
-      {"import torch\ndef forward(x:\n    return x\n", "model.py:2:12: error: SyntaxError: '(' was never closed\n"},
+      {"import torch\ndef forward(x:\n    return x\n",
+       "model.py:2:12: error: SyntaxError: '(' was never closed\n"},
       {"def other(x):\n    return x\n",
        "model.py:1:1: error: neither a class `ModelNew` nor a function `forward` is defined\n"},
       {"x = 1\ny = x.missing\n",
@@ -264,11 +269,13 @@ TEST_F(PythonCompiler, MistakesWithTheirPlaces) {
 TEST_F(PythonCompiler, AGpuIsNotWanted) {
   const CompileResult r = compile(std::string(kModel) + "x = torch.zeros(4, device='cuda')\n");
   EXPECT_EQ(r.verdict, Verdict::kOk) << r.log;
-  EXPECT_THAT(r.log, AllOf(StartsWith("model.py:7:5: note: stopped here for want of a GPU"), Not(HasSubstr("/tmp"))));
+  EXPECT_THAT(
+      r.log, AllOf(StartsWith("model.py:7:5: note: stopped here for want of a GPU"), Not(HasSubstr("/tmp"))));
 }
 
 TEST_F(PythonCompiler, WhatTheSandboxKeepsFromIt) {
-  if (process::available_sandbox() != process::SandboxLevel::kBubblewrap) GTEST_SKIP() << "no bubblewrap here";
+  if (process::available_sandbox() != process::SandboxLevel::kBubblewrap)
+    GTEST_SKIP() << "no bubblewrap here";
   // All of it in one message: nothing was read, reached or written.
   const CompileResult r = compile(
       "import os, socket, torch\n"
@@ -297,16 +304,21 @@ TEST_F(PythonCompiler, LinksAreNotFollowed) {
       "import os, shutil, sys\n"
       "top = os.path.dirname(os.getcwd())\n"
       "shutil.rmtree(os.path.join(top, 'source'))\n"
-      "os.symlink('" + options_.cache.string() + "', os.path.join(top, 'source'))\n"
+      "os.symlink('" +
+      options_.cache.string() +
+      "', os.path.join(top, 'source'))\n"
       "shutil.rmtree(os.path.join(top, 'extensions'))\n"
-      "os.symlink('" + options_.cache.string() + "', os.path.join(top, 'extensions'))\n"
+      "os.symlink('" +
+      options_.cache.string() +
+      "', os.path.join(top, 'extensions'))\n"
       "def forward(x):\n    return x\n");
   ASSERT_EQ(r.verdict, Verdict::kOk) << r.log;
   EXPECT_THAT(contents(r.binary).at("source/model.py").get<std::string>(), StartsWith("import os, shutil"));
   EXPECT_EQ(read_file(victim), "untouched");
 }
 
-// What stands at the end of a module that writes what our own script would say: `say` writes to every descriptor.
+// What stands at the end of a module that writes what our own script would say: `say` writes to every
+// descriptor.
 constexpr const char* kForge =
     "import json, os\n"
     "def say(text, code):\n"
@@ -335,7 +347,9 @@ TEST_F(PythonCompiler, ExtensionsHaveASize) {
   const auto of_sizes = [&](const std::string& sizes) {
     const CompileResult r = compile(std::string(kForge) +
                                     "made = {}\n"
-                                    "for i, size in enumerate([" + sizes + "]):\n"
+                                    "for i, size in enumerate([" +
+                                    sizes +
+                                    "]):\n"
                                     "    made['%064x' % i] = 'x'\n"
                                     "    with open('../extensions/%064x.so' % i, 'wb') as file:\n"
                                     "        file.truncate(size << 20)\n"
@@ -353,7 +367,8 @@ TEST_F(PythonCompiler, ExtensionsHaveASize) {
 // It starts outside, where its version is asked for, and not in the sandbox.
 TEST_F(PythonCompiler, APythonThatDoesNotStartIsNotTheCandidatesFault) {
   if (process::available_sandbox() == process::SandboxLevel::kNone) GTEST_SKIP() << "no sandbox here";
-  const ScriptedPython python("cat /etc/passwd > /dev/null 2>&1 || { echo where is everything >&2; exit 1; }");
+  const ScriptedPython python(
+      "cat /etc/passwd > /dev/null 2>&1 || { echo where is everything >&2; exit 1; }");
   const WithVariable chosen("WARPSMITH_PYTHON", python.path().string());
   if (const std::string lacks = python_toolchain_lacks(); !lacks.empty()) GTEST_SKIP() << lacks;
   for (int i = 0; i < 2; ++i) {
@@ -361,7 +376,8 @@ TEST_F(PythonCompiler, APythonThatDoesNotStartIsNotTheCandidatesFault) {
       compile(kModel);
       ADD_FAILURE();
     } catch (const Error& e) {
-      EXPECT_THAT(e.what(), AllOf(HasSubstr("does not start in the sandbox"), HasSubstr("where is everything")));
+      EXPECT_THAT(e.what(),
+                  AllOf(HasSubstr("does not start in the sandbox"), HasSubstr("where is everything")));
     }
   }
 }
@@ -416,8 +432,9 @@ TEST_F(PythonCompiler, ExtensionsOfCppAloneAndOfFiles) {
                        "other = load('other', [os.path.join(here, 'parts', 'other.cpp')])\n"
                        "assert other.thrice(2) == 6\n"
                        "def forward(x):\n    return x\n"},
-      {"parts/other.cpp", "#include <pybind11/pybind11.h>\n#include \"other.h\"\n"
-                          "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"thrice\", thrice); }\n"},
+      {"parts/other.cpp",
+       "#include <pybind11/pybind11.h>\n#include \"other.h\"\n"
+       "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"thrice\", thrice); }\n"},
       {"parts/other.h", "inline int thrice(int x) { return 3 * x; }\n"}};
   const CompileResult made = compile(candidate_of(files));
   ASSERT_EQ(made.verdict, Verdict::kOk) << made.log;
@@ -439,7 +456,8 @@ TEST_F(PythonCompiler, MistakesInExtensions) {
   CompileResult r = compile(source + "make()\n");
   EXPECT_EQ(r.verdict, Verdict::kCompileError);
   EXPECT_THAT(r.log, StartsWith("model.py:5:31: error: "));
-  EXPECT_THAT(r.log, AllOf(HasSubstr("was not declared"), Not(HasSubstr("/tmp")), Not(HasSubstr("main.cpp"))));
+  EXPECT_THAT(r.log,
+              AllOf(HasSubstr("was not declared"), Not(HasSubstr("/tmp")), Not(HasSubstr("main.cpp"))));
   // A module that goes on without it says so.
   r = compile(source + "try:\n    make()\nexcept Exception:\n    pass\ndef forward(x):\n    return x\n");
   EXPECT_EQ(r.verdict, Verdict::kOk) << r.log;
@@ -456,7 +474,8 @@ TEST_F(PythonCompiler, MistakesInExtensions) {
   source.replace(source.find("int twice(int x) { return 2 * x; }"), 34, "int twice(int x);");
   r = compile(source + "make()\n");
   EXPECT_EQ(r.verdict, Verdict::kCompileError);
-  EXPECT_THAT(r.log, AllOf(StartsWith("model.py:11:"), HasSubstr("undefined symbol"), Not(HasSubstr("/tmp"))));
+  EXPECT_THAT(r.log,
+              AllOf(StartsWith("model.py:11:"), HasSubstr("undefined symbol"), Not(HasSubstr("/tmp"))));
 }
 
 TEST_F(PythonCompiler, WithoutNinjaExtensionsAloneAreUnsupported) {
@@ -470,8 +489,8 @@ TEST_F(PythonCompiler, WithoutNinjaExtensionsAloneAreUnsupported) {
   const WithVariable path("PATH", folder.string());
   // (What is here is looked for once a process and python3.)
   const WithVariable again("WARPSMITH_PYTHON", (python->parent_path() / "." / python->filename()).string());
-  const CompileResult r =
-      compile(std::string(kPlainSource) + "try:\n    make()\nexcept Exception:\n    pass\ndef forward(x): pass\n");
+  const CompileResult r = compile(std::string(kPlainSource) +
+                                  "try:\n    make()\nexcept Exception:\n    pass\ndef forward(x): pass\n");
   EXPECT_EQ(r.verdict, Verdict::kUnsupported) << r.log;
   EXPECT_THAT(r.log, HasSubstr("torch wants ninja"));
   EXPECT_EQ(compile(kModel).verdict, Verdict::kOk);
@@ -494,8 +513,10 @@ constexpr const char* kCudaSource =
     "}\n"
     "'''\n"
     "cpp_source = 'torch::Tensor twice(torch::Tensor x);'\n"
-    "module = load_inline(name='twice', cpp_sources=cpp_source, cuda_sources=cuda_source, functions=['twice'],\n"
-    "                     extra_cuda_cflags=['-O3', '-arch=sm_80', '-gencode', 'arch=compute_86,code=sm_86'],\n"
+    "module = load_inline(name='twice', cpp_sources=cpp_source, cuda_sources=cuda_source, "
+    "functions=['twice'],\n"
+    "                     extra_cuda_cflags=['-O3', '-arch=sm_80', '-gencode', "
+    "'arch=compute_86,code=sm_86'],\n"
     "                     extra_ldflags=['-lcuda', '-lcublas'])\n"
     "class ModelNew(torch.nn.Module):\n"
     "    def forward(self, x):\n"

@@ -1,8 +1,9 @@
 // A candidate of tier `extension` or `python`: runs in a sandboxed child (`warpsmith-extension`, or a python3
-// that has loaded the same as a library) that has the GPU to itself while it works; operands lie in memory that this process owns and shares with it, the clock is here.
+// that has loaded the same as a library) that has the GPU to itself while it works; operands lie in memory
+// that this process owns and shares with it, the clock is here.
 //
 //   ExtensionSession session(options);                   // starts the child, which opens the GPU
-//   session.load();                                      // it loads the shared object: constructors run
+//   session.load();                                      // it loads the candidate: its code may run
 //   session.prepare(layout, *memory.share());            // it maps the operands; may be called again
 //   session.run(0, 2);                   // forward() on sets 0 and 1, then device-wide synchronisation
 //   session.time(0, 8, [&] { harness.flush(); });        // once on set 8, untimed; the caller's turn on the
@@ -33,13 +34,13 @@ namespace warpsmith::device {
 struct ExtensionInterpreter {
   std::vector<std::string> command;  // that starts a python3 with torch
   std::string script;                // text of src/python/candidate.py, which says what it is started with
-  std::vector<std::filesystem::path> folders;  // that it reads
+  std::vector<std::filesystem::path> folders;      // that it reads
   std::map<std::string, std::string> environment;  // by which it finds its packages and libraries
-  std::string math = "strict";                 // or "torch_default": its flags before the candidate is loaded
-  std::string device = "cuda";                 // "cpu": host memory stands in for a GPU's, in tests
-  std::filesystem::path library;               // empty: warpsmith-interpreted.so, beside this program
-  // Where what is compiled when a candidate first runs (Triton's kernels) is kept; empty: nowhere. A child that
-  // may compile writes there, and may start processes; another one can read it, and may not.
+  std::string math = "strict";    // or "torch_default": its flags before the candidate is loaded
+  std::string device = "cuda";    // "cpu": host memory stands in for a GPU's, in tests
+  std::filesystem::path library;  // empty: warpsmith-interpreted.so, beside this program
+  // Where what is compiled when a candidate first runs (Triton's kernels) is kept; empty: nowhere. A child
+  // that may compile writes there, and may start processes; another one can read it, and may not.
   std::filesystem::path kept;
   bool may_compile = false;
 };
@@ -52,8 +53,8 @@ struct ExtensionOptions {
   std::vector<std::filesystem::path> libraries;  // folders with cuBLAS and cuDNN
   std::string gpu;                               // UUID of the one that the child is to see
   double call_timeout_s = 10;                    // of one call; a row of more than four has that of four
-  // On top for the first, of an interpreter at each layout: kernels are loaded when they are first launched, cuBLAS and cuDNN when they are
-  // first asked.
+  // On top for the first, of an interpreter at each layout: kernels are loaded when they are first launched,
+  // cuBLAS and cuDNN when they are first asked.
   double first_call_s = 6;
   std::uint64_t host_memory_bytes = 8ull << 30;  // resident, of the child
   std::uint64_t arena_bytes = 1ull << 30;        // on the device, for tensors that the candidate makes

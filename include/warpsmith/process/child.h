@@ -37,9 +37,9 @@ SandboxTrial try_sandbox(SandboxLevel level);
 // WARPSMITH_SANDBOX=none|landlock|bubblewrap asks for a lower one (tests; hosts without user namespaces).
 SandboxLevel available_sandbox();
 
-// Whether a program in a sandbox of this level can send signals to its own processes alone: by a namespace, or
-// by Landlock from version 6 on. Foreign code that may start processes, and so is under no filter that looks
-// at each signal, wants that.
+// Whether a program in a sandbox of this level can send signals to its own processes alone: by a namespace,
+// or by Landlock from version 6 on. Foreign code that may start processes, and so is under no filter that
+// looks at each signal, wants that.
 bool keeps_signals_inside(SandboxLevel level);
 
 struct Limits {
@@ -142,8 +142,8 @@ void enter_seccomp(bool allow_threads);
 // cannot tell a device from a file: which ones is left to the sandbox's mounts or Landlock. Descriptors can
 // be received by sockets that it holds.
 void enter_gpu_seccomp();
-// The same for one that may start programs as well, compilers: of what ChildSpec's `seccomp_before_exec` forbids
-// before a program starts, the rest. CUDA's driver does not start under it.
+// The same for one that may start programs as well, compilers: of what ChildSpec's `seccomp_before_exec`
+// forbids before a program starts, the rest. CUDA's driver does not start under it.
 void enter_compiling_seccomp();
 
 // Once, at the start of programs that run children: makes this process a child subreaper, so that even when a

@@ -17,8 +17,8 @@ namespace warpsmith::python {
 // them too.
 const std::vector<std::filesystem::path>& python_folders(const std::filesystem::path& python);
 
-// Of the variables of ours those by which a python3 of a site finds its packages and libraries: a sandboxed one
-// wants the same. Those that are set.
+// Of the variables of ours those by which a python3 of a site finds its packages and libraries: a sandboxed
+// one wants the same. Those that are set.
 std::map<std::string, std::string> python_variables();
 
 // The first words of a command that starts `python` in a sandbox. The program of a virtual environment is a

@@ -19,10 +19,10 @@ struct DeviceFacts {
   std::string uuid;    // GPU only
   std::string driver;  // GPU only
   std::string host;
-  int threads = 0;  // CPU threads that candidate and baseline used
-  int cores = 0;    // CPU cores of the host
+  int threads = 0;                         // CPU threads that candidate and baseline used
+  int cores = 0;                           // CPU cores of the host
   double load_before = 0, load_after = 0;  // 1-minute load average
-  std::string sandbox;  // level: "bubblewrap", "landlock", "none"
+  std::string sandbox;                     // level: "bubblewrap", "landlock", "none"
   std::map<std::string, std::string> extra;
 };
 Json to_json(const DeviceFacts& facts);
@@ -44,38 +44,42 @@ struct Measurement {
   std::string baseline;  // "eager", …
   std::string math;      // "strict" or "torch_default"
   Verdict verdict = Verdict::kNotMeasured;
-  std::string detail;  // human: what was wrong and where ("out[3,5]: 1.25 where 1.5 was expected (shape M=3 N=33)")
-  std::string hack;    // kind, where verdict is kHack
+  std::string
+      detail;  // human: what was wrong and where ("out[3,5]: 1.25 where 1.5 was expected (shape M=3 N=33)")
+  std::string hack;          // kind, where verdict is kHack
   bool only_hidden = false;  // wrong_output at a hidden shape, and right at the timing shapes
   // Set where verdict is ok, unstable or too_fast:
-  double speedup = 0;              // score: median of bucket means of log(baseline/candidate), exponentiated; unrounded
-  double speedup_rounded = 0;      // two decimals toward 1.00: the reward
+  double speedup = 0;  // score: median of bucket means of log(baseline/candidate), exponentiated; unrounded
+  double speedup_rounded = 0;                // two decimals toward 1.00: the reward
   double speedup_low = 0, speedup_high = 0;  // 95 % interval
-  bool imprecise = false;          // the time budget ended before the interval was narrow enough
+  bool imprecise = false;                    // the time budget ended before the interval was narrow enough
   double baseline_ns = 0, candidate_ns = 0;  // medians a call
-  // Where the baseline is not eager: the time of eager over that of the baseline, measured once for the task, by which the score over eager
-  // was divided (measure/baselines.h). 0: timed in pairs with the baseline itself.
+  // Where the baseline is not eager: the time of eager over that of the baseline, measured once for the task,
+  // by which the score over eager was divided (measure/baselines.h). 0: timed in pairs with the baseline
+  // itself.
   double baseline_ratio = 0;
-  double variance = 0;             // between the buckets
+  double variance = 0;  // between the buckets
   int rounds = 0;
-  int batch = 1;                   // calls in each timed interval
-  int remeasured = 0;              // times that it was measured again
+  int batch = 1;                                            // calls in each timed interval
+  int remeasured = 0;                                       // times that it was measured again
   std::vector<std::pair<std::string, std::int64_t>> shape;  // timing shape
-  double max_error = 0, error_bound = 0;  // worst over the checks, and its bound
-  // Samples: 2 x rounds int64 nanoseconds a call (all baseline, or eager where the score was divided; then all candidate), in the binary file.
-  std::string blob;                // file name beside the records; empty: none
+  double max_error = 0, error_bound = 0;                    // worst over the checks, and its bound
+  // Samples: 2 x rounds int64 nanoseconds a call (all baseline, or eager where the score was divided; then
+  // all candidate), in the binary file.
+  std::string blob;  // file name beside the records; empty: none
   std::uint64_t blob_offset = 0, blob_bytes = 0;
   std::uint32_t blob_crc = 0;
-  double seconds = 0;              // spent on this candidate
+  double seconds = 0;  // spent on this candidate
   // Nothing where it is not known: in records of older versions, on a CPU, where a measurement ended early.
-  std::optional<double> gpu_held_s;   // the GPU was this measurement's alone for so long …
-  std::optional<double> gpu_timed_s;  // … and worked between the clock's events for so long of it, in both arms
+  std::optional<double> gpu_held_s;  // the GPU was this measurement's alone for so long …
+  std::optional<double>
+      gpu_timed_s;  // … and worked between the clock's events for so long of it, in both arms
   // A call from an idle GPU, launch latency included.
   std::optional<double> baseline_idle_ns, candidate_idle_ns;
   std::optional<bool> host_bound;  // the baseline takes over 20 % longer from an idle GPU than queued
   // A call of the baseline with no candidate beside it, in the same process: what the pair's must agree with.
   std::optional<double> baseline_alone_ns;
-  // Tier `extension`: a call of the candidate by its own events on the default stream, to be compared with
+  // Candidates with host code: a call by its own events on the default stream, to be compared with
   // candidate_ns, and how both sides were timed ("threads": "3 before, 3 after", "processor": "15, for both
   // sides", …).
   std::optional<double> candidate_event_ns;

@@ -30,8 +30,8 @@ struct HostedSource {
 };
 
 // Those of one tier, sorted by `expected`, then name. Mistakes go to `diagnostics`. Where only
-// `compile_error` is expected a model.py may define nothing. Files of Python are UTF-8, or say in a `# coding:` line
-// what else they are.
+// `compile_error` is expected a model.py may define nothing. Files of Python are UTF-8, or say in a `#
+// coding:` line what else they are.
 std::vector<HostedSource> load_hosted_sources(const Task& task, HostedTier tier, Diagnostics& diagnostics);
 // Those of tier `extension`, then those of tier `python`.
 std::vector<HostedSource> load_hosted_sources(const Task& task, Diagnostics& diagnostics);

@@ -1,7 +1,7 @@
 // `python` candidates for NVIDIA GPUs: a module with `class ModelNew` or a function `forward`, as KernelBench
 // has them. What it builds by torch's load() and load_inline() is built here, by running the module in a
-// sandboxed, killable python3 with a content-addressed cache; where it is measured nothing is built. No GPU and
-// no driver is needed; python3 with torch is, and for extensions nvcc, a host compiler and ninja.
+// sandboxed, killable python3 with a content-addressed cache; where it is measured nothing is built. No GPU
+// and no driver is needed; python3 with torch is, and for extensions nvcc, a host compiler and ninja.
 #pragma once
 
 #include <string>
@@ -23,7 +23,8 @@ struct PythonLimits {
   double own_s = 60;     // of these the module's own, without builds: importing, making ModelNew
 };
 
-// As compile_extension (extension.h), `binary` being <cache>/<key>.zip, whose facts read_extension_facts() reads:
+// As compile_extension (extension.h), `binary` being <cache>/<key>.zip, whose facts read_extension_facts()
+// reads:
 //   source/<the candidate's files>
 //   extensions/<key>.so   by extension_key() (warpsmith/python/scripts.h)
 //   index.json            {"schema": "warpsmith.python/1", "module": path of the first file, below source/,

@@ -34,7 +34,8 @@ void serve_extension(int control_fd, int socket_fd, Closing closing, ExtensionGp
 
 void run_extension_child(const ExtensionChildOptions& options, ExtensionGpu& gpu) {
   const std::unique_ptr<ExtensionCode> code = make_shared_object_code(options.binary);
-  serve_extension(options.control_fd, options.socket_fd, options.seccomp ? Closing::kAll : Closing::kNothing, gpu, *code);
+  serve_extension(options.control_fd, options.socket_fd, options.seccomp ? Closing::kAll : Closing::kNothing,
+                  gpu, *code);
 }
 
 }  // namespace warpsmith::device

@@ -23,8 +23,8 @@ class ExtensionCode {
   // One call on a set: its results lie in the frame, and live until drop().
   virtual void call(std::uint32_t set, warpsmith_extension::Frame& frame) = 0;
   virtual void drop(warpsmith_extension::Frame& frame) = 0;
-  // Calls on sets first…first+count-1, in which nothing is learnt of where results are made; false: the server
-  // has been told why not. It may do them one by one.
+  // Calls on sets first…first+count-1, in which nothing is learnt of where results are made; false: the
+  // server has been told why not. It may do them one by one.
   virtual bool row(std::uint32_t first, std::uint32_t count) = 0;
 };
 

@@ -68,7 +68,8 @@ void warpsmith_serve(std::int32_t control_fd, std::int32_t socket_fd, std::int32
   try {
     static Interpreted code(*hooks);
     Interpreted::self = &code;
-    warpsmith::device::serve_extension(control_fd, socket_fd, static_cast<warpsmith::device::Closing>(seccomp),
+    warpsmith::device::serve_extension(control_fd, socket_fd,
+                                       static_cast<warpsmith::device::Closing>(seccomp),
                                        warpsmith::device::interpreters_gpu(), code);
   } catch (const std::exception& e) {
     const std::size_t length = std::min(bytes - 1, std::strlen(e.what()));
@@ -101,8 +102,8 @@ std::uint32_t* warpsmith_current() { return &Interpreted::current; }
 void* warpsmith_allocate(ssize_t bytes, int, void*) {
   if (bytes <= 0) return nullptr;
   Interpreted::self->look_at_call();
-  void* const memory = ExtensionServer::allocate(static_cast<std::uint64_t>(bytes), nullptr, 0,
-                                                 warpsmith::device::kAnyDtype);
+  void* const memory =
+      ExtensionServer::allocate(static_cast<std::uint64_t>(bytes), nullptr, 0, warpsmith::device::kAnyDtype);
   if (memory != nullptr) return memory;
   // torch does not look at what it gets: a null would be written to.
   Interpreted::refused = static_cast<std::uint64_t>(bytes);

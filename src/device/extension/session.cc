@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <ctime>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <new>
 #include <optional>
 #include <thread>
@@ -93,7 +93,8 @@ fs::path find_ours(const fs::path& chosen, const char* name) {
   throw Error(std::string(name) + " is missing in " + folder.string());
 }
 
-// Triton wants a C compiler: the system's, which every sandbox shows, else that of $CC with what lies around it.
+// Triton wants a C compiler: the system's, which every sandbox shows, else that of $CC with what lies around
+// it.
 void show_c_compiler(process::ChildSpec& spec) {
   for (const char* path : {"/usr/bin/gcc", "/usr/bin/clang"})
     if (fs::exists(path)) {
@@ -137,7 +138,9 @@ void add_interpreter(const ExtensionInterpreter& python, const fs::path& scratch
   std::vector<std::string> argv = python.command;
   argv.insert(argv.end(), {"-s", "-B", script.string(), library.string()});
   argv.insert(argv.end(), spec.argv.begin() + 1, spec.argv.begin() + 4);
-  const char* closing = spec.sandbox.level == process::SandboxLevel::kNone ? "0" : python.may_compile ? "2" : "1";
+  const char* closing = spec.sandbox.level == process::SandboxLevel::kNone ? "0"
+                        : python.may_compile                               ? "2"
+                                                                           : "1";
   argv.insert(argv.end(), {python.device, python.math, closing});
   spec.argv = std::move(argv);
   if (!python.kept.empty()) add_kept(python, spec);
@@ -151,7 +154,8 @@ void add_interpreter(const ExtensionInterpreter& python, const fs::path& scratch
 std::map<std::string, std::string> child_environment_of(const ExtensionOptions& options,
                                                         const fs::path& scratch) {
   std::string libraries;
-  for (const fs::path& folder : options.libraries) libraries += (libraries.empty() ? "" : ":") + folder.string();
+  for (const fs::path& folder : options.libraries)
+    libraries += (libraries.empty() ? "" : ":") + folder.string();
   if (const char* ours = std::getenv("LD_LIBRARY_PATH"); ours != nullptr && *ours != '\0')
     libraries += (libraries.empty() ? "" : ":") + std::string(ours);
   std::map<std::string, std::string> out = {{"PATH", "/usr/bin:/bin"},
@@ -293,8 +297,8 @@ void ExtensionSession::State::start() {
   control->arena_bytes = options.arena_bytes;
   process::ChildSpec spec;
   const fs::path binary = options.binary.empty() ? fs::path() : fs::absolute(options.binary);
-  spec.argv = {options.interpreter ? "" : find_ours(options.program, kProgram).string(), std::to_string(control.fd()),
-               std::to_string(theirs.get()), binary.string()};
+  spec.argv = {options.interpreter ? "" : find_ours(options.program, kProgram).string(),
+               std::to_string(control.fd()), std::to_string(theirs.get()), binary.string()};
   if (options.sandbox == process::SandboxLevel::kNone) spec.argv.emplace_back("--no-seccomp");
   spec.environment = child_environment_of(options, scratch.path());
   spec.folder = scratch.path();
@@ -484,7 +488,8 @@ int ExtensionSession::threads() const { return count_threads(state_->pid); }
 double ExtensionSession::cpu_seconds() const {
   clockid_t clock = 0;
   timespec time{};
-  if (state_->pid <= 0 || ::clock_getcpuclockid(state_->pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
+  if (state_->pid <= 0 || ::clock_getcpuclockid(state_->pid, &clock) != 0 ||
+      ::clock_gettime(clock, &time) != 0)
     return 0;
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }

@@ -37,8 +37,7 @@ class SharedObject : public ExtensionCode {
     }
     entry_ = reinterpret_cast<ws::Entry>(::dlsym(object, WARPSMITH_EXTENSION_ENTRY));
     if (entry_ == nullptr)
-      return say(frame, ws::Status::kNoForward,
-                 "it has no forward(): torch/extension.h is not included");
+      return say(frame, ws::Status::kNoForward, "it has no forward(): torch/extension.h is not included");
     entry_(ws::Action::kBind, &server_->services(), &frame);
   }
 

@@ -8,9 +8,9 @@
 #include <limits>
 #include <optional>
 
+#include "task_bench.h"
 #include "timing/judge.h"
 #include "timing/roofline.h"
-#include "task_bench.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/baselines.h"
@@ -112,15 +112,18 @@ Settings settings_from_json(const Json& params, std::uint64_t seed) {
   const auto refuse = [](const std::string& what) { throw Error("params: " + what, kExitUsage); };
   const auto& known = baseline_names();
   for (const std::string& name : s.baselines)
-    if (std::find(known.begin(), known.end(), name) == known.end()) refuse("baselines: `" + name + "` is not known");
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      refuse("baselines: `" + name + "` is not known");
   if (s.device_kind == "cpu" && s.baseline != "eager")
     refuse("baseline `" + s.baseline + "`: only `eager` is measured on the CPU");
   if (std::find(known.begin(), known.end(), s.baseline) == known.end())
     refuse("baseline `" + s.baseline + "` is not known");
-  std::erase_if(s.baselines, [&](const std::string& name) { return s.device_kind == "cpu" && name == "eager"; });
+  std::erase_if(s.baselines,
+                [&](const std::string& name) { return s.device_kind == "cpu" && name == "eager"; });
   if (s.device_kind == "cpu" && !s.baselines.empty())
     refuse("baselines: `" + s.baselines.front() + "`: only `eager` is measured on the CPU");
-  if (s.baseline != "eager" && std::find(s.baselines.begin(), s.baselines.end(), s.baseline) == s.baselines.end())
+  if (s.baseline != "eager" &&
+      std::find(s.baselines.begin(), s.baselines.end(), s.baseline) == s.baselines.end())
     s.baselines.push_back(s.baseline);
   if (s.math != "strict" && s.math != "torch_default")
     refuse("math `" + s.math + "` is neither strict nor torch_default");

@@ -1,5 +1,5 @@
-// Candidates of tiers `extension` and `python`: their checks and timed calls, in a child; and the baseline by the same kind
-// of clock.
+// Candidates of tiers `extension` and `python`: their checks and timed calls, in a child; and the baseline by
+// the same kind of clock.
 //
 // Both sides of a pair are timed by this process's clock over K calls, from an idle GPU to device-wide
 // synchronisation. What such an interval takes with nothing in it is measured for each (a child without a

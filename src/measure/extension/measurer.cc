@@ -18,8 +18,8 @@
 #include "warpsmith/python/folders.h"
 #include "warpsmith/python/interpreter.h"
 #include "warpsmith/python/scripts.h"
-#include "warpsmith/stats/summary.h"
 #include "warpsmith/records/candidate.h"
+#include "warpsmith/stats/summary.h"
 #include "warpsmith/toolchain/extension.h"
 
 namespace warpsmith::measure {
@@ -38,12 +38,12 @@ constexpr int kMostCalls = 2048;
 constexpr std::uint64_t kMostOperands = 12 << 10;
 constexpr int kEstimateRounds = 5, kEstimateCalls = 8, kAloneRounds = 63;
 constexpr int kTurns = 9, kTurnRounds = 15;  // some 50 ms each
-constexpr double kAgreement = 1.03;       // baseline in the pair against alone
-constexpr double kSlowest = 1000;         // times the reference
-constexpr double kLongIntervalNs = 60e6;  // of a candidate, while one call takes less
-constexpr double kShortestTimeout = 0.5;  // seconds
+constexpr double kAgreement = 1.03;          // baseline in the pair against alone
+constexpr double kSlowest = 1000;            // times the reference
+constexpr double kLongIntervalNs = 60e6;     // of a candidate, while one call takes less
+constexpr double kShortestTimeout = 0.5;     // seconds
 constexpr double kCompileSeconds = 120, kCopyTimeout = 30;
-constexpr double kPythonFirstCall = 30;   // seconds: torch loads libraries when they are first asked for
+constexpr double kPythonFirstCall = 30;  // seconds: torch loads libraries when they are first asked for
 
 // What a clock that hangs on the host can give: buckets by their medians, and a score as long as its interval
 // may be a reward.
@@ -61,7 +61,8 @@ stats::Protocol by_host_clock(stats::Protocol protocol) {
 std::string not_asleep(double busy_s, double passed_s) {
   constexpr double kMostShare = 0.05, kLeastSeconds = 0.01;
   if (busy_s <= kLeastSeconds || busy_s <= kMostShare * passed_s) return "";
-  return fmt::format("its process computed for {:.3f} s of {:.3f} s in which nobody called it", busy_s, passed_s);
+  return fmt::format("its process computed for {:.3f} s of {:.3f} s in which nobody called it", busy_s,
+                     passed_s);
 }
 
 // What the candidates of one task share here, beside the GpuTaskBench, which it refers to.
@@ -214,7 +215,8 @@ struct ExtensionMeasurer::State {
     compare_with_alone(b, timing, false);
     if (!timing.baseline_agrees) compare_with_alone(b, timing, true);
     std::string busy = not_asleep(candidate.session().cpu_seconds() - used, seconds_now() - begin);
-    if (busy.empty() && !timing.baseline_agrees) busy = compare_in_turns(b, candidate, arm, timing, pairs.key);
+    if (busy.empty() && !timing.baseline_agrees)
+      busy = compare_in_turns(b, candidate, arm, timing, pairs.key);
     if (!busy.empty()) {
       m.hack = "threads";
       write_clock(timing, m);
@@ -248,8 +250,8 @@ struct ExtensionMeasurer::State {
   // A host's processors grow slower and faster by a quarter within seconds: what was alone a second ago may
   // differ from what is beside the candidate now for that alone.
   // The answer: as not_asleep().
-  std::string compare_in_turns(Bench& b, const ExtensionCandidate& candidate, ExtensionArm& arm, Timing& timing,
-                               std::uint64_t key) const {
+  std::string compare_in_turns(Bench& b, const ExtensionCandidate& candidate, ExtensionArm& arm,
+                               Timing& timing, std::uint64_t key) const {
     const Turns turns = time_in_turns(*b.baseline, arm, timing.calls, kTurns, kTurnRounds, key,
                                       [&] { return candidate.session().cpu_seconds(); });
     if (turns.failed.verdict != Verdict::kOk) {
@@ -356,7 +358,7 @@ struct ExtensionMeasurer::State {
   device::ExtensionOptions options;
   std::unique_ptr<Bench> bench;
   std::optional<ExtensionOverhead> overhead;
-  std::optional<TemporaryFolder> kept;  // of compile_at_first_run()
+  std::optional<TemporaryFolder> kept;        // of compile_at_first_run()
   bool libraries = false, of_python = false;  // of the candidate that is measured
 };
 
@@ -379,7 +381,8 @@ Ran ExtensionMeasurer::compile_at_first_run(const task::Task& task, const Candid
   if (!o.interpreter) return {};
   if (s.level != process::SandboxLevel::kNone && !process::keeps_signals_inside(s.level))
     return {Verdict::kUnsupported,
-            "the sandbox of this machine does not keep signals inside, and Triton's compilers are processes", 0};
+            "the sandbox of this machine does not keep signals inside, and Triton's compilers are processes",
+            0};
   s.kept.emplace("kept");
   o.interpreter->kept = s.kept->path();
   o.interpreter->may_compile = true;

@@ -1,5 +1,5 @@
-// Measures candidates of tiers `extension` and `python`: correct first, then timed in pairs with the baseline, both by this
-// process's clock, and looked at for what host code can do that a plan cannot.
+// Measures candidates of tiers `extension` and `python`: correct first, then timed in pairs with the
+// baseline, both by this process's clock, and looked at for what host code can do that a plan cannot.
 #pragma once
 
 #include <filesystem>
@@ -32,8 +32,8 @@ class ExtensionMeasurer {
   // written to.
   ExtensionMeasurer(GpuHarness& harness, Settings& settings, GpuSurroundings surroundings);
   ~ExtensionMeasurer();
-  // Has a Python module compile what it compiles when it first runs, at every shape that it will be asked for:
-  // before anybody holds the GPU's lock. Not ok: it fails. Of other candidates it does nothing.
+  // Has a Python module compile what it compiles when it first runs, at every shape that it will be asked
+  // for: before anybody holds the GPU's lock. Not ok: it fails. Of other candidates it does nothing.
   Ran compile_at_first_run(const task::Task& task, const Candidate& candidate,
                            const std::filesystem::path& binary);
   // What that has left goes.

@@ -29,7 +29,7 @@ namespace {
 
 // Beyond all that a measurement may take by its own limits: right answers, checks, a timing (of tier
 // `extension` up to three), a stalled host.
-constexpr double kPatience = 300;  // seconds, with five budgets, ten calls and a first run on top
+constexpr double kPatience = 300;      // seconds, with five budgets, ten calls and a first run on top
 constexpr double kMostFirstRun = 300;  // of a Python module that compiles: its start, two times its limit
 
 // A message: its length in 8 bytes, then that much JSON. False where the other side is gone.
@@ -218,7 +218,9 @@ struct GpuWorkers::State {
     return false;
   }
 
-  double patience() const { return kPatience + kMostFirstRun + 5 * settings.budget_s + 10 * settings.call_timeout_s; }
+  double patience() const {
+    return kPatience + kMostFirstRun + 5 * settings.budget_s + 10 * settings.call_timeout_s;
+  }
 };
 
 GpuWorkers::GpuWorkers(Settings settings, std::filesystem::path datasets, std::vector<std::byte> harness)

@@ -21,7 +21,7 @@ struct Timing {
   bool baseline_agrees = true;
   double pair_ns = 0, alone_ns = 0;  // the baseline's
   double alone_error = 0;            // standard error of the second, as a share of it
-  // Of tier `extension`: as Measurement has them.
+  // Of candidates with host code: as Measurement has them.
   std::optional<double> event_ns;
   std::map<std::string, std::string> clock_facts;
   std::string clocks;  // how CUDA's events and the host's clock disagree; empty: they do not
@@ -49,12 +49,12 @@ void write_score(const Settings& settings, const Timing& timing, Measured& out);
 // The baseline in the pair against alone: not over `most` times apart, beyond what the scatter of the rounds
 // explains (on a noisy machine two medians of equal things differ).
 bool baseline_agrees(const Timing& timing, double most);
-// Whether a baseline that is slower in the pair than alone does not matter: it flatters the candidate, which is
-// slower than it all the same. (By a host's clock: behind some 10 ms of another process it finds the processor
-// cold, and is up to a tenth slower; what is more than 15 % is something else.)
+// Whether a baseline that is slower in the pair than alone does not matter: it flatters the candidate, which
+// is slower than it all the same. (By a host's clock: behind some 10 ms of another process it finds the
+// processor cold, and is up to a tenth slower; what is more than 15 % is something else.)
 bool slow_all_the_same(const Timing& timing);
-// baseline_agrees() from turns: the median of their ratios. The score must be one that the turns give as well,
-// to within kTurnsApart: it may not be another time's.
+// baseline_agrees() from turns: the median of their ratios. The score must be one that the turns give as
+// well, to within kTurnsApart: it may not be another time's.
 inline constexpr double kTurnsApart = 1.05;
 bool turns_agree(const Turns& turns, double speedup, double most);
 // A Timing of a run that failed.

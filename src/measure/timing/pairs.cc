@@ -198,13 +198,14 @@ std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t ke
 std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std::uint64_t key,
                                 Arm::Run* failed, std::vector<double>* others) {
   std::vector<double> times;
-  Arm::Run last;  // of the other
+  Arm::Run last;                                                       // of the other
   for (int i = -1; i < rounds && last.verdict == Verdict::kOk; ++i) {  // the first warms up
     const std::uint64_t round = static_cast<std::uint64_t>(i + 1);
     const auto run_other = [&] {
       other.renew(random_key({key, 6, round}), calls);
       last = other.run(calls);
-      if (i >= 0 && others != nullptr) others->push_back(static_cast<double>(per_call(last.elapsed_ns, calls)));
+      if (i >= 0 && others != nullptr)
+        others->push_back(static_cast<double>(per_call(last.elapsed_ns, calls)));
     };
     if (i % 2 == 0) run_other();
     arm.renew(random_key({key, 5, round}), calls);

@@ -122,7 +122,8 @@ NvccHere look() {
   here.nvcc = find_nvcc();
   if (here.nvcc.empty()) {
     here.problem =
-        "C++ and CUDA with torch's headers are compiled by nvcc, which is not here: CUDA's toolkit has it (name it "
+        "C++ and CUDA with torch's headers are compiled by nvcc, which is not here: CUDA's toolkit has it "
+        "(name it "
         "in WARPSMITH_NVCC)";
     return here;
   }

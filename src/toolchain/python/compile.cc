@@ -80,8 +80,9 @@ CompileResult result_of_end(const PythonRun& run, const std::string& path) {
   const std::string seconds = std::to_string(static_cast<int>(run.limit_s));
   switch (run.outcome) {
     case CompilerRun::kTimedOut:
-      return failure(Verdict::kCompileTimeout,
-                     path + ": importing the module and building its extensions took over " + seconds + " s\n");
+      return failure(
+          Verdict::kCompileTimeout,
+          path + ": importing the module and building its extensions took over " + seconds + " s\n");
     case CompilerRun::kViolation:
       return failure(Verdict::kSandboxViolation, path + ": the module does what the sandbox forbids\n");
     case CompilerRun::kOverLimit:
@@ -190,9 +191,10 @@ CompileResult compile_python(const Candidate& candidate, const task::Task& task,
   if (!here.problem.empty()) return failure(Verdict::kUnsupported, here.problem + "\n");
   if (const process::SandboxLevel level = process::available_sandbox();
       level != process::SandboxLevel::kNone && !process::keeps_signals_inside(level))
-    return failure(Verdict::kUnsupported,
-                   "modules may start compilers, and no sandbox here keeps a module's processes from ending others: "
-                   "that wants bubblewrap, or a kernel of Landlock 6 (Linux 6.12)\n");
+    return failure(
+        Verdict::kUnsupported,
+        "modules may start compilers, and no sandbox here keeps a module's processes from ending others: "
+        "that wants bubblewrap, or a kernel of Landlock 6 (Linux 6.12)\n");
   for (const task::TensorSpec& input : task.inputs)
     if (!input.strides.empty())
       return failure(

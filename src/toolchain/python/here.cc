@@ -72,19 +72,22 @@ std::optional<PythonHere> look(const fs::path& python) {
   here.version = json_at<std::string>(said, "version", "python3");
   here.torch = json_at<std::string>(said, "torch", "python3");
   if (here.torch.empty()) {
-    here.problem = "candidates of tier `python` want a python3 with torch, and the one here has none (name "
-                   "another in WARPSMITH_PYTHON)";
+    here.problem =
+        "candidates of tier `python` want a python3 with torch, and the one here has none (name "
+        "another in WARPSMITH_PYTHON)";
     return here;
   }
   here.ninja = find_ninja(here.python);
   if (const std::string& lacks = nvcc_here().problem; !lacks.empty())
     here.extension = "the module builds an extension; " + lacks;
   else if (here.ninja.empty())
-    here.extension = "the module builds an extension, for which torch wants ninja, which is not here: install "
-                     "it (Debian: ninja-build; pip: ninja)";
+    here.extension =
+        "the module builds an extension, for which torch wants ninja, which is not here: install "
+        "it (Debian: ninja-build; pip: ninja)";
   else if (json_at<std::string>(said, "header", "python3").empty())
-    here.extension = "the module builds an extension, for which torch wants Python.h, which is not here: install "
-                     "it (Debian: python3-dev)";
+    here.extension =
+        "the module builds an extension, for which torch wants Python.h, which is not here: install "
+        "it (Debian: python3-dev)";
   return here;
 }
 
@@ -96,8 +99,9 @@ PythonHere python_here() {
   const auto python = python::find_python();
   if (!python) {
     PythonHere here;
-    here.problem = "candidates of tier `python` want a python3 with torch, and there is no python3 here (name "
-                   "one in WARPSMITH_PYTHON)";
+    here.problem =
+        "candidates of tier `python` want a python3 with torch, and there is no python3 here (name "
+        "one in WARPSMITH_PYTHON)";
     return here;
   }
   const std::lock_guard lock(mutex);

@@ -20,7 +20,8 @@ namespace warpsmith::toolchain {
 namespace {
 
 constexpr const char* kScript = "warpsmith_compile.py";
-constexpr std::uint64_t kLeastTreeMemory = 8ull << 30;  // two nvcc with torch's headers, and python3 with torch
+constexpr std::uint64_t kLeastTreeMemory = 8ull
+                                           << 30;  // two nvcc with torch's headers, and python3 with torch
 constexpr std::uint64_t kFileBytes = 512ull << 20;
 constexpr std::uint64_t kReportBytes = 4ull << 20;
 constexpr double kPackSeconds = 120;
@@ -51,7 +52,8 @@ void link_libraries(const fs::path& folder) {
     fs::create_symlink(path, folder / ("lib" + name + ".so"), error);
 }
 
-process::ChildSpec python_spec(const PythonHere& here, const fs::path& folder, const CompileOptions& options) {
+process::ChildSpec python_spec(const PythonHere& here, const fs::path& folder,
+                               const CompileOptions& options) {
   process::ChildSpec spec = compiler_spec(folder, options);
   spec.limits.memory_bytes = 0;  // torch and nvcc reserve far more address space than they touch
   spec.limits.tree_memory_bytes = std::max(options.memory_bytes, kLeastTreeMemory);
@@ -123,7 +125,8 @@ void try_python(const GpuTarget& target, const PythonFolders& folders, const Com
   const CompilerRun run = run_compiler_child(
       build_spec(here, target, folders, options, std::max(options.timeout_s, least.whole_s), {"try"}));
   if (run.outcome != CompilerRun::kDone)
-    throw Error(here.python.string() + " with torch does not start in the sandbox that modules are compiled in" +
+    throw Error(here.python.string() +
+                " with torch does not start in the sandbox that modules are compiled in" +
                 (run.outcome == CompilerRun::kTimedOut ? ": it took too long"
                  : run.output.empty()                  ? std::string()
                                                        : ": " + last_words(run.output)));
@@ -148,13 +151,13 @@ PythonRun build_python(const Candidate& candidate, const GpuTarget& target, cons
   run.limit_s = std::max(options.timeout_s, least.whole_s);
   const double own_s = std::min(run.limit_s, std::max(options.timeout_s, least.own_s));
   const fs::path order = fs::absolute(folders.ours) / "build.json";
-  write_file_atomic(order, Json{{"files", paths_of(candidate)},
-                                {"gencode", "arch=compute_" + architecture(target) + ",code=sm_" +
-                                                architecture(target)},
-                                {"arch_list", torch_architecture(target)},
-                                {"lacks", here.extension},
-                                {"own_s", own_s}}
-                               .dump());
+  write_file_atomic(
+      order, Json{{"files", paths_of(candidate)},
+                  {"gencode", "arch=compute_" + architecture(target) + ",code=sm_" + architecture(target)},
+                  {"arch_list", torch_architecture(target)},
+                  {"lacks", here.extension},
+                  {"own_s", own_s}}
+                 .dump());
   static_cast<CompilerRun&>(run) =
       run_compiler_child(build_spec(here, target, folders, options, run.limit_s, {"build", order.string()}));
   if (run.outcome != CompilerRun::kDone) return run;
@@ -176,8 +179,13 @@ std::string pack_python(const Candidate& candidate, const Json& index, const Pyt
   spec.sandbox.read_only.push_back(folders.theirs);
   // Python's own modules are enough, and no process may be made: so it is the program itself.
   // (-I takes no variables, and one whose place is told by PYTHONHOME wants that.)
-  spec.argv = {fs::canonical(here.python).string(), python::python_variables().contains("PYTHONHOME") ? "-s" : "-I",
-               "-B", kScript, "pack", order.string(), (fs::absolute(folders.theirs) / "extensions").string()};
+  spec.argv = {fs::canonical(here.python).string(),
+               python::python_variables().contains("PYTHONHOME") ? "-s" : "-I",
+               "-B",
+               kScript,
+               "pack",
+               order.string(),
+               (fs::absolute(folders.theirs) / "extensions").string()};
   const CompilerRun run = run_compiler_child(spec);
   if (run.outcome == CompilerRun::kDone) return "";
   constexpr std::string_view kRefused = "refused: ";
