@@ -269,13 +269,6 @@ class GpuClock:
         raise Missing("this host was too slow to keep the GPU's queue filled, ten times in a row")
 
 
-# What set_math() in src/measure/reference.cc sets.
-def math_flags():
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    return [(matmul, "allow_tf32"), (cudnn, "allow_tf32"), (matmul, "allow_fp16_reduced_precision_reduction"),
-            (matmul, "allow_bf16_reduced_precision_reduction")]
-
-
 class Server:
     def hello(self, asked):
         global torch
@@ -286,7 +279,7 @@ class Server:
         torch = imported
         self.device = asked["device"]
         torch.set_num_threads(asked["threads"])
-        self.defaults = [getattr(place, name) for place, name in math_flags()]
+        self.defaults = [getattr(place, name) for place, name in math_flags(torch)]
         self.flags = {"python": platform.python_version(), "torch": torch.__version__, "cuda": str(torch.version.cuda)}
         answer = {"torch": torch.__version__.split("+")[0]}
         if self.device == "cuda":
@@ -311,7 +304,7 @@ class Server:
         return answer
 
     def set_math(self, strict):
-        for (place, name), default in zip(math_flags(), self.defaults):
+        for (place, name), default in zip(math_flags(torch), self.defaults):
             setattr(place, name, default and not strict)
 
     def open(self, spec, baseline, math):

@@ -25,7 +25,7 @@ import traceback
 import zipfile
 
 MOST_DIMS, MOST_TENSORS, MESSAGE_BYTES = 8, 64, 512  # as in include/warpsmith/toolchain/extension_abi.h
-DONE, NO_FORWARD, THREW, OUT_OF_MEMORY, RESULT = 0, 1, 3, 4, 5
+DONE, THREW, OUT_OF_MEMORY, RESULT = 0, 3, 4, 5
 NO_SET = 0xFFFFFFFF
 
 
@@ -298,14 +298,6 @@ def keep_answers(path, may_compile):
     subprocess.check_output = check_output
 
 
-def set_math(strict):
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    for place, name in ((matmul, "allow_tf32"), (cudnn, "allow_tf32"), (matmul, "allow_fp16_reduced_precision_reduction"),
-                        (matmul, "allow_bf16_reduced_precision_reduction")):
-        if strict:
-            setattr(place, name, False)
-
-
 def main():
     global torch, Tensor, data_ptr, contiguous, is_contiguous, NUMBERS
     library, control_fd, socket_fd, archive, device, math, seccomp = sys.argv[1:8]
@@ -318,7 +310,9 @@ def main():
     contiguous, is_contiguous = torch.Tensor.contiguous, torch.Tensor.is_contiguous
     NUMBERS = {getattr(torch, name): number for number, (name, _) in DTYPES.items() if hasattr(torch, name)}
     torch.set_num_threads(1)
-    set_math(math == "strict")
+    if math == "strict":
+        for place, name in math_flags(torch):
+            setattr(place, name, False)
     candidate = Candidate(archive, os.path.join(os.getcwd(), "candidate")) if archive else None
     if candidate:
         # It wants setuptools, and tells where CUDA is missing.

@@ -9,6 +9,7 @@
 extern const char baselines_py[];
 extern const char candidate_py[];
 extern const char extension_key_py[];
+extern const char math_flags_py[];
 
 namespace warpsmith::python {
 
@@ -42,8 +43,8 @@ std::optional<fs::path> find_python() {
   return in_path("python3");
 }
 
-std::string baselines_script() { return baselines_py; }
+std::string baselines_script() { return std::string(math_flags_py) + baselines_py; }
 std::string extension_key_script() { return extension_key_py; }
-std::string candidate_script() { return extension_key_script() + candidate_py; }
+std::string candidate_script() { return extension_key_script() + math_flags_py + candidate_py; }
 
 }  // namespace warpsmith::python

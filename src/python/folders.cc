@@ -8,6 +8,7 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/json.h"
+#include "warpsmith/base/text.h"
 #include "warpsmith/process/child.h"
 
 namespace warpsmith::python {
@@ -16,7 +17,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Behind a line of its own: what a site's own start-up files print comes before it.
 constexpr const char* kQuestion =
     "import json, sys\n"
     "print('\\n' + json.dumps([sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix] + "
@@ -24,23 +24,6 @@ constexpr const char* kQuestion =
 
 bool is_in(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
-}
-
-std::vector<std::string> ask(const fs::path& python) {
-  process::ChildSpec spec;
-  spec.argv = {fs::absolute(python).string(), "-s", "-B", "-c", kQuestion};
-  spec.folder = "/";  // an empty part of PYTHONPATH means the working folder: ours is none that it reads
-  spec.limits.wall_s = 60;  // on a slow file system the first start takes long
-  const process::ChildResult result = process::run_child(spec);
-  if (result.ending != process::Ending::kExited || result.exit_code != 0) return {};
-  const std::size_t end = result.out.find_last_not_of("\n");
-  const std::size_t begin = result.out.rfind('\n', end);
-  if (end == std::string::npos || begin == std::string::npos) return {};
-  try {
-    return parse_json(result.out.substr(begin + 1, end - begin), "python3").get<std::vector<std::string>>();
-  } catch (const std::exception&) {  // it printed something else
-    return {};
-  }
 }
 
 // Nothing where it did not start.
@@ -53,13 +36,15 @@ std::optional<std::vector<fs::path>> look(const fs::path& python) {
     all.push_back(path.lexically_normal());
   };
   std::error_code error;
-  const std::vector<std::string> named = ask(python);
-  for (const std::string& name : named) {
+  const std::optional<Json> named = ask_python(python, kQuestion);
+  if (!named || !named->is_array() || named->empty()) return std::nullopt;
+  for (const Json& each : *named) {
+    if (!each.is_string()) return std::nullopt;
+    const std::string name = each.get<std::string>();
     if (name.empty()) continue;
     add(name);
     add(fs::canonical(name, error));
   }
-  if (named.empty()) return std::nullopt;
   // The program of a virtual environment is a link into the installation, perhaps by way of others.
   add(fs::absolute(python).lexically_normal().parent_path());
   for (fs::path at = fs::absolute(python); fs::is_symlink(at, error);) {
@@ -77,6 +62,21 @@ std::optional<std::vector<fs::path>> look(const fs::path& python) {
 }
 
 }  // namespace
+
+std::optional<Json> ask_python(const fs::path& python, const std::string& program) {
+  process::ChildSpec spec;
+  spec.argv = {fs::absolute(python).string(), "-s", "-B", "-c", program};
+  spec.folder = "/";  // an empty part of PYTHONPATH means the working folder: ours is none that it reads
+  spec.limits.wall_s = 60;  // on a slow file system the first start takes long
+  const process::ChildResult result = process::run_child(spec);
+  if (result.ending != process::Ending::kExited || result.exit_code != 0) return std::nullopt;
+  const std::string said = trim(result.out);
+  try {
+    return parse_json(said.substr(said.rfind('\n') + 1), "python3");
+  } catch (const Error&) {  // it printed something else
+    return std::nullopt;
+  }
+}
 
 const std::vector<fs::path>& python_folders(const fs::path& python) {
   static std::mutex mutex;

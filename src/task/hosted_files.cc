@@ -16,8 +16,6 @@ namespace {
 
 constexpr int kDeepest = 4;                  // folders in a candidate's folder
 constexpr std::size_t kLongestNaming = 200;  // of a line that names the encoding, what is looked at
-constexpr std::array<std::string_view, 8> kNativeEndings = {".cu",  ".cuh", ".cpp", ".cc",
-                                                            ".cxx", ".h",   ".hpp", ".inl"};
 
 // What tells the tiers apart.
 struct Form {
@@ -39,8 +37,7 @@ const Form& form_of(HostedTier tier) {
 
 bool is_source(const fs::path& path, const Form& form) {
   const std::string ending = path.extension().string();
-  return ending == form.ending ||
-         std::find(kNativeEndings.begin(), kNativeEndings.end(), ending) != kNativeEndings.end();
+  return ending == form.ending || is_native_source(ending);
 }
 
 bool is_made_by_python(const fs::path& path) { return path.filename() == "__pycache__"; }
@@ -178,6 +175,12 @@ void check_python(const HostedSource& source, Diagnostics& diagnostics) {
 }
 
 }  // namespace
+
+bool is_native_source(std::string_view path) {
+  constexpr std::array<std::string_view, 8> kEndings = {".cu",  ".cuh", ".cpp", ".cc",
+                                                        ".cxx", ".h",   ".hpp", ".inl"};
+  return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view e) { return path.ends_with(e); });
+}
 
 std::vector<HostedSource> load_hosted_sources(const Task& task, HostedTier tier, Diagnostics& diagnostics) {
   const Form& form = form_of(tier);

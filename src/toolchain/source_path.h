@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstddef>
 #include <set>
@@ -42,13 +41,6 @@ inline std::string file_and_folder(const std::set<std::string>& paths) {
 // A path as a message shows it.
 inline std::string shown_path(const std::string& path) {
   return path.size() <= kLongestPart ? path : path.substr(0, kLongestPart) + "…";
-}
-
-// C++ and CUDA, by its ending.
-inline bool is_native_source(std::string_view path) {
-  constexpr std::array<std::string_view, 8> kEndings = {".cu",  ".cpp", ".cc",  ".cxx",
-                                                        ".cuh", ".h",   ".hpp", ".inl"};
-  return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view e) { return path.ends_with(e); });
 }
 
 }  // namespace warpsmith::toolchain

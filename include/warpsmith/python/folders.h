@@ -3,10 +3,17 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "warpsmith/base/json.h"
+
 namespace warpsmith::python {
+
+// What a program of a few lines prints last, a line of JSON, in `python` without our working folder: what a
+// site's own start-up files print comes before it. Nothing where it does not start or prints something else.
+std::optional<Json> ask_python(const std::filesystem::path& python, const std::string& program);
 
 // Folders (and archives of modules) that `python` reads when it starts and imports: its own, that of the
 // installation below a virtual environment, those of its packages. As it names them and, where that is

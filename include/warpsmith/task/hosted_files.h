@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "warpsmith/base/error.h"
@@ -28,6 +29,9 @@ struct HostedSource {
   std::filesystem::path path;
   std::vector<HostedFile> files;  // sorted by path, model.py first; at least one
 };
+
+// C++ and CUDA, by its ending.
+bool is_native_source(std::string_view path);
 
 // Those of one tier, sorted by `expected`, then name. Mistakes go to `diagnostics`. Where only
 // `compile_error` is expected a model.py may define nothing. Files of Python are UTF-8, or say in a `#

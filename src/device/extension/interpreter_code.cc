@@ -90,7 +90,7 @@ void warpsmith_input(std::uint32_t set, std::int32_t number, ws::PlainTensor* te
   *tensor = ExtensionServer::self->inputs_of(set).at(static_cast<std::size_t>(number));
 }
 void* warpsmith_place(std::uint32_t set, std::int32_t output) {
-  return ExtensionServer::self->places_of(set).at(static_cast<std::size_t>(output));
+  return ExtensionServer::self->place_of(set, static_cast<std::size_t>(output));
 }
 void warpsmith_scalar(std::int32_t number, ws::PlainScalar* scalar) {
   *scalar = ExtensionServer::self->scalars().at(static_cast<std::size_t>(number));

@@ -169,15 +169,10 @@ std::vector<ws::PlainTensor> ExtensionServer::inputs_of(std::uint32_t set) const
   return inputs;
 }
 
-std::vector<void*> ExtensionServer::places_of(std::uint32_t set) const {
-  std::size_t next = first_offset(set) + inputs_.size();
-  std::vector<void*> places;
-  for (std::size_t i = 0; i < outputs_.size(); ++i) places.push_back(base_ + offsets_.at(next++));
-  return places;
-}
-
 void ExtensionServer::begin_call(std::uint32_t set) {
-  places_.begin(places_of(set), outputs_);
+  std::vector<void*> places;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) places.push_back(place_of(set, i));
+  places_.begin(std::move(places), outputs_);
   in_call_ = true;
 }
 
@@ -207,7 +202,6 @@ bool ExtensionServer::take_results(std::uint32_t set) {
                                             " outputs");
     return false;
   }
-  const std::vector<void*> places = places_of(set);
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const ws::PlainTensor& got = frame_.outputs[i];
     const WireTensor& wanted = outputs_[i];
@@ -218,7 +212,8 @@ bool ExtensionServer::take_results(std::uint32_t set) {
       return false;
     }
     places_.note_result(i, got.data);
-    if (got.data != places[i] && !settled(gpu_.copy(places[i], got.data, wanted.bytes))) return false;
+    void* const place = place_of(set, i);
+    if (got.data != place && !settled(gpu_.copy(place, got.data, wanted.bytes))) return false;
   }
   return true;
 }

@@ -26,7 +26,9 @@ class ExtensionServer {
   // For code: the operands of a set, in the parent's memory.
   std::uint32_t sets() const;
   std::vector<warpsmith_extension::PlainTensor> inputs_of(std::uint32_t set) const;
-  std::vector<void*> places_of(std::uint32_t set) const;
+  void* place_of(std::uint32_t set, std::size_t output) const {
+    return base_ + offsets_.at(first_offset(set) + inputs_.size() + output);
+  }
   std::int32_t input_count() const { return static_cast<std::int32_t>(inputs_.size()); }
   const std::vector<warpsmith_extension::PlainScalar>& scalars() const { return scalars_; }
   const std::vector<WireTensor>& outputs() const { return outputs_; }

@@ -31,8 +31,7 @@ std::vector<GpuOperandSpec> all_specs(const task::Task& task, const task::Dims& 
   return specs;
 }
 
-// In this process nothing of a candidate's runs: what goes wrong here is the machine's.
-void settle(const GpuHarness& harness, double timeout_s = kCopyTimeout) {
+void settle_within(const GpuHarness& harness, double timeout_s) {
   if (const device::GpuOutcome done = harness.gpu().wait(timeout_s); !done.ok())
     throw device::GpuError("on the GPU: " + done.detail, done);
 }
@@ -59,10 +58,12 @@ std::int64_t ns_since(Clock::time_point begin) {
 void flush(const GpuHarness& harness) {
   evict_private_caches();
   harness.flush_l2();
-  settle(harness);
+  settle_within(harness, kCopyTimeout);
 }
 
 }  // namespace
+
+void settle(const GpuHarness& harness) { settle_within(harness, kCopyTimeout); }
 
 ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionSession& empty) {
   GpuOperands something(harness, {{"nothing", kOwnBytes, 0}}, 1);
@@ -326,7 +327,7 @@ std::int64_t HostClockBaseline::interval(int calls) {
 Arm::Run HostClockBaseline::run(int calls) {
   harness_.gpu().reset_persisting_l2();
   calls_->run(first_ + calls, 1);  // untimed
-  settle(harness_, kBaselineTimeout);
+  settle_within(harness_, kBaselineTimeout);
   calls_->drop_outputs();
   const auto elapsed = static_cast<double>(interval(calls));
   return {Verdict::kOk, "",

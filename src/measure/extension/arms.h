@@ -20,6 +20,9 @@
 
 namespace warpsmith::measure {
 
+// Waits for the GPU; in this process nothing of a candidate's runs, so what goes wrong is the machine's.
+void settle(const GpuHarness& harness);
+
 // What surrounds a candidate's work, measured in a child without one.
 struct ExtensionOverhead {
   double interval_ns = 0;  // of an empty interval by our clock

@@ -42,7 +42,7 @@ constexpr double kAgreement = 1.03;          // baseline in the pair against alo
 constexpr double kSlowest = 1000;            // times the reference
 constexpr double kLongIntervalNs = 60e6;     // of a candidate, while one call takes less
 constexpr double kShortestTimeout = 0.5;     // seconds
-constexpr double kCompileSeconds = 120, kCopyTimeout = 30;
+constexpr double kCompileSeconds = 120;
 constexpr double kPythonFirstCall = 30;  // seconds: torch loads libraries when they are first asked for
 
 // What a clock that hangs on the host can give: buckets by their medians, and a score as long as its interval
@@ -136,11 +136,6 @@ struct ExtensionMeasurer::State {
     if (processor) options.cpu = processor->number();
   }
 
-  void settle() const {
-    if (const device::GpuOutcome done = harness.gpu().wait(kCopyTimeout); !done.ok())
-      throw device::GpuError("on the GPU: " + done.detail, done);
-  }
-
   Bench& bench_of(GpuTaskBench& task) {
     if (!bench) bench = std::make_unique<Bench>(harness, task, settings.seed);
     return *bench;
@@ -170,8 +165,8 @@ struct ExtensionMeasurer::State {
   std::unique_ptr<ExtensionCandidate> start(GpuTaskBench& task, const fs::path& binary, Ran* loaded) {
     device::ExtensionOptions o = options;
     o.binary = binary;
-    if (of_python) {
-      o.interpreter = interpreter_for(task.task());
+    if (interpreter) {
+      o.interpreter = interpreter;
       if (kept) o.interpreter->kept = kept->path();
       o.first_call_s = kPythonFirstCall;
     }
@@ -358,8 +353,10 @@ struct ExtensionMeasurer::State {
   device::ExtensionOptions options;
   std::unique_ptr<Bench> bench;
   std::optional<ExtensionOverhead> overhead;
-  std::optional<TemporaryFolder> kept;        // of compile_at_first_run()
-  bool libraries = false, of_python = false;  // of the candidate that is measured
+  std::optional<TemporaryFolder> kept;  // of compile_at_first_run()
+  // Of the candidate that is measured.
+  std::optional<device::ExtensionInterpreter> interpreter;
+  bool libraries = false;
 };
 
 ExtensionMeasurer::ExtensionMeasurer(GpuHarness& harness, Settings& settings, GpuSurroundings surroundings)
@@ -400,7 +397,7 @@ Ran ExtensionMeasurer::compile_at_first_run(const task::Task& task, const Candid
     GpuInputs inputs(task, shapes[i]);
     inputs.add(random_key({s.settings.seed, name_key("first run"), i}), *operands, 0);
     inputs.fill(s.harness);
-    s.settle();
+    settle(s.harness);
     const device::ExtensionRun run = first.session().run(0, 1);
     ran = {run.verdict, run.detail, 0};
     if (seconds_now() > until)
@@ -408,21 +405,26 @@ Ran ExtensionMeasurer::compile_at_first_run(const task::Task& task, const Candid
   }
   // As Triton says it of this machine.
   if (ran.detail.find("Failed to find C compiler") != std::string::npos) ran.verdict = Verdict::kUnsupported;
-  if (ran.verdict != Verdict::kOk) ran.detail += ", when it first ran";
+  if (ran.verdict == Verdict::kOk) return ran;
+  s.kept.reset();
+  ran.detail += ", when it first ran";
   return ran;
 }
 
-void ExtensionMeasurer::forget_first_run() { state_->kept.reset(); }
-
-void ExtensionMeasurer::measure(GpuTaskBench& task, const Candidate& candidate_source, const fs::path& binary,
+void ExtensionMeasurer::measure(GpuTaskBench& task, const Candidate& source, const fs::path& binary,
                                 Measured& out) {
   State& s = *state_;
+  const struct Forget {
+    std::optional<TemporaryFolder>& kept;
+    ~Forget() { kept.reset(); }
+  } forget{s.kept};
   Measurement& m = out.measurement;
   m.device->sandbox = std::string(process::to_string(s.level));
-  s.of_python = candidate_source.tier == Tier::kPython;
+  const bool of_python = source.tier == Tier::kPython;
+  s.interpreter = of_python ? State::interpreter_for(task.task()) : std::nullopt;
   // torch may ask cuBLAS and cuDNN for any operator.
-  s.libraries = s.of_python || !toolchain::read_extension_facts(binary).libraries.empty();
-  if (s.of_python && !State::interpreter_for(task.task())) {
+  s.libraries = of_python || !toolchain::read_extension_facts(binary).libraries.empty();
+  if (of_python && !s.interpreter) {
     m.verdict = Verdict::kUnsupported;
     m.detail = "there is no python3 here, and candidates of tier `python` want one";
     return;

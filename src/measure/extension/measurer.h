@@ -33,11 +33,10 @@ class ExtensionMeasurer {
   ExtensionMeasurer(GpuHarness& harness, Settings& settings, GpuSurroundings surroundings);
   ~ExtensionMeasurer();
   // Has a Python module compile what it compiles when it first runs, at every shape that it will be asked
-  // for: before anybody holds the GPU's lock. Not ok: it fails. Of other candidates it does nothing.
+  // for: before anybody holds the GPU's lock. What that leaves is there for measure(), which is next, and
+  // goes with it. Not ok: it fails. Of other candidates it does nothing.
   Ran compile_at_first_run(const task::Task& task, const Candidate& candidate,
                            const std::filesystem::path& binary);
-  // What that has left goes.
-  void forget_first_run();
   // Fills in the rest of a measurement that says nothing yet. Throws Error where no child can be started.
   void measure(GpuTaskBench& task, const Candidate& candidate, const std::filesystem::path& binary,
                Measured& out);

@@ -384,7 +384,6 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
   const double begin = seconds_now();
   State& s = *state_;
   if (const Ran ran = s.compile_at_first_run(task, candidate, binary); ran.verdict != Verdict::kOk) {
-    if (s.extensions) s.extensions->forget_first_run();
     Measured failed{s.blank(task::under_math(task, s.settings.math), candidate.id), {}, ""};
     failed.measurement.verdict = ran.verdict;
     failed.measurement.detail = ran.detail;
@@ -420,7 +419,6 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
     m.verdict = ran.verdict;
     m.detail = ran.detail;
   }
-  if (s.extensions) s.extensions->forget_first_run();
   // What is certain is not measured again: a second verdict would take its place.
   if (s.lost || (m.verdict != Verdict::kOk && m.verdict != Verdict::kUnstable)) out.again.clear();
   m.device->load_after = load_average();

@@ -6,6 +6,7 @@
 
 #include "../directives.h"
 #include "../source_path.h"
+#include "warpsmith/task/hosted_files.h"
 
 namespace warpsmith::toolchain {
 
@@ -146,7 +147,8 @@ class Reader {
     if (candidate_.files.empty()) fail("kernel.cu", "a candidate without files");
     std::size_t bytes = 0;
     for (const SourceFile& file : candidate_.files) {
-      if (!is_plain_path(file.path) || file.path.starts_with("warpsmith") || !is_native_source(file.path))
+      if (!is_plain_path(file.path) || file.path.starts_with("warpsmith") ||
+          !task::is_native_source(file.path))
         fail("kernel.cu", "`" + shown_path(file.path) + "` is no name of a source file here");
       bytes += file.content.size();
     }

@@ -13,6 +13,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/child.h"
+#include "warpsmith/task/hosted_files.h"
 #include "warpsmith/toolchain/python.h"
 
 namespace warpsmith::toolchain {
@@ -29,7 +30,7 @@ struct Made {
   bool keep = true;
 };
 
-bool is_source(std::string_view path) { return path.ends_with(".py") || is_native_source(path); }
+bool is_source(std::string_view path) { return path.ends_with(".py") || task::is_native_source(path); }
 
 std::string first_path(const Candidate& candidate) {
   const bool plain = !candidate.files.empty() && is_plain_path(candidate.files.front().path);

@@ -12,7 +12,6 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/text.h"
-#include "warpsmith/process/child.h"
 #include "warpsmith/python/folders.h"
 #include "warpsmith/python/interpreter.h"
 
@@ -45,21 +44,6 @@ fs::path find_ninja(const fs::path& python) {
   return can_run(beside) ? beside : fs::path();
 }
 
-Json ask(const fs::path& python) {
-  process::ChildSpec spec;
-  spec.argv = {python.string(), "-s", "-B", "-c", kQuestion};
-  spec.folder = "/";  // as folders.cc asks
-  spec.limits.wall_s = 60;
-  const process::ChildResult result = process::run_child(spec);
-  if (result.ending != process::Ending::kExited || result.exit_code != 0) return {};
-  const std::string said = trim(result.out);
-  try {
-    return parse_json(said.substr(said.rfind('\n') + 1), "python3");
-  } catch (const Error&) {
-    return {};
-  }
-}
-
 // Nothing where it did not start.
 std::optional<PythonHere> look(const fs::path& python) {
   PythonHere here;
@@ -67,8 +51,9 @@ std::optional<PythonHere> look(const fs::path& python) {
   std::error_code error;
   const fs::path plain = fs::absolute(python).lexically_normal();
   here.python = fs::equivalent(plain, python, error) ? plain : fs::absolute(python);
-  const Json said = ask(here.python);
-  if (!said.is_object()) return std::nullopt;
+  const std::optional<Json> answer = python::ask_python(here.python, kQuestion);
+  if (!answer || !answer->is_object()) return std::nullopt;
+  const Json& said = *answer;
   here.version = json_at<std::string>(said, "version", "python3");
   here.torch = json_at<std::string>(said, "torch", "python3");
   if (here.torch.empty()) {
