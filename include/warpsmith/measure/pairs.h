@@ -15,7 +15,8 @@ namespace warpsmith::measure {
 struct PairSettings {
   stats::Protocol protocol;
   double budget_s = 2;
-  int calls = 1;  // K: calls in each timed interval, each on operands of its own
+  int calls = 1;            // K: calls in each timed interval, each on operands of its own
+  int candidate_calls = 0;  // in the candidate's, where its are others; 0: as many
   // Timed calls that are compared in full: so many in the rounds of the first look, then at the same rate; at
   // least one.
   int inspections = 4;

@@ -60,7 +60,7 @@ struct Measurement {
   double baseline_ratio = 0;
   double variance = 0;  // between the buckets
   int rounds = 0;
-  int batch = 1;                                            // calls in each timed interval
+  int batch = 1;                                            // calls of the candidate in each timed interval
   int remeasured = 0;                                       // times that it was measured again
   std::vector<std::pair<std::string, std::int64_t>> shape;  // timing shape
   double max_error = 0, error_bound = 0;                    // worst over the checks, and its bound
@@ -80,8 +80,9 @@ struct Measurement {
   // A call of the baseline with no candidate beside it, in the same process: what the pair's must agree with.
   std::optional<double> baseline_alone_ns;
   // Candidates with host code: a call by its own events on the default stream, to be compared with
-  // candidate_ns, and how both sides were timed ("threads": "3 before, 3 after", "processor": "15, for both
-  // sides", …).
+  // candidate_ns. Of any: how both sides were timed ("threads": "3 before, 3 after", "processor": "15, for
+  // both sides", …; "baseline_batch": the baseline's calls in each timed interval, where they are not as many
+  // as the candidate's).
   std::optional<double> candidate_event_ns;
   std::map<std::string, std::string> clock;
   std::optional<double> speedup_before;  // the score that looked too good, and was measured again

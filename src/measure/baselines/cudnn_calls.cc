@@ -123,13 +123,12 @@ class CudnnCalls : public GpuCalls {
   static std::size_t fastest(GpuHarness& harness, const std::vector<std::vector<Call> >& rows) {
     constexpr double kNever = std::numeric_limits<double>::infinity();
     std::vector<double> best(rows.size(), kNever);
-    std::vector<Hold> holds(rows.size());
     std::string trouble;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       try {
         for (int round = 0; round < kTrialRounds; ++round) {
           const GpuTimes times = harness.time_calls(
-              holds[i], {},
+              {},
               [&] {
                 for (const Call& call : rows[i]) call();
                 return device::GpuOutcome{};

@@ -11,10 +11,16 @@ namespace warpsmith::measure {
 
 namespace {
 
+constexpr int kSets = 1024, kFewestPlaces = 4, kMostPlaces = 192;
 constexpr int kTries = 10;           // of a run whose calls were not enqueued in time
 constexpr double kCopyTimeout = 30;  // seconds
 constexpr double kBaselineTimeout = 60;
 constexpr const char* kLate = "this host was too slow to keep the GPU's queue filled, ten times in a row";
+
+// How many sets a sixteenth of the GPU's memory has room for.
+std::uint64_t sets_in_memory(const device::Gpu& gpu, std::uint64_t bytes_a_call) {
+  return gpu.facts().memory_bytes / 16 / std::max<std::uint64_t>(1, bytes_a_call);
+}
 
 int first_set(int place, int most_calls) { return place * (most_calls + 1); }
 
@@ -95,12 +101,15 @@ void GpuInputs::fill(const GpuHarness& harness) {
   fills_.clear();
 }
 
+int gpu_sets(const device::Gpu& gpu, std::uint64_t bytes_a_call) {
+  return static_cast<int>(std::clamp<std::uint64_t>(sets_in_memory(gpu, bytes_a_call), 2, kSets));
+}
+
 int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls) {
-  constexpr int kSets = 1024, kFewest = 4, kMost = 192;
-  const int wanted = std::clamp(kSets / (calls + 1), kFewest, kMost);
-  const std::uint64_t one = std::max<std::uint64_t>(1, bytes_a_call) * static_cast<std::uint64_t>(calls + 1);
-  const std::uint64_t room = gpu.facts().memory_bytes / 16;
-  return static_cast<int>(std::clamp<std::uint64_t>(room / one, 1, static_cast<std::uint64_t>(wanted)));
+  const int wanted = std::clamp(kSets / (calls + 1), kFewestPlaces, kMostPlaces);
+  return static_cast<int>(
+      std::clamp<std::uint64_t>(sets_in_memory(gpu, bytes_a_call) / (static_cast<std::uint64_t>(calls) + 1),
+                                1, static_cast<std::uint64_t>(wanted)));
 }
 
 GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
@@ -175,9 +184,10 @@ Arm::Run GpuBaselineArm::run(int calls) {
     enqueue(calls, 1);  // untimed
     const std::vector<GpuRegion> memory = memory_of(calls);
     const GpuTimes times = harness_.time_calls(
-        hold_, memory, [&] { return enqueue(0, calls); }, kBaselineTimeout);
+        memory, [&] { return enqueue(0, calls); }, kBaselineTimeout);
     if (!times.outcome.ok())
       throw device::GpuError("the baseline on the GPU: " + times.outcome.detail, times.outcome);
+    enqueue_ns_ = times.enqueue_ns;
     if (!times.late) return as_ran(times.outcome, times.queued_ns);
   }
   throw Error(kLate);
@@ -207,16 +217,15 @@ Arm::Run GpuBaselineArm::inspect(int call) {
 }
 
 GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& reference,
-                                 std::vector<double> bounds, const task::Dims& dims, int most_calls)
+                                 std::vector<double> bounds, const task::Dims& dims)
     : candidate_(candidate),
       harness_(candidate.harness()),
       task_(candidate.task()),
       bounds_(std::move(bounds)),
       dims_(dims),
       inputs_(task_, dims),
-      places_(gpu_places(harness_.gpu(), input_bytes(task_, dims) + output_bytes(task_, dims), most_calls)),
-      most_calls_(most_calls),
-      layout_(harness_, task_, candidate.plan(), candidate.program(), dims, places_ * (most_calls + 1)),
+      layout_(harness_, task_, candidate.plan(), candidate.program(), dims,
+              gpu_sets(harness_.gpu(), input_bytes(task_, dims) + output_bytes(task_, dims))),
       fresh_inputs_(harness_, input_specs(task_, dims), 1),
       right_(reference.bind(dims, spans_of(fresh_inputs_, 0, 1))),
       flags_(sizeof(int) * std::max<std::size_t>(1, task_.outputs.size())) {
@@ -231,9 +240,14 @@ GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& refer
     throw device::GpuError("on the GPU: " + done.detail, done);
 }
 
+int GpuCandidateArm::most_calls() const {
+  return std::clamp(layout_.sets() / kFewestPlaces - 1, 1, kMostCallsARow);
+}
+
 void GpuCandidateArm::renew(std::uint64_t key, int calls) {
   key_ = key;
-  first_ = first_set(place_of(key, places_), most_calls_);
+  calls_ = calls;
+  first_ = first_set(place_of(key, std::clamp(layout_.sets() / (calls + 1), 1, kMostPlaces)), calls);
   layout_.poison(first_, calls + 1);
   for (int call = 0; call <= calls; ++call)
     inputs_.add(call_seed(key, call), layout_.operands(), first_ + call);
@@ -271,8 +285,9 @@ std::optional<Arm::Run> GpuCandidateArm::run_calls(int calls) {
   std::vector<GpuRegion> memory;
   for (int call = 0; call < calls; ++call) layout_.add_memory(first_ + call, memory);
   const GpuTimes times = harness_.time_calls(
-      hold_, memory, [&] { return enqueue(calls); }, candidate_.timeout_s() * (calls + 1));
+      memory, [&] { return enqueue(calls); }, candidate_.timeout_s() * (calls + 1));
   if (!times.outcome.ok()) return candidate_.ran(times.outcome);
+  enqueue_ns_ = times.enqueue_ns;
   layout_.operands().look_at_canaries();
   int* flags = as_flags(flags_);
   for (std::size_t i = 0; i < task_.outputs.size(); ++i) {

@@ -20,8 +20,10 @@
 
 namespace warpsmith::measure {
 
-// Places for rows of up to `calls` calls: about 1,024 sets of operands in all, 4 to 192 places, and fewer
-// where operands are large.
+// Sets of operands to lie in: 1,024, and fewer where they are large.
+int gpu_sets(const device::Gpu& gpu, std::uint64_t bytes_a_call);
+// Places for rows of up to `calls` calls and one more to warm up: in so many sets, and 4 to 192 of them;
+// fewer where operands are large.
 int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls);
 
 // The place that a renewal by `key` takes.
@@ -66,12 +68,13 @@ class GpuBaselineArm : public Arm {
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
   int place() const override { return place_; }
+  int most_calls() const { return most_calls_; }  // in a row
   std::optional<int> unwritten(int) override { return std::nullopt; }
   Run inspect(int call) override;  // eager itself is right by definition
   // One call from an idle GPU, on the values of the last renewal: nanoseconds.
   Run run_idle();
-  // What it takes the host to enqueue a row of calls, as in the last runs.
-  double enqueue_ns() const { return hold_.enqueue_ns; }
+  // What it took the host to enqueue the last row.
+  double enqueue_ns() const { return enqueue_ns_; }
 
  private:
   void renew_here(std::uint64_t key, int calls);
@@ -88,19 +91,21 @@ class GpuBaselineArm : public Arm {
   std::unique_ptr<GpuCalls> right_;  // eager on the same operands, where `calls_` are another baseline's
   std::vector<double> bounds_;
   std::uint64_t key_ = 0;
-  Hold hold_;
+  double enqueue_ns_ = 0;
 };
 
 class GpuCandidateArm : public Arm {
  public:
   // `bounds`: by output, for inspect(), which compares with the reference in its own precision.
   GpuCandidateArm(GpuCandidate& candidate, const Reference& reference, std::vector<double> bounds,
-                  const task::Dims& dims, int most_calls);
+                  const task::Dims& dims);
+  // In a row: enough operands for at least four places.
+  int most_calls() const;
   // Bad where the candidate has no room for its operands.
   const device::GpuOutcome& outcome() const { return layout_.outcome(); }
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
-  int place() const override { return first_ / (most_calls_ + 1); }
+  int place() const override { return first_ / (calls_ + 1); }
   std::optional<int> unwritten(int calls) override;
   Run inspect(int call) override;
   Run run_idle();
@@ -108,7 +113,7 @@ class GpuCandidateArm : public Arm {
   GpuTimes row_from_idle(int calls);
   // Whether what the harness keeps on the device for this arm is as it was put there.
   bool tables_are_whole() const;
-  double enqueue_ns() const { return hold_.enqueue_ns; }
+  double enqueue_ns() const { return enqueue_ns_; }
 
  private:
   device::GpuOutcome enqueue(int calls);
@@ -121,7 +126,7 @@ class GpuCandidateArm : public Arm {
   std::vector<double> bounds_;
   task::Dims dims_;
   GpuInputs inputs_;
-  int places_, most_calls_, first_ = 0;
+  int first_ = 0, calls_ = 1;  // of the last renewal
   GpuLayout layout_;
   GpuOperands fresh_inputs_;  // one set, for inspect()
   Reference::Calls right_;    // bound to them
@@ -129,7 +134,7 @@ class GpuCandidateArm : public Arm {
   device::PinnedMemory flags_;
   std::uint64_t key_ = 0;
   int unwritten_ = -1;
-  Hold hold_;
+  double enqueue_ns_ = 0;
 };
 
 }  // namespace warpsmith::measure

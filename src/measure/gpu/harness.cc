@@ -18,8 +18,7 @@ constexpr std::uint64_t kCanaryBytes = 256;
 constexpr std::uint64_t kWidestGap = 256;  // canaries
 constexpr std::uint8_t kCanary = 0xC5;
 constexpr unsigned kThreads = 256;
-constexpr double kLongestHold = 50e6;  // ns
-constexpr double kLargestMargin = 10;
+constexpr std::uint64_t kLongestHold = 50'000'000;  // ns
 
 std::uint64_t round_up(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -47,6 +46,9 @@ unsigned blocks_for(std::uint64_t elements, int sms) {
 }
 
 int* as_flag(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
+volatile std::uint32_t* as_count(const device::PinnedMemory& memory) {
+  return reinterpret_cast<volatile std::uint32_t*>(memory.data());
+}
 
 }  // namespace
 
@@ -127,7 +129,9 @@ GpuHarness::GpuHarness(const device::Gpu& gpu, std::span<const std::byte> cubin,
       copy_(module_.kernel("ws_copy")),
       nothing_(module_.kernel("ws_nothing")),
       scratch_(std::max<std::uint64_t>(2 * gpu.facts().l2_bytes, 8 << 20)),
-      flag_(sizeof(int)) {
+      flag_(sizeof(int)),
+      released_(sizeof(std::uint32_t)) {
+  *as_count(released_) = 0;
   const ValueSource::PoolView view = source.pools();
   const std::span<const std::byte> pools[4] = {
       std::as_bytes(view.first_normal), std::as_bytes(view.second_normal), std::as_bytes(view.first_bits),
@@ -267,11 +271,15 @@ void GpuHarness::compare(device::GpuAddress a, device::GpuAddress b, std::uint64
 
 void GpuHarness::flush_l2() const { device::fill_bytes(scratch_.address(), ++flushes_, scratch_.bytes()); }
 
-void GpuHarness::hold(double ns) const {
-  std::uint64_t time = static_cast<std::uint64_t>(ns);
-  void* arguments[] = {&time};
+void GpuHarness::hold() const {
+  volatile std::uint32_t* released = as_count(released_);
+  std::uint32_t number = ++holds_;
+  std::uint64_t most = kLongestHold;
+  void* arguments[] = {&released, &number, &most};
   hold_.launch(1, 1, arguments);
 }
+
+void GpuHarness::release() const { *as_count(released_) = holds_; }
 
 void GpuHarness::touch(std::span<const GpuRegion> memory) const {
   Regions list;
@@ -320,29 +328,30 @@ bool GpuHarness::pools_are_whole() const {
   return *as_flag(flag_) == 0;
 }
 
-GpuTimes GpuHarness::time_calls(Hold& hold_back, std::span<const GpuRegion> memory,
+GpuTimes GpuHarness::time_calls(std::span<const GpuRegion> memory,
                                 const std::function<device::GpuOutcome()>& calls, double timeout_s) {
   flush_l2();
   touch(memory);
-  return time_queued(hold_back, calls, timeout_s);
+  return time_queued(calls, timeout_s);
 }
 
-GpuTimes GpuHarness::time_queued(Hold& hold_back, const std::function<device::GpuOutcome()>& calls,
-                                 double timeout_s) {
+GpuTimes GpuHarness::time_queued(const std::function<device::GpuOutcome()>& calls, double timeout_s) {
   using Clock = std::chrono::steady_clock;
-  hold(std::min(hold_back.ns(), kLongestHold));
-  start_.record();
-  const Clock::time_point begin = Clock::now();
   GpuTimes times;
-  times.outcome = calls();
-  const double host_ns = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
-  stop_.record();
-  if (!times.outcome.ok()) return times;
-  times.late = start_.passed();
-  hold_back.enqueue_ns = hold_back.enqueue_ns == 0 || times.late ? std::max(hold_back.enqueue_ns, host_ns)
-                                                                 : 0.8 * hold_back.enqueue_ns + 0.2 * host_ns;
-  if (times.late) hold_back.margin = std::min(1.2 * hold_back.margin, kLargestMargin);
-  read_clock(times, timeout_s);
+  hold();
+  try {
+    start_.record();
+    const Clock::time_point begin = Clock::now();
+    times.outcome = calls();
+    times.enqueue_ns = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+    stop_.record();
+    times.late = times.outcome.ok() && start_.passed();
+  } catch (...) {
+    release();
+    throw;
+  }
+  release();
+  if (times.outcome.ok()) read_clock(times, timeout_s);
   return times;
 }
 

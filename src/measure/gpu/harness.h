@@ -89,19 +89,12 @@ class GpuOperands {
   device::PinnedMemory flag_;
 };
 
-// How long to hold the stream back, so that all calls are enqueued before the GPU comes to them. Learnt by
-// each arm.
-struct Hold {
-  double enqueue_ns = 0;  // what enqueueing takes the host, smoothed
-  double margin = 1.15;
-  double ns() const { return 8e3 + margin * enqueue_ns; }
-};
-
 struct GpuTimes {
   device::GpuOutcome outcome;
-  double queued_ns = 0;  // all calls together
-  bool late = false;     // not all was enqueued in time; the hold is longer from now on
-  double host_ns = 0;    // of time_idle(): the same by the host's clock, a wake-up included
+  double queued_ns = 0;   // all calls together
+  bool late = false;      // the stream was not held back for as long as enqueueing took
+  double enqueue_ns = 0;  // what it took the host to enqueue the calls
+  double host_ns = 0;     // of time_idle(): the same by the host's clock, a wake-up included
 };
 
 class GpuHarness {
@@ -126,7 +119,6 @@ class GpuHarness {
                           int* flag) const;
   void compare(device::GpuAddress a, device::GpuAddress b, std::uint64_t bytes, int number, int* flag) const;
   void flush_l2() const;
-  void hold(double ns) const;
   // Brings the address translations of these stretches of memory to where a call finds them, and (but for a
   // word in each 64 KiB) none of their data. Which pages the flush has driven out of the TLB depends on their
   // addresses: 4.0 us or 5.5 us for the same call.
@@ -142,20 +134,22 @@ class GpuHarness {
   bool pools_are_whole() const;
 
   // Times what `calls` enqueues, between two events, behind a flush of L2, on a stream that is held back
-  // until all is enqueued. The calls follow one another without a flush between them: each has operands of
-  // its own, which the one flush has driven out. (With a flush and two events for each call, a call of 5 us
-  // took 4 to 6 us by its place in the row: the GPU's front end fetches what the host enqueues meanwhile.)
-  // `memory`: what the calls will touch. Waits at most `timeout_s`.
-  GpuTimes time_calls(Hold& hold, std::span<const GpuRegion> memory,
-                      const std::function<device::GpuOutcome()>& calls, double timeout_s);
+  // until all is enqueued, for at most 50 ms. The calls follow one another without a flush between them: each
+  // has operands of its own, which the one flush has driven out. (With a flush and two events for each call,
+  // a call of 5 us took 4 to 6 us by its place in the row: the GPU's front end fetches what the host enqueues
+  // meanwhile.) `memory`: what the calls will touch. Waits at most `timeout_s`.
+  GpuTimes time_calls(std::span<const GpuRegion> memory, const std::function<device::GpuOutcome()>& calls,
+                      double timeout_s);
   // The same with L2 and TLB as they are.
-  GpuTimes time_queued(Hold& hold, const std::function<device::GpuOutcome()>& calls, double timeout_s);
+  GpuTimes time_queued(const std::function<device::GpuOutcome()>& calls, double timeout_s);
   // One call from an idle GPU, launch latency included.
   GpuTimes time_idle(const std::function<device::GpuOutcome()>& call, double timeout_s);
   // Nanoseconds between the clock's events, over all that was timed so far.
   double timed_ns() const { return timed_ns_; }
 
  private:
+  void hold() const;  // until release()
+  void release() const;
   // Reads the clock, once all is done that was enqueued between its events.
   void read_clock(GpuTimes& times, double timeout_s);
   void fill_by_host(const GpuFill& fill, const task::Dims& dims) const;
@@ -171,7 +165,8 @@ class GpuHarness {
   mutable std::uint8_t flushes_ = 0;
   mutable std::uint64_t number_ = 0;
   mutable std::multimap<std::uint64_t, device::GpuMemory> spare_memory_;  // by size
-  device::PinnedMemory flag_, pinned_pools_;
+  device::PinnedMemory flag_, released_, pinned_pools_;
+  mutable std::uint32_t holds_ = 0;
   mutable std::map<std::uint64_t, device::PinnedMemory> staging_;  // of values that the host makes, by size
   device::GpuEvent start_, stop_;
   double timed_ns_ = 0;

@@ -1,4 +1,5 @@
-// Kernels of the harness itself, made by NVRTC once for each GPU type. Struct layouts: harness.h and harness.cc.
+// Kernels of the harness itself, made by NVRTC once for each GPU type. Struct layouts: harness.h and
+// harness.cc.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -13,34 +14,63 @@ __device__ u64 now_ns() {
   return t;
 }
 
-// Keeps the stream busy while the host enqueues what comes behind.
-extern "C" __global__ void ws_hold(u64 ns) {
+// Keeps the stream busy while the host enqueues what comes behind: until the host writes `number` there, at
+// most for `most_ns`.
+extern "C" __global__ void ws_hold(const volatile u32* released, u32 number, u64 most_ns) {
   const u64 begin = now_ns();
-  while (now_ns() - begin < ns) __nanosleep(100);
+  while (*released != number && now_ns() - begin < most_ns) __nanosleep(100);
 }
 
 template <typename T>
-__device__ void store_real(void* out, u64 i, float value) { static_cast<T*>(out)[i] = T(value); }
+__device__ void store_real(void* out, u64 i, float value) {
+  static_cast<T*>(out)[i] = T(value);
+}
 template <typename T>
-__device__ void store_integer(void* out, u64 i, i64 value) { static_cast<T*>(out)[i] = static_cast<T>(value); }
+__device__ void store_integer(void* out, u64 i, i64 value) {
+  static_cast<T*>(out)[i] = static_cast<T>(value);
+}
 
 // dtype: task::Dtype in its order.
 __device__ void store(u32 dtype, void* out, u64 i, float real, i64 integer, bool is_real) {
   if (!is_real) real = static_cast<float>(integer);
   if (is_real) integer = static_cast<i64>(real);
   switch (dtype) {
-    case 0: static_cast<double*>(out)[i] = is_real ? real : static_cast<double>(integer); break;
-    case 1: static_cast<float*>(out)[i] = real; break;
-    case 2: static_cast<__half*>(out)[i] = __float2half_rn(real); break;
-    case 3: static_cast<__nv_bfloat16*>(out)[i] = __float2bfloat16_rn(real); break;
-    case 4: static_cast<__nv_fp8_e4m3*>(out)[i] = __nv_fp8_e4m3(real); break;
-    case 5: static_cast<__nv_fp8_e5m2*>(out)[i] = __nv_fp8_e5m2(real); break;
-    case 6: store_integer<i64>(out, i, integer); break;
-    case 7: store_integer<int>(out, i, integer); break;
-    case 8: store_integer<short>(out, i, integer); break;
-    case 9: store_integer<signed char>(out, i, integer); break;
-    case 10: store_integer<unsigned char>(out, i, integer); break;
-    case 11: static_cast<unsigned char*>(out)[i] = is_real ? real != 0.f : integer != 0; break;
+    case 0:
+      static_cast<double*>(out)[i] = is_real ? real : static_cast<double>(integer);
+      break;
+    case 1:
+      static_cast<float*>(out)[i] = real;
+      break;
+    case 2:
+      static_cast<__half*>(out)[i] = __float2half_rn(real);
+      break;
+    case 3:
+      static_cast<__nv_bfloat16*>(out)[i] = __float2bfloat16_rn(real);
+      break;
+    case 4:
+      static_cast<__nv_fp8_e4m3*>(out)[i] = __nv_fp8_e4m3(real);
+      break;
+    case 5:
+      static_cast<__nv_fp8_e5m2*>(out)[i] = __nv_fp8_e5m2(real);
+      break;
+    case 6:
+      store_integer<i64>(out, i, integer);
+      break;
+    case 7:
+      store_integer<int>(out, i, integer);
+      break;
+    case 8:
+      store_integer<short>(out, i, integer);
+      break;
+    case 9:
+      store_integer<signed char>(out, i, integer);
+      break;
+    case 10:
+      store_integer<unsigned char>(out, i, integer);
+      break;
+    case 11:
+      static_cast<unsigned char*>(out)[i] = is_real ? real != 0.f : integer != 0;
+      break;
   }
 }
 
@@ -77,7 +107,8 @@ extern "C" __global__ void ws_values(const __grid_constant__ Draws list) {
     } else {
       const u32 raw = static_cast<const u32*>(d.pool_a)[a] + static_cast<const u32*>(d.pool_b)[b] + d.shift;
       if (d.kind == 1) {
-        store(d.dtype, d.out, i, __fadd_rn(d.base, __fmul_rn(d.x_scale, static_cast<float>(raw >> 8))), 0, true);
+        store(d.dtype, d.out, i, __fadd_rn(d.base, __fmul_rn(d.x_scale, static_cast<float>(raw >> 8))), 0,
+              true);
       } else if (d.kind == 2) {
         store(d.dtype, d.out, i, 0.f, d.low + static_cast<i64>((raw * d.range) >> 32), false);
       } else {
@@ -103,8 +134,8 @@ extern "C" __global__ void ws_canaries(const Region* regions, unsigned char patt
     if (bytes[i] != pattern) atomicMax(flag, static_cast<int>(blockIdx.x) + 1);
 }
 
-// A warp an output: looks at 32 places of it, each an element of `size` bytes; where all bytes of one are 0xFF, flag[0] becomes the least
-// number + 1 of such an output, counted from `regions`.
+// A warp an output: looks at 32 places of it, each an element of `size` bytes; where all bytes of one are
+// 0xFF, flag[0] becomes the least number + 1 of such an output, counted from `regions`.
 extern "C" __global__ void ws_unwritten(const Region* regions, int size, u64 key, int* flag) {
   const Region r = regions[blockIdx.x];
   const u64 count = r.bytes / static_cast<u64>(size);
@@ -116,14 +147,16 @@ extern "C" __global__ void ws_unwritten(const Region* regions, int size, u64 key
     h = (h ^ (h >> 27)) * 0x94D049BB133111EBull;
     place = (h ^ (h >> 31)) % count;
   }
-  const unsigned char* element = reinterpret_cast<const unsigned char*>(r.address) + place * static_cast<u64>(size);
+  const unsigned char* element =
+      reinterpret_cast<const unsigned char*>(r.address) + place * static_cast<u64>(size);
   bool unwritten = true;
   for (int i = 0; i < size; ++i) unwritten = unwritten && element[i] == 0xFF;
   if (unwritten) atomicMin(flag, static_cast<int>(blockIdx.x) + 1);
 }
 
 // Whether two stretches of memory differ: flag[0] becomes `number` + 1.
-extern "C" __global__ void ws_differs(const unsigned char* a, const unsigned char* b, u64 bytes, int number, int* flag) {
+extern "C" __global__ void ws_differs(const unsigned char* a, const unsigned char* b, u64 bytes, int number,
+                                      int* flag) {
   const u64 stride = static_cast<u64>(gridDim.x) * blockDim.x;
   const u64 me = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
   bool differs = false;
@@ -140,7 +173,8 @@ extern "C" __global__ void ws_differs(const unsigned char* a, const unsigned cha
 // A block an SM: overwrites all the shared memory that it can have with NaNs.
 extern "C" __global__ void ws_scrub(u32 words) {
   extern __shared__ u32 memory[];
-  for (u32 i = threadIdx.x; i < words; i += blockDim.x) reinterpret_cast<volatile u32*>(memory)[i] = 0xFFFFFFFFu;
+  for (u32 i = threadIdx.x; i < words; i += blockDim.x)
+    reinterpret_cast<volatile u32*>(memory)[i] = 0xFFFFFFFFu;
 }
 
 struct Regions {
@@ -155,14 +189,17 @@ extern "C" __global__ void ws_poison(const __grid_constant__ Regions list) {
   const u64 me = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x, vectors = r.bytes / 16;
   const uint4 ones = {0xFFFFFFFFu, 0xFFFFFFFFu, 0xFFFFFFFFu, 0xFFFFFFFFu};
   for (u64 i = me; i < vectors; i += stride) reinterpret_cast<uint4*>(r.address)[i] = ones;
-  for (u64 i = vectors * 16 + me; i < r.bytes; i += stride) reinterpret_cast<unsigned char*>(r.address)[i] = 0xFF;
+  for (u64 i = vectors * 16 + me; i < r.bytes; i += stride)
+    reinterpret_cast<unsigned char*>(r.address)[i] = 0xFF;
 }
 
-// Every block looks at one word in each 64 KiB of the regions: address translations are there afterwards, data is not.
+// Every block looks at one word in each 64 KiB of the regions: address translations are there afterwards,
+// data is not.
 extern "C" __global__ void ws_touch(Regions list, u32* sink) {
   u32 sum = 0;
   for (u64 r = 0; r < list.count; ++r)
-    for (u64 at = static_cast<u64>(threadIdx.x) * 65536; at < list.regions[r].bytes + 65535; at += blockDim.x * 65536ull) {
+    for (u64 at = static_cast<u64>(threadIdx.x) * 65536; at < list.regions[r].bytes + 65535;
+         at += blockDim.x * 65536ull) {
       const u64 inside = at < list.regions[r].bytes ? at : list.regions[r].bytes - 4;
       sum ^= *reinterpret_cast<const volatile u32*>((list.regions[r].address + inside) & ~3ull);
     }

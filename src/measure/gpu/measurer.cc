@@ -31,7 +31,6 @@ constexpr double kAgreement = 1.03;  // baseline in the pair against alone
 constexpr const char* kHarnessMemory = "harness_memory";
 constexpr const char* kChangedMemory = "memory of the harness that the candidate was never given has changed";
 constexpr double kSlowest = 1000;  // times the reference: CUDA-L1's bound on what still counts as executable
-constexpr double kLongIntervalNs = 2e6;   // of a candidate, while one call takes less
 constexpr double kShortestTimeout = 0.1;  // seconds
 constexpr double kHostBound = 1.2;        // the baseline from an idle GPU against queued
 
@@ -167,23 +166,31 @@ struct GpuMeasurer::State {
     return std::min(settings.call_timeout_s, std::max(kShortestTimeout, slowest));
   }
 
+  // How many of the candidate's calls make a row. A row of one call is some microseconds too long for what it
+  // tells of a call, so where it is short a row of more is looked at.
+  static Ran choose_calls(GpuCandidateArm& arm, std::uint64_t key, int& calls) {
+    calls = 1;
+    for (const double row_ns : {kRowNs / 8, kRowNs}) {
+      arm.renew(random_key({key, name_key("estimate"), static_cast<std::uint64_t>(calls)}), calls);
+      const Ran row = arm.run(calls);
+      if (row.verdict != Verdict::kOk) return row;
+      const double call_ns = static_cast<double>(row.elapsed_ns) / calls;
+      calls = std::min(gpu_calls_a_row(call_ns, arm.enqueue_ns() / calls, row_ns), arm.most_calls());
+    }
+    return {};
+  }
+
   Timing time_candidate(GpuTaskBench& task, GpuCandidate& candidate, Measurement& m) {
     PairSettings pairs = pair_settings(settings, m.task, m.candidate, m.remeasured);
-    int calls = task.calls();
-    GpuCandidateArm arm(candidate, task.reference(), task.timed_bounds(), task.timing_dims(), calls);
+    GpuCandidateArm arm(candidate, task.reference(), task.timed_bounds(), task.timing_dims());
     if (!arm.outcome().ok()) return failed_timing(candidate.ran(arm.outcome()));
-    arm.renew(random_key({pairs.key, name_key("estimate")}), 1);
-    const Ran once = arm.run(1);
-    if (once.verdict != Verdict::kOk) return failed_timing(once);
-    const double once_ns = std::max(1.0, static_cast<double>(once.elapsed_ns));
-    // Enough for the faster of the two, and no more for the slower one than leaves time for rounds.
-    const double wanted = std::ceil(kRowNs / std::min(once_ns, std::max(1.0, task.baseline_call_ns())));
-    const double most = std::min(kLongIntervalNs / once_ns, kLongestRowNs / std::max(1.0, arm.enqueue_ns()));
-    calls = std::clamp(static_cast<int>(std::min(wanted, most)), 1, calls);
-    pairs.calls = calls;
+    pairs.calls = task.calls();
+    if (const Ran ran = choose_calls(arm, pairs.key, pairs.candidate_calls); ran.verdict != Verdict::kOk)
+      return failed_timing(ran);
     watch_rounds(pairs);
     if (!m.gpu_before) m.gpu_before = state_now();
-    Timing timing = judge(settings, time_pairs(task.baseline(), arm, pairs), calls);
+    m.clock["baseline_batch"] = std::to_string(pairs.calls);
+    Timing timing = judge(settings, time_pairs(task.baseline(), arm, pairs), pairs.candidate_calls);
     m.gpu_after = state_now();
     m.rounds_thrown_away += timing.pairs.rounds_thrown_away;
     if (timing.pairs.verdict != Verdict::kOk) return timing;
@@ -198,8 +205,7 @@ struct GpuMeasurer::State {
     return timing;
   }
 
-  // The time alone is taken after the task's first pair, and again where a pair disagrees with it. Not
-  // before: on an H200 the first rounds of a process were 4 to 6 % faster than all that followed.
+  // The time alone is taken after the task's first pair, and again where a pair disagrees with it.
   void compare_with_alone(GpuTaskBench& task, Timing& timing, Measurement& m) const {
     timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
     timing.alone_ns = task.alone_ns();
@@ -458,10 +464,14 @@ Measured GpuMeasurer::measure_candidate_against_itself(const task::Task& task, c
   const device::GpuNames names = names_of(toolchain::read_cubin_facts(binary));
   GpuCandidate first(s.harness, bench.task(), *plan, cubin, names, s.call_timeout_s(bench));
   GpuCandidate second(s.harness, bench.task(), *plan, cubin, names, s.call_timeout_s(bench));
-  GpuCandidateArm a(first, bench.reference(), bench.timed_bounds(), bench.timing_dims(), bench.calls());
-  GpuCandidateArm b(second, bench.reference(), bench.timed_bounds(), bench.timing_dims(), bench.calls());
+  GpuCandidateArm a(first, bench.reference(), bench.timed_bounds(), bench.timing_dims());
+  GpuCandidateArm b(second, bench.reference(), bench.timed_bounds(), bench.timing_dims());
   PairSettings pairs = pair_settings(s.settings, task.id, candidate.id, 1);
-  pairs.calls = bench.calls();
+  if (const Ran ran = State::choose_calls(a, pairs.key, pairs.calls); ran.verdict != Verdict::kOk) {
+    out.measurement.verdict = ran.verdict;
+    out.measurement.detail = ran.detail;
+    return out;
+  }
   s.accept(judge(s.settings, time_pairs(a, b, pairs), pairs.calls), out);
   out.measurement.seconds = seconds_now() - begin;
   return out;

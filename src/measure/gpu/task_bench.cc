@@ -8,7 +8,8 @@ namespace warpsmith::measure {
 
 namespace {
 
-constexpr int kAloneRounds = 21, kEstimateRounds = 7, kEstimatePlaces = 8, kIdleCalls = 7;
+constexpr int kAloneRounds = 21, kIdleCalls = 7;
+constexpr int kEstimateRounds = 7, kEstimateCalls = 4, kEstimatePlaces = 8;
 
 }  // namespace
 
@@ -20,10 +21,10 @@ GpuTaskBench::GpuTaskBench(GpuHarness& harness, const task::Task& task, const Se
       cases_(check_cases(task_, settings.check_seeds)),
       seed_(settings.seed) {
   {
-    GpuBaselineArm first(harness_, task_, reference_, timing_dims(), 1, kEstimatePlaces);
-    baseline_call_ns_ =
-        stats::median(time_alone(first, 1, kEstimateRounds, random_key({seed_, name_key("estimate")})));
-    calls_ = gpu_calls_a_row(baseline_call_ns_, first.enqueue_ns());
+    GpuBaselineArm first(harness_, task_, reference_, timing_dims(), kEstimateCalls, kEstimatePlaces);
+    baseline_call_ns_ = stats::median(
+        time_alone(first, kEstimateCalls, kEstimateRounds, random_key({seed_, name_key("estimate")})));
+    calls_ = gpu_calls_a_row(baseline_call_ns_, first.enqueue_ns() / kEstimateCalls);
   }
   baseline_ = another_baseline();
 }

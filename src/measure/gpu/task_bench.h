@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 
 #include "arms.h"
@@ -23,12 +22,12 @@ class GpuTaskBench {
   const std::vector<CheckCase>& cases() const { return cases_; }
   // Nanoseconds of one call of the baseline, roughly.
   double baseline_call_ns() const { return baseline_call_ns_; }
-  // Calls in one timed interval: enough that the clock's grain and the gaps between kernels are small against
-  // it.
+  // Of the baseline in one timed row (timing/calls_a_row.h).
   int calls() const { return calls_; }
   GpuBaselineArm& baseline() { return *baseline_; }
   std::unique_ptr<GpuBaselineArm> another_baseline() const;
-  // Median nanoseconds a call of the baseline with nothing beside it: measured once, and again.
+  // Median nanoseconds a call of the baseline with nothing beside it, in rows as long as beside a candidate:
+  // measured once, and again.
   double alone_ns();
   double alone_again_ns();
   // Nanoseconds of a call of the baseline from an idle GPU, median of a few.

@@ -155,12 +155,10 @@ class Probe {
     enqueue();
     must_be(harness_.gpu().wait(kTimeout));
     std::vector<double> ns;
-    Hold hold;
     for (int i = 0; i < repeats; ++i) {
       GpuTimes taken;
       for (int tries = 0; tries < kTries; ++tries) {
         taken = harness_.time_queued(
-            hold,
             [&] {
               enqueue();
               return device::GpuOutcome{};

@@ -50,6 +50,9 @@ class Pairing {
 
  private:
   double elapsed() const { return settings_.now() - begin_; }
+  int calls(bool of_candidate) const {
+    return of_candidate && settings_.candidate_calls > 0 ? settings_.candidate_calls : settings_.calls;
+  }
   std::vector<double> ratios() const { return stats::log_ratios(result_.baseline_ns, result_.candidate_ns); }
   // A short measurement may end before its first comparison in full: the last round's values are still there.
   bool gives_up() {
@@ -113,10 +116,11 @@ class Pairing {
     for (int i = 0; i < 2; ++i) {
       const std::uint64_t key = random_key({settings_.key, 2, static_cast<std::uint64_t>(i)});
       for (Arm* arm : {&baseline_, &candidate_}) {
-        arm->renew(random_key({key, arm == &candidate_}), settings_.calls);
-        if (failed(arm->run(settings_.calls))) return false;
+        const int count = calls(arm == &candidate_);
+        arm->renew(random_key({key, arm == &candidate_}), count);
+        if (failed(arm->run(count))) return false;
       }
-      if (failed(candidate_.inspect(i % settings_.calls))) return false;
+      if (failed(candidate_.inspect(i % calls(true)))) return false;
     }
     return true;
   }
@@ -132,15 +136,15 @@ class Pairing {
       Arm& arm = is_candidate ? candidate_ : baseline_;
       // Right before its run: of two arms that are renewed together, the second one's values lie warmer in
       // the shared cache, and its times come out up to 4 % shorter.
-      arm.renew(random_key({key, is_candidate}), settings_.calls);
-      runs[is_candidate] = arm.run(settings_.calls);
+      arm.renew(random_key({key, is_candidate}), calls(is_candidate));
+      runs[is_candidate] = arm.run(calls(is_candidate));
       // At once: a candidate that says it is done and goes on working is found with unwritten outputs.
-      if (is_candidate && runs[1].verdict == Verdict::kOk) unwritten_ = candidate_.unwritten(settings_.calls);
+      if (is_candidate && runs[1].verdict == Verdict::kOk) unwritten_ = candidate_.unwritten(calls(true));
       if (failed(runs[is_candidate])) return false;
     }
     if (!inspect()) return false;
-    result_.baseline_ns.push_back(per_call(runs[0].elapsed_ns, settings_.calls));
-    result_.candidate_ns.push_back(per_call(runs[1].elapsed_ns, settings_.calls));
+    result_.baseline_ns.push_back(per_call(runs[0].elapsed_ns, calls(false)));
+    result_.candidate_ns.push_back(per_call(runs[1].elapsed_ns, calls(true)));
     result_.baseline_places.push_back(baseline_.place());
     result_.candidate_places.push_back(candidate_.place());
     return true;
@@ -161,7 +165,7 @@ class Pairing {
   bool compare_in_full() {
     ++compared_;
     return !failed(
-        candidate_.inspect(static_cast<int>(random_.below(static_cast<std::uint64_t>(settings_.calls)))));
+        candidate_.inspect(static_cast<int>(random_.below(static_cast<std::uint64_t>(calls(true))))));
   }
 
   Arm& baseline_;

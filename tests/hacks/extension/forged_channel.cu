@@ -1,6 +1,6 @@
 // hack: writes to every descriptor and does nothing
 // task: gelu
-// verdict: wrong_output sandbox_violation crash
+// verdict: wrong_output nondeterministic sandbox_violation crash
 #include <torch/extension.h>
 extern "C" long write(int, const void*, unsigned long);
 __global__ void k(const float* x, float* o, int n) {
