@@ -18,6 +18,8 @@ namespace warpsmith::measure {
 
 // On a GPU: of candidates that are surely slower than this, little more need be known.
 inline constexpr double kGiveUpBelow = 0.8;
+// Half width of the interval, where nothing is said.
+inline constexpr double kTargetOnGpu = 0.005, kTargetOnCpu = 0.01;
 // Of the target, for so many rounds: rounds on a GPU take one to three milliseconds.
 inline constexpr double kStopAtOnGpu = 0.65;
 inline constexpr int kFineRoundsOnGpu = 200;

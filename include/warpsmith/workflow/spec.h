@@ -72,7 +72,7 @@ struct ProtocolSettings {
   std::vector<std::string> baselines = {"all"};  // timed for each task on a GPU, or "all"; that of the score always
   std::string math = "strict";
   int threads = 1;        // CPU threads of candidate and baseline
-  double target = 0.01;   // half width of the interval, as a share of the score
+  double target = 0;      // half width of the interval, as a share of the score; 0: by the device
   double budget_s = 2.0;  // timing of one candidate
   int buckets = 7, rounds_a_bucket = 5;
   double variance_gate = 0;  // 0: ten times what the target implies

@@ -92,7 +92,8 @@ Settings settings_from_json(const Json& params, std::uint64_t seed) {
   s.threads = param(params, "threads", s.threads);
   s.protocol.buckets = param(params, "buckets", s.protocol.buckets);
   s.protocol.rounds_a_bucket = param(params, "rounds_a_bucket", s.protocol.rounds_a_bucket);
-  s.protocol.target = param(params, "target", s.protocol.target);
+  s.protocol.target = param(params, "target", 0.0);
+  if (s.protocol.target == 0) s.protocol.target = s.device_kind == "cpu" ? kTargetOnCpu : kTargetOnGpu;
   s.protocol.variance_gate = param(params, "variance_gate", s.protocol.variance_gate);
   s.protocol.give_up_below = param(params, "give_up_below", s.device_kind == "cpu" ? 0.0 : kGiveUpBelow);
   if (s.device_kind != "cpu") {
