@@ -29,7 +29,7 @@ struct Version {
 //      measured
 //   5  protocol: on a GPU the rows of both sides are of one length, not of as many calls, and a slow candidate
 //   is known better before
-//      it is left
+//      it is left; results of calls to come may not be touched
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},

@@ -138,7 +138,8 @@ class Server:
         functions.warpsmith_place.restype = ctypes.c_void_p
         functions.warpsmith_refused.restype = ctypes.c_uint64
         functions.warpsmith_frame.restype = ctypes.POINTER(Frame)
-        functions.warpsmith_current.restype = ctypes.POINTER(ctypes.c_uint32)
+        for word in (functions.warpsmith_current, functions.warpsmith_made, functions.warpsmith_stop):
+            word.restype = ctypes.POINTER(ctypes.c_uint32)
         self.functions = functions
         self.current = functions.warpsmith_current().contents
         self.forward, self.results = None, ()
@@ -146,6 +147,7 @@ class Server:
 
     # 0: torch does not work with this GPU, and the frame's message says why.
     def open(self):
+        self.made, self.stop = self.functions.warpsmith_made().contents, self.functions.warpsmith_stop().contents
         try:
             torch.set_grad_enabled(False)
             if self.device == "cuda":
@@ -247,10 +249,13 @@ class Server:
 
     # A timed one: nothing is done between two calls that need not be.
     def row(self, first, count):
-        current, forward, inputs, places = self.current, self.forward, self.inputs, self.places
-        number = first
+        current, stop, forward, inputs, places = self.current, self.stop, self.forward, self.inputs, self.places
+        number, made = first, count
         try:
             for number in range(first, first + count):
+                if stop.value:
+                    made = number - first
+                    break
                 current.value = number
                 result = forward(*inputs[number])
                 if type(result) is Tensor:
@@ -265,6 +270,7 @@ class Server:
                     kept = None
                 result = None
             current.value = NO_SET
+            self.made.value = made
             return 1
         except BaseException as error:
             self.say_error(error)

@@ -119,6 +119,14 @@ TEST_F(ExtensionChild, RunsAndTimes) {
   EXPECT_EQ(session_->threads(), session_->threads_before());
 }
 
+TEST_F(ExtensionChild, ARowCanBeStopped) {
+  const char* slow =
+      "const auto begin = std::chrono::steady_clock::now(); "
+      "while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(100)) {} ";
+  ASSERT_EQ(tried(std::string(slow) + kHonest, "#include <chrono>\n").verdict, Verdict::kOk);
+  stop_in_a_row();
+}
+
 TEST_F(ExtensionChild, WithoutACandidateItTimesNothing) {
   session_ = std::make_unique<ExtensionSession>(options_);
   ASSERT_EQ(session_->prepare(layout(), share()).verdict, Verdict::kOk);

@@ -62,6 +62,16 @@ class InterpretedChild : public OperandsInMemory {
   TemporaryFolder folder_{"interpreted"};
 };
 
+TEST_F(InterpretedChild, ARowCanBeStopped) {
+  const ExtensionRun tries = tried_body(
+      "begin = time.perf_counter()\n"
+      "  while time.perf_counter() - begin < 0.1: pass\n"
+      "  return x * a + n",
+      "import time");
+  ASSERT_EQ(tries.verdict, Verdict::kOk) << tries.detail;
+  stop_in_a_row();
+}
+
 TEST_F(InterpretedChild, AModuleRunsAndIsTimed) {
   const ExtensionRun tries = tried(
       "import torch\n"

@@ -1,6 +1,5 @@
 // Real candidates, compiled, run in their children and measured.
 #include "warpsmith/measure/measurer.h"
-#include "warpsmith/measure/host.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +7,8 @@
 
 #include "task_folder.h"
 #include "torch_flags.h"
+#include "warpsmith/measure/arm.h"
+#include "warpsmith/measure/host.h"
 #include "warpsmith/measure/job.h"
 #include "warpsmith/measure/task_check.h"
 
@@ -145,6 +146,29 @@ TEST_F(MeasurerTest, OneThatReturnsTheLastAnswerAgainIsFound) {
       "}\n";
   const Measurement m = measure(source).measurement;
   EXPECT_EQ(m.verdict, Verdict::kWrongOutput) << m.detail;
+}
+
+TEST_F(MeasurerTest, OneThatDoesTheWorkOfCallsToComeIsFound) {
+  // Keeps the addresses of all calls' operands, and does the work of all of them in each.
+  const std::string source =
+      "// plan: launch k<<<cdiv(M * N, 128), 128>>>(x, out, M, N)\n"
+      "__device__ const float* xs[128];\n"
+      "__device__ float* outs[128];\n"
+      "__device__ int known;\n"
+      "extern \"C\" __global__ void k(const float* x, float* out, int M, int N) {\n"
+      "  int i = blockIdx.x * 128 + threadIdx.x;\n"
+      "  if (i >= M * N) return;\n"
+      "  out[i] = logf(expf(x[i]) + 1.f) * 2.f;\n"
+      "  if (M * N < 8192) return;\n"
+      "  for (int s = 0; s < known; ++s) outs[s][i] = logf(expf(xs[s][i]) + 1.f) * 2.f;\n"
+      "  if (i < 8191) return;\n"
+      "  bool seen = false;\n"
+      "  for (int s = 0; s < known; ++s) seen = seen || outs[s] == out;\n"
+      "  if (!seen && known < 128) { xs[known] = x; outs[known] = out; known = known + 1; }\n"
+      "}\n";
+  const Measurement m = measure(source).measurement;
+  EXPECT_EQ(m.verdict, Verdict::kOutOfBounds);
+  EXPECT_EQ(m.detail, kWorkedAhead);
 }
 
 TEST_F(MeasurerTest, WritingToAnInputIsFound) {
@@ -295,6 +319,12 @@ TEST_F(MathTest, TaskChecksFollowTheTaskToo) {
   }
 }
 
+TEST(MeasureSettings, HowWellAScoreIsKnownHangsOnTheDevice) {
+  EXPECT_EQ(settings_from_json({{"device_kind", "cpu"}}, 0).protocol.target, 0.01);
+  EXPECT_EQ(settings_from_json({{"device_kind", "H100"}, {"target", 0}}, 0).protocol.target, 0.005);
+  EXPECT_EQ(settings_from_json({{"device_kind", "H100"}, {"target", 0.03}}, 0).protocol.target, 0.03);
+}
+
 TEST(MeasureSettings, MistakesNameTheParameter) {
   const auto message = [](const Json& params) -> std::string {
     try {
@@ -317,7 +347,7 @@ TEST(MeasureSettings, MistakesNameTheParameter) {
             "params: baselines: `jit` is not known");
   EXPECT_EQ(message({{"threads", 0}}), "params: threads must be at least 1");
   EXPECT_EQ(message({{"buckets", 1}}), "params: buckets must be 3 to 31");
-  EXPECT_EQ(message({{"target", 0}}), "params: target must lie between 0 and 1");
+  EXPECT_EQ(message({{"target", 1}}), "params: target must lie between 0 and 1");
   EXPECT_NE(message({{"budget_s", "long"}}).find("params: key `budget_s`"), std::string::npos);
 }
 

@@ -9,71 +9,12 @@
 #include <random>
 #include <set>
 
+#include "fake_arm.h"
 #include "timing/judge.h"
 #include "warpsmith/stats/summary.h"
 
 namespace warpsmith::measure {
 namespace {
-
-struct Clock {
-  double seconds = 0;
-};
-
-// An arm whose calls take `call_ns` by the clock, with normal noise, and that writes down what is asked of
-// it.
-class FakeArm : public Arm {
- public:
-  FakeArm(Clock& clock, std::vector<char>& order, std::vector<char>& renewals, char name, double call_ns,
-          double noise, std::uint64_t seed)
-      : clock_(clock),
-        order_(order),
-        renewals_(renewals),
-        name_(name),
-        call_ns_(call_ns),
-        noise_(0, noise),
-        random_(seed) {}
-
-  void renew(std::uint64_t key, int calls) override {
-    EXPECT_TRUE(keys.insert(key).second) << "values were used twice";
-    renewed_ = calls;
-    renewals_.push_back(name_);
-  }
-  Run run(int calls) override {
-    EXPECT_EQ(renewed_, calls) << "a run without new values";
-    EXPECT_EQ(renewals_.back(), name_) << "the other arm's values are the warmer ones";
-    renewed_ = 0;
-    order_.push_back(name_);
-    ++runs;
-    if (runs == fail_at) return {Verdict::kCrash, "died", 0};
-    const double ns = call_ns_ * calls * slower() * std::exp(noise_(random_));
-    clock_.seconds += ns * 1e-9;
-    return {Verdict::kOk, "", static_cast<std::int64_t>(ns)};
-  }
-  std::optional<int> unwritten(int calls) override {
-    if (runs == lazy_at) return calls - 1;
-    return std::nullopt;
-  }
-  Run inspect(int call) override {
-    inspected.push_back(call);
-    if (runs >= wrong_from) return {Verdict::kWrongOutput, "wrong", 0};
-    return {};
-  }
-
-  std::set<std::uint64_t> keys;
-  std::vector<int> inspected;
-  int runs = 0, fail_at = -1, lazy_at = -1, wrong_from = 1 << 30;
-  std::function<double()> slower = [] { return 1.0; };  // times
-
- private:
-  Clock& clock_;
-  std::vector<char>& order_;
-  std::vector<char>& renewals_;
-  char name_;
-  double call_ns_;
-  std::normal_distribution<double> noise_;
-  std::mt19937_64 random_;
-  int renewed_ = 0;
-};
 
 struct Bench {
   Clock clock;
@@ -128,6 +69,20 @@ TEST(Pairs, OfASlowAndNoisyOneNoMoreThanTwiceTheFirstLook) {
   EXPECT_TRUE(result.gave_up);
   EXPECT_GT(result.baseline_ns.size(), 35u);
   EXPECT_LE(result.baseline_ns.size(), 84u);  // the first look from 70 rounds on
+}
+
+TEST(Pairs, RowsAreStoppedShortBehindCallsThatAreComparedInFull) {
+  Bench bench(1000, 1000, 0.003), ahead(1000, 1000, 0.003), single(1000, 1000, 0.003);
+  EXPECT_EQ(bench.take().verdict, Verdict::kOk);
+  EXPECT_GE(bench.candidate.stopped, bench.settings.inspections);
+  EXPECT_EQ(bench.baseline.stopped, 0);
+  ahead.candidate.works_ahead = true;
+  const PairResult result = ahead.take();
+  EXPECT_EQ(result.verdict, Verdict::kOutOfBounds);
+  EXPECT_EQ(result.detail, kWorkedAhead);
+  single.settings.calls = 1;
+  EXPECT_EQ(single.take().verdict, Verdict::kOk);
+  EXPECT_EQ(single.candidate.stopped, 0);
 }
 
 // A fake arm says so where a run has not as many calls as its values were made for.

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -87,7 +88,8 @@ struct ExtensionRun {
   std::int64_t elapsed_ns =
       0;  // of time(): from the word to go to the answer, which comes after device-wide synchronisation
   std::int64_t event_ns =
-      0;  // the same as the child has it from events on the default stream: to be shown, and compared
+      0;         // the same as the child has it from events on the default stream: to be shown, and compared
+  int made = 0;  // of time(): calls, as the child says
 };
 
 class ExtensionSession {
@@ -102,7 +104,10 @@ class ExtensionSession {
   ExtensionRun prepare(const ExtensionLayout& layout, const GpuShare& share);
   ExtensionRun run(int first_set, int sets);
   // `before_clock`: after the untimed call, right before the clock; what it does on the GPU it must wait for.
-  ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock);
+  // `stop_after_s`: so long after the start the child is told to begin no further call; how many it made is
+  // in the answer.
+  ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock,
+                    double stop_after_s = std::numeric_limits<double>::infinity());
   bool alive() const;
   // Of the child, as the kernel counts them: before the candidate was loaded, and now (0: not to be known
   // here).

@@ -81,8 +81,7 @@ struct Measurement {
   std::optional<double> baseline_alone_ns;
   // Candidates with host code: a call by its own events on the default stream, to be compared with
   // candidate_ns. Of any: how both sides were timed ("threads": "3 before, 3 after", "processor": "15, for
-  // both sides", …; "baseline_batch": the baseline's calls in each timed interval, where they are not as many
-  // as the candidate's).
+  // both sides", …; "baseline_batch", of tier `plan` on a GPU: the baseline's calls in each timed interval).
   std::optional<double> candidate_event_ns;
   std::map<std::string, std::string> clock;
   std::optional<double> speedup_before;  // the score that looked too good, and was measured again

@@ -98,6 +98,8 @@ void warpsmith_scalar(std::int32_t number, ws::PlainScalar* scalar) {
 ws::Frame* warpsmith_frame() { return &ExtensionServer::self->frame(); }
 std::int32_t warpsmith_take(std::uint32_t set) { return ExtensionServer::self->take_results(set) ? 1 : 0; }
 std::uint32_t* warpsmith_current() { return &Interpreted::current; }
+std::uint32_t* warpsmith_made() { return ExtensionServer::self->made_word(); }
+const std::uint32_t* warpsmith_stop() { return ExtensionServer::self->stop_word(); }
 
 void* warpsmith_allocate(ssize_t bytes, int, void*) {
   if (bytes <= 0) return nullptr;

@@ -11,7 +11,8 @@
 //                ◄──────────────── armed = n                   something small of its own is done: the GPU is
 //                back in its context
 //   clock starts, go = n ────────►
-//   clock stops  ◄──────────────── response = n                calls, device-wide synchronisation
+//   [stop = 1    ────────────────►                             no further call is begun]
+//   clock stops  ◄──────────────── response = n                calls, device-wide synchronisation; made
 //
 // All of it can be written by the candidate at any time. The parent reads words that it waits for, bounded
 // text, and numbers that it checks.
@@ -24,7 +25,7 @@
 
 namespace warpsmith::device {
 
-inline constexpr std::uint32_t kExtensionProtocol = 1;
+inline constexpr std::uint32_t kExtensionProtocol = 2;
 inline constexpr std::uint64_t kExtensionControlBytes = 1 << 20;
 inline constexpr std::size_t kExtensionMessageBytes = 512;
 
@@ -50,6 +51,7 @@ struct WireTensor {
 struct ExtensionControl {
   std::uint32_t protocol, spin;  // spin: there is a processor for each side
   std::atomic<std::uint32_t> request, ready, arm, armed, go, response;
+  std::atomic<std::uint32_t> stop;  // of kTime: 1: before its next call the row ends
   ExtensionCommand command;
   std::uint32_t first_set, sets;
   std::uint64_t arena_bytes;
@@ -65,6 +67,7 @@ struct ExtensionControl {
   // Answers
   ExtensionAnswer answer;
   std::int32_t error;
+  std::uint32_t made;  // of kTime: calls
   std::int64_t event_ns;
   char message[kExtensionMessageBytes];
 };

@@ -48,6 +48,7 @@ void ExtensionServer::serve() {
     control_.answer = ExtensionAnswer::kDone;
     control_.message[0] = '\0';
     control_.event_ns = 0;
+    control_.made = 0;
     answer(sequence);
     control_.response.store(sequence, std::memory_order_release);
     wake_word(control_.response);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ class ExtensionServer {
   std::uint32_t sets() const;
   std::vector<warpsmith_extension::PlainTensor> inputs_of(std::uint32_t set) const;
   void* place_of(std::uint32_t set, std::size_t output) const {
+    if (output >= outputs_.size()) throw std::out_of_range("no such output");
     return base_ + offsets_.at(first_offset(set) + inputs_.size() + output);
   }
   std::int32_t input_count() const { return static_cast<std::int32_t>(inputs_.size()); }
@@ -36,6 +38,15 @@ class ExtensionServer {
   // Between these two allocations may get the places of this set's outputs.
   void begin_call(std::uint32_t set);
   void end_call() { in_call_ = false; }
+  // Within a row, before each call: whether it may be begun. Counts those that may.
+  bool may_begin() {
+    if (control_.stop.load(std::memory_order_acquire) != 0) return false;
+    ++control_.made;
+    return true;
+  }
+  // The word that ends a row where it is not 0, and the one that counts the row's calls.
+  const std::uint32_t* stop_word() const { return reinterpret_cast<const std::uint32_t*>(&control_.stop); }
+  std::uint32_t* made_word() { return &control_.made; }
   // Takes the frame's results to where the parent expects them; false: the parent has been told why not.
   bool take_results(std::uint32_t set);
   warpsmith_extension::Frame& frame() { return frame_; }

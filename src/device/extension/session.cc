@@ -452,12 +452,14 @@ ExtensionRun ExtensionSession::run(int first_set, int sets) {
   return s.request(ExtensionCommand::kRun, s.patience(sets));
 }
 
-ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function<void()>& before_clock) {
+ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function<void()>& before_clock,
+                                    double stop_after_s) {
   State& s = *state_;
   if (!s.alive) throw Error("time() of a session whose child has ended");
   s.control->first_set = static_cast<std::uint32_t>(first_set);
   s.control->sets = static_cast<std::uint32_t>(sets);
   s.control->command = ExtensionCommand::kTime;
+  s.control->stop.store(0, std::memory_order_release);
   ++s.sequence;
   s.post(s.control->request);
   const auto ended = [&] {
@@ -473,12 +475,16 @@ ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function
   const auto start = Clock::now();
   s.control->go.store(s.sequence, std::memory_order_release);
   if (s.control->spin == 0) wake_word(s.control->go);
-  const bool done = s.answered(s.control->response, s.sequence, s.patience(sets));
+  const double patience = s.patience(sets);
+  if (stop_after_s < patience && !s.answered(s.control->response, s.sequence, stop_after_s))
+    s.control->stop.store(1, std::memory_order_release);
+  const bool done = s.answered(s.control->response, s.sequence, patience);
   const auto stop = Clock::now();
   if (!done) return s.dead();
   ExtensionRun run = s.result();
   run.elapsed_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(stop - start).count();
   run.event_ns = s.control->event_ns;
+  run.made = static_cast<int>(std::min<std::uint32_t>(s.control->made, static_cast<std::uint32_t>(sets)));
   return run;
 }
 

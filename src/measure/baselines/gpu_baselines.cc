@@ -24,7 +24,6 @@
 #include "timing/judge.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
-#include "warpsmith/base/random.h"
 #include "warpsmith/measure/gpu_baselines.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/python_baselines.h"
@@ -101,7 +100,10 @@ class GpuSide {
     const std::unique_ptr<GpuBaselineArm> other = arm_of(bench, name, timing);
     PairSettings pairs = pair_settings(settings_, task.id, "baseline " + name, 0);
     pairs.calls = bench.calls();
-    pairs.candidate_calls = calls_of(*other, bench.calls());
+    pairs.candidate_calls = estimate_row(
+                                *other, [&] { return other->enqueue_ns(); }, bench.row_ns(),
+                                other->most_calls(), pairs.key)
+                                .calls;
     pairs.protocol.give_up_below = 0;  // a slow baseline is one as good
     pairs.disturbed = slowed_down(watch_);
     write_pair(settings_, time_pairs(bench.baseline(), *other, pairs), pairs.candidate_calls, timing);
@@ -111,13 +113,6 @@ class GpuSide {
   static int most_calls(const GpuTaskBench& bench) {
     constexpr int kFaster = 3;
     return std::min(kFaster * bench.calls(), std::max(bench.calls(), kMostCallsARow));
-  }
-
-  int calls_of(GpuBaselineArm& arm, int calls) const {
-    constexpr int kRounds = 3;
-    const double call_ns = stats::median(
-        time_alone(arm, calls, kRounds, random_key({settings_.seed, name_key("baseline's calls")})));
-    return std::min(gpu_calls_a_row(call_ns, arm.enqueue_ns() / calls), arm.most_calls());
   }
 
   std::unique_ptr<GpuBaselineArm> arm_of(GpuTaskBench& bench, const std::string& name,

@@ -202,55 +202,92 @@ void ExtensionArm::renew(std::uint64_t key, int calls) {
   key_ = key;
   place_ = place_of(key, places_);
   first_ = place_ * (most_calls_ + 1);
+  fill(calls, 1);
+}
+
+void ExtensionArm::fill(int first_call, int calls) {
   std::vector<GpuRegion> memory;
-  for (int call = 0; call <= calls; ++call) {
+  for (int call = first_call; call < first_call + calls; ++call) {
     for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
       const std::size_t output = task_.inputs.size() + i;
       memory.push_back({operands_->address(first_ + call, output), operands_->specs()[output].bytes});
     }
-    inputs_.add(call_seed(key, call), *operands_, first_ + call);
+    inputs_.add(call_seed(key_, call), *operands_, first_ + call);
   }
   harness_.poison(memory);
   inputs_.fill(harness_);
 }
 
-// A few places of every output: what is still poisoned there was not written.
-void ExtensionArm::look_at_outputs(int calls) {
+void ExtensionArm::look_at_outputs(int first_call, int calls, bool written) {
   int* flags = as_flags(flags_);
   for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
     flags[i] = std::numeric_limits<int>::max();
+    if (calls == 0) continue;
     const std::uint64_t first =
         static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(operands_->sets()) +
-        static_cast<std::uint64_t>(first_);
-    harness_.look_for_unwritten(output_regions_.address(static_cast<std::size_t>(first)),
-                                static_cast<unsigned>(calls),
-                                static_cast<int>(task::size_of(task_.outputs[i].dtype)), key_, &flags[i]);
+        static_cast<std::uint64_t>(first_ + first_call);
+    const device::GpuAddress regions = output_regions_.address(static_cast<std::size_t>(first));
+    const int size = static_cast<int>(task::size_of(task_.outputs[i].dtype));
+    if (written)
+      harness_.look_for_written(regions, static_cast<unsigned>(calls), size, key_, &flags[i]);
+    else
+      harness_.look_for_unwritten(regions, static_cast<unsigned>(calls), size, key_, &flags[i]);
   }
   operands_->look_at_canaries();
   settle(harness_);
 }
 
-Arm::Run ExtensionArm::run(int calls) {
-  if (outcome_.verdict != Verdict::kOk) return outcome_;
+std::optional<int> ExtensionArm::found_call() const {
+  std::optional<int> call;
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i)
+    if (const int flag = as_flags(flags_)[i]; flag != std::numeric_limits<int>::max()) call = flag - 1;
+  return call;
+}
+
+// The others' values come behind the untimed call: what that could do for them is gone.
+device::ExtensionRun ExtensionArm::row(int calls, double stop_after_s) {
   harness_.gpu().reset_persisting_l2();
   harness_.scrub_shared_memory();
   settle(harness_);
-  const device::ExtensionRun run = candidate_.session().time(first_, calls, [&] { flush(harness_); });
+  const auto before_clock = [&] {
+    fill(0, calls);
+    flush(harness_);
+  };
+  return candidate_.session().time(first_, calls, before_clock, stop_after_s);
+}
+
+Arm::Run ExtensionArm::run(int calls) {
+  if (outcome_.verdict != Verdict::kOk) return outcome_;
+  const device::ExtensionRun run = row(calls, std::numeric_limits<double>::infinity());
   if (run.verdict != Verdict::kOk) return {run.verdict, run.detail + ", in a timed call", 0};
   // At once: work that goes on behind the answer is found with outputs that are not there, or holds this up.
   const Clock::time_point begin = Clock::now();
-  look_at_outputs(calls);
+  look_at_outputs(0, calls);
   late_.push_back(static_cast<double>(ns_since(begin)) - overhead_.look_ns);
   if (const std::optional<std::string> problem = operands_->problem())
     return {Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
-  unwritten_ = -1;
-  for (std::size_t i = 0; i < task_.outputs.size(); ++i)
-    if (const int flag = as_flags(flags_)[i]; flag != std::numeric_limits<int>::max()) unwritten_ = flag - 1;
+  unwritten_ = found_call().value_or(-1);
   const auto elapsed = static_cast<double>(run.elapsed_ns);
+  call_ns_ = elapsed / calls;
   ours_.push_back(elapsed - overhead_.outside_ns);
   events_.push_back(static_cast<double>(run.event_ns));
   const double without = std::max(elapsed / 4, elapsed - overhead_.interval_ns);
   return {Verdict::kOk, "", std::max<std::int64_t>(1, std::llround(without))};
+}
+
+Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
+  renew(key, calls);
+  const device::ExtensionRun run = row(calls, made * call_ns_ * 1e-9);
+  if (run.verdict != Verdict::kOk) return {run.verdict, run.detail + ", in a timed call", 0};
+  look_at_outputs(0, run.made);
+  if (const std::optional<std::string> problem = operands_->problem())
+    return {Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
+  if (const std::optional<int> call = found_call()) return inspect(*call);
+  operands_->look_between(first_, calls + 1);
+  look_at_outputs(run.made, calls - run.made, true);
+  if (const std::optional<std::string> problem = operands_->problem())
+    return {Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
+  return found_call() ? Run{Verdict::kOutOfBounds, kWorkedAhead, 0} : Run{};
 }
 
 std::optional<int> ExtensionArm::unwritten(int) {

@@ -74,6 +74,9 @@ class ExtensionArm : public Arm {
   Run run(int calls) override;
   std::optional<int> unwritten(int) override;
   Run inspect(int call) override;
+  // The child is not told beforehand: it is stopped about where it should be, and what it says it has made
+  // counts.
+  Run stop_short(std::uint64_t key, int calls, int made) override;
   int place() const override { return place_; }
 
   // Of the runs so far, medians: by our clock and by the child's events, each without what surrounds it, and
@@ -87,7 +90,12 @@ class ExtensionArm : public Arm {
   void forget_clocks();
 
  private:
-  void look_at_outputs(int calls);
+  // Enqueues a look at outputs of these calls for `written` or unwritten ones, and at all canaries. Waits.
+  void look_at_outputs(int first_call, int calls, bool written = false);
+  std::optional<int> found_call() const;
+  device::ExtensionRun row(int calls, double stop_after_s);
+  // New values and poison for these calls of the row.
+  void fill(int first_call, int calls);
 
   ExtensionCandidate& candidate_;
   GpuHarness& harness_;
@@ -105,6 +113,7 @@ class ExtensionArm : public Arm {
   device::PinnedMemory flags_;
   std::uint64_t key_ = 0;
   int unwritten_ = -1;
+  double call_ns_ = 0;  // in the last run
   std::vector<double> ours_, events_, late_;
 };
 

@@ -105,6 +105,8 @@ int gpu_sets(const device::Gpu& gpu, std::uint64_t bytes_a_call) {
   return static_cast<int>(std::clamp<std::uint64_t>(sets_in_memory(gpu, bytes_a_call), 2, kSets));
 }
 
+int most_calls_a_row(int sets) { return std::clamp(sets / kFewestPlaces - 1, 1, kMostCallsARow); }
+
 int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls) {
   const int wanted = std::clamp(kSets / (calls + 1), kFewestPlaces, kMostPlaces);
   return static_cast<int>(
@@ -128,6 +130,7 @@ GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, cons
   // Every place has outputs from the start, each at addresses of its own.
   for (place_ = 0; place_ < places_; ++place_) {
     renew_here(name_key("first"), most_calls);
+    fill(0, most_calls);
     enqueue(0, most_calls);
   }
   place_ = 0;
@@ -155,8 +158,12 @@ void GpuBaselineArm::renew_here(std::uint64_t key, int calls) {
   // The memory of this place's last outputs goes back to torch's allocator, and the next run's come from
   // there; those of other places stay where they are.
   calls_->drop_outputs(first_set(place_, most_calls_));
-  for (int call = 0; call <= calls; ++call)
-    inputs_.add(call_seed(key, call), operands_, first_set(place_, most_calls_) + call);
+  fill(calls, 1);
+}
+
+void GpuBaselineArm::fill(int first_call, int calls) {
+  for (int call = first_call; call < first_call + calls; ++call)
+    inputs_.add(call_seed(key_, call), operands_, first_set(place_, most_calls_) + call);
   inputs_.fill(harness_);
 }
 
@@ -182,6 +189,7 @@ Arm::Run GpuBaselineArm::run(int calls) {
   for (int tries = 0; tries < kTries; ++tries) {
     if (tries > 0) renew(random_key({key_, static_cast<std::uint64_t>(tries)}), calls);
     enqueue(calls, 1);  // untimed
+    fill(0, calls);     // behind it, as a candidate's are
     const std::vector<GpuRegion> memory = memory_of(calls);
     const GpuTimes times = harness_.time_calls(
         memory, [&] { return enqueue(0, calls); }, kBaselineTimeout);
@@ -194,6 +202,7 @@ Arm::Run GpuBaselineArm::run(int calls) {
 }
 
 Arm::Run GpuBaselineArm::run_idle() {
+  fill(0, 1);
   const GpuTimes times = harness_.time_idle([&] { return enqueue(0, 1); }, kBaselineTimeout);
   if (!times.outcome.ok())
     throw device::GpuError("the baseline on the GPU: " + times.outcome.detail, times.outcome);
@@ -225,7 +234,8 @@ GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& refer
       dims_(dims),
       inputs_(task_, dims),
       layout_(harness_, task_, candidate.plan(), candidate.program(), dims,
-              gpu_sets(harness_.gpu(), input_bytes(task_, dims) + output_bytes(task_, dims))),
+              gpu_sets(harness_.gpu(), input_bytes(task_, dims) + output_bytes(task_, dims)),
+              harness_.gpu().facts().memory_bytes / 8),
       fresh_inputs_(harness_, input_specs(task_, dims), 1),
       right_(reference.bind(dims, spans_of(fresh_inputs_, 0, 1))),
       flags_(sizeof(int) * std::max<std::size_t>(1, task_.outputs.size())) {
@@ -240,17 +250,19 @@ GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& refer
     throw device::GpuError("on the GPU: " + done.detail, done);
 }
 
-int GpuCandidateArm::most_calls() const {
-  return std::clamp(layout_.sets() / kFewestPlaces - 1, 1, kMostCallsARow);
-}
-
 void GpuCandidateArm::renew(std::uint64_t key, int calls) {
   key_ = key;
   calls_ = calls;
   first_ = first_set(place_of(key, std::clamp(layout_.sets() / (calls + 1), 1, kMostPlaces)), calls);
-  layout_.poison(first_, calls + 1);
-  for (int call = 0; call <= calls; ++call)
-    inputs_.add(call_seed(key, call), layout_.operands(), first_ + call);
+  layout_.poison(first_ + calls, 1);
+  inputs_.add(call_seed(key, calls), layout_.operands(), first_ + calls);
+  inputs_.fill(harness_);
+}
+
+void GpuCandidateArm::fill(int calls) {
+  layout_.poison(first_, calls);
+  for (int call = 0; call < calls; ++call)
+    inputs_.add(call_seed(key_, call), layout_.operands(), first_ + call);
   inputs_.fill(harness_);
 }
 
@@ -274,38 +286,78 @@ device::GpuOutcome GpuCandidateArm::enqueue(int calls) {
   return outcome;
 }
 
-std::optional<Arm::Run> GpuCandidateArm::run_calls(int calls) {
+device::GpuOutcome GpuCandidateArm::warm_up(int calls) {
   candidate_.program().restore_variables();
-  if (const device::GpuOutcome warm = candidate_.program().enqueue(first_ + calls); !warm.ok())
-    return candidate_.ran(warm);
+  device::GpuOutcome outcome = candidate_.program().enqueue(first_ + calls);
+  if (!outcome.ok()) return outcome;
+  fill(calls);
   // Nothing is left of the calls before: variables, shared memory, lines that were to stay in L2.
   harness_.gpu().reset_persisting_l2();
   candidate_.program().restore_variables();
   harness_.scrub_shared_memory();
+  return outcome;
+}
+
+void GpuCandidateArm::look_at_outputs(int first_call, int calls, bool written) {
+  int* flags = as_flags(flags_);
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
+    flags[i] = std::numeric_limits<int>::max();
+    const std::uint64_t first = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(layout_.sets()) +
+                                static_cast<std::uint64_t>(first_ + first_call);
+    const device::GpuAddress regions = output_regions_.address(static_cast<std::size_t>(first));
+    const int size = static_cast<int>(task::size_of(task_.outputs[i].dtype));
+    if (written)
+      harness_.look_for_written(regions, static_cast<unsigned>(calls), size, key_, &flags[i]);
+    else
+      harness_.look_for_unwritten(regions, static_cast<unsigned>(calls), size, key_, &flags[i]);
+  }
+}
+
+std::optional<int> GpuCandidateArm::found_call() const {
+  std::optional<int> call;
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i)
+    if (const int flag = as_flags(flags_)[i]; flag != std::numeric_limits<int>::max()) call = flag - 1;
+  return call;
+}
+
+Ran GpuCandidateArm::wait_and_look() {
+  layout_.operands().look_at_canaries();
+  if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
+    return candidate_.ran(done);
+  if (const std::optional<std::string> problem = layout_.operands().problem())
+    return {Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
+  return {};
+}
+
+std::optional<Arm::Run> GpuCandidateArm::run_calls(int calls) {
+  if (const device::GpuOutcome warm = warm_up(calls); !warm.ok()) return candidate_.ran(warm);
   std::vector<GpuRegion> memory;
   for (int call = 0; call < calls; ++call) layout_.add_memory(first_ + call, memory);
   const GpuTimes times = harness_.time_calls(
       memory, [&] { return enqueue(calls); }, candidate_.timeout_s() * (calls + 1));
   if (!times.outcome.ok()) return candidate_.ran(times.outcome);
   enqueue_ns_ = times.enqueue_ns;
-  layout_.operands().look_at_canaries();
-  int* flags = as_flags(flags_);
-  for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
-    flags[i] = std::numeric_limits<int>::max();
-    const std::uint64_t first = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(layout_.sets()) +
-                                static_cast<std::uint64_t>(first_);
-    harness_.look_for_unwritten(output_regions_.address(static_cast<std::size_t>(first)),
-                                static_cast<unsigned>(calls),
-                                static_cast<int>(task::size_of(task_.outputs[i].dtype)), key_, &flags[i]);
-  }
-  if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
-    return candidate_.ran(done);
-  if (const std::optional<std::string> problem = layout_.operands().problem())
-    return Run{Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
-  unwritten_ = -1;
-  for (std::size_t i = 0; i < task_.outputs.size(); ++i)
-    if (flags[i] != std::numeric_limits<int>::max()) unwritten_ = flags[i] - 1;
+  look_at_outputs(0, calls, false);
+  if (const Ran looked = wait_and_look(); looked.verdict != Verdict::kOk) return looked;
+  unwritten_ = found_call().value_or(-1);
   return times.late ? std::nullopt : std::optional<Run>(as_ran(times.outcome, times.queued_ns));
+}
+
+Arm::Run GpuCandidateArm::stop_short(std::uint64_t key, int calls, int made) {
+  try {
+    renew(key, calls);
+    device::GpuOutcome outcome = warm_up(calls);
+    if (outcome.ok()) outcome = enqueue(made);
+    if (outcome.ok()) outcome = harness_.gpu().wait(candidate_.timeout_s() * (made + 1));
+    if (!outcome.ok()) return candidate_.ran(outcome);
+    look_at_outputs(made, calls - made, true);
+    layout_.operands().look_between(first_, calls + 1);
+    if (const Ran looked = wait_and_look(); looked.verdict != Verdict::kOk) return looked;
+    return found_call() ? Run{Verdict::kOutOfBounds, kWorkedAhead, 0} : Run{};
+  } catch (const device::GpuError& e) {
+    if (!e.outcome().context_lost) throw;
+    return candidate_.ran(e.outcome());
+  }
 }
 
 std::optional<int> GpuCandidateArm::unwritten(int) {
@@ -313,10 +365,11 @@ std::optional<int> GpuCandidateArm::unwritten(int) {
 }
 
 bool GpuCandidateArm::tables_are_whole() const {
-  return output_regions_.is_whole(harness_.gpu()) && layout_.operands().table().is_whole(harness_.gpu());
+  return output_regions_.is_whole(harness_.gpu()) && layout_.operands().tables_are_whole();
 }
 
 GpuTimes GpuCandidateArm::row_from_idle(int calls) {
+  fill(calls);
   candidate_.program().restore_variables();
   return harness_.time_idle([&] { return enqueue(calls); }, candidate_.timeout_s() * calls);
 }

@@ -22,6 +22,8 @@ namespace warpsmith::measure {
 
 // Sets of operands to lie in: 1,024, and fewer where they are large.
 int gpu_sets(const device::Gpu& gpu, std::uint64_t bytes_a_call);
+// Calls in a row that leave at least four places in so many sets, where there are as many as eight.
+int most_calls_a_row(int sets);
 // Places for rows of up to `calls` calls and one more to warm up: in so many sets, and 4 to 192 of them;
 // fewer where operands are large.
 int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls);
@@ -78,6 +80,7 @@ class GpuBaselineArm : public Arm {
 
  private:
   void renew_here(std::uint64_t key, int calls);
+  void fill(int first_call, int calls);
   device::GpuOutcome enqueue(int first_call, int calls);
   std::vector<GpuRegion> memory_of(int calls) const;
 
@@ -99,8 +102,7 @@ class GpuCandidateArm : public Arm {
   // `bounds`: by output, for inspect(), which compares with the reference in its own precision.
   GpuCandidateArm(GpuCandidate& candidate, const Reference& reference, std::vector<double> bounds,
                   const task::Dims& dims);
-  // In a row: enough operands for at least four places.
-  int most_calls() const;
+  int most_calls() const { return most_calls_a_row(layout_.sets()); }  // in a row
   // Bad where the candidate has no room for its operands.
   const device::GpuOutcome& outcome() const { return layout_.outcome(); }
   void renew(std::uint64_t key, int calls) override;
@@ -109,6 +111,7 @@ class GpuCandidateArm : public Arm {
   std::optional<int> unwritten(int calls) override;
   Run inspect(int call) override;
   Run run_idle();
+  Run stop_short(std::uint64_t key, int calls, int made) override;
   // A row of calls from an idle GPU, on the values of the last renewal, by both clocks.
   GpuTimes row_from_idle(int calls);
   // Whether what the harness keeps on the device for this arm is as it was put there.
@@ -117,6 +120,15 @@ class GpuCandidateArm : public Arm {
 
  private:
   device::GpuOutcome enqueue(int calls);
+  // Enqueues the untimed call, and then only new values for the others and all that a row begins with: what
+  // the untimed call could do for them is gone.
+  device::GpuOutcome warm_up(int calls);
+  void fill(int calls);
+  // Enqueues a look at outputs of these calls for `written` or unwritten ones; found_call() tells after a
+  // wait.
+  void look_at_outputs(int first_call, int calls, bool written);
+  std::optional<int> found_call() const;
+  Ran wait_and_look();                      // at the canaries
   std::optional<Run> run_calls(int calls);  // nothing: not all was enqueued in time
   Run inspect_call(int call);
 

@@ -16,7 +16,7 @@ int* as_flag(const device::PinnedMemory& memory) { return reinterpret_cast<int*>
 }  // namespace
 
 GpuLayout::GpuLayout(GpuHarness& harness, const task::Task& task, const task::LaunchPlan& plan,
-                     device::GpuProgram& program, const task::Dims& dims, int sets)
+                     device::GpuProgram& program, const task::Dims& dims, int sets, std::uint64_t room)
     : harness_(harness), dims_(dims), sets_(sets), input_count_(task.inputs.size()) {
   // Its addresses stand for the real ones, which differ by set and are aligned as well.
   task::PlanBindings bindings = task::plan_bindings(task, dims);
@@ -44,8 +44,12 @@ GpuLayout::GpuLayout(GpuHarness& harness, const task::Task& task, const task::La
     shapes.push_back(temp.shape);
   }
   if (outcome_ = program.prepare(concrete, dtypes); !outcome_.ok()) return;
-  operands_.emplace(harness, std::move(specs), sets);
-  for (int set = 0; set < sets && outcome_.ok(); ++set) {
+  std::uint64_t each = 1;
+  for (const GpuOperandSpec& spec : specs) each += spec.bytes;
+  sets_ = std::max(std::min(sets, 2),
+                   static_cast<int>(std::min(static_cast<std::uint64_t>(sets), room / each)));
+  operands_.emplace(harness, std::move(specs), sets_);
+  for (int set = 0; set < sets_ && outcome_.ok(); ++set) {
     std::map<std::string, device::GpuProgram::Operand> named;
     for (std::size_t i = 0; i < shapes.size(); ++i)
       named[operands_->specs()[i].name] = {operands_->address(set, i), operands_->specs()[i].bytes,

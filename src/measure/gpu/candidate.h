@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,9 +18,11 @@ namespace warpsmith::measure {
 // Operands of a candidate at one shape, bound to its program.
 class GpuLayout {
  public:
-  // `outcome` is a bad verdict where the plan does not fit; then nothing else may be called.
+  // `outcome` is a bad verdict where the plan does not fit; then nothing else may be called. `room`: fewer
+  // sets, but two of them, where all with their temporaries would take more bytes.
   GpuLayout(GpuHarness& harness, const task::Task& task, const task::LaunchPlan& plan,
-            device::GpuProgram& program, const task::Dims& dims, int sets);
+            device::GpuProgram& program, const task::Dims& dims, int sets,
+            std::uint64_t room = std::numeric_limits<std::uint64_t>::max());
   const device::GpuOutcome& outcome() const { return outcome_; }
   const task::Dims& dims() const { return dims_; }
   int sets() const { return sets_; }

@@ -17,7 +17,7 @@ constexpr std::uint64_t kAlignment = 256;  // of operands
 constexpr std::uint64_t kCanaryBytes = 256;
 constexpr std::uint64_t kWidestGap = 256;  // canaries
 constexpr std::uint8_t kCanary = 0xC5;
-constexpr unsigned kThreads = 256;
+constexpr unsigned kThreads = 256, kGapThreads = 512;
 constexpr std::uint64_t kLongestHold = 50'000'000;  // ns
 
 std::uint64_t round_up(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -69,7 +69,7 @@ bool RegionTable::is_whole(const device::Gpu& gpu) const {
 }
 
 GpuOperands::GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> specs, int sets, bool shared)
-    : harness_(harness), specs_(std::move(specs)), sets_(sets), flag_(sizeof(int)) {
+    : harness_(harness), specs_(std::move(specs)), sets_(sets), flag_(sizeof(int)), gap_flag_(sizeof(int)) {
   Random random(random_key({name_key("gaps"), harness.next_number()}));
   std::uint64_t end = 0;  // of the last operand
   for (int set = 0; set < sets; ++set)
@@ -80,17 +80,22 @@ GpuOperands::GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> 
   const std::uint64_t all = round_up(end) + kCanaryBytes;
   memory_ = shared ? device::GpuMemory::shared(all) : harness.borrow(all);
   device::fill_bytes(memory_.address(), kCanary, round_up(end) + kCanaryBytes);
-  std::vector<GpuRegion> regions;
+  std::vector<GpuRegion> regions, gaps;
+  device::GpuAddress gap = memory_.address();
   for (std::size_t i = 0; i < offsets_.size(); ++i) {
     const std::uint64_t begin = memory_.address() + offsets_[i],
                         behind = begin + specs_[i % specs_.size()].bytes;
     regions.push_back({begin - kCanaryBytes, kCanaryBytes});
     regions.push_back({behind, round_up(behind) + kCanaryBytes - behind});
+    gaps.push_back({gap, begin - gap});
+    gap = behind;
   }
+  gaps.push_back({gap, memory_.address() + all - gap});
   table_ = RegionTable(std::move(regions));
+  gaps_ = RegionTable(std::move(gaps));
   if (const device::GpuOutcome done = harness.gpu().wait(10); !done.ok())
     throw device::GpuError("on the GPU: " + done.detail, done);
-  *as_flag(flag_) = 0;
+  *as_flag(flag_) = *as_flag(gap_flag_) = 0;
 }
 
 GpuOperands::~GpuOperands() {
@@ -106,9 +111,22 @@ void GpuOperands::look_at_canaries() {
   if (table_.count() > 0) harness_.look_at_canaries(table_.address(), table_.count(), as_flag(flag_));
 }
 
+bool GpuOperands::tables_are_whole() const {
+  return table_.is_whole(harness_.gpu()) && gaps_.is_whole(harness_.gpu());
+}
+
+void GpuOperands::look_between(int first_set, int sets) {
+  *as_flag(gap_flag_) = 0;
+  const std::size_t operands = specs_.size();
+  harness_.look_at_canaries(gaps_.address(static_cast<std::size_t>(first_set) * operands),
+                            static_cast<unsigned>(sets) * static_cast<unsigned>(operands) + 1,
+                            as_flag(gap_flag_), kGapThreads);
+}
+
 std::optional<std::string> GpuOperands::problem() const {
   const int region = *as_flag(flag_) - 1;
-  if (region < 0) return std::nullopt;
+  if (region < 0)
+    return *as_flag(gap_flag_) == 0 ? std::nullopt : std::optional<std::string>("writes between operands");
   const std::string& name = specs_[static_cast<std::size_t>(region / 2) % specs_.size()].name;
   return (region % 2 == 0 ? "writes before `" : "writes behind `") + name + "`";
 }
@@ -121,6 +139,7 @@ GpuHarness::GpuHarness(const device::Gpu& gpu, std::span<const std::byte> cubin,
       values_(module_.kernel("ws_values")),
       canaries_(module_.kernel("ws_canaries")),
       unwritten_(module_.kernel("ws_unwritten")),
+      written_(module_.kernel("ws_written")),
       differs_(module_.kernel("ws_differs")),
       scrub_(module_.kernel("ws_scrub")),
       touch_(module_.kernel("ws_touch")),
@@ -250,16 +269,23 @@ void GpuHarness::poison(std::span<const GpuRegion> memory) const {
   go();
 }
 
-void GpuHarness::look_at_canaries(device::GpuAddress regions, unsigned count, int* flag) const {
+void GpuHarness::look_at_canaries(device::GpuAddress regions, unsigned count, int* flag,
+                                  unsigned threads) const {
   unsigned char pattern = kCanary;
   void* arguments[] = {&regions, &pattern, &flag};
-  canaries_.launch(count, 64, arguments);
+  canaries_.launch(count, threads, arguments);
 }
 
 void GpuHarness::look_for_unwritten(device::GpuAddress regions, unsigned count, int size, std::uint64_t key,
                                     int* flag) const {
   void* arguments[] = {&regions, &size, &key, &flag};
   unwritten_.launch(count, 32, arguments);
+}
+
+void GpuHarness::look_for_written(device::GpuAddress regions, unsigned count, int size, std::uint64_t key,
+                                  int* flag) const {
+  void* arguments[] = {&regions, &size, &key, &flag};
+  written_.launch(count, 32, arguments);
 }
 
 void GpuHarness::compare(device::GpuAddress a, device::GpuAddress b, std::uint64_t bytes, int number,

@@ -75,9 +75,13 @@ class GpuOperands {
   const device::GpuMemory& memory() const { return memory_; }
   // Enqueues a look at every canary; problem() tells after a wait.
   void look_at_canaries();
+  // Enqueues a look at all that lies between the operands of these sets, before the first and behind the
+  // last.
+  void look_between(int first_set, int sets);
   // "writes behind `out`": what was written to is no operand; or nothing.
   std::optional<std::string> problem() const;
-  const RegionTable& table() const { return table_; }
+  // Whether the lists of canaries and gaps on the device are as they were put there. Waits.
+  bool tables_are_whole() const;
 
  private:
   const GpuHarness& harness_;
@@ -85,8 +89,8 @@ class GpuOperands {
   int sets_;
   std::vector<std::uint64_t> offsets_;  // [set][operand]
   device::GpuMemory memory_;
-  RegionTable table_;  // of canaries
-  device::PinnedMemory flag_;
+  RegionTable table_, gaps_;  // canaries; and what lies before each operand, whole, and behind the last
+  device::PinnedMemory flag_, gap_flag_;
 };
 
 struct GpuTimes {
@@ -114,9 +118,14 @@ class GpuHarness {
   void fill(std::span<const GpuFill> fills, const task::Dims& dims) const;
   // All bytes become 0xFF. Regions lie at 16 bytes.
   void poison(std::span<const GpuRegion> memory) const;
-  void look_at_canaries(device::GpuAddress regions, unsigned count, int* flag) const;
+  // `threads`: for each region, one a byte at a time.
+  void look_at_canaries(device::GpuAddress regions, unsigned count, int* flag, unsigned threads = 64) const;
+  // Of `count` outputs, elements of `size` bytes each, at a few places: `flag` becomes the least number + 1
+  // of one that is poisoned there (unwritten), or is not (written).
   void look_for_unwritten(device::GpuAddress regions, unsigned count, int size, std::uint64_t key,
                           int* flag) const;
+  void look_for_written(device::GpuAddress regions, unsigned count, int size, std::uint64_t key,
+                        int* flag) const;
   void compare(device::GpuAddress a, device::GpuAddress b, std::uint64_t bytes, int number, int* flag) const;
   void flush_l2() const;
   // Brings the address translations of these stretches of memory to where a call finds them, and (but for a
@@ -158,8 +167,8 @@ class GpuHarness {
   const device::Gpu& gpu_;
   const ValueSource& source_;
   device::GpuModule module_;
-  device::GpuKernel hold_, values_, canaries_, unwritten_, differs_, scrub_, touch_, poison_, read_, copy_,
-      nothing_;
+  device::GpuKernel hold_, values_, canaries_, unwritten_, written_, differs_, scrub_, touch_, poison_, read_,
+      copy_, nothing_;
   device::GpuMemory pools_, scratch_;
   std::uint64_t pool_offsets_[4] = {};
   mutable std::uint8_t flushes_ = 0;

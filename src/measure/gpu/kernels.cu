@@ -134,24 +134,38 @@ extern "C" __global__ void ws_canaries(const Region* regions, unsigned char patt
     if (bytes[i] != pattern) atomicMax(flag, static_cast<int>(blockIdx.x) + 1);
 }
 
+// The place that a thread of a warp looks at, of `count` elements: the last, and others as `key` says.
+__device__ u64 place_to_look_at(u64 count, u64 key) {
+  if (threadIdx.x == 0) return count - 1;
+  u64 h = key + blockIdx.x * 0x9E3779B97F4A7C15ull + threadIdx.x * 0xD1B54A32D192ED03ull;
+  h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
+  h = (h ^ (h >> 27)) * 0x94D049BB133111EBull;
+  return (h ^ (h >> 31)) % count;
+}
+
+__device__ bool is_poison(const Region& region, u64 place, int size) {
+  const unsigned char* element =
+      reinterpret_cast<const unsigned char*>(region.address) + place * static_cast<u64>(size);
+  for (int i = 0; i < size; ++i)
+    if (element[i] != 0xFF) return false;
+  return true;
+}
+
 // A warp an output: looks at 32 places of it, each an element of `size` bytes; where all bytes of one are
 // 0xFF, flag[0] becomes the least number + 1 of such an output, counted from `regions`.
 extern "C" __global__ void ws_unwritten(const Region* regions, int size, u64 key, int* flag) {
   const Region r = regions[blockIdx.x];
   const u64 count = r.bytes / static_cast<u64>(size);
   if (count == 0) return;
-  u64 place = count - 1;
-  if (threadIdx.x > 0) {
-    u64 h = key + blockIdx.x * 0x9E3779B97F4A7C15ull + threadIdx.x * 0xD1B54A32D192ED03ull;
-    h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
-    h = (h ^ (h >> 27)) * 0x94D049BB133111EBull;
-    place = (h ^ (h >> 31)) % count;
-  }
-  const unsigned char* element =
-      reinterpret_cast<const unsigned char*>(r.address) + place * static_cast<u64>(size);
-  bool unwritten = true;
-  for (int i = 0; i < size; ++i) unwritten = unwritten && element[i] == 0xFF;
-  if (unwritten) atomicMin(flag, static_cast<int>(blockIdx.x) + 1);
+  if (is_poison(r, place_to_look_at(count, key), size)) atomicMin(flag, static_cast<int>(blockIdx.x) + 1);
+}
+
+// The same of outputs that nobody may have written to: where one of the places is not 0xFF.
+extern "C" __global__ void ws_written(const Region* regions, int size, u64 key, int* flag) {
+  const Region r = regions[blockIdx.x];
+  const u64 count = r.bytes / static_cast<u64>(size);
+  if (count == 0) return;
+  if (!is_poison(r, place_to_look_at(count, key), size)) atomicMin(flag, static_cast<int>(blockIdx.x) + 1);
 }
 
 // Whether two stretches of memory differ: flag[0] becomes `number` + 1.

@@ -166,18 +166,10 @@ struct GpuMeasurer::State {
     return std::min(settings.call_timeout_s, std::max(kShortestTimeout, slowest));
   }
 
-  // How many of the candidate's calls make a row. A row of one call is some microseconds too long for what it
-  // tells of a call, so where it is short a row of more is looked at.
-  static Ran choose_calls(GpuCandidateArm& arm, std::uint64_t key, int& calls) {
-    calls = 1;
-    for (const double row_ns : {kRowNs / 8, kRowNs}) {
-      arm.renew(random_key({key, name_key("estimate"), static_cast<std::uint64_t>(calls)}), calls);
-      const Ran row = arm.run(calls);
-      if (row.verdict != Verdict::kOk) return row;
-      const double call_ns = static_cast<double>(row.elapsed_ns) / calls;
-      calls = std::min(gpu_calls_a_row(call_ns, arm.enqueue_ns() / calls, row_ns), arm.most_calls());
-    }
-    return {};
+  // Rows as long as the baseline's.
+  static RowEstimate row_of(GpuCandidateArm& arm, const GpuTaskBench& task, std::uint64_t key) {
+    return estimate_row(
+        arm, [&] { return arm.enqueue_ns(); }, task.row_ns(), arm.most_calls(), key);
   }
 
   Timing time_candidate(GpuTaskBench& task, GpuCandidate& candidate, Measurement& m) {
@@ -185,8 +177,9 @@ struct GpuMeasurer::State {
     GpuCandidateArm arm(candidate, task.reference(), task.timed_bounds(), task.timing_dims());
     if (!arm.outcome().ok()) return failed_timing(candidate.ran(arm.outcome()));
     pairs.calls = task.calls();
-    if (const Ran ran = choose_calls(arm, pairs.key, pairs.candidate_calls); ran.verdict != Verdict::kOk)
-      return failed_timing(ran);
+    const RowEstimate row = row_of(arm, task, pairs.key);
+    if (row.failed.verdict != Verdict::kOk) return failed_timing(row.failed);
+    pairs.candidate_calls = row.calls;
     watch_rounds(pairs);
     if (!m.gpu_before) m.gpu_before = state_now();
     m.clock["baseline_batch"] = std::to_string(pairs.calls);
@@ -467,12 +460,13 @@ Measured GpuMeasurer::measure_candidate_against_itself(const task::Task& task, c
   GpuCandidateArm a(first, bench.reference(), bench.timed_bounds(), bench.timing_dims());
   GpuCandidateArm b(second, bench.reference(), bench.timed_bounds(), bench.timing_dims());
   PairSettings pairs = pair_settings(s.settings, task.id, candidate.id, 1);
-  if (const Ran ran = State::choose_calls(a, pairs.key, pairs.calls); ran.verdict != Verdict::kOk) {
-    out.measurement.verdict = ran.verdict;
-    out.measurement.detail = ran.detail;
-    return out;
-  }
-  s.accept(judge(s.settings, time_pairs(a, b, pairs), pairs.calls), out);
+  for (GpuCandidateArm* arm : {&a, &b})
+    if (!arm->outcome().ok()) throw Error("no room for its operands: " + arm->outcome().detail);
+  const RowEstimate row = State::row_of(a, bench, pairs.key),
+                    other = State::row_of(b, bench, random_key({pairs.key, 1}));
+  pairs.calls = row.calls;
+  pairs.candidate_calls = other.calls;
+  s.accept(judge(s.settings, time_pairs(a, b, pairs), pairs.candidate_calls), out);
   out.measurement.seconds = seconds_now() - begin;
   return out;
 }

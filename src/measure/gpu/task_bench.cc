@@ -1,5 +1,7 @@
 #include "task_bench.h"
 
+#include <algorithm>
+
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/pairs.h"
 #include "warpsmith/stats/summary.h"
@@ -9,7 +11,7 @@ namespace warpsmith::measure {
 namespace {
 
 constexpr int kAloneRounds = 21, kIdleCalls = 7;
-constexpr int kEstimateRounds = 7, kEstimateCalls = 4, kEstimatePlaces = 8;
+constexpr int kEstimateCalls = 8, kEstimatePlaces = 8;
 
 }  // namespace
 
@@ -21,10 +23,14 @@ GpuTaskBench::GpuTaskBench(GpuHarness& harness, const task::Task& task, const Se
       cases_(check_cases(task_, settings.check_seeds)),
       seed_(settings.seed) {
   {
-    GpuBaselineArm first(harness_, task_, reference_, timing_dims(), kEstimateCalls, kEstimatePlaces);
-    baseline_call_ns_ = stats::median(
-        time_alone(first, kEstimateCalls, kEstimateRounds, random_key({seed_, name_key("estimate")})));
-    calls_ = gpu_calls_a_row(baseline_call_ns_, first.enqueue_ns() / kEstimateCalls);
+    const int most = most_calls_a_row(
+        gpu_sets(harness_.gpu(), input_bytes(task_, timing_dims()) + output_bytes(task_, timing_dims())));
+    const int few = std::min(most, kEstimateCalls);
+    GpuBaselineArm first(harness_, task_, reference_, timing_dims(), few, kEstimatePlaces);
+    const RowEstimate row = estimate_row(
+        first, [&] { return first.enqueue_ns(); }, kRowNs, few, random_key({seed_, name_key("baseline")}));
+    baseline_call_ns_ = row.call_ns;
+    calls_ = gpu_calls_a_row(row.call_ns, row.enqueue_ns, kRowNs, most);
   }
   baseline_ = another_baseline();
 }

@@ -22,8 +22,9 @@ class GpuTaskBench {
   const std::vector<CheckCase>& cases() const { return cases_; }
   // Nanoseconds of one call of the baseline, roughly.
   double baseline_call_ns() const { return baseline_call_ns_; }
-  // Of the baseline in one timed row (timing/calls_a_row.h).
+  // Of the baseline in one timed row (timing/calls_a_row.h), and what such a row takes, roughly.
   int calls() const { return calls_; }
+  double row_ns() const { return calls_ * baseline_call_ns_; }
   GpuBaselineArm& baseline() { return *baseline_; }
   std::unique_ptr<GpuBaselineArm> another_baseline() const;
   // Median nanoseconds a call of the baseline with nothing beside it, in rows as long as beside a candidate:

@@ -17,6 +17,10 @@ namespace {
 
 constexpr std::uint64_t kAlignment = 256;  // as device operands
 
+bool is_poison(std::span<const std::byte> value) {
+  return std::all_of(value.begin(), value.end(), [](std::byte b) { return b == std::byte{0xFF}; });
+}
+
 // The first set of the place that a renewal takes.
 int first_set(std::uint64_t key, int calls) {
   return static_cast<int>(random_key({key, name_key("place")}) % kPlacements) * (calls + 1);
@@ -163,22 +167,34 @@ Arm::Run CandidateArm::run(int calls) {
   return {run.verdict, std::move(run.detail), std::max(run.elapsed_ns / 4, run.elapsed_ns - handshake_ns_)};
 }
 
-std::optional<int> CandidateArm::unwritten(int calls) {
+bool CandidateArm::any_place(int call, const std::function<bool(std::span<const std::byte>)>& is) {
   constexpr std::uint64_t kPlaces = 16;  // of each output: its last element and others
-  for (int call = 0; call < calls; ++call) {
-    for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
-      const std::span<const std::byte> bytes = process_.output(call, i);
-      const std::uint64_t size = task::size_of(task_.outputs[i].dtype), count = bytes.size() / size;
-      for (std::uint64_t place = 0; place < kPlaces && count > 0; ++place) {
-        const std::uint64_t element =
-            place == 0 ? count - 1 : random_key({key_, static_cast<std::uint64_t>(call), place}) % count;
-        const std::span<const std::byte> value = bytes.subspan(element * size, size);
-        if (std::all_of(value.begin(), value.end(), [](std::byte b) { return b == std::byte{0xFF}; }))
-          return call;
-      }
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
+    const std::span<const std::byte> bytes = process_.output(call, i);
+    const std::uint64_t size = task::size_of(task_.outputs[i].dtype), count = bytes.size() / size;
+    for (std::uint64_t place = 0; place < kPlaces && count > 0; ++place) {
+      const std::uint64_t element =
+          place == 0 ? count - 1 : random_key({key_, static_cast<std::uint64_t>(call), place}) % count;
+      if (is(bytes.subspan(element * size, size))) return true;
     }
   }
+  return false;
+}
+
+std::optional<int> CandidateArm::unwritten(int calls) {
+  for (int call = 0; call < calls; ++call)
+    if (any_place(call, is_poison)) return call;
   return std::nullopt;
+}
+
+Arm::Run CandidateArm::stop_short(std::uint64_t key, int calls, int made) {
+  renew(key, calls);
+  device::TwinRun run = process_.session().run(calls, 1);
+  if (run.verdict == Verdict::kOk) run = process_.session().run(0, made);
+  if (run.verdict != Verdict::kOk) return {run.verdict, std::move(run.detail), 0};
+  for (int call = made; call < calls; ++call)
+    if (any_place(call, std::not_fn(is_poison))) return {Verdict::kOutOfBounds, kWorkedAhead, 0};
+  return {};
 }
 
 Arm::Run CandidateArm::inspect(int call) {
@@ -199,9 +215,17 @@ Arm::Run CandidateArm::inspect(int call) {
   return {};
 }
 
+Arm* AnyOf::taken(std::uint64_t key) const {
+  return arms_[random_key({key, name_key("process")}) % arms_.size()];
+}
+
 void AnyOf::renew(std::uint64_t key, int calls) {
-  now_ = arms_[random_key({key, name_key("process")}) % arms_.size()];
+  now_ = taken(key);
   now_->renew(key, calls);
+}
+
+Arm::Run AnyOf::stop_short(std::uint64_t key, int calls, int made) {
+  return taken(key)->stop_short(key, calls, made);
 }
 
 }  // namespace warpsmith::measure
