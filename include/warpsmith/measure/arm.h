@@ -37,8 +37,9 @@ class Arm {
   virtual Run inspect(int call) = 0;
   // Outside the clock, on values of its own as `key` says: prepares a row of `calls` calls, makes the first
   // `made` of them, and looks at the results of the others, which nobody may have touched: who does the work
-  // of calls that have not been made, many at once, is faster at it than its users could be. An arm that
-  // nobody suspects says that all is well.
+  // of calls that have not been made, many at once, is faster at it than its users could be. Then the others
+  // get other values, are made, and one of them is looked at: who has kept answers for them is wrong. An arm
+  // that nobody suspects says that all is well.
   virtual Run stop_short(std::uint64_t /*key*/, int /*calls*/, int /*made*/) { return {}; }
 };
 inline constexpr const char* kWorkedAhead = "writes to results of calls that have not been made yet";

@@ -337,7 +337,7 @@ bool ExtensionSession::State::answered(const std::atomic<std::uint32_t>& word, s
   const auto start = Clock::now();
   const auto passed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   for (;;) {
-    const bool spin = control->spin != 0 && passed() < kSpinSeconds;
+    const bool spin = control->spin != 0 && passed() < std::min(kSpinSeconds, seconds);
     for (int i = 0; i < 64; ++i) {
       if (word.load(std::memory_order_acquire) == value) return true;
       if (spin) pause_briefly();

@@ -100,10 +100,10 @@ class GpuSide {
     const std::unique_ptr<GpuBaselineArm> other = arm_of(bench, name, timing);
     PairSettings pairs = pair_settings(settings_, task.id, "baseline " + name, 0);
     pairs.calls = bench.calls();
-    pairs.candidate_calls = estimate_row(
-                                *other, [&] { return other->enqueue_ns(); }, bench.row_ns(),
-                                other->most_calls(), pairs.key)
-                                .calls;
+    const RowEstimate row = estimate_row(
+        *other, [&] { return other->enqueue_ns(); }, bench.row_ns(), other->most_calls(), pairs.key);
+    if (row.failed.verdict != Verdict::kOk) throw Error(row.failed.detail);
+    pairs.candidate_calls = row.calls;
     pairs.protocol.give_up_below = 0;  // a slow baseline is one as good
     pairs.disturbed = slowed_down(watch_);
     write_pair(settings_, time_pairs(bench.baseline(), *other, pairs), pairs.candidate_calls, timing);

@@ -282,7 +282,8 @@ Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
   look_at_outputs(0, run.made);
   if (const std::optional<std::string> problem = operands_->problem())
     return {Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
-  if (const std::optional<int> call = found_call()) return inspect(*call);
+  if (const std::optional<int> call = found_call())
+    if (const Run looked = inspect(*call); looked.verdict != Verdict::kOk) return looked;
   operands_->look_between(first_, calls + 1);
   look_at_outputs(run.made, calls - run.made, true);
   if (const std::optional<std::string> problem = operands_->problem())

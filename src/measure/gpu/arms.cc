@@ -259,9 +259,9 @@ void GpuCandidateArm::renew(std::uint64_t key, int calls) {
   inputs_.fill(harness_);
 }
 
-void GpuCandidateArm::fill(int calls) {
-  layout_.poison(first_, calls);
-  for (int call = 0; call < calls; ++call)
+void GpuCandidateArm::fill(int first_call, int calls) {
+  layout_.poison(first_ + first_call, calls);
+  for (int call = first_call; call < first_call + calls; ++call)
     inputs_.add(call_seed(key_, call), layout_.operands(), first_ + call);
   inputs_.fill(harness_);
 }
@@ -279,9 +279,9 @@ Arm::Run GpuCandidateArm::run(int calls) {
   }
 }
 
-device::GpuOutcome GpuCandidateArm::enqueue(int calls) {
+device::GpuOutcome GpuCandidateArm::enqueue(int first_call, int calls) {
   device::GpuOutcome outcome;
-  for (int call = 0; call < calls && outcome.ok(); ++call)
+  for (int call = first_call; call < first_call + calls && outcome.ok(); ++call)
     outcome = candidate_.program().enqueue(first_ + call);
   return outcome;
 }
@@ -290,7 +290,7 @@ device::GpuOutcome GpuCandidateArm::warm_up(int calls) {
   candidate_.program().restore_variables();
   device::GpuOutcome outcome = candidate_.program().enqueue(first_ + calls);
   if (!outcome.ok()) return outcome;
-  fill(calls);
+  fill(0, calls);
   // Nothing is left of the calls before: variables, shared memory, lines that were to stay in L2.
   harness_.gpu().reset_persisting_l2();
   candidate_.program().restore_variables();
@@ -334,7 +334,7 @@ std::optional<Arm::Run> GpuCandidateArm::run_calls(int calls) {
   std::vector<GpuRegion> memory;
   for (int call = 0; call < calls; ++call) layout_.add_memory(first_ + call, memory);
   const GpuTimes times = harness_.time_calls(
-      memory, [&] { return enqueue(calls); }, candidate_.timeout_s() * (calls + 1));
+      memory, [&] { return enqueue(0, calls); }, candidate_.timeout_s() * (calls + 1));
   if (!times.outcome.ok()) return candidate_.ran(times.outcome);
   enqueue_ns_ = times.enqueue_ns;
   look_at_outputs(0, calls, false);
@@ -347,13 +347,19 @@ Arm::Run GpuCandidateArm::stop_short(std::uint64_t key, int calls, int made) {
   try {
     renew(key, calls);
     device::GpuOutcome outcome = warm_up(calls);
-    if (outcome.ok()) outcome = enqueue(made);
+    if (outcome.ok()) outcome = enqueue(0, made);
     if (outcome.ok()) outcome = harness_.gpu().wait(candidate_.timeout_s() * (made + 1));
     if (!outcome.ok()) return candidate_.ran(outcome);
     look_at_outputs(made, calls - made, true);
     layout_.operands().look_between(first_, calls + 1);
     if (const Ran looked = wait_and_look(); looked.verdict != Verdict::kOk) return looked;
-    return found_call() ? Run{Verdict::kOutOfBounds, kWorkedAhead, 0} : Run{};
+    if (found_call()) return {Verdict::kOutOfBounds, kWorkedAhead, 0};
+    key_ = random_key({key, name_key("others")});
+    fill(made, calls - made);
+    outcome = enqueue(made, calls - made);
+    if (outcome.ok()) outcome = harness_.gpu().wait(candidate_.timeout_s() * (calls - made + 1));
+    if (!outcome.ok()) return candidate_.ran(outcome);
+    return inspect_call(made + static_cast<int>(key % static_cast<std::uint64_t>(calls - made)));
   } catch (const device::GpuError& e) {
     if (!e.outcome().context_lost) throw;
     return candidate_.ran(e.outcome());
@@ -369,9 +375,9 @@ bool GpuCandidateArm::tables_are_whole() const {
 }
 
 GpuTimes GpuCandidateArm::row_from_idle(int calls) {
-  fill(calls);
+  fill(0, calls);
   candidate_.program().restore_variables();
-  return harness_.time_idle([&] { return enqueue(calls); }, candidate_.timeout_s() * calls);
+  return harness_.time_idle([&] { return enqueue(0, calls); }, candidate_.timeout_s() * calls);
 }
 
 Arm::Run GpuCandidateArm::run_idle() {

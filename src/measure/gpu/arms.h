@@ -119,11 +119,11 @@ class GpuCandidateArm : public Arm {
   double enqueue_ns() const { return enqueue_ns_; }
 
  private:
-  device::GpuOutcome enqueue(int calls);
+  device::GpuOutcome enqueue(int first_call, int calls);
   // Enqueues the untimed call, and then only new values for the others and all that a row begins with: what
   // the untimed call could do for them is gone.
   device::GpuOutcome warm_up(int calls);
-  void fill(int calls);
+  void fill(int first_call, int calls);
   // Enqueues a look at outputs of these calls for `written` or unwritten ones; found_call() tells after a
   // wait.
   void look_at_outputs(int first_call, int calls, bool written);

@@ -464,6 +464,8 @@ Measured GpuMeasurer::measure_candidate_against_itself(const task::Task& task, c
     if (!arm->outcome().ok()) throw Error("no room for its operands: " + arm->outcome().detail);
   const RowEstimate row = State::row_of(a, bench, pairs.key),
                     other = State::row_of(b, bench, random_key({pairs.key, 1}));
+  for (const RowEstimate* estimate : {&row, &other})
+    if (estimate->failed.verdict != Verdict::kOk) throw Error(estimate->failed.detail);
   pairs.calls = row.calls;
   pairs.candidate_calls = other.calls;
   s.accept(judge(s.settings, time_pairs(a, b, pairs), pairs.candidate_calls), out);

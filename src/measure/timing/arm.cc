@@ -194,7 +194,10 @@ Arm::Run CandidateArm::stop_short(std::uint64_t key, int calls, int made) {
   if (run.verdict != Verdict::kOk) return {run.verdict, std::move(run.detail), 0};
   for (int call = made; call < calls; ++call)
     if (any_place(call, std::not_fn(is_poison))) return {Verdict::kOutOfBounds, kWorkedAhead, 0};
-  return {};
+  renew(random_key({key, name_key("others")}), calls);
+  run = process_.session().run(made, calls - made);
+  if (run.verdict != Verdict::kOk) return {run.verdict, std::move(run.detail), 0};
+  return inspect(made + static_cast<int>(key % static_cast<std::uint64_t>(calls - made)));
 }
 
 Arm::Run CandidateArm::inspect(int call) {

@@ -142,11 +142,12 @@ class Pairing {
       if (is_candidate && runs[1].verdict == Verdict::kOk) unwritten_ = candidate_.unwritten(calls(true));
       if (failed(runs[is_candidate])) return false;
     }
+    const int places[2] = {baseline_.place(), candidate_.place()};  // a look may take another
     if (!inspect()) return false;
     result_.baseline_ns.push_back(per_call(runs[0].elapsed_ns, calls(false)));
     result_.candidate_ns.push_back(per_call(runs[1].elapsed_ns, calls(true)));
-    result_.baseline_places.push_back(baseline_.place());
-    result_.candidate_places.push_back(candidate_.place());
+    result_.baseline_places.push_back(places[0]);
+    result_.candidate_places.push_back(places[1]);
     return true;
   }
 
