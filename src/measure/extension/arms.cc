@@ -188,13 +188,8 @@ ExtensionArm::ExtensionArm(ExtensionCandidate& candidate, const Reference& refer
       operands_(candidate.lay_out(dims, places_ * (most_calls + 1), &outcome_)),
       fresh_inputs_(harness_, input_specs(task_, dims), 1),
       right_(reference.bind(dims, spans_of(fresh_inputs_, 0, 1))),
-      flags_(2 * sizeof(int) * std::max<std::size_t>(1, task_.outputs.size())) {
-  std::vector<GpuRegion> regions;  // [output][set]
-  for (std::size_t i = 0; i < task_.outputs.size(); ++i)
-    for (int set = 0; set < operands_->sets(); ++set)
-      regions.push_back({operands_->address(set, task_.inputs.size() + i),
-                         operands_->specs()[task_.inputs.size() + i].bytes});
-  output_regions_ = RegionTable(std::move(regions));
+      outputs_(harness_, task_, *operands_),
+      changed_(sizeof(int)) {
   settle(harness_);
 }
 
@@ -219,29 +214,9 @@ void ExtensionArm::fill(int first_call, int calls) {
 }
 
 void ExtensionArm::look_at_outputs(int first_call, int calls, bool written) {
-  int* flags = as_flags(flags_);
-  for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
-    flags[i] = std::numeric_limits<int>::max();
-    if (calls == 0) continue;
-    const std::uint64_t first =
-        static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(operands_->sets()) +
-        static_cast<std::uint64_t>(first_ + first_call);
-    const device::GpuAddress regions = output_regions_.address(static_cast<std::size_t>(first));
-    const int size = static_cast<int>(task::size_of(task_.outputs[i].dtype));
-    if (written)
-      harness_.look_for_written(regions, static_cast<unsigned>(calls), size, key_, &flags[i]);
-    else
-      harness_.look_for_unwritten(regions, static_cast<unsigned>(calls), size, key_, &flags[i]);
-  }
+  outputs_.look(first_ + first_call, calls, written, key_);
   operands_->look_at_canaries();
   settle(harness_);
-}
-
-std::optional<int> ExtensionArm::found_call() const {
-  std::optional<int> call;
-  for (std::size_t i = 0; i < task_.outputs.size(); ++i)
-    if (const int flag = as_flags(flags_)[i]; flag != std::numeric_limits<int>::max()) call = flag - 1;
-  return call;
 }
 
 // The others' values come behind the untimed call: what that could do for them is gone.
@@ -266,7 +241,7 @@ Arm::Run ExtensionArm::run(int calls) {
   late_.push_back(static_cast<double>(ns_since(begin)) - overhead_.look_ns);
   if (const std::optional<std::string> problem = operands_->problem())
     return {Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
-  unwritten_ = found_call().value_or(-1);
+  unwritten_ = outputs_.found().value_or(-1);
   const auto elapsed = static_cast<double>(run.elapsed_ns);
   call_ns_ = elapsed / calls;
   ours_.push_back(elapsed - overhead_.outside_ns);
@@ -282,13 +257,13 @@ Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
   look_at_outputs(0, run.made);
   if (const std::optional<std::string> problem = operands_->problem())
     return {Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
-  if (const std::optional<int> call = found_call())
+  if (const std::optional<int> call = outputs_.found())
     if (const Run looked = inspect(*call); looked.verdict != Verdict::kOk) return looked;
   operands_->look_between(first_, calls + 1);
   look_at_outputs(run.made, calls - run.made, true);
   if (const std::optional<std::string> problem = operands_->problem())
     return {Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
-  return found_call() ? Run{Verdict::kOutOfBounds, kWorkedAhead, 0} : Run{};
+  return outputs_.found() ? Run{Verdict::kOutOfBounds, kWorkedAhead, 0} : Run{};
 }
 
 std::optional<int> ExtensionArm::unwritten(int) {
@@ -299,7 +274,7 @@ Arm::Run ExtensionArm::inspect(int call) {
   const int set = first_ + call;
   inputs_.add(call_seed(key_, call), fresh_inputs_, 0);
   inputs_.fill(harness_);
-  int* changed = as_flags(flags_);
+  int* changed = as_flags(changed_);
   *changed = 0;
   for (std::size_t i = 0; i < task_.inputs.size(); ++i)
     harness_.compare(operands_->address(set, i), fresh_inputs_.address(0, i), operands_->specs()[i].bytes,

@@ -92,7 +92,6 @@ class ExtensionArm : public Arm {
  private:
   // Enqueues a look at outputs of these calls for `written` or unwritten ones, and at all canaries. Waits.
   void look_at_outputs(int first_call, int calls, bool written = false);
-  std::optional<int> found_call() const;
   device::ExtensionRun row(int calls, double stop_after_s);
   // New values and poison for these calls of the row.
   void fill(int first_call, int calls);
@@ -109,8 +108,8 @@ class ExtensionArm : public Arm {
   std::unique_ptr<GpuOperands> operands_;
   GpuOperands fresh_inputs_;  // one set, for inspect()
   Reference::Calls right_;    // bound to them
-  RegionTable output_regions_;
-  device::PinnedMemory flags_;
+  GpuOutputs outputs_;
+  device::PinnedMemory changed_;
   std::uint64_t key_ = 0;
   int unwritten_ = -1;
   double call_ns_ = 0;  // in the last run

@@ -29,7 +29,7 @@ std::span<std::byte> device_span(device::GpuAddress address, std::uint64_t bytes
   return {reinterpret_cast<std::byte*>(address), static_cast<std::size_t>(bytes)};
 }
 
-int* as_flags(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
+int* as_flag(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
 
 Ran as_ran(const device::GpuOutcome& outcome, double ns = 0) {
   return {outcome.verdict, outcome.detail, static_cast<std::int64_t>(std::llround(ns))};
@@ -238,14 +238,9 @@ GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& refer
               harness_.gpu().facts().memory_bytes / 8),
       fresh_inputs_(harness_, input_specs(task_, dims), 1),
       right_(reference.bind(dims, spans_of(fresh_inputs_, 0, 1))),
-      flags_(sizeof(int) * std::max<std::size_t>(1, task_.outputs.size())) {
+      changed_(sizeof(int)) {
   if (!layout_.outcome().ok()) return;
-  std::vector<GpuRegion> regions;  // [output][set]
-  for (std::size_t i = 0; i < task_.outputs.size(); ++i)
-    for (int set = 0; set < layout_.sets(); ++set)
-      regions.push_back(
-          {layout_.address(set, task_.inputs.size() + i), layout_.bytes(task_.inputs.size() + i)});
-  output_regions_ = RegionTable(std::move(regions));
+  outputs_.emplace(harness_, task_, layout_.operands());
   if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
     throw device::GpuError("on the GPU: " + done.detail, done);
 }
@@ -298,28 +293,6 @@ device::GpuOutcome GpuCandidateArm::warm_up(int calls) {
   return outcome;
 }
 
-void GpuCandidateArm::look_at_outputs(int first_call, int calls, bool written) {
-  int* flags = as_flags(flags_);
-  for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
-    flags[i] = std::numeric_limits<int>::max();
-    const std::uint64_t first = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(layout_.sets()) +
-                                static_cast<std::uint64_t>(first_ + first_call);
-    const device::GpuAddress regions = output_regions_.address(static_cast<std::size_t>(first));
-    const int size = static_cast<int>(task::size_of(task_.outputs[i].dtype));
-    if (written)
-      harness_.look_for_written(regions, static_cast<unsigned>(calls), size, key_, &flags[i]);
-    else
-      harness_.look_for_unwritten(regions, static_cast<unsigned>(calls), size, key_, &flags[i]);
-  }
-}
-
-std::optional<int> GpuCandidateArm::found_call() const {
-  std::optional<int> call;
-  for (std::size_t i = 0; i < task_.outputs.size(); ++i)
-    if (const int flag = as_flags(flags_)[i]; flag != std::numeric_limits<int>::max()) call = flag - 1;
-  return call;
-}
-
 Ran GpuCandidateArm::wait_and_look() {
   layout_.operands().look_at_canaries();
   if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
@@ -337,9 +310,9 @@ std::optional<Arm::Run> GpuCandidateArm::run_calls(int calls) {
       memory, [&] { return enqueue(0, calls); }, candidate_.timeout_s() * (calls + 1));
   if (!times.outcome.ok()) return candidate_.ran(times.outcome);
   enqueue_ns_ = times.enqueue_ns;
-  look_at_outputs(0, calls, false);
+  outputs_->look(first_, calls, false, key_);
   if (const Ran looked = wait_and_look(); looked.verdict != Verdict::kOk) return looked;
-  unwritten_ = found_call().value_or(-1);
+  unwritten_ = outputs_->found().value_or(-1);
   return times.late ? std::nullopt : std::optional<Run>(as_ran(times.outcome, times.queued_ns));
 }
 
@@ -350,10 +323,10 @@ Arm::Run GpuCandidateArm::stop_short(std::uint64_t key, int calls, int made) {
     if (outcome.ok()) outcome = enqueue(0, made);
     if (outcome.ok()) outcome = harness_.gpu().wait(candidate_.timeout_s() * (made + 1));
     if (!outcome.ok()) return candidate_.ran(outcome);
-    look_at_outputs(made, calls - made, true);
+    outputs_->look(first_ + made, calls - made, true, key_);
     layout_.operands().look_between(first_, calls + 1);
     if (const Ran looked = wait_and_look(); looked.verdict != Verdict::kOk) return looked;
-    if (found_call()) return {Verdict::kOutOfBounds, kWorkedAhead, 0};
+    if (outputs_->found()) return {Verdict::kOutOfBounds, kWorkedAhead, 0};
     key_ = random_key({key, name_key("others")});
     fill(made, calls - made);
     outcome = enqueue(made, calls - made);
@@ -371,7 +344,7 @@ std::optional<int> GpuCandidateArm::unwritten(int) {
 }
 
 bool GpuCandidateArm::tables_are_whole() const {
-  return output_regions_.is_whole(harness_.gpu()) && layout_.operands().tables_are_whole();
+  return outputs_->table_is_whole() && layout_.operands().tables_are_whole();
 }
 
 GpuTimes GpuCandidateArm::row_from_idle(int calls) {
@@ -399,7 +372,7 @@ Arm::Run GpuCandidateArm::inspect_call(int call) {
   const int set = first_ + call;
   inputs_.add(call_seed(key_, call), fresh_inputs_, 0);
   inputs_.fill(harness_);
-  int* changed = as_flags(flags_);
+  int* changed = as_flag(changed_);
   *changed = 0;
   for (std::size_t i = 0; i < task_.inputs.size(); ++i)
     harness_.compare(layout_.address(set, i), fresh_inputs_.address(0, i), layout_.bytes(i),

@@ -13,6 +13,7 @@
 #include "calls.h"
 #include "candidate.h"
 #include "harness.h"
+#include "outputs.h"
 #include "timing/calls_a_row.h"
 #include "warpsmith/measure/arm.h"
 #include "warpsmith/measure/oracle.h"
@@ -124,10 +125,6 @@ class GpuCandidateArm : public Arm {
   // the untimed call could do for them is gone.
   device::GpuOutcome warm_up(int calls);
   void fill(int first_call, int calls);
-  // Enqueues a look at outputs of these calls for `written` or unwritten ones; found_call() tells after a
-  // wait.
-  void look_at_outputs(int first_call, int calls, bool written);
-  std::optional<int> found_call() const;
   Ran wait_and_look();                      // at the canaries
   std::optional<Run> run_calls(int calls);  // nothing: not all was enqueued in time
   Run inspect_call(int call);
@@ -142,8 +139,8 @@ class GpuCandidateArm : public Arm {
   GpuLayout layout_;
   GpuOperands fresh_inputs_;  // one set, for inspect()
   Reference::Calls right_;    // bound to them
-  RegionTable output_regions_;
-  device::PinnedMemory flags_;
+  std::optional<GpuOutputs> outputs_;
+  device::PinnedMemory changed_;
   std::uint64_t key_ = 0;
   int unwritten_ = -1;
   double enqueue_ns_ = 0;

@@ -138,8 +138,7 @@ GpuHarness::GpuHarness(const device::Gpu& gpu, std::span<const std::byte> cubin,
       hold_(module_.kernel("ws_hold")),
       values_(module_.kernel("ws_values")),
       canaries_(module_.kernel("ws_canaries")),
-      unwritten_(module_.kernel("ws_unwritten")),
-      written_(module_.kernel("ws_written")),
+      outputs_(module_.kernel("ws_outputs")),
       differs_(module_.kernel("ws_differs")),
       scrub_(module_.kernel("ws_scrub")),
       touch_(module_.kernel("ws_touch")),
@@ -276,16 +275,11 @@ void GpuHarness::look_at_canaries(device::GpuAddress regions, unsigned count, in
   canaries_.launch(count, threads, arguments);
 }
 
-void GpuHarness::look_for_unwritten(device::GpuAddress regions, unsigned count, int size, std::uint64_t key,
-                                    int* flag) const {
-  void* arguments[] = {&regions, &size, &key, &flag};
-  unwritten_.launch(count, 32, arguments);
-}
-
-void GpuHarness::look_for_written(device::GpuAddress regions, unsigned count, int size, std::uint64_t key,
-                                  int* flag) const {
-  void* arguments[] = {&regions, &size, &key, &flag};
-  written_.launch(count, 32, arguments);
+void GpuHarness::look_for_poison(device::GpuAddress regions, unsigned count, int size, std::uint64_t key,
+                                 bool poisoned, int* flag) const {
+  int wanted = poisoned ? 1 : 0;
+  void* arguments[] = {&regions, &size, &key, &wanted, &flag};
+  outputs_.launch(count, 32, arguments);
 }
 
 void GpuHarness::compare(device::GpuAddress a, device::GpuAddress b, std::uint64_t bytes, int number,

@@ -122,10 +122,8 @@ class GpuHarness {
   void look_at_canaries(device::GpuAddress regions, unsigned count, int* flag, unsigned threads = 64) const;
   // Of `count` outputs, elements of `size` bytes each, at a few places: `flag` becomes the least number + 1
   // of one that is poisoned there (unwritten), or is not (written).
-  void look_for_unwritten(device::GpuAddress regions, unsigned count, int size, std::uint64_t key,
-                          int* flag) const;
-  void look_for_written(device::GpuAddress regions, unsigned count, int size, std::uint64_t key,
-                        int* flag) const;
+  void look_for_poison(device::GpuAddress regions, unsigned count, int size, std::uint64_t key, bool poisoned,
+                       int* flag) const;
   void compare(device::GpuAddress a, device::GpuAddress b, std::uint64_t bytes, int number, int* flag) const;
   void flush_l2() const;
   // Brings the address translations of these stretches of memory to where a call finds them, and (but for a
@@ -167,8 +165,8 @@ class GpuHarness {
   const device::Gpu& gpu_;
   const ValueSource& source_;
   device::GpuModule module_;
-  device::GpuKernel hold_, values_, canaries_, unwritten_, written_, differs_, scrub_, touch_, poison_, read_,
-      copy_, nothing_;
+  device::GpuKernel hold_, values_, canaries_, outputs_, differs_, scrub_, touch_, poison_, read_, copy_,
+      nothing_;
   device::GpuMemory pools_, scratch_;
   std::uint64_t pool_offsets_[4] = {};
   mutable std::uint8_t flushes_ = 0;

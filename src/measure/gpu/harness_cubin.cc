@@ -14,9 +14,8 @@ std::vector<std::byte> harness_cubin(const std::string& target, const std::files
   const auto parsed = toolchain::parse_gpu_target(target);
   if (!parsed) throw Error("`" + target + "` is no target of NVRTC");
   std::string source;
-  for (const char* kernel :
-       {"ws_hold", "ws_values", "ws_canaries", "ws_unwritten", "ws_written", "ws_differs", "ws_scrub",
-        "ws_touch", "ws_poison", "ws_read", "ws_copy", "ws_nothing"})
+  for (const char* kernel : {"ws_hold", "ws_values", "ws_canaries", "ws_outputs", "ws_differs", "ws_scrub",
+                             "ws_touch", "ws_poison", "ws_read", "ws_copy", "ws_nothing"})
     source += std::string("// plan: launch ") + kernel + "<<<1, 1>>>()\n";
   const Candidate kernels = make_plan_candidate("harness", source + harness_kernels, {});
   task::Task task;

@@ -151,21 +151,15 @@ __device__ bool is_poison(const Region& region, u64 place, int size) {
   return true;
 }
 
-// A warp an output: looks at 32 places of it, each an element of `size` bytes; where all bytes of one are
-// 0xFF, flag[0] becomes the least number + 1 of such an output, counted from `regions`.
-extern "C" __global__ void ws_unwritten(const Region* regions, int size, u64 key, int* flag) {
+// A warp an output: looks at 32 places of it, each an element of `size` bytes; where one is poisoned, all its
+// bytes 0xFF, or is not, as is asked for, flag[0] becomes the least number + 1 of such an output, counted from
+// `regions`.
+extern "C" __global__ void ws_outputs(const Region* regions, int size, u64 key, int poisoned, int* flag) {
   const Region r = regions[blockIdx.x];
   const u64 count = r.bytes / static_cast<u64>(size);
   if (count == 0) return;
-  if (is_poison(r, place_to_look_at(count, key), size)) atomicMin(flag, static_cast<int>(blockIdx.x) + 1);
-}
-
-// The same of outputs that nobody may have written to: where one of the places is not 0xFF.
-extern "C" __global__ void ws_written(const Region* regions, int size, u64 key, int* flag) {
-  const Region r = regions[blockIdx.x];
-  const u64 count = r.bytes / static_cast<u64>(size);
-  if (count == 0) return;
-  if (!is_poison(r, place_to_look_at(count, key), size)) atomicMin(flag, static_cast<int>(blockIdx.x) + 1);
+  if (is_poison(r, place_to_look_at(count, key), size) == (poisoned != 0))
+    atomicMin(flag, static_cast<int>(blockIdx.x) + 1);
 }
 
 // Whether two stretches of memory differ: flag[0] becomes `number` + 1.

@@ -1,0 +1,46 @@
+#include "outputs.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace warpsmith::measure {
+
+namespace {
+
+constexpr int kNone = std::numeric_limits<int>::max();
+
+}  // namespace
+
+GpuOutputs::GpuOutputs(const GpuHarness& harness, const task::Task& task, const GpuOperands& operands)
+    : harness_(harness),
+      sets_(static_cast<std::uint64_t>(operands.sets())),
+      flags_(sizeof(int) * std::max<std::size_t>(1, task.outputs.size())) {
+  std::vector<GpuRegion> regions;
+  for (std::size_t i = 0; i < task.outputs.size(); ++i) {
+    const std::size_t operand = task.inputs.size() + i;
+    sizes_.push_back(static_cast<int>(task::size_of(task.outputs[i].dtype)));
+    for (int set = 0; set < operands.sets(); ++set)
+      regions.push_back({operands.address(set, operand), operands.specs()[operand].bytes});
+  }
+  regions_ = RegionTable(std::move(regions));
+}
+
+void GpuOutputs::look(int first, int count, bool written, std::uint64_t key) {
+  for (std::size_t i = 0; i < sizes_.size(); ++i) {
+    flags()[i] = kNone;
+    if (count == 0) continue;
+    const std::uint64_t region = i * sets_ + static_cast<std::uint64_t>(first);
+    harness_.look_for_poison(regions_.address(static_cast<std::size_t>(region)), static_cast<unsigned>(count),
+                             sizes_[i], key, !written, &flags()[i]);
+  }
+}
+
+std::optional<int> GpuOutputs::found() const {
+  std::optional<int> set;
+  for (std::size_t i = 0; i < sizes_.size(); ++i)
+    if (flags()[i] != kNone) set = flags()[i] - 1;
+  return set;
+}
+
+}  // namespace warpsmith::measure
