@@ -12,12 +12,14 @@ ChildEnd read_end(const process::ChildResult& end) {
   if (forbidden_here || forbidden_inside)
     return {Verdict::kSandboxViolation, "a system call that the sandbox forbids"};
   if (end.ending == Ending::kMemoryLimit) return {Verdict::kOutOfMemory, "over its memory limit"};
-  if (end.ending == Ending::kOutputLimit) return {Verdict::kSandboxViolation, "wrote more than it may"};
+  if (end.ending == Ending::kOutputLimit)
+    return {Verdict::kSandboxViolation, end.problem.empty() ? "wrote more than it may" : end.problem};
   if (end.ending == Ending::kSignaled && end.signal == SIGKILL)
     return {Verdict::kOutOfMemory, "ended by signal 9, as the kernel does where memory is short"};
   if (end.ending == Ending::kSignaled)
     return {Verdict::kCrash, "ended by signal " + std::to_string(end.signal)};
-  return {Verdict::kCrash, "the candidate ended its process (exit code " + std::to_string(end.exit_code) + ")"};
+  return {Verdict::kCrash,
+          "the candidate ended its process (exit code " + std::to_string(end.exit_code) + ")"};
 }
 
 }  // namespace warpsmith::device

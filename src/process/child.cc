@@ -38,6 +38,7 @@ namespace bp = boost::process;
 #endif
 
 #include "guard/tree.h"
+#include "guard/written.h"
 #include "sandbox.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
@@ -51,6 +52,19 @@ using Clock = std::chrono::steady_clock;
 
 // More than this over what is kept of one stream, and the child is ended.
 constexpr std::uint64_t kFlood = 64ull << 20;
+
+// What WrittenFiles::look() found, for people; empty where `reason` is something else.
+std::string over_scratch(std::string_view reason, const Limits& limits) {
+  if (reason == "file_bytes")
+    return "it has written more than " + format_size(limits.scratch_bytes) + " of files";
+  if (reason == "file_count")
+    return "it has made more than " +
+           std::to_string(limits.scratch_files > 0 ? limits.scratch_files : guard::kMostFiles) + " files";
+  if (reason == "folder_depth")
+    return "it has nested folders more than " + std::to_string(guard::kMostDepth) + " deep";
+  if (reason == "closed_folder") return "it has made a folder that cannot be read";
+  return "";
+}
 
 // One descriptor, closed with its owner.
 class Fd {
@@ -372,6 +386,10 @@ struct Child::State {
       result.ending = Ending::kOutputLimit;
     else
       result.ending = Ending::kSignaled;
+    if (std::string over = over_scratch(reason, spec.limits); !over.empty()) {
+      result.ending = Ending::kOutputLimit;
+      result.problem = std::move(over);
+    }
     if (reason == "processes")
       result.problem = "more than " + std::to_string(spec.limits.processes) + " processes";
   }

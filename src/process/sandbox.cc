@@ -65,6 +65,7 @@ void append_set_up(std::vector<std::string>& out, const ChildSpec& spec) {
   if (limits.cpu_s > 0) out.push_back("cpu=" + number(limits.cpu_s));
   if (limits.memory_bytes > 0) out.push_back("as=" + std::to_string(limits.memory_bytes));
   if (limits.file_bytes > 0) out.push_back("fsize=" + std::to_string(limits.file_bytes));
+  if (limits.open_files > 0) out.push_back("open_files=" + std::to_string(limits.open_files));
   if (limits.stack_bytes > 0) out.push_back("stack=" + std::to_string(limits.stack_bytes));
   if (!spec.cpus.empty()) {
     std::string list;
@@ -195,6 +196,13 @@ std::vector<std::string> guard_command(const ChildSpec& spec, int status_fd, int
   if (spec.limits.tree_memory_bytes > 0)
     out.push_back("tree_memory=" + std::to_string(spec.limits.tree_memory_bytes));
   if (spec.limits.processes > 0) out.push_back("processes=" + std::to_string(spec.limits.processes));
+  if (spec.limits.scratch_bytes > 0)
+    out.push_back("scratch_bytes=" + std::to_string(spec.limits.scratch_bytes));
+  if (spec.limits.scratch_files > 0)
+    out.push_back("scratch_files=" + std::to_string(spec.limits.scratch_files));
+  if (spec.limits.scratch_bytes > 0 || spec.limits.scratch_files > 0)
+    for (const fs::path& path : spec.sandbox.read_write)
+      out.push_back("scratch=" + fs::absolute(path).string());
   if (spec.sandbox.level == SandboxLevel::kBubblewrap) {
     const fs::path bwrap = bwrap_program();
     if (bwrap.empty()) throw Error("bubblewrap (bwrap) is not installed");

@@ -61,6 +61,9 @@ process::ChildSpec compiler_spec(const fs::path& scratch, const CompileOptions& 
   spec.limits.cpu_s = limits.timeout_s + 1;
   spec.limits.memory_bytes = limits.memory_bytes;
   spec.limits.file_bytes = 64ull << 20;
+  spec.limits.scratch_bytes = 4ull << 30;
+  spec.limits.scratch_files = 100'000;
+  spec.limits.open_files = 4096;
   spec.limits.output_bytes = 64 << 10;
   spec.sandbox.seccomp_before_exec = true;
   spec.sandbox.read_write = {spec.folder};
@@ -83,7 +86,7 @@ CompilerRun run_compiler_child(const process::ChildSpec& spec) {
     case process::Ending::kMemoryLimit:
       return over_limit(run, "memory");
     case process::Ending::kOutputLimit:
-      return over_limit(run, "output");
+      return over_limit(run, result.problem.empty() ? "output" : "files");
     case process::Ending::kSignaled:
       run.outcome = result.signal == SIGSYS ? CompilerRun::kViolation : CompilerRun::kFailed;
       return run;

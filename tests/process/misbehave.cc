@@ -6,10 +6,12 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -106,6 +108,86 @@ int fill_file(const std::string& path) {
     if (write(fd, block.data(), block.size()) <= 0) return errno;
 }
 
+constexpr int kSomeFiles = 200;
+
+// A file of a MiB, open; -1 where it cannot be had.
+int write_mebibyte(int folder, const std::string& name) {
+  const std::string block(1 << 20, 'x');
+  const int fd = openat(folder, name.c_str(), O_WRONLY | O_CREAT, 0644);
+  return fd >= 0 && write(fd, block.data(), block.size()) == 1 << 20 ? fd : -1;
+}
+
+// 200 MiB in files of one, then it waits. `hide` comes when a file is written.
+int write_files(const std::string& path, const std::function<void(int, const std::string&)>& hide) {
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY);
+  for (int i = 0; i < kSomeFiles; ++i) {
+    const std::string name = std::to_string(i);
+    const int fd = write_mebibyte(folder, name);
+    if (fd < 0) return errno;
+    if (hide)
+      hide(folder, name);
+    else
+      close(fd);
+  }
+  for (;;) pause();
+}
+
+int make_empty_files(const std::string& path) {
+  for (int i = 0; i < 2000; ++i)
+    close(open((path + "/" + std::to_string(i)).c_str(), O_WRONLY | O_CREAT, 0644));
+  for (;;) pause();
+}
+
+int nest(const std::string& path) {
+  for (int folder = open(path.c_str(), O_RDONLY); folder >= 0;) {
+    if (mkdirat(folder, "in", 0755) != 0) break;
+    const int inner = openat(folder, "in", O_RDONLY);
+    close(folder);
+    folder = inner;
+    usleep(1000);
+  }
+  for (;;) pause();
+}
+
+int write_into_closed_folder(const std::string& path) {
+  const std::string closed = path + "/closed";
+  mkdir(closed.c_str(), 0700);
+  const int folder = open(closed.c_str(), O_RDONLY | O_DIRECTORY);
+  int left = kSomeFiles;
+  return write_files(closed, [&](int, const std::string&) {
+    if (--left == 0) fchmod(folder, 0);
+  });
+}
+
+// Full folders, moved without rest from one to the other of two.
+int move_about(const std::string& path) {
+  const std::string here = path + "/a/full", there = path + "/z/full";
+  mkdir((path + "/a").c_str(), 0755);
+  mkdir((path + "/z").c_str(), 0755);
+  mkdir(here.c_str(), 0755);
+  for (int i = 0; i < 300; ++i)
+    close(open((here + "/" + std::to_string(i)).c_str(), O_WRONLY | O_CREAT, 0644));
+  for (;;) {
+    rename(here.c_str(), there.c_str());
+    rename(there.c_str(), here.c_str());
+  }
+}
+
+// What an honest one may do: a file with a hole of a TiB, one of a MiB under many names, and a while of both.
+int write_little(const std::string& path) {
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY);
+  const int hole = openat(folder, "hole", O_WRONLY | O_CREAT, 0644);
+  const int fd = write_mebibyte(folder, "one");
+  if (ftruncate(hole, 1ll << 40) != 0 || fd < 0) return errno;
+  for (int i = 0; i < 30; ++i) linkat(folder, "one", folder, ("link" + std::to_string(i)).c_str(), 0);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1200);
+  while (std::chrono::steady_clock::now() < end) {
+    close(write_mebibyte(folder, "come"));
+    unlinkat(folder, "come", 0);
+  }
+  return 0;
+}
+
 int tcp(const std::string&) { return errno_or_zero(socket(AF_INET, SOCK_STREAM, 0) >= 0); }
 
 int run_threads(const std::string&) {
@@ -174,6 +256,31 @@ const std::map<std::string, Mode>& modes() {
       {"escape", escape},
       {"flood", flood},
       {"fill_file", fill_file},
+      {"write_files", [](const std::string& path) { return write_files(path, {}); }},
+      {"write_open_files",
+       [](const std::string& path) {
+         return write_files(path,
+                            [](int folder, const std::string& name) { unlinkat(folder, name.c_str(), 0); });
+       }},
+      {"write_and_end",
+       [](const std::string& path) {
+         const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY);
+         for (int i = 0; i < 30; ++i) close(write_mebibyte(folder, std::to_string(i)));
+         return 0;
+       }},
+      {"write_into_closed_folder", write_into_closed_folder},
+      {"make_empty_files", make_empty_files},
+      {"nest", nest},
+      {"move_about", move_about},
+      {"write_little", write_little},
+      {"open_files",
+       [](const std::string&) {
+         rlimit limit{};
+         getrlimit(RLIMIT_NOFILE, &limit);
+         std::printf("%lu %lu", static_cast<unsigned long>(limit.rlim_cur),
+                     static_cast<unsigned long>(limit.rlim_max));
+         return 0;
+       }},
       {"environment",
        [](const std::string& name) {
          std::printf("%s", std::getenv(name.c_str()) == nullptr ? "" : std::getenv(name.c_str()));

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 #include <thread>
 
 #include "scratch.h"
@@ -227,6 +228,58 @@ TEST_P(Sandboxed, FileFlood) {
   const ChildResult r = run_child(s);
   EXPECT_EQ(r.ending, Ending::kOutputLimit);
   EXPECT_EQ(r.signal, SIGXFSZ);
+}
+
+TEST_P(Sandboxed, WhatItWritesIsBoundedTogether) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"write_files", "it has written more than 20.0 MiB of files"},
+      {"write_open_files", "it has written more than 20.0 MiB of files"},
+      {"write_into_closed_folder", "it has written more than 20.0 MiB of files"},
+      {"write_and_end", "it has written more than 20.0 MiB of files"},
+      {"make_empty_files", "it has made more than 200 files"},
+      {"move_about", "it has made more than 200 files"},
+      {"nest", "it has nested folders more than 64 deep"},
+  };
+  for (const auto& [mode, problem] : rows) {
+    const Scratch folder;
+    ChildSpec s = spec({misbehave(), mode, folder.path()});
+    s.sandbox.read_write = {folder.path()};
+    s.folder.clear();
+    s.limits.scratch_bytes = 20 << 20;
+    s.limits.scratch_files = 200;
+    const ChildResult r = run_child(s);
+    EXPECT_EQ(r.ending, Ending::kOutputLimit) << mode << ": " << outcome(r);
+    EXPECT_EQ(r.problem, problem) << mode;
+    EXPECT_LT(r.wall_s, 5) << mode;
+  }
+}
+
+TEST_P(Sandboxed, WhatItWritesWithinItsLimitsIsItsOwnAffair) {
+  const Scratch full;
+  for (int i = 0; i < 300; ++i) std::ofstream(full / std::to_string(i)) << std::string(100'000, 'x');
+  ChildSpec s = spec({misbehave(), "write_little", scratch_.path()});
+  s.sandbox.read_write.push_back(full.path());  // what lay there before does not count
+  s.limits.scratch_bytes = 20 << 20;
+  s.limits.scratch_files = 200;
+  const ChildResult r = run_child(s);
+  EXPECT_EQ(outcome(r), "exit 0");
+}
+
+// What is moved from folder to folder all the time could be missed by every look.
+TEST_P(Sandboxed, WhereFoldersChangeWithoutRestItIsStoppedForALook) {
+  ChildSpec s =
+      spec({"/bin/sh", "-c", "trap 'echo resumed; exit 3' CONT; while :; do mkdir x; rmdir x; done"});
+  s.limits.scratch_files = 200;
+  const ChildResult r = run_child(s);
+  EXPECT_EQ(outcome(r), "exit 3");
+  EXPECT_EQ(r.out, "resumed\n");
+  EXPECT_GT(r.wall_s, 1.9);
+}
+
+TEST_P(Sandboxed, OpenFilesAreLimited) {
+  ChildSpec s = spec({misbehave(), "open_files"});
+  s.limits.open_files = 100;
+  EXPECT_EQ(run_child(s).out, "100 100");
 }
 
 TEST_P(Sandboxed, MemoryFoldersAreBounded) {

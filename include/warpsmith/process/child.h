@@ -49,6 +49,15 @@ struct Limits {
   std::uint64_t file_bytes = 0;    // RLIMIT_FSIZE
   std::uint64_t output_bytes =
       1 << 20;  // of each of stdout and stderr that is kept; the rest is read and dropped, and counted
+  // What it has written below Sandbox::read_write together, beyond what lay there: bytes that are allocated
+  // (holes cost nothing, hard links count once), and files and folders. Looked at twice a second, and once
+  // when it has ended. Folders nested more than 64 deep are over the limit; those that it has closed to their
+  // owner get their rights back, or are over it. Where folders change under several looks in a row, its
+  // processes are stopped for one.
+  // What is not seen at once: files without a name that it has open are counted only when the disk has lost
+  // as much; those that it has mapped and closed, not at all. They go with it.
+  std::uint64_t scratch_bytes = 0, scratch_files = 0;
+  std::uint64_t open_files = 0;   // RLIMIT_NOFILE
   std::uint64_t stack_bytes = 0;  // RLIMIT_STACK
   std::uint64_t tree_memory_bytes =
       0;                     // resident memory of all its processes together, looked at five times a second
@@ -91,7 +100,8 @@ enum class Ending {
   kExited,
   kSignaled,
   kTimedOut,     // wall clock or CPU time
-  kOutputLimit,  // a file over file_bytes (SIGXFSZ), or 64 MiB printed beyond what is kept
+  kOutputLimit,  // a file over file_bytes (SIGXFSZ), 64 MiB printed beyond what is kept, or all files over
+                 // scratch_bytes or scratch_files (`problem` says which)
   kStopped,      // by us
   kNotStarted,
   kMemoryLimit,  // tree_memory_bytes

@@ -24,17 +24,23 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "../seccomp_filter.h"
 #include "options.h"
 #include "tree.h"
 #include "warpsmith/process/descriptors.h"
+#include "written.h"
 
 namespace warpsmith::guard {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+
+constexpr auto kFilesEvery = milliseconds(500);
+constexpr int kShareOfLooks = 20;  // looks at files take one part in so many of the time
+constexpr int kChangingLooks = 4;  // in a row, and then the tree stands still for one
 
 void say(int fd, const std::string& line) {
   const std::string text = line + "\n";
@@ -141,6 +147,8 @@ class Watch {
     sigaddset(&child, SIGCHLD);
     signals_ = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 
+    if (options_.scratch_bytes > 0 || options_.scratch_files > 0)
+      files_.emplace(options_.scratch, options_.scratch_bytes, options_.scratch_files);
     const Started started = start(options_);
     drop_standard_streams();
     if (started.pid < 0 || !started.problem.empty()) {
@@ -150,10 +158,14 @@ class Watch {
     main_ = started.pid;
     listener_ = started.listener;
     begin_ = Clock::now();
+    next_look_at_files_ = begin_ + kFilesEvery;
     say(options_.status, "pid " + std::to_string(main_));
     if (!options_.bwrap) say(options_.status, "running");
     while (reason_ == nullptr) step();
     kill_tree();
+    if (files_)
+      if (const char* const over = files_->look(); over != nullptr && std::strcmp(reason_, "exit") == 0)
+        reason_ = over;
     say(options_.status, std::string("end ") + reason_ + " " + std::to_string(status_) + " " + usage(peak_));
     return 0;
   }
@@ -185,6 +197,13 @@ class Watch {
       }
       earlier(std::max(milliseconds(1), std::chrono::ceil<milliseconds>(next_look_ - Clock::now())));
     }
+    if (files_) {
+      if (now >= next_look_at_files_) {
+        look_at_files();
+        if (reason_ != nullptr) return;
+      }
+      earlier(std::max(milliseconds(1), std::chrono::ceil<milliseconds>(next_look_at_files_ - Clock::now())));
+    }
     pollfd fds[3] = {{signals_, POLLIN, 0}, {options_.lifeline, POLLIN, 0}, {listener_, POLLIN, 0}};
     if (poll(fds, 3, static_cast<int>(wait.count())) < 0) return;
     if (fds[1].revents != 0) obey();
@@ -208,6 +227,29 @@ class Watch {
     const std::uint64_t bytes = process::resident_bytes(tree, options_.tree_memory);
     peak_ = std::max(peak_, bytes);
     if (bytes > options_.tree_memory) reason_ = "memory";
+  }
+
+  void look_at_files() {
+    const auto begin = Clock::now();
+    reason_ = files_->look();
+    changing_looks_ = files_->changing() ? changing_looks_ + 1 : 0;
+    if (reason_ == nullptr && changing_looks_ >= kChangingLooks) {
+      changing_looks_ = 0;
+      hold_tree();
+      reason_ = files_->look();
+      for (const pid_t pid : process::descendants(getpid())) kill(pid, SIGCONT);
+    }
+    const auto end = Clock::now();
+    next_look_at_files_ = end + std::max<Clock::duration>(kFilesEvery, kShareOfLooks * (end - begin));
+  }
+
+  // More than once: the list may miss what is being born.
+  void hold_tree() {
+    for (int round = 0; round < 3; ++round) {
+      for (const pid_t pid : process::descendants(getpid())) kill(pid, SIGSTOP);
+      const timespec nap{0, 1'000'000};
+      nanosleep(&nap, nullptr);
+    }
   }
 
   void obey() {
@@ -287,7 +329,9 @@ class Watch {
   const Options& options_;
   pid_t main_ = -1;
   int signals_ = -1, listener_ = -1;
-  Clock::time_point begin_, next_look_, counted_;
+  Clock::time_point begin_, next_look_, next_look_at_files_, counted_;
+  std::optional<WrittenFiles> files_;
+  int changing_looks_ = 0;
   unsigned alive_ = 1;
   std::uint64_t peak_ = 0;
   bool full_ = false;  // at the last count

@@ -7,13 +7,15 @@
 //
 // Keys of both: status (descriptor for answers). Of watch: lifeline (descriptor; one byte `T` or `K` asks for
 // SIGTERM or SIGKILL to the tree; its end means that whoever started us is gone), wall (seconds), tree_memory
-// (bytes), processes (number), bwrap=1 (PROGRAM is bubblewrap with an `enter` in it: limits are left to
-// that). How PROGRAM is set up: folder, cpus (0,2,5), cpu (seconds), as, fsize, stack (bytes), landlock=1
-// with ro, rw and device (paths, repeated), filter (program, program_and_processes).
+// (bytes), processes (number), scratch (folders whose files are watched, repeated), scratch_bytes and
+// scratch_files (limits of their sum), bwrap=1 (PROGRAM is bubblewrap with an `enter` in it: limits are left
+// to that). How PROGRAM is set up: folder, cpus (0,2,5), cpu (seconds), as, fsize, stack
+// (bytes), open_files (number), landlock=1 with ro, rw and device (paths, repeated), filter (program,
+// program_and_processes).
 //
 // Answers, one line each: `pid N`, `running` (exec succeeded), `error TEXT` (it did not), `inner WSTATUS
 // CPU_US RSS_KB` (from `enter`), and last `end REASON WSTATUS CPU_US RSS_KB` with REASON exit, wall, memory,
-// processes or stop.
+// processes, stop, or what WrittenFiles::look() says.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +29,12 @@ struct Options {
   double wall_s = 0;
   std::uint64_t tree_memory = 0;
   unsigned processes = 0;
+  std::vector<std::string> scratch;
+  std::uint64_t scratch_bytes = 0, scratch_files = 0;
   bool bwrap = false;
   std::string folder;
   std::vector<int> cpus;
-  std::uint64_t cpu_s = 0, address_space = 0, file_bytes = 0, stack_bytes = 0;
+  std::uint64_t cpu_s = 0, address_space = 0, file_bytes = 0, stack_bytes = 0, open_files = 0;
   bool landlock = false;
   std::vector<std::string> read_only, read_write, devices;
   std::string filter;

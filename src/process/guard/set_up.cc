@@ -74,6 +74,12 @@ bool parse_options(int argc, char** argv, Options& options) {
       options.tree_memory = number();
     else if (key == "processes")
       options.processes = static_cast<unsigned>(number());
+    else if (key == "scratch")
+      options.scratch.emplace_back(value);
+    else if (key == "scratch_bytes")
+      options.scratch_bytes = number();
+    else if (key == "scratch_files")
+      options.scratch_files = number();
     else if (key == "bwrap")
       options.bwrap = true;
     else if (key == "folder")
@@ -93,6 +99,8 @@ bool parse_options(int argc, char** argv, Options& options) {
       options.file_bytes = number();
     else if (key == "stack")
       options.stack_bytes = number();
+    else if (key == "open_files")
+      options.open_files = number();
     else if (key == "landlock")
       options.landlock = true;
     else if (key == "ro")
@@ -131,6 +139,7 @@ std::string set_up(const Options& o) {
   if (o.cpu_s > 0 && !limit(RLIMIT_CPU, o.cpu_s, o.cpu_s + 1)) return failed("RLIMIT_CPU");
   if (o.file_bytes > 0 && !limit(RLIMIT_FSIZE, o.file_bytes, o.file_bytes)) return failed("RLIMIT_FSIZE");
   if (o.stack_bytes > 0 && !limit(RLIMIT_STACK, o.stack_bytes, o.stack_bytes)) return failed("RLIMIT_STACK");
+  if (o.open_files > 0 && !limit(RLIMIT_NOFILE, o.open_files, o.open_files)) return failed("RLIMIT_NOFILE");
   if (o.landlock) {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failed("no_new_privs");
     if (std::string problem = enter_landlock(o); !problem.empty()) return problem;
