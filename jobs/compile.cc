@@ -11,7 +11,8 @@
 //         and for a GPU, of whose targets these are the first that failed, else the first:
 //         {"binaries": {target: path}, "kernels": {target: [resources of each kernel of the plan]},
 //          "tensor_cores": {target: whether its machine code has instructions of theirs}}
-//         (of tiers `extension` and `python`: {"binaries": …, "libraries": [what it is linked with]})
+//         (of tiers `extension` and `python`: {"binaries": …, "libraries": [what it is linked with],
+//         "tensor_cores": …, of its own kernels, without targets of which it is not known})
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -96,18 +97,19 @@ Json record_of(Tier tier, const std::vector<toolchain::GpuTarget>& targets,
       std::find_if(results.begin(), results.end(), [](const auto& r) { return r.verdict != Verdict::kOk; });
   Json record = record_of(failed == results.end() ? results.front() : *failed, run_folder);
   record["binaries"] = Json::object();
-  if (tier == Tier::kPlan) {
+  record["tensor_cores"] = Json::object();
+  if (tier == Tier::kPlan)
     record["kernels"] = Json::object();
-    record["tensor_cores"] = Json::object();
-  } else {
+  else
     record["libraries"] = Json::array();
-  }
   for (std::size_t i = 0; i < targets.size(); ++i) {
     if (results[i].binary.empty()) continue;
     const std::string target = toolchain::to_string(targets[i]);
     record["binaries"][target] = fs::relative(results[i].binary, run_folder).string();
     if (tier != Tier::kPlan) {
-      record["libraries"] = toolchain::read_extension_facts(results[i].binary).libraries;
+      const toolchain::ExtensionFacts facts = toolchain::read_extension_facts(results[i].binary);
+      record["libraries"] = facts.libraries;
+      if (facts.code.tensor_cores) record["tensor_cores"][target] = *facts.code.tensor_cores;
       continue;
     }
     const toolchain::CubinFacts facts = toolchain::read_cubin_facts(results[i].binary);

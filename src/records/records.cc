@@ -70,13 +70,15 @@ Candidate candidate_from_json(const Json& json) {
     throw Error(std::string("candidate record: ") + e.what());
   }
   if (c.files.empty()) throw Error("candidate record " + c.id + ": no files");
-  if (c.id != candidate_id(c)) throw Error("candidate record " + c.id + ": its id is not that of its content");
+  if (c.id != candidate_id(c))
+    throw Error("candidate record " + c.id + ": its id is not that of its content");
   return c;
 }
 
 Json to_json(const DeviceFacts& f) {
-  return {{"kind", f.kind},       {"name", f.name},       {"uuid", f.uuid},
-          {"driver", f.driver},   {"host", f.host},       {"threads", f.threads},
+  return {{"kind", f.kind},       {"name", f.name},
+          {"uuid", f.uuid},       {"driver", f.driver},
+          {"host", f.host},       {"threads", f.threads},
           {"cores", f.cores},     {"load", {f.load_before, f.load_after}},
           {"sandbox", f.sandbox}, {"extra", f.extra}};
 }
@@ -95,7 +97,8 @@ DeviceFacts device_facts_from_json(const Json& json) {
     f.load_after = it->at(1).get<double>();
   }
   f.sandbox = json.value("sandbox", "");
-  if (const auto it = json.find("extra"); it != json.end() && !it->empty()) f.extra = it->get<std::map<std::string, std::string>>();
+  if (const auto it = json.find("extra"); it != json.end() && !it->empty())
+    f.extra = it->get<std::map<std::string, std::string>>();
   return f;
 }
 
@@ -138,8 +141,9 @@ std::optional<double> roofline_share(const Measurement& m) {
 }
 
 Json to_json(const Measurement& m) {
-  Json j = {{"candidate", m.candidate}, {"task", m.task},       {"baseline", m.baseline}, {"math", m.math},
-            {"verdict", to_string(m.verdict)}, {"detail", m.detail}, {"seconds", m.seconds}};
+  Json j = {
+      {"candidate", m.candidate},        {"task", m.task},     {"baseline", m.baseline}, {"math", m.math},
+      {"verdict", to_string(m.verdict)}, {"detail", m.detail}, {"seconds", m.seconds}};
   if (!m.hack.empty()) j["hack"] = m.hack;
   if (m.only_hidden) j["only_hidden"] = true;
   if (m.error_bound > 0) {
@@ -172,6 +176,9 @@ Json to_json(const Measurement& m) {
   if (!m.clock.empty()) j["clock"] = m.clock;
   put(j, "speedup_before", m.speedup_before);
   put(j, "tensor_cores", m.tensor_cores);
+  put(j, "registers", m.registers);
+  put(j, "shared_bytes", m.shared_bytes);
+  put(j, "spill_bytes", m.spill_bytes);
   put(j, "roofline_ns", m.roofline_ns);
   if (!m.roofline_bound.empty()) j["roofline_bound"] = m.roofline_bound;
   if (m.gpu_before) j["gpu_before"] = to_json(*m.gpu_before);
@@ -179,7 +186,8 @@ Json to_json(const Measurement& m) {
   if (!m.clock_reasons.empty()) j["clock_reasons"] = m.clock_reasons;
   if (m.rounds_thrown_away > 0) j["rounds_thrown_away"] = m.rounds_thrown_away;
   if (!m.blob.empty())
-    j["samples"] = {{"file", m.blob}, {"offset", m.blob_offset}, {"bytes", m.blob_bytes}, {"crc", m.blob_crc}};
+    j["samples"] = {
+        {"file", m.blob}, {"offset", m.blob_offset}, {"bytes", m.blob_bytes}, {"crc", m.blob_crc}};
   if (m.device) j["device"] = to_json(*m.device);
   return j;
 }
@@ -215,7 +223,8 @@ Measurement measurement_from_json(const Json& j) {
       m.batch = j.value("batch", 1);
       m.remeasured = j.value("remeasured", 0);
       if (const auto it = j.find("shape"); it != j.end())
-        for (const Json& axis : *it) m.shape.emplace_back(axis.at(0).get<std::string>(), axis.at(1).get<std::int64_t>());
+        for (const Json& axis : *it)
+          m.shape.emplace_back(axis.at(0).get<std::string>(), axis.at(1).get<std::int64_t>());
     }
     take(j, "gpu_held_s", m.gpu_held_s);
     take(j, "gpu_timed_s", m.gpu_timed_s);
@@ -228,6 +237,9 @@ Measurement measurement_from_json(const Json& j) {
       m.clock = it->get<std::map<std::string, std::string>>();
     take(j, "speedup_before", m.speedup_before);
     take(j, "tensor_cores", m.tensor_cores);
+    take(j, "registers", m.registers);
+    take(j, "shared_bytes", m.shared_bytes);
+    take(j, "spill_bytes", m.spill_bytes);
     take(j, "roofline_ns", m.roofline_ns);
     m.roofline_bound = j.value("roofline_bound", "");
     if (const auto it = j.find("gpu_before"); it != j.end()) m.gpu_before = gpu_state_from_json(*it);
@@ -248,8 +260,9 @@ Measurement measurement_from_json(const Json& j) {
 }
 
 Json to_json(const Resources& r) {
-  return {{"cpus", r.cpus},   {"memory_bytes", r.memory_bytes}, {"gpus", r.gpus},   {"gpu_type", r.gpu_type},
-          {"time_s", r.time_s}, {"output_bytes", r.output_bytes}, {"ranks", r.ranks}, {"nodes", r.nodes}};
+  return {
+      {"cpus", r.cpus},     {"memory_bytes", r.memory_bytes}, {"gpus", r.gpus},   {"gpu_type", r.gpu_type},
+      {"time_s", r.time_s}, {"output_bytes", r.output_bytes}, {"ranks", r.ranks}, {"nodes", r.nodes}};
 }
 
 Resources resources_from_json(const Json& j) {

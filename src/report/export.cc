@@ -21,6 +21,7 @@ std::string field(const std::string& text) {
 }
 
 std::string cell(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
+std::string cell(const std::optional<std::int64_t>& value) { return value ? std::to_string(*value) : ""; }
 std::string cell(const std::optional<bool>& value) { return value ? (*value ? "1" : "0") : ""; }
 
 Json headline_json(const Headline& h) {
@@ -33,7 +34,9 @@ Json headline_json(const Headline& h) {
 }
 
 template <typename T>
-Json optional(const std::optional<T>& value) { return value ? Json(*value) : Json(nullptr); }
+Json optional(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
 
 }  // namespace
 
@@ -59,33 +62,40 @@ Json evaluation_json(const EvaluationRow& row) {
 
 std::string csv(const store::Results& results) {
   std::string out =
-      "stage,hash8,round,task,candidate,verdict,detail,baseline,math,shape,speedup,speedup_rounded,speedup_low,speedup_high,"
+      "stage,hash8,round,task,candidate,verdict,detail,baseline,math,shape,speedup,speedup_rounded,speedup_"
+      "low,speedup_high,"
       "baseline_ns,candidate_ns,variance,rounds,batch,imprecise,device,host,baseline_ratio,"
-      "roofline_ns,roofline_bound,host_bound,baseline_idle_ns,candidate_idle_ns,gpu_held_s,gpu_timed_s,rounds_thrown_away,"
-      "baseline_alone_ns,candidate_event_ns,speedup_before,tensor_cores,clock";
+      "roofline_ns,roofline_bound,host_bound,baseline_idle_ns,candidate_idle_ns,gpu_held_s,gpu_timed_s,"
+      "rounds_thrown_away,"
+      "baseline_alone_ns,candidate_event_ns,speedup_before,tensor_cores,registers,shared_bytes,spill_bytes,"
+      "clock";
   const std::vector<std::string> names = baseline_names(results);
   for (const std::string& name : names) out += ",over_" + name;
   out += ",best_baseline,over_best\n";
   for (const store::MeasurementRow& row : results.measurements) {
     const Measurement& m = row.value;
-    const DeviceFacts* device = row.device >= 0 ? &results.devices.at(static_cast<std::size_t>(row.device)) : nullptr;
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", field(row.stage), row.hash8, row.round, field(m.task),
-                       m.candidate, to_string(m.verdict), field(m.detail), m.baseline, m.math, field(shape_text(m.shape)), m.speedup,
-                       m.speedup_rounded, m.speedup_low, m.speedup_high, m.baseline_ns, m.candidate_ns, m.variance, m.rounds,
-                       m.batch, m.imprecise ? 1 : 0, device ? field(device->name) : "", device ? field(device->host) : "", m.baseline_ratio);
-    out += fmt::format(",{},{},{},{},{},{},{},{}", cell(m.roofline_ns), m.roofline_bound,
-                       cell(m.host_bound), cell(m.baseline_idle_ns), cell(m.candidate_idle_ns),
-                       cell(m.gpu_held_s), cell(m.gpu_timed_s), m.rounds_thrown_away);
-    out += fmt::format(",{},{},{},{},{}", cell(m.baseline_alone_ns), cell(m.candidate_event_ns),
-                       cell(m.speedup_before), cell(m.tensor_cores),
-                       m.clock.empty() ? "" : field(Json(m.clock).dump()));
+    const DeviceFacts* device =
+        row.device >= 0 ? &results.devices.at(static_cast<std::size_t>(row.device)) : nullptr;
+    out += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", field(row.stage), row.hash8,
+        row.round, field(m.task), m.candidate, to_string(m.verdict), field(m.detail), m.baseline, m.math,
+        field(shape_text(m.shape)), m.speedup, m.speedup_rounded, m.speedup_low, m.speedup_high,
+        m.baseline_ns, m.candidate_ns, m.variance, m.rounds, m.batch, m.imprecise ? 1 : 0,
+        device ? field(device->name) : "", device ? field(device->host) : "", m.baseline_ratio);
+    out += fmt::format(",{},{},{},{},{},{},{},{}", cell(m.roofline_ns), m.roofline_bound, cell(m.host_bound),
+                       cell(m.baseline_idle_ns), cell(m.candidate_idle_ns), cell(m.gpu_held_s),
+                       cell(m.gpu_timed_s), m.rounds_thrown_away);
+    out += fmt::format(",{},{},{},{},{},{},{},{}", cell(m.baseline_alone_ns), cell(m.candidate_event_ns),
+                       cell(m.speedup_before), cell(m.tensor_cores), cell(m.registers), cell(m.shared_bytes),
+                       cell(m.spill_bytes), m.clock.empty() ? "" : field(Json(m.clock).dump()));
     const Comparison comparison = compare_with_baselines(results, row);
     for (const std::string& name : names) {
       out += ',';
       for (const OverBaseline& over : comparison.all)
         if (over.name == name && over.speedup) out += fmt::format("{}", over.speedup->value);
     }
-    out += ',' + comparison.best + ',' + (comparison.over_best ? fmt::format("{}", comparison.over_best->value) : "") + '\n';
+    out += ',' + comparison.best + ',' +
+           (comparison.over_best ? fmt::format("{}", comparison.over_best->value) : "") + '\n';
   }
   return out;
 }
@@ -109,16 +119,34 @@ std::string json(const store::Results& results) {
                              {"device", row.device},
                              {"device_found", row.device_found}});
   out["across_devices"] = devices_json(device_tables(results));
-  for (const EvaluationRow& row : evaluation_rows(results)) out["evaluations"].push_back(evaluation_json(row));
-  for (const VerdictCounts& row : verdict_counts(results)) out["verdicts"].push_back({{"stage", row.stage}, {"hash8", row.hash8}, {"counts", row.counts}});
+  for (const EvaluationRow& row : evaluation_rows(results))
+    out["evaluations"].push_back(evaluation_json(row));
+  for (const VerdictCounts& row : verdict_counts(results))
+    out["verdicts"].push_back({{"stage", row.stage}, {"hash8", row.hash8}, {"counts", row.counts}});
   out["headline"]["baselines"] = h.baselines;
   out["headline"]["over_best_baseline"] = optional(h.over_best_baseline);
   out["baselines"] = baselines_json(results);
   for (const BestKernel& k : best)
-    out["best"].push_back({{"task", k.task}, {"candidate", k.candidate}, {"stage", k.stage}, {"hash8", k.hash8}, {"speedup", k.speedup},
-                           {"interval", {k.low, k.high}}, {"roofline_share", optional(k.roofline_share)}, {"roofline_bound", k.roofline_bound},
-                           {"tensor_cores", optional(k.tensor_cores)}, {"candidate_event_ns", optional(k.candidate_event_ns)}, {"host_bound", k.host_bound}, {"degenerate", k.degenerate}, {"origin", k.origin}, {"source", k.source}, {"baseline", k.baseline},
-                           {"over", comparison_json(k.over)}, {"best_baseline", k.over.best}});
+    out["best"].push_back({{"task", k.task},
+                           {"candidate", k.candidate},
+                           {"stage", k.stage},
+                           {"hash8", k.hash8},
+                           {"speedup", k.speedup},
+                           {"interval", {k.low, k.high}},
+                           {"roofline_share", optional(k.roofline_share)},
+                           {"roofline_bound", k.roofline_bound},
+                           {"tensor_cores", optional(k.tensor_cores)},
+                           {"registers", optional(k.registers)},
+                           {"shared_bytes", optional(k.shared_bytes)},
+                           {"spill_bytes", optional(k.spill_bytes)},
+                           {"candidate_event_ns", optional(k.candidate_event_ns)},
+                           {"host_bound", k.host_bound},
+                           {"degenerate", k.degenerate},
+                           {"origin", k.origin},
+                           {"source", k.source},
+                           {"baseline", k.baseline},
+                           {"over", comparison_json(k.over)},
+                           {"best_baseline", k.over.best}});
   const std::vector<CostRow> costs = cost_rows(results);
   for (const CostRow& row : costs) out["cost"].push_back(cost_json(row));
   Json& total = out["cost_total"] = cost_json(cost_total(costs));

@@ -1,4 +1,5 @@
-// The page: tables are written here, so that it can be read without scripts; plots are drawn by report.js from the data in it.
+// The page: tables are written here, so that it can be read without scripts; plots are drawn by report.js
+// from the data in it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,11 +23,20 @@ namespace warpsmith::report {
 std::string escape(std::string_view text) {
   std::string out;
   for (const char c : text) switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
     }
   return out;
 }
@@ -39,8 +49,10 @@ namespace {
 std::string script_json(const Json& value) {
   std::string out;
   for (const char c : value.dump(-1, ' ', false, Json::error_handler_t::replace)) {
-    if (c == '<') out += "\\u003c";
-    else out += c;
+    if (c == '<')
+      out += "\\u003c";
+    else
+      out += c;
   }
   return out;
 }
@@ -52,7 +64,8 @@ std::string microseconds(double ns) { return fmt::format("{:.1f} µs", ns / 1e3)
 
 std::string listed(const std::vector<std::string>& names) {
   std::string out;
-  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + (name.empty() ? std::string("eager") : name);
+  for (const std::string& name : names)
+    out += (out.empty() ? "" : ", ") + (name.empty() ? std::string("eager") : name);
   return out;
 }
 
@@ -66,7 +79,9 @@ std::string group_title(const std::string& group) {
 std::string stages_table(const std::vector<EvaluationRow>& rows) {
   if (rows.empty()) return "<p>No stage of this run drew programs from a frozen model.</p>\n";
   std::string out =
-      "<table id=\"stages\"><thead><tr><th>stage</th><th>tasks</th><th>samples</th><th>valid</th><th>distinct</th><th>mean</th>"
+      "<table "
+      "id=\"stages\"><thead><tr><th>stage</th><th>tasks</th><th>samples</th><th>valid</th><th>distinct</"
+      "th><th>mean</th>"
       "<th>geo. mean</th><th>75 %</th><th>50 %</th><th>25 %</th><th>max</th><th>&gt; 1.01×</th>"
       "<th>one draw</th><th>no floor</th></tr></thead>\n";
   std::set<std::string> groups;
@@ -74,28 +89,33 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
   for (const EvaluationRow& row : rows)
     if (groups.insert(row.group).second) order.push_back(row.group);
   for (const std::string& group : order) {
-    out += fmt::format("<tbody><tr class=\"group\"><th colspan=\"14\">{}</th></tr>\n", escape(group_title(group)));
+    out += fmt::format("<tbody><tr class=\"group\"><th colspan=\"14\">{}</th></tr>\n",
+                       escape(group_title(group)));
     for (const EvaluationRow& r : rows) {
       if (r.group != group) continue;
       out += fmt::format(
-          "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
+          "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</"
+          "td><td>{}</td><td>{}</td><td>{}</td>"
           "<td>{}</td><td>{}</td><td>{}</td></tr>\n",
-          escape(r.stage), r.tasks, r.samples, percent(r.valid_share()), percent(r.distinct), times(r.mean), times(r.geometric_mean),
-          times(r.quantile75), times(r.median), times(r.quantile25), times(r.max), percent(r.above), times(r.one_draw),
-          times(r.one_draw_no_floor));
+          escape(r.stage), r.tasks, r.samples, percent(r.valid_share()), percent(r.distinct), times(r.mean),
+          times(r.geometric_mean), times(r.quantile75), times(r.median), times(r.quantile25), times(r.max),
+          percent(r.above), times(r.one_draw), times(r.one_draw_no_floor));
     }
     out += "</tbody>\n";
   }
   return out +
-         "</table>\n<p class=\"note\">Valid: compiles, runs, gives the right answers at every checked shape, and could be timed (verdict ok). Mean to max: over correct "
-         "programs. One draw: geometric mean over all samples of max(1, speedup), a failure counts 1; no floor: of the speedup itself, a "
+         "</table>\n<p class=\"note\">Valid: compiles, runs, gives the right answers at every checked shape, "
+         "and could be timed (verdict ok). Mean to max: over correct "
+         "programs. One draw: geometric mean over all samples of max(1, speedup), a failure counts 1; no "
+         "floor: of the speedup itself, a "
          "failure counts 0.01.</p>\n";
 }
 
 std::string verdicts_table(const std::vector<VerdictCounts>& rows) {
   std::vector<std::string> columns;
   for (const std::string_view name : kVerdictNames)
-    if (std::any_of(rows.begin(), rows.end(), [&](const VerdictCounts& r) { return r.counts.contains(std::string(name)); }))
+    if (std::any_of(rows.begin(), rows.end(),
+                    [&](const VerdictCounts& r) { return r.counts.contains(std::string(name)); }))
       columns.emplace_back(name);
   std::string out = "<table id=\"verdicts\"><thead><tr><th>stage</th>";
   for (const std::string& column : columns) out += "<th>" + escape(column) + "</th>";
@@ -111,25 +131,41 @@ std::string verdicts_table(const std::vector<VerdictCounts>& rows) {
   return out + "</tbody></table>\n";
 }
 
+// What the machine code tells: ", tensor cores, 128 registers, 96 bytes of spills".
+std::string code_words(const BestKernel& k) {
+  std::string words = k.tensor_cores.value_or(false) ? ", tensor cores" : "";
+  if (k.registers) words += fmt::format(", {} registers", *k.registers);
+  if (k.spill_bytes.value_or(0) > 0) words += fmt::format(", {} bytes of spills", *k.spill_bytes);
+  return words;
+}
+
 std::string kernels_section(const std::vector<BestKernel>& kernels) {
   std::string out;
   for (const BestKernel& k : kernels) {
     if (k.speedup <= 0) {
-      out += fmt::format("<details class=\"kernel\"><summary><b>{}</b> <span>no correct program among {} measured</span></summary></details>\n",
-                         escape(k.task), k.tried);
+      out += fmt::format(
+          "<details class=\"kernel\"><summary><b>{}</b> <span>no correct program among {} "
+          "measured</span></summary></details>\n",
+          escape(k.task), k.tried);
       continue;
     }
     out += fmt::format(
-        "<details class=\"kernel\"><summary><b>{}</b> <span>{} over {} [{:.2f}, {:.2f}], {} → {}{}{}{}{}, {}; {} by {}</span></summary>\n{}"
+        "<details class=\"kernel\"><summary><b>{}</b> <span>{} over {} [{:.2f}, {:.2f}], {} → {}{}{}{}{}, "
+        "{}; {} by {}</span></summary>\n{}"
         "<div class=\"pair\"><figure><figcaption>reference</figcaption><pre>{}</pre></figure>"
         "<figure><figcaption>{}</figcaption><pre>{}</pre></figure></div></details>\n",
         escape(k.task), times(k.speedup), escape(k.baseline.empty() ? "eager" : k.baseline), k.low, k.high,
         microseconds(k.baseline_ns), microseconds(k.candidate_ns),
         k.candidate_event_ns ? fmt::format(" (its own events: {})", microseconds(*k.candidate_event_ns)) : "",
-        k.roofline_share ? fmt::format(", {:.0f} % of the roofline ({})", 100 * *k.roofline_share, escape(k.roofline_bound)) : "",
-        k.tensor_cores.value_or(false) ? ", tensor cores" : "",
-        std::string(k.host_bound ? ", the baseline bound by the host" : "") + (k.degenerate.empty() ? "" : ", degenerate: " + escape(k.degenerate)), escape(k.shape), escape(k.origin), escape(k.stage),
-        k.over.all.size() > 1 ? "<p class=\"note\">" + escape(comparison_text(k.over)) + "</p>\n" : "", escape(k.reference), escape(k.candidate.substr(0, 12)), escape(k.source));
+        k.roofline_share ? fmt::format(", {:.0f} % of the roofline ({})", 100 * *k.roofline_share,
+                                       escape(k.roofline_bound))
+                         : "",
+        code_words(k),
+        std::string(k.host_bound ? ", the baseline bound by the host" : "") +
+            (k.degenerate.empty() ? "" : ", degenerate: " + escape(k.degenerate)),
+        escape(k.shape), escape(k.origin), escape(k.stage),
+        k.over.all.size() > 1 ? "<p class=\"note\">" + escape(comparison_text(k.over)) + "</p>\n" : "",
+        escape(k.reference), escape(k.candidate.substr(0, 12)), escape(k.source));
   }
   return out;
 }
@@ -155,18 +191,26 @@ std::string without_degenerate(const Headline& h) {
 }
 
 std::string devices_section(const store::Results& results) {
-  std::string out = "<table id=\"devices\"><thead><tr><th>kind</th><th>device</th><th>host</th><th>threads</th><th>cores</th><th>sandbox</th></tr></thead><tbody>\n";
+  std::string out =
+      "<table "
+      "id=\"devices\"><thead><tr><th>kind</th><th>device</th><th>host</th><th>threads</th><th>cores</"
+      "th><th>sandbox</th></tr></thead><tbody>\n";
   for (const DeviceFacts& d : results.devices)
-    out += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", escape(d.kind), escape(d.name),
-                       escape(d.host), d.threads, d.cores, escape(d.sandbox));
+    out += fmt::format("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                       escape(d.kind), escape(d.name), escape(d.host), d.threads, d.cores, escape(d.sandbox));
   return out + "</tbody></table>\n";
 }
 
 // What report.js draws.
-Json plot_data(const store::Results& results, const std::vector<EvaluationRow>& rows, const std::vector<VerdictCounts>& verdicts) {
-  Json data = {{"evaluations", Json::array()}, {"speedups", Json::array()}, {"training", Json::array()}, {"verdicts", Json::array()}};
+Json plot_data(const store::Results& results, const std::vector<EvaluationRow>& rows,
+               const std::vector<VerdictCounts>& verdicts) {
+  Json data = {{"evaluations", Json::array()},
+               {"speedups", Json::array()},
+               {"training", Json::array()},
+               {"verdicts", Json::array()}};
   for (const EvaluationRow& row : rows) data["evaluations"].push_back(evaluation_json(row));
-  for (const VerdictCounts& row : verdicts) data["verdicts"].push_back({{"stage", row.stage}, {"counts", row.counts}});
+  for (const VerdictCounts& row : verdicts)
+    data["verdicts"].push_back({{"stage", row.stage}, {"counts", row.counts}});
   VersionOrder order(results);
   const auto place = [&order](const auto& row) { return order.place(row.stage, row.hash8); };
   std::map<std::size_t, Json> speedups, curves;
@@ -202,7 +246,8 @@ Json plot_data(const store::Results& results, const std::vector<EvaluationRow>& 
   for (const auto& [at, rounds] : stages)
     for (const auto& [number, round] : rounds)
       if (const auto count = static_cast<double>(round.samples); rounds.size() > 1)
-        data["rounds"].push_back({{"stage", order.at(at).first}, {"round", number},
+        data["rounds"].push_back({{"stage", order.at(at).first},
+                                  {"round", number},
                                   {"distinct", static_cast<double>(round.distinct.size()) / count},
                                   {"valid", static_cast<double>(round.valid) / count}});
   return data;
@@ -220,18 +265,27 @@ std::string html(const store::Results& results) {
   for (BestKernel& kernel : kernels) kernel.stage += twin_mark(results, kernel.stage, kernel.hash8);
   const Headline h = headline(kernels);
   const std::vector<DeviceTable> tables = device_tables(results);
-  const Json provenance = results.provenance.empty() ? Json::object() : parse_json(results.provenance, "run.json");
-  std::string out = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\n";
-  out += "<title>" + escape(results.run) + " – Warpsmith</title>\n<style>\n" + report_css + "</style></head><body>\n";
-  out += fmt::format("<header><h1>{}</h1><p>{} measurements of {} programs over {} tasks. Warpsmith {} on {}.</p></header>\n",
-                     escape(results.run), results.measurements.size(), results.candidates.size(), kernels.size(), escape(results.version),
-                     escape(results.host));
+  const Json provenance =
+      results.provenance.empty() ? Json::object() : parse_json(results.provenance, "run.json");
+  std::string out =
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width\">\n";
+  out += "<title>" + escape(results.run) + " – Warpsmith</title>\n<style>\n" + report_css +
+         "</style></head><body>\n";
+  out += fmt::format(
+      "<header><h1>{}</h1><p>{} measurements of {} programs over {} tasks. Warpsmith {} on "
+      "{}.</p></header>\n",
+      escape(results.run), results.measurements.size(), results.candidates.size(), kernels.size(),
+      escape(results.version), escape(results.host));
   if (!provenance.value("replay_timings", "").empty())
-    out += "<p class=\"warning\">The scores of this run were taken from the run " + escape(provenance.value("replay_timings", "")) +
+    out += "<p class=\"warning\">The scores of this run were taken from the run " +
+           escape(provenance.value("replay_timings", "")) +
            ", not measured: it is a test, and its speedups say nothing.</p>\n";
-  if (const auto older = std::count_if(results.stages.begin(), results.stages.end(), [](const auto& s) { return !s.current; }); older > 0)
-    out += fmt::format("<p class=\"note\">{} older version{} of stages left out: results.h5 has {}.</p>\n", older, older == 1 ? "" : "s",
-                       older == 1 ? "it" : "them");
+  if (const auto older = std::count_if(results.stages.begin(), results.stages.end(),
+                                       [](const auto& s) { return !s.current; });
+      older > 0)
+    out += fmt::format("<p class=\"note\">{} older version{} of stages left out: results.h5 has {}.</p>\n",
+                       older, older == 1 ? "" : "s", older == 1 ? "it" : "them");
   if (h.tasks > 0)
     out += fmt::format(
         "<section class=\"headline\"><div><b>{}</b>geometric "
@@ -241,23 +295,32 @@ std::string html(const store::Results& results) {
         "the dataset's own included{}{}{}{}</p></section>\n",
         times(h.geometric_mean), times(h.median), times(h.mean), percent(h.above), h.tasks,
         escape(listed(h.baselines)), tables.empty() ? "" : ", on whichever device it was fastest",
-        h.over_best_baseline ? fmt::format("; over the best baseline of each task the geometric mean is {}", times(*h.over_best_baseline))
+        h.over_best_baseline ? fmt::format("; over the best baseline of each task the geometric mean is {}",
+                                           times(*h.over_best_baseline))
                              : "",
         without_host_bound(h, kernels), without_degenerate(h));
-  out += "<section><h2>Stages</h2>\n" + stages_table(rows) + "<div class=\"plots\"><figure><figcaption>Valid share and one-draw speedup by stage, "
-         "trained tasks</figcaption><canvas id=\"plot-stages\"></canvas></figure><figure><figcaption>Speedups of correct programs by stage</figcaption>"
-         "<canvas id=\"plot-speedups\"></canvas></figure></div></section>\n";
+  out +=
+      "<section><h2>Stages</h2>\n" + stages_table(rows) +
+      "<div class=\"plots\"><figure><figcaption>Valid share and one-draw speedup by stage, "
+      "trained tasks</figcaption><canvas id=\"plot-stages\"></canvas></figure><figure><figcaption>Speedups "
+      "of correct programs by stage</figcaption>"
+      "<canvas id=\"plot-speedups\"></canvas></figure></div></section>\n";
   out += devices_html(tables);
-  out += "<section><h2>Training</h2><div class=\"plots\"><figure><figcaption>Loss by step</figcaption><canvas id=\"plot-loss\"></canvas></figure>"
-         "<figure><figcaption>Share of distinct and of valid programs by round</figcaption><canvas id=\"plot-rounds\"></canvas></figure></div></section>\n";
+  out +=
+      "<section><h2>Training</h2><div class=\"plots\"><figure><figcaption>Loss by step</figcaption><canvas "
+      "id=\"plot-loss\"></canvas></figure>"
+      "<figure><figcaption>Share of distinct and of valid programs by round</figcaption><canvas "
+      "id=\"plot-rounds\"></canvas></figure></div></section>\n";
   out += "<section><h2>Best program of each task</h2>\n" + kernels_section(kernels) + "</section>\n";
   out += baselines_html(results);
   out += "<section><h2>Verdicts by cause</h2>\n" + verdicts_table(verdicts) + "</section>\n";
   out += "<section><h2>What it cost</h2>\n" + cost_table(cost_rows(results)) + "</section>\n";
   out += "<section><h2>Devices</h2>\n" + devices_section(results) + "</section>\n";
-  out += "<section><h2>Workflow</h2><details><summary>as it was run</summary><pre>" + escape(results.workflow) + "</pre></details></section>\n";
+  out += "<section><h2>Workflow</h2><details><summary>as it was run</summary><pre>" +
+         escape(results.workflow) + "</pre></details></section>\n";
   if (chart_js_size == 0) out += "<p class=\"warning\">Built without Chart.js: no plots.</p>\n";
-  out += "<script type=\"application/json\" id=\"data\">" + script_json(plot_data(results, rows, verdicts)) + "</script>\n";
+  out += "<script type=\"application/json\" id=\"data\">" + script_json(plot_data(results, rows, verdicts)) +
+         "</script>\n";
   if (chart_js_size > 0) {
     out += "<script>";
     out += chart_js;

@@ -66,7 +66,8 @@ int group_rank(const std::string& group) {
 
 std::string shape_text(const std::vector<std::pair<std::string, std::int64_t>>& shape) {
   std::string text;
-  for (const auto& [name, size] : shape) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(size);
+  for (const auto& [name, size] : shape)
+    text += (text.empty() ? "" : " ") + name + "=" + std::to_string(size);
   return text;
 }
 
@@ -85,7 +86,8 @@ std::vector<EvaluationRow> evaluation_rows(const store::Results& results) {
   std::map<std::tuple<std::size_t, int, std::string>, std::vector<const store::SampleRow*>> cells;
   for (const store::SampleRow& sample : results.generated)
     if (says_something(sample))
-      cells[{order.place(sample.stage, sample.hash8), group_rank(sample.group), sample.group}].push_back(&sample);
+      cells[{order.place(sample.stage, sample.hash8), group_rank(sample.group), sample.group}].push_back(
+          &sample);
   std::vector<EvaluationRow> rows;
   for (const auto& [key, samples] : cells) rows.push_back(summarise(samples));
   return rows;
@@ -111,7 +113,8 @@ std::vector<VerdictCounts> verdict_counts(const store::Results& results) {
   };
   for (const store::CompileRow& compile : results.compiles)
     if (compile.verdict != to_string(Verdict::kOk)) count_unsampled(compile, compile.verdict);
-  for (const store::MeasurementRow& m : results.measurements) count_unsampled(m, std::string(to_string(m.value.verdict)));
+  for (const store::MeasurementRow& m : results.measurements)
+    count_unsampled(m, std::string(to_string(m.value.verdict)));
   std::vector<VerdictCounts> rows;
   for (auto& [place, row] : counts) rows.push_back(std::move(row));
   return rows;
@@ -128,7 +131,8 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     if (row.value.verdict != Verdict::kOk) continue;
     ++kernel.correct;
     // Over eager, which every score can be taken back to.
-    const double over_eager = row.value.speedup * (row.value.baseline_ratio > 0 ? row.value.baseline_ratio : 1);
+    const double over_eager =
+        row.value.speedup * (row.value.baseline_ratio > 0 ? row.value.baseline_ratio : 1);
     if (over_eager <= fastest[row.value.task]) continue;
     fastest[row.value.task] = over_eager;
     kernel.candidate = row.value.candidate;
@@ -143,6 +147,9 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     kernel.roofline_share = roofline_share(row.value);
     kernel.roofline_bound = row.value.roofline_bound;
     kernel.tensor_cores = row.value.tensor_cores;
+    kernel.registers = row.value.registers;
+    kernel.shared_bytes = row.value.shared_bytes;
+    kernel.spill_bytes = row.value.spill_bytes;
     kernel.candidate_event_ns = row.value.candidate_event_ns;
     kernel.host_bound = row.value.host_bound.value_or(false);
     kernel.baseline = row.value.baseline;
@@ -175,7 +182,8 @@ Headline headline(const std::vector<BestKernel>& best) {
       continue;
     }
     speedups.push_back(kernel.speedup);
-    if (kernel.over.all.size() > 1 && kernel.over.over_best) over_best.push_back(kernel.over.over_best->value);
+    if (kernel.over.all.size() > 1 && kernel.over.over_best)
+      over_best.push_back(kernel.over.over_best->value);
     if (std::find(h.baselines.begin(), h.baselines.end(), kernel.baseline) == h.baselines.end())
       h.baselines.push_back(kernel.baseline);
   }
@@ -185,7 +193,8 @@ Headline headline(const std::vector<BestKernel>& best) {
   h.geometric_mean = stats::geometric_mean(speedups);
   h.median = stats::median(speedups);
   h.mean = stats::mean(speedups);
-  h.above = static_cast<double>(std::count_if(speedups.begin(), speedups.end(), [](double s) { return s > kSpeedupBar; })) /
+  h.above = static_cast<double>(
+                std::count_if(speedups.begin(), speedups.end(), [](double s) { return s > kSpeedupBar; })) /
             static_cast<double>(speedups.size());
   return h;
 }

@@ -1,10 +1,11 @@
-// Rows to results.h5 and back. Each table is a group, each column a dataset of one value a row; the layout is written down in
-// results/README.md. A column is described once, and serves writing and reading.
+// Rows to results.h5 and back. Each table is a group, each column a dataset of one value a row; the layout is
+// written down in results/README.md. A column is described once, and serves writing and reading.
 #include "results_file.h"
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -20,16 +21,23 @@ namespace warpsmith::store {
 namespace {
 
 constexpr hdf5::Size kLongest = ~hdf5::Size{0};
-constexpr const char* kOlderSchema = "warpsmith.results/5";  // can be read
+constexpr std::array<const char*, 2> kOlderSchemas = {"warpsmith.results/5",
+                                                      "warpsmith.results/6"};  // can be read
+
+// The number of a schema that can be read; 0: it cannot.
+int schema_number(const std::string& schema) {
+  const bool older = std::find(kOlderSchemas.begin(), kOlderSchemas.end(), schema) != kOlderSchemas.end();
+  return older || schema == kSchema ? std::stoi(schema.substr(schema.find('/') + 1)) : 0;
+}
 
 template <typename Row, typename T>
 struct Column {
   std::string name;
   std::function<T(const Row&)> get;
   std::function<void(Row&, T)> set;
-  hdf5::Size bytes = 0;     // text only: 0 is variable length, kLongest as much as the longest takes
-  std::string unit;         // attribute `unit`; may be empty
-  bool added = false;       // with schema 6: files of schema 5 lack it
+  hdf5::Size bytes = 0;  // text only: 0 is variable length, kLongest as much as the longest takes
+  std::string unit;      // attribute `unit`; may be empty
+  int since = 0;         // files of schemas before this one lack it
 };
 
 template <typename Row>
@@ -45,7 +53,8 @@ struct Table {
     return *this;
   }
   Table& integer(const std::string& name, std::int64_t Row::*member) {
-    integers.push_back({name, [member](const Row& r) { return r.*member; }, [member](Row& r, std::int64_t v) { r.*member = v; }, 0, ""});
+    integers.push_back({name, [member](const Row& r) { return r.*member; },
+                        [member](Row& r, std::int64_t v) { r.*member = v; }, 0, ""});
     return *this;
   }
   Table& flag(const std::string& name, bool Row::*member) {
@@ -54,15 +63,21 @@ struct Table {
     return *this;
   }
   Table& real(const std::string& name, double Row::*member, const std::string& unit = "") {
-    reals.push_back({name, [member](const Row& r) { return r.*member; }, [member](Row& r, double v) { r.*member = v; }, 0, unit});
+    reals.push_back({name, [member](const Row& r) { return r.*member; },
+                     [member](Row& r, double v) { r.*member = v; }, 0, unit});
     return *this;
   }
 };
 
 Table<TaskRow> task_table() {
   Table<TaskRow> t{"tasks", {}, {}, {}};
-  t.text("id", &TaskRow::id).text("title", &TaskRow::title).text("split", &TaskRow::split).text("ops", &TaskRow::ops);
-  t.text("reference", &TaskRow::reference).integer("level", &TaskRow::level).text("degenerate", &TaskRow::degenerate);
+  t.text("id", &TaskRow::id)
+      .text("title", &TaskRow::title)
+      .text("split", &TaskRow::split)
+      .text("ops", &TaskRow::ops);
+  t.text("reference", &TaskRow::reference)
+      .integer("level", &TaskRow::level)
+      .text("degenerate", &TaskRow::degenerate);
   t.text("stage", &TaskRow::stage).text("hash8", &TaskRow::hash8, 8);
   return t;
 }
@@ -71,7 +86,11 @@ Table<CandidateRow> candidate_table() {
   using R = CandidateRow;
   Table<R> t{"candidates", {}, {}, {}};
   t.text("id", &R::id, 64).text("task", &R::task).text("tier", &R::tier, 16).text("origin", &R::origin, 16);
-  t.text("stage", &R::stage).text("hash8", &R::hash8, 8).text("detail", &R::detail).text("parent", &R::parent, 64).text("source", &R::source);
+  t.text("stage", &R::stage)
+      .text("hash8", &R::hash8, 8)
+      .text("detail", &R::detail)
+      .text("parent", &R::parent, 64)
+      .text("source", &R::source);
   t.integer("round", &R::round);
   return t;
 }
@@ -79,14 +98,19 @@ Table<CandidateRow> candidate_table() {
 Table<CompileRow> compile_table() {
   using R = CompileRow;
   Table<R> t{"compiles", {}, {}, {}};
-  t.text("candidate", &R::candidate, 64).text("stage", &R::stage).text("hash8", &R::hash8, 8).text("verdict", &R::verdict, 24).text("log", &R::log);
+  t.text("candidate", &R::candidate, 64)
+      .text("stage", &R::stage)
+      .text("hash8", &R::hash8, 8)
+      .text("verdict", &R::verdict, 24)
+      .text("log", &R::log);
   t.integer("round", &R::round).real("seconds", &R::seconds, "s").flag("cached", &R::cached);
   return t;
 }
 
 std::string shape_text(const std::vector<std::pair<std::string, std::int64_t>>& shape) {
   std::string text;
-  for (const auto& [name, size] : shape) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(size);
+  for (const auto& [name, size] : shape)
+    text += (text.empty() ? "" : " ") + name + "=" + std::to_string(size);
   return text;
 }
 
@@ -141,10 +165,12 @@ Table<MeasurementRow> measurement_table() {
   using R = MeasurementRow;
   Table<R> t{"measurements", {}, {}, {}};
   const auto text = [&t](const std::string& name, std::string Measurement::*m, hdf5::Size bytes) {
-    t.texts.push_back({name, [m](const R& r) { return r.value.*m; }, [m](R& r, std::string v) { r.value.*m = std::move(v); }, bytes, ""});
+    t.texts.push_back({name, [m](const R& r) { return r.value.*m; },
+                       [m](R& r, std::string v) { r.value.*m = std::move(v); }, bytes, ""});
   };
   const auto real = [&t](const std::string& name, double Measurement::*m, const std::string& unit) {
-    t.reals.push_back({name, [m](const R& r) { return r.value.*m; }, [m](R& r, double v) { r.value.*m = v; }, 0, unit});
+    t.reals.push_back(
+        {name, [m](const R& r) { return r.value.*m; }, [m](R& r, double v) { r.value.*m = v; }, 0, unit});
   };
   const auto integer = [&t](const std::string& name, int Measurement::*m) {
     t.integers.push_back({name, [m](const R& r) { return std::int64_t{r.value.*m}; },
@@ -179,42 +205,50 @@ Table<MeasurementRow> measurement_table() {
   real("seconds", &Measurement::seconds, "s");
   // What is not known: NaN, and of whole numbers -1.
   const auto maybe_real = [&t](const std::string& name, std::optional<double> Measurement::*m,
-                               const std::string& unit, bool added = false) {
+                               const std::string& unit, int since = 0) {
     t.reals.push_back({name, [m](const R& r) { return (r.value.*m).value_or(kUnknown); },
                        [m](R& r, double v) {
                          if (!std::isnan(v)) r.value.*m = v;
                        },
-                       0, unit, added});
+                       0, unit, since});
   };
-  const auto maybe_flag = [&t](const std::string& name, std::optional<bool> Measurement::*m,
-                               bool added = false) {
+  const auto maybe_flag = [&t](const std::string& name, std::optional<bool> Measurement::*m, int since = 0) {
     t.integers.push_back({name, [m](const R& r) { return r.value.*m ? std::int64_t{*(r.value.*m)} : -1; },
                           [m](R& r, std::int64_t v) {
                             if (v >= 0) r.value.*m = v != 0;
                           },
-                          0, "", added});
+                          0, "", since});
   };
   maybe_real("gpu_held_s", &Measurement::gpu_held_s, "s");
   maybe_real("gpu_timed_s", &Measurement::gpu_timed_s, "s");
   maybe_real("baseline_idle_ns", &Measurement::baseline_idle_ns, "ns");
   maybe_real("candidate_idle_ns", &Measurement::candidate_idle_ns, "ns");
   maybe_real("roofline_ns", &Measurement::roofline_ns, "ns");
-  maybe_real("baseline_alone_ns", &Measurement::baseline_alone_ns, "ns", true);
-  maybe_real("candidate_event_ns", &Measurement::candidate_event_ns, "ns", true);
-  maybe_real("speedup_before", &Measurement::speedup_before, "", true);
+  maybe_real("baseline_alone_ns", &Measurement::baseline_alone_ns, "ns", 6);
+  maybe_real("candidate_event_ns", &Measurement::candidate_event_ns, "ns", 6);
+  maybe_real("speedup_before", &Measurement::speedup_before, "", 6);
   text("roofline_bound", &Measurement::roofline_bound, 8);
   text("clock_reasons", &Measurement::clock_reasons, kLongest);
   t.texts.push_back(
-      {"clock",
-       [](const R& r) { return r.value.clock.empty() ? std::string() : Json(r.value.clock).dump(); },
+      {"clock", [](const R& r) { return r.value.clock.empty() ? std::string() : Json(r.value.clock).dump(); },
        [](R& r, const std::string& v) {
          if (v.empty()) return;
-         r.value.clock =
-             parse_json(v, "clock of a measurement").get<std::map<std::string, std::string>>();
+         r.value.clock = parse_json(v, "clock of a measurement").get<std::map<std::string, std::string>>();
        },
-       kLongest, "", true});
+       kLongest, "", 6});
   maybe_flag("host_bound", &Measurement::host_bound);
-  maybe_flag("tensor_cores", &Measurement::tensor_cores, true);
+  maybe_flag("tensor_cores", &Measurement::tensor_cores, 6);
+  const auto maybe_integer = [&t](const std::string& name, std::optional<std::int64_t> Measurement::*m,
+                                  const std::string& unit, int since) {
+    t.integers.push_back({name, [m](const R& r) { return (r.value.*m).value_or(-1); },
+                          [m](R& r, std::int64_t v) {
+                            if (v >= 0) r.value.*m = v;
+                          },
+                          0, unit, since});
+  };
+  maybe_integer("registers", &Measurement::registers, "", 7);
+  maybe_integer("shared_bytes", &Measurement::shared_bytes, "bytes", 7);
+  maybe_integer("spill_bytes", &Measurement::spill_bytes, "bytes", 7);
   add_gpu_state(t, "before", &Measurement::gpu_before);
   add_gpu_state(t, "after", &Measurement::gpu_after);
   integer("rounds_thrown_away", &Measurement::rounds_thrown_away);
@@ -229,7 +263,8 @@ Table<MeasurementRow> measurement_table() {
 }
 
 BaselineState parse_state(const std::string& text) {
-  for (const BaselineState state : {BaselineState::kCovered, BaselineState::kMissing, BaselineState::kNotCovered})
+  for (const BaselineState state :
+       {BaselineState::kCovered, BaselineState::kMissing, BaselineState::kNotCovered})
     if (to_string(state) == text) return state;
   throw Error("unknown state of a baseline `" + text + "`");
 }
@@ -239,10 +274,12 @@ Table<BaselineRow> baseline_table() {
   using V = BaselineTiming;
   Table<R> t{"baselines", {}, {}, {}};
   const auto text = [&t](const std::string& name, std::string V::*m, hdf5::Size bytes = 0) {
-    t.texts.push_back({name, [m](const R& r) { return r.value.*m; }, [m](R& r, std::string v) { r.value.*m = std::move(v); }, bytes, ""});
+    t.texts.push_back({name, [m](const R& r) { return r.value.*m; },
+                       [m](R& r, std::string v) { r.value.*m = std::move(v); }, bytes, ""});
   };
   const auto real = [&t](const std::string& name, double V::*m, const std::string& unit = "") {
-    t.reals.push_back({name, [m](const R& r) { return r.value.*m; }, [m](R& r, double v) { r.value.*m = v; }, 0, unit});
+    t.reals.push_back(
+        {name, [m](const R& r) { return r.value.*m; }, [m](R& r, double v) { r.value.*m = v; }, 0, unit});
   };
   const auto integer = [&t](const std::string& name, int V::*m) {
     t.integers.push_back({name, [m](const R& r) { return std::int64_t{r.value.*m}; },
@@ -259,7 +296,8 @@ Table<BaselineRow> baseline_table() {
                      [](R& r, const std::string& v) { r.value.shape = parse_shape(v); }, 0, ""});
   t.texts.push_back({"flags", [](const R& r) { return Json(r.value.flags).dump(); },
                      [](R& r, const std::string& v) {
-                       r.value.flags = parse_json(v, "flags of a baseline").get<std::map<std::string, std::string>>();
+                       r.value.flags =
+                           parse_json(v, "flags of a baseline").get<std::map<std::string, std::string>>();
                      },
                      0, ""});
   text("device_kind", &V::device_kind);
@@ -289,15 +327,26 @@ struct DeviceRow {
 Table<DeviceRow> device_table() {
   using R = DeviceRow;
   Table<R> t{"devices", {}, {}, {}};
-  t.text("kind", &R::kind).text("name", &R::name).text("uuid", &R::uuid).text("driver", &R::driver).text("host", &R::host);
-  t.text("sandbox", &R::sandbox).text("facts", &R::facts).integer("threads", &R::threads).integer("cores", &R::cores);
+  t.text("kind", &R::kind)
+      .text("name", &R::name)
+      .text("uuid", &R::uuid)
+      .text("driver", &R::driver)
+      .text("host", &R::host);
+  t.text("sandbox", &R::sandbox)
+      .text("facts", &R::facts)
+      .integer("threads", &R::threads)
+      .integer("cores", &R::cores);
   return t;
 }
 
 Table<SampleRow> sample_table() {
   using R = SampleRow;
   Table<R> t{"samples", {}, {}, {}};
-  t.text("stage", &R::stage).text("hash8", &R::hash8, 8).text("task", &R::task).text("group", &R::group, 24).text("candidate", &R::candidate, 64);
+  t.text("stage", &R::stage)
+      .text("hash8", &R::hash8, 8)
+      .text("task", &R::task)
+      .text("group", &R::group, 24)
+      .text("candidate", &R::candidate, 64);
   t.text("verdict", &R::verdict, 24).integer("round", &R::round).real("speedup", &R::speedup);
   return t;
 }
@@ -305,9 +354,18 @@ Table<SampleRow> sample_table() {
 Table<TrainingRow> training_table() {
   using R = TrainingRow;
   Table<R> t{"training", {}, {}, {}};
-  t.text("stage", &R::stage).text("hash8", &R::hash8, 8).integer("round", &R::round).integer("step", &R::step).integer("tokens", &R::tokens);
-  t.real("loss", &R::loss, "nats a token").real("learning_rate", &R::learning_rate).real("grad_norm", &R::grad_norm);
-  t.real("seconds", &R::seconds, "s").real("kl", &R::kl).real("clip_share", &R::clip_share).real("ratio_mean", &R::ratio_mean);
+  t.text("stage", &R::stage)
+      .text("hash8", &R::hash8, 8)
+      .integer("round", &R::round)
+      .integer("step", &R::step)
+      .integer("tokens", &R::tokens);
+  t.real("loss", &R::loss, "nats a token")
+      .real("learning_rate", &R::learning_rate)
+      .real("grad_norm", &R::grad_norm);
+  t.real("seconds", &R::seconds, "s")
+      .real("kl", &R::kl)
+      .real("clip_share", &R::clip_share)
+      .real("ratio_mean", &R::ratio_mean);
   return t;
 }
 
@@ -324,8 +382,15 @@ Table<StageRow> stage_table() {
 Table<ShardRow> shard_table() {
   using R = ShardRow;
   Table<R> t{"shards", {}, {}, {}};
-  t.text("folder", &R::folder).text("stage", &R::stage).text("hash8", &R::hash8, 8).text("job", &R::job, 16).text("program", &R::program);
-  t.text("resources", &R::resources).integer("round", &R::round).integer("shard", &R::shard).integer("records", &R::records);
+  t.text("folder", &R::folder)
+      .text("stage", &R::stage)
+      .text("hash8", &R::hash8, 8)
+      .text("job", &R::job, 16)
+      .text("program", &R::program);
+  t.text("resources", &R::resources)
+      .integer("round", &R::round)
+      .integer("shard", &R::shard)
+      .integer("records", &R::records);
   t.integer("attempts", &R::attempts).flag("ended", &R::ended);
   return t;
 }
@@ -352,7 +417,8 @@ Table<AttemptRow> attempt_table() {
 
 // HDF5 strings end at a NUL; a program written by a model may hold one.
 std::string without_nul(std::string text) {
-  for (std::size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at + 3)) text.replace(at, 1, "\xEF\xBF\xBD");
+  for (std::size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at + 3))
+    text.replace(at, 1, "\xEF\xBF\xBD");
   return text;
 }
 
@@ -389,7 +455,8 @@ void write_table(hdf5::File& file, const Table<Row>& table, const std::vector<Ro
   std::vector<std::int64_t> integers(rows.size());
   for (const auto& column : table.integers) {
     for (std::size_t i = 0; i < rows.size(); ++i) integers[i] = column.get(rows[i]);
-    group.write<std::int64_t>(column.name, integers, column_options(rows.size()));
+    hdf5::Dataset data = group.write<std::int64_t>(column.name, integers, column_options(rows.size()));
+    if (!column.unit.empty()) data.set_attribute("unit", column.unit);
   }
   std::vector<double> reals(rows.size());
   for (const auto& column : table.reals) {
@@ -402,25 +469,27 @@ void write_table(hdf5::File& file, const Table<Row>& table, const std::vector<Ro
 template <typename Row>
 std::vector<Row> read_table(const hdf5::File& file, const Table<Row>& table) {
   const hdf5::Group group = file.open_group(table.path);
-  const bool older = file.string_attribute("schema") == kOlderSchema;
+  const int schema = schema_number(file.string_attribute("schema"));
   std::vector<Row> rows(static_cast<std::size_t>(group.int_attribute("rows")));
   const auto check = [&](std::size_t found, const std::string& name) {
-    if (found != rows.size()) throw Error("table " + table.path + ": column " + name + " has " + std::to_string(found) + " rows, not " + std::to_string(rows.size()));
+    if (found != rows.size())
+      throw Error("table " + table.path + ": column " + name + " has " + std::to_string(found) +
+                  " rows, not " + std::to_string(rows.size()));
   };
   for (const auto& column : table.texts) {
-    if (older && column.added) continue;
+    if (schema < column.since) continue;
     std::vector<std::string> words = group.open_dataset(column.name).read_strings();
     check(words.size(), column.name);
     for (std::size_t i = 0; i < rows.size(); ++i) column.set(rows[i], std::move(words[i]));
   }
   for (const auto& column : table.integers) {
-    if (older && column.added) continue;
+    if (schema < column.since) continue;
     const auto values = group.open_dataset(column.name).template read<std::int64_t>();
     check(values.size(), column.name);
     for (std::size_t i = 0; i < rows.size(); ++i) column.set(rows[i], values[i]);
   }
   for (const auto& column : table.reals) {
-    if (older && column.added) continue;
+    if (schema < column.since) continue;
     const auto values = group.open_dataset(column.name).template read<double>();
     check(values.size(), column.name);
     for (std::size_t i = 0; i < rows.size(); ++i) column.set(rows[i], values[i]);
@@ -438,7 +507,8 @@ void write_results(const fs::path& path, const Results& results) {
     file.set_attribute("run", results.run);
     file.set_attribute("host", results.host);
     file.set_attribute("version", results.version);
-    const std::vector<std::string> workflow = {without_nul(results.workflow)}, provenance = {without_nul(results.provenance)};
+    const std::vector<std::string> workflow = {without_nul(results.workflow)},
+                                   provenance = {without_nul(results.provenance)};
     file.write_strings("workflow", workflow);
     file.write_strings("provenance", provenance);
     write_table(file, task_table(), results.tasks);
@@ -448,7 +518,8 @@ void write_results(const fs::path& path, const Results& results) {
     write_table(file, baseline_table(), results.baselines);
     std::vector<DeviceRow> devices;
     for (const DeviceFacts& d : results.devices)
-      devices.push_back({d.kind, d.name, d.uuid, d.driver, d.host, d.sandbox, to_json(d).dump(), d.threads, d.cores});
+      devices.push_back(
+          {d.kind, d.name, d.uuid, d.driver, d.host, d.sandbox, to_json(d).dump(), d.threads, d.cores});
     write_table(file, device_table(), devices);
     write_table(file, sample_table(), results.generated);
     write_table(file, training_table(), results.training);
@@ -462,7 +533,8 @@ void write_results(const fs::path& path, const Results& results) {
       options.chunk_rows = 1 << 16;
       options.checksum = true;
     }
-    file.write<std::int64_t>("measurements/samples_ns", results.samples, options).set_attribute("unit", "ns a call");
+    file.write<std::int64_t>("measurements/samples_ns", results.samples, options)
+        .set_attribute("unit", "ns a call");
     file.close();
     sync_file(part);
   } catch (...) {
@@ -480,7 +552,7 @@ namespace {
 hdf5::File open_results(const fs::path& path, bool or_older) {
   hdf5::File file = hdf5::File::open_read_only(path);
   const std::string schema = file.has_attribute("schema") ? file.string_attribute("schema") : "";
-  if (schema != kSchema && !(or_older && schema == kOlderSchema))
+  if (schema != kSchema && !(or_older && schema_number(schema) > 0))
     throw Error("its schema is not " + std::string(kSchema));
   return file;
 }
@@ -513,7 +585,8 @@ Results read_results(const fs::path& path) {
     r.compiles = read_table(file, compile_table());
     r.measurements = read_table(file, measurement_table());
     r.baselines = read_table(file, baseline_table());
-    for (const DeviceRow& d : read_table(file, device_table())) r.devices.push_back(device_facts_from_json(parse_json(d.facts, "device facts")));
+    for (const DeviceRow& d : read_table(file, device_table()))
+      r.devices.push_back(device_facts_from_json(parse_json(d.facts, "device facts")));
     r.generated = read_table(file, sample_table());
     r.training = read_table(file, training_table());
     r.stages = read_table(file, stage_table());

@@ -1,4 +1,5 @@
-// 64-bit little-endian ELF files, read with every bound checked: compilers of foreign source made them.
+// 64-bit little-endian ELF files, read with every bound checked: compilers of foreign source made them, or
+// foreign code itself. Time and memory stay in proportion to the file.
 #pragma once
 
 #include <elf.h>
@@ -38,7 +39,7 @@ struct ElfContent {
   std::vector<ElfSection> sections;
   std::vector<ElfSymbol> symbols;  // of .symtab
 };
-// Nothing where it is no ELF file or cut short.
+// Nothing where it is no ELF file, cut short, or where sections lie upon each other.
 std::optional<ElfContent> read_elf(std::string_view file);
 
 }  // namespace warpsmith::toolchain

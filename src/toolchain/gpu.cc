@@ -5,6 +5,7 @@
 
 #include "compile_cache.h"
 #include "compile_unit.h"
+#include "cubin.h"
 #include "cubin_facts.h"
 #include "gpu_source.h"
 #include "nvrtc_compiler.h"
@@ -18,6 +19,9 @@ namespace {
 
 constexpr std::uint64_t kMostStaticShared = 48 << 10;
 constexpr const char* kStandard = "--std=c++20";
+// Memory of the heap stays from call to call, and CUDA knows no heap of nothing.
+constexpr const char* kNoHeap =
+    "kernel.cu: error: `malloc` or `new` in device code: candidates have no heap, ask for a `temp`\n";
 // Cooperative groups take the whole of CUDA's C++ library with them, 30 times the work, unless told not to.
 constexpr const char* kNoCudaLibrary = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES";
 
@@ -67,7 +71,9 @@ CompileResult take_answer(const NvrtcAnswer& answer, const std::string& target, 
   if (!answer.ok)
     return failure(target_lacks_features(answer.log) ? Verdict::kUnsupported : Verdict::kCompileError,
                    readable_nvrtc_log(answer.log, options.log_bytes));
-  const CubinFacts found = gather_facts(read_file(cubin), answer, target, names);
+  const std::string code = read_file(cubin);
+  if (read_cubin(code).heap) return failure(Verdict::kCompileError, kNoHeap);
+  const CubinFacts found = gather_facts(code, answer, target, names);
   for (const KernelFacts& k : found.kernels)
     if (k.shared_bytes > kMostStaticShared)
       return failure(Verdict::kCompileError, "kernel.cu: error: `" + k.name + "` has " +
@@ -147,7 +153,7 @@ std::string gpu_toolchain_id() {
     for (const std::string& o : fixed_options()) text += " " + o;
     Sha256 headers;
     for (const auto& [name, content] : headers_for_nvrtc()) headers.field(name).field(content);
-    return text + " ours " + headers.hex().substr(0, 16);
+    return text + " no heap, ours " + headers.hex().substr(0, 16);
   }();
   return id;
 }

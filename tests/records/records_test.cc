@@ -150,6 +150,9 @@ TEST(Measurement, RoundTripOfEverything) {
   m.clock = {{"threads", "3 before, 3 after"}, {"processor", "15, for both sides"}};
   m.speedup_before = 2.5;
   m.tensor_cores = false;
+  m.registers = 168;
+  m.shared_bytes = 49152;
+  m.spill_bytes = 0;
   m.roofline_ns = 400.125;
   m.roofline_bound = "memory";
   m.gpu_before = GpuState{1980, 2619, 45, 312.5, "sw_power_cap"};
@@ -178,6 +181,9 @@ TEST(Measurement, RoundTripOfEverything) {
   EXPECT_EQ(back.clock, m.clock);
   EXPECT_EQ(back.speedup_before, 2.5);
   EXPECT_EQ(back.tensor_cores, false) << "known, and none";
+  EXPECT_EQ(back.registers, 168);
+  EXPECT_EQ(back.shared_bytes, 49152);
+  EXPECT_EQ(back.spill_bytes, 0) << "known, and none";
   EXPECT_EQ(back.roofline_ns, 400.125);
   EXPECT_EQ(back.roofline_bound, "memory");
   ASSERT_TRUE(back.gpu_before && back.gpu_after);
@@ -210,13 +216,16 @@ TEST(Measurement, RecordsOfOlderVersionsLackWhatTheyDidNotKnow) {
   EXPECT_TRUE(old.clock.empty());
   EXPECT_EQ(old.speedup_before, std::nullopt);
   EXPECT_EQ(old.tensor_cores, std::nullopt);
+  EXPECT_EQ(old.registers, std::nullopt);
+  EXPECT_EQ(old.shared_bytes, std::nullopt);
+  EXPECT_EQ(old.spill_bytes, std::nullopt);
   EXPECT_EQ(old.roofline_ns, std::nullopt);
   EXPECT_EQ(old.gpu_before.has_value(), false);
   EXPECT_EQ(old.rounds_thrown_away, 0);
   EXPECT_EQ(roofline_share(old), std::nullopt);
-  for (const char* key :
-       {"gpu_held_s", "host_bound", "baseline_alone_ns", "candidate_event_ns", "clock", "speedup_before",
-        "tensor_cores", "roofline_ns", "gpu_before", "clock_reasons", "rounds_thrown_away"})
+  for (const char* key : {"gpu_held_s", "host_bound", "baseline_alone_ns", "candidate_event_ns", "clock",
+                          "speedup_before", "tensor_cores", "registers", "shared_bytes", "spill_bytes",
+                          "roofline_ns", "gpu_before", "clock_reasons", "rounds_thrown_away"})
     EXPECT_FALSE(to_json(old).contains(key)) << key;
 }
 

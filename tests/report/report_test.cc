@@ -14,8 +14,8 @@
 namespace warpsmith::report {
 namespace {
 
-store::SampleRow sample(const std::string& stage, const std::string& group, const std::string& candidate, const std::string& verdict,
-                        double speedup, std::int64_t round = 0) {
+store::SampleRow sample(const std::string& stage, const std::string& group, const std::string& candidate,
+                        const std::string& verdict, double speedup, std::int64_t round = 0) {
   return {stage, "0a1b2c3d", "row_softmax", group, candidate, verdict, round, speedup};
 }
 
@@ -25,8 +25,11 @@ store::Results example() {
   r.host = "here";
   r.version = "0.1.0";
   r.workflow = "schema: warpsmith.workflow/1\n";
-  r.tasks.push_back({"row_softmax", "Softmax over rows", "train", "softmax", "def forward(x: Tensor) -> Tensor:\n  return x.softmax(1)\n", "", "collect", "0c0c0c0c", 1});
-  r.candidates.push_back({"aaaa", "row_softmax", "plan", "generated", "contrastive", "0a1b2c3d", "", "", "__global__ void k() {} // </script>", 1});
+  r.tasks.push_back({"row_softmax", "Softmax over rows", "train", "softmax",
+                     "def forward(x: Tensor) -> Tensor:\n  return x.softmax(1)\n", "", "collect", "0c0c0c0c",
+                     1});
+  r.candidates.push_back({"aaaa", "row_softmax", "plan", "generated", "contrastive", "0a1b2c3d", "", "",
+                          "__global__ void k() {} // </script>", 1});
   store::MeasurementRow m;
   m.stage = "contrastive";
   m.hash8 = "0a1b2c3d";
@@ -39,15 +42,26 @@ store::Results example() {
   m.value.rounds = 35;
   m.value.detail = "a, \"quoted\" detail";
   m.device = 0;
-  r.devices.push_back({.kind = "cpu", .name = "Test CPU", .uuid = "", .driver = "", .host = "here", .threads = 1, .cores = 2});
+  r.devices.push_back({.kind = "cpu",
+                       .name = "Test CPU",
+                       .uuid = "",
+                       .driver = "",
+                       .host = "here",
+                       .threads = 1,
+                       .cores = 2});
   r.measurements.push_back(m);
   m.value.speedup = 1.2;
   r.measurements.push_back(m);
-  r.generated = {sample("evaluate-sft", "train", "aaaa", "ok", 2.0),          sample("evaluate-sft", "train", "bbbb", "ok", 0.5),
-                 sample("evaluate-sft", "train", "cccc", "compile_error", 0), sample("evaluate-sft", "train", "cccc", "wrong_output", 0),
-                 sample("evaluate-sft", "train", "dddd", "unsupported", 0),   sample("evaluate-sft", "heldout_operation", "eeee", "crash", 0),
-                 sample("contrastive", "train", "aaaa", "ok", 1.5, 1),        sample("contrastive", "train", "aaaa", "ok", 1.5, 2)};
-  for (int i = 1; i <= 700; ++i) r.training.push_back({"sft", "0a1b2c3d", 0, i, 1500, 6.0 / i, 4e-3, 1, 0.1, 0, 0, 0});
+  r.generated = {sample("evaluate-sft", "train", "aaaa", "ok", 2.0),
+                 sample("evaluate-sft", "train", "bbbb", "ok", 0.5),
+                 sample("evaluate-sft", "train", "cccc", "compile_error", 0),
+                 sample("evaluate-sft", "train", "cccc", "wrong_output", 0),
+                 sample("evaluate-sft", "train", "dddd", "unsupported", 0),
+                 sample("evaluate-sft", "heldout_operation", "eeee", "crash", 0),
+                 sample("contrastive", "train", "aaaa", "ok", 1.5, 1),
+                 sample("contrastive", "train", "aaaa", "ok", 1.5, 2)};
+  for (int i = 1; i <= 700; ++i)
+    r.training.push_back({"sft", "0a1b2c3d", 0, i, 1500, 6.0 / i, 4e-3, 1, 0.1, 0, 0, 0});
   return r;
 }
 
@@ -99,7 +113,8 @@ TEST(Order, IsTheWorkflowsEverywhere) {
 
 TEST(Versions, HaveFiguresOfTheirOwn) {
   store::Results r = example();
-  r.stages = {stage("evaluate-sft", "0a1b2c3d"), stage("contrastive", "0a1b2c3d"), stage("evaluate-sft", "99999999", false)};
+  r.stages = {stage("evaluate-sft", "0a1b2c3d"), stage("contrastive", "0a1b2c3d"),
+              stage("evaluate-sft", "99999999", false)};
   store::SampleRow old = sample("evaluate-sft", "train", "aaaa", "ok", 7.0);
   old.hash8 = "99999999";
   r.generated.push_back(old);
@@ -235,6 +250,9 @@ store::Results on_a_gpu() {
   m.value.candidate_event_ns = 3520;
   m.value.speedup_before = 4.5;
   m.value.tensor_cores = true;
+  m.value.registers = 255;
+  m.value.shared_bytes = 49152;
+  m.value.spill_bytes = 96;
   m.value.clock = {{"threads", "3 before, 3 after"}};
   r.measurements.push_back(m);
   m.value.task = "bigger";
@@ -243,6 +261,7 @@ store::Results on_a_gpu() {
   m.value.roofline_bound.clear();
   m.value.candidate_event_ns.reset();
   m.value.tensor_cores = false;
+  m.value.spill_bytes = 0;
   m.value.clock.clear();
   r.measurements.push_back(m);
   return r;
@@ -305,20 +324,30 @@ TEST(RooflineShare, IsShownWhereItIsKnown) {
   EXPECT_TRUE(out.at("best").at(1).at("roofline_share").is_null());
 }
 
-TEST(TensorCores, AreShownWhereTheCodeHasThem) {
+TEST(MachineCode, IsToldOfWhereItIsKnown) {
   const std::string page = html(on_a_gpu());
   const auto kernel = [&](const std::string& task) {
     const std::size_t at = page.find("<b>" + task + "</b>");
     return page.substr(at, page.find("</summary>", at) - at);
   };
-  EXPECT_NE(kernel("big").find("of the roofline (memory), tensor cores,"), std::string::npos)
+  EXPECT_NE(kernel("big").find("of the roofline (memory), tensor cores, 255 registers, 96 bytes of spills,"),
+            std::string::npos)
       << kernel("big");
+  EXPECT_NE(kernel("bigger").find(", 255 registers,"), std::string::npos) << "and no spills";
   EXPECT_EQ(kernel("bigger").find("tensor cores"), std::string::npos) << "its code has none";
   EXPECT_EQ(kernel("row_softmax").find("tensor cores"), std::string::npos) << "not known";
+  EXPECT_EQ(kernel("row_softmax").find("registers"), std::string::npos);
   const Json best = Json::parse(json(on_a_gpu())).at("best");
   EXPECT_EQ(best.at(0).at("tensor_cores"), true);
   EXPECT_EQ(best.at(1).at("tensor_cores"), false);
   EXPECT_TRUE(best.at(2).at("tensor_cores").is_null());
+  EXPECT_EQ(best.at(0).at("registers"), 255);
+  EXPECT_EQ(best.at(0).at("shared_bytes"), 49152);
+  EXPECT_EQ(best.at(1).at("spill_bytes"), 0);
+  EXPECT_TRUE(best.at(2).at("registers").is_null());
+  const Json measurements = Json::parse(json(on_a_gpu())).at("measurements");
+  EXPECT_EQ(measurements.at(2).at("spill_bytes"), 96);
+  EXPECT_FALSE(measurements.at(0).contains("spill_bytes"));
 }
 
 TEST(OwnEvents, AreShownBesideTheTimeOfTheClock) {
@@ -341,20 +370,22 @@ TEST(Export, CsvHasWhatIsKnownOfAGpu) {
   const auto has = [&](std::size_t number, const std::string& part) {
     return line(number).find(part) != std::string::npos;
   };
-  EXPECT_TRUE(has(0,
-                  ",host,baseline_ratio,roofline_ns,roofline_bound,host_bound,baseline_idle_ns,candidate_idle_ns,"
-                  "gpu_held_s,gpu_timed_s,rounds_thrown_away,"
-                  "baseline_alone_ns,candidate_event_ns,speedup_before,tensor_cores,clock,best_baseline,"));
-  EXPECT_TRUE(has(1, ",here,0,,,1,9000,,,,0,,,,,,")) << line(1);
+  EXPECT_TRUE(
+      has(0,
+          ",host,baseline_ratio,roofline_ns,roofline_bound,host_bound,baseline_idle_ns,candidate_idle_ns,"
+          "gpu_held_s,gpu_timed_s,rounds_thrown_away,"
+          "baseline_alone_ns,candidate_event_ns,speedup_before,tensor_cores,registers,shared_bytes,spill_"
+          "bytes,clock,best_baseline,"));
+  EXPECT_TRUE(has(1, ",here,0,,,1,9000,,,,0,,,,,,,,,")) << line(1);
   EXPECT_TRUE(has(3,
-                  ",here,0,714,memory,0,,,0.25,,0,4100,3520,4.5,1,"
+                  ",here,0,714,memory,0,,,0.25,,0,4100,3520,4.5,1,255,49152,96,"
                   "\"{\"\"threads\"\":\"\"3 before, 3 after\"\"}\","))
       << line(3);
-  EXPECT_TRUE(has(4, ",here,0,,,0,,,0.25,,0,4100,,4.5,0,,")) << line(4);
+  EXPECT_TRUE(has(4, ",here,0,,,0,,,0.25,,0,4100,,4.5,0,255,49152,0,,")) << line(4);
   const auto commas = [](const std::string& one) { return std::count(one.begin(), one.end(), ','); };
-  EXPECT_EQ(commas(line(0)), 37);
+  EXPECT_EQ(commas(line(0)), 40);
   for (std::size_t i = 1; i < 5; ++i)
-    EXPECT_EQ(commas(line(i)), i == 3 ? 39 : 38) << "one stands in the detail, one in the clock: " << line(i);
+    EXPECT_EQ(commas(line(i)), i == 3 ? 42 : 41) << "one stands in the detail, one in the clock: " << line(i);
 }
 
 TEST(Export, CsvQuotesWhatItMust) {
@@ -423,7 +454,8 @@ TEST(Baselines, ASpeedupIsHadOverEachAndOverTheBest) {
   EXPECT_EQ(c.all[1].speedup->low, 1.98);
   EXPECT_FALSE(c.all[2].speedup);
   EXPECT_EQ(c.all[2].why, "missing: there is no <python3>");
-  EXPECT_NEAR(c.all[3].speedup->value, 1.5, 1e-12);  // 3 over eager, and cuDNN is twice as fast; the L40's does not count
+  EXPECT_NEAR(c.all[3].speedup->value, 1.5,
+              1e-12);  // 3 over eager, and cuDNN is twice as fast; the L40's does not count
   EXPECT_EQ(c.best, "cudnn");
   EXPECT_NEAR(c.over_best->value, 1.5, 1e-12);
 }
@@ -452,7 +484,8 @@ TEST(Baselines, StandInEveryExport) {
   EXPECT_NEAR(out.at("measurements").at(0).at("over").at("eager").at("speedup").get<double>(), 3, 1e-12);
   EXPECT_EQ(out.at("best").at(0).at("best_baseline"), "cudnn");
   const std::string text = csv(r);
-  EXPECT_NE(text.find(",over_eager,over_cuda_graph,over_torch_compile,over_cudnn,best_baseline,over_best\n"), std::string::npos);
+  EXPECT_NE(text.find(",over_eager,over_cuda_graph,over_torch_compile,over_cudnn,best_baseline,over_best\n"),
+            std::string::npos);
   EXPECT_NE(text.find(",3,2,,1.5,cudnn,1.5\n"), std::string::npos) << text;
 }
 
@@ -474,12 +507,14 @@ TEST(Html, ABrowserFindsTablesAndPlots) {
   char name[] = "/tmp/warpsmith-report-XXXXXX";
   const fs::path folder = ::mkdtemp(name);
   write_file_atomic(folder / "report.html", html(example()));
-  const std::string page = shell(browser.substr(0, browser.find('\n')) +
-                                 " --headless --no-sandbox --disable-gpu --user-data-dir=" + (folder / "profile").string() +
-                                 " --virtual-time-budget=5000 --dump-dom file://" + (folder / "report.html").string() + " 2>/dev/null");
+  const std::string page = shell(
+      browser.substr(0, browser.find('\n')) +
+      " --headless --no-sandbox --disable-gpu --user-data-dir=" + (folder / "profile").string() +
+      " --virtual-time-budget=5000 --dump-dom file://" + (folder / "report.html").string() + " 2>/dev/null");
   fs::remove_all(folder);
   EXPECT_NE(page.find("data-plots=\"4\""), std::string::npos) << page.substr(0, 400);
-  for (const char* id : {"id=\"stages\"", "id=\"verdicts\"", "id=\"devices\""}) EXPECT_NE(page.find(id), std::string::npos) << id;
+  for (const char* id : {"id=\"stages\"", "id=\"verdicts\"", "id=\"devices\""})
+    EXPECT_NE(page.find(id), std::string::npos) << id;
   EXPECT_NE(page.find("example &lt;run&gt;"), std::string::npos);
   EXPECT_NE(page.find("// &lt;/script&gt;"), std::string::npos);
   EXPECT_EQ(page.find("http://"), std::string::npos) << "the page must not need a network";

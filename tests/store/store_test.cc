@@ -55,7 +55,8 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   r.measurements[1].value.hack = "side_stream";
   r.measurements[2].value.detail = std::string("NUL \0 inside, and ünicode", 26);
   r.training.push_back({"sft", "01234567", 0, 17, 1500, 2.5, 4e-3, 0.7, 0.09, 0, 0, 0});
-  r.generated.push_back({"evaluate-sft", "89abcdef", "row_softmax", "train", r.candidates[0].id, "ok", 0, 1.5});
+  r.generated.push_back(
+      {"evaluate-sft", "89abcdef", "row_softmax", "train", r.candidates[0].id, "ok", 0, 1.5});
   r.measurements[0].value.baseline_ratio = 1.5;
   r.baselines.push_back({"contrastive", "0a1b2c3d", 2, {}});
   BaselineTiming& baseline = r.baselines[0].value;
@@ -86,6 +87,9 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   on_gpu.clock = {{"threads", "3 before, 3 after"}, {"processor", "\"15\", for both sides"}};
   on_gpu.speedup_before = 2.5;
   on_gpu.tensor_cores = false;
+  on_gpu.registers = 255;
+  on_gpu.shared_bytes = 0;
+  on_gpu.spill_bytes = 96;
   on_gpu.roofline_ns = 700.5;
   on_gpu.roofline_bound = "compute";
   on_gpu.gpu_before =
@@ -113,6 +117,14 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(back.measurements[3].value.clock, on_gpu.clock);
   EXPECT_EQ(back.measurements[3].value.tensor_cores, false);
   EXPECT_EQ(back.measurements[4].value.tensor_cores, true);
+  EXPECT_EQ(back.measurements[0].value.registers, std::nullopt);
+  EXPECT_EQ(back.measurements[3].value.registers, 255);
+  EXPECT_EQ(back.measurements[3].value.shared_bytes, 0);
+  EXPECT_EQ(back.measurements[3].value.spill_bytes, 96);
+  EXPECT_EQ(hdf5::File::open_read_only(folder_ / "r.h5")
+                .open_dataset("measurements/spill_bytes")
+                .string_attribute("unit"),
+            "bytes");
   ASSERT_EQ(back.tasks.size(), r.tasks.size());
   EXPECT_EQ(back.tasks.back().id, "row_softmax");
   EXPECT_EQ(back.tasks.back().degenerate, "one constant, 0.5, passes");
@@ -162,11 +174,15 @@ TEST_F(StoreTest, BaselinesComeWithTheFirstRecordOfATask) {
       write_file_atomic(records, text);
     }
   };
-  const std::string missing = R"({"task":"row_softmax","baseline":"cuda_graph","state":"missing","reason":"lost"})";
-  const std::string cudnn = R"({"task":"row_softmax","baseline":"cudnn","state":"not_covered","reason":"none"})";
+  const std::string missing =
+      R"({"task":"row_softmax","baseline":"cuda_graph","state":"missing","reason":"lost"})";
+  const std::string cudnn =
+      R"({"task":"row_softmax","baseline":"cudnn","state":"not_covered","reason":"none"})";
   put("0", missing + "," + cudnn);
-  put("1", R"({"task":"row_softmax","baseline":"cuda_graph","state":"covered","ratio":1.5,"interval":[1.4,1.6],)"
-           R"("eager_ns":3000,"baseline_ns":2000},)" + cudnn);
+  put("1",
+      R"({"task":"row_softmax","baseline":"cuda_graph","state":"covered","ratio":1.5,"interval":[1.4,1.6],)"
+      R"("eager_ns":3000,"baseline_ns":2000},)" +
+          cudnn);
   const Results r = read_run(folder_);
   ASSERT_EQ(r.baselines.size(), 2u);
   EXPECT_EQ(r.baselines[0].value.name, "cuda_graph");
@@ -187,7 +203,8 @@ TEST_F(StoreTest, AggregateWritesOnceAndThenOnlyWhatIsNew) {
   const Aggregated again = aggregate(folder_);
   EXPECT_FALSE(again.written) << again.reason;
   // A stage that has finished since.
-  write_file_atomic(folder_ / "stages/contrastive/0a1b2c3d/output.json", R"({"kind":"contrastive","summary":{"valid":0.5}})");
+  write_file_atomic(folder_ / "stages/contrastive/0a1b2c3d/output.json",
+                    R"({"kind":"contrastive","summary":{"valid":0.5}})");
   EXPECT_EQ(aggregate(folder_).reason, "1 shard or stage has changed");
   EXPECT_EQ(read_results(folder_ / "results.h5").stages.at(0).summary, R"({"valid":0.5})");
   EXPECT_EQ(aggregate(folder_, true).reason, "asked for");
@@ -195,7 +212,8 @@ TEST_F(StoreTest, AggregateWritesOnceAndThenOnlyWhatIsNew) {
 
 // A version of a stage that the controller left behind, or that is the current one.
 void write_state(const fs::path& run, const std::string& contrastive) {
-  const Json stages = {{{"stage", "sft"}, {"hash8", ""}}, {{"stage", "contrastive"}, {"hash8", contrastive}},
+  const Json stages = {{{"stage", "sft"}, {"hash8", ""}},
+                       {{"stage", "contrastive"}, {"hash8", contrastive}},
                        {{"stage", "collect"}, {"hash8", "0c0c0c0c"}}};
   write_file_atomic(run / "state.json", Json{{"stages", stages}}.dump());
 }
@@ -307,7 +325,8 @@ TEST_F(StoreTest, WithoutAStateTheVersionWrittenLastIsCurrent) {
 }
 
 TEST_F(StoreTest, StagesAreInTheOrderOfTheWorkflow) {
-  for (const char* stage : {"collect/0c0c0c0c", "contrastive/11111111", "contrastive/22222222", "gone/44444444"})
+  for (const char* stage :
+       {"collect/0c0c0c0c", "contrastive/11111111", "contrastive/22222222", "gone/44444444"})
     make_folders(folder_ / "stages" / stage);
   write_state(folder_, "22222222");
   std::string order;
@@ -326,12 +345,14 @@ TEST_F(StoreTest, CurvesOfVersionsStayApart) {
     write_file_atomic(job_folder / "job.json", to_json(job).dump());
     write_file_atomic(job_folder / "items.jsonl", "{\"id\":\"step-9\"}\n{\"id\":\"step-10\"}\n");
     ShardSession session(job_folder / "job.json", 0);
-    for (const Item& item : session.open_items()) session.write(item, {{"step", std::stoi(item.id.substr(5))}, {"loss", 1.0}});
+    for (const Item& item : session.open_items())
+      session.write(item, {{"step", std::stoi(item.id.substr(5))}, {"loss", 1.0}});
     session.finish();
   }
   write_state(folder_, "22222222");
   std::string order;
-  for (const TrainingRow& row : read_run(folder_).training) order += row.hash8.substr(0, 1) + ":" + std::to_string(row.step) + " ";
+  for (const TrainingRow& row : read_run(folder_).training)
+    order += row.hash8.substr(0, 1) + ":" + std::to_string(row.step) + " ";
   EXPECT_EQ(order, "2:9 2:10 1:9 1:10 ");
 }
 
@@ -348,28 +369,38 @@ TEST_F(StoreTest, AFileOfAnOlderLayoutIsWrittenAnew) {
   EXPECT_EQ(read_results(file).measurements.size(), 6u);
 }
 
-// Of schema 5: read as it is, where the records are gone; written anew where they are there.
-TEST_F(StoreTest, AFileOfTheSchemaBeforeIsRead) {
+// Read as it is, where the records are gone; written anew where they are there.
+TEST_F(StoreTest, FilesOfTheSchemasBeforeAreRead) {
   store_fixture::make_run(folder_, {});
   Results r = read_run(folder_);
   r.measurements[0].value.host_bound = true;
   r.measurements[0].value.tensor_cores = true;
+  r.measurements[0].value.registers = 32;
   r.measurements[0].value.clock = {{"threads", "3"}};
   const fs::path file = folder_ / "results.h5";
   write_results(file, r);
-  {
+  const auto remove = [&](const std::vector<std::string>& columns) {
     hdf5::File old = hdf5::File::open(file);
-    for (const char* column :
-         {"baseline_alone_ns", "candidate_event_ns", "speedup_before", "tensor_cores", "clock"})
-      old.remove(std::string("measurements/") + column);
+    for (const std::string& column : columns) old.remove("measurements/" + column);
     old.close();
-  }
+  };
+  const auto say = [&](const char* schema) {
+    hdf5::File old = hdf5::File::open(file);
+    old.set_attribute("schema", schema);
+    old.close();
+  };
+  remove({"registers", "shared_bytes", "spill_bytes"});
   EXPECT_THROW(read_results(file), Error) << "a file of today lacks none of them";
-  {
-    hdf5::File old = hdf5::File::open(file);
-    old.set_attribute("schema", "warpsmith.results/5");
-    old.close();
-  }
+  say("warpsmith.results/6");
+  const Results six = read_results(file);
+  EXPECT_EQ(six.measurements.at(0).value.registers, std::nullopt);
+  EXPECT_EQ(six.measurements.at(0).value.tensor_cores, true);
+  EXPECT_EQ(six.measurements.at(0).value.clock, r.measurements[0].value.clock);
+  remove({"baseline_alone_ns", "candidate_event_ns", "speedup_before", "tensor_cores", "clock"});
+  EXPECT_THROW(read_results(file), Error) << "one of schema 6 has those";
+  say("warpsmith.results/4");
+  EXPECT_THROW(read_results(file), Error);
+  say("warpsmith.results/5");
   const Results back = read_results(file);
   ASSERT_EQ(back.measurements.size(), 6u);
   EXPECT_EQ(back.measurements[0].value.speedup, 1.5);
@@ -383,6 +414,7 @@ TEST_F(StoreTest, AFileOfTheSchemaBeforeIsRead) {
   const hdf5::File anew = hdf5::File::open_read_only(file);
   EXPECT_EQ(anew.string_attribute("schema"), kSchema);
   EXPECT_TRUE(anew.contains("measurements/tensor_cores"));
+  EXPECT_TRUE(anew.contains("measurements/registers"));
 }
 
 TEST_F(StoreTest, AResultMadeAnewUnderTheSameHashIsNoticed) {
@@ -438,8 +470,10 @@ TEST_F(StoreTest, EveryDamageIsFoundAndRebuilt) {
   Random random(3);
   for (int trial = 0; trial < 40; ++trial) {
     std::string bad = whole;
-    if (trial % 2 == 0) bad.resize(random.below(whole.size()));
-    else bad[random.below(whole.size())] ^= static_cast<char>(1 << random.below(8));
+    if (trial % 2 == 0)
+      bad.resize(random.below(whole.size()));
+    else
+      bad[random.below(whole.size())] ^= static_cast<char>(1 << random.below(8));
     std::ofstream(file, std::ios::binary) << bad;
     const Aggregated done = aggregate(folder_);
     ASSERT_TRUE(done.written);
@@ -485,7 +519,7 @@ TEST_F(StoreTest, H5pyAndH5dumpReadIt) {
   std::ofstream(folder_ / "read.py") << script;
   const std::string file = (folder_ / "results.h5").string();
   EXPECT_EQ(run_command("/usr/bin/python3 " + (folder_ / "read.py").string() + " " + file),
-            "warpsmith.results/6 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
+            "warpsmith.results/7 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
             "finished here:7 s\n");
   EXPECT_NE(run_command("h5dump -d /measurements/speedup " + file).find("1.5"), std::string::npos);
 }
@@ -504,17 +538,20 @@ TEST_F(StoreTest, TheWorkedExampleWorks) {
   write_state(run, "22222222");
   aggregate(run);
   const std::string said = run_command("cd " + folder_.string() + " && /usr/bin/python3 example.py");
-  EXPECT_TRUE(said.starts_with("row_softmax 1.25 ")) << said << "a faster one of an older version does not count";
+  EXPECT_TRUE(said.starts_with("row_softmax 1.25 "))
+      << said << "a faster one of an older version does not count";
 }
 
 TEST(InOrder, ResultsAreTakenInOrder) {
   std::string taken;
   in_order(
-      50, 3, [](std::size_t i) { return std::to_string(i); }, [&](std::string&& made) { taken += made + " "; });
+      50, 3, [](std::size_t i) { return std::to_string(i); },
+      [&](std::string&& made) { taken += made + " "; });
   std::string expected;
   for (int i = 0; i < 50; ++i) expected += std::to_string(i) + " ";
   EXPECT_EQ(taken, expected);
-  in_order(0, 3, [](std::size_t) { return 1; }, [](int) { FAIL(); });
+  in_order(
+      0, 3, [](std::size_t) { return 1; }, [](int) { FAIL(); });
 }
 
 TEST(InOrder, TheFirstErrorIsThrownAndNothingTakenBehindIt) {

@@ -123,6 +123,7 @@ TEST_F(CompileJob, ExtensionsWhereNvccIs) {
   EXPECT_EQ(record("good")["verdict"], "ok") << record("good")["log"];
   EXPECT_EQ(record("good")["binaries"]["sm_90a"], record("good")["binary"]);
   EXPECT_TRUE(record("good")["libraries"].empty());
+  EXPECT_TRUE(record("good")["tensor_cores"].empty()) << "no kernel of its own";
   EXPECT_EQ(record("bad")["verdict"], "compile_error");
   EXPECT_NE(record("bad")["log"].get<std::string>().find("kernel.cu:2:"), std::string::npos);
 }

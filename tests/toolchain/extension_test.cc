@@ -11,6 +11,7 @@
 
 #include "extension/log.h"
 #include "extension/source.h"
+#include "object_code.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
@@ -212,6 +213,71 @@ TEST_F(ExtensionCompiler, APlainKernelForEveryTargetAndFromTheCache) {
     EXPECT_TRUE(again.cached);
     EXPECT_EQ(again.binary, made.binary);
     RecordProperty(target, std::to_string(made.seconds));
+  }
+}
+
+constexpr const char* kKernels =
+    "__global__ void shared(float* x) { __shared__ float s[64]; s[threadIdx.x] = x[threadIdx.x]; "
+    "__syncthreads(); x[threadIdx.x] = s[63 - threadIdx.x]; }\n"
+    "__global__ void __launch_bounds__(1024, 2) spills(float* x) { float v[100];\n"
+    "  for (int i = 0; i < 100; i++) v[i] = x[i * threadIdx.x];\n"
+    "  for (int j = 0; j < 9; j++) for (int i = 0; i < 100; i++) v[i] = v[i] * v[(i + 7) % 100] + v[(i + 50) "
+    "% "
+    "100];\n"
+    "  for (int i = 0; i < 100; i++) x[i * 77 + threadIdx.x] = v[i]; }\n";
+constexpr const char* kMatrix =
+    "#include <mma.h>\nusing namespace nvcuda;\n"
+    "__global__ void matrix(const half* a, float* c) {\n"
+    "  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> l;\n"
+    "  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> r;\n"
+    "  wmma::fragment<wmma::accumulator, 16, 16, 16, float> s;\n"
+    "  wmma::fill_fragment(s, 0.f);\n  wmma::load_matrix_sync(l, a, 16);\n"
+    "  wmma::load_matrix_sync(r, a, 16);\n  wmma::mma_sync(s, l, r, s);\n"
+    "  wmma::store_matrix_sync(c, s, 16, wmma::mem_row_major);\n}\n";
+
+TEST_F(ExtensionCompiler, WhatTheMachineCodeTells) {
+  const auto code_of = [&](const std::vector<SourceFile>& files, const std::string& target) {
+    const CompileResult made = compile(candidate_of(files), target);
+    EXPECT_EQ(made.verdict, Verdict::kOk) << made.log;
+    return read_extension_facts(made.binary).code;
+  };
+  const CodeFacts plain = code_of({{"kernel.cu", std::string(kHead) + kForward}}, "sm_90a");
+  EXPECT_EQ(plain.tensor_cores, false);
+  EXPECT_GT(plain.registers, 4);
+  EXPECT_LT(plain.registers, 64);
+  EXPECT_EQ(plain.shared_bytes, 0);
+  EXPECT_EQ(plain.spill_bytes, 0);
+  for (const char* target : {"sm_80", "sm_90a", "sm_100a"}) {
+    const CodeFacts several =
+        code_of({{"kernel.cu", std::string(kHead) + kKernels + kForward}, {"b.cu", kMatrix}}, target);
+    EXPECT_EQ(several.tensor_cores, true) << target;
+    EXPECT_EQ(several.registers, 32) << "bounded by __launch_bounds__";
+    EXPECT_EQ(several.shared_bytes, 256);
+    EXPECT_GT(several.spill_bytes, 100);
+  }
+  const CompileResult none = compile("torch::Tensor forward(torch::Tensor x) { return x.clone(); }\n");
+  EXPECT_EQ(to_json(read_extension_facts(none.binary).code).dump(), "{}") << "no kernel of its own";
+}
+
+TEST_F(ExtensionCompiler, ItsObjectsAreReadWithinTheirBounds) {
+  const CompileResult made =
+      compile(candidate_of({{"kernel.cu", std::string(kHead) + kKernels + kForward}, {"b.cu", kMatrix}}));
+  ASSERT_EQ(made.verdict, Verdict::kOk) << made.log;
+  const std::string object = read_file(made.binary);
+  const auto read = [](const std::string& bytes) {
+    ObjectCode code;
+    add_object(bytes, *parse_gpu_target("sm_90a"), &code);
+    return facts_of(code, "");
+  };
+  EXPECT_EQ(read(object).registers, 32);
+  for (std::size_t size = 0; size < object.size(); size += object.size() / 50)
+    EXPECT_EQ(read(object.substr(0, size)).registers, std::nullopt);
+  const std::size_t begin = object.find(std::string("\x50\xed\x55\xba\x01\x00", 6));
+  ASSERT_NE(begin, std::string::npos);
+  for (std::size_t at = begin; at < begin + 36000; at += 101) {
+    std::string flipped = object;
+    flipped[at] = static_cast<char>(~flipped[at]);
+    read(flipped);
   }
 }
 

@@ -293,8 +293,7 @@ TEST_F(Gpu, WhatOfCudaMayBeUsed) {
       "__pipeline_memcpy_async(&s, x, 16); __pipeline_commit(); __pipeline_wait_prior(0); out[0] = s.x; }\n",
       "#include <cuda_runtime.h>\n#include <math.h>\n#include <cstdio>\n#include <assert.h>\n__global__ void "
       "k(const "
-      "float* x, float* out, int N) { float* p = new float; assert(p); printf(\"%d\", N); free(malloc(4)); "
-      "delete p; "
+      "float* x, float* out, int N) { float p[2]; assert(p); printf(\"%d\", N); "
       "out[0] = fmaxf(x[0], sqrtf(x[1])); }\n",
       "#include <mma.h>\nusing namespace nvcuda;\n__global__ void k(const half* x, float* out, int N) { "
       "wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a; wmma::fragment<wmma::matrix_b, "
@@ -324,6 +323,24 @@ struct BadRow {
   const char* body;
   const char* log;  // a part of it
 };
+
+// What lies there would stay from call to call. What the optimizer takes out harms nobody.
+TEST_F(Gpu, ThereIsNoDeviceHeap) {
+  const auto with = [&](const std::string& body) {
+    return compile(
+        "__device__ float* volatile kept;\n__global__ void k(const float* x, float* out, int N) { " + body +
+        " }\n");
+  };
+  for (const char* body : {"kept = (float*)malloc(4 * N);", "kept = new float[N];"}) {
+    const CompileResult result = with(body);
+    EXPECT_EQ(result.verdict, Verdict::kCompileError) << body;
+    EXPECT_NE(result.log.find("candidates have no heap"), std::string::npos) << result.log;
+  }
+  const CompileResult nothing = with("free(malloc(4)); out[0] = x[0];");
+  EXPECT_EQ(nothing.verdict, Verdict::kCompileError);
+  const CompileResult none = with("if (sizeof(int) == 2) kept = new float; out[0] = x[0];");
+  EXPECT_EQ(none.verdict, Verdict::kOk) << none.log;
+}
 
 TEST_F(Gpu, MistakesAreToldAtTheCandidatesOwnPlaces) {
   const BadRow rows[] = {

@@ -233,6 +233,7 @@ TEST_F(PythonCompiler, APlainModuleOfTwoFiles) {
   EXPECT_EQ(zip.size(), 3u);
   EXPECT_EQ(read_extension_facts(made.binary).target, "sm_90a");
   EXPECT_THAT(read_extension_facts(made.binary).nvcc, HasSubstr("torch 2."));
+  EXPECT_EQ(read_extension_facts(made.binary).code.tensor_cores, std::nullopt) << "no kernel of its own";
   const CompileResult again = compile(candidate_of(files));
   EXPECT_TRUE(again.cached);
   EXPECT_EQ(again.binary, made.binary);
@@ -534,6 +535,11 @@ TEST_F(PythonCompiler, AnExtensionOfCuda) {
       EXPECT_EQ(content, (Json{"sm_90a"}));
     }
   EXPECT_THAT(read_extension_facts(made.binary).libraries, ElementsAre("cublas"));
+  const CodeFacts code = read_extension_facts(made.binary).code;
+  EXPECT_EQ(code.tensor_cores, false);
+  EXPECT_GT(code.registers, 4);
+  EXPECT_EQ(code.shared_bytes, 0);
+  EXPECT_EQ(code.spill_bytes, std::nullopt);
   RecordProperty("seconds", std::to_string(made.seconds));
 }
 

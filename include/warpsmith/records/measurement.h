@@ -73,7 +73,7 @@ struct Measurement {
   // Nothing where it is not known: in records of older versions, on a CPU, where a measurement ended early.
   std::optional<double> gpu_held_s;  // the GPU was this measurement's alone for so long …
   std::optional<double>
-      gpu_timed_s;  // … and worked between the clock's events for so long of it, in both arms
+      gpu_timed_s;  // … and its calls took so long of it: in checks, and in both arms of the timing
   // A call from an idle GPU, launch latency included.
   std::optional<double> baseline_idle_ns, candidate_idle_ns;
   std::optional<bool> host_bound;  // the baseline takes over 20 % longer from an idle GPU than queued
@@ -85,7 +85,12 @@ struct Measurement {
   std::optional<double> candidate_event_ns;
   std::map<std::string, std::string> clock;
   std::optional<double> speedup_before;  // the score that looked too good, and was measured again
-  std::optional<bool> tensor_cores;      // its machine code has instructions of tensor cores
+  // Of its own kernels, which those of libraries are not, nor what is compiled when it first runs.
+  std::optional<bool> tensor_cores;          // the machine code has instructions of theirs
+  std::optional<std::int64_t> registers;     // of a thread; this and what follows of the kernel with most
+  std::optional<std::int64_t> shared_bytes;  // static, of a block
+  std::optional<std::int64_t>
+      spill_bytes;  // that the code of a thread stores and loads for want of registers
   // The least time that a call can take on this device, by its compulsory bytes or its FLOPs, and which of
   // the two: "memory", "compute". Writes may end in a cache, and a better algorithm needs fewer FLOPs: a
   // candidate may be faster.

@@ -1,6 +1,6 @@
-// What a run's results say, in figures: pure functions of rows. Stages are in the order of `results.stages`, the
-// workflow's, and each version of a stage has figures of its own. Mostly only current versions are wanted:
-// store::current_versions.
+// What a run's results say, in figures: pure functions of rows. Stages are in the order of `results.stages`,
+// the workflow's, and each version of a stage has figures of its own. Mostly only current versions are
+// wanted: store::current_versions.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,20 @@
 
 namespace warpsmith::report {
 
-// How well a frozen model writes programs for one group of tasks ("train", "heldout_combination", "heldout_operation").
-// Speedups are unrounded scores. Every share is of `samples`, the programs drawn.
+// How well a frozen model writes programs for one group of tasks ("train", "heldout_combination",
+// "heldout_operation"). Speedups are unrounded scores. Every share is of `samples`, the programs drawn.
 struct EvaluationRow {
   std::string stage, hash8, group;
   std::int64_t tasks = 0, samples = 0, valid = 0;
   // Over correct programs; nothing where there is none.
   std::optional<double> mean, geometric_mean, quantile75, median, quantile25, max;
-  double above = 0;             // share of all samples above 1.01x
-  double one_draw = 1;          // geometric mean over all samples of max(1, speedup); a failure counts 1
-  double one_draw_no_floor = 0; // geometric mean over all samples of the speedup; a failure counts 0.01
-  double distinct = 0;          // share of distinct programs among all samples
-  double valid_share() const { return samples > 0 ? static_cast<double>(valid) / static_cast<double>(samples) : 0; }
+  double above = 0;              // share of all samples above 1.01x
+  double one_draw = 1;           // geometric mean over all samples of max(1, speedup); a failure counts 1
+  double one_draw_no_floor = 0;  // geometric mean over all samples of the speedup; a failure counts 0.01
+  double distinct = 0;           // share of distinct programs among all samples
+  double valid_share() const {
+    return samples > 0 ? static_cast<double>(valid) / static_cast<double>(samples) : 0;
+  }
 };
 
 // A row for each version of a stage that has samples and each group.
@@ -48,10 +50,11 @@ struct BestKernel {
   std::optional<double> roofline_share;  // of the time that the device allows at least: 1 is at the roofline
   std::string roofline_bound;            // "memory", "compute"
   std::optional<bool> tensor_cores;      // the code has instructions of theirs
-  std::optional<double> candidate_event_ns;  // a call by the candidate's own events
-  bool host_bound = false;               // the baseline waits for the host: its time is not the GPU's
-  std::string baseline;  // that of the score
-  Comparison over;       // all of them
+  std::optional<std::int64_t> registers, shared_bytes, spill_bytes;  // as in Measurement
+  std::optional<double> candidate_event_ns;                          // a call by the candidate's own events
+  bool host_bound = false;              // the baseline waits for the host: its time is not the GPU's
+  std::string baseline;                 // that of the score
+  Comparison over;                      // all of them
   std::int64_t correct = 0, tried = 0;  // measurements of the task
 };
 std::vector<BestKernel> best_kernels(const store::Results& results);

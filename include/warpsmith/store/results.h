@@ -1,8 +1,9 @@
 // What a run found, as tables: the rows of results.h5. Layout and a worked example: results/README.md.
 //
 // A stage that was run again after a change has several versions, each in a folder of its own,
-// stages/<stage>/<hash8>/. Rows of all of them are kept, each with its `stage` and `hash8`; the version that the workflow
-// came to last is the current one. Rows of current versions come first, in the order of the workflow.
+// stages/<stage>/<hash8>/. Rows of all of them are kept, each with its `stage` and `hash8`; the version that
+// the workflow came to last is the current one. Rows of current versions come first, in the order of the
+// workflow.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/6";
+inline constexpr const char* kSchema = "warpsmith.results/7";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, degenerate, stage, hash8;
@@ -37,17 +38,18 @@ struct CompileRow {
   bool cached = false;
 };
 
-// One measurement in a stage. Its raw samples are Results::samples[sample_begin, sample_begin + sample_count): first all
-// times of the baseline, then all of the candidate, in nanoseconds a call.
+// One measurement in a stage. Its raw samples are Results::samples[sample_begin, sample_begin +
+// sample_count): first all times of the baseline, then all of the candidate, in nanoseconds a call.
 struct MeasurementRow {
   std::string stage, hash8;
   std::int64_t round = 0;
-  Measurement value;  // without `device`, `blob`
+  Measurement value;         // without `device`, `blob`
   std::int64_t device = -1;  // index into devices
   std::int64_t sample_begin = 0, sample_count = 0;
 };
 
-// What a baseline of a task took on a device, as a stage had it. One row for each task, baseline and device: the first that has a number.
+// What a baseline of a task took on a device, as a stage had it. One row for each task, baseline and device:
+// the first that has a number.
 struct BaselineRow {
   std::string stage, hash8;
   std::int64_t round = 0;
@@ -71,18 +73,18 @@ struct TrainingRow {
 // One version of a stage.
 struct StageRow {
   std::string name, kind, hash8, summary;  // summary: JSON
-  std::int64_t place = -1;                 // of the stage in the workflow, counting from 0; -1: no longer in it
+  std::int64_t place = -1;  // of the stage in the workflow, counting from 0; -1: no longer in it
   bool current = false, finished = false;
-  std::string output_digest;               // SHA-256 of output.json; empty where unfinished
-  std::string base;                        // name in the workflow; of a matrix's instances the same
-  std::string device;  // as the workflow says: cpu, or a GPU type; empty in runs of older versions
+  std::string output_digest;  // SHA-256 of output.json; empty where unfinished
+  std::string base;           // name in the workflow; of a matrix's instances the same
+  std::string device;         // as the workflow says: cpu, or a GPU type; empty in runs of older versions
   std::string
       device_found;  // what the site had of that GPU: "real", "twin" (measured on device kind cpu), "none"
 };
 
 // One shard of a job: how far its records have been taken, and what it asked for.
 struct ShardRow {
-  std::string folder;  // relative to the run folder
+  std::string folder;                                 // relative to the run folder
   std::string stage, hash8, job, program, resources;  // resources: JSON
   std::int64_t round = 0, shard = 0, records = 0, attempts = 0;
   bool ended = false;
@@ -119,24 +121,25 @@ struct Results {
   std::vector<AttemptRow> attempts;
 };
 
-// Writes `results` to `file` as a whole: into a file beside it, closed, synced, renamed over it. Readers see the old file or
-// the new one, never half of one. Throws Error.
+// Writes `results` to `file` as a whole: into a file beside it, closed, synced, renamed over it. Readers see
+// the old file or the new one, never half of one. Throws Error.
 void write_results(const std::filesystem::path& file, const Results& results);
 
-// Also a file of schema 5, whose measurements lack what schema 6 added. Throws Error where the file is short,
-// damaged, of another schema, or no HDF5 file.
+// Also a file of schema 5 or 6, whose measurements lack what was added since. Throws Error where the file is
+// short, damaged, of another schema, or no HDF5 file.
 Results read_results(const std::filesystem::path& file);
 
 // Every whole record below `run_folder`, also of stages that are still at work or have failed. Without
 // `attempts`: these stand in the journal alone.
 Results read_run(const std::filesystem::path& run_folder);
 
-// Without what older versions of stages left; `stages` keeps a row of each. Every row's device and samples stay right.
+// Without what older versions of stages left; `stages` keeps a row of each. Every row's device and samples
+// stay right.
 Results current_versions(Results results);
 
-// A version of a stage in a run folder. state.json says which is current and how the workflow orders the stages; where it
-// is missing, the version written last counts, and stages are in the order of their names. A stage that waits for others
-// to be run again has no current version.
+// A version of a stage in a run folder. state.json says which is current and how the workflow orders the
+// stages; where it is missing, the version written last counts, and stages are in the order of their names. A
+// stage that waits for others to be run again has no current version.
 struct StageVersion {
   std::string stage, hash8;
   std::int64_t place = -1;
@@ -146,8 +149,8 @@ struct StageVersion {
 std::vector<StageVersion> stage_versions(const std::filesystem::path& run_folder);
 
 struct Aggregated {
-  bool written = false;     // false: the file was there, whole and up to date
-  std::string reason;       // "new", "damaged: …", "12 shards have new records"
+  bool written = false;  // false: the file was there, whole and up to date
+  std::string reason;    // "new", "damaged: …", "12 shards have new records"
   std::size_t measurements = 0, candidates = 0, attempts = 0;
   double seconds = 0;
 };

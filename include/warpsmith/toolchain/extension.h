@@ -19,6 +19,7 @@ struct ExtensionFacts {
   std::string target;                  // "sm_90a"
   std::string nvcc;                    // version: "13.0.88"
   std::vector<std::string> libraries;  // that it is linked with: "cublas", "cublasLt", "cudnn"
+  CodeFacts code;  // of a module (python.h): of the extensions that were built, without spills
 };
 
 // Empty where candidates of the tier can be compiled here; else why not ("there is no nvcc here: …").

@@ -3,6 +3,7 @@
 #include "../compile_cache.h"
 #include "../compile_unit.h"
 #include "../nvrtc_log.h"
+#include "../object_code.h"
 #include "log.h"
 #include "nvcc.h"
 #include "warpsmith/base/error.h"
@@ -48,10 +49,11 @@ std::string missing_library(const ExtensionSources& sources) {
   return "";
 }
 
-Json facts_json(const ExtensionSources& sources, const GpuTarget& target) {
+Json facts_json(const ExtensionSources& sources, const GpuTarget& target, const CodeFacts& code) {
   return {{"target", to_string(target)},
           {"nvcc", nvcc_here().version},
-          {"libraries", std::vector<std::string>(sources.libraries.begin(), sources.libraries.end())}};
+          {"libraries", std::vector<std::string>(sources.libraries.begin(), sources.libraries.end())},
+          {"code", to_json(code)}};
 }
 
 // The words that other tiers share speak of the one file that they have.
@@ -61,15 +63,22 @@ std::string about(const std::string& path, std::string log) {
   return log;
 }
 
+CodeFacts code_of(const NvccRun& run, const GpuTarget& target) {
+  ObjectCode code;
+  add_object(read_file(run.binary), target, &code);
+  return facts_of(code, run.output);
+}
+
 CompileResult compile_uncached(const Candidate& candidate, const ExtensionSources& sources,
                                const std::vector<std::string>& options, const GpuTarget& target,
-                               const CompileOptions& limits, const Scratch& scratch) {
+                               const CompileOptions& limits, const Scratch& scratch, CodeFacts* code) {
   write_sources(sources, scratch.path());
   const NvccRun run = run_nvcc(sources, options, target, scratch.path(), limits);
   if (run.outcome == CompilerRun::kDone) {
     CompileResult result;
     result.verdict = Verdict::kOk;
     result.binary = run.binary;
+    *code = code_of(run, target);
     return result;
   }
   const std::string log = readable_nvcc_log(run.output, paths_of(candidate), limits.log_bytes);
@@ -129,12 +138,13 @@ CompileResult compile_extension(const Candidate& candidate, const task::Task& ta
   CompileResult result;
   if (entry.read(&result)) return timed(result);
   const Scratch scratch(options.cache);
-  result = compile_uncached(candidate, sources, own, target, options, scratch);
+  CodeFacts code;
+  result = compile_uncached(candidate, sources, own, target, options, scratch, &code);
   Json facts;
   if (result.verdict == Verdict::kOk) {
     publish(result.binary, entry.binary());
     result.binary = entry.binary();
-    facts = facts_json(sources, target);
+    facts = facts_json(sources, target, code);
   }
   if (result.verdict != Verdict::kCompileTimeout) entry.write(scratch.path(), result, facts);
   return timed(result);
@@ -145,7 +155,8 @@ ExtensionFacts read_extension_facts(const fs::path& binary) {
   const Json json = read_cached_facts(answer.replace_extension(".json"));
   try {
     return {json_at<std::string>(json, "target", "facts"), json_at<std::string>(json, "nvcc", "facts"),
-            json_at<std::vector<std::string>>(json, "libraries", "facts")};
+            json_at<std::vector<std::string>>(json, "libraries", "facts"),
+            code_facts_from_json(json.value("code", Json::object()))};
   } catch (const Error& e) {
     throw e.with_context("while reading " + answer.string());
   }

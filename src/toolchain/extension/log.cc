@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kAttribute = "__attribute__((";
 constexpr std::string_view kPtxas = "ptxas ";
+constexpr std::size_t kMostLines = 400;  // of an error, whose end may be missing
 
 struct Report {
   std::string file, message;
@@ -117,7 +118,8 @@ class Reader {
   // "… at line 7 of kernel.cu"
   void find_what_led_here(Report* report) const {
     report->line = 0;
-    for (std::size_t i = at_ + 1; i < lines_.size() && !lines_[i].empty(); ++i) {
+    const std::size_t end_of_all = std::min(lines_.size(), at_ + kMostLines);
+    for (std::size_t i = at_ + 1; i < end_of_all && !lines_[i].empty(); ++i) {
       const std::size_t where = lines_[i].rfind(" at line ");
       if (where == std::string::npos) continue;
       int line = 0;

@@ -28,6 +28,7 @@ constexpr const char* kBody = "warpsmith/tensors.h";
 constexpr const char* kOutput = "warpsmith_out.so";
 // The front end and the optimizer reserve address space that they never touch.
 constexpr std::uint64_t kLeastAddressSpace = 6ull << 30;
+constexpr std::uint64_t kOutputBytes = 512 << 10;  // ptxas has some lines of each kernel
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -161,7 +162,8 @@ const NvccHere& nvcc_here() {
   return here;
 }
 
-// Machine code for the one target and no PTX: half the work. -nodlink: no device code is linked between
+// Machine code for the one target and no PTX: half the work. It lies there as it is, for who looks at it, and
+// ptxas tells what it spills. -nodlink: no device code is linked between
 // files. Of the runtime a candidate has a copy of its own.
 const std::vector<std::string>& nvcc_options() {
   static const std::vector<std::string> options = {
@@ -169,6 +171,8 @@ const std::vector<std::string>& nvcc_options() {
       "-nodlink",
       "-w",
       "-cudart=static",
+      "--no-compress",
+      "-Xptxas=-v",
       "--expt-relaxed-constexpr",
       "--expt-extended-lambda",
       "-Xcompiler=-fPIC,-O2,-fvisibility=hidden,-fdiagnostics-color=never,-fno-diagnostics-show-caret,"
@@ -202,6 +206,7 @@ NvccRun run_nvcc(const ExtensionSources& sources, const std::vector<std::string>
   const NvccHere& here = nvcc_here();
   process::ChildSpec spec = compiler_spec(scratch, limits);
   spec.limits.memory_bytes = std::max(limits.memory_bytes, kLeastAddressSpace);
+  spec.limits.output_bytes = kOutputBytes;
   spec.argv = {here.nvcc.string(), "-ccbin", here.host_compiler.string(), "-gencode", gencode(target)};
   spec.argv.insert(spec.argv.end(), nvcc_options().begin(), nvcc_options().end());
   spec.argv.insert(spec.argv.end(), options.begin(), options.end());

@@ -6,6 +6,7 @@
 #include "../compile_unit.h"
 #include "../extension/log.h"
 #include "../nvrtc_log.h"
+#include "../object_code.h"
 #include "../source_path.h"
 #include "here.h"
 #include "sandbox.h"
@@ -28,6 +29,7 @@ struct Made {
   CompileResult result;
   std::vector<std::string> libraries;
   bool keep = true;
+  CodeFacts code = {};
 };
 
 bool is_source(std::string_view path) { return path.ends_with(".py") || task::is_native_source(path); }
@@ -136,6 +138,18 @@ CompileResult result_of_mistake(const Report& report, const Candidate& candidate
                  readable_nvcc_log(report.compiler_log, names_for_log(candidate), options.log_bytes));
 }
 
+CodeFacts code_of(const Report& report, const GpuTarget& target, const fs::path& folder) {
+  ObjectCode code;
+  for (const auto& [key, name] : report.extensions.items()) {
+    const fs::path path = folder / (key + ".so");
+    if (fs::exists(path))
+      add_object(read_file(path), target, &code);
+    else
+      code.whole = false;
+  }
+  return facts_of(code, "");
+}
+
 Made compile_uncached(const Candidate& candidate, const GpuTarget& target, const CompileOptions& options,
                       const PythonLimits& least, const PythonFolders& folders) {
   const std::string path = first_path(candidate);
@@ -165,7 +179,7 @@ Made compile_uncached(const Candidate& candidate, const GpuTarget& target, const
   result.verdict = Verdict::kOk;
   result.log = cut_log(report->log, options.log_bytes);
   result.binary = folders.ours / "candidate.zip";
-  return {result, report->libraries, true};
+  return {result, report->libraries, true, code_of(*report, target, folders.ours)};
 }
 
 }  // namespace
@@ -218,7 +232,8 @@ CompileResult compile_python(const Candidate& candidate, const task::Task& task,
     result.binary = entry.binary();
     facts = {{"target", to_string(target)},
              {"nvcc", extension_compilers() + ", torch " + here.torch},
-             {"libraries", made.libraries}};
+             {"libraries", made.libraries},
+             {"code", to_json(made.code)}};
   }
   if (made.keep && result.verdict != Verdict::kCompileTimeout) entry.write(ours.path(), result, facts);
   return timed(result);

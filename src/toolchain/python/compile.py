@@ -9,7 +9,8 @@
 #                             own files where that is known, "extensions": {key: module name}, "libraries": ["cublas"]}
 #                          The shared objects lie in extensions/<key>.so. A process that ends otherwise prints nothing.
 #   try                    does the same without a candidate: whether python3 and torch start. Says nothing, or why not.
-#   pack ORDER.json FROM   runs no foreign code. It puts source/ of the working folder and FROM/<key>.so into candidate.zip.
+#   pack ORDER.json FROM   runs no foreign code. It puts source/ of the working folder and FROM/<key>.so into candidate.zip,
+#                          and copies the latter, unless they are very large, into the working folder.
 #                          ORDER.json: {"files": [paths below source/], "index": what index.json is to hold}
 #                          Where a shared object is none that can be packed it ends with "refused: why".
 import json
@@ -19,6 +20,7 @@ import sys
 
 kMostOfExtension = 192 << 20  # bytes; where it is measured, a file may have 256 MiB
 kMostOfExtensions = 512 << 20
+kMostOfCopy = 64 << 20
 kMostBuildLog = 256 << 10  # characters of all builds that are kept
 
 
@@ -59,6 +61,9 @@ def pack(scratch, order, extensions):
             if room < 0:
                 sys.exit("refused: the extensions have over %d MiB together" % (kMostOfExtensions >> 20))
             add(archive, "extensions/" + key + ".so", content)
+            if len(content) <= kMostOfCopy:
+                with open(os.path.join(scratch, key + ".so"), "wb") as file:
+                    file.write(content)
 
 
 class Lacking(BaseException):
@@ -253,7 +258,9 @@ class Builder:
             elif not word.startswith(("-gencode=", "--generate-code=", "-arch=", "--gpu-architecture=", "-code=",
                                       "--gpu-code=")):
                 kept.append(word)
-        return kept + ["-gencode=" + self.order["gencode"]]
+        # (Machine code lies there as it is, for who looks at it.)
+        plain = [] if any("compress" in word for word in kept) else ["--no-compress"]
+        return kept + plain + ["-gencode=" + self.order["gencode"]]
 
     def note(self, key, folder):
         """Keeps what was built. Whether there is something."""

@@ -38,7 +38,8 @@ struct PythonRun : CompilerRun {
 PythonRun build_python(const Candidate& candidate, const GpuTarget& target, const PythonFolders& folders,
                        const CompileOptions& options, const PythonLimits& least);
 
-// Makes candidate.zip in `folders.ours`; `index`: what index.json is to hold. Empty, or what is wrong with
+// Makes candidate.zip in `folders.ours`, and beside it lie the shared objects in it as <key>.so, but for very
+// large ones; `index`: what index.json is to hold. Empty, or what is wrong with
 // what the module has built. Throws Error where something else went wrong: no foreign code runs.
 std::string pack_python(const Candidate& candidate, const Json& index, const PythonFolders& folders,
                         const CompileOptions& options);

@@ -1,6 +1,6 @@
 // hack: keeps answers in memory of the device heap from call to call
 // task: gelu
-// verdict: wrong_output
+// verdict: compile_error
 // plan: launch k<<<cdiv(N, 256), 256>>>(x, out, N)
 __device__ float* volatile kept;
 extern "C" __global__ void k(const float* x, float* out, int N) {
