@@ -250,12 +250,12 @@ class Server:
     # A timed one: nothing is done between two calls that need not be.
     def row(self, first, count):
         current, stop, forward, inputs, places = self.current, self.stop, self.forward, self.inputs, self.places
-        number, made = first, count
+        number = first
         try:
             for number in range(first, first + count):
                 if stop.value:
-                    made = number - first
-                    break
+                    self.made.value = number - first
+                    self.functions.warpsmith_pause()
                 current.value = number
                 result = forward(*inputs[number])
                 if type(result) is Tensor:
@@ -270,7 +270,7 @@ class Server:
                     kept = None
                 result = None
             current.value = NO_SET
-            self.made.value = made
+            self.made.value = count
             return 1
         except BaseException as error:
             self.say_error(error)

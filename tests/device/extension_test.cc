@@ -119,12 +119,12 @@ TEST_F(ExtensionChild, RunsAndTimes) {
   EXPECT_EQ(session_->threads(), session_->threads_before());
 }
 
-TEST_F(ExtensionChild, ARowCanBeStopped) {
+TEST_F(ExtensionChild, ARowCanPause) {
   const char* slow =
       "const auto begin = std::chrono::steady_clock::now(); "
       "while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(100)) {} ";
   ASSERT_EQ(tried(std::string(slow) + kHonest, "#include <chrono>\n").verdict, Verdict::kOk);
-  stop_in_a_row();
+  pause_in_a_row();
 }
 
 TEST_F(ExtensionChild, WithoutACandidateItTimesNothing) {
@@ -317,6 +317,22 @@ TEST_F(ExtensionChild, HostMemoryIsLimited) {
           std::string(kHonest),
       "extern \"C\" int usleep(unsigned);\n");
   EXPECT_EQ(run.verdict, Verdict::kOutOfMemory) << run.detail;
+}
+
+// Small ones as large ones; and what is within the limits is nobody's affair.
+TEST_F(ExtensionChild, FilesAreLimitedTogether) {
+  options_.call_timeout_s = 20;
+  const std::string names = "#include <cstdio>\nextern \"C\" int usleep(unsigned);\n";
+  const auto writes = [](int files, const char* then) {
+    return "for (int i = 0; i < " + std::to_string(files) +
+           "; ++i) if (FILE* f = std::fopen(std::to_string(i).c_str(), \"w\")) std::fclose(f);" + then +
+           std::string(kHonest);
+  };
+  const ExtensionRun many = tried(writes(11'000, "for (;;) usleep(1000);"), names);
+  EXPECT_EQ(many.verdict, Verdict::kSandboxViolation);
+  EXPECT_EQ(many.detail, "it has made more than 10000 files");
+  const ExtensionRun few = tried(writes(1'000, "usleep(600'000);"), names);
+  EXPECT_EQ(few.verdict, Verdict::kOk) << few.detail;
 }
 
 TEST_F(ExtensionChild, ThreadsThatStayAreCounted) {

@@ -62,14 +62,14 @@ class InterpretedChild : public OperandsInMemory {
   TemporaryFolder folder_{"interpreted"};
 };
 
-TEST_F(InterpretedChild, ARowCanBeStopped) {
+TEST_F(InterpretedChild, ARowCanPause) {
   const ExtensionRun tries = tried_body(
       "begin = time.perf_counter()\n"
       "  while time.perf_counter() - begin < 0.1: pass\n"
       "  return x * a + n",
       "import time");
   ASSERT_EQ(tries.verdict, Verdict::kOk) << tries.detail;
-  stop_in_a_row();
+  pause_in_a_row();
 }
 
 TEST_F(InterpretedChild, AModuleRunsAndIsTimed) {
@@ -211,6 +211,14 @@ TEST_F(InterpretedChild, FilesOutsideAreNotThere) {
                                           "open('own', 'w').write('own')\n");
   EXPECT_EQ(run.verdict, Verdict::kOk) << run.detail;
   fs::remove(secret);
+}
+
+TEST_F(InterpretedChild, FilesAreLimitedTogether) {
+  options_.call_timeout_s = 20;
+  const ExtensionRun run = tried_body(
+      "for i in range(11000): open(str(i), 'w').close()\n  while True: time.sleep(0.1)", "import time");
+  EXPECT_EQ(run.verdict, Verdict::kSandboxViolation);
+  EXPECT_EQ(run.detail, "it has made more than 10000 files");
 }
 
 // As Triton does it: a program is asked at every start, and what is made is found again by a key.

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -89,7 +88,7 @@ struct ExtensionRun {
       0;  // of time(): from the word to go to the answer, which comes after device-wide synchronisation
   std::int64_t event_ns =
       0;         // the same as the child has it from events on the default stream: to be shown, and compared
-  int made = 0;  // of time(): calls, as the child says
+  int made = 0;  // of time(): calls before the pause, or all, as the child says
 };
 
 class ExtensionSession {
@@ -104,10 +103,15 @@ class ExtensionSession {
   ExtensionRun prepare(const ExtensionLayout& layout, const GpuShare& share);
   ExtensionRun run(int first_set, int sets);
   // `before_clock`: after the untimed call, right before the clock; what it does on the GPU it must wait for.
-  // `stop_after_s`: so long after the start the child is told to begin no further call; how many it made is
-  // in the answer.
-  ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock,
-                    double stop_after_s = std::numeric_limits<double>::infinity());
+  ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock);
+  // So long after the start the child is told to begin no further call. Where one was left, `paused` is
+  // called with the number that the child says it has made, and the GPU idle; then it makes the others.
+  // `made` of the answer is that number, or all.
+  struct Pause {
+    double after_s = 0;
+    std::function<void(int made)> paused;
+  };
+  ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock, const Pause& pause);
   bool alive() const;
   // Of the child, as the kernel counts them: before the candidate was loaded, and now (0: not to be known
   // here).

@@ -62,6 +62,11 @@ class Gpu {
  public:
   Gpu();  // throws Error where there is no driver or no GPU
   const GpuFacts& facts() const { return facts_; }
+  // Whether this process has a context on its GPU: anybody's, torch's as well. Throws as the constructor
+  // does.
+  static bool has_context();
+  // Everything that was made in the context must be gone, also torch's. The next Gpu opens another.
+  static void close_context();
 
   // Waits for all that was enqueued. What went wrong on the device becomes a verdict: out_of_bounds for
   // addresses, crash for the rest, timeout where it takes longer.

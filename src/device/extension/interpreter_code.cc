@@ -100,6 +100,7 @@ std::int32_t warpsmith_take(std::uint32_t set) { return ExtensionServer::self->t
 std::uint32_t* warpsmith_current() { return &Interpreted::current; }
 std::uint32_t* warpsmith_made() { return ExtensionServer::self->made_word(); }
 const std::uint32_t* warpsmith_stop() { return ExtensionServer::self->stop_word(); }
+void warpsmith_pause() { ExtensionServer::self->pause(); }
 
 void* warpsmith_allocate(ssize_t bytes, int, void*) {
   if (bytes <= 0) return nullptr;

@@ -11,7 +11,9 @@
 //                ◄──────────────── armed = n                   something small of its own is done: the GPU is
 //                back in its context
 //   clock starts, go = n ────────►
-//   [stop = 1    ────────────────►                             no further call is begun]
+//   [stop = 1    ────────────────►                             before its next call, if there is one:
+//                ◄──────────────── paused = n                  device-wide synchronisation; made so far
+//   looks, renews, stop = 0 ─────►                             the row goes on]
 //   clock stops  ◄──────────────── response = n                calls, device-wide synchronisation; made
 //
 // All of it can be written by the candidate at any time. The parent reads words that it waits for, bounded
@@ -25,7 +27,7 @@
 
 namespace warpsmith::device {
 
-inline constexpr std::uint32_t kExtensionProtocol = 2;
+inline constexpr std::uint32_t kExtensionProtocol = 3;
 inline constexpr std::uint64_t kExtensionControlBytes = 1 << 20;
 inline constexpr std::size_t kExtensionMessageBytes = 512;
 
@@ -51,7 +53,7 @@ struct WireTensor {
 struct ExtensionControl {
   std::uint32_t protocol, spin;  // spin: there is a processor for each side
   std::atomic<std::uint32_t> request, ready, arm, armed, go, response;
-  std::atomic<std::uint32_t> stop;  // of kTime: 1: before its next call the row ends
+  std::atomic<std::uint32_t> stop, paused;  // of kTime: 1: before its next call the row waits for 0
   ExtensionCommand command;
   std::uint32_t first_set, sets;
   std::uint64_t arena_bytes;

@@ -132,6 +132,14 @@ void ExtensionServer::prepare() {
   code_.prepare();
 }
 
+// What is wrong on the device shows when the row ends.
+void ExtensionServer::pause() {
+  (void)gpu_.synchronize();
+  control_.paused.store(control_.go.load(std::memory_order_relaxed), std::memory_order_release);
+  wake_word(control_.paused);
+  wait_for(control_.stop, 0, false);
+}
+
 void ExtensionServer::time(std::uint32_t sequence) {
   const std::uint32_t first = control_.first_set, sets = control_.sets;
   if ((loaded_ && !call(first + sets)) || !settled(gpu_.synchronize())) return;

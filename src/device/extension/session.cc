@@ -38,7 +38,8 @@ constexpr double kPrepareSeconds = 60;   // also of loading: constructors, and C
 constexpr double kCheckSeconds = 0.01;   // how often a wait looks whether the child lives
 constexpr double kSpinSeconds = 100e-3;  // longer than a timed row: being woken takes longer than it scatters
 constexpr int kMostPatience = 4;
-constexpr std::uint64_t kScratchFileBytes = 256 << 20;
+constexpr std::uint64_t kScratchFileBytes = 256 << 20, kScratchBytes = 1 << 30, kScratchFiles = 10'000;
+constexpr std::uint64_t kOpenFiles = 4096;
 constexpr int kCompilersProcesses = 64;
 constexpr const char* kProgram = "warpsmith-extension";
 constexpr const char* kLibrary = "warpsmith-interpreted.so";
@@ -272,6 +273,8 @@ struct ExtensionSession::State {
   ExtensionRun dead();
   ExtensionRun result();
   ExtensionRun request(ExtensionCommand command, double seconds);
+  ExtensionRun time(int first_set, int calls, const std::function<void()>& before_clock, const Pause* pause);
+  int pause_row(const Pause& pause, int calls, double patience_s);
   void post(std::atomic<std::uint32_t>& word) {
     word.store(sequence, std::memory_order_release);
     wake_word(word);
@@ -307,6 +310,9 @@ void ExtensionSession::State::start() {
   spec.limits.tree_memory_bytes = options.host_memory_bytes;
   spec.limits.output_bytes = 4096;
   spec.limits.file_bytes = kScratchFileBytes;
+  spec.limits.scratch_bytes = kScratchBytes;
+  spec.limits.scratch_files = kScratchFiles;
+  spec.limits.open_files = kOpenFiles;
   spec.limits.processes = 0;  // seccomp forbids them
   spec.sandbox.level = options.sandbox;
   spec.sandbox.gpu = true;
@@ -342,12 +348,12 @@ bool ExtensionSession::State::answered(const std::atomic<std::uint32_t>& word, s
       if (word.load(std::memory_order_acquire) == value) return true;
       if (spin) pause_briefly();
     }
-    if (spin) continue;
-    const std::uint32_t seen = word.load(std::memory_order_acquire);
-    if (seen != value) wait_on_word(word, seen, std::clamp(seconds - passed(), 0.0, kCheckSeconds));
     // A child that cannot go on says so by its response, whatever we wait for.
     if (&word != &control->response && control->response.load(std::memory_order_acquire) == sequence)
       return false;
+    if (spin) continue;
+    const std::uint32_t seen = word.load(std::memory_order_acquire);
+    if (seen != value) wait_on_word(word, seen, std::clamp(seconds - passed(), 0.0, kCheckSeconds));
     if (!child->running() || passed() > seconds) return word.load(std::memory_order_acquire) == value;
   }
 }
@@ -452,40 +458,62 @@ ExtensionRun ExtensionSession::run(int first_set, int sets) {
   return s.request(ExtensionCommand::kRun, s.patience(sets));
 }
 
-ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function<void()>& before_clock,
-                                    double stop_after_s) {
-  State& s = *state_;
-  if (!s.alive) throw Error("time() of a session whose child has ended");
-  s.control->first_set = static_cast<std::uint32_t>(first_set);
-  s.control->sets = static_cast<std::uint32_t>(sets);
-  s.control->command = ExtensionCommand::kTime;
-  s.control->stop.store(0, std::memory_order_release);
-  ++s.sequence;
-  s.post(s.control->request);
+// Answered where the child has more calls to make, or else has made them all.
+int ExtensionSession::State::pause_row(const Pause& pause, int calls, double patience_s) {
+  if (answered(control->response, sequence, pause.after_s)) return calls;
+  control->stop.store(1, std::memory_order_release);
+  const bool paused = answered(control->paused, sequence, patience_s);
+  int made = calls;
+  if (paused) {
+    made = static_cast<int>(std::min<std::uint32_t>(control->made, static_cast<std::uint32_t>(calls)));
+    pause.paused(made);
+  }
+  control->stop.store(0, std::memory_order_release);
+  wake_word(control->stop);
+  return made;
+}
+
+ExtensionRun ExtensionSession::State::time(int first_set, int calls,
+                                           const std::function<void()>& before_clock, const Pause* pause) {
+  if (!alive) throw Error("time() of a session whose child has ended");
+  control->first_set = static_cast<std::uint32_t>(first_set);
+  control->sets = static_cast<std::uint32_t>(calls);
+  control->command = ExtensionCommand::kTime;
+  control->stop.store(0, std::memory_order_release);
+  ++sequence;
+  post(control->request);
   const auto ended = [&] {
-    return s.control->response.load(std::memory_order_acquire) == s.sequence &&
-                   s.control->answer != ExtensionAnswer::kDone
-               ? s.result()
-               : s.dead();
+    return control->response.load(std::memory_order_acquire) == sequence &&
+                   control->answer != ExtensionAnswer::kDone
+               ? result()
+               : dead();
   };
-  if (!s.answered(s.control->ready, s.sequence, s.patience(1))) return ended();
+  if (!answered(control->ready, sequence, patience(1))) return ended();
   before_clock();
-  s.post(s.control->arm);
-  if (!s.answered(s.control->armed, s.sequence, kPrepareSeconds)) return ended();
+  post(control->arm);
+  if (!answered(control->armed, sequence, kPrepareSeconds)) return ended();
   const auto start = Clock::now();
-  s.control->go.store(s.sequence, std::memory_order_release);
-  if (s.control->spin == 0) wake_word(s.control->go);
-  const double patience = s.patience(sets);
-  if (stop_after_s < patience && !s.answered(s.control->response, s.sequence, stop_after_s))
-    s.control->stop.store(1, std::memory_order_release);
-  const bool done = s.answered(s.control->response, s.sequence, patience);
+  control->go.store(sequence, std::memory_order_release);
+  if (control->spin == 0) wake_word(control->go);
+  const double all_s = patience(calls);
+  const int made = pause == nullptr ? calls : pause_row(*pause, calls, all_s);
+  const bool done = answered(control->response, sequence, all_s);
   const auto stop = Clock::now();
-  if (!done) return s.dead();
-  ExtensionRun run = s.result();
+  if (!done) return dead();
+  ExtensionRun run = result();
   run.elapsed_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(stop - start).count();
-  run.event_ns = s.control->event_ns;
-  run.made = static_cast<int>(std::min<std::uint32_t>(s.control->made, static_cast<std::uint32_t>(sets)));
+  run.event_ns = control->event_ns;
+  run.made = made;
   return run;
+}
+
+ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function<void()>& before_clock) {
+  return state_->time(first_set, sets, before_clock, nullptr);
+}
+
+ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function<void()>& before_clock,
+                                    const Pause& pause) {
+  return state_->time(first_set, sets, before_clock, &pause);
 }
 
 bool ExtensionSession::alive() const { return state_->alive; }

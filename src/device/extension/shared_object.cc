@@ -52,8 +52,10 @@ class SharedObject : public ExtensionCode {
   void drop(ws::Frame& frame) override { entry_(ws::Action::kDrop, &server_->services(), &frame); }
 
   bool row(std::uint32_t first, std::uint32_t count) override {
-    for (std::uint32_t set = first; set < first + count && server_->may_begin(); ++set)
+    for (std::uint32_t set = first; set < first + count; ++set) {
+      server_->before_call();
       if (!server_->call(set)) return false;
+    }
     return true;
   }
 

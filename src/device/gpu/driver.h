@@ -14,6 +14,7 @@ namespace warpsmith::device {
   X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString)                     \
   X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid)                  \
   X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDevicePrimaryCtxRetain)                   \
+  X(cuDevicePrimaryCtxGetState) X(cuDevicePrimaryCtxReset)                                  \
   X(cuCtxSetCurrent) X(cuCtxSetLimit) X(cuCtxSynchronize) X(cuCtxResetPersistingL2Cache)    \
   X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuModuleGetGlobal)         \
   X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuLaunchKernelEx)                           \

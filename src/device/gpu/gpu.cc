@@ -153,13 +153,35 @@ GpuOutcome outcome_of(CUresult result) {
   return outcome;
 }
 
-Gpu::Gpu() {
+namespace {
+
+CUdevice first_device() {
   const Driver& d = driver();
   int count = 0;
   if (const CUresult result = d.cuDeviceGetCount(&count); result != CUDA_SUCCESS || count == 0)
     throw Error("no GPU can be seen from here");
   CUdevice device = 0;
   check(d.cuDeviceGet(&device, 0), "cannot open the GPU");
+  return device;
+}
+
+}  // namespace
+
+bool Gpu::has_context() {
+  unsigned flags = 0;
+  int active = 0;
+  check(driver().cuDevicePrimaryCtxGetState(first_device(), &flags, &active),
+        "cannot ask for the GPU's context");
+  return active != 0;
+}
+
+void Gpu::close_context() {
+  check(driver().cuDevicePrimaryCtxReset(first_device()), "cannot close the GPU's context");
+}
+
+Gpu::Gpu() {
+  const Driver& d = driver();
+  const CUdevice device = first_device();
   CUcontext context = nullptr;
   check(d.cuDevicePrimaryCtxRetain(&context, device), "cannot open a context on the GPU");
   check(d.cuCtxSetCurrent(context), "cannot use the GPU's context");

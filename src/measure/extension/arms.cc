@@ -21,6 +21,8 @@ constexpr double kCopyTimeout = 30;  // seconds
 constexpr double kBaselineTimeout = 60;
 constexpr int kEmptyIntervals = 21;
 constexpr std::uint64_t kOwnBytes = 4096;
+constexpr std::uint64_t kStops = 4;  // tries, until one comes between two calls
+constexpr const char* kInTimedCall = ", in a timed call";
 constexpr std::uint64_t kHostAlignment = 256;
 
 // Inputs, then outputs.
@@ -152,7 +154,10 @@ Ran ExtensionCandidate::run(int sets) {
   }
   harness_.scrub_shared_memory();
   settle(harness_);
-  if (const device::ExtensionRun run = session_.run(0, sets); run.verdict != Verdict::kOk) return as_ran(run);
+  const Clock::time_point begin = Clock::now();
+  const device::ExtensionRun run = session_.run(0, sets);
+  harness_.add_timed(static_cast<double>(ns_since(begin)));
+  if (run.verdict != Verdict::kOk) return as_ran(run);
   *as_flags(flag_) = 0;
   operands_->look_at_canaries();
   for (int set = 0; set < sets; ++set) {
@@ -220,7 +225,7 @@ void ExtensionArm::look_at_outputs(int first_call, int calls, bool written) {
 }
 
 // The others' values come behind the untimed call: what that could do for them is gone.
-device::ExtensionRun ExtensionArm::row(int calls, double stop_after_s) {
+device::ExtensionRun ExtensionArm::row(int calls, const device::ExtensionSession::Pause* pause) {
   harness_.gpu().reset_persisting_l2();
   harness_.scrub_shared_memory();
   settle(harness_);
@@ -228,19 +233,21 @@ device::ExtensionRun ExtensionArm::row(int calls, double stop_after_s) {
     fill(0, calls);
     flush(harness_);
   };
-  return candidate_.session().time(first_, calls, before_clock, stop_after_s);
+  device::ExtensionSession& session = candidate_.session();
+  return pause == nullptr ? session.time(first_, calls, before_clock)
+                          : session.time(first_, calls, before_clock, *pause);
 }
 
 Arm::Run ExtensionArm::run(int calls) {
   if (outcome_.verdict != Verdict::kOk) return outcome_;
-  const device::ExtensionRun run = row(calls, std::numeric_limits<double>::infinity());
-  if (run.verdict != Verdict::kOk) return {run.verdict, run.detail + ", in a timed call", 0};
+  const device::ExtensionRun run = row(calls);
+  if (run.verdict != Verdict::kOk) return {run.verdict, run.detail + kInTimedCall, 0};
   // At once: work that goes on behind the answer is found with outputs that are not there, or holds this up.
   const Clock::time_point begin = Clock::now();
   look_at_outputs(0, calls);
   late_.push_back(static_cast<double>(ns_since(begin)) - overhead_.look_ns);
   if (const std::optional<std::string> problem = operands_->problem())
-    return {Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
+    return {Verdict::kOutOfBounds, *problem + kInTimedCall, 0};
   unwritten_ = outputs_.found().value_or(-1);
   const auto elapsed = static_cast<double>(run.elapsed_ns);
   call_ns_ = elapsed / calls;
@@ -251,19 +258,48 @@ Arm::Run ExtensionArm::run(int calls) {
 }
 
 Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
-  renew(key, calls);
-  const device::ExtensionRun run = row(calls, made * call_ns_ * 1e-9);
-  if (run.verdict != Verdict::kOk) return {run.verdict, run.detail + ", in a timed call", 0};
-  look_at_outputs(0, run.made);
+  for (std::uint64_t tries = 0; tries < kStops; ++tries) {
+    renew(random_key({key, tries}), calls);
+    Run looked;
+    const device::ExtensionSession::Pause pause{stop_share_ * made * call_ns_ * 1e-9, [&](int so_far) {
+                                                  looked = look_behind_stop(calls, so_far);
+                                                  // On other values: answers that were kept for the first
+                                                  // ones are wrong.
+                                                  key_ = random_key({key_, name_key("others")});
+                                                  if (looked.verdict == Verdict::kOk)
+                                                    fill(so_far, calls - so_far);
+                                                  settle(harness_);
+                                                }};
+    const device::ExtensionRun run = row(calls, &pause);
+    if (looked.verdict != Verdict::kOk) return looked;
+    if (run.verdict != Verdict::kOk) return {run.verdict, run.detail + kInTimedCall, 0};
+    if (run.made < calls) looked = look_at_others(run.made, calls);
+    if (looked.verdict != Verdict::kOk || (run.made > 0 && run.made < calls)) return looked;
+    // Calls may all be begun long before the GPU is done with them.
+    stop_share_ = run.made == 0 ? std::min(1.0, 2 * stop_share_) : stop_share_ / 3;
+  }
+  return {};
+}
+
+Arm::Run ExtensionArm::look_behind_stop(int calls, int made) {
+  look_at_outputs(0, made);
   if (const std::optional<std::string> problem = operands_->problem())
-    return {Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
+    return {Verdict::kOutOfBounds, *problem + kInTimedCall, 0};
   if (const std::optional<int> call = outputs_.found())
     if (const Run looked = inspect(*call); looked.verdict != Verdict::kOk) return looked;
   operands_->look_between(first_, calls + 1);
-  look_at_outputs(run.made, calls - run.made, true);
+  look_at_outputs(made, calls - made, true);
   if (const std::optional<std::string> problem = operands_->problem())
-    return {Verdict::kOutOfBounds, *problem + ", in a timed call", 0};
+    return {Verdict::kOutOfBounds, *problem + kInTimedCall, 0};
   return outputs_.found() ? Run{Verdict::kOutOfBounds, kWorkedAhead, 0} : Run{};
+}
+
+Arm::Run ExtensionArm::look_at_others(int made, int calls) {
+  look_at_outputs(made, calls - made);
+  if (const std::optional<std::string> problem = operands_->problem())
+    return {Verdict::kOutOfBounds, *problem + kInTimedCall, 0};
+  const auto drawn = static_cast<int>(key_ % static_cast<std::uint64_t>(calls - made));
+  return inspect(made + outputs_.found().value_or(drawn));
 }
 
 std::optional<int> ExtensionArm::unwritten(int) {

@@ -92,7 +92,10 @@ class ExtensionArm : public Arm {
  private:
   // Enqueues a look at outputs of these calls for `written` or unwritten ones, and at all canaries. Waits.
   void look_at_outputs(int first_call, int calls, bool written = false);
-  device::ExtensionRun row(int calls, double stop_after_s);
+  device::ExtensionRun row(int calls, const device::ExtensionSession::Pause* pause = nullptr);
+  // Whether those that were made have left results, and those that were not nothing.
+  Run look_behind_stop(int calls, int made);
+  Run look_at_others(int made, int calls);
   // New values and poison for these calls of the row.
   void fill(int first_call, int calls);
 
@@ -112,7 +115,8 @@ class ExtensionArm : public Arm {
   device::PinnedMemory changed_;
   std::uint64_t key_ = 0;
   int unwritten_ = -1;
-  double call_ns_ = 0;  // in the last run
+  double call_ns_ = 0;     // in the last run
+  double stop_share_ = 1;  // of their time after which calls are surely not all begun
   std::vector<double> ours_, events_, late_;
 };
 
