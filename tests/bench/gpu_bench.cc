@@ -4,8 +4,8 @@
 //
 //   null        programs timed against themselves, which must score 1: each
 //               task's reference, and its first right candidate
-//   spread      ten repeats of 20 candidates: standard deviation of the
-//               log-speedup
+//   spread      ten repeats of 20 candidates, each by a fresh process: standard
+//               deviation of the log-speedup
 //   throughput  500 candidates, of which 5 % loop or crash: seconds that the
 //               GPU is held by each
 //   python_eager  TorchScript's eager over Python's, in pairs: they must agree within
@@ -170,38 +170,74 @@ void null_test(Bench& bench, measure::GpuMeasurer& measurer) {
               near(references), references.size(), near(candidates), candidates.size());
 }
 
-void spread(Bench& bench, measure::GpuMeasurer& measurer) {
+struct Repeats {
+  const Entry* entry = nullptr;
+  std::vector<double> logs, widths;
+  std::vector<double> baseline, own;  // logarithms of nanoseconds
+  std::vector<int> mhz;
+};
+
+double mean_of(const std::vector<double>& values) {
+  double mean = 0;
+  for (const double v : values) mean += v / static_cast<double>(values.size());
+  return mean;
+}
+
+double deviation_of(const std::vector<double>& values) {
+  const double mean = mean_of(values);
+  double squares = 0;
+  for (const double v : values) squares += (v - mean) * (v - mean);
+  return values.size() > 1 ? std::sqrt(squares / static_cast<double>(values.size() - 1)) : NAN;
+}
+
+// Each repeat by a fresh process, with values, order and places in memory of its own.
+void spread(Bench& bench, measure::GpuWorkers& workers) {
   constexpr std::size_t kCandidates = 20, kRepeats = 10;
-  std::vector<const Entry*> good = good_ones(bench), chosen;
+  std::vector<const Entry*> good = good_ones(bench);
+  std::vector<Repeats> chosen;
   const std::size_t step = std::max<std::size_t>(1, good.size() / kCandidates);
   for (std::size_t i = 0; i < good.size() && chosen.size() < kCandidates; i += step)
-    chosen.push_back(good[i]);
-  std::vector<double> deviations;
-  for (const Entry* e : chosen) {
-    std::vector<double> logs, widths;
-    for (std::size_t i = 0; i < kRepeats; ++i) {
-      const Measurement m = measurer.measure(*e->task, e->candidate, e->compiled.binary).measurement;
+    chosen.push_back({good[i], {}, {}});
+  for (std::size_t repeat = 0; repeat < kRepeats; ++repeat) {
+    workers.refresh();
+    for (Repeats& r : chosen) {
+      const Measurement m =
+          workers.measure_once(r.entry->candidate, r.entry->compiled.binary, static_cast<int>(repeat))
+              .measurement;
       print_gpu(m);
-      if (m.rounds > 0) {
-        logs.push_back(std::log(m.speedup));
-        widths.push_back(std::log(m.speedup_high / m.speedup));
+      if (m.rounds == 0) {
+        std::printf("%s %s: %s\n", r.entry->task->id.c_str(), r.entry->name.c_str(), line_of(m).c_str());
+        continue;
       }
-      if (measurer.lost()) throw Error("the GPU's context is lost: " + m.detail);
+      r.logs.push_back(std::log(m.speedup));
+      r.widths.push_back(std::log(m.speedup_high / m.speedup));
+      r.baseline.push_back(std::log(m.baseline_ns));
+      r.own.push_back(std::log(m.candidate_ns));
+      r.mhz.push_back(m.gpu_after && m.gpu_after->sm_clock_mhz ? *m.gpu_after->sm_clock_mhz : 0);
     }
-    double mean = 0, squares = 0;
-    for (const double l : logs) mean += l / static_cast<double>(logs.size());
-    for (const double l : logs) squares += (l - mean) * (l - mean);
-    const double deviation =
-        logs.size() > 1 ? std::sqrt(squares / static_cast<double>(logs.size() - 1)) : NAN;
-    deviations.push_back(deviation);
+    std::fflush(stdout);
+  }
+  std::vector<double> deviations;
+  for (const Repeats& r : chosen) {
+    deviations.push_back(deviation_of(r.logs));
+    const double mean = mean_of(r.logs);
     std::printf(
         "%-24s %-24s %.3fx  sd of log-speedup %.3f %% over %zu, median interval +-%.2f %%; off the mean in "
         "%%:",
-        e->task->id.c_str(), e->name.c_str(), std::exp(mean), 100 * deviation, logs.size(),
-        widths.empty() ? NAN : 100 * stats::median(widths));
-    for (const double l : logs) std::printf(" %+.2f", 100 * (l - mean));
+        r.entry->task->id.c_str(), r.entry->name.c_str(), std::exp(mean), 100 * deviations.back(),
+        r.logs.size(), r.widths.empty() ? NAN : 100 * stats::median(r.widths));
+    for (const double l : r.logs) std::printf(" %+.2f", 100 * (l - mean));
     std::printf("\n");
-    std::fflush(stdout);
+    const auto off = [](const char* what, const std::vector<double>& times) {
+      std::printf("    %s ns off its mean in %%:", what);
+      for (const double t : times) std::printf(" %+.2f", 100 * (t - mean_of(times)));
+      std::printf("\n");
+    };
+    off("baseline's", r.baseline);
+    off("candidate's", r.own);
+    std::printf("    SM clock in MHz:");
+    for (const int mhz : r.mhz) std::printf(" %d", mhz);
+    std::printf("\n");
   }
   std::printf("spread: median %.3f %%, worst %.3f %%\n", 100 * stats::median(deviations),
               100 * *std::max_element(deviations.begin(), deviations.end()));
@@ -400,9 +436,11 @@ int run(const std::string& mode, const fs::path& datasets) {
   if (mode == "throughput") add_bad_ones(bench, 25);
   compile(bench);
   std::vector<std::byte> harness = measure::harness_cubin(bench.target, bench.cache, true);
-  if (mode == "all" || mode == "throughput") {
+  if (mode == "all" || mode == "throughput" || mode == "spread") {
     measure::GpuWorkers workers(bench.settings, bench.datasets, std::move(harness));
-    mode == "all" ? all(bench, workers) : throughput(bench, workers);
+    if (mode == "all") all(bench, workers);
+    if (mode == "throughput") throughput(bench, workers);
+    if (mode == "spread") spread(bench, workers);
     return 0;
   }
   if (mode == "few") {
@@ -413,7 +451,6 @@ int run(const std::string& mode, const fs::path& datasets) {
   measure::load_torch_cuda();
   measure::GpuMeasurer measurer(bench.settings, harness);
   if (mode == "null") null_test(bench, measurer);
-  if (mode == "spread") spread(bench, measurer);
   if (mode == "few") few_rounds(bench, measurer);
   return 0;
 }

@@ -7,7 +7,7 @@
 #   tests         ctest -L gpu
 #   probe         bandwidth, matrix rates, latency of launches
 #   null          programs against themselves: 1.00 +- 0.01 wanted
-#   spread        ten repeats of 20 candidates: sd of the log-speedup
+#   spread        ten repeats of 20 candidates, by fresh processes: sd of the log-speedup
 #   all           every candidate of the dataset: verdicts, seconds that the GPU was held
 #   throughput    500 candidates of which 5 % loop or crash
 #   python_eager  TorchScript's eager against Python's

@@ -1,5 +1,5 @@
-// One small program for each way to launch that no candidate of datasets/ uses, its task, and what makes it
-// wrong.
+// One small program for each way to launch, and each layout of inputs, that no candidate of datasets/ uses,
+// its task, and what makes it wrong.
 #pragma once
 
 #include <algorithm>
@@ -415,10 +415,72 @@ __global__ void line(const float* x, __half a, float* out, double b, long long n
       [](const task::ConcretePlan& plan) { return plan.steps.at(0).args.at(1).kind == task::ArgKind::kF16; }};
 }
 
+// Its input lies column by column, with a gap behind each.
+inline LaunchProgram strided_program() {
+  return {
+      "strided",
+      launch_task(
+          "M, N",
+          "inputs:\n"
+          "  x: {role: data, dtype: float32, shape: [M, N], strides: [1, M + 3], values: \"normal(0, 1)\"}\n"
+          "outputs:\n"
+          "  out: {dtype: float32, shape: [M, N]}\n",
+          "  def forward(x: Tensor) -> Tensor:\n"
+          "    return x * 2 + 1\n",
+          "  - {M: 100, N: 1000}\nhidden:\n  - {M: 3, N: 33}\n  - {M: 7, N: 2}\n"),
+      R"(// plan: launch line<<<cdiv(M * N, 256), 256>>>(x, out, M, N, x.s0, x.s1)
+__global__ void line(const float* x, float* out, int M, int N, int s0, int s1) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < M * N) out[i] = x[i / N * s0 + i % N * s1] * 2 + 1;
+}
+)",
+      "i / N * s0 + i % N * s1",
+      "i",
+      false,
+      true,
+      [](const task::ConcretePlan& plan) { return plan.steps.size() == 1; }};
+}
+
+// Its input begins one element behind a boundary, so that it cannot be read four at a time.
+inline LaunchProgram misaligned_program() {
+  return {"misaligned",
+          launch_task("N",
+                      "inputs:\n"
+                      "  x: {role: data, dtype: float32, shape: [N], offset: 1, values: \"normal(0, 1)\"}\n"
+                      "outputs:\n"
+                      "  out: {dtype: float32, shape: [N]}\n",
+                      "  def forward(x: Tensor) -> Tensor:\n"
+                      "    return x * 2 + 1\n",
+                      "  - {N: 100000}\nhidden:\n  - {N: 333}\n  - {N: 4}\n"),
+          R"(// plan: if aligned(x, 16) && N % 4 == 0
+// plan:   launch four<<<cdiv(N / 4, 256), 256>>>(x, out, N / 4)
+// plan: else
+// plan:   launch one<<<cdiv(N, 256), 256>>>(x, out, N, 0)
+// plan: end
+__global__ void four(const float4* x, float4* out, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i >= n) return;
+  float4 v = x[i];
+  out[i] = make_float4(v.x * 2 + 1, v.y * 2 + 1, v.z * 2 + 1, v.w * 2 + 1);
+}
+__global__ void one(const float* x, float* out, int n, int before) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) out[i] = x[i - before] * 2 + 1;
+}
+)",
+          "(x, out, N, 0)",
+          "(x, out, N, 1)",  // as if it began at the boundary
+          false,
+          true,
+          [](const task::ConcretePlan& plan) {
+            return has_step(plan, [](const task::ConcreteStep& s) { return s.kernel == "one"; });
+          }};
+}
+
 inline std::vector<LaunchProgram> launch_programs() {
   return {cooperative_program(), cluster_program(),  pdl_program(),      shared_memory_program(),
           tensor_map_program(),  template_program(), constant_program(), loop_program(),
-          fill_program(),        argument_program()};
+          fill_program(),        argument_program(), strided_program(),  misaligned_program()};
 }
 
 }  // namespace warpsmith::measure

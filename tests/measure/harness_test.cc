@@ -1,6 +1,7 @@
 // The harness's own kernels, made without a GPU.
 #include <gtest/gtest.h>
 
+#include "gpu/context.h"
 #include "scratch.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/measure/gpu.h"
@@ -17,6 +18,27 @@ TEST(HarnessKernels, AreMadeForEveryGeneration) {
     EXPECT_EQ(std::to_integer<char>(cubin[1]), 'E') << target;
   }
   EXPECT_THROW(harness_cubin("sm_1", scratch.path(), true), Error);
+}
+
+TEST(LaunchCost, LeastIsKnownOfManyContextsOrOfSomeThatAreAlike) {
+  bool known = true;
+  EXPECT_DOUBLE_EQ(least_cost({}, &known).high, 0);
+  EXPECT_FALSE(known);
+  std::vector<double> seen(11, 1300);
+  EXPECT_DOUBLE_EQ(least_cost(seen, &known).low, 1300);
+  EXPECT_FALSE(known);
+  seen.push_back(1306);
+  EXPECT_NEAR(least_cost(seen, &known).high, 1313, 0.1);
+  EXPECT_TRUE(known);
+  seen.push_back(1404);  // not all are
+  least_cost(seen, &known);
+  EXPECT_FALSE(known);
+  seen.resize(47, 1404);
+  seen.push_back(1289);
+  const LaunchCost least = least_cost(seen, &known);
+  EXPECT_TRUE(known);
+  EXPECT_DOUBLE_EQ(least.low, 1289);
+  EXPECT_NEAR(least.high, 1301.9, 0.1);
 }
 
 }  // namespace

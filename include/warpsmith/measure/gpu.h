@@ -31,9 +31,10 @@ class GpuMeasurer {
 
   // As Measurer::measure(); `binary` is a cubin of toolchain::compile_for_gpu, its facts beside it.
   // `attempt`: how often this candidate was measured before in other processes; values and order differ from
-  // one to the next.
+  // one to the next. `checked`: what another process found, that it is right: of tier `plan` it is only timed
+  // then.
   Measured measure(const task::Task& task, const Candidate& candidate, const std::filesystem::path& binary,
-                   int attempt = 0);
+                   int attempt = 0, const Measurement* checked = nullptr);
   // The best speedup known of a task: what is far over it is measured again.
   void know_best(const std::string& task, double speedup);
   // Null tests: scores near 1 are expected.

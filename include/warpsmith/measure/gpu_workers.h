@@ -1,5 +1,6 @@
 // Measures on the GPU in processes that may be lost: a candidate that takes the GPU's context with it costs
-// its own verdict, and the next one is measured by a fresh process.
+// its own verdict, and the next one is measured by a fresh process. One process checks candidates of tier
+// `plan`, and another times those that are right.
 #pragma once
 
 #include <filesystem>
@@ -18,14 +19,16 @@ class GpuWorkers {
   // CUDA.
   GpuWorkers(Settings settings, std::filesystem::path datasets, std::vector<std::byte> harness);
   ~GpuWorkers();
-  // As GpuMeasurer::measure(), and again in a fresh process where that asks for it. Throws Error where the
+  // As GpuMeasurer::measure(), and again in another process where that asks for it. Throws Error where the
   // machine is at fault (no GPU, the wrong type).
   Measured measure(const Candidate& candidate, const std::filesystem::path& binary);
+  // Once. `attempt` as of GpuMeasurer::measure(): to see how repeats scatter.
+  Measured measure_once(const Candidate& candidate, const std::filesystem::path& binary, int attempt);
+  // The next measurement is by fresh processes.
+  void refresh();
   int lost() const;  // processes that a candidate has taken along
 
  private:
-  Measured measure_once(const Candidate& candidate, const std::filesystem::path& binary, int attempt);
-
   struct State;
   std::unique_ptr<State> state_;
 };

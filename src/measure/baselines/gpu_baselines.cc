@@ -17,6 +17,7 @@
 
 #include "cudnn_calls.h"
 #include "gpu/arms.h"
+#include "gpu/context.h"
 #include "gpu/harness.h"
 #include "gpu/task_bench.h"
 #include "gpu_place.h"
@@ -55,7 +56,9 @@ void forbid_tf32() { ::setenv("NVIDIA_TF32_OVERRIDE", "0", 1); }
 class GpuSide {
  public:
   GpuSide(const Settings& settings, std::span<const std::byte> cubin)
-      : settings_(settings), harness_(right(gpu_, settings), cubin, source_) {
+      : settings_(settings),
+        launch_cost_(open_quick_context(settings, cubin)),
+        harness_(right(gpu_, settings), cubin, source_) {
     configure_torch(settings.threads);
     watch_ = process::GpuWatch::open(gpu_.facts().uuid);
   }
@@ -68,6 +71,7 @@ class GpuSide {
     timing.flags = torch_facts();
     timing.flags["tf32"] = timing.math == "strict" ? "off" : "torch's default";
     timing.flags["driver"] = gpu_.facts().driver;
+    if (launch_cost_.contexts > 0) timing.flags["launch_ns"] = to_string(launch_cost_);
     try {
       const FileLock lock(gpu_lock_path(gpu_.facts().uuid));
       time(task, name, timing);
@@ -134,6 +138,7 @@ class GpuSide {
   }
 
   const Settings& settings_;
+  LaunchCost launch_cost_;
   device::Gpu gpu_;
   std::optional<process::GpuWatch> watch_;
   ValueSource source_;

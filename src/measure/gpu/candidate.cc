@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "timing/judge.h"
 #include "warpsmith/measure/oracle.h"
 
 namespace warpsmith::measure {
@@ -46,8 +47,8 @@ GpuLayout::GpuLayout(GpuHarness& harness, const task::Task& task, const task::La
   if (outcome_ = program.prepare(concrete, dtypes); !outcome_.ok()) return;
   std::uint64_t each = 1;
   for (const GpuOperandSpec& spec : specs) each += spec.bytes;
-  sets_ = std::max(std::min(sets, 2),
-                   static_cast<int>(std::min(static_cast<std::uint64_t>(sets), room / each)));
+  sets_ =
+      std::max(std::min(sets, 2), static_cast<int>(std::min(static_cast<std::uint64_t>(sets), room / each)));
   operands_.emplace(harness, std::move(specs), sets_);
   for (int set = 0; set < sets_ && outcome_.ok(); ++set) {
     std::map<std::string, device::GpuProgram::Operand> named;
@@ -130,14 +131,17 @@ Ran GpuCandidate::run_sets(int sets) {
     for (std::size_t i = 0; i < spans.size(); ++i)
       device::upload(layout_->address(set, i), spans[i].data(), spans[i].size());
   }
-  for (int set = 0; set < sets; ++set) {
+  const double begin = seconds_now();
+  device::GpuOutcome outcome;
+  for (int set = 0; set < sets && outcome.ok(); ++set) {
     // What an earlier kernel has left in shared memory, also another candidate's, is not there for this one.
     harness_.scrub_shared_memory();
     program_.restore_variables();
-    if (const device::GpuOutcome outcome = program_.enqueue(set); !outcome.ok()) return ran(outcome);
+    outcome = program_.enqueue(set);
   }
-  if (const device::GpuOutcome outcome = harness_.gpu().wait(timeout_s_ * sets); !outcome.ok())
-    return ran(outcome);
+  if (outcome.ok()) outcome = harness_.gpu().wait(timeout_s_ * sets);
+  harness_.add_timed((seconds_now() - begin) * 1e9);
+  if (!outcome.ok()) return ran(outcome);
   *as_flag(flag_) = 0;
   layout_->operands().look_at_canaries();
   for (int set = 0; set < sets; ++set) {
@@ -149,8 +153,7 @@ Ran GpuCandidate::run_sets(int sets) {
       device::download(output(set, i).data(), layout_->address(set, task_.inputs.size() + i),
                        output(set, i).size());
   }
-  if (const device::GpuOutcome outcome = harness_.gpu().wait(kCopyTimeout); !outcome.ok())
-    return ran(outcome);
+  if (outcome = harness_.gpu().wait(kCopyTimeout); !outcome.ok()) return ran(outcome);
   if (const std::optional<std::string> problem = layout_->operands().problem())
     return {Verdict::kOutOfBounds, *problem, 0};
   if (const int changed = *as_flag(flag_); changed > 0)

@@ -345,7 +345,7 @@ bool GpuHarness::pools_are_whole() const {
           as_flag(flag_));
   if (const device::GpuOutcome done = gpu_.wait(10); !done.ok())
     throw device::GpuError("on the GPU: " + done.detail, done);
-  return *as_flag(flag_) == 0;
+  return *as_flag(flag_) == 0 && *as_count(released_) == holds_;
 }
 
 GpuTimes GpuHarness::time_calls(std::span<const GpuRegion> memory,

@@ -137,7 +137,7 @@ class GpuHarness {
   void copy_memory(device::GpuAddress to, device::GpuAddress from, std::uint64_t bytes,
                    unsigned blocks_an_sm) const;
   void launch_nothing() const;
-  // Whether the pools that values are made of are as they were. Waits.
+  // Whether the pools that values are made of are as they were, and the word that ends a hold. Waits.
   bool pools_are_whole() const;
 
   // Times what `calls` enqueues, between two events, behind a flush of L2, on a stream that is held back
@@ -151,8 +151,9 @@ class GpuHarness {
   GpuTimes time_queued(const std::function<device::GpuOutcome()>& calls, double timeout_s);
   // One call from an idle GPU, launch latency included.
   GpuTimes time_idle(const std::function<device::GpuOutcome()>& call, double timeout_s);
-  // Nanoseconds between the clock's events, over all that was timed so far.
+  // Nanoseconds of all calls so far that a clock saw: between its events, or by add_timed().
   double timed_ns() const { return timed_ns_; }
+  void add_timed(double ns) { timed_ns_ += ns; }
 
  private:
   void hold() const;  // until release()

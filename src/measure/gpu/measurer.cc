@@ -5,6 +5,7 @@
 
 #include "arms.h"
 #include "candidate.h"
+#include "context.h"
 #include "extension/measurer.h"
 #include "gpu_place.h"
 #include "harness.h"
@@ -21,6 +22,7 @@
 #include "warpsmith/process/gpu_watch.h"
 #include "warpsmith/process/machine.h"
 #include "warpsmith/stats/summary.h"
+#include "warpsmith/toolchain/extension.h"
 #include "warpsmith/toolchain/gpu.h"
 
 namespace warpsmith::measure {
@@ -70,6 +72,13 @@ const device::Gpu& right_gpu(const device::Gpu& opened, const Settings& settings
   return opened;
 }
 
+void note_code(const toolchain::CodeFacts& code, Measurement& m) {
+  m.tensor_cores = code.tensor_cores;
+  m.registers = code.registers;
+  m.shared_bytes = code.shared_bytes;
+  m.spill_bytes = code.spill_bytes;
+}
+
 std::vector<std::byte> read_bytes(const std::filesystem::path& path) {
   const std::string text = read_file(path);
   std::vector<std::byte> bytes(text.size());
@@ -81,9 +90,12 @@ std::vector<std::byte> read_bytes(const std::filesystem::path& path) {
 
 struct GpuMeasurer::State {
   State(Settings the_settings, std::span<const std::byte> cubin)
-      : settings(std::move(the_settings)), harness(right_gpu(gpu, settings), cubin, source) {
+      : settings(std::move(the_settings)),
+        launch_cost(settings.timing ? open_quick_context(settings, cubin) : LaunchCost()),
+        harness(right_gpu(gpu, settings), cubin, source) {
     configure_torch(settings.threads);
     facts = facts_of(settings, gpu.facts());
+    if (launch_cost.contexts > 0) facts.extra["launch_ns"] = to_string(launch_cost);
     std::string problem;
     watch = process::GpuWatch::open(facts.uuid, &problem);
     if (watch)
@@ -296,17 +308,20 @@ struct GpuMeasurer::State {
            m.verdict == Verdict::kHack;
   }
 
-  void check_and_time(GpuTaskBench& task, GpuCandidate& candidate, Measured& out) {
-    if (!write_checks(check_candidate(candidate, task.task(), task.oracle(), task.cases()), task.task(),
-                      task.oracle(), task.cases(), out.measurement))
-      return;
-    if (!settings.timing) return;
+  void check_and_time(GpuTaskBench& task, GpuCandidate& candidate, const Measurement* checked,
+                      Measured& out) {
     Measurement& m = out.measurement;
-    const double timed_before = harness.timed_ns();
+    if (checked != nullptr) {
+      m.max_error = checked->max_error;
+      m.error_bound = checked->error_bound;
+    } else if (!write_checks(check_candidate(candidate, task.task(), task.oracle(), task.cases()),
+                             task.task(), task.oracle(), task.cases(), m)) {
+      return;
+    }
+    if (!settings.timing) return;
     seen_reasons.reset();
     time_and_judge(task, candidate, out);
     if (seen_reasons) m.clock_reasons = process::clock_reason_words(*seen_reasons);
-    m.gpu_timed_s = (harness.timed_ns() - timed_before) * 1e-9;
   }
 
   ExtensionMeasurer& extension_measurer() {
@@ -356,6 +371,7 @@ struct GpuMeasurer::State {
   }
 
   Settings settings;
+  LaunchCost launch_cost;
   device::Gpu gpu;
   ValueSource source;
   GpuHarness harness;
@@ -379,7 +395,7 @@ void GpuMeasurer::know_best(const std::string& task, double speedup) {
 }
 
 Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate,
-                              const std::filesystem::path& binary, int attempt) {
+                              const std::filesystem::path& binary, int attempt, const Measurement* checked) {
   const double begin = seconds_now();
   State& s = *state_;
   if (const Ran ran = s.compile_at_first_run(task, candidate, binary); ran.verdict != Verdict::kOk) {
@@ -401,15 +417,17 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
   const std::optional<task::LaunchPlan> plan =
       has_host_code ? task::LaunchPlan() : plan_of(candidate, bench.task(), m);
   if (!plan) return out;
+  const double timed_before = s.harness.timed_ns();
   try {
     if (has_host_code) {
+      note_code(toolchain::read_extension_facts(binary).code, m);
       s.measure_extension(bench, candidate, binary, out);
     } else {
       const toolchain::CubinFacts facts = toolchain::read_cubin_facts(binary);
-      m.tensor_cores = facts.tensor_cores;
+      note_code(toolchain::facts_of(facts), m);
       GpuCandidate on_gpu(s.harness, bench.task(), *plan, read_bytes(binary), names_of(facts),
                           s.call_timeout_s(bench));
-      s.check_and_time(bench, on_gpu, out);
+      s.check_and_time(bench, on_gpu, checked, out);
       s.lost = s.lost || !on_gpu.alive();
       if (!s.lost) s.look_for_damage(m);
     }
@@ -422,6 +440,7 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
   if (s.lost || (m.verdict != Verdict::kOk && m.verdict != Verdict::kUnstable)) out.again.clear();
   m.device->load_after = load_average();
   m.gpu_held_s = seconds_now() - locked;
+  m.gpu_timed_s = (s.harness.timed_ns() - timed_before) * 1e-9;
   m.seconds = seconds_now() - begin;
   return out;
 }

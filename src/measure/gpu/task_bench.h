@@ -25,7 +25,7 @@ class GpuTaskBench {
   // Of the baseline in one timed row (timing/calls_a_row.h), and what such a row takes, roughly.
   int calls() const { return calls_; }
   double row_ns() const { return calls_ * baseline_call_ns_; }
-  GpuBaselineArm& baseline() { return *baseline_; }
+  GpuBaselineArm& baseline();
   std::unique_ptr<GpuBaselineArm> another_baseline() const;
   // Median nanoseconds a call of the baseline with nothing beside it, in rows as long as beside a candidate:
   // measured once, and again.

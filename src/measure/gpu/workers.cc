@@ -116,10 +116,12 @@ class Worker {
   Json answer_to(const Json& request) {
     try {
       const Candidate candidate = candidate_from_json(request.at("candidate"));
+      std::optional<Measurement> checked;
+      if (request.contains("checked")) checked = measurement_from_json(request.at("checked"));
       measurer_->know_best(candidate.task, request.at("best").get<double>());
       const Measured measured =
           measurer_->measure(tasks_.of(candidate), candidate, request.at("binary").get<std::string>(),
-                             request.at("attempt").get<int>());
+                             request.at("attempt").get<int>(), checked ? &*checked : nullptr);
       return {{"measurement", to_json(measured.measurement)},
               {"samples", measured.samples},
               {"again", measured.again},
@@ -147,10 +149,14 @@ struct GpuWorkers::State {
   Settings settings;
   std::filesystem::path datasets;
   std::vector<std::byte> harness;
-  std::optional<Process> active;
+  // What loops or crashes does so in a check, and takes that process along; those that time start slowly, for
+  // they look for a quick context (context.h). A second opinion is the other one's.
+  std::optional<Process> checker, timers[2];
   int lost = 0;
 
-  Process start() {
+  std::optional<Process>& timer(int attempt) { return timers[attempt % 2]; }
+
+  Process start(bool timing) {
     int fds[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
       throw system_error("socketpair", errno);
@@ -162,6 +168,7 @@ struct GpuWorkers::State {
       if (::getppid() != parent) ::_exit(0);
       ::close(fds[0]);
       silence_stdout();
+      settings.timing = timing;
       int code = 0;
       try {
         Worker(fds[1], settings, datasets, harness).serve();
@@ -187,35 +194,58 @@ struct GpuWorkers::State {
 
   // The next one starts with the next candidate, when nothing else is on the GPU: beside a start, rounds
   // scatter ten times as much.
-  void drop() {
-    if (active) end(*active);
-    active.reset();
-    ++lost;
-  }
-
-  // The same of a process that nothing has happened to.
-  void refresh() {
-    if (active) end(*active);
-    active.reset();
+  static void drop(std::optional<Process>& process) {
+    if (process) end(*process);
+    process.reset();
   }
 
   // False where the process is gone or does not answer: `m` says so.
-  bool ask(const Json& request, std::optional<Json>* answer, Measurement* m) {
-    if (!active) active = start();
+  bool ask(std::optional<Process>& process, const Json& request, std::optional<Json>* answer,
+           Measurement* m) {
+    if (!process) process = start(&process != &checker);
     std::string text;
     Received received = Received::kGone;
-    if (send(active->fd, request.dump())) received = receive(active->fd, &text, patience());
+    if (send(process->fd, request.dump())) received = receive(process->fd, &text, patience());
     if (received == Received::kAll) {
       *answer = parse_json(text, "answer of the process on the GPU");
       return true;
     }
     m->verdict = received == Received::kLate ? Verdict::kTimeout : Verdict::kCrash;
-    const std::string how = end(*active);
+    const std::string how = end(*process);
     m->detail = received == Received::kLate ? "its measurement did not end"
                                             : "the process that measured it was gone: " + how;
-    active.reset();
+    process.reset();
     ++lost;
     return false;
+  }
+
+  // A process that ends by a signal may have done so of itself: no host code of a candidate runs in it. So
+  // the candidate is measured once more, and only the second time it is to blame.
+  Measured measured(std::optional<Process>& process, const Json& request, Measured blank) {
+    std::optional<Json> answer;
+    Measurement& m = blank.measurement;
+    for (int tries = 0; tries < 2 && !answer; ++tries) {
+      if (ask(process, request, &answer, &m)) continue;
+      log_warning(m.candidate + " of " + m.task + ": " + m.detail);
+      if (m.verdict == Verdict::kTimeout) break;
+    }
+    if (!answer) return blank;
+    if (answer->value("lost", false)) {
+      drop(process);
+      ++lost;
+    }
+    if (answer->contains("error")) {
+      const int code = answer->value("exit_code", static_cast<int>(kExitEnvironment));
+      if (answer->value("input", false))
+        throw InvalidInput({{"", 0, 0, answer->at("error").get<std::string>(), ""}});
+      throw Error(answer->at("error").get<std::string>(), code);
+    }
+    const int attempt = m.remeasured;
+    m = measurement_from_json(answer->at("measurement"));
+    m.remeasured = attempt;
+    blank.samples = answer->at("samples").get<std::vector<std::int64_t>>();
+    blank.again = answer->value("again", "");
+    return blank;
   }
 
   double patience() const {
@@ -231,54 +261,45 @@ GpuWorkers::GpuWorkers(Settings settings, std::filesystem::path datasets, std::v
   state_->harness = std::move(harness);
 }
 
-GpuWorkers::~GpuWorkers() {
-  if (state_->active) State::end(*state_->active);
+GpuWorkers::~GpuWorkers() { refresh(); }
+
+void GpuWorkers::refresh() {
+  State::drop(state_->checker);
+  for (std::optional<State::Process>& timer : state_->timers) State::drop(timer);
 }
 
 int GpuWorkers::lost() const { return state_->lost; }
 
-// A process that ends by a signal may have done so of itself: no host code of a candidate runs in it. So the
-// candidate is measured once more, and only the second time it is to blame.
 Measured GpuWorkers::measure_once(const Candidate& candidate, const std::filesystem::path& binary,
                                   int attempt) {
   State& s = *state_;
-  const Json request = {{"candidate", to_json(candidate)},
-                        {"binary", binary.string()},
-                        {"attempt", attempt},
-                        {"best", s.settings.best[candidate.task]}};
-  std::optional<Json> answer;
-  Measured out;
-  out.measurement.candidate = candidate.id;
-  out.measurement.task = candidate.task;
-  out.measurement.remeasured = attempt;
-  for (int tries = 0; tries < 2 && !answer; ++tries) {
-    Measurement& m = out.measurement;
-    if (s.ask(request, &answer, &m)) continue;
-    log_warning(candidate.id + " of " + candidate.task + ": " + m.detail);
-    if (m.verdict == Verdict::kTimeout) break;
-  }
-  if (!answer) return out;
-  if (answer->value("lost", false)) s.drop();
-  if (answer->contains("error")) {
-    const int code = answer->value("exit_code", static_cast<int>(kExitEnvironment));
-    if (answer->value("input", false))
-      throw InvalidInput({{"", 0, 0, answer->at("error").get<std::string>(), ""}});
-    throw Error(answer->at("error").get<std::string>(), code);
-  }
-  out.measurement = measurement_from_json(answer->at("measurement"));
-  out.measurement.remeasured = attempt;
-  out.samples = answer->at("samples").get<std::vector<std::int64_t>>();
-  out.again = answer->value("again", "");
-  return out;
+  Json request = {{"candidate", to_json(candidate)},
+                  {"binary", binary.string()},
+                  {"attempt", attempt},
+                  {"best", s.settings.best[candidate.task]}};
+  Measured blank;
+  blank.measurement.candidate = candidate.id;
+  blank.measurement.task = candidate.task;
+  blank.measurement.remeasured = attempt;
+  // What has host code is checked and timed in a child of its own.
+  if (s.settings.timing && candidate.tier != Tier::kPlan)
+    return s.measured(s.timer(attempt), request, std::move(blank));
+  const Measured checked = s.measured(s.checker, request, blank);
+  if (!s.settings.timing || checked.measurement.verdict != Verdict::kOk) return checked;
+  request["checked"] = to_json(checked.measurement);
+  Measured timed = s.measured(s.timer(attempt), request, std::move(blank));
+  add_costs(timed.measurement, checked.measurement);
+  return timed;
 }
 
-// What is doubtful is measured again in a fresh process: nothing is left of the first that could repeat it.
+// What is doubtful is measured again in another process, and then in a fresh one: nothing is left of the
+// first that could repeat it.
 Measured GpuWorkers::measure(const Candidate& candidate, const std::filesystem::path& binary) {
   constexpr int kMostTimes = 3;
   State& s = *state_;
   Measured out = measure_once(candidate, binary, 0);
   for (int attempt = 1; attempt < kMostTimes && !out.again.empty(); ++attempt) {
-    s.refresh();
+    if (attempt > 1) State::drop(s.timer(attempt));
     out = second_opinion(out, measure_once(candidate, binary, attempt));
   }
   out.again.clear();

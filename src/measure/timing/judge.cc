@@ -184,16 +184,20 @@ void compare_scores(double before, double after, Measurement& m) {
   m.detail = fmt::format("measured again: {:.2f}x, then {:.2f}x, more than 10 % apart", before, after);
 }
 
-Measured second_opinion(const Measured& first, Measured second) {
-  const Measurement& before = first.measurement;
+void add_costs(Measurement& m, const Measurement& other) {
   const auto add = [](std::optional<double>& to, const std::optional<double>& more) {
     if (more) to = to.value_or(0) + *more;
   };
+  m.seconds += other.seconds;
+  add(m.gpu_held_s, other.gpu_held_s);
+  add(m.gpu_timed_s, other.gpu_timed_s);
+}
+
+Measured second_opinion(const Measured& first, Measured second) {
+  const Measurement& before = first.measurement;
   const auto join = [&](Measurement& m, const Measurement& other) {
     m.remeasured = before.remeasured + 1;
-    m.seconds += other.seconds;
-    add(m.gpu_held_s, other.gpu_held_s);
-    add(m.gpu_timed_s, other.gpu_timed_s);
+    add_costs(m, other);
     m.rounds_thrown_away += other.rounds_thrown_away;
   };
   const std::string again = std::exchange(second.again, "");
