@@ -77,7 +77,11 @@ void write_file_atomic(const fs::path& path, std::string_view content) {
       throw;
     }
   }
-  if (::rename(part.c_str(), path.c_str()) != 0) throw file_error("write", path, errno);
+  if (::rename(part.c_str(), path.c_str()) != 0) {
+    const int why = errno;
+    ::unlink(part.c_str());
+    throw file_error("write", path, why);
+  }
   sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
 }
 

@@ -364,7 +364,7 @@ void throughput(Bench& bench, measure::GpuWorkers& workers) {
       "lost %d\n",
       order.size(), seconds, static_cast<double>(order.size()) / seconds, stats::median(held),
       sum / static_cast<double>(held.size()), workers.lost());
-  std::printf("  bad ones, and the one behind each: %.1f s; measured again by a fresh process: %d\n",
+  std::printf("  bad ones, and the one behind each: %.1f s; measured again by another process: %d\n",
               around_bad, again);
   for (const auto& [verdict, count] : verdicts) std::printf("  %s: %d\n", verdict.c_str(), count);
 }

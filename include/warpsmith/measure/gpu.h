@@ -35,6 +35,8 @@ class GpuMeasurer {
   // then.
   Measured measure(const task::Task& task, const Candidate& candidate, const std::filesystem::path& binary,
                    int attempt = 0, const Measurement* checked = nullptr);
+  // What is measured once a run is measured now, not with the first candidate: the device's ceilings.
+  void prepare();
   // The best speedup known of a task: what is far over it is measured again.
   void know_best(const std::string& task, double speedup);
   // Null tests: scores near 1 are expected.
@@ -42,6 +44,8 @@ class GpuMeasurer {
   Measured measure_candidate_against_itself(const task::Task& task, const Candidate& candidate,
                                             const std::filesystem::path& binary);
   bool lost() const;
+  // Whether over a quarter of the GPU's memory is taken: by other processes, too. Not where lost().
+  bool crowded() const;
 
  private:
   struct State;

@@ -1,6 +1,6 @@
 // Measures on the GPU in processes that may be lost: a candidate that takes the GPU's context with it costs
 // its own verdict, and the next one is measured by a fresh process. One process checks candidates of tier
-// `plan`, and another times those that are right.
+// `plan`; another times those that are right, and a third where that is to be done again.
 #pragma once
 
 #include <filesystem>

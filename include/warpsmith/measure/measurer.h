@@ -54,7 +54,7 @@ Settings settings_from_json(const Json& params, std::uint64_t seed);
 struct Measured {
   Measurement measurement;            // without its blob
   std::vector<std::int64_t> samples;  // nanoseconds a call: all baseline, then all candidate
-  // On a GPU, tier `plan`: why this is to be measured once more, in a fresh process; empty: it is not.
+  // On a GPU, tier `plan`: why this is to be measured once more, in another process; empty: it is not.
   std::string again;
 };
 inline constexpr const char* kAgainForBaseline = "baseline";  // it does not agree with its time alone

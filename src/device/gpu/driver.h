@@ -15,7 +15,7 @@ namespace warpsmith::device {
   X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid)                  \
   X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDevicePrimaryCtxRetain)                   \
   X(cuDevicePrimaryCtxGetState) X(cuDevicePrimaryCtxReset)                                  \
-  X(cuCtxSetCurrent) X(cuCtxSetLimit) X(cuCtxSynchronize) X(cuCtxResetPersistingL2Cache)    \
+  X(cuMemGetInfo) X(cuCtxSetCurrent) X(cuCtxSetLimit) X(cuCtxSynchronize) X(cuCtxResetPersistingL2Cache)    \
   X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuModuleGetGlobal)         \
   X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuLaunchKernelEx)                           \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor) X(cuOccupancyMaxActiveClusters)            \

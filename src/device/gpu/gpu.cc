@@ -57,7 +57,7 @@ GpuFacts facts_of(CUdevice device) {
   return facts;
 }
 
-// The device heap and the buffer of printf at their least: a candidate's malloc gets nothing, and its
+// The device heap and the buffer of printf at their least (no candidate of tier plan has a malloc), and its
 // printing little. What is least is the driver's to say, so an answer that is no is as good.
 void bound_device_runtime() {
   (void)driver().cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 0);
@@ -203,6 +203,12 @@ GpuOutcome Gpu::wait(double timeout_s) const {
     // Short waits are busy ones: most are some microseconds.
     if (waited > 2e-3) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
+}
+
+std::uint64_t Gpu::free_memory() const {
+  std::size_t free = 0, all = 0;
+  check(driver().cuMemGetInfo(&free, &all), "cannot ask for the GPU's free memory");
+  return free;
 }
 
 void Gpu::reset_persisting_l2() const {

@@ -1,12 +1,15 @@
 #include "context.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
+#include <utility>
 
 #include "gpu_place.h"
+#include "timing/judge.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
@@ -19,10 +22,11 @@ namespace warpsmith::measure {
 namespace {
 
 constexpr double kWidth = 0.01;
+constexpr std::size_t kLeftOut = 20;  // one of so many: a clock that stepped, another clock rate
 // Contexts that were seen. Of an H200's one in eleven is as quick as the quickest.
 constexpr std::size_t kFewest = 48, kFewestAlike = 12, kKept = 256;
-constexpr int kMostContexts = 96;
-constexpr int kLaunches = 40, kRows = 11;
+constexpr double kMostSeconds = 20;
+constexpr int kLaunches = 400, kRows = 5;         // the GPU's queue holds some thousand launches
 constexpr double kShortest = 50, kLongest = 1e6;  // nanoseconds that may stand in the file
 constexpr std::uint64_t kHoldNs = 20'000'000;
 
@@ -49,9 +53,9 @@ double launch_ns(const device::Gpu& gpu, std::span<const std::byte> cubin) {
   return stats::median(times);
 }
 
-std::filesystem::path seen_path(const std::string& uuid) {
-  std::filesystem::path path = gpu_lock_path(uuid);
-  return path.replace_extension(".launches");
+std::filesystem::path seen_path(const device::GpuFacts& facts) {
+  std::filesystem::path path = gpu_lock_path(facts.uuid);
+  return path.replace_extension(fmt::format(".launches-{}-{}", facts.driver, ::getuid()));
 }
 
 // Anybody may have written there.
@@ -70,33 +74,43 @@ std::vector<double> read_seen(const std::filesystem::path& path) {
   return seen;
 }
 
-void keep_seen(const std::filesystem::path& path, std::vector<double> seen) {
-  std::sort(seen.begin(), seen.end());
-  seen.resize(std::min(seen.size(), kKept));
-  std::string text;
-  for (const double ns : seen) text += fmt::format("{:.1f}\n", ns);
-  try {
-    write_file_atomic(path, text);
-  } catch (const std::exception&) {
-    // Another user's: what more this process has seen is lost.
+// What was seen, also where what comes behind it throws.
+class Seen {
+ public:
+  explicit Seen(std::filesystem::path path) : path_(std::move(path)), costs_(read_seen(path_)) {}
+  ~Seen() {
+    std::string text;
+    const std::size_t first = costs_.size() - std::min(costs_.size(), kKept);
+    for (std::size_t i = first; i < costs_.size(); ++i) text += fmt::format("{:.1f}\n", costs_[i]);
+    try {
+      write_file_atomic(path_, text);
+    } catch (const std::exception& e) {
+      log_warning(std::string("what launches cost cannot be kept: ") + e.what());
+    }
   }
-}
+  Seen(const Seen&) = delete;
+  Seen& operator=(const Seen&) = delete;
+  void add(double ns) { costs_.push_back(ns); }
+  const std::vector<double>& costs() const { return costs_; }
+
+ private:
+  std::filesystem::path path_;
+  std::vector<double> costs_;
+};
 
 }  // namespace
 
 std::string to_string(const LaunchCost& cost) {
-  return fmt::format("{:.0f} (least: {:.0f} to {:.0f})", cost.ns, cost.low, cost.high);
+  return fmt::format("{:.0f} ({:.0f} or less is quick)", cost.ns, cost.quick);
 }
 
-LaunchCost least_cost(const std::vector<double>& seen, bool* known) {
-  LaunchCost least;
+double quick_cost(std::vector<double> seen, bool* known) {
   *known = false;
-  if (seen.empty()) return least;
-  const auto [low, high] = std::minmax_element(seen.begin(), seen.end());
-  least.low = *low;
-  least.high = *low * (1 + kWidth);
-  *known = seen.size() >= kFewest || (seen.size() >= kFewestAlike && *high <= least.high);
-  return least;
+  if (seen.empty()) return 0;
+  std::sort(seen.begin(), seen.end());
+  const double quick = seen[seen.size() / kLeftOut] * (1 + kWidth);
+  *known = seen.size() >= kFewest || (seen.size() >= kFewestAlike && seen.back() <= quick);
+  return quick;
 }
 
 LaunchCost open_quick_context(const Settings& settings, std::span<const std::byte> cubin) {
@@ -104,20 +118,20 @@ LaunchCost open_quick_context(const Settings& settings, std::span<const std::byt
   const device::GpuFacts facts = device::Gpu().facts();
   require_gpu(settings, facts.name);
   const FileLock alone(gpu_lock_path(facts.uuid));
-  const std::filesystem::path path = seen_path(facts.uuid);
-  std::vector<double> seen = read_seen(path);
+  const double begin = seconds_now();
+  Seen seen(seen_path(facts));
   LaunchCost cost;
   for (int contexts = 1;; ++contexts) {
-    const double ns = launch_ns(device::Gpu(), cubin);
-    seen.push_back(ns);
+    seen.add(launch_ns(device::Gpu(), cubin));
     bool known = false;
-    cost = least_cost(seen, &known);
-    cost.ns = ns;
-    cost.contexts = contexts;
-    if ((known && ns <= cost.high) || contexts == kMostContexts) break;
+    cost = {seen.costs().back(), quick_cost(seen.costs(), &known), contexts};
+    if (known && cost.ns <= cost.quick) break;
+    if (seconds_now() - begin > kMostSeconds) {
+      log_warning(fmt::format("no context of {} on {} was a quick one", contexts, facts.name));
+      break;
+    }
     device::Gpu::close_context();
   }
-  keep_seen(path, seen);
   log_info(fmt::format("a launch costs {} ns in this context, the {}. that was opened", to_string(cost),
                        cost.contexts));
   return cost;

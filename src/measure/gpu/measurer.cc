@@ -95,7 +95,6 @@ struct GpuMeasurer::State {
         harness(right_gpu(gpu, settings), cubin, source) {
     configure_torch(settings.threads);
     facts = facts_of(settings, gpu.facts());
-    if (launch_cost.contexts > 0) facts.extra["launch_ns"] = to_string(launch_cost);
     std::string problem;
     watch = process::GpuWatch::open(facts.uuid, &problem);
     if (watch)
@@ -104,10 +103,10 @@ struct GpuMeasurer::State {
       facts.extra["nvml"] = "not to be had: " + problem;
   }
 
-  // What this GPU can do at most: once a run and GPU it is measured, in 1 to 3 s. The caller holds the GPU's
-  // lock.
+  // What this GPU can do at most: once a run and GPU it is measured, in 1 to 3 s, by who times. The caller
+  // holds the GPU's lock.
   void know_ceilings() {
-    if (ceilings || !settings.timing) return;
+    if (ceilings) return;
     if (!settings.ceilings.empty()) {
       std::string problem;
       ceilings = read_ceilings(ceilings_path(settings.ceilings, facts.uuid), &problem);
@@ -116,6 +115,7 @@ struct GpuMeasurer::State {
                        !ceilings->find(kReadBandwidth)))
         ceilings.reset();
     }
+    if (!ceilings && !settings.timing) return;
     if (!ceilings) {
       ceilings = probe_gpu(harness, watch ? &*watch : nullptr, false);
       log_info(facts.name + ": " + ceilings_line(*ceilings));
@@ -390,6 +390,16 @@ GpuMeasurer::~GpuMeasurer() = default;
 
 bool GpuMeasurer::lost() const { return state_->lost; }
 
+bool GpuMeasurer::crowded() const {
+  const std::uint64_t all = state_->gpu.facts().memory_bytes;
+  return state_->gpu.free_memory() < all - all / 4;
+}
+
+void GpuMeasurer::prepare() {
+  const FileLock lock(gpu_lock_path(state_->facts.uuid));
+  state_->know_ceilings();
+}
+
 void GpuMeasurer::know_best(const std::string& task, double speedup) {
   state_->settings.best[task] = speedup;
 }
@@ -441,6 +451,7 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
   m.device->load_after = load_average();
   m.gpu_held_s = seconds_now() - locked;
   m.gpu_timed_s = (s.harness.timed_ns() - timed_before) * 1e-9;
+  if (s.launch_cost.contexts > 0 && m.rounds > 0) m.clock["launch_ns"] = to_string(s.launch_cost);
   m.seconds = seconds_now() - begin;
   return out;
 }

@@ -27,8 +27,8 @@ namespace warpsmith::measure {
 
 namespace {
 
-// Beyond all that a measurement may take by its own limits: right answers, checks, a timing (of tier
-// `extension` up to three), a stalled host.
+// Beyond all that a measurement may take by its own limits: right answers, checks, timings (of tier
+// `extension` up to four), a stalled host.
 constexpr double kPatience = 300;      // seconds, with five budgets, ten calls and a first run on top
 constexpr double kMostFirstRun = 300;  // of a Python module that compiles: its start, two times its limit
 
@@ -92,6 +92,7 @@ class Worker {
       measurer_.emplace(settings, harness);
     } catch (const Error& e) {
       broken_ = error_json(e);
+      (*broken_)["lost"] = true;  // another process may find a GPU that works
     }
   }
 
@@ -115,6 +116,10 @@ class Worker {
 
   Json answer_to(const Json& request) {
     try {
+      if (request.contains("prepare")) {
+        measurer_->prepare();
+        return Json::object({{"lost", measurer_->lost()}});
+      }
       const Candidate candidate = candidate_from_json(request.at("candidate"));
       std::optional<Measurement> checked;
       if (request.contains("checked")) checked = measurement_from_json(request.at("checked"));
@@ -125,6 +130,8 @@ class Worker {
       return {{"measurement", to_json(measured.measurement)},
               {"samples", measured.samples},
               {"again", measured.again},
+              {"crowded", measured.measurement.verdict == Verdict::kOutOfMemory && !measurer_->lost() &&
+                              measurer_->crowded()},
               {"lost", measurer_->lost()}};
     } catch (const Error& e) {
       return error_json(e);
@@ -152,6 +159,7 @@ struct GpuWorkers::State {
   // What loops or crashes does so in a check, and takes that process along; those that time start slowly, for
   // they look for a quick context (context.h). A second opinion is the other one's.
   std::optional<Process> checker, timers[2];
+  bool prepared = false;
   int lost = 0;
 
   std::optional<Process>& timer(int attempt) { return timers[attempt % 2]; }
@@ -221,7 +229,8 @@ struct GpuWorkers::State {
 
   // A process that ends by a signal may have done so of itself: no host code of a candidate runs in it. So
   // the candidate is measured once more, and only the second time it is to blame.
-  Measured measured(std::optional<Process>& process, const Json& request, Measured blank) {
+  Measured once(std::optional<Process>& process, const Json& request, Measured blank,
+                bool* crowded = nullptr) {
     std::optional<Json> answer;
     Measurement& m = blank.measurement;
     for (int tries = 0; tries < 2 && !answer; ++tries) {
@@ -234,18 +243,58 @@ struct GpuWorkers::State {
       drop(process);
       ++lost;
     }
-    if (answer->contains("error")) {
-      const int code = answer->value("exit_code", static_cast<int>(kExitEnvironment));
-      if (answer->value("input", false))
-        throw InvalidInput({{"", 0, 0, answer->at("error").get<std::string>(), ""}});
-      throw Error(answer->at("error").get<std::string>(), code);
-    }
+    throw_error_of(*answer);
+    if (crowded != nullptr) *crowded = answer->value("crowded", false);
     const int attempt = m.remeasured;
     m = measurement_from_json(answer->at("measurement"));
     m.remeasured = attempt;
     blank.samples = answer->at("samples").get<std::vector<std::int64_t>>();
     blank.again = answer->value("again", "");
     return blank;
+  }
+
+  // Before the first candidate, so that all have the same to say of the device.
+  void prepare() {
+    if (prepared) return;
+    std::optional<Json> answer;
+    Measurement nobody;
+    if (!ask(timers[0], Json::object({{"prepare", true}}), &answer, &nobody)) throw Error(nobody.detail);
+    if (answer->value("lost", false)) drop(timers[0]);
+    throw_error_of(*answer);
+    prepared = true;
+  }
+
+  // The other processes keep memory of the GPU, and its context where it has but one: where a process lacks
+  // something it gets the GPU to itself.
+  Measured measured(std::optional<Process>& process, const Json& request, const Measured& blank) {
+    const auto others = [&] {
+      std::vector<std::optional<Process>*> all;
+      for (std::optional<Process>* other : {&checker, &timers[0], &timers[1]})
+        if (other != &process && *other) all.push_back(other);
+      return all;
+    };
+    try {
+      bool crowded = false;
+      Measured out = once(process, request, blank, &crowded);
+      if (!crowded || others().empty()) return out;
+    } catch (const InvalidInput&) {
+      throw;
+    } catch (const Error& e) {
+      if (e.exit_code() == kExitWrongDevice || others().empty()) throw;
+      log_warning(std::string(e.what()) + "; once more, with nothing else on the GPU");
+    }
+    for (std::optional<Process>* other : others()) drop(*other);
+    drop(process);
+    return once(process, request, blank);
+  }
+
+  static void throw_error_of(const Json& answer) {
+    if (answer.contains("error")) {
+      const int code = answer.value("exit_code", static_cast<int>(kExitEnvironment));
+      const std::string words = answer.at("error").get<std::string>();
+      if (answer.value("input", false)) throw InvalidInput({{"", 0, 0, words, ""}});
+      throw Error(words, code);
+    }
   }
 
   double patience() const {
@@ -281,13 +330,13 @@ Measured GpuWorkers::measure_once(const Candidate& candidate, const std::filesys
   blank.measurement.candidate = candidate.id;
   blank.measurement.task = candidate.task;
   blank.measurement.remeasured = attempt;
+  if (s.settings.timing) s.prepare();
   // What has host code is checked and timed in a child of its own.
-  if (s.settings.timing && candidate.tier != Tier::kPlan)
-    return s.measured(s.timer(attempt), request, std::move(blank));
+  if (s.settings.timing && candidate.tier != Tier::kPlan) return s.measured(s.timer(attempt), request, blank);
   const Measured checked = s.measured(s.checker, request, blank);
   if (!s.settings.timing || checked.measurement.verdict != Verdict::kOk) return checked;
   request["checked"] = to_json(checked.measurement);
-  Measured timed = s.measured(s.timer(attempt), request, std::move(blank));
+  Measured timed = s.measured(s.timer(attempt), request, blank);
   add_costs(timed.measurement, checked.measurement);
   return timed;
 }

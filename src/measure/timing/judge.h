@@ -77,7 +77,7 @@ void compare_scores(double before, double after, Measurement& m);
 // Seconds that another part of the same measurement has taken.
 void add_costs(Measurement& m, const Measurement& other);
 
-// What a measurement and its repetition in a fresh process come to; `first.again` is set. A baseline that
+// What a measurement and its repetition in another process come to; `first.again` is set. A baseline that
 // was slower beside the candidate than alone both times is a `hack`, kind slowed_baseline; of two scores the
 // lower one counts. `again` of the result: whether it takes a third (the second may look too good).
 Measured second_opinion(const Measured& first, Measured second);

@@ -28,7 +28,7 @@ constexpr const char* kBody = "warpsmith/tensors.h";
 constexpr const char* kOutput = "warpsmith_out.so";
 // The front end and the optimizer reserve address space that they never touch.
 constexpr std::uint64_t kLeastAddressSpace = 6ull << 30;
-constexpr std::uint64_t kOutputBytes = 512 << 10;  // ptxas has some lines of each kernel
+constexpr std::uint64_t kOutputBytes = 4 << 20;  // ptxas has some lines of each kernel
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
