@@ -68,9 +68,8 @@ KernelFacts gather_kernel(const std::string& name, const NvrtcAnswer& answer, co
 
 }  // namespace
 
-CubinFacts gather_facts(const std::string& cubin, const NvrtcAnswer& answer, const std::string& target,
+CubinFacts gather_facts(const CubinContent& content, const NvrtcAnswer& answer, const std::string& target,
                         const ModuleNames& names) {
-  const CubinContent content = read_cubin(cubin);
   const std::map<std::string, KernelResources> resources = read_resources(answer.log);
   CubinFacts facts;
   facts.target = target;

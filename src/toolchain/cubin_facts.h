@@ -4,13 +4,14 @@
 #include <string>
 
 #include "compile_unit.h"
+#include "cubin.h"
 #include "nvrtc_protocol.h"
 #include "warpsmith/toolchain/gpu.h"
 
 namespace warpsmith::toolchain {
 
-// Throws Error where the cubin cannot be read or NVRTC said nothing of a kernel.
-CubinFacts gather_facts(const std::string& cubin, const NvrtcAnswer& answer, const std::string& target,
+// Throws Error where NVRTC said nothing of a kernel.
+CubinFacts gather_facts(const CubinContent& content, const NvrtcAnswer& answer, const std::string& target,
                         const ModuleNames& names);
 
 Json to_json(const KernelFacts& kernel);

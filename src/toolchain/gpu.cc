@@ -71,9 +71,9 @@ CompileResult take_answer(const NvrtcAnswer& answer, const std::string& target, 
   if (!answer.ok)
     return failure(target_lacks_features(answer.log) ? Verdict::kUnsupported : Verdict::kCompileError,
                    readable_nvrtc_log(answer.log, options.log_bytes));
-  const std::string code = read_file(cubin);
-  if (read_cubin(code).heap) return failure(Verdict::kCompileError, kNoHeap);
-  const CubinFacts found = gather_facts(code, answer, target, names);
+  const CubinContent content = read_cubin(read_file(cubin));
+  if (content.heap) return failure(Verdict::kCompileError, kNoHeap);
+  const CubinFacts found = gather_facts(content, answer, target, names);
   for (const KernelFacts& k : found.kernels)
     if (k.shared_bytes > kMostStaticShared)
       return failure(Verdict::kCompileError, "kernel.cu: error: `" + k.name + "` has " +

@@ -177,19 +177,6 @@ struct Repeats {
   std::vector<int> mhz;
 };
 
-double mean_of(const std::vector<double>& values) {
-  double mean = 0;
-  for (const double v : values) mean += v / static_cast<double>(values.size());
-  return mean;
-}
-
-double deviation_of(const std::vector<double>& values) {
-  const double mean = mean_of(values);
-  double squares = 0;
-  for (const double v : values) squares += (v - mean) * (v - mean);
-  return values.size() > 1 ? std::sqrt(squares / static_cast<double>(values.size() - 1)) : NAN;
-}
-
 // Each repeat by a fresh process, with values, order and places in memory of its own.
 void spread(Bench& bench, measure::GpuWorkers& workers) {
   constexpr std::size_t kCandidates = 20, kRepeats = 10;
@@ -219,8 +206,8 @@ void spread(Bench& bench, measure::GpuWorkers& workers) {
   }
   std::vector<double> deviations;
   for (const Repeats& r : chosen) {
-    deviations.push_back(deviation_of(r.logs));
-    const double mean = mean_of(r.logs);
+    deviations.push_back(r.logs.size() > 1 ? stats::standard_deviation(r.logs) : NAN);
+    const double mean = r.logs.empty() ? NAN : stats::mean(r.logs);
     std::printf(
         "%-24s %-24s %.3fx  sd of log-speedup %.3f %% over %zu, median interval +-%.2f %%; off the mean in "
         "%%:",
@@ -230,7 +217,7 @@ void spread(Bench& bench, measure::GpuWorkers& workers) {
     std::printf("\n");
     const auto off = [](const char* what, const std::vector<double>& times) {
       std::printf("    %s ns off its mean in %%:", what);
-      for (const double t : times) std::printf(" %+.2f", 100 * (t - mean_of(times)));
+      for (const double t : times) std::printf(" %+.2f", 100 * (t - stats::mean(times)));
       std::printf("\n");
     };
     off("baseline's", r.baseline);

@@ -218,10 +218,13 @@ void ExtensionArm::fill(int first_call, int calls) {
   inputs_.fill(harness_);
 }
 
-void ExtensionArm::look_at_outputs(int first_call, int calls, bool written) {
+Arm::Run ExtensionArm::look_at_outputs(int first_call, int calls, bool written) {
   outputs_.look(first_ + first_call, calls, written, key_);
   operands_->look_at_canaries();
   settle(harness_);
+  if (const std::optional<std::string> problem = operands_->problem())
+    return {Verdict::kOutOfBounds, *problem + kInTimedCall, 0};
+  return {};
 }
 
 // The others' values come behind the untimed call: what that could do for them is gone.
@@ -244,10 +247,9 @@ Arm::Run ExtensionArm::run(int calls) {
   if (run.verdict != Verdict::kOk) return {run.verdict, run.detail + kInTimedCall, 0};
   // At once: work that goes on behind the answer is found with outputs that are not there, or holds this up.
   const Clock::time_point begin = Clock::now();
-  look_at_outputs(0, calls);
+  const Run looked = look_at_outputs(0, calls);
   late_.push_back(static_cast<double>(ns_since(begin)) - overhead_.look_ns);
-  if (const std::optional<std::string> problem = operands_->problem())
-    return {Verdict::kOutOfBounds, *problem + kInTimedCall, 0};
+  if (looked.verdict != Verdict::kOk) return looked;
   unwritten_ = outputs_.found().value_or(-1);
   const auto elapsed = static_cast<double>(run.elapsed_ns);
   call_ns_ = elapsed / calls;
@@ -261,15 +263,14 @@ Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
   for (std::uint64_t tries = 0; tries < kStops; ++tries) {
     renew(random_key({key, tries}), calls);
     Run looked;
-    const device::ExtensionSession::Pause pause{stop_share_ * made * call_ns_ * 1e-9, [&](int so_far) {
-                                                  looked = look_behind_stop(calls, so_far);
-                                                  // On other values: answers that were kept for the first
-                                                  // ones are wrong.
-                                                  key_ = random_key({key_, name_key("others")});
-                                                  if (looked.verdict == Verdict::kOk)
-                                                    fill(so_far, calls - so_far);
-                                                  settle(harness_);
-                                                }};
+    const auto look_and_renew = [&](int so_far) {
+      looked = look_behind_stop(calls, so_far);
+      // On other values: answers that were kept for the first ones are wrong.
+      key_ = random_key({key_, name_key("others")});
+      if (looked.verdict == Verdict::kOk) fill(so_far, calls - so_far);
+      settle(harness_);
+    };
+    const device::ExtensionSession::Pause pause{stop_share_ * made * call_ns_ * 1e-9, look_and_renew};
     const device::ExtensionRun run = row(calls, &pause);
     if (looked.verdict != Verdict::kOk) return looked;
     if (run.verdict != Verdict::kOk) return {run.verdict, run.detail + kInTimedCall, 0};
@@ -282,22 +283,17 @@ Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
 }
 
 Arm::Run ExtensionArm::look_behind_stop(int calls, int made) {
-  look_at_outputs(0, made);
-  if (const std::optional<std::string> problem = operands_->problem())
-    return {Verdict::kOutOfBounds, *problem + kInTimedCall, 0};
+  if (const Run looked = look_at_outputs(0, made); looked.verdict != Verdict::kOk) return looked;
   if (const std::optional<int> call = outputs_.found())
     if (const Run looked = inspect(*call); looked.verdict != Verdict::kOk) return looked;
   operands_->look_between(first_, calls + 1);
-  look_at_outputs(made, calls - made, true);
-  if (const std::optional<std::string> problem = operands_->problem())
-    return {Verdict::kOutOfBounds, *problem + kInTimedCall, 0};
+  if (const Run looked = look_at_outputs(made, calls - made, true); looked.verdict != Verdict::kOk)
+    return looked;
   return outputs_.found() ? Run{Verdict::kOutOfBounds, kWorkedAhead, 0} : Run{};
 }
 
 Arm::Run ExtensionArm::look_at_others(int made, int calls) {
-  look_at_outputs(made, calls - made);
-  if (const std::optional<std::string> problem = operands_->problem())
-    return {Verdict::kOutOfBounds, *problem + kInTimedCall, 0};
+  if (const Run looked = look_at_outputs(made, calls - made); looked.verdict != Verdict::kOk) return looked;
   const auto drawn = static_cast<int>(key_ % static_cast<std::uint64_t>(calls - made));
   return inspect(made + outputs_.found().value_or(drawn));
 }

@@ -90,8 +90,9 @@ class ExtensionArm : public Arm {
   void forget_clocks();
 
  private:
-  // Enqueues a look at outputs of these calls for `written` or unwritten ones, and at all canaries. Waits.
-  void look_at_outputs(int first_call, int calls, bool written = false);
+  // Looks at outputs of these calls for `written` or unwritten ones, and at all canaries. Waits. Not ok:
+  // something was written to that is no operand's.
+  Run look_at_outputs(int first_call, int calls, bool written = false);
   device::ExtensionRun row(int calls, const device::ExtensionSession::Pause* pause = nullptr);
   // Whether those that were made have left results, and those that were not nothing.
   Run look_behind_stop(int calls, int made);

@@ -115,8 +115,8 @@ struct GpuMeasurer::State {
                        !ceilings->find(kReadBandwidth)))
         ceilings.reset();
     }
-    if (!ceilings && !settings.timing) return;
     if (!ceilings) {
+      if (!settings.timing) return;
       ceilings = probe_gpu(harness, watch ? &*watch : nullptr, false);
       log_info(facts.name + ": " + ceilings_line(*ceilings));
       keep_ceilings();
