@@ -381,4 +381,35 @@ std::vector<OutputValues> Reference::Calls::outputs(int number) const {
       false);
 }
 
+bool Reference::Calls::surely_within(int number, const std::vector<std::span<const std::byte>>& others,
+                                     const std::vector<double>& bounds) const {
+  const c10::InferenceMode inference;
+  const task::Task& task = state_->reference->task;
+  return naming(task, "", [&] {
+    const std::vector<at::Tensor> right =
+        tensors_of(state_->results.at(static_cast<std::size_t>(number)), task);
+    if (right.size() != others.size()) return false;
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      const at::Tensor& values = right[i];
+      if (values.scalar_type() != scalar_type(task.outputs[i].dtype) ||
+          to_vector(values.sizes()) != task::shape_at(task.outputs[i], state_->dims) ||
+          values.numel() * static_cast<std::int64_t>(values.element_size()) !=
+              static_cast<std::int64_t>(others[i].size()))
+        return false;
+      if (values.numel() == 0) continue;
+      const bool floating = task::is_floating(task.outputs[i].dtype);
+      // A bool is its byte: 2 is no right answer.
+      const at::ScalarType type = values.scalar_type() == at::kBool ? at::kByte : values.scalar_type();
+      const at::Tensor other = at::from_blob(const_cast<std::byte*>(others[i].data()), values.sizes(),
+                                             values.options().dtype(type));
+      const bool good =
+          floating
+              ? (other.to(at::kDouble) - values.to(at::kDouble)).abs().le(bounds.at(i)).all().item<bool>()
+              : other.equal(values.contiguous().view(type));
+      if (!good) return false;
+    }
+    return true;
+  });
+}
+
 }  // namespace warpsmith::measure

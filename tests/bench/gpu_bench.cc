@@ -12,6 +12,8 @@
 //               3 %; and a call of each in a process of its own
 //   baselines   every baseline of every task against eager
 //   all         the dataset's candidates once each: verdicts, speedups, idle times
+//   checks      twenty checks (WARPSMITH_BENCH_TIMES) of each right candidate: that
+//               all are passed, and how near to its bound each came
 //   few         three rounds of each right candidate, in this process: for
 //               compute-sanitizer (WARPSMITH_BENCH_A_TASK: of so many a task)
 //
@@ -139,6 +141,9 @@ void print_gpu(const Measurement& m) {
               m.device->driver.c_str());
 }
 
+// The verdict that it must get.
+std::string wanted_of(const Entry& e) { return e.expected == "wrong_hidden" ? "wrong_output" : e.expected; }
+
 std::vector<const Entry*> good_ones(const Bench& bench) {
   std::vector<const Entry*> good;
   for (const Entry& e : bench.entries)
@@ -246,7 +251,7 @@ void all(Bench& bench, measure::GpuWorkers& workers) {
     }
     Measurement m = workers.measure(e.candidate, e.compiled.binary).measurement;
     print_gpu(m);
-    const std::string wanted = e.expected == "wrong_hidden" ? "wrong_output" : e.expected;
+    const std::string wanted = wanted_of(e);
     const bool surprise = wanted != to_string(m.verdict);
     wrong += surprise;
     std::printf("%s%-24s %-24s %s idle %s %s host_bound %s\n", surprise ? "SURPRISE " : "",
@@ -287,6 +292,33 @@ void few_rounds(Bench& bench, measure::GpuMeasurer& measurer) {
     std::fflush(stdout);
   }
   std::printf("few: %d of %d right candidates were timed\n", fine, all);
+}
+
+// What is right must be so each time: order of atomics and chance of timing included.
+void repeat_checks(Bench& bench, measure::GpuMeasurer& measurer) {
+  const char* times = std::getenv("WARPSMITH_BENCH_TIMES");
+  const int repeats = times != nullptr ? std::atoi(times) : 20;
+  constexpr double kNear = 0.5;
+  int failed = 0, near = 0;
+  const std::vector<const Entry*> good = good_ones(bench);
+  for (const Entry* e : good) {
+    double worst = 0;
+    for (int i = 0; i < repeats; ++i) {
+      const Measurement m = measurer.measure(*e->task, e->candidate, e->compiled.binary).measurement;
+      if (m.error_bound > 0) worst = std::max(worst, m.max_error / m.error_bound);
+      if (m.verdict == Verdict::kOk) continue;
+      ++failed;
+      std::printf("%s %s: %s\n", e->task->id.c_str(), e->name.c_str(), line_of(m).c_str());
+    }
+    if (worst < kNear) continue;
+    ++near;
+    std::printf("%-24s %-24s error up to %.2f of its bound\n", e->task->id.c_str(), e->name.c_str(), worst);
+    std::fflush(stdout);
+  }
+  std::printf(
+      "checks: %zu right candidates, %d times each: %d times not ok, %d candidates within half of their "
+      "bound\n",
+      good.size(), repeats, failed, near);
 }
 
 constexpr const char* kLooping =
@@ -337,7 +369,7 @@ void throughput(Bench& bench, measure::GpuWorkers& workers) {
     ++verdicts[std::string(to_string(m.verdict))];
     again += m.remeasured > 0;
     if (m.gpu_held_s) held.push_back(*m.gpu_held_s);
-    if (is_bad || after_bad)
+    if (is_bad || after_bad || to_string(m.verdict) != wanted_of(*e))
       std::printf("%s %s: %s (%.2f s)\n", e->task->id.c_str(), e->name.c_str(), line_of(m).c_str(),
                   now() - start);
     after_bad = is_bad;
@@ -435,10 +467,12 @@ int run(const std::string& mode, const fs::path& datasets) {
     bench.settings.remeasure_above = 1e9;
     bench.settings.remeasure_over_best = 1e9;
   }
+  if (mode == "checks") bench.settings.timing = false;
   measure::load_torch_cuda();
   measure::GpuMeasurer measurer(bench.settings, harness);
   if (mode == "null") null_test(bench, measurer);
   if (mode == "few") few_rounds(bench, measurer);
+  if (mode == "checks") repeat_checks(bench, measurer);
   return 0;
 }
 
@@ -455,9 +489,9 @@ int main(int argc, char** argv) {
     mode = "null";
   }
   if (mode != "null" && mode != "spread" && mode != "throughput" && mode != "all" && mode != "few" &&
-      mode != "python_eager" && mode != "baselines") {
-    std::fprintf(stderr,
-                 "usage: gpu_bench null|spread|throughput|python_eager|baselines|all|few [DATASETS]\n");
+      mode != "checks" && mode != "python_eager" && mode != "baselines") {
+    std::fprintf(
+        stderr, "usage: gpu_bench null|spread|throughput|python_eager|baselines|all|checks|few [DATASETS]\n");
     return kExitUsage;
   }
   try {

@@ -8,6 +8,7 @@
 #   probe         bandwidth, matrix rates, latency of launches
 #   null          programs against themselves: 1.00 +- 0.01 wanted
 #   spread        ten repeats of 20 candidates, by fresh processes: sd of the log-speedup
+#   checks        twenty checks of every right candidate
 #   all           every candidate of the dataset: verdicts, seconds that the GPU was held
 #   throughput    500 candidates of which 5 % loop or crash
 #   python_eager  TorchScript's eager against Python's
@@ -70,7 +71,7 @@ run() {
   case $1 in
     tests) part tests 12 ctest --test-dir "$BUILD" -L gpu --output-on-failure ;;
     probe) part probe 20 "$BUILD/warpsmith-probe" ;;
-    null | spread | all | baselines) part "$1" 2 "$BUILD/bench/gpu_bench" "$1" ;;
+    null | spread | checks | all | baselines) part "$1" 2 "$BUILD/bench/gpu_bench" "$1" ;;
     python_eager) part python_eager 3 "$BUILD/bench/gpu_bench" python_eager ;;
     throughput) part throughput 12 "$BUILD/bench/gpu_bench" throughput ;;
     tricks) part tricks 6 "$BUILD/tests/hack_table" --tier plan --honest ;;
@@ -88,7 +89,7 @@ run() {
 
 export -f wrong_gpu quickstart
 export BUILD LOGS
-[ $# -gt 0 ] || set -- tests probe null spread all throughput python_eager baselines tricks rows extension python degenerate datasets sanitizer wrong_gpu quickstart
+[ $# -gt 0 ] || set -- tests probe null spread checks all throughput python_eager baselines tricks rows extension python degenerate datasets sanitizer wrong_gpu quickstart
 for name in "$@"; do run "$name"; done
 printf '%d parts failed\n' "$failed"
 [ "$failed" = 0 ]

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "plain_task.h"
 #include "torch_flags.h"
@@ -17,6 +18,13 @@ using task::Dtype;
 task::Task exponential() {
   return make_task("def forward(x, scale: float):\n  return torch.exp(x) * scale\n",
                    {tensor("x", Dtype::kFloat32, {"N"})}, {tensor("out", Dtype::kFloat32, {"N"})});
+}
+
+task::Task three_outputs() {
+  return make_task("def forward(x):\n  return x * 2, torch.arange(3), x > 0.5\n",
+                   {tensor("x", Dtype::kFloat32, {"N"})},
+                   {tensor("y", Dtype::kFloat32, {"N"}), tensor("i", Dtype::kInt64, {"N"}),
+                    tensor("b", Dtype::kBool, {"N"})});
 }
 
 class ReferenceTest : public testing::Test {
@@ -142,6 +150,31 @@ TEST_F(ReferenceTest, BoundCallsHaveOperandsAndOutputsOfTheirOwn) {
   EXPECT_EQ(calls.output_memory().size(), 1u);
   calls.drop_outputs();
   EXPECT_TRUE(calls.output_memory().empty());
+}
+
+TEST_F(ReferenceTest, SurelyWithinMeansFiniteAndWithinTheBound) {
+  const Reference reference(three_outputs());
+  std::vector<float> x = {0, 1, 2};
+  Reference::Calls calls = reference.bind({{"N", 3}}, {{std::as_writable_bytes(std::span(x))}});
+  calls.run(0, 1);
+  const auto surely = [&](std::vector<float> reals, std::vector<std::int64_t> integers,
+                          std::vector<std::uint8_t> bools, double bound = 1e-6) {
+    return calls.surely_within(0, {bytes(reals)[0], bytes(integers)[0], bytes(bools)[0]}, {bound, 0, 0});
+  };
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(surely({0, 2, 4}, {0, 1, 2}, {0, 1, 1}));
+  EXPECT_TRUE(surely({0, 2, 4.125f}, {0, 1, 2}, {0, 1, 1}, 0.125));
+  EXPECT_FALSE(surely({0, 2, 4.125f}, {0, 1, 2}, {0, 1, 1}, 0.124));
+  EXPECT_FALSE(surely({0, 2, nan}, {0, 1, 2}, {0, 1, 1}));
+  EXPECT_FALSE(surely({0, 2, inf}, {0, 1, 2}, {0, 1, 1}, 1e300));
+  EXPECT_FALSE(surely({0, 2, 4}, {0, 1, 3}, {0, 1, 1}));
+  EXPECT_FALSE(surely({0, 2, 4}, {0, 1, 2}, {0, 1, 2}));  // a bool of byte 2
+  EXPECT_FALSE(surely({0, 2}, {0, 1, 2}, {0, 1, 1}));
+  EXPECT_FALSE(calls.surely_within(0, {}, {}));
+  // Where NaN or an infinity is right somebody has to look.
+  x = {0, 1, nan};
+  calls.run(0, 1);
+  EXPECT_FALSE(surely({0, 2, nan}, {0, 1, 2}, {0, 1, 1}));
 }
 
 TEST_F(ReferenceTest, ChecksBeginWithTheSmallestShape) {

@@ -184,17 +184,13 @@ ExtensionArm::ExtensionArm(ExtensionCandidate& candidate, const Reference& refer
     : candidate_(candidate),
       harness_(candidate.harness()),
       task_(candidate.task()),
-      bounds_(std::move(bounds)),
-      dims_(dims),
       inputs_(task_, dims),
       places_(places_for(harness_, task_, dims, most_calls)),
       most_calls_(most_calls),
       overhead_(overhead),
       operands_(candidate.lay_out(dims, places_ * (most_calls + 1), &outcome_)),
-      fresh_inputs_(harness_, input_specs(task_, dims), 1),
-      right_(reference.bind(dims, spans_of(fresh_inputs_, 0, 1))),
-      outputs_(harness_, task_, *operands_),
-      changed_(sizeof(int)) {
+      check_(harness_, task_, reference, dims, std::move(bounds)),
+      outputs_(harness_, task_, *operands_) {
   settle(harness_);
 }
 
@@ -303,22 +299,10 @@ std::optional<int> ExtensionArm::unwritten(int) {
 }
 
 Arm::Run ExtensionArm::inspect(int call) {
-  const int set = first_ + call;
-  inputs_.add(call_seed(key_, call), fresh_inputs_, 0);
-  inputs_.fill(harness_);
-  int* changed = as_flags(changed_);
-  *changed = 0;
-  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
-    harness_.compare(operands_->address(set, i), fresh_inputs_.address(0, i), operands_->specs()[i].bytes,
-                     static_cast<int>(i), changed);
-  std::vector<std::vector<std::byte>> outputs;
-  for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
-    const std::size_t operand = task_.inputs.size() + i;
-    outputs.emplace_back(static_cast<std::size_t>(operands_->specs()[operand].bytes));
-    device::download(outputs.back().data(), operands_->address(set, operand), outputs.back().size());
-  }
-  settle(harness_);
-  return check_timed_call(task_, dims_, right_, outputs, bounds_, *changed);
+  std::vector<device::GpuAddress> operands;
+  for (std::size_t i = 0; i < operands_->specs().size(); ++i)
+    operands.push_back(operands_->address(first_ + call, i));
+  return check_.look(call_seed(key_, call), operands);
 }
 
 ExtensionArm::Clocks ExtensionArm::clocks() const {

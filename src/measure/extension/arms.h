@@ -103,17 +103,13 @@ class ExtensionArm : public Arm {
   ExtensionCandidate& candidate_;
   GpuHarness& harness_;
   const task::Task& task_;
-  std::vector<double> bounds_;
-  task::Dims dims_;
   GpuInputs inputs_;
   int places_, most_calls_, place_ = 0, first_ = 0;
   ExtensionOverhead overhead_;
   Ran outcome_;
   std::unique_ptr<GpuOperands> operands_;
-  GpuOperands fresh_inputs_;  // one set, for inspect()
-  Reference::Calls right_;    // bound to them
+  GpuCallCheck check_;
   GpuOutputs outputs_;
-  device::PinnedMemory changed_;
   std::uint64_t key_ = 0;
   int unwritten_ = -1;
   double call_ns_ = 0;     // in the last run

@@ -11,7 +11,7 @@ namespace warpsmith::measure {
 
 namespace {
 
-constexpr int kSets = 1024, kFewestPlaces = 4, kMostPlaces = 192;
+constexpr int kSets = 2048, kFewestPlaces = 4, kMostPlaces = 384;
 constexpr int kTries = 10;           // of a run whose calls were not enqueued in time
 constexpr double kCopyTimeout = 30;  // seconds
 constexpr double kBaselineTimeout = 60;
@@ -24,13 +24,6 @@ std::uint64_t sets_in_memory(const device::Gpu& gpu, std::uint64_t bytes_a_call)
 
 int first_set(int place, int most_calls) { return place * (most_calls + 1); }
 
-// Bytes on the device as Reference::bind() takes them.
-std::span<std::byte> device_span(device::GpuAddress address, std::uint64_t bytes) {
-  return {reinterpret_cast<std::byte*>(address), static_cast<std::size_t>(bytes)};
-}
-
-int* as_flag(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
-
 Ran as_ran(const device::GpuOutcome& outcome, double ns = 0) {
   return {outcome.verdict, outcome.detail, static_cast<std::int64_t>(std::llround(ns))};
 }
@@ -39,66 +32,6 @@ Ran as_ran(const device::GpuOutcome& outcome, double ns = 0) {
 
 int place_of(std::uint64_t key, int places) {
   return static_cast<int>(random_key({key, name_key("place")}) % static_cast<std::uint64_t>(places));
-}
-
-std::vector<GpuOperandSpec> input_specs(const task::Task& task, const task::Dims& dims) {
-  std::vector<GpuOperandSpec> specs;
-  for (const task::TensorSpec& input : task.inputs)
-    specs.push_back({input.name, tensor_bytes(input, dims), task::misalignment_at(input, dims)});
-  return specs;
-}
-
-std::vector<std::vector<std::span<std::byte>>> spans_of(const GpuOperands& operands, int first, int count) {
-  std::vector<std::vector<std::span<std::byte>>> sets;
-  for (int set = first; set < first + count; ++set) {
-    auto& spans = sets.emplace_back();
-    for (std::size_t i = 0; i < operands.specs().size(); ++i)
-      spans.push_back(device_span(operands.address(set, i), operands.specs()[i].bytes));
-  }
-  return sets;
-}
-
-Ran check_timed_call(const task::Task& task, const task::Dims& dims, Reference::Calls& reference,
-                     const std::vector<std::vector<std::byte>>& outputs, const std::vector<double>& bounds,
-                     int changed_input) {
-  if (changed_input > 0)
-    return {Verdict::kInputModified,
-            "writes to input `" + task.inputs[static_cast<std::size_t>(changed_input - 1)].name +
-                "` in a timed call",
-            0};
-  reference.run(0, 1);
-  const std::vector<OutputValues> right = reference.outputs(0);
-  reference.drop_outputs();
-  for (std::size_t i = 0; i < right.size(); ++i) {
-    // The reference's own error is a tenth of the default bound.
-    const Comparison comparison = measure::compare(outputs[i], right[i], bounds.at(i) * 1.1);
-    if (!comparison.agrees)
-      return {Verdict::kWrongOutput,
-              "in a timed call: " + describe(comparison, task.outputs[i].name, right[i]) + " (shape " +
-                  describe(dims) + ")",
-              0};
-  }
-  return {};
-}
-
-GpuInputs::GpuInputs(const task::Task& task, const task::Dims& dims) : task_(task), dims_(dims) {
-  for (const task::TensorSpec& input : task.inputs) {
-    shapes_.push_back(task::memory_shape_at(input, dims));
-    bytes_.push_back(tensor_bytes(input, dims));
-  }
-}
-
-void GpuInputs::add(std::uint64_t seed, const GpuOperands& operands, int set) {
-  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
-    fills_.push_back({&task_.inputs[i],
-                      &shapes_[i],
-                      input_key(seed, task_, dims_, task_.inputs[i].name, 0),
-                      {operands.address(set, i), bytes_[i]}});
-}
-
-void GpuInputs::fill(const GpuHarness& harness) {
-  harness.fill(fills_, dims_);
-  fills_.clear();
 }
 
 int gpu_sets(const device::Gpu& gpu, std::uint64_t bytes_a_call) {
@@ -230,15 +163,11 @@ GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& refer
     : candidate_(candidate),
       harness_(candidate.harness()),
       task_(candidate.task()),
-      bounds_(std::move(bounds)),
-      dims_(dims),
       inputs_(task_, dims),
       layout_(harness_, task_, candidate.plan(), candidate.program(), dims,
               gpu_sets(harness_.gpu(), input_bytes(task_, dims) + output_bytes(task_, dims)),
               harness_.gpu().facts().memory_bytes / 8),
-      fresh_inputs_(harness_, input_specs(task_, dims), 1),
-      right_(reference.bind(dims, spans_of(fresh_inputs_, 0, 1))),
-      changed_(sizeof(int)) {
+      check_(harness_, task_, reference, dims, std::move(bounds)) {
   if (!layout_.outcome().ok()) return;
   outputs_.emplace(harness_, task_, layout_.operands());
   if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
@@ -369,23 +298,10 @@ Arm::Run GpuCandidateArm::inspect(int call) {
 }
 
 Arm::Run GpuCandidateArm::inspect_call(int call) {
-  const int set = first_ + call;
-  inputs_.add(call_seed(key_, call), fresh_inputs_, 0);
-  inputs_.fill(harness_);
-  int* changed = as_flag(changed_);
-  *changed = 0;
-  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
-    harness_.compare(layout_.address(set, i), fresh_inputs_.address(0, i), layout_.bytes(i),
-                     static_cast<int>(i), changed);
-  std::vector<std::vector<std::byte>> outputs;
-  for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
-    outputs.emplace_back(static_cast<std::size_t>(layout_.bytes(task_.inputs.size() + i)));
-    device::download(outputs.back().data(), layout_.address(set, task_.inputs.size() + i),
-                     outputs.back().size());
-  }
-  if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
-    return candidate_.ran(done);
-  return check_timed_call(task_, dims_, right_, outputs, bounds_, *changed);
+  std::vector<device::GpuAddress> operands;
+  for (std::size_t i = 0; i < task_.inputs.size() + task_.outputs.size(); ++i)
+    operands.push_back(layout_.address(first_ + call, i));
+  return check_.look(call_seed(key_, call), operands);
 }
 
 }  // namespace warpsmith::measure

@@ -10,9 +10,11 @@
 #include <span>
 #include <vector>
 
+#include "call_check.h"
 #include "calls.h"
 #include "candidate.h"
 #include "harness.h"
+#include "inputs.h"
 #include "outputs.h"
 #include "timing/calls_a_row.h"
 #include "warpsmith/measure/arm.h"
@@ -21,41 +23,16 @@
 
 namespace warpsmith::measure {
 
-// Sets of operands to lie in: 1,024, and fewer where they are large.
+// Sets of operands to lie in: 2,048, and fewer where they are large.
 int gpu_sets(const device::Gpu& gpu, std::uint64_t bytes_a_call);
 // Calls in a row that leave at least four places in so many sets, where there are as many as eight.
 int most_calls_a_row(int sets);
-// Places for rows of up to `calls` calls and one more to warm up: in so many sets, and 4 to 192 of them;
+// Places for rows of up to `calls` calls and one more to warm up: in so many sets, and 4 to 384 of them;
 // fewer where operands are large.
 int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls);
 
 // The place that a renewal by `key` takes.
 int place_of(std::uint64_t key, int places);
-std::vector<GpuOperandSpec> input_specs(const task::Task& task, const task::Dims& dims);
-// Sets first…first+count-1 as Reference::bind() takes them: addresses on the device.
-std::vector<std::vector<std::span<std::byte>>> spans_of(const GpuOperands& operands, int first, int count);
-// What one timed call wrote, held to the reference in its own precision on the same values: the only set
-// that `reference` is bound to. `changed_input`: number of the input that the call wrote to, from 1; 0: none.
-Ran check_timed_call(const task::Task& task, const task::Dims& dims, Reference::Calls& reference,
-                     const std::vector<std::vector<std::byte>>& outputs, const std::vector<double>& bounds,
-                     int changed_input);
-
-// What the inputs of calls are filled with, all calls at once.
-class GpuInputs {
- public:
-  GpuInputs(const task::Task& task, const task::Dims& dims);
-  // The inputs of one call, in the first operands of a set.
-  void add(std::uint64_t seed, const GpuOperands& operands, int set);
-  // Enqueues what was added.
-  void fill(const GpuHarness& harness);
-
- private:
-  const task::Task& task_;
-  task::Dims dims_;
-  std::vector<std::vector<std::int64_t>> shapes_;
-  std::vector<std::uint64_t> bytes_;
-  std::vector<GpuFill> fills_;
-};
 
 class GpuBaselineArm : public Arm {
  public:
@@ -132,15 +109,11 @@ class GpuCandidateArm : public Arm {
   GpuCandidate& candidate_;
   GpuHarness& harness_;
   const task::Task& task_;
-  std::vector<double> bounds_;
-  task::Dims dims_;
   GpuInputs inputs_;
   int first_ = 0, calls_ = 1;  // of the last renewal
   GpuLayout layout_;
-  GpuOperands fresh_inputs_;  // one set, for inspect()
-  Reference::Calls right_;    // bound to them
+  GpuCallCheck check_;
   std::optional<GpuOutputs> outputs_;
-  device::PinnedMemory changed_;
   std::uint64_t key_ = 0;
   int unwritten_ = -1;
   double enqueue_ns_ = 0;

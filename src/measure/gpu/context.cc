@@ -21,7 +21,7 @@ namespace warpsmith::measure {
 
 namespace {
 
-constexpr double kWidth = 0.01;
+constexpr double kWidth = 0.005;
 constexpr std::size_t kLeftOut = 20;  // one of so many: a clock that stepped, another clock rate
 // Contexts that were seen. Of an H200's one in eleven is as quick as the quickest.
 constexpr std::size_t kFewest = 48, kFewestAlike = 12, kKept = 256;

@@ -23,7 +23,7 @@ struct LaunchCost {
 // "1289 (1304 or less is quick)", nanoseconds
 std::string to_string(const LaunchCost& cost);
 
-// Of costs that were seen on a GPU: 1 % over the least, short of a twentieth of them. `known`: whether enough
+// Of costs that were seen on a GPU: half a per cent over the least, short of a twentieth of them. `known`: whether enough
 // were seen to say.
 double quick_cost(std::vector<double> seen, bool* known);
 

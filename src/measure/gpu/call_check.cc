@@ -1,0 +1,76 @@
+#include "call_check.h"
+
+#include <utility>
+
+#include "warpsmith/measure/compare.h"
+#include "warpsmith/measure/oracle.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+constexpr double kCopyTimeout = 30;  // seconds
+// The reference's own error is a tenth of the default bound.
+constexpr double kBoundOfTimed = 1.1;
+
+}  // namespace
+
+GpuCallCheck::GpuCallCheck(const GpuHarness& harness, const task::Task& task, const Reference& reference,
+                           const task::Dims& dims, std::vector<double> bounds)
+    : harness_(harness),
+      task_(task),
+      dims_(dims),
+      bounds_(std::move(bounds)),
+      inputs_(task, dims),
+      fresh_inputs_(harness, input_specs(task, dims), 1),
+      right_(reference.bind(dims, spans_of(fresh_inputs_, 0, 1))),
+      changed_(sizeof(int)) {
+  for (double& bound : bounds_) bound *= kBoundOfTimed;
+  for (const task::TensorSpec& output : task.outputs) outputs_.emplace_back(tensor_bytes(output, dims));
+}
+
+void GpuCallCheck::settle() const {
+  if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
+    throw device::GpuError("on the GPU: " + done.detail, done);
+}
+
+Ran GpuCallCheck::look(std::uint64_t seed, std::span<const device::GpuAddress> operands) {
+  std::vector<std::span<const std::byte>> got;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    device::copy(outputs_[i].address(), operands[task_.inputs.size() + i], outputs_[i].bytes());
+    got.push_back(device_span(outputs_[i].address(), outputs_[i].bytes()));
+  }
+  inputs_.add(seed, fresh_inputs_, 0);
+  inputs_.fill(harness_);
+  int* changed = reinterpret_cast<int*>(changed_.data());
+  *changed = 0;
+  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
+    harness_.compare(operands[i], fresh_inputs_.address(0, i), fresh_inputs_.specs()[i].bytes,
+                     static_cast<int>(i), changed);
+  settle();
+  if (*changed > 0)
+    return {
+        Verdict::kInputModified,
+        "writes to input `" + task_.inputs[static_cast<std::size_t>(*changed - 1)].name + "` in a timed call",
+        0};
+  right_.run(0, 1);
+  Ran ran;
+  if (!right_.surely_within(0, got, bounds_)) {
+    const std::vector<OutputValues> right = right_.outputs(0);
+    for (std::size_t i = 0; i < right.size() && ran.verdict == Verdict::kOk; ++i) {
+      std::vector<std::byte> bytes(static_cast<std::size_t>(outputs_[i].bytes()));
+      device::download(bytes.data(), outputs_[i].address(), bytes.size());
+      settle();
+      const Comparison comparison = measure::compare(bytes, right[i], bounds_.at(i));
+      if (!comparison.agrees)
+        ran = {Verdict::kWrongOutput,
+               "in a timed call: " + describe(comparison, task_.outputs[i].name, right[i]) + " (shape " +
+                   describe(dims_) + ")",
+               0};
+    }
+  }
+  right_.drop_outputs();
+  return ran;
+}
+
+}  // namespace warpsmith::measure

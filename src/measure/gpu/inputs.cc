@@ -1,0 +1,49 @@
+#include "inputs.h"
+
+#include "warpsmith/measure/oracle.h"
+#include "warpsmith/measure/values.h"
+
+namespace warpsmith::measure {
+
+std::span<std::byte> device_span(device::GpuAddress address, std::uint64_t bytes) {
+  return {reinterpret_cast<std::byte*>(address), static_cast<std::size_t>(bytes)};
+}
+
+std::vector<GpuOperandSpec> input_specs(const task::Task& task, const task::Dims& dims) {
+  std::vector<GpuOperandSpec> specs;
+  for (const task::TensorSpec& input : task.inputs)
+    specs.push_back({input.name, tensor_bytes(input, dims), task::misalignment_at(input, dims)});
+  return specs;
+}
+
+std::vector<std::vector<std::span<std::byte>>> spans_of(const GpuOperands& operands, int first, int count) {
+  std::vector<std::vector<std::span<std::byte>>> sets;
+  for (int set = first; set < first + count; ++set) {
+    auto& spans = sets.emplace_back();
+    for (std::size_t i = 0; i < operands.specs().size(); ++i)
+      spans.push_back(device_span(operands.address(set, i), operands.specs()[i].bytes));
+  }
+  return sets;
+}
+
+GpuInputs::GpuInputs(const task::Task& task, const task::Dims& dims) : task_(task), dims_(dims) {
+  for (const task::TensorSpec& input : task.inputs) {
+    shapes_.push_back(task::memory_shape_at(input, dims));
+    bytes_.push_back(tensor_bytes(input, dims));
+  }
+}
+
+void GpuInputs::add(std::uint64_t seed, const GpuOperands& operands, int set) {
+  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
+    fills_.push_back({&task_.inputs[i],
+                      &shapes_[i],
+                      input_key(seed, task_, dims_, task_.inputs[i].name, 0),
+                      {operands.address(set, i), bytes_[i]}});
+}
+
+void GpuInputs::fill(const GpuHarness& harness) {
+  harness.fill(fills_, dims_);
+  fills_.clear();
+}
+
+}  // namespace warpsmith::measure

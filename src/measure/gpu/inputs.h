@@ -1,0 +1,37 @@
+// The values that calls on a GPU get.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "harness.h"
+#include "warpsmith/task/task.h"
+
+namespace warpsmith::measure {
+
+std::vector<GpuOperandSpec> input_specs(const task::Task& task, const task::Dims& dims);
+// Bytes on the device as Reference::bind() takes them.
+std::span<std::byte> device_span(device::GpuAddress address, std::uint64_t bytes);
+// Sets first…first+count-1 as Reference::bind() takes them: addresses on the device.
+std::vector<std::vector<std::span<std::byte>>> spans_of(const GpuOperands& operands, int first, int count);
+
+// What the inputs of calls are filled with, all calls at once.
+class GpuInputs {
+ public:
+  GpuInputs(const task::Task& task, const task::Dims& dims);
+  // The inputs of one call, in the first operands of a set.
+  void add(std::uint64_t seed, const GpuOperands& operands, int set);
+  // Enqueues what was added.
+  void fill(const GpuHarness& harness);
+
+ private:
+  const task::Task& task_;
+  task::Dims dims_;
+  std::vector<std::vector<std::int64_t>> shapes_;
+  std::vector<std::uint64_t> bytes_;
+  std::vector<GpuFill> fills_;
+};
+
+}  // namespace warpsmith::measure
