@@ -65,9 +65,11 @@ std::string read_file(const fs::path& path) {
 }
 
 void write_file_atomic(const fs::path& path, std::string_view content) {
-  const fs::path part = path.string() + ".part" + std::to_string(::getpid());
+  const fs::path part = path.string() + ".part" + std::to_string(::gettid());
   {
-    const Closer file{::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+    // What lies there is an old process's, or, in a folder that others may write to, a link to elsewhere.
+    ::unlink(part.c_str());
+    const Closer file{::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)};
     if (file.fd < 0) throw file_error("write", part, errno);
     try {
       write_all(file.fd, content, part);

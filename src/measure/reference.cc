@@ -25,6 +25,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 
@@ -110,6 +111,17 @@ auto naming(const task::Task& task, const char* what, Run run) {
   } catch (const std::exception& e) {
     throw Error("task " + task.id + ": the reference fails" + what + ": " + in_a_line(e));
   }
+}
+
+// Of two flat tensors. In pieces: doubles of all of a large output may find no room.
+bool all_within(const at::Tensor& a, const at::Tensor& b, double bound) {
+  constexpr std::int64_t kPiece = 1 << 24;
+  for (std::int64_t at = 0; at < a.numel(); at += kPiece) {
+    const std::int64_t count = std::min(kPiece, a.numel() - at);
+    const at::Tensor apart = a.narrow(0, at, count).to(at::kDouble) - b.narrow(0, at, count).to(at::kDouble);
+    if (!apart.abs().le(bound).all().item<bool>()) return false;
+  }
+  return true;
 }
 
 OutputValues plain_values(const at::Tensor& tensor, task::Dtype dtype) {
@@ -397,15 +409,13 @@ bool Reference::Calls::surely_within(int number, const std::vector<std::span<con
               static_cast<std::int64_t>(others[i].size()))
         return false;
       if (values.numel() == 0) continue;
-      const bool floating = task::is_floating(task.outputs[i].dtype);
       // A bool is its byte: 2 is no right answer.
       const at::ScalarType type = values.scalar_type() == at::kBool ? at::kByte : values.scalar_type();
-      const at::Tensor other = at::from_blob(const_cast<std::byte*>(others[i].data()), values.sizes(),
-                                             values.options().dtype(type));
-      const bool good =
-          floating
-              ? (other.to(at::kDouble) - values.to(at::kDouble)).abs().le(bounds.at(i)).all().item<bool>()
-              : other.equal(values.contiguous().view(type));
+      const at::Tensor flat = values.contiguous().view(-1).view(type);
+      const at::Tensor other =
+          at::from_blob(const_cast<std::byte*>(others[i].data()), flat.sizes(), flat.options());
+      const bool good = task::is_floating(task.outputs[i].dtype) ? all_within(other, flat, bounds.at(i))
+                                                                 : other.equal(flat);
       if (!good) return false;
     }
     return true;

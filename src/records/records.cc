@@ -105,10 +105,6 @@ DeviceFacts device_facts_from_json(const Json& json) {
 namespace {
 
 template <typename T>
-void put(Json& json, const char* key, const std::optional<T>& value) {
-  if (value) json[key] = *value;
-}
-template <typename T>
 void take(const Json& json, const char* key, std::optional<T>& value) {
   if (const auto it = json.find(key); it != json.end() && !it->is_null()) value = it->get<T>();
 }
@@ -117,10 +113,10 @@ void take(const Json& json, const char* key, std::optional<T>& value) {
 
 Json to_json(const GpuState& s) {
   Json j = Json::object();
-  put(j, "sm_clock_mhz", s.sm_clock_mhz);
-  put(j, "memory_clock_mhz", s.memory_clock_mhz);
-  put(j, "temperature_c", s.temperature_c);
-  put(j, "power_w", s.power_w);
+  json_put(j, "sm_clock_mhz", s.sm_clock_mhz);
+  json_put(j, "memory_clock_mhz", s.memory_clock_mhz);
+  json_put(j, "temperature_c", s.temperature_c);
+  json_put(j, "power_w", s.power_w);
   if (!s.clock_reasons.empty()) j["clock_reasons"] = s.clock_reasons;
   return j;
 }
@@ -166,20 +162,20 @@ Json to_json(const Measurement& m) {
     for (const auto& [name, size] : m.shape) shape.push_back({name, size});
     j["shape"] = std::move(shape);
   }
-  put(j, "gpu_held_s", m.gpu_held_s);
-  put(j, "gpu_timed_s", m.gpu_timed_s);
-  put(j, "baseline_idle_ns", m.baseline_idle_ns);
-  put(j, "candidate_idle_ns", m.candidate_idle_ns);
-  put(j, "host_bound", m.host_bound);
-  put(j, "baseline_alone_ns", m.baseline_alone_ns);
-  put(j, "candidate_event_ns", m.candidate_event_ns);
+  json_put(j, "gpu_held_s", m.gpu_held_s);
+  json_put(j, "gpu_timed_s", m.gpu_timed_s);
+  json_put(j, "baseline_idle_ns", m.baseline_idle_ns);
+  json_put(j, "candidate_idle_ns", m.candidate_idle_ns);
+  json_put(j, "host_bound", m.host_bound);
+  json_put(j, "baseline_alone_ns", m.baseline_alone_ns);
+  json_put(j, "candidate_event_ns", m.candidate_event_ns);
   if (!m.clock.empty()) j["clock"] = m.clock;
-  put(j, "speedup_before", m.speedup_before);
-  put(j, "tensor_cores", m.tensor_cores);
-  put(j, "registers", m.registers);
-  put(j, "shared_bytes", m.shared_bytes);
-  put(j, "spill_bytes", m.spill_bytes);
-  put(j, "roofline_ns", m.roofline_ns);
+  json_put(j, "speedup_before", m.speedup_before);
+  json_put(j, "tensor_cores", m.tensor_cores);
+  json_put(j, "registers", m.registers);
+  json_put(j, "shared_bytes", m.shared_bytes);
+  json_put(j, "spill_bytes", m.spill_bytes);
+  json_put(j, "roofline_ns", m.roofline_ns);
   if (!m.roofline_bound.empty()) j["roofline_bound"] = m.roofline_bound;
   if (m.gpu_before) j["gpu_before"] = to_json(*m.gpu_before);
   if (m.gpu_after) j["gpu_after"] = to_json(*m.gpu_after);

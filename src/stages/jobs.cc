@@ -98,6 +98,19 @@ JobRequest compile_request(const workflow::StageSpec& spec, int round,
   return job;
 }
 
+double measure_seconds(const workflow::StageSpec& spec, Tier tier) {
+  if (spec.device == "cpu") return spec.protocol.budget_s + kCheckSeconds;
+  switch (tier) {
+    case Tier::kPlan:
+      break;
+    case Tier::kExtension:
+      return kGpuExtensionSeconds;
+    case Tier::kPython:
+      return kGpuPythonSeconds;
+  }
+  return kGpuPlanSeconds;
+}
+
 JobRequest measure_request(const workflow::StageSpec& spec, int round,
                            const std::vector<Compiled>& candidates,
                            const std::map<std::string, double>& best) {
@@ -125,10 +138,14 @@ JobRequest measure_request(const workflow::StageSpec& spec, int round,
                 {"unsandboxed", false}};
   if (!spec.device_names.empty()) job.params["device_names"] = spec.device_names;
   if (spec.device != "cpu") job.params["baselines"] = baselines_of(p);
-  for (const Compiled& c : candidates)
+  double all_s = 0;
+  for (const Compiled& c : candidates) {
     job.items.push_back({{"id", c.candidate.id}, {"candidate", to_json(c.candidate)}, {"binary", c.binary}});
+    all_s += measure_seconds(spec, c.candidate.tier);
+  }
   job.resources = spec.measure;
-  job.expected_item_s = p.budget_s + kCheckSeconds;
+  job.expected_item_s = candidates.empty() ? measure_seconds(spec, Tier::kPlan)
+                                           : all_s / static_cast<double>(candidates.size());
   job.one_shard = measures_in_one_shard(spec);
   return job;
 }

@@ -85,7 +85,7 @@ struct Planner {
 void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
   if (job.job == "generate") job.expected_item_s = kSecondsAToken * spec.sample.max_tokens * kSamplesAnItem;
   if (job.job == "compile") job.expected_item_s = kCompileSeconds;
-  if (job.job == "measure") job.expected_item_s = spec.protocol.budget_s + kCheckSeconds;
+  if (job.job == "measure") job.expected_item_s = measure_seconds(spec, Tier::kPlan);
   if (job.job == "train") job.expected_item_s = kTrainStepSeconds;
   job.one_shard = job.job == "train" || (job.job == "measure" && measures_in_one_shard(spec));
 }

@@ -91,11 +91,6 @@ std::optional<std::int64_t> most(const std::vector<KernelCode>& kernels, const O
 }
 
 template <typename T>
-void put(Json& json, const char* key, const std::optional<T>& value) {
-  if (value) json[key] = *value;
-}
-
-template <typename T>
 void take(const Json& json, const char* key, std::optional<T>& value) {
   if (json.contains(key)) value = json_at<T>(json, key, "facts of machine code");
 }
@@ -158,10 +153,10 @@ CodeFacts facts_of(const CubinFacts& cubin) {
 
 Json to_json(const CodeFacts& facts) {
   Json json = Json::object();
-  put(json, "tensor_cores", facts.tensor_cores);
-  put(json, "registers", facts.registers);
-  put(json, "shared_bytes", facts.shared_bytes);
-  put(json, "spill_bytes", facts.spill_bytes);
+  json_put(json, "tensor_cores", facts.tensor_cores);
+  json_put(json, "registers", facts.registers);
+  json_put(json, "shared_bytes", facts.shared_bytes);
+  json_put(json, "spill_bytes", facts.spill_bytes);
   return json;
 }
 

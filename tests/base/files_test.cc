@@ -64,6 +64,17 @@ TEST(WriteFileAtomic, ReplacesAndLeavesNothingBeside) {
   EXPECT_THAT(names_in(scratch.path()), ElementsAre("f"));
 }
 
+TEST(WriteFileAtomic, ALinkInItsWayIsNotFollowed) {
+  const Scratch scratch;
+  write_file_atomic(scratch / "victim", "untouched");
+  const std::string part = (scratch / "f").string() + ".part" + std::to_string(::gettid());
+  ASSERT_EQ(::symlink((scratch / "victim").c_str(), part.c_str()), 0);
+  write_file_atomic(scratch / "f", "new");
+  EXPECT_EQ(read_file(scratch / "victim"), "untouched");
+  EXPECT_EQ(read_file(scratch / "f"), "new");
+  EXPECT_THAT(names_in(scratch.path()), ElementsAre("f", "victim"));
+}
+
 TEST(WriteFileAtomic, InAFolderThatIsGone) {
   const Scratch scratch;
   EXPECT_THAT(problem_of([&] { write_file_atomic(scratch / "gone/f", "x"); }),

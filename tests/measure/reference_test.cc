@@ -177,6 +177,17 @@ TEST_F(ReferenceTest, SurelyWithinMeansFiniteAndWithinTheBound) {
   EXPECT_FALSE(surely({0, 2, nan}, {0, 1, 2}, {0, 1, 1}));
 }
 
+TEST_F(ReferenceTest, SurelyWithinGoesByIndicesNotByMemory) {
+  const Reference reference(make_task("def forward(x):\n  return x.t()\n",
+                                      {tensor("x", Dtype::kFloat32, {"M", "N"})},
+                                      {tensor("out", Dtype::kFloat32, {"N", "M"})}));
+  std::vector<float> x = {0, 1, 2, 3, 4, 5};
+  Reference::Calls calls = reference.bind({{"M", 2}, {"N", 3}}, {{std::as_writable_bytes(std::span(x))}});
+  calls.run(0, 1);
+  EXPECT_TRUE(calls.surely_within(0, bytes(std::vector<float>{0, 3, 1, 4, 2, 5}), {1e-6}));
+  EXPECT_FALSE(calls.surely_within(0, bytes(x), {1e-6}));
+}
+
 TEST_F(ReferenceTest, ChecksBeginWithTheSmallestShape) {
   task::Task task = exponential();
   task.distributions.emplace_back();

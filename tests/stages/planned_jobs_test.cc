@@ -48,6 +48,20 @@ TEST(PlannedJobs, OfEachKind) {
   EXPECT_EQ(text(sweep.spec), "") << "it says so, and runs nothing";
 }
 
+TEST(PlannedJobs, AMeasurementOnAGpuIsExpectedToTakeFarLessThanItsBudget) {
+  const auto measure_s = [](const std::string& device) {
+    StageInputs inputs = make_inputs("s", "collect", workflow::CollectSettings{});
+    inputs.spec.device = device;
+    inputs.spec.protocol.budget_s = 2;
+    for (const PlannedJob& job : planned_jobs(inputs.spec, {}))
+      if (job.job == "measure") return job.expected_item_s;
+    return -1.0;
+  };
+  EXPECT_GE(measure_s("cpu"), 2);
+  EXPECT_GT(measure_s("H200"), 0);
+  EXPECT_LT(measure_s("H200"), 0.5);
+}
+
 TEST(PlannedJobs, BoundWhatAStageAsksFor) {
   StageInputs inputs = make_inputs("ssl", "self_supervised",
                                    workflow::SelfSupervisedSettings{.rounds = 2, .samples = 20, .steps = 3});

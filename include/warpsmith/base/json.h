@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,12 @@ JsonLinesScan scan_json_lines(const std::filesystem::path& path, std::uint64_t o
 // Typed access that names the key and the document in its error.
 template <typename T>
 T json_at(const Json& object, const char* key, std::string_view what);
+
+// Sets `key` where there is a value.
+template <typename T>
+void json_put(Json& object, const char* key, const std::optional<T>& value) {
+  if (value) object[key] = *value;
+}
 
 std::uint32_t crc32(std::string_view bytes);  // IEEE 802.3, as zlib's
 

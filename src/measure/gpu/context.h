@@ -23,9 +23,10 @@ struct LaunchCost {
 // "1289 (1304 or less is quick)", nanoseconds
 std::string to_string(const LaunchCost& cost);
 
-// Of costs that were seen on a GPU: half a per cent over the least, short of a twentieth of them. `known`: whether enough
-// were seen to say.
-double quick_cost(std::vector<double> seen, bool* known);
+// Of costs that were seen on a GPU: half a per cent over the least, short of a twentieth of them. `now`: of a
+// context of this process; what is over a quarter more or less is of other times (under a tool that slows
+// launches down, at other clocks), and does not count. `known`: whether enough were seen to say.
+double quick_cost(std::vector<double> seen, double now, bool* known);
 
 // For the start of a process: a context that is open already is kept. `cubin`: harness_cubin(). What is seen
 // is kept beside gpu_lock_path(), for this user's processes on this machine. The first takes some 10 s, later
