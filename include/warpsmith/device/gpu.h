@@ -71,6 +71,8 @@ class Gpu {
   // Waits for all that was enqueued. What went wrong on the device becomes a verdict: out_of_bounds for
   // addresses, crash for the rest, timeout where it takes longer.
   GpuOutcome wait(double timeout_s) const;
+  // wait(), where nothing may go wrong: throws GpuError.
+  void settle(double timeout_s) const;
   // Bytes of the GPU that nobody has now.
   std::uint64_t free_memory() const;
   // Lines that a kernel has asked to stay in L2 become ordinary ones.

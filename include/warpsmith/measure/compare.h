@@ -26,6 +26,10 @@ struct Comparison {
 // `expected.dtype`, only that infinity does. `got`: the bytes of a tensor of that dtype and shape.
 Comparison compare(std::span<const std::byte> got, const OutputValues& expected, double bound);
 
+// Of a bound, where what a timed call gives is compared with the reference in its own precision, whose error
+// is a tenth of the default bound.
+inline constexpr double kBoundOfTimed = 1.1;
+
 // The same between two arrays of values, as a reference returns them.
 Comparison compare(const OutputValues& got, const OutputValues& expected, double bound);
 

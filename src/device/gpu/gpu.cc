@@ -205,6 +205,10 @@ GpuOutcome Gpu::wait(double timeout_s) const {
   }
 }
 
+void Gpu::settle(double timeout_s) const {
+  if (const GpuOutcome done = wait(timeout_s); !done.ok()) throw GpuError("on the GPU: " + done.detail, done);
+}
+
 std::uint64_t Gpu::free_memory() const {
   std::size_t free = 0, all = 0;
   check(driver().cuMemGetInfo(&free, &all), "cannot ask for the GPU's free memory");

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 
 #include "gpu/arms.h"
 #include "warpsmith/base/random.h"
-#include "warpsmith/measure/compare.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/stats/summary.h"
 
@@ -33,11 +31,6 @@ std::vector<GpuOperandSpec> all_specs(const task::Task& task, const task::Dims& 
   return specs;
 }
 
-void settle_within(const GpuHarness& harness, double timeout_s) {
-  if (const device::GpuOutcome done = harness.gpu().wait(timeout_s); !done.ok())
-    throw device::GpuError("on the GPU: " + done.detail, done);
-}
-
 // As many as gpu_places() has, and no more than the child can be told.
 int places_for(const GpuHarness& harness, const task::Task& task, const task::Dims& dims, int most_calls) {
   const std::uint64_t offsets =
@@ -60,12 +53,12 @@ std::int64_t ns_since(Clock::time_point begin) {
 void flush(const GpuHarness& harness) {
   evict_private_caches();
   harness.flush_l2();
-  settle_within(harness, kCopyTimeout);
+  harness.gpu().settle(kCopyTimeout);
 }
 
 }  // namespace
 
-void settle(const GpuHarness& harness) { settle_within(harness, kCopyTimeout); }
+void settle(const GpuHarness& harness) { harness.gpu().settle(kCopyTimeout); }
 
 ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionSession& empty) {
   GpuOperands something(harness, {{"nothing", kOwnBytes, 0}}, 1);
@@ -356,7 +349,7 @@ std::int64_t HostClockBaseline::interval(int calls) {
 Arm::Run HostClockBaseline::run(int calls) {
   harness_.gpu().reset_persisting_l2();
   calls_->run(first_ + calls, 1);  // untimed
-  settle_within(harness_, kBaselineTimeout);
+  harness_.gpu().settle(kBaselineTimeout);
   calls_->drop_outputs();
   const auto elapsed = static_cast<double>(interval(calls));
   return {Verdict::kOk, "",

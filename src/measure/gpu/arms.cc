@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/compare.h"
@@ -150,8 +149,7 @@ Arm::Run GpuBaselineArm::inspect(int call) {
   const std::vector<OutputValues> right = right_->outputs(set);
   right_->drop_outputs(set);
   for (std::size_t i = 0; i < right.size(); ++i) {
-    // Eager's own error is a tenth of the default bound.
-    const Comparison comparison = measure::compare(got.at(i), right[i], bounds_.at(i) * 1.1);
+    const Comparison comparison = measure::compare(got.at(i), right[i], bounds_.at(i) * kBoundOfTimed);
     if (!comparison.agrees)
       return {Verdict::kWrongOutput, describe(comparison, task_.outputs[i].name, right[i]), 0};
   }
@@ -170,8 +168,7 @@ GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& refer
       check_(harness_, task_, reference, dims, std::move(bounds)) {
   if (!layout_.outcome().ok()) return;
   outputs_.emplace(harness_, task_, layout_.operands());
-  if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
-    throw device::GpuError("on the GPU: " + done.detail, done);
+  harness_.gpu().settle(kCopyTimeout);
 }
 
 void GpuCandidateArm::renew(std::uint64_t key, int calls) {

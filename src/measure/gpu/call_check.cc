@@ -10,8 +10,6 @@ namespace warpsmith::measure {
 namespace {
 
 constexpr double kCopyTimeout = 30;  // seconds
-// The reference's own error is a tenth of the default bound.
-constexpr double kBoundOfTimed = 1.1;
 
 }  // namespace
 
@@ -29,11 +27,6 @@ GpuCallCheck::GpuCallCheck(const GpuHarness& harness, const task::Task& task, co
   for (const task::TensorSpec& output : task.outputs) outputs_.emplace_back(tensor_bytes(output, dims));
 }
 
-void GpuCallCheck::settle() const {
-  if (const device::GpuOutcome done = harness_.gpu().wait(kCopyTimeout); !done.ok())
-    throw device::GpuError("on the GPU: " + done.detail, done);
-}
-
 Ran GpuCallCheck::look(std::uint64_t seed, std::span<const device::GpuAddress> operands) {
   std::vector<std::span<const std::byte>> got;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
@@ -47,7 +40,7 @@ Ran GpuCallCheck::look(std::uint64_t seed, std::span<const device::GpuAddress> o
   for (std::size_t i = 0; i < task_.inputs.size(); ++i)
     harness_.compare(operands[i], fresh_inputs_.address(0, i), fresh_inputs_.specs()[i].bytes,
                      static_cast<int>(i), changed);
-  settle();
+  harness_.gpu().settle(kCopyTimeout);
   if (*changed > 0)
     return {
         Verdict::kInputModified,
@@ -60,7 +53,7 @@ Ran GpuCallCheck::look(std::uint64_t seed, std::span<const device::GpuAddress> o
     for (std::size_t i = 0; i < right.size() && ran.verdict == Verdict::kOk; ++i) {
       std::vector<std::byte> bytes(static_cast<std::size_t>(outputs_[i].bytes()));
       device::download(bytes.data(), outputs_[i].address(), bytes.size());
-      settle();
+      harness_.gpu().settle(kCopyTimeout);
       const Comparison comparison = measure::compare(bytes, right[i], bounds_.at(i));
       if (!comparison.agrees)
         ran = {Verdict::kWrongOutput,

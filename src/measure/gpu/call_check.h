@@ -24,8 +24,6 @@ class GpuCallCheck {
   Ran look(std::uint64_t seed, std::span<const device::GpuAddress> operands);
 
  private:
-  void settle() const;
-
   const GpuHarness& harness_;
   const task::Task& task_;
   task::Dims dims_;

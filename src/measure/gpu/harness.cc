@@ -61,8 +61,7 @@ bool RegionTable::is_whole(const device::Gpu& gpu) const {
   constexpr double kPatience = 10;  // seconds
   std::vector<GpuRegion> now(regions_.size());
   device::download(now.data(), memory_.address(), now.size() * sizeof(GpuRegion));
-  if (const device::GpuOutcome done = gpu.wait(kPatience); !done.ok())
-    throw device::GpuError("on the GPU: " + done.detail, done);
+  gpu.settle(kPatience);
   return std::equal(now.begin(), now.end(), regions_.begin(), [](const GpuRegion& a, const GpuRegion& b) {
     return a.address == b.address && a.bytes == b.bytes;
   });
@@ -93,8 +92,7 @@ GpuOperands::GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> 
   gaps.push_back({gap, memory_.address() + all - gap});
   table_ = RegionTable(std::move(regions));
   gaps_ = RegionTable(std::move(gaps));
-  if (const device::GpuOutcome done = harness.gpu().wait(10); !done.ok())
-    throw device::GpuError("on the GPU: " + done.detail, done);
+  harness.gpu().settle(10);
   *as_flag(flag_) = *as_flag(gap_flag_) = 0;
 }
 
@@ -166,8 +164,7 @@ GpuHarness::GpuHarness(const device::Gpu& gpu, std::span<const std::byte> cubin,
     std::memcpy(pinned_pools_.data() + pool_offsets_[i], pools[i].data(), pools[i].size());
   device::upload(pools_.address(), pinned_pools_.data(), bytes);
   scrub_.allow_shared_memory(gpu.facts().smem_max);
-  if (const device::GpuOutcome done = gpu.wait(10); !done.ok())
-    throw device::GpuError("on the GPU: " + done.detail, done);
+  gpu.settle(10);
 }
 
 device::GpuMemory GpuHarness::borrow(std::uint64_t bytes) const {
@@ -198,8 +195,7 @@ void GpuHarness::fill_by_host(const GpuFill& fill, const task::Dims& dims) const
   device::PinnedMemory& staging = staging_[fill.to.bytes];
   if (staging.bytes() == 0) staging = device::PinnedMemory(fill.to.bytes);
   // The copy before this one from the same place may be under way.
-  if (const device::GpuOutcome done = gpu_.wait(10); !done.ok())
-    throw device::GpuError("on the GPU: " + done.detail, done);
+  gpu_.settle(10);
   source_.fill(fill.tensor->values, fill.tensor->dtype, *fill.shape, dims, fill.key,
                {staging.data(), fill.to.bytes});
   device::upload(fill.to.address, staging.data(), fill.to.bytes);
@@ -343,8 +339,7 @@ bool GpuHarness::pools_are_whole() const {
   *as_flag(flag_) = 0;
   compare(pools_.address(), reinterpret_cast<device::GpuAddress>(pinned_pools_.data()), pools_.bytes(), 0,
           as_flag(flag_));
-  if (const device::GpuOutcome done = gpu_.wait(10); !done.ok())
-    throw device::GpuError("on the GPU: " + done.detail, done);
+  gpu_.settle(10);
   return *as_flag(flag_) == 0 && *as_count(released_) == holds_;
 }
 

@@ -207,8 +207,7 @@ Arm::Run CandidateArm::inspect(int call) {
   const std::vector<std::span<const std::byte>> read_only(copies.begin(), copies.end());
   const std::vector<OutputValues> right = reference_.run(process_.dims(), read_only);
   for (std::size_t i = 0; i < right.size(); ++i) {
-    // The reference's own error is a tenth of the default bound.
-    const Comparison comparison = compare(process_.output(call, i), right[i], bounds_.at(i) * 1.1);
+    const Comparison comparison = compare(process_.output(call, i), right[i], bounds_.at(i) * kBoundOfTimed);
     if (!comparison.agrees)
       return {Verdict::kWrongOutput,
               "in a timed call: " + describe(comparison, task_.outputs[i].name, right[i]) + " (shape " +
