@@ -13,6 +13,7 @@
 //          "tensor_cores": {target: whether its machine code has instructions of theirs}}
 //         (of tiers `extension` and `python`: {"binaries": …, "libraries": [what it is linked with],
 //         "tensor_cores": …, of its own kernels, without targets of which it is not known})
+// Where a candidate has a binary for a GPU, the kernels of the harness that will measure it are made as well.
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -21,6 +22,7 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/measure/harness_cubin.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/records/shard.h"
 #include "warpsmith/task/task.h"
@@ -147,6 +149,18 @@ Json not_compiled(const std::vector<toolchain::GpuTarget>& targets, Tier tier, c
   return record_of(tier, targets, std::vector<toolchain::CompileResult>(targets.size(), result), run_folder);
 }
 
+// So that no job which has a GPU makes them. It would, where they are missing.
+void have_harness_ready(const std::vector<toolchain::GpuTarget>& targets,
+                        const toolchain::CompileOptions& options) {
+  for (const toolchain::GpuTarget& target : targets) {
+    try {
+      measure::harness_cubin(toolchain::to_string(target), options.cache, options.unsandboxed);
+    } catch (const Error& e) {
+      log_warning(e.what());
+    }
+  }
+}
+
 void compile_shard(const fs::path& job_file, std::size_t index) {
   ShardSession shard(job_file, index);
   const std::vector<toolchain::GpuTarget> targets = targets_of(shard.job().params);
@@ -156,6 +170,7 @@ void compile_shard(const fs::path& job_file, std::size_t index) {
   const std::string id = targets.empty() ? toolchain::host_toolchain_id() : toolchain::gpu_toolchain_id();
   log_info("compiling with " + id.substr(0, 60));
   int faults = 0;
+  bool some_run = false;
   for (const Item& item : shard.open_items()) {
     const Candidate candidate = candidate_from_json(item.value.at("candidate"));
     const auto task = tasks.find(candidate.task);
@@ -173,8 +188,10 @@ void compile_shard(const fs::path& job_file, std::size_t index) {
       log_warning(item.id.substr(0, 12) + ": " + e.what());
       record = not_compiled(targets, candidate.tier, e.what(), shard.run_folder());
     }
+    some_run = some_run || record.at("verdict") == to_string(Verdict::kOk);
     shard.write(item, std::move(record));
   }
+  if (some_run) have_harness_ready(targets, options);
   shard.finish();
 }
 

@@ -22,4 +22,10 @@ ChildEnd read_end(const process::ChildResult& end) {
           "the candidate ended its process (exit code " + std::to_string(end.exit_code) + ")"};
 }
 
+ChildEnd end_silent(process::Child& child) {
+  if (!child.running()) return read_end(child.wait());
+  child.kill();
+  return {Verdict::kTimeout, "no answer within its time"};
+}
+
 }  // namespace warpsmith::device

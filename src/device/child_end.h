@@ -13,5 +13,7 @@ struct ChildEnd {
   std::string detail;
 };
 ChildEnd read_end(const process::ChildResult& end);
+// Of one that did not answer: where it still runs it is killed, and has timed out.
+ChildEnd end_silent(process::Child& child);
 
 }  // namespace warpsmith::device

@@ -157,14 +157,8 @@ TwinRun TwinSession::State::dead() {
   if (answer == Answer::kFault) return fault();
   if (answer == Answer::kUnsupported || answer == Answer::kLaunchError || answer == Answer::kOutOfMemory)
     return failed(answer);
+  const ChildEnd end = end_silent(*child);
   TwinRun run;
-  if (child->running()) {
-    child->kill();
-    run.verdict = Verdict::kTimeout;
-    run.detail = "no answer within its time";
-    return run;
-  }
-  const ChildEnd end = read_end(child->wait());
   run.verdict = end.verdict;
   run.detail = end.detail;
   return run;

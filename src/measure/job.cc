@@ -15,9 +15,9 @@
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/measurer.h"
 #ifdef WARPSMITH_HAS_GPU
-#include "warpsmith/measure/gpu.h"
 #include "warpsmith/measure/gpu_baselines.h"
 #include "warpsmith/measure/gpu_workers.h"
+#include "warpsmith/measure/harness_cubin.h"
 #include "warpsmith/toolchain/extension.h"
 #include "warpsmith/toolchain/gpu.h"
 #endif
@@ -154,8 +154,10 @@ void run_shard(ShardSession& shard) {
   const std::string baseline = settings.baseline;
   const Means means = settings.device_kind == "cpu" ? on_cpu(std::move(settings), shard)
                                                     : on_gpu(std::move(settings), shard, work);
-  std::set<std::string> told;  // tasks whose baselines are in a record
-  int faults = 0;
+  std::set<std::string> told;    // tasks whose baselines are in a record
+  int faults = 0;                // since something was measured
+  std::set<std::string> faulty;  // their tasks
+  const bool one_task = work.front().candidate.task == work.back().candidate.task;
   for (std::size_t i = 0; i < work.size(); ++i) {
     const auto& [item, candidate] = work[i];
     Measured measured;
@@ -174,11 +176,15 @@ void run_shard(ShardSession& shard) {
         if (!was_killed(measured.measurement)) break;
       }
       faults = 0;
+      faulty.clear();
     } catch (const InvalidInput&) {
       throw;
     } catch (const Error& e) {
-      // Perhaps this one only (its binary is gone); when it goes on, nothing can be measured here.
-      if (e.exit_code() == kExitUsage || ++faults >= kFaultsInARow) throw;
+      // Perhaps this one only (its binary is gone), or its task; when it goes on, nothing can be measured
+      // here.
+      ++faults;
+      faulty.insert(candidate.task);
+      if (e.exit_code() == kExitUsage || (faults >= kFaultsInARow && (one_task || faulty.size() > 1))) throw;
       measured.measurement.candidate = candidate.id;
       measured.measurement.task = candidate.task;
       measured.measurement.verdict = Verdict::kNotMeasured;

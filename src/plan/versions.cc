@@ -32,13 +32,16 @@ struct Version {
 //      it is left; results of calls to come may not be touched
 //   6  protocol: on a GPU a process times in a context whose launches cost least; tiers extension and python pause
 //      between two calls, and make the others on other values; python3's baselines have rows of one length
+//   7  protocol: values of inputs take other places in the pools for each block of 256 elements, and a permutation is
+//      shuffled, so that none follow from others
+//      warpsmith-compile 2: variables of tier plan on a GPU have 4 MiB in all
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},
-    {"warpsmith-compile", 1},
+    {"warpsmith-compile", 2},
     {"warpsmith-measure", 1},
     {"warpsmith-train", 1},
-    {"protocol", 6},  // how times become a score, and what is checked before
+    {"protocol", 7},  // how times become a score, and what is checked before
 }};
 
 }  // namespace

@@ -271,6 +271,36 @@ void signal_itself_only(Rules& rules, std::uint32_t me) {
   rules.on({__NR_tkill, __NR_rt_sigqueueinfo}, kKill);
 }
 
+// On a socket that it was given it may answer, without an address and without a descriptor; it has no other.
+void answer_on_given_sockets(Rules& rules) {
+  rules.on_if(__NR_sendto, low_half(4), Test::kNotEqual, 0, kKill)
+      .on_if(__NR_sendto, high_half(4), Test::kNotEqual, 0, kKill)
+      .on({__NR_sendto}, kAllow);
+  rules.on({__NR_socket, __NR_socketpair, __NR_connect, __NR_bind, __NR_listen, __NR_accept, __NR_accept4,
+            __NR_sendmsg, __NR_sendmmsg, __NR_recvmmsg},
+           kKill);
+}
+
+// Its own limits may be read and its name set; the rest of these calls fails softly, for C libraries try
+// them.
+void read_own_limits(Rules& rules) {
+  rules.on_if(__NR_prlimit64, low_half(2), Test::kNotEqual, 0, fail_with(EPERM))
+      .on_if(__NR_prlimit64, high_half(2), Test::kNotEqual, 0, fail_with(EPERM))
+      .on({__NR_prlimit64}, kAllow);
+  rules.on_if(__NR_prctl, low_half(0), Test::kEqual, PR_SET_NAME, kAllow)
+      .on_if(__NR_prctl, low_half(0), Test::kEqual, PR_GET_NAME, kAllow)
+      .on({__NR_prctl, __NR_setpriority}, fail_with(EPERM));
+}
+
+// No program but this one, no other user, session or group of processes, no way into the kernel.
+void stay_who_it_is(Rules& rules) {
+  forbid_processes(rules, kKill);
+  rules.on({__NR_execve, __NR_execveat, __NR_setuid, __NR_setgid, __NR_setreuid, __NR_setregid,
+            __NR_setresuid, __NR_setresgid, __NR_setgroups, __NR_capset, __NR_setsid, __NR_setpgid},
+           kKill);
+  forbid_kernel_interfaces(rules, kKill);
+}
+
 }  // namespace
 
 FilterProgram foreign_code_filter(bool allow_threads, std::int32_t self) {
@@ -279,29 +309,11 @@ FilterProgram foreign_code_filter(bool allow_threads, std::int32_t self) {
   read_files_only(rules);
   signal_itself_only(rules, static_cast<std::uint32_t>(self));
   if (!allow_threads) rules.on({__NR_clone}, kKill);
-  forbid_processes(rules, kKill);
-  rules.on({__NR_execve, __NR_execveat}, kKill);
-
-  // Sockets: one that it was given may be written to, without an address.
-  rules.on_if(__NR_sendto, low_half(4), Test::kNotEqual, 0, kKill)
-      .on_if(__NR_sendto, high_half(4), Test::kNotEqual, 0, kKill)
-      .on({__NR_sendto}, kAllow);
-  rules.on({__NR_socket, __NR_socketpair, __NR_connect, __NR_bind, __NR_listen, __NR_accept, __NR_accept4,
-            __NR_sendmsg, __NR_sendmmsg, __NR_recvmsg, __NR_recvmmsg},
-           kKill);
-
-  // Its own limits may be read, its name set; the rest of these fails softly, for C libraries try them.
-  rules.on_if(__NR_prlimit64, low_half(2), Test::kNotEqual, 0, fail_with(EPERM))
-      .on_if(__NR_prlimit64, high_half(2), Test::kNotEqual, 0, fail_with(EPERM))
-      .on({__NR_prlimit64}, kAllow);
-  rules.on_if(__NR_prctl, low_half(0), Test::kEqual, PR_SET_NAME, kAllow)
-      .on_if(__NR_prctl, low_half(0), Test::kEqual, PR_GET_NAME, kAllow)
-      .on({__NR_prctl, __NR_ioctl, __NR_sched_setaffinity, __NR_setpriority}, fail_with(EPERM));
-
-  rules.on({__NR_setuid, __NR_setgid, __NR_setreuid, __NR_setregid, __NR_setresuid, __NR_setresgid,
-            __NR_setgroups, __NR_capset, __NR_setsid, __NR_setpgid},
-           kKill);
-  forbid_kernel_interfaces(rules, kKill);
+  answer_on_given_sockets(rules);
+  rules.on({__NR_recvmsg}, kKill);
+  read_own_limits(rules);
+  rules.on({__NR_ioctl, __NR_sched_setaffinity}, fail_with(EPERM));
+  stay_who_it_is(rules);
   return rules.otherwise(fail_with(ENOSYS));
 }
 
@@ -347,28 +359,13 @@ FilterProgram gpu_code_filter(std::int32_t self) {
            kAllow);
 #endif
   signal_itself_only(rules, static_cast<std::uint32_t>(self));
-  forbid_processes(rules, kKill);
-  rules.on({__NR_execve, __NR_execveat}, kKill);
-  // On a socket that it was given it may answer, but hand over no descriptor.
-  rules.on_if(__NR_sendto, low_half(4), Test::kNotEqual, 0, kKill)
-      .on_if(__NR_sendto, high_half(4), Test::kNotEqual, 0, kKill)
-      .on({__NR_sendto}, kAllow);
   // The driver tries sockets of this machine for what it shares with other processes, and does without.
   for (const int call : {__NR_socket, __NR_socketpair})
     rules.on_if(call, low_half(0), Test::kEqual, AF_UNIX, fail_with(EPERM));
-  rules.on({__NR_socket, __NR_socketpair, __NR_connect, __NR_bind, __NR_listen, __NR_accept, __NR_accept4,
-            __NR_sendmsg, __NR_sendmmsg, __NR_recvmmsg},
-           kKill);
-  rules.on_if(__NR_prlimit64, low_half(2), Test::kNotEqual, 0, fail_with(EPERM))
-      .on_if(__NR_prlimit64, high_half(2), Test::kNotEqual, 0, fail_with(EPERM))
-      .on({__NR_prlimit64}, kAllow);
-  rules.on_if(__NR_prctl, low_half(0), Test::kEqual, PR_SET_NAME, kAllow)
-      .on_if(__NR_prctl, low_half(0), Test::kEqual, PR_GET_NAME, kAllow)
-      .on({__NR_prctl, __NR_setpriority, __NR_sched_setscheduler, __NR_setrlimit}, fail_with(EPERM));
-  rules.on({__NR_setuid, __NR_setgid, __NR_setreuid, __NR_setregid, __NR_setresuid, __NR_setresgid,
-            __NR_setgroups, __NR_capset, __NR_setsid, __NR_setpgid},
-           kKill);
-  forbid_kernel_interfaces(rules, kKill);
+  answer_on_given_sockets(rules);
+  read_own_limits(rules);
+  rules.on({__NR_sched_setscheduler, __NR_setrlimit}, fail_with(EPERM));
+  stay_who_it_is(rules);
   return rules.otherwise(fail_with(ENOSYS));
 }
 

@@ -27,7 +27,7 @@ import sys
 import time
 import typing
 
-SETS, FEWEST_PLACES, MOST_PLACES = 1024, 4, 192  # as gpu_places() in src/measure/gpu/arms.cc
+SETS, FEWEST_PLACES, MOST_PLACES = 2048, 4, 384  # as gpu_places() in src/measure/gpu/arms.cc
 TRIES = 10
 GAP = 65536
 LONGEST_HOLD_NS = 50e6

@@ -307,7 +307,8 @@ class Evaluation {
            std::to_string(bindings_.device.smem_max));
     }
     step.cooperative = statement.cooperative;
-    step.pdl = statement.pdl;
+    // As a plan's first it would overlap with the call before.
+    step.pdl = statement.pdl && !plan_.steps.empty() && plan_.steps.back().kind == StepKind::kLaunch;
     for (std::size_t i = 0; i < statement.args.size(); ++i)
       step.args.push_back(argument(statement.args[i], i + 1));
     add(StepKind::kLaunch) = std::move(step);
@@ -362,8 +363,9 @@ PlanBindings plan_bindings(const Task& task, const Dims& dims) {
   bindings.scalars = task.scalars;
   for (const auto* list : {&task.inputs, &task.outputs}) {
     for (const TensorSpec& spec : *list) {
-      bindings.tensors[spec.name] = {spec.dtype, shape_at(spec, dims), strides_at(spec, dims),
-                                     static_cast<std::uint64_t>(kTempAlignment) + misalignment_at(spec, dims)};
+      bindings.tensors[spec.name] = {
+          spec.dtype, shape_at(spec, dims), strides_at(spec, dims),
+          static_cast<std::uint64_t>(kTempAlignment) + misalignment_at(spec, dims)};
     }
   }
   return bindings;

@@ -1,7 +1,12 @@
 #include "cubin.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <memory>
+#include <optional>
 
 #include "elf_file.h"
 #include "warpsmith/base/error.h"
@@ -84,16 +89,44 @@ void read_registers(std::string_view info, const std::vector<ElfSymbol>& symbols
 }
 
 bool is_variable(const ElfSymbol& symbol, const std::vector<ElfSection>& sections, bool* constant) {
-  // `$str` and its like are texts of printf and assert.
-  if (ELF64_ST_TYPE(symbol.entry.st_info) != STT_OBJECT || symbol.entry.st_shndx >= sections.size() ||
-      symbol.name.empty() || symbol.name.front() == '$')
+  if (ELF64_ST_TYPE(symbol.entry.st_info) != STT_OBJECT || symbol.entry.st_shndx >= sections.size())
     return false;
   const std::string_view section = sections[symbol.entry.st_shndx].name;
   *constant = section == ".nv.constant3";
   return *constant || section == ".nv.global" || section == ".nv.global.init";
 }
 
+// "hidden" of "$__hidden__30$1", which is what inline PTX declares.
+std::optional<std::string> name_in_ptx(std::string_view name) {
+  constexpr std::string_view kFront = "$__";
+  const std::size_t line = name.rfind("__");
+  if (!name.starts_with(kFront) || line <= kFront.size() || line + 2 >= name.size()) return std::nullopt;
+  return std::string(name.substr(kFront.size(), line - kFront.size()));
+}
+
+// Without what stands in angle brackets at its end.
+std::string_view without_template_arguments(std::string_view name) {
+  if (!name.ends_with('>')) return name;
+  int open = 0;
+  for (std::size_t i = name.size(); i-- > 0;) {
+    open += name[i] == '>' ? 1 : name[i] == '<' ? -1 : 0;
+    if (open == 0) return name.substr(0, i);
+  }
+  return name;
+}
+
 }  // namespace
+
+std::string name_in_source(const CubinVariable& variable) {
+  if (const std::optional<std::string> name = name_in_ptx(variable.name)) return *name;
+  int status = 1;
+  const std::unique_ptr<char, void (*)(void*)> demangled(
+      abi::__cxa_demangle(variable.name.c_str(), nullptr, nullptr, &status), std::free);
+  if (!variable.name.starts_with("_Z") || status != 0) return variable.name;
+  const std::string_view name = without_template_arguments(demangled.get());
+  const std::size_t scope = name.rfind("::");
+  return std::string(scope == std::string_view::npos ? name : name.substr(scope + 2));
+}
 
 CubinContent read_cubin(std::string_view file) {
   Elf64_Ehdr head;

@@ -87,8 +87,6 @@ CubinFacts gather_facts(const CubinContent& content, const NvrtcAnswer& answer, 
     others.erase(found);
   }
   for (const CubinVariable& v : others) facts.symbols.push_back({v.name, v.name, v.bytes, v.constant});
-  for (const SymbolFacts& s : facts.symbols)
-    if (!s.constant) facts.writable_bytes += s.bytes;
   return facts;
 }
 
@@ -112,7 +110,6 @@ Json to_json(const CubinFacts& facts) {
           {"nvrtc", facts.nvrtc},
           {"kernels", kernels},
           {"symbols", symbols},
-          {"writable_bytes", facts.writable_bytes},
           {"tensor_cores", facts.tensor_cores}};
 }
 
@@ -125,7 +122,6 @@ CubinFacts read_cubin_facts(const fs::path& cubin) {
     read(json, "nvrtc", &facts.nvrtc);
     for (const Json& k : json_at<Json>(json, "kernels", kWhat)) facts.kernels.push_back(kernel_from_json(k));
     for (const Json& s : json_at<Json>(json, "symbols", kWhat)) facts.symbols.push_back(symbol_from_json(s));
-    read(json, "writable_bytes", &facts.writable_bytes);
     read(json, "tensor_cores", &facts.tensor_cores);
     return facts;
   } catch (const Error& e) {

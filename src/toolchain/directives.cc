@@ -33,6 +33,24 @@ constexpr std::array<std::string_view, 24> kHeaders = {"cuda_runtime.h",
                                                        "device_functions.h",
                                                        "vector_functions.h"};
 
+// Further ones of CUDA's. Folders end with a slash.
+constexpr std::array<std::string_view, 16> kDeviceHeaders = {"cooperative_groups/",
+                                                             "cub/",
+                                                             "cuda/",
+                                                             "nv/",
+                                                             "mma.h",
+                                                             "cuda_fp4.h",
+                                                             "cuda_fp6.h",
+                                                             "cuda_fp8.h",
+                                                             "cuda_pipeline.h",
+                                                             "cuda_pipeline_primitives.h",
+                                                             "cuda_awbarrier.h",
+                                                             "cuda_awbarrier_primitives.h",
+                                                             "cuComplex.h",
+                                                             "curand_kernel.h",
+                                                             "math_functions.h",
+                                                             "builtin_types.h"};
+
 std::string_view trim_view(std::string_view s) {
   while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front()))) s.remove_prefix(1);
   while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.remove_suffix(1);
@@ -63,8 +81,16 @@ void refuse(const CleanSource& source, const Token& token, std::string message, 
   throw SourceProblem{token.line, column_at(source.text, token.offset), std::move(message), unsupported};
 }
 
-bool is_plain_header(std::string_view name) {
-  return std::find(kHeaders.begin(), kHeaders.end(), name) != kHeaders.end();
+bool is_listed(std::span<const std::string_view> list, std::string_view name) {
+  return std::any_of(list.begin(), list.end(), [&](std::string_view known) {
+    return known.ends_with('/') ? name.starts_with(known) : name == known;
+  });
+}
+
+bool is_plain_header(std::string_view name) { return is_listed(kHeaders, name); }
+
+bool is_device_header(std::string_view name) {
+  return is_plain_header(name) || is_listed(kDeviceHeaders, name);
 }
 
 Directive read_directive(const CleanSource& source, const Token& at) {

@@ -1,6 +1,7 @@
 // Preprocessor directives of a candidate, and text that would let it have directives that nobody looked at.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,12 @@ std::string_view included_header(const CleanSource& source, const Token& at, con
 
 // Headers whose content is always there, on the twin as on a GPU: cuda_runtime.h, stdint.h, …
 bool is_plain_header(std::string_view name);
+
+// Those, and CUDA's further headers that device code can use, on a GPU alone: mma.h, cuda/…, cub/…
+bool is_device_header(std::string_view name);
+
+// `list`: names, and folders, which end with a slash.
+bool is_listed(std::span<const std::string_view> list, std::string_view name);
 
 // Raw strings, digraphs, trigraphs, stray characters: they can make a compiler's text end elsewhere than
 // ours. Throws SourceProblem.

@@ -1,6 +1,7 @@
 #include "warpsmith/toolchain/gpu.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 
 #include "compile_cache.h"
@@ -18,6 +19,8 @@ namespace warpsmith::toolchain {
 namespace {
 
 constexpr std::uint64_t kMostStaticShared = 48 << 10;
+// Of variables together: who measures keeps a copy, and puts it back before every timed row.
+constexpr std::uint64_t kMostVariables = 4 << 20;
 constexpr const char* kStandard = "--std=c++20";
 // Memory of the heap stays from call to call, and CUDA knows no heap of nothing.
 constexpr const char* kNoHeap =
@@ -65,14 +68,59 @@ void check_target(const GpuTarget& target) {
                 kExitUsage);
 }
 
+// Whether they have more bytes together than they may; their sum may have no place in 64 bits.
+bool are_too_large(const std::vector<CubinVariable>& variables) {
+  std::uint64_t room = kMostVariables;
+  for (const CubinVariable& v : variables) {
+    if (v.bytes > room) return true;
+    room -= v.bytes;
+  }
+  return false;
+}
+
+bool is_part_of_name(std::string_view text, std::size_t at) {
+  return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
+}
+
+// Where it is declared: where its name stands for the first time in a line that also has a word of
+// declarations. Nothing where macros hide it.
+std::optional<std::size_t> find_declaration(std::string_view source, std::string_view name) {
+  for (std::size_t at = source.find(name); at != std::string_view::npos; at = source.find(name, at + 1)) {
+    if ((at > 0 && is_part_of_name(source, at - 1)) || is_part_of_name(source, at + name.size())) continue;
+    const std::size_t begin = at == 0 ? 0 : source.rfind('\n', at - 1) + 1;  // npos + 1 is 0
+    const std::string_view line = source.substr(begin, source.find('\n', at) - begin);
+    for (const std::string_view word :
+         {"__device__", "__constant__", "__managed__", "static", ".global", ".const"})
+      if (line.find(word) != std::string_view::npos) return at;
+  }
+  return std::nullopt;
+}
+
+std::string too_large(const std::vector<CubinVariable>& variables, std::string_view source) {
+  const CubinVariable& largest =
+      *std::max_element(variables.begin(), variables.end(),
+                        [](const CubinVariable& a, const CubinVariable& b) { return a.bytes < b.bytes; });
+  const std::string name = name_in_source(largest);
+  const std::string message = "__device__ and __constant__ variables of more than " +
+                              std::to_string(kMostVariables) + " bytes in all: `" + name + "` has " +
+                              std::to_string(largest.bytes);
+  const std::optional<std::size_t> at = find_declaration(source, name);
+  if (!at) return "kernel.cu: error: " + message + "\n";
+  const auto lines = std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(*at), '\n');
+  return place_of({static_cast<int>(lines) + 1, column_at(source, *at), message, false});
+}
+
 // One target's answer, as a result and facts.
 CompileResult take_answer(const NvrtcAnswer& answer, const std::string& target, const ModuleNames& names,
-                          const CompileOptions& options, const fs::path& cubin, Json* facts) {
+                          const std::string& source, const CompileOptions& options, const fs::path& cubin,
+                          Json* facts) {
   if (!answer.ok)
     return failure(target_lacks_features(answer.log) ? Verdict::kUnsupported : Verdict::kCompileError,
                    readable_nvrtc_log(answer.log, options.log_bytes));
   const CubinContent content = read_cubin(read_file(cubin));
   if (content.heap) return failure(Verdict::kCompileError, kNoHeap);
+  if (are_too_large(content.variables))
+    return failure(Verdict::kCompileError, cut_log(too_large(content.variables, source), options.log_bytes));
   const CubinFacts found = gather_facts(content, answer, target, names);
   for (const KernelFacts& k : found.kernels)
     if (k.shared_bytes > kMostStaticShared)
@@ -109,7 +157,7 @@ class Compilation {
       CompileOptions limits = options_;
       limits.timeout_s *= static_cast<double>(targets.size());
       const NvrtcRun child = run_nvrtc(request, scratch_.path(), limits);
-      take_answers(child, targets, done);
+      take_answers(child, request.source, targets, done);
       if (targets.empty()) return;
       if (child.outcome == CompilerRun::kDone)
         throw Error("warpsmith-nvrtc left no answer for " + targets.front());
@@ -127,13 +175,14 @@ class Compilation {
  private:
   // Leaves those in `targets` that the child did not get to.
   template <typename Done>
-  void take_answers(const NvrtcRun& child, std::vector<std::string>& targets, Done done) const {
+  void take_answers(const NvrtcRun& child, const std::string& source, std::vector<std::string>& targets,
+                    Done done) const {
     std::erase_if(targets, [&](const std::string& t) {
       const auto answer = child.answers.find(t);
       if (answer == child.answers.end()) return false;
       Json facts;
       const CompileResult result =
-          take_answer(answer->second, t, names_, options_, cubin_file(folder(), t), &facts);
+          take_answer(answer->second, t, names_, source, options_, cubin_file(folder(), t), &facts);
       done(t, result, facts);
       return true;
     });
@@ -153,7 +202,8 @@ std::string gpu_toolchain_id() {
     for (const std::string& o : fixed_options()) text += " " + o;
     Sha256 headers;
     for (const auto& [name, content] : headers_for_nvrtc()) headers.field(name).field(content);
-    return text + " no heap, ours " + headers.hex().substr(0, 16);
+    return text + " no heap, all variables in " + std::to_string(kMostVariables) + " bytes, ours " +
+           headers.hex().substr(0, 16);
   }();
   return id;
 }

@@ -4,52 +4,18 @@
 #include <array>
 
 #include "directives.h"
+#include "source_path.h"
 
 namespace warpsmith::toolchain {
 
 namespace {
 
-// Of those that is_plain_header() does not name: what device code can use. Folders end with a slash.
-constexpr std::array<std::string_view, 23> kGpuHeaders = {"cooperative_groups/",
-                                                          "cub/",
-                                                          "cuda/",
-                                                          "nv/",
-                                                          "mma.h",
-                                                          "cuda_fp4.h",
-                                                          "cuda_fp6.h",
-                                                          "cuda_fp8.h",
-                                                          "cuda_pipeline.h",
-                                                          "cuda_pipeline_primitives.h",
-                                                          "cuda_awbarrier.h",
-                                                          "cuda_awbarrier_primitives.h",
-                                                          "cuComplex.h",
-                                                          "curand_kernel.h",
-                                                          "math_functions.h",
-                                                          "builtin_types.h",
-                                                          "stdio.h",
-                                                          "cstdio",
-                                                          "stdlib.h",
-                                                          "cstdlib",
-                                                          "string.h",
-                                                          "cstring",
-                                                          "stdbool.h"};
-
-// No path out of the folder: letters, digits, `_`, `.` and `/`, and no part of it begins with a point.
-bool is_plain_path(std::string_view name) {
-  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '/';
-  });
-  return plain && !name.starts_with(".") && !name.starts_with("/") &&
-         name.find("/.") == std::string_view::npos && name.find("//") == std::string_view::npos;
-}
+// Not CUDA's own, and yet of use in device code: printf, memcpy.
+constexpr std::array<std::string_view, 7> kCHeaders = {"stdio.h",  "cstdio",  "stdlib.h", "cstdlib",
+                                                       "string.h", "cstring", "stdbool.h"};
 
 bool is_gpu_header(std::string_view name) {
-  if (!is_plain_path(name)) return false;
-  if (is_plain_header(name)) return true;
-  return std::any_of(kGpuHeaders.begin(), kGpuHeaders.end(), [&](std::string_view known) {
-    return known.ends_with('/') ? name.starts_with(known) : name == known;
-  });
+  return is_plain_path(name) && (is_device_header(name) || is_listed(kCHeaders, name));
 }
 
 // `__has_include(<name>)` asks whether a file is there: of CUDA's headers alone, and spelt out.

@@ -28,7 +28,7 @@
 #include "warpsmith/base/log.h"
 #include "warpsmith/device/gpu.h"
 #include "warpsmith/measure/check.h"
-#include "warpsmith/measure/gpu.h"
+#include "warpsmith/measure/harness_cubin.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/process/machine.h"

@@ -41,6 +41,7 @@
 #include "warpsmith/measure/gpu.h"
 #include "warpsmith/measure/gpu_baselines.h"
 #include "warpsmith/measure/gpu_workers.h"
+#include "warpsmith/measure/harness_cubin.h"
 #include "warpsmith/measure/reference.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/gpus.h"
@@ -112,7 +113,7 @@ Bench open_bench(const fs::path& datasets) {
   return bench;
 }
 
-void find_gpu(Bench& bench) {
+void read_target(Bench& bench) {
   const char* target = std::getenv("WARPSMITH_BENCH_TARGET");
   bench.target = target != nullptr ? target : "sm_90a";
 }
@@ -440,7 +441,7 @@ void time_baselines(const Bench& bench, measure::GpuBaselines& baselines) {
 
 int run(const std::string& mode, const fs::path& datasets) {
   Bench bench = open_bench(datasets);
-  find_gpu(bench);
+  read_target(bench);
   if (mode == "python_eager" || mode == "baselines") {
     if (mode == "baselines") {
       bench.settings.budget_s = 0.5;

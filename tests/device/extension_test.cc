@@ -119,6 +119,72 @@ TEST_F(ExtensionChild, RunsAndTimes) {
   EXPECT_EQ(session_->threads(), session_->threads_before());
 }
 
+// A thread of its own would see a row's values as they are written, before the clock starts.
+TEST_F(ExtensionChild, ItStandsStillWhileTheRowsValuesAreWritten) {
+  ASSERT_EQ(tried("static bool once = (std::thread([p = x.data_ptr<float>() + 50] { for (;;) { *(volatile "
+                  "float*)p = *p + 1; std::this_thread::sleep_for(std::chrono::microseconds(100)); } "
+                  "}).detach(), true); (void)once;" +
+                      std::string(kHonest),
+                  "#include <chrono>\n#include <thread>\n")
+                .verdict,
+            Verdict::kOk);
+  const volatile float& count = input(0)[50];
+  const auto pass = [] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
+  const float free = count;
+  pass();
+  EXPECT_GT(count, free + 20);
+  float before = 0, after = 0;
+  const ExtensionRun run = session_->time(0, 4, [&] {
+    pass();  // a signal takes a moment
+    before = count;
+    pass();
+    after = count;
+  });
+  EXPECT_EQ(run.verdict, Verdict::kOk) << run.detail;
+  EXPECT_EQ(before, after);
+  pass();
+  EXPECT_GT(count, after);
+}
+
+// It says itself that it is ready, waits for the row's values in its untimed call, and works there: what that
+// takes is told.
+TEST_F(ExtensionChild, WorkBeforeTheClockIsSeen) {
+  const std::string names = R"(#include <chrono>
+#include <cstdio>
+#include <cstring>
+static volatile unsigned* words() {
+  static volatile unsigned* found = [] {
+    volatile unsigned* at = nullptr;
+    FILE* maps = std::fopen("/proc/self/maps", "r");
+    char line[512];
+    unsigned long from = 0, to = 0;
+    while (maps && std::fgets(line, sizeof line, maps))
+      if (std::strstr(line, "warpsmith-extension") && std::sscanf(line, "%lx-%lx rw-s", &from, &to) == 2)
+        at = (volatile unsigned*)from;
+    return at;
+  }();
+  return found;
+}
+)";
+  const std::string works = R"(
+  static int calls = 0;
+  volatile unsigned* w = words();
+  if (w != nullptr && ++calls == 3) {
+    w[3] = w[2];  // ready = request
+    while (w[4] != w[2]) {}  // arm
+    const auto begin = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(200)) {}
+  }
+)";
+  ASSERT_EQ(tried(kHonest).verdict, Verdict::kOk);
+  EXPECT_LT(session_->time(0, 4, [] {}).arm_ns, 100'000'000);
+  ASSERT_EQ(tried(works + kHonest, names).verdict, Verdict::kOk);  // two calls
+  const ExtensionRun run = session_->time(0, 4, [] {});
+  EXPECT_EQ(run.verdict, Verdict::kOk) << run.detail;
+  EXPECT_GE(run.arm_ns, 190'000'000);
+  EXPECT_LT(run.elapsed_ns, 150'000'000);
+}
+
 TEST_F(ExtensionChild, ARowCanPause) {
   const char* slow =
       "const auto begin = std::chrono::steady_clock::now(); "

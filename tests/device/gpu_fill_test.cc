@@ -8,6 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "driver.h"
+
 namespace warpsmith::device {
 namespace {
 
@@ -95,6 +97,22 @@ TEST(GpuFill, EightBytesWhoseHalvesDiffer) {
     EXPECT_EQ(calls, 2 + static_cast<int>(std::bit_width((count - 1) / kMostRowsOfAFill))) << count;
   }
   EXPECT_LE(most_rows, kMostRowsOfAFill);
+}
+
+// As the child of tier `extension` has them: a few calls, and none that copies from the host.
+TEST(GpuFill, OfWhateverCallsThereAre) {
+  struct Calls {
+    decltype(&::cuMemsetD8Async) cuMemsetD8Async = set<unsigned char>;
+    decltype(&::cuMemsetD16Async) cuMemsetD16Async = set<unsigned short>;
+    decltype(&::cuMemsetD32Async) cuMemsetD32Async = set<unsigned>;
+    decltype(&::cuMemsetD2D32Async) cuMemsetD2D32Async = set_rows;
+    decltype(&::cuMemcpyDtoDAsync) cuMemcpyDtoDAsync = copy_bytes;
+  };
+  std::vector<std::int64_t> memory(40000, 0);
+  EXPECT_EQ(fill_elements(Calls(), reinterpret_cast<CUdeviceptr>(memory.data()),
+                          memory.size() * sizeof(std::int64_t), 1, sizeof(std::int64_t)),
+            CUDA_SUCCESS);
+  EXPECT_EQ(memory, std::vector<std::int64_t>(40000, 1));
 }
 
 TEST(GpuFill, NothingToFillIsNoCall) {

@@ -24,8 +24,8 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
-#include "warpsmith/measure/gpu.h"
 #include "warpsmith/measure/gpu_workers.h"
+#include "warpsmith/measure/harness_cubin.h"
 #include "warpsmith/process/child.h"
 
 namespace {

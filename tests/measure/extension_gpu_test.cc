@@ -6,8 +6,8 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
-#include "warpsmith/measure/gpu.h"
 #include "warpsmith/measure/gpu_workers.h"
+#include "warpsmith/measure/harness_cubin.h"
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/toolchain/extension.h"
 #include "warpsmith/toolchain/python.h"

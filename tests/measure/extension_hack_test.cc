@@ -1,7 +1,7 @@
 // What clocks and threads say of a candidate of tier `extension`, on invented numbers.
 #include <gtest/gtest.h>
 
-#include "extension/measurer.h"
+#include "extension/hack.h"
 
 namespace warpsmith::measure {
 namespace {
@@ -21,7 +21,9 @@ TEST(ExtensionHack, HonestOnes) {
             "");                                   // within the grain of short intervals; threads not known
   EXPECT_EQ(kind({1e6, 1e6, 0, 3, 8, true}), "");  // a library's threads
   EXPECT_EQ(kind({1e6, 1e6, 150e3, 3, 2, false}), "");  // the GPU takes its time to change hands
-  EXPECT_EQ(kind({100e6, 100e6, 20e6, 3, 3, false}), "");
+  EXPECT_EQ(kind({100e6, 100e6, 9e6, 3, 3, false}), "");
+  EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, false, 90e3, 350e3, 100e3}), "");
+  EXPECT_EQ(kind({10e6, 10e6, 0, 3, 3, false, false, 400e3, 90e3, 100e3}), "");
 }
 
 TEST(ExtensionHack, Cheats) {
@@ -31,7 +33,22 @@ TEST(ExtensionHack, Cheats) {
   EXPECT_EQ(kind({1e6, 1e6, 0, 3, 4, false}), "threads");
   EXPECT_EQ(kind({1e6, 1e6, 0, 3, 12, true}), "threads");
   EXPECT_EQ(kind({1e6, 1e6, 300e3, 3, 3, false}), "late_work");
+  EXPECT_EQ(kind({100e6, 100e6, 11e6, 3, 3, false}), "late_work");
   EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, true}), "processors");
+  EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, false, 150e3, 100e3, 100e3}), "before_clock");
+  EXPECT_EQ(kind({10e6, 10e6, 0, 3, 3, false, false, 600e3, 100e3, 100e3}), "before_clock");
+  EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, false, 0, 2e6, 100e3}),
+            "before_clock");  // its kernel spins there
+}
+
+// Rows of which a candidate does the work beside the clock are none the shorter for it.
+TEST(ExtensionHack, WorkBesideTheClockIsCharged) {
+  EXPECT_EQ(charge_before_clock(90e3, 1e6), 0);
+  EXPECT_EQ(charge_before_clock(-50e3, 1e6), 0);
+  EXPECT_EQ(charge_before_clock(900e3, 100e3), 900e3);
+  EXPECT_EQ(charge_behind_clock(190e3, 1e6), 0);
+  EXPECT_EQ(charge_behind_clock(210e3, 1e6), 210e3);
+  EXPECT_EQ(charge_behind_clock(1e6, 20e6), 0);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "scratch.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/measure/baselines.h"
-#include "warpsmith/measure/gpu.h"
+#include "warpsmith/measure/harness_cubin.h"
 #include "warpsmith/process/gpus.h"
 
 namespace warpsmith::measure {

@@ -12,6 +12,7 @@
 #include "task_folder.h"
 #include "warpsmith/device/gpu.h"
 #include "warpsmith/measure/gpu.h"
+#include "warpsmith/measure/harness_cubin.h"
 #include "warpsmith/measure/probe.h"
 #include "warpsmith/measure/reference.h"
 #include "warpsmith/process/gpus.h"

@@ -1,10 +1,13 @@
 // The harness's own kernels, made without a GPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gpu/context.h"
+#include "gpu/harness.h"
 #include "scratch.h"
 #include "warpsmith/base/error.h"
-#include "warpsmith/measure/gpu.h"
+#include "warpsmith/measure/harness_cubin.h"
 
 namespace warpsmith::measure {
 namespace {
@@ -18,6 +21,24 @@ TEST(HarnessKernels, AreMadeForEveryGeneration) {
     EXPECT_EQ(std::to_integer<char>(cubin[1]), 'E') << target;
   }
   EXPECT_THROW(harness_cubin("sm_1", scratch.path(), true), Error);
+}
+
+TEST(Operands, LieInWindowsInAnOrderOfTheirOwn) {
+  Random random(7);
+  const std::vector<int> order = shuffled_in_windows(150, 64, random);
+  ASSERT_EQ(order.size(), 150u);
+  int in_place = 0;
+  for (int begin = 0; begin < 150; begin += 64) {
+    const int end = std::min(150, begin + 64);
+    std::vector<int> window(order.begin() + begin, order.begin() + end);
+    for (int i = begin; i < end; ++i) in_place += order[static_cast<std::size_t>(i)] == i ? 1 : 0;
+    std::sort(window.begin(), window.end());
+    for (int i = begin; i < end; ++i) EXPECT_EQ(window[static_cast<std::size_t>(i - begin)], i);
+  }
+  EXPECT_LT(in_place, 20);
+  EXPECT_NE(shuffled_in_windows(150, 64, random), order);
+  EXPECT_TRUE(shuffled_in_windows(0, 64, random).empty());
+  EXPECT_EQ(shuffled_in_windows(1, 64, random), std::vector<int>{0});
 }
 
 TEST(LaunchCost, QuickIsKnownOfManyContextsOrOfSomeThatAreAlike) {

@@ -192,6 +192,16 @@ TEST(Pairs, ASlowPairGetsOneRoundABucketAtLeast) {
   EXPECT_TRUE(result.budget_ended);
 }
 
+TEST(Pairs, OneWhoseBudgetEndsEarlyIsLookedAtInFull) {
+  for (std::uint64_t key = 0; key < 50; ++key) {
+    Bench bench(1e7, 1e8, 0.001);
+    bench.settings.budget_s = 2;
+    bench.settings.key = key;
+    EXPECT_EQ(bench.take().baseline_ns.size(), 7u);
+    EXPECT_GE(bench.candidate.inspected.size(), 2u + 1u) << key;  // two of them while warming up
+  }
+}
+
 TEST(Pairs, WhatIsTooSlowForThatIsATimeout) {
   Bench bench(1e7, 1e9, 0.001);
   bench.settings.budget_s = 2;

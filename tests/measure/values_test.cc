@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <map>
 #include <numeric>
 #include <set>
+#include <string>
 
+#include "answers/value_elements.h"
 #include "warpsmith/base/error.h"
 
 namespace warpsmith::measure {
@@ -21,14 +25,18 @@ task::ValueSpec spec(const std::string& kind, const std::vector<std::string>& ar
   return values;
 }
 
+const ValueSource& value_source() {
+  static const ValueSource source;
+  return source;
+}
+
 template <typename T>
 std::vector<T> draw(const task::ValueSpec& values, Dtype dtype, std::vector<std::int64_t> shape,
                     std::uint64_t key, const task::Dims& dims = {}) {
-  static const ValueSource source;
   std::int64_t count = 1;
   for (const std::int64_t size : shape) count *= size;
   std::vector<T> out(static_cast<std::size_t>(count));
-  source.fill(values, dtype, shape, dims, key, std::as_writable_bytes(std::span(out)));
+  value_source().fill(values, dtype, shape, dims, key, std::as_writable_bytes(std::span(out)));
   return out;
 }
 
@@ -90,6 +98,18 @@ TEST(Values, PermutationRowsArePermutationsAndDiffer) {
   EXPECT_EQ(rows.size(), 4u);
 }
 
+// Each order has its share, and a row's first elements say nothing of its others but that these are left.
+TEST(Values, PermutationsAreShuffledAndNotTurned) {
+  const std::vector<std::int64_t> values =
+      draw<std::int64_t>(spec("permutation"), Dtype::kInt64, {24000, 4}, 3);
+  std::map<std::vector<std::int64_t>, int> seen;
+  for (auto row = values.begin(); row != values.end(); row += 4) ++seen[{row, row + 4}];
+  EXPECT_EQ(seen.size(), 24u);
+  for (const auto& [order, count] : seen) EXPECT_NEAR(count, 1000, 160);  // five standard deviations
+  EXPECT_NE(values, draw<std::int64_t>(spec("permutation"), Dtype::kInt64, {24000, 4}, 4));
+  EXPECT_EQ(values, draw<std::int64_t>(spec("permutation"), Dtype::kInt64, {24000, 4}, 3));
+}
+
 TEST(Values, BernoulliOnesAndZeros) {
   const std::vector<std::uint8_t> bits =
       draw<std::uint8_t>(spec("bernoulli", {"0.25"}), Dtype::kBool, {40000}, 9);
@@ -122,6 +142,110 @@ TEST(Values, RowsOfAPowerOfTwoDoNotRepeat) {
       equal += values[static_cast<std::size_t>(i)] == values[static_cast<std::size_t>(row * 32768 + i)];
     EXPECT_LT(equal, 30) << row;
   }
+}
+
+// With one pair of places a tensor, each element would be v[i - P] + v[i - Q] - v[i - P - Q].
+TEST(Values, DoNotFollowFromOneAnother) {
+  constexpr std::int64_t kCount = 200'000;
+  const auto reals = draw<float>(spec("normal"), Dtype::kFloat32, {kCount}, 11);
+  const auto bits = draw<std::int64_t>(spec("integers", {"0", "4294967296"}), Dtype::kInt64, {kCount}, 12);
+  int reals_foretold = 0, bits_foretold = 0;
+  const auto guess = [](const auto& v, std::size_t i) {
+    return v[i - kFirstPool] + v[i - kSecondPool] - v[i - kFirstPool - kSecondPool];
+  };
+  for (std::size_t i = kFirstPool + kSecondPool; i < reals.size(); ++i) {
+    reals_foretold += std::abs(guess(reals, i) - reals[i]) < 1e-4f;
+    bits_foretold += static_cast<std::uint32_t>(guess(bits, i)) == static_cast<std::uint32_t>(bits[i]);
+  }
+  EXPECT_LT(reals_foretold, 20);  // by chance: some 5
+  EXPECT_LT(bits_foretold, 2);
+}
+
+TEST(Values, BlocksOfATensorAreUncorrelated) {
+  constexpr std::size_t kBlocks = 64;
+  const auto v = draw<float>(spec("normal"), Dtype::kFloat32, {kBlocks * kValueBlock}, 13);
+  double squares = 0;
+  for (std::size_t a = 0; a < kBlocks; ++a)
+    for (std::size_t b = 0; b < a; ++b) {
+      double r = 0;
+      for (std::size_t j = 0; j < kValueBlock; ++j) r += v[a * kValueBlock + j] * v[b * kValueBlock + j];
+      r /= kValueBlock;
+      EXPECT_LT(std::abs(r), 0.4) << a << " " << b;  // six standard deviations
+      squares += r * r;
+    }
+  EXPECT_NEAR(squares / (kBlocks * (kBlocks - 1) / 2), 1.0 / kValueBlock, 0.0006);
+}
+
+TEST(Values, PlacesOfBlocksAreSpreadOverThePools) {
+  constexpr int kBlocks = 64'000, kParts = 16;
+  int first[kParts] = {}, second[kParts] = {}, both[kParts] = {}, mask[kParts] = {};
+  for (Word block = 0; block < kBlocks; ++block) {
+    const BlockPlaces at = places_of(7, block);
+    ASSERT_LT(at.first, kFirstPool);
+    ASSERT_LT(at.second, kSecondPool);
+    ++first[at.first * kParts / kFirstPool];
+    ++second[at.second * kParts / kSecondPool];
+    ++both[(at.first + kSecondPool - at.second) % kSecondPool * kParts / kSecondPool];
+    ++mask[at.mask >> 28];
+  }
+  for (const int* seen : {first, second, both, mask})
+    for (int part = 0; part < kParts; ++part)
+      EXPECT_NEAR(seen[part], kBlocks / kParts, 310);  // five deviations
+  EXPECT_NE(places_of(7, 0).first, places_of(8, 0).first);
+}
+
+// The harness's kernel, thread by thread of a grid, as ws_values in gpu/kernels.cu.
+template <typename T>
+std::vector<T> draw_like_kernel(const task::ValueSpec& values, std::size_t count, std::uint64_t key,
+                                Word threads) {
+  const ValueDraw d = ValueSource::draw(values, {}, key);
+  const ValueSource::PoolView pools = value_source().pools();
+  std::vector<T> out(count);
+  std::vector<int> written(count);
+  for (Word thread = 0; thread < threads; ++thread)
+    for_elements_of(thread, threads, d.key, count, [&](Word i, unsigned a, unsigned b, unsigned mask) {
+      ++written.at(i);
+      const unsigned bits = bits_of(pools.first_bits[a], pools.second_bits[b], mask);
+      switch (d.kind) {
+        case ValueDraw::Kind::kNormal:
+          out[i] = static_cast<T>(
+              normal_of(pools.first_normal[a], pools.second_normal[b], d.base, d.x_scale, d.y_scale));
+          break;
+        case ValueDraw::Kind::kUniform:
+          out[i] = static_cast<T>(uniform_of(bits, d.base, d.x_scale));
+          break;
+        case ValueDraw::Kind::kIntegers:
+          out[i] = static_cast<T>(integer_of(bits, d.low, d.range));
+          break;
+        case ValueDraw::Kind::kBernoulli:
+          out[i] = static_cast<T>(bernoulli_of(bits, d.range));
+          break;
+        default:
+          ADD_FAILURE() << values.kind;
+      }
+    });
+  EXPECT_EQ(std::count(written.begin(), written.end(), 1), static_cast<std::ptrdiff_t>(count));
+  return out;
+}
+
+TEST(Values, AreThoseOfTheKernel) {
+  for (const std::int64_t count : {1, 31, 32, 33, 255, 256, 257, 1000, 2048, 5003, 70001})
+    for (const Word threads : {32, 256, 768, 4096}) {
+      SCOPED_TRACE(std::to_string(count) + " elements, " + std::to_string(threads) + " threads");
+      const std::size_t n = static_cast<std::size_t>(count);
+      const std::uint64_t key = threads + n;
+      const task::ValueSpec normal = spec("normal", {"0.5", "2"}), uniform = spec("uniform", {"-3", "1"});
+      const task::ValueSpec integers = spec("integers", {"-5", "1000"}), bernoulli = spec("bernoulli");
+      const auto reals = draw<float>(normal, Dtype::kFloat32, {count}, key);
+      const auto same = draw_like_kernel<float>(normal, n, key, threads);
+      EXPECT_EQ(std::memcmp(reals.data(), same.data(), n * sizeof(float)), 0);
+      EXPECT_EQ(draw<float>(uniform, Dtype::kFloat32, {count}, key),
+                draw_like_kernel<float>(uniform, n, key, threads));
+      EXPECT_EQ(draw<std::int64_t>(integers, Dtype::kInt64, {count}, key),
+                draw_like_kernel<std::int64_t>(integers, n, key, threads));
+      EXPECT_EQ(draw<std::uint8_t>(bernoulli, Dtype::kUint8, {count}, key),
+                draw_like_kernel<std::uint8_t>(bernoulli, n, key, threads));
+    }
 }
 
 TEST(Values, FloatsOfHalfPrecisionAreTheRoundedFloats) {

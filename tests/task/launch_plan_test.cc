@@ -67,6 +67,23 @@ TEST(LaunchPlan, OneLaunch) {
   EXPECT_EQ(step.args[5].integer, 1000);
 }
 
+// Calls must not overlap: only a launch right behind another one of the same plan may begin early.
+TEST(LaunchPlan, PdlIsForLaunchesBehindLaunches) {
+  const ConcretePlan plan = run(source({
+      "temp part float32[M]",
+      "for s in 0..3",
+      "  launch k<<<1, 32>>>() pdl",
+      "end",
+      "fill part 0",
+      "launch k<<<1, 32>>>() pdl",
+      "launch k<<<1, 32>>>()",
+      "launch k<<<1, 32>>>() pdl",
+  }));
+  std::vector<bool> early;
+  for (const ConcreteStep& step : plan.steps) early.push_back(step.pdl);
+  EXPECT_EQ(early, (std::vector<bool>{false, true, true, false, false, false, true}));
+}
+
 TEST(LaunchPlan, EveryStatement) {
   const ConcretePlan plan = run(source({
       "let T = cdiv(N, 32)",
@@ -98,7 +115,7 @@ TEST(LaunchPlan, EveryStatement) {
   EXPECT_EQ(row.block, (std::array<std::int64_t, 3>{32, 4, 1}));
   EXPECT_EQ(row.smem, 1024);
   EXPECT_TRUE(row.cooperative);
-  EXPECT_TRUE(row.pdl);
+  EXPECT_FALSE(row.pdl) << "behind no launch";
   EXPECT_EQ(row.args[2].kind, ArgKind::kI64);
   EXPECT_EQ(row.args[3].kind, ArgKind::kF64);
   EXPECT_EQ(row.args[4].kind, ArgKind::kF16);
@@ -312,7 +329,8 @@ INSTANTIATE_TEST_SUITE_P(
         Trouble{{"launch k<<<1, dim3(1, 1, 65)>>>()"}, "block.z is 65, not 1 to 64", 1},
         Trouble{
             {"launch k<<<1, dim3(64, 32)>>>()"}, "a block of 2048 threads: at most 1,024 are possible", 1},
-        Trouble{{"launch k<<<1, 1, 232449>>>()"}, "dynamic shared memory of 232449 bytes, not 0 to 232448", 1},
+        Trouble{
+            {"launch k<<<1, 1, 232449>>>()"}, "dynamic shared memory of 232449 bytes, not 0 to 232448", 1},
         Trouble{{"launch k<<<1, 1, 0 - 4>>>()"}, "dynamic shared memory of -4 bytes, not 0 to 232448", 1},
         Trouble{{"launch k<<<3, 1>>>() cluster(2)"}, "the grid is no multiple of the cluster", 1},
         Trouble{{"launch k<<<16, 1>>>() cluster(4, 4)"}, "a cluster of more than 8 blocks", 1},

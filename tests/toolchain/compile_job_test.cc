@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <set>
+
 #include "warpsmith/base/files.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/records/candidate.h"
 #include "warpsmith/records/shard.h"
 #include "warpsmith/toolchain/extension.h"
+#include "warpsmith/toolchain/gpu.h"
 
 namespace warpsmith {
 namespace {
@@ -87,6 +90,20 @@ TEST_F(CompileJob, ForATypeOfGpu) {
   EXPECT_EQ(record("bad")["binary"], "");
   EXPECT_TRUE(record("bad")["binaries"].empty());
   EXPECT_TRUE(record("bad")["tensor_cores"].empty());
+}
+
+// A job that has a GPU has no compiler to wait for: the harness's kernels lie in the cache as well.
+TEST_F(CompileJob, HasTheHarnessReady) {
+  const process::ChildResult result =
+      run_job({{"device_kind", "L40"}, {"targets", {"sm_89", "sm_80"}}, {"cache", "cache"}});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::set<std::string> targets;
+  for (const auto& entry : fs::directory_iterator(run_ / "cache")) {
+    if (entry.path().extension() != ".cubin") continue;
+    const toolchain::CubinFacts facts = toolchain::read_cubin_facts(entry.path());
+    if (facts.kernels.front().name == "ws_hold") targets.insert(facts.target);
+  }
+  EXPECT_EQ(targets, (std::set<std::string>{"sm_80", "sm_89"}));
 }
 
 TEST_F(CompileJob, SaysWhetherThereAreTensorCores) {

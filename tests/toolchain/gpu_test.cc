@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "warpsmith/base/error.h"
@@ -53,6 +54,12 @@ class Gpu : public ::testing::Test {
   CubinFacts facts_of(const CompileResult& result) {
     EXPECT_EQ(result.verdict, Verdict::kOk) << result.log;
     return result.verdict == Verdict::kOk ? read_cubin_facts(result.binary) : CubinFacts{};
+  }
+  static std::uint64_t bytes_of_writable(const CubinFacts& facts) {
+    std::uint64_t bytes = 0;
+    for (const SymbolFacts& s : facts.symbols)
+      if (!s.constant) bytes += s.bytes;
+    return bytes;
   }
 
   fs::path cache_;
@@ -170,7 +177,6 @@ __global__ void __launch_bounds__(128) k(const float* x, float* out, int N) {
   EXPECT_LE(k.registers, 40);
   EXPECT_EQ(k.local_bytes, 0u);
   EXPECT_EQ(k.spill_store_bytes, 0u);
-  EXPECT_EQ(facts.writable_bytes, 0u);
 }
 
 TEST_F(Gpu, SpillsAndStackAreSeen) {
@@ -227,7 +233,86 @@ __global__ void k(const float* x, float* out, int N) {
   EXPECT_EQ(facts.symbols[1].name, "table");
   EXPECT_EQ(facts.symbols[1].bytes, 256u);
   EXPECT_FALSE(facts.symbols[1].constant);
-  EXPECT_EQ(facts.writable_bytes, 256u + 4 + 16 + 4);
+  EXPECT_EQ(bytes_of_writable(facts), 256u + 4 + 16 + 4);
+}
+
+// What a kernel can write to (cubin.h) is kept and put back by its name: nothing may be missing here.
+TEST_F(Gpu, TableOfWhatNoDeclarationNames) {
+  const CubinFacts facts = facts_of(compile(R"(
+__device__ const char* volatile text;
+__global__ void k(const float* x, float* out, int N) {
+  int *p, *q;
+  asm volatile("{ .global .align 16 .b32 hidden[5]; mov.u64 %0, hidden; }" : "=l"(p));
+  asm volatile("{ .const .align 4 .b32 fixed[3]; cvta.const.u64 %0, fixed; }" : "=l"(q));
+  const_cast<char&>("0123456"[N])++;
+  text = __func__;
+  printf("%d", N);
+  out[0] = p[N]++ + *q;
+  // Out of the kernel, where what is declared looks like what the compiler makes.
+  asm volatile("ret;\n }\n .global .b32 $str$7[8]; .visible .entry other() {\n .reg .b32 r;\n"
+               "ld.global.u32 r, [$str$7]; st.global.u32 [$str$7 + 4], r;");
+}
+)"));
+  std::map<std::string, std::uint64_t> writable, constant;
+  for (const SymbolFacts& s : facts.symbols) {
+    std::string name = s.name.substr(0, s.name.find("__", 3));  // behind it: a line of PTX
+    (s.constant ? constant : writable)[name] += s.bytes;
+  }
+  const std::map<std::string, std::uint64_t> wanted = {{"text", 8},   {"$__hidden", 20}, {"$str", 8},
+                                                       {"$str$1", 3}, {"$str$7", 32},    {"__unnamed_1", 2}};
+  EXPECT_EQ(writable, wanted);
+  EXPECT_EQ(constant, (std::map<std::string, std::uint64_t>{{"$__fixed", 12}}));
+}
+
+struct VariablesRow {
+  const char* declared;  // line 2
+  const char* inside;    // of the kernel, line 4
+  const char* log;       // "" where it is not too much
+};
+
+// All of it is kept, and put back before every timed row.
+TEST_F(Gpu, VariablesMayHaveFourMebibytes) {
+  const VariablesRow rows[] = {
+      {"__device__ char big[4 << 20];", "big[N]++;", ""},
+      {"__device__ char big[(4 << 20) + 1];", "big[N]++;",
+       "kernel.cu:2:17: error: __device__ and __constant__ variables of more than 4194304 bytes in all: "
+       "`big` has 4194305\n"},
+      {"__device__ char big[3ull << 30];", "big[N]++;", "kernel.cu:2:17: error: "},
+      {"__device__ char big[60ull << 30];", "", "`big` has 64424509440\n"},
+      {"__device__ char a[2 << 20]; __device__ char b[(2 << 20) - 64]; __constant__ char c[64];",
+       "out[1] = a[N]++ + b[N]++ + c[N];", ""},
+      {"__device__ char a[2 << 20]; __device__ char b[(2 << 20) - 64]; __constant__ char c[65];",
+       "out[1] = a[N]++ + b[N]++ + c[N];", "kernel.cu:2:17: error: "},
+      // Their sum has no place in 64 bits.
+      {"template <int I> __device__ char part[1ull << 60];",
+       "out[1] = part<0>[N] + part<1>[N] + part<2>[N] + part<3>[N] + part<4>[N] + part<5>[N] + part<6>[N] + "
+       "part<7>[N] + part<8>[N] + part<9>[N] + part<10>[N] + part<11>[N] + part<12>[N] + part<13>[N] + "
+       "part<14>[N] + part<15>[N];",
+       "kernel.cu:2:34: error: __device__ and __constant__ variables of more than 4194304 bytes in all: "
+       "`part` has 1152921504606846976\n"},
+      {"namespace { __device__ int big[1 << 21]; }", "big[N]++;",
+       "kernel.cu:2:28: error: __device__ and __constant__ variables of more than 4194304 bytes in all: "
+       "`big` has 8388608\n"},
+      {"", "float bigger = 1; static int big[1 << 21]; out[1] = bigger + big[N]++;",
+       "kernel.cu:4:30: error: "},
+      {"#define NAMED(a) __device__ int a##_of_ours[1 << 21]\nNAMED(big);", "big_of_ours[N]++;",
+       "kernel.cu: error: __device__ and __constant__ variables of more than 4194304 bytes in all: "
+       "`big_of_ours` has 8388608\n"},
+      {"", R"(char* p; asm volatile("{ .global .b8 big[5000000]; mov.u64 %0, big; }" : "=l"(p)); p[N]++;)",
+       "kernel.cu:4:38: error: __device__ and __constant__ variables of more than 4194304 bytes in all: "
+       "`big` has 5000000\n"},
+  };
+  for (const VariablesRow& row : rows) {
+    const std::string body = std::string(row.declared) +
+                             "\n__global__ void k(const float* x, float* out, int N) {\n" + row.inside +
+                             " out[0] = 1; }\n";
+    for (const GpuTarget& target : {kAmpere, kHopper}) {
+      const CompileResult result = compile(body, target);
+      EXPECT_EQ(result.verdict, *row.log == '\0' ? Verdict::kOk : Verdict::kCompileError)
+          << result.log << body;
+      EXPECT_NE(result.log.find(row.log), std::string::npos) << result.log << body;
+    }
+  }
 }
 
 TEST_F(Gpu, TensorCoresAreSeenInTheMachineCode) {

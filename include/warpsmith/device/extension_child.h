@@ -14,8 +14,8 @@ class ExtensionGpu {
  public:
   virtual ~ExtensionGpu() = default;
   virtual void open() = 0;  // throws Error
-  // Memory of the parent's: by a descriptor, or, where that is -1, by the 64 bytes of a handle. Drops what
-  // was mapped before.
+  // Memory of the parent's: by a descriptor, or, where that is -1, by the 64 bytes of a handle. What was mapped
+  // before stays.
   virtual int map(int fd, const void* handle, std::uint64_t bytes, void** address) = 0;
   virtual int allocate(std::uint64_t bytes, void** address) = 0;
   virtual int release(void* address) = 0;  // of allocate()

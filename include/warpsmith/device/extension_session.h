@@ -87,7 +87,10 @@ struct ExtensionRun {
   std::int64_t elapsed_ns =
       0;  // of time(): from the word to go to the answer, which comes after device-wide synchronisation
   std::int64_t event_ns =
-      0;         // the same as the child has it from events on the default stream: to be shown, and compared
+      0;  // the same as the child has it from events on the default stream: to be shown, and compared
+  // Of time(): from the word to get ready for the clock until the child says it is: little, unless it works
+  // there for calls that the clock is to hold.
+  std::int64_t arm_ns = 0;
   int made = 0;  // of time(): calls before the pause, or all, as the child says
 };
 
@@ -102,7 +105,9 @@ class ExtensionSession {
   ExtensionRun load();
   ExtensionRun prepare(const ExtensionLayout& layout, const GpuShare& share);
   ExtensionRun run(int first_set, int sets);
-  // `before_clock`: after the untimed call, right before the clock; what it does on the GPU it must wait for.
+  // `before_clock`: after the untimed call, shortly before the clock; what it does on the GPU it must wait
+  // for. The child is stopped (SIGSTOP) while it runs: no thread of it sees what is written then before the
+  // child is to get ready.
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock);
   // So long after the start the child is told to begin no further call. Where one was left, `paused` is
   // called with the number that the child says it has made, and the GPU idle; then it makes the others.

@@ -10,16 +10,10 @@
 #include <filesystem>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "warpsmith/measure/measurer.h"
 
 namespace warpsmith::measure {
-
-// The harness's own kernels for the GPU type `target` ("sm_90a"), from the cache or made by NVRTC. Throws
-// Error.
-std::vector<std::byte> harness_cubin(const std::string& target, const std::filesystem::path& cache,
-                                     bool unsandboxed);
 
 // One a process. Not thread-safe.
 class GpuMeasurer {

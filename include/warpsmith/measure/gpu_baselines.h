@@ -30,7 +30,7 @@ class GpuBaselines {
   struct Options {
     Settings settings;
     std::filesystem::path datasets;  // folder of the tasks
-    std::vector<std::byte> harness;  // harness_cubin() of gpu.h
+    std::vector<std::byte> harness;  // of harness_cubin.h
     std::filesystem::path cache;     // rows that have a number are kept here, and torch's own caches
   };
   // Throws Error where torch has no CUDA.

@@ -15,7 +15,7 @@ namespace warpsmith::measure {
 // thread-safe.
 class GpuWorkers {
  public:
-  // `datasets`: folder of the tasks; `harness`: harness_cubin() of gpu.h. Throws Error where torch has no
+  // `datasets`: folder of the tasks; `harness`: of harness_cubin.h. Throws Error where torch has no
   // CUDA.
   GpuWorkers(Settings settings, std::filesystem::path datasets, std::vector<std::byte> harness);
   ~GpuWorkers();

@@ -2,16 +2,20 @@
 // can be made again from its key alone.
 //
 // They are drawn fast enough to be renewed before every timed call (as fast as memory is written), by mixing
-// two fixed pools of prime lengths at offsets that the key chooses. Each element has the distribution asked
-// for: a rotation of two normals is normal, the sum of two uniforms modulo one is uniform. The pattern
-// repeats after a billion elements.
+// two fixed pools of prime lengths. Each element has the distribution asked for: a rotation of two normals is
+// normal, the sum of two uniforms modulo one is uniform.
+//
+// The places in both pools are chosen anew for each block of 256 elements, by the draw's key and the block's
+// number. With one pair of places a tensor each value would follow from three others (v[i] = v[i-P] + v[i-Q]
+// - v[i-P-Q], P and Q the pools' sizes), and a candidate that knew it could do without reading most of its
+// input. As it is, to learn a block's places from a few of its elements is a search through a pool, which
+// takes far longer than reading the rest of its kilobyte, and another block's places are worth nothing
+// without the key.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -19,19 +23,21 @@
 
 namespace warpsmith::measure {
 
-// What the elements of one tensor are made of, the same on every device. With i the flat index,
-//   x = pool a[(i + first) % pool a's size],  y = pool b[(i + second) % pool b's size]
+// What the elements of one tensor are made of, the same on every device
+// (src/measure/answers/value_elements.h). Element j of a block is made of x = pool a[first + j] and y = pool
+// b[second + j], where first, second and mask are the block's own, by `key`. Bits are (x ^ mask) + y modulo
+// 2^32.
 struct ValueDraw {
   enum class Kind {
     kNormal,     // base + x * x_scale + y * y_scale, from the pools of normals, in float
-    kUniform,    // base + x_scale * ((x + y + shift) mod 2^32 >> 8), from the pools of bits, in float
-    kIntegers,   // low + ((x + y + shift) mod 2^32 * range >> 32)
-    kBernoulli,  // (x + y + shift) mod 2^32 < range
+    kUniform,    // base + x_scale * (bits >> 8), from the pools of bits, in float
+    kIntegers,   // low + (bits * range >> 32)
+    kBernoulli,  // bits < range
     kConstant,   // base
-    kRows,       // permutations of each row: not made element by element
+    kRows,       // a permutation of each row, shuffled by `key`: not made element by element
   };
   Kind kind = Kind::kConstant;
-  std::uint32_t first = 0, second = 0, shift = 0;
+  std::uint64_t key = 0;
   float base = 0, x_scale = 0, y_scale = 0;
   std::int64_t low = 0;
   std::uint64_t range = 0;
@@ -45,7 +51,8 @@ class ValueSource {
 
   // Throws as fill() does.
   static ValueDraw draw(const task::ValueSpec& values, const task::Dims& dims, std::uint64_t key);
-  // The pools that a draw mixes: floats for kNormal, else 32 bits each.
+  // The pools that a draw mixes: floats for kNormal, else 32 bits each. Behind its end each begins again, for
+  // as many elements as a block can reach there.
   struct PoolView {
     std::span<const float> first_normal, second_normal;
     std::span<const std::uint32_t> first_bits, second_bits;

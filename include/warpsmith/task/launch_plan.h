@@ -40,8 +40,8 @@ struct PlanBindings {
   PlanDevice device;
 };
 
-// Bindings of a task's tensors on the CPU twin, as the task says that they lie in memory: behind 256-byte boundaries. Throws
-// Error (shape_at).
+// Bindings of a task's tensors on the CPU twin, as the task says that they lie in memory: behind 256-byte
+// boundaries. Throws Error (shape_at).
 PlanBindings plan_bindings(const Task& task, const Dims& dims);
 
 struct ConcreteTemp {
@@ -66,7 +66,8 @@ struct ConcreteStep {
   std::string kernel;  // kLaunch: name expression, "row<float, 256>"; equal for equal kernels
   std::array<std::int64_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   std::int64_t smem = 0;
-  bool cooperative = false, pdl = false;
+  bool cooperative = false;
+  bool pdl = false;  // may begin before the launch right before it in the plan has ended
   std::vector<ConcreteArg> args;
   std::string destination,
       source;  // kFill (destination, value), kCopy, kConst (destination: a symbol of the module)

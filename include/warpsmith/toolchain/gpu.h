@@ -44,7 +44,8 @@ struct KernelFacts {
   int parameters = -1;  // how many it takes; -1: not known
 };
 
-// A `__device__` or `__constant__` variable of the module.
+// Memory of the module that stays from launch to launch: `__device__` and `__constant__` variables, string
+// literals, tables of the compiler's, what inline PTX declares.
 struct SymbolFacts {
   std::string name;     // as in the plan; for variables that the plan does not name, `lowered`
   std::string lowered;  // as cuModuleGetGlobal wants it
@@ -56,8 +57,7 @@ struct CubinFacts {
   std::string target;                // "sm_90a"
   std::string nvrtc;                 // version: "13.0"
   std::vector<KernelFacts> kernels;  // of the plan, in its order
-  std::vector<SymbolFacts> symbols;  // of the plan in its order, then the others
-  std::uint64_t writable_bytes = 0;  // of variables that outlive a launch
+  std::vector<SymbolFacts> symbols;  // of the plan in its order, then all others; 4 MiB in all
   bool tensor_cores = false;         // a matrix instruction stands in the machine code
 };
 

@@ -2,8 +2,8 @@
 #include <dlfcn.h>
 
 #include <cstring>
-#include <vector>
 
+#include "../gpu/fill.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/device/extension_child.h"
 
@@ -20,7 +20,7 @@ namespace {
   X(cuDeviceGet)                                                                                          \
   X(cuDevicePrimaryCtxRetain)                                                                             \
   X(cuCtxSetCurrent) X(cuCtxSetLimit) X(cuCtxSynchronize) X(cuMemAlloc) X(cuMemFree) X(cuMemsetD8Async)   \
-      X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuMemcpyDtoDAsync) X(cuMemcpyHtoD) X(cuEventCreate)       \
+      X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuMemsetD2D32Async) X(cuMemcpyDtoDAsync) X(cuEventCreate) \
           X(cuEventRecord) X(cuEventElapsedTime) X(cuMemImportFromShareableHandle) X(cuMemAddressReserve) \
               X(cuMemMap) X(cuMemSetAccess) X(cuMemRelease) X(cuIpcOpenMemHandle)
 
@@ -93,15 +93,7 @@ class CudaGpu : public ExtensionGpu {
   int release(void* address) override { return cu_.cuMemFree(reinterpret_cast<CUdeviceptr>(address)); }
 
   int fill(void* at, std::uint64_t pattern, std::uint32_t width, std::uint64_t count) override {
-    const auto to = reinterpret_cast<CUdeviceptr>(at);
-    if (count == 0) return 0;
-    const auto low = static_cast<std::uint32_t>(pattern);
-    if (width == 1) return cu_.cuMemsetD8Async(to, static_cast<unsigned char>(low), count, nullptr);
-    if (width == 2) return cu_.cuMemsetD16Async(to, static_cast<unsigned short>(low), count, nullptr);
-    if (width == 4) return cu_.cuMemsetD32Async(to, low, count, nullptr);
-    if (pattern == 0) return cu_.cuMemsetD8Async(to, 0, count * 8, nullptr);
-    const std::vector<std::uint64_t> values(count, pattern);
-    return cu_.cuMemcpyHtoD(to, values.data(), count * 8);
+    return fill_elements(cu_, reinterpret_cast<CUdeviceptr>(at), width * count, pattern, width);
   }
 
   int copy(void* to, const void* from, std::uint64_t bytes) override {

@@ -6,8 +6,9 @@
 //                ◄──────────────── response = n                kLoad, kPrepare, kRun: answer
 //   of kTime:
 //                ◄──────────────── ready = n                   the untimed call is done, the GPU idle
-//   [flushes; waits]
-//   arm = n      ────────────────►
+//   [stops the child; new values,
+//   flushes; waits; lets it go on]
+//   arm = n      ────────────────►                             what it takes here is looked at
 //                ◄──────────────── armed = n                   something small of its own is done: the GPU is
 //                back in its context
 //   clock starts, go = n ────────►

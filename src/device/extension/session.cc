@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <thread>
 
 #include "../child_end.h"
+#include "../gpu/outcome.h"
 #include "../twin_protocol.h"
 #include "protocol.h"
 #include "warpsmith/base/error.h"
@@ -232,27 +234,26 @@ bool write_tensors(const std::vector<ExtensionTensor>& tensors, WireTensor* wire
   return true;
 }
 
-// What CUDA's errors say of the candidate.
-Verdict verdict_of(int cuda_error) {
-  switch (cuda_error) {
-    case 2:  // CUDA_ERROR_OUT_OF_MEMORY
-      return Verdict::kOutOfMemory;
-    case 700:  // ILLEGAL_ADDRESS
-    case 716:  // MISALIGNED_ADDRESS
-    case 717:  // INVALID_ADDRESS_SPACE
-      return Verdict::kOutOfBounds;
-    case 702:  // LAUNCH_TIMEOUT
-      return Verdict::kTimeout;
-    case 1:    // INVALID_VALUE
-    case 200:  // INVALID_IMAGE
-    case 209:  // NO_BINARY_FOR_GPU
-    case 701:  // LAUNCH_OUT_OF_RESOURCES
-    case 720:  // COOPERATIVE_LAUNCH_TOO_LARGE
-      return Verdict::kLaunchError;
-    default:
-      return Verdict::kCrash;
+// All threads of the child stand still. One that has ended is let be: that is found elsewhere.
+class Stopped {
+ public:
+  Stopped(const Fd& process, pid_t pid) : process_(process), pid_(pid) { send(SIGSTOP); }
+  ~Stopped() { send(SIGCONT); }
+  Stopped(const Stopped&) = delete;
+  Stopped& operator=(const Stopped&) = delete;
+
+ private:
+  // Kernels before 5.3 have no descriptors of processes.
+  void send(int signal) const {
+    if (process_.get() >= 0)
+      (void)::syscall(SYS_pidfd_send_signal, process_.get(), signal, nullptr, 0);
+    else if (pid_ > 0)
+      (void)::kill(pid_, signal);
   }
-}
+
+  const Fd& process_;
+  pid_t pid_;
+};
 
 }  // namespace
 
@@ -260,7 +261,7 @@ struct ExtensionSession::State {
   ExtensionOptions options;
   ControlBlock control;
   TemporaryFolder scratch{"extension"};
-  Fd socket;
+  Fd socket, child_process;
   std::unique_ptr<process::Child> child;
   std::uint32_t sequence = 1;  // 1: the child's first response
   pid_t pid = 0;
@@ -332,6 +333,7 @@ void ExtensionSession::State::start() {
                                         : std::string("their process does not start")));
   }
   pid = process::sender_of(socket.get());
+  if (pid > 0) child_process.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   threads_before = count_threads(pid);
   processors_before = processors_of(pid);
   alive = true;
@@ -361,14 +363,8 @@ bool ExtensionSession::State::answered(const std::atomic<std::uint32_t>& word, s
 // No answer: why, as a verdict.
 ExtensionRun ExtensionSession::State::dead() {
   alive = false;
+  const ChildEnd end = end_silent(*child);
   ExtensionRun run;
-  if (child->running()) {
-    child->kill();
-    run.verdict = Verdict::kTimeout;
-    run.detail = "no answer within its time";
-    return run;
-  }
-  const ChildEnd end = read_end(child->wait());
   run.verdict = end.verdict;
   run.detail = end.detail;
   return run;
@@ -489,7 +485,11 @@ ExtensionRun ExtensionSession::State::time(int first_set, int calls,
                : dead();
   };
   if (!answered(control->ready, sequence, patience(1))) return ended();
-  before_clock();
+  {
+    const Stopped stopped(child_process, pid);
+    before_clock();
+  }
+  const auto arm = Clock::now();
   post(control->arm);
   if (!answered(control->armed, sequence, kPrepareSeconds)) return ended();
   const auto start = Clock::now();
@@ -501,6 +501,7 @@ ExtensionRun ExtensionSession::State::time(int first_set, int calls,
   const auto stop = Clock::now();
   if (!done) return dead();
   ExtensionRun run = result();
+  run.arm_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(start - arm).count();
   run.elapsed_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(stop - start).count();
   run.event_ns = control->event_ns;
   run.made = made;

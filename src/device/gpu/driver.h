@@ -18,7 +18,7 @@ namespace warpsmith::device {
   X(cuMemGetInfo) X(cuCtxSetCurrent) X(cuCtxSetLimit) X(cuCtxSynchronize) X(cuCtxResetPersistingL2Cache)    \
   X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuModuleGetGlobal)         \
   X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuLaunchKernelEx)                           \
-  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) X(cuOccupancyMaxActiveClusters)            \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor)            \
   X(cuMemAlloc) X(cuMemFree) X(cuMemAllocHost) X(cuMemFreeHost)                             \
   X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync)                            \
   X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuMemsetD2D32Async)          \

@@ -121,34 +121,8 @@ GpuOutcome outcome_of(CUresult result) {
   if (result == CUDA_SUCCESS) return {};
   GpuOutcome outcome;
   outcome.detail = error_text(result);
-  outcome.context_lost = true;
-  switch (result) {
-    case CUDA_ERROR_OUT_OF_MEMORY:
-      outcome.verdict = Verdict::kOutOfMemory;
-      outcome.context_lost = false;
-      break;
-    case CUDA_ERROR_INVALID_VALUE:
-    case CUDA_ERROR_NOT_FOUND:
-    case CUDA_ERROR_NOT_SUPPORTED:
-    case CUDA_ERROR_INVALID_IMAGE:
-    case CUDA_ERROR_NO_BINARY_FOR_GPU:
-    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
-    case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
-    case CUDA_ERROR_INVALID_CLUSTER_SIZE:
-      outcome.verdict = Verdict::kLaunchError;
-      outcome.context_lost = false;
-      break;
-    case CUDA_ERROR_ILLEGAL_ADDRESS:
-    case CUDA_ERROR_MISALIGNED_ADDRESS:
-    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
-      outcome.verdict = Verdict::kOutOfBounds;
-      break;
-    case CUDA_ERROR_LAUNCH_TIMEOUT:
-      outcome.verdict = Verdict::kTimeout;
-      break;
-    default:
-      outcome.verdict = Verdict::kCrash;
-  }
+  outcome.verdict = verdict_of(result);
+  outcome.context_lost = loses_context(outcome.verdict);
   lost = lost || outcome.context_lost;
   return outcome;
 }
@@ -189,7 +163,7 @@ Gpu::Gpu() {
   facts_ = facts_of(device);
 }
 
-GpuOutcome Gpu::wait(double timeout_s) const {
+GpuOutcome Gpu::wait(double timeout_s, double busy_s) const {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   for (;;) {
@@ -200,8 +174,7 @@ GpuOutcome Gpu::wait(double timeout_s) const {
       lost = true;
       return {Verdict::kTimeout, fmt::format("the GPU was not done after {:.3g} s", timeout_s), true};
     }
-    // Short waits are busy ones: most are some microseconds.
-    if (waited > 2e-3) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    if (waited > busy_s) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 }
 

@@ -93,7 +93,7 @@ std::size_t bytes_of(task::ArgKind kind) {
 }
 
 template <typename T>
-void put(Argument& argument, T value) {
+void put(Argument& argument, const T& value) {
   std::memcpy(argument.bytes, &value, sizeof value);
 }
 
@@ -210,10 +210,6 @@ struct GpuProgram::State {
     const std::int64_t cluster = s.cluster[0] * s.cluster[1] * s.cluster[2];
     if (cluster > 1 && gpu.facts().major < 9)
       refuse(Verdict::kUnsupported, s.line, "clusters want compute capability 9.0 or newer");
-    if (cluster > 8 &&
-        driver().cuFuncSetAttribute(f.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) !=
-            CUDA_SUCCESS)
-      refuse(Verdict::kLaunchError, s.line, fmt::format("a cluster of {} blocks", cluster));
   }
 
   void check_arguments(const task::ConcreteStep& s, const Function& f) const {

@@ -8,18 +8,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
+#include "answers/value_elements.h"
 #include "warpsmith/base/random.h"
 
 namespace warpsmith::measure {
 
 namespace {
 
-// Primes, so that no power-of-two row length lines up with a pool, and small enough for both to stay in a
-// second-level cache.
-constexpr std::size_t kFirst = 32749, kSecond = 32719;
-constexpr std::size_t kBlock = 1024;  // elements made at a time: they stay in the first-level cache
+static_assert(mix_of(42) == mix64(42), "both are SplitMix64");
 
 double argument(const task::ValueSpec& values, std::size_t index, double otherwise, const task::Dims& dims) {
   if (index >= values.arguments.size()) return otherwise;
@@ -41,31 +38,28 @@ T convert(From value) {
   }
 }
 
-// Writes `count` elements made block by block: make(first index, length, float* block).
-template <typename T, typename Element, typename Make>
-void write_blocks(std::size_t count, T* out, Make make) {
-  std::array<Element, kBlock> block;
-  for (std::size_t begin = 0; begin < count; begin += kBlock) {
-    const std::size_t length = std::min(kBlock, count - begin);
+// Writes `count` elements made block by block: make(places, length, Element* block).
+template <typename Element, typename T, typename Make>
+void write_blocks(std::uint64_t key, std::size_t count, T* out, Make make) {
+  std::array<Element, kValueBlock> block;
+  for (std::size_t begin = 0; begin < count; begin += kValueBlock) {
+    const std::size_t length = std::min<std::size_t>(kValueBlock, count - begin);
+    const BlockPlaces places = places_of(key, begin / kValueBlock);
     if constexpr (std::is_same_v<T, Element>) {
-      make(begin, length, out + begin);
+      make(places, length, out + begin);
     } else {
-      make(begin, length, block.data());
+      make(places, length, block.data());
       for (std::size_t i = 0; i < length; ++i) out[begin + i] = convert<T>(block[i]);
     }
   }
 }
 
-// Calls run(position in out, length, first place, second place) for stretches in which neither pool wraps.
-template <typename Run>
-void stretches(std::size_t begin, std::size_t length, std::size_t first, std::size_t second, Run run) {
-  std::size_t done = 0;
-  while (done < length) {
-    const std::size_t a = (begin + done + first) % kFirst, b = (begin + done + second) % kSecond;
-    const std::size_t n = std::min({length - done, kFirst - a, kSecond - b});
-    run(done, n, a, b);
-    done += n;
-  }
+// The one order of a row that the key asks for.
+template <typename T>
+void write_permutation(std::uint64_t key, std::span<T> row) {
+  for (std::size_t i = 0; i < row.size(); ++i) row[i] = convert<T>(i);
+  Random random(key);
+  for (std::size_t i = row.size(); i > 1; --i) std::swap(row[i - 1], row[random.below(i)]);
 }
 
 }  // namespace
@@ -73,48 +67,22 @@ void stretches(std::size_t begin, std::size_t length, std::size_t first, std::si
 struct ValueSource::Pools {
   std::vector<float> first_normal, second_normal;
   std::vector<std::uint32_t> first_bits, second_bits;
-  mutable std::mutex mutex;
-  mutable std::map<std::size_t, std::shared_ptr<const std::vector<std::uint32_t>>> permutations;
 
-  void normals(const ValueDraw& draw, std::size_t begin, std::size_t length, float* out) const {
-    const float mean = draw.base, c = draw.x_scale, s = draw.y_scale;
-    stretches(begin, length, draw.first, draw.second,
-              [&](std::size_t at, std::size_t n, std::size_t a, std::size_t b) {
-                const float* x = first_normal.data() + a;
-                const float* y = second_normal.data() + b;
-                for (std::size_t i = 0; i < n; ++i) out[at + i] = mean + c * x[i] + s * y[i];
-              });
-  }
-
-  void bits(const ValueDraw& draw, std::size_t begin, std::size_t length, std::uint32_t* out) const {
-    const std::uint32_t shift = draw.shift;
-    stretches(begin, length, draw.first, draw.second,
-              [&](std::size_t at, std::size_t n, std::size_t a, std::size_t b) {
-                const std::uint32_t* x = first_bits.data() + a;
-                const std::uint32_t* y = second_bits.data() + b;
-                for (std::size_t i = 0; i < n; ++i) out[at + i] = x[i] + y[i] + shift;
-              });
-  }
-
-  // One permutation of each length, drawn once; the key turns it (fill_permutation).
-  std::shared_ptr<const std::vector<std::uint32_t>> permutation(std::size_t n) const {
-    const std::lock_guard lock(mutex);
-    auto& slot = permutations[n];
-    if (!slot) {
-      std::vector<std::uint32_t> order(n);
-      std::iota(order.begin(), order.end(), 0u);
-      Random random(random_key({name_key("permutation"), n}));
-      for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-      slot = std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
-    }
-    return slot;
+  // Elements that are made of bits: make(bits).
+  template <typename Element, typename T, typename Make>
+  void write_bits(std::uint64_t key, std::span<T> out, Make make) const {
+    write_blocks<Element>(key, out.size(), out.data(),
+                          [&](const BlockPlaces& places, std::size_t length, Element* block) {
+                            const std::uint32_t* x = first_bits.data() + places.first;
+                            const std::uint32_t* y = second_bits.data() + places.second;
+                            for (std::size_t i = 0; i < length; ++i)
+                              block[i] = make(bits_of(x[i], y[i], places.mask));
+                          });
   }
 
   template <typename T>
   void fill(const task::ValueSpec& values, const std::vector<std::int64_t>& shape, const task::Dims& dims,
             std::uint64_t key, std::span<T> out) const;
-  template <typename T>
-  void fill_rows(const std::vector<std::int64_t>& shape, std::uint64_t key, std::span<T> out) const;
 };
 
 ValueDraw ValueSource::draw(const task::ValueSpec& values, const task::Dims& dims, std::uint64_t key) {
@@ -123,40 +91,31 @@ ValueDraw ValueSource::draw(const task::ValueSpec& values, const task::Dims& dim
   };
   ValueDraw draw;
   Random random(key);
-  const auto places = [&] {
-    draw.first = static_cast<std::uint32_t>(random.below(kFirst));
-    draw.second = static_cast<std::uint32_t>(random.below(kSecond));
-  };
-  const auto bits = [&](ValueDraw::Kind kind) {
-    draw.kind = kind;
-    places();
-    draw.shift = static_cast<std::uint32_t>(random() >> 32);
-  };
+  draw.key = random();
   if (values.kind == "normal") {
     const float deviation = static_cast<float>(number(1, 1));
     draw.kind = ValueDraw::Kind::kNormal;
     draw.base = static_cast<float>(number(0, 0));
-    places();
     const double angle = 6.283185307179586 * random.uniform();
     draw.x_scale = static_cast<float>(std::cos(angle)) * deviation;
     draw.y_scale = static_cast<float>(std::sin(angle)) * deviation;
   } else if (values.kind == "uniform") {
     const double low = number(0, 0), high = number(1, 1);
     if (!(low <= high)) throw Error("values uniform: low is above high");
-    bits(ValueDraw::Kind::kUniform);
+    draw.kind = ValueDraw::Kind::kUniform;
     draw.base = static_cast<float>(low);
     draw.x_scale = static_cast<float>((high - low) * 0x1.0p-24);
   } else if (values.kind == "integers") {
     const double low = number(0, 0), high = number(1, 2);
     if (!(low < high) || high - low > 4294967296.0)
       throw Error("values integers: the range is empty or over 2^32");
-    bits(ValueDraw::Kind::kIntegers);
+    draw.kind = ValueDraw::Kind::kIntegers;
     draw.low = static_cast<std::int64_t>(low);
     draw.range = static_cast<std::uint64_t>(high - low);
   } else if (values.kind == "bernoulli") {
     const double p = number(0, 0.5);
     if (!(p >= 0 && p <= 1)) throw Error("values bernoulli: the probability is not within [0, 1]");
-    bits(ValueDraw::Kind::kBernoulli);
+    draw.kind = ValueDraw::Kind::kBernoulli;
     draw.range = static_cast<std::uint64_t>(p * 4294967296.0);
   } else if (values.kind == "permutation") {
     draw.kind = ValueDraw::Kind::kRows;
@@ -177,79 +136,51 @@ void ValueSource::Pools::fill(const task::ValueSpec& values, const std::vector<s
                               const task::Dims& dims, std::uint64_t key, std::span<T> out) const {
   const ValueDraw draw = ValueSource::draw(values, dims, key);
   // Copies: a block that is written might alias the draw.
-  const float base = draw.base, step = draw.x_scale;
+  const float base = draw.base, c = draw.x_scale, s = draw.y_scale;
   const std::int64_t low = draw.low;
   const std::uint64_t range = draw.range;
-  std::array<std::uint32_t, kBlock> raw;
+  const std::size_t row_size = shape.empty() ? 1 : static_cast<std::size_t>(shape.back());
   using Kind = ValueDraw::Kind;
   switch (draw.kind) {
     case Kind::kNormal:
-      return write_blocks<T, float>(
-          out.size(), out.data(),
-          [&](std::size_t begin, std::size_t length, float* block) { normals(draw, begin, length, block); });
+      return write_blocks<float>(draw.key, out.size(), out.data(),
+                                 [&](const BlockPlaces& places, std::size_t length, float* block) {
+                                   const float* x = first_normal.data() + places.first;
+                                   const float* y = second_normal.data() + places.second;
+                                   for (std::size_t i = 0; i < length; ++i)
+                                     block[i] = normal_of(x[i], y[i], base, c, s);
+                                 });
     case Kind::kUniform:
-      return write_blocks<T, float>(
-          out.size(), out.data(), [&](std::size_t begin, std::size_t length, float* block) {
-            bits(draw, begin, length, raw.data());
-            for (std::size_t i = 0; i < length; ++i)
-              block[i] = base + step * static_cast<float>(static_cast<std::int32_t>(raw[i] >> 8));
-          });
+      return write_bits<float>(draw.key, out, [=](unsigned bits) { return uniform_of(bits, base, c); });
     case Kind::kIntegers:
-      return write_blocks<T, std::int64_t>(
-          out.size(), out.data(), [&](std::size_t begin, std::size_t length, std::int64_t* block) {
-            bits(draw, begin, length, raw.data());
-            for (std::size_t i = 0; i < length; ++i)
-              block[i] = low + static_cast<std::int64_t>((raw[i] * range) >> 32);
-          });
+      return write_bits<std::int64_t>(draw.key, out,
+                                      [=](unsigned bits) { return integer_of(bits, low, range); });
     case Kind::kBernoulli:
-      return write_blocks<T, std::int32_t>(out.size(), out.data(),
-                                           [&](std::size_t begin, std::size_t length, std::int32_t* block) {
-                                             bits(draw, begin, length, raw.data());
-                                             for (std::size_t i = 0; i < length; ++i)
-                                               block[i] = raw[i] < range ? 1 : 0;
-                                           });
+      return write_bits<std::int32_t>(draw.key, out,
+                                      [=](unsigned bits) { return bernoulli_of(bits, range); });
     case Kind::kRows:
-      return fill_rows(shape, key, out);
+      for (std::size_t begin = 0; begin < out.size(); begin += row_size)
+        write_permutation(random_key({draw.key, begin}), out.subspan(begin, row_size));
+      return;
     case Kind::kConstant:
       std::fill(out.begin(), out.end(), convert<T>(base));
-  }
-}
-
-// Turned in place and in value: still a permutation, and another one in each row and for each key.
-template <typename T>
-void ValueSource::Pools::fill_rows(const std::vector<std::int64_t>& shape, std::uint64_t key,
-                                   std::span<T> out) const {
-  const std::size_t n = shape.empty() ? 1 : static_cast<std::size_t>(shape.back());
-  if (n == 0) return;
-  const auto order = permutation(n);
-  for (std::size_t row = 0; row * n < out.size(); ++row) {
-    Random random(random_key({key, row}));
-    const std::size_t place = random.below(n), value = random.below(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      std::size_t from = i + place;
-      if (from >= n) from -= n;
-      std::size_t to = (*order)[from] + value;
-      if (to >= n) to -= n;
-      out[row * n + i] = convert<T>(to);
-    }
   }
 }
 
 ValueSource::ValueSource() : pools_(std::make_unique<Pools>()) {
   Random normal(random_key({name_key("normal values")}));
   Random bits(random_key({name_key("bits of values")}));
-  const auto fill_normal = [&](std::vector<float>& pool, std::size_t size) {
+  const auto make_pool = [](auto& pool, std::size_t size, auto next) {
     pool.resize(size);
-    for (float& value : pool) value = static_cast<float>(normal.normal());
+    for (auto& value : pool) value = next();
+    for (std::size_t i = 0; i < kPoolOverhang; ++i) pool.push_back(pool[i]);
   };
-  const auto fill_bits = [&](std::vector<std::uint32_t>& pool, std::size_t size) {
-    pool.resize(size);
-    for (std::uint32_t& value : pool) value = static_cast<std::uint32_t>(bits() >> 32);
-  };
-  fill_normal(pools_->first_normal, kFirst);
-  fill_normal(pools_->second_normal, kSecond);
-  fill_bits(pools_->first_bits, kFirst);
-  fill_bits(pools_->second_bits, kSecond);
+  const auto next_normal = [&] { return static_cast<float>(normal.normal()); };
+  const auto next_bits = [&] { return static_cast<std::uint32_t>(bits() >> 32); };
+  make_pool(pools_->first_normal, kFirstPool, next_normal);
+  make_pool(pools_->second_normal, kSecondPool, next_normal);
+  make_pool(pools_->first_bits, kFirstPool, next_bits);
+  make_pool(pools_->second_bits, kSecondPool, next_bits);
 }
 
 ValueSource::~ValueSource() = default;

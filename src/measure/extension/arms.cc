@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gpu/arms.h"
+#include "hack.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/stats/summary.h"
@@ -50,10 +51,13 @@ std::int64_t ns_since(Clock::time_point begin) {
 
 // The processor's own caches, too, for it is both sides': a row of the baseline alone would find them as it
 // left them, and one beside the candidate would not.
-void flush(const GpuHarness& harness) {
+// What the GPU took, in nanoseconds: it waits for its turn where another process has work there.
+double flush(const GpuHarness& harness) {
   evict_private_caches();
+  const Clock::time_point begin = Clock::now();
   harness.flush_l2();
   harness.gpu().settle(kCopyTimeout);
+  return static_cast<double>(ns_since(begin));
 }
 
 }  // namespace
@@ -62,9 +66,9 @@ void settle(const GpuHarness& harness) { harness.gpu().settle(kCopyTimeout); }
 
 ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionSession& empty) {
   GpuOperands something(harness, {{"nothing", kOwnBytes, 0}}, 1);
-  std::vector<double> intervals, outside, looks;
+  std::vector<double> intervals, outside, looks, arms, flushes;
   for (int i = 0; i < kEmptyIntervals; ++i) {
-    const device::ExtensionRun run = empty.time(0, 1, [&] { flush(harness); });
+    const device::ExtensionRun run = empty.time(0, 1, [&] { flushes.push_back(flush(harness)); });
     if (run.verdict != Verdict::kOk) throw Error("a child without a candidate: " + run.detail);
     const Clock::time_point begin = Clock::now();
     something.look_at_canaries();
@@ -72,8 +76,10 @@ ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionS
     looks.push_back(static_cast<double>(ns_since(begin)));
     intervals.push_back(static_cast<double>(run.elapsed_ns));
     outside.push_back(static_cast<double>(run.elapsed_ns - run.event_ns));
+    arms.push_back(static_cast<double>(run.arm_ns));
   }
-  return {stats::median(intervals), stats::median(outside), stats::median(looks)};
+  return {stats::median(intervals), stats::median(outside), stats::median(looks), stats::median(arms),
+          stats::median(flushes)};
 }
 
 ExtensionCandidate::ExtensionCandidate(GpuHarness& harness, const task::Task& task,
@@ -223,7 +229,7 @@ device::ExtensionRun ExtensionArm::row(int calls, const device::ExtensionSession
   settle(harness_);
   const auto before_clock = [&] {
     fill(0, calls);
-    flush(harness_);
+    last_flush_ns_ = flush(harness_);
   };
   device::ExtensionSession& session = candidate_.session();
   return pause == nullptr ? session.time(first_, calls, before_clock)
@@ -237,13 +243,19 @@ Arm::Run ExtensionArm::run(int calls) {
   // At once: work that goes on behind the answer is found with outputs that are not there, or holds this up.
   const Clock::time_point begin = Clock::now();
   const Run looked = look_at_outputs(0, calls);
-  late_.push_back(static_cast<double>(ns_since(begin)) - overhead_.look_ns);
+  const double late = static_cast<double>(ns_since(begin)) - overhead_.look_ns;
   if (looked.verdict != Verdict::kOk) return looked;
   unwritten_ = outputs_.found().value_or(-1);
-  const auto elapsed = static_cast<double>(run.elapsed_ns);
-  call_ns_ = elapsed / calls;
-  ours_.push_back(elapsed - overhead_.outside_ns);
+  const double armed = static_cast<double>(run.arm_ns) - overhead_.arm_ns;
+  const auto by_clock = static_cast<double>(run.elapsed_ns);
+  call_ns_ = by_clock / calls;
+  ours_.push_back(by_clock - overhead_.outside_ns);
   events_.push_back(static_cast<double>(run.event_ns));
+  late_.push_back(late);
+  armed_.push_back(armed);
+  flushes_.push_back(last_flush_ns_);
+  const double elapsed =
+      by_clock + charge_before_clock(armed, by_clock) + charge_behind_clock(late, by_clock);
   const double without = std::max(elapsed / 4, elapsed - overhead_.interval_ns);
   return {Verdict::kOk, "", std::max<std::int64_t>(1, std::llround(without))};
 }
@@ -300,13 +312,12 @@ Arm::Run ExtensionArm::inspect(int call) {
 
 ExtensionArm::Clocks ExtensionArm::clocks() const {
   if (ours_.empty()) return {};
-  return {stats::median(ours_), stats::median(events_), stats::median(late_)};
+  return {stats::median(ours_), stats::median(events_), stats::median(late_), stats::median(armed_),
+          stats::median(flushes_)};
 }
 
 void ExtensionArm::forget_clocks() {
-  ours_.clear();
-  events_.clear();
-  late_.clear();
+  for (std::vector<double>* times : {&ours_, &events_, &late_, &armed_, &flushes_}) times->clear();
 }
 
 HostClockBaseline::HostClockBaseline(GpuHarness& harness, const task::Task& task, const Reference& reference,
@@ -340,7 +351,7 @@ std::int64_t HostClockBaseline::interval(int calls) {
   settle(harness_);
   const Clock::time_point begin = Clock::now();
   if (calls > 0) calls_->run(first_, calls);
-  const device::GpuOutcome done = harness_.gpu().wait(kBaselineTimeout);
+  const device::GpuOutcome done = harness_.gpu().wait(kBaselineTimeout, kBaselineTimeout);
   const std::int64_t elapsed = ns_since(begin);
   if (!done.ok()) throw device::GpuError("the baseline on the GPU: " + done.detail, done);
   return elapsed;

@@ -28,6 +28,8 @@ struct ExtensionOverhead {
   double interval_ns = 0;  // of an empty interval by our clock
   double outside_ns = 0;   // of it, what the child's events do not hold
   double look_ns = 0;      // from the end of an interval until this process has looked at outputs
+  double arm_ns = 0;       // ExtensionRun::arm_ns
+  double flush_ns = 0;     // of this process's flush of L2, while the child stands still
 };
 ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionSession& empty);
 
@@ -79,11 +81,12 @@ class ExtensionArm : public Arm {
   Run stop_short(std::uint64_t key, int calls, int made) override;
   int place() const override { return place_; }
 
-  // Of the runs so far, medians: by our clock and by the child's events, each without what surrounds it, and
-  // how much longer than after an empty interval it took until outputs could be looked at. All calls
-  // together.
+  // Of the runs so far, medians, all calls together: by our clock and by the child's events, each without
+  // what surrounds it; how much longer than after an empty interval it took until outputs could be looked at,
+  // and than a child without a candidate takes until it is ready for the clock; and the flush of L2 before
+  // that.
   struct Clocks {
-    double ours_ns = 0, events_ns = 0, late_ns = 0;
+    double ours_ns = 0, events_ns = 0, late_ns = 0, armed_ns = 0, flush_ns = 0;
   };
   Clocks clocks() const;
   // Drops what clocks() tells of.
@@ -114,7 +117,8 @@ class ExtensionArm : public Arm {
   int unwritten_ = -1;
   double call_ns_ = 0;     // in the last run
   double stop_share_ = 1;  // of their time after which calls are surely not all begun
-  std::vector<double> ours_, events_, late_;
+  double last_flush_ns_ = 0;
+  std::vector<double> ours_, events_, late_, armed_, flushes_;
 };
 
 class HostClockBaseline : public Arm {

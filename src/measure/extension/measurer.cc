@@ -9,6 +9,7 @@
 #include <set>
 
 #include "arms.h"
+#include "hack.h"
 #include "processor.h"
 #include "timing/judge.h"
 #include "warpsmith/base/error.h"
@@ -269,12 +270,18 @@ struct ExtensionMeasurer::State {
                      candidate.session().threads_before(),
                      candidate.session().threads(),
                      libraries,
-                     candidate.session().moved()};
+                     candidate.session().moved(),
+                     clocks.armed_ns,
+                     clocks.flush_ns,
+                     overhead->flush_ns};
     timing.event_ns = clocks.events_ns / timing.calls;
     timing.clock_facts = {
         {"clock", "the host's, over rows of calls and device-wide synchronisation"},
         {"candidate_clock_ns", fmt::format("{:.0f}", clocks.ours_ns / timing.calls)},
         {"late_ns", fmt::format("{:.0f}", clocks.late_ns)},
+        {"armed_ns", fmt::format("{:.0f}", clocks.armed_ns)},
+        {"flush_ns",
+         fmt::format("{:.0f}, {:.0f} beside an empty child", clocks.flush_ns, overhead->flush_ns)},
         {"empty_interval_ns", fmt::format("{:.0f}", overhead->interval_ns)},
         {"threads", fmt::format("{} before, {} after", facts.threads_before, facts.threads_after)},
         {"processor", options.cpu < 0 ? "any" : fmt::format("{}, for both sides", options.cpu)}};

@@ -48,14 +48,4 @@ class ExtensionMeasurer {
   std::unique_ptr<State> state_;
 };
 
-// Whether what the clocks say of timed calls shows that they were cheated, and how: the kind of a `hack`, or
-// empty.
-struct ClockFacts {
-  double ours_ns = 0, events_ns = 0, late_ns = 0;  // as ExtensionArm::clocks()
-  int threads_before = 0, threads_after = 0;       // 0: not known
-  bool libraries = false;                          // cuBLAS or cuDNN, which may have threads of their own
-  bool moved = false;                              // the child has chosen processors of its own
-};
-std::string hack_of(const ClockFacts& facts, std::string* detail);
-
 }  // namespace warpsmith::measure

@@ -13,7 +13,7 @@
 
 namespace warpsmith::measure {
 
-double launch_ns(const GpuHarness& harness, int times) {
+double enqueue_ns(const GpuHarness& harness, int times) {
   using Clock = std::chrono::steady_clock;
   constexpr int kLaunches = 256;
   constexpr double kPatience = 10;  // seconds
@@ -48,7 +48,7 @@ std::optional<Processor> Processor::claim(const GpuHarness& harness) {
   std::vector<std::pair<double, int>> by_speed;
   for (std::size_t i = 0; i < count; ++i) {
     const int cpu = allowed[i * allowed.size() / count];
-    if (const StayOn here(cpu); here.there()) by_speed.emplace_back(launch_ns(harness, kTimes), cpu);
+    if (const StayOn here(cpu); here.there()) by_speed.emplace_back(enqueue_ns(harness, kTimes), cpu);
   }
   std::sort(by_speed.begin(), by_speed.end());
   for (const auto& [ns, cpu] : by_speed) {

@@ -16,7 +16,7 @@ namespace warpsmith::measure {
 
 // Nanoseconds that a launch takes the host, on the processor that this thread is on: the median of `times`
 // rows.
-double launch_ns(const GpuHarness& harness, int times);
+double enqueue_ns(const GpuHarness& harness, int times);
 
 // This thread stays on one processor until the end of the block, and so does what it starts.
 class StayOn {

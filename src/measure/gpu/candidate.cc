@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t kAlignment = 256;
 constexpr double kCopyTimeout = 30;  // seconds
+constexpr std::uint64_t kMostSteps = 100'000;
 
 int* as_flag(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
 
@@ -47,8 +48,10 @@ GpuLayout::GpuLayout(GpuHarness& harness, const task::Task& task, const task::La
   if (outcome_ = program.prepare(concrete, dtypes); !outcome_.ok()) return;
   std::uint64_t each = 1;
   for (const GpuOperandSpec& spec : specs) each += spec.bytes;
-  sets_ =
-      std::max(std::min(sets, 2), static_cast<int>(std::min(static_cast<std::uint64_t>(sets), room / each)));
+  // Each set has arguments of its own for every step.
+  const std::uint64_t most =
+      std::min(room / each, kMostSteps / std::max<std::size_t>(1, concrete.steps.size()));
+  sets_ = std::max(std::min(sets, 2), static_cast<int>(std::min(static_cast<std::uint64_t>(sets), most)));
   operands_.emplace(harness, std::move(specs), sets_);
   for (int set = 0; set < sets_ && outcome_.ok(); ++set) {
     std::map<std::string, device::GpuProgram::Operand> named;

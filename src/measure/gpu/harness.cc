@@ -5,7 +5,10 @@
 #include <chrono>
 #include <cstring>
 #include <iterator>
+#include <numeric>
+#include <random>
 
+#include "answers/value_elements.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
 
@@ -16,25 +19,14 @@ namespace {
 constexpr std::uint64_t kAlignment = 256;  // of operands
 constexpr std::uint64_t kCanaryBytes = 256;
 constexpr std::uint64_t kWidestGap = 256;  // canaries
+constexpr int kWindow = 64;                // sets that lie among one another
 constexpr std::uint8_t kCanary = 0xC5;
 constexpr unsigned kThreads = 256, kGapThreads = 512;
 constexpr std::uint64_t kLongestHold = 50'000'000;  // ns
 
 std::uint64_t round_up(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// These three as in kernels.cu.
-struct Draw {
-  std::uint32_t kind, first, second, shift;
-  float base, x_scale, y_scale;
-  std::uint32_t dtype;
-  std::int64_t low;
-  std::uint64_t range, pool_a, pool_b;
-  std::uint32_t size_a, size_b;
-  std::uint64_t out, count;
-};
-struct Draws {
-  Draw draws[32];
-};
+// As in kernels.cu.
 struct Regions {
   std::uint64_t count = 0;
   GpuRegion regions[24];
@@ -51,6 +43,17 @@ volatile std::uint32_t* as_count(const device::PinnedMemory& memory) {
 }
 
 }  // namespace
+
+std::vector<int> shuffled_in_windows(int count, int window, Random& random) {
+  std::vector<int> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  for (int begin = 0; begin < count; begin += window)
+    for (int i = std::min(count, begin + window) - 1; i > begin; --i) {
+      const auto from = begin + static_cast<int>(random.below(static_cast<std::uint64_t>(i - begin + 1)));
+      std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(from)]);
+    }
+  return order;
+}
 
 RegionTable::RegionTable(std::vector<GpuRegion> regions)
     : regions_(std::move(regions)), memory_(std::max<std::size_t>(1, regions_.size()) * sizeof(GpuRegion)) {
@@ -69,27 +72,44 @@ bool RegionTable::is_whole(const device::Gpu& gpu) const {
 
 GpuOperands::GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> specs, int sets, bool shared)
     : harness_(harness), specs_(std::move(specs)), sets_(sets), flag_(sizeof(int)), gap_flag_(sizeof(int)) {
-  Random random(random_key({name_key("gaps"), harness.next_number()}));
-  std::uint64_t end = 0;  // of the last operand
-  for (int set = 0; set < sets; ++set)
-    for (const GpuOperandSpec& spec : specs_) {
-      offsets_.push_back(round_up(end) + kCanaryBytes * (2 + random.below(kWidestGap)) + spec.misalignment);
-      end = offsets_.back() + spec.bytes;
+  // Nobody who has this source can tell from one call's operands where the next one's lie.
+  std::random_device system;
+  Random random(random_key({system(), system()}));
+  const std::vector<int> order = shuffled_in_windows(sets, kWindow, random);
+  const std::size_t operands = specs_.size();
+  offsets_.resize(static_cast<std::size_t>(sets) * operands);
+  std::vector<std::uint64_t> ends;  // of operands, as they lie; begins with 0
+  std::uint64_t end = 0;
+  for (const int set : order)
+    for (std::size_t i = 0; i < operands; ++i) {
+      ends.push_back(end);
+      const std::uint64_t begin =
+          round_up(end) + kCanaryBytes * (2 + random.below(kWidestGap)) + specs_[i].misalignment;
+      offsets_[static_cast<std::size_t>(set) * operands + i] = begin;
+      end = begin + specs_[i].bytes;
     }
   const std::uint64_t all = round_up(end) + kCanaryBytes;
   memory_ = shared ? device::GpuMemory::shared(all) : harness.borrow(all);
-  device::fill_bytes(memory_.address(), kCanary, round_up(end) + kCanaryBytes);
-  std::vector<GpuRegion> regions, gaps;
-  device::GpuAddress gap = memory_.address();
+  // All of it: an earlier borrower may have left answers behind `all`.
+  device::fill_bytes(memory_.address(), kCanary, memory_.bytes());
+  std::vector<GpuRegion> regions, gaps((operands + 1) * static_cast<std::size_t>(sets));
   for (std::size_t i = 0; i < offsets_.size(); ++i) {
-    const std::uint64_t begin = memory_.address() + offsets_[i],
-                        behind = begin + specs_[i % specs_.size()].bytes;
+    const std::uint64_t begin = memory_.address() + offsets_[i], behind = begin + specs_[i % operands].bytes;
     regions.push_back({begin - kCanaryBytes, kCanaryBytes});
     regions.push_back({behind, round_up(behind) + kCanaryBytes - behind});
-    gaps.push_back({gap, begin - gap});
-    gap = behind;
   }
-  gaps.push_back({gap, memory_.address() + all - gap});
+  for (std::size_t slot = 0; slot < order.size() && operands > 0; ++slot) {
+    const auto set = static_cast<std::size_t>(order[slot]);
+    GpuRegion* row = &gaps[set * (operands + 1)];
+    for (std::size_t i = 0; i < operands; ++i) {
+      const std::uint64_t before = ends[slot * operands + i];
+      row[i] = {memory_.address() + before, offsets_[set * operands + i] - before};
+    }
+    const std::uint64_t behind = offsets_[set * operands + operands - 1] + specs_.back().bytes;
+    const std::uint64_t next =
+        slot + 1 < order.size() ? offsets_[static_cast<std::size_t>(order[slot + 1]) * operands] : all;
+    row[operands] = {memory_.address() + behind, next - behind};
+  }
   table_ = RegionTable(std::move(regions));
   gaps_ = RegionTable(std::move(gaps));
   harness.gpu().settle(10);
@@ -115,10 +135,10 @@ bool GpuOperands::tables_are_whole() const {
 
 void GpuOperands::look_between(int first_set, int sets) {
   *as_flag(gap_flag_) = 0;
-  const std::size_t operands = specs_.size();
-  harness_.look_at_canaries(gaps_.address(static_cast<std::size_t>(first_set) * operands),
-                            static_cast<unsigned>(sets) * static_cast<unsigned>(operands) + 1,
-                            as_flag(gap_flag_), kGapThreads);
+  const std::size_t row = specs_.size() + 1;
+  harness_.look_at_canaries(gaps_.address(static_cast<std::size_t>(first_set) * row),
+                            static_cast<unsigned>(sets) * static_cast<unsigned>(row), as_flag(gap_flag_),
+                            kGapThreads);
 }
 
 std::optional<std::string> GpuOperands::problem() const {
@@ -183,35 +203,40 @@ device::GpuMemory GpuHarness::borrow(std::uint64_t bytes) const {
   return device::GpuMemory(bytes);
 }
 
+// No more than an eighth of the GPU: torch, and what is shared, do not ask here.
 void GpuHarness::give_back(device::GpuMemory memory) const {
   constexpr std::size_t kAtMost = 8;
-  if (device::gpu_is_lost() || spare_memory_.size() >= kAtMost || !std::has_single_bit(memory.bytes()))
-    return;
   const std::uint64_t bytes = memory.bytes();
+  std::uint64_t kept = bytes;
+  for (const auto& spare : spare_memory_) kept += spare.first;
+  if (device::gpu_is_lost() || spare_memory_.size() >= kAtMost || kept > gpu_.facts().memory_bytes / 8 ||
+      !std::has_single_bit(bytes))
+    return;
   spare_memory_.emplace(bytes, std::move(memory));
 }
 
 void GpuHarness::fill_by_host(const GpuFill& fill, const task::Dims& dims) const {
-  device::PinnedMemory& staging = staging_[fill.to.bytes];
-  if (staging.bytes() == 0) staging = device::PinnedMemory(fill.to.bytes);
-  // The copy before this one from the same place may be under way.
-  gpu_.settle(10);
+  // The copy before this one from the same place may be under way, and a candidate's untimed call before it.
+  gpu_.settle(60);
+  if (staging_.bytes() < fill.to.bytes) staging_ = device::PinnedMemory(std::bit_ceil(fill.to.bytes));
   source_.fill(fill.tensor->values, fill.tensor->dtype, *fill.shape, dims, fill.key,
-               {staging.data(), fill.to.bytes});
-  device::upload(fill.to.address, staging.data(), fill.to.bytes);
+               {staging_.data(), static_cast<std::size_t>(fill.to.bytes)});
+  device::upload(fill.to.address, staging_.data(), fill.to.bytes);
 }
 
 void GpuHarness::fill(std::span<const GpuFill> fills, const task::Dims& dims) const {
-  Draws list;
+  GpuDraws list;
   unsigned count = 0;
   std::uint64_t largest = 0;
   void* arguments[] = {&list};
   const auto go = [&] {
-    if (count > 0) values_.launch({blocks_for(largest, gpu_.facts().sms), count}, kThreads, arguments);
+    if (count > 0)
+      values_.launch(
+          {blocks_for((largest + kElementsAThread - 1) / kElementsAThread, gpu_.facts().sms), count},
+          kThreads, arguments);
     count = 0;
     largest = 0;
   };
-  const ValueSource::PoolView view = source_.pools();
   for (const GpuFill& fill : fills) {
     if (fill.to.bytes == 0) continue;
     const ValueDraw draw = ValueSource::draw(fill.tensor->values, dims, fill.key);
@@ -221,22 +246,18 @@ void GpuHarness::fill(std::span<const GpuFill> fills, const task::Dims& dims) co
     }
     const bool normal = draw.kind == ValueDraw::Kind::kNormal;
     const std::uint64_t elements = fill.to.bytes / task::size_of(fill.tensor->dtype);
-    list.draws[count++] = {static_cast<std::uint32_t>(draw.kind),
-                           draw.first,
-                           draw.second,
-                           draw.shift,
-                           draw.base,
-                           draw.x_scale,
-                           draw.y_scale,
-                           static_cast<std::uint32_t>(fill.tensor->dtype),
-                           draw.low,
-                           draw.range,
-                           pool(normal ? 0 : 2),
-                           pool(normal ? 1 : 3),
-                           static_cast<std::uint32_t>(view.first_normal.size()),
-                           static_cast<std::uint32_t>(view.second_normal.size()),
-                           fill.to.address,
-                           elements};
+    list.draws[count++] = {.key = draw.key,
+                           .pool_a = pool(normal ? 0 : 2),
+                           .pool_b = pool(normal ? 1 : 3),
+                           .out = fill.to.address,
+                           .count = elements,
+                           .low = draw.low,
+                           .range = draw.range,
+                           .base = draw.base,
+                           .x_scale = draw.x_scale,
+                           .y_scale = draw.y_scale,
+                           .kind = static_cast<unsigned>(draw.kind),
+                           .dtype = static_cast<unsigned>(fill.tensor->dtype)};
     largest = std::max(largest, elements);
     if (count == std::size(list.draws)) go();
   }

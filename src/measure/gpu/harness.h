@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "warpsmith/base/random.h"
 #include "warpsmith/device/gpu.h"
 #include "warpsmith/measure/program.h"
 #include "warpsmith/measure/values.h"
@@ -42,6 +43,9 @@ class RegionTable {
   device::GpuMemory memory_;
 };
 
+// 0…count-1, each somewhere among those of its window: the first `window` of them, the next ….
+std::vector<int> shuffled_in_windows(int count, int window, Random& random);
+
 struct GpuOperandSpec {
   std::string name;
   std::uint64_t bytes = 0;
@@ -64,7 +68,8 @@ class GpuHarness;
 // equal programs came out up to 2 % apart.)
 class GpuOperands {
  public:
-  // `shared`: in memory that another process may map.
+  // Sets lie in windows of 64, in an order that nobody can foresee. `shared`: in memory that another process
+  // may map.
   GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> specs, int sets, bool shared = false);
   ~GpuOperands();
   GpuOperands(const GpuOperands&) = delete;
@@ -89,7 +94,8 @@ class GpuOperands {
   int sets_;
   std::vector<std::uint64_t> offsets_;  // [set][operand]
   device::GpuMemory memory_;
-  RegionTable table_, gaps_;  // canaries; and what lies before each operand, whole, and behind the last
+  RegionTable table_;  // canaries
+  RegionTable gaps_;   // [set]: what lies before each operand, whole, and behind the last
   device::PinnedMemory flag_, gap_flag_;
 };
 
@@ -107,8 +113,6 @@ class GpuHarness {
   GpuHarness(const device::Gpu& gpu, std::span<const std::byte> cubin, const ValueSource& source);
   const device::Gpu& gpu() const { return gpu_; }
   const ValueSource& source() const { return source_; }
-  // 1, 2, 3, …
-  std::uint64_t next_number() const { return ++number_; }
   // At least as many bytes of the GPU, those of an earlier borrower where they fit: to get 2 GB from the
   // driver takes milliseconds.
   device::GpuMemory borrow(std::uint64_t bytes) const;
@@ -171,11 +175,10 @@ class GpuHarness {
   device::GpuMemory pools_, scratch_;
   std::uint64_t pool_offsets_[4] = {};
   mutable std::uint8_t flushes_ = 0;
-  mutable std::uint64_t number_ = 0;
   mutable std::multimap<std::uint64_t, device::GpuMemory> spare_memory_;  // by size
   device::PinnedMemory flag_, released_, pinned_pools_;
   mutable std::uint32_t holds_ = 0;
-  mutable std::map<std::uint64_t, device::PinnedMemory> staging_;  // of values that the host makes, by size
+  mutable device::PinnedMemory staging_;  // of values that the host makes
   device::GpuEvent start_, stop_;
   double timed_ns_ = 0;
 };

@@ -1,14 +1,16 @@
+#include "warpsmith/measure/harness_cubin.h"
+
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
-#include "warpsmith/measure/gpu.h"
 #include "warpsmith/records/candidate.h"
 #include "warpsmith/toolchain/gpu.h"
 
-extern const char harness_kernels[];  // kernels.cu, made by CMake
+// answers/value_elements.h and kernels.cu, made by CMake
+extern const char harness_value_elements[];
+extern const char harness_kernels[];
 
 namespace warpsmith::measure {
 
-// The harness's kernels take the way of a candidate's: same compiler, same cache.
 std::vector<std::byte> harness_cubin(const std::string& target, const std::filesystem::path& cache,
                                      bool unsandboxed) {
   const auto parsed = toolchain::parse_gpu_target(target);
@@ -17,7 +19,8 @@ std::vector<std::byte> harness_cubin(const std::string& target, const std::files
   for (const char* kernel : {"ws_hold", "ws_values", "ws_canaries", "ws_outputs", "ws_differs", "ws_scrub",
                              "ws_touch", "ws_poison", "ws_read", "ws_copy", "ws_nothing"})
     source += std::string("// plan: launch ") + kernel + "<<<1, 1>>>()\n";
-  const Candidate kernels = make_plan_candidate("harness", source + harness_kernels, {});
+  const Candidate kernels =
+      make_plan_candidate("harness", source + harness_value_elements + harness_kernels, {});
   task::Task task;
   task.id = "harness";
   toolchain::CompileOptions options;

@@ -1,5 +1,5 @@
-// Kernels of the harness itself, made by NVRTC once for each GPU type. Struct layouts: harness.h and
-// harness.cc.
+// Kernels of the harness itself, made by NVRTC once for each GPU type, behind the text of
+// answers/value_elements.h. Struct layouts: there, in harness.h and harness.cc.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -7,6 +7,7 @@
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
+using namespace warpsmith::measure;
 
 __device__ u64 now_ns() {
   u64 t;
@@ -21,104 +22,104 @@ extern "C" __global__ void ws_hold(const volatile u32* released, u32 number, u64
   while (*released != number && now_ns() - begin < most_ns) __nanosleep(100);
 }
 
+// A value as an element of a tensor: reals come to integers by way of 64 bits, integers to narrow floats by
+// way of float.
 template <typename T>
-__device__ void store_real(void* out, u64 i, float value) {
-  static_cast<T*>(out)[i] = T(value);
-}
+struct As {  // a float
+  static __device__ T element(float real) { return T(real); }
+  static __device__ T element(i64 integer) { return T(static_cast<float>(integer)); }
+};
 template <typename T>
-__device__ void store_integer(void* out, u64 i, i64 value) {
-  static_cast<T*>(out)[i] = static_cast<T>(value);
+struct AsInteger {
+  static __device__ T element(float real) { return static_cast<T>(static_cast<i64>(real)); }
+  static __device__ T element(i64 integer) { return static_cast<T>(integer); }
+};
+template <>
+struct As<double> {
+  static __device__ double element(float real) { return real; }
+  static __device__ double element(i64 integer) { return static_cast<double>(integer); }
+};
+template <>
+struct As<bool> {
+  static __device__ bool element(float real) { return real != 0.f; }
+  static __device__ bool element(i64 integer) { return integer != 0; }
+};
+template <>
+struct As<i64> : AsInteger<i64> {};
+template <>
+struct As<int> : AsInteger<int> {};
+template <>
+struct As<short> : AsInteger<short> {};
+template <>
+struct As<signed char> : AsInteger<signed char> {};
+template <>
+struct As<unsigned char> : AsInteger<unsigned char> {};
+
+template <typename T, typename Make>  // make(place in pool a, place in pool b, mask)
+__device__ void make_elements(const GpuDraw& d, Make make) {
+  T* out = reinterpret_cast<T*>(d.out);
+  for_elements_of(static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x,
+                  static_cast<u64>(gridDim.x) * blockDim.x, d.key, d.count,
+                  [&](u64 i, u32 a, u32 b, u32 mask) { out[i] = As<T>::element(make(a, b, mask)); });
 }
 
-// dtype: task::Dtype in its order.
-__device__ void store(u32 dtype, void* out, u64 i, float real, i64 integer, bool is_real) {
-  if (!is_real) real = static_cast<float>(integer);
-  if (is_real) integer = static_cast<i64>(real);
-  switch (dtype) {
+template <typename T>
+__device__ void make_tensor(const GpuDraw& d) {
+  const float *real_a = reinterpret_cast<const float*>(d.pool_a),
+              *real_b = reinterpret_cast<const float*>(d.pool_b);
+  const auto bits = [&](u32 a, u32 b, u32 mask) {
+    return bits_of(__ldg(reinterpret_cast<const u32*>(d.pool_a) + a),
+                   __ldg(reinterpret_cast<const u32*>(d.pool_b) + b), mask);
+  };
+  switch (d.kind) {
     case 0:
-      static_cast<double*>(out)[i] = is_real ? real : static_cast<double>(integer);
-      break;
+      return make_elements<T>(d, [&](u32 a, u32 b, u32) {
+        return normal_of(__ldg(real_a + a), __ldg(real_b + b), d.base, d.x_scale, d.y_scale);
+      });
     case 1:
-      static_cast<float*>(out)[i] = real;
-      break;
+      return make_elements<T>(
+          d, [&](u32 a, u32 b, u32 mask) { return uniform_of(bits(a, b, mask), d.base, d.x_scale); });
     case 2:
-      static_cast<__half*>(out)[i] = __float2half_rn(real);
-      break;
+      return make_elements<T>(
+          d, [&](u32 a, u32 b, u32 mask) { return integer_of(bits(a, b, mask), d.low, d.range); });
     case 3:
-      static_cast<__nv_bfloat16*>(out)[i] = __float2bfloat16_rn(real);
-      break;
+      return make_elements<T>(d, [&](u32 a, u32 b, u32 mask) {
+        return static_cast<i64>(bernoulli_of(bits(a, b, mask), d.range));
+      });
     case 4:
-      static_cast<__nv_fp8_e4m3*>(out)[i] = __nv_fp8_e4m3(real);
-      break;
-    case 5:
-      static_cast<__nv_fp8_e5m2*>(out)[i] = __nv_fp8_e5m2(real);
-      break;
-    case 6:
-      store_integer<i64>(out, i, integer);
-      break;
-    case 7:
-      store_integer<int>(out, i, integer);
-      break;
-    case 8:
-      store_integer<short>(out, i, integer);
-      break;
-    case 9:
-      store_integer<signed char>(out, i, integer);
-      break;
-    case 10:
-      store_integer<unsigned char>(out, i, integer);
-      break;
-    case 11:
-      static_cast<unsigned char*>(out)[i] = is_real ? real != 0.f : integer != 0;
-      break;
+      return make_elements<T>(d, [&](u32, u32, u32) { return d.base; });
   }
 }
 
-struct Draw {
-  u32 kind, first, second, shift;
-  float base, x_scale, y_scale;
-  u32 dtype;
-  i64 low;
-  u64 range;
-  const void *pool_a, *pool_b;
-  u32 size_a, size_b;
-  void* out;
-  u64 count;
-};
-struct Draws {
-  Draw draws[32];
-};
-
-// A row of blocks a draw. Without contraction: the host makes the same values.
-extern "C" __global__ void ws_values(const __grid_constant__ Draws list) {
-  const Draw& d = list.draws[blockIdx.y];
-  const u64 stride = static_cast<u64>(gridDim.x) * blockDim.x;
-  u64 i = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= d.count) return;
-  u32 a = static_cast<u32>((i + d.first) % d.size_a), b = static_cast<u32>((i + d.second) % d.size_b);
-  const u32 step_a = static_cast<u32>(stride % d.size_a), step_b = static_cast<u32>(stride % d.size_b);
-  for (; i < d.count; i += stride) {
-    if (d.kind == 0) {
-      const float x = static_cast<const float*>(d.pool_a)[a], y = static_cast<const float*>(d.pool_b)[b];
-      const float v = __fadd_rn(__fadd_rn(d.base, __fmul_rn(d.x_scale, x)), __fmul_rn(d.y_scale, y));
-      store(d.dtype, d.out, i, v, 0, true);
-    } else if (d.kind == 4) {
-      store(d.dtype, d.out, i, d.base, 0, true);
-    } else {
-      const u32 raw = static_cast<const u32*>(d.pool_a)[a] + static_cast<const u32*>(d.pool_b)[b] + d.shift;
-      if (d.kind == 1) {
-        store(d.dtype, d.out, i, __fadd_rn(d.base, __fmul_rn(d.x_scale, static_cast<float>(raw >> 8))), 0,
-              true);
-      } else if (d.kind == 2) {
-        store(d.dtype, d.out, i, 0.f, d.low + static_cast<i64>((raw * d.range) >> 32), false);
-      } else {
-        store(d.dtype, d.out, i, 0.f, raw < d.range ? 1 : 0, false);
-      }
-    }
-    a += step_a;
-    if (a >= d.size_a) a -= d.size_a;
-    b += step_b;
-    if (b >= d.size_b) b -= d.size_b;
+// A row of blocks a draw. What is made, and by whom, is in answers/value_elements.h: the host makes the same
+// values. One loop for each kind and type: asking for both at each element took longer than memory does.
+extern "C" __global__ void ws_values(const __grid_constant__ GpuDraws list) {
+  const GpuDraw& d = list.draws[blockIdx.y];
+  switch (d.dtype) {  // task::Dtype in its order
+    case 0:
+      return make_tensor<double>(d);
+    case 1:
+      return make_tensor<float>(d);
+    case 2:
+      return make_tensor<__half>(d);
+    case 3:
+      return make_tensor<__nv_bfloat16>(d);
+    case 4:
+      return make_tensor<__nv_fp8_e4m3>(d);
+    case 5:
+      return make_tensor<__nv_fp8_e5m2>(d);
+    case 6:
+      return make_tensor<i64>(d);
+    case 7:
+      return make_tensor<int>(d);
+    case 8:
+      return make_tensor<short>(d);
+    case 9:
+      return make_tensor<signed char>(d);
+    case 10:
+      return make_tensor<unsigned char>(d);
+    case 11:
+      return make_tensor<bool>(d);
   }
 }
 
@@ -152,8 +153,8 @@ __device__ bool is_poison(const Region& region, u64 place, int size) {
 }
 
 // A warp an output: looks at 32 places of it, each an element of `size` bytes; where one is poisoned, all its
-// bytes 0xFF, or is not, as is asked for, flag[0] becomes the least number + 1 of such an output, counted from
-// `regions`.
+// bytes 0xFF, or is not, as is asked for, flag[0] becomes the least number + 1 of such an output, counted
+// from `regions`.
 extern "C" __global__ void ws_outputs(const Region* regions, int size, u64 key, int poisoned, int* flag) {
   const Region r = regions[blockIdx.x];
   const u64 count = r.bytes / static_cast<u64>(size);

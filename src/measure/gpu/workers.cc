@@ -20,6 +20,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/device/gpu.h"
 #include "warpsmith/measure/gpu.h"
 #include "warpsmith/measure/reference.h"
 
@@ -134,7 +135,9 @@ class Worker {
                               measurer_->crowded()},
               {"lost", measurer_->lost()}};
     } catch (const Error& e) {
-      return error_json(e);
+      Json answer = error_json(e);
+      answer["lost"] = device::gpu_is_lost();
+      return answer;
     } catch (const std::exception& e) {
       return {{"error", e.what()}, {"exit_code", static_cast<int>(kExitEnvironment)}, {"lost", true}};
     }
@@ -280,6 +283,7 @@ struct GpuWorkers::State {
     } catch (const InvalidInput&) {
       throw;
     } catch (const Error& e) {
+      drop(process);  // whoever comes next gets another
       if (e.exit_code() == kExitWrongDevice || others().empty()) throw;
       log_warning(std::string(e.what()) + "; once more, with nothing else on the GPU");
     }

@@ -10,6 +10,7 @@
 
 #include "matrix_product.h"
 #include "timing/judge.h"
+#include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/base/time.h"
 #include "warpsmith/process/machine.h"
@@ -167,8 +168,10 @@ class Probe {
         must_be(taken.outcome);
         if (!taken.late) break;
       }
-      ns.push_back(std::max(1.0, taken.queued_ns));
+      if (!taken.late) ns.push_back(std::max(1.0, taken.queued_ns));
     }
+    if (ns.empty())
+      throw Error("this host was too slow to keep the GPU's queue filled: no ceiling can be measured");
     return ns;
   }
 

@@ -4,7 +4,7 @@
 #include "probe.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/temporary_folder.h"
-#include "warpsmith/measure/gpu.h"
+#include "warpsmith/measure/harness_cubin.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/probe.h"
 #include "warpsmith/measure/reference.h"

@@ -57,8 +57,11 @@ class Pairing {
   // A short measurement may end before its first comparison in full: the last round's values are still there.
   bool gives_up() {
     result_.gave_up = stats::slow_enough(ratios(), settings_.protocol) && look();
-    if (result_.gave_up && compared_ == 0 && settings_.inspections > 0) compare_in_full();
+    if (result_.gave_up) see_one();
     return result_.gave_up;
+  }
+  void see_one() {
+    if (compared_ == 0 && settings_.inspections > 0) compare_in_full();
   }
 
   // False where the rounds since the last look had to be thrown away.
@@ -101,6 +104,8 @@ class Pairing {
       result_.verdict = Verdict::kTimeout;
       result_.detail =
           "too slow to be timed: the time for a measurement ended before one round a bucket was taken";
+    } else {
+      see_one();
     }
   }
 

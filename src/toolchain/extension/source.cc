@@ -12,40 +12,12 @@ namespace warpsmith::toolchain {
 
 namespace {
 
-// Of those that is_plain_header() does not name. Folders end with a slash.
-constexpr std::array<std::string_view, 33> kCudaHeaders = {"cooperative_groups/",
-                                                           "cub/",
-                                                           "cuda/",
-                                                           "nv/",
-                                                           "thrust/",
-                                                           "mma.h",
-                                                           "cuda_fp4.h",
-                                                           "cuda_fp6.h",
-                                                           "cuda_fp8.h",
-                                                           "cuda_pipeline.h",
-                                                           "cuda_pipeline_primitives.h",
-                                                           "cuda_awbarrier.h",
-                                                           "cuda_awbarrier_primitives.h",
-                                                           "cuComplex.h",
-                                                           "curand_kernel.h",
-                                                           "math_functions.h",
-                                                           "builtin_types.h",
-                                                           "driver_types.h",
-                                                           "cublas_v2.h",
-                                                           "cublas_api.h",
-                                                           "cublasLt.h",
-                                                           "cudnn.h",
-                                                           "cudnn_v9.h",
-                                                           "cudnn_ops.h",
-                                                           "cudnn_cnn.h",
-                                                           "cudnn_adv.h",
-                                                           "cudnn_graph.h",
-                                                           "cudnn_backend.h",
-                                                           "cudnn_version.h",
-                                                           "library_types.h",
-                                                           "cuda_profiler_api.h",
-                                                           "cudaTypedefs.h",
-                                                           "curand.h"};
+// What host code has besides what is_device_header() names. Folders end with a slash.
+constexpr std::array<std::string_view, 17> kHostHeaders = {
+    "thrust/",        "driver_types.h",  "cublas_v2.h",     "cublas_api.h",    "cublasLt.h",
+    "cudnn.h",        "cudnn_v9.h",      "cudnn_ops.h",     "cudnn_cnn.h",     "cudnn_adv.h",
+    "cudnn_graph.h",  "cudnn_backend.h", "cudnn_version.h", "library_types.h", "cuda_profiler_api.h",
+    "cudaTypedefs.h", "curand.h"};
 
 // C++'s own, without those that reach for files and programs. What the child cannot do it cannot do by any
 // header.
@@ -85,17 +57,10 @@ bool is_unit(std::string_view path) {
   return path.ends_with(".cu") || path.ends_with(".cpp") || path.ends_with(".cc") || path.ends_with(".cxx");
 }
 
-template <std::size_t N>
-bool is_among(const std::array<std::string_view, N>& list, std::string_view name) {
-  return std::any_of(list.begin(), list.end(), [&](std::string_view known) {
-    return known.ends_with('/') ? name.starts_with(known) : name == known;
-  });
-}
-
 bool is_library_header(std::string_view name) {
   if (!is_plain_path(name)) return false;
   const std::vector<std::string>& ours = tensor_headers();
-  return is_plain_header(name) || is_among(kCudaHeaders, name) || is_among(kStandardHeaders, name) ||
+  return is_device_header(name) || is_listed(kHostHeaders, name) || is_listed(kStandardHeaders, name) ||
          std::find(ours.begin(), ours.end(), name) != ours.end();
 }
 
