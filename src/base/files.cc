@@ -7,9 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
+#include <new>
 #include <utility>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/base/untrusted.h"
 
 namespace warpsmith {
 
@@ -40,28 +44,64 @@ struct Closer {
 
 }  // namespace
 
-std::string read_file(const fs::path& path) {
-  const Closer file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.fd < 0) throw file_error("read", path, errno);
+// Not one of a terminal or a FIFO, which would be waited for.
+InputFile::InputFile(fs::path path)
+    : path_(std::move(path)), fd_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+  if (fd_ < 0) throw file_error("read", path_, errno);
   struct stat info {};
-  if (::fstat(file.fd, &info) == 0 && S_ISDIR(info.st_mode)) throw file_error("read", path, EISDIR);
-  std::string out;
-  // Its size when it was opened, and one byte more to meet the end; files in /proc say 0, others may grow
-  // meanwhile.
-  out.resize(static_cast<std::size_t>(std::max<off_t>(info.st_size, 0)) + 1);
-  for (std::size_t have = 0;;) {
-    const ssize_t n = ::read(file.fd, out.data() + have, out.size() - have);
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      throw file_error("read", path, errno);
-    }
-    have += static_cast<std::size_t>(n);
-    if (n == 0) {
-      out.resize(have);
-      return out;
-    }
-    if (have == out.size()) out.resize(std::max<std::size_t>(2 * have, 1 << 16));
+  const int why = ::fstat(fd_, &info) != 0 ? errno : 0;
+  if (why == 0 && S_ISREG(info.st_mode)) {
+    size_ = static_cast<std::uint64_t>(std::max<off_t>(info.st_size, 0));
+    return;
   }
+  ::close(fd_);
+  if (why != 0) throw file_error("read", path_, why);
+  if (S_ISDIR(info.st_mode)) throw BadContent(path_, file_error("read", path_, EISDIR).what(), EISDIR);
+  throw BadContent(path_, "cannot read " + path_.string() + ": it is no regular file");
+}
+
+InputFile::~InputFile() { ::close(fd_); }
+
+void InputFile::seek(std::uint64_t offset) {
+  if (::lseek(fd_, static_cast<off_t>(offset), SEEK_SET) < 0) throw file_error("read", path_, errno);
+}
+
+std::size_t InputFile::read(char* to, std::size_t bytes) {
+  for (;;) {
+    const ssize_t n = ::read(fd_, to, bytes);
+    if (n >= 0) return static_cast<std::size_t>(n);
+    if (errno != EINTR) throw file_error("read", path_, errno);
+  }
+}
+
+std::string read_file_within(const fs::path& path, std::uint64_t most) {
+  InputFile file(path);
+  const auto too_large = [&] {
+    return BadContent(path, "cannot read " + path.string() + ": it is larger than " + format_size(most));
+  };
+  if (file.size() > most) throw too_large();
+  try {
+    std::string out;
+    // Its size when it was opened, and one byte more to meet the end; files in /proc say 0, others may grow
+    // meanwhile.
+    out.resize(file.size() + 1);
+    for (std::size_t have = 0;;) {
+      const std::size_t n = file.read(out.data() + have, out.size() - have);
+      have += n;
+      if (have > most) throw too_large();
+      if (n == 0) {
+        out.resize(have);
+        return out;
+      }
+      if (have == out.size()) out.resize(std::max<std::size_t>(2 * have, 1 << 16));
+    }
+  } catch (const std::bad_alloc&) {
+    throw Error("cannot read " + path.string() + ": it does not fit into memory");
+  }
+}
+
+std::string read_file(const fs::path& path) {
+  return read_file_within(path, std::numeric_limits<std::uint64_t>::max());
 }
 
 void write_file_atomic(const fs::path& path, std::string_view content) {

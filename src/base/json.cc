@@ -1,17 +1,102 @@
 #include "warpsmith/base/json.h"
 
 #include <array>
-#include <fstream>
+#include <cerrno>
+#include <cstring>
 
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/untrusted.h"
 
 namespace warpsmith {
 
+namespace {
+
+// Where the text goes deeper than it may; npos where it does not. What stands in strings does not count.
+std::size_t too_deep_at(std::string_view text) {
+  if (text.size() <= kDeepestJson) return std::string_view::npos;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\';
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDeepestJson) return i;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return std::string_view::npos;
+}
+
+std::string too_deep() { return "nested deeper than " + std::to_string(kDeepestJson) + " at "; }
+
+// The value of a line, or what is wrong with it.
+Json parse_line(std::string_view line, std::string& problem) {
+  if (line.empty()) {
+    problem = "it is empty";
+    return {};
+  }
+  if (const std::size_t deep = too_deep_at(line); deep != std::string_view::npos) {
+    problem = too_deep() + "its byte " + std::to_string(deep + 1);
+    return {};
+  }
+  try {
+    return Json::parse(line);
+  } catch (const Json::exception& e) {
+    const std::size_t odd = first_not_utf8(line);
+    const auto* parse = dynamic_cast<const Json::parse_error*>(&e);  // else a number beyond all ranges
+    problem = odd < line.size()  ? "its byte " + std::to_string(odd + 1) + " is not UTF-8"
+              : parse == nullptr ? std::string("a number is too large")
+                                 : "no JSON at its byte " + std::to_string(parse->byte);
+    return {};
+  }
+}
+
+// Lines of a file, in pieces as they are read.
+class LineReader {
+ public:
+  explicit LineReader(InputFile& file) : file_(file) {}
+
+  // False at the end. `whole`: a newline stands behind it.
+  bool next(std::string& line, bool& whole) {
+    line.clear();
+    for (;;) {
+      if (at_ == have_) {
+        at_ = 0;
+        have_ = file_.read(buffer_.data(), buffer_.size());
+        whole = false;
+        if (have_ == 0) return !line.empty();
+      }
+      const char* begin = buffer_.data() + at_;
+      const auto* newline = static_cast<const char*>(std::memchr(begin, '\n', have_ - at_));
+      const std::size_t length = newline != nullptr ? static_cast<std::size_t>(newline - begin) : have_ - at_;
+      line.append(begin, length);
+      at_ += length;
+      if (newline == nullptr) continue;
+      ++at_;
+      whole = true;
+      return true;
+    }
+  }
+
+ private:
+  InputFile& file_;
+  std::string buffer_ = std::string(1 << 16, '\0');
+  std::size_t at_ = 0, have_ = 0;
+};
+
+}  // namespace
+
 Json parse_json(std::string_view text, std::string_view what) {
+  const std::filesystem::path path(what);
+  if (const std::size_t deep = too_deep_at(text); deep != std::string_view::npos)
+    throw BadContent(path, std::string(what) + ": " + too_deep() + "byte " + std::to_string(deep + 1));
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& e) {
-    throw Error(std::string(what) + ": bad JSON at byte " + std::to_string(e.byte));
+    throw BadContent(path, std::string(what) + ": bad JSON at byte " + std::to_string(e.byte));
+  } catch (const Json::exception&) {
+    throw BadContent(path, std::string(what) + ": bad JSON: a number is too large");
   }
 }
 
@@ -21,22 +106,27 @@ JsonLinesScan scan_json_lines(const std::filesystem::path& path, std::uint64_t o
                               const std::function<void(Json&&, std::uint64_t)>& take) {
   JsonLinesScan scan;
   scan.whole_bytes = offset;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return scan;
-  in.seekg(static_cast<std::streamoff>(offset));
-  std::string line;
+  std::optional<InputFile> file;
+  try {
+    file.emplace(path);
+    file->seek(offset);
+  } catch (const Error& e) {
+    if (e.error_number() == ENOENT || e.error_number() == ENOTDIR) return scan;
+    throw;
+  }
+  LineReader lines(*file);
+  std::string line, problem;
   std::uint64_t bad_at = 0;
-  bool bad = false;
-  while (std::getline(in, line)) {
-    if (bad) throw Error(path.string() + ": bad line at byte " + std::to_string(bad_at));
-    if (in.eof()) {  // no newline behind it
+  for (bool whole = false; lines.next(line, whole);) {
+    if (!problem.empty())
+      throw BadContent(path, path.string() + ": bad line at byte " + std::to_string(bad_at) + ": " + problem);
+    if (!whole) {
       scan.cut_tail = true;
       break;
     }
     const std::uint64_t begin = scan.whole_bytes;
-    Json value = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (value.is_discarded()) {
-      bad = true;
+    Json value = parse_line(line, problem);
+    if (!problem.empty()) {
       bad_at = begin;
       continue;
     }
@@ -44,8 +134,66 @@ JsonLinesScan scan_json_lines(const std::filesystem::path& path, std::uint64_t o
     ++scan.lines;
     take(std::move(value), begin);
   }
-  if (bad) scan.cut_tail = true;
+  if (!problem.empty()) scan.cut_tail = true;
   return scan;
+}
+
+std::size_t first_not_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = [&](std::size_t at) {
+      return static_cast<unsigned char>(at < text.size() ? text[at] : 0);
+    };
+    const unsigned char first = byte(i);
+    const std::size_t length = first < 0x80   ? 1
+                               : first < 0xc2 ? 0
+                               : first < 0xe0 ? 2
+                               : first < 0xf0 ? 3
+                               : first < 0xf5 ? 4
+                                              : 0;
+    if (length == 0) return i;
+    // Longer than need be, a surrogate, or beyond U+10FFFF: told by the second byte.
+    const unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    const unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    if (length > 1 && (byte(i + 1) < low || byte(i + 1) > high)) return i;
+    for (std::size_t k = 2; k < length; ++k)
+      if (byte(i + k) < 0x80 || byte(i + k) > 0xbf) return i;
+    i += length;
+  }
+  return text.size();
+}
+
+std::string in_words(const Json::exception& e) {
+  const std::string_view text = e.what();
+  const std::size_t name = text.starts_with("[json.exception.") ? text.find("] ") : std::string_view::npos;
+  return std::string(name == std::string_view::npos ? text : text.substr(name + 2));
+}
+
+std::string set_aside_damaged(const std::filesystem::path& path) {
+  const std::filesystem::path aside = path.string() + ".damaged";
+  std::error_code error;
+  std::filesystem::rename(path, aside, error);
+  return error ? "it cannot be set aside: " + error.message() : "kept as " + aside.filename().string();
+}
+
+bool use_json_or_set_aside(const std::filesystem::path& path, const std::function<void(const Json&)>& use,
+                           const std::function<void(const std::string&)>& warn) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return false;
+  std::string problem;
+  try {
+    const Json json = read_json_file(path);
+    if (json.is_structured()) {
+      use(json);
+      return true;
+    }
+    problem = path.string() + ": neither a JSON object nor a list";
+  } catch (const BadContent& e) {
+    problem = e.what();
+  } catch (const Json::exception&) {
+    problem = path.string() + ": its values are not of the types that they should be";
+  }
+  warn(problem + "; " + set_aside_damaged(path) + ", and done without");
+  return false;
 }
 
 namespace {
@@ -81,7 +229,8 @@ std::uint32_t crc32(std::string_view bytes) {
   for (; left >= 8; p += 8, left -= 8) {
     const std::uint32_t low = c ^ little_endian(p), high = little_endian(p + 4);
     c = kCrc[7][low & 0xFF] ^ kCrc[6][(low >> 8) & 0xFF] ^ kCrc[5][(low >> 16) & 0xFF] ^ kCrc[4][low >> 24] ^
-        kCrc[3][high & 0xFF] ^ kCrc[2][(high >> 8) & 0xFF] ^ kCrc[1][(high >> 16) & 0xFF] ^ kCrc[0][high >> 24];
+        kCrc[3][high & 0xFF] ^ kCrc[2][(high >> 8) & 0xFF] ^ kCrc[1][(high >> 16) & 0xFF] ^
+        kCrc[0][high >> 24];
   }
   for (; left > 0; ++p, --left) c = kCrc[0][(c ^ static_cast<unsigned char>(*p)) & 0xFF] ^ (c >> 8);
   return c ^ 0xFFFFFFFFu;

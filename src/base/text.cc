@@ -139,6 +139,20 @@ std::optional<std::string> nearest_word(std::string_view word, std::span<const s
   return nearest;
 }
 
+std::string printable(std::string_view text) {
+  std::string out;
+  bool inside = false;  // of a character of several bytes
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80)
+      out += byte < ' ' || byte == 0x7F ? ' ' : c;
+    else if (!inside || byte >= 0xC0)
+      out += '?';
+    inside = byte >= 0x80;
+  }
+  return out;
+}
+
 std::string trim(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return {};

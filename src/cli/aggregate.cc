@@ -20,6 +20,7 @@ struct Options {
 int aggregate_command(const Options& options, const CommandContext& context) {
   const std::filesystem::path folder = find_run(context, options.run);
   const store::Aggregated done = aggregate_run(folder, options.rebuild);
+  const bool kept = !done.written && !done.reason.empty();  // there is less to write than it holds
   if (context.json) {
     print_json(context, {{"file", (folder / "results.h5").string()},
                          {"written", done.written},
@@ -28,9 +29,14 @@ int aggregate_command(const Options& options, const CommandContext& context) {
                          {"candidates", done.candidates},
                          {"attempts", done.attempts},
                          {"seconds", done.seconds}});
-    return kExitOk;
+    return kept ? kExitFailed : kExitOk;
   }
-  std::cout << (folder / "results.h5").string() << ": " << (done.written ? "written (" + done.reason + ")" : "up to date") << ", "
+  const std::string file = (folder / "results.h5").string();
+  if (kept) {
+    std::cout << file << ": kept as it was (" << done.reason << ")\n";
+    return kExitFailed;
+  }
+  std::cout << file << ": " << (done.written ? "written (" + done.reason + ")" : "up to date") << ", "
             << done.measurements << " measurements of " << done.candidates << " programs\n";
   return kExitOk;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "controller_state.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/process/machine.h"
 #include "warpsmith/records/done_shards.h"
 
@@ -42,6 +44,41 @@ std::map<std::string, std::uint32_t> places_of(const workflow::StageSpec& stage,
                           : 1 + static_cast<std::uint32_t>(std::distance(gpus.begin(), type));
   }
   return places;
+}
+
+// Items of a shard without a record. A record counts where its item stands; one of another place is no slip
+// of a number, but of a program that mixes its items up.
+std::uint32_t count_open_items(const fs::path& shard_folder, const std::vector<std::string>& ids,
+                               std::pair<std::uint64_t, std::uint64_t> range) {
+  std::unordered_map<std::string_view, std::uint64_t> open;
+  for (std::uint64_t i = range.first; i < range.second; ++i) open.emplace(ids[i], i);
+  scan_shard_records(shard_folder, [&](Json&& record, const fs::path& attempt) {
+    const std::string& item = record["item"].get_ref<const std::string&>();
+    const auto found = open.find(item);
+    if (found == open.end()) return;
+    const auto index = record.find("index");
+    if (index != record.end() && index->get<std::uint64_t>() != found->second)
+      throw BadContent(attempt / "records.jsonl", (attempt / "records.jsonl").string() + ": the record of " +
+                                                      item + " has the index " + index->dump() +
+                                                      ", its item " + std::to_string(found->second));
+    open.erase(found);
+  });
+  return static_cast<std::uint32_t>(open.size());
+}
+
+// The same once the shard has ended. Files of records that are no such are renamed, so that the shard can be
+// run again, and `problem` says of them what is wrong.
+std::uint32_t settle_open_items(const fs::path& shard_folder, const std::vector<std::string>& ids,
+                                std::pair<std::uint64_t, std::uint64_t> range, std::string& problem) {
+  for (;;) try {
+      return count_open_items(shard_folder, ids, range);
+    } catch (const BadContent& e) {
+      problem +=
+          (problem.empty() ? "" : "; ") + std::string(e.what()) + " (" + set_aside_damaged(e.path()) + ")";
+      std::error_code error;
+      if (fs::symlink_status(e.path(), error).type() != fs::file_type::not_found)
+        return static_cast<std::uint32_t>(range.second - range.first);
+    }
 }
 
 }  // namespace
@@ -75,9 +112,17 @@ Controller::State::State(ControllerParts given) : parts(std::move(given)), react
     live.back().spec = &stage;
   }
   digests = plan::digest_datasets(*parts.spec);
-  if (fs::exists(parts.run / "state.json"))
-    for (Json& stage : read_json_file(parts.run / "state.json").value("stages", Json::array()))
-      earlier.emplace(stage.value("stage", ""), std::move(stage));
+  use_json_or_set_aside(
+      parts.run / "state.json",
+      [&](const Json& state) {
+        for (const Json& stage : state.value("stages", Json::array())) {
+          Json kept = {{"hash", stage.value("hash", "")},
+                       {"progress", stage.value("progress", Json::object_t{})},
+                       {"seconds", stage.value("seconds", 0.0)}};
+          earlier.emplace(stage.value("stage", ""), std::move(kept));
+        }
+      },
+      [&](const std::string& message) { parts.observer->on_message(message); });
   run::Event opened{
       .time_ms = now_ms(), .pid = static_cast<std::uint32_t>(::getpid()), .text = process::host_name()};
   journal = std::make_unique<run::Journal>(parts.run / "journal", opened, [&](run::Event&& e) {
@@ -116,7 +161,10 @@ std::uint32_t Controller::State::open_on_disk(run::ShardKey key) {
   std::vector<std::string> ids(range.second);
   for (Item& item : read_items(folder / "items.jsonl", range.first, range.second))
     ids[item.index] = std::move(item.id);
-  return open_items(folder, ids, range, key.shard);
+  std::string problem;
+  const std::uint32_t open = settle_open_items(folder / std::to_string(key.shard), ids, range, problem);
+  if (!problem.empty()) parts.observer->on_message(where(key) + ": " + problem);
+  return open;
 }
 
 void Controller::State::end_unknown(run::ShardKey key) {
@@ -276,7 +324,8 @@ void Controller::State::on_event(const run::ShardEvent& event) {
       // A terminal's Ctrl-C reaches the shards as well: that is no crash of theirs.
       if (end.cause == EndCause::kCrash && parts.interrupted()) end.cause = EndCause::kCancelled;
       if (LiveJob* job = find_job(end.key.job); job != nullptr && end.cause == EndCause::kFinished &&
-                                                keeps_no_records(job->file) && job->done.insert(end.key.shard).second)
+                                                keeps_no_records(job->file) &&
+                                                job->done.insert(end.key.shard).second)
         done_unwritten[end.key.job].push_back(end.key.shard);
       const std::uint32_t open = jobs.contains(end.key.job) ? open_items_of(end.key) : 0;
       if (end.cause == EndCause::kFinished && parts.executor->outlives() && open > 0)
@@ -298,7 +347,11 @@ std::uint32_t Controller::State::open_items_of(run::ShardKey key) const {
   const LiveJob& job = jobs.at(key.job);
   const auto& range = job.file.shards.at(key.shard);
   if (job.done.contains(key.shard)) return 0;
-  return open_items(job.folder, job.ids, range, key.shard);
+  try {
+    return count_open_items(job.folder / std::to_string(key.shard), job.ids, range);
+  } catch (const BadContent&) {  // once the shard has ended it is told, and mended
+    return static_cast<std::uint32_t>(range.second - range.first);
+  }
 }
 
 void Controller::State::look_at_late_records() {
@@ -319,7 +372,11 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
   const auto found = jobs.find(key.job);
   if (found == jobs.end()) return;
   LiveJob& job = found->second;
-  const std::uint32_t open = known_open ? *known_open : open_items_of(key);
+  std::uint32_t open = known_open ? *known_open : open_items_of(key);
+  std::string problem;  // of its records
+  if (open > 0 && !keeps_no_records(job.file))
+    open = settle_open_items(job.folder / std::to_string(key.shard), job.ids, job.file.shards.at(key.shard),
+                             problem);
   run::Event end{
       .kind = run::EventKind::kShardEnded, .job = key.job, .shard = key.shard, .cause = cause, .open = open};
   if (event != nullptr) {
@@ -332,8 +389,12 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
     if (parts.executor->outlives()) end.name = event->where;
     phase_s[job.file.job] += event->wall_s;
   }
+  if (!problem.empty()) end.text = end.text.empty() ? problem : end.text + "; " + problem;
   say(end);
-  if (open == 0 || cause == EndCause::kCancelled) return;
+  if (open == 0 || cause == EndCause::kCancelled) {
+    if (!problem.empty()) parts.observer->on_message(where(key) + ": " + problem);
+    return;
+  }
   std::string message = where(key) + ": " +
                         (cause == EndCause::kFinished ? std::string("ended without a record for every item")
                                                       : std::string(to_string(cause)));

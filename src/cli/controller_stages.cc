@@ -8,6 +8,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/records/done_shards.h"
 #include "warpsmith/run/packing.h"
 
@@ -33,6 +34,10 @@ std::vector<task::Task> named_tasks(const workflow::DatasetSettings& dataset) {
       tasks.back().folder = dataset.folder / id;
     }
   return tasks;
+}
+
+std::string begin_anew(const LiveStage& stage) {
+  return "; `--force " + stage.spec->name + "` begins the stage anew";
 }
 
 // As a controller cut a job that died before it could journal it, by what it knew: replayed records may lie
@@ -137,8 +142,9 @@ void Controller::State::begin_stage(std::uint32_t stage) {
 void Controller::State::run_stage(std::uint32_t stage) {
   LiveStage& one = live[stage];
   const std::string& name = one.spec->name;
-  // A finished result with this hash was forced to run again: it makes room first.
-  if (fs::exists(one.folder / "output.json")) set_aside(parts.run, name, one.plan.hash);
+  // A result with this hash was forced to run again, or is not as it was written: it makes room first.
+  if (fs::exists(one.folder / "output.json") || contains(parts.selection.force, *one.spec))
+    set_aside(parts.run, name, one.plan.hash);
   one.execution = reactor.execution_number(name, one.plan.hash);
   const bool known = reactor.has_execution(name, one.plan.hash);
   if (known && !fs::exists(one.folder)) {
@@ -160,7 +166,10 @@ void Controller::State::run_stage(std::uint32_t stage) {
     return one.machine->start();
   });
   // What it had been told before, in the same order: it answers as it did.
-  for (const std::uint32_t job : told) feed_job(job);
+  for (const std::uint32_t job : told) {
+    if (!one.machine) return;  // it has failed, and asks for no more jobs
+    feed_job(job);
+  }
 }
 
 // What a stage throws is its failure; what happens to our files is a fault of the run.
@@ -309,9 +318,24 @@ void Controller::State::feed_job(std::uint32_t number) {
   jobs.erase(found);
   LiveStage& one = live[job.stage];
   one.open_jobs.erase(number);
-  stages::JobResult result{.round = job.file.round,
-                           .job = job.file.job,
-                           .items = read_results(parts.run, job.folder, job.file, job.ids)};
+  stages::JobResult result{.round = job.file.round, .job = job.file.job, .items = {}};
+  try {
+    result.items = read_results(parts.run, job.folder, job.file, job.ids);
+  } catch (const BadContent& e) {  // they were whole when the shards ended
+    fail_stage(job.stage, std::string(e.what()) + begin_anew(one));
+    return;
+  }
+  for (std::uint32_t s = 0; s < job.file.shards.size(); ++s) {
+    if (!reactor.shard_done({number, s})) continue;
+    const auto [begin, end] = job.file.shards[s];
+    const auto lost = std::count_if(result.items.begin() + static_cast<std::ptrdiff_t>(begin),
+                                    result.items.begin() + static_cast<std::ptrdiff_t>(end),
+                                    [](const stages::ItemResult& item) { return item.record.is_null(); });
+    if (lost == 0) continue;
+    fail_stage(job.stage, (job.folder / std::to_string(s)).string() + ": " + std::to_string(lost) + " of " +
+                              std::to_string(end - begin) + " records are gone" + begin_anew(one));
+    return;
+  }
   if (parts.replay != nullptr && job.file.program == "warpsmith-measure")
     for (stages::ItemResult& item : result.items)
       if (item.record.is_object() && !item.record.value("replayed", false))

@@ -5,9 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 
 #include "warpsmith/base/files.h"
+#include "warpsmith/process/child.h"
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/records/ceilings.h"
 
@@ -31,6 +33,21 @@ std::vector<process::Fact> program_facts() {
 }
 
 }  // namespace
+
+std::vector<process::Fact> sandbox_facts() {
+  const char* wanted = std::getenv("WARPSMITH_SANDBOX");
+  if (wanted == nullptr) return {};
+  process::Fact fact{.name = "WARPSMITH_SANDBOX", .value = wanted, .ok = false, .hint = ""};
+  try {
+    const process::SandboxLevel level = process::available_sandbox();
+    fact.ok = level != process::SandboxLevel::kNone;
+    fact.value = std::string(to_string(level)) + " is taken";
+    if (!fact.ok) fact.hint = "`warpsmith run` wants --unsandboxed for that";
+  } catch (const Error& e) {
+    fact.hint = e.what();
+  }
+  return {fact};
+}
 
 std::vector<process::Fact> ceilings_facts(const fs::path& results) {
   std::map<std::string, Ceilings> newest;  // by UUID
@@ -71,6 +88,7 @@ int doctor(const Options& options, CommandContext& context) {
   if (!options.site.site.empty()) return doctor_site(options.site, context);
   FactPrinter printer(context);
   printer.add(process::machine_facts(fs::absolute(context.results)));
+  printer.add(sandbox_facts());
   printer.add(ceilings_facts(fs::absolute(context.results)));
   printer.add(program_facts());
   return printer.finish();

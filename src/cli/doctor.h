@@ -51,6 +51,9 @@ int doctor_on_node(const std::filesystem::path& question);
 // each GPU.
 std::vector<process::Fact> ceilings_facts(const std::filesystem::path& results);
 
+// Where WARPSMITH_SANDBOX chooses the sandbox: `run` takes its word, and refuses what it does not know.
+std::vector<process::Fact> sandbox_facts();
+
 // The programs of ours that lie beside this one.
 std::vector<std::string> programs_beside();
 

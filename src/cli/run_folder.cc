@@ -7,10 +7,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <map>
 #include <thread>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/log.h"
 #include "warpsmith/base/sha256.h"
+#include "warpsmith/base/untrusted.h"
+#include "warpsmith/run/journal.h"
+#include "warpsmith/run/usage.h"
 
 namespace warpsmith::cli {
 
@@ -48,6 +53,80 @@ std::vector<pid_t> shard_processes(const std::string& prefix) {
   return found;
 }
 
+// What is wrong with it would stop everybody who asks how far the run is; whoever has the run writes it anew.
+void set_aside_bad_state(const fs::path& run) {
+  use_json_or_set_aside(
+      run / "state.json", [](const Json& state) { (void)state.value("state", ""); }, log_warning);
+}
+
+// Of outputs, as stages left them: by stage and hash. Empty where the journal cannot be read.
+using OutputDigests = std::map<std::pair<std::string, std::string>, std::string>;
+
+OutputDigests journaled_outputs(const fs::path& run) {
+  OutputDigests digests;
+  run::Attempts attempts;
+  try {
+    run::read_journal(run / "journal", [&](run::Event&& e) {
+      attempts.take(e);
+      if (e.kind != run::EventKind::kStageFinished || e.execution >= attempts.executions().size()) return;
+      const run::Attempts::Execution& execution = attempts.executions()[e.execution];
+      digests[{execution.stage, execution.hash}] = e.hash;
+    });
+  } catch (const Error&) {  // told of by whoever goes on with the run
+    digests.clear();
+  }
+  return digests;
+}
+
+// Nothing where inputs.json is missing or damaged: nobody knows what the result is of.
+std::optional<plan::FormerResult> read_former_result(const fs::path& folder) {
+  plan::FormerResult result;
+  const auto read = [&](const Json& inputs) {
+    result.hash = inputs.at("hash").get<std::string>();
+    result.inputs = inputs.value("inputs", Json::object_t{});
+  };
+  if (!use_json_or_set_aside(folder / "inputs.json", read, log_warning)) return std::nullopt;
+  result.finished = fs::exists(folder / "output.json");
+  if (result.finished) result.output_digest = sha256_file_hex(folder / "output.json");
+  const auto accept = [&](const Json& hashes) {
+    for (const Json& hash : hashes) result.accepted_as.insert(hash.get<std::string>());
+  };
+  use_json_or_set_aside(folder / "accepted.json", accept, log_warning);
+  return result;
+}
+
+// An output that is not as its stage left it makes a result of other inputs: what the stage is to make it of
+// is what it was made of, and no change.
+void tell_change(plan::FormerResult& result, const std::string& stage, const OutputDigests& journaled) {
+  if (!result.finished) return;
+  const auto written = journaled.find({stage, result.hash});
+  if (written == journaled.end() || written->second == result.output_digest) return;
+  result.hash += "-changed";
+  result.inputs["output.json"] = "changed since it was written";
+}
+
+std::vector<plan::FormerResult> former_results(const fs::path& run, const std::string& stage,
+                                               const OutputDigests& journaled) {
+  std::vector<std::pair<fs::file_time_type, plan::FormerResult>> found;
+  std::error_code error;
+  for (fs::directory_iterator it(run / "stages" / stage, error), end; !error && it != end;
+       it.increment(error)) {
+    const fs::path folder = it->path();
+    if (folder.filename().string().size() != 8) continue;
+    std::optional<plan::FormerResult> result = read_former_result(folder);
+    if (!result) continue;
+    tell_change(*result, stage, journaled);
+    found.emplace_back(fs::last_write_time(folder / (result->finished ? "output.json" : "inputs.json")),
+                       std::move(*result));
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second.hash < b.second.hash;
+  });
+  std::vector<plan::FormerResult> out;
+  for (auto& [time, result] : found) out.push_back(std::move(result));
+  return out;
+}
+
 }  // namespace
 
 RunLock::RunLock(const fs::path& run) {
@@ -57,7 +136,10 @@ RunLock::RunLock(const fs::path& run) {
     struct flock lock {};
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
-    if (::fcntl(fd_, F_SETLK, &lock) == 0) return;
+    if (::fcntl(fd_, F_SETLK, &lock) == 0) {
+      set_aside_bad_state(run);
+      return;
+    }
     if (errno == EINTR) continue;
     if (errno != EACCES && errno != EAGAIN) {
       const int error_number = errno;
@@ -108,39 +190,16 @@ int end_leftovers(const fs::path& run) {
 }
 
 std::vector<plan::FormerResult> read_former_results(const fs::path& run, const std::string& stage) {
-  std::vector<std::pair<fs::file_time_type, plan::FormerResult>> found;
-  std::error_code error;
-  for (fs::directory_iterator it(run / "stages" / stage, error), end; !error && it != end;
-       it.increment(error)) {
-    const fs::path folder = it->path();
-    const std::string name = folder.filename().string();
-    if (name.size() != 8 || !fs::exists(folder / "inputs.json")) continue;
-    const Json inputs = read_json_file(folder / "inputs.json");
-    plan::FormerResult result;
-    result.hash = json_at<std::string>(inputs, "hash", (folder / "inputs.json").string());
-    result.inputs = inputs.value("inputs", Json::object());
-    result.finished = fs::exists(folder / "output.json");
-    if (result.finished) result.output_digest = sha256_file_hex(folder / "output.json");
-    if (fs::exists(folder / "accepted.json"))
-      for (const Json& hash : read_json_file(folder / "accepted.json"))
-        result.accepted_as.insert(hash.get<std::string>());
-    found.emplace_back(fs::last_write_time(folder / (result.finished ? "output.json" : "inputs.json")),
-                       std::move(result));
-  }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first : a.second.hash < b.second.hash;
-  });
-  std::vector<plan::FormerResult> out;
-  for (auto& [time, result] : found) out.push_back(std::move(result));
-  return out;
+  return former_results(run, stage, journaled_outputs(run));
 }
 
 plan::History read_history(const fs::path& run) {
   plan::History history;
+  const OutputDigests journaled = journaled_outputs(run);
   std::error_code error;
   for (fs::directory_iterator it(run / "stages", error), end; !error && it != end; it.increment(error)) {
     const std::string stage = it->path().filename().string();
-    if (auto results = read_former_results(run, stage); !results.empty())
+    if (auto results = former_results(run, stage, journaled); !results.empty())
       history.emplace(stage, std::move(results));
   }
   return history;

@@ -11,7 +11,6 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/task/check.h"
-#include "warpsmith/task/hosted_files.h"
 #include "warpsmith/workflow/load.h"
 #include "warpsmith/workflow/site.h"
 
@@ -35,9 +34,7 @@ Findings check_folder(const fs::path& path) {
   Findings found{path.string(), "", {}, {}};
   if (fs::exists(path / "task.yaml")) {  // one task
     const auto task = task::load_task(path, found.mistakes);
-    const std::size_t files = task ? task::load_candidate_files(*task, found.mistakes).size() +
-                                         task::load_hosted_sources(*task, found.mistakes).size()
-                                   : 0;
+    const int files = task ? task::check_candidates(*task, found.mistakes) : 0;
     found.summary = fmt::format("1 task, {} candidates", files);
     return found;
   }
@@ -124,6 +121,10 @@ void check_device(const std::string& device) {
   if (!std::all_of(device.begin(), device.end(),
                    [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
     throw Error("`" + device + "` is no device: cpu, auto, or a GPU type such as H100", kExitUsage);
+  std::string lower = device;  // `CPU` would be a GPU type
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (lower != device && (lower == "cpu" || lower == "auto"))
+    throw Error("`" + device + "` is no device (did you mean `" + lower + "`?)", kExitUsage);
 }
 
 int validate_by_measuring(const Options& options, CommandContext& context) {

@@ -1,14 +1,59 @@
 #include "validate_job.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "warpsmith/base/files.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/records/shard.h"
 
 namespace warpsmith::cli {
+
+namespace {
+
+std::atomic<bool> stop_asked{false};
+constexpr std::array<int, 3> kStopSignals = {SIGINT, SIGTERM, SIGHUP};
+
+// Until all have ended; throws where that was asked for. Those that a signal has reached too are not waited
+// for any longer than it takes to end them.
+void wait_for(std::vector<process::Child>& children) {
+  constexpr int kLookMs = 20;  // what they print is taken at each look
+  for (;;) {
+    std::vector<pollfd> ends;
+    for (process::Child& child : children)
+      if (child.running()) ends.push_back({child.event_fd(), POLLIN, 0});
+    if (stop_asked) {
+      for (process::Child& child : children) child.kill();
+      for (process::Child& child : children) child.wait();
+      throw Error("interrupted", kExitInterrupted);
+    }
+    if (ends.empty()) return;
+    ::poll(ends.data(), ends.size(), kLookMs);
+  }
+}
+
+// That a GPU is of another type is a job program's own word (5): to us this machine lacks something.
+int exit_code_of(const process::ChildResult& result) {
+  if (result.ending != process::Ending::kExited) return kExitFailed;
+  return result.exit_code == kExitWrongDevice ? static_cast<int>(kExitEnvironment) : result.exit_code;
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { stop_asked = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i) ::sigaction(kStopSignals[i], &action, &before_[i]);
+}
+
+StopSignals::~StopSignals() {
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i) ::sigaction(kStopSignals[i], &before_[i], nullptr);
+  stop_asked = false;
+}
 
 std::map<fs::path, std::vector<task::Task>> by_dataset(const std::vector<task::Task>& tasks) {
   std::map<fs::path, std::vector<task::Task>> folders;
@@ -47,13 +92,14 @@ Records run_job(const fs::path& run, const std::string& job_name, const std::vec
     spec.sandbox.allow_processes = true;
     children.emplace_back(spec);
   }
+  wait_for(children);
   Records records;
   for (std::size_t i = 0; i < count; ++i) {
     const process::ChildResult result = children[i].wait();
     if (result.ending != process::Ending::kExited || result.exit_code != kExitOk)
       throw Error(fmt::format("{} failed (exit code {}){}{}", job.program, result.exit_code,
                               result.err.empty() ? "" : ":\n", result.err),
-                  result.ending == process::Ending::kExited ? result.exit_code : kExitFailed);
+                  exit_code_of(result));
     ShardRecords shard = read_shard_records(folder / std::to_string(i));
     records.merge(shard.records);
   }

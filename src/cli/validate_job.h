@@ -1,6 +1,9 @@
 // Job programs run for `warpsmith validate`, in a run folder of their own.
 #pragma once
 
+#include <signal.h>
+
+#include <array>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -17,9 +20,22 @@ std::map<std::filesystem::path, std::vector<task::Task>> by_dataset(const std::v
 
 using Records = std::map<std::string, Json>;  // by item id
 
+// While one lives, the first SIGINT, SIGTERM or SIGHUP asks for an orderly end: the job that runs is stopped,
+// and run_job() throws. A second one takes its usual course.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+ private:
+  std::array<struct sigaction, 3> before_{};
+};
+
 // Runs a job program on `items` and returns its records. `shards` run beside each other. The program follows
 // from the job's name: "compile…" or "measure…". Throws Error with the program's log, and its exit code,
-// where it fails.
+// where it fails; with kExitInterrupted where a signal asks for the end.
 Records run_job(const std::filesystem::path& run, const std::string& job_name, const std::vector<Json>& items,
                 const Json& params, int shards);
 

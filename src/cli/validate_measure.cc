@@ -42,8 +42,7 @@ Device find_device(const std::string& wanted) {
     names += (names.empty() ? "" : ", ") + gpu.name;
   }
   if (wanted == "auto") return {};
-  throw Error("there is no " + wanted + " here" + (names.empty() ? ", and no other GPU" : ": " + names),
-              kExitWrongDevice);
+  throw Error("there is no " + wanted + " here" + (names.empty() ? ", and no other GPU" : ": " + names));
 }
 
 struct Entry {  // one candidate
@@ -195,6 +194,7 @@ double MeasuredTask::log_deviation() const {
 
 std::vector<MeasuredTask> measure_tasks(const std::vector<task::Task>& tasks,
                                         const ValidateMeasureOptions& options) {
+  const StopSignals signals;
   std::vector<MeasuredTask> measured;
   const Device device = find_device(options.device);
   for (const auto& [folder, group] : by_dataset(tasks)) {

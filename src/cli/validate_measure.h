@@ -40,7 +40,8 @@ struct MeasuredTask {
 
 // Compiles and measures all candidates of `tasks`. One that is expected to be `ok` and comes out as
 // `unstable` is measured once more: the host was busy. Throws InvalidInput for mistakes in candidate files,
-// Error where there is no such device, or a program fails (with its log).
+// Error where there is no such device, a program fails (with its log), or a signal asks for the end
+// (kExitInterrupted).
 std::vector<MeasuredTask> measure_tasks(const std::vector<task::Task>& tasks,
                                         const ValidateMeasureOptions& options);
 

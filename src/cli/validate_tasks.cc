@@ -29,6 +29,7 @@ CheckedTask checked_of(const task::Task& task, const Json& record) {
 
 std::vector<CheckedTask> check_tasks(const std::vector<task::Task>& tasks,
                                      const ValidateTasksOptions& options) {
+  const StopSignals signals;
   std::vector<CheckedTask> checked;
   for (const auto& [folder, group] : by_dataset(tasks)) {
     const TemporaryFolder run("validate");

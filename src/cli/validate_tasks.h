@@ -27,7 +27,8 @@ struct CheckedTask {
   std::vector<std::string> notes;
 };
 
-// Throws Error where there is no such device (kExitWrongDevice), or the program fails.
+// Throws Error where there is no such device, the program fails, or a signal asks for the end
+// (kExitInterrupted).
 std::vector<CheckedTask> check_tasks(const std::vector<task::Task>& tasks,
                                      const ValidateTasksOptions& options);
 // Mistakes, each at its task.yaml.

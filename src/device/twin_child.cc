@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -118,7 +119,10 @@ struct Step {
 class Server {
  public:
   Server(const TwinChildOptions& options, const wstw_module& module)
-      : options_(options), module_(module), launcher_(options.threads, use_signal_stack) {
+      : options_(options),
+        inputs_fd_(control->inputs_fd),
+        module_(module),
+        launcher_(options.threads, use_signal_stack) {
     launcher = &launcher_;
   }
 
@@ -186,9 +190,10 @@ class Server {
     return true;
   }
 
-  // Gives the operands' pages their physical places in random order. Handed out in the order of their addresses they lie
-  // side by side in one process and scattered in another, by what was freed before; neighbours take fewer entries of the
-  // address translation buffers, and short programs differ by 2 to 4 % from process to process.
+  // Gives the operands' pages their physical places in random order. Handed out in the order of their
+  // addresses they lie side by side in one process and scattered in another, by what was freed before;
+  // neighbours take fewer entries of the address translation buffers, and short programs differ by 2 to 4 %
+  // from process to process.
   void place_operands() {
     std::vector<const char*> pages;
     for (std::uint32_t set = 0; set < plan_.sets; ++set)
@@ -201,11 +206,17 @@ class Server {
     for (const char* page : pages) static_cast<void>(*static_cast<const volatile char*>(page));
   }
 
+  // An input comes from a file that this process cannot write, whatever rights it asks for.
+  bool map_operand(const WireOperand& o, std::uint64_t offset) const {
+    if (o.writable) return ::mprotect(base_ + offset, o.pages_bytes, PROT_READ | PROT_WRITE) == 0;
+    return ::mmap(base_ + offset, o.pages_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+                  inputs_fd_, static_cast<off_t>(offset)) != MAP_FAILED;
+  }
+
   bool map_operands() {
     for (std::uint32_t set = 0; set < plan_.sets; ++set)
       for (const WireOperand& o : operands_)
-        if (char* const pages = base_ + o.pages_offset + set * plan_.set_bytes;
-            ::mprotect(pages, o.pages_bytes, o.writable ? PROT_READ | PROT_WRITE : PROT_READ) != 0)
+        if (!map_operand(o, o.pages_offset + set * plan_.set_bytes))
           return refuse(Answer::kOutOfMemory, "no memory for the operands");
     place_operands();
     for (std::uint32_t set = 0; set < plan_.sets; ++set)
@@ -388,6 +399,7 @@ class Server {
   }
 
   TwinChildOptions options_;
+  int inputs_fd_;
   const wstw_module& module_;
   Launcher launcher_;
   Answer failed_ = Answer::kBroken;
@@ -409,6 +421,12 @@ const wstw_module& load_module(const TwinChildOptions& options) {
   return *module;
 }
 
+// Before there is foreign code in this process.
+void say_who_we_are() {
+  (void)::send(control->socket_fd, "t", 1, MSG_NOSIGNAL);
+  ::close(control->socket_fd);
+}
+
 }  // namespace
 
 int run_twin_child(const TwinChildOptions& options) {
@@ -416,6 +434,7 @@ int run_twin_child(const TwinChildOptions& options) {
   if (p == MAP_FAILED) throw system_error("cannot map the control block", errno);
   control = static_cast<Control*>(p);
   if (control->protocol != kProtocol) throw Error("started by another version of Warpsmith");
+  say_who_we_are();
   catch_signals();
   set_fail_handler(fail);
   const wstw_module& module = load_module(options);

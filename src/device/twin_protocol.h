@@ -1,6 +1,9 @@
-// What a TwinSession and its child share: one memory file, [control][plan][operands of every set]. The parent
-// writes plan and operands; the child answers in the control block. All offsets are from the start of the
-// file.
+// What a TwinSession and its child share: a memory file, [control][plan][operands of every set], and one that
+// the child can only read: of the same places, those of inputs. The parent writes plan and operands; the
+// child answers in the control block. All offsets are from the start of a file.
+//
+// All that the child can write it may write at any time. The parent waits for words, copies bounded text and
+// numbers, and looks at outputs when the child has been stopped.
 //
 // One request at a time: the parent fills in the command and raises `request`; the child answers by setting
 // `response` to it. A run has a step more, so that waking the child is not timed: it sets `ready`, and waits
@@ -16,7 +19,7 @@
 
 namespace warpsmith::device {
 
-inline constexpr std::uint32_t kProtocol = 1;
+inline constexpr std::uint32_t kProtocol = 2;
 inline constexpr std::uint64_t kPageBytes = 4096;
 inline constexpr std::uint64_t kControlBytes = 4096;
 inline constexpr std::uint64_t kPlanBytes = 1 << 20;     // at kControlBytes
@@ -33,12 +36,14 @@ enum class Region : std::uint32_t { kUnknown, kStack, kSharedMemory };
 
 struct Control {
   std::uint32_t protocol;
-  std::uint32_t one_processor;  // set by the parent before the child starts
+  // Set by the parent before the child starts.
+  std::uint32_t one_processor;
+  std::int32_t inputs_fd, socket_fd;  // on the socket the child says, by one byte, which process it is
   std::atomic<std::uint32_t> request, ready, go, response, parent_sleeps;
   Command command;
   std::uint32_t first_set, sets;
-  std::uint64_t file_bytes;  // size of the memory file
-  std::uint64_t base;        // where the child has mapped it
+  std::uint64_t file_bytes;  // size of either memory file
+  std::uint64_t base;        // where the child has mapped them, one over the other
   std::atomic<std::uint32_t> answer;
   std::int32_t signal, code, system_call;
   std::uint64_t address;

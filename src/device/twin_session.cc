@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +21,8 @@
 #include "twin_protocol.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/process/descriptors.h"
 #include "warpsmith/process/machine.h"
 
 namespace warpsmith::device {
@@ -29,13 +34,29 @@ using Clock = std::chrono::steady_clock;
 constexpr std::byte kCanary{0xA5};
 constexpr std::byte kPoison{0xFF};
 constexpr double kStartSeconds = 30;
-constexpr double kPrepareSeconds = 60;
+constexpr double kPrepareSecondsAByte = 30.0 / (1 << 30);  // pages are made; beside what a call may take
 constexpr double kCheckSeconds = 0.01;  // how often a sleeping wait looks whether the child lives
 // Address space that no operand uses: stacks of fibers, guard pages, libraries.
 constexpr std::uint64_t kAddressSpaceSlack = 3ull << 30;
 // An address this far from the operands is still taken for an index that ran away rather than for a wild
 // pointer.
 constexpr std::int64_t kFarBytes = 64ll << 30;
+
+class Fd {
+ public:
+  explicit Fd(int fd = -1) : fd_(fd) {}
+  ~Fd() { reset(-1); }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  void reset(int fd) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
 
 class MemoryFile {
  public:
@@ -66,6 +87,14 @@ class MemoryFile {
     return true;
   }
   int fd() const { return fd_; }
+  // Another descriptor, by which nobody can write, map for writing, cut or punch. (A seal against writing
+  // would do as much, from Linux 5.1 on, but holds for us, too, when the file grows.)
+  int open_to_read() const {
+    const int fd = ::open(("/proc/self/fd/" + std::to_string(fd_)).c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) throw system_error("cannot open a memory file for reading", errno);
+    (void)::fchmod(fd_, S_IRUSR);  // nor open it anew for writing
+    return fd;
+  }
   std::byte* base() const { return base_; }
   Control& control() const { return *reinterpret_cast<Control*>(base_); }
 
@@ -82,8 +111,8 @@ fs::path twin_program() {
   throw Error("warpsmith-twin is missing in " + folder.string());
 }
 
-std::string signal_words(const Control& c) {
-  switch (c.signal) {
+std::string signal_words(int signal) {
+  switch (signal) {
     case SIGFPE:
       return "integer division by zero or overflow";
     case SIGILL:
@@ -94,7 +123,7 @@ std::string signal_words(const Control& c) {
     case SIGBUS:
       return "an access to memory that is not there";
     default:
-      return "signal " + std::to_string(c.signal);
+      return "signal " + std::to_string(signal);
   }
 }
 
@@ -102,12 +131,15 @@ std::string signal_words(const Control& c) {
 
 struct TwinSession::State {
   TwinOptions options;
-  MemoryFile memory;
+  MemoryFile memory, inputs;  // inputs: without control block and plan
+  Fd child_process;
+  pid_t pid = 0;
   std::unique_ptr<process::Child> child;
   Layout layout;
   std::uint32_t sequence = 1;  // 1: the child's first `ready`
   bool alive = false;
   bool prepared = false;
+  bool held = false;
   bool spin_long = true;  // there is a processor for us while the child works
   bool one_processor = false;
 
@@ -115,16 +147,23 @@ struct TwinSession::State {
   TwinRun dead();
   TwinRun failed(Answer answer);
   TwinRun fault();
-  TwinRun request(Command command);
-  std::byte* data(const Placed& p, int set) const {
-    return memory.base() + p.offset + static_cast<std::uint64_t>(set) * layout.set_bytes;
+  void start();
+  void signal_child(int signal) const;
+  void hold();
+  void let_go();
+  TwinRun request(Command command, double seconds);
+  TwinRun run(int first_set, int sets, bool and_hold);
+  std::byte* pages(const Placed& p, int set) const {
+    const MemoryFile& file = p.operand.writable ? memory : inputs;
+    return file.base() + p.pages_offset + static_cast<std::uint64_t>(set) * layout.set_bytes;
   }
+  std::byte* data(const Placed& p, int set) const { return pages(p, set) + (p.offset - p.pages_offset); }
   void write_canaries();
   TwinRun check_canaries(int first_set, int sets) const;
 };
 
-// Waits until `word` is `value`; false where the time is over or the child has ended. Spins first, where there
-// is a processor for that.
+// Waits until `word` is `value`; false where the time is over or the child has ended. Spins first, where
+// there is a processor for that.
 bool TwinSession::State::answered(const std::atomic<std::uint32_t>& word, std::uint32_t value, double seconds,
                                   double spin_s) {
   const auto start = Clock::now();
@@ -169,56 +208,86 @@ TwinRun TwinSession::State::failed(Answer answer) {
   run.verdict = answer == Answer::kUnsupported   ? Verdict::kUnsupported
                 : answer == Answer::kOutOfMemory ? Verdict::kOutOfMemory
                                                  : Verdict::kLaunchError;
-  const Control& c = memory.control();
-  run.detail.assign(c.message, ::strnlen(c.message, kMessageBytes));
+  char words[kMessageBytes];
+  std::memcpy(words, memory.control().message, sizeof words);
+  run.detail = printable({words, ::strnlen(words, sizeof words)});
   return run;
 }
 
 TwinRun TwinSession::State::fault() {
   const Control& c = memory.control();
+  const int signal = c.signal, code = c.code, system_call = c.system_call;
+  const std::uint64_t address = c.address, base = c.base;
+  const Region region = c.region;
   TwinRun run;
   run.verdict = Verdict::kCrash;
-  run.detail = signal_words(c);
-  if (c.signal == SIGSYS) {
+  run.detail = signal_words(signal);
+  if (signal == SIGSYS) {
     run.verdict = Verdict::kSandboxViolation;
-    run.detail = "system call " + std::to_string(c.system_call) + ", which the sandbox forbids";
+    run.detail = "system call " + std::to_string(system_call) + ", which the sandbox forbids";
     return run;
   }
-  if (c.signal != SIGSEGV && c.signal != SIGBUS) return run;
-  if (c.region == Region::kSharedMemory) {
+  if (signal != SIGSEGV && signal != SIGBUS) return run;
+  if (region == Region::kSharedMemory) {
     run.verdict = Verdict::kOutOfBounds;
     run.detail = "an access beside the shared memory";
     return run;
   }
-  if (c.region == Region::kStack) {
+  if (region == Region::kStack) {
     run.detail = "stack overflow";
     return run;
   }
   constexpr int kGeneralProtection = 128;  // SI_KERNEL: no usable address
-  if (c.code == kGeneralProtection && c.address == 0) {
+  if (code == kGeneralProtection && address == 0) {
     run.detail = "a misaligned vector access, or a wild pointer";
     return run;
   }
-  const std::int64_t offset = static_cast<std::int64_t>(c.address) - static_cast<std::int64_t>(c.base);
+  const auto offset = static_cast<std::int64_t>(address - base);
   const auto size = static_cast<std::int64_t>(layout.file_bytes);
-  if (prepared && c.address >= 1 << 20 && offset > -kFarBytes && offset < size + kFarBytes) {
+  if (prepared && address >= 1 << 20 && offset > -kFarBytes && offset < size + kFarBytes) {
     const PlaceInFile place = describe_offset(layout, offset);
     run.verdict = place.read_only_data ? Verdict::kInputModified : Verdict::kOutOfBounds;
     run.detail = (place.read_only_data ? "a write to an input: " : "an access to ") + place.words;
     return run;
   }
-  run.detail = c.address < 1 << 20 ? "a null pointer" : "a wild pointer";
+  run.detail = address < 1 << 20 ? "a null pointer" : "a wild pointer";
   return run;
 }
 
+// All threads of the child stand still when this returns, or within the time that another processor takes to
+// hear of it. On our own processor none of them runs before it has been stopped; it does that now, and not
+// while the baseline is timed.
+void TwinSession::State::hold() {
+  signal_child(SIGSTOP);
+  held = true;
+  if (one_processor)
+    ::sched_yield();
+  else
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
+
+void TwinSession::State::let_go() {
+  if (held) signal_child(SIGCONT);
+  held = false;
+}
+
+// Kernels before 5.3 have no descriptors of processes.
+void TwinSession::State::signal_child(int signal) const {
+  if (child_process.get() >= 0)
+    (void)::syscall(SYS_pidfd_send_signal, child_process.get(), signal, nullptr, 0);
+  else if (pid > 0)
+    (void)::kill(pid, signal);
+}
+
 // A request without a clock.
-TwinRun TwinSession::State::request(Command command) {
+TwinRun TwinSession::State::request(Command command, double seconds) {
+  let_go();
   Control& c = memory.control();
   c.command = command;
   c.answer.store(0);
   c.request.store(++sequence, std::memory_order_release);
   wake_word(c.request);
-  if (!answered(c.response, sequence, kPrepareSeconds, 1e-4)) return dead();
+  if (!answered(c.response, sequence, seconds, 1e-4)) return dead();
   const auto answer = static_cast<Answer>(c.answer.load());
   if (answer == Answer::kDone) return {};
   if (answer == Answer::kFault) return dead();
@@ -228,11 +297,10 @@ TwinRun TwinSession::State::request(Command command) {
 void TwinSession::State::write_canaries() {
   for (int set = 0; set < layout.sets; ++set)
     for (const Placed& p : layout.operands) {
-      std::byte* const pages =
-          memory.base() + p.pages_offset + static_cast<std::uint64_t>(set) * layout.set_bytes;
+      std::byte* const first = pages(p, set);
       std::byte* const begin = data(p, set);
-      std::fill(pages, begin, kCanary);
-      std::fill(begin + p.operand.bytes, pages + p.pages_bytes, kCanary);
+      std::fill(first, begin, kCanary);
+      std::fill(begin + p.operand.bytes, first + p.pages_bytes, kCanary);
     }
 }
 
@@ -242,12 +310,11 @@ TwinRun TwinSession::State::check_canaries(int first_set, int sets) const {
   };
   for (int set = first_set; set < first_set + sets; ++set)
     for (const Placed& p : layout.operands) {
-      if (!p.operand.writable) continue;
-      const std::byte* const pages =
-          memory.base() + p.pages_offset + static_cast<std::uint64_t>(set) * layout.set_bytes;
+      if (!p.operand.writable) continue;  // it can write to nothing there
+      const std::byte* const first = pages(p, set);
       const std::byte* const begin = data(p, set);
-      const bool before = intact(pages, begin);
-      if (before && intact(begin + p.operand.bytes, pages + p.pages_bytes)) continue;
+      const bool before = intact(first, begin);
+      if (before && intact(begin + p.operand.bytes, first + p.pages_bytes)) continue;
       return {Verdict::kOutOfBounds,
               std::string("a write ") + (before ? "behind the end of `" : "before the start of `") +
                   p.operand.name + "`",
@@ -257,21 +324,31 @@ TwinRun TwinSession::State::check_canaries(int first_set, int sets) const {
 }
 
 TwinSession::TwinSession(const TwinOptions& options) : state_(std::make_unique<State>()) {
-  State& s = *state_;
-  s.options = options;
-  const std::size_t processors =
-      options.cpus.empty() ? process::allowed_cpus().size() : options.cpus.size();
-  s.one_processor = processors == 1;
-  s.spin_long = static_cast<std::size_t>(options.threads) < processors;
-  Control* const control = ::new (s.memory.base()) Control{};
-  control->one_processor = s.one_processor ? 1 : 0;
+  state_->options = options;
+  state_->start();
+}
+
+void TwinSession::State::start() {
+  const std::size_t processors = options.cpus.empty() ? process::allowed_cpus().size() : options.cpus.size();
+  one_processor = processors == 1;
+  spin_long = static_cast<std::size_t>(options.threads) < processors;
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    throw system_error("socketpair", errno);
+  const Fd socket(ends[0]), theirs(ends[1]), inputs_to_read(inputs.open_to_read());
+  const int on = 1;
+  ::setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  Control* const control = ::new (memory.base()) Control{};
+  control->one_processor = one_processor ? 1 : 0;
+  control->inputs_fd = inputs_to_read.get();
+  control->socket_fd = theirs.get();
   control->protocol = kProtocol;
   process::ChildSpec spec;
   const fs::path binary = options.binary.empty() ? fs::path() : fs::absolute(options.binary);
-  spec.argv = {twin_program().string(), std::to_string(s.memory.fd()), std::to_string(options.threads),
+  spec.argv = {twin_program().string(), std::to_string(memory.fd()), std::to_string(options.threads),
                binary.string()};
   if (options.sandbox == process::SandboxLevel::kNone) spec.argv.push_back("--no-seccomp");
-  spec.keep_fds = {s.memory.fd()};
+  spec.keep_fds = {memory.fd(), inputs_to_read.get(), theirs.get()};
   spec.cpus = options.cpus;
   spec.limits.memory_bytes = options.memory_bytes + kAddressSpaceSlack;
   spec.limits.output_bytes = 4096;
@@ -279,13 +356,15 @@ TwinSession::TwinSession(const TwinOptions& options) : state_(std::make_unique<S
   spec.limits.file_bytes = 0;
   spec.sandbox.level = options.sandbox;
   if (!binary.empty()) spec.sandbox.read_only = {binary};
-  s.child = std::make_unique<process::Child>(spec);
-  if (!s.answered(control->ready, 1, kStartSeconds, 0)) {
-    s.child->kill();
-    const process::ChildResult end = s.child->wait();
-    throw Error("cannot run a candidate: " + (end.err.empty() ? end.problem : end.err));
+  child = std::make_unique<process::Child>(spec);
+  if (!answered(control->ready, 1, kStartSeconds, 0)) {
+    child->kill();
+    const process::ChildResult end = child->wait();
+    throw Error("cannot run a candidate: " + (end.err.empty() ? end.problem : printable(trim(end.err))));
   }
-  s.alive = true;
+  pid = process::sender_of(socket.get());
+  if (pid > 0) child_process.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  alive = true;
 }
 
 TwinSession::~TwinSession() = default;
@@ -302,11 +381,14 @@ TwinRun TwinSession::prepare(const task::ConcretePlan& plan, const std::vector<O
   PlanProblem problem;
   const std::vector<std::byte> bytes = encode_plan(plan, s.layout, &problem);
   if (problem.verdict != Verdict::kOk) return {problem.verdict, problem.detail, 0};
-  if (!s.memory.resize(s.layout.file_bytes)) return {Verdict::kOutOfMemory, "no memory for the operands", 0};
+  if (!s.memory.resize(s.layout.file_bytes) || !s.inputs.resize(s.layout.file_bytes))
+    return {Verdict::kOutOfMemory, "no memory for the operands", 0};
   std::memcpy(s.memory.base() + kControlBytes, bytes.data(), bytes.size());
   s.memory.control().file_bytes = s.layout.file_bytes;
   s.write_canaries();
-  TwinRun run = s.request(Command::kPrepare);
+  TwinRun run =
+      s.request(Command::kPrepare,
+                s.options.call_timeout_s + kPrepareSecondsAByte * static_cast<double>(s.layout.data_bytes));
   s.prepared = run.verdict == Verdict::kOk;
   return run;
 }
@@ -327,27 +409,30 @@ void TwinSession::poison(int first_set, int sets) {
       if (p.operand.writable) std::memset(s.data(p, set), static_cast<int>(kPoison), p.operand.bytes);
 }
 
-TwinRun TwinSession::run(int first_set, int sets) {
-  State& s = *state_;
-  if (!s.alive || !s.prepared) throw Error("run() of a session that is not prepared");
-  if (first_set < 0 || sets < 1 || first_set + sets > s.layout.sets)
+TwinRun TwinSession::run(int first_set, int sets) { return state_->run(first_set, sets, false); }
+TwinRun TwinSession::run_and_hold(int first_set, int sets) { return state_->run(first_set, sets, true); }
+
+TwinRun TwinSession::State::run(int first_set, int sets, bool and_hold) {
+  if (!alive || !prepared) throw Error("run() of a session that is not prepared");
+  if (first_set < 0 || sets < 1 || first_set + sets > layout.sets)
     throw Error("run() of sets that were not prepared");
-  Control& c = s.memory.control();
+  let_go();
+  Control& c = memory.control();
   c.command = Command::kRun;
   c.first_set = static_cast<std::uint32_t>(first_set);
   c.sets = static_cast<std::uint32_t>(sets);
   c.answer.store(0);
-  c.request.store(++s.sequence, std::memory_order_release);
+  c.request.store(++sequence, std::memory_order_release);
   wake_word(c.request);
-  if (!s.answered(c.ready, s.sequence, kPrepareSeconds, 1e-4)) return s.dead();
+  if (!answered(c.ready, sequence, options.call_timeout_s, 1e-4)) return dead();
   const auto start = Clock::now();
-  c.go.store(s.sequence, std::memory_order_release);
-  if (s.one_processor) wake_word(c.go);
-  const bool done =
-      s.answered(c.response, s.sequence, s.options.call_timeout_s * sets, s.spin_long ? 2e-3 : 5e-5);
+  c.go.store(sequence, std::memory_order_release);
+  if (one_processor) wake_word(c.go);
+  const bool done = answered(c.response, sequence, options.call_timeout_s * sets, spin_long ? 2e-3 : 5e-5);
   const auto end = Clock::now();
-  if (!done || static_cast<Answer>(c.answer.load()) != Answer::kDone) return s.dead();
-  TwinRun run = s.check_canaries(first_set, sets);
+  if (!done || static_cast<Answer>(c.answer.load()) != Answer::kDone) return dead();
+  if (and_hold) hold();
+  TwinRun run = check_canaries(first_set, sets);
   run.elapsed_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
   return run;
 }

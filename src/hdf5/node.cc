@@ -1,5 +1,6 @@
 // Handles, errors, attributes.
 #include <algorithm>
+#include <charconv>
 
 #include "calls.h"
 
@@ -7,12 +8,29 @@ namespace warpsmith::hdf5 {
 
 namespace {
 
+// What the error stack says.
+struct Messages {
+  std::string text;
+  int error_number = 0;  // of a system call that failed
+};
+
+// The errno in "file write failed: time = …, errno = 28, error message = '…', buf = 0x…, …"; 0: there is
+// none.
+int errno_in(std::string_view text) {
+  constexpr std::string_view kBefore = "errno = ";
+  const std::size_t at = text.find(kBefore);
+  int number = 0;
+  if (at != std::string_view::npos)
+    std::from_chars(text.data() + at + kBefore.size(), text.data() + text.size(), number);
+  return number;
+}
+
 herr_t collect_message(unsigned, const H5E_error2_t* error, void* out) {
-  auto& text = *static_cast<std::string*>(out);
-  if (error->desc && *error->desc) {
-    if (!text.empty()) text += ": ";
-    text += error->desc;
-  }
+  auto& [text, error_number] = *static_cast<Messages*>(out);
+  if (error->desc == nullptr || *error->desc == '\0') return 0;
+  if (const int number = errno_in(error->desc); number != 0) error_number = number;
+  if (!text.empty()) text += ": ";
+  text += error->desc;
   return 0;
 }
 
@@ -60,18 +78,23 @@ int Handle::reset() noexcept {
 }
 
 void prepare() {
-  // Everything is closed by its handle. The library's own tidying at exit would try again to write what a full disk refused,
-  // and crashes over it.
+  // Everything is closed by its handle. The library's own tidying at exit would try again to write what a
+  // full disk refused, and crashes over it.
   static const bool no_tidying = H5dont_atexit() >= 0;
   static_cast<void>(no_tidying);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
 void fail(const std::string& what) {
-  std::string messages;
+  Messages messages;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, collect_message, &messages);
   H5Eclear2(H5E_DEFAULT);
-  throw Error(what + (messages.empty() ? std::string() : ": " + messages));
+  auto& [text, error_number] = messages;
+  // What the system says of a call is all that a person needs; the rest are places in the library, times and
+  // addresses.
+  if (error_number != 0) throw system_error(what, error_number);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  throw Error(what + (text.empty() ? std::string() : ": " + text));
 }
 
 std::string describe(hid_t object) {

@@ -35,10 +35,11 @@ struct Version {
 //   7  protocol: values of inputs take other places in the pools for each block of 256 elements, and a permutation is
 //      shuffled, so that none follow from others
 //      warpsmith-compile 2: variables of tier plan on a GPU have 4 MiB in all
+//      warpsmith-compile 3: on the twin what is a thread's own stays so in kernels that wait, whoever changes it
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},
-    {"warpsmith-compile", 2},
+    {"warpsmith-compile", 3},
     {"warpsmith-measure", 1},
     {"warpsmith-train", 1},
     {"protocol", 7},  // how times become a score, and what is checked before

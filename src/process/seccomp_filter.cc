@@ -271,6 +271,13 @@ void signal_itself_only(Rules& rules, std::uint32_t me) {
   rules.on({__NR_tkill, __NR_rt_sigqueueinfo}, kKill);
 }
 
+// Nor has the kernel send signals for it, when something happens to a descriptor: to whom, and which, it
+// would say by these.
+void ask_for_no_signals(Rules& rules) {
+  for (const std::uint32_t command : {F_SETOWN, F_SETOWN_EX, F_SETSIG, F_NOTIFY})
+    rules.on_if(__NR_fcntl, low_half(1), Test::kEqual, command, kKill);
+}
+
 // On a socket that it was given it may answer, without an address and without a descriptor; it has no other.
 void answer_on_given_sockets(Rules& rules) {
   rules.on_if(__NR_sendto, low_half(4), Test::kNotEqual, 0, kKill)
@@ -305,6 +312,7 @@ void stay_who_it_is(Rules& rules) {
 
 FilterProgram foreign_code_filter(bool allow_threads, std::int32_t self) {
   Rules rules;
+  ask_for_no_signals(rules);
   allow_computing(rules);
   read_files_only(rules);
   signal_itself_only(rules, static_cast<std::uint32_t>(self));

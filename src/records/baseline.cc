@@ -3,6 +3,7 @@
 #include <array>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/untrusted.h"
 
 namespace warpsmith {
 
@@ -73,7 +74,7 @@ BaselineTiming baseline_timing_from_json(const Json& j) {
       for (const Json& axis : *it)
         t.shape.emplace_back(axis.at(0).get<std::string>(), axis.at(1).get<std::int64_t>());
   } catch (const Json::exception& e) {
-    throw Error(std::string("baseline record: ") + e.what());
+    throw Error(std::string("baseline record: ") + in_words(e));
   }
   return t;
 }

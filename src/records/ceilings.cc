@@ -6,6 +6,7 @@
 
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/base/untrusted.h"
 
 namespace warpsmith {
 
@@ -102,7 +103,7 @@ Ceilings ceilings_from_json(const Json& j) {
       c.figures[name] = figure;
     }
   } catch (const Json::exception& e) {
-    throw Error(std::string("ceilings of a GPU: ") + e.what());
+    throw Error(std::string("ceilings of a GPU: ") + in_words(e));
   }
   return c;
 }

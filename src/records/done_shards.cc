@@ -1,5 +1,7 @@
 #include "warpsmith/records/done_shards.h"
 
+#include <limits>
+
 #include "warpsmith/base/files.h"
 
 namespace warpsmith {
@@ -25,9 +27,17 @@ std::set<std::uint32_t> read_done_shards(const fs::path& job_folder) {
   if (!fs::exists(done_file(job_folder))) return done;
   const std::string text = read_file(done_file(job_folder));
   for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const Json line = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                  text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
-    if (line.is_object() && line.contains("shard")) done.insert(line["shard"].get<std::uint32_t>());
+    Json line;
+    try {
+      line = parse_json(std::string_view(text).substr(begin, end - begin), "done.jsonl");
+    } catch (const Error&) {  // half a line
+      continue;
+    }
+    if (!line.is_object()) continue;
+    const auto shard = line.find("shard");
+    if (shard == line.end() || !shard->is_number_unsigned()) continue;
+    if (const auto number = shard->get<std::uint64_t>(); number <= std::numeric_limits<std::uint32_t>::max())
+      done.insert(static_cast<std::uint32_t>(number));
   }
   return done;
 }

@@ -1,4 +1,5 @@
 #include "warpsmith/base/sha256.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/records/candidate.h"
 #include "warpsmith/records/job.h"
 #include "warpsmith/records/measurement.h"
@@ -67,7 +68,7 @@ Candidate candidate_from_json(const Json& json) {
       c.origin.parent = it->value("parent", "");
     }
   } catch (const Json::exception& e) {
-    throw Error(std::string("candidate record: ") + e.what());
+    throw Error(std::string("candidate record: ") + in_words(e));
   }
   if (c.files.empty()) throw Error("candidate record " + c.id + ": no files");
   if (c.id != candidate_id(c))
@@ -250,7 +251,7 @@ Measurement measurement_from_json(const Json& j) {
     }
     if (const auto it = j.find("device"); it != j.end()) m.device = device_facts_from_json(*it);
   } catch (const Json::exception& e) {
-    throw Error(std::string("measurement record: ") + e.what());
+    throw Error(std::string("measurement record: ") + in_words(e));
   }
   return m;
 }
@@ -309,7 +310,7 @@ JobFile job_file_from_json(const Json& j) {
     if (const auto it = j.find("resources"); it != j.end()) job.resources = resources_from_json(*it);
     job.params = j.value("params", Json::object());
   } catch (const Json::exception& e) {
-    throw Error(std::string("job file: ") + e.what());
+    throw Error(std::string("job file: ") + in_words(e));
   }
   return job;
 }

@@ -1,7 +1,8 @@
 #include "warpsmith/records/shard.h"
 
-#include <fstream>
 #include <unordered_set>
+
+#include "warpsmith/base/untrusted.h"
 
 namespace warpsmith {
 
@@ -18,6 +19,20 @@ std::vector<fs::path> attempts_of(const fs::path& shard_folder) {
   }
 }
 
+bool is_count(const Json& value) { return value.is_number_unsigned(); }  // parsed: negative ones are not
+
+// What is wrong with the form of a line of records.jsonl; empty: nothing.
+std::string_view what_is_wrong(const Json& record) {
+  if (!record.is_object()) return "it is no JSON object";
+  if (const auto end = record.find("end"); end != record.end())
+    return is_count(*end) ? "" : "`end` is no whole number from 0 on";
+  const auto item = record.find("item");
+  if (item == record.end()) return "it has no `item`";
+  if (!item->is_string()) return "`item` is no text";
+  const auto index = record.find("index");
+  return index == record.end() || is_count(*index) ? "" : "`index` is no whole number from 0 on";
+}
+
 }  // namespace
 
 Json to_json(const BlobRef& r) {
@@ -31,13 +46,18 @@ BlobRef blob_ref_from_json(const Json& j) {
 
 std::string read_blob(const fs::path& folder, const BlobRef& ref) {
   const fs::path path = folder / ref.file;
-  std::ifstream in(path, std::ios::binary);
-  in.seekg(static_cast<std::streamoff>(ref.offset));
+  InputFile in(path);
+  const Error too_short(path.string() + ": ends before byte " + std::to_string(ref.offset + ref.bytes));
+  if (ref.offset > in.size() || ref.bytes > in.size() - ref.offset) throw too_short;
+  in.seek(ref.offset);
   std::string bytes(ref.bytes, '\0');
-  in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!in || static_cast<std::uint64_t>(in.gcount()) != ref.bytes)
-    throw Error(path.string() + ": ends before byte " + std::to_string(ref.offset + ref.bytes));
-  if (crc32(bytes) != ref.crc) throw Error(path.string() + ": wrong checksum at byte " + std::to_string(ref.offset));
+  for (std::size_t have = 0; have < bytes.size();) {
+    const std::size_t n = in.read(bytes.data() + have, bytes.size() - have);
+    if (n == 0) throw too_short;
+    have += n;
+  }
+  if (crc32(bytes) != ref.crc)
+    throw Error(path.string() + ": wrong checksum at byte " + std::to_string(ref.offset));
   return bytes;
 }
 
@@ -64,10 +84,14 @@ ShardScan scan_shard_records(const fs::path& shard_folder,
   std::unordered_set<std::string> seen;
   for (const fs::path& attempt : attempts_of(shard_folder)) {
     ++scan.attempts;
-    scan_json_lines(attempt / "records.jsonl", 0, [&](Json&& record, std::uint64_t) {
+    const fs::path file = attempt / "records.jsonl";
+    scan_json_lines(file, 0, [&](Json&& record, std::uint64_t offset) {
+      if (const std::string_view wrong = what_is_wrong(record); !wrong.empty())
+        throw BadContent(file, file.string() + ": bad record at byte " + std::to_string(offset) + ": " +
+                                   std::string(wrong));
       if (record.contains("end")) {
         scan.ended = true;
-      } else if (seen.insert(record.value("item", "")).second) {
+      } else if (seen.insert(record["item"].get<std::string>()).second) {
         ++scan.records;
         take(std::move(record), attempt);
       }
@@ -79,7 +103,7 @@ ShardScan scan_shard_records(const fs::path& shard_folder,
 ShardRecords read_shard_records(const fs::path& shard_folder) {
   ShardRecords out;
   const ShardScan scan = scan_shard_records(shard_folder, [&out](Json&& record, const fs::path& attempt) {
-    std::string id = record.value("item", "");
+    auto id = record["item"].get<std::string>();
     out.folder.emplace(id, attempt);
     out.records.emplace(std::move(id), std::move(record));
   });

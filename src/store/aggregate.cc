@@ -1,9 +1,11 @@
 #include <chrono>
 #include <iterator>
 #include <map>
+#include <tuple>
 
 #include "results_file.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/log.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/store/results.h"
 
@@ -17,9 +19,11 @@ fs::path digest_file(const fs::path& file) { return file.string() + ".sha256"; }
 // Empty where the file is as we left it; else what is wrong with it.
 std::string damage(const fs::path& file) {
   if (!fs::exists(file)) return "new";
-  if (!fs::exists(digest_file(file))) return "damaged: " + digest_file(file).filename().string() + " is missing";
+  if (!fs::exists(digest_file(file)))
+    return "damaged: " + digest_file(file).filename().string() + " is missing";
   const std::string said = read_file(digest_file(file)).substr(0, 64);
-  if (sha256_file_hex(file) != said) return "damaged: its SHA-256 is not that of " + digest_file(file).filename().string();
+  if (sha256_file_hex(file) != said)
+    return "damaged: its SHA-256 is not that of " + digest_file(file).filename().string();
   return "";
 }
 
@@ -35,6 +39,63 @@ Marks marks(const std::vector<ShardRow>& shards, const std::vector<StageRow>& st
     out["stage " + stage.name + " " + stage.hash8] =
         std::to_string(stage.place) + (stage.current ? " current " : " older ") + stage.output_digest;
   return out;
+}
+
+using ShardKey = std::tuple<std::string, std::string, std::int64_t, std::string, std::int64_t>;
+
+// By shard, how many records the journal says that it has: its items but for those that its last attempt left
+// open.
+std::map<ShardKey, std::int64_t> records_by_journal(const std::vector<AttemptRow>& attempts) {
+  std::map<ShardKey, std::int64_t> items, records;
+  for (const AttemptRow& row : attempts) {
+    if (row.set_aside) continue;
+    const ShardKey key{row.stage, row.hash8, row.round, row.job, row.shard};
+    const std::int64_t all = items.try_emplace(key, row.items + row.open).first->second;
+    records[key] = all - row.open;
+  }
+  return records;
+}
+
+struct Lost {
+  std::vector<std::string> lines;  // one for each shard
+  bool file_has_more = false;      // than there is now, of one of them that is of a current version
+};
+
+// Shards of versions that are still there with fewer records than they had: by the journal or, where there is
+// none, by the file.
+Lost lost_records(const Results& now, const std::vector<ShardRow>& in_file) {
+  const auto by_shard = [](const std::vector<ShardRow>& rows) {
+    std::map<ShardKey, std::int64_t> records;
+    for (const ShardRow& row : rows)
+      records[{row.stage, row.hash8, row.round, row.job, row.shard}] = row.records;
+    return records;
+  };
+  const std::map<ShardKey, std::int64_t> file = by_shard(in_file), have = by_shard(now.shards);
+  std::map<std::pair<std::string, std::string>, bool> current;  // by version
+  for (const StageRow& row : now.stages) current[{row.name, row.hash8}] = row.current;
+  const auto records_of = [](const std::map<ShardKey, std::int64_t>& records, const ShardKey& key) {
+    const auto found = records.find(key);
+    return found == records.end() ? 0 : found->second;
+  };
+  Lost lost;
+  for (const auto& [key, had] : now.attempts.empty() ? file : records_by_journal(now.attempts)) {
+    const auto& [stage, hash8, round, job, shard] = key;
+    const std::int64_t has = records_of(have, key);
+    const auto version = current.find({stage, hash8});
+    if (has >= had || version == current.end()) continue;
+    // What nobody can make anew does not keep newer results out.
+    lost.file_has_more |= version->second && records_of(file, key) > has;
+    lost.lines.push_back("stages/" + stage + "/" + hash8 + "/" + std::to_string(round) + "/" + job + "/" +
+                         std::to_string(shard) + " has " + std::to_string(has) + " of " +
+                         std::to_string(had) + (had == 1 ? " record" : " records"));
+  }
+  return lost;
+}
+
+// The first line, and how many more.
+std::string told(const std::vector<std::string>& lines) {
+  return lines.front() +
+         (lines.size() > 1 ? " (and " + std::to_string(lines.size() - 1) + " more like it)" : "");
 }
 
 // Empty where the file holds what `now` does; else why it is to be written.
@@ -57,7 +118,8 @@ std::string what_is_new(const fs::path& file, const Results& now) {
   for (const auto& [folder, state] : before) changed += !after.contains(folder);
   if (changed == 0 && now.attempts.size() == attempts_before) return "";
   if (changed == 0) return "attempts of shards have ended";
-  return std::to_string(changed) + (changed == 1 ? " shard or stage has" : " shards or stages have") + " changed";
+  return std::to_string(changed) + (changed == 1 ? " shard or stage has" : " shards or stages have") +
+         " changed";
 }
 
 // In the order of the rows: current versions first, in the order of the workflow; within a version as they
@@ -76,6 +138,23 @@ void sort_attempts(std::vector<AttemptRow>& attempts, const std::vector<StageRow
                     std::make_move_iterator(rows.end()));
 }
 
+// Empty where the file is of an older layout.
+std::vector<ShardRow> shards_in(const fs::path& file) {
+  try {
+    return read_progress(file).shards;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+Aggregated finished(Aggregated done, const Results& now, std::chrono::steady_clock::time_point start) {
+  done.measurements = now.measurements.size();
+  done.candidates = now.candidates.size();
+  done.attempts = now.attempts.size();
+  done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return done;
+}
+
 }  // namespace
 
 Aggregated aggregate(const fs::path& run_folder, bool rebuild, std::vector<AttemptRow> attempts) {
@@ -86,18 +165,25 @@ Aggregated aggregate(const fs::path& run_folder, bool rebuild, std::vector<Attem
   sort_attempts(attempts, now.stages);
   now.attempts = std::move(attempts);
   done.reason = damage(file);
+  const std::vector<ShardRow> in_file = done.reason.empty() ? shards_in(file) : std::vector<ShardRow>{};
   if (done.reason.empty() && rebuild) done.reason = "asked for";
   if (done.reason.empty()) done.reason = what_is_new(file, now);
-  done.measurements = now.measurements.size();
-  done.candidates = now.candidates.size();
-  done.attempts = now.attempts.size();
+  const Lost lost = done.reason.empty() ? Lost{} : lost_records(now, in_file);
+  if (lost.file_has_more && !rebuild) {
+    done.reason = "records are lost: " + told(lost.lines);
+    log_warning(run_folder.string() + ": " + done.reason +
+                "; results.h5 stays as it was. `warpsmith run` with --force and the stage makes them anew, "
+                "`warpsmith aggregate --rebuild` takes what is there");
+    return finished(done, now, start);
+  }
+  if (!lost.lines.empty())
+    log_warning(run_folder.string() + ": records are lost, results.h5 goes without: " + told(lost.lines));
   if (!done.reason.empty()) {
     write_results(file, now);
     write_file_atomic(digest_file(file), sha256_file_hex(file) + "  results.h5\n");
     done.written = true;
   }
-  done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return done;
+  return finished(done, now, start);
 }
 
 }  // namespace warpsmith::store

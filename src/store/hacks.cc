@@ -5,6 +5,7 @@
 
 #include "record_rows.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/log.h"
 #include "warpsmith/records/shard.h"
 
 namespace warpsmith::store {
@@ -51,7 +52,14 @@ class HackReader {
       const auto found = confirmed.find(item.value("id", ""));
       const auto candidate = item.find("candidate");
       if (found == confirmed.end() || candidate == item.end() || !candidate->is_object()) return;
-      HackCase hack = *hack_case(candidate_from_json(*candidate), found->second);
+      Candidate program;
+      try {
+        program = candidate_from_json(*candidate);
+      } catch (const Error& e) {
+        log_warning((folder / "items.jsonl").string() + ": " + e.what() + "; it is left out");
+        return;
+      }
+      HackCase hack = *hack_case(program, found->second);
       if (!seen_.emplace(hack.candidate.id, hack.kind).second) return;
       hack.run = run_;
       hack.stage = stage;

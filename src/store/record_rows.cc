@@ -6,7 +6,9 @@
 #include <unordered_set>
 
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/log.h"
 #include "warpsmith/base/sha256.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/records/candidate.h"
 #include "warpsmith/records/shard.h"
 
@@ -16,7 +18,19 @@ namespace {
 
 class Rows {
  public:
-  explicit Rows(const StageVersion& version, std::int64_t round = 0) : version_(version), round_(round) {}
+  // `from`: the file or folder that the rows come from, for messages.
+  Rows(const StageVersion& version, std::int64_t round, fs::path from)
+      : version_(version), round_(round), from_(std::move(from)) {}
+
+  // What `add` makes of one entry; an entry of another form is left out with a warning, and costs no other.
+  template <typename Add>
+  void add_if_sound(Add add) {
+    try {
+      add();
+    } catch (const Json::exception& e) {
+      log_warning(from_.string() + ": an entry is of another form and left out: " + in_words(e));
+    }
+  }
 
   // A row of this stage version.
   template <typename Row>
@@ -49,7 +63,13 @@ class Rows {
   void add_candidate(const Json& json) {
     std::string id = json.value("id", "");
     if (!candidates_seen_.insert(id).second) return;
-    Candidate candidate = candidate_from_json(json);
+    Candidate candidate;
+    try {
+      candidate = candidate_from_json(json);
+    } catch (const Error& e) {
+      log_warning(from_.string() + ": " + e.what() + "; it is left out");
+      return;
+    }
     auto row = new_row<CandidateRow>();
     row.id = std::move(id);
     row.task = std::move(candidate.task);
@@ -108,7 +128,12 @@ class Rows {
 
   void add_measurement(const Json& record, const fs::path& folder) {
     auto row = new_row<MeasurementRow>();
-    row.value = measurement_from_json(record);
+    try {
+      row.value = measurement_from_json(record);
+    } catch (const Error& e) {
+      log_warning(from_.string() + ": " + record.value("item", "") + ": " + e.what() + "; it is left out");
+      return;
+    }
     Measurement& m = row.value;
     if (m.candidate.empty()) m.candidate = record.value("item", "");
     if (m.device) {
@@ -165,6 +190,7 @@ class Rows {
 
   const StageVersion& version_;
   const std::int64_t round_;
+  const fs::path from_;
   std::unordered_set<std::string> candidates_seen_;
   std::vector<std::string> devices_seen_;
   std::string blob_folder_, blob_name_, blob_;
@@ -172,47 +198,74 @@ class Rows {
 
 }  // namespace
 
+// What is said of a stage beside its records: the row goes without where it is damaged.
+static void read_inputs(const fs::path& file, StageRow& stage) {
+  if (!fs::exists(file)) return;
+  try {
+    const Json json = read_json_file(file);
+    const Json inputs = json.value("inputs", Json::object());
+    stage.base = json.value("base", "");
+    stage.device = inputs.value("device", "");
+    stage.device_found = inputs.value("device_found", "");
+  } catch (const BadContent& e) {
+    log_warning(std::string(e.what()) + "; results.h5 goes without it");
+  } catch (const Json::exception&) {
+    log_warning(file.string() +
+                ": its values are not of the types that they should be; results.h5 goes without it");
+  }
+}
+
+// What a stage left that has finished.
+static void read_finished(const fs::path& file, Rows& rows, StageRow& stage) {
+  const std::string text = read_file(file);
+  const Json output = parse_json(text, file.string());
+  if (!output.is_object()) throw BadContent(file, file.string() + ": no JSON object");
+  stage.finished = true;
+  stage.output_digest = sha256_hex(text);
+  rows.add_if_sound([&] { stage.kind = output.value("kind", ""); });
+  stage.summary = output.value("summary", Json::object()).dump();
+  const auto each = [&](const char* key, const auto& add) {
+    if (const auto list = output.find(key); list != output.end())
+      for (const Json& entry : *list) rows.add_if_sound([&] { add(entry); });
+  };
+  each("tasks", [&](const Json& task) { rows.add_task(task); });
+  each("samples", [&](const Json& sample) { rows.add_sample(sample); });
+  each("candidates", [&](const Json& entry) {
+    if (const auto it = entry.find("candidate"); it != entry.end()) rows.add_candidate(*it);
+  });
+  // No job has a record of what was not measured for want of a device.
+  if (output.contains("lacks"))
+    each("candidates",
+         [&](const Json& entry) { rows.add_measurement(entry.at("measurement"), file.parent_path()); });
+}
+
 Results read_output(const fs::path& folder, const StageVersion& version) {
-  Rows rows(version);
+  const fs::path file = folder / "output.json";
+  Rows rows(version, 0, file);
   StageRow stage;
   stage.name = version.stage;
   stage.hash8 = version.hash8;
   stage.place = version.place;
   stage.current = version.current;
-  if (fs::exists(folder / "inputs.json")) {
-    const Json file = read_json_file(folder / "inputs.json");
-    const Json inputs = file.value("inputs", Json::object());
-    stage.base = file.value("base", "");
-    stage.device = inputs.value("device", "");
-    stage.device_found = inputs.value("device_found", "");
-  }
-  const fs::path file = folder / "output.json";
-  if (fs::exists(file)) {
-    const std::string text = read_file(file);
-    const Json output = parse_json(text, file.string());
-    stage.finished = true;
-    stage.output_digest = sha256_hex(text);
-    stage.kind = output.value("kind", "");
-    stage.summary = output.value("summary", Json::object()).dump();
-    const auto each = [&](const char* key, const auto& add) {
-      if (const auto list = output.find(key); list != output.end())
-        for (const Json& entry : *list) add(entry);
-    };
-    each("tasks", [&](const Json& task) { rows.add_task(task); });
-    each("samples", [&](const Json& sample) { rows.add_sample(sample); });
-    if (const auto list = output.find("candidates"); list != output.end()) rows.add_candidates(*list);
-    // No job has a record of what was not measured for want of a device.
-    if (output.contains("lacks"))
-      each("candidates", [&](const Json& entry) { rows.add_measurement(entry.at("measurement"), folder); });
-  }
+  read_inputs(folder / "inputs.json", stage);
+  if (fs::exists(file)) try {
+      read_finished(file, rows, stage);
+    } catch (const BadContent& e) {
+      if (version.current) throw;
+      log_warning(std::string(e.what()) + "; results.h5 goes without what that older version left");
+    }
   rows.out.stages.push_back(std::move(stage));
   return std::move(rows.out);
 }
 
 Results read_item_rows(const JobPlace& job) {
-  Rows rows(job.version, job.round);
-  scan_json_lines(job.folder / "items.jsonl", 0, [&](Json&& item, std::uint64_t) {
-    if (const auto it = item.find("candidate"); it != item.end() && it->is_object()) rows.add_candidate(*it);
+  const fs::path file = job.folder / "items.jsonl";
+  Rows rows(job.version, job.round, file);
+  scan_json_lines(file, 0, [&](Json&& item, std::uint64_t) {
+    rows.add_if_sound([&] {
+      if (const auto it = item.find("candidate"); it != item.end() && it->is_object())
+        rows.add_candidate(*it);
+    });
   });
   return std::move(rows.out);
 }
@@ -230,9 +283,10 @@ static ShardRow shard_row(Rows& rows, const JobPlace& job, const fs::path& run_f
 
 Results read_shard_rows(const JobPlace& job, const fs::path& run_folder, const fs::path& folder,
                         std::int64_t number) {
-  Rows rows(job.version, job.round);
+  Rows rows(job.version, job.round, folder);
   const std::string& kind = job.job.job;
-  const ShardScan scan = scan_shard_records(folder, [&](Json&& record, const fs::path& attempt) {
+  ShardRow shard = shard_row(rows, job, run_folder, folder, number);
+  const auto take = [&](const Json& record, const fs::path& attempt) {
     if (kind == "measure")
       rows.add_measurement(record, attempt);
     else if (kind == "compile")
@@ -242,17 +296,24 @@ Results read_shard_rows(const JobPlace& job, const fs::path& run_folder, const f
     else if (kind == "collect") {
       if (const auto list = record.find("candidates"); list != record.end()) rows.add_candidates(*list);
     }
-  });
-  ShardRow shard = shard_row(rows, job, run_folder, folder, number);
-  shard.records = static_cast<std::int64_t>(scan.records);
-  shard.attempts = scan.attempts;
-  shard.ended = scan.ended;
+  };
+  try {
+    const ShardScan scan = scan_shard_records(folder, [&](Json&& record, const fs::path& attempt) {
+      ++shard.records;
+      rows.add_if_sound([&] { take(record, attempt); });
+    });
+    shard.attempts = scan.attempts;
+    shard.ended = scan.ended;
+  } catch (const BadContent& e) {  // what stands before it counts
+    log_warning(std::string(e.what()) + "; what comes after it is left out");
+    shard.attempts = static_cast<std::int64_t>(numbered_folders(folder).size());
+  }
   rows.out.shards.push_back(std::move(shard));
   return std::move(rows.out);
 }
 
 Results read_done_rows(const JobPlace& job, const fs::path& run_folder) {
-  Rows rows(job.version, job.round);
+  Rows rows(job.version, job.round, job.folder);
   for (const std::uint32_t number : job.done) {
     if (number >= job.job.shards.size()) continue;
     ShardRow shard = shard_row(rows, job, run_folder, job.folder / std::to_string(number), number);

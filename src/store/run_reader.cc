@@ -8,6 +8,8 @@
 #include "in_order.h"
 #include "record_rows.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/log.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/store/results.h"
 
 namespace warpsmith::store {
@@ -44,11 +46,20 @@ class RunReader {
   void read_provenance() {
     const fs::path run_json = run_folder_ / "run.json";
     if (fs::exists(run_json)) {
-      out_.provenance = read_file(run_json);
-      const Json run = parse_json(out_.provenance, run_json.string());
-      out_.run = run.value("name", run_folder_.filename().string());
-      out_.host = run.value("host", "");
-      out_.version = run.value("version", "");
+      out_.run = run_folder_.filename().string();
+      try {
+        const std::string text = read_file(run_json);
+        const Json run = parse_json(text, run_json.string());
+        out_.run = run.value("name", out_.run);
+        out_.host = run.value("host", "");
+        out_.version = run.value("version", "");
+        out_.provenance = text;
+      } catch (const BadContent& e) {
+        log_warning(std::string(e.what()) + "; results.h5 goes without it");
+      } catch (const Json::exception&) {
+        log_warning(run_json.string() +
+                    ": its values are not of the types that they should be; results.h5 goes without it");
+      }
     }
     if (fs::exists(run_folder_ / "workflow.yaml")) out_.workflow = read_file(run_folder_ / "workflow.yaml");
   }

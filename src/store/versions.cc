@@ -6,6 +6,8 @@
 
 #include "record_rows.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/log.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/store/results.h"
 
 namespace warpsmith::store {
@@ -22,6 +24,7 @@ std::map<std::string, Said> read_state(const fs::path& file) {
   std::map<std::string, Said> said;
   std::int64_t place = 0;
   const Json state = read_json_file(file);
+  if (!state.is_object()) throw BadContent(file, file.string() + ": no JSON object");
   for (const Json& stage : state.value("stages", Json::array()))
     said[stage.value("stage", "")] = {place++, stage.value("hash8", stage.value("hash", "").substr(0, 8))};
   return said;
@@ -40,9 +43,18 @@ fs::file_time_type written(const fs::path& version) {
 
 std::vector<StageVersion> stage_versions(const fs::path& run_folder) {
   const fs::path state_file = run_folder / "state.json";
-  const bool has_state = fs::exists(state_file);
+  bool has_state = fs::exists(state_file);
   std::map<std::string, Said> said;
-  if (has_state) said = read_state(state_file);
+  try {
+    if (has_state) said = read_state(state_file);
+  } catch (const BadContent& e) {
+    log_warning(std::string(e.what()) + "; the versions written last count");
+    has_state = false;
+  } catch (const Json::exception&) {
+    log_warning(state_file.string() +
+                ": its values are not of the types that they should be; the versions written last count");
+    has_state = false;
+  }
   std::vector<StageVersion> versions;
   std::int64_t by_name = 0;
   for (const fs::path& stage : folders(run_folder / "stages")) {

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <array>
+#include <cstdio>
 
 #include "candidate_folders.h"
-#include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/task/task.h"
 
 namespace warpsmith::task {
@@ -28,13 +28,31 @@ const std::vector<std::string> kExpected = {"ok",
                                             "hack",
                                             "too_fast"};
 
+constexpr std::uint64_t kMostBytes = 1 << 20;  // of a file, as of all files of the other tiers together
+
+// A candidate's id is taken of its bytes, and records are JSON: what is no text in UTF-8 would come back
+// altered.
+bool is_utf8(const std::string& source, const std::filesystem::path& path, Diagnostics& diagnostics) {
+  const std::size_t bad = first_not_utf8(source);
+  if (bad == source.size()) return true;
+  const std::string_view before = std::string_view(source).substr(0, bad);
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const auto column = bad - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+  char byte[8];
+  std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(source[bad]));
+  diagnostics.push_back({path.string(), static_cast<int>(line), static_cast<int>(column),
+                         "byte " + std::string(byte) + " is not UTF-8", "save the file as UTF-8"});
+  return false;
+}
+
 void load_file(const std::filesystem::path& path, const std::string& expected, Diagnostics& diagnostics,
                std::vector<CandidateFile>& files) {
   if (path.extension() != ".cu") {
     diagnostics.push_back({path.string(), 0, 0, "a candidate's file ends in .cu", ""});
     return;
   }
-  if (std::optional<std::string> source = read_source(path, diagnostics))
+  std::optional<std::string> source = read_source(path, diagnostics);
+  if (source && is_utf8(*source, path, diagnostics))
     files.push_back({path.stem().string(), expected, path, std::move(*source)});
 }
 
@@ -53,7 +71,7 @@ std::vector<std::filesystem::path> sorted_names(const std::filesystem::path& fol
 
 std::optional<std::string> read_source(const std::filesystem::path& path, Diagnostics& diagnostics) {
   try {
-    return read_file(path);
+    return read_file_within(path, kMostBytes);
   } catch (const Error& error) {
     diagnostics.push_back({path.string(), 0, 0, error.what(), ""});
     return std::nullopt;

@@ -41,12 +41,18 @@ void check_plan(const Task& task, const CandidateFile& file, Diagnostics& diagno
       try {
         plan.evaluate(plan_bindings(task, dims));
       } catch (const PlanError& error) {
+        if (file.expected == (error.out_of_memory ? "out_of_memory" : "launch_error")) return;
         diagnostics.push_back(
             {file.path.string(), error.line, 1, "at " + describe(dims) + ": " + error.message, ""});
         return;
       }
     }
   }
+}
+
+void check_plans(const Task& task, const std::vector<CandidateFile>& files, Diagnostics& diagnostics) {
+  for (const CandidateFile& file : files)
+    if (file.expected != "compile_error") check_plan(task, file, diagnostics);
 }
 
 void check_forms(const std::vector<CandidateFile>& files, Diagnostics& diagnostics) {
@@ -71,11 +77,9 @@ void check_task(const Task& task, Diagnostics& diagnostics, DatasetCount& count)
   const std::vector<CandidateFile> files = load_candidate_files(task, diagnostics);
   count.tasks += 1;
   count.candidates += static_cast<int>(files.size() + load_hosted_sources(task, diagnostics).size());
+  check_plans(task, files, diagnostics);
   std::map<std::string, int> found;
-  for (const CandidateFile& file : files) {
-    ++found[file.expected];
-    if (file.expected != "compile_error") check_plan(task, file, diagnostics);
-  }
+  for (const CandidateFile& file : files) ++found[file.expected];
   check_forms(files, diagnostics);
   for (const auto& [expected, least] : {std::pair("ok", kLeastOk), std::pair("compile_error", 1),
                                         std::pair("wrong_output", 1), std::pair("wrong_hidden", 1)}) {
@@ -127,6 +131,12 @@ std::string form(std::string_view source) {
     }
   }
   return out;
+}
+
+int check_candidates(const Task& task, Diagnostics& diagnostics) {
+  const std::vector<CandidateFile> files = load_candidate_files(task, diagnostics);
+  check_plans(task, files, diagnostics);
+  return static_cast<int>(files.size() + load_hosted_sources(task, diagnostics).size());
 }
 
 DatasetCount check_dataset(const std::filesystem::path& folder, Diagnostics& diagnostics) {

@@ -2,16 +2,20 @@
 #include <map>
 #include <set>
 
+#include "launch_plan_names.h"
 #include "plan_statement.h"
 #include "plan_text.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/task/launch_plan.h"
+#include "warpsmith/yaml/node.h"
 
 namespace warpsmith::task {
 
 namespace {
 
 constexpr std::size_t kMaxNesting = 16;
+constexpr std::size_t kMostMistakes = 50;  // of one plan that are told
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 enum class NameKind { kInteger, kReal, kInput, kOutput, kTemp, kTensorMap };
 
@@ -35,6 +39,7 @@ class PlanParser {
 
   std::vector<PlanStatement> parse(std::string_view source) {
     int number = 0;
+    if (source.starts_with(kByteOrderMark)) source.remove_prefix(kByteOrderMark.size());
     for (const std::string& line : split_lines(source)) {
       ++number;
       const auto plan = plan_line(line);
@@ -51,11 +56,13 @@ class PlanParser {
       leave_block();
     }
     for (const auto& [kernel, where] : asked_) {
-      if (kernels_.count(kernel) != 0) continue;
+      if (kernels_.count(kernel) != 0 || passed_over_) continue;
       const std::vector<std::string> known(kernels_.begin(), kernels_.end());
       report(where.first, {"blocks_per_sm: no launch of kernel `" + kernel + "`", where.second,
                            suggestion(kernel, known)});
     }
+    if (untold_ > 0)
+      diagnostics_.push_back({std::string(file_), 0, 0, "and " + std::to_string(untold_) + " more", ""});
     if (!launches_ && diagnostics_.size() == reported_before_) {
       diagnostics_.push_back({std::string(file_), 0, 0, "the launch plan launches nothing",
                               "a line such as `// plan: launch kernel<<<cdiv(N, 256), 256>>>(x, out, N)`"});
@@ -74,23 +81,35 @@ class PlanParser {
     std::vector<std::string> defined;  // names that end with the block
   };
 
+  bool told_enough() const { return diagnostics_.size() - reported_before_ >= kMostMistakes; }
+
   void report(int line, const Mistake& mistake) {
-    diagnostics_.push_back({std::string(file_), line, mistake.column, mistake.message, mistake.hint});
+    if (told_enough()) {
+      ++untold_;
+      return;
+    }
+    diagnostics_.push_back(yaml::mistake_at(
+        {std::make_shared<const std::string>(file_), line, mistake.column}, mistake.message, mistake.hint));
   }
 
-  static std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
-    const auto nearest = nearest_word(word, known);
-    return nearest ? "did you mean `" + *nearest + "`?" : "";
+  std::string suggestion(std::string_view word, const std::vector<std::string>& known) const {
+    return told_enough() ? "" : suggest_name(word, known);
   }
 
   // ---- names
 
   [[noreturn]] void fail_unknown(const std::string& name, int column, bool tensor) const {
-    std::vector<std::string> known;
-    for (const auto& [other, kind] : names_)
-      if (is_tensor(kind) == tensor) known.push_back(other);
     throw Mistake{std::string("unknown ") + (tensor ? "tensor" : "name") + " `" + name + "`", column,
-                  suggestion(name, known)};
+                  suggestion(name, known_names([&](NameKind kind) { return is_tensor(kind) == tensor; }))};
+  }
+
+  template <typename Fits>
+  std::vector<std::string> known_names(Fits fits) const {
+    std::vector<std::string> known;
+    if (told_enough()) return known;
+    for (const auto& [name, kind] : names_)
+      if (fits(kind)) known.push_back(name);
+    return known;
   }
 
   const TensorSpec* find_tensor(const std::string& name) const {
@@ -190,10 +209,19 @@ class PlanParser {
 
   // ---- statements
 
+  // Within a block that is nested too deeply nothing is read but where it ends.
+  bool pass_over(std::string_view word) {
+    if (too_deep_ == 0) return false;
+    if (word == "if" || word == "for") ++too_deep_;
+    if (word == "end") --too_deep_;
+    return true;
+  }
+
   void parse_line(const Piece& line) {
     std::size_t n = 0;
     while (n < line.text.size() && is_word(line.text[n])) ++n;
     const std::string word(line.text.substr(0, n));
+    if (pass_over(word)) return;
     const Piece rest = trim_piece({line.text.substr(n), line.column + static_cast<int>(n)});
     using Parse = void (PlanParser::*)(const Piece&);
     static const std::map<std::string, Parse> kStatements = {{"let", &PlanParser::parse_let},
@@ -232,8 +260,11 @@ class PlanParser {
     statement.expressions.push_back(std::move(expression));
   }
 
-  void check_nesting(const Piece& at) const {
-    if (blocks_.size() > kMaxNesting) throw Mistake{"blocks are nested too deeply", at.column, ""};
+  void check_nesting(const Piece& at) {
+    if (blocks_.size() <= kMaxNesting) return;
+    too_deep_ = 1;
+    passed_over_ = true;
+    throw Mistake{"blocks are nested too deeply", at.column, ""};
   }
 
   // A block is entered even where its head is wrong, so that its `end` is no further mistake.
@@ -313,9 +344,11 @@ class PlanParser {
     const auto [symbol, from] = cut(rest, "<-");
     if (!is_name(symbol.text))
       throw Mistake{"the name of a __constant__ or __device__ variable is expected here", symbol.column, ""};
+    check_name_of_source(symbol);
     const std::string source = tensor_name(from, false);
     PlanStatement& statement = add(PlanStatement::Kind::kConst);
     statement.name = symbol.text;
+    statement.column = symbol.column;
     statement.source = source;
   }
 
@@ -335,17 +368,12 @@ class PlanParser {
       throw Mistake{"the tile has " + std::to_string(sizes.size()) + " sizes, `" + source + "` has " +
                         std::to_string(spec->shape.size()),
                     tile_text.column, ""};
-    static const std::map<std::string, int, std::less<>> kSwizzles = {
-        {"", 0}, {"swizzle32", 32}, {"swizzle64", 64}, {"swizzle128", 128}};
-    const auto swizzle = kSwizzles.find(after.text);
-    if (swizzle == kSwizzles.end())
-      throw Mistake{"unexpected `" + std::string(after.text) + "`", after.column,
-                    "swizzle32, swizzle64 or swizzle128"};
+    const int swizzle = read_swizzle(after);
     PlanStatement& added = add(PlanStatement::Kind::kTensorMap);
     added.name = name.text;
     added.source = source;
     added.expressions = std::move(statement.expressions);
-    added.swizzle = swizzle->second;
+    added.swizzle = swizzle;
   }
 
   // An integer, or dim3(x, y, z).
@@ -384,12 +412,9 @@ class PlanParser {
       arg.value = parse_expression(piece, true);
       return arg;
     }
-    if (is_name(piece.text) && found == names_.end()) {  // a tensor or a number: suggest from all
-      std::vector<std::string> known;
-      for (const auto& [name, kind] : names_) known.push_back(name);
+    if (is_name(piece.text) && found == names_.end())  // a tensor or a number: suggest from all
       throw Mistake{"unknown name `" + std::string(piece.text) + "`", piece.column,
-                    suggestion(piece.text, known)};
-    }
+                    suggestion(piece.text, known_names([](NameKind) { return true; }))};
     arg.value = parse_expression(piece);
     return arg;
   }
@@ -400,6 +425,7 @@ class PlanParser {
     if (kernel.text.empty() || !is_letter(kernel.text[0]))
       throw Mistake{"a kernel is expected here", kernel.column, ""};
     kernels_.insert(std::string(kernel.text));
+    check_kernel_name(kernel);
     const auto [configuration, after] = cut(after_kernel, ">>>");
     const std::vector<Piece> sizes = split_pieces(configuration);
     if (sizes.size() < 2 || sizes.size() > 3)
@@ -409,6 +435,7 @@ class PlanParser {
     statement.kind = PlanStatement::Kind::kLaunch;
     statement.line = line_;
     statement.name = kernel.text;
+    statement.column = kernel.column;
     statement.cluster = {Expression::constant(1), Expression::constant(1), Expression::constant(1)};
     statement.grid = parse_dim3(sizes[0]);
     statement.block = parse_dim3(sizes[1]);
@@ -451,6 +478,7 @@ class PlanParser {
   std::string_view file_;
   Diagnostics& diagnostics_;
   std::size_t reported_before_ = diagnostics_.size();
+  std::size_t untold_ = 0;  // further mistakes
   std::map<std::string, NameKind> names_;
   std::set<std::string> reserved_;  // names that the task and the device bring
   std::set<std::string> kernels_;
@@ -459,17 +487,9 @@ class PlanParser {
   std::vector<Block> blocks_;
   int line_ = 0;
   bool launches_ = false;
+  int too_deep_ = 0;  // blocks that are open and were not entered
+  bool passed_over_ = false;
 };
-
-void collect(const std::vector<PlanStatement>& statements, PlanStatement::Kind kind,
-             std::vector<std::string>& names) {
-  for (const PlanStatement& statement : statements) {
-    if (statement.kind == kind && std::find(names.begin(), names.end(), statement.name) == names.end())
-      names.push_back(statement.name);
-    collect(statement.body, kind, names);
-    collect(statement.otherwise, kind, names);
-  }
-}
 
 }  // namespace
 
@@ -480,18 +500,6 @@ LaunchPlan LaunchPlan::parse(std::string_view source, const Task& task, std::str
       std::make_shared<const std::vector<PlanStatement>>(PlanParser(task, file, diagnostics).parse(source));
   plan.memory_bytes_ = task.memory_bytes;
   return plan;
-}
-
-std::vector<std::string> LaunchPlan::kernels() const {
-  std::vector<std::string> names;
-  if (statements_) collect(*statements_, PlanStatement::Kind::kLaunch, names);
-  return names;
-}
-
-std::vector<std::string> LaunchPlan::symbols() const {
-  std::vector<std::string> names;
-  if (statements_) collect(*statements_, PlanStatement::Kind::kConst, names);
-  return names;
 }
 
 }  // namespace warpsmith::task

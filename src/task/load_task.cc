@@ -104,7 +104,8 @@ class TaskLoader {
     task_.math = map.word("math", kMath).value_or("strict");
     task_.memory_bytes = map.bytes("memory").value_or(task_.memory_bytes);
     task_.degenerate = map.string("degenerate").value_or("");
-    if (task_.degenerate.empty() && map.has("degenerate")) map.mistake("degenerate", "`degenerate` must say why");
+    if (task_.degenerate.empty() && map.has("degenerate"))
+      map.mistake("degenerate", "`degenerate` must say why");
     if (const auto cudnn = map.value("cudnn")) task_.cudnn = read_cudnn(*cudnn, task_, diagnostics_);
     map.finish();
   }
@@ -235,7 +236,8 @@ class TaskLoader {
     }
     const bool real = spec.kind == "normal" || spec.kind == "uniform";
     if (real != is_floating(tensor.dtype) && (real || spec.kind == "permutation")) {
-      mistake(node, "`" + spec.kind + "` does not make values of type " + std::string(to_string(tensor.dtype)));
+      mistake(node,
+              "`" + spec.kind + "` does not make values of type " + std::string(to_string(tensor.dtype)));
       return std::nullopt;
     }
     if (spec.kind == "permutation" && !tensor.strides.empty()) {
@@ -302,8 +304,9 @@ class TaskLoader {
 
   // The parameters of forward(…) are the inputs and then the scalars, by name and in order.
   void read_reference(MapReader& map) {
-    task_.reference = map.string("reference", {.required = true}).value_or("");
-    if (task_.reference.empty()) return;
+    const auto text = map.string("reference", {.required = true});
+    if (!text) return;
+    task_.reference = *text;
     const std::size_t at = task_.reference.find("def forward(");
     const std::size_t close = at == std::string::npos ? at : task_.reference.find(')', at);
     if (close == std::string::npos)
@@ -381,7 +384,7 @@ class TaskLoader {
         for (const TensorSpec& tensor : *tensors) {
           std::uint64_t size = size_of(tensor.dtype);
           for (const std::int64_t n : memory_shape_at(tensor, dims)) size *= static_cast<std::uint64_t>(n);
-          misalignment_at(tensor, dims);
+          check_offset(tensor, dims);
           if (size > task_.memory_bytes - bytes) {
             return mistake(node, "the tensors of this shape take more than `memory`, " +
                                      format_size(task_.memory_bytes));
@@ -392,13 +395,23 @@ class TaskLoader {
       for (const TensorSpec& tensor : task_.inputs) check_values(tensor.values, dims);
       for (const auto& distribution : task_.distributions)
         for (const auto& [name, values] : distribution) check_values(values, dims);
-      for (const auto* cost : {&task_.flops, &task_.bytes})
-        if (*cost) (*cost)->evaluate(dims_scope(dims));
+      for (const auto& [cost, key] : {std::pair(&task_.flops, "flops"), std::pair(&task_.bytes, "bytes")})
+        if (*cost && (*cost)->evaluate(dims_scope(dims)) < 0)
+          return mistake(node, std::string("`") + key + "` is negative at this shape");
     } catch (const Error& error) {
       mistake(node, error.what());
     } catch (const ExpressionError& error) {
       mistake(node, "`flops` or `bytes` at this shape: " + error.message);
     }
+  }
+
+  static void check_offset(const TensorSpec& tensor, const Dims& dims) {
+    if (!tensor.offset) return;
+    misalignment_at(tensor, dims);  // not negative, and can be evaluated
+    const std::int64_t elements = tensor.offset->evaluate(dims_scope(dims));
+    if (elements > kMaxSize)
+      throw Error("offset of `" + tensor.name + "`: `" + tensor.offset->text() + "` is " +
+                  std::to_string(elements) + ", over " + std::to_string(kMaxSize));
   }
 
   static void check_values(const ValueSpec& values, const Dims& dims) {

@@ -20,6 +20,7 @@ struct PlanStatement {
   enum class Kind { kLet, kIf, kFor, kTemp, kFill, kCopy, kConst, kLaunch, kTensorMap };
   Kind kind = Kind::kLaunch;
   int line = 0;                   // in the source
+  int column = 1;                 // kConst, kLaunch: of the name
   std::string name;               // what is defined or written; kLaunch: the kernel's name expression
   std::string source;             // kCopy, kConst, kTensorMap
   Dtype dtype = Dtype::kFloat32;  // kTemp

@@ -6,7 +6,6 @@
 
 #include "compiler_child.h"
 #include "warpsmith/base/error.h"
-#include "warpsmith/task/launch_plan.h"
 
 namespace warpsmith::toolchain {
 
@@ -52,10 +51,16 @@ bool is_device_option(const std::string& option) {
   return is_number_behind(option, "-maxrregcount=") || is_number_behind(option, "--maxrregcount=");
 }
 
+// Part of every key. Raise it when equal input has another outcome than before, before any compiler sees it.
+constexpr const char* kFront = "front 2";
+
 bool is_define(const std::string& option) {
-  // Names of the twin's own, and macros by which CUDA's headers choose what they include.
-  const bool ours = option.find("wstw") != std::string::npos || option.find("THRUST") != std::string::npos;
-  return option.size() > 2 && option.starts_with("-D") && !ours &&
+  // Names of the twin's own, macros by which CUDA's headers choose what they include, and what asks for
+  // files.
+  for (const std::string_view never : {"wstw", "WSTW", "THRUST", "__has_", "_HAS_INCLUDE"})
+    if (option.find(never) != std::string::npos) return false;
+  return option.size() > 2 && option.starts_with("-D") &&
+         (std::isalpha(static_cast<unsigned char>(option[2])) || option[2] == '_') &&
          std::all_of(option.begin(), option.end(), [](unsigned char c) {
            return std::isalnum(c) || c == '_' || c == '=' || c == '-' || c == '.';
          });
@@ -65,9 +70,13 @@ bool is_define(const std::string& option) {
 
 std::optional<ModuleNames> read_plan_names(const Candidate& candidate, const task::Task& task,
                                            const CompileOptions& options, CompileResult* mistake) {
+  if (candidate.source().size() > kMostSourceBytes) {
+    *mistake = failure(Verdict::kCompileError, place_of(SourceProblem{1, 1, kSourceTooLarge, false}));
+    return std::nullopt;
+  }
   Diagnostics diagnostics;
   const task::LaunchPlan plan = task::LaunchPlan::parse(candidate.source(), task, "kernel.cu", diagnostics);
-  if (diagnostics.empty()) return ModuleNames{plan.kernels(), plan.symbols()};
+  if (diagnostics.empty()) return ModuleNames{plan.kernels(), plan.symbols(), plan.places()};
   std::string log;
   for (const Diagnostic& d : diagnostics) log += to_string(d) + "\n";
   *mistake = failure(Verdict::kCompileError, cut_log(std::move(log), options.log_bytes));
@@ -87,10 +96,25 @@ CandidateOptions read_options(const Candidate& candidate) {
   return options;
 }
 
+std::string define_lines(const std::vector<std::string>& defines) {
+  std::string lines;
+  for (const std::string& option : defines) {
+    const std::size_t equals = std::min(option.find('='), option.size());
+    lines += "#define " + option.substr(2, equals - 2) + " " +
+             (equals == option.size() ? "1" : option.substr(equals + 1)) + "\n";
+  }
+  return lines;
+}
+
+task::NamePlace ModuleNames::place_of(const std::string& name) const {
+  const auto found = places.find(name);
+  return found == places.end() ? task::NamePlace() : found->second;
+}
+
 Sha256 start_key(const std::string& toolchain_id, const Candidate& candidate, const task::Task& task,
                  const ModuleNames& names) {
   Sha256 key;
-  key.field(toolchain_id).field(task.id).field(task.digest).field(candidate.source());
+  key.field(kFront).field(toolchain_id).field(task.id).field(task.digest).field(candidate.source());
   for (const std::string& o : candidate.options) key.field("option").field(o);
   for (const std::string& k : names.kernels) key.field("kernel").field(k);
   for (const std::string& s : names.symbols) key.field("symbol").field(s);

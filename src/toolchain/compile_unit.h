@@ -1,6 +1,7 @@
 // What a candidate asks of any compiler: its plan's names, its options, and where its mistakes are told.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "tokens.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/records/candidate.h"
+#include "warpsmith/task/launch_plan.h"
 #include "warpsmith/task/task.h"
 #include "warpsmith/toolchain/options.h"
 
@@ -17,6 +19,8 @@ namespace warpsmith::toolchain {
 struct ModuleNames {
   std::vector<std::string> kernels;  // name expressions
   std::vector<std::string> symbols;
+  std::map<std::string, task::NamePlace> places = {};  // of these in the plan
+  task::NamePlace place_of(const std::string& name) const;
 };
 
 // Nothing where the plan has mistakes: they are the `mistake`.
@@ -29,6 +33,8 @@ struct CandidateOptions {
 };
 // Throws SourceProblem on what is not known.
 CandidateOptions read_options(const Candidate& candidate);
+// Such options as directives, a line each: "#define TILE 32\n".
+std::string define_lines(const std::vector<std::string>& defines);
 
 // Digest of toolchain, task, source, options and names: the front of every cache key.
 Sha256 start_key(const std::string& toolchain_id, const Candidate& candidate, const task::Task& task,

@@ -18,10 +18,10 @@ typedef __UINT32_TYPE__ uint32_t;
 typedef __UINT64_TYPE__ uint64_t;
 typedef __INTPTR_TYPE__ intptr_t;
 typedef __UINTPTR_TYPE__ uintptr_t;
-typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
+typedef __PTRDIFF_TYPE__ ssize_t;
 
 #define __global__
 #define __device__
@@ -37,22 +37,44 @@ typedef unsigned long ulong;
 #define __align__(n) alignas(n)
 #define __builtin_align__(n) alignas(n)
 #define __CUDACC__ 1
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define __CUDACC_VER_BUILD__ 48
+#define CUDA_VERSION 13000
+#define CUDART_VERSION 13000
 #define __CUDA_ARCH__ 800
 #define __WARPSMITH_TWIN__ 1
 
 #define INFINITY (__builtin_inff())
 #define NAN (__builtin_nanf(""))
 #define HUGE_VALF (__builtin_inff())
-#define CUDART_INF_F (__builtin_inff())
-#define CUDART_NAN_F (__builtin_nanf(""))
-#define CUDART_PI_F 3.141592654f
+#define HUGE_VAL (__builtin_inf())
+#define NULL __null
+#define offsetof(type, member) __builtin_offsetof(type, member)
 #define FLT_MAX __FLT_MAX__
 #define FLT_MIN __FLT_MIN__
 #define FLT_EPSILON __FLT_EPSILON__
+#define FLT_TRUE_MIN __FLT_DENORM_MIN__
+#define FLT_DIG 6
+#define FLT_MANT_DIG 24
 #define DBL_MAX __DBL_MAX__
 #define DBL_MIN __DBL_MIN__
 #define DBL_EPSILON __DBL_EPSILON__
+#define DBL_TRUE_MIN __DBL_DENORM_MIN__
+#define DBL_DIG 15
+#define DBL_MANT_DIG 53
 #define CHAR_BIT 8
+#define SCHAR_MAX 127
+#define SCHAR_MIN (-128)
+#define CHAR_MAX 127
+#define CHAR_MIN (-128)
+#define UCHAR_MAX 255
+#define SHRT_MAX 32767
+#define SHRT_MIN (-32768)
+#define USHRT_MAX 65535
+#define LONG_MAX __LONG_MAX__
+#define LONG_MIN (-__LONG_MAX__ - 1l)
+#define ULONG_MAX (__LONG_MAX__ * 2ul + 1ul)
 #define INT_MAX __INT_MAX__
 #define INT_MIN (-__INT_MAX__ - 1)
 #define UINT_MAX (__INT_MAX__ * 2u + 1u)
@@ -63,15 +85,84 @@ typedef unsigned long ulong;
 #define INT8_MIN (-128)
 #define UINT8_MAX 255
 #define INT16_MAX 32767
+#define INT16_MIN (-32768)
+#define UINT16_MAX 65535
 #define INT32_MAX INT_MAX
 #define INT32_MIN INT_MIN
 #define UINT32_MAX UINT_MAX
 #define INT64_MAX LLONG_MAX
+#define INT64_MIN LLONG_MIN
+#define SIZE_MAX ULONG_MAX
 #define UINT64_MAX ULLONG_MAX
+#define CUDART_INF_F (__builtin_inff())
+#define CUDART_NAN_F __int_as_float(0x7fffffffU)
+#define CUDART_MIN_DENORM_F __int_as_float(0x00000001U)
+#define CUDART_MAX_NORMAL_F __int_as_float(0x7f7fffffU)
+#define CUDART_NEG_ZERO_F __int_as_float(0x80000000U)
+#define CUDART_ZERO_F 0.0F
+#define CUDART_ONE_F 1.0F
+#define CUDART_SQRT_HALF_F 0.707106781F
+#define CUDART_SQRT_TWO_F 1.414213562F
+#define CUDART_THIRD_F 0.333333333F
+#define CUDART_PIO4_F 0.785398163F
+#define CUDART_PIO2_F 1.570796327F
+#define CUDART_3PIO4_F 2.356194490F
+#define CUDART_2_OVER_PI_F 0.636619772F
+#define CUDART_SQRT_2_OVER_PI_F 0.797884561F
+#define CUDART_PI_F 3.141592654F
+#define CUDART_L2E_F 1.442695041F
+#define CUDART_L2T_F 3.321928094F
+#define CUDART_LG2_F 0.301029996F
+#define CUDART_LGE_F 0.434294482F
+#define CUDART_LN2_F 0.693147181F
+#define CUDART_LNT_F 2.302585093F
+#define CUDART_LNPI_F 1.144729886F
+#define CUDART_TWO_TO_M126_F 1.175494351e-38F
+#define CUDART_TWO_TO_126_F 8.507059173e37F
+#define CUDART_TWO_TO_23_F 8388608.0F
+#define CUDART_TWO_TO_24_F 16777216.0F
+#define CUDART_TWO_TO_31_F 2147483648.0F
+#define CUDART_TWO_TO_32_F 4294967296.0F
+#define CUDART_INF (__builtin_inf())
+#define CUDART_NAN __longlong_as_double(0xfff8000000000000ULL)
+#define CUDART_NEG_ZERO __longlong_as_double(0x8000000000000000ULL)
+#define CUDART_MIN_DENORM __longlong_as_double(0x0000000000000001ULL)
+#define CUDART_ZERO 0.0
+#define CUDART_ONE 1.0
+#define CUDART_SQRT_TWO 1.4142135623730951e+0
+#define CUDART_SQRT_HALF 7.0710678118654757e-1
+#define CUDART_THIRD 3.3333333333333333e-1
+#define CUDART_TWOTHIRD 6.6666666666666667e-1
+#define CUDART_PIO4 7.8539816339744828e-1
+#define CUDART_PIO2 1.5707963267948966e+0
+#define CUDART_3PIO4 2.3561944901923448e+0
+#define CUDART_2_OVER_PI 6.3661977236758138e-1
+#define CUDART_PI 3.1415926535897931e+0
+#define CUDART_SQRT_2PI 2.5066282746310007e+0
+#define CUDART_SQRT_PIO2 1.2533141373155003e+0
+#define CUDART_SQRT_2OPI 7.9788456080286536e-1
+#define CUDART_L2E 1.4426950408889634e+0
+#define CUDART_L2T 3.3219280948873622e+0
+#define CUDART_LG2 3.0102999566398120e-1
+#define CUDART_LGE 4.3429448190325182e-1
+#define CUDART_LN2 6.9314718055994529e-1
+#define CUDART_LNT 2.3025850929940459e+0
+#define CUDART_LNPI 1.1447298858494002e+0
+#define CUDART_TWO_TO_23 8388608.0
+#define CUDART_TWO_TO_52 4503599627370496.0
+#define CUDART_TWO_TO_53 9007199254740992.0
+#define CUDART_TWO_TO_54 18014398509481984.0
+#define CUDART_TWO_TO_M54 5.5511151231257827e-17
+#define CUDART_TWO_TO_M1022 2.22507385850720140e-308
 #define M_PI 3.14159265358979323846
 #define M_PI_2 1.57079632679489661923
+#define M_PI_4 0.78539816339744830962
+#define M_1_PI 0.31830988618379067154
+#define M_2_PI 0.63661977236758134308
 #define M_E 2.7182818284590452354
 #define M_LN2 0.69314718055994530942
+#define M_LN10 2.30258509299404568402
+#define M_LOG10E 0.43429448190325182765
 #define M_LOG2E 1.4426950408889634074
 #define M_SQRT2 1.41421356237309504880
 #define M_SQRT1_2 0.70710678118654752440
@@ -194,9 +285,22 @@ struct wstw_caster<T&> {
     return *wstw_caster<T*>::cast(&v);
   }
 };
-// reinterpret_cast, looking at the alignment.
+template <class T>
+struct wstw_is_reference {
+  static constexpr bool value = false;
+};
+template <class T>
+struct wstw_is_reference<T&> {
+  static constexpr bool value = true;
+};
+// reinterpret_cast, looking at the alignment. By value where it gives one: in a template g++ does not bind
+// the address of an element of a __restrict__ pointer to a reference.
 template <class To, class From>
-WSTW_INLINE To wstw_reinterpret(From&& v) {
+requires(!wstw_is_reference<To>::value) WSTW_INLINE To wstw_reinterpret(From v) {
+  return wstw_caster<To>::cast(v);
+}
+template <class To, class From>
+requires(wstw_is_reference<To>::value) WSTW_INLINE To wstw_reinterpret(From& v) {
   return wstw_caster<To>::cast(v);
 }
 
@@ -605,12 +709,19 @@ WSTW_INLINE float __powf(float x, float y) { return __builtin_powf(x, y); }
 #define WSTW_LIBM1(name) \
   WSTW_INLINE float name##f(float x) { return __builtin_##name##f(x); }
 WSTW_LIBM1(tan)
-WSTW_LIBM1(asin) WSTW_LIBM1(acos) WSTW_LIBM1(atan) WSTW_LIBM1(sinh) WSTW_LIBM1(cosh) WSTW_LIBM1(asinh)
-    WSTW_LIBM1(acosh) WSTW_LIBM1(atanh) WSTW_LIBM1(cbrt) WSTW_LIBM1(lgamma) WSTW_LIBM1(tgamma)
+WSTW_LIBM1(asin)
+WSTW_LIBM1(acos)
+WSTW_LIBM1(atan)
+WSTW_LIBM1(sinh)
+WSTW_LIBM1(cosh)
+WSTW_LIBM1(asinh)
+WSTW_LIBM1(acosh)
+WSTW_LIBM1(atanh)
+WSTW_LIBM1(cbrt)
+WSTW_LIBM1(lgamma)
+WSTW_LIBM1(tgamma)
 #undef WSTW_LIBM1
-        WSTW_INLINE float __tanf(float x) {
-  return __builtin_tanf(x);
-}
+WSTW_INLINE float __tanf(float x) { return __builtin_tanf(x); }
 WSTW_INLINE float atan2f(float y, float x) { return __builtin_atan2f(y, x); }
 WSTW_INLINE float fmodf(float a, float b) { return __builtin_fmodf(a, b); }
 WSTW_INLINE float remainderf(float a, float b) { return __builtin_remainderf(a, b); }
@@ -626,26 +737,63 @@ WSTW_INLINE long lroundf(float v) { return (long)roundf(v); }
 #define WSTW_LIBM1(name) \
   WSTW_INLINE double name(double x) { return __builtin_##name(x); }
 WSTW_LIBM1(exp)
-WSTW_LIBM1(exp2) WSTW_LIBM1(log) WSTW_LIBM1(log2) WSTW_LIBM1(log10) WSTW_LIBM1(log1p) WSTW_LIBM1(expm1)
-    WSTW_LIBM1(sqrt) WSTW_LIBM1(sin) WSTW_LIBM1(cos) WSTW_LIBM1(tan) WSTW_LIBM1(asin) WSTW_LIBM1(acos)
-        WSTW_LIBM1(atan) WSTW_LIBM1(sinh) WSTW_LIBM1(cosh) WSTW_LIBM1(tanh) WSTW_LIBM1(erf) WSTW_LIBM1(erfc)
-            WSTW_LIBM1(floor) WSTW_LIBM1(ceil) WSTW_LIBM1(trunc) WSTW_LIBM1(rint) WSTW_LIBM1(round)
-                WSTW_LIBM1(cbrt) WSTW_LIBM1(fabs)
+WSTW_LIBM1(exp2)
+WSTW_LIBM1(log)
+WSTW_LIBM1(log2)
+WSTW_LIBM1(log10)
+WSTW_LIBM1(log1p)
+WSTW_LIBM1(expm1)
+WSTW_LIBM1(sqrt)
+WSTW_LIBM1(sin)
+WSTW_LIBM1(cos)
+WSTW_LIBM1(tan)
+WSTW_LIBM1(asin)
+WSTW_LIBM1(acos)
+WSTW_LIBM1(atan)
+WSTW_LIBM1(sinh)
+WSTW_LIBM1(cosh)
+WSTW_LIBM1(tanh)
+WSTW_LIBM1(erf)
+WSTW_LIBM1(erfc)
+WSTW_LIBM1(floor)
+WSTW_LIBM1(ceil)
+WSTW_LIBM1(trunc)
+WSTW_LIBM1(rint)
+WSTW_LIBM1(round)
+WSTW_LIBM1(cbrt)
+WSTW_LIBM1(fabs)
 #undef WSTW_LIBM1
 // CUDA's overloads of the plain names for float.
 #define WSTW_FLOAT1(name) \
   WSTW_INLINE float name(float x) { return name##f(x); }
-                    WSTW_FLOAT1(exp) WSTW_FLOAT1(exp2) WSTW_FLOAT1(log) WSTW_FLOAT1(log2) WSTW_FLOAT1(log10)
-                        WSTW_FLOAT1(log1p) WSTW_FLOAT1(expm1) WSTW_FLOAT1(sqrt) WSTW_FLOAT1(sin)
-                            WSTW_FLOAT1(cos) WSTW_FLOAT1(tan) WSTW_FLOAT1(asin) WSTW_FLOAT1(acos)
-                                WSTW_FLOAT1(atan) WSTW_FLOAT1(sinh) WSTW_FLOAT1(cosh) WSTW_FLOAT1(tanh)
-                                    WSTW_FLOAT1(erf) WSTW_FLOAT1(erfc) WSTW_FLOAT1(floor) WSTW_FLOAT1(ceil)
-                                        WSTW_FLOAT1(trunc) WSTW_FLOAT1(rint) WSTW_FLOAT1(round)
-                                            WSTW_FLOAT1(cbrt) WSTW_FLOAT1(fabs)
+WSTW_FLOAT1(exp)
+WSTW_FLOAT1(exp2)
+WSTW_FLOAT1(log)
+WSTW_FLOAT1(log2)
+WSTW_FLOAT1(log10)
+WSTW_FLOAT1(log1p)
+WSTW_FLOAT1(expm1)
+WSTW_FLOAT1(sqrt)
+WSTW_FLOAT1(sin)
+WSTW_FLOAT1(cos)
+WSTW_FLOAT1(tan)
+WSTW_FLOAT1(asin)
+WSTW_FLOAT1(acos)
+WSTW_FLOAT1(atan)
+WSTW_FLOAT1(sinh)
+WSTW_FLOAT1(cosh)
+WSTW_FLOAT1(tanh)
+WSTW_FLOAT1(erf)
+WSTW_FLOAT1(erfc)
+WSTW_FLOAT1(floor)
+WSTW_FLOAT1(ceil)
+WSTW_FLOAT1(trunc)
+WSTW_FLOAT1(rint)
+WSTW_FLOAT1(round)
+WSTW_FLOAT1(cbrt)
+WSTW_FLOAT1(fabs)
 #undef WSTW_FLOAT1
-                                                WSTW_INLINE double fma(double a, double b, double c) {
-  return __builtin_fma(a, b, c);
-}
+WSTW_INLINE double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 WSTW_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 WSTW_INLINE float fmax(float a, float b) { return fmaxf(a, b); }
 WSTW_INLINE float fmin(float a, float b) { return fminf(a, b); }
@@ -662,47 +810,352 @@ WSTW_INLINE double hypot(double a, double b) { return __builtin_hypot(a, b); }
 WSTW_INLINE double rsqrt(double v) { return 1.0 / __builtin_sqrt(v); }
 WSTW_INLINE float rsqrt(float v) { return rsqrtf(v); }
 
-WSTW_INLINE int __float2int_rn(float v) { return (int)__builtin_rintf(v); }
-WSTW_INLINE int __float2int_rz(float v) { return (int)v; }
-WSTW_INLINE int __float2int_rd(float v) { return (int)__builtin_floorf(v); }
-WSTW_INLINE int __float2int_ru(float v) { return (int)__builtin_ceilf(v); }
-WSTW_INLINE unsigned __float2uint_rn(float v) { return (unsigned)__builtin_rintf(v); }
-WSTW_INLINE unsigned __float2uint_rz(float v) { return (unsigned)v; }
+WSTW_INLINE float nanf(const char*) { return NAN; }
+WSTW_INLINE double nan(const char*) { return (double)NAN; }
+WSTW_INLINE long long llrintf(float v) { return (long long)__builtin_rintf(v); }
+WSTW_INLINE long long llroundf(float v) { return (long long)roundf(v); }
+WSTW_INLINE long lrint(double v) { return (long)__builtin_rint(v); }
+WSTW_INLINE long lround(double v) { return (long)__builtin_round(v); }
+WSTW_INLINE long long llrint(double v) { return (long long)__builtin_rint(v); }
+WSTW_INLINE long long llround(double v) { return (long long)__builtin_round(v); }
+WSTW_INLINE double fdim(double a, double b) { return a > b ? a - b : (a != a || b != b ? (double)NAN : 0.0); }
+WSTW_INLINE double remainder(double a, double b) { return __builtin_remainder(a, b); }
+WSTW_INLINE double ldexp(double x, int e) { return __builtin_ldexp(x, e); }
+WSTW_INLINE double frexp(double x, int* e) { return __builtin_frexp(x, e); }
+WSTW_INLINE double modf(double x, double* whole) { return __builtin_modf(x, whole); }
+WSTW_INLINE float modff(float x, float* whole) { return __builtin_modff(x, whole); }
+WSTW_INLINE double rhypot(double a, double b) { return 1.0 / __builtin_hypot(a, b); }
+WSTW_INLINE double rcbrt(double x) { return 1.0 / __builtin_cbrt(x); }
+WSTW_INLINE void* memcpy(void* to, const void* from, size_t n) { return __builtin_memcpy(to, from, n); }
+WSTW_INLINE void* memmove(void* to, const void* from, size_t n) { return __builtin_memmove(to, from, n); }
+WSTW_INLINE void* memset(void* to, int byte, size_t n) { return __builtin_memset(to, byte, n); }
+WSTW_INLINE int memcmp(const void* a, const void* b, size_t n) { return __builtin_memcmp(a, b, n); }
+
+// A float, already rounded, as an integer: the nearest that there is, and what PTX says for NaN. No branches.
+template <class To, class From>
+WSTW_INLINE To wstw_saturate(From v) {
+  constexpr int bits = 8 * (int)sizeof(To);
+  constexpr bool is_signed = (To)-1 < (To)0;
+  constexpr To max = is_signed ? (To)((1ull << (bits - 1)) - 1) : (To)~0ull;
+  constexpr To min = is_signed ? (To)(-max - 1) : (To)0;
+  constexpr From limit = (From)2 * (From)(To)(max / 2 + 1);
+  constexpr To none = sizeof(From) == 8 || bits == 64 ? (To)(1ull << (bits - 1)) : (To)0;
+  const From c = v > (From)min ? v : (From)min;  // NaN: the minimum
+  const To whole = (To)(c < limit ? c : (From)0);
+  const To near = c < limit ? whole : max;
+  return v != v ? none : near;
+}
+#define WSTW_TO_INTEGERS(name, From, rint, floor, ceil, trunc)                              \
+  WSTW_INLINE int name##2int_rn(From v) { return wstw_saturate<int>(rint(v)); }             \
+  WSTW_INLINE int name##2int_rz(From v) { return wstw_saturate<int>(trunc(v)); }            \
+  WSTW_INLINE int name##2int_rd(From v) { return wstw_saturate<int>(floor(v)); }            \
+  WSTW_INLINE int name##2int_ru(From v) { return wstw_saturate<int>(ceil(v)); }             \
+  WSTW_INLINE unsigned name##2uint_rn(From v) { return wstw_saturate<unsigned>(rint(v)); }  \
+  WSTW_INLINE unsigned name##2uint_rz(From v) { return wstw_saturate<unsigned>(trunc(v)); } \
+  WSTW_INLINE unsigned name##2uint_rd(From v) { return wstw_saturate<unsigned>(floor(v)); } \
+  WSTW_INLINE unsigned name##2uint_ru(From v) { return wstw_saturate<unsigned>(ceil(v)); }
+WSTW_TO_INTEGERS(__float, float, __builtin_rintf, __builtin_floorf, __builtin_ceilf, __builtin_truncf)
+#undef WSTW_TO_INTEGERS
 WSTW_INLINE float __int2float_rn(int v) { return (float)v; }
 WSTW_INLINE float __uint2float_rn(unsigned v) { return (float)v; }
 WSTW_INLINE float __double2float_rn(double v) { return (float)v; }
+WSTW_INLINE double __int2double_rn(int v) { return v; }
+WSTW_INLINE double __uint2double_rn(unsigned v) { return v; }
 
 template <class T>
-WSTW_INLINE T __ldg(const T* p) {
-  return *p;
+struct wstw_as_it_is {
+  typedef T type;
+};
+#define WSTW_LOAD(name)            \
+  template <class T>               \
+  WSTW_INLINE T name(const T* p) { \
+    return *p;                     \
+  }
+#define WSTW_STORE(name)                                           \
+  template <class T>                                               \
+  WSTW_INLINE void name(T* p, typename wstw_as_it_is<T>::type v) { \
+    *p = v;                                                        \
+  }
+WSTW_LOAD(__ldg)
+WSTW_LOAD(__ldcs)
+WSTW_LOAD(__ldca)
+WSTW_LOAD(__ldcg)
+WSTW_LOAD(__ldlu)
+WSTW_LOAD(__ldcv)
+WSTW_STORE(__stcs)
+WSTW_STORE(__stcg)
+WSTW_STORE(__stwt)
+WSTW_STORE(__stwb)
+#undef WSTW_LOAD
+#undef WSTW_STORE
+
+// ---- rarer functions
+// ------------------------------------------------------------------------------------------------
+// Reading what few candidates use would cost all of them some milliseconds: host_compiler.cc defines
+// WSTW_USES_… for texts in which such a name can occur.
+#ifdef WSTW_USES_RARER
+// rc lc dp2 2hi 2lo hilo
+#define WSTW_TO_LONG(name, From, rint, floor, ceil, trunc)                                  \
+  WSTW_INLINE long long name##2ll_rn(From v) { return wstw_saturate<long long>(rint(v)); }  \
+  WSTW_INLINE long long name##2ll_rz(From v) { return wstw_saturate<long long>(trunc(v)); } \
+  WSTW_INLINE long long name##2ll_rd(From v) { return wstw_saturate<long long>(floor(v)); } \
+  WSTW_INLINE long long name##2ll_ru(From v) { return wstw_saturate<long long>(ceil(v)); }  \
+  WSTW_INLINE unsigned long long name##2ull_rn(From v) {                                    \
+    return wstw_saturate<unsigned long long>(rint(v));                                      \
+  }                                                                                         \
+  WSTW_INLINE unsigned long long name##2ull_rz(From v) {                                    \
+    return wstw_saturate<unsigned long long>(trunc(v));                                     \
+  }                                                                                         \
+  WSTW_INLINE unsigned long long name##2ull_rd(From v) {                                    \
+    return wstw_saturate<unsigned long long>(floor(v));                                     \
+  }                                                                                         \
+  WSTW_INLINE unsigned long long name##2ull_ru(From v) { return wstw_saturate<unsigned long long>(ceil(v)); }
+WSTW_TO_LONG(__float, float, __builtin_rintf, __builtin_floorf, __builtin_ceilf, __builtin_truncf)
+WSTW_TO_LONG(__double, double, __builtin_rint, __builtin_floor, __builtin_ceil, __builtin_trunc)
+#undef WSTW_TO_LONG
+WSTW_INLINE int __double2int_rn(double v) { return wstw_saturate<int>(__builtin_rint(v)); }
+WSTW_INLINE int __double2int_rz(double v) { return wstw_saturate<int>(__builtin_trunc(v)); }
+WSTW_INLINE int __double2int_rd(double v) { return wstw_saturate<int>(__builtin_floor(v)); }
+WSTW_INLINE int __double2int_ru(double v) { return wstw_saturate<int>(__builtin_ceil(v)); }
+WSTW_INLINE unsigned __double2uint_rn(double v) { return wstw_saturate<unsigned>(__builtin_rint(v)); }
+WSTW_INLINE unsigned __double2uint_rz(double v) { return wstw_saturate<unsigned>(__builtin_trunc(v)); }
+WSTW_INLINE unsigned __double2uint_rd(double v) { return wstw_saturate<unsigned>(__builtin_floor(v)); }
+WSTW_INLINE unsigned __double2uint_ru(double v) { return wstw_saturate<unsigned>(__builtin_ceil(v)); }
+
+// v + rest, where `rest` is less than half a unit of v's last place, as a float: the one above (way 1), below
+// (-1), or nearer to zero (0).
+WSTW_INLINE float wstw_directed(double v, double rest, int way) {
+  const float f = (float)v;
+  const int bits = __float_as_int(f);
+  const bool over = (double)f > v || ((double)f == v && rest < 0.0);
+  const bool under = (double)f < v || ((double)f == v && rest > 0.0);
+  const bool up = way > 0 || (way == 0 && v < 0.0);
+  const bool off = up ? under : over;
+  return off ? __int_as_float(up == (bits < 0) ? bits - 1 : bits + 1) : f;
 }
-template <class T>
-WSTW_INLINE T __ldcs(const T* p) {
-  return *p;
+WSTW_INLINE float wstw_add(float a, float b, int way) {
+  const double x = a, y = b, sum = x + y, part = sum - x;
+  return wstw_directed(sum, (x - (sum - part)) + (y - part), way);
 }
-template <class T>
-WSTW_INLINE T __ldca(const T* p) {
-  return *p;
+WSTW_INLINE float wstw_mul(float a, float b, int way) {
+  return wstw_directed((double)a * (double)b, 0.0, way);
 }
-template <class T>
-WSTW_INLINE T __ldcg(const T* p) {
-  return *p;
+WSTW_INLINE float wstw_fma(float a, float b, float c, int way) {
+  const double x = (double)a * (double)b, y = c, sum = x + y, part = sum - x;
+  return wstw_directed(sum, (x - (sum - part)) + (y - part), way);
 }
-template <class T>
-WSTW_INLINE void __stcs(T* p, T v) {
-  *p = v;
+WSTW_INLINE float wstw_div(float a, float b, int way) {
+  const double q = (double)a / (double)b, left = __builtin_fma(-q, (double)b, (double)a);
+  return wstw_directed(q, b < 0.f ? -left : left, way);
 }
-template <class T>
-WSTW_INLINE void __stcg(T* p, T v) {
-  *p = v;
+WSTW_INLINE float wstw_sqrt(float a, int way) {
+  const double root = __builtin_sqrt((double)a);
+  return wstw_directed(root, __builtin_fma(-root, root, (double)a), way);
 }
-template <class T>
-WSTW_INLINE void __stwt(T* p, T v) {
-  *p = v;
+template <class From>
+WSTW_INLINE float wstw_from_integer(From v, int way) {
+  const double d = (double)v;
+  return wstw_directed(d, (double)((__int128)v - (__int128)d), way);
 }
+#define WSTW_WAY(r, way)                                                                        \
+  WSTW_INLINE float __fadd_##r(float a, float b) { return wstw_add(a, b, way); }                \
+  WSTW_INLINE float __fsub_##r(float a, float b) { return wstw_add(a, -b, way); }               \
+  WSTW_INLINE float __fmul_##r(float a, float b) { return wstw_mul(a, b, way); }                \
+  WSTW_INLINE float __fmaf_##r(float a, float b, float c) { return wstw_fma(a, b, c, way); }    \
+  WSTW_INLINE float __fdiv_##r(float a, float b) { return wstw_div(a, b, way); }                \
+  WSTW_INLINE float __frcp_##r(float a) { return wstw_div(1.f, a, way); }                       \
+  WSTW_INLINE float __fsqrt_##r(float a) { return wstw_sqrt(a, way); }                          \
+  WSTW_INLINE float __int2float_##r(int v) { return wstw_from_integer(v, way); }                \
+  WSTW_INLINE float __uint2float_##r(unsigned v) { return wstw_from_integer(v, way); }          \
+  WSTW_INLINE float __ll2float_##r(long long v) { return wstw_from_integer(v, way); }           \
+  WSTW_INLINE float __ull2float_##r(unsigned long long v) { return wstw_from_integer(v, way); } \
+  WSTW_INLINE float __double2float_##r(double v) { return wstw_directed(v, 0.0, way); }
+WSTW_WAY(rz, 0)
+WSTW_WAY(rd, -1)
+WSTW_WAY(ru, 1)
+#undef WSTW_WAY
+WSTW_INLINE float __ll2float_rn(long long v) { return (float)v; }
+WSTW_INLINE float __ull2float_rn(unsigned long long v) { return (float)v; }
+WSTW_INLINE double __ll2double_rn(long long v) { return (double)v; }
+WSTW_INLINE double __ull2double_rn(unsigned long long v) { return (double)v; }
+WSTW_INLINE double __hiloint2double(int hi, int lo) {
+  return __longlong_as_double((long long)(((unsigned long long)(unsigned)hi << 32) | (unsigned)lo));
+}
+WSTW_INLINE int __double2hiint(double v) { return (int)(__double_as_longlong(v) >> 32); }
+WSTW_INLINE int __double2loint(double v) { return (int)__double_as_longlong(v); }
+WSTW_INLINE double wstw_opaque(double v) {
+  __asm__("" : "+x"(v));
+  return v;
+}
+WSTW_INLINE double __dmul_rn(double a, double b) { return wstw_opaque(a * b); }
+WSTW_INLINE double __dadd_rn(double a, double b) { return wstw_opaque(wstw_opaque(a) + wstw_opaque(b)); }
+WSTW_INLINE double __dsub_rn(double a, double b) { return wstw_opaque(wstw_opaque(a) - wstw_opaque(b)); }
+WSTW_INLINE double __ddiv_rn(double a, double b) { return a / b; }
+WSTW_INLINE double __drcp_rn(double v) { return 1.0 / v; }
+WSTW_INLINE double __dsqrt_rn(double v) { return __builtin_sqrt(v); }
+WSTW_INLINE double __fma_rn(double a, double b, double c) { return __builtin_fma(a, b, c); }
+
+// Acklam's approximation and a step of Halley's method in double.
+WSTW_INLINE double wstw_normal_quantile(double p) {
+  const double side = p < 0.5 ? p : 1.0 - p;
+  const double q = p - 0.5, r = q * q, t = __builtin_sqrt(-2.0 * __builtin_log(side));
+  const double middle =
+      (((((-3.969683028665376e+01 * r + 2.209460984245205e+02) * r - 2.759285104469687e+02) * r +
+         1.383577518672690e+02) *
+            r -
+        3.066479806614716e+01) *
+           r +
+       2.506628277459239e+00) *
+      q /
+      (((((-5.447609879822406e+01 * r + 1.615858368580409e+02) * r - 1.556989798598866e+02) * r +
+         6.680131188771972e+01) *
+            r -
+        1.328068155288572e+01) *
+           r +
+       1.0);
+  const double tail =
+      (((((-7.784894002430293e-03 * t - 3.223964580411365e-01) * t - 2.400758277161838e+00) * t -
+         2.549732539343734e+00) *
+            t +
+        4.374664141464968e+00) *
+           t +
+       2.938163982698783e+00) /
+      ((((7.784695709041462e-03 * t + 3.224671290700398e-01) * t + 2.445134137142996e+00) * t +
+        3.754408661907416e+00) *
+           t +
+       1.0);
+  const double x = side > 0.02425 ? middle : (p < 0.5 ? tail : -tail);
+  const double error = (p < 0.5 ? 0.5 * __builtin_erfc(-x * 0.70710678118654752440) - p
+                                : side - 0.5 * __builtin_erfc(x * 0.70710678118654752440));
+  const double step = error * 2.50662827463100050242 * __builtin_exp(0.5 * x * x);
+  const double better = x - step / (1.0 + 0.5 * x * step);
+  return p > 0.0 && p < 1.0 ? better : p == 0.0 ? -HUGE_VAL : p == 1.0 ? HUGE_VAL : (double)NAN;
+}
+// `tail`: the probability of one side, exact where it is small.
+WSTW_INLINE float wstw_quantile_of_tail(double tail, bool upper) {
+  const double x = wstw_normal_quantile(tail);
+  return (float)(upper ? -x : x);
+}
+WSTW_INLINE float normcdfinvf(float p) { return wstw_quantile_of_tail((double)p, false); }
+WSTW_INLINE float erfinvf(float x) {
+  const double tail = 0.5 - 0.5 * __builtin_fabs((double)x);
+  const float y = (float)(-0.70710678118654752440 * wstw_normal_quantile(tail));
+  return __builtin_copysignf(1.f, x) * (x == 0.f ? 0.f : y);
+}
+WSTW_INLINE float erfcinvf(float x) {
+  return (float)(-0.70710678118654752440 * wstw_normal_quantile(0.5 * (double)x));
+}
+WSTW_INLINE float erfcxf(float x) {
+  const double d = x, z = 1.0 / (d * d);
+  const double far = 0.56418958354775628695 / d * (1.0 - 0.5 * z * (1.0 - 1.5 * z * (1.0 - 2.5 * z)));
+  return (float)(d > 25.0 ? far : __builtin_exp(d * d) * __builtin_erfc(d));
+}
+WSTW_INLINE float wstw_sinpi(float x, double quarter_turns) {
+  const double turns = (double)x * 0.5, part = turns - __builtin_floor(turns);  // exact
+  const double n = __builtin_rint(part * 4.0), r = (part * 4.0 - n) * 1.57079632679489661923, z = r * r;
+  const double q = n + quarter_turns, at = q - 4.0 * __builtin_floor(q * 0.25);
+  const double s =
+      r + r * z * (-1.66666666666e-1 + z * (8.33333332e-3 + z * (-1.98412558e-4 + z * 2.7522e-6)));
+  const double c =
+      1.0 - 0.5 * z + z * z * (4.16666666e-2 + z * (-1.38888882e-3 + z * (2.4800859e-5 - z * 2.7238e-7)));
+  const double v = (at == 1.0 || at == 3.0) ? c : s;
+  return (float)(at >= 2.0 ? -v : v);
+}
+WSTW_INLINE float sinpif(float x) { return wstw_sinpi(x, 0.0); }
+WSTW_INLINE float cospif(float x) { return wstw_sinpi(x, 1.0); }
+WSTW_INLINE void sincospif(float x, float* s, float* c) {
+  *s = sinpif(x);
+  *c = cospif(x);
+}
+WSTW_INLINE float norm3df(float a, float b, float c) {
+  return (float)__builtin_sqrt((double)a * a + (double)b * b + (double)c * c);
+}
+WSTW_INLINE float norm4df(float a, float b, float c, float d) {
+  return (float)__builtin_sqrt((double)a * a + (double)b * b + (double)c * c + (double)d * d);
+}
+WSTW_INLINE float rnorm3df(float a, float b, float c) { return 1.f / norm3df(a, b, c); }
+WSTW_INLINE float rnorm4df(float a, float b, float c, float d) { return 1.f / norm4df(a, b, c, d); }
+WSTW_INLINE double norm3d(double a, double b, double c) { return __builtin_sqrt(a * a + b * b + c * c); }
+WSTW_INLINE double rnorm3d(double a, double b, double c) { return 1.0 / norm3d(a, b, c); }
+WSTW_INLINE double normcdfinv(double p) { return wstw_normal_quantile(p); }
+WSTW_INLINE int ilogbf(float x) {
+  int e;
+  __builtin_frexpf(x, &e);
+  return x == 0.f ? INT_MIN : x != x ? INT_MIN : __builtin_fabsf(x) == INFINITY ? INT_MAX : e - 1;
+}
+WSTW_INLINE float logbf(float x) {
+  const float a = __builtin_fabsf(x);
+  return x == 0.f ? -INFINITY : !(a < INFINITY) ? a : (float)ilogbf(x);
+}
+WSTW_INLINE float scalbnf(float x, int e) { return __builtin_ldexpf(x, e); }
+WSTW_INLINE float scalblnf(float x, long e) {
+  return __builtin_ldexpf(x, e > 1000 ? 1000 : e < -1000 ? -1000 : (int)e);
+}
+WSTW_INLINE float nextafterf(float x, float to) {
+  const int bits = __float_as_int(x);
+  const float next = __int_as_float((x < to) == (bits >= 0) ? bits + 1 : bits - 1);
+  const float from_zero = __builtin_copysignf(__FLT_DENORM_MIN__, to);
+  return x != x || to != to ? x + to : x == to ? to : x == 0.f ? from_zero : next;
+}
+WSTW_INLINE long long __mul64hi(long long a, long long b) { return (long long)(((__int128)a * b) >> 64); }
+WSTW_INLINE int __hadd(int a, int b) { return (int)(((long long)a + b) >> 1); }
+WSTW_INLINE int __rhadd(int a, int b) { return (int)(((long long)a + b + 1) >> 1); }
+WSTW_INLINE unsigned __uhadd(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a + b) >> 1); }
+WSTW_INLINE unsigned __urhadd(unsigned a, unsigned b) {
+  return (unsigned)(((unsigned long long)a + b + 1) >> 1);
+}
+WSTW_INLINE unsigned __usad(unsigned a, unsigned b, unsigned c) { return (a > b ? a - b : b - a) + c; }
+WSTW_INLINE unsigned __funnelshift_lc(unsigned lo, unsigned hi, unsigned s) {
+  return (unsigned)(((((unsigned long long)hi << 32) | lo) << (s < 32u ? s : 32u)) >> 32);
+}
+WSTW_INLINE unsigned __funnelshift_rc(unsigned lo, unsigned hi, unsigned s) {
+  return (unsigned)((((unsigned long long)hi << 32) | lo) >> (s < 32u ? s : 32u));
+}
+#define WSTW_DP2A(T, A, byte)                                              \
+  WSTW_INLINE T __dp2a_lo(T a, T b, T c) {                                 \
+    return c + (T)(A)a * (T)(byte)b + (T)(A)(a >> 16) * (T)(byte)(b >> 8); \
+  }                                                                        \
+  WSTW_INLINE T __dp2a_hi(T a, T b, T c) { return __dp2a_lo(a, b >> 16, c); }
+WSTW_DP2A(int, short, signed char)
+WSTW_DP2A(unsigned, unsigned short, unsigned char)
+#undef WSTW_DP2A
+// Of each lane of `bits` bits: what `f` makes of the two.
+template <class T, class F>
+WSTW_INLINE unsigned wstw_lanes(unsigned a, unsigned b, F f) {
+  constexpr int bits = 8 * (int)sizeof(T);
+  constexpr unsigned mask = (1u << bits) - 1u;
+  unsigned out = 0;
+  for (int i = 0; i < 32; i += bits) out |= ((unsigned)f((int)(T)(a >> i), (int)(T)(b >> i)) & mask) << i;
+  return out;
+}
+#define WSTW_SIMD(name, T, e)                                   \
+  WSTW_INLINE unsigned name(unsigned a, unsigned b) {           \
+    return wstw_lanes<T>(a, b, [](int x, int y) { return e; }); \
+  }
+#define WSTW_SIMD_OF(n, S, U)                         \
+  WSTW_SIMD(__vadd##n, U, x + y)                      \
+  WSTW_SIMD(__vsub##n, U, x - y)                      \
+  WSTW_SIMD(__vabsdiffs##n, S, x > y ? x - y : y - x) \
+  WSTW_SIMD(__vabsdiffu##n, U, x > y ? x - y : y - x) \
+  WSTW_SIMD(__vmaxs##n, S, x > y ? x : y)             \
+  WSTW_SIMD(__vmaxu##n, U, x > y ? x : y)             \
+  WSTW_SIMD(__vmins##n, S, x < y ? x : y)             \
+  WSTW_SIMD(__vminu##n, U, x < y ? x : y)             \
+  WSTW_SIMD(__vcmpeq##n, U, x == y ? -1 : 0)          \
+  WSTW_SIMD(__vcmpne##n, U, x != y ? -1 : 0)
+WSTW_SIMD_OF(4, signed char, unsigned char)
+WSTW_SIMD_OF(2, short, unsigned short)
+#undef WSTW_SIMD_OF
+#undef WSTW_SIMD
+#endif
 
 // ---- half, bfloat16: stored in 16 bits, arithmetic in float
 // -------------------------------------------------------------
+#if defined(WSTW_USES_HALF) || defined(WSTW_USES_BFLOAT16)
+#ifdef WSTW_USES_HALF
+struct __half_raw {
+  unsigned short x;
+};
 struct __half {
   _Float16 v;
   __half() = default;
@@ -710,8 +1163,41 @@ struct __half {
   WSTW_MEMBER __half(double x) : v((_Float16)x) {}
   WSTW_MEMBER __half(int x) : v((_Float16)(float)x) {}
   WSTW_MEMBER __half(unsigned x) : v((_Float16)(float)x) {}
+  WSTW_MEMBER __half(long x) : v((_Float16)(float)x) {}
+  WSTW_MEMBER __half(unsigned long x) : v((_Float16)(float)x) {}
+  WSTW_MEMBER __half(long long x) : v((_Float16)(float)x) {}
+  WSTW_MEMBER __half(unsigned long long x) : v((_Float16)(float)x) {}
+  WSTW_MEMBER __half(__half_raw r) : v(__builtin_bit_cast(_Float16, r.x)) {}
   WSTW_MEMBER operator float() const { return (float)v; }
+  WSTW_MEMBER operator __half_raw() const { return {__builtin_bit_cast(unsigned short, v)}; }
 };
+typedef __half half;
+typedef __half __nv_half;
+typedef __half nv_half;
+struct alignas(4) __half2_raw {
+  unsigned short x, y;
+};
+struct alignas(4) __half2 {
+  __half x, y;
+  __half2() = default;
+  WSTW_MEMBER __half2(const __half& a, const __half& b) : x(a), y(b) {}
+  WSTW_MEMBER __half2(const __half2_raw& r) : x(__half_raw{r.x}), y(__half_raw{r.y}) {}
+  WSTW_MEMBER operator __half2_raw() const { return {__half_raw(x).x, __half_raw(y).x}; }
+};
+typedef __half2 half2;
+typedef __half2 nv_half2;
+#endif
+#ifdef WSTW_USES_BFLOAT16
+struct __nv_bfloat16_raw {
+  unsigned short x;
+};
+// A double as a float whose last bit is set where it is not exact: what rounds it further, rounds once.
+WSTW_INLINE float wstw_odd(double x) {
+  const float f = (float)x;
+  const int bits = __float_as_int(f);
+  const bool exact = !((double)f < x) && !((double)f > x);
+  return exact || (bits & 1) ? f : __int_as_float(((double)f < x) == (bits >= 0) ? bits + 1 : bits - 1);
+}
 struct __nv_bfloat16 {
   unsigned short v;
   __nv_bfloat16() = default;
@@ -720,27 +1206,51 @@ struct __nv_bfloat16 {
     v = (bits & 0x7fffffffu) > 0x7f800000u ? (unsigned short)((bits >> 16) | 64u)
                                            : (unsigned short)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
   }
-  WSTW_MEMBER __nv_bfloat16(double x) : __nv_bfloat16((float)x) {}
-  WSTW_MEMBER __nv_bfloat16(int x) : __nv_bfloat16((float)x) {}
+  WSTW_MEMBER __nv_bfloat16(double x) : __nv_bfloat16(wstw_odd(x)) {}
+  WSTW_MEMBER __nv_bfloat16(int x) : __nv_bfloat16((double)x) {}
+  WSTW_MEMBER __nv_bfloat16(unsigned x) : __nv_bfloat16((double)x) {}
+  WSTW_MEMBER __nv_bfloat16(long x) : __nv_bfloat16((double)x) {}
+  WSTW_MEMBER __nv_bfloat16(unsigned long x) : __nv_bfloat16((double)x) {}
+  WSTW_MEMBER __nv_bfloat16(long long x) : __nv_bfloat16((double)x) {}
+  WSTW_MEMBER __nv_bfloat16(unsigned long long x) : __nv_bfloat16((double)x) {}
+  WSTW_MEMBER __nv_bfloat16(__nv_bfloat16_raw r) : v(r.x) {}
   WSTW_MEMBER operator float() const { return __uint_as_float((unsigned)v << 16); }
+  WSTW_MEMBER operator __nv_bfloat16_raw() const { return {v}; }
 };
-typedef __half half;
 typedef __nv_bfloat16 nv_bfloat16;
-typedef __nv_bfloat16 bfloat16;
-struct alignas(4) __half2 {
-  __half x, y;
+struct alignas(4) __nv_bfloat162_raw {
+  unsigned short x, y;
 };
 struct alignas(4) __nv_bfloat162 {
   __nv_bfloat16 x, y;
+  __nv_bfloat162() = default;
+  WSTW_MEMBER __nv_bfloat162(const __nv_bfloat16& a, const __nv_bfloat16& b) : x(a), y(b) {}
+  WSTW_MEMBER __nv_bfloat162(const __nv_bfloat162_raw& r)
+      : x(__nv_bfloat16_raw{r.x}), y(__nv_bfloat16_raw{r.y}) {}
+  WSTW_MEMBER operator __nv_bfloat162_raw() const { return {x.v, y.v}; }
 };
-typedef __half2 half2;
 typedef __nv_bfloat162 nv_bfloat162;
+#endif
 
+// The one above (way 1), below (-1) or nearer to zero (0).
+template <class T>
+WSTW_INLINE T wstw_half_directed(double x, int way) {
+  const T h(x);
+  const double near = (double)(float)h;
+  const unsigned short bits = __builtin_bit_cast(unsigned short, h.v);
+  const bool up = way > 0 || (way == 0 && x < 0.0);
+  const bool off = up ? near < x : near > x;
+  T out;
+  out.v = __builtin_bit_cast(decltype(out.v),
+                             (unsigned short)(bits + (off ? (up == (bits >> 15 != 0) ? -1 : 1) : 0)));
+  return out;
+}
 #define WSTW_HALF_OPS(T, T2)                                                                          \
   WSTW_INLINE T operator+(T a, T b) { return T((float)a + (float)b); }                                \
   WSTW_INLINE T operator-(T a, T b) { return T((float)a - (float)b); }                                \
   WSTW_INLINE T operator*(T a, T b) { return T((float)a * (float)b); }                                \
   WSTW_INLINE T operator/(T a, T b) { return T((float)a / (float)b); }                                \
+  WSTW_INLINE T operator+(T a) { return a; }                                                          \
   WSTW_INLINE T operator-(T a) { return T(-(float)a); }                                               \
   WSTW_INLINE T& operator+=(T& a, T b) { return a = a + b; }                                          \
   WSTW_INLINE T& operator-=(T& a, T b) { return a = a - b; }                                          \
@@ -752,43 +1262,129 @@ typedef __nv_bfloat162 nv_bfloat162;
   WSTW_INLINE bool operator>=(T a, T b) { return (float)a >= (float)b; }                              \
   WSTW_INLINE bool operator==(T a, T b) { return (float)a == (float)b; }                              \
   WSTW_INLINE bool operator!=(T a, T b) { return (float)a != (float)b; }                              \
-  WSTW_INLINE T __hadd(T a, T b) { return a + b; }                                                    \
-  WSTW_INLINE T __hsub(T a, T b) { return a - b; }                                                    \
-  WSTW_INLINE T __hmul(T a, T b) { return a * b; }                                                    \
-  WSTW_INLINE T __hdiv(T a, T b) { return a / b; }                                                    \
   WSTW_INLINE T __hneg(T a) { return -a; }                                                            \
   WSTW_INLINE T __habs(T a) { return T(fabsf((float)a)); }                                            \
-  WSTW_INLINE T __hfma(T a, T b, T c) { return T(fmaf((float)a, (float)b, (float)c)); }               \
-  WSTW_INLINE T __hmax(T a, T b) { return T(fmaxf((float)a, (float)b)); }                             \
-  WSTW_INLINE T __hmin(T a, T b) { return T(fminf((float)a, (float)b)); }                             \
-  WSTW_INLINE bool __hgt(T a, T b) { return a > b; }                                                  \
-  WSTW_INLINE bool __hlt(T a, T b) { return a < b; }                                                  \
-  WSTW_INLINE bool __hge(T a, T b) { return a >= b; }                                                 \
-  WSTW_INLINE bool __hle(T a, T b) { return a <= b; }                                                 \
-  WSTW_INLINE bool __heq(T a, T b) { return a == b; }                                                 \
-  WSTW_INLINE bool __hne(T a, T b) { return a != b; }                                                 \
   WSTW_INLINE bool __hisnan(T a) { return a != a; }                                                   \
-  WSTW_INLINE T hexp(T a) { return T(expf((float)a)); }                                               \
-  WSTW_INLINE T hlog(T a) { return T(logf((float)a)); }                                               \
-  WSTW_INLINE T hsqrt(T a) { return T(sqrtf((float)a)); }                                             \
-  WSTW_INLINE T hrsqrt(T a) { return T(rsqrtf((float)a)); }                                           \
-  WSTW_INLINE T hrcp(T a) { return T(1.f / (float)a); }                                               \
-  WSTW_INLINE T2 operator+(T2 a, T2 b) { return {a.x + b.x, a.y + b.y}; }                             \
-  WSTW_INLINE T2 operator-(T2 a, T2 b) { return {a.x - b.x, a.y - b.y}; }                             \
-  WSTW_INLINE T2 operator*(T2 a, T2 b) { return {a.x * b.x, a.y * b.y}; }                             \
-  WSTW_INLINE T2 operator/(T2 a, T2 b) { return {a.x / b.x, a.y / b.y}; }                             \
-  WSTW_INLINE T2& operator+=(T2& a, T2 b) { return a = a + b; }                                       \
-  WSTW_INLINE T2& operator*=(T2& a, T2 b) { return a = a * b; }                                       \
-  WSTW_INLINE T2 __hadd2(T2 a, T2 b) { return a + b; }                                                \
-  WSTW_INLINE T2 __hsub2(T2 a, T2 b) { return a - b; }                                                \
-  WSTW_INLINE T2 __hmul2(T2 a, T2 b) { return a * b; }                                                \
+  WSTW_INLINE int __hisinf(T a) { return (float)a == INFINITY ? 1 : (float)a == -INFINITY ? -1 : 0; } \
+  WSTW_INLINE T2 operator+(T2 a) { return a; }                                                        \
+  WSTW_INLINE T2 operator-(T2 a) { return {-a.x, -a.y}; }                                             \
+  WSTW_INLINE T2 __hneg2(T2 a) { return {-a.x, -a.y}; }                                               \
+  WSTW_INLINE T2 __habs2(T2 a) { return {__habs(a.x), __habs(a.y)}; }                                 \
+  WSTW_INLINE T2 __hisnan2(T2 a) { return {T(a.x != a.x ? 1.f : 0.f), T(a.y != a.y ? 1.f : 0.f)}; }   \
+  WSTW_ARITHMETIC(T, T2, add, +, add2)                                                                \
+  WSTW_ARITHMETIC(T, T2, sub, -, sub2)                                                                \
+  WSTW_ARITHMETIC(T, T2, mul, *, mul2)                                                                \
+  WSTW_INLINE T __hdiv(T a, T b) { return a / b; }                                                    \
+  WSTW_OPERATOR2(T2, /)                                                                               \
   WSTW_INLINE T2 __h2div(T2 a, T2 b) { return a / b; }                                                \
-  WSTW_INLINE T2 __hfma2(T2 a, T2 b, T2 c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; } \
-  WSTW_INLINE T2 __hmax2(T2 a, T2 b) { return {__hmax(a.x, b.x), __hmax(a.y, b.y)}; }                 \
-  WSTW_INLINE T2 __hmin2(T2 a, T2 b) { return {__hmin(a.x, b.x), __hmin(a.y, b.y)}; }
+  WSTW_STEP(T, ++, a + T(1.f))                                                                        \
+  WSTW_STEP(T, --, a - T(1.f))                                                                        \
+  WSTW_STEP(T2, ++, a + T2(T(1.f), T(1.f)))                                                           \
+  WSTW_STEP(T2, --, a - T2(T(1.f), T(1.f)))                                                           \
+  WSTW_FUSED(T, T2, , )                                                                               \
+  WSTW_FUSED(T, T2, _sat, __saturatef)                                                                \
+  WSTW_FUSED(T, T2, _relu, wstw_relu)                                                                 \
+  WSTW_EXTREME(T, T2, max, fmaxf)                                                                     \
+  WSTW_EXTREME(T, T2, min, fminf)                                                                     \
+  WSTW_COMPARE(T, T2, eq, ==, a == b, !(a < b || a > b))                                              \
+  WSTW_COMPARE(T, T2, ne, !=, a < b || a > b, a != b)                                                 \
+  WSTW_COMPARE(T, T2, lt, <, a < b, !(a >= b))                                                        \
+  WSTW_COMPARE(T, T2, gt, >, a > b, !(a <= b))                                                        \
+  WSTW_COMPARE(T, T2, le, <=, a <= b, !(a > b))                                                       \
+  WSTW_COMPARE(T, T2, ge, >=, a >= b, !(a < b))                                                       \
+  WSTW_OF_FLOAT(T, T2, exp, expf)                                                                     \
+  WSTW_OF_FLOAT(T, T2, exp2, exp2f)                                                                   \
+  WSTW_OF_FLOAT(T, T2, exp10, exp10f)                                                                 \
+  WSTW_OF_FLOAT(T, T2, log, logf)                                                                     \
+  WSTW_OF_FLOAT(T, T2, log2, log2f)                                                                   \
+  WSTW_OF_FLOAT(T, T2, log10, log10f)                                                                 \
+  WSTW_OF_FLOAT(T, T2, sqrt, sqrtf)                                                                   \
+  WSTW_OF_FLOAT(T, T2, rsqrt, rsqrtf)                                                                 \
+  WSTW_OF_FLOAT(T, T2, rcp, 1.f /)                                                                    \
+  WSTW_OF_FLOAT(T, T2, sin, sinf)                                                                     \
+  WSTW_OF_FLOAT(T, T2, cos, cosf)                                                                     \
+  WSTW_OF_FLOAT(T, T2, tanh, tanhf)                                                                   \
+  WSTW_OF_FLOAT(T, T2, tanh_approx, tanhf)                                                            \
+  WSTW_OF_FLOAT(T, T2, floor, floorf)                                                                 \
+  WSTW_OF_FLOAT(T, T2, ceil, ceilf)                                                                   \
+  WSTW_OF_FLOAT(T, T2, rint, rintf)                                                                   \
+  WSTW_OF_FLOAT(T, T2, trunc, truncf)                                                                 \
+  WSTW_INLINE T2 __lowhigh2highlow(T2 v) { return {v.y, v.x}; }                                       \
+  WSTW_INLINE float __low2float(T2 v) { return (float)v.x; }                                          \
+  WSTW_INLINE float __high2float(T2 v) { return (float)v.y; }
+#define WSTW_STEP(T, op, next)                          \
+  WSTW_INLINE T& operator op(T& a) { return a = next; } \
+  WSTW_INLINE T operator op(T& a, int) {                \
+    const T before = a;                                 \
+    a = next;                                           \
+    return before;                                      \
+  }
+#define WSTW_OPERATOR2(T2, op)                                                \
+  WSTW_INLINE T2 operator op(T2 a, T2 b) { return {a.x op b.x, a.y op b.y}; } \
+  WSTW_INLINE T2& operator op##=(T2& a, T2 b) { return a = a op b; }
+#define WSTW_ARITHMETIC(T, T2, name, op, name2)                                            \
+  WSTW_OPERATOR2(T2, op)                                                                   \
+  WSTW_INLINE T __h##name(T a, T b) { return a op b; }                                     \
+  WSTW_INLINE T __h##name##_rn(T a, T b) { return a op b; }                                \
+  WSTW_INLINE T __h##name##_sat(T a, T b) { return T(__saturatef((float)a op(float) b)); } \
+  WSTW_INLINE T2 __h##name2(T2 a, T2 b) { return a op b; }                                 \
+  WSTW_INLINE T2 __h##name2##_rn(T2 a, T2 b) { return a op b; }                            \
+  WSTW_INLINE T2 __h##name2##_sat(T2 a, T2 b) {                                            \
+    return {__h##name##_sat(a.x, b.x), __h##name##_sat(a.y, b.y)};                         \
+  }
+WSTW_INLINE float wstw_relu(float v) { return v < 0.f ? 0.f : v; }
+#define WSTW_FUSED(T, T2, end, f)                                                               \
+  WSTW_INLINE T __hfma##end(T a, T b, T c) { return T(f(fmaf((float)a, (float)b, (float)c))); } \
+  WSTW_INLINE T2 __hfma2##end(T2 a, T2 b, T2 c) {                                               \
+    return {__hfma##end(a.x, b.x, c.x), __hfma##end(a.y, b.y, c.y)};                            \
+  }
+#define WSTW_EXTREME(T, T2, name, f)                                                              \
+  WSTW_INLINE T __h##name(T a, T b) { return T(f((float)a, (float)b)); }                          \
+  WSTW_INLINE T __h##name##_nan(T a, T b) { return a != a || b != b ? T(NAN) : __h##name(a, b); } \
+  WSTW_INLINE T2 __h##name##2(T2 a, T2 b) { return {__h##name(a.x, b.x), __h##name(a.y, b.y)}; }  \
+  WSTW_INLINE T2 __h##name##2_nan(T2 a, T2 b) {                                                   \
+    return {__h##name##_nan(a.x, b.x), __h##name##_nan(a.y, b.y)};                                \
+  }
+#define WSTW_COMPARE(T, T2, n, op, ordered, unordered)                      \
+  WSTW_INLINE bool __h##n(T x, T y) {                                       \
+    const float a = x.operator float(), b = y.operator float();             \
+    return ordered;                                                         \
+  }                                                                         \
+  WSTW_INLINE bool __h##n##u(T x, T y) {                                    \
+    const float a = x.operator float(), b = y.operator float();             \
+    return unordered;                                                       \
+  }                                                                         \
+  WSTW_COMPARE2(T, T2, __h##n, __h##n##2, __h##n##2_mask, __hb##n##2)       \
+  WSTW_COMPARE2(T, T2, __h##n##u, __h##n##u2, __h##n##u2_mask, __hb##n##u2) \
+  WSTW_INLINE bool operator op(T2 a, T2 b) { return (float)a.x op(float) b.x && (float)a.y op(float) b.y; }
+#ifdef WSTW_USES_RARER
+#define WSTW_COMPARE2(T, T2, f, each, mask, both)                                                      \
+  WSTW_INLINE T2 each(T2 a, T2 b) { return {T(f(a.x, b.x) ? 1.f : 0.f), T(f(a.y, b.y) ? 1.f : 0.f)}; } \
+  WSTW_INLINE unsigned mask(T2 a, T2 b) {                                                              \
+    return (f(a.x, b.x) ? 0xffffu : 0u) | (f(a.y, b.y) ? 0xffff0000u : 0u);                            \
+  }                                                                                                    \
+  WSTW_INLINE bool both(T2 a, T2 b) { return f(a.x, b.x) && f(a.y, b.y); }
+#else
+#define WSTW_COMPARE2(T, T2, f, each, mask, both)
+#endif
+#define WSTW_OF_FLOAT(T, T2, name, f)                   \
+  WSTW_INLINE T h##name(T a) { return T(f((float)a)); } \
+  WSTW_INLINE T2 h2##name(T2 a) { return {h##name(a.x), h##name(a.y)}; }
+#ifdef WSTW_USES_HALF
 WSTW_HALF_OPS(__half, __half2)
+#endif
+#ifdef WSTW_USES_BFLOAT16
 WSTW_HALF_OPS(__nv_bfloat16, __nv_bfloat162)
+#endif
 #undef WSTW_HALF_OPS
+#undef WSTW_STEP
+#undef WSTW_OPERATOR2
+#undef WSTW_ARITHMETIC
+#undef WSTW_FUSED
+#undef WSTW_EXTREME
+#undef WSTW_COMPARE
+#undef WSTW_COMPARE2
+#undef WSTW_OF_FLOAT
 // Mixed operands: half with a number of another type is float, as conversions make it.
 #define WSTW_MIXED(T, U)                                                 \
   WSTW_INLINE float operator+(T a, U b) { return (float)a + (float)b; }  \
@@ -801,42 +1397,81 @@ WSTW_HALF_OPS(__nv_bfloat16, __nv_bfloat162)
   WSTW_INLINE bool operator>=(T a, U b) { return (float)a >= (float)b; } \
   WSTW_INLINE bool operator==(T a, U b) { return (float)a == (float)b; } \
   WSTW_INLINE bool operator!=(T a, U b) { return (float)a != (float)b; }
+#ifdef WSTW_USES_HALF
 WSTW_MIXED(__half, float)
-WSTW_MIXED(float, __half) WSTW_MIXED(__half, int) WSTW_MIXED(int, __half) WSTW_MIXED(__nv_bfloat16, float)
-    WSTW_MIXED(float, __nv_bfloat16) WSTW_MIXED(__nv_bfloat16, int) WSTW_MIXED(int, __nv_bfloat16)
+WSTW_MIXED(float, __half)
+WSTW_MIXED(__half, int)
+WSTW_MIXED(int, __half)
+#endif
+#ifdef WSTW_USES_BFLOAT16
+WSTW_MIXED(__nv_bfloat16, float)
+WSTW_MIXED(float, __nv_bfloat16)
+WSTW_MIXED(__nv_bfloat16, int)
+WSTW_MIXED(int, __nv_bfloat16)
+#endif
 #undef WSTW_MIXED
-        WSTW_INLINE float __half2float(__half v) {
-  return (float)v;
-}
-WSTW_INLINE __half __float2half(float v) { return __half(v); }
-WSTW_INLINE __half __float2half_rn(float v) { return __half(v); }
-WSTW_INLINE __half __int2half_rn(int v) { return __half(v); }
-WSTW_INLINE int __half2int_rn(__half v) { return (int)rintf((float)v); }
-WSTW_INLINE unsigned short __half_as_ushort(__half v) { return __builtin_bit_cast(unsigned short, v.v); }
-WSTW_INLINE __half __ushort_as_half(unsigned short v) {
-  __half h;
-  h.v = __builtin_bit_cast(_Float16, v);
-  return h;
-}
-WSTW_INLINE __half2 __floats2half2_rn(float a, float b) { return {__half(a), __half(b)}; }
-WSTW_INLINE __half2 __float2half2_rn(float a) { return {__half(a), __half(a)}; }
-WSTW_INLINE __half2 __float22half2_rn(float2 a) { return {__half(a.x), __half(a.y)}; }
-WSTW_INLINE __half2 __halves2half2(__half a, __half b) { return {a, b}; }
-WSTW_INLINE __half2 __half2half2(__half a) { return {a, a}; }
+#define WSTW_CONVERSIONS(T, T2, half)                                                                    \
+  WSTW_INLINE float __##half##2float(T v) { return (float)v; }                                           \
+  WSTW_INLINE T __float2##half(float v) { return T(v); }                                                 \
+  WSTW_INLINE T __float2##half##_rn(float v) { return T(v); }                                            \
+  WSTW_INLINE T __double2##half(double v) { return T(v); }                                               \
+  WSTW_INLINE T2 __floats2##half##2_rn(float a, float b) { return {T(a), T(b)}; }                        \
+  WSTW_INLINE T2 __float2##half##2_rn(float a) { return {T(a), T(a)}; }                                  \
+  WSTW_INLINE T2 __float22##half##2_rn(float2 a) { return {T(a.x), T(a.y)}; }                            \
+  WSTW_INLINE float2 __##half##22float2(T2 v) { return {(float)v.x, (float)v.y}; }                       \
+  WSTW_INLINE T2 __halves2##half##2(T a, T b) { return {a, b}; }                                         \
+  WSTW_INLINE T2 __##half##2##half##2(T a) { return {a, a}; }                                            \
+  WSTW_INLINE T __low2##half(T2 v) { return v.x; }                                                       \
+  WSTW_INLINE T __high2##half(T2 v) { return v.y; }                                                      \
+  WSTW_INLINE T2 __low2##half##2(T2 v) { return {v.x, v.x}; }                                            \
+  WSTW_INLINE T2 __high2##half##2(T2 v) { return {v.y, v.y}; }                                           \
+  WSTW_INLINE T2 __lows2##half##2(T2 a, T2 b) { return {a.x, b.x}; }                                     \
+  WSTW_INLINE T2 __highs2##half##2(T2 a, T2 b) { return {a.y, b.y}; }                                    \
+  WSTW_INLINE short __##half##_as_short(T v) { return __builtin_bit_cast(short, v); }                    \
+  WSTW_INLINE unsigned short __##half##_as_ushort(T v) { return __builtin_bit_cast(unsigned short, v); } \
+  WSTW_INLINE T __short_as_##half(short v) { return __builtin_bit_cast(T, v); }                          \
+  WSTW_INLINE T __ushort_as_##half(unsigned short v) { return __builtin_bit_cast(T, v); }
+#ifdef WSTW_USES_RARER
+#define WSTW_CONVERT(T, half, number, N)                                                               \
+  WSTW_INLINE N __##half##2##number##_rn(T v) { return wstw_saturate<N>(__builtin_rintf((float)v)); }  \
+  WSTW_INLINE N __##half##2##number##_rz(T v) { return wstw_saturate<N>(__builtin_truncf((float)v)); } \
+  WSTW_INLINE N __##half##2##number##_rd(T v) { return wstw_saturate<N>(__builtin_floorf((float)v)); } \
+  WSTW_INLINE N __##half##2##number##_ru(T v) { return wstw_saturate<N>(__builtin_ceilf((float)v)); }  \
+  WSTW_INLINE T __##number##2##half##_rn(N v) { return T(v); }                                         \
+  WSTW_INLINE T __##number##2##half##_rz(N v) { return wstw_half_directed<T>((double)v, 0); }          \
+  WSTW_INLINE T __##number##2##half##_rd(N v) { return wstw_half_directed<T>((double)v, -1); }         \
+  WSTW_INLINE T __##number##2##half##_ru(N v) { return wstw_half_directed<T>((double)v, 1); }
+#define WSTW_RARER_CONVERSIONS(T, T2, half)                                                                \
+  WSTW_CONVERT(T, half, int, int)                                                                          \
+  WSTW_CONVERT(T, half, uint, unsigned)                                                                    \
+  WSTW_CONVERT(T, half, short, short)                                                                      \
+  WSTW_CONVERT(T, half, ushort, unsigned short)                                                            \
+  WSTW_CONVERT(T, half, ll, long long)                                                                     \
+  WSTW_CONVERT(T, half, ull, unsigned long long)                                                           \
+  WSTW_INLINE signed char __##half##2char_rz(T v) { return wstw_saturate<signed char>(truncf((float)v)); } \
+  WSTW_INLINE unsigned char __##half##2uchar_rz(T v) {                                                     \
+    return wstw_saturate<unsigned char>(truncf((float)v));                                                 \
+  }                                                                                                        \
+  WSTW_INLINE T __float2##half##_rz(float v) { return wstw_half_directed<T>((double)v, 0); }               \
+  WSTW_INLINE T __float2##half##_rd(float v) { return wstw_half_directed<T>((double)v, -1); }              \
+  WSTW_INLINE T __float2##half##_ru(float v) { return wstw_half_directed<T>((double)v, 1); }
+#else
+#define WSTW_RARER_CONVERSIONS(T, T2, half)
+#endif
+#ifdef WSTW_USES_HALF
+WSTW_CONVERSIONS(__half, __half2, half)
+WSTW_RARER_CONVERSIONS(__half, __half2, half)
 WSTW_INLINE __half2 make_half2(__half a, __half b) { return {a, b}; }
-WSTW_INLINE float2 __half22float2(__half2 v) { return {(float)v.x, (float)v.y}; }
-WSTW_INLINE __half __low2half(__half2 v) { return v.x; }
-WSTW_INLINE __half __high2half(__half2 v) { return v.y; }
-WSTW_INLINE float __low2float(__half2 v) { return (float)v.x; }
-WSTW_INLINE float __high2float(__half2 v) { return (float)v.y; }
-WSTW_INLINE float __bfloat162float(__nv_bfloat16 v) { return (float)v; }
-WSTW_INLINE __nv_bfloat16 __float2bfloat16(float v) { return __nv_bfloat16(v); }
-WSTW_INLINE __nv_bfloat16 __float2bfloat16_rn(float v) { return __nv_bfloat16(v); }
-WSTW_INLINE __nv_bfloat162 __floats2bfloat162_rn(float a, float b) {
-  return {__nv_bfloat16(a), __nv_bfloat16(b)};
-}
-WSTW_INLINE __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { return {a, b}; }
-WSTW_INLINE float2 __bfloat1622float2(__nv_bfloat162 v) { return {(float)v.x, (float)v.y}; }
+#endif
+#ifdef WSTW_USES_BFLOAT16
+WSTW_CONVERSIONS(__nv_bfloat16, __nv_bfloat162, bfloat16)
+WSTW_RARER_CONVERSIONS(__nv_bfloat16, __nv_bfloat162, bfloat16)
+WSTW_INLINE __nv_bfloat162 make_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) { return {a, b}; }
+#endif
+#undef WSTW_CONVERSIONS
+#undef WSTW_RARER_CONVERSIONS
+#undef WSTW_CONVERT
+#endif
 
 // ---- atomics
 // ------------------------------------------------------------------------------------------------------------
@@ -850,14 +1485,26 @@ template <>
 struct wstw_word_of<double> {
   typedef unsigned long long type;
 };
+#ifdef WSTW_USES_HALF
 template <>
 struct wstw_word_of<__half> {
   typedef unsigned short type;
 };
 template <>
+struct wstw_word_of<__half2> {
+  typedef unsigned type;
+};
+#endif
+#ifdef WSTW_USES_BFLOAT16
+template <>
 struct wstw_word_of<__nv_bfloat16> {
   typedef unsigned short type;
 };
+template <>
+struct wstw_word_of<__nv_bfloat162> {
+  typedef unsigned type;
+};
+#endif
 template <class T, class F>
 WSTW_INLINE T wstw_update(T* p, F next) {
   typedef typename wstw_word_of<T>::type W;
@@ -916,19 +1563,144 @@ WSTW_INLINE float atomicAdd(float* p, float v) {
 WSTW_INLINE double atomicAdd(double* p, double v) {
   return wstw_update(p, [=](double o) { return o + v; });
 }
+#ifdef WSTW_USES_HALF
 WSTW_INLINE __half atomicAdd(__half* p, __half v) {
   return wstw_update(p, [=](__half o) { return o + v; });
 }
+WSTW_INLINE __half2 atomicAdd(__half2* p, __half2 v) {
+  return wstw_update(p, [=](__half2 o) { return o + v; });
+}
+#endif
+#ifdef WSTW_USES_BFLOAT16
 WSTW_INLINE __nv_bfloat16 atomicAdd(__nv_bfloat16* p, __nv_bfloat16 v) {
   return wstw_update(p, [=](__nv_bfloat16 o) { return o + v; });
 }
+WSTW_INLINE __nv_bfloat162 atomicAdd(__nv_bfloat162* p, __nv_bfloat162 v) {
+  return wstw_update(p, [=](__nv_bfloat162 o) { return o + v; });
+}
+#endif
 WSTW_INLINE float atomicExch(float* p, float v) {
   return wstw_update(p, [=](float) { return v; });
 }
 #define atomicAdd_block atomicAdd
 #define atomicAdd_system atomicAdd
-#define atomicMax_block atomicMax
+#define atomicSub_block atomicSub
+#define atomicSub_system atomicSub
+#define atomicExch_block atomicExch
+#define atomicExch_system atomicExch
 #define atomicMin_block atomicMin
+#define atomicMin_system atomicMin
+#define atomicMax_block atomicMax
+#define atomicMax_system atomicMax
+#define atomicInc_block atomicInc
+#define atomicInc_system atomicInc
+#define atomicDec_block atomicDec
+#define atomicDec_system atomicDec
+#define atomicCAS_block atomicCAS
+#define atomicCAS_system atomicCAS
+#define atomicAnd_block atomicAnd
+#define atomicAnd_system atomicAnd
+#define atomicOr_block atomicOr
+#define atomicOr_system atomicOr
+#define atomicXor_block atomicXor
+#define atomicXor_system atomicXor
+
+// What <cstddef>, <cstdint>, <cmath> and <cstring> have in std::.
+namespace std {
+typedef decltype(nullptr) nullptr_t;
+using ::abs;
+using ::acos;
+using ::asin;
+using ::atan;
+using ::atan2;
+using ::cbrt;
+using ::ceil;
+using ::ceilf;
+using ::copysign;
+using ::copysignf;
+using ::cos;
+using ::cosf;
+using ::cosh;
+using ::erf;
+using ::erfc;
+using ::erfcf;
+using ::erff;
+using ::exp;
+using ::exp2;
+using ::exp2f;
+using ::expf;
+using ::expm1;
+using ::expm1f;
+using ::fabs;
+using ::fabsf;
+using ::fdim;
+using ::floor;
+using ::floorf;
+using ::fma;
+using ::fmaf;
+using ::fmax;
+using ::fmaxf;
+using ::fmin;
+using ::fminf;
+using ::fmod;
+using ::fmodf;
+using ::frexp;
+using ::hypot;
+using ::int16_t;
+using ::int32_t;
+using ::int64_t;
+using ::int8_t;
+using ::intptr_t;
+using ::isfinite;
+using ::isinf;
+using ::isnan;
+using ::ldexp;
+using ::llrint;
+using ::llround;
+using ::log;
+using ::log10;
+using ::log10f;
+using ::log1p;
+using ::log1pf;
+using ::log2;
+using ::log2f;
+using ::logf;
+using ::lrint;
+using ::lround;
+using ::max;
+using ::memcmp;
+using ::memcpy;
+using ::memmove;
+using ::memset;
+using ::min;
+using ::modf;
+using ::pow;
+using ::powf;
+using ::ptrdiff_t;
+using ::remainder;
+using ::rint;
+using ::rintf;
+using ::round;
+using ::roundf;
+using ::signbit;
+using ::sin;
+using ::sinf;
+using ::sinh;
+using ::size_t;
+using ::sqrt;
+using ::sqrtf;
+using ::tan;
+using ::tanf;
+using ::tanh;
+using ::tanhf;
+using ::trunc;
+using ::truncf;
+using ::uint16_t;
+using ::uint32_t;
+using ::uint64_t;
+using ::uint8_t;
+using ::uintptr_t;
+}  // namespace std
 
 // ---- cooperative groups
 // -------------------------------------------------------------------------------------------------
@@ -963,6 +1735,8 @@ class grid_group {
   unsigned long long size() const { return num_blocks() * wstw_size(); }
   unsigned long long num_threads() const { return size(); }
   dim3 group_dim() const { return wstw_u3(wstw_c.grid_dim); }
+  dim3 dim_blocks() const { return wstw_u3(wstw_c.grid_dim); }
+  dim3 block_index() const { return wstw_u3(wstw_c.block_idx); }
 
  private:
   unsigned long long wstw_size() const {
@@ -1005,6 +1779,16 @@ class thread_block_tile {
   unsigned ballot(int p) const {
     return (unsigned)wstw_warp(wstw_c, kWstwBallot, wstw_mask(), p ? 1 : 0, 0) >> wstw_first();
   }
+  template <class T>
+  unsigned match_any(T v) const {
+    return wstw_match_any(wstw_c, wstw_mask(), v) >> wstw_first();
+  }
+  template <class T>
+  unsigned match_all(T v, int& same) const {
+    const unsigned all = wstw_mask() >> wstw_first();
+    same = match_any(v) == all;
+    return same ? all : 0u;
+  }
 
  private:
   unsigned wstw_first() const { return wstw_c.rank & 31u & ~(N - 1); }
@@ -1024,6 +1808,40 @@ WSTW_INLINE thread_block_tile<N> tiled_partition(const thread_block_tile<M>& t) 
   static_assert(N <= M, "a part is no larger than the whole");
   return thread_block_tile<N>(t.wstw_c);
 }
+// A group whose size is known when it runs: a block, or a tile of a power of two of its threads.
+class thread_group {
+ public:
+  thread_group(const thread_block& b) : wstw_c(b.wstw_c), wstw_tile(0) {}
+  template <unsigned N, class P>
+  thread_group(const thread_block_tile<N, P>& t) : wstw_c(t.wstw_c), wstw_tile(N) {}
+  thread_group(const wstw_ctx& c, unsigned tile) : wstw_c(c), wstw_tile(tile) {}
+  void sync() const {
+    if (wstw_tile == 0)
+      wstw_barrier(wstw_c, kWstwSync, 0);
+    else
+      wstw_warp(wstw_c, kWstwWarpSync, (~0u >> (32 - wstw_tile)) << (wstw_c.rank & 31u & ~(wstw_tile - 1)), 0,
+                0);
+  }
+  unsigned thread_rank() const { return wstw_tile == 0 ? wstw_c.rank : wstw_c.rank & (wstw_tile - 1); }
+  unsigned size() const { return wstw_tile == 0 ? thread_block(wstw_c).size() : wstw_tile; }
+  unsigned num_threads() const { return size(); }
+  thread_group(const thread_group& o) : wstw_c(o.wstw_c), wstw_tile(o.wstw_tile) {}
+  thread_group& operator=(const thread_group& o) {
+    wstw_tile = o.wstw_tile;  // the thread is the same
+    return *this;
+  }
+  wstw_ctx wstw_c;
+  unsigned wstw_tile;
+};
+WSTW_INLINE thread_group tiled_partition(const thread_group& g, unsigned n) {
+  if (n == 0 || n > 32 || (n & (n - 1)) != 0)
+    g.wstw_c.block->runtime->fail(kWstwUnsupported, "the CPU twin has tiles of 1, 2, 4, 8, 16 or 32 threads");
+  return thread_group(g.wstw_c, n);
+}
+template <class G, class F, class... A>
+WSTW_INLINE void invoke_one(const G& g, F&& f, A&&... a) {
+  if (g.thread_rank() == 0) f(static_cast<A&&>(a)...);
+}
 template <class G>
 WSTW_INLINE void sync(const G& g) {
   g.sync();
@@ -1039,6 +1857,18 @@ struct greater {
 template <class T>
 struct less {
   T operator()(T a, T b) const { return a < b ? a : b; }
+};
+template <class T>
+struct bit_and {
+  T operator()(T a, T b) const { return a & b; }
+};
+template <class T>
+struct bit_or {
+  T operator()(T a, T b) const { return a | b; }
+};
+template <class T>
+struct bit_xor {
+  T operator()(T a, T b) const { return a ^ b; }
 };
 template <unsigned N, class P, class T, class Op>
 WSTW_INLINE T reduce(const thread_block_tile<N, P>& tile, T v, Op op) {
@@ -1065,17 +1895,29 @@ struct wstw_kind<T*> {
     static constexpr wstw_param value = {K, sizeof(T)}; \
   };
 WSTW_KIND(bool, kWstwInteger)
-WSTW_KIND(char, kWstwInteger) WSTW_KIND(signed char, kWstwInteger) WSTW_KIND(unsigned char, kWstwInteger)
-    WSTW_KIND(short, kWstwInteger) WSTW_KIND(unsigned short, kWstwInteger) WSTW_KIND(int, kWstwInteger)
-        WSTW_KIND(unsigned, kWstwInteger) WSTW_KIND(long, kWstwInteger) WSTW_KIND(unsigned long, kWstwInteger)
-            WSTW_KIND(long long, kWstwInteger) WSTW_KIND(unsigned long long, kWstwInteger)
-                WSTW_KIND(float, kWstwFloat) WSTW_KIND(double, kWstwFloat) WSTW_KIND(__half, kWstwFloat)
-                    WSTW_KIND(__nv_bfloat16, kWstwFloat)
+WSTW_KIND(char, kWstwInteger)
+WSTW_KIND(signed char, kWstwInteger)
+WSTW_KIND(unsigned char, kWstwInteger)
+WSTW_KIND(short, kWstwInteger)
+WSTW_KIND(unsigned short, kWstwInteger)
+WSTW_KIND(int, kWstwInteger)
+WSTW_KIND(unsigned, kWstwInteger)
+WSTW_KIND(long, kWstwInteger)
+WSTW_KIND(unsigned long, kWstwInteger)
+WSTW_KIND(long long, kWstwInteger)
+WSTW_KIND(unsigned long long, kWstwInteger)
+WSTW_KIND(float, kWstwFloat)
+WSTW_KIND(double, kWstwFloat)
+#ifdef WSTW_USES_HALF
+WSTW_KIND(__half, kWstwFloat)
+#endif
+#ifdef WSTW_USES_BFLOAT16
+WSTW_KIND(__nv_bfloat16, kWstwFloat)
+#endif
 #undef WSTW_KIND
 
-                        template <unsigned long... I>
-                        struct wstw_seq {
-};
+template <unsigned long... I>
+struct wstw_seq {};
 template <class T>
 WSTW_INLINE T wstw_load(const void* p) {
   return *(const T*)p;
@@ -1185,10 +2027,27 @@ static __attribute__((noinline, unused)) void wstw_check_warps(const wstw_ctx& c
   }
 }
 
+// The context of a kernel with `__launch_bounds__(N)`: the same, with the bound in its type.
+template <unsigned N>
+struct wstw_bounded : wstw_ctx {};
+template <class C>
+struct wstw_bound {
+  WSTW_MEMBER static void check(const wstw_block*) {}
+};
+template <unsigned N>
+struct wstw_bound<wstw_bounded<N>> {
+  WSTW_MEMBER static void check(const wstw_block* block) {
+    const wstw_uint3 d = block->block_dim;
+    if (N != 0 && __builtin_expect(d.x * d.y * d.z > N, 0))
+      block->runtime->fail(kWstwLaunch,
+                           "the plan has more threads a block than the kernel's __launch_bounds__");
+  }
+};
+
 enum wstw_form { kWstwEachThread, kWstwGuarded, kWstwWholeBlock };
 template <auto F, wstw_form Form>
 struct wstw_launch;
-template <class... P, void (*F)(const wstw_ctx&, P...), wstw_form Form>
+template <class C, class... P, void (*F)(const C&, P...), wstw_form Form>
 struct wstw_launch<F, Form> {
   static constexpr unsigned count = sizeof...(P);
   static constexpr wstw_param params[sizeof...(P) + 1] = {wstw_kind<typename wstw_no_cv<P>::type>::value...,
@@ -1215,7 +2074,7 @@ struct wstw_launch<F, Form> {
       block->block_idx = bi;
       if constexpr (Form == kWstwWholeBlock) {
         const wstw_ctx c = {{0, 0, 0}, bi, bd, gd, block, 0, 0, nullptr};
-        F(c, p...);
+        F(static_cast<const C&>(c), p...);
         continue;
       }
       unsigned row = 0;
@@ -1226,7 +2085,7 @@ struct wstw_launch<F, Form> {
             const auto passes = [&](unsigned x) {
               bool all = true;
               const wstw_ctx c = {{x, y, z}, bi, bd, gd, block, row + x, 2, &all};
-              F(c, p...);
+              F(static_cast<const C&>(c), p...);
               return all;
             };
             wstw_passing(bd.x, passes, &begin, &end);
@@ -1236,7 +2095,7 @@ struct wstw_launch<F, Form> {
           for (unsigned x = begin; x < end; ++x) {
             const wstw_ctx c = {{x, y, z}, bi, bd, gd, block, row + x, Form == kWstwGuarded ? 1u : 0u,
                                 nullptr};
-            F(c, p...);
+            F(static_cast<const C&>(c), p...);
           }
         }
     }
@@ -1248,13 +2107,15 @@ struct wstw_launch<F, Form> {
   }
   static void blocks(wstw_block* block, unsigned long long first, unsigned long long last,
                      void* const* args) {
+    wstw_bound<C>::check(block);
     spread(block, first, last, args, wstw_seq<__integer_pack(sizeof...(P))...>{});
   }
   template <unsigned long... I>
   WSTW_MEMBER static void spread_one(const wstw_ctx* c, void* const* args, wstw_seq<I...>) {
-    F(*c, wstw_argument<typename wstw_no_cv<P>::type>::load(args[I])...);
+    F(static_cast<const C&>(*c), wstw_argument<typename wstw_no_cv<P>::type>::load(args[I])...);
   }
   static void thread(const wstw_ctx* c, void* const* args) {
+    wstw_bound<C>::check(c->block);
     spread_one(c, args, wstw_seq<__integer_pack(sizeof...(P))...>{});
   }
 };

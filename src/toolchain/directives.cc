@@ -8,7 +8,7 @@ namespace warpsmith::toolchain {
 
 namespace {
 
-constexpr std::array<std::string_view, 24> kHeaders = {"cuda_runtime.h",
+constexpr std::array<std::string_view, 31> kHeaders = {"cuda_runtime.h",
                                                        "cuda.h",
                                                        "cuda_fp16.h",
                                                        "cuda_bf16.h",
@@ -31,7 +31,14 @@ constexpr std::array<std::string_view, 24> kHeaders = {"cuda_runtime.h",
                                                        "cstddef",
                                                        "cassert",
                                                        "device_functions.h",
-                                                       "vector_functions.h"};
+                                                       "vector_functions.h",
+                                                       "stdio.h",
+                                                       "cstdio",
+                                                       "stdlib.h",
+                                                       "cstdlib",
+                                                       "string.h",
+                                                       "cstring",
+                                                       "stdbool.h"};
 
 // Further ones of CUDA's. Folders end with a slash.
 constexpr std::array<std::string_view, 16> kDeviceHeaders = {"cooperative_groups/",

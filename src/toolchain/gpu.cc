@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <map>
+#include <utility>
 
 #include "compile_cache.h"
 #include "compile_unit.h"
@@ -29,24 +31,37 @@ constexpr const char* kNoHeap =
 constexpr const char* kNoCudaLibrary = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES";
 
 // A standard that the candidate names comes behind, and wins; so do its other options. Of warnings nobody
-// reads, and the log has room for errors. The assembler's figures go into the facts.
+// reads, and the log has room for errors. The assembler's figures go into the facts. nvcc has a host side for
+// functions that say nothing, and knows the lambdas and members among them that kernels use: here all are the
+// device's, and so are variables, which are then symbols like others.
 const std::vector<std::string>& fixed_options() {
   static const std::vector<std::string> options = {"--disable-warnings", "--ptxas-options=-v",
+                                                   "--device-as-default-execution-space",
                                                    std::string("--pre-include=") + kAlwaysIncluded};
   return options;
+}
+
+// Between what is defined for a candidate and its own text. No line of a candidate looks like this one.
+constexpr std::string_view kOwnText = "#line 1\n";
+std::string_view own_text(std::string_view source) {
+  const std::size_t at = source.find(kOwnText);
+  return at == std::string_view::npos ? source : source.substr(at + kOwnText.size());
 }
 
 // What every target of a candidate shares.
 NvrtcRequest make_request(const Candidate& candidate, const ModuleNames& names) {
   CleanSource clean;
   read_tokens(candidate.source(), &clean);
+  drop_dead_text(&clean);
   refuse_for_gpu(clean, [](std::string_view name) {
     return headers_for_nvrtc().contains(std::string(name)) || nvrtc_here().has_header(name);
   });
   const CandidateOptions own = read_options(candidate);
   NvrtcRequest request;
   // The text that was looked at, not the one that was handed in: comments cannot hide anything from us.
-  request.source = clean.text;
+  // Its options' definitions stand behind our headers, which have such names as N and T of their own.
+  request.source =
+      own.defines.empty() ? clean.text : define_lines(own.defines) + std::string(kOwnText) + clean.text;
   request.headers = headers_for_nvrtc();
   request.options = fixed_options();
   const bool has_standard = std::any_of(own.device.begin(), own.device.end(), [](const std::string& o) {
@@ -54,7 +69,6 @@ NvrtcRequest make_request(const Candidate& candidate, const ModuleNames& names) 
   });
   if (!has_standard) request.options.push_back(kStandard);
   if (!uses_cuda_library(clean)) request.options.push_back(kNoCudaLibrary);
-  request.options.insert(request.options.end(), own.defines.begin(), own.defines.end());
   request.options.insert(request.options.end(), own.device.begin(), own.device.end());
   request.names = names.kernels;
   for (const std::string& s : names.symbols) request.names.push_back("&" + s);
@@ -68,12 +82,47 @@ void check_target(const GpuTarget& target) {
                 kExitUsage);
 }
 
+bool is_newer(const GpuTarget& a, const GpuTarget& b) {
+  const int of_a = a.major * 10 + a.minor, of_b = b.major * 10 + b.minor;
+  return of_a > of_b || (of_a == of_b && a.variant != 0 && b.variant == 0);
+}
+
+// Those that have the most: the compiler and CUDA's headers call what a target lacks a mistake (a name that
+// is undefined, `#error`), and only a newer one tells it from the candidate's own.
+std::vector<std::string> targets_with_most() {
+  std::vector<std::string> out;
+  const std::vector<int>& known = nvrtc_here().about.targets;
+  for (const GpuTarget& t : {GpuTarget{9, 0, 'a'}, GpuTarget{10, 0, 'a'}})
+    if (std::find(known.begin(), known.end(), t.major * 10 + t.minor) != known.end())
+      out.push_back(to_string(t));
+  return out;
+}
+
+// Whether the source compiles, of the targets of which that is known.
+using Compiles = std::map<std::string, bool>;
+
+bool compiles_for_newer(const Compiles& known, const std::string& target) {
+  const auto is_proof = [&](const auto& k) {
+    return k.second && is_newer(*parse_gpu_target(k.first), *parse_gpu_target(target));
+  };
+  return std::any_of(known.begin(), known.end(), is_proof);
+}
+
+CompileResult blame_target(CompileResult result, const std::string& target, const CompileOptions& options) {
+  result.verdict = Verdict::kUnsupported;
+  result.log = cut_log("kernel.cu: error: needs a newer architecture than " + target + "\n" + result.log,
+                       options.log_bytes);
+  return result;
+}
+
 // Whether they have more bytes together than they may; their sum may have no place in 64 bits.
 bool are_too_large(const std::vector<CubinVariable>& variables) {
   std::uint64_t room = kMostVariables;
   for (const CubinVariable& v : variables) {
-    if (v.bytes > room) return true;
-    room -= v.bytes;
+    // The least that a variable has for its own, whatever its size.
+    const std::uint64_t bytes = std::max<std::uint64_t>(v.bytes, 256);
+    if (bytes > room) return true;
+    room -= bytes;
   }
   return false;
 }
@@ -96,7 +145,8 @@ std::optional<std::size_t> find_declaration(std::string_view source, std::string
   return std::nullopt;
 }
 
-std::string too_large(const std::vector<CubinVariable>& variables, std::string_view source) {
+std::string too_large(const std::vector<CubinVariable>& variables, std::string_view request_source) {
+  const std::string_view source = own_text(request_source);
   const CubinVariable& largest =
       *std::max_element(variables.begin(), variables.end(),
                         [](const CubinVariable& a, const CubinVariable& b) { return a.bytes < b.bytes; });
@@ -137,8 +187,13 @@ CompileResult take_answer(const NvrtcAnswer& answer, const std::string& target, 
 // Targets that the cache does not hold.
 class Compilation {
  public:
-  Compilation(const Candidate& candidate, const ModuleNames& names, const CompileOptions& options)
-      : candidate_(candidate), names_(names), options_(options), scratch_(options.cache) {}
+  Compilation(const Candidate& candidate, const ModuleNames& names, const CompileOptions& options,
+              Compiles known)
+      : candidate_(candidate),
+        names_(names),
+        options_(options),
+        known_(std::move(known)),
+        scratch_(options.cache) {}
 
   // Calls `done(target, result, facts)` once for each.
   template <typename Done>
@@ -151,6 +206,23 @@ class Compilation {
       for (const std::string& t : targets) done(t, failure(verdict, place_of(p)), Json());
       return;
     }
+    compile(request, std::move(targets), done);
+    if (!mistaken_.empty()) try_newer(std::move(request));
+    for (const auto& [target, result] : mistaken_) {
+      const bool lacks = compiles_for_newer(known_, target);
+      is_certain_ = lacks || !timed_out_;
+      done(target, lacks ? blame_target(result, target, options_) : result, Json());
+    }
+  }
+
+  const fs::path& folder() const { return scratch_.path(); }
+  // Whether a quieter machine would say the same of what `done` is called with.
+  bool is_certain() const { return is_certain_; }
+
+ private:
+  // All but those that the compiler finds mistaken.
+  template <typename Done>
+  void compile(NvrtcRequest& request, std::vector<std::string> targets, Done done) {
     while (!targets.empty()) {
       request.targets = targets;
       // Each target has the time that one has.
@@ -165,25 +237,52 @@ class Compilation {
       // all the time: they have the same source.
       const CompileResult ended = result_of(child, options_, readable_nvrtc_log("", options_.log_bytes));
       const std::size_t blamed = child.outcome == CompilerRun::kTimedOut ? targets.size() : 1;
-      for (std::size_t i = 0; i < blamed; ++i) done(targets[i], ended, Json());
+      timed_out_ |= child.outcome == CompilerRun::kTimedOut;
+      for (std::size_t i = 0; i < blamed; ++i) {
+        known_[targets[i]] = false;
+        done(targets[i], ended, Json());
+      }
       targets.erase(targets.begin(), targets.begin() + static_cast<std::ptrdiff_t>(blamed));
     }
   }
 
-  const fs::path& folder() const { return scratch_.path(); }
+  // Finds out whether newer targets take what others found mistaken. One that does not end takes nothing.
+  void try_newer(NvrtcRequest request) {
+    request.targets = targets_with_most();
+    std::erase_if(request.targets, [&](const std::string& newer) {
+      return known_.contains(newer) || std::none_of(mistaken_.begin(), mistaken_.end(), [&](const auto& m) {
+               return is_newer(*parse_gpu_target(newer), *parse_gpu_target(m.first)) &&
+                      !compiles_for_newer(known_, m.first);
+             });
+    });
+    if (request.targets.empty()) return;
+    CompileOptions limits = options_;
+    limits.timeout_s *= static_cast<double>(request.targets.size());
+    const NvrtcRun child = run_nvrtc(request, folder(), limits);
+    timed_out_ |= child.outcome == CompilerRun::kTimedOut;
+    for (const auto& [target, answer] : child.answers) {
+      Json facts;
+      const fs::path cubin = cubin_file(folder(), target);
+      known_[target] = take_answer(answer, target, names_, request.source, options_, cubin, &facts).verdict ==
+                       Verdict::kOk;
+    }
+  }
 
- private:
   // Leaves those in `targets` that the child did not get to.
   template <typename Done>
   void take_answers(const NvrtcRun& child, const std::string& source, std::vector<std::string>& targets,
-                    Done done) const {
+                    Done done) {
     std::erase_if(targets, [&](const std::string& t) {
       const auto answer = child.answers.find(t);
       if (answer == child.answers.end()) return false;
       Json facts;
       const CompileResult result =
           take_answer(answer->second, t, names_, source, options_, cubin_file(folder(), t), &facts);
-      done(t, result, facts);
+      known_[t] = result.verdict == Verdict::kOk;
+      if (!answer->second.ok && result.verdict == Verdict::kCompileError)
+        mistaken_.emplace_back(t, result);
+      else
+        done(t, result, facts);
       return true;
     });
   }
@@ -191,6 +290,9 @@ class Compilation {
   const Candidate& candidate_;
   const ModuleNames& names_;
   const CompileOptions& options_;
+  Compiles known_;
+  std::vector<std::pair<std::string, CompileResult>> mistaken_;  // by the compiler's word, by target
+  bool timed_out_ = false, is_certain_ = true;
   Scratch scratch_;
 };
 
@@ -202,8 +304,8 @@ std::string gpu_toolchain_id() {
     for (const std::string& o : fixed_options()) text += " " + o;
     Sha256 headers;
     for (const auto& [name, content] : headers_for_nvrtc()) headers.field(name).field(content);
-    return text + " no heap, all variables in " + std::to_string(kMostVariables) + " bytes, ours " +
-           headers.hex().substr(0, 16);
+    return text + " no heap, newer targets asked, all variables in " + std::to_string(kMostVariables) +
+           " bytes, ours " + headers.hex().substr(0, 16);
   }();
   return id;
 }
@@ -225,15 +327,19 @@ std::vector<CompileResult> compile_for_gpus(const Candidate& candidate, const ta
   make_folders(options.cache);
   std::vector<CacheEntry> entries;
   std::vector<std::string> missing;
+  Compiles known;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     check_target(targets[i]);
     Sha256 key = start_key(gpu_toolchain_id(), candidate, task, *names);
     entries.emplace_back(options.cache, key.field("target").field(to_string(targets[i])).hex(), ".cubin");
-    if (!entries[i].read(&results[i])) missing.push_back(to_string(targets[i]));
+    if (entries[i].read(&results[i]))
+      known[to_string(targets[i])] = results[i].verdict == Verdict::kOk;
+    else
+      missing.push_back(to_string(targets[i]));
     results[i].seconds = seconds();
   }
   if (missing.empty()) return results;
-  Compilation compilation(candidate, *names, options);
+  Compilation compilation(candidate, *names, options, std::move(known));
   compilation.run(missing, [&](const std::string& target, CompileResult made, const Json& facts) {
     for (std::size_t i = 0; i < targets.size(); ++i) {
       if (to_string(targets[i]) != target || results[i].cached) continue;
@@ -241,7 +347,8 @@ std::vector<CompileResult> compile_for_gpus(const Candidate& candidate, const ta
         publish(made.binary, entries[i].binary());
         made.binary = entries[i].binary();
       }
-      if (made.verdict != Verdict::kCompileTimeout) entries[i].write(compilation.folder(), made, facts);
+      if (made.verdict != Verdict::kCompileTimeout && compilation.is_certain())
+        entries[i].write(compilation.folder(), made, facts);
       results[i] = made;
       results[i].seconds = seconds();
       break;

@@ -13,6 +13,10 @@ namespace warpsmith::toolchain {
 
 // Which of the headers that a candidate may include are here.
 using HasHeader = std::function<bool(std::string_view name)>;
+// Takes out what stands below a literal `#if 0`, to its `#else`, `#elif` or `#endif`: nobody has to look at
+// what no compiler gets to see. Lines stay where they are. Throws SourceProblem.
+void drop_dead_text(CleanSource* source);
+
 // Throws SourceProblem; where the candidate wants a header of CUDA's that is not here, one of `unsupported`.
 void refuse_for_gpu(const CleanSource& source, const HasHeader& has_header);
 

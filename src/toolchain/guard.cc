@@ -16,6 +16,9 @@ bool is_type_word(std::string_view t) {
   return std::find(kTypeWords.begin(), kTypeWords.end(), t) != kTypeWords.end();
 }
 
+// Does not hold the numbers of all threads: what grows with them begins again in it.
+bool is_narrow(std::string_view t) { return t == "char" || t == "short" || t == "bool"; }
+
 class Finder {
  public:
   Finder(const std::vector<Token>& tokens, const Function& kernel) : tokens_(tokens), kernel_(kernel) {}
@@ -80,12 +83,23 @@ class Finder {
         if (uneven_.contains(text(i))) return false;
         continue;
       }
+      if (text(i) == "(" && is_cast_to_other(i)) return false;
       const std::string_view t = text(i);
       if (tokens_[i].kind == TokenKind::kNumber ? t.find('.') != std::string_view::npos
                                                 : t != "+" && t != "*" && t != "." && t != "(" && t != ")")
         return false;
     }
     return mentions(begin, end) == 1;
+  }
+
+  // `(T)e` of a type that is not known to hold the numbers of all threads.
+  bool is_cast_to_other(std::size_t open) const {
+    const std::size_t close = matching(tokens_, open);
+    if (!is_name(close + 1) && text(close + 1) != "(" && tokens_[close + 1].kind != TokenKind::kNumber)
+      return false;
+    for (std::size_t i = open + 1; i < close; ++i)
+      if (!is_type_word(text(i)) || is_narrow(text(i))) return true;
+    return false;
   }
 
   int mentions(std::size_t begin, std::size_t end) const {
@@ -98,7 +112,9 @@ class Finder {
   std::size_t declaration(std::size_t begin) {
     if (!is_type_word(text(begin)) || text(begin) == "static_cast") return 0;
     std::size_t i = begin;
-    while (is_type_word(text(i)) || text(i) == "*" || text(i) == "&" || text(i) == "__restrict__") ++i;
+    bool narrow = false;
+    for (; is_type_word(text(i)) || text(i) == "*" || text(i) == "&" || text(i) == "__restrict__"; ++i)
+      narrow = narrow || is_narrow(text(i));
     for (;;) {
       if (!is_name(i)) return 0;
       const std::string name(text(i));
@@ -113,7 +129,7 @@ class Finder {
       if (i >= kernel_.body_close || !has_no_effects(start, i)) return 0;
       if (mentions(start, i) > 0) {
         dependent_.insert(name);
-        if (!is_even(start, i)) uneven_.insert(name);
+        if (narrow || !is_even(start, i)) uneven_.insert(name);
       } else {
         dependent_.erase(name);
         uneven_.erase(name);

@@ -24,24 +24,72 @@ struct Unit {
   Rewritten rewritten;
 };
 
-Unit make_unit(const std::string& source, const ModuleNames& names, bool split) {
+// Where a problem is in a text with `lines` lines of options in front.
+SourceProblem without_options(SourceProblem problem, int lines) {
+  problem.line -= lines;
+  if (problem.line < 1) return {1, 1, "an option -D: " + problem.message, problem.unsupported};
+  return problem;
+}
+
+// The plan's names go into what is compiled, and so may hold no more than the source.
+void refuse_in_names(const ModuleNames& names) {
+  for (const auto* list : {&names.kernels, &names.symbols})
+    for (const std::string& name : *list) {
+      try {
+        CleanSource clean;
+        read_tokens(name, &clean);
+        refuse_constructs(clean);
+      } catch (const SourceProblem& p) {
+        const task::NamePlace place = names.place_of(name);
+        throw SourceProblem{place.line, place.column + p.column - 1, p.message, p.unsupported};
+      }
+    }
+}
+
+Rewritten rewrite_behind_options(const CleanSource& clean, const Scan& scan, bool split, int lines,
+                                 std::string* options) {
+  Rewritten rewritten = rewrite(clean, scan, split);
+  std::size_t begin = 0;
+  for (int i = 0; i < lines; ++i) begin = rewritten.text.find('\n', begin) + 1;
+  *options = rewritten.text.substr(0, begin);
+  rewritten.text.erase(0, begin);
+  std::map<int, std::vector<Insertion>> insertions;
+  for (auto& [line, list] : rewritten.insertions) insertions[line - lines] = std::move(list);
+  rewritten.insertions = std::move(insertions);
+  return rewritten;
+}
+
+// The candidate's options stand in front of its text as directives: behind our header, which they are not to
+// change, and looked at as its own are.
+Unit make_unit(const Candidate& candidate, const ModuleNames& names, bool split) {
+  const std::vector<std::string> defines = read_options(candidate).defines;
+  const int lines = static_cast<int>(defines.size());
+  std::string_view source = candidate.source();
+  if (source.starts_with(kByteOrderMark)) source.remove_prefix(kByteOrderMark.size());
   CleanSource clean;
-  read_tokens(source, &clean);
-  refuse_constructs(clean);
-  const Scan scan = scan_source(clean);
+  Scan scan;
   Unit unit;
-  unit.rewritten = rewrite(clean, scan, split);
+  std::string options;
+  try {
+    read_tokens(define_lines(defines) + std::string(source), &clean);
+    refuse_constructs(clean);
+    scan = scan_source(clean);
+    unit.rewritten = rewrite_behind_options(clean, scan, split, lines, &options);
+  } catch (const SourceProblem& p) {
+    throw without_options(p, lines);
+  }
+  refuse_in_names(names);
   const std::string table = module_table(scan, clean, unit.rewritten, names);
-  unit.text.reserve(kTwinHeader.size() + unit.rewritten.text.size() + table.size() + 64);
+  unit.text.reserve(kTwinHeader.size() + options.size() + unit.rewritten.text.size() + table.size() + 128);
   unit.text += kTwinHeader;
-  unit.text += "\n#line 1 \"kernel.cu\"\n" + unit.rewritten.text + "\n#line 1 \"plan\"\n" + table;
+  unit.text += "\n#line 1 \"options\"\n" + options + "\n#line 1 \"kernel.cu\"\n" + unit.rewritten.text +
+               "\n#line 1 \"plan\"\n" + table;
   return unit;
 }
 
-CompileResult run_compiler(const Candidate& candidate, const Unit& unit, const CompileOptions& options,
-                           const Scratch& scratch, const fs::path& binary) {
-  const HostCompilerRun run =
-      run_host_compiler(unit.text, read_options(candidate).defines, scratch.path(), options);
+CompileResult run_compiler(const Unit& unit, const CompileOptions& options, const Scratch& scratch,
+                           const fs::path& binary) {
+  const HostCompilerRun run = run_host_compiler(unit.text, {}, scratch.path(), options);
   if (run.outcome != CompilerRun::kDone)
     return result_of(run, options, readable_log(run.output, unit.rewritten, options.log_bytes));
   const std::string problem = problem_of_shared_object(run.binary);
@@ -57,12 +105,12 @@ CompileResult compile_uncached(const Candidate& candidate, const ModuleNames& na
                                const CompileOptions& options, const Scratch& scratch,
                                const fs::path& binary) {
   try {
-    const Unit unit = make_unit(candidate.source(), names, true);
-    CompileResult result = run_compiler(candidate, unit, options, scratch, binary);
+    const Unit unit = make_unit(candidate, names, true);
+    CompileResult result = run_compiler(unit, options, scratch, binary);
     // What splitting made of the source may be at fault; if not, the errors of the other form are nearer to
     // what was written.
     if (result.verdict == Verdict::kCompileError && !unit.rewritten.split.empty())
-      result = run_compiler(candidate, make_unit(candidate.source(), names, false), options, scratch, binary);
+      result = run_compiler(make_unit(candidate, names, false), options, scratch, binary);
     return result;
   } catch (const SourceProblem& p) {
     return failure(p.unsupported ? Verdict::kUnsupported : Verdict::kCompileError, place_of(p));

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "warpsmith/base/files.h"
@@ -28,6 +29,7 @@ const std::vector<std::string>& fixed_flags() {
                                                  "-fno-exceptions",
                                                  "-fno-rtti",
                                                  "-fno-strict-aliasing",
+                                                 "-fstack-clash-protection",  // no step over a guard page
                                                  "-shared",
                                                  "-fPIC",
                                                  "-fwhole-program",
@@ -42,6 +44,41 @@ const std::vector<std::string>& fixed_flags() {
                                                  "-fmax-errors=20",
                                                  "-w"};
   return flags;
+}
+
+// A part of the twin's header that is read where one of the words occurs in a candidate: pieces of the names
+// that it declares. A word too many costs some milliseconds.
+struct HeaderPart {
+  const char* macro;
+  std::vector<std::string_view> words;
+};
+
+const std::vector<HeaderPart>& header_parts() {
+  static const std::vector<HeaderPart> parts = {
+      {"-DWSTW_USES_HALF", {"half", "FP16"}},
+      {"-DWSTW_USES_BFLOAT16", {"bfloat", "bf16", "BF16"}},
+      {"-DWSTW_USES_RARER",
+       {"_rz",        "_rd",         "_ru",       "2ll",        "2ull",   "ll2",     "half2int",  "half2uint",
+        "half2short", "half2ushort", "half2char", "half2uchar", "162int", "162uint", "162short",  "162ushort",
+        "162char",    "162uchar",    "int2half",  "int2bfloat", "short2", "2double", "__double2", "hiint",
+        "loint",      "hilo",        "__dadd",    "__dsub",     "__dmul", "__ddiv",  "__drcp",    "__dsqrt",
+        "__fma_rn",   "finv",        "cinv",      "erfcx",      "pif",    "norm3d",  "norm4d",    "logb",
+        "scalb",      "nextafter",   "mul64",     "had",        "sad",    "shift_",  "__dp2a",    "__v",
+        "__hb",       "2_mask",      "eq2",       "ne2",        "lt2",    "gt2",     "le2",       "ge2",
+        "equ2",       "neu2",        "ltu2",      "gtu2",       "leu2",   "geu2"}},
+  };
+  return parts;
+}
+
+void add_header_parts(std::string_view candidate, const std::vector<std::string>& options,
+                      std::vector<std::string>* argv) {
+  const auto occurs = [&](std::string_view word) {
+    return candidate.find(word) != std::string_view::npos ||
+           std::any_of(options.begin(), options.end(),
+                       [&](const std::string& o) { return o.find(word) != std::string::npos; });
+  };
+  for (const HeaderPart& part : header_parts())
+    if (std::any_of(part.words.begin(), part.words.end(), occurs)) argv->emplace_back(part.macro);
 }
 
 fs::path find_in_path(const std::string& name) {
@@ -92,6 +129,8 @@ std::string host_toolchain_id() {
   static const std::string id = [] {
     std::string text = compiler().version;
     for (const std::string& f : fixed_flags()) text += " " + f;
+    for (const HeaderPart& part : header_parts())
+      for (const std::string_view word : part.words) text += " " + std::string(word);
     return text + " header " + sha256_hex(kTwinHeader).substr(0, 16);
   }();
   return id;
@@ -103,6 +142,9 @@ HostCompilerRun run_host_compiler(const std::string& text, const std::vector<std
   spec.argv = {compiler().program.string()};
   spec.argv.insert(spec.argv.end(), fixed_flags().begin(), fixed_flags().end());
   spec.argv.insert(spec.argv.end(), options.begin(), options.end());
+  // The header stands in front of the candidate.
+  add_header_parts(std::string_view(text).substr(std::min(kTwinHeader.size(), text.size())), options,
+                   &spec.argv);
   spec.argv.insert(spec.argv.end(), {"-x", "c++", "-", "-o", "kernel.so", "-lgcc"});
   spec.input = text;
   spec.sandbox.allow_processes = true;

@@ -30,11 +30,11 @@ struct KernelText {
   std::string words(std::size_t first, std::size_t last) const;
 
   static bool is_shuffle(std::string_view name);
+  // Of the name of a number's type.
+  static bool is_number_word(std::string_view word);
   // Whether the name at `i` makes a thread wait for others.
   bool waits(std::size_t i) const;
   bool any_waits(std::size_t first, std::size_t last) const;
-  // Whether something is assigned to the name, or its address taken.
-  bool is_changed(std::string_view name, std::size_t first, std::size_t last) const;
   // The last token of the statement that begins at `i`.
   std::size_t end_of_statement(std::size_t i) const;
   // Throws NotSplit where the kernel has what no form can hold.

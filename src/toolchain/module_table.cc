@@ -1,6 +1,8 @@
 #include "module_table.h"
 
+#include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "guard.h"
 
@@ -39,36 +41,88 @@ std::string parameter_names(const Function& f, const std::vector<Token>& tokens)
 
 }  // namespace
 
+namespace {
+
+const Function* find_kernel(const Scan& scan, const std::string& name) {
+  const Function* kernel = nullptr;
+  for (const Function& f : scan.functions)
+    if (f.is_global && f.name == name && (kernel == nullptr || f.defined())) kernel = &f;
+  return kernel;
+}
+
+// Also in what macros stand for.
+std::set<std::string, std::less<>> identifiers_of(const CleanSource& source) {
+  std::set<std::string, std::less<>> names;
+  const auto add = [&](const std::vector<Token>& tokens) {
+    for (const Token& t : tokens)
+      if (t.kind == TokenKind::kIdentifier) names.emplace(t.text);
+  };
+  add(source.tokens);
+  for (const Token& t : source.tokens)
+    if (t.kind == TokenKind::kDirective) add(tokens_of(t.text.substr(1), t.line));
+  return names;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return "\"" + out + "\"";
+}
+
+// A line that the compiler takes for the plan's, with `text` in the column where the plan has it, so that
+// its messages have that place; `sign` stands in front, `end` behind.
+std::string at_place(const task::NamePlace& place, const char* sign, const std::string& text,
+                     const std::string& end) {
+  const auto column = static_cast<std::size_t>(std::max(place.column, 2));
+  return "\n#line " + std::to_string(place.line) + " \"kernel.cu\"\n" + std::string(column - 2, ' ') + sign +
+         text + end + "\n#line 1 \"plan\"\n";
+}
+
+[[noreturn]] void fail_at(const task::NamePlace& place, std::string message) {
+  throw SourceProblem{place.line, place.column, std::move(message), false};
+}
+
+}  // namespace
+
 std::string module_table(const Scan& scan, const CleanSource& source, const Rewritten& rewritten,
                          const ModuleNames& names) {
-  std::string kernels, symbols;
-  for (const std::string& expression : names.kernels) {
+  std::string aliases, kernels, symbols;
+  for (std::size_t i = 0; i < names.kernels.size(); ++i) {
+    const std::string& expression = names.kernels[i];
     const std::string base = base_name(expression);
-    const Function* kernel = nullptr;
-    for (const Function& f : scan.functions)
-      if (f.is_global && f.name == base && (kernel == nullptr || f.defined())) kernel = &f;
+    const Function* kernel = find_kernel(scan, base);
     if (kernel == nullptr)
-      throw SourceProblem{
-          1, 1, "the plan launches `" + base + "`, which is no __global__ function of this source", false};
+      fail_at(names.place_of(expression),
+              "the plan launches `" + base + "`, which is no __global__ function of this source");
     const bool split = rewritten.split.contains(base);
-    const std::string launch = "wstw_launch<&" + expression + ", " +
-                               (split                            ? "kWstwWholeBlock"
-                                : is_guarded(scan, source, base) ? "kWstwGuarded"
-                                                                 : "kWstwEachThread") +
-                               ">";
+    const std::string launch = "wstw_launch_" + std::to_string(i);
+    const char* const kind = split                            ? "kWstwWholeBlock"
+                             : is_guarded(scan, source, base) ? "kWstwGuarded"
+                                                              : "kWstwEachThread";
+    aliases += "using " + launch + " = wstw_launch<" +
+               at_place(names.place_of(expression), "&", expression, std::string(", ") + kind + ">;");
     const bool waits = scan.waits.contains(base) && !split;
-    std::string quoted;
-    for (const char c : expression)
-      quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-    kernels += "  {\"" + quoted + "\", \"" + parameter_names(*kernel, source.tokens) + "\", " + launch +
-               "::params, " + launch + "::count, " + (waits ? "1, " : "0, ") +
+    kernels += "  {" + quoted(expression) + ", \"" + parameter_names(*kernel, source.tokens) + "\", " +
+               launch + "::params, " + launch + "::count, " + (waits ? "1, " : "0, ") +
                (scan.grid_syncs.contains(base) ? "1, " : "0, ") +
                (waits ? "nullptr, " + launch + "::thread" : launch + "::blocks, nullptr") + "},\n";
   }
-  for (const std::string& s : names.symbols)
-    symbols += "  {\"" + s + "\", (void*)&" + s + ", sizeof(" + s + ")},\n";
-  return "static constinit const wstw_kernel wstw_kernels[] = {\n" + kernels + "  {}};\n" +
-         "static constinit const wstw_symbol wstw_symbols[] = {\n" + symbols + "  {}};\n" +
+  const std::set<std::string, std::less<>> known =
+      names.symbols.empty() ? std::set<std::string, std::less<>>() : identifiers_of(source);
+  for (std::size_t i = 0; i < names.symbols.size(); ++i) {
+    const std::string& s = names.symbols[i];
+    if (!known.contains(s))
+      fail_at(names.place_of(s), "the plan fills `" + s + "`, which is no variable of this source");
+    const std::string symbol = "wstw_symbol_" + std::to_string(i);
+    aliases += "static constexpr auto& " + symbol + " =" + at_place(names.place_of(s), " ", s, ";");
+    symbols += "  {\"" + s + "\", (void*)&" + symbol + ", sizeof(" + symbol + ")},\n";
+  }
+  // Macros of the candidate may have the names of our fields.
+  return aliases +
+         "#undef params\n#undef count\n#undef thread\n#undef blocks\nstatic constinit const wstw_kernel "
+         "wstw_kernels[] = {\n" +
+         kernels + "  {}};\n" + "static constinit const wstw_symbol wstw_symbols[] = {\n" + symbols +
+         "  {}};\n" +
          "extern \"C\" __attribute__((externally_visible, visibility(\"default\"))) constinit const "
          "wstw_module wstw_module_table = {\n"
          "  kWstwAbi, " +

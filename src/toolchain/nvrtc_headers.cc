@@ -50,6 +50,36 @@ typedef unsigned long long uintmax_t;
 #define INTPTR_MAX INT64_MAX
 #define UINTPTR_MAX UINT64_MAX
 #define SIZE_MAX 18446744073709551615UL
+namespace std {
+using ::int8_t;
+using ::int16_t;
+using ::int32_t;
+using ::int64_t;
+using ::uint8_t;
+using ::uint16_t;
+using ::uint32_t;
+using ::uint64_t;
+using ::int_least8_t;
+using ::int_least16_t;
+using ::int_least32_t;
+using ::int_least64_t;
+using ::uint_least8_t;
+using ::uint_least16_t;
+using ::uint_least32_t;
+using ::uint_least64_t;
+using ::int_fast8_t;
+using ::int_fast16_t;
+using ::int_fast32_t;
+using ::int_fast64_t;
+using ::uint_fast8_t;
+using ::uint_fast16_t;
+using ::uint_fast32_t;
+using ::uint_fast64_t;
+using ::intptr_t;
+using ::uintptr_t;
+using ::intmax_t;
+using ::uintmax_t;
+}  // namespace std
 )";
 
 constexpr const char* kLimits = R"(#pragma once
@@ -97,7 +127,7 @@ constexpr const char* kFloat = R"(#pragma once
 #define DBL_EPSILON 2.2204460492503131e-16
 )";
 
-// The functions are NVRTC's own.
+// The functions are NVRTC's own, with overloads for float; std's are the same.
 constexpr const char* kMath = R"(#pragma once
 #ifndef INFINITY
 #define INFINITY __builtin_bit_cast(float, 0x7f800000)
@@ -124,6 +154,31 @@ constexpr const char* kMath = R"(#pragma once
 #define M_2_SQRTPI 1.12837916709551257390
 #define M_SQRT2 1.41421356237309504880
 #define M_SQRT1_2 0.70710678118654752440
+namespace std {
+#define WARPSMITH_IN_STD(name) using ::name; using ::name##f;
+WARPSMITH_IN_STD(sqrt) WARPSMITH_IN_STD(cbrt) WARPSMITH_IN_STD(hypot) WARPSMITH_IN_STD(exp)
+WARPSMITH_IN_STD(exp2) WARPSMITH_IN_STD(expm1) WARPSMITH_IN_STD(log) WARPSMITH_IN_STD(log2)
+WARPSMITH_IN_STD(log10) WARPSMITH_IN_STD(log1p) WARPSMITH_IN_STD(pow) WARPSMITH_IN_STD(sin)
+WARPSMITH_IN_STD(cos) WARPSMITH_IN_STD(tan) WARPSMITH_IN_STD(asin) WARPSMITH_IN_STD(acos)
+WARPSMITH_IN_STD(atan) WARPSMITH_IN_STD(atan2) WARPSMITH_IN_STD(sinh) WARPSMITH_IN_STD(cosh)
+WARPSMITH_IN_STD(tanh) WARPSMITH_IN_STD(asinh) WARPSMITH_IN_STD(acosh) WARPSMITH_IN_STD(atanh)
+WARPSMITH_IN_STD(erf) WARPSMITH_IN_STD(erfc) WARPSMITH_IN_STD(tgamma) WARPSMITH_IN_STD(lgamma)
+WARPSMITH_IN_STD(ceil) WARPSMITH_IN_STD(floor) WARPSMITH_IN_STD(trunc) WARPSMITH_IN_STD(round)
+WARPSMITH_IN_STD(rint) WARPSMITH_IN_STD(nearbyint) WARPSMITH_IN_STD(fabs) WARPSMITH_IN_STD(fmod)
+WARPSMITH_IN_STD(remainder) WARPSMITH_IN_STD(remquo) WARPSMITH_IN_STD(fma) WARPSMITH_IN_STD(fmax)
+WARPSMITH_IN_STD(fmin) WARPSMITH_IN_STD(fdim) WARPSMITH_IN_STD(copysign) WARPSMITH_IN_STD(nextafter)
+WARPSMITH_IN_STD(ldexp) WARPSMITH_IN_STD(scalbn) WARPSMITH_IN_STD(scalbln) WARPSMITH_IN_STD(frexp)
+WARPSMITH_IN_STD(modf) WARPSMITH_IN_STD(logb) WARPSMITH_IN_STD(ilogb) WARPSMITH_IN_STD(lround)
+WARPSMITH_IN_STD(llround) WARPSMITH_IN_STD(lrint) WARPSMITH_IN_STD(llrint) WARPSMITH_IN_STD(nan)
+#undef WARPSMITH_IN_STD
+using ::abs;
+using ::labs;
+using ::llabs;
+using ::isnan;
+using ::isinf;
+using ::isfinite;
+using ::signbit;
+}  // namespace std
 )";
 
 constexpr const char* kStddef = R"(#pragma once
@@ -135,6 +190,25 @@ typedef decltype((char*)0 - (char*)0) ptrdiff_t;
 #ifndef offsetof
 #define offsetof(type, member) ((size_t)&((type*)0)->member)
 #endif
+typedef decltype(nullptr) nullptr_t;
+namespace std {
+using ::size_t;
+using ::ptrdiff_t;
+using ::nullptr_t;
+}  // namespace std
+)";
+
+constexpr const char* kString = R"(#pragma once
+namespace std {
+using ::memcpy;
+using ::memset;
+}  // namespace std
+)";
+
+constexpr const char* kStdio = R"(#pragma once
+namespace std {
+using ::printf;
+}  // namespace std
 )";
 
 // Of the driver's header, device code has a use for TMA descriptors alone; the rest is host functions.
@@ -144,13 +218,35 @@ typedef struct CUtensorMap_st {
 } CUtensorMap;
 )";
 
-// nvcc includes the first of these by itself, so candidates do without.
+// nvcc includes the first of these by itself, so candidates do without; so it does glibc's <sys/types.h>, and
+// of CUDA's runtime cuda_device_runtime_api.h, of which NVRTC has nothing: of use are the two functions that
+// need no linking. An architecture that lacks their instruction lacks them where they are called.
 constexpr const char* kAlways = R"(#pragma once
 #include "math.h"
 #include "float.h"
 #include "limits.h"
 #include "stdint.h"
 #include "stddef.h"
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef unsigned char u_char;
+typedef unsigned short u_short;
+typedef unsigned int u_int;
+typedef unsigned long u_long;
+typedef uint8_t u_int8_t;
+typedef uint16_t u_int16_t;
+typedef uint32_t u_int32_t;
+typedef uint64_t u_int64_t;
+typedef long ssize_t;
+extern "C" {
+static __device__ __forceinline__ void cudaGridDependencySynchronize() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+static __device__ __forceinline__ void cudaTriggerProgrammaticLaunchCompletion() {
+  asm volatile("griddepcontrol.launch_dependents;");
+}
+}
 )";
 
 constexpr const char* kNothing = "#pragma once\n";
@@ -171,15 +267,16 @@ const std::map<std::string, std::string>& headers_for_nvrtc() {
       {"cstddef", kStddef},
       {"assert.h", kNothing},
       {"cassert", kNothing},
-      {"stdio.h", kNothing},
-      {"cstdio", kNothing},
+      {"stdio.h", kStdio},
+      {"cstdio", kStdio},
       {"stdlib.h", kNothing},
       {"cstdlib", kNothing},
-      {"string.h", kNothing},
-      {"cstring", kNothing},
+      {"string.h", kString},
+      {"cstring", kString},
       {"stdbool.h", kNothing},
       {"device_functions.h", kNothing},
       {"math_functions.h", kNothing},
+      {"cuda_device_runtime_api.h", kNothing},
       {"cuda.h", kCuda},
       {kAlwaysIncluded, kAlways},
   };

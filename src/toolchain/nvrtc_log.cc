@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "compile_unit.h"
@@ -135,6 +136,23 @@ std::string name_asked_for(const Report& report) {
   return "";
 }
 
+bool is_name_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// "T" of `identifier "T" is undefined` where it stands among the template arguments of `name`.
+std::string undefined_argument(const Report& report, const std::string& name) {
+  constexpr std::string_view kFront = "identifier \"", kBack = "\" is undefined";
+  const std::size_t arguments = name.find('<');
+  if (arguments == std::string::npos || !report.message.starts_with(kFront) ||
+      !report.message.ends_with(kBack))
+    return "";
+  const std::string undefined =
+      report.message.substr(kFront.size(), report.message.size() - kFront.size() - kBack.size());
+  for (std::size_t at = name.find(undefined, arguments); at != std::string::npos;
+       at = name.find(undefined, at + 1))
+    if (!is_name_part(name[at - 1]) && !is_name_part(name.c_str()[at + undefined.size()])) return undefined;
+  return "";
+}
+
 std::string unknown_name(const Report& report) {
   const std::string name = name_asked_for(report);
   const std::string what =
@@ -142,6 +160,11 @@ std::string unknown_name(const Report& report) {
           ? "the plan fills `" + name.substr(1) +
                 "`, which is no __device__ or __constant__ variable of this source"
           : "the plan launches `" + name + "`, which is no __global__ function of this source";
+  const std::string argument = undefined_argument(report, name);
+  if (!argument.empty())
+    return at_place(1, 1,
+                    what + ": template arguments are C++ text, where names of the plan mean nothing, and `" +
+                        argument + "` is undefined");
   const bool plain = has(report.message, "is undefined") || has(report.message, "non-__global__");
   return at_place(1, 1, plain ? what : what + ": " + report.message);
 }
@@ -166,6 +189,7 @@ bool is_error(const Report& report) { return has(report.kind, "error"); }
 
 std::string readable_nvrtc_log(std::string_view log, std::size_t limit) {
   std::string out, of_plan, of_assembler, last_name;
+  std::set<std::string> said;
   for (const Report& r : read_reports(log)) {
     if (!is_error(r)) continue;
     if (r.file == kFile) {
@@ -176,8 +200,10 @@ std::string readable_nvrtc_log(std::string_view log, std::size_t limit) {
       last_name = name;
     } else {
       const int line = line_that_led_to(r);
-      out += line > 0 ? at_place(line, 1, r.message + details_of(r))
-                      : "kernel.cu: error: " + without_folders(r.message) + "\n";
+      const std::string text = line > 0 ? at_place(line, 1, r.message + details_of(r))
+                                        : "kernel.cu: error: " + without_folders(r.message) + "\n";
+      // A header may say the same of each of its functions.
+      if (said.insert(text).second) out += text;
     }
   }
   for (const std::string& error : assembler_errors(log))

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <array>
 #include <map>
 
 #include "directives.h"
 #include "scan.h"
+#include "source_path.h"
 
 namespace warpsmith::toolchain {
 
@@ -55,7 +57,6 @@ const std::map<std::string_view, Refusal>& refused_names() {
       {"throw", {"exceptions", false}},
       {"typeid", {"typeid", false}},
       {"dynamic_cast", {"dynamic_cast", false}},
-      {"_Pragma", {"_Pragma", false}},
       {"__has_include", {"__has_include", false}},
       {"__has_include_next", {"__has_include_next", false}},
       {"__has_embed", {"__has_embed", false}},
@@ -96,7 +97,6 @@ void refuse_name(const CleanSource& source, const Token& at, std::string_view na
            r.unsupported);
   }
   if (name == "cuda" && next == "::") refuse(source, at, "the CPU twin has no cuda:: library", true);
-  if (name == "std" && next == "::") refuse(source, at, "there is no std:: in device code here", false);
   if (starts_with_any(name, {"tex1D", "tex2D", "tex3D", "surf1D", "surf2D", "surf3D"}))
     refuse(source, at, "the CPU twin has no textures", true);
   if (starts_with_any(name,
@@ -113,13 +113,70 @@ void refuse_name(const CleanSource& source, const Token& at, std::string_view na
   }
 }
 
+// `_Pragma("unroll 4")` alone: others can do what a directive can.
+bool is_unroll_operator(const std::vector<Token>& tokens, std::size_t i) {
+  if (i + 3 >= tokens.size() || tokens[i + 1].text != "(" || tokens[i + 3].text != ")") return false;
+  std::string_view text = tokens[i + 2].text;
+  constexpr std::string_view kUnroll = "\"unroll";
+  if (!text.starts_with(kUnroll) || !text.ends_with('"')) return false;
+  text.remove_prefix(kUnroll.size());
+  text.remove_suffix(1);
+  return text.empty() || (text.size() > 1 && text[0] == ' ' &&
+                          text.find_first_not_of("0123456789", 1) == std::string_view::npos);
+}
+
+// `((aligned(16), unused))` at the token behind __attribute__.
+bool is_harmless_attribute(const std::vector<Token>& tokens, std::size_t open) {
+  const auto text = [&](std::size_t i) { return i < tokens.size() ? tokens[i].text : std::string_view(); };
+  if (text(open) != "(" || text(open + 1) != "(") return false;
+  for (std::size_t i = open + 2;;) {
+    const std::string_view name = text(i);
+    if (name != "aligned" && name != "__aligned__" && name != "packed" && name != "__packed__" &&
+        name != "unused" && name != "__unused__")
+      return false;
+    ++i;
+    if (text(i) == "(") i = matching(tokens, i) + 1;
+    if (text(i) == ")") return text(i + 1) == ")";
+    if (text(i) != ",") return false;
+    ++i;
+  }
+}
+
+// What is refused of a token with those behind it, in code and in macros.
+void refuse_forms(const CleanSource& source, const Token& at, const std::vector<Token>& tokens,
+                  std::size_t i) {
+  const Token& t = tokens[i];
+  const auto text = [&](std::size_t k) { return k < tokens.size() ? tokens[k].text : std::string_view(); };
+  if (t.kind == TokenKind::kIdentifier) {
+    refuse_name(source, at, t.text, text(i + 1));
+    if (t.text == "_Pragma" && !is_unroll_operator(tokens, i))
+      refuse(source, at, "of _Pragma, only \"unroll\" is read", false);
+    if ((t.text == "__attribute__" || t.text == "__attribute") && !is_harmless_attribute(tokens, i + 1))
+      refuse(source, at, "of attributes, only aligned, packed and unused are read", false);
+  }
+  if (t.text == "[" && text(i + 1) == "[" &&
+      (text(i + 2) == "gnu" || text(i + 2) == "__gnu__" || text(i + 2) == "using"))
+    refuse(source, at, "compiler-specific attributes are not read", false);
+}
+
+// A macro in the place of `__shared__`: declarations are found without macros.
+void refuse_shared_macro(const CleanSource& source, const Token& at, const std::vector<Token>& tokens) {
+  if (tokens.empty() ||
+      std::none_of(tokens.begin() + 1, tokens.end(), [](const Token& t) { return t.text == "__shared__"; }))
+    return;
+  for (const Token& t : source.tokens)
+    if (t.kind == TokenKind::kIdentifier && t.text == tokens[0].text)
+      refuse(source, at, "the CPU twin has no __shared__ in a macro", true);
+}
+
 void refuse_directive(const CleanSource& source, const Token& at) {
   const Directive directive = read_directive(source, at);
   if (directive.word == "include") {
     const std::string_view name = included_header(source, at, directive);
     if (is_plain_header(name)) return;
     if (name == "mma.h") refuse(source, at, "the CPU twin has no wmma", true);
-    if (starts_with_any(name, {"cuda/", "cub/", "cutlass/", "cute/", "thrust/", "cuda_pipeline"}))
+    if ((is_plain_path(name) && is_device_header(name)) ||
+        starts_with_any(name, {"cutlass/", "cute/", "thrust/"}))
       refuse(source, at, "the CPU twin has no <" + std::string(name) + ">", true);
     refuse(source, at, kOnlyCudaHeaders, false);
   }
@@ -127,42 +184,67 @@ void refuse_directive(const CleanSource& source, const Token& at) {
   const std::vector<Token> tokens = tokens_of(directive.body, at.line);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].text == "##") refuse(source, at, "the CPU twin does not paste tokens (##)", true);
-    if (tokens[i].kind == TokenKind::kIdentifier)
-      refuse_name(source, at, tokens[i].text, i + 1 < tokens.size() ? tokens[i + 1].text : "");
+    if (tokens[i].text == "gnu" || tokens[i].text == "__gnu__")
+      refuse(source, at, "compiler-specific attributes are not read", false);
+    refuse_forms(source, at, tokens, i);
   }
+  if (directive.word == "define") refuse_shared_macro(source, at, tokens);
 }
+
+// Text between `#if 0` and what ends it is nothing. Says for a token whether it lies there; to be asked of
+// all tokens in order.
+class Skipped {
+ public:
+  bool contains(const CleanSource& source, const Token& t) {
+    if (t.kind != TokenKind::kDirective) return depth_ > 0;
+    if (depth_ == 0) {
+      const std::vector<Token> tokens = tokens_of(t.text.substr(1), t.line);
+      if (t.text[0] == '#' && tokens.size() == 2 && tokens[0].text == "if" && tokens[1].text == "0")
+        depth_ = 1;
+      return false;
+    }
+    const std::string_view word = conditional(source, t);
+    if (word == "if" || word == "ifdef" || word == "ifndef") ++depth_;
+    if (word == "endif") --depth_;
+    if ((word == "else" || word == "elif") && depth_ == 1) depth_ = 0;
+    return depth_ > 0;
+  }
+
+ private:
+  // The word of a directive that a compiler still reads there. Where it could read another: refused.
+  static std::string_view conditional(const CleanSource& source, const Token& t) {
+    if (t.text[0] != '#') refuse(source, t, "digraphs are not read", false);
+    const std::string_view all = t.text.substr(1);
+    const std::vector<Token> tokens = tokens_of(all, t.line);
+    if (tokens.empty()) return {};
+    const std::string_view word = tokens[0].text;
+    const std::size_t end = tokens[0].offset + word.size();
+    const bool clear =
+        end >= all.size() || all[end] == ' ' || all[end] == '\t' || all[end] == '(' || all[end] == '!';
+    if (word.starts_with("elifdef") || word.starts_with("elifndef") ||
+        ((word.starts_with("if") || word.starts_with("el") || word.starts_with("endif")) && !clear))
+      refuse(source, t, "#" + std::string(word) + " is no part of device code here", false);
+    return word;
+  }
+
+  int depth_ = 0;
+};
 
 }  // namespace
 
 void refuse_constructs(const CleanSource& source) {
   refuse_hidden_text(source);
+  Skipped skipped;
   const std::vector<Token>& tokens = source.tokens;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const Token& t = tokens[i];
-    const std::string_view next = i + 1 < tokens.size() ? tokens[i + 1].text : std::string_view();
-    switch (t.kind) {
-      case TokenKind::kDirective:
-        refuse_directive(source, t);
-        break;
-      case TokenKind::kIdentifier: {
-        refuse_name(source, t, t.text, next);
-        if (t.text == "__attribute__" || t.text == "__attribute") {
-          const std::string_view what = i + 3 < tokens.size() ? tokens[i + 3].text : std::string_view();
-          if (what != "aligned" && what != "__aligned__" && what != "packed")
-            refuse(source, t, "of attributes, only aligned and packed are read", false);
-        }
-        break;
-      }
-      case TokenKind::kPunctuation:
-        if (t.text == "<<<")
-          refuse(source, t, "the CPU twin has no launches from the device (<<<…>>>)", true);
-        if (t.text == "[" && next == "[" && i + 2 < tokens.size() &&
-            (tokens[i + 2].text == "gnu" || tokens[i + 2].text == "__gnu__" || tokens[i + 2].text == "using"))
-          refuse(source, t, "compiler-specific attributes are not read", false);
-        break;
-      default:
-        break;
+    if (skipped.contains(source, t)) continue;
+    if (t.kind == TokenKind::kDirective) {
+      refuse_directive(source, t);
+      continue;
     }
+    refuse_forms(source, t, tokens, i);
+    if (t.text == "<<<") refuse(source, t, "the CPU twin has no launches from the device (<<<…>>>)", true);
   }
 }
 

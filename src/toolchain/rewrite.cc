@@ -27,7 +27,7 @@ class Rewriter {
       if (tokens_[i].kind == TokenKind::kDirective)
         rewrite_directive(i);
       else if (tokens_[i].kind == TokenKind::kIdentifier)
-        rewrite_name(tokens_, i, 0);
+        rewrite_name(source_, i, false, edits_);
       if (text(i) == "(") rewrite_cast(source_, scan_, i, edits_);
     }
     SourceEdits::Result result = edits_.apply();
@@ -59,11 +59,12 @@ class Rewriter {
            "the CPU twin has no thread indices, barriers or shared memory in " +
                std::string(f.name == "operator" ? "an operator" : "a constructor"),
            true);
+    const std::string context = context_parameter(f);
     const bool no_parameters = f.params_close == f.params_open + 1;
     if (f.params_close == f.params_open + 2 && text(f.params_open + 1) == "void") {
-      edits_.remove(f.params_open + 1, f.params_open + 1, std::string(kContextParameter));
+      edits_.remove(f.params_open + 1, f.params_open + 1, context);
     } else {
-      edits_.insert_after(f.params_open, std::string(kContextParameter) + (no_parameters ? "" : ", "));
+      edits_.insert_after(f.params_open, context + (no_parameters ? "" : ", "));
     }
     heads_.insert(f.name_at);
     if (f.defined()) {
@@ -77,6 +78,26 @@ class Rewriter {
       rewrite_lambdas(f.body_open, f.body_close);
       rewrite_shared(source_, scan_, f, edits_);
     }
+  }
+
+  // With the bound of `__launch_bounds__(128)`, where the kernel is declared in one place: declarations must
+  // agree.
+  std::string context_parameter(const Function& f) const {
+    const auto same_name = [&](const Function& other) { return other.name == f.name; };
+    if (!f.is_global || std::count_if(scan_.functions.begin(), scan_.functions.end(), same_name) != 1)
+      return std::string(kContextParameter);
+    for (std::size_t i = f.head; i < f.params_open; ++i) {
+      if (text(i) != "__launch_bounds__" || text(i + 1) != "(") continue;
+      const std::size_t close = matching(tokens_, i + 1);
+      std::string bound;
+      for (std::size_t k = i + 2; k < close && text(k) != ","; ++k) {
+        const std::size_t last = text(k) == "(" ? matching(tokens_, k) : k;
+        for (; k < last; ++k) bound += std::string(text(k)) + " ";
+        bound += std::string(text(k)) + " ";
+      }
+      if (!bound.empty()) return "const wstw_bounded<(unsigned)(" + bound + ")>& wstw_";
+    }
+    return std::string(kContextParameter);
   }
 
   void split(const Function& f) {
@@ -114,16 +135,24 @@ class Rewriter {
     }
   }
 
-  // Calls of functions that need the context hand it on. `tokens` may be those of a directive that begins at
-  // `base`.
-  void rewrite_name(const std::vector<Token>& tokens, std::size_t i, std::size_t base) {
+  // Calls of functions that need the context hand it on. `source` is the candidate's, or that of a macro.
+  void rewrite_name(const CleanSource& source, std::size_t i, bool in_macro, SourceEdits& edits) {
+    const std::vector<Token>& tokens = source.tokens;
     const std::string_view name = tokens[i].text;
-    if (base == 0 && (name == "reinterpret_cast" || name == "static_cast")) {
-      rewrite_named_cast(source_, i, edits_);
+    if (name == "reinterpret_cast" || name == "static_cast") {
+      rewrite_named_cast(source, i, edits);
+      return;
+    }
+    if (name == "_Pragma") {
+      // refuse_constructs() has seen to its form, but below `#if 0`.
+      if (i + 2 >= tokens.size() || tokens[i + 2].kind != TokenKind::kString) return;
+      const Token& unroll = tokens[i + 2];
+      edits.insert_at_offset(unroll.offset + 1, "GCC ");
+      if (unroll.text == "\"unroll\"") edits.insert_at_offset(unroll.offset + unroll.text.size() - 1, " 8");
       return;
     }
     if (!functions_.contains(name) || !scan_.needs_context.contains(name) ||
-        (base == 0 && heads_.contains(i)))
+        (!in_macro && heads_.contains(i)))
       return;
     const std::string_view before = i > 0 ? tokens[i - 1].text : std::string_view();
     std::size_t open = i + 1;
@@ -136,12 +165,15 @@ class Rewriter {
     // `float sum(0.f)` declares a variable.
     if (i > 0 && tokens[i - 1].kind == TokenKind::kIdentifier && !is_keyword_of_expression(before)) return;
     const bool empty = open + 1 < tokens.size() && tokens[open + 1].text == ")";
-    edits_.insert_at_offset(base + tokens[open].offset + 1, empty ? "wstw_" : "wstw_, ");
+    edits.insert_at_offset(tokens[open].offset + 1, empty ? "wstw_" : "wstw_, ");
   }
 
   void rewrite_directive(std::size_t i) {
     const Token& t = tokens_[i];
-    const std::vector<Token> tokens = tokens_of(t.text.substr(1), t.line);
+    CleanSource inside;
+    inside.text = std::string(t.text.substr(1)) + "\n";
+    inside.tokens = tokens_of(inside.text, t.line);
+    const std::vector<Token>& tokens = inside.tokens;
     if (tokens.empty()) return;
     if (tokens[0].text == "include") return edits_.replace(i, "");
     if (tokens[0].text == "pragma") {
@@ -152,8 +184,15 @@ class Rewriter {
       if (tokens.size() > 2 && tokens[2].text != "(" && tokens[2].kind != TokenKind::kNumber) count = "8";
       return edits_.replace(i, "#pragma GCC unroll " + count);
     }
-    for (std::size_t k = 0; k < tokens.size(); ++k)
-      if (tokens[k].kind == TokenKind::kIdentifier) rewrite_name(tokens, k, t.offset + 1);
+    if (tokens[0].text != "define") return;
+    SourceEdits edits(inside);
+    for (std::size_t k = 1; k < tokens.size(); ++k) {
+      if (tokens[k].kind == TokenKind::kIdentifier) rewrite_name(inside, k, true, edits);
+      if (tokens[k].text == "(") rewrite_cast(inside, scan_, k, edits);
+    }
+    std::string text = edits.apply().text;
+    text.pop_back();
+    if (text != t.text.substr(1)) edits_.replace(i, "#" + text);
   }
 
   const CleanSource& source_;

@@ -24,7 +24,7 @@ std::vector<std::string> declared_names(const CleanSource& source, std::size_t b
 // `[extern] __shared__ T a[2], b;` as references into the block's storage.
 std::string shared_declaration(const CleanSource& source, std::size_t begin, std::size_t end, bool of_file) {
   bool dynamic = false;
-  std::string type;
+  std::string type, out;
   std::size_t i = begin;
   for (; i < end; ++i) {
     const std::string_view t = source.token_text(i);
@@ -33,6 +33,22 @@ std::string shared_declaration(const CleanSource& source, std::size_t begin, std
     } else if (t == "__shared__" || t == "static") {
     } else if (t == "__align__" || t == "alignas" || t == "__attribute__") {
       i = matching(source.tokens, i + 1);
+    } else if (t == "{") {
+      // A type that is defined here comes first; one without a name gets one.
+      const std::size_t close = matching(source.tokens, i);
+      if (of_file || close >= end)
+        throw problem_at(source, i,
+                         "the CPU twin has no type in a __shared__ declaration outside of functions", true);
+      const bool nameless = source.token_text(i - 1) == "struct" || source.token_text(i - 1) == "union" ||
+                            source.token_text(i - 1) == "class";
+      if (nameless) type += "wstw_unnamed_" + std::to_string(begin) + " ";
+      out = type;
+      for (; i < close; ++i) {
+        if (source.tokens[i].kind == TokenKind::kDirective)
+          throw problem_at(source, i, "the CPU twin has no directives in a __shared__ declaration", true);
+        out += std::string(source.token_text(i)) + " ";
+      }
+      out += "}; ";
     } else if (source.is_name(i) && !type.empty() &&
                (source.token_text(i + 1) == "[" || source.token_text(i + 1) == ";" ||
                 source.token_text(i + 1) == ",")) {
@@ -41,7 +57,6 @@ std::string shared_declaration(const CleanSource& source, std::size_t begin, std
       type += std::string(t) + " ";
     }
   }
-  std::string out;
   while (i < end) {
     if (!source.is_name(i))
       throw problem_at(source, i, "a __shared__ declaration that the CPU twin cannot read", true);
@@ -96,6 +111,7 @@ void rewrite_shared(const CleanSource& source, const Scan& scan, const Function&
            source.tokens[begin - 1].kind != TokenKind::kDirective)
       --begin;
     while (end < f.body_close && source.token_text(end) != ";") {
+      if (source.token_text(end) == "{") end = std::min(matching(source.tokens, end), f.body_close);
       if (source.token_text(end) == "=")
         throw problem_at(source, end, "a __shared__ variable has no initial value", false);
       ++end;

@@ -1,6 +1,7 @@
 #include "split.h"
 
 #include "kernel_text.h"
+#include "split_locals.h"
 #include "split_regions.h"
 #include "split_statements.h"
 #include "split_uniform.h"
@@ -8,6 +9,9 @@
 namespace warpsmith::toolchain {
 
 namespace {
+
+// Of variables that cross a region's end, all threads of a block together: they lie on a stack of 8 MiB.
+constexpr std::size_t kMostBytes = 4 << 20;
 
 // The regions as text: loops over threads, arrays for the variables that cross a region's end, masks for
 // branches that not all threads take, and the exchange of shuffled values.
@@ -21,7 +25,7 @@ class Emitter {
     if (plan_.returns) start += "bool wstw_gone[1024] = {}; bool wstw_dead = false; ";
     for (int m = 1; m <= plan_.masks; ++m) start += "bool wstw_m" + std::to_string(m) + "[1024]; ";
     for (const Variable& v : plan_.variables)
-      if (v.is_private) start += v.type + " " + array_of(v) + "[1024]" + v.dims + "; ";
+      if (v.is_private) start += v.type + " " + array_of(v) + "[1024]" + v.dims + "; " + checks_of(v);
     int puts = 0;
     for (const Region& r : plan_.regions) {
       if (r.puts == nullptr) continue;
@@ -35,6 +39,7 @@ class Emitter {
                               and_active(r.mask, "wstw_i" + n + "[wstw_t] + (wstw_t & ~31u)") + ")"});
       }
     }
+    start += size_check();
     edits_.push_back({k_.function.body_open, k_.function.body_open, false, true, start});
     puts = 0;
     for (const Region& r : plan_.regions) emit_region(r, &puts);
@@ -44,11 +49,34 @@ class Emitter {
       edits_.push_back({s->last, s->last, false, true, " }"});
     }
     for (const Variable& v : plan_.variables)
-      if (v.is_private) emit_assignment(*v.statement, *v.declarator);
+      if (v.is_private) emit_assignment(v);
   }
 
  private:
   static std::string array_of(const Variable& v) { return "wstw_p" + std::to_string(v.id) + "_" + v.name; }
+
+  // Where g++ finds one of these wrong, the source is compiled without loops (host.cc).
+  std::string size_check() const {
+    std::string sum = "0";
+    for (const Variable& v : plan_.variables)
+      if (v.is_private) sum += " + sizeof(" + array_of(v) + ")";
+    if (sum == "0") return "";
+    return "static_assert(" + sum + " <= " + std::to_string(kMostBytes) + ", \"\"); ";
+  }
+
+  // An array is made once, and what it begins with each time that its declaration is reached.
+  std::string checks_of(const Variable& v) const {
+    if (v.dims.empty() || is_number(v)) return "";
+    return "static_assert(__has_trivial_constructor(" + v.type + "), \"\"); ";
+  }
+
+  static bool is_number(const Variable& v) {
+    if (v.type.find('*') != std::string::npos) return true;
+    const std::vector<Token> words = tokens_of(v.type, 1);
+    for (const Token& word : words)
+      if (!KernelText::is_number_word(word.text)) return false;
+    return true;
+  }
 
   std::string and_active(int mask, const std::string& index) const {
     std::string out;
@@ -97,7 +125,9 @@ class Emitter {
   }
 
   // `float a = 0.f, b[4];` of arrays: what is left are assignments.
-  void emit_assignment(const Statement& s, const Declarator& d) {
+  void emit_assignment(const Variable& v) {
+    const Statement& s = *v.statement;
+    const Declarator& d = *v.declarator;
     const bool first = &d == &s.declarators.front();
     if (first) edits_.push_back({s.first, s.type_last, true, false, ""});
     if (d.dims.empty() && d.equals != 0) {
@@ -105,7 +135,11 @@ class Emitter {
       return;
     }
     if (d.equals == 0) {
-      edits_.push_back({d.first, d.last, true, false, "(void)0"});
+      std::string made = "(void)0";
+      if (d.dims.empty() && !is_number(v))
+        made =
+            "(void)(__has_trivial_constructor(" + v.type + ") || (" + d.name + " = " + v.type + "(), true))";
+      edits_.push_back({d.first, d.last, true, false, made});
       return;
     }
     const std::string value = k_.words(d.equals + 1, d.last);
@@ -132,8 +166,9 @@ std::optional<std::vector<SplitEdit>> split_kernel(const CleanSource& source, co
     text.refuse();
     std::vector<SplitEdit> edits;
     std::vector<Statement> statements = read_statements(text, edits);
-    const UniformNames uniform(text, statements);
-    const RegionPlan plan = plan_regions(text, uniform, statements, edits);
+    const std::vector<Local> locals = find_locals(text);
+    const UniformNames uniform(text, locals, statements);
+    const RegionPlan plan = plan_regions(text, locals, uniform, statements, edits);
     Emitter(text, plan, edits).emit();
     return edits;
   } catch (const NotSplit&) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "split_use.h"
+
 namespace warpsmith::toolchain {
 
 namespace {
@@ -10,8 +12,9 @@ using Kind = Statement::Kind;
 
 class Planner {
  public:
-  Planner(const KernelText& kernel, const UniformNames& uniform, std::vector<SplitEdit>& edits)
-      : k_(kernel), uniform_(uniform), edits_(edits) {}
+  Planner(const KernelText& kernel, const std::vector<Local>& locals, const UniformNames& uniform,
+          std::vector<SplitEdit>& edits)
+      : k_(kernel), locals_(locals), uniform_(uniform), edits_(edits) {}
 
   RegionPlan run(const std::vector<Statement>& statements) {
     visit(statements, 0, k_.function.body_close);
@@ -27,12 +30,14 @@ class Planner {
         case Kind::kPlain:
           check_plain(s);
           add_to_region(s, mask);
+          plan_others(s);
           break;
         case Kind::kDeclaration:
           plan_declaration(s, mask, scope_last);
           break;
         case Kind::kShared:
           close_region();
+          stays(s.first, s.last);
           break;
         case Kind::kBarrier:
           if (mask != 0 && k_.text(s.first) == "__syncthreads") throw NotSplit{};
@@ -55,6 +60,7 @@ class Planner {
         case Kind::kFor:
         case Kind::kIf: {
           close_region();
+          stays(s.head_open, s.head_close);
           int inner = mask;
           if (!s.uniform) {
             inner = ++plan_.masks;
@@ -125,14 +131,17 @@ class Planner {
   }
 
   void plan_declaration(const Statement& s, int mask, std::size_t scope_last) {
-    bool all_uniform = s.kind == Kind::kDeclaration, needed = false;
+    bool all_uniform = s.kind == Kind::kDeclaration, needed = false, stands = true;
     for (const Declarator& d : s.declarators) {
-      all_uniform = all_uniform && uniform_.contains(d.name);
-      needed = needed || (uniform_.contains(d.name) && in_heads(d.name));
+      all_uniform = all_uniform && uniform_.contains(d.name, d.name_at);
+      needed = needed || uniform_.is_needed(d.name, d.name_at);
+      for (std::size_t i = d.name_at; i <= d.last; ++i)
+        for (const Variable& v : plan_.variables) stands = stands && !v.is_mentioned(k_, i, i);
     }
-    if (needed && !all_uniform) throw NotSplit{};
-    if (all_uniform && mask == 0 && (needed || !open_)) {
+    if (needed && !(all_uniform && stands)) throw NotSplit{};
+    if (all_uniform && stands && mask == 0 && (needed || !open_)) {
       close_region();
+      stays(s.first, s.last);
       return;  // stands as it is, once for the block
     }
     if (needed) throw NotSplit{};
@@ -154,46 +163,84 @@ class Planner {
       v.type = type + stars;
       v.scope_first = d.name_at;
       v.scope_last = scope_last;
-      v.region = static_cast<int>(plan_.regions.size()) - 1;
-      v.id = static_cast<int>(plan_.variables.size());
       v.statement = &s;
       v.declarator = &d;
-      plan_.variables.push_back(v);
+      add_variable(v);
     }
   }
 
-  // Whether a condition or a loop around regions mentions the name.
-  bool in_heads(const std::string& name) const {
-    for (std::size_t i = k_.function.body_open; i < k_.function.body_close; ++i) {
-      if ((k_.text(i) != "for" && k_.text(i) != "if") || k_.text(i + 1) != "(") continue;
-      if (!k_.any_waits(i, k_.end_of_statement(i))) continue;
-      const std::size_t close = matching(k_.tokens, i + 1);
-      for (std::size_t k = i + 2; k < close; ++k)
-        if (k_.text(k) == name) return true;
+  // Declarations that were not taken for such: `float& r = …`, `auto [a, b] = …`.
+  void plan_others(const Statement& s) {
+    for (const Local& l : locals_) {
+      if (l.at < s.first || l.at > s.last || l.last <= s.last) continue;
+      Variable v;
+      v.name = l.name;
+      v.scope_first = l.at;
+      v.scope_last = l.last;
+      v.is_reference = l.is_reference;
+      add_variable(v);
     }
-    return false;
   }
 
-  // A variable that only its own region mentions stays a variable.
+  void add_variable(Variable& v) {
+    v.region = static_cast<int>(plan_.regions.size()) - 1;
+    v.id = static_cast<int>(plan_.variables.size());
+    plan_.variables.push_back(v);
+  }
+
+  // Names that the block has once.
+  void stays(std::size_t first, std::size_t last) {
+    for (const Local& l : locals_)
+      if (l.at >= first && l.at <= last) of_block_.push_back(&l);
+  }
+
+  // A variable that only its own region mentions stays a variable, where nothing else holds its address.
   void settle_variables() {
     for (Variable& v : plan_.variables) {
       const Region& own = plan_.regions[static_cast<std::size_t>(v.region)];
       for (std::size_t i = v.scope_first; i <= v.scope_last && !v.is_private; ++i)
-        if (v.is_mentioned(k_, i, i) && (i < own.first || i > own.last)) v.is_private = true;
+        if (v.is_mentioned(k_, i, i) && (i < own.first || i > own.last || is_held(v, i))) v.is_private = true;
       if (own.puts != nullptr && v.is_mentioned(k_, own.puts->first, own.puts->last)) v.is_private = true;
     }
     for (Variable& v : plan_.variables) {
       // One declaration, one fate.
       for (const Variable& other : plan_.variables)
-        if (v.statement == other.statement && other.is_private) v.is_private = true;
-      if (v.is_private && v.type.find("auto") != std::string::npos) throw NotSplit{};
+        if (v.statement != nullptr && v.statement == other.statement && other.is_private) v.is_private = true;
+      if (v.is_private) check_private(v);
     }
   }
 
+  // Whether something may still point to it when the region is over.
+  bool is_held(const Variable& v, std::size_t i) const {
+    if (v.is_reference || i == v.scope_first) return false;
+    std::size_t dimensions = 0;
+    for (std::size_t open = v.scope_first + 1; k_.text(open) == "["; open = matching(k_.tokens, open) + 1)
+      ++dimensions;
+    const Use use = use_at(k_, i, dimensions);
+    return use == Use::kLent || use == Use::kBound;
+  }
+
+  void check_private(const Variable& v) const {
+    if (v.declarator == nullptr || v.type.find("auto") != std::string::npos) throw NotSplit{};
+    // Its name is declared where its region begins: it may not mean anything else there, …
+    const Region& own = plan_.regions[static_cast<std::size_t>(v.region)];
+    for (std::size_t i = own.first; i < v.scope_first; ++i)
+      if (k_.text(i) == v.name && k_.text(i - 1) != "." && k_.text(i - 1) != "->" &&
+          std::none_of(locals_.begin(), locals_.end(), [&](const Local& l) {
+            return l.name == v.name && l.at >= own.first && l.at <= i && i <= l.last && l.at != v.scope_first;
+          }))
+        throw NotSplit{};
+    // … nor hide a name that the block has once.
+    for (const Local* l : of_block_)
+      if (l->name == v.name && l->at > v.scope_first && l->at <= v.scope_last) throw NotSplit{};
+  }
+
   const KernelText& k_;
+  const std::vector<Local>& locals_;
   const UniformNames& uniform_;
   std::vector<SplitEdit>& edits_;
   RegionPlan plan_;
+  std::vector<const Local*> of_block_;
   bool open_ = false;  // the last region goes on
 };
 
@@ -207,9 +254,10 @@ bool Variable::is_mentioned(const KernelText& kernel, std::size_t from, std::siz
   return false;
 }
 
-RegionPlan plan_regions(const KernelText& kernel, const UniformNames& uniform,
-                        const std::vector<Statement>& statements, std::vector<SplitEdit>& edits) {
-  return Planner(kernel, uniform, edits).run(statements);
+RegionPlan plan_regions(const KernelText& kernel, const std::vector<Local>& locals,
+                        const UniformNames& uniform, const std::vector<Statement>& statements,
+                        std::vector<SplitEdit>& edits) {
+  return Planner(kernel, locals, uniform, edits).run(statements);
 }
 
 }  // namespace warpsmith::toolchain

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "split_locals.h"
 #include "split_statements.h"
 #include "split_uniform.h"
 
@@ -17,8 +18,9 @@ struct Variable {
   int region = -1;                              // that declares it
   bool is_private = false;  // lives across the region's end: an array with an element a thread
   int id = 0;
-  const Statement* statement = nullptr;  // its declaration
-  const Declarator* declarator = nullptr;
+  const Statement* statement = nullptr;    // its declaration
+  const Declarator* declarator = nullptr;  // none: of a form that can only stay where it is
+  bool is_reference = false;
 
   bool is_mentioned(const KernelText& kernel, std::size_t from, std::size_t to) const;
 };
@@ -42,7 +44,8 @@ struct RegionPlan {
 };
 
 // `edits` gets the changes of barriers and `return`s. Throws NotSplit.
-RegionPlan plan_regions(const KernelText& kernel, const UniformNames& uniform,
-                        const std::vector<Statement>& statements, std::vector<SplitEdit>& edits);
+RegionPlan plan_regions(const KernelText& kernel, const std::vector<Local>& locals,
+                        const UniformNames& uniform, const std::vector<Statement>& statements,
+                        std::vector<SplitEdit>& edits);
 
 }  // namespace warpsmith::toolchain

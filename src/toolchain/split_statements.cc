@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "split_use.h"
+
 namespace warpsmith::toolchain {
 
 namespace {
@@ -182,6 +184,22 @@ class StatementReader {
       s.shuffles.push_back(shuffle);
     }
     if (s.shuffles.empty()) throw NotSplit{};
+    if (s.declarators.empty()) check_order(s);
+  }
+
+  // `a = …, b = __shfl_sync(~0u, a, 0)`: the value is laid down before `a` has its own.
+  void check_order(const Statement& s) const {
+    for (std::size_t i = s.first; i <= s.last; ++i) {
+      const std::string_view t = k_.text(i);
+      if (t == "(" || t == "[" || t == "{") i = matching(k_.tokens, i);
+      if (t != ",") continue;
+      for (std::size_t n = s.first; n < i; ++n)
+        for (const Shuffle& shuffle : s.shuffles) {
+          if (!k_.is_name(n) || shuffle.name_at < i) continue;
+          for (std::size_t m = shuffle.name_at; m < shuffle.close; ++m)
+            if (k_.text(m) == k_.text(n) && is_changed(k_, k_.text(n), n, n)) throw NotSplit{};
+        }
+    }
   }
 
   static bool is_full_mask(std::string mask) {

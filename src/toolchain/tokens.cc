@@ -9,6 +9,17 @@ namespace {
 
 bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
 bool is_name_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
+bool is_digit_or_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// Whether the number that text[begin, at) begins goes on with text[at].
+bool continues_number(std::string_view text, std::size_t at) {
+  const char c = text[at], before = text[at - 1];
+  if (is_digit_or_letter(c) || c == '.') return true;
+  // In a hexadecimal integer `e+` ends the number for a reader, but not for the standard: neither here.
+  if (c == '+' || c == '-') return before == 'e' || before == 'E' || before == 'p' || before == 'P';
+  // An apostrophe between digits separates them.
+  return c == '\'' && is_digit_or_letter(before) && at + 1 < text.size() && is_digit_or_letter(text[at + 1]);
+}
 
 // Joins spliced lines and blanks comments out. Newlines that a splice or a comment swallowed follow at the
 // end of the logical line, so that line numbers behind it stay right.
@@ -29,6 +40,8 @@ std::string clean(std::string_view source) {
   };
   enum { kCode, kLineComment, kBlockComment, kQuoted } state = kCode;
   char quote = 0;
+  enum { kNone, kName, kNumber } word = kNone;  // that `out` ends with
+  if (source.starts_with(kByteOrderMark)) i = kByteOrderMark.size();
   while (i < source.size()) {
     const char c = source[i];
     if (c == '\0') throw SourceProblem{line, 1, "a NUL byte", false};
@@ -39,6 +52,7 @@ std::string clean(std::string_view source) {
         ++owed;
       } else {
         if (state == kQuoted) throw SourceProblem{line - 1, 1, "a string does not end on its line", false};
+        word = kNone;
         out += '\n';
         out.append(owed, '\n');
         owed = 0;
@@ -52,18 +66,21 @@ std::string clean(std::string_view source) {
       case kCode:
         if (c == '/' && i < source.size() && (source[i] == '/' || source[i] == '*')) {
           state = source[i] == '/' ? kLineComment : kBlockComment;
+          word = kNone;
           out += "  ";
           ++i;
         } else {
-          // An apostrophe between digits separates them.
-          const bool separator = c == '\'' && !out.empty() &&
-                                 std::isxdigit(static_cast<unsigned char>(out.back())) && i < source.size() &&
-                                 std::isxdigit(static_cast<unsigned char>(source[i]));
+          const bool separator = word == kNumber && c == '\'' && is_digit_or_letter(out.back()) &&
+                                 i < source.size() && is_digit_or_letter(source[i]);
           if ((c == '"' || c == '\'') && !separator) {
             state = kQuoted;
             quote = c;
           }
           out += c == '\r' ? ' ' : c;
+          const bool goes_on = word == kNumber ? separator || continues_number(out, out.size() - 1)
+                                               : word == kName && is_name_part(c);
+          if (!goes_on)
+            word = is_name_start(c) ? kName : std::isdigit(static_cast<unsigned char>(c)) ? kNumber : kNone;
         }
         break;
       case kLineComment:
@@ -97,6 +114,54 @@ std::string clean(std::string_view source) {
 constexpr std::string_view kPunctuation[] = {
     "<<<", ">>>", "<<=", ">>=", "...", "<=>", "->*", "::", "->", "++", "--", "<<", ">>", "<=", ">=",
     "==",  "!=",  "&&",  "||",  "+=",  "-=",  "*=",  "/=", "%=", "&=", "|=", "^=", "##", ".*"};
+
+[[noreturn]] void fail_at(std::string_view whole, const Token& token, std::string message) {
+  const auto offset = static_cast<std::size_t>(token.text.data() - whole.data());
+  throw SourceProblem{token.line, column_at(whole, offset), std::move(message), false};
+}
+
+// What compilers read in different ways, or not as we do: it would let them see text that nobody looked at.
+void check_token(std::string_view whole, const Token& t, std::string_view behind) {
+  if (t.kind == TokenKind::kString && (t.text.size() < 2 || t.text.back() != t.text.front()))
+    fail_at(whole, t, "a string does not end on its line");
+  if (t.kind == TokenKind::kNumber && !behind.empty() &&
+      (behind[0] == '\'' || behind[0] == '$' || behind[0] == '\\' ||
+       static_cast<unsigned char>(behind[0]) >= 0x80))
+    fail_at(whole, t, "a number goes on with what is no part of it");
+  if (t.text == "/" && !behind.empty() && (behind[0] == '/' || behind[0] == '*'))
+    fail_at(whole, t, "a comment where none can be read");
+}
+
+// `tokens` of `text`, which is a part of `whole`.
+void check_tokens(std::string_view whole, const std::vector<Token>& tokens, std::string_view text) {
+  std::vector<std::size_t> angles = {0};  // `<` that may open template arguments, by level of brackets
+  std::size_t all_angles = 0;
+  const auto close_angles = [&](std::size_t count) {
+    count = std::min(count, angles.back());
+    angles.back() -= count;
+    all_angles -= count;
+  };
+  for (const Token& t : tokens) {
+    check_token(whole, t, text.substr(t.offset + t.text.size()));
+    if (t.kind != TokenKind::kPunctuation) continue;
+    const char c = t.text.size() == 1 ? t.text[0] : ' ';
+    if (c == '(' || c == '[' || c == '{') {
+      angles.push_back(0);
+    } else if (c == ')' || c == ']' || c == '}') {
+      close_angles(angles.back());
+      if (angles.size() > 1) angles.pop_back();
+    } else if (c == '<') {
+      ++angles.back();
+      ++all_angles;
+    } else if (c == ';' || t.text == "&&" || t.text == "||") {  // none goes on behind these
+      close_angles(angles.back());
+    } else if (t.text.find_first_not_of('>') == std::string_view::npos) {
+      close_angles(t.text.size());
+    }
+    if (angles.size() - 1 > kDeepestNesting || all_angles > kDeepestNesting)
+      fail_at(whole, t, "brackets are nested more than " + std::to_string(kDeepestNesting) + " deep");
+  }
+}
 
 }  // namespace
 
@@ -145,15 +210,7 @@ std::vector<Token> tokens_of(std::string_view text, int first_line) {
     } else if (std::isdigit(static_cast<unsigned char>(c)) ||
                (c == '.' && end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])))) {
       kind = TokenKind::kNumber;
-      while (end < text.size()) {
-        const char d = text[end];
-        const char before = text[end - 1];
-        const bool exponent_sign =
-            (d == '+' || d == '-') && (before == 'e' || before == 'E' || before == 'p' || before == 'P');
-        // In a hexadecimal integer `e+` ends the number for a reader, but not for the standard: neither here.
-        if (!(is_name_part(d) || d == '.' || d == '\'' || exponent_sign)) break;
-        ++end;
-      }
+      while (end < text.size() && continues_number(text, end)) ++end;
     } else if (c == '"' || c == '\'') {
       kind = TokenKind::kString;
       while (end < text.size() && text[end] != c && text[end] != '\n') end += text[end] == '\\' ? 2 : 1;
@@ -173,8 +230,13 @@ std::vector<Token> tokens_of(std::string_view text, int first_line) {
 }
 
 void read_tokens(std::string_view source, CleanSource* out) {
+  if (source.size() > kMostSourceBytes) throw SourceProblem{1, 1, kSourceTooLarge, false};
   out->text = clean(source);
   out->tokens = tokens_of(out->text, 1);
+  check_tokens(out->text, out->tokens, out->text);
+  for (const Token& t : out->tokens)
+    if (t.kind == TokenKind::kDirective)
+      check_tokens(out->text, tokens_of(t.text.substr(1), t.line), t.text.substr(1));
 }
 
 }  // namespace warpsmith::toolchain

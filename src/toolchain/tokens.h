@@ -43,7 +43,15 @@ struct CleanSource {
   CleanSource& operator=(const CleanSource&) = delete;
 };
 
-// Reads `source`. Throws SourceProblem.
+// A source is no larger than this, and its brackets are nested no deeper: what reads tokens may look from one
+// bracket for the other, again and again.
+inline constexpr std::size_t kMostSourceBytes = 1u << 20;
+inline constexpr std::size_t kDeepestNesting = 256;
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+inline constexpr const char* kSourceTooLarge = "the source is larger than 1 MiB";
+
+// Reads `source`; a byte order mark in front is passed over. Throws SourceProblem, also where a compiler
+// could see comments, strings or numbers elsewhere than we do.
 void read_tokens(std::string_view source, CleanSource* out);
 // Tokens of a piece of clean text, as of a directive.
 std::vector<Token> tokens_of(std::string_view text, int first_line);

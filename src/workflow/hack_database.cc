@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <tuple>
 
@@ -30,7 +31,12 @@ bool is_date(std::string_view text) {
   if (text.size() != 10 && text.size() != kForm.size()) return false;
   for (std::size_t i = 0; i < text.size(); ++i)
     if (kForm[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != kForm[i]) return false;
-  return true;
+  const auto two = [&](std::size_t at) { return (text[at] - '0') * 10 + (text[at + 1] - '0'); };
+  const std::chrono::year_month_day day{std::chrono::year(two(0) * 100 + two(2)),
+                                        std::chrono::month(static_cast<unsigned>(two(5))),
+                                        std::chrono::day(static_cast<unsigned>(two(8)))};
+  if (!day.ok()) return false;
+  return text.size() == 10 || (two(11) < 24 && two(14) < 60 && two(17) < 61);  // 60: a leap second
 }
 
 void read_schema(MapReader& map) {

@@ -60,13 +60,14 @@ class Loader {
  private:
   void read_root(const Node& raw) {
     const Node* params = raw.find("params");
-    params_ = resolve_params(params, mistakes_);
+    params_ = resolve_params(params, budget_, mistakes_);
     for (const auto& [name, value] : params_) spec_.params[name] = yaml::to_json(value);
 
     // Everything but the parameters and the stages, whose references are replaced instance by instance.
     std::vector<Entry> entries = raw.entries();
     std::erase_if(entries, [](const Entry& entry) { return entry.key == "params" || entry.key == "stages"; });
-    const Node root = substitute(Node::map(raw.place(), std::move(entries)), {.params = &params_}, mistakes_);
+    const Node root = substitute(Node::map(raw.place(), std::move(entries)),
+                                 {.params = &params_, .budget = &budget_}, mistakes_);
 
     MapReader map(root, "workflow", mistakes_);
     for (const char* known : {"params", "stages"}) map.expect(known);
@@ -206,7 +207,8 @@ class Loader {
         continue;
       }
       stated.push_back(name);
-      for (Draft& draft : read_stage(*node, defaults, params_, mistakes_, notes_))
+      for (Draft& draft :
+           read_stage(*node, defaults, {.params = &params_, .budget = &budget_}, mistakes_, notes_))
         drafts.push_back(std::move(draft));
     }
     for (const Draft& draft : drafts) {
@@ -216,8 +218,11 @@ class Loader {
                                      fmt::format("stage `{}` works on its tasks", draft.spec.base_name)));
       break;
     }
-    for (Draft& draft : drafts)
+    for (Draft& draft : drafts) {
       if (draft.hacks) find_hacks(draft);
+      if (const auto* command = std::get_if<CommandSettings>(&draft.spec.settings))
+        check_command_files(draft, *command);
+    }
     spec_.stages = order_stages(std::move(drafts), stated, mistakes_);
     for (StageSpec& stage : spec_.stages) {
       if (auto* command = std::get_if<CommandSettings>(&stage.settings)) find_command_files(stage, *command);
@@ -225,19 +230,32 @@ class Loader {
     }
   }
 
-  // Words of `argv` that begin with ./ or ../ are files beside the workflow: made absolute, and their
-  // contents hashed.
+  // Words of `argv` that begin with ./ or ../ are files beside the workflow.
+  std::optional<fs::path> file_beside(const std::string& word) const {
+    if (!word.starts_with("./") && !word.starts_with("../")) return std::nullopt;
+    return (base_folder() / word).lexically_normal();
+  }
+
+  void check_command_files(const Draft& draft, const CommandSettings& command) {
+    if (!options_.check_files) return;
+    const bool placed = draft.argv.size() == command.argv.size();  // not where a word was no text
+    for (std::size_t i = 0; i < command.argv.size(); ++i) {
+      const auto path = file_beside(command.argv[i]);
+      if (std::error_code error; path && !fs::exists(*path, error))
+        mistakes_.push_back(mistake_at(placed ? draft.argv[i] : draft.place,
+                                       fmt::format("`argv`: there is no file {}", path->string()),
+                                       "relative to the folder of this file"));
+    }
+  }
+
+  // They are made absolute, and their contents hashed.
   void find_command_files(StageSpec& stage, CommandSettings& command) {
     for (std::string& word : command.argv) {
-      if (!word.starts_with("./") && !word.starts_with("../")) continue;
-      const fs::path path = (base_folder() / word).lexically_normal();
-      std::error_code error;
-      if (options_.check_files && !fs::exists(path, error))
-        mistakes_.push_back({file_.string(), stage.line, 1,
-                             fmt::format("`argv`: there is no file {}", path.string()),
-                             "relative to the folder of this file"});
-      if (fs::is_regular_file(path, error)) stage.resolved["files"][word] = sha256_file_hex(path);
-      word = path.string();
+      const auto path = file_beside(word);
+      if (!path) continue;
+      if (std::error_code error; fs::is_regular_file(*path, error))
+        stage.resolved["files"][word] = sha256_file_hex(*path);
+      word = path->string();
     }
   }
 
@@ -294,7 +312,7 @@ class Loader {
       return std::nullopt;
     }
     const auto before = mistakes_.size();
-    const Node value = substitute(*name, {.params = &params_}, mistakes_);
+    const Node value = substitute(*name, {.params = &params_, .budget = &budget_}, mistakes_);
     if (mistakes_.size() > before) return std::nullopt;
     if (!value.is_scalar() || !is_identifier(value.text()) || value.text().size() > 64) {
       mistakes_.push_back(mistake_at(value.place(),
@@ -310,6 +328,7 @@ class Loader {
 
   LoadResult result() {
     LoadResult result;
+    if (budget_.exceeded) mistakes_ = {*budget_.exceeded};
     result.mistakes = tidy(std::move(mistakes_));
     result.notes = tidy(std::move(notes_));
     if (result.mistakes.empty()) result.spec = std::move(spec_);
@@ -333,6 +352,7 @@ class Loader {
   const LoadOptions& options_;
   Diagnostics mistakes_, notes_;
   std::map<std::string, Node> params_;
+  ReferenceBudget budget_;
   std::map<fs::path, std::shared_ptr<const HackDatabase>> hacks_;  // by folder; null: it has mistakes
   WorkflowSpec spec_;
 };

@@ -58,9 +58,9 @@ std::optional<MatrixPoint> read_point(const Node& node, const std::string& where
                                       const std::map<std::string, std::vector<Node>>& values, bool whole,
                                       Diagnostics& mistakes) {
   if (!node.is_map() || node.entries().empty()) {
-    mistakes.push_back(mistake_at(
-        node.place(),
-        fmt::format("`{}`: expected a map of axes and values, found {}", where, yaml::describe(node))));
+    mistakes.push_back(
+        mistake_at(node.place(), fmt::format("`{}`: expected a map of axes and values, found {}", where,
+                                             node.is_map() ? "an empty one" : yaml::describe(node))));
     return std::nullopt;
   }
   MatrixPoint point;

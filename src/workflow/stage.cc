@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "substitute.h"
 #include "warpsmith/base/text.h"
@@ -163,12 +164,14 @@ MeasureSettings read_measure(MapReader& map, Draft& draft, Diagnostics& mistakes
   return settings;
 }
 
-CommandSettings read_command(MapReader& map, Diagnostics& mistakes) {
+CommandSettings read_command(MapReader& map, Draft& draft, Diagnostics& mistakes) {
   auto settings = read_settings(command_keys(), map, mistakes);
   if (!map.has("argv"))
     map.mistake("", "a stage of kind command needs `argv`", "argv: [python3, train.py]");
   else if (map.node().find("argv")->items().empty() || (!settings.argv.empty() && settings.argv[0].empty()))
     map.mistake("argv", "`argv` names no program");
+  if (map.has("argv"))
+    for (const Node& word : map.node().find("argv")->items()) draft.argv.push_back(word.place());
   return settings;
 }
 
@@ -179,7 +182,7 @@ StageSettings read_kind(const std::string& kind, MapReader& map, Draft& draft, D
   if (kind == "self_supervised") return read_settings(self_supervised_keys(), map, mistakes);
   if (kind == "contrastive") return read_contrastive(map, draft, mistakes, notes);
   if (kind == "measure") return read_measure(map, draft, mistakes);
-  return read_command(map, mistakes);
+  return read_command(map, draft, mistakes);
 }
 
 // `auto` is not known before the place is: resolve_devices() (devices.h) goes on with it.
@@ -217,6 +220,14 @@ void check_device(StageSpec& spec, const MapReader& map, Diagnostics& mistakes) 
             "set `device`; `gpu_type` follows");
 }
 
+// "cpu" where the text is `CPU`, `Cpu`, …; likewise "auto".
+std::optional<std::string> device_word(const std::string& text) {
+  std::string lower = text;
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (lower == text || (lower != "cpu" && lower != "auto")) return std::nullopt;
+  return lower;
+}
+
 // One instance: `node` with all references replaced.
 Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnostics& mistakes,
                     Diagnostics& notes) {
@@ -252,18 +263,18 @@ void read_shared(MapReader& map, const std::vector<std::string>& blocks, StageSp
   for (const std::string& block : blocks)
     if (const auto node = map.value(block)) read_block(block, *node, spec, mistakes);
   read_keys(stage_keys(), map, spec, mistakes);
-  if (map.has("device") && !is_identifier(spec.device))
+  // `CPU` would be the name of a GPU type.
+  const auto word = device_word(spec.device);
+  if (map.has("device") && (!is_identifier(spec.device) || word))
     map.mistake("device", fmt::format("`{}` is no device kind", spec.device),
-                "cpu, a GPU type such as H100, or auto");
+                word ? "did you mean `" + *word + "`?" : "cpu, a GPU type such as H100, or auto");
   if (const auto node = map.value("resources")) read_resources(*node, spec, mistakes);
   if (const auto node = map.value("retry")) read_retry(*node, spec.retry, mistakes);
 }
 
-std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults,
-                              const std::map<std::string, Node>& params, Diagnostics& mistakes,
-                              Diagnostics& notes) {
+std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults, const References& outside,
+                              Diagnostics& mistakes, Diagnostics& notes) {
   const std::size_t mistakes_before = mistakes.size();
-  const References outside{.params = &params};
   const Node* name = node.find("name");
   const Node* kind_node = node.find("kind");
   const KindRule* kind = kind_node == nullptr ? nullptr : find_kind(kind_node->text());
@@ -290,14 +301,16 @@ std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults,
                 .needs = {},
                 .checkpoint_of = {},
                 .candidates_of = {},
+                .argv = {},
                 .hacks = {}};
     draft.spec.base_name = name->text();
     draft.spec.name = instance_name(name->text(), matrix, point);
     draft.spec.kind = kind->name;
     draft.spec.line = node.place().line;
     for (const auto& [axis, value] : point) draft.spec.point[axis] = value.text();
-    const Node instance =
-        substitute(body, {.params = &params, .matrix = matrix.axes.empty() ? nullptr : &point}, mistakes);
+    References inside = outside;
+    if (!matrix.axes.empty()) inside.matrix = &point;
+    const Node instance = substitute(body, inside, mistakes);
     drafts.push_back(read_instance(instance, *kind, std::move(draft), mistakes, notes));
     if (mistakes.size() > mistakes_before + 100) break;  // the other instances have the same
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "matrix.h"
+#include "substitute.h"
 #include "tables.h"
 #include "warpsmith/yaml/node.h"
 
@@ -25,6 +26,7 @@ struct Draft {
   yaml::Place place;  // of the stage
   std::vector<NamedPlace> needs;
   std::vector<NamedPlace> checkpoint_of, candidates_of;
+  std::vector<yaml::Place> argv;     // of the words of `argv`
   std::optional<yaml::Place> hacks;  // of the folder of known hacks; nothing: none is named
 };
 
@@ -33,10 +35,10 @@ struct Draft {
 void read_shared(yaml::MapReader& map, const std::vector<std::string>& blocks, StageSpec& spec,
                  Diagnostics& mistakes);
 
-// All instances of `node`, an element of `stages:`. `defaults` holds what the file says for every stage.
-std::vector<Draft> read_stage(const yaml::Node& node, const StageSpec& defaults,
-                              const std::map<std::string, yaml::Node>& params, Diagnostics& mistakes,
-                              Diagnostics& notes);
+// All instances of `node`, an element of `stages:`. `defaults` holds what the file says for every stage,
+// `outside` the references that do not depend on its matrix.
+std::vector<Draft> read_stage(const yaml::Node& node, const StageSpec& defaults, const References& outside,
+                              Diagnostics& mistakes, Diagnostics& notes);
 
 // Every parameter that the result of the stage depends on.
 Json resolved_parameters(const StageSpec& spec);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <deque>
 #include <optional>
 #include <set>
 
@@ -24,6 +25,22 @@ std::vector<std::string> names_of(const std::map<std::string, Node>& values) {
 // The same value, placed where it is used: a mistake in it is a mistake there.
 Node moved_to(const Node& node, const yaml::Place& place) {
   return node.is_scalar() || node.is_null() ? Node::scalar(place, node.text(), node.quoted()) : node;
+}
+
+// Takes what `node` holds off the budget; false where it is not enough. Looks at no more than there was.
+bool pay(const Node& node, ReferenceBudget& budget) {
+  const auto take = [&](std::size_t bytes) {
+    if (budget.values == 0 || bytes > budget.bytes) return false;
+    --budget.values;
+    budget.bytes -= bytes;
+    return true;
+  };
+  if (!take(node.text().size())) return false;
+  for (const Node& item : node.items())
+    if (!pay(item, budget)) return false;
+  for (const Entry& entry : node.entries())
+    if (!take(entry.key.size()) || !pay(entry.value, budget)) return false;
+  return true;
 }
 
 class Substitution {
@@ -125,10 +142,21 @@ class Substitution {
   std::optional<Node> look_up_in(const std::map<std::string, Node>* values, const char* what,
                                  const char* trouble, const std::string& name, const yaml::Place& place) {
     if (values != nullptr)
-      if (const auto it = values->find(name); it != values->end()) return it->second;
+      if (const auto it = values->find(name); it != values->end()) return paid(it->second, place);
     const auto known = values == nullptr ? std::vector<std::string>{} : names_of(*values);
     mistakes_.push_back(
         mistake_at(place, fmt::format("{} `{}` {}", what, name, trouble), yaml::suggest(name, known)));
+    return std::nullopt;
+  }
+
+  std::optional<Node> paid(const Node& value, const yaml::Place& place) {
+    ReferenceBudget& budget = *references_.budget;
+    if (budget.exceeded) return std::nullopt;
+    if (pay(value, budget)) return value;
+    budget.exceeded = mistake_at(place,
+                                 fmt::format("references bring more than {} values or {} MiB",
+                                             ReferenceBudget().values, ReferenceBudget().bytes >> 20),
+                                 "counted as often as they are used");
     return std::nullopt;
   }
 
@@ -160,7 +188,8 @@ Node substitute(const Node& node, const References& references, Diagnostics& mis
   return Substitution(references, mistakes).apply(node);
 }
 
-std::map<std::string, Node> resolve_params(const Node* params, Diagnostics& mistakes) {
+std::map<std::string, Node> resolve_params(const Node* params, ReferenceBudget& budget,
+                                           Diagnostics& mistakes) {
   std::map<std::string, Node> resolved;
   if (params == nullptr || params->is_null()) return resolved;
   if (!params->is_map()) {
@@ -168,31 +197,30 @@ std::map<std::string, Node> resolve_params(const Node* params, Diagnostics& mist
         mistake_at(params->place(), "`params`: expected a map, found " + yaml::describe(*params)));
     return resolved;
   }
-  std::map<std::string, std::set<std::string>> waits_for;
+  std::map<std::string, const Entry*> known;
+  for (const Entry& entry : params->entries()) known.emplace(entry.key, &entry);
+  std::map<std::string, std::size_t> waits_for;              // how many others
+  std::map<std::string, std::vector<const Entry*>> awaited;  // who waits for it
+  std::deque<const Entry*> ready;
   for (const Entry& entry : params->entries()) {
     if (!is_identifier(entry.key))
       mistakes.push_back(mistake_at(entry.place, fmt::format("parameter `{}` has no proper name", entry.key),
                                     "letters, digits, _ and -"));
-    std::set<std::string>& names = waits_for[entry.key];
+    std::set<std::string> names;
     collect_references(entry.value, names);
-    std::erase_if(names,
-                  [&](const std::string& name) { return params->find(name) == nullptr; });  // reported on use
+    std::erase_if(names, [&](const std::string& name) { return !known.contains(name); });  // reported on use
+    waits_for[entry.key] = names.size();
+    for (const std::string& name : names) awaited[name].push_back(&entry);
+    if (names.empty()) ready.push_back(&entry);
   }
-  // Each pass resolves those that wait for nothing more; what is left refers to itself.
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (const Entry& entry : params->entries()) {
-      const auto waiting = waits_for.find(entry.key);
-      if (waiting == waits_for.end()) continue;
-      std::erase_if(waiting->second, [&](const std::string& name) { return resolved.contains(name); });
-      if (!waiting->second.empty()) continue;
-      resolved[entry.key] = substitute(entry.value, {.params = &resolved}, mistakes);
-      waits_for.erase(waiting);
-      progress = true;
-    }
+  for (; !ready.empty(); ready.pop_front()) {
+    const Entry& entry = *ready.front();
+    resolved[entry.key] = substitute(entry.value, {.params = &resolved, .budget = &budget}, mistakes);
+    for (const Entry* waiting : awaited[entry.key])
+      if (--waits_for[waiting->key] == 0) ready.push_back(waiting);
   }
-  for (const Entry& entry : params->entries()) {
-    if (!waits_for.contains(entry.key)) continue;
+  for (const Entry& entry : params->entries()) {  // what is left refers to itself
+    if (waits_for[entry.key] == 0) continue;
     mistakes.push_back(mistake_at(entry.place, fmt::format("parameter `{}` refers to itself", entry.key)));
     resolved[entry.key] = Node();
   }

@@ -1,5 +1,7 @@
 #include "warpsmith/yaml/node.h"
 
+#include <algorithm>
+
 namespace warpsmith::yaml {
 
 struct Node::Data {
@@ -11,9 +13,33 @@ struct Node::Data {
   std::vector<Entry> entries;
 };
 
+namespace {
+
+// Text of a file may stand in a message: it stays one line, and no byte of it steers a terminal.
+std::string on_one_line(std::string text) {
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (std::none_of(text.begin(), text.end(), is_control)) return text;
+  std::string out;
+  for (const char c : text) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n')
+      out += "\\n";
+    else if (c == '\t')
+      out += "\\t";
+    else if (is_control(byte))
+      out += std::string("\\x") + kDigits[byte >> 4] + kDigits[byte & 15];
+    else
+      out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
 Diagnostic mistake_at(const Place& place, std::string message, std::string hint) {
-  return {place.file ? *place.file : std::string(), place.line, place.column, std::move(message),
-          std::move(hint)};
+  return {place.file ? *place.file : std::string(), place.line, place.column, on_one_line(std::move(message)),
+          on_one_line(std::move(hint))};
 }
 
 Node::Node() {

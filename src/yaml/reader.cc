@@ -43,7 +43,11 @@ bool is_boolean(const std::string& text) { return text == "true" || text == "fal
 
 std::string shortened(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
-  if (text.size() > 40) text = text.substr(0, 37) + "...";
+  if (text.size() <= 40) return text;
+  std::size_t end = 37;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not inside a character
+  text.resize(end);
+  text += "...";
   return text;
 }
 

@@ -56,6 +56,15 @@ TEST(ReadFile, ProblemsNameTheFileAndTheCause) {
             "cannot read " + scratch.path().string() + ": Is a directory");
 }
 
+TEST(ReadFile, WhatIsNoFileIsAnErrorAndNeverWaitedFor) {
+  const Scratch scratch;
+  ASSERT_EQ(::mkfifo((scratch / "fifo").c_str(), 0600), 0);
+  fs::create_symlink("/dev/zero", scratch / "zero");
+  for (const char* name : {"fifo", "zero"})
+    EXPECT_EQ(problem_of([&] { read_file(scratch / name); }),
+              "cannot read " + (scratch / name).string() + ": it is no regular file");
+}
+
 TEST(WriteFileAtomic, ReplacesAndLeavesNothingBeside) {
   const Scratch scratch;
   write_file_atomic(scratch / "f", "old and longer");

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <vector>
 
@@ -36,6 +37,19 @@ TEST(Json, ErrorsNameTheDocumentTheByteAndTheKey) {
   EXPECT_THAT(problem([] { json_at<int>(Json::object(), "missing", "job.json"); }),
               HasSubstr("job.json: key `missing`: "));
   EXPECT_THAT(problem([] { read_json_file("/nowhere/f.json"); }), HasSubstr("/nowhere/f.json"));
+}
+
+TEST(Json, NestingHasALimit) {
+  const auto nested = [](std::size_t depth) {
+    return std::string(depth, '[') + "\"[[\\\"[[\"" + std::string(depth, ']');
+  };
+  EXPECT_NO_THROW(parse_json(nested(256), "x"));
+  for (const std::size_t depth : {std::size_t{257}, std::size_t{200'000}}) try {
+      parse_json(nested(depth), "job.json");
+      FAIL() << "nothing was thrown";
+    } catch (const Error& e) {
+      EXPECT_STREQ(e.what(), "job.json: nested deeper than 256 at byte 257");
+    }
 }
 
 class JsonLines : public testing::Test {
@@ -96,6 +110,37 @@ TEST_F(JsonLines, ABadLineElsewhereIsAnErrorWithItsOffset) {
     EXPECT_THAT(e.what(), HasSubstr("bad line at byte 4"));
   }
   EXPECT_THROW(scan("[1]\n\n[3]\n"), Error);
+}
+
+TEST_F(JsonLines, TheErrorSaysWhatIsWrong) {
+  const auto problem = [&](const std::string& line) {
+    try {
+      scan("[1]\n" + line + "\n[3]\n");
+    } catch (const Error& e) {
+      return std::string(e.what()).substr(scratch_.path().string().size());
+    }
+    return std::string("nothing was thrown");
+  };
+  EXPECT_EQ(problem("hello"), "/f: bad line at byte 4: no JSON at its byte 1");
+  EXPECT_EQ(problem("{\"x\":NaN}"), "/f: bad line at byte 4: no JSON at its byte 6");
+  EXPECT_EQ(problem("[\"\xff\"]"), "/f: bad line at byte 4: its byte 3 is not UTF-8");
+  EXPECT_EQ(problem(std::string(200'000, '[') + std::string(200'000, ']')),
+            "/f: bad line at byte 4: nested deeper than 256 at its byte 257");
+  EXPECT_EQ(problem(""), "/f: bad line at byte 4: it is empty");
+}
+
+TEST_F(JsonLines, ALongLineIsReadWhole) {
+  const std::string text(300'000, 'x');
+  scan("[1]\n\"" + text + "\"\n[3]\n");
+  EXPECT_THAT(values_, ElementsAre("[1]", "\"" + text + "\"", "[3]"));
+  EXPECT_THAT(offsets_, ElementsAre(0, 4, 300'007));
+}
+
+TEST_F(JsonLines, WhatIsNoFileIsAnErrorAndNeverWaitedFor) {
+  ASSERT_EQ(::mkfifo((scratch_ / "fifo").c_str(), 0600), 0);
+  fs::create_symlink("/dev/zero", scratch_ / "zero");
+  for (const char* name : {"fifo", "zero"})
+    EXPECT_THROW(scan_json_lines(scratch_ / name, 0, [](Json&&, std::uint64_t) {}), Error) << name;
 }
 
 TEST_F(JsonLines, FromAnOffsetOn) {

@@ -83,6 +83,16 @@ TEST(Pieces, TrimSplitLines) {
   EXPECT_TRUE(split_lines("").empty());
 }
 
+TEST(Printable, ControlCharactersAreBlanksAndTheRestIsAscii) {
+  EXPECT_EQ(printable("out[3]: 1.5 ~ 2"), "out[3]: 1.5 ~ 2");
+  EXPECT_EQ(printable("\033[31m\a\b\tno\r\n\177"), " [31m   no   ");
+  EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a b");
+  EXPECT_EQ(printable("\xc3\xa4\xe2\x80\xae.\x9b"
+                      "31m"),
+            "??.?31m");  // two characters, and a byte that is none
+  EXPECT_EQ(printable(""), "");
+}
+
 TEST(IsIdentifier, Rows) {
   for (const char* good : {"a", "_", "a-b_9", "Stage1"}) EXPECT_TRUE(is_identifier(good)) << good;
   for (const char* bad : {"", "9a", "-a", "a b", "a.b", "ä"}) EXPECT_FALSE(is_identifier(bad)) << bad;

@@ -151,7 +151,7 @@ void launches_by_cpu(const measure::GpuHarness& harness) {
     if (const measure::StayOn here(cpu); here.there())
       std::printf("cpu %3d (%s, shares its core with %s): a launch takes the host %5.0f ns\n", cpu,
                   node_of(cpu).c_str(), topology(cpu, "thread_siblings_list").c_str(),
-                  measure::launch_ns(harness, kTimes));
+                  measure::enqueue_ns(harness, kTimes));
 }
 
 int run(const std::set<std::string>& names) {

@@ -2,6 +2,7 @@
 #include "warpsmith/cli/controller.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -343,6 +344,124 @@ TEST_F(ControllerTest, FailedStageBlocksThoseThatNeedItAndNoOther) {
   mended.program = [](const JobFile&, const Item&) -> Json { return {{"value", 1}}; };
   EXPECT_EQ(run(mended).kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(executor.items_run + mended.items_run, 3 * kItemsAStage) << "nothing was done twice";
+}
+
+// What is wrong with the records of one stage is that stage's failure; others go on, and mended it goes on as
+// well.
+TEST_F(ControllerTest, BadRecordsFailTheirStageAlone) {
+  const std::string deep(200'000, '[');
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"hello\n{\"end\":1}\n", "records.jsonl: bad line at byte 0: no JSON at its byte 1"},
+      {"{\"x\":" + deep + "\n{\"end\":1}\n", "nested deeper than 256"},
+      {"{\"item\":3}\n", "bad record at byte 0: `item` is no text"},
+      {"{\"item\":\"i0\",\"index\":-1}\n", "`index` is no whole number"},
+      {"{\"item\":\"i0\",\"index\":5,\"value\":1}\n", "the record of i0 has the index 5"},
+      {"FIFO", "no regular file"}};
+  for (const auto& [content, why] : cases) {
+    fs::remove_all(run_);
+    make_folders(run_);
+    observer_.messages.clear();
+    FakeExecutor executor;
+    executor.program = [&](const JobFile& job, const Item& item) -> Json {
+      if (job.stage != "a" || item.id != "i0") return {{"value", 1}};
+      const fs::path folder =
+          job_folder(*fs::directory_iterator(run_ / "stages/a"), job.round, job.job) / "0/1";
+      fs::remove(folder / "records.jsonl");
+      if (content == "FIFO")
+        EXPECT_EQ(::mkfifo((folder / "records.jsonl").c_str(), 0600), 0);
+      else
+        write_file_atomic(folder / "records.jsonl", content);
+      throw FakeExecutor::Fail{EndCause::kFinished};
+    };
+    const RunOutcome outcome = run(executor);
+    EXPECT_EQ(outcome.kind, RunOutcome::Kind::kFailed) << why;
+    EXPECT_FALSE(outcome.environment);
+    EXPECT_EQ(outcome.failed, std::vector<std::string>{"a"}) << why;
+    EXPECT_EQ(output("other").at("lost"), 0) << why;
+    const std::string failure = outcome.state.at("stages").at(0).value("failure", "");
+    EXPECT_NE(failure.find(why), std::string::npos) << failure;
+    EXPECT_NE(failure.find("records.jsonl"), std::string::npos) << failure;
+    FakeExecutor mended;
+    EXPECT_EQ(run(mended).kind, RunOutcome::Kind::kFinished) << why;
+    EXPECT_EQ(output("a").at("lost"), 0) << why;
+  }
+}
+
+TEST_F(ControllerTest, WhoeverTakesTheRunMendsItsState) {
+  for (const char* content : {"garbage", "[1]", R"({"state": 3})"}) {
+    write_file_atomic(run_ / "state.json", content);
+    const RunLock lock(run_);
+    EXPECT_FALSE(fs::exists(run_ / "state.json")) << content;
+    EXPECT_EQ(read_file(run_ / "state.json.damaged"), content);
+  }
+}
+
+// Records of a shard that the journal has as done are not missed silently.
+TEST_F(ControllerTest, LostRecordsOfAStageAtWorkAreItsFailure) {
+  FakeExecutor first;
+  interrupted_ = [&] { return first.items_run >= 24; };
+  spec_.stages.resize(1);
+  EXPECT_EQ(run(first).kind, RunOutcome::Kind::kInterrupted);
+  interrupted_ = [] { return false; };
+  const fs::path left = job_folder(*fs::directory_iterator(run_ / "stages/a"), 0, "left");
+  fs::remove_all(left / "0");
+  FakeExecutor second;
+  const RunOutcome outcome = run(second);
+  EXPECT_EQ(outcome.kind, RunOutcome::Kind::kFailed);
+  const std::string failure = outcome.state.at("stages").at(0).value("failure", "");
+  EXPECT_NE(failure.find((left / "0").string()), std::string::npos) << failure;
+  EXPECT_NE(failure.find("--force a"), std::string::npos) << failure;
+  selection_.force = {"a"};
+  FakeExecutor third;
+  EXPECT_EQ(run(third).kind, RunOutcome::Kind::kFinished);
+  EXPECT_EQ(third.items_run, kItemsAStage);
+}
+
+TEST_F(ControllerTest, AnOutputThatWasChangedIsStale) {
+  FakeExecutor first, second, third;
+  run(first);
+  const fs::path folder = *fs::directory_iterator(run_ / "stages/a");
+  const Json before = output("a");
+  Json changed = before;
+  changed["sum"] = changed["sum"].get<int>() + 1;
+  write_file_atomic(folder / "output.json", changed.dump());
+  const auto plans = plan::plan_stages(spec_, plan::digest_datasets(spec_), read_history(run_), {});
+  EXPECT_EQ(plans[0].action, plan::Action::kRun);
+  EXPECT_NE(plans[0].reason.find("output.json: changed since it was written"), std::string::npos)
+      << plans[0].reason;
+  EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished);
+  EXPECT_EQ(second.items_run, kItemsAStage) << "its output is as it was: b is up to date";
+  EXPECT_EQ(output("a"), before);
+  EXPECT_EQ(run(third).kind, RunOutcome::Kind::kNothingToDo);
+}
+
+TEST_F(ControllerTest, AChangedOutputCanBeAccepted) {
+  FakeExecutor first, second, third;
+  spec_.stages.resize(1);
+  run(first);
+  write_file_atomic(fs::path(*fs::directory_iterator(run_ / "stages/a")) / "output.json", R"({"sum":1})");
+  selection_.accept = {"a"};
+  run(second);
+  selection_.accept.clear();
+  EXPECT_EQ(run(third).kind, RunOutcome::Kind::kNothingToDo);
+  EXPECT_EQ(second.items_run + third.items_run, 0);
+  EXPECT_EQ(output("a").at("sum"), 1);
+}
+
+TEST_F(ControllerTest, GarbageInWhatCanBeMadeAnewIsSetAside) {
+  FakeExecutor first;
+  run(first);
+  const fs::path inputs = fs::path(*fs::directory_iterator(run_ / "stages/a")) / "inputs.json";
+  for (const char* content : {"garbage", "[1]", R"({"stages": [3]})"}) {
+    write_file_atomic(run_ / "state.json", content);
+    write_file_atomic(inputs, content);
+    FakeExecutor second, third;
+    EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished) << content;
+    EXPECT_EQ(second.items_run, kItemsAStage) << content;
+    EXPECT_EQ(read_file(run_ / "state.json.damaged"), content);
+    EXPECT_EQ(read_json_file(run_ / "state.json").at("state"), "finished");
+    EXPECT_EQ(run(third).kind, RunOutcome::Kind::kNothingToDo) << content;
+  }
 }
 
 TEST_F(ControllerTest, ToleratedShardsLeaveNullRecords) {

@@ -5,6 +5,7 @@
 #include "scratch.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/records/ceilings.h"
+#include "with_variable.h"
 
 namespace warpsmith::cli {
 namespace {
@@ -17,6 +18,15 @@ Ceilings ceilings(const std::string& uuid, const std::string& date, double read)
   c.date = date;
   c.figures[kReadBandwidth] = {read, read, read, 5, ""};
   return c;
+}
+
+TEST(Doctor, TellsAWordForTheSandboxThatIsNone) {
+  const WithVariable wrong("WARPSMITH_SANDBOX", "nope");
+  const std::vector<process::Fact> facts = sandbox_facts();
+  ASSERT_EQ(facts.size(), 1u);
+  EXPECT_FALSE(facts[0].ok);
+  EXPECT_EQ(facts[0].value, "nope");
+  EXPECT_EQ(facts[0].hint, "WARPSMITH_SANDBOX is `nope`; none, landlock or bubblewrap was expected");
 }
 
 TEST(Doctor, TellsTheNewestCeilingsOfEachGpu) {

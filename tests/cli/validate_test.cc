@@ -137,6 +137,37 @@ TEST(Validate, MistakesOfCandidatesHaveTheirPlace) {
   EXPECT_THAT(answer.err, HasSubstr("3 mistakes\n"));
 }
 
+TEST(Validate, PlansOfOneTaskAreChecked) {
+  const Scratch scratch;
+  const fs::path folder = task_with_candidates(scratch);
+  write(folder / "candidates/ok/unknown.cu", "// plan: launch k<<<1, 1>>>(y)\n");
+  write(folder / "candidates/ok/shape.cu", "// plan: launch k<<<N - 1, 1>>>(x)\n");
+  write(folder / "candidates/launch_error/shape.cu", "// plan: launch j<<<N - 1, 1>>>(x)\n");
+  const Answer answer = call({"validate", folder.string()});
+  EXPECT_EQ(answer.code, kExitUsage);
+  EXPECT_THAT(answer.err, HasSubstr("ok/unknown.cu:1:29: unknown name `y`"));
+  EXPECT_THAT(answer.err, HasSubstr("ok/shape.cu:1:1: at N=1: grid.x is 0"));
+  EXPECT_THAT(answer.err, HasSubstr("2 mistakes\n"));
+}
+
+TEST(Validate, DevicesThatAreNone) {
+  const Scratch scratch;
+  const std::string folder = task_with_candidates(scratch);
+  const auto code_of = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"validate", folder});
+    try {
+      return call(words).code;
+    } catch (const Error& e) {
+      testing::internal::GetCapturedStdout();
+      testing::internal::GetCapturedStderr();
+      return e.exit_code();
+    }
+  };
+  EXPECT_EQ(code_of({"--device", "CPU"}), kExitUsage);
+  EXPECT_EQ(code_of({"--device", "Auto", "--measure"}), kExitUsage);
+  EXPECT_EQ(code_of({"--device", "nope", "--measure"}), kExitEnvironment);
+}
+
 TEST(Schema, PrintsTheFormatThatIsNamed) {
   EXPECT_EQ(Json::parse(call({"schema"}).out), workflow::workflow_json_schema());
   EXPECT_EQ(Json::parse(call({"schema", "workflow"}).out), workflow::workflow_json_schema());

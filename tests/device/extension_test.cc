@@ -159,7 +159,8 @@ static volatile unsigned* words() {
     char line[512];
     unsigned long from = 0, to = 0;
     while (maps && std::fgets(line, sizeof line, maps))
-      if (std::strstr(line, "warpsmith-extension") && std::sscanf(line, "%lx-%lx rw-s", &from, &to) == 2)
+      if (std::strstr(line, "warpsmith-extension") && std::strstr(line, "rw-s") &&
+          std::sscanf(line, "%lx-%lx", &from, &to) == 2)
         at = (volatile unsigned*)from;
     return at;
   }();

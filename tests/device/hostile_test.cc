@@ -2,9 +2,15 @@
 // own.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <functional>
+#include <span>
+#include <thread>
 
 #include "twin_fixture.h"
 
@@ -163,13 +169,30 @@ class NativeCode : public ::testing::Test {
         << "#include \"" WARPSMITH_SOURCE_DIR "/include/warpsmith/toolchain/twin_abi.h\"\n"
         << "#include <fcntl.h>\n#include <signal.h>\n#include <stdlib.h>\n#include <string.h>\n#include "
            "<sys/mman.h>\n#include <sys/socket.h>\n#include <unistd.h>\n"
+        << "#include <time.h>\n#include \"" WARPSMITH_SOURCE_DIR "/src/device/twin_protocol.h\"\n"
+        << "using namespace warpsmith::device;\n"
+        // What it shares with its parent, found among its descriptors.
+        << "static Control* control() {\n"
+           "  for (int f = 3; f < 64; ++f) {\n"
+           "    void* p = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, f, 0);\n"
+           "    if (p != MAP_FAILED && ((Control*)p)->protocol == kProtocol) return (Control*)p;\n"
+           "  }\n"
+           "  return nullptr;\n"
+           "}\n"
+           "static void say(Answer a) {\n"
+           "  control()->answer = (std::uint32_t)a;\n"
+           "  control()->response = control()->request.load();\n"
+           "}\n"
+           "static void idle(double s) { timespec t{(time_t)s, (long)(1e9 * (s - (time_t)s))}; nanosleep(&t, "
+           "0); }\n"
         << "static void run(wstw_block*, unsigned long long, unsigned long long, void* const* args) { float* "
-           "out = *(float**)args[1]; (void)out; "
+           "out = *(float**)args[1]; const float* x = *(const float**)args[0]; (void)out; (void)x; "
         << body << " }\n"
         << "static const wstw_param params[] = {{kWstwPointer, 8}, {kWstwPointer, 8}, {kWstwInteger, 4}};\n"
         << "static const wstw_kernel kernels[] = {{\"k\", \"x,out,N\", params, 3, 0, 0, run, nullptr}};\n"
         << "extern \"C\" const wstw_module wstw_module_table = {kWstwAbi, 1, 0, 0, kernels, nullptr};\n";
-    const std::string command = "c++ -w -shared -fPIC -O1 -o " + binary.string() + " " + source.string();
+    const std::string command =
+        "c++ -w -std=c++20 -shared -fPIC -O1 -o " + binary.string() + " " + source.string();
     EXPECT_EQ(std::system(command.c_str()), 0);
     return binary;
   }
@@ -179,6 +202,161 @@ class NativeCode : public ::testing::Test {
                                         << body;
   }
 };
+
+// One whose parent is the test: 100 floats each of `x`, all 1, and `out`.
+struct Native {
+  explicit Native(const std::filesystem::path& binary, int sets = 1) : session(options(binary)) {
+    task::ConcretePlan plan;
+    task::ConcreteStep step;
+    step.kernel = "k";
+    step.args = {pointer("x"), pointer("out"), {}};
+    step.args.back().kind = task::ArgKind::kI32;
+    plan.steps.push_back(step);
+    prepare = [this, plan, sets] {
+      const TwinRun run = session.prepare(plan, {{"x", 400, false}, {"out", 400, true}}, sets);
+      if (run.verdict == Verdict::kOk)
+        for (int set = 0; set < sets; ++set) std::ranges::fill(floats(set, "x"), 1.f);
+      session.poison(0, run.verdict == Verdict::kOk ? sets : 0);
+      return run;
+    };
+    EXPECT_EQ(prepare().verdict, Verdict::kOk);
+  }
+  std::span<float> floats(int set, const char* name) {
+    const auto bytes = session.operand(set, name);
+    return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
+  }
+
+  static TwinOptions options(const std::filesystem::path& binary) {
+    TwinOptions o;
+    o.binary = binary;
+    o.call_timeout_s = 0.5;
+    o.sandbox = process::available_sandbox();
+    return o;
+  }
+  static task::ConcreteArg pointer(const char* name) {
+    task::ConcreteArg a;
+    a.kind = task::ArgKind::kPointer;
+    a.tensor = name;
+    return a;
+  }
+
+  TwinSession session;
+  std::function<TwinRun()> prepare;
+};
+
+bool all_are(std::span<const float> values, float value) {
+  return std::ranges::all_of(values, [&](float v) { return v == value; });
+}
+
+TEST_F(NativeCode, InputsCannotBeMadeWritable) {
+  // It asks for the right, and where it is refused goes on without.
+  Native polite(
+      build("char* page = (char*)((unsigned long)x & ~4095ul);\n"
+            "out[0] = mprotect(page, 4096, PROT_READ | PROT_WRITE) == 0 ? 2 : 1;\n"
+            "if (out[0] == 2) ((float*)x)[3] = 7;"));
+  EXPECT_EQ(polite.session.run(0, 1).verdict, Verdict::kOk);
+  EXPECT_EQ(polite.floats(0, "out")[0], 1.f);
+  EXPECT_TRUE(all_are(polite.floats(0, "x"), 1.f));
+  expect(
+      "char* page = (char*)((unsigned long)x & ~4095ul); mprotect(page, 4096, PROT_READ | PROT_WRITE); "
+      "*(float*)x = 7;",
+      Verdict::kInputModified);
+}
+
+TEST_F(NativeCode, InputsCannotBeReachedByAnotherWay) {
+  // By every descriptor, at every place: written, mapped, opened anew; holes; pages of its own in their
+  // place.
+  const char* const ways[] = {
+      "for (long at = start; at < size; at += 4096) pwrite(f, junk, 4096, at);",
+      "char* p = (char*)mmap(0, size, PROT_READ | PROT_WRITE, MAP_SHARED, f, 0);\n"
+      "if (p != MAP_FAILED) for (long at = start; at < size; at += 4096) memset(p + at, 7, 4096);",
+      "char* p = (char*)mmap(0, size, PROT_READ, MAP_SHARED, f, 0);\n"
+      "if (p != MAP_FAILED && mprotect(p, size, PROT_READ | PROT_WRITE) == 0)\n"
+      "  for (long at = start; at < size; at += 4096) memset(p + at, 7, 4096);",
+      "char* p = (char*)mmap(0, size, PROT_READ, MAP_SHARED, f, 0);\n"
+      "if (p != MAP_FAILED) madvise(p + start, size - start, MADV_REMOVE);",
+      "char* page = (char*)((unsigned long)x & ~4095ul);\n"
+      "if (mmap(page, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == "
+      "page)\n"
+      "  *(float*)x = 7;",
+  };
+  for (const char* way : ways) {
+    Native native(
+        build(std::string("static char junk[4096]; memset(junk, 7, 4096);\n"
+                          "for (int f = 3; f < 64; ++f) { long size = lseek(f, 0, SEEK_END); "
+                          "const long start = kControlBytes + kPlanBytes; if (size <= start) continue;\n") +
+              way + "}"));
+    native.session.run(0, 1);  // whatever comes of it
+    EXPECT_TRUE(all_are(native.floats(0, "x"), 1.f)) << way;
+  }
+  expect(
+      "char name[] = \"/proc/self/fd/ \"; for (int f = 3; f < 10; ++f) { name[14] = '0' + f; open(name, "
+      "O_RDWR); }",
+      Verdict::kSandboxViolation);
+  expect("open(\"/proc/self/mem\", O_RDWR);", Verdict::kSandboxViolation);
+}
+
+TEST_F(NativeCode, NothingComesBehindAnAnswer) {
+  const std::filesystem::path binary = build(
+      "volatile unsigned* count = (unsigned*)out; *count = 1; say(Answer::kDone); for (;;) *count = *count + "
+      "1;");
+  for (const bool held : {false, true}) {
+    Native native(binary);
+    ASSERT_EQ((held ? native.session.run_and_hold(0, 1) : native.session.run(0, 1)).verdict, Verdict::kOk);
+    const auto count = [&] { return std::bit_cast<std::uint32_t>(native.floats(0, "out")[0]); };
+    const std::uint32_t first = count();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_EQ(count() == first, held);
+  }
+}
+
+TEST_F(NativeCode, OneThatWasHeldGoesOn) {
+  Native native(build("static int calls; out[0] = ++calls;"), 2);
+  for (float call = 1; call < 20; ++call) {
+    ASSERT_EQ(native.session.run_and_hold(0, 1).verdict, Verdict::kOk);
+    EXPECT_EQ(native.floats(0, "out")[0], call);
+  }
+  ASSERT_EQ(native.prepare().verdict, Verdict::kOk);
+  ASSERT_EQ(native.session.run(1, 1).verdict, Verdict::kOk);
+  EXPECT_EQ(native.floats(1, "out")[0], 20);
+}
+
+TEST_F(NativeCode, WhoLoopsBehindAnAnswerCostsTheTimeOfACall) {
+  for (const bool again : {false, true}) {
+    Native native(build("say(Answer::kDone); for (volatile int go = 1; go;) {}"));
+    ASSERT_EQ(native.session.run(0, 1).verdict, Verdict::kOk);
+    const auto start = std::chrono::steady_clock::now();
+    const TwinRun next = again ? native.prepare() : native.session.run(0, 1);
+    EXPECT_EQ(next.verdict, Verdict::kTimeout) << next.detail;
+    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 10);
+  }
+}
+
+TEST_F(NativeCode, WhatItSaysIsPrintable) {
+  Native native(
+      build("strcpy(control()->message, \"\\033]0;title\\a no\\r\\n\\23331m \\303\\244\\177\");"
+            "say(Answer::kLaunchError); idle(60);"));
+  const TwinRun run = native.session.run(0, 1);
+  EXPECT_EQ(run.verdict, Verdict::kLaunchError);
+  EXPECT_EQ(run.detail, " ]0;title  no  ?31m ? ");
+}
+
+TEST_F(NativeCode, NumbersThatItSaysAreNoAddresses) {
+  // A fault that never was, as far from the operands as numbers go.
+  for (const char* address : {"~0ull", "1ull << 63", "(1ull << 63) - 1", "1 << 20"})
+    for (const char* base : {"0", "1", "~0ull", "1ull << 63"}) {
+      Native native(build(std::string("Control* c = control(); c->signal = SIGSEGV; c->code = 1; c->region = "
+                                      "Region::kUnknown; c->address = ") +
+                          address + "; c->base = " + base + "; say(Answer::kFault); idle(60);"));
+      const TwinRun run = native.session.run(0, 1);
+      EXPECT_TRUE(run.verdict == Verdict::kCrash || run.verdict == Verdict::kOutOfBounds) << run.detail;
+    }
+}
+
+TEST_F(NativeCode, SignalsByWayOfADescriptor) {
+  expect("fcntl(1, F_SETOWN, getppid());", Verdict::kSandboxViolation);
+  expect("fcntl(1, 10 /* F_SETSIG */, SIGKILL);", Verdict::kSandboxViolation);
+}
 
 TEST_F(NativeCode, ForkBomb) { expect("for (;;) fork();", Verdict::kSandboxViolation); }
 TEST_F(NativeCode, Exec) { expect("execl(\"/bin/true\", \"true\", (char*)0);", Verdict::kSandboxViolation); }

@@ -4,8 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -158,6 +162,37 @@ TEST_F(Hdf5Test, FaultsCarryTheLibrarysMessage) {
   EXPECT_THROW(file.create_group("a"), Error);
   file.remove("a/b/c");
   EXPECT_FALSE(file.contains("a/b/c"));
+}
+
+TEST_F(Hdf5Test, AFullDiskIsToldInOneLine) {
+  // In a child: a limit on the size of files, which stands for the disk's, would hold for the other tests.
+  const fs::path told = folder_ / "told";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{64 << 10, 64 << 10};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    int error_number = 0;
+    const std::string text = [&]() -> std::string {
+      try {
+        File file = File::create(folder_ / "a.h5");
+        file.write("x", std::span<const double>(std::vector<double>(100'000, 1.5)));
+        file.close();
+      } catch (const Error& e) {
+        error_number = e.error_number();
+        return e.what();
+      }
+      return "nothing was thrown";
+    }();
+    write_file_atomic(told, std::to_string(error_number) + " " + text);
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  const std::string text = read_file(told);
+  EXPECT_TRUE(text.starts_with(std::to_string(EFBIG) + " cannot ")) << text;
+  EXPECT_TRUE(text.ends_with(": File too large")) << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  EXPECT_EQ(text.find("0x"), std::string::npos) << text;
 }
 
 TEST_F(Hdf5Test, ChecksumFindsAFlippedBit) {

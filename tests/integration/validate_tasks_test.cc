@@ -2,10 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <signal.h>
+#include <unistd.h>
+
 #include "scratch.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/process/child.h"
+#include "warpsmith/process/machine.h"
 
 namespace warpsmith {
 namespace {
@@ -76,11 +80,33 @@ TEST_F(ValidateTasks, AReferenceThatFailsHasItsWords) {
   EXPECT_THAT(result.err, HasSubstr("cannot be multiplied"));
 }
 
+TEST_F(ValidateTasks, ASignalEndsItInOrder) {
+  for (int i = 0; i < 40; ++i) add("slow" + std::to_string(i), "return torch.relu(x)");
+  const fs::path folder = scratch_.path() / "tmp";
+  make_folders(folder);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    process::ChildSpec spec;
+    spec.argv = {(program_folder().parent_path() / "warpsmith").string(), "validate",
+                 scratch_.path().string(), "--device", "cpu"};
+    spec.environment = process::our_environment();
+    (*spec.environment)["TMPDIR"] = folder.string();
+    spec.sandbox.allow_processes = true;
+    spec.limits.wall_s = 100;
+    process::Child child(spec);
+    for (int i = 0; i < 500 && fs::is_empty(folder) && child.running(); ++i) ::usleep(10'000);
+    ::kill(child.pid(), signal);
+    const process::ChildResult result = child.wait();
+    EXPECT_EQ(result.ending, process::Ending::kExited) << signal;
+    EXPECT_EQ(result.exit_code, kExitInterrupted) << result.err;
+    EXPECT_TRUE(fs::is_empty(folder));
+  }
+}
+
 TEST_F(ValidateTasks, NoSuchGpu) {
   add("fine", "return torch.relu(x)");
   ::setenv("WARPSMITH_NVML", "", 1);
   const process::ChildResult result = validate({"--device", "H200"});
-  EXPECT_EQ(result.exit_code, kExitWrongDevice) << result.err;
+  EXPECT_EQ(result.exit_code, kExitEnvironment) << result.err;
   EXPECT_THAT(result.err, HasSubstr("there is no GPU here, and device kind H200 is wanted"));
   EXPECT_EQ(validate({"--device", "auto"}).exit_code, kExitOk);
   ::unsetenv("WARPSMITH_NVML");

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <span>
 
 #include "task_folder.h"
 #include "torch_flags.h"
@@ -199,6 +202,98 @@ TEST_F(MeasurerTest, OneThatKeepsAnswersForCallsToComeIsFound) {
 TEST_F(MeasurerTest, WritingToAnInputIsFound) {
   const Measurement m = verdict_of("out[i] = logf(expf(x[i]) + 1.f) * 2.f; ((float*)x)[i] = 1.f;");
   EXPECT_EQ(m.verdict, Verdict::kInputModified) << m.detail;
+}
+
+// What g++ makes of native code, without the toolchain's looks at it: `body` is done once a call.
+Measurement measure_native(Measurer& measurer, const TaskFolder& folder, const std::string& body) {
+  const Scratch scratch;
+  const std::filesystem::path source = scratch / "k.cc", binary = scratch / "k.so";
+  write_file_atomic(
+      source, "#include \"" WARPSMITH_SOURCE_DIR
+              "/include/warpsmith/toolchain/twin_abi.h\"\n"
+              "#include <math.h>\n#include <string.h>\n#include <sys/mman.h>\n"
+              "static void run(wstw_block*, unsigned long long, unsigned long long, void* const* args) {\n"
+              "  float* x = *(float**)args[0]; float* out = *(float**)args[1];\n"
+              "  const int n = *(int*)args[2] * *(int*)args[3];\n" +
+                  body +
+                  "\n}\n"
+                  "static const wstw_param params[] = {{kWstwPointer, 8}, {kWstwPointer, 8}, {kWstwInteger, "
+                  "4}, {kWstwInteger, 4}};\n"
+                  "static const wstw_kernel kernels[] = {{\"k\", \"x,out,M,N\", params, 4, 0, 0, run, "
+                  "nullptr}};\n"
+                  "extern \"C\" const wstw_module wstw_module_table = {kWstwAbi, 1, 0, 0, kernels, "
+                  "nullptr};\n");
+  const std::string command =
+      "c++ -w -shared -fPIC -O1 -o " + binary.string() + " " + source.string() + " -lm";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  const std::string plan =
+      "// plan: launch k<<<1, 1>>>(x, out, M, N)\n"
+      "extern \"C\" __global__ void k(const float* x, float* out, int M, int N) {}\n";
+  return measurer.measure(folder.task(), make_plan_candidate("softplus", plan, {}), binary).measurement;
+}
+
+TEST_F(MeasurerTest, OneThatPutsEasierValuesInTheInputsPlaceIsFound) {
+  // Honest in the checks. Where it is timed (more places for its results than a check has) it makes its
+  // inputs writable, and zero, of which the answer is easy.
+  const std::string cheat =
+      "static float* seen[64]; static int count;\n"
+      "bool known = n != 8192;\n"
+      "for (int i = 0; i < count; ++i) known = known || seen[i] == out;\n"
+      "if (!known && count < 64) seen[count++] = out;\n"
+      "if (n == 8192 && count > 2) {\n"
+      "  char* from = (char*)((unsigned long)x & ~4095ul); char* to = (char*)(((unsigned long)(x + n) + "
+      "4095) & "
+      "~4095ul);\n"
+      "  PROTECT\n"
+      "  memset(x, 0, 4 * n);\n"
+      "  for (int i = 0; i < n; ++i) out[i] = 1.3862944f;\n"
+      "  return;\n"
+      "}\n"
+      "for (int i = 0; i < n; ++i) out[i] = logf(expf(x[i]) + 1.f) * 2.f;";
+  const auto with = [&](const std::string& protect) {
+    std::string body = cheat;
+    return measure_native(*shared_->measurer, shared_->folder,
+                          body.replace(body.find("PROTECT"), 7, protect));
+  };
+  const Measurement m = with("mprotect(from, to - from, PROT_READ | PROT_WRITE);");
+  EXPECT_EQ(m.verdict, Verdict::kInputModified) << m.detail;
+  // Pages of its own in their place: what it calls with is wrong for what it was given.
+  const Measurement own =
+      with("mmap(from, to - from, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);");
+  EXPECT_EQ(own.verdict, Verdict::kWrongOutput) << own.detail;
+}
+
+TEST_F(MeasurerTest, ATimedCallIsHeldAgainstTheValuesThatWereDrawn) {
+  const task::Task& task = shared_->folder.task();
+  const Candidate made = make_plan_candidate("softplus", kRight, {});
+  Diagnostics mistakes;
+  const task::LaunchPlan plan = task::LaunchPlan::parse(kRight, task, "kernel.cu", mistakes);
+  device::TwinOptions options;
+  options.binary = compile(made);
+  options.sandbox = process::available_sandbox();
+  CandidateProcess process(task, plan, options);
+  const Reference reference(task);
+  const ValueSource source;
+  CandidateArm arm(process, task, reference, source, {1e-4}, 0);
+  const task::Dims& dims = task.timing.front();
+  ASSERT_EQ(process.prepare(dims, 4).verdict, Verdict::kOk);
+  arm.renew(7, 3);
+  ASSERT_EQ(arm.run(3).verdict, Verdict::kOk);
+  for (int call = 0; call < 3; ++call) EXPECT_EQ(arm.inspect(call).verdict, Verdict::kOk);
+  // The right answer for zeros in the place of both.
+  std::ranges::fill(process.inputs(1)[0], std::byte{0});
+  const std::span<std::byte> bytes = process.output(1, 0);
+  std::ranges::fill(std::span(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)),
+                    1.3862944f);
+  const Arm::Run found = arm.inspect(1);
+  EXPECT_EQ(found.verdict, Verdict::kInputModified);
+  EXPECT_EQ(found.detail, "writes to input `x` in a timed call");
+  EXPECT_EQ(arm.inspect(0).verdict, Verdict::kOk);
+  arm.renew(8, 3);
+  ASSERT_EQ(arm.run(3).verdict, Verdict::kOk);
+  process.output(2, 0)[3] ^= std::byte{0x80};  // a sign
+  EXPECT_EQ(arm.inspect(1).verdict, Verdict::kOk);
+  EXPECT_EQ(arm.inspect(2).verdict, Verdict::kWrongOutput);
 }
 
 TEST_F(MeasurerTest, ACrashCostsItsVerdictAndNoOthers) {

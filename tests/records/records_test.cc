@@ -74,6 +74,14 @@ TEST(Candidate, ForgedAndBrokenRecordsAreRefused) {
   Json odd_tier = to_json(relu());
   odd_tier["tier"] = "fpga";
   EXPECT_THROW(candidate_from_json(odd_tier), Error);
+  Json odd_task = to_json(relu());
+  odd_task["task"] = 3;
+  try {
+    candidate_from_json(odd_task);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "candidate record: type must be string, but is number");
+  }
 }
 
 TEST(Names, OfEnumsAreClosedLists) {

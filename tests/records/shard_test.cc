@@ -1,6 +1,6 @@
 // A shard's attempts: what is left to do, what was written, what survives a cut.
-#include "warpsmith/records/done_shards.h"
 #include "warpsmith/records/shard.h"
+#include "warpsmith/records/done_shards.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -124,6 +124,30 @@ TEST_F(Shard, DamageInTheMiddleIsAnError) {
   EXPECT_THROW(read_shard_records(folder_ / "0"), Error);
 }
 
+TEST_F(Shard, ARecordOfAnotherFormIsAnErrorWithItsPlace) {
+  const auto problem = [&](const std::string& line) {
+    make_folders(records(0, 1).parent_path());
+    write_file_atomic(records(0, 1), "{\"item\":\"a\",\"index\":0}\n" + line + "\n");
+    try {
+      read_shard_records(folder_ / "0");
+    } catch (const Error& e) {
+      return std::string(e.what()).substr(records(0, 1).string().size());
+    }
+    return std::string("nothing was thrown");
+  };
+  EXPECT_EQ(problem("{\"item\":3}"), ": bad record at byte 23: `item` is no text");
+  EXPECT_EQ(problem("{\"value\":3}"), ": bad record at byte 23: it has no `item`");
+  EXPECT_EQ(problem("[\"item\"]"), ": bad record at byte 23: it is no JSON object");
+  for (const char* index : {"-1", "\"x\"", "1.5", "null"})
+    EXPECT_EQ(problem("{\"item\":\"b\",\"index\":" + std::string(index) + "}"),
+              ": bad record at byte 23: `index` is no whole number from 0 on");
+  for (const char* end : {"-1", "\"a\"", "1e30", "null"})
+    EXPECT_EQ(problem("{\"end\":" + std::string(end) + "}"),
+              ": bad record at byte 23: `end` is no whole number from 0 on");
+  EXPECT_EQ(problem("{\"end\":0}"), "nothing was thrown");
+  EXPECT_EQ(problem("{\"item\":\"b\"}"), "nothing was thrown") << "an index may be missing";
+}
+
 TEST_F(Shard, BlobsComeBackAndDamageIsFound) {
   ShardSession s = session();
   const std::vector<std::int32_t> one = {1, 2, 3}, two = {-1, -2};
@@ -170,6 +194,14 @@ TEST_F(Shard, MistakesAreTold) {
   fs::remove(folder_ / "items.jsonl");
   EXPECT_THROW(session(0), Error);
   EXPECT_THROW(ShardSession(folder_ / "none.json", 0), Error);
+}
+
+TEST(DoneShards, LinesOfAnotherFormArePassedOver) {
+  const Scratch scratch;
+  append_done_shards(scratch / "", {3});
+  AppendFile(scratch / "done.jsonl")
+      .append("{\"shard\":\"x\"}\n{\"shard\":-1}\n{\"shard\":1e30}\n" + std::string(200'000, '[') + "\n");
+  EXPECT_EQ(read_done_shards(scratch / ""), (std::set<std::uint32_t>{3}));
 }
 
 TEST(DoneShards, AreReadAsWrittenAndHalfALineIsPassedOver) {

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 
 #include "in_order.h"
 #include "run_fixture.h"
@@ -497,6 +498,135 @@ TEST_F(StoreTest, CutRecordsCostOnlyThemselves) {
   fs::resize_file(records, text.size() - 30);  // the end record and the tail of the last item
   EXPECT_EQ(read_run(folder_).measurements.size(), 3u);
   EXPECT_FALSE(read_run(folder_).shards[0].ended);
+}
+
+constexpr const char* kMeasureJob = "stages/contrastive/0a1b2c3d/2/measure";
+
+// The journal's rows of the shards of make_run.
+std::vector<AttemptRow> attempts_of(int shards, int items) {
+  std::vector<AttemptRow> rows;
+  for (int s = 0; s < shards; ++s) {
+    AttemptRow row;
+    row.stage = "contrastive";
+    row.hash8 = "0a1b2c3d";
+    row.round = 2;
+    row.job = "measure";
+    row.shard = s;
+    row.attempt = 1;
+    row.items = items;
+    row.cause = "finished";
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+// A shard that has lost records since results.h5 was written: the file still has them.
+TEST_F(StoreTest, LostRecordsLeaveTheFileAsItWas) {
+  store_fixture::make_run(folder_, {.shards = 2, .items_a_shard = 3});
+  const auto attempts = attempts_of(2, 3);
+  aggregate(folder_, false, attempts);
+  const fs::path records = folder_ / kMeasureJob / "1/1/records.jsonl";
+  const std::string whole = read_file(records);
+  const auto cut = [&] { write_file_atomic(records, whole.substr(0, whole.find('\n') + 20)); };
+  const auto garbage = [&] { write_file_atomic(records, "garbage\n" + whole); };
+  const auto gone = [&] { fs::remove_all(folder_ / kMeasureJob / "1"); };
+  for (const std::function<void()>& damage :
+       {std::function<void()>(cut), std::function<void()>(garbage), std::function<void()>(gone)}) {
+    damage();
+    ::testing::internal::CaptureStdout();
+    const Aggregated kept = aggregate(folder_, false, attempts);
+    const std::string told = ::testing::internal::GetCapturedStdout();
+    EXPECT_FALSE(kept.written) << kept.reason;
+    EXPECT_NE(kept.reason.find(std::string(kMeasureJob) + "/1"), std::string::npos) << kept.reason;
+    EXPECT_NE(told.find("of 3 records"), std::string::npos) << told;
+    EXPECT_NE(told.find("--rebuild"), std::string::npos) << told;
+    EXPECT_EQ(read_results(folder_ / "results.h5").measurements.size(), 6u);
+  }
+  // Who asks for it gets what is there.
+  EXPECT_EQ(aggregate(folder_, true, attempts).reason, "asked for");
+  EXPECT_EQ(read_results(folder_ / "results.h5").measurements.size(), 3u);
+}
+
+// Nobody makes those of an older version anew: they keep nothing newer out.
+TEST_F(StoreTest, LossesOfOlderVersionsCostOnlyThemselves) {
+  store_fixture::make_run(folder_, {.shards = 1, .items_a_shard = 3});
+  const auto attempts = attempts_of(1, 3);
+  aggregate(folder_, false, attempts);
+  store_fixture::make_run(folder_, {.shards = 1, .items_a_shard = 3, .hash8 = "22222222"});
+  write_state(folder_, "22222222");
+  fs::remove(folder_ / kMeasureJob / "0/1/records.jsonl");
+  write_file_atomic(folder_ / "stages/contrastive/0a1b2c3d/output.json", "garbage");
+  EXPECT_TRUE(aggregate(folder_, false, attempts).written);
+  EXPECT_EQ(read_results(folder_ / "results.h5").measurements.size(), 3u);
+  write_state(folder_, "0a1b2c3d");
+  EXPECT_THROW(aggregate(folder_, false, attempts), Error) << "what counts is missed";
+}
+
+TEST_F(StoreTest, WithoutAJournalTheFileSaysHowManyRecordsThereWere) {
+  store_fixture::make_run(folder_, {.shards = 1, .items_a_shard = 3});
+  aggregate(folder_);
+  fs::remove(folder_ / kMeasureJob / "0/1/records.jsonl");
+  EXPECT_FALSE(aggregate(folder_).written);
+  EXPECT_EQ(read_results(folder_ / "results.h5").measurements.size(), 3u);
+}
+
+// What `run --force` made room for, and what an attempt wrote whose records were set aside as bad.
+TEST_F(StoreTest, FewerRecordsAreNoLossWhereTheJournalSaysSo) {
+  store_fixture::make_run(folder_, {.shards = 1, .items_a_shard = 3});
+  auto attempts = attempts_of(1, 3);
+  aggregate(folder_, false, attempts);
+  const fs::path records = folder_ / kMeasureJob / "0/1/records.jsonl";
+  const std::string whole = read_file(records);
+  write_file_atomic(records, whole.substr(0, whole.find('\n') + 1));
+  attempts[0].set_aside = true;
+  EXPECT_TRUE(aggregate(folder_, false, attempts).written);
+  attempts = attempts_of(1, 3);
+  aggregate(folder_, true, attempts);
+  attempts.push_back(attempts[0]);
+  attempts[1].attempt = 2;
+  attempts[1].items = 0;
+  attempts[1].open = 2;
+  EXPECT_TRUE(aggregate(folder_, false, attempts).written);
+}
+
+TEST_F(StoreTest, ABadCandidateIsLeftOut) {
+  store_fixture::make_run(folder_, {.shards = 1, .items_a_shard = 3});
+  const fs::path items = folder_ / kMeasureJob / "items.jsonl";
+  std::string text = read_file(items);
+  text.replace(text.find("number 1"), 8, "number 9");
+  write_file_atomic(items, text);
+  ::testing::internal::CaptureStdout();
+  const Results r = read_run(folder_);
+  const std::string told = ::testing::internal::GetCapturedStdout();
+  EXPECT_EQ(r.candidates.size(), 2u);
+  EXPECT_EQ(r.measurements.size(), 3u);
+  EXPECT_NE(told.find(items.string()), std::string::npos) << told;
+  EXPECT_NE(told.find("its id is not that of its content"), std::string::npos) << told;
+}
+
+TEST_F(StoreTest, ARecordOfWrongTypesIsLeftOut) {
+  store_fixture::make_run(folder_, {.shards = 1, .items_a_shard = 3});
+  const fs::path records = folder_ / kMeasureJob / "0/1/records.jsonl";
+  std::string text = read_file(records);
+  text.replace(text.find("\"task\":\"row_softmax\""), 20, "\"task\":[\"row_softma\"]");
+  write_file_atomic(records, text);
+  EXPECT_EQ(read_run(folder_).measurements.size(), 2u);
+}
+
+TEST_F(StoreTest, GarbageInWhatCanBeMadeAnewIsNoHindrance) {
+  store_fixture::make_run(folder_, {.shards = 1, .items_a_shard = 3});
+  for (const char* content :
+       {"garbage", "[1]", R"({"stages": [3]})", R"({"stages": 7, "inputs": 3, "name": 4})"})
+    for (const char* name : {"state.json", "run.json", "stages/contrastive/0a1b2c3d/inputs.json"}) {
+      const bool there = fs::exists(folder_ / name);
+      const std::string before = there ? read_file(folder_ / name) : "";
+      write_file_atomic(folder_ / name, content);
+      EXPECT_EQ(read_run(folder_).measurements.size(), 3u) << name << " " << content;
+      if (there)
+        write_file_atomic(folder_ / name, before);
+      else
+        fs::remove(folder_ / name);
+    }
 }
 
 TEST_F(StoreTest, H5pyAndH5dumpReadIt) {

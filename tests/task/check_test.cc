@@ -104,6 +104,17 @@ TEST_F(CheckDataset, PlansMustFitEveryShape) {
             "t/candidates/wrong_output/v.cu:1:30: unknown name `y` (did you mean `N`?)\n");
 }
 
+TEST_F(CheckDataset, TroubleAtAShapeIsWhatSomeAreThereFor) {
+  add("launch_error", "l", "// plan: launch k<<<N / 2, 32>>>(x, out)\na;");
+  add("out_of_memory", "m", "// plan: temp t float32[1000000000]\n// plan: launch k<<<N, 32>>>(t, out)\n");
+  EXPECT_EQ(check(), "");
+  add("launch_error", "n", "// plan: temp t float32[1000000000]\n// plan: launch k<<<N, 32>>>(t)\n");
+  add("out_of_memory", "o", "// plan: launch k<<<N / 2, 32>>>(x)\n");
+  const std::string mistakes = check();
+  EXPECT_NE(mistakes.find("t/candidates/launch_error/n.cu:1:1: at N=1"), std::string::npos) << mistakes;
+  EXPECT_NE(mistakes.find("t/candidates/out_of_memory/o.cu:1:1: at N=1"), std::string::npos) << mistakes;
+}
+
 TEST_F(CheckDataset, CostsMustBeGiven) {
   std::string text = read_file(root_ / "t/task.yaml");
   text.resize(text.find("flops:"));

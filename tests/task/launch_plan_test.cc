@@ -215,6 +215,24 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Bad{"lunch k<<<1, 1>>>()", "k.cu:1:10: unknown statement `lunch` (did you mean `launch`?)"},
         Bad{"", "k.cu:1:10: a statement is expected here"}, Bad{"launch k(x)", "k.cu:1:21: `<<<` is missing"},
+        Bad{"launch k<[]{ asm(\"nop\"); }><<<1, 1>>>(x)",
+            "k.cu:1:19: `[` cannot stand in the name of a kernel"},
+        Bad{"launch k<({ 1; })><<<1, 1>>>(x)", "k.cu:1:20: `{` cannot stand in the name of a kernel"},
+        Bad{"launch k<(<:]<%%>)><<<1, 1>>>(x)", "k.cu:1:20: `<` cannot stand in the name of a kernel"},
+        Bad{"launch k<0>, j<<<1, 1>>>(x)", "k.cu:1:21: `,` cannot stand in the name of a kernel"},
+        Bad{"launch k j<<<1, 1>>>(x)", "k.cu:1:19: `<<<` is missing"},
+        Bad{"launch k<asm><<<1, 1>>>(x)", "k.cu:1:19: `asm` is no name of a source"},
+        Bad{"launch k<wstw_x><<<1, 1>>>(x)", "k.cu:1:19: names that begin with wstw_ belong to the twin"},
+        Bad{"launch k<0' '><<<1, 1>>>(x)", "k.cu:1:20: `'` cannot stand in the name of a kernel"},
+        Bad{"launch k<\"a\"><<<1, 1>>>(x)", "k.cu:1:19: `\"` cannot stand in the name of a kernel"},
+        Bad{"launch k<1 /* */><<<1, 1>>>(x)", "k.cu:1:21: `/` cannot stand in the name of a kernel"},
+        Bad{"launch k<(1><<<1, 1>>>(x)", "k.cu:1:22: `)` is missing"},
+        Bad{"launch k<1<<<1, 1>>>(x)", "k.cu:1:20: `>` is missing"},
+        Bad{"launch k::<<<1, 1>>>(x)", "k.cu:1:20: a name is expected here"},
+        Bad{"launch caf\xC3\xA9<<<1, 1>>>(x)", "k.cu:1:20: `\xC3\xA9` cannot stand in the name of a kernel"},
+        Bad{"launch k\x1b[31m<<<1, 1>>>(x)", "k.cu:1:18: `\\x1b` cannot stand in the name of a kernel"},
+        Bad{"const wstw_kernels <- x", "k.cu:1:16: names that begin with wstw_ belong to the twin"},
+        Bad{"const asm <- x", "k.cu:1:16: `asm` is no name of a source"},
         Bad{"launch k<<<1, 256(x)", "k.cu:1:30: `>>>` is missing"},
         Bad{"launch k<<<1>>>(x)",
             "k.cu:1:21: <<<grid, block>>> or <<<grid, block, shared memory>>> is expected"},
@@ -271,6 +289,53 @@ TEST(LaunchPlan, NamesEndWithTheirBlock) {
   ASSERT_EQ(diagnostics.size(), 1u);
   EXPECT_EQ(diagnostics[0].line, 6);
   EXPECT_EQ(diagnostics[0].message, "unknown name `T`");
+}
+
+TEST(LaunchPlan, NamesOfKernelsWithTheirPlaces) {
+  const std::vector<std::string> names = {"k",
+                                          "ns::k",
+                                          "k<float, 256>",
+                                          "k<(N > 2), sizeof(float4), 'x', -1, 1'000, 1.5e-3f>",
+                                          "k<pair<int, pair<float, half>>>",
+                                          "k<&S::f, const float*, ::T, !true, 1 << 4, (1 >> 2)>",
+                                          "k<::T>",
+                                          "ns::A<int>::k< 4 >"};
+  std::string text = "\xEF\xBB\xBF// plan: const W <- x\n";
+  for (const std::string& name : names) text += "  //  plan:launch  " + name + "<<<1, 1>>>()\n";
+  Diagnostics diagnostics;
+  const LaunchPlan plan = LaunchPlan::parse(text, test_task(), "k.cu", diagnostics);
+  for (const Diagnostic& diagnostic : diagnostics) ADD_FAILURE() << to_string(diagnostic);
+  EXPECT_EQ(plan.kernels(), names);
+  const auto places = plan.places();
+  ASSERT_EQ(places.size(), names.size() + 1);
+  EXPECT_EQ(places.at("W").line, 1);
+  EXPECT_EQ(places.at("W").column, 16);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(places.at(names[i]).line, static_cast<int>(i) + 2) << names[i];
+    EXPECT_EQ(places.at(names[i]).column, 20) << names[i];
+  }
+}
+
+TEST(LaunchPlan, ManyMistakesAreCounted) {
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) text += "// plan: let some_name_" + std::to_string(i) + " = 1\n";
+  for (int i = 0; i < 20'000; ++i) text += "// plan: let other = 2 + same_name_" + std::to_string(i) + "\n";
+  Diagnostics diagnostics;
+  LaunchPlan::parse(text, test_task(), "k.cu", diagnostics);
+  ASSERT_EQ(diagnostics.size(), 51u);
+  EXPECT_EQ(diagnostics[49].line, 20'050);
+  EXPECT_EQ(to_string(diagnostics[50]), "k.cu: and 19950 more");
+}
+
+TEST(LaunchPlan, BlocksThatAreTooDeepEndWithoutFurtherMistakes) {
+  std::vector<const char*> lines(19, "if M > 1");
+  lines.insert(lines.end(), {"for i in 0..2", "launch k<<<i, 1>>>()", "end", "else"});
+  lines.insert(lines.end(), 19, "end");
+  lines.push_back("launch k<<<blocks_per_sm(k, 1, 0), 1>>>()");
+  Diagnostics diagnostics;
+  LaunchPlan::parse(source(lines), test_task(), "k.cu", diagnostics);
+  ASSERT_EQ(diagnostics.size(), 1u);
+  EXPECT_EQ(to_string(diagnostics[0]), "k.cu:17:13: blocks are nested too deeply");
 }
 
 TEST(LaunchPlan, AProgramWithoutLaunchIsAMistake) {

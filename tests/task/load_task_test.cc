@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
@@ -179,6 +180,10 @@ TEST_F(LoadTask, TellsMistakesWithTheirPlace) {
             "t:21:5: the tensors of this shape take more than `memory`, 1.0 ");
   EXPECT_EQ(mistakes(with("\"uniform(-1, 1)\"", "\"uniform(1, 1)\"")).substr(0, 52),
             "t:21:5: values `uniform`: the range is empty\nt:23:5:");
+  EXPECT_EQ(mistakes(with("flops: 2 * M * N", "flops: 0 - M")).substr(0, 45),
+            "t:21:5: `flops` is negative at this shape\nt:2");
+  EXPECT_EQ(mistakes(with("reference: |", "reference: \"\"\nold: |")).substr(0, 60),
+            "t:16:12: the reference has no function `forward(…)`\nt:17:1");
   EXPECT_EQ(mistakes(with("flops: 2 * M * N", "flops: M * 9223372036854775807")).substr(0, 73),
             "t:21:5: `flops` or `bytes` at this shape: the result does not fit 64 bits");
 }
@@ -259,7 +264,8 @@ timing:
   - {M: 4, N: 8}
 hidden:
   - {M: 1, N: 1}
-cudnn: )yaml" + key + "\n");
+cudnn: )yaml" + key +
+                    "\n");
   };
   EXPECT_EQ(told("{op: pointwise, steps: [add b, relu, mul eps, max -1.5, gelu]}"), "");
   EXPECT_EQ(told("{op: rms_norm, inputs: [x, b], epsilon: 1e-6}"), "");
@@ -268,7 +274,8 @@ cudnn: )yaml" + key + "\n");
 
   EXPECT_EQ(told("{op: pointwise}"), "t:22:8: `cudnn`: key `steps` is missing\n");
   EXPECT_EQ(told("{op: pointwise, steps: []}"), "t:22:31: a chain has 1 to 16 steps\n");
-  EXPECT_EQ(told("{op: pointwise, steps: [relux]}"), "t:22:32: unknown step `relux` (did you mean `relu`?)\n");
+  EXPECT_EQ(told("{op: pointwise, steps: [relux]}"),
+            "t:22:32: unknown step `relux` (did you mean `relu`?)\n");
   EXPECT_EQ(told("{op: pointwise, steps: [relu b]}"), "t:22:32: `relu` has no second operand\n");
   EXPECT_EQ(told("{op: pointwise, steps: [relu, add]}"),
             "t:22:38: `add` has a second operand (`add NAME`, or a number)\n");
@@ -286,8 +293,7 @@ cudnn: )yaml" + key + "\n");
   EXPECT_EQ(told("{op: layer_norm, inputs: [x, b, b], epsilon: e}"),
             "t:22:53: `epsilon` is neither a number nor a scalar of the task: `e`\n");
   EXPECT_EQ(told("{op: layer_norm, inputs: [x, b, b], epsilon: -1}"), "t:22:53: `epsilon` is negative\n");
-  EXPECT_EQ(told("{op: layer_norm, inputs: [x, b], epsilon: eps}"),
-            "t:22:33: `layer_norm` takes 3 inputs\n");
+  EXPECT_EQ(told("{op: layer_norm, inputs: [x, b], epsilon: eps}"), "t:22:33: `layer_norm` takes 3 inputs\n");
   EXPECT_EQ(told("{op: rms_norm, inputs: [x], epsilon: eps}"), "t:22:31: `rms_norm` takes 2 or 3 inputs\n");
   EXPECT_EQ(told("{op: rms_norm, inputs: [x, t], epsilon: eps}"),
             "t:22:31: the weights of `rms_norm` lie along the last dimensions of its data\n");
@@ -357,6 +363,29 @@ TEST_F(LoadTask, CandidateFilesByExpectedVerdict) {
   EXPECT_EQ(diagnostics[1].message, "a candidate's file ends in .cu");
 }
 
+TEST_F(LoadTask, ACandidateIsTextInAFile) {
+  Diagnostics diagnostics;
+  const auto task = load_task(write("t", kGood), diagnostics);
+  ASSERT_TRUE(task);
+  const std::filesystem::path ok = task->folder / "candidates/ok";
+  make_folders(ok);
+  write_file_atomic(ok / "a.cu", "// \xc3\xa9 is fine\n// and \xff not\n");
+  ASSERT_EQ(::mkfifo((ok / "b.cu").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/zero", ok / "c.cu");
+  write_file_atomic(ok / "d.cu", std::string(1 << 20, 'x'));
+  write_file_atomic(ok / "e.cu", std::string((1 << 20) + 1, 'x'));
+  const std::vector<CandidateFile> files = load_candidate_files(*task, diagnostics);
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(files[0].name, "d");
+  std::vector<std::string> told;
+  for (const Diagnostic& one : diagnostics) told.push_back(to_string(one).substr(ok.string().size() + 1));
+  const std::string cannot = "cannot read " + ok.string();
+  EXPECT_EQ(told, (std::vector<std::string>{"a.cu:2:8: byte 0xff is not UTF-8 (save the file as UTF-8)",
+                                            "b.cu: " + cannot + "/b.cu: it is no regular file",
+                                            "c.cu: " + cannot + "/c.cu: it is no regular file",
+                                            "e.cu: " + cannot + "/e.cu: it is larger than 1.0 MiB"}));
+}
+
 TEST(Shape, OverflowIsAnError) {
   TensorSpec spec;
   spec.name = "x";
@@ -381,13 +410,15 @@ TEST(Dtype, NamesAndSizes) {
 
 std::string with_input(const std::string& input) {
   std::string text = kGood;
-  const std::string line = "  x: {role: data, dtype: float32, shape: [M, N], values: \"normal(0, 1 / sqrt(N))\"}";
+  const std::string line =
+      "  x: {role: data, dtype: float32, shape: [M, N], values: \"normal(0, 1 / sqrt(N))\"}";
   return text.replace(text.find(line), line.size(), "  x: " + input);
 }
 
 TEST_F(LoadTask, HowAnInputLiesInMemory) {
   Diagnostics diagnostics;
-  const auto task = load_task(write("t", with_input("{shape: [M, N], strides: [2 * N, 1], offset: N + 1}")), diagnostics);
+  const auto task =
+      load_task(write("t", with_input("{shape: [M, N], strides: [2 * N, 1], offset: N + 1}")), diagnostics);
   ASSERT_TRUE(task) << to_string(diagnostics.front());
   const TensorSpec& x = task->inputs[0];
   const Dims dims = {{"M", 3}, {"N", 4}};
@@ -406,10 +437,19 @@ TEST_F(LoadTask, HowAnInputLiesInMemory) {
 TEST_F(LoadTask, LayoutsThatMakeNoSense) {
   EXPECT_EQ(mistakes(with_input("{shape: [M, N], strides: [1]}")),
             "t:8:31: `strides` must be one for each dimension of `shape`\n");
-  EXPECT_NE(mistakes(with_input("{shape: [M, N], strides: [0 - N, 1]}")).find("strides of `x`: `0 - N` is -512"), std::string::npos);
-  EXPECT_NE(mistakes(with_input("{shape: [M, N], offset: 0 - 1}")).find("offset of `x`: `0 - 1` is -1"), std::string::npos);
-  EXPECT_NE(mistakes(with_input("{shape: [M, N], strides: [N * 1000000, 1]}")).find("take more than `memory`"), std::string::npos);
-  EXPECT_NE(mistakes(with_input("{dtype: int32, shape: [M, N], strides: [N + 1, 1], values: permutation}")).find("a permutation has no gaps"),
+  EXPECT_NE(
+      mistakes(with_input("{shape: [M, N], strides: [0 - N, 1]}")).find("strides of `x`: `0 - N` is -512"),
+      std::string::npos);
+  EXPECT_NE(mistakes(with_input("{shape: [M, N], offset: 9223372036854775807}"))
+                .find("offset of `x`: `9223372036854775807` is 9223372036854775807, over 2147483647"),
+            std::string::npos);
+  EXPECT_NE(mistakes(with_input("{shape: [M, N], offset: 0 - 1}")).find("offset of `x`: `0 - 1` is -1"),
+            std::string::npos);
+  EXPECT_NE(
+      mistakes(with_input("{shape: [M, N], strides: [N * 1000000, 1]}")).find("take more than `memory`"),
+      std::string::npos);
+  EXPECT_NE(mistakes(with_input("{dtype: int32, shape: [M, N], strides: [N + 1, 1], values: permutation}"))
+                .find("a permutation has no gaps"),
             std::string::npos);
   std::string permuted =
       with_input("{dtype: int32, shape: [M, N], strides: [N + 1, 1], values: \"integers(0, 2)\"}");
@@ -419,7 +459,8 @@ TEST_F(LoadTask, LayoutsThatMakeNoSense) {
   EXPECT_NE(mistakes(with_input("{shape: [M, N], strides: [2 * N, 1]}") + "cudnn: {op: relu, inputs: [x]}\n")
                 .find("cuDNN is called with contiguous tensors, and `x` has `strides`"),
             std::string::npos);
-  EXPECT_NE(mistakes(with_input("{shape: [M, N], stride: [N, 1]}")).find("did you mean `strides`"), std::string::npos);
+  EXPECT_NE(mistakes(with_input("{shape: [M, N], stride: [N, 1]}")).find("did you mean `strides`"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // What is decided from texts alone: targets, what a candidate may include, what NVRTC's log says.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "compile_unit.h"
 #include "gpu_source.h"
 #include "nvrtc_log.h"
@@ -90,6 +92,7 @@ std::string mistake_of(const std::string& source, const std::string& missing = "
   try {
     CleanSource clean;
     read_tokens(source, &clean);
+    drop_dead_text(&clean);
     refuse_for_gpu(clean, [&](std::string_view name) { return name != missing; });
     return "";
   } catch (const SourceProblem& p) {
@@ -134,6 +137,13 @@ TEST(GpuSource, WhatIsNot) {
       {"#include <cuda/../../../../etc/passwd>\n", only},
       {"#include <cuda/./x>\n", only},
       {"#include \"kernel.cu\"\n", only},
+      {"#include <cub/cub.cuh>\n",
+       "kernel.cu:1:1: error: <cub/cub.cuh> brings host functions: include what the kernel uses, "
+       "<cub/block/…>, <cub/warp/…>\n"},
+      {"int a;\n#include <cub/device/device_reduce.cuh>\n",
+       "kernel.cu:2:1: error: <cub/device/device_reduce.cuh> brings host functions: include what the kernel "
+       "uses, <cub/block/…>, <cub/warp/…>\n"},
+      {"#include <thrust/sort.h>\n", only},
       {"#include <cuda/std/array\\\n>\n", ""},
       {"#inc\\\nlude \"/etc/passwd\"\n", only},
       {"/* */ #include \"/etc/passwd\"\n", "kernel.cu:1:7: error: only CUDA's own headers can be included\n"},
@@ -169,6 +179,47 @@ TEST(GpuSource, WhatIsNot) {
       {"import <cuda_fp16.h>;\n", "kernel.cu:1:1: error: `import` is no part of device code here\n"},
   };
   for (const SourceRow& row : rows) EXPECT_EQ(mistake_of(row.source), row.mistake) << row.source;
+}
+
+std::string without_dead_text(const std::string& source) {
+  CleanSource clean;
+  read_tokens(source, &clean);
+  drop_dead_text(&clean);
+  std::string tokens;
+  for (const Token& t : clean.tokens) tokens += "[" + std::string(t.text) + "]";
+  // Tokens are those of the text that is left.
+  std::string again;
+  for (const Token& t : tokens_of(clean.text, 1)) again += "[" + std::string(t.text) + "]";
+  EXPECT_EQ(tokens, again);
+  EXPECT_EQ(std::count(clean.text.begin(), clean.text.end(), '\n'),
+            std::count(source.begin(), source.end(), '\n') + 1);
+  return tokens;
+}
+
+TEST(GpuSource, TextBelowIfZeroIsTakenOut) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"#if 0\n#include <vector>\n#endif\na\n", "[#if 0][#endif][a]"},
+      {"# if /* no */ 0 // no\nb @ #x ` \n#else\n#include <vector>\n#endif",
+       "[# if          0      ][#else]"
+       "[#include <vector>][#endif]"},
+      {"#if 0\n#if 1\n#else\n#elif\n#ifdef X\n#endif\n#endif\nb\n#elif 1\na\n#endif\n",
+       "[#if 0][#elif 1][a][#endif]"},
+      {"#if 0\n#nonsense\n#ifndef X\n#endif\n# endif\na\n", "[#if 0][# endif][a]"},
+      {"#if 0\nb\n#if 0\nb\n#endif", "[#if 0]"},
+      {"#if 00\na\n#endif", "[#if 00][a][#endif]"},
+      {"#if 0 + 1\na\n#endif", "[#if 0 + 1][a][#endif]"},
+      {"#if 0 || X\na\n#endif", "[#if 0 || X][a][#endif]"},
+      {"#if X\n#elif 0\na\n#endif", "[#if X][#elif 0][a][#endif]"},
+      {"#if \\\n0\nb\n#endif\na", "[#if 0][#endif][a]"},
+      {"#ifdef X\n#if 0\nb\n#endif\na\n#endif", "[#ifdef X][#if 0][#endif][a][#endif]"},
+  };
+  for (const auto& [source, left] : rows) EXPECT_EQ(without_dead_text(source), left) << source;
+  EXPECT_EQ(mistake_of("#if 0\n#include <vector>\n#else\n#include <list>\n#endif\n"),
+            "kernel.cu:4:1: error: only CUDA's own headers can be included\n");
+  EXPECT_EQ(mistake_of("#if 1\n#else\n#include <vector>\n#endif\n"),
+            "kernel.cu:3:1: error: only CUDA's own headers can be included\n");
+  EXPECT_EQ(mistake_of("#if 0\n#include <vector>\n%:endif\n"),
+            "kernel.cu:3:1: error: digraphs are not read\n");
 }
 
 TEST(GpuSource, WheelsHaveNoWmma) {
@@ -217,6 +268,31 @@ TEST(NvrtcLog, NoPathsOfThisMachine) {
             "kernel.cu: error: see declaration in \"cuda_fp16.hpp\" or 'b c'\n");
   EXPECT_EQ(readable_nvrtc_log("kernel.cu(1): error: no operator \"/\" matches a / b\n", 4096),
             "kernel.cu:1:1: error: no operator \"/\" matches a / b\n");
+}
+
+TEST(NvrtcLog, WhatHasNoPlaceIsSaidOnce) {
+  const std::string mistake =
+      "/x/cub/a.cuh(5): error: A function explicitly marked as a __host__ function is not allowed in JIT "
+      "mode\n  int f();\n      ^\n\n";
+  EXPECT_EQ(
+      readable_nvrtc_log(mistake + mistake + "kernel.cu(1): error: no\n\nkernel.cu(2): error: no\n" + mistake,
+                         4096),
+      "kernel.cu: error: A function explicitly marked as a __host__ function is not allowed in JIT mode\n"
+      "kernel.cu:1:1: error: no\nkernel.cu:2:1: error: no\n");
+}
+
+TEST(NvrtcLog, NamesOfThePlanInTemplateArguments) {
+  const auto log = [](const std::string& message) {
+    return "__nv_name_map(2): error: " + message + "\n  #pragma nv_mangled_name k<T, int>\n         ^\n";
+  };
+  EXPECT_EQ(readable_nvrtc_log(log("identifier \"T\" is undefined"), 4096),
+            "kernel.cu:1:1: error: the plan launches `k<T, int>`, which is no __global__ function of this "
+            "source: template arguments are C++ text, where names of the plan mean nothing, and `T` is "
+            "undefined\n");
+  for (const char* other : {"identifier \"k\" is undefined", "identifier \"in\" is undefined"})
+    EXPECT_EQ(readable_nvrtc_log(log(other), 4096),
+              "kernel.cu:1:1: error: the plan launches `k<T, int>`, which is no __global__ function of this "
+              "source\n");
 }
 
 TEST(NvrtcLog, PlaceThatLedIntoAHeader) {

@@ -122,6 +122,35 @@ TEST_F(Host, ErrorsHaveTheCandidatesOwnPlaces) {
   }
 }
 
+// What CUDA has and the twin lacks is no fault of the candidate; a name that nobody has is.
+TEST_F(Host, NamesThatTheTwinLacks) {
+  const auto kernel = [](const std::string& statement) {
+    return "__global__ void k(const float* x, float* out, int N) {\n  " + statement + "\n}\n";
+  };
+  const BadRow rows[] = {
+      {"out[0] = j0f(x[0]);", Verdict::kUnsupported, "kernel.cu:3:12: error: the CPU twin has no j0f\n"},
+      {"out[0] = __dadd_rz(x[0], 1.0) + __vsetgtu4(1, 2);", Verdict::kUnsupported, "no __dadd_rz"},
+      {"cudaError_t e = cudaSuccess; out[0] = e;", Verdict::kUnsupported, "no cudaError_t"},
+      {"cudaGridDependencySynchronize();", Verdict::kUnsupported, "no cudaGridDependencySynchronize"},
+      {"int all; __match_all_sync(~0u, 1, &all);", Verdict::kUnsupported, "no __match_all_sync"},
+      {"auto b = cooperative_groups::this_thread_block(); auto t = "
+       "cooperative_groups::tiled_partition<32>(b); out[0] = cooperative_groups::inclusive_scan(t, 1);",
+       Verdict::kUnsupported, "no inclusive_scan"},
+      {"out[0] = j0f(x[0]) + oops;", Verdict::kCompileError, "'oops' was not declared"},
+      {"out[0] = __warp_reduce_sum(x[0]);", Verdict::kCompileError, "'__warp_reduce_sum' was not declared"},
+      {"out[0] = std::vector<int>(3)[0];", Verdict::kCompileError, "'vector' is not a member of 'std'"},
+      {"out[0] = __shfl_down(x[0], 1);", Verdict::kCompileError, "'__shfl_down'"},
+      {"uchar a = 1; out[0] = a;", Verdict::kCompileError, "'uchar' was not declared"},
+      {"bfloat16 a = 1.f; out[0] = a;", Verdict::kCompileError, "'bfloat16' was not declared"},
+  };
+  for (const BadRow& row : rows) {
+    const CompileResult result = compile(kernel(row.body));
+    EXPECT_EQ(result.verdict, row.verdict) << result.log << "for\n" << row.body;
+    EXPECT_NE(result.log.find(row.log), std::string::npos) << result.log << "for\n" << row.body;
+    EXPECT_EQ(result.log.find("kernel.cu:0"), std::string::npos) << result.log;
+  }
+}
+
 TEST_F(Host, BadPlanIsACompileError) {
   const CompileResult result = compile_for_host(
       make_plan_candidate("t", "// plan: launch k<<<1, 32>>(x)\n__global__ void k(const float* x) {}\n", {}),
@@ -170,6 +199,93 @@ TEST_F(Host, OptionsOfTheCandidate) {
   EXPECT_EQ(compile_for_host(c, task_, options_).verdict, Verdict::kOk);
   c.options = {"-DTILE=32", "-include", "/etc/passwd"};
   EXPECT_EQ(compile_for_host(c, task_, options_).verdict, Verdict::kCompileError);
+}
+
+// They stand behind the twin's header, and are looked at as directives are.
+TEST_F(Host, DefinesAreTheCandidatesOwn) {
+  const auto with = [&](std::vector<std::string> options, const std::string& body) {
+    Candidate c = make_plan_candidate("t",
+                                      "// plan: launch k<M><<<1, 32>>>(x, out, N)\ntemplate <int I> "
+                                      "__global__ void k(const float* x, float* "
+                                      "out, int N) {\n" +
+                                          body + "}\n",
+                                      {});
+    c.options = std::move(options);
+    return compile_for_host(c, task_, options_);
+  };
+  EXPECT_EQ(with({"-DM=3", "-DB=1", "-Dparams=5", "-Dcount=6"}, "out[0] = M + B;\n").verdict, Verdict::kOk);
+  const CompileResult wrong = with({"-DM=3", "-DB=1"}, "out[0] = oops;\n");
+  EXPECT_NE(wrong.log.find("kernel.cu:3:10: error: 'oops'"), std::string::npos) << wrong.log;
+  const CompileResult hidden = with({"-DM=3", "-DX=asm"}, "X(\"nop\"); out[0] = 1;\n");
+  EXPECT_EQ(hidden.verdict, Verdict::kUnsupported);
+  EXPECT_EQ(hidden.log, "kernel.cu:1:1: error: an option -D: the CPU twin has no inline PTX (asm)\n");
+  const CompileResult refused = with({"-DM=3"}, "asm(\"nop\");\n");
+  EXPECT_EQ(refused.log, "kernel.cu:3:1: error: the CPU twin has no inline PTX (asm)\n");
+  const CompileResult waits =
+      with({"-DM=3", "-DSYNC=__syncthreads"}, "out[0] = M; SYNC(); out[1] = out[0];\n");
+  EXPECT_EQ(waits.verdict, Verdict::kOk) << waits.log;
+}
+
+TEST_F(Host, NamesOfThePlanAreRefusedAsTheSourceIs) {
+  const auto with = [&](const std::string& plan) {
+    return compile_for_host(make_plan_candidate("t",
+                                                "#define ONE 1\n" + plan +
+                                                    "template <auto F> __global__ void k(const float* x) {}\n"
+                                                    "__constant__ float w[4];\n",
+                                                {}),
+                            task_, options_);
+  };
+  EXPECT_EQ(with("// plan: const w <- x\n// plan: launch k<ONE><<<1, 32>>>(x)\n").verdict, Verdict::kOk);
+  struct Case {
+    const char* plan;
+    Verdict verdict;
+    const char* log;
+  };
+  const Case cases[] = {
+      {"// plan: launch k<[]{ asm(\"nop\"); }><<<1, 32>>>(x)\n", Verdict::kCompileError,
+       "kernel.cu:2:19: `[` cannot stand in the name of a kernel\n"},
+      {"// plan: launch k<malloc><<<1, 32>>>(x)\n", Verdict::kUnsupported,
+       "kernel.cu:2:19: error: the CPU twin has no malloc in device code\n"},
+      {"// plan: launch k<__builtin_trap><<<1, 32>>>(x)\n", Verdict::kCompileError,
+       "kernel.cu:2:19: error: `__builtin_trap` is no part of device code here\n"},
+      {"// plan: launch k<nothing><<<1, 32>>>(x)\n", Verdict::kCompileError,
+       "kernel.cu:2:19: error: 'nothing' was not declared"},
+      {"// plan: launch k<1, 2><<<1, 32>>>(x)\n", Verdict::kCompileError, "kernel.cu:2:"},
+      {"// plan: launch k<1><<<1, 32>>>(x)\n// plan:   launch j<<<1, 32>>>(x)\n", Verdict::kCompileError,
+       "kernel.cu:3:19: error: the plan launches `j`, which is no __global__ function of this source\n"},
+      {"// plan: const v <- x\n// plan: launch k<1><<<1, 32>>>(x)\n", Verdict::kCompileError,
+       "kernel.cu:2:16: error: the plan fills `v`, which is no variable of this source\n"},
+      {"// plan: const F <- x\n// plan: launch k<1><<<1, 32>>>(x)\n", Verdict::kCompileError,
+       "kernel.cu:2:16: error: 'F' was not declared"},
+      {"// plan: const wstw_kernels <- x\n// plan: launch k<1><<<1, 32>>>(x)\n", Verdict::kCompileError,
+       "kernel.cu:2:16: names that begin with wstw_ belong to the twin\n"},
+  };
+  for (const Case& c : cases) {
+    const CompileResult result = with(c.plan);
+    EXPECT_EQ(result.verdict, c.verdict) << c.plan;
+    EXPECT_EQ(result.log.find(c.log), 0u) << result.log << "for\n" << c.plan;
+  }
+}
+
+TEST_F(Host, SourcesAreBounded) {
+  const auto start = std::chrono::steady_clock::now();
+  const CompileResult nested =
+      compile("__global__ void k(const float* x, float* out, int N) { out[0] = " + std::string(400'000, '(') +
+              "1" + std::string(400'000, ')') + "; }\n");
+  EXPECT_EQ(nested.verdict, Verdict::kCompileError);
+  EXPECT_EQ(nested.log, "kernel.cu:2:320: error: brackets are nested more than 256 deep\n");
+  const CompileResult large = compile(std::string(1 << 20, '\n'));
+  EXPECT_EQ(large.verdict, Verdict::kCompileError);
+  EXPECT_EQ(large.log, "kernel.cu:1:1: error: the source is larger than 1 MiB\n");
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 5);
+}
+
+TEST_F(Host, AByteOrderMarkIsPassedOver) {
+  Candidate c = make_plan_candidate(
+      "t", std::string("\xEF\xBB\xBF// plan: launch k<<<1, 32>>>(x, out, N)\n") + kGood, {});
+  EXPECT_EQ(compile_for_host(c, task_, options_).verdict, Verdict::kOk);
+  c.options = {"-DTILE=32"};
+  EXPECT_EQ(compile_for_host(c, task_, options_).verdict, Verdict::kOk);
 }
 
 TEST_F(Host, OtherTiersAreUnsupported) {

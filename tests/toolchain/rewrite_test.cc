@@ -63,6 +63,25 @@ TEST(Rewrite, TextCases) {
        "i) { return i; }; }"},
       // Directives.
       {"#include <cuda_fp16.h>\n#pragma unroll 4\n#define N 3", "\n#pragma GCC unroll 4\n#define N 3"},
+      {"#define U _Pragma(\"unroll\")\n#define V _Pragma(\"unroll 4\")",
+       "#define U _Pragma(\"GCC unroll 8\")\n#define V _Pragma(\"GCC unroll 4\")"},
+      {"#define FOUR(p) (reinterpret_cast<float4*>(&(p))[0])\n#define TWO(p) (*(float2*)(&(p)))",
+       "#define FOUR(p) (wstw_reinterpret<float4*>(&(p))[0])\n#define TWO(p) (*(float2*)(wstw_align<float2 "
+       ">)(&(p)))"},
+      {"#include <stdio.h>\n#if 0\n#include <vector>\n#endif\nconst int a = 1;",
+       "\n#if 0\n\n#endif\nconst int a = 1;"},
+      {"__global__ void __launch_bounds__(2 * 64, 2) k(int n) {}",
+       "__global__ void __launch_bounds__(2 * 64, 2) k(const wstw_bounded<(unsigned)(2 * 64 )>& wstw_, int "
+       "n) {}"},
+      {"__global__ void __launch_bounds__(64) k(int n); __global__ void k(int n) {}",
+       "__global__ void __launch_bounds__(64) k(const wstw_ctx& wstw_, int n); __global__ void k(const "
+       "wstw_ctx& "
+       "wstw_, int n) {}"},
+      {"#if 0\n#define P _Pragma\n#endif\nconst int a = 1;",
+       "#if 0\n#define P _Pragma\n#endif\nconst int a = 1;"},
+      {"__global__ void k() { __shared__ struct { int a; } s; }",
+       "__global__ void k(const wstw_ctx& wstw_) { struct wstw_unnamed_6 { int a ; }; auto& s = "
+       "wstw_shared<struct wstw_unnamed_6 , decltype([] {})>(wstw_);  }"},
       // Comments and spliced lines leave the lines where they are.
       {"int a; // x\n/* y\n z */ const int b = 1;", "int a;     \n          const int b = 1;"},
       {"#define A 1 + \\\n  2\nconst int b = A;", "#define A 1 +   2\n\nconst int b = A;"},
@@ -104,11 +123,42 @@ TEST(Rewrite, Refusals) {
       {"#line 5 \"/etc/passwd\"\n", "#line", false, 1},
       {"#if __has_include(\"/etc/passwd\")\n#endif\n", "__has_include", false, 1},
       {"_Pragma(\"GCC dependency\")", "_Pragma", false, 1},
+      {"#define P _Pragma\nP(\"GCC dependency \\\"/etc/passwd\\\"\")", "_Pragma", false, 1},
+      {"_Pragma(\"unroll\\nfoo\")", "_Pragma", false, 1},
+      {"_Pragma(L\"unroll\")", "_Pragma", false, 1},
       {"const char* f = __FILE__;", "__FILE__", false, 1},
       {"const char* f = R\"(\n#include <x>)\";", "string does not end", false, 1},
       {"const char* f = R\"(x)\";", "raw strings", false, 1},
       {"__attribute__((constructor)) void f() {}", "attributes", false, 1},
       {"[[gnu::constructor]] void f() {}", "attributes", false, 1},
+      {"__attribute__((aligned(4), section(\"x\"))) int a;", "attributes", false, 1},
+      {"__attribute__((unused, weak)) int a;", "attributes", false, 1},
+      {"#define A __attribute__((section(\"x\")))\n", "attributes", false, 1},
+      {"#define A(x) __attribute__((x))\n", "attributes", false, 1},
+      {"#define A __attribute__\n", "attributes", false, 1},
+      {"#define G gnu\n", "attributes", false, 1},
+      {"#define SMEM __shared__\n__global__ void k() { SMEM int s; }", "__shared__ in a macro", true, 1},
+      {"__shared__ struct { int a; } s;\n__global__ void k() { s.a = 1; }", "outside of functions", true, 1},
+      // Headers of CUDA's that the twin does without, and those that nobody has.
+      {"#include <cooperative_groups/memcpy_async.h>\n", "no <cooperative_groups/memcpy_async.h>", true, 1},
+      {"#include <cuda_fp8.h>\n", "no <cuda_fp8.h>", true, 1},
+      {"#include <curand_kernel.h>\n", "no <curand_kernel.h>", true, 1},
+      {"#include <nv/target>\n", "no <nv/target>", true, 1},
+      {"#include <cub/cub.cuh>\n", "no <cub/cub.cuh>", true, 1},
+      {"#include <cuda/../../etc/passwd>\n", "only CUDA's own headers", false, 1},
+      {"#include <vector>\n", "only CUDA's own headers", false, 1},
+      // What ends `#if 0` for a compiler ends it here.
+      {"#if 0\n#endif\n#include <vector>\n", "only CUDA's own headers", false, 3},
+      {"#if 0\n#else\n#include <vector>\n#endif\n", "only CUDA's own headers", false, 3},
+      {"#if 0\n#elif 1\n#include <vector>\n#endif\n", "only CUDA's own headers", false, 3},
+      {"#if 0\n#if 1\n#endif\n#endif\n#include <vector>\n", "only CUDA's own headers", false, 5},
+      {"#if 0\n%:endif\n#include <vector>\n", "digraphs", false, 2},
+      {"#if 0\n#elifdef X\n#include <vector>\n#endif\n", "#elifdef", false, 2},
+      {"#if 0\n#if0\n#endif\n#include <vector>\n", "only CUDA's own headers", false, 4},
+      {"#if 0\n#if\xc3\xa9\n#endif\n#include <vector>\n", "#if", false, 2},
+      {"#if 0\n#endif\\u00e9\n#include <vector>\n", "#endif", false, 2},
+      {"#if 00\n#include <vector>\n#endif\n", "only CUDA's own headers", false, 2},
+      {"#if 0 + 1\n#include <vector>\n#endif\n", "only CUDA's own headers", false, 2},
       {"float g(float v) { return v; }", "host function", false, 1},
       {"int main() { return 0; }", "host function", false, 1},
       {"extern \"C\" int fork();", "host function", false, 1},
@@ -128,6 +178,55 @@ TEST(Rewrite, Refusals) {
       EXPECT_EQ(p.unsupported, row.unsupported) << row.source;
       EXPECT_EQ(p.line, row.line) << row.source;
     }
+  }
+}
+
+struct Loops {
+  const char* body;    // of a kernel that waits
+  const char* arrays;  // what has an element a thread; "fibers": it does not become loops
+};
+
+// Which variables get an element a thread is what loops over threads cost.
+TEST(Rewrite, WhatCrossesABarrier) {
+  const Loops rows[] = {
+      {"int t = threadIdx.x; s[t] = x[t]; __syncthreads(); o[t] = s[255 - t];", "t "},
+      {"int row = blockIdx.x * n; s[threadIdx.x] = x[row]; __syncthreads(); o[row] = s[0];", ""},
+      {"int m = min(n, 8); for (int j = 0; j < m; ++j) { s[j] = x[j]; __syncthreads(); } o[0] = s[0];", ""},
+      {"int2 m = {n, 8}; __syncthreads(); o[0] = m.x;", ""},
+      {"int2 m = {n, 8}; __syncthreads(); m.x = threadIdx.x; o[0] = m.x;", "m "},
+      {"const float c = 1.f / n; __syncthreads(); o[0] = by_value(c);", ""},
+      {"const float c = 1.f / n; __syncthreads(); o[0] = by_const(c);", ""},
+      {"float c = 1.f / n; __syncthreads(); if (c) ++o[0];", ""},
+      {"float c = 1.f / n; __syncthreads(); by_reference(c); o[0] = c;", "c "},
+      {"float c = 1.f / n; __syncthreads(); by_reference(o[0], c, n);", ""},
+      {"const auto q = x + blockIdx.x * n; __syncthreads(); o[0] = q[3];", ""},
+      {"float v = x[threadIdx.x]; s[0] = v * v; __syncthreads(); o[0] = s[0];", ""},
+      {"float v = x[threadIdx.x]; s[0] = by_value(v); __syncthreads(); o[0] = s[0];", ""},
+      {"float v[2]; v[0] = x[threadIdx.x]; s[0] = v[0]; __syncthreads(); o[0] = s[0];", ""},
+      {"float v[2]; v[0] = x[threadIdx.x]; float* p = v; __syncthreads(); o[0] = *p;", "v p "},
+      {"for (int j = 0; j < n; ++j) __syncthreads(); for (int j = 0; j < 2; ++j) o[j] = j;", ""},
+      {"for (int j = 0; j < n; ++j) { __syncthreads(); int j = threadIdx.x; o[j] = j; }", "fibers"},
+      {"float& r = o[threadIdx.x]; __syncthreads(); r = 1;", "fibers"},
+      {"by_reference(n, 1); __syncthreads(); o[0] = n;", "fibers"},
+  };
+  for (const Loops& row : rows) {
+    SCOPED_TRACE(row.body);
+    CleanSource clean;
+    read_tokens(
+        "__device__ float by_value(float a) { return a; }\n"
+        "__device__ float by_const(const float& a) { return a; }\n"
+        "template <class T> __device__ void by_reference(T& a, float b = 0, int c = 0) { a += b + c; }\n"
+        "__global__ void k(const float* x, float* o, int n) { __shared__ float s[256]; " +
+            std::string(row.body) + " }",
+        &clean);
+    const Rewritten r = rewrite(clean, scan_source(clean), true);
+    std::string arrays = r.split.contains("k") ? "" : "fibers";
+    for (std::size_t at = r.text.find(" wstw_p"); at != std::string::npos;
+         at = r.text.find(" wstw_p", at + 1)) {
+      const std::size_t name = r.text.find('_', at + 7) + 1, end = r.text.find('[', name);
+      if (r.text.compare(end, 6, "[1024]") == 0) arrays += r.text.substr(name, end - name) + " ";
+    }
+    EXPECT_EQ(arrays, row.arrays);
   }
 }
 

@@ -233,6 +233,8 @@ TEST(HackDatabase, MistakesHaveTheirPlace) {
   EXPECT_THAT(said(case_with("date", "yesterday")),
               ElementsAre("one/case.yaml:9:7: `yesterday` is no date (such as 2026-05-01 or "
                           "2026-05-01T12:00:00Z)"));
+  for (const char* date : {"2026-13-45", "2026-02-29", "2026-05-00", "2026-05-01T24:00:00Z"})
+    EXPECT_THAT(said(case_with("date", date)), ElementsAre(HasSubstr("is no date"))) << date;
   EXPECT_THAT(said(case_with("files", "[kernel.cu, gone.cu]")),
               ElementsAre("one/case.yaml:5:20: `files`: there is no file gone.cu"));
   EXPECT_THAT(said(case_with("files", "[../one/kernel.cu]")),

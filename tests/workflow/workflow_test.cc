@@ -229,6 +229,50 @@ TEST(Workflow, EveryExemplarSchemeIsOneLine) {
   }
 }
 
+// Parameters that refer to others ten times over, eleven deep.
+std::string params_in_tens(const std::string& first, const char* open, const char* between,
+                           const char* close) {
+  std::string text = "params:\n  a0: " + first + "\n";
+  for (int i = 1; i < 12; ++i) {
+    text += "  a" + std::to_string(i) + ": " + open;
+    for (int k = 0; k < 10; ++k)
+      text += (k == 0 ? "" : between) + std::string("${params.a") + std::to_string(i - 1) + "}";
+    text += std::string(close) + "\n";
+  }
+  return text;
+}
+
+TEST(Workflow, ReferencesAreBounded) {
+  const std::string stages = "stages: [{name: c, kind: command, argv: [\"${params.a11}\"]}]\n";
+  const LoadResult lists = load(kHead + params_in_tens("[lol, lol]", "[\"", "\", \"", "\"]") + stages);
+  EXPECT_THAT(
+      lines_of(lists.mistakes),
+      ElementsAre("w.yaml:11:41: references bring more than 1000000 values or 16 MiB (counted as often "
+                  "as they are used)"));
+  const LoadResult texts = load(kHead + params_in_tens("lollollollollollol", "\"", "", "\"") + stages);
+  EXPECT_THAT(
+      lines_of(texts.mistakes),
+      ElementsAre("w.yaml:11:104: references bring more than 1000000 values or 16 MiB (counted as often "
+                  "as they are used)"));
+}
+
+TEST(Workflow, ReferencesOfStagesAreBounded) {
+  std::string text = kHead + "params: {big: " + std::string(1 << 20, 'x') + "}\nstages:\n";
+  for (int i = 0; i < 40; ++i)
+    text += "  - {name: c" + std::to_string(i) + ", kind: command, argv: [echo, \"${params.big}\"]}\n";
+  const LoadResult result = load(text);
+  EXPECT_THAT(lines_of(result.mistakes),
+              ElementsAre(::testing::HasSubstr("w.yaml:22:")));  // the 17th
+}
+
+TEST(Workflow, ManyParametersInAnyOrder) {
+  std::string text = kHead + "params:\n";
+  for (int i = 0; i < 20'000; ++i)
+    text += "  p" + std::to_string(i) + ": \"${params.p" + std::to_string(i + 1) + "}\"\n";
+  text += "  p20000: 7\nstages: [{name: c, kind: collect, seed: \"${params.p0}\"}]\n";
+  EXPECT_EQ(good(text).stages[0].seed, 7u);
+}
+
 TEST(ShippedWorkflows, AreGood) {
   for (const char* file : {"workflows/quickstart.yaml", "workflows/cuda_l1.yaml",
                            "workflows/portability.yaml", "tests/workflows/tiny.yaml"}) {

@@ -54,6 +54,13 @@ TEST(Load, KnowsPlaces) {
   EXPECT_EQ(root.entries()[1].place.line, 2);
 }
 
+TEST(Mistakes, AreOneLineEach) {
+  EXPECT_THAT(bad("\"a\\nb\\tc\\0\\e[31m\": 1\n\"a\\nb\\tc\\0\\e[31m\": 2\n"),
+              ElementsAre("f.yaml:2:1: key `a\\nb\\tc\\x00\\x1b[31m` stands here twice (first in line 1)"));
+  EXPECT_EQ(describe(Node::scalar({}, std::string(36, 'x') + "\xC3\xA9" + std::string(9, 'y'), false)),
+            "`" + std::string(36, 'x') + "...`");
+}
+
 TEST(Load, TellsMistakesWithTheirPlace) {
   EXPECT_THAT(bad("a: 1\nb: 2\na: 3\n"),
               ElementsAre("f.yaml:3:1: key `a` stands here twice (first in line 1)"));

@@ -23,6 +23,10 @@ std::string format_size(std::uint64_t bytes);  // "1.5 GiB"
 // The word of `known` nearest to `word`, if one is near enough to be what was meant.
 std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> known);
 
+// What somebody else wrote, for a terminal or a log: on one line, control characters as blanks, and `?` for
+// each character that is no ASCII.
+std::string printable(std::string_view text);
+
 std::string trim(std::string_view text);
 std::vector<std::string> split(std::string_view text, char separator);
 std::vector<std::string> split_lines(std::string_view text);

@@ -8,8 +8,9 @@
 //   0…7; run.elapsed_ns on the parent's clock check(session.operand(0, "out"));
 //
 // Every operand ends at a guard page and begins behind a canary: a write one element past either end is found
-// (at once, or by run()). Inputs are mapped read-only, so a write to one is found at once. When the child
-// dies, run() says why as a verdict, and the session is dead. Not thread-safe.
+// (at once, or by run()). Inputs lie in a file that the child has open for reading alone: a write to one is
+// found at once, and no call of the system makes them writable. When the child dies, run() says why as a
+// verdict, and the session is dead. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +36,10 @@ struct Operand {
 };
 
 struct TwinOptions {
-  std::filesystem::path binary;             // shared object from toolchain::compile_for_host; empty: no program
-  int threads = 1;                          // blocks are spread over this many CPU threads
-  std::vector<int> cpus;                    // affinity of the child; empty: ours
-  double call_timeout_s = 10;               // of one run() of one set
+  std::filesystem::path binary;  // shared object from toolchain::compile_for_host; empty: no program
+  int threads = 1;               // blocks are spread over this many CPU threads
+  std::vector<int> cpus;         // affinity of the child; empty: ours
+  double call_timeout_s = 10;    // of one run() of one set
   std::uint64_t memory_bytes = 2ull << 30;  // of the child, operands included
   process::SandboxLevel sandbox = process::SandboxLevel::kNone;
 };
@@ -69,6 +70,10 @@ class TwinSession {
   // floats).
   void poison(int first_set, int sets);
   TwinRun run(int first_set, int sets);
+  // The same, and from the clock's end to the next run() or prepare() all of the child's threads stand still:
+  // one that answers before it is done leaves its outputs as they were then, and none sees what is written
+  // for the next run.
+  TwinRun run_and_hold(int first_set, int sets);
   bool alive() const;
 
  private:
@@ -80,8 +85,8 @@ class TwinSession {
 class EmptyTwin {
  public:
   explicit EmptyTwin(const TwinOptions& options);  // `binary` is not loaded; throws Error
-  // Nanoseconds of run() with nothing to do: the tenth part of 50 in a row took less. A busy host makes it longer,
-  // so of several in a process the least counts.
+  // Nanoseconds of run() with nothing to do: the tenth part of 50 in a row took less. A busy host makes it
+  // longer, so of several in a process the least counts.
   double run_ns();
   bool alive() const { return session_.alive(); }  // false: somebody killed the child, and run_ns() threw
 

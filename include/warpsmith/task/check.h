@@ -19,11 +19,14 @@ struct DatasetCount {
 // Every mistake in the tasks below `folder` and in their candidates goes to `diagnostics`:
 //  * task files and folders of candidates (load_task, load_candidate_files); flops and bytes are given;
 //  * every plan parses and can be evaluated at every timing and hidden shape (but those of `compile_error`
-//  candidates);
+//  candidates; trouble at a shape may be what `launch_error` and `out_of_memory` ones are there for);
 //  * a task has at least 6 `ok` candidates and one each that is `compile_error`, `wrong_output` and
 //  `wrong_hidden`;
 //  * no two candidates of a task have the same text, no two `ok` ones the same form().
 DatasetCount check_dataset(const std::filesystem::path& folder, Diagnostics& diagnostics);
+
+// Of one task alone: files and folders of candidates, and plans, as above. Gives the number of candidates.
+int check_candidates(const Task& task, Diagnostics& diagnostics);
 
 // A source with all names and constants taken out: comments (launch plans, too) dropped, every identifier
 // that is no word of the language replaced by `I`, every number by `N`, every text by `S`; words are divided

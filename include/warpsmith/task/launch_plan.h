@@ -96,6 +96,11 @@ struct PlanError {
 
 struct PlanStatement;  // src/task/plan_statement.h
 
+// Where a name stands in the source, from 1.
+struct NamePlace {
+  int line = 1, column = 1;
+};
+
 // Immutable once parsed; cheap to copy; may be evaluated by several threads at once.
 class LaunchPlan {
  public:
@@ -110,6 +115,8 @@ class LaunchPlan {
   std::vector<std::string> kernels() const;
   // Module symbols that `const` fills.
   std::vector<std::string> symbols() const;
+  // Of each of these names, where the first launch or `const` has it.
+  std::map<std::string, NamePlace> places() const;
 
  private:
   std::shared_ptr<const std::vector<PlanStatement>> statements_;

@@ -22,6 +22,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/temporary_folder.h"
+#include "warpsmith/base/text.h"
 #include "warpsmith/device/extension_session.h"
 #include "warpsmith/process/descriptors.h"
 #include "warpsmith/process/machine.h"
@@ -374,9 +375,7 @@ ExtensionRun ExtensionSession::State::result() {
   ExtensionRun run;
   char words[kExtensionMessageBytes];
   std::memcpy(words, control->message, sizeof words);
-  run.detail.assign(words, ::strnlen(words, sizeof words));
-  for (char& c : run.detail)
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  run.detail = printable({words, ::strnlen(words, sizeof words)});
   switch (control->answer) {
     case ExtensionAnswer::kDone:
       run.detail.clear();

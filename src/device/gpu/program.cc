@@ -145,6 +145,7 @@ struct GpuProgram::State {
   CUmodule module = nullptr;
   std::map<std::string, Function> functions;  // by name expression
   std::vector<Variable> variables;
+  std::string lost_variable;  // one that the module is said to have
   task::ConcretePlan plan;
   std::map<std::string, task::Dtype> dtypes;  // of operands
   std::vector<std::vector<Step>> sets;
@@ -173,9 +174,11 @@ struct GpuProgram::State {
   void keep_variables() {
     for (const std::string& name : names.variables) {
       Variable v;
-      if (driver().cuModuleGetGlobal(&v.address, &v.bytes, module, name.c_str()) != CUDA_SUCCESS ||
-          v.bytes == 0)
-        continue;  // nothing of it is left in the machine code
+      if (driver().cuModuleGetGlobal(&v.address, &v.bytes, module, name.c_str()) != CUDA_SUCCESS) {
+        lost_variable = name;
+        continue;
+      }
+      if (v.bytes == 0) continue;
       v.first = PinnedMemory(v.bytes);
       download(v.first.data(), v.address, v.bytes);
       variables.push_back(std::move(v));
@@ -426,6 +429,10 @@ GpuOutcome GpuProgram::prepare(const task::ConcretePlan& plan,
                                const std::map<std::string, task::Dtype>& dtypes) {
   State& s = *state_;
   s.sets.clear();
+  if (!s.lost_variable.empty())
+    return {Verdict::kLaunchError,
+            "`" + s.lost_variable + "` of the module is not found, and could not be restored between calls",
+            false};
   s.plan = plan;
   s.dtypes = dtypes;
   for (const task::ConcreteTemp& t : plan.temps) s.dtypes[t.name] = t.dtype;

@@ -129,7 +129,7 @@ Ran CandidateProcess::prepare(const task::Dims& dims, int sets) {
 }
 
 Ran CandidateProcess::run(int sets) {
-  device::TwinRun run = session_.run(0, sets);
+  device::TwinRun run = session_.run_and_hold(0, sets);
   return {run.verdict, std::move(run.detail), run.elapsed_ns};
 }
 
@@ -163,7 +163,7 @@ void CandidateArm::renew(std::uint64_t key, int calls) {
 Arm::Run CandidateArm::run(int calls) {
   evict_private_caches();
   device::TwinRun run = process_.session().run(calls, 1);
-  if (run.verdict == Verdict::kOk) run = process_.session().run(0, calls);
+  if (run.verdict == Verdict::kOk) run = process_.session().run_and_hold(0, calls);
   return {run.verdict, std::move(run.detail), std::max(run.elapsed_ns / 4, run.elapsed_ns - handshake_ns_)};
 }
 
@@ -190,24 +190,33 @@ std::optional<int> CandidateArm::unwritten(int calls) {
 Arm::Run CandidateArm::stop_short(std::uint64_t key, int calls, int made) {
   renew(key, calls);
   device::TwinRun run = process_.session().run(calls, 1);
-  if (run.verdict == Verdict::kOk) run = process_.session().run(0, made);
+  if (run.verdict == Verdict::kOk) run = process_.session().run_and_hold(0, made);
   if (run.verdict != Verdict::kOk) return {run.verdict, std::move(run.detail), 0};
   for (int call = made; call < calls; ++call)
     if (any_place(call, std::not_fn(is_poison))) return {Verdict::kOutOfBounds, kWorkedAhead, 0};
   renew(random_key({key, name_key("others")}), calls);
-  run = process_.session().run(made, calls - made);
+  run = process_.session().run_and_hold(made, calls - made);
   if (run.verdict != Verdict::kOk) return {run.verdict, std::move(run.detail), 0};
   return inspect(made + static_cast<int>(key % static_cast<std::uint64_t>(calls - made)));
 }
 
 Arm::Run CandidateArm::inspect(int call) {
-  const std::vector<std::span<std::byte>> inputs = process_.inputs(call);
-  std::vector<std::vector<std::byte>> copies;  // a reference that works in place must not touch the operands
-  for (const std::span<std::byte> input : inputs) copies.emplace_back(input.begin(), input.end());
-  const std::vector<std::span<const std::byte>> read_only(copies.begin(), copies.end());
-  const std::vector<OutputValues> right = reference_.run(process_.dims(), read_only);
+  // Of what the candidate shares only its results count, as they are now: the right answer is that for the
+  // values that were drawn for this call.
+  std::vector<std::vector<std::byte>> results, drawn;
+  for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
+    const std::span<const std::byte> output = process_.output(call, i);
+    results.emplace_back(output.begin(), output.end());
+  }
+  const std::vector<std::span<std::byte>> given = process_.inputs(call);
+  for (const std::span<std::byte> input : given) drawn.emplace_back(input.size());
+  fill_inputs(source_, task_, process_.dims(), -1, call_seed(key_, call), 0, {drawn.begin(), drawn.end()});
+  for (std::size_t i = 0; i < drawn.size(); ++i)
+    if (!std::ranges::equal(given[i], drawn[i]))
+      return {Verdict::kInputModified, "writes to input `" + task_.inputs[i].name + "` in a timed call", 0};
+  const std::vector<OutputValues> right = reference_.run(process_.dims(), {drawn.begin(), drawn.end()});
   for (std::size_t i = 0; i < right.size(); ++i) {
-    const Comparison comparison = compare(process_.output(call, i), right[i], bounds_.at(i) * kBoundOfTimed);
+    const Comparison comparison = compare(results[i], right[i], bounds_.at(i) * kBoundOfTimed);
     if (!comparison.agrees)
       return {Verdict::kWrongOutput,
               "in a timed call: " + describe(comparison, task_.outputs[i].name, right[i]) + " (shape " +

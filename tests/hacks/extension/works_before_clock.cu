@@ -34,7 +34,8 @@ static volatile Control* control() {
     char line[512];
     unsigned long from = 0, to = 0;
     while (maps && std::fgets(line, sizeof line, maps))
-      if (std::strstr(line, "warpsmith-extension") && std::sscanf(line, "%lx-%lx rw-s", &from, &to) == 2)
+      if (std::strstr(line, "warpsmith-extension") && std::strstr(line, "rw-s") &&
+          std::sscanf(line, "%lx-%lx", &from, &to) == 2)
         at = (volatile Control*)from;
     if (maps) std::fclose(maps);
     return at;
