@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,22 +40,6 @@ constexpr std::uint64_t kAddressSpaceSlack = 3ull << 30;
 // An address this far from the operands is still taken for an index that ran away rather than for a wild
 // pointer.
 constexpr std::int64_t kFarBytes = 64ll << 30;
-
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  ~Fd() { reset(-1); }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  void reset(int fd) {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = fd;
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 class MemoryFile {
  public:
@@ -132,8 +115,7 @@ std::string signal_words(int signal) {
 struct TwinSession::State {
   TwinOptions options;
   MemoryFile memory, inputs;  // inputs: without control block and plan
-  Fd child_process;
-  pid_t pid = 0;
+  process::Peer peer;         // the child itself, below what its sandbox is made of
   std::unique_ptr<process::Child> child;
   Layout layout;
   std::uint32_t sequence = 1;  // 1: the child's first `ready`
@@ -148,7 +130,6 @@ struct TwinSession::State {
   TwinRun failed(Answer answer);
   TwinRun fault();
   void start();
-  void signal_child(int signal) const;
   void hold();
   void let_go();
   TwinRun request(Command command, double seconds);
@@ -258,7 +239,7 @@ TwinRun TwinSession::State::fault() {
 // hear of it. On our own processor none of them runs before it has been stopped; it does that now, and not
 // while the baseline is timed.
 void TwinSession::State::hold() {
-  signal_child(SIGSTOP);
+  peer.stop();
   held = true;
   if (one_processor)
     ::sched_yield();
@@ -267,16 +248,8 @@ void TwinSession::State::hold() {
 }
 
 void TwinSession::State::let_go() {
-  if (held) signal_child(SIGCONT);
+  if (held) peer.go_on();
   held = false;
-}
-
-// Kernels before 5.3 have no descriptors of processes.
-void TwinSession::State::signal_child(int signal) const {
-  if (child_process.get() >= 0)
-    (void)::syscall(SYS_pidfd_send_signal, child_process.get(), signal, nullptr, 0);
-  else if (pid > 0)
-    (void)::kill(pid, signal);
 }
 
 // A request without a clock.
@@ -335,7 +308,7 @@ void TwinSession::State::start() {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw system_error("socketpair", errno);
-  const Fd socket(ends[0]), theirs(ends[1]), inputs_to_read(inputs.open_to_read());
+  const process::Fd socket(ends[0]), theirs(ends[1]), inputs_to_read(inputs.open_to_read());
   const int on = 1;
   ::setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
   Control* const control = ::new (memory.base()) Control{};
@@ -362,8 +335,7 @@ void TwinSession::State::start() {
     const process::ChildResult end = child->wait();
     throw Error("cannot run a candidate: " + (end.err.empty() ? end.problem : printable(trim(end.err))));
   }
-  pid = process::sender_of(socket.get());
-  if (pid > 0) child_process.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  peer = process::Peer(process::sender_of(socket.get()));
   alive = true;
 }
 

@@ -43,6 +43,7 @@ namespace bp = boost::process;
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/process/descriptors.h"
 
 namespace warpsmith::process {
 
@@ -65,30 +66,6 @@ std::string over_scratch(std::string_view reason, const Limits& limits) {
   if (reason == "closed_folder") return "it has made a folder that cannot be read";
   return "";
 }
-
-// One descriptor, closed with its owner.
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  ~Fd() { reset(); }
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    if (this != &other) {
-      reset();
-      fd_ = std::exchange(other.fd_, -1);
-    }
-    return *this;
-  }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  void reset() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
-
- private:
-  int fd_;
-};
 
 // Never 0, 1 or 2, which the child's standard streams take.
 Fd above_standard(int fd, const char* what) {

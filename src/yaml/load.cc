@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/yaml/node.h"
 
 namespace warpsmith::yaml {
@@ -186,36 +187,6 @@ class Builder : public YAML::EventHandler {
   Node root_;
   int documents_ = 0;
 };
-
-// Where the first byte stands that is no part of a character in UTF-8 (RFC 3629); the text's size where there
-// is none.
-std::size_t first_not_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = [&](std::size_t at) {
-      return static_cast<unsigned char>(at < text.size() ? text[at] : 0);
-    };
-    const unsigned char first = byte(i);
-    const std::size_t length = first < 0x80   ? 1
-                               : first < 0xc2 ? 0
-                               : first < 0xe0 ? 2
-                               : first < 0xf0 ? 3
-                               : first < 0xf5 ? 4
-                                              : 0;
-    if (length == 0) return i;
-    // Longer than need be, a surrogate, or beyond U+10FFFF: told by the second byte.
-    const unsigned char low = first == 0xe0   ? 0xa0
-                              : first == 0xf0 ? 0x90
-                                              : 0x80,
-                        high = first == 0xed   ? 0x9f
-                               : first == 0xf4 ? 0x8f
-                                               : 0xbf;
-    if (length > 1 && (byte(i + 1) < low || byte(i + 1) > high)) return i;
-    for (std::size_t k = 2; k < length; ++k)
-      if (byte(i + k) < 0x80 || byte(i + k) > 0xbf) return i;
-    i += length;
-  }
-  return text.size();
-}
 
 // yaml-cpp's messages are for programmers: the common ones in our words, with what to do.
 std::pair<std::string, std::string> explain(const std::string& message) {

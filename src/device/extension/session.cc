@@ -2,7 +2,6 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,24 +46,6 @@ constexpr int kCompilersProcesses = 64;
 constexpr const char* kProgram = "warpsmith-extension";
 constexpr const char* kLibrary = "warpsmith-interpreted.so";
 
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  void reset(int fd) {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = fd;
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 // The control block. Sealed: the child cannot cut it under our feet.
 class ControlBlock {
  public:
@@ -85,7 +66,7 @@ class ControlBlock {
   ExtensionControl* operator->() const { return control_; }
 
  private:
-  Fd fd_;
+  process::Fd fd_;
   ExtensionControl* control_;
 };
 
@@ -235,25 +216,16 @@ bool write_tensors(const std::vector<ExtensionTensor>& tensors, WireTensor* wire
   return true;
 }
 
-// All threads of the child stand still. One that has ended is let be: that is found elsewhere.
+// The child stands still.
 class Stopped {
  public:
-  Stopped(const Fd& process, pid_t pid) : process_(process), pid_(pid) { send(SIGSTOP); }
-  ~Stopped() { send(SIGCONT); }
+  explicit Stopped(const process::Peer& child) : child_(child) { child_.stop(); }
+  ~Stopped() { child_.go_on(); }
   Stopped(const Stopped&) = delete;
   Stopped& operator=(const Stopped&) = delete;
 
  private:
-  // Kernels before 5.3 have no descriptors of processes.
-  void send(int signal) const {
-    if (process_.get() >= 0)
-      (void)::syscall(SYS_pidfd_send_signal, process_.get(), signal, nullptr, 0);
-    else if (pid_ > 0)
-      (void)::kill(pid_, signal);
-  }
-
-  const Fd& process_;
-  pid_t pid_;
+  const process::Peer& child_;
 };
 
 }  // namespace
@@ -262,10 +234,10 @@ struct ExtensionSession::State {
   ExtensionOptions options;
   ControlBlock control;
   TemporaryFolder scratch{"extension"};
-  Fd socket, child_process;
+  process::Fd socket;
+  process::Peer peer;  // the child itself, below what its sandbox is made of
   std::unique_ptr<process::Child> child;
   std::uint32_t sequence = 1;  // 1: the child's first response
-  pid_t pid = 0;
   int threads_before = 0, sets = 0;
   std::optional<cpu_set_t> processors_before;
   bool alive = false, loaded = false;
@@ -294,7 +266,7 @@ void ExtensionSession::State::start() {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw system_error("socketpair", errno);
   socket.reset(ends[0]);
-  const Fd theirs(ends[1]);
+  const process::Fd theirs(ends[1]);
   const int on = 1;
   ::setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
   control->protocol = kExtensionProtocol;
@@ -333,10 +305,9 @@ void ExtensionSession::State::start() {
                  : !end.problem.empty() ? end.problem
                                         : std::string("their process does not start")));
   }
-  pid = process::sender_of(socket.get());
-  if (pid > 0) child_process.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  threads_before = count_threads(pid);
-  processors_before = processors_of(pid);
+  peer = process::Peer(process::sender_of(socket.get()));
+  threads_before = count_threads(peer.pid());
+  processors_before = processors_of(peer.pid());
   alive = true;
 }
 
@@ -485,7 +456,7 @@ ExtensionRun ExtensionSession::State::time(int first_set, int calls,
   };
   if (!answered(control->ready, sequence, patience(1))) return ended();
   {
-    const Stopped stopped(child_process, pid);
+    const Stopped stopped(peer);
     before_clock();
   }
   const auto arm = Clock::now();
@@ -518,18 +489,17 @@ ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function
 
 bool ExtensionSession::alive() const { return state_->alive; }
 int ExtensionSession::threads_before() const { return state_->threads_before; }
-int ExtensionSession::threads() const { return count_threads(state_->pid); }
+int ExtensionSession::threads() const { return count_threads(state_->peer.pid()); }
 double ExtensionSession::cpu_seconds() const {
   clockid_t clock = 0;
   timespec time{};
-  if (state_->pid <= 0 || ::clock_getcpuclockid(state_->pid, &clock) != 0 ||
-      ::clock_gettime(clock, &time) != 0)
-    return 0;
+  const pid_t pid = state_->peer.pid();
+  if (pid <= 0 || ::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0) return 0;
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 bool ExtensionSession::moved() const {
   const std::optional<cpu_set_t>& before = state_->processors_before;
-  const std::optional<cpu_set_t> now = processors_of(state_->pid);
+  const std::optional<cpu_set_t> now = processors_of(state_->peer.pid());
   return before && now && !CPU_EQUAL(&*before, &*now);
 }
 
