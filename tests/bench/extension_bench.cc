@@ -105,7 +105,7 @@ void look_at(measure::GpuHarness& harness, const task::Task& task, const std::st
     measure::HostClockBaseline baseline(harness, task, bench.reference(), bench.timing_dims(), calls);
     measure::ExtensionArm arm(candidate, bench.reference(), bench.timed_bounds(), bench.timing_dims(), calls,
                               overhead);
-    std::vector<double> ours, events, theirs, ratios, armed, late, flushes;
+    std::vector<double> ours, events, theirs, ratios, armed, late, values;
     for (int i = -2; i < kRounds; ++i) {
       const auto key = static_cast<std::uint64_t>(1000 + i);
       baseline.renew(2 * key, calls);
@@ -124,7 +124,7 @@ void look_at(measure::GpuHarness& harness, const task::Task& task, const std::st
       events.push_back(clocks.events_ns);
       armed.push_back(clocks.armed_ns);
       late.push_back(clocks.late_ns);
-      flushes.push_back(clocks.flush_ns);
+      values.push_back(clocks.values_ns);
       ratios.push_back(b / static_cast<double>(ran.elapsed_ns));
     }
     std::printf(
@@ -134,9 +134,11 @@ void look_at(measure::GpuHarness& harness, const task::Task& task, const std::st
         stats::median(ours) / calls, scatter(ours).c_str(), stats::median(events) / calls,
         scatter(events).c_str(), stats::median(ratios), scatter(ratios).c_str());
     std::printf(
-        "    beside the clock, us (median, second, greatest): before it %s, behind it %s, flush %s; %.0f "
-        "alone\n",
-        extremes(armed).c_str(), extremes(late).c_str(), extremes(flushes).c_str(), overhead.flush_ns / 1e3);
+        "    beside the clock, us (median, second, greatest): before it %s, behind it %s; values and flush "
+        "%s, "
+        "%.0f without the candidate\n",
+        extremes(armed).c_str(), extremes(late).c_str(), extremes(values).c_str(),
+        baseline.values_ns(calls) / 1e3);
     if (interval == kIntervalsNs[0])
       std::printf("    rows in us: eager%s\n    program%s\n    its events%s\n", series(theirs).c_str(),
                   series(ours).c_str(), series(events).c_str());

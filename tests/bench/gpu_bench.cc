@@ -280,6 +280,7 @@ void few_rounds(Bench& bench, measure::GpuMeasurer& measurer) {
   std::map<std::string, int> taken;  // by task
   for (const Entry* e : good_ones(bench)) {
     if (++taken[e->task->id] > most) continue;
+    const double begin = now();
     const Measurement m = measurer.measure(*e->task, e->candidate, e->compiled.binary).measurement;
     if (measurer.lost())
       throw Error("the GPU's context is lost: " + e->task->id + "/" + e->name + ": " + m.detail);
@@ -287,9 +288,9 @@ void few_rounds(Bench& bench, measure::GpuMeasurer& measurer) {
     const bool measured = m.rounds > 0;
     fine += measured;
     ++all;
-    if (!measured)
-      std::printf("%s %s: %s %s\n", e->task->id.c_str(), e->name.c_str(),
-                  std::string(to_string(m.verdict)).c_str(), m.detail.c_str());
+    std::printf("%-24s %-24s %s%s %s, %.1f s\n", e->task->id.c_str(), e->name.c_str(),
+                measured ? "" : "NOT TIMED: ", std::string(to_string(m.verdict)).c_str(), m.detail.c_str(),
+                now() - begin);
     std::fflush(stdout);
   }
   std::printf("few: %d of %d right candidates were timed\n", fine, all);

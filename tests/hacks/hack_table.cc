@@ -1,6 +1,6 @@
 // What becomes of known tricks, and of honest programs: one line each, then the counts.
 //
-//   hack_table [--honest] [--tier plan|extension|python] [NAME…]      on the first GPU that is seen
+//   hack_table [--honest] [--clock] [--tier plan|extension|python] [NAME…]      on the first GPU that is seen
 //   hack_table --compile …                                     compiles them, and goes no further: no GPU is
 //   needed
 //
@@ -8,7 +8,7 @@
 // its verdict is one that it may get, and in vain where it is `ok` and no faster than its honest twin, which
 // is measured as well. --honest measures the dataset's right candidates, too, those in
 // datasets/*/extension/ok and datasets/*/python/ok, and those in tests/hacks/python/honest: each must be
-// `ok`.
+// `ok`. --clock shows what stands with each of these measurements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,6 +41,7 @@ struct Outcome {
   std::string verdict, detail;
   double speedup = 0;
   bool ok = false, allowed = false;
+  std::string clock;  // what stands with the measurement
 };
 
 Outcome outcome_of(const Program& program, measure::GpuWorkers& workers) {
@@ -57,6 +58,8 @@ Outcome outcome_of(const Program& program, measure::GpuWorkers& workers) {
     outcome.ok = m.verdict == Verdict::kOk;
     outcome.allowed = program.allowed.contains(outcome.verdict);
     if (m.verdict == Verdict::kHack) outcome.verdict += ":" + m.hack;
+    for (const auto& [what, value] : m.clock)
+      if (what.ends_with("_ns")) outcome.clock += fmt::format("{} {}; ", what, value);
   }
   outcome.allowed = outcome.allowed || program.allowed.contains(outcome.verdict);
   return outcome;
@@ -128,10 +131,11 @@ Count measure_tricks(const std::vector<Program>& tricks, const std::vector<Progr
   return count;
 }
 
-int measure_honest(const std::vector<Program>& programs, measure::GpuWorkers& workers) {
+int measure_honest(const std::vector<Program>& programs, measure::GpuWorkers& workers, bool clock) {
   int alarms = 0;
   for (const Program& program : programs) {
     const Outcome outcome = outcome_of(program, workers);
+    if (clock) print_row("clock", program, outcome, outcome.clock);
     if (outcome.allowed) continue;
     ++alarms;
     print_row("ALARM", program, outcome, "");
@@ -155,7 +159,7 @@ int report_compiled(const std::vector<Program>& programs) {
 }
 
 struct Wanted {
-  bool honest = false, compile_alone = false;
+  bool honest = false, clock = false, compile_alone = false;
   std::string tier;  // empty: all
   std::set<std::string> names;
   bool has(std::string_view a_tier) const { return tier.empty() || tier == a_tier; }
@@ -201,7 +205,7 @@ int run(const Wanted& wanted) {
   settings.ceilings = cache / "ceilings";
   measure::GpuWorkers workers(settings, root / "datasets", measure::harness_cubin(target_name, cache, true));
   const Count count = measure_tricks(tricks, twins, workers);
-  const int alarms = measure_honest(programs, workers);
+  const int alarms = measure_honest(programs, workers, wanted.clock);
   std::printf("tricks: %zu, %d caught, %d in vain, %d missed\nhonest programs: %zu, %d false alarms\n",
               tricks.size(), count.caught, count.in_vain, count.missed, programs.size(), alarms);
   return count.missed == 0 && alarms == 0 ? kExitOk : kExitFailed;
@@ -216,6 +220,8 @@ int main(int argc, char** argv) {
     const std::string word = argv[i];
     if (word == "--honest")
       wanted.honest = true;
+    else if (word == "--clock")
+      wanted.clock = true;
     else if (word == "--compile")
       wanted.compile_alone = true;
     else if (word == "--tier" && i + 1 < argc)

@@ -20,10 +20,10 @@ TEST(ExtensionHack, HonestOnes) {
   EXPECT_EQ(kind({10e3, 8.5e3, 0, 0, 0, false}),
             "");                                   // within the grain of short intervals; threads not known
   EXPECT_EQ(kind({1e6, 1e6, 0, 3, 8, true}), "");  // a library's threads
-  EXPECT_EQ(kind({1e6, 1e6, 150e3, 3, 2, false}), "");  // the GPU takes its time to change hands
-  EXPECT_EQ(kind({100e6, 100e6, 9e6, 3, 3, false}), "");
-  EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, false, 90e3, 350e3, 100e3}), "");
-  EXPECT_EQ(kind({10e6, 10e6, 0, 3, 3, false, false, 400e3, 90e3, 100e3}), "");
+  EXPECT_EQ(kind({1e6, 1e6, 60e3, 3, 2, false}), "");  // the GPU takes its time to change hands
+  EXPECT_EQ(kind({100e6, 100e6, 2.5e6, 3, 3, false}), "");
+  EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, false, 50e3, 180e3, 100e3}), "");
+  EXPECT_EQ(kind({10e6, 10e6, 0, 3, 3, false, false, 250e3, 5.2e6, 5e6}), "");
 }
 
 TEST(ExtensionHack, Cheats) {
@@ -32,23 +32,23 @@ TEST(ExtensionHack, Cheats) {
   EXPECT_EQ(kind({1e6, 1.1e6, 0, 3, 3, false}), "clocks");   // an answer before the work was done
   EXPECT_EQ(kind({1e6, 1e6, 0, 3, 4, false}), "threads");
   EXPECT_EQ(kind({1e6, 1e6, 0, 3, 12, true}), "threads");
-  EXPECT_EQ(kind({1e6, 1e6, 300e3, 3, 3, false}), "late_work");
-  EXPECT_EQ(kind({100e6, 100e6, 11e6, 3, 3, false}), "late_work");
+  EXPECT_EQ(kind({1e6, 1e6, 110e3, 3, 3, false}), "late_work");
+  EXPECT_EQ(kind({100e6, 100e6, 4e6, 3, 3, false}), "late_work");
   EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, true}), "processors");
-  EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, false, 150e3, 100e3, 100e3}), "before_clock");
-  EXPECT_EQ(kind({10e6, 10e6, 0, 3, 3, false, false, 600e3, 100e3, 100e3}), "before_clock");
-  EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, false, 0, 2e6, 100e3}),
-            "before_clock");  // its kernel spins there
+  EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, false, 110e3, 100e3, 100e3}), "before_clock");
+  EXPECT_EQ(kind({10e6, 10e6, 0, 3, 3, false, false, 310e3, 100e3, 100e3}), "before_clock");
+  EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, false, 0, 210e3, 100e3}), "before_clock");  // its kernel is there
+  EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, false, 0, 5.3e6, 5e6}), "before_clock");
 }
 
 // Rows of which a candidate does the work beside the clock are none the shorter for it.
 TEST(ExtensionHack, WorkBesideTheClockIsCharged) {
-  EXPECT_EQ(charge_before_clock(90e3, 1e6), 0);
-  EXPECT_EQ(charge_before_clock(-50e3, 1e6), 0);
-  EXPECT_EQ(charge_before_clock(900e3, 100e3), 900e3);
-  EXPECT_EQ(charge_behind_clock(190e3, 1e6), 0);
-  EXPECT_EQ(charge_behind_clock(210e3, 1e6), 210e3);
-  EXPECT_EQ(charge_behind_clock(1e6, 20e6), 0);
+  EXPECT_EQ(charge_beside_clock(25e3, 1e6), 0);
+  EXPECT_EQ(charge_beside_clock(-50e3, 1e6), 0);
+  EXPECT_EQ(charge_beside_clock(900e3, 100e3), 870e3);
+  EXPECT_EQ(charge_beside_clock(50e3, 1e6), 20e3);
+  EXPECT_EQ(charge_beside_clock(0.2e6, 20e6), 0);
+  EXPECT_EQ(charge_beside_clock(1e6, 20e6), 0.8e6);
 }
 
 }  // namespace

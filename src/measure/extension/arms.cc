@@ -51,10 +51,19 @@ std::int64_t ns_since(Clock::time_point begin) {
 
 // The processor's own caches, too, for it is both sides': a row of the baseline alone would find them as it
 // left them, and one beside the candidate would not.
-// What the GPU took, in nanoseconds: it waits for its turn where another process has work there.
-double flush(const GpuHarness& harness) {
+void flush(const GpuHarness& harness) {
+  evict_private_caches();
+  harness.flush_l2();
+  harness.gpu().settle(kCopyTimeout);
+}
+
+// The same behind the values of a row, and without a gap: what waits on the GPU for those values finds it
+// busy until the flush is done. What both took, in nanoseconds: longer where another process has work there.
+double fill_and_flush(const GpuHarness& harness, GpuInputs& inputs) {
+  harness.gpu().settle(kCopyTimeout);
   evict_private_caches();
   const Clock::time_point begin = Clock::now();
+  inputs.fill(harness);
   harness.flush_l2();
   harness.gpu().settle(kCopyTimeout);
   return static_cast<double>(ns_since(begin));
@@ -66,9 +75,9 @@ void settle(const GpuHarness& harness) { harness.gpu().settle(kCopyTimeout); }
 
 ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionSession& empty) {
   GpuOperands something(harness, {{"nothing", kOwnBytes, 0}}, 1);
-  std::vector<double> intervals, outside, looks, arms, flushes;
+  std::vector<double> intervals, outside, looks, arms;
   for (int i = 0; i < kEmptyIntervals; ++i) {
-    const device::ExtensionRun run = empty.time(0, 1, [&] { flushes.push_back(flush(harness)); });
+    const device::ExtensionRun run = empty.time(0, 1, [&] { flush(harness); });
     if (run.verdict != Verdict::kOk) throw Error("a child without a candidate: " + run.detail);
     const Clock::time_point begin = Clock::now();
     something.look_at_canaries();
@@ -78,8 +87,7 @@ ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionS
     outside.push_back(static_cast<double>(run.elapsed_ns - run.event_ns));
     arms.push_back(static_cast<double>(run.arm_ns));
   }
-  return {stats::median(intervals), stats::median(outside), stats::median(looks), stats::median(arms),
-          stats::median(flushes)};
+  return {stats::median(intervals), stats::median(outside), stats::median(looks), stats::median(arms)};
 }
 
 ExtensionCandidate::ExtensionCandidate(GpuHarness& harness, const task::Task& task,
@@ -197,10 +205,11 @@ void ExtensionArm::renew(std::uint64_t key, int calls) {
   key_ = key;
   place_ = place_of(key, places_);
   first_ = place_ * (most_calls_ + 1);
-  fill(calls, 1);
+  renew_operands(calls, 1);
+  inputs_.fill(harness_);
 }
 
-void ExtensionArm::fill(int first_call, int calls) {
+void ExtensionArm::renew_operands(int first_call, int calls) {
   std::vector<GpuRegion> memory;
   for (int call = first_call; call < first_call + calls; ++call) {
     for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
@@ -210,7 +219,6 @@ void ExtensionArm::fill(int first_call, int calls) {
     inputs_.add(call_seed(key_, call), *operands_, first_ + call);
   }
   harness_.poison(memory);
-  inputs_.fill(harness_);
 }
 
 Arm::Run ExtensionArm::look_at_outputs(int first_call, int calls, bool written) {
@@ -228,8 +236,8 @@ device::ExtensionRun ExtensionArm::row(int calls, const device::ExtensionSession
   harness_.scrub_shared_memory();
   settle(harness_);
   const auto before_clock = [&] {
-    fill(0, calls);
-    last_flush_ns_ = flush(harness_);
+    renew_operands(0, calls);
+    last_values_ns_ = fill_and_flush(harness_, inputs_);
   };
   device::ExtensionSession& session = candidate_.session();
   return pause == nullptr ? session.time(first_, calls, before_clock)
@@ -253,9 +261,9 @@ Arm::Run ExtensionArm::run(int calls) {
   events_.push_back(static_cast<double>(run.event_ns));
   late_.push_back(late);
   armed_.push_back(armed);
-  flushes_.push_back(last_flush_ns_);
+  values_.push_back(last_values_ns_);
   const double elapsed =
-      by_clock + charge_before_clock(armed, by_clock) + charge_behind_clock(late, by_clock);
+      by_clock + charge_beside_clock(armed, by_clock) + charge_beside_clock(late, by_clock);
   const double without = std::max(elapsed / 4, elapsed - overhead_.interval_ns);
   return {Verdict::kOk, "", std::max<std::int64_t>(1, std::llround(without))};
 }
@@ -268,7 +276,10 @@ Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
       looked = look_behind_stop(calls, so_far);
       // On other values: answers that were kept for the first ones are wrong.
       key_ = random_key({key_, name_key("others")});
-      if (looked.verdict == Verdict::kOk) fill(so_far, calls - so_far);
+      if (looked.verdict == Verdict::kOk) {
+        renew_operands(so_far, calls - so_far);
+        inputs_.fill(harness_);
+      }
       settle(harness_);
     };
     const device::ExtensionSession::Pause pause{stop_share_ * made * call_ns_ * 1e-9, look_and_renew};
@@ -295,6 +306,8 @@ Arm::Run ExtensionArm::look_behind_stop(int calls, int made) {
 
 Arm::Run ExtensionArm::look_at_others(int made, int calls) {
   if (const Run looked = look_at_outputs(made, calls - made); looked.verdict != Verdict::kOk) return looked;
+  // Answers that were kept are those of the next calls.
+  if (const Run looked = inspect(made); looked.verdict != Verdict::kOk) return looked;
   const auto drawn = static_cast<int>(key_ % static_cast<std::uint64_t>(calls - made));
   return inspect(made + outputs_.found().value_or(drawn));
 }
@@ -313,11 +326,11 @@ Arm::Run ExtensionArm::inspect(int call) {
 ExtensionArm::Clocks ExtensionArm::clocks() const {
   if (ours_.empty()) return {};
   return {stats::median(ours_), stats::median(events_), stats::median(late_), stats::median(armed_),
-          stats::median(flushes_)};
+          stats::median(values_)};
 }
 
 void ExtensionArm::forget_clocks() {
-  for (std::vector<double>* times : {&ours_, &events_, &late_, &armed_, &flushes_}) times->clear();
+  for (std::vector<double>* times : {&ours_, &events_, &late_, &armed_, &values_}) times->clear();
 }
 
 HostClockBaseline::HostClockBaseline(GpuHarness& harness, const task::Task& task, const Reference& reference,
@@ -342,6 +355,18 @@ void HostClockBaseline::renew(std::uint64_t key, int calls) {
   first_ = place_ * (most_calls_ + 1);
   for (int call = 0; call <= calls; ++call) inputs_.add(call_seed(key, call), operands_, first_ + call);
   inputs_.fill(harness_);
+}
+
+double HostClockBaseline::values_ns(int calls) {
+  constexpr std::uint64_t kTimes = 9;
+  std::vector<double> times;
+  for (std::uint64_t i = 0; i < kTimes; ++i) {
+    const std::uint64_t key = random_key({name_key("values"), i});
+    const int first = place_of(key, places_) * (most_calls_ + 1);
+    for (int call = 0; call < calls; ++call) inputs_.add(call_seed(key, call), operands_, first + call);
+    times.push_back(fill_and_flush(harness_, inputs_));
+  }
+  return stats::median(times);
 }
 
 // As the child does it: flushed, then something small, so that the GPU is awake, then the clock.

@@ -29,7 +29,6 @@ struct ExtensionOverhead {
   double outside_ns = 0;   // of it, what the child's events do not hold
   double look_ns = 0;      // from the end of an interval until this process has looked at outputs
   double arm_ns = 0;       // ExtensionRun::arm_ns
-  double flush_ns = 0;     // of this process's flush of L2, while the child stands still
 };
 ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionSession& empty);
 
@@ -83,10 +82,10 @@ class ExtensionArm : public Arm {
 
   // Of the runs so far, medians, all calls together: by our clock and by the child's events, each without
   // what surrounds it; how much longer than after an empty interval it took until outputs could be looked at,
-  // and than a child without a candidate takes until it is ready for the clock; and the flush of L2 before
-  // that.
+  // and than a child without a candidate takes until it is ready for the clock; and before that, while the
+  // child stands still, the row's values and the flush of L2.
   struct Clocks {
-    double ours_ns = 0, events_ns = 0, late_ns = 0, armed_ns = 0, flush_ns = 0;
+    double ours_ns = 0, events_ns = 0, late_ns = 0, armed_ns = 0, values_ns = 0;
   };
   Clocks clocks() const;
   // Drops what clocks() tells of.
@@ -100,8 +99,8 @@ class ExtensionArm : public Arm {
   // Whether those that were made have left results, and those that were not nothing.
   Run look_behind_stop(int calls, int made);
   Run look_at_others(int made, int calls);
-  // New values and poison for these calls of the row.
-  void fill(int first_call, int calls);
+  // New values and poison for these calls of the row: enqueues the poison, and prepares the values.
+  void renew_operands(int first_call, int calls);
 
   ExtensionCandidate& candidate_;
   GpuHarness& harness_;
@@ -117,8 +116,8 @@ class ExtensionArm : public Arm {
   int unwritten_ = -1;
   double call_ns_ = 0;     // in the last run
   double stop_share_ = 1;  // of their time after which calls are surely not all begun
-  double last_flush_ns_ = 0;
-  std::vector<double> ours_, events_, late_, armed_, flushes_;
+  double last_values_ns_ = 0;
+  std::vector<double> ours_, events_, late_, armed_, values_;
 };
 
 class HostClockBaseline : public Arm {
@@ -131,6 +130,9 @@ class HostClockBaseline : public Arm {
   std::optional<int> unwritten(int) override { return std::nullopt; }
   Run inspect(int) override { return {}; }
   int place() const override { return place_; }
+  // What a row's values and the flush of L2 take with no candidate's row around them, in nanoseconds: the
+  // median of some. To compare with ExtensionArm::Clocks::values_ns.
+  double values_ns(int calls);
 
  private:
   std::int64_t interval(int calls);

@@ -13,14 +13,13 @@ struct ClockFacts {
   int threads_before = 0, threads_after = 0;       // 0: not known
   bool libraries = false;                          // cuBLAS or cuDNN, which may have threads of their own
   bool moved = false;                              // the child has chosen processors of its own
-  double armed_ns = 0, flush_ns = 0;               // as ExtensionArm::clocks()
-  double flush_alone_ns = 0;                       // beside a child without a candidate
+  double armed_ns = 0, values_ns = 0;              // as ExtensionArm::clocks()
+  double values_alone_ns = 0;                      // HostClockBaseline::values_ns()
 };
 std::string hack_of(const ClockFacts& facts, std::string* detail);
-// What a row by the clock, of `row_ns`, is charged for the time that the candidate took beside it: all of it
-// where that is more than chance, else nothing. So what is done there in some of the rows alone gains
-// nothing, either.
-double charge_before_clock(double armed_ns, double row_ns);
-double charge_behind_clock(double late_ns, double row_ns);
+// What a row by the clock, of `row_ns`, is charged for the `ns` that the candidate took beside it, before the
+// clock or behind: what is beyond chance. So what is done there in some of the rows alone gains nothing,
+// either.
+double charge_beside_clock(double ns, double row_ns);
 
 }  // namespace warpsmith::measure

@@ -205,7 +205,7 @@ struct ExtensionMeasurer::State {
     m.rounds_thrown_away += timing.pairs.rounds_thrown_away;
     note_timed(timing);
     if (timing.pairs.verdict != Verdict::kOk) return timing;
-    look_for_hacks(candidate, arm, timing, m);
+    look_for_hacks(b, candidate, arm, timing, m);
     if (timing.pairs.verdict != Verdict::kOk) return timing;
     timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
     const double begin = seconds_now(), used = candidate.session().cpu_seconds();
@@ -261,7 +261,7 @@ struct ExtensionMeasurer::State {
     return not_asleep(turns.busy_s, turns.alone_s);
   }
 
-  void look_for_hacks(ExtensionCandidate& candidate, const ExtensionArm& arm, Timing& timing,
+  void look_for_hacks(Bench& b, ExtensionCandidate& candidate, const ExtensionArm& arm, Timing& timing,
                       Measurement& m) {
     const ExtensionArm::Clocks clocks = arm.clocks();
     ClockFacts facts{clocks.ours_ns,
@@ -272,16 +272,16 @@ struct ExtensionMeasurer::State {
                      libraries,
                      candidate.session().moved(),
                      clocks.armed_ns,
-                     clocks.flush_ns,
-                     overhead->flush_ns};
+                     clocks.values_ns,
+                     b.baseline->values_ns(timing.calls)};
     timing.event_ns = clocks.events_ns / timing.calls;
     timing.clock_facts = {
         {"clock", "the host's, over rows of calls and device-wide synchronisation"},
         {"candidate_clock_ns", fmt::format("{:.0f}", clocks.ours_ns / timing.calls)},
         {"late_ns", fmt::format("{:.0f}", clocks.late_ns)},
         {"armed_ns", fmt::format("{:.0f}", clocks.armed_ns)},
-        {"flush_ns",
-         fmt::format("{:.0f}, {:.0f} beside an empty child", clocks.flush_ns, overhead->flush_ns)},
+        {"values_ns",
+         fmt::format("{:.0f}, {:.0f} without the candidate", clocks.values_ns, facts.values_alone_ns)},
         {"empty_interval_ns", fmt::format("{:.0f}", overhead->interval_ns)},
         {"threads", fmt::format("{} before, {} after", facts.threads_before, facts.threads_after)},
         {"processor", options.cpu < 0 ? "any" : fmt::format("{}, for both sides", options.cpu)}};

@@ -262,6 +262,8 @@ Arm::Run GpuCandidateArm::stop_short(std::uint64_t key, int calls, int made) {
     outcome = enqueue(made, calls - made);
     if (outcome.ok()) outcome = harness_.gpu().wait(candidate_.timeout_s() * (calls - made + 1));
     if (!outcome.ok()) return candidate_.ran(outcome);
+    // Answers that were kept are those of the next calls.
+    if (const Ran looked = inspect_call(made); looked.verdict != Verdict::kOk) return looked;
     return inspect_call(made + static_cast<int>(key % static_cast<std::uint64_t>(calls - made)));
   } catch (const device::GpuError& e) {
     if (!e.outcome().context_lost) throw;

@@ -237,13 +237,17 @@ void GpuHarness::fill(std::span<const GpuFill> fills, const task::Dims& dims) co
     count = 0;
     largest = 0;
   };
+  // What the host draws first: the GPU is not left waiting behind the rest.
+  std::vector<ValueDraw> draws;
+  draws.reserve(fills.size());
   for (const GpuFill& fill : fills) {
-    if (fill.to.bytes == 0) continue;
-    const ValueDraw draw = ValueSource::draw(fill.tensor->values, dims, fill.key);
-    if (draw.kind == ValueDraw::Kind::kRows) {
-      fill_by_host(fill, dims);
-      continue;
-    }
+    draws.push_back(ValueSource::draw(fill.tensor->values, dims, fill.key));
+    if (fill.to.bytes > 0 && draws.back().kind == ValueDraw::Kind::kRows) fill_by_host(fill, dims);
+  }
+  for (std::size_t i = 0; i < fills.size(); ++i) {
+    const GpuFill& fill = fills[i];
+    const ValueDraw& draw = draws[i];
+    if (fill.to.bytes == 0 || draw.kind == ValueDraw::Kind::kRows) continue;
     const bool normal = draw.kind == ValueDraw::Kind::kNormal;
     const std::uint64_t elements = fill.to.bytes / task::size_of(fill.tensor->dtype);
     list.draws[count++] = {.key = draw.key,
