@@ -27,6 +27,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <optional>
@@ -183,6 +184,16 @@ struct Repeats {
   std::vector<int> mhz;
 };
 
+// WARPSMITH_BENCH_SAMPLES: a file that gets a line a measurement, its task and name, then the nanoseconds of
+// each round, all of the baseline and all of the candidate.
+void write_samples(const Entry& entry, const std::vector<std::int64_t>& samples) {
+  const char* file = std::getenv("WARPSMITH_BENCH_SAMPLES");
+  if (file == nullptr || *file == '\0') return;
+  std::string line = entry.task->id + " " + entry.name;
+  for (const std::int64_t each : samples) line += " " + std::to_string(each);
+  std::ofstream(file, std::ios::app) << line << '\n';
+}
+
 // Each repeat by a fresh process, with values, order and places in memory of its own.
 void spread(Bench& bench, measure::GpuWorkers& workers) {
   constexpr std::size_t kCandidates = 20, kRepeats = 10;
@@ -194,9 +205,10 @@ void spread(Bench& bench, measure::GpuWorkers& workers) {
   for (std::size_t repeat = 0; repeat < kRepeats; ++repeat) {
     workers.refresh();
     for (Repeats& r : chosen) {
-      const Measurement m =
-          workers.measure_once(r.entry->candidate, r.entry->compiled.binary, static_cast<int>(repeat))
-              .measurement;
+      const measure::Measured measured =
+          workers.measure_once(r.entry->candidate, r.entry->compiled.binary, static_cast<int>(repeat));
+      const Measurement& m = measured.measurement;
+      write_samples(*r.entry, measured.samples);
       print_gpu(m);
       if (m.rounds == 0) {
         std::printf("%s %s: %s\n", r.entry->task->id.c_str(), r.entry->name.c_str(), line_of(m).c_str());

@@ -19,7 +19,7 @@
 #   python        the table of tricks of tier python, and honest programs (12 minutes: each starts a python3)
 #   degenerate    warpsmith validate datasets --device auto
 #   datasets      warpsmith validate datasets --measure --device auto
-#   sanitizer     compute-sanitizer over every right candidate (memcheck; WARPSMITH_BENCH_A_TASK=N: N of each task)
+#   sanitizer     compute-sanitizer over every right candidate (memcheck; WARPSMITH_BENCH_A_TASK=N: N of each task), several tasks at once
 #   wrong_gpu     a workflow that names another type: refused, no number
 #   quickstart    the three stages
 #
@@ -67,6 +67,31 @@ print("results.h5: measurements by device:", dict(collections.Counter(
 EOF
 }
 
+# What a time is worth does not matter here: each process has a lock of its own, and some tasks.
+sanitizer() {
+  local jobs=$(($(nproc) / 2)) folder i=0 task pids=() failed=0
+  [ "$jobs" -le 8 ] || jobs=8
+  [ "$jobs" -ge 1 ] || jobs=1
+  folder=$(mktemp -d)
+  for task in "$PWD"/datasets/*/; do
+    mkdir -p "$folder/$((i % jobs))/datasets"
+    ln -s "${task%/}" "$folder/$((i++ % jobs))/datasets/"
+  done
+  for ((i = 0; i < jobs; ++i)); do
+    WARPSMITH_TIMING_LOCK=$folder/$i/lock "$sanitizer" --error-exitcode 9 --print-limit 5 \
+      "$BUILD/bench/gpu_bench" few "$folder/$i/datasets" >"$folder/$i/log" 2>&1 &
+    pids+=($!)
+  done
+  for i in "${!pids[@]}"; do
+    wait "${pids[i]}" || failed=1
+    cat "$folder/$i/log"
+  done
+  awk '/^few: / { timed += $2; all += $4 } /ERROR SUMMARY/ { errors += $4; ++ended }
+       END { printf "sanitizer: %d of %d right candidates were timed, %d errors, %d of '"$jobs"' processes ended\n", timed, all, errors, ended }' "$folder"/*/log
+  rm -rf "$folder"
+  return $failed
+}
+
 run() {
   case $1 in
     tests) part tests 12 ctest --test-dir "$BUILD" -L gpu --output-on-failure ;;
@@ -80,15 +105,15 @@ run() {
     python) limit=$((2 * limit)) part python 80 "$BUILD/tests/hack_table" --tier python --honest ;;
     degenerate) part degenerate 40 "$BUILD/warpsmith" validate datasets --device auto ;;
     datasets) part datasets 12 "$BUILD/warpsmith" validate datasets --measure --device auto ;;
-    sanitizer) part sanitizer 5 "$sanitizer" --error-exitcode 9 --print-limit 5 "$BUILD/bench/gpu_bench" few ;;
+    sanitizer) part sanitizer 1 bash -c sanitizer ;;
     wrong_gpu) part wrong_gpu 5 bash -c wrong_gpu ;;
     quickstart) part quickstart 40 bash -c quickstart ;;
     *) printf 'no part %s\n' "$1" >&2; exit 2 ;;
   esac
 }
 
-export -f wrong_gpu quickstart
-export BUILD LOGS
+export -f wrong_gpu quickstart sanitizer
+export BUILD LOGS sanitizer
 [ $# -gt 0 ] || set -- tests probe null spread checks all throughput python_eager baselines tricks rows extension python degenerate datasets sanitizer wrong_gpu quickstart
 for name in "$@"; do run "$name"; done
 printf '%d parts failed\n' "$failed"

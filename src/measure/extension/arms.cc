@@ -203,7 +203,7 @@ ExtensionArm::ExtensionArm(ExtensionCandidate& candidate, const Reference& refer
 
 void ExtensionArm::renew(std::uint64_t key, int calls) {
   key_ = key;
-  place_ = place_of(key, places_);
+  place_ = deck_.draw(places_, key);
   first_ = place_ * (most_calls_ + 1);
   renew_operands(calls, 1);
   inputs_.fill(harness_);
@@ -351,7 +351,7 @@ HostClockBaseline::HostClockBaseline(GpuHarness& harness, const task::Task& task
 
 void HostClockBaseline::renew(std::uint64_t key, int calls) {
   calls_->drop_outputs();
-  place_ = place_of(key, places_);
+  place_ = deck_.draw(places_, key);
   first_ = place_ * (most_calls_ + 1);
   for (int call = 0; call <= calls; ++call) inputs_.add(call_seed(key, call), operands_, first_ + call);
   inputs_.fill(harness_);
@@ -362,7 +362,7 @@ double HostClockBaseline::values_ns(int calls) {
   std::vector<double> times;
   for (std::uint64_t i = 0; i < kTimes; ++i) {
     const std::uint64_t key = random_key({name_key("values"), i});
-    const int first = place_of(key, places_) * (most_calls_ + 1);
+    const int first = deck_.draw(places_, key) * (most_calls_ + 1);
     for (int call = 0; call < calls; ++call) inputs_.add(call_seed(key, call), operands_, first + call);
     times.push_back(fill_and_flush(harness_, inputs_));
   }

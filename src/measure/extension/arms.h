@@ -14,6 +14,7 @@
 
 #include "gpu/arms.h"
 #include "gpu/harness.h"
+#include "timing/places.h"
 #include "warpsmith/device/extension_session.h"
 #include "warpsmith/measure/arm.h"
 #include "warpsmith/measure/reference.h"
@@ -107,6 +108,7 @@ class ExtensionArm : public Arm {
   const task::Task& task_;
   GpuInputs inputs_;
   int places_, most_calls_, place_ = 0, first_ = 0;
+  PlaceDeck deck_;
   ExtensionOverhead overhead_;
   Ran outcome_;
   std::unique_ptr<GpuOperands> operands_;
@@ -142,6 +144,7 @@ class HostClockBaseline : public Arm {
   task::Dims dims_;
   GpuInputs inputs_;
   int places_, most_calls_, place_ = 0, first_ = 0;
+  PlaceDeck deck_;
   GpuOperands operands_;
   std::optional<Reference::Calls> calls_;
   device::GpuMemory own_;

@@ -17,6 +17,7 @@
 #include "inputs.h"
 #include "outputs.h"
 #include "timing/calls_a_row.h"
+#include "timing/places.h"
 #include "warpsmith/measure/arm.h"
 #include "warpsmith/measure/oracle.h"
 #include "warpsmith/measure/reference.h"
@@ -30,9 +31,6 @@ int most_calls_a_row(int sets);
 // Places for rows of up to `calls` calls and one more to warm up: in so many sets, and 4 to 384 of them;
 // fewer where operands are large.
 int gpu_places(const device::Gpu& gpu, std::uint64_t bytes_a_call, int calls);
-
-// The place that a renewal by `key` takes.
-int place_of(std::uint64_t key, int places);
 
 class GpuBaselineArm : public Arm {
  public:
@@ -67,6 +65,7 @@ class GpuBaselineArm : public Arm {
   task::Dims dims_;
   GpuInputs inputs_;
   int places_, most_calls_, place_ = 0;
+  PlaceDeck deck_;
   GpuOperands operands_;
   std::unique_ptr<GpuCalls> calls_;  // a row for each place
   std::unique_ptr<GpuCalls> right_;  // eager on the same operands, where `calls_` are another baseline's
@@ -111,6 +110,7 @@ class GpuCandidateArm : public Arm {
   const task::Task& task_;
   GpuInputs inputs_;
   int first_ = 0, calls_ = 1;  // of the last renewal
+  PlaceDeck deck_;
   GpuLayout layout_;
   GpuCallCheck check_;
   std::optional<GpuOutputs> outputs_;
