@@ -175,24 +175,27 @@ std::string set_aside_damaged(const std::filesystem::path& path) {
   return error ? "it cannot be set aside: " + error.message() : "kept as " + aside.filename().string();
 }
 
+void use_json(const std::filesystem::path& path, const std::function<void(const Json&)>& use) {
+  const Json json = read_json_file(path);
+  if (!json.is_structured()) throw BadContent(path, path.string() + ": neither a JSON object nor a list");
+  try {
+    use(json);
+  } catch (const Json::exception& e) {
+    throw BadContent(path,
+                     path.string() + ": its values are not of the types that they should be: " + in_words(e));
+  }
+}
+
 bool use_json_or_set_aside(const std::filesystem::path& path, const std::function<void(const Json&)>& use,
                            const std::function<void(const std::string&)>& warn) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return false;
-  std::string problem;
   try {
-    const Json json = read_json_file(path);
-    if (json.is_structured()) {
-      use(json);
-      return true;
-    }
-    problem = path.string() + ": neither a JSON object nor a list";
+    use_json(path, use);
+    return true;
   } catch (const BadContent& e) {
-    problem = e.what();
-  } catch (const Json::exception&) {
-    problem = path.string() + ": its values are not of the types that they should be";
+    warn(std::string(e.what()) + "; " + set_aside_damaged(path) + ", and done without");
   }
-  warn(problem + "; " + set_aside_damaged(path) + ", and done without");
   return false;
 }
 

@@ -47,14 +47,6 @@ void prefill_records(const fs::path& folder, const JobFile& job, const std::vect
   }
 }
 
-std::uint32_t open_items(const fs::path& job_folder, const std::vector<std::string>& ids,
-                         std::pair<std::uint64_t, std::uint64_t> range, std::size_t shard) {
-  const ShardRecords found = read_shard_records(job_folder / std::to_string(shard));
-  std::uint32_t open = 0;
-  for (std::uint64_t i = range.first; i < range.second; ++i) open += !found.records.contains(ids[i]);
-  return open;
-}
-
 std::vector<stages::ItemResult> read_results(const fs::path& run, const fs::path& job_folder,
                                              const JobFile& job, const std::vector<std::string>& ids) {
   std::vector<stages::ItemResult> out;

@@ -26,10 +26,6 @@ void write_job(const std::filesystem::path& folder, const JobFile& job, const st
 void prefill_records(const std::filesystem::path& folder, const JobFile& job,
                      const std::vector<std::string>& ids, const ReplayTimings& replay);
 
-// How many items of a shard have no record.
-std::uint32_t open_items(const std::filesystem::path& job_folder, const std::vector<std::string>& ids,
-                         std::pair<std::uint64_t, std::uint64_t> range, std::size_t shard);
-
 // All items with their records, in order. `run`: attempt folders are given relative to it.
 std::vector<stages::ItemResult> read_results(const std::filesystem::path& run,
                                              const std::filesystem::path& job_folder, const JobFile& job,

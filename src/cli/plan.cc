@@ -188,7 +188,7 @@ int plan_command(const Options& options, CommandContext& context) {
     throw InvalidInput(mistakes);
   const fs::path run = options.run.empty() ? context.results / spec.name : fs::path(options.run);
   std::string site = options.site;
-  if (site.empty() && fs::exists(run / "run.json")) site = read_json_file(run / "run.json").value("site", "");
+  if (site.empty() && fs::exists(run / "run.json")) site = read_run_json(run).value("site", "");
   look_at_place(spec, load_named_site(site));
   const auto plans =
       plan::plan_stages(spec, plan::digest_datasets(spec), read_history(run), options.selection);

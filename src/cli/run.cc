@@ -21,6 +21,7 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/controller.h"
+#include "warpsmith/cli/run_folder.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
 #include "warpsmith/report/report.h"
@@ -63,7 +64,7 @@ Json open_run(const fs::path& run, const workflow::WorkflowSpec& spec, const Opt
   const fs::path file = run / "run.json";
   Json json = Json::object();
   const bool old = fs::exists(file);
-  if (old) json = read_json_file(file);
+  if (old) json = read_run_json(run);
   const std::string replay =
       options.replay.empty() ? "" : fs::absolute(options.replay).lexically_normal().string();
   if (old && !replay.empty() && json.value("replay_timings", "") != replay)
@@ -261,8 +262,7 @@ int run_workflow(const Options& options, CommandContext& context) {
   const fs::path run = choose_folder(options, context, spec.name);
   // A run goes on where it was begun: its shards may be in that cluster's queue.
   std::string site_name = options.site;
-  if (site_name.empty() && fs::exists(run / "run.json"))
-    site_name = read_json_file(run / "run.json").value("site", "");
+  if (site_name.empty() && fs::exists(run / "run.json")) site_name = read_run_json(run).value("site", "");
   if (site_name.empty() && options.in_job) site_name = site_of_job();
   std::optional<workflow::SiteSpec> site = load_named_site(site_name);
   if (!site) site_name.clear();  // this machine

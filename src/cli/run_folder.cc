@@ -53,6 +53,23 @@ std::vector<pid_t> shard_processes(const std::string& prefix) {
   return found;
 }
 
+}  // namespace
+
+Json read_run_json(const fs::path& run) {
+  Json read;
+  use_json(run / "run.json", [&](const Json& json) {
+    for (const char* text : {"name", "id", "workflow", "site", "workflow_file", "replay_timings"})
+      (void)json.value(text, "");
+    for (const char* number : {"created", "seed", "controller_job"})
+      (void)json.value(number, std::uint64_t{0});
+    (void)json.value("overrides", std::vector<std::string>{});
+    read = json;
+  });
+  return read;
+}
+
+namespace {
+
 // What is wrong with it would stop everybody who asks how far the run is; whoever has the run writes it anew.
 void set_aside_bad_state(const fs::path& run) {
   use_json_or_set_aside(

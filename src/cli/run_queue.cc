@@ -8,18 +8,20 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/base/untrusted.h"
+#include "warpsmith/cli/run_folder.h"
 #include "warpsmith/process/child.h"
 
 namespace warpsmith::cli {
 
 std::optional<workflow::SiteSpec> site_of_run(const fs::path& run) {
   if (!fs::exists(run / "run.json") || !fs::exists(run / "site.yaml")) return std::nullopt;
-  if (read_json_file(run / "run.json").value("site", "").empty()) return std::nullopt;
+  if (read_run_json(run).value("site", "").empty()) return std::nullopt;
   return load_named_site((run / "site.yaml").string());
 }
 
 Queued queue_of_run(executor::Cluster& cluster, const fs::path& run) {
-  const Json json = read_json_file(run / "run.json");
+  const Json json = read_run_json(run);
   const std::string run_id = json.value("id", ""), prefix = token_prefix(run_id);
   const auto controller = json.value("controller_job", std::uint32_t{0});
   Queued queued;
@@ -38,7 +40,8 @@ namespace {
 // Its last controller saw its jobs end.
 bool ended_in_order(const fs::path& run) {
   if (!fs::exists(run / "state.json")) return false;
-  const std::string state = read_json_file(run / "state.json").value("state", "running");
+  std::string state;
+  use_json(run / "state.json", [&](const Json& json) { state = json.value("state", "running"); });
   return state != "running" && state != "detached";
 }
 
@@ -54,7 +57,7 @@ std::string last_line(const std::string& text) {
 void refuse_to_leave_queue(const fs::path& run, const std::string& site_name,
                            const std::optional<workflow::SiteSpec>& site) {
   if (!fs::exists(run / "run.json") || ended_in_order(run)) return;
-  const std::string old_name = read_json_file(run / "run.json").value("site", "");
+  const std::string old_name = read_run_json(run).value("site", "");
   if (old_name.empty() || old_name == site_name) return;
   const std::string who = "the run " + run.string(), where = "the cluster of its site `" + old_name + "`";
   std::string problem;

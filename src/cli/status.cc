@@ -10,7 +10,9 @@
 #include <thread>
 
 #include "progress.h"
+#include "warpsmith/base/log.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/run_folder.h"
 
@@ -20,13 +22,30 @@ namespace {
 
 // state.json as it is now true: a run whose controller is gone does not run.
 Json read_state(const fs::path& run) {
-  Json state = fs::exists(run / "state.json") ? read_json_file(run / "state.json") : Json::object();
+  Json state = Json::object();
+  if (fs::exists(run / "state.json"))
+    use_json(run / "state.json", [&](const Json& json) {
+      (void)json.value("state", "");
+      state = json;
+    });
   if (!state.contains("stages")) state["stages"] = Json::array();
   const bool alive = RunLock::holder(run).has_value();
   if (!alive && state.value("state", "running") == "running")
     state["state"] = state.contains("epoch") ? "dead" : "not begun";
   state["controller"] = alive;
   return state;
+}
+
+// What `use` gives; BadContent where the run's state.json has values that it cannot take.
+template <class Use>
+auto with_state(const fs::path& run, const Use& use) {
+  try {
+    return use();
+  } catch (const Json::exception& e) {
+    const fs::path file = run / "state.json";
+    throw BadContent(file,
+                     file.string() + ": its values are not of the types that they should be: " + in_words(e));
+  }
 }
 
 std::string time_text(std::time_t time) {
@@ -37,6 +56,22 @@ std::string time_text(std::time_t time) {
   return text;
 }
 
+// A line of `list`.
+Json facts_of(const fs::path& folder) {
+  const Json run = read_run_json(folder), state = read_state(folder);
+  std::size_t finished = 0;
+  for (const Json& stage : state.at("stages")) finished += stage.value("state", "") == "finished";
+  return {{"name", folder.filename().string()},
+          {"folder", folder.string()},
+          {"workflow", run.value("workflow", "")},
+          {"state", state.value("state", "")},
+          {"created", run.value("created", 0)},
+          {"updated", state.value("updated", run.value("created", 0))},
+          {"stages", state.at("stages").size()},
+          {"stages_finished", finished},
+          {"replay_timings", run.value("replay_timings", "")}};
+}
+
 int list(CommandContext& context) {
   Json runs = Json::array();
   std::error_code error;
@@ -45,19 +80,11 @@ int list(CommandContext& context) {
     if (fs::exists(it->path() / "run.json")) folders.push_back(it->path());
   std::sort(folders.begin(), folders.end());
   for (const fs::path& folder : folders) {
-    const Json run = read_json_file(folder / "run.json");
-    const Json state = read_state(folder);
-    std::size_t finished = 0;
-    for (const Json& stage : state.at("stages")) finished += stage.value("state", "") == "finished";
-    runs.push_back({{"name", folder.filename().string()},
-                    {"folder", folder.string()},
-                    {"workflow", run.value("workflow", "")},
-                    {"state", state.value("state", "")},
-                    {"created", run.value("created", 0)},
-                    {"updated", state.value("updated", run.value("created", 0))},
-                    {"stages", state.at("stages").size()},
-                    {"stages_finished", finished},
-                    {"replay_timings", run.value("replay_timings", "")}});
+    try {
+      runs.push_back(with_state(folder, [&] { return facts_of(folder); }));
+    } catch (const BadContent& e) {
+      log_warning(e.what());
+    }
   }
   if (context.json) {
     print_json(context, runs);
@@ -122,14 +149,15 @@ int status(const StatusOptions& options, CommandContext& context) {
     if (context.json) {
       print_json(context, state);
     } else {
-      const std::string text = status_text(context, folder, state);
+      const std::string text = with_state(folder, [&] { return status_text(context, folder, state); });
       if (drawn > 0 && context.terminal) std::printf("\x1b[%dA\x1b[J", drawn);
       std::fputs(text.c_str(), stdout);
       drawn = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
     }
     std::fflush(stdout);
     const std::string name = state.value("state", "");
-    if (!options.watch || !state.value("controller", false)) return name == "failed" ? kExitFailed : kExitOk;
+    if (!options.watch || !state.at("controller").get<bool>())
+      return name == "failed" ? kExitFailed : kExitOk;
     std::this_thread::sleep_for(std::chrono::duration<double>(options.every_s));
   }
 }

@@ -9,6 +9,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
+#include "warpsmith/cli/run_folder.h"
 #include "warpsmith/workflow/load.h"
 #include "warpsmith/workflow/other_run.h"
 #include "warpsmith/workflow/sweep.h"
@@ -38,7 +39,7 @@ fs::path absolute_folder(const fs::path& path) {
 
 // The run's workflow as it was read, with what its command line changed.
 workflow::WorkflowSpec workflow_of(const fs::path& run) {
-  const Json json = read_json_file(run / "run.json");
+  const Json json = read_run_json(run);
   workflow::LoadResult loaded = workflow::load_workflow(
       run / "workflow.yaml", {.overrides = json.value("overrides", std::vector<std::string>{}),
                               .seed = json.value("seed", std::uint64_t{1}),

@@ -25,7 +25,7 @@ struct Options {
 
 // The stage's plan as things stand: the workflow file as it is now, against what the run holds.
 std::optional<std::pair<workflow::WorkflowSpec, std::vector<plan::StagePlan>>> plan_now(const fs::path& run) {
-  const Json json = read_json_file(run / "run.json");
+  const Json json = read_run_json(run);
   fs::path file = json.value("workflow_file", "");
   if (!fs::exists(file)) return std::nullopt;
   workflow::LoadOptions options;
@@ -159,8 +159,7 @@ void print_explanation(const Json& e, const CommandContext& context) {
     if (const int c = shard.value("exit_code", 0); c != 0) std::printf(" (exit code %d)", c);
     std::printf(" after %d attempts, %d items left\n", shard.value("attempts", 0),
                 shard.value("items_left", 0));
-    if (shard.contains("slurm_job"))
-      std::printf("    Slurm job %s\n", shard.value("slurm_job", "").c_str());
+    if (shard.contains("slurm_job")) std::printf("    Slurm job %s\n", shard.value("slurm_job", "").c_str());
     for (const Json& line : shard.value("slurm_says", Json::array()))
       std::printf("      | %s\n", line.get<std::string>().c_str());
     if (shard.contains("detail")) std::printf("    %s\n", shard.value("detail", "").c_str());

@@ -8,6 +8,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/records/verdict.h"
 #include "warpsmith/workflow/other_run.h"
 
@@ -45,11 +46,13 @@ fs::path newest_output(const fs::path& stage) {
 std::vector<fs::path> current_outputs(const fs::path& run) {
   std::vector<fs::path> files;
   if (fs::exists(run / "state.json")) {
-    for (const Json& stage : read_json_file(run / "state.json").value("stages", Json::array())) {
-      const std::string hash8 = stage.value("hash8", "");
-      const fs::path file = run / "stages" / stage.value("stage", "") / hash8 / "output.json";
-      if (!hash8.empty() && fs::exists(file)) files.push_back(file);
-    }
+    use_json(run / "state.json", [&](const Json& state) {
+      for (const Json& stage : state.value("stages", Json::array())) {
+        const std::string hash8 = stage.value("hash8", "");
+        const fs::path file = run / "stages" / stage.value("stage", "") / hash8 / "output.json";
+        if (!hash8.empty() && fs::exists(file)) files.push_back(file);
+      }
+    });
     return files;
   }
   for (const fs::directory_entry& stage : fs::directory_iterator(run / "stages"))
@@ -65,27 +68,28 @@ Source read_source(const fs::path& run) {
   std::string device, baseline;
   std::map<std::string, std::pair<std::string, std::size_t>> places;  // id -> task, position
   for (const fs::path& file : current_outputs(run)) {
-    const Json output = read_json_file(file);
-    for (const Json& entry : output.value("candidates", Json::array())) {
-      const auto measurement = entry.find("measurement");
-      if (measurement == entry.end() || measurement->value("verdict", "") != to_string(Verdict::kOk))
-        continue;
-      const std::string on = output.value("device", "cpu"), over = measurement->value("baseline", "");
-      if (device.empty()) {
-        device = on;
-        baseline = over;
+    use_json(file, [&](const Json& output) {
+      for (const Json& entry : output.value("candidates", Json::array())) {
+        const auto measurement = entry.find("measurement");
+        if (measurement == entry.end() || measurement->value("verdict", "") != to_string(Verdict::kOk))
+          continue;
+        const std::string on = output.value("device", "cpu"), over = measurement->value("baseline", "");
+        if (device.empty()) {
+          device = on;
+          baseline = over;
+        }
+        if (on != device || over != baseline) continue;
+        const Json& candidate = entry.at("candidate");
+        const std::string id = candidate.at("id"), task = candidate.at("task");
+        const double speedup = measurement->value("speedup", 0.0);
+        std::vector<Success>& list = source.tasks[task];
+        const auto [place, is_new] = places.emplace(id, std::pair(task, list.size()));
+        if (is_new)
+          list.push_back({candidate, speedup});
+        else
+          list[place->second.second].speedup = std::max(list[place->second.second].speedup, speedup);
       }
-      if (on != device || over != baseline) continue;
-      const Json& candidate = entry.at("candidate");
-      const std::string id = candidate.at("id"), task = candidate.at("task");
-      const double speedup = measurement->value("speedup", 0.0);
-      std::vector<Success>& list = source.tasks[task];
-      const auto [place, is_new] = places.emplace(id, std::pair(task, list.size()));
-      if (is_new)
-        list.push_back({candidate, speedup});
-      else
-        list[place->second.second].speedup = std::max(list[place->second.second].speedup, speedup);
-    }
+    });
   }
   return source;
 }

@@ -36,13 +36,15 @@ struct Version {
 //      shuffled, so that none follow from others
 //      warpsmith-compile 2: variables of tier plan on a GPU have 4 MiB in all
 //      warpsmith-compile 3: on the twin what is a thread's own stays so in kernels that wait, whoever changes it
+//   8  protocol: on a GPU each place in memory comes once before any comes again; what a candidate with host code
+//      does beside the clock is charged beyond chance as it was measured, and the next call behind a pause is looked at
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},
     {"warpsmith-compile", 3},
     {"warpsmith-measure", 1},
     {"warpsmith-train", 1},
-    {"protocol", 7},  // how times become a score, and what is checked before
+    {"protocol", 8},  // how times become a score, and what is checked before
 }};
 
 }  // namespace

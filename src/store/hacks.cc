@@ -6,6 +6,7 @@
 #include "record_rows.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/records/shard.h"
 
 namespace warpsmith::store {
@@ -19,7 +20,7 @@ class HackReader {
   std::vector<HackCase> read() {
     const fs::path run_json = run_folder_ / "run.json";
     run_ = run_folder_.filename().string();
-    if (fs::exists(run_json)) run_ = read_json_file(run_json).value("name", run_);
+    if (fs::exists(run_json)) use_json(run_json, [&](const Json& json) { run_ = json.value("name", run_); });
     for (const StageVersion& version : stage_versions(run_folder_))
       for (const auto& [round, round_folder] :
            numbered_folders(run_folder_ / "stages" / version.stage / version.hash8))

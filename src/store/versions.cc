@@ -23,10 +23,10 @@ struct Said {
 std::map<std::string, Said> read_state(const fs::path& file) {
   std::map<std::string, Said> said;
   std::int64_t place = 0;
-  const Json state = read_json_file(file);
-  if (!state.is_object()) throw BadContent(file, file.string() + ": no JSON object");
-  for (const Json& stage : state.value("stages", Json::array()))
-    said[stage.value("stage", "")] = {place++, stage.value("hash8", stage.value("hash", "").substr(0, 8))};
+  use_json(file, [&](const Json& state) {
+    for (const Json& stage : state.value("stages", Json::array()))
+      said[stage.value("stage", "")] = {place++, stage.value("hash8", stage.value("hash", "").substr(0, 8))};
+  });
   return said;
 }
 
@@ -49,10 +49,6 @@ std::vector<StageVersion> stage_versions(const fs::path& run_folder) {
     if (has_state) said = read_state(state_file);
   } catch (const BadContent& e) {
     log_warning(std::string(e.what()) + "; the versions written last count");
-    has_state = false;
-  } catch (const Json::exception&) {
-    log_warning(state_file.string() +
-                ": its values are not of the types that they should be; the versions written last count");
     has_state = false;
   }
   std::vector<StageVersion> versions;

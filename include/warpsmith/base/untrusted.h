@@ -58,9 +58,12 @@ inline constexpr int kDeepestJson = 256;
 // What the library says, without the name that it gives the error: "type must be string, but is number".
 std::string in_words(const Json::exception& e);
 
-// Gives the JSON object or list in `path` to `use`. A file that is none, or whose values `use` cannot take
-// (Json::exception), is renamed to <path>.damaged and `warn` is told: for what can be made anew, or done
-// without. False where nothing was used.
+// Gives the JSON object or list in `path` to `use`. BadContent, naming the file, where it is neither or `use`
+// cannot take its values (Json::exception).
+void use_json(const std::filesystem::path& path, const std::function<void(const Json&)>& use);
+
+// The same for what can be made anew, or done without: a file of which that throws BadContent is renamed to
+// <path>.damaged and `warn` is told. False where nothing was used.
 bool use_json_or_set_aside(const std::filesystem::path& path, const std::function<void(const Json&)>& use,
                            const std::function<void(const std::string&)>& warn);
 

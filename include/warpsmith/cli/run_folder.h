@@ -29,6 +29,9 @@ inline std::string checkpoint_prefix(const std::string& stage, const std::string
   return "checkpoints/" + stage + "-" + plan::hash8(hash);
 }
 
+// run.json, of whose values those that are read are of the types that they should be. Throws BadContent.
+Json read_run_json(const fs::path& run);
+
 // One controller at a time has a run. The lock is the process's own: it goes when the process does, however
 // that ends, and children do not inherit it.
 class RunLock {

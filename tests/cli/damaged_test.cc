@@ -1,0 +1,96 @@
+// What commands say of a run whose run.json or state.json somebody, or a disk, has damaged: the file's name.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "warpsmith/base/untrusted.h"
+#include "warpsmith/cli/command.h"
+#include "warpsmith/cli/run_folder.h"
+
+namespace warpsmith::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class DamagedRunTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    results_ = fs::temp_directory_path() / ("warpsmith-damaged-" + std::to_string(::getpid()));
+    for (const char* name : {"whole", "bad"}) {
+      make_folders(results_ / name / "stages");
+      write(name, "run.json", R"({"name": "a", "workflow": "w", "site": "", "created": 1})");
+      write(name, "state.json",
+            R"({"state": "finished", "updated": 1, "stages": [{"stage": "a", "state": "finished"}]})");
+    }
+  }
+  void TearDown() override { fs::remove_all(results_); }
+
+  void write(const std::string& run, const std::string& file, const std::string& content) {
+    write_file_atomic(results_ / run / file, content);
+  }
+
+  std::string command(std::vector<std::string> arguments) {
+    CommandContext context;
+    context.results = results_;
+    CLI::App app;
+    add_status(app, context);
+    add_list(app, context);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants it
+    app.parse(arguments);
+    ::testing::internal::CaptureStdout();
+    try {
+      EXPECT_EQ(context.action(), kExitOk);
+    } catch (...) {
+      ::testing::internal::GetCapturedStdout();
+      throw;
+    }
+    std::fflush(stdout);
+    return ::testing::internal::GetCapturedStdout();
+  }
+
+  fs::path results_;
+};
+
+TEST_F(DamagedRunTest, StatusNamesTheFile) {
+  EXPECT_THAT(command({"status", (results_ / "bad").string()}), HasSubstr("finished"));
+  for (const char* content :
+       {"{", "[1]", "5", R"({"state": 7})", R"({"stages": 5})", R"({"stages": [5]})",
+        R"({"stages": [{"stage": 5}]})", R"({"stages": [{"stage": "a", "state": "running", "progress": 5}]})",
+        R"({"stages": [{"stage": "a", "seconds": "x"}]})", R"({"updated": "x"})",
+        R"({"stages": [{"stage": "a"}], "phase_s": {"measure": "x"}})"}) {
+    write("bad", "state.json", content);
+    try {
+      command({"status", (results_ / "bad").string()});
+      ADD_FAILURE() << content;
+    } catch (const BadContent& e) {
+      EXPECT_EQ(e.path(), results_ / "bad/state.json") << content;
+      EXPECT_THAT(e.what(), HasSubstr("state.json")) << content;
+    }
+  }
+}
+
+TEST_F(DamagedRunTest, ListHasTheOthers) {
+  for (const auto& [file, content] :
+       {std::pair("run.json", "{"), std::pair("run.json", R"({"created": "x"})"),
+        std::pair("state.json", R"({"stages": [5]})"), std::pair("state.json", R"({"updated": []})")}) {
+    SetUp();
+    write("bad", file, content);
+    const std::string said = command({"list"});
+    EXPECT_THAT(said, HasSubstr("whole")) << file << content;
+    EXPECT_THAT(said, Not(HasSubstr("\nbad"))) << file << content;
+  }
+}
+
+TEST_F(DamagedRunTest, RunJsonIsReadByType) {
+  EXPECT_EQ(read_run_json(results_ / "whole").value("workflow", ""), "w");
+  for (const char* content : {"", "7", "[]", R"({"site": 5})", R"({"overrides": [1]})", R"({"seed": "x"})"}) {
+    write("bad", "run.json", content);
+    EXPECT_THROW(read_run_json(results_ / "bad"), BadContent) << content;
+  }
+}
+
+}  // namespace
+}  // namespace warpsmith::cli
