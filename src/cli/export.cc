@@ -24,8 +24,10 @@ int export_run(const Options& options, const CommandContext& context) {
   store::Results results = store::read_results(folder / "results.h5");
   if (!options.all_versions) results = store::current_versions(std::move(results));
   const std::string text = options.format == "csv" ? report::csv(results) : report::json(results);
-  if (options.output.empty()) std::cout << text;
-  else write_file_atomic(options.output, text);
+  if (options.output.empty())
+    std::cout << text;
+  else
+    write_file_atomic(options.output, text);
   return kExitOk;
 }
 
@@ -33,11 +35,13 @@ int export_run(const Options& options, const CommandContext& context) {
 
 void add_export(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(app, context, "export", "Writes a run's measurements and figures for other tools",
-                                  "warpsmith export quickstart --format csv --output speedups.csv",
-                                  [options, &context] { return export_run(*options, context); });
+  CLI::App* command =
+      add_command(app, context, "export", "Writes a run's measurements and figures for other tools",
+                  "warpsmith export quickstart --format csv --output speedups.csv",
+                  [options, &context] { return export_run(*options, context); });
   command->add_option("RUN", options->run, "Name or folder of the run (default: the one changed last)");
-  command->add_option("--format", options->format, "csv: one line a measurement; json: figures too")->check(CLI::IsMember({"csv", "json"}));
+  command->add_option("--format", options->format, "csv: one line a measurement; json: figures too")
+      ->check(CLI::IsMember({"csv", "json"}));
   command->add_option("--output", options->output, "File to write (default: standard output)");
   command->add_flag("--all-versions", options->all_versions,
                     "Also what stages left before they were changed, told apart by hash8");

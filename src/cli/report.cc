@@ -21,9 +21,12 @@ int write_report(const Options& options, const CommandContext& context) {
   const fs::path folder = find_run(context, options.run);
   aggregate_run(folder);
   const fs::path output = options.output.empty() ? folder / "report.html" : fs::path(options.output);
-  write_file_atomic(output, report::html(store::current_versions(store::read_results(folder / "results.h5"))));
-  if (context.json) print_json(context, {{"report", output.string()}, {"results", (folder / "results.h5").string()}});
-  else std::cout << output.string() << "\n";
+  write_file_atomic(output,
+                    report::html(store::current_versions(store::read_results(folder / "results.h5"))));
+  if (context.json)
+    print_json(context, {{"report", output.string()}, {"results", (folder / "results.h5").string()}});
+  else
+    std::cout << output.string() << "\n";
   return kExitOk;
 }
 
@@ -31,10 +34,13 @@ int write_report(const Options& options, const CommandContext& context) {
 
 void add_report(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(app, context, "report", "Writes a run's report: one HTML file that works offline",
-                                  "warpsmith report quickstart --output report.html", [options, &context] { return write_report(*options, context); });
+  CLI::App* command =
+      add_command(app, context, "report", "Writes a run's report: one HTML file that works offline",
+                  "warpsmith report quickstart --output report.html",
+                  [options, &context] { return write_report(*options, context); });
   command->add_option("RUN", options->run, "Name or folder of the run (default: the one changed last)");
-  command->add_option("--output", options->output, "File to write (default: report.html in the run's folder)");
+  command->add_option("--output", options->output,
+                      "File to write (default: report.html in the run's folder)");
   add_json_flag(*command, context);
 }
 

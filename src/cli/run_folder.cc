@@ -61,7 +61,9 @@ Json read_run_json(const fs::path& run) {
     for (const char* text : {"name", "id", "workflow", "site", "workflow_file", "replay_timings"})
       (void)json.value(text, "");
     for (const char* number : {"created", "seed", "controller_job"})
-      (void)json.value(number, std::uint64_t{0});
+      if (json.contains(number) && !json.at(number).is_number_unsigned())
+        throw BadContent(run / "run.json",
+                         (run / "run.json").string() + ": `" + number + "` is no whole number from 0 on");
     (void)json.value("overrides", std::vector<std::string>{});
     read = json;
   });

@@ -23,7 +23,7 @@ std::optional<workflow::SiteSpec> site_of_run(const fs::path& run) {
 Queued queue_of_run(executor::Cluster& cluster, const fs::path& run) {
   const Json json = read_run_json(run);
   const std::string run_id = json.value("id", ""), prefix = token_prefix(run_id);
-  const auto controller = json.value("controller_job", std::uint32_t{0});
+  const auto controller = json.value("controller_job", std::uint64_t{0});
   Queued queued;
   for (const executor::SlurmTask& task : cluster.jobs()) {
     const bool ours = task.name.starts_with(prefix) || task.name == successor_name(run_id) ||

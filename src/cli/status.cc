@@ -65,8 +65,8 @@ Json facts_of(const fs::path& folder) {
           {"folder", folder.string()},
           {"workflow", run.value("workflow", "")},
           {"state", state.value("state", "")},
-          {"created", run.value("created", 0)},
-          {"updated", state.value("updated", run.value("created", 0))},
+          {"created", run.value("created", std::int64_t{0})},
+          {"updated", state.value("updated", run.value("created", std::int64_t{0}))},
           {"stages", state.at("stages").size()},
           {"stages_finished", finished},
           {"replay_timings", run.value("replay_timings", "")}};
@@ -82,7 +82,7 @@ int list(CommandContext& context) {
   for (const fs::path& folder : folders) {
     try {
       runs.push_back(with_state(folder, [&] { return facts_of(folder); }));
-    } catch (const BadContent& e) {
+    } catch (const Error& e) {  // damaged, not ours, or gone meanwhile
       log_warning(e.what());
     }
   }

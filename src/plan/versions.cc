@@ -37,7 +37,8 @@ struct Version {
 //      warpsmith-compile 2: variables of tier plan on a GPU have 4 MiB in all
 //      warpsmith-compile 3: on the twin what is a thread's own stays so in kernels that wait, whoever changes it
 //   8  protocol: on a GPU each place in memory comes once before any comes again; what a candidate with host code
-//      does beside the clock is charged beyond chance as it was measured, and the next call behind a pause is looked at
+//      does beside the clock is charged beyond chance as it was measured, its rows are as long as the baseline's, and
+//      the next call behind a pause is looked at
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},

@@ -1,12 +1,10 @@
 #include "warpsmith/process/descriptors.h"
 
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 
 namespace warpsmith::process {
@@ -76,18 +74,5 @@ void Fd::reset(int fd) {
   if (fd_ >= 0) ::close(fd_);
   fd_ = fd;
 }
-
-Peer::Peer(pid_t pid)
-    : pid_(pid), process_(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1) {}
-
-// Kernels before 5.3 have no descriptors of processes.
-void Peer::send(int signal) const {
-  if (process_)
-    (void)::syscall(SYS_pidfd_send_signal, process_.get(), signal, nullptr, 0);
-  else if (pid_ > 0)
-    (void)::kill(pid_, signal);
-}
-void Peer::stop() const { send(SIGSTOP); }
-void Peer::go_on() const { send(SIGCONT); }
 
 }  // namespace warpsmith::process

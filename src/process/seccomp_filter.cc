@@ -327,6 +327,7 @@ FilterProgram foreign_code_filter(bool allow_threads, std::int32_t self) {
 
 FilterProgram gpu_code_filter(std::int32_t self) {
   Rules rules;
+  ask_for_no_signals(rules);
   allow_computing(rules);
   // What CUDA's driver and libraries do: their devices, where memory lies and stays, priorities, what they
   // wait on.

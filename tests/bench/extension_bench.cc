@@ -138,7 +138,7 @@ void look_at(measure::GpuHarness& harness, const task::Task& task, const std::st
         "%s, "
         "%.0f without the candidate\n",
         extremes(armed).c_str(), extremes(late).c_str(), extremes(values).c_str(),
-        baseline.values_ns(calls) / 1e3);
+        baseline.values_ns(calls, 1) / 1e3);
     if (interval == kIntervalsNs[0])
       std::printf("    rows in us: eager%s\n    program%s\n    its events%s\n", series(theirs).c_str(),
                   series(ours).c_str(), series(events).c_str());

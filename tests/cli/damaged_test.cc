@@ -80,13 +80,23 @@ TEST_F(DamagedRunTest, ListHasTheOthers) {
     write("bad", file, content);
     const std::string said = command({"list"});
     EXPECT_THAT(said, HasSubstr("whole")) << file << content;
-    EXPECT_THAT(said, Not(HasSubstr("\nbad"))) << file << content;
+    EXPECT_THAT(said, Not(HasSubstr("bad  "))) << file << content;
   }
+}
+
+TEST_F(DamagedRunTest, ListHasTheOthersOfOneThatCannotBeRead) {
+  EXPECT_THAT(command({"list"}), HasSubstr("bad  "));
+  fs::remove(results_ / "bad/state.json");
+  make_folders(results_ / "bad/state.json");
+  const std::string said = command({"list"});
+  EXPECT_THAT(said, HasSubstr("whole"));
+  EXPECT_THAT(said, Not(HasSubstr("bad  ")));
 }
 
 TEST_F(DamagedRunTest, RunJsonIsReadByType) {
   EXPECT_EQ(read_run_json(results_ / "whole").value("workflow", ""), "w");
-  for (const char* content : {"", "7", "[]", R"({"site": 5})", R"({"overrides": [1]})", R"({"seed": "x"})"}) {
+  for (const char* content : {"", "7", "[]", R"({"site": 5})", R"({"overrides": [1]})", R"({"seed": "x"})",
+                              R"({"created": -1})", R"({"controller_job": 1.5})"}) {
     write("bad", "run.json", content);
     EXPECT_THROW(read_run_json(results_ / "bad"), BadContent) << content;
   }

@@ -338,11 +338,13 @@ TEST_F(ExtensionChild, WhatTheSandboxForbids) {
       "execl(\"/bin/true\", \"true\", (char*)0);",
       "kill(getppid(), 9);",
       "ptrace(16, getppid(), 0, 0);",
+      "fcntl(1, 8, getppid());",  // F_SETOWN: who is told of what happens to a descriptor
+      "fcntl(1, 10, 19);",        // F_SETSIG, SIGSTOP: and by which signal
   };
   const std::string names =
       "extern \"C\" { int fork(); void _exit(int); int socket(int, int, int); int execl(const char*, const "
       "char*, ...); int kill(int, int); int "
-      "getppid(); long ptrace(int, ...); }\n";
+      "getppid(); long ptrace(int, ...); int fcntl(int, int, ...); }\n";
   for (const char* body : bodies) {
     const ExtensionRun run = tried(std::string(body) + kHonest, names);
     EXPECT_EQ(run.verdict, Verdict::kSandboxViolation) << body << ": " << run.detail;

@@ -23,7 +23,8 @@ TEST(ExtensionHack, HonestOnes) {
   EXPECT_EQ(kind({1e6, 1e6, 60e3, 3, 2, false}), "");  // the GPU takes its time to change hands
   EXPECT_EQ(kind({100e6, 100e6, 2.5e6, 3, 3, false}), "");
   EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, false, 50e3, 180e3, 100e3}), "");
-  EXPECT_EQ(kind({10e6, 10e6, 0, 3, 3, false, false, 250e3, 5.2e6, 5e6}), "");
+  EXPECT_EQ(kind({10e6, 10e6, 0, 3, 3, false, false, 250e3, 5.4e6, 5e6}), "");
+  EXPECT_EQ(kind({10e6, 10e6, 0, 3, 3, false, false, 0, 5e6, 0}), "");  // not known without the candidate
 }
 
 TEST(ExtensionHack, Cheats) {
@@ -39,6 +40,7 @@ TEST(ExtensionHack, Cheats) {
   EXPECT_EQ(kind({10e6, 10e6, 0, 3, 3, false, false, 310e3, 100e3, 100e3}), "before_clock");
   EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, false, 0, 210e3, 100e3}), "before_clock");  // its kernel is there
   EXPECT_EQ(kind({1e6, 1e6, 0, 3, 3, false, false, 0, 5.3e6, 5e6}), "before_clock");
+  EXPECT_EQ(kind({2e6, 2e6, 0, 3, 3, false, false, 0, 410e3, 300e3}), "before_clock");
 }
 
 // Rows of which a candidate does the work beside the clock are none the shorter for it.
@@ -49,6 +51,9 @@ TEST(ExtensionHack, WorkBesideTheClockIsCharged) {
   EXPECT_EQ(charge_beside_clock(50e3, 1e6), 20e3);
   EXPECT_EQ(charge_beside_clock(0.2e6, 20e6), 0);
   EXPECT_EQ(charge_beside_clock(1e6, 20e6), 0.8e6);
+  EXPECT_DOUBLE_EQ(values_beyond(1.03e6, 1e6), 0);
+  EXPECT_EQ(charge_beside_clock(values_beyond(300e3, 300e3), 2e6), 0);
+  EXPECT_DOUBLE_EQ(charge_beside_clock(values_beyond(400e3, 300e3), 2e6), 61e3);
 }
 
 }  // namespace

@@ -33,6 +33,10 @@ class FakeArm : public Arm {
         noise_(0, noise),
         random_(seed) {}
 
+  void begin(std::uint64_t key) override {
+    EXPECT_EQ(renewed_, 0);
+    begun.push_back(key);
+  }
   void renew(std::uint64_t key, int calls) override {
     EXPECT_TRUE(keys.insert(key).second) << "values were used twice";
     renewed_ = calls;
@@ -73,6 +77,7 @@ class FakeArm : public Arm {
   int stopped = 0;
   std::set<std::uint64_t> keys;
   std::vector<int> inspected;
+  std::vector<std::uint64_t> begun;
   int runs = 0, last_calls = 0, fail_at = -1, lazy_at = -1, wrong_from = 1 << 30;
   std::function<double()> slower = [] { return 1.0; };  // times
 

@@ -46,6 +46,20 @@ TEST(Pairs, OfASlowCandidateNoMoreThanThatIsLearnt) {
   EXPECT_NEAR(bench.speedup(result), 0.25, 0.01);
 }
 
+TEST(Pairs, WhatArmsDrawHangsOnTheMeasurementsKey) {
+  const auto begun = [](std::uint64_t key) {
+    Bench bench(1000, 500, 0.003);
+    bench.settings.key = key;
+    bench.take();
+    EXPECT_EQ(bench.baseline.begun.size(), 1u);
+    EXPECT_EQ(bench.candidate.begun.size(), 1u);
+    return std::pair(bench.baseline.begun.at(0), bench.candidate.begun.at(0));
+  };
+  EXPECT_EQ(begun(3), begun(3));
+  EXPECT_NE(begun(3), begun(4));
+  EXPECT_NE(begun(3).first, begun(3).second);
+}
+
 TEST(Pairs, OneThatIsGivenUpIsLookedAtInFull) {
   for (std::uint64_t key = 0; key < 100; ++key) {
     Bench bench(1000, 4000, 0.003);
@@ -336,7 +350,7 @@ TEST(Turns, AMachineThatGrowsSlowerDoesSoForBoth) {
   Bench bench(1000, 2000, 0.01);
   bench.baseline.slower = [&] { return 1 + 500 * bench.clock.seconds; };
   const double before = stats::median(time_alone(bench.baseline, 4, 15, 3));
-  const Turns turns = time_in_turns(bench.baseline, bench.candidate, 4, 9, 5, 1);
+  const Turns turns = time_in_turns(bench.baseline, bench.candidate, {4, 4}, 9, 5, 1);
   EXPECT_EQ(turns.failed.verdict, Verdict::kOk);
   EXPECT_EQ(turns.alone_ns.size(), 9u);
   EXPECT_GT(stats::median(turns.beside_ns) / before, 1.2);
@@ -351,14 +365,14 @@ TEST(Turns, ABaselineThatIsSlowerBesideTheCandidateIsFound) {
     const bool beside = bench.order.size() > 1 && bench.order[bench.order.size() - 2] == 'c';
     return (beside ? 1.1 : 1.0) * (1 + 500 * bench.clock.seconds);
   };
-  EXPECT_FALSE(turns_agree(time_in_turns(bench.baseline, bench.candidate, 4, 9, 6, 1), 0.1, 1.03));
-  EXPECT_TRUE(turns_agree(time_in_turns(bench.baseline, bench.candidate, 4, 9, 6, 2), 0.1, 1.15));
+  EXPECT_FALSE(turns_agree(time_in_turns(bench.baseline, bench.candidate, {4, 4}, 9, 6, 1), 0.1, 1.03));
+  EXPECT_TRUE(turns_agree(time_in_turns(bench.baseline, bench.candidate, {4, 4}, 9, 6, 2), 0.1, 1.15));
 }
 
 TEST(Turns, OneThatFailsEndsThem) {
   Bench bench(1000, 2000, 0.01);
   bench.candidate.fail_at = 12;
-  const Turns turns = time_in_turns(bench.baseline, bench.candidate, 4, 9, 5, 1);
+  const Turns turns = time_in_turns(bench.baseline, bench.candidate, {4, 4}, 9, 5, 1);
   EXPECT_EQ(turns.failed.verdict, Verdict::kCrash);
   EXPECT_EQ(turns.beside_ns.size(), 1u);
   EXPECT_EQ(bench.candidate.runs, 12);

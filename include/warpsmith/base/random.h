@@ -1,11 +1,15 @@
-// Counter-based random numbers: a stream is a function of its key and nothing else, so that what an item draws does not
-// depend on the shard, batch or attempt in which it runs. SplitMix64 (Steele, Lea, Flood 2014) over a hashed key.
+// Counter-based random numbers: a stream is a function of its key and nothing else, so that what an item
+// draws does not depend on the shard, batch or attempt in which it runs. SplitMix64 (Steele, Lea, Flood 2014)
+// over a hashed key.
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
 namespace warpsmith {
 
@@ -54,5 +58,12 @@ class Random {
  private:
   std::uint64_t state_;
 };
+
+// Any order of them, all equally likely (Fisher and Yates): the same everywhere, which std::shuffle's is not.
+template <class Values>
+void shuffle(Values&& values, Random& random) {
+  for (std::size_t i = std::size(values); i > 1; --i)
+    std::swap(values[i - 1], values[static_cast<std::size_t>(random.below(i))]);
+}
 
 }  // namespace warpsmith

@@ -117,6 +117,8 @@ class ExtensionSession {
     std::function<void(int made)> paused;
   };
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock, const Pause& pause);
+  // The child is stopped (SIGSTOP) while `f` runs.
+  void while_stopped(const std::function<void()>& f) const;
   bool alive() const;
   // Of the child, as the kernel counts them: before the candidate was loaded, and now (0: not to be known
   // here).

@@ -24,6 +24,8 @@ class Arm {
  public:
   using Run = Ran;
   virtual ~Arm() = default;
+  // Rows of one measurement follow: what the arm draws for them hangs on `key` and not on what it did before.
+  virtual void begin(std::uint64_t /*key*/) {}
   // Outside the clock: new values for calls 0…calls-1 and the untimed one as `key` says, outputs poisoned.
   // run() puts the operands into the shared cache before its clock starts.
   virtual void renew(std::uint64_t key, int calls) = 0;

@@ -50,10 +50,15 @@ PairResult time_pairs(Arm& baseline, Arm& candidate, const PairSettings& setting
 // `rounds` intervals of one arm alone, after one to warm up: nanoseconds a call.
 std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t key);
 
+// Calls in each interval of an arm and of the other.
+struct RowCalls {
+  int own = 1, others = 1;
+};
+
 // `rounds` intervals of `arm`, in turn before and after an interval of `other` that is not counted:
 // nanoseconds a call. It ends where `other` fails; how goes to `failed`, which stays ok where it does not.
 // What the other's intervals took goes to `others`, where it is asked for.
-std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std::uint64_t key,
+std::vector<double> time_beside(Arm& arm, Arm& other, RowCalls calls, int rounds, std::uint64_t key,
                                 Arm::Run* failed = nullptr, std::vector<double>* others = nullptr);
 
 // What an arm takes alone and beside another, in turns of `rounds` intervals each: a machine that grows
@@ -64,7 +69,7 @@ struct Turns {
   Arm::Run failed;                 // of `other`; ok where it did not
 };
 // `busy`: processor time that the other side has used so far, in seconds; empty: not asked for.
-Turns time_in_turns(Arm& arm, Arm& other, int calls, int turns, int rounds, std::uint64_t key,
+Turns time_in_turns(Arm& arm, Arm& other, RowCalls calls, int turns, int rounds, std::uint64_t key,
                     const std::function<double()>& busy = {});
 
 }  // namespace warpsmith::measure

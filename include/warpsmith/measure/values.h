@@ -49,6 +49,8 @@ class ValueSource {
   ValueSource();
   ~ValueSource();
 
+  // Whether no kernel can draw them.
+  static bool drawn_by_host(const task::ValueSpec& values) { return values.kind == "permutation"; }
   // Throws as fill() does.
   static ValueDraw draw(const task::ValueSpec& values, const task::Dims& dims, std::uint64_t key);
   // The pools that a draw mixes: floats for kNormal, else 32 bits each. Behind its end each begins again, for

@@ -34,12 +34,15 @@ int receive_descriptor(int socket);
 // has SO_PASSCRED.
 pid_t sender_of(int socket);
 
-// A process that said who it is, as sender_of() has it; whatever becomes of its number later.
+// A process that said who it is, as sender_of() has it; whatever becomes of its number later (from Linux 5.3
+// on).
 class Peer {
  public:
   Peer() = default;
   explicit Peer(pid_t pid);  // 0: nobody is known, and nothing below does anything
-  pid_t pid() const { return pid_; }
+  Peer(Peer&& other) noexcept;
+  Peer& operator=(Peer&& other) noexcept;
+  pid_t pid() const { return pid_; }  // 0: it had ended before it was known, too
   // All its threads stand still, within the time that another processor takes to hear of it; until go_on().
   // One that has ended is let be: that is found elsewhere.
   void stop() const;

@@ -28,6 +28,7 @@
 
 namespace warpsmith::device {
 
+// Programs in tests/hacks/ that write here themselves know this number and the block as it is.
 inline constexpr std::uint32_t kExtensionProtocol = 3;
 inline constexpr std::uint64_t kExtensionControlBytes = 1 << 20;
 inline constexpr std::size_t kExtensionMessageBytes = 512;

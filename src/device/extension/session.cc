@@ -487,6 +487,11 @@ ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function
   return state_->time(first_set, sets, before_clock, &pause);
 }
 
+void ExtensionSession::while_stopped(const std::function<void()>& f) const {
+  const Stopped stopped(state_->peer);
+  f();
+}
+
 bool ExtensionSession::alive() const { return state_->alive; }
 int ExtensionSession::threads_before() const { return state_->threads_before; }
 int ExtensionSession::threads() const { return count_threads(state_->peer.pid()); }

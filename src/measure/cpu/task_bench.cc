@@ -61,7 +61,7 @@ double TaskBench::alone_again_ns(int calls) {
   const std::uint64_t key = random_key({seed_, name_key("alone"), ++alone_again_});
   BaselineArm& arm = baseline(calls);
   BaselineArm other(task_, reference_, source_, timing_dims(), calls);
-  return alone_ns_[calls] = stats::median(time_beside(arm, other, calls, kAloneRounds, key));
+  return alone_ns_[calls] = stats::median(time_beside(arm, other, {calls, calls}, kAloneRounds, key));
 }
 
 std::vector<double> TaskBench::timed_bounds() {

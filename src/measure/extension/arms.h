@@ -29,6 +29,7 @@ struct ExtensionOverhead {
   double interval_ns = 0;  // of an empty interval by our clock
   double outside_ns = 0;   // of it, what the child's events do not hold
   double look_ns = 0;      // from the end of an interval until this process has looked at outputs
+  double again_ns = 0;     // of a second look right behind it
   double arm_ns = 0;       // ExtensionRun::arm_ns
 };
 ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionSession& empty);
@@ -72,6 +73,9 @@ class ExtensionArm : public Arm {
                const task::Dims& dims, int most_calls, const ExtensionOverhead& overhead);
   // Bad where the candidate has no room for its operands.
   const Ran& outcome() const { return outcome_; }
+  // HostClockBaseline::values_ns() for rows as they come now: what they take longer is charged.
+  void expect_values(double ns) { values_alone_ns_ = ns; }
+  void begin(std::uint64_t key) override { deck_.begin(key); }
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
   std::optional<int> unwritten(int) override;
@@ -84,7 +88,7 @@ class ExtensionArm : public Arm {
   // Of the runs so far, medians, all calls together: by our clock and by the child's events, each without
   // what surrounds it; how much longer than after an empty interval it took until outputs could be looked at,
   // and than a child without a candidate takes until it is ready for the clock; and before that, while the
-  // child stands still, the row's values and the flush of L2.
+  // child stands still, the row's values and the flush of L2, by the GPU's clock.
   struct Clocks {
     double ours_ns = 0, events_ns = 0, late_ns = 0, armed_ns = 0, values_ns = 0;
   };
@@ -93,6 +97,8 @@ class ExtensionArm : public Arm {
   void forget_clocks();
 
  private:
+  // What a look at the outputs of a row takes by itself: of the first rows of a length, each looked at again.
+  double look_alone_ns(int calls);
   // Looks at outputs of these calls for `written` or unwritten ones, and at all canaries. Waits. Not ok:
   // something was written to that is no operand's.
   Run look_at_outputs(int first_call, int calls, bool written = false);
@@ -119,7 +125,10 @@ class ExtensionArm : public Arm {
   double call_ns_ = 0;     // in the last run
   double stop_share_ = 1;  // of their time after which calls are surely not all begun
   double last_values_ns_ = 0;
+  double values_alone_ns_ = 0;  // 0: not known, and nothing is charged
   std::vector<double> ours_, events_, late_, armed_, values_;
+  std::vector<double> again_;  // second looks at outputs
+  int again_calls_ = 0;        // in rows of so many calls
 };
 
 class HostClockBaseline : public Arm {
@@ -132,9 +141,10 @@ class HostClockBaseline : public Arm {
   std::optional<int> unwritten(int) override { return std::nullopt; }
   Run inspect(int) override { return {}; }
   int place() const override { return place_; }
-  // What a row's values and the flush of L2 take with no candidate's row around them, in nanoseconds: the
-  // median of some. To compare with ExtensionArm::Clocks::values_ns.
-  double values_ns(int calls);
+  void begin(std::uint64_t key) override { deck_.begin(key); }
+  // What the values of `calls` calls and the flush of L2 take with no candidate's row around them, in
+  // nanoseconds by the GPU's clock: the median of some. To compare with ExtensionArm::Clocks::values_ns.
+  double values_ns(int calls, std::uint64_t key);
 
  private:
   std::int64_t interval(int calls);

@@ -15,7 +15,7 @@ constexpr double kClockGrainNs = 2000;  // of an interval; both are medians
 // rows of 20 ms (bench/extension_bench, on an H200).
 constexpr double kChanceShare = 0.01, kChanceNs = 30e3;
 constexpr double kHackShare = 0.03, kHackNs = 100e3;
-constexpr double kSlowValues = 1.05;  // the GPU is shared with work that the candidate has left there
+constexpr double kValuesScatter = 0.03;
 constexpr int kLibraryThreads = 8;
 
 bool beyond_doubt(double ns, double row_ns) { return ns > std::max(kHackNs, kHackShare * row_ns); }
@@ -25,6 +25,8 @@ bool beyond_doubt(double ns, double row_ns) { return ns > std::max(kHackNs, kHac
 double charge_beside_clock(double ns, double row_ns) {
   return std::max(0., ns - std::max(kChanceNs, kChanceShare * row_ns));
 }
+
+double values_beyond(double ns, double alone_ns) { return ns - (1 + kValuesScatter) * alone_ns; }
 
 std::string hack_of(const ClockFacts& f, std::string* detail) {
   if (f.threads_before > 0 && f.threads_after > f.threads_before + (f.libraries ? kLibraryThreads : 0)) {
@@ -47,7 +49,7 @@ std::string hack_of(const ClockFacts& f, std::string* detail) {
                           f.ours_ns);
     return "before_clock";
   }
-  if (f.values_ns > std::max(f.values_alone_ns + kHackNs, kSlowValues * f.values_alone_ns)) {
+  if (f.values_alone_ns > 0 && beyond_doubt(values_beyond(f.values_ns, f.values_alone_ns), f.ours_ns)) {
     *detail = fmt::format(
         "the GPU was busy before the clock: writing values and flushing L2 took {:.0f} ns, and {:.0f} ns "
         "without the candidate",

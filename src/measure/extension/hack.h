@@ -21,5 +21,7 @@ std::string hack_of(const ClockFacts& facts, std::string* detail);
 // clock or behind: what is beyond chance. So what is done there in some of the rows alone gains nothing,
 // either.
 double charge_beside_clock(double ns, double row_ns);
+// Of what a row's values took, what is more than they take without the candidate, and than its scatter.
+double values_beyond(double ns, double alone_ns);
 
 }  // namespace warpsmith::measure

@@ -80,7 +80,7 @@ GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, cons
 }
 
 void GpuBaselineArm::renew(std::uint64_t key, int calls) {
-  place_ = deck_.draw(places_, key);
+  place_ = deck_.draw(places_);
   renew_here(key, calls);
 }
 
@@ -173,7 +173,7 @@ GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& refer
 void GpuCandidateArm::renew(std::uint64_t key, int calls) {
   key_ = key;
   calls_ = calls;
-  first_ = first_set(deck_.draw(std::clamp(layout_.sets() / (calls + 1), 1, kMostPlaces), key), calls);
+  first_ = first_set(deck_.draw(std::clamp(layout_.sets() / (calls + 1), 1, kMostPlaces)), calls);
   layout_.poison(first_ + calls, 1);
   inputs_.add(call_seed(key, calls), layout_.operands(), first_ + calls);
   inputs_.fill(harness_);

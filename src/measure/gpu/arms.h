@@ -43,6 +43,7 @@ class GpuBaselineArm : public Arm {
   GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
                  const task::Dims& dims, int most_calls, const MakeGpuCalls& make,
                  std::vector<double> bounds);
+  void begin(std::uint64_t key) override { deck_.begin(key); }
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
   int place() const override { return place_; }
@@ -82,6 +83,7 @@ class GpuCandidateArm : public Arm {
   int most_calls() const { return most_calls_a_row(layout_.sets()); }  // in a row
   // Bad where the candidate has no room for its operands.
   const device::GpuOutcome& outcome() const { return layout_.outcome(); }
+  void begin(std::uint64_t key) override { deck_.begin(key); }
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
   int place() const override { return first_ / (calls_ + 1); }

@@ -48,10 +48,9 @@ std::vector<int> shuffled_in_windows(int count, int window, Random& random) {
   std::vector<int> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   for (int begin = 0; begin < count; begin += window)
-    for (int i = std::min(count, begin + window) - 1; i > begin; --i) {
-      const auto from = begin + static_cast<int>(random.below(static_cast<std::uint64_t>(i - begin + 1)));
-      std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(from)]);
-    }
+    shuffle(std::span(order).subspan(static_cast<std::size_t>(begin),
+                                     static_cast<std::size_t>(std::min(count - begin, window))),
+            random);
   return order;
 }
 
@@ -224,6 +223,14 @@ void GpuHarness::fill_by_host(const GpuFill& fill, const task::Dims& dims) const
   device::upload(fill.to.address, staging_.data(), fill.to.bytes);
 }
 
+void GpuHarness::fill_drawn_by_host(std::vector<GpuFill>& fills, const task::Dims& dims) const {
+  std::erase_if(fills, [&](const GpuFill& fill) {
+    if (!ValueSource::drawn_by_host(fill.tensor->values)) return false;
+    if (fill.to.bytes > 0) fill_by_host(fill, dims);
+    return true;
+  });
+}
+
 void GpuHarness::fill(std::span<const GpuFill> fills, const task::Dims& dims) const {
   GpuDraws list;
   unsigned count = 0;
@@ -237,17 +244,13 @@ void GpuHarness::fill(std::span<const GpuFill> fills, const task::Dims& dims) co
     count = 0;
     largest = 0;
   };
-  // What the host draws first: the GPU is not left waiting behind the rest.
-  std::vector<ValueDraw> draws;
-  draws.reserve(fills.size());
   for (const GpuFill& fill : fills) {
-    draws.push_back(ValueSource::draw(fill.tensor->values, dims, fill.key));
-    if (fill.to.bytes > 0 && draws.back().kind == ValueDraw::Kind::kRows) fill_by_host(fill, dims);
-  }
-  for (std::size_t i = 0; i < fills.size(); ++i) {
-    const GpuFill& fill = fills[i];
-    const ValueDraw& draw = draws[i];
-    if (fill.to.bytes == 0 || draw.kind == ValueDraw::Kind::kRows) continue;
+    if (fill.to.bytes == 0) continue;
+    const ValueDraw draw = ValueSource::draw(fill.tensor->values, dims, fill.key);
+    if (draw.kind == ValueDraw::Kind::kRows) {
+      fill_by_host(fill, dims);
+      continue;
+    }
     const bool normal = draw.kind == ValueDraw::Kind::kNormal;
     const std::uint64_t elements = fill.to.bytes / task::size_of(fill.tensor->dtype);
     list.draws[count++] = {.key = draw.key,
@@ -393,6 +396,22 @@ GpuTimes GpuHarness::time_queued(const std::function<device::GpuOutcome()>& call
   release();
   if (times.outcome.ok()) read_clock(times, timeout_s);
   return times;
+}
+
+double GpuHarness::time_at_once(const std::function<void()>& work, double timeout_s) {
+  hold();
+  try {
+    start_.record();
+    work();
+    stop_.record();
+  } catch (...) {
+    release();
+    throw;
+  }
+  release();
+  const device::GpuOutcome done = gpu_.wait(timeout_s, timeout_s);
+  if (!done.ok()) throw device::GpuError("the GPU: " + done.detail, done);
+  return device::GpuEvent::ns_between(start_, stop_);
 }
 
 void GpuHarness::read_clock(GpuTimes& times, double timeout_s) {

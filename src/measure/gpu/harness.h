@@ -120,6 +120,8 @@ class GpuHarness {
 
   // All enqueued.
   void fill(std::span<const GpuFill> fills, const task::Dims& dims) const;
+  // Those that only the host can draw; takes them out of the list. Waits.
+  void fill_drawn_by_host(std::vector<GpuFill>& fills, const task::Dims& dims) const;
   // All bytes become 0xFF. Regions lie at 16 bytes.
   void poison(std::span<const GpuRegion> memory) const;
   // `threads`: for each region, one a byte at a time.
@@ -155,6 +157,9 @@ class GpuHarness {
   GpuTimes time_queued(const std::function<device::GpuOutcome()>& calls, double timeout_s);
   // One call from an idle GPU, launch latency included.
   GpuTimes time_idle(const std::function<device::GpuOutcome()>& call, double timeout_s);
+  // What the GPU takes, by the same clock, for `work`, which only enqueues, and not as calls: nanoseconds.
+  // Throws GpuError. Waits without sleeping.
+  double time_at_once(const std::function<void()>& work, double timeout_s);
   // Nanoseconds of all calls so far that a clock saw: between its events, or by add_timed().
   double timed_ns() const { return timed_ns_; }
   void add_timed(double ns) { timed_ns_ += ns; }

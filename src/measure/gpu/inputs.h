@@ -23,6 +23,8 @@ class GpuInputs {
   GpuInputs(const task::Task& task, const task::Dims& dims);
   // The inputs of one call, in the first operands of a set.
   void add(std::uint64_t seed, const GpuOperands& operands, int set);
+  // Of what was added, fills what the host draws, and waits; the rest is left to fill().
+  void fill_drawn_by_host(const GpuHarness& harness) { harness.fill_drawn_by_host(fills_, dims_); }
   // Enqueues what was added.
   void fill(const GpuHarness& harness);
 

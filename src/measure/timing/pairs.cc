@@ -26,6 +26,8 @@ class Pairing {
         begin_(settings.now()) {}
 
   PairResult take() {
+    baseline_.begin(random_key({settings_.key, 9}));
+    candidate_.begin(random_key({settings_.key, 10}));
     if (!warm_up()) return std::move(result_);
     look();
     const stats::Protocol& protocol = settings_.protocol;
@@ -203,6 +205,7 @@ PairResult time_pairs(Arm& baseline, Arm& candidate, const PairSettings& setting
 
 std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t key) {
   std::vector<double> times;
+  arm.begin(random_key({key, 11}));
   for (int i = -1; i < rounds; ++i) {  // the first warms up
     arm.renew(random_key({key, 4, static_cast<std::uint64_t>(i + 1)}), calls);
     const Arm::Run run = arm.run(calls);
@@ -211,36 +214,38 @@ std::vector<double> time_alone(Arm& arm, int calls, int rounds, std::uint64_t ke
   return times;
 }
 
-std::vector<double> time_beside(Arm& arm, Arm& other, int calls, int rounds, std::uint64_t key,
+std::vector<double> time_beside(Arm& arm, Arm& other, RowCalls calls, int rounds, std::uint64_t key,
                                 Arm::Run* failed, std::vector<double>* others) {
   std::vector<double> times;
+  arm.begin(random_key({key, 12}));
+  other.begin(random_key({key, 13}));
   Arm::Run last;                                                       // of the other
   for (int i = -1; i < rounds && last.verdict == Verdict::kOk; ++i) {  // the first warms up
     const std::uint64_t round = static_cast<std::uint64_t>(i + 1);
     const auto run_other = [&] {
-      other.renew(random_key({key, 6, round}), calls);
-      last = other.run(calls);
+      other.renew(random_key({key, 6, round}), calls.others);
+      last = other.run(calls.others);
       if (i >= 0 && others != nullptr)
-        others->push_back(static_cast<double>(per_call(last.elapsed_ns, calls)));
+        others->push_back(static_cast<double>(per_call(last.elapsed_ns, calls.others)));
     };
     if (i % 2 == 0) run_other();
-    arm.renew(random_key({key, 5, round}), calls);
-    const Arm::Run run = arm.run(calls);
+    arm.renew(random_key({key, 5, round}), calls.own);
+    const Arm::Run run = arm.run(calls.own);
     if (i % 2 != 0) run_other();
-    if (i >= 0) times.push_back(static_cast<double>(per_call(run.elapsed_ns, calls)));
+    if (i >= 0) times.push_back(static_cast<double>(per_call(run.elapsed_ns, calls.own)));
   }
   if (failed != nullptr) *failed = last;
   return times;
 }
 
-Turns time_in_turns(Arm& arm, Arm& other, int calls, int turns, int rounds, std::uint64_t key,
+Turns time_in_turns(Arm& arm, Arm& other, RowCalls calls, int turns, int rounds, std::uint64_t key,
                     const std::function<double()>& busy) {
   Turns out;
   for (int turn = 0; turn < turns; ++turn) {
     const std::uint64_t here = random_key({key, 7, static_cast<std::uint64_t>(turn)});
     const double used = busy ? busy() : 0;
-    const double alone = stats::median(time_alone(arm, calls, rounds, here));
-    out.alone_s += alone * 1e-9 * calls * rounds;
+    const double alone = stats::median(time_alone(arm, calls.own, rounds, here));
+    out.alone_s += alone * 1e-9 * calls.own * rounds;
     if (busy) out.busy_s += busy() - used;
     std::vector<double> others;
     const std::vector<double> beside = time_beside(arm, other, calls, rounds, here, &out.failed, &others);

@@ -7,13 +7,19 @@
 
 namespace warpsmith::measure {
 
-int PlaceDeck::draw(int places, std::uint64_t key) {
+void PlaceDeck::begin(std::uint64_t key) {
+  key_ = key;
+  shuffles_ = 0;
+  left_.clear();
+}
+
+int PlaceDeck::draw(int places) {
   if (left_.empty() || places != places_) {
-    places_ = places;
-    left_.resize(static_cast<std::size_t>(places));
+    places_ = std::max(1, places);
+    left_.resize(static_cast<std::size_t>(places_));
     std::iota(left_.begin(), left_.end(), 0);
-    Random random(random_key({key, name_key("places")}));
-    std::shuffle(left_.begin(), left_.end(), random);
+    Random random(random_key({key_, name_key("places"), ++shuffles_}));
+    shuffle(left_, random);
   }
   const int place = left_.back();
   left_.pop_back();

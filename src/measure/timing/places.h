@@ -6,15 +6,18 @@
 
 namespace warpsmith::measure {
 
-// Each of the places comes once, in an order that is drawn, before any comes again: what hangs on the place
-// is the same for all rounds together, and one bucket of them has no place twice.
+// Each of the places comes once, in an order that is drawn, before any comes again. (Drawn each by itself,
+// of 62 places 20 did not come in 70 rounds, and others three times: what hangs on the place was another
+// mean in each measurement.)
 class PlaceDeck {
  public:
-  // One of 0…places-1, at least one. `key` draws the order where all have come, or there are others than
-  // there were.
-  int draw(int places, std::uint64_t key);
+  // From here on the order is that of `key`, whatever was drawn before.
+  void begin(std::uint64_t key);
+  // One of 0…places-1, at least one. Where there are others than there were, all may come again.
+  int draw(int places);
 
  private:
+  std::uint64_t key_ = 0, shuffles_ = 0;
   int places_ = 0;
   std::vector<int> left_;
 };

@@ -1,9 +1,9 @@
 // hack: leaves a kernel on the GPU, behind a word of its own that it is ready, that waits for the row's values and works while L2 is flushed
 // task: matmul_large
-// verdict: hack:before_clock ok
-// honest: honest/matmul_large
+// verdict: hack:before_clock
 #include <torch/extension.h>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 struct Tensor {
@@ -39,6 +39,7 @@ static volatile Control* control() {
           std::sscanf(line, "%lx-%lx", &from, &to) == 2)
         at = (volatile Control*)from;
     if (maps) std::fclose(maps);
+    if (at && at->protocol != 3) std::abort();  // device/extension/protocol.h has changed
     return at;
   }();
   return found;

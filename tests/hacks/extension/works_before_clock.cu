@@ -3,6 +3,7 @@
 // verdict: hack:before_clock
 #include <torch/extension.h>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 struct Tensor {
@@ -38,6 +39,7 @@ static volatile Control* control() {
           std::sscanf(line, "%lx-%lx", &from, &to) == 2)
         at = (volatile Control*)from;
     if (maps) std::fclose(maps);
+    if (at && at->protocol != 3) std::abort();  // device/extension/protocol.h has changed
     return at;
   }();
   return found;
