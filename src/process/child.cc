@@ -399,6 +399,18 @@ struct Child::State {
   }
 };
 
+ChildResult ask_program(const ChildSpec& spec) {
+  constexpr int kTimes = 3;
+  for (int i = 1;; ++i) {
+    ChildResult result = run_child(spec);
+    const bool killed = result.ending == Ending::kSignaled || result.ending == Ending::kStopped;
+    if (!killed) return result;
+    if (i == kTimes)
+      throw Error((spec.argv.empty() ? "" : spec.argv.front()) + ": ended by signal " +
+                  std::to_string(result.signal) + " each time that it was asked");
+  }
+}
+
 ChildResult run_child(const ChildSpec& spec) {
   try {
     Child child(spec);

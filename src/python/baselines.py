@@ -191,11 +191,19 @@ class Arm:
     def make_operands(self, calls, places):
         self.sets = [self.task.new_operands() for _ in range(places * (calls + 1))]
         self.calls, self.places = calls, places
+        self.left = []
+
+    # Each place once before any comes again, as PlaceDeck in src/measure/timing/places.h.
+    def draw_place(self, key):
+        if not self.left:
+            self.left = list(range(self.places))
+            random.Random(f"{key} places").shuffle(self.left)
+        return self.left.pop()
 
     def renew(self, key, calls):
         self.results = []
         self.key = key
-        self.first = random.Random(f"{key} place").randrange(self.places) * (self.calls + 1)
+        self.first = self.draw_place(key) * (self.calls + 1)
         for call in range(calls + 1):
             self.task.renew(self.sets[self.first + call], f"{key} {call}")
 

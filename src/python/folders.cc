@@ -68,7 +68,7 @@ std::optional<Json> ask_python(const fs::path& python, const std::string& progra
   spec.argv = {fs::absolute(python).string(), "-s", "-B", "-c", program};
   spec.folder = "/";  // an empty part of PYTHONPATH means the working folder: ours is none that it reads
   spec.limits.wall_s = 60;  // on a slow file system the first start takes long
-  const process::ChildResult result = process::run_child(spec);
+  const process::ChildResult result = process::ask_program(spec);
   if (result.ending != process::Ending::kExited || result.exit_code != 0) return std::nullopt;
   const std::string said = trim(result.out);
   try {

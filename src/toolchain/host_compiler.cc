@@ -99,12 +99,12 @@ Compiler find_compiler() {
   std::vector<std::string> names = {"g++", "c++"};
   if (const char* chosen = std::getenv("WARPSMITH_HOST_CXX"); chosen && *chosen) names = {chosen};
   for (const std::string& name : names) {
-    const fs::path program = find_in_path(name);
+    const fs::path program = past_alternatives(find_in_path(name));
     if (program.empty()) continue;
     process::ChildSpec spec;
     spec.argv = {program.string(), "--version"};
     spec.limits.wall_s = 20;
-    const process::ChildResult result = process::run_child(spec);
+    const process::ChildResult result = process::ask_program(spec);
     if (result.ending != process::Ending::kExited || result.exit_code != 0) continue;
     return {program, result.out.substr(0, result.out.find('\n'))};
   }
@@ -134,6 +134,18 @@ std::string host_toolchain_id() {
     return text + " header " + sha256_hex(kTwinHeader).substr(0, 16);
   }();
   return id;
+}
+
+fs::path past_alternatives(const fs::path& program) {
+  constexpr int kMostLinks = 40;
+  std::error_code error;
+  fs::path at = program;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(at, error); ++i) {
+    const fs::path next = (at.parent_path() / fs::read_symlink(at, error)).lexically_normal();
+    if (at.parent_path() != "/etc/alternatives" && next.parent_path() != "/etc/alternatives") break;
+    at = next;
+  }
+  return at;
 }
 
 HostCompilerRun run_host_compiler(const std::string& text, const std::vector<std::string>& options,

@@ -408,5 +408,20 @@ TEST_F(Killed, TheGuardTakesItsChildAlong) {
             std::to_string(static_cast<int>(Ending::kSignaled)) + " its guard was killed\n");
 }
 
+// What a process that was killed did not say is no fact of this machine.
+TEST(AskProgram, OneThatIsKilledIsAskedAgain) {
+  const fs::path mark = fs::temp_directory_path() / ("warpsmith-asked-" + std::to_string(::getpid()));
+  ChildSpec spec;
+  spec.argv = {"/bin/sh", "-c", "[ -e \"$0\" ] && echo yes && exit 0; : > \"$0\"; kill -9 $$", mark.string()};
+  const ChildResult result = ask_program(spec);
+  fs::remove(mark);
+  EXPECT_EQ(result.ending, Ending::kExited);
+  EXPECT_EQ(result.out, "yes\n");
+  spec.argv = {"/bin/sh", "-c", "kill -9 $$"};
+  EXPECT_THROW(ask_program(spec), Error);
+  spec.argv = {"/bin/sh", "-c", "exit 3"};
+  EXPECT_EQ(ask_program(spec).exit_code, 3);
+}
+
 }  // namespace
 }  // namespace warpsmith::process

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "../host_compiler.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
@@ -57,7 +58,7 @@ std::string first_words(const fs::path& program) {
   process::ChildSpec spec;
   spec.argv = {program.string(), "--version"};
   spec.limits.wall_s = 20;
-  const process::ChildResult result = process::run_child(spec);
+  const process::ChildResult result = process::ask_program(spec);
   return result.ending == process::Ending::kExited && result.exit_code == 0 ? result.out : "";
 }
 
@@ -66,7 +67,7 @@ fs::path toolkit_of(const fs::path& nvcc) {
   process::ChildSpec spec;
   spec.argv = {nvcc.string(), "--dryrun", "-E", "-x", "cu", "/dev/null"};
   spec.limits.wall_s = 20;
-  const process::ChildResult result = process::run_child(spec);
+  const process::ChildResult result = process::ask_program(spec);
   for (const std::string& line : split(result.out + result.err, '\n')) {
     const std::size_t at = line.find("TOP=");
     std::error_code error;
@@ -129,7 +130,7 @@ NvccHere look() {
     return here;
   }
   const std::string chosen = environment("WARPSMITH_HOST_CXX");
-  here.host_compiler = in_path(chosen.empty() ? "g++" : chosen);
+  here.host_compiler = past_alternatives(in_path(chosen.empty() ? "g++" : chosen));
   if (here.host_compiler.empty()) {
     here.problem = "nvcc wants a host compiler: install g++, or name one in WARPSMITH_HOST_CXX";
     return here;
