@@ -1,13 +1,11 @@
 #include "host_compiler.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 
+#include "program_path.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
-#include "warpsmith/base/text.h"
 #include "warpsmith/toolchain/host.h"
 
 namespace warpsmith::toolchain {
@@ -81,15 +79,6 @@ void add_header_parts(std::string_view candidate, const std::vector<std::string>
     if (std::any_of(part.words.begin(), part.words.end(), occurs)) argv->emplace_back(part.macro);
 }
 
-fs::path find_in_path(const std::string& name) {
-  if (name.find('/') != std::string::npos) return fs::exists(name) ? fs::absolute(name) : fs::path();
-  const char* path = std::getenv("PATH");
-  for (const std::string& folder : split(path ? path : "/usr/bin:/bin", ':'))
-    if (!folder.empty() && ::access((fs::path(folder) / name).c_str(), X_OK) == 0)
-      return fs::path(folder) / name;
-  return {};
-}
-
 struct Compiler {
   fs::path program;
   std::string version;  // first line of --version
@@ -134,18 +123,6 @@ std::string host_toolchain_id() {
     return text + " header " + sha256_hex(kTwinHeader).substr(0, 16);
   }();
   return id;
-}
-
-fs::path past_alternatives(const fs::path& program) {
-  constexpr int kMostLinks = 40;
-  std::error_code error;
-  fs::path at = program;
-  for (int i = 0; i < kMostLinks && fs::is_symlink(at, error); ++i) {
-    const fs::path next = (at.parent_path() / fs::read_symlink(at, error)).lexically_normal();
-    if (at.parent_path() != "/etc/alternatives" && next.parent_path() != "/etc/alternatives") break;
-    at = next;
-  }
-  return at;
 }
 
 HostCompilerRun run_host_compiler(const std::string& text, const std::vector<std::string>& options,

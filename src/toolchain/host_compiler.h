@@ -13,10 +13,6 @@ struct HostCompilerRun : CompilerRun {
   std::filesystem::path binary;  // kDone: in the scratch folder
 };
 
-// Where a program leads by way of Debian's alternatives (/usr/bin/c++ -> /etc/alternatives/c++ ->
-// /usr/bin/g++), which a sandbox does not show; others stay what they are, for compilers go by their names.
-std::filesystem::path past_alternatives(const std::filesystem::path& program);
-
 // Compiles `text` into a shared object in `scratch`. Throws Error where there is no compiler or no sandbox.
 HostCompilerRun run_host_compiler(const std::string& text, const std::vector<std::string>& options,
                                   const std::filesystem::path& scratch, const CompileOptions& limits);

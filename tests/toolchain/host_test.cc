@@ -7,7 +7,7 @@
 #include <fstream>
 #include <thread>
 
-#include "host_compiler.h"
+#include "program_path.h"
 #include "warpsmith/base/files.h"
 
 namespace warpsmith::toolchain {
@@ -296,7 +296,7 @@ TEST_F(Host, OtherTiersAreUnsupported) {
 }
 
 // /etc is not in the sandbox: a compiler that is named by way of it would not be there.
-TEST(HostCompiler, IsFoundPastDebiansAlternatives) {
+TEST(ProgramPath, LeadsPastDebiansAlternatives) {
   for (const char* name : {"/usr/bin/c++", "/usr/bin/cc"}) {
     std::error_code error;
     const fs::path found = past_alternatives(name);

@@ -68,12 +68,13 @@ class Gpu {
   // Everything that was made in the context must be gone, also torch's. The next Gpu opens another.
   static void close_context();
 
+  static constexpr double kBusySeconds = 2e-3;
   // Waits for all that was enqueued. What went wrong on the device becomes a verdict: out_of_bounds for
-  // addresses, crash for the rest, timeout where it takes longer. The wait is busy for `busy_s`, since most are
-  // some microseconds; what takes longer is seen up to 0.2 ms late.
-  GpuOutcome wait(double timeout_s, double busy_s = 2e-3) const;
+  // addresses, crash for the rest, timeout where it takes longer. The wait is busy for `busy_s`, since most
+  // are some microseconds; what takes longer is seen up to 0.2 ms late.
+  GpuOutcome wait(double timeout_s, double busy_s = kBusySeconds) const;
   // wait(), where nothing may go wrong: throws GpuError.
-  void settle(double timeout_s) const;
+  void settle(double timeout_s, double busy_s = kBusySeconds) const;
   // Bytes of the GPU that nobody has now.
   std::uint64_t free_memory() const;
   // Lines that a kernel has asked to stay in L2 become ordinary ones.

@@ -178,8 +178,9 @@ GpuOutcome Gpu::wait(double timeout_s, double busy_s) const {
   }
 }
 
-void Gpu::settle(double timeout_s) const {
-  if (const GpuOutcome done = wait(timeout_s); !done.ok()) throw GpuError("on the GPU: " + done.detail, done);
+void Gpu::settle(double timeout_s, double busy_s) const {
+  if (const GpuOutcome done = wait(timeout_s, busy_s); !done.ok())
+    throw GpuError("on the GPU: " + done.detail, done);
 }
 
 std::uint64_t Gpu::free_memory() const {

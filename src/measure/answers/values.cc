@@ -117,7 +117,7 @@ ValueDraw ValueSource::draw(const task::ValueSpec& values, const task::Dims& dim
     if (!(p >= 0 && p <= 1)) throw Error("values bernoulli: the probability is not within [0, 1]");
     draw.kind = ValueDraw::Kind::kBernoulli;
     draw.range = static_cast<std::uint64_t>(p * 4294967296.0);
-  } else if (values.kind == "permutation") {
+  } else if (drawn_by_host(values)) {
     draw.kind = ValueDraw::Kind::kRows;
   } else if (values.kind == "zeros" || values.kind == "ones") {
     draw.base = values.kind == "ones" ? 1.0f : 0.0f;

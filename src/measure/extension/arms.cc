@@ -33,10 +33,7 @@ std::vector<GpuOperandSpec> all_specs(const task::Task& task, const task::Dims& 
 }
 
 // For what is timed: a wait that sleeps is up to 0.2 ms late.
-void wait_awake(const GpuHarness& harness) {
-  if (const device::GpuOutcome done = harness.gpu().wait(kCopyTimeout, kCopyTimeout); !done.ok())
-    throw device::GpuError("on the GPU: " + done.detail, done);
-}
+void settle_awake(const GpuHarness& harness) { harness.gpu().settle(kCopyTimeout, kCopyTimeout); }
 
 // As many as gpu_places() has, and no more than the child can be told.
 int places_for(const GpuHarness& harness, const task::Task& task, const task::Dims& dims, int most_calls) {
@@ -91,7 +88,7 @@ ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionS
     for (std::vector<double>* times : {&looks, &again}) {
       const Clock::time_point begin = Clock::now();
       something.look_at_canaries();
-      wait_awake(harness);
+      settle_awake(harness);
       times->push_back(static_cast<double>(ns_since(begin)));
     }
     intervals.push_back(static_cast<double>(run.elapsed_ns));
@@ -236,7 +233,7 @@ void ExtensionArm::renew_operands(int first_call, int calls) {
 Arm::Run ExtensionArm::look_at_outputs(int first_call, int calls, bool written) {
   outputs_.look(first_ + first_call, calls, written, key_);
   operands_->look_at_canaries();
-  wait_awake(harness_);
+  settle_awake(harness_);
   if (const std::optional<std::string> problem = operands_->problem())
     return {Verdict::kOutOfBounds, *problem + kInTimedCall, 0};
   return {};
@@ -250,7 +247,7 @@ double ExtensionArm::look_alone_ns(int calls) {
     const Clock::time_point begin = Clock::now();
     outputs_.look(first_, calls, false, key_);
     operands_->look_at_canaries();
-    wait_awake(harness_);
+    settle_awake(harness_);
     again_.push_back(static_cast<double>(ns_since(begin)));
   }
   return overhead_.look_ns + std::max(0., stats::median(again_) - overhead_.again_ns);

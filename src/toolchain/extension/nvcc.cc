@@ -1,11 +1,9 @@
 #include "nvcc.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 
-#include "../host_compiler.h"
+#include "../program_path.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
@@ -36,18 +34,9 @@ std::string environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-fs::path in_path(const std::string& name) {
-  if (name.find('/') != std::string::npos) return fs::exists(name) ? fs::absolute(name) : fs::path();
-  const std::string path = environment("PATH");
-  for (const std::string& folder : split(path.empty() ? "/usr/bin:/bin" : path, ':'))
-    if (!folder.empty() && ::access((fs::path(folder) / name).c_str(), X_OK) == 0)
-      return fs::path(folder) / name;
-  return {};
-}
-
 fs::path find_nvcc() {
-  if (const std::string chosen = environment("WARPSMITH_NVCC"); !chosen.empty()) return in_path(chosen);
-  if (const fs::path found = in_path("nvcc"); !found.empty()) return found;
+  if (const std::string chosen = environment("WARPSMITH_NVCC"); !chosen.empty()) return find_in_path(chosen);
+  if (const fs::path found = find_in_path("nvcc"); !found.empty()) return found;
   for (const std::string& root :
        {environment("CUDA_HOME"), environment("CUDA_PATH"), std::string("/usr/local/cuda")})
     if (!root.empty() && fs::exists(fs::path(root) / "bin/nvcc")) return fs::path(root) / "bin/nvcc";
@@ -130,7 +119,7 @@ NvccHere look() {
     return here;
   }
   const std::string chosen = environment("WARPSMITH_HOST_CXX");
-  here.host_compiler = past_alternatives(in_path(chosen.empty() ? "g++" : chosen));
+  here.host_compiler = past_alternatives(find_in_path(chosen.empty() ? "g++" : chosen));
   if (here.host_compiler.empty()) {
     here.problem = "nvcc wants a host compiler: install g++, or name one in WARPSMITH_HOST_CXX";
     return here;
