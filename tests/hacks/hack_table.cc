@@ -136,7 +136,10 @@ int measure_honest(const std::vector<Program>& programs, measure::GpuWorkers& wo
   for (const Program& program : programs) {
     const Outcome outcome = outcome_of(program, workers);
     if (clock) print_row("clock", program, outcome, outcome.clock);
-    if (outcome.allowed) continue;
+    if (outcome.allowed) {
+      if (!clock) print_row("fine", program, outcome, "");
+      continue;
+    }
     ++alarms;
     print_row("ALARM", program, outcome, "");
   }

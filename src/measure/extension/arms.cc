@@ -19,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kCopyTimeout = 30;  // seconds
 constexpr double kBaselineTimeout = 60;
 constexpr int kEmptyIntervals = 21;
+constexpr int kOverheads = 3;  // taken, of which the least counts
 constexpr std::uint64_t kOwnBytes = 4096;
 constexpr std::uint64_t kStops = 4;  // tries, until one comes between two calls
 constexpr const char* kInTimedCall = ", in a timed call";
@@ -79,8 +80,10 @@ double fill_and_flush(GpuHarness& harness, GpuInputs& inputs) {
 
 void settle(const GpuHarness& harness) { harness.gpu().settle(kCopyTimeout); }
 
-ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionSession& empty) {
-  GpuOperands something(harness, {{"nothing", kOwnBytes, 0}}, 1);
+namespace {
+
+ExtensionOverhead overhead_now(const GpuHarness& harness, device::ExtensionSession& empty,
+                               GpuOperands& something) {
   std::vector<double> intervals, outside, looks, again, arms;
   for (int i = 0; i < kEmptyIntervals; ++i) {
     const device::ExtensionRun run = empty.time(0, 1, [&] { flush(harness); });
@@ -97,6 +100,18 @@ ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionS
   }
   return {stats::median(intervals), stats::median(outside), stats::median(looks), stats::median(again),
           stats::median(arms)};
+}
+
+}  // namespace
+
+ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionSession& empty) {
+  GpuOperands something(harness, {{"nothing", kOwnBytes, 0}}, 1);
+  ExtensionOverhead least = overhead_now(harness, empty, something);
+  for (int i = 1; i < kOverheads; ++i) {
+    const ExtensionOverhead other = overhead_now(harness, empty, something);
+    if (other.interval_ns < least.interval_ns) least = other;
+  }
+  return least;
 }
 
 ExtensionCandidate::ExtensionCandidate(GpuHarness& harness, const task::Task& task,
@@ -369,9 +384,11 @@ HostClockBaseline::HostClockBaseline(GpuHarness& harness, const task::Task& task
       operands_(harness, input_specs(task, dims), places_ * (most_calls + 1)),
       calls_(reference.bind(dims, spans_of(operands_, 0, operands_.sets()))),
       own_(kOwnBytes) {
-  std::vector<double> empty;
-  for (int i = 0; i < kEmptyIntervals; ++i) empty.push_back(static_cast<double>(interval(0)));
-  empty_ns_ = stats::median(empty);
+  for (int i = 0; i < kOverheads; ++i) {
+    std::vector<double> empty;
+    for (int j = 0; j < kEmptyIntervals; ++j) empty.push_back(static_cast<double>(interval(0)));
+    empty_ns_ = i == 0 ? stats::median(empty) : std::min(empty_ns_, stats::median(empty));
+  }
 }
 
 void HostClockBaseline::renew(std::uint64_t key, int calls) {

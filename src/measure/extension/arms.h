@@ -24,7 +24,8 @@ namespace warpsmith::measure {
 // Waits for the GPU; in this process nothing of a candidate's runs, so what goes wrong is the machine's.
 void settle(const GpuHarness& harness);
 
-// What surrounds a candidate's work, measured in a child without one.
+// What surrounds a candidate's work, measured in a child without one: of several times the least, for a
+// machine that is busy for a moment would have all candidates look faster than they are.
 struct ExtensionOverhead {
   double interval_ns = 0;  // of an empty interval by our clock
   double outside_ns = 0;   // of it, what the child's events do not hold

@@ -15,6 +15,7 @@ struct ClockFacts {
   bool moved = false;                              // the child has chosen processors of its own
   double armed_ns = 0, values_ns = 0;              // as ExtensionArm::clocks()
   double values_alone_ns = 0;                      // HostClockBaseline::values_ns()
+  double outside_ns = 0;                           // as ExtensionOverhead: what was taken off `ours_ns`
 };
 std::string hack_of(const ClockFacts& facts, std::string* detail);
 // What a row by the clock, of `row_ns`, is charged for the `ns` that the candidate took beside it, before the

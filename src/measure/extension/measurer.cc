@@ -318,7 +318,8 @@ struct ExtensionMeasurer::State {
                            .moved = candidate.session().moved(),
                            .armed_ns = clocks.armed_ns,
                            .values_ns = clocks.values_ns,
-                           .values_alone_ns = values_alone_ns};
+                           .values_alone_ns = values_alone_ns,
+                           .outside_ns = overhead->outside_ns};
     timing.event_ns = clocks.events_ns / timing.calls;
     timing.clock_facts = {
         {"clock", "the host's, over rows of calls and device-wide synchronisation"},
