@@ -1,14 +1,13 @@
 // Stages and their jobs: what a stage asks for is written, what its shards left is read back and fed to it.
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "controller_state.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/base/untrusted.h"
+#include "warpsmith/process/program_path.h"
 #include "warpsmith/records/done_shards.h"
 #include "warpsmith/run/packing.h"
 
@@ -213,7 +212,7 @@ fs::path Controller::State::find_program(const stages::JobRequest& request) cons
   const fs::path wanted = request.program;
   if (request.program.starts_with("warpsmith-")) {
     const fs::path ours = parts.programs / wanted;
-    if (::access(ours.c_str(), X_OK) != 0)
+    if (!process::runnable(ours))
       throw Error(request.program + " is not in " + parts.programs.string() +
                       ", where the controller lies: it was not built (`warpsmith doctor`)",
                   kExitUsage);
@@ -222,10 +221,7 @@ fs::path Controller::State::find_program(const stages::JobRequest& request) cons
   if (wanted.is_absolute()) return wanted;
   if (request.program.find('/') != std::string::npos)
     return fs::absolute(parts.spec->file).parent_path() / wanted;
-  const char* path = std::getenv("PATH");
-  for (const std::string& folder : split(path != nullptr ? path : "/usr/bin:/bin", ':'))
-    if (::access((fs::path(folder) / wanted).c_str(), X_OK) == 0)
-      return fs::absolute(fs::path(folder) / wanted);
+  if (fs::path found = process::find_program(request.program); !found.empty()) return found;
   throw Error("there is no program `" + request.program + "` in PATH", kExitUsage);
 }
 

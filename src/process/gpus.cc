@@ -1,7 +1,5 @@
 #include "warpsmith/process/gpus.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -9,6 +7,7 @@
 #include "nvml.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/child.h"
+#include "warpsmith/process/program_path.h"
 
 namespace warpsmith::process {
 
@@ -56,13 +55,6 @@ std::vector<Gpu> from_nvml(Nvml& nvml, std::string& problem) {
 
 // ---- nvidia-smi, where the library is not to be had, as in some containers ----
 
-bool in_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  for (const std::string& folder : split(path != nullptr ? path : "/usr/bin:/bin", ':'))
-    if (!folder.empty() && ::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
-  return false;
-}
-
 std::vector<std::vector<std::string>> ask_program(const char* query, std::size_t fields,
                                                   std::string& problem) {
   ChildSpec spec;
@@ -86,7 +78,7 @@ std::vector<std::vector<std::string>> ask_program(const char* query, std::size_t
 }
 
 std::vector<Gpu> from_program(std::string& problem) {
-  if (!in_path(kProgram)) return {};
+  if (find_program(kProgram).empty()) return {};
   auto rows =
       ask_program("name,uuid,driver_version,index,memory.total,compute_cap,mig.mode.current", 7, problem);
   // Drivers before 510 know no compute_cap.

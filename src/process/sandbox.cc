@@ -1,7 +1,5 @@
 #include "sandbox.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -12,6 +10,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/machine.h"
+#include "warpsmith/process/program_path.h"
 
 namespace warpsmith::process {
 
@@ -30,24 +29,12 @@ constexpr const char* kGpuPaths[] = {"/proc/driver/nvidia", "/proc/devices", "/p
                                      "/usr/local/nvidia"};
 constexpr const char* kTmpfsBytes = "67108864";
 
-bool runnable(const fs::path& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
-}
-
-fs::path find_program(const std::string& name, const std::string& path_list) {
-  for (const std::string& folder : split(path_list, ':'))
-    if (!folder.empty() && runnable(fs::path(folder) / name)) return fs::path(folder) / name;
-  return {};
-}
-
 fs::path resolve_program(const ChildSpec& spec, const std::map<std::string, std::string>& environment) {
   if (spec.argv.empty() || spec.argv[0].empty()) throw Error("no program to start", kExitUsage);
   const std::string& name = spec.argv[0];
   if (name.find('/') == std::string::npos) {
     const auto path = environment.find("PATH");
-    fs::path found =
-        find_program(name, path == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : path->second);
+    fs::path found = find_program(name, path == environment.end() ? kUsualFolders : path->second);
     if (found.empty()) throw Error("program not found: " + name);
     return fs::absolute(found);
   }
@@ -170,10 +157,7 @@ const fs::path& guard_program() {
   return kPath;
 }
 
-fs::path bwrap_program() {
-  const char* path = std::getenv("PATH");
-  return find_program("bwrap", std::string("/usr/bin:/usr/local/bin:") + (path == nullptr ? "" : path));
-}
+fs::path bwrap_program() { return find_program("bwrap", "/usr/bin:/usr/local/bin:" + search_path()); }
 
 std::map<std::string, std::string> child_environment(const ChildSpec& spec) {
   if (spec.environment) return *spec.environment;

@@ -55,6 +55,8 @@ def argument(spec, index, otherwise):
 
 
 def fill(tensor, spec, generator):
+    if not tensor.is_contiguous():  # gaps hold values, too, and elements may share a place
+        tensor = tensor.as_strided([spec["elements"]], [1])
     kind = spec["kind"]
     native = tensor.dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16)
     wide = tensor if native else torch.empty(tensor.shape, dtype=torch.float32, device=tensor.device)
@@ -87,7 +89,11 @@ class OperatorsByName(ast.NodeTransformer):
         if not isinstance(at, ast.Attribute):
             return call
         is_function = isinstance(at.value, ast.Name) and at.value.id == "torch"
-        is_module = isinstance(at.value, ast.Name) and at.value.id in ("F", "math")
+        first = at.value
+        while isinstance(first, ast.Attribute):
+            first = first.value
+        # torch.jit.f(), torch.linalg.f()
+        is_module = isinstance(first, ast.Name) and (first.id in ("F", "math") or (first.id == "torch" and not is_function))
         if is_module or hasattr(torch if is_function else torch.Tensor, at.attr):
             return call
         operator = getattr(torch.nn.functional, at.attr, None) or getattr(torch.ops.aten, at.attr, None)
@@ -166,17 +172,20 @@ def look_at_answer(task, other):
         for number, (g, r, o) in enumerate(zip(got, right, oracle)):
             if g.shape != r.shape or g.dtype != r.dtype:
                 raise Missing(f"wrong_output: output {number} is {g.dtype} {list(g.shape)}")
-            if not r.is_floating_point():
+            dtype = r.dtype
+            if not dtype.is_floating_point:
                 if not torch.equal(g, r):
                     raise Missing(f"wrong_output: output {number} differs")
                 continue
             if r.numel() == 0:
                 continue
-            finite = o.double()
-            error = (r.double() - finite).abs().nan_to_num(0.0).max().item()
-            scale = finite.abs().nan_to_num(0.0, 0.0, 0.0).max().item()
-            bound = 10 * max(error, 2 * torch.finfo(r.dtype).eps * scale)
-            far = (g.double() - finite).abs().nan_to_num(0.0).max().item()
+            # Where eager overflows, or the right value is no number, anything goes.
+            counts = r.isfinite() & o.isfinite()
+            if not counts.any():
+                continue
+            g, r, o = (t[counts].double() for t in (g, r, o))
+            bound = 10 * max((r - o).abs().max().item(), 2 * torch.finfo(dtype).eps * o.abs().max().item())
+            far = (g - o).abs().nan_to_num(math.inf, math.inf).max().item()
             if far > bound:
                 raise Missing(f"wrong_output: output {number} is {far:.3g} off, {bound:.3g} is allowed")
 

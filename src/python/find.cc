@@ -1,8 +1,6 @@
-#include <unistd.h>
-
 #include <cstdlib>
 
-#include "warpsmith/base/text.h"
+#include "warpsmith/process/program_path.h"
 #include "warpsmith/python/interpreter.h"
 #include "warpsmith/python/scripts.h"
 
@@ -17,30 +15,25 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool can_run(const fs::path& path) { return ::access(path.c_str(), X_OK) == 0; }
-
-std::optional<fs::path> in_path(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  for (const std::string& folder : split(path != nullptr ? path : "/usr/bin:/bin", ':'))
-    if (!folder.empty() && can_run(fs::path(folder) / name)) return fs::path(folder) / name;
-  return std::nullopt;
+std::optional<fs::path> look_for(const std::string& name) {
+  fs::path found = process::find_program(name);
+  return found.empty() ? std::nullopt : std::optional<fs::path>(std::move(found));
 }
 
 }  // namespace
 
 std::optional<fs::path> find_python() {
   if (const char* asked = std::getenv("WARPSMITH_PYTHON"); asked != nullptr) {
-    const std::string name = asked;
-    if (name.empty()) return std::nullopt;
-    if (name.find('/') == std::string::npos) return in_path(name);
-    return can_run(name) ? std::optional<fs::path>(name) : std::nullopt;
+    if (*asked == '\0') return std::nullopt;
+    return look_for(asked);
   }
 #ifdef WARPSMITH_TORCH_PYTHON
   // Without the way back through the package: a sandbox shows where it leads, and not each folder of it.
-  if (const fs::path built_with = fs::path(WARPSMITH_TORCH_PYTHON).lexically_normal(); can_run(built_with))
+  if (const fs::path built_with = fs::path(WARPSMITH_TORCH_PYTHON).lexically_normal();
+      process::runnable(built_with))
     return built_with;
 #endif
-  return in_path("python3");
+  return look_for("python3");
 }
 
 std::string baselines_script() { return std::string(math_flags_py) + baselines_py; }

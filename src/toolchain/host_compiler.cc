@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "program_path.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
+#include "warpsmith/process/program_path.h"
 #include "warpsmith/toolchain/host.h"
 
 namespace warpsmith::toolchain {
@@ -88,7 +88,7 @@ Compiler find_compiler() {
   std::vector<std::string> names = {"g++", "c++"};
   if (const char* chosen = std::getenv("WARPSMITH_HOST_CXX"); chosen && *chosen) names = {chosen};
   for (const std::string& name : names) {
-    const fs::path program = past_alternatives(find_in_path(name));
+    const fs::path program = process::past_alternatives(process::find_program(name));
     if (program.empty()) continue;
     process::ChildSpec spec;
     spec.argv = {program.string(), "--version"};

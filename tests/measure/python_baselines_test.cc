@@ -124,6 +124,38 @@ TEST_F(PythonBaselinesTest, WhatFailsIsARowWithItsReasonAndTheNextTaskIsMeasured
   EXPECT_TRUE(next.state == BaselineState::kCovered || next.reason.starts_with("unstable")) << next.reason;
 }
 
+// Of elements that share a place, and of rows with gaps.
+TEST_F(PythonBaselinesTest, InputsMayHaveStrides) {
+  PythonBaselines python(shortest(), "cpu", folder_ / "python");
+  task::Task task = one("gelu");
+  for (const char* stride : {"0", "2"}) {
+    task.inputs.at(0).strides = {task::Expression::parse(stride)};
+    const BaselineTiming timing = python.measure(task, "torchscript");
+    if (skips(timing)) GTEST_SKIP() << timing.reason;
+    EXPECT_TRUE(timing.state == BaselineState::kCovered || timing.reason.starts_with("unstable"))
+        << stride << ": " << timing.reason;
+  }
+}
+
+// What is no number where eager's is one is as wrong as can be.
+TEST_F(PythonBaselinesTest, AnswersThatAreNoNumbersAreWrong) {
+  PythonBaselines python(shortest(), "cpu", folder_ / "python");
+  task::Task task = one("gelu");
+  for (const char* wrong : {"x * float('nan')", "x * float('inf')"}) {
+    task.reference =
+        std::string("def forward(x: Tensor) -> Tensor:\n  if torch.jit.is_scripting():\n    return ") +
+        wrong + "\n  return x * 2.0\n";
+    const BaselineTiming timing = python.measure(task, "torchscript");
+    if (skips(timing)) GTEST_SKIP() << timing.reason;
+    EXPECT_EQ(timing.state, BaselineState::kMissing);
+    EXPECT_TRUE(timing.reason.starts_with("wrong_output: output 0 is inf off")) << timing.reason;
+  }
+  task.reference = "def forward(x: Tensor) -> Tensor:\n  return x / 0.0\n";  // eager's own
+  const BaselineTiming timing = python.measure(task, "torchscript");
+  EXPECT_TRUE(timing.state == BaselineState::kCovered || timing.reason.starts_with("unstable"))
+      << timing.reason;
+}
+
 TEST_F(PythonBaselinesTest, CompiledCodeIsCheckedAndTimed) {
   PythonBaselines python(quick(), "cpu", folder_ / "python");
   const BaselineTiming timing = python.measure(one("residual_rms_norm"), "torch_compile");

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <thread>
 
-#include "program_path.h"
 #include "warpsmith/base/files.h"
 
 namespace warpsmith::toolchain {
@@ -293,25 +292,6 @@ TEST_F(Host, OtherTiersAreUnsupported) {
   Candidate c = make_plan_candidate("t", kGood, {});
   c.tier = Tier::kPython;
   EXPECT_EQ(compile_for_host(c, task_, options_).verdict, Verdict::kUnsupported);
-}
-
-// /etc is not in the sandbox: a compiler that is named by way of it would not be there.
-TEST(ProgramPath, LeadsPastDebiansAlternatives) {
-  for (const char* name : {"/usr/bin/c++", "/usr/bin/cc"}) {
-    std::error_code error;
-    const fs::path found = past_alternatives(name);
-    EXPECT_NE(found.parent_path(), "/etc/alternatives");
-    if (fs::exists(name, error)) {
-      EXPECT_TRUE(fs::equivalent(found, name, error)) << found;
-    }
-  }
-  const fs::path folder = fs::temp_directory_path() / ("warpsmith-links-" + std::to_string(::getpid()));
-  fs::create_directories(folder);
-  fs::create_symlink("real", folder / "link");
-  EXPECT_EQ(past_alternatives(folder / "link"), folder / "link");  // goes by its name
-  EXPECT_EQ(past_alternatives(folder / "none"), folder / "none");
-  EXPECT_EQ(past_alternatives({}), fs::path());
-  fs::remove_all(folder);
 }
 
 }  // namespace

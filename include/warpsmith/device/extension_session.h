@@ -10,8 +10,10 @@
 //                                                        // GPU; then sets 0…7 by the clock
 //
 // The candidate's code lives in the same process as ours that serves it, and can say what it likes on every
-// channel. So nothing that the child says counts in its favour: times are the parent's, answers are what lies
-// in the parent's memory, and what is said of failures can but fail it. Not thread-safe.
+// channel. So times are the parent's, answers are what lies in the parent's memory, and what is said of
+// failures can but fail it. From an answer until the next call the child stands still (SIGSTOP): what it has
+// not done by then it does not do while its answers are looked at, or another side is timed. What it left on
+// the GPU goes on. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -106,26 +108,22 @@ class ExtensionSession {
   ExtensionRun prepare(const ExtensionLayout& layout, const GpuShare& share);
   ExtensionRun run(int first_set, int sets);
   // `before_clock`: after the untimed call, shortly before the clock; what it does on the GPU it must wait
-  // for. The child is stopped (SIGSTOP) while it runs: no thread of it sees what is written then before the
-  // child is to get ready.
+  // for. The child stands still while it runs: no thread of it sees what is written then before the child is
+  // to get ready.
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock);
   // So long after the start the child is told to begin no further call. Where one was left, `paused` is
-  // called with the number that the child says it has made, and the GPU idle; then it makes the others.
-  // `made` of the answer is that number, or all.
+  // called with the number that the child says it has made, and the GPU idle, while the child stands still;
+  // then it makes the others. `made` of the answer is that number, or all.
   struct Pause {
     double after_s = 0;
     std::function<void(int made)> paused;
   };
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock, const Pause& pause);
-  // The child is stopped (SIGSTOP) while `f` runs.
-  void while_stopped(const std::function<void()>& f) const;
   bool alive() const;
   // Of the child, as the kernel counts them: before the candidate was loaded, and now (0: not to be known
   // here).
   int threads_before() const;
   int threads() const;
-  // Processor time that the child has used so far, all threads, in seconds; 0: not to be known here.
-  double cpu_seconds() const;
   // Whether the thread that runs calls may use other processors than when it started.
   bool moved() const;
 

@@ -65,11 +65,8 @@ std::vector<double> time_beside(Arm& arm, Arm& other, RowCalls calls, int rounds
 // slower or faster within seconds does so for both. Medians by turn, nanoseconds a call.
 struct Turns {
   std::vector<double> alone_ns, beside_ns, others_ns;
-  double alone_s = 0, busy_s = 0;  // of all intervals alone; and what `busy` counted meanwhile
-  Arm::Run failed;                 // of `other`; ok where it did not
+  Arm::Run failed;  // of `other`; ok where it did not
 };
-// `busy`: processor time that the other side has used so far, in seconds; empty: not asked for.
-Turns time_in_turns(Arm& arm, Arm& other, RowCalls calls, int turns, int rounds, std::uint64_t key,
-                    const std::function<double()>& busy = {});
+Turns time_in_turns(Arm& arm, Arm& other, RowCalls calls, int turns, int rounds, std::uint64_t key);
 
 }  // namespace warpsmith::measure

@@ -216,18 +216,6 @@ bool write_tensors(const std::vector<ExtensionTensor>& tensors, WireTensor* wire
   return true;
 }
 
-// The child stands still.
-class Stopped {
- public:
-  explicit Stopped(const process::Peer& child) : child_(child) { child_.stop(); }
-  ~Stopped() { child_.go_on(); }
-  Stopped(const Stopped&) = delete;
-  Stopped& operator=(const Stopped&) = delete;
-
- private:
-  const process::Peer& child_;
-};
-
 }  // namespace
 
 struct ExtensionSession::State {
@@ -241,6 +229,16 @@ struct ExtensionSession::State {
   int threads_before = 0, sets = 0;
   std::optional<cpu_set_t> processors_before;
   bool alive = false, loaded = false;
+  bool spin = false;     // as `control` has it, which the child can write to
+  bool stopped = false;  // it stands still (SIGSTOP) …
+  void stop() {          // … while nobody calls it
+    peer.stop();
+    stopped = true;
+  }
+  void go_on() {
+    if (stopped) peer.go_on();
+    stopped = false;
+  }
 
   void start();
   bool answered(const std::atomic<std::uint32_t>& word, std::uint32_t value, double seconds);
@@ -251,6 +249,7 @@ struct ExtensionSession::State {
   int pause_row(const Pause& pause, int calls, double patience_s);
   void post(std::atomic<std::uint32_t>& word) {
     word.store(sequence, std::memory_order_release);
+    go_on();
     wake_word(word);
   }
   bool called = false;
@@ -270,7 +269,8 @@ void ExtensionSession::State::start() {
   const int on = 1;
   ::setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
   control->protocol = kExtensionProtocol;
-  control->spin = options.cpu < 0 && process::allowed_cpus().size() > 2 ? 1 : 0;
+  spin = options.cpu < 0 && process::allowed_cpus().size() > 2;
+  control->spin = spin ? 1 : 0;
   control->arena_bytes = options.arena_bytes;
   process::ChildSpec spec;
   const fs::path binary = options.binary.empty() ? fs::path() : fs::absolute(options.binary);
@@ -317,15 +317,15 @@ bool ExtensionSession::State::answered(const std::atomic<std::uint32_t>& word, s
   const auto start = Clock::now();
   const auto passed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   for (;;) {
-    const bool spin = control->spin != 0 && passed() < std::min(kSpinSeconds, seconds);
+    const bool spins = spin && passed() < std::min(kSpinSeconds, seconds);
     for (int i = 0; i < 64; ++i) {
       if (word.load(std::memory_order_acquire) == value) return true;
-      if (spin) pause_briefly();
+      if (spins) pause_briefly();
     }
     // A child that cannot go on says so by its response, whatever we wait for.
     if (&word != &control->response && control->response.load(std::memory_order_acquire) == sequence)
       return false;
-    if (spin) continue;
+    if (spins) continue;
     const std::uint32_t seen = word.load(std::memory_order_acquire);
     if (seen != value) wait_on_word(word, seen, std::clamp(seconds - passed(), 0.0, kCheckSeconds));
     if (!child->running() || passed() > seconds) return word.load(std::memory_order_acquire) == value;
@@ -343,6 +343,7 @@ ExtensionRun ExtensionSession::State::dead() {
 }
 
 ExtensionRun ExtensionSession::State::result() {
+  stop();
   ExtensionRun run;
   char words[kExtensionMessageBytes];
   std::memcpy(words, control->message, sizeof words);
@@ -431,10 +432,12 @@ int ExtensionSession::State::pause_row(const Pause& pause, int calls, double pat
   const bool paused = answered(control->paused, sequence, patience_s);
   int made = calls;
   if (paused) {
+    stop();
     made = static_cast<int>(std::min<std::uint32_t>(control->made, static_cast<std::uint32_t>(calls)));
     pause.paused(made);
   }
   control->stop.store(0, std::memory_order_release);
+  go_on();
   wake_word(control->stop);
   return made;
 }
@@ -455,24 +458,22 @@ ExtensionRun ExtensionSession::State::time(int first_set, int calls,
                : dead();
   };
   if (!answered(control->ready, sequence, patience(1))) return ended();
-  {
-    const Stopped stopped(peer);
-    before_clock();
-  }
-  const auto arm = Clock::now();
+  stop();
+  before_clock();
+  const auto arm = Clock::now();  // before it goes on: it may do so before we are told
   post(control->arm);
   if (!answered(control->armed, sequence, kPrepareSeconds)) return ended();
   const auto start = Clock::now();
   control->go.store(sequence, std::memory_order_release);
-  if (control->spin == 0) wake_word(control->go);
+  if (!spin) wake_word(control->go);
   const double all_s = patience(calls);
   const int made = pause == nullptr ? calls : pause_row(*pause, calls, all_s);
   const bool done = answered(control->response, sequence, all_s);
-  const auto stop = Clock::now();
+  const auto end = Clock::now();
   if (!done) return dead();
   ExtensionRun run = result();
   run.arm_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(start - arm).count();
-  run.elapsed_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(stop - start).count();
+  run.elapsed_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
   run.event_ns = control->event_ns;
   run.made = made;
   return run;
@@ -487,21 +488,9 @@ ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function
   return state_->time(first_set, sets, before_clock, &pause);
 }
 
-void ExtensionSession::while_stopped(const std::function<void()>& f) const {
-  const Stopped stopped(state_->peer);
-  f();
-}
-
 bool ExtensionSession::alive() const { return state_->alive; }
 int ExtensionSession::threads_before() const { return state_->threads_before; }
 int ExtensionSession::threads() const { return count_threads(state_->peer.pid()); }
-double ExtensionSession::cpu_seconds() const {
-  clockid_t clock = 0;
-  timespec time{};
-  const pid_t pid = state_->peer.pid();
-  if (pid <= 0 || ::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0) return 0;
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 bool ExtensionSession::moved() const {
   const std::optional<cpu_set_t>& before = state_->processors_before;
   const std::optional<cpu_set_t> now = processors_of(state_->peer.pid());

@@ -74,12 +74,16 @@ class ExtensionArm : public Arm {
                const task::Dims& dims, int most_calls, const ExtensionOverhead& overhead);
   // Bad where the candidate has no room for its operands.
   const Ran& outcome() const { return outcome_; }
-  // HostClockBaseline::values_ns() for rows as they come now: what they take longer is charged.
+  // HostClockBaseline::values_ns() for rows as they come now: what they take longer is charged. Until then
+  // nothing is.
   void expect_values(double ns) { values_alone_ns_ = ns; }
+  // What a look at the outputs of a row of `calls` takes by itself, in nanoseconds, while the child stands
+  // still; run() takes it off from now on.
+  double look_alone_ns(int calls);
   void begin(std::uint64_t key) override { deck_.begin(key); }
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
-  std::optional<int> unwritten(int) override;
+  std::optional<int> unwritten(int) override { return std::nullopt; }  // run() has looked
   Run inspect(int call) override;
   // The child is not told beforehand: it is stopped about where it should be, and what it says it has made
   // counts.
@@ -98,8 +102,8 @@ class ExtensionArm : public Arm {
   void forget_clocks();
 
  private:
-  // What a look at the outputs of a row takes by itself: of the first rows of a length, each looked at again.
-  double look_alone_ns(int calls);
+  // Of what looks unwritten right behind a row. Results that come later are no answers.
+  Run look_at_unwritten(int call, int calls);
   // Looks at outputs of these calls for `written` or unwritten ones, and at all canaries. Waits. Not ok:
   // something was written to that is no operand's.
   Run look_at_outputs(int first_call, int calls, bool written = false);
@@ -122,14 +126,13 @@ class ExtensionArm : public Arm {
   GpuCallCheck check_;
   GpuOutputs outputs_;
   std::uint64_t key_ = 0;
-  int unwritten_ = -1;
   double call_ns_ = 0;     // in the last run
   double stop_share_ = 1;  // of their time after which calls are surely not all begun
   double last_values_ns_ = 0;
   double values_alone_ns_ = 0;  // 0: not known, and nothing is charged
   std::vector<double> ours_, events_, late_, armed_, values_;
-  std::vector<double> again_;  // second looks at outputs
-  int again_calls_ = 0;        // in rows of so many calls
+  double look_alone_ns_ = 0;  // of rows of …
+  int look_calls_ = 0;        // … so many calls; 0: not taken yet
 };
 
 class HostClockBaseline : public Arm {

@@ -16,6 +16,7 @@ constexpr double kClockGrainNs = 2000;  // of an interval; both are medians
 constexpr double kChanceShare = 0.01, kChanceNs = 30e3;
 constexpr double kHackShare = 0.03, kHackNs = 100e3;
 constexpr double kValuesScatter = 0.03;
+constexpr double kQuietScatter = 1.1, kQuietGrainNs = 30e3;
 constexpr int kLibraryThreads = 8;
 
 bool beyond_doubt(double ns, double row_ns) { return ns > std::max(kHackNs, kHackShare * row_ns); }
@@ -27,6 +28,15 @@ double charge_beside_clock(double ns, double row_ns) {
 }
 
 double values_beyond(double ns, double alone_ns) { return ns - (1 + kValuesScatter) * alone_ns; }
+
+std::string busy_while_stopped(double ns, double gone_ns) {
+  if (ns <= kQuietScatter * gone_ns + kQuietGrainNs) return "";
+  return fmt::format(
+      "the GPU was busy while nobody called it: the values of a row took {:.0f} ns, and {:.0f} ns when it "
+      "was "
+      "gone",
+      ns, gone_ns);
+}
 
 std::string hack_of(const ClockFacts& f, std::string* detail) {
   if (f.threads_before > 0 && f.threads_after > f.threads_before + (f.libraries ? kLibraryThreads : 0)) {
@@ -48,19 +58,19 @@ std::string hack_of(const ClockFacts& f, std::string* detail) {
   if (beyond_doubt(f.armed_ns, f.ours_ns)) {
     *detail = fmt::format("it was busy for {:.0f} ns before the clock of {:.0f} ns of calls", f.armed_ns,
                           f.ours_ns);
-    return "before_clock";
+    return kBeforeClock;
   }
   if (f.values_alone_ns > 0 && beyond_doubt(values_beyond(f.values_ns, f.values_alone_ns), f.ours_ns)) {
     *detail = fmt::format(
         "the GPU was busy before the clock: writing values and flushing L2 took {:.0f} ns, and {:.0f} ns "
         "without the candidate",
         f.values_ns, f.values_alone_ns);
-    return "before_clock";
+    return kBeforeClock;
   }
   if (beyond_doubt(f.late_ns, f.ours_ns)) {
     *detail = fmt::format("the GPU was busy for {:.0f} ns after the answer to {:.0f} ns of calls", f.late_ns,
                           f.ours_ns);
-    return "late_work";
+    return kLateWork;
   }
   return "";
 }

@@ -18,6 +18,13 @@ struct ClockFacts {
   double outside_ns = 0;                           // as ExtensionOverhead: what was taken off `ours_ns`
 };
 std::string hack_of(const ClockFacts& facts, std::string* detail);
+// Kinds of those that are looked at twice.
+inline constexpr const char* kBeforeClock = "before_clock";
+inline constexpr const char* kLateWork = "late_work";
+// What is wrong where a row's values took `ns` while the candidate stood still, and `gone_ns` when its
+// process was gone: it had left work on the GPU, which slows down whatever is looked at or timed meanwhile.
+// Empty: nothing.
+std::string busy_while_stopped(double ns, double gone_ns);
 // What a row by the clock, of `row_ns`, is charged for the `ns` that the candidate took beside it, before the
 // clock or behind: what is beyond chance. So what is done there in some of the rows alone gains nothing,
 // either.

@@ -63,7 +63,7 @@ class Pairing {
     return result_.gave_up;
   }
   void see_one() {
-    if (compared_ == 0 && settings_.inspections > 0) compare_in_full();
+    if (compared_ == 0 && settings_.inspections > 0 && inspect_one()) stop_short();
   }
 
   // False where the rounds since the last look had to be thrown away.
@@ -145,12 +145,13 @@ class Pairing {
       // the shared cache, and its times come out up to 4 % shorter.
       arm.renew(random_key({key, is_candidate}), calls(is_candidate));
       runs[is_candidate] = arm.run(calls(is_candidate));
-      // At once: a candidate that says it is done and goes on working is found with unwritten outputs.
-      if (is_candidate && runs[1].verdict == Verdict::kOk) unwritten_ = candidate_.unwritten(calls(true));
       if (failed(runs[is_candidate])) return false;
+      // At once: a candidate that says it is done and goes on working is found with answers that are not
+      // there.
+      if (is_candidate && !inspect()) return false;
     }
     const int places[2] = {baseline_.place(), candidate_.place()};  // a look may take another
-    if (!inspect()) return false;
+    if (full_now_ && !stop_short()) return false;
     result_.baseline_ns.push_back(per_call(runs[0].elapsed_ns, calls(false)));
     result_.candidate_ns.push_back(per_call(runs[1].elapsed_ns, calls(true)));
     result_.baseline_places.push_back(places[0]);
@@ -159,24 +160,27 @@ class Pairing {
   }
 
   // One round in each stretch is compared in full, drawn when the stretch begins; which of its calls, after
-  // it. (Were each round drawn by itself, one measurement in 70 would get none.) Behind it one more row is
-  // stopped short. A call that looks unwritten is always looked at.
+  // it. (Were each round drawn by itself, one measurement in 70 would get none.) Behind the round one more
+  // row is stopped short. A call that looks unwritten is always looked at.
   bool inspect() {
-    if (unwritten_) return !failed(candidate_.inspect(*unwritten_));
+    full_now_ = false;
+    if (const std::optional<int> call = candidate_.unwritten(calls(true));
+        call && failed(candidate_.inspect(*call)))
+      return false;
     if (settings_.inspections <= 0) return true;
     const int stretch = std::max(1, stats::next_look(0, settings_.protocol) / settings_.inspections);
     const int place = rounds_++ % stretch;
     if (place == 0) full_at_ = static_cast<int>(random_.below(static_cast<std::uint64_t>(stretch)));
-    return place != full_at_ || compare_in_full();
+    full_now_ = place == full_at_;
+    return !full_now_ || inspect_one();
   }
-
-  bool compare_in_full() {
+  int drawn(int below) { return static_cast<int>(random_.below(static_cast<std::uint64_t>(below))); }
+  bool inspect_one() {
     ++compared_;
+    return !failed(candidate_.inspect(drawn(calls(true))));
+  }
+  bool stop_short() {
     const int count = calls(true);
-    const auto drawn = [&](int below) {
-      return static_cast<int>(random_.below(static_cast<std::uint64_t>(below)));
-    };
-    if (failed(candidate_.inspect(drawn(count)))) return false;
     if (count < 2) return true;
     const std::uint64_t key = random_key({settings_.key, 8, static_cast<std::uint64_t>(compared_)});
     return !failed(candidate_.stop_short(key, count, 1 + drawn(count - 1)));
@@ -191,8 +195,8 @@ class Pairing {
   bool disturbed_ = false;        // … what it said …
   std::size_t undisturbed_ = 0;   // … and how many rounds had been kept then
   int rounds_ = 0, full_at_ = 0;  // full_at_: of this stretch, the round that is compared in full
+  bool full_now_ = false;         // this one
   int compared_ = 0;              // rounds that were
-  std::optional<int> unwritten_;  // a call of the last run that looked so
   PairResult result_;
 };
 
@@ -238,15 +242,11 @@ std::vector<double> time_beside(Arm& arm, Arm& other, RowCalls calls, int rounds
   return times;
 }
 
-Turns time_in_turns(Arm& arm, Arm& other, RowCalls calls, int turns, int rounds, std::uint64_t key,
-                    const std::function<double()>& busy) {
+Turns time_in_turns(Arm& arm, Arm& other, RowCalls calls, int turns, int rounds, std::uint64_t key) {
   Turns out;
   for (int turn = 0; turn < turns; ++turn) {
     const std::uint64_t here = random_key({key, 7, static_cast<std::uint64_t>(turn)});
-    const double used = busy ? busy() : 0;
     const double alone = stats::median(time_alone(arm, calls.own, rounds, here));
-    out.alone_s += alone * 1e-9 * calls.own * rounds;
-    if (busy) out.busy_s += busy() - used;
     std::vector<double> others;
     const std::vector<double> beside = time_beside(arm, other, calls, rounds, here, &out.failed, &others);
     if (out.failed.verdict != Verdict::kOk) return out;

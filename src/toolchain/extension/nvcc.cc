@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "../program_path.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/process/program_path.h"
 
 // extension_abi.h and torch.h, made by CMake.
 extern const char extension_abi_header[];
@@ -35,8 +35,9 @@ std::string environment(const char* name) {
 }
 
 fs::path find_nvcc() {
-  if (const std::string chosen = environment("WARPSMITH_NVCC"); !chosen.empty()) return find_in_path(chosen);
-  if (const fs::path found = find_in_path("nvcc"); !found.empty()) return found;
+  if (const std::string chosen = environment("WARPSMITH_NVCC"); !chosen.empty())
+    return process::find_program(chosen);
+  if (const fs::path found = process::find_program("nvcc"); !found.empty()) return found;
   for (const std::string& root :
        {environment("CUDA_HOME"), environment("CUDA_PATH"), std::string("/usr/local/cuda")})
     if (!root.empty() && fs::exists(fs::path(root) / "bin/nvcc")) return fs::path(root) / "bin/nvcc";
@@ -119,7 +120,7 @@ NvccHere look() {
     return here;
   }
   const std::string chosen = environment("WARPSMITH_HOST_CXX");
-  here.host_compiler = past_alternatives(find_in_path(chosen.empty() ? "g++" : chosen));
+  here.host_compiler = process::past_alternatives(process::find_program(chosen.empty() ? "g++" : chosen));
   if (here.host_compiler.empty()) {
     here.problem = "nvcc wants a host compiler: install g++, or name one in WARPSMITH_HOST_CXX";
     return here;

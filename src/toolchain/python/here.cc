@@ -1,8 +1,5 @@
 #include "here.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -12,6 +9,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/process/program_path.h"
 #include "warpsmith/python/folders.h"
 #include "warpsmith/python/interpreter.h"
 
@@ -30,18 +28,11 @@ constexpr const char* kQuestion =
     "print('\\n' + json.dumps({'version': platform.python_version(), 'torch': str(said.get('__version__', "
     "'')), 'header': header if os.path.exists(header) else ''}))\n";
 
-bool can_run(const fs::path& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
-}
-
 // In PATH, or as a package beside the python3.
 fs::path find_ninja(const fs::path& python) {
-  const char* path = std::getenv("PATH");
-  for (const std::string& folder : split(path != nullptr ? path : "/usr/bin:/bin", ':'))
-    if (!folder.empty() && can_run(fs::path(folder) / "ninja")) return fs::path(folder) / "ninja";
-  const fs::path beside = python.parent_path() / "ninja";
-  return can_run(beside) ? beside : fs::path();
+  if (fs::path found = process::find_program("ninja"); !found.empty()) return found;
+  fs::path beside = python.parent_path() / "ninja";
+  return process::runnable(beside) ? beside : fs::path();
 }
 
 // Nothing where it did not start.
