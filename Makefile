@@ -15,7 +15,7 @@ help:
 	@echo 'make test                the same set-up, then every test'
 	@echo 'make build               configure and build (PRESET=release|dev|tsan, CMAKE_FLAGS=-D…)'
 	@echo 'make benchmarks          print the figures of tests/bench'
-	@echo 'make gpu-figures         every figure of measuring on a GPU, on this machine (some 12 minutes on an H200)'
+	@echo 'make gpu-figures         every figure of measuring on a GPU, on this machine (some 25 minutes on an H200)'
 	@echo 'make sanitize            every test without torch under address, undefined-behaviour and thread sanitizers'
 	@echo 'make install PREFIX=DIR  programs, headers of none; job programs lie beside the controller'
 	@echo 'make setup               only install what is missing (Debian packages, torch)'

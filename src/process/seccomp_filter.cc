@@ -4,6 +4,8 @@
 #include <linux/audit.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -276,6 +278,8 @@ void signal_itself_only(Rules& rules, std::uint32_t me) {
 void ask_for_no_signals(Rules& rules) {
   for (const std::uint32_t command : {F_SETOWN, F_SETOWN_EX, F_SETSIG, F_NOTIFY})
     rules.on_if(__NR_fcntl, low_half(1), Test::kEqual, command, kKill);
+  for (const std::uint32_t command : {FIOSETOWN, SIOCSPGRP, FIOASYNC})
+    rules.on_if(__NR_ioctl, low_half(1), Test::kEqual, command, kKill);
 }
 
 // On a socket that it was given it may answer, without an address and without a descriptor; it has no other.

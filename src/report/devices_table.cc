@@ -8,6 +8,7 @@
 
 #include "html_text.h"
 #include "warpsmith/report/devices.h"
+#include "warpsmith/report/summary.h"
 #include "warpsmith/stats/summary.h"
 
 namespace warpsmith::report {
@@ -68,6 +69,7 @@ void fill(DeviceTable& table, const store::Results& results) {
   std::map<Version, const DeviceColumn*> wanted;
   for (const DeviceColumn& column : table.columns) wanted[{column.stage, column.hash8}] = &column;
   const std::map<Version, Cells> cells = cells_of(results, wanted);
+  const std::set<std::string> degenerate = degenerate_tasks(results);
   std::set<std::string> tasks;
   for (const auto& [version, of_version] : cells)
     for (const auto& [task, cell] : of_version) tasks.insert(task);
@@ -82,7 +84,7 @@ void fill(DeviceTable& table, const store::Results& results) {
       const auto cell = found->second.find(table.tasks[t]);
       if (cell == found->second.end()) continue;
       table.rows[t][c] = cell->second;
-      if (cell->second.speedup) speedups.push_back(*cell->second.speedup);
+      if (cell->second.speedup && !degenerate.contains(table.tasks[t])) speedups.push_back(*cell->second.speedup);
     }
     column.tasks = static_cast<std::int64_t>(speedups.size());
     if (!speedups.empty()) column.geometric_mean = stats::geometric_mean(speedups);

@@ -108,7 +108,7 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
          "and could be timed (verdict ok). Mean to max: over correct "
          "programs. One draw: geometric mean over all samples of max(1, speedup), a failure counts 1; no "
          "floor: of the speedup itself, a "
-         "failure counts 0.01.</p>\n";
+         "failure counts 0.01. Tasks that pass without any work are left out.</p>\n";
 }
 
 std::string verdicts_table(const std::vector<VerdictCounts>& rows) {

@@ -81,11 +81,19 @@ std::size_t VersionOrder::place(const std::string& stage, const std::string& has
   return it->second;
 }
 
+std::set<std::string> degenerate_tasks(const store::Results& results) {
+  std::set<std::string> tasks;
+  for (const store::TaskRow& task : results.tasks)
+    if (!task.degenerate.empty()) tasks.insert(task.id);
+  return tasks;
+}
+
 std::vector<EvaluationRow> evaluation_rows(const store::Results& results) {
   VersionOrder order(results);
+  const std::set<std::string> degenerate = degenerate_tasks(results);
   std::map<std::tuple<std::size_t, int, std::string>, std::vector<const store::SampleRow*>> cells;
   for (const store::SampleRow& sample : results.generated)
-    if (says_something(sample))
+    if (says_something(sample) && !degenerate.contains(sample.task))
       cells[{order.place(sample.stage, sample.hash8), group_rank(sample.group), sample.group}].push_back(
           &sample);
   std::vector<EvaluationRow> rows;

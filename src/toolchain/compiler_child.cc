@@ -121,19 +121,25 @@ CompileResult failure(Verdict verdict, std::string log) {
   return result;
 }
 
+CompileResult over_its_limit(Verdict verdict, std::string log) {
+  CompileResult result = failure(verdict, std::move(log));
+  result.over_limit = true;
+  return result;
+}
+
 CompileResult result_of(const CompilerRun& run, const CompileOptions& options, std::string log) {
   switch (run.outcome) {
     case CompilerRun::kTimedOut:
-      return failure(Verdict::kCompileTimeout, "kernel.cu: the compiler took over " +
-                                                   std::to_string(static_cast<int>(options.timeout_s)) +
-                                                   " s\n");
+      return over_its_limit(Verdict::kCompileTimeout,
+                            "kernel.cu: the compiler took over " +
+                                std::to_string(static_cast<int>(options.timeout_s)) + " s\n");
     case CompilerRun::kViolation:
       return failure(Verdict::kSandboxViolation,
                      "kernel.cu: the compiler was made to do what the sandbox forbids" +
                          forbidden_call(run.output) + "\n");
     case CompilerRun::kOverLimit:
-      return failure(Verdict::kCompileError,
-                     "kernel.cu: error: the compiler ran over its limit of " + run.limit + "\n");
+      return over_its_limit(Verdict::kCompileError,
+                            "kernel.cu: error: the compiler ran over its limit of " + run.limit + "\n");
     case CompilerRun::kFailed:
     case CompilerRun::kDone:
       break;

@@ -33,5 +33,6 @@ void check_room(std::string_view output, const std::filesystem::path& folder);
 // What a run that is not kDone is for the candidate. `log` is for kFailed.
 CompileResult result_of(const CompilerRun& run, const CompileOptions& options, std::string log);
 CompileResult failure(Verdict verdict, std::string log);
+CompileResult over_its_limit(Verdict verdict, std::string log);
 
 }  // namespace warpsmith::toolchain

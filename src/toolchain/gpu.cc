@@ -347,7 +347,7 @@ std::vector<CompileResult> compile_for_gpus(const Candidate& candidate, const ta
         publish(made.binary, entries[i].binary());
         made.binary = entries[i].binary();
       }
-      if (made.verdict != Verdict::kCompileTimeout && compilation.is_certain())
+      if (!made.over_limit && compilation.is_certain())
         entries[i].write(compilation.folder(), made, facts);
       results[i] = made;
       results[i].seconds = seconds();

@@ -135,7 +135,7 @@ CompileResult compile_for_host(const Candidate& candidate, const task::Task& tas
   if (!entry.read(&result)) {
     const Scratch scratch(options.cache);
     result = compile_uncached(candidate, *names, options, scratch, entry.binary());
-    if (result.verdict != Verdict::kCompileTimeout) entry.write(scratch.path(), result, nullptr);
+    if (!result.over_limit) entry.write(scratch.path(), result, nullptr);
   }
   result.seconds = seconds();
   return result;

@@ -120,12 +120,13 @@ const Table<ProtocolSettings>& protocol_keys() {
        .member = &S::math},
       {{"threads", Form::kInteger, "CPU threads of candidate and baseline.", 1, 1024}, &S::threads},
       {{"target", Form::kShare,
-        "Timing stops when half the score's 95 % interval is below this share of the score; 0: 0.5% on a GPU, "
+        "Timing stops when half the score's 95 % interval is below this share of the score; 0: 0.5% on a "
+        "GPU, "
         "1% on the CPU.",
         0, 0.5},
        &S::target},
       {{"budget", Form::kSeconds, "Longest timing of one candidate.", 0, kDay, true}, &S::budget_s},
-      {{"buckets", Form::kInteger, "Buckets of single-round scores.", 1, 1000}, &S::buckets},
+      {{"buckets", Form::kInteger, "Buckets of single-round scores.", 3, 31}, &S::buckets},
       {{"rounds_a_bucket", Form::kInteger, "Fewest paired rounds in a bucket.", 1, 1000000},
        &S::rounds_a_bucket},
       {{"variance_gate", Form::kNumber,
@@ -133,7 +134,8 @@ const Table<ProtocolSettings>& protocol_keys() {
         1e6},
        &S::variance_gate},
       {{"check_seeds", Form::kInteger,
-        "Seeds of input values in the correctness check, for each shape and distribution.", 1, 100000},
+        "Seeds of input values in the correctness check, for each hidden shape; each distribution has one.",
+        1, 100000},
        &S::check_seeds},
       {{"call_timeout", Form::kSeconds, "Longest single call of a candidate.", 0, kDay, true},
        &S::call_timeout_s},
@@ -143,7 +145,9 @@ const Table<ProtocolSettings>& protocol_keys() {
       {{"remeasure_over_best", Form::kNumber, "… and one over this multiple of the task's best so far.", 0,
         1e9, true},
        &S::remeasure_over_best},
-      {{"memory", Form::kBytes, "Memory of the process that runs a candidate.", 16 * kMiB, 64 * kTiB},
+      {{"memory", Form::kBytes,
+        "On the CPU twin: memory of the process that runs a candidate. On a GPU its host code has 8 GiB.",
+        16 * kMiB, 64 * kTiB},
        &S::memory_bytes},
   };
   return table;

@@ -325,11 +325,13 @@ TEST_F(ExtensionChild, WhatTheSandboxForbids) {
       "ptrace(16, getppid(), 0, 0);",
       "fcntl(1, 8, getppid());",  // F_SETOWN: who is told of what happens to a descriptor
       "fcntl(1, 10, 19);",        // F_SETSIG, SIGSTOP: and by which signal
+      "int who = getppid(); ioctl(1, 0x8901, &who);",  // FIOSETOWN
+      "int on = 1; ioctl(1, 0x5452, &on);",            // FIOASYNC
   };
   const std::string names =
       "extern \"C\" { int fork(); void _exit(int); int socket(int, int, int); int execl(const char*, const "
       "char*, ...); int kill(int, int); int "
-      "getppid(); long ptrace(int, ...); int fcntl(int, int, ...); }\n";
+      "getppid(); long ptrace(int, ...); int fcntl(int, int, ...); int ioctl(int, unsigned long, ...); }\n";
   for (const char* body : bodies) {
     const ExtensionRun run = tried(std::string(body) + kHonest, names);
     EXPECT_EQ(run.verdict, Verdict::kSandboxViolation) << body << ": " << run.detail;

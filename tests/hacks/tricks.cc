@@ -44,7 +44,7 @@ std::set<std::string> read_verdicts(const fs::path& file, const std::string& tex
   return verdicts;
 }
 
-// Folders are left out: `honest`, and what Python leaves behind.
+// Folders are left out: `honest`, `shared`, and what Python leaves behind.
 std::set<fs::path> files_in(const fs::path& folder) {
   std::set<fs::path> files;
   if (!fs::exists(folder)) return files;
@@ -64,6 +64,10 @@ Program read_program(const fs::path& file, Tier tier, const std::vector<task::Ta
   program.task = &*task;
   program.honest = header(source, "honest");
   program.candidate = make_candidate(tier, id, source);
+  for (const fs::path& shared : files_in(file.parent_path() / "shared"))
+    if (source.find("#include \"" + shared.filename().string() + "\"") != std::string::npos)
+      program.candidate.files.push_back({shared.filename().string(), read_file(shared)});
+  program.candidate.id = candidate_id(program.candidate);
   return program;
 }
 

@@ -99,6 +99,22 @@ TEST(SecondOpinion, WhatLooksTooGoodTheSecondTimeTakesAThird) {
   EXPECT_EQ(third.again, "");
 }
 
+TEST(SecondOpinion, ABaselineThatIsDisturbedInTheRepetitionCostsNoScore) {
+  const Measured second = second_opinion(measured(5, kAgainForScore), beside(1100, 1000));
+  EXPECT_EQ(second.again, kAgainForScore);
+  const Measured third = second_opinion(second, measured(4.9, kAgainForScore));
+  EXPECT_EQ(third.measurement.verdict, Verdict::kOk);
+  EXPECT_EQ(third.measurement.speedup, 4.9);
+  EXPECT_EQ(third.measurement.speedup_before, 5);
+  EXPECT_EQ(third.measurement.remeasured, 2);
+  EXPECT_EQ(third.measurement.seconds, 6);
+  EXPECT_EQ(third.again, "");
+  // But one whose repetition fails twice has none.
+  const Measured disturbed = second_opinion(second, beside(1100, 1000));
+  EXPECT_EQ(disturbed.measurement.verdict, Verdict::kUnstable);
+  EXPECT_EQ(disturbed.again, "");
+}
+
 TEST(TwoClocks, AgreeWithinTenPercentAndAWakeUp) {
   EXPECT_EQ(clocks_disagree(240e3, 260e3), "");
   EXPECT_EQ(clocks_disagree(5e3, 30e3), "");

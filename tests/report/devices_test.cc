@@ -134,6 +134,17 @@ TEST_F(Devices, ThePageNamesNoGpuThatHasNotProducedANumber) {
   EXPECT_THAT(page, Not(HasSubstr("sweep-H100 (CPU twin)")));
 }
 
+TEST_F(Devices, DegenerateTasksAreShownAndInNoMean) {
+  sweep();
+  store::TaskRow task;
+  task.id = "add";
+  task.degenerate = "one constant passes";
+  results_.tasks.push_back(task);
+  const Json out = Json::parse(json(results_)).at("across_devices");
+  EXPECT_NEAR(out[0].at("columns").at(2).at("geometric_mean").get<double>(), 8, 1e-9);
+  EXPECT_EQ(out[0].at("tasks").at(0).at("cells").at(2).at("speedup"), 2.0);
+}
+
 TEST_F(Devices, TheExportHasTheSame) {
   sweep();
   const Json out = Json::parse(json(results_)).at("across_devices");

@@ -305,6 +305,25 @@ TEST(Degenerate, TasksAreLeftOutOfHeadlinesAndShown) {
   EXPECT_EQ(html(on_a_gpu()).find("degenerate"), std::string::npos);
 }
 
+TEST(Degenerate, TasksAreInNoMeanOfAStage) {
+  store::Results r = example();
+  const auto before = evaluation_rows(r);
+  store::SampleRow more = sample("evaluate-sft", "train", "eeee", "ok", 50.0);
+  more.task = "no_work";
+  r.generated.push_back(more);
+  store::TaskRow task;
+  task.id = more.task;
+  task.degenerate = "one constant passes";
+  r.tasks.push_back(task);
+  const auto rows = evaluation_rows(r);
+  ASSERT_EQ(rows.size(), before.size());
+  EXPECT_EQ(rows[0].max, before[0].max);
+  EXPECT_EQ(rows[0].samples, before[0].samples);
+  EXPECT_EQ(rows[0].one_draw, before[0].one_draw);
+  r.tasks.back().degenerate.clear();
+  EXPECT_EQ(evaluation_rows(r)[0].max, 50.0);
+}
+
 TEST(HostBound, WhereEveryTaskIsThePageSaysSo) {
   store::Results r = example();
   for (store::MeasurementRow& m : r.measurements) m.value.host_bound = true;

@@ -190,6 +190,21 @@ TEST_F(Host, EndlessTemplatesEndInTime) {
   }
 }
 
+TEST_F(Host, WhatALimitEndedIsCompiledUnderTheNextOne) {
+  const std::string wants_memory =
+      "template <int N, int M> struct T { static constexpr unsigned v = T<N - 1, M>::v + T<N - 1, M + 1>::v; };\n"
+      "template <int M> struct T<0, M> { static constexpr unsigned v = M; };\n"
+      "__global__ void k(const float* x, float* out, int N) { out[0] = T<400, 0>::v; }\n";
+  options_.memory_bytes = 100ull << 20;
+  const CompileResult small = compile(wants_memory);
+  EXPECT_EQ(small.verdict, Verdict::kCompileError);
+  EXPECT_NE(small.log.find("over its limit of memory"), std::string::npos) << small.log;
+  options_.memory_bytes = 4ull << 30;
+  const CompileResult large = compile(wants_memory);
+  EXPECT_EQ(large.verdict, Verdict::kOk) << large.log;
+  EXPECT_FALSE(large.cached);
+}
+
 TEST_F(Host, OptionsOfTheCandidate) {
   Candidate c = make_plan_candidate("t",
                                     "// plan: launch k<<<1, 32>>>(x, out, N)\n__global__ void k(const float* "

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,12 @@ struct EvaluationRow {
   }
 };
 
+// Tasks that a program without any work would pass: their speedups say nothing, and no mean holds them.
+std::set<std::string> degenerate_tasks(const store::Results& results);
+
 // A row for each version of a stage that has samples and each group.
-// A sample of verdict `unsupported` or `not_measured` says nothing about the program and is left out.
+// A sample of verdict `unsupported` or `not_measured` says nothing about the program and is left out, and so
+// are those of degenerate tasks.
 std::vector<EvaluationRow> evaluation_rows(const store::Results& results);
 
 struct VerdictCounts {

@@ -24,6 +24,8 @@ struct CompileResult {
   std::filesystem::path binary;  // in the cache; set where verdict is ok
   double seconds = 0;
   bool cached = false;
+  // A limit of the compiler's ended it: it is not kept, for the next run may have another one.
+  bool over_limit = false;
 };
 
 }  // namespace warpsmith::toolchain

@@ -12,18 +12,19 @@ constexpr std::uint64_t kChunk = 8 << 20;
 
 }  // namespace
 
-void* Arena::allocate(std::uint64_t bytes) {
+void* Arena::allocate(std::uint64_t bytes, const void* stream) {
   if (bytes > limit_) return nullptr;
   bytes = std::max<std::uint64_t>((bytes + kGrain - 1) / kGrain * kGrain, kGrain);
   const std::lock_guard lock(mutex_);
   // A block of up to twice the size will do.
-  if (const auto found = free_.lower_bound(bytes); found != free_.end() && found->first <= 2 * bytes) {
+  if (const auto found = free_.lower_bound({stream, bytes});
+      found != free_.end() && found->first.stream == stream && found->first.bytes <= 2 * bytes) {
     void* const memory = found->second;
     free_.erase(found);
     return memory;
   }
   void* const memory = carve(bytes);
-  if (memory != nullptr) sizes_[memory] = bytes;
+  if (memory != nullptr) blocks_[memory] = {stream, bytes};
   return memory;
 }
 
@@ -58,10 +59,15 @@ void* Arena::whole(std::uint64_t bytes) {
 bool Arena::give_back_unused() {
   if (gpu_.synchronize() != 0) return false;  // it may be in use up to here
   bool any = false;
-  for (auto it = free_.lower_bound(kSmall); it != free_.end(); it = free_.erase(it)) {
+  for (auto it = free_.begin(); it != free_.end();) {
+    if (it->first.bytes < kSmall) {
+      ++it;
+      continue;
+    }
     if (gpu_.release(it->second) != 0) return any;
-    used_ -= it->first;
-    sizes_.erase(it->second);
+    used_ -= it->first.bytes;
+    blocks_.erase(it->second);
+    it = free_.erase(it);
     any = true;
   }
   return any;
@@ -69,7 +75,7 @@ bool Arena::give_back_unused() {
 
 void Arena::release(void* memory) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = sizes_.find(memory); found != sizes_.end()) free_.emplace(found->second, memory);
+  if (const auto found = blocks_.find(memory); found != blocks_.end()) free_.emplace(found->second, memory);
 }
 
 }  // namespace warpsmith::device

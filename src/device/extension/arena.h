@@ -15,10 +15,10 @@ namespace warpsmith::device {
 class Arena {
  public:
   Arena(ExtensionGpu& gpu, std::uint64_t limit_bytes) : gpu_(gpu), limit_(limit_bytes) {}
-  // Null where the limit or the device has no room.
-  void* allocate(std::uint64_t bytes);
-  // What did not come from here is passed over. Work enqueued before goes on with it: the default stream
-  // keeps the order.
+  // Null where the limit or the device has no room. `stream`: where it is to be used.
+  void* allocate(std::uint64_t bytes, const void* stream = nullptr);
+  // What did not come from here is passed over. Work enqueued before goes on with it: the next one to get it
+  // uses it on the same stream, which keeps the order.
   void release(void* memory);
 
  private:
@@ -28,9 +28,14 @@ class Arena {
 
   ExtensionGpu& gpu_;
   std::uint64_t limit_, used_ = 0;
-  std::multimap<std::uint64_t, void*> free_;        // by size
-  std::unordered_map<void*, std::uint64_t> sizes_;  // of all, handed out or not
-  char* chunk_ = nullptr;                           // what small ones are carved from
+  struct Block {
+    const void* stream;
+    std::uint64_t bytes;
+    auto operator<=>(const Block&) const = default;
+  };
+  std::multimap<Block, void*> free_;
+  std::unordered_map<void*, Block> blocks_;  // all, handed out or not
+  char* chunk_ = nullptr;                    // what small ones are carved from
   std::uint64_t chunk_left_ = 0;
   std::mutex mutex_;  // a candidate may have threads
 };

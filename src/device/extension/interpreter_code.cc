@@ -102,11 +102,11 @@ std::uint32_t* warpsmith_made() { return ExtensionServer::self->made_word(); }
 const std::uint32_t* warpsmith_stop() { return ExtensionServer::self->stop_word(); }
 void warpsmith_pause() { ExtensionServer::self->pause(); }
 
-void* warpsmith_allocate(ssize_t bytes, int, void*) {
+void* warpsmith_allocate(ssize_t bytes, int, void* stream) {
   if (bytes <= 0) return nullptr;
   Interpreted::self->look_at_call();
   void* const memory =
-      ExtensionServer::allocate(static_cast<std::uint64_t>(bytes), nullptr, 0, warpsmith::device::kAnyDtype);
+      ExtensionServer::allocate_on(stream, static_cast<std::uint64_t>(bytes), warpsmith::device::kAnyDtype);
   if (memory != nullptr) return memory;
   // torch does not look at what it gets: a null would be written to.
   Interpreted::refused = static_cast<std::uint64_t>(bytes);

@@ -228,9 +228,13 @@ bool ExtensionServer::take_results(std::uint32_t set) {
 }
 
 void* ExtensionServer::allocate(std::uint64_t bytes, const std::int64_t*, std::int32_t, ws::Scalar dtype) {
+  return allocate_on(nullptr, bytes, dtype);
+}
+
+void* ExtensionServer::allocate_on(const void* stream, std::uint64_t bytes, ws::Scalar dtype) {
   ExtensionServer& s = *self;
   void* memory = s.in_call_ ? s.places_.place_for(bytes, dtype) : nullptr;
-  if (memory == nullptr) memory = s.arena_.allocate(bytes);
+  if (memory == nullptr) memory = s.arena_.allocate(bytes, stream);
   if (memory != nullptr && s.in_call_) s.places_.note(memory);
   return memory;
 }

@@ -57,6 +57,8 @@ class ExtensionServer {
   static ExtensionServer* self;
   static void* allocate(std::uint64_t bytes, const std::int64_t*, std::int32_t,
                         warpsmith_extension::Scalar dtype);
+  // To be used on this stream, and handed out again on this one alone.
+  static void* allocate_on(const void* stream, std::uint64_t bytes, warpsmith_extension::Scalar dtype);
   static void release(void* memory);
 
  private:

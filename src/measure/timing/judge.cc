@@ -217,6 +217,12 @@ Measured second_opinion(const Measured& first, Measured second) {
     }
     return second;
   }
+  if (again == kAgainForBaseline && before.remeasured == 0) {
+    // Its own first disagreement: the score is still to be repeated.
+    Measured out = first;
+    join(out.measurement, second.measurement);
+    return out;
+  }
   const double earlier = before.speedup;
   Measured out = std::move(second);
   if (out.measurement.verdict == Verdict::kOk) {

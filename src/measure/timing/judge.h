@@ -79,7 +79,8 @@ void add_costs(Measurement& m, const Measurement& other);
 
 // What a measurement and its repetition in another process come to; `first.again` is set. A baseline that
 // was slower beside the candidate than alone both times is a `hack`, kind slowed_baseline; of two scores the
-// lower one counts. `again` of the result: whether it takes a third (the second may look too good).
+// lower one counts. `again` of the result: whether it takes a third (the second may look too good, or its
+// baseline may have been disturbed).
 Measured second_opinion(const Measured& first, Measured second);
 
 }  // namespace warpsmith::measure

@@ -146,7 +146,7 @@ CompileResult compile_extension(const Candidate& candidate, const task::Task& ta
     result.binary = entry.binary();
     facts = facts_json(sources, target, code);
   }
-  if (result.verdict != Verdict::kCompileTimeout) entry.write(scratch.path(), result, facts);
+  if (!result.over_limit) entry.write(scratch.path(), result, facts);
   return timed(result);
 }
 

@@ -83,14 +83,15 @@ CompileResult result_of_end(const PythonRun& run, const std::string& path) {
   const std::string seconds = std::to_string(static_cast<int>(run.limit_s));
   switch (run.outcome) {
     case CompilerRun::kTimedOut:
-      return failure(
+      return over_its_limit(
           Verdict::kCompileTimeout,
           path + ": importing the module and building its extensions took over " + seconds + " s\n");
     case CompilerRun::kViolation:
       return failure(Verdict::kSandboxViolation, path + ": the module does what the sandbox forbids\n");
     case CompilerRun::kOverLimit:
-      return failure(Verdict::kCompileError,
-                     path + ": error: the module or a compiler ran over its limit of " + run.limit + "\n");
+      return over_its_limit(
+          Verdict::kCompileError,
+          path + ": error: the module or a compiler ran over its limit of " + run.limit + "\n");
     case CompilerRun::kFailed:
     case CompilerRun::kDone:
       break;
@@ -161,8 +162,8 @@ Made compile_uncached(const Candidate& candidate, const GpuTarget& target, const
   const std::optional<Report> report = read_report(*run.report);
   if (!report) return {result_of_end(run, path), {}, true};
   if (report->outcome == "timeout")
-    return {failure(Verdict::kCompileTimeout,
-                    path + ": importing the module, without what it builds, took too long\n"),
+    return {over_its_limit(Verdict::kCompileTimeout,
+                           path + ": importing the module, without what it builds, took too long\n"),
             {},
             true};
   // These say that this machine is at fault, and we know ourselves whether it is: what is missing here, and
@@ -235,7 +236,7 @@ CompileResult compile_python(const Candidate& candidate, const task::Task& task,
              {"libraries", made.libraries},
              {"code", to_json(made.code)}};
   }
-  if (made.keep && result.verdict != Verdict::kCompileTimeout) entry.write(ours.path(), result, facts);
+  if (made.keep && !result.over_limit) entry.write(ours.path(), result, facts);
   return timed(result);
 }
 

@@ -1,0 +1,48 @@
+// Memory that is kept and handed out again, host memory standing in for a GPU's.
+#include <gtest/gtest.h>
+
+#include "extension/arena.h"
+#include "host_memory_gpu.h"
+
+namespace warpsmith::device {
+namespace {
+
+TEST(Arena, HandsOutAgainWhatWasGivenBack) {
+  HostMemoryGpu gpu;
+  Arena arena(gpu, 64 << 20);
+  void* const first = arena.allocate(4000);
+  void* const second = arena.allocate(4000);
+  EXPECT_NE(first, second);
+  arena.release(first);
+  EXPECT_EQ(arena.allocate(3900), first);
+  arena.release(second);
+  EXPECT_NE(arena.allocate(1000), second) << "more than twice of what is asked for";
+}
+
+// Work that was enqueued on the one stream may still use it when the other's begins.
+TEST(Arena, KeepsStreamsApart) {
+  HostMemoryGpu gpu;
+  Arena arena(gpu, 64 << 20);
+  const int streams[2] = {};
+  void* const memory = arena.allocate(4000, &streams[0]);
+  arena.release(memory);
+  EXPECT_NE(arena.allocate(4000, &streams[1]), memory);
+  EXPECT_NE(arena.allocate(4000), memory);
+  EXPECT_EQ(arena.allocate(4000, &streams[0]), memory);
+}
+
+// Of any stream: what is unused goes back before anything is refused.
+TEST(Arena, MakesRoom) {
+  HostMemoryGpu gpu;
+  Arena arena(gpu, 64 << 20);
+  const int stream = 0;
+  void* const large = arena.allocate(40 << 20, &stream);
+  ASSERT_NE(large, nullptr);
+  EXPECT_EQ(arena.allocate(40 << 20), nullptr);
+  arena.release(large);
+  EXPECT_NE(arena.allocate(40 << 20), nullptr);
+  EXPECT_EQ(arena.allocate(65 << 20), nullptr);
+}
+
+}  // namespace
+}  // namespace warpsmith::device
