@@ -37,9 +37,14 @@ void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
     for (const std::string& job : kJobNames)  // no GPU is held while a compiler runs
       if (!of_gpus || job != "compile") assign(key, resources_of(spec, job), KeyValue(*read));
   }
-  for (const std::string& job : kJobNames)
-    if (const auto value = map.value(job))
-      read_map(resource_keys(), *value, "`resources: " + job + "`", resources_of(spec, job), mistakes);
+  for (const std::string& job : kJobNames) {
+    const auto value = map.value(job);
+    if (!value) continue;
+    Resources& resources = resources_of(spec, job);
+    read_map(resource_keys(), *value, "`resources: " + job + "`", resources, mistakes);
+    if (job == "compile" && resources.gpus > 0)
+      map.mistake(job, "`resources: compile` asks for a GPU, and none is held while a compiler runs");
+  }
   map.finish();
 }
 

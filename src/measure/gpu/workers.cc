@@ -236,8 +236,12 @@ struct GpuWorkers::State {
                 bool* crowded = nullptr) {
     std::optional<Json> answer;
     Measurement& m = blank.measurement;
+    double lost_s = 0;  // by processes that said nothing: they had the GPU, as far as anybody knows
     for (int tries = 0; tries < 2 && !answer; ++tries) {
+      const double begin = seconds_now();
       if (ask(process, request, &answer, &m)) continue;
+      lost_s += seconds_now() - begin;
+      m.gpu_held_s = lost_s;
       log_warning(m.candidate + " of " + m.task + ": " + m.detail);
       if (m.verdict == Verdict::kTimeout) break;
     }
@@ -251,6 +255,7 @@ struct GpuWorkers::State {
     const int attempt = m.remeasured;
     m = measurement_from_json(answer->at("measurement"));
     m.remeasured = attempt;
+    if (lost_s > 0) m.gpu_held_s = m.gpu_held_s.value_or(0) + lost_s;
     blank.samples = answer->at("samples").get<std::vector<std::int64_t>>();
     blank.again = answer->value("again", "");
     return blank;
