@@ -1,14 +1,30 @@
 // Memory that is kept and handed out again, host memory standing in for a GPU's.
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 #include "extension/arena.h"
 #include "host_memory_gpu.h"
 
 namespace warpsmith::device {
 namespace {
 
+// An arena goes with its process: nothing of it is given back before.
+class Memory : public HostMemoryGpu {
+ public:
+  int allocate(std::uint64_t bytes, void** address) override {
+    *address = blocks_.emplace_back(new char[bytes]).get();
+    return 0;
+  }
+  int release(void*) override { return 0; }
+
+ private:
+  std::vector<std::unique_ptr<char[]>> blocks_;
+};
+
 TEST(Arena, HandsOutAgainWhatWasGivenBack) {
-  HostMemoryGpu gpu;
+  Memory gpu;
   Arena arena(gpu, 64 << 20);
   void* const first = arena.allocate(4000);
   void* const second = arena.allocate(4000);
@@ -21,7 +37,7 @@ TEST(Arena, HandsOutAgainWhatWasGivenBack) {
 
 // Work that was enqueued on the one stream may still use it when the other's begins.
 TEST(Arena, KeepsStreamsApart) {
-  HostMemoryGpu gpu;
+  Memory gpu;
   Arena arena(gpu, 64 << 20);
   const int streams[2] = {};
   void* const memory = arena.allocate(4000, &streams[0]);
@@ -33,7 +49,7 @@ TEST(Arena, KeepsStreamsApart) {
 
 // Of any stream: what is unused goes back before anything is refused.
 TEST(Arena, MakesRoom) {
-  HostMemoryGpu gpu;
+  Memory gpu;
   Arena arena(gpu, 64 << 20);
   const int stream = 0;
   void* const large = arena.allocate(40 << 20, &stream);
