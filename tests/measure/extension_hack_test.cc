@@ -54,6 +54,15 @@ TEST(ExtensionHack, WhatWasTakenOffIsNoEvidence) {
   EXPECT_EQ(kind(facts), "clocks");
 }
 
+TEST(ExtensionHack, WorkThatIsLeftOnTheGpuIsSeenWhenItIsGone) {
+  EXPECT_EQ(busy_while_stopped(105e3, 104e3), "");
+  EXPECT_EQ(busy_while_stopped(60e3, 35e3), "");  // some clock is slow to wake up
+  EXPECT_EQ(busy_while_stopped(5.4e6, 5e6), "");
+  EXPECT_EQ(busy_while_stopped(100e3, 2000e3), "");  // another one's work, later
+  EXPECT_NE(busy_while_stopped(2000e3, 100e3), "");  // in turns with its kernel
+  EXPECT_NE(busy_while_stopped(10e6, 5e6), "");
+}
+
 // Rows of which a candidate does the work beside the clock are none the shorter for it.
 TEST(ExtensionHack, WorkBesideTheClockIsCharged) {
   EXPECT_EQ(charge_beside_clock(25e3, 1e6), 0);

@@ -32,9 +32,8 @@ double values_beyond(double ns, double alone_ns) { return ns - (1 + kValuesScatt
 std::string busy_while_stopped(double ns, double gone_ns) {
   if (ns <= kQuietScatter * gone_ns + kQuietGrainNs) return "";
   return fmt::format(
-      "the GPU was busy while nobody called it: the values of a row took {:.0f} ns, and {:.0f} ns when it "
-      "was "
-      "gone",
+      "the GPU was busy while nobody called it: the values of a row took {:.0f} ns then, and {:.0f} ns when "
+      "it was gone",
       ns, gone_ns);
 }
 
