@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "scratch.h"
 #include "warpsmith/base/files.h"
@@ -101,15 +103,22 @@ TEST_F(GpuBaselinesTest, PythonsEagerTakesAsLongAsTorchScripts) {
   EXPECT_LE(unsure, static_cast<int>(tasks_.size()) / 10);
 }
 
-// Another program for eager (fused, in TF32, copying) would be further off than what two processes differ by.
+// Another program for eager (fused, in TF32, copying) would be further off each time. Two processes of the
+// same program are up to 6 % apart for small kernels (EagerTimes), as chance has it: then two others are
+// asked.
 TEST_F(GpuBaselinesTest, PythonsEagerIsTheProgramThatIsTimedHere) {
-  for (const EagerTimes& t : baselines_->eager_times(tasks_)) {
-    if (no_python(t.problem)) GTEST_SKIP() << t.problem;
-    EXPECT_EQ(t.problem, "") << t.task;
-    std::printf("%-24s ours %.0f ns, Python's %.0f ns: %.4f\n", t.task.c_str(), t.ours_ns, t.python_ns,
-                t.python_ns / t.ours_ns);
-    EXPECT_NEAR(t.python_ns / t.ours_ns, 1, 0.1) << t.task;
-  }
+  constexpr int kTries = 5;
+  std::vector<std::string> apart = tasks_;
+  for (int i = 0; i < kTries && !apart.empty(); ++i)
+    for (const EagerTimes& t : baselines_->eager_times(std::exchange(apart, {}))) {
+      if (no_python(t.problem)) GTEST_SKIP() << t.problem;
+      EXPECT_EQ(t.problem, "") << t.task;
+      const double ratio = t.python_ns / t.ours_ns;
+      std::printf("%-24s ours %.0f ns, Python's %.0f ns: %.4f\n", t.task.c_str(), t.ours_ns, t.python_ns,
+                  ratio);
+      if (!(std::abs(ratio - 1) <= 0.03)) apart.push_back(t.task);
+    }
+  EXPECT_EQ(apart, std::vector<std::string>()) << "over 3 % apart each time";
 }
 
 TEST_F(GpuBaselinesTest, TorchCompileIsTimedOrSaysWhyNot) {

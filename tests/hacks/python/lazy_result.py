@@ -1,6 +1,6 @@
 # hack: returns a tensor whose work is done when somebody looks at it
 # task: gelu
-# verdict: wrong_output launch_error ok
+# verdict: wrong_output launch_error hack:clocks ok
 # honest: honest/gelu_by_torch
 import torch
 
