@@ -115,12 +115,12 @@ Baselines time_baselines(const Settings& settings, const std::filesystem::path& 
 }
 
 // The best speedups known are over the score's baseline, the measurers' over eager.
-void scale_best(Settings& settings, const Baselines& baselines) {
-  for (auto& [task, best] : settings.best)
-    if (const auto rows = baselines.find(task); rows != baselines.end())
-      for (const BaselineTiming& row : rows->second)
-        if (row.name == settings.baseline && row.name != "eager" && row.state == BaselineState::kCovered)
-          best *= row.ratio;
+void scale_bounds(Settings& settings, const Baselines& baselines) {
+  for (const auto& [task, rows] : baselines)
+    for (const BaselineTiming& row : rows)
+      if (row.name == settings.baseline && row.name != "eager" && row.state == BaselineState::kCovered)
+        settings.baseline_ratio[task] = row.ratio;
+  for (auto& [task, best] : settings.best) best *= settings.ratio_of(task);
 }
 
 Means on_gpu(Settings settings, const ShardSession& shard, const std::vector<Work>& work) {
@@ -129,7 +129,7 @@ Means on_gpu(Settings settings, const ShardSession& shard, const std::vector<Wor
       harness_cubin(target_of(work, shard.run_folder()), shard.run_folder() / "cache", settings.unsandboxed);
   settings.ceilings = shard.run_folder() / "cache/ceilings";
   Baselines baselines = time_baselines(settings, datasets, harness, shard.run_folder() / "cache", work);
-  scale_best(settings, baselines);
+  scale_bounds(settings, baselines);
   const auto workers = std::make_shared<GpuWorkers>(std::move(settings), datasets, std::move(harness));
   return {[workers](const Candidate& candidate, const std::filesystem::path& binary) {
             return workers->measure(candidate, binary);

@@ -107,7 +107,7 @@ class CollectStage final : public Stage {
     summary["lost_tasks"] = lost_tasks_;
     summary["unexpected_verdicts"] = unexpected_verdicts();
     step.progress = progress();
-    step.progress.update(figures(counted(verifier_)));
+    step.progress.update(figures(counted(verifier_), tasks_));
     step.output["summary"] = std::move(summary);
     return step;
   }

@@ -21,9 +21,9 @@ class EvaluateStage final : public Stage {
       : inputs_(std::move(inputs)),
         settings_(std::get<workflow::MeasureSettings>(inputs_.spec.settings)),
         tasks_(inputs_.spec.dataset, inputs_.tasks),
-        verifier_(inputs_,
-                  again() ? std::vector<Known>()
-                          : known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
+        verifier_(inputs_, again()
+                               ? std::vector<Known>()
+                               : known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
         round_(inputs_.spec, verifier_) {
     const workflow::StageSpec& spec = inputs_.spec;
     const bool sources[] = {!settings_.checkpoint_of.empty(), !settings_.candidates_of.empty(),
@@ -164,7 +164,7 @@ class EvaluateStage final : public Stage {
     step.output["summary"] = figures_by_group(list, tasks_);
     step.output["summary"]["lost_samples"] = round_.lost();
     step.progress = progress();
-    step.progress.update(figures(list));
+    step.progress.update(figures(list, tasks_));
     if (!inputs_.spec.lacks.empty()) step.progress["note"] = inputs_.spec.lacks;
     return step;
   }

@@ -45,7 +45,7 @@ StageProgress LearningRounds::progress() const {
 }
 
 bool LearningRounds::end(const Json& more) {
-  Json round = figures(counted(samples(), verifier_));
+  Json round = figures(counted(samples(), verifier_), tasks_);
   round["round"] = number();
   round["lost_samples"] = round_.lost();
   round["checkpoint"] = checkpoint_.path;

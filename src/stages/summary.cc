@@ -27,11 +27,11 @@ Json speedup_figures(const std::vector<double>& speedups) {
 
 }  // namespace
 
-Json figures(const std::vector<Counted>& samples) {
+Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
   std::map<std::string, int> verdicts;
   std::set<std::string> distinct, forms;
   std::vector<double> speedups;
-  double judged = 0, floored = 0, unfloored = 0;
+  double judged = 0, right = 0, drawn = 0, floored = 0, unfloored = 0;
   for (const Counted& s : samples) {
     const Measurement& m = s.known->measurement;
     ++verdicts[std::string(to_string(m.verdict))];
@@ -40,12 +40,15 @@ Json figures(const std::vector<Counted>& samples) {
     if (m.verdict == Verdict::kNotMeasured) continue;
     judged += 1;
     const bool ok = m.verdict == Verdict::kOk && m.speedup > 0;
+    right += ok ? 1 : 0;
+    if (!tasks.at(s.task).degenerate.empty()) continue;
+    drawn += 1;
     if (ok) speedups.push_back(m.speedup);
     floored += ok ? std::log(std::max(1.0, m.speedup)) : 0;
     unfloored += std::log(ok ? m.speedup : kFailureSpeedup);
   }
   Json out = {{"samples", samples.size()},
-              {"ok", speedups.size()},
+              {"ok", static_cast<std::size_t>(right)},
               {"distinct", distinct.size()},
               {"distinct_forms", forms.size()},
               {"verdicts", verdicts}};
@@ -53,21 +56,21 @@ Json figures(const std::vector<Counted>& samples) {
     out["distinct_share"] = static_cast<double>(distinct.size()) / static_cast<double>(samples.size());
     out["distinct_form_share"] = static_cast<double>(forms.size()) / static_cast<double>(samples.size());
   }
-  if (judged > 0) {
-    out["valid_share"] = static_cast<double>(speedups.size()) / judged;
-    out["one_draw"] = std::exp(floored / judged);
-    out["one_draw_unfloored"] = std::exp(unfloored / judged);
+  if (judged > 0) out["valid_share"] = right / judged;
+  if (drawn > 0) {
+    out["one_draw"] = std::exp(floored / drawn);
+    out["one_draw_unfloored"] = std::exp(unfloored / drawn);
   }
   if (!speedups.empty()) out.update(speedup_figures(speedups));
   return out;
 }
 
 Json figures_by_group(const std::vector<Counted>& samples, const TaskSet& tasks) {
-  Json out = figures(samples);
+  Json out = figures(samples, tasks);
   std::map<std::string, std::vector<Counted>> groups;
   for (const Counted& s : samples) groups[tasks.group(s.task)].push_back(s);
   out["groups"] = Json::object();
-  for (const auto& [group, list] : groups) out["groups"][group] = figures(list);
+  for (const auto& [group, list] : groups) out["groups"][group] = figures(list, tasks);
   return out;
 }
 
@@ -99,8 +102,13 @@ Json candidates_json(const Verifier& verifier) {
 
 Json task_json(const TaskSet& tasks, const std::string& id) {
   const task::Task& t = tasks.at(id);
-  return {{"id", id},     {"title", t.title},         {"level", t.level},
-          {"ops", t.ops}, {"split", tasks.group(id)}, {"reference", t.reference}, {"degenerate", t.degenerate}};
+  return {{"id", id},
+          {"title", t.title},
+          {"level", t.level},
+          {"ops", t.ops},
+          {"split", tasks.group(id)},
+          {"reference", t.reference},
+          {"degenerate", t.degenerate}};
 }
 
 StageOutput begin_output(const workflow::StageSpec& spec) {

@@ -20,11 +20,12 @@ struct Counted {
 // "verdicts": {…},
 //  "best", "median", "mean", "geomean", "p25", "p75", "above_1_01",   over the correct samples; absent where
 //  there is none "one_draw", "one_draw_unfloored"}
+// Speedups of tasks that are marked as degenerate count in none of the second line.
 // one_draw: geometric mean over all samples of max(1, speedup), a sample without a correct program counting
 // 1; unfloored: of the speedup, counting 0.01. `not_measured` samples count in `samples` and `verdicts` and
 // nowhere else. distinct: by source; distinct_forms: by structure (method::normal_form). Both include the
 // task.
-Json figures(const std::vector<Counted>& samples);
+Json figures(const std::vector<Counted>& samples, const TaskSet& tasks);
 
 // The same with "groups": figures of the tasks of each group that has samples.
 Json figures_by_group(const std::vector<Counted>& samples, const TaskSet& tasks);

@@ -144,5 +144,37 @@ TEST(SlowAllTheSame, ABaselineThatIsSlowedFlattersNobodyWhoIsSlowerThanIt) {
   EXPECT_FALSE(slow_all_the_same(timing)) << "the time alone is the longer one: something else is wrong";
 }
 
+TEST(Bound, OfWhatIsMeasuredAgainIsOneOfTheReward) {
+  Settings settings;
+  Measurement m;
+  m.task = "t";
+  m.speedup = 2;  // over eager
+  EXPECT_FALSE(looks_too_good(settings, m));
+  settings.baseline_ratio["t"] = 0.5;  // the score's baseline is half as fast: the reward is 4
+  EXPECT_TRUE(looks_too_good(settings, m));
+  settings.baseline_ratio["t"] = 2;
+  m.speedup = 5;
+  EXPECT_FALSE(looks_too_good(settings, m));
+}
+
+TEST(Charge, LowersTheScoreAndNeverRaisesIt) {
+  const Settings settings;
+  PairResult pairs;
+  pairs.baseline_ns.assign(35, 1000);
+  pairs.candidate_ns.assign(35, 500);
+  pairs.baseline_places.assign(35, 0);
+  pairs.candidate_places.assign(35, 0);
+  Timing timing = judge(settings, pairs, 10);
+  timing.alone_ns = 990;
+  charge(settings, -100, timing);
+  charge(settings, 0.4, timing);
+  EXPECT_NEAR(timing.score.speedup(), 2, 1e-9);
+  charge(settings, 500, timing);
+  EXPECT_NEAR(timing.score.speedup(), 1, 1e-9);
+  EXPECT_EQ(timing.pairs.candidate_ns.front(), 1000);
+  EXPECT_EQ(timing.alone_ns, 990);
+  EXPECT_EQ(timing.calls, 10);
+}
+
 }  // namespace
 }  // namespace warpsmith::measure

@@ -276,6 +276,17 @@ TEST_P(Sandboxed, WhereFoldersChangeWithoutRestItIsStoppedForALook) {
   EXPECT_GT(r.wall_s, 1.9);
 }
 
+// Who stands still by a signal of its own, or of whoever started it, is not woken by that.
+TEST_P(Sandboxed, WhoStandsStillAlreadyIsNotWokenByTheLook) {
+  ChildSpec s = spec({"/bin/sh", "-c",
+                      "sh -c 'kill -STOP $$; echo woken' & still=$!; trap 'resumed=1' CONT; "
+                      "while [ -z \"$resumed\" ]; do mkdir x; rmdir x; done; sleep 0.3; echo resumed; "
+                      "kill -KILL $still"});
+  s.limits.scratch_files = 200;
+  s.limits.wall_s = 30;
+  EXPECT_EQ(run_child(s).out, "resumed\n");
+}
+
 TEST_P(Sandboxed, OpenFilesAreLimited) {
   ChildSpec s = spec({misbehave(), "open_files"});
   s.limits.open_files = 100;

@@ -59,6 +59,21 @@ TEST(Collect, CompilesAndMeasuresEveryDistinctCandidate) {
   EXPECT_DOUBLE_EQ(summary["groups"]["train"]["best"].get<double>(), 2.0);
 }
 
+TEST(Collect, SpeedupsOfDegenerateTasksAreInNoFigureOfSpeedups) {
+  StageInputs inputs = make_inputs("collect", "collect", workflow::CollectSettings{});
+  inputs.tasks.front().degenerate = "a constant passes";
+  World world;
+  world.collected = [&](const std::string& task) {
+    return collected(task, {{task == inputs.tasks.front().id ? "ok 9.00 x" : "ok 2.00 x", "ok"}});
+  };
+  const StageOutput out = world.drive(inputs);
+  const Json& summary = out["summary"];
+  EXPECT_EQ(summary["ok"], inputs.tasks.size());
+  EXPECT_DOUBLE_EQ(summary["valid_share"].get<double>(), 1.0);
+  EXPECT_DOUBLE_EQ(summary["best"].get<double>(), 2.0);
+  EXPECT_NEAR(summary["one_draw"].get<double>(), 2.0, 1e-12);
+}
+
 TEST(Collect, LostItemsAreNotMeasured) {
   StageInputs inputs = make_inputs("collect", "collect", workflow::CollectSettings{});
   World world;

@@ -47,6 +47,13 @@ struct Settings {
   // Not a param: folder where GPUs' ceilings are kept (records/ceilings.h). Where a GPU's are missing they
   // are measured and put there; empty: each process measures them for itself.
   std::filesystem::path ceilings;
+  // Not a param: what the score's baseline gains over eager, by task; missing: 1. The measurers' speedups are
+  // over eager, and `remeasure_above` is not.
+  std::map<std::string, double> baseline_ratio;
+  double ratio_of(const std::string& task) const {
+    const auto found = baseline_ratio.find(task);
+    return found == baseline_ratio.end() ? 1 : found->second;
+  }
 };
 // Throws Error with kExitUsage naming the parameter that is missing or makes no sense.
 Settings settings_from_json(const Json& params, std::uint64_t seed);

@@ -6,8 +6,7 @@
 //                ◄──────────────── response = n                kLoad, kPrepare, kRun: answer
 //   of kTime:
 //                ◄──────────────── ready = n                   the untimed call is done, the GPU idle
-//   [stops the child; new values,
-//   flushes; waits; lets it go on]
+//   [new values, flushes; waits]
 //   arm = n      ────────────────►                             what it takes here is looked at
 //                ◄──────────────── armed = n                   something small of its own is done: the GPU is
 //                back in its context
@@ -17,6 +16,7 @@
 //   looks, renews, stop = 0 ─────►                             the row goes on]
 //   clock stops  ◄──────────────── response = n                calls, device-wide synchronisation; made
 //
+// From each of the child's words on, `armed` apart, it stands still (SIGSTOP) until the parent's next one.
 // All of it can be written by the candidate at any time. The parent reads words that it waits for, bounded
 // text, and numbers that it checks.
 #pragma once

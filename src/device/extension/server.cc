@@ -55,8 +55,8 @@ void ExtensionServer::serve() {
   }
 }
 
-// `soon`: within a row, where being woken would count. Between rows the parent times its own side, and a
-// process that spins may do so on the other half of the parent's core.
+// `soon`: within a row, where being woken would count. Between rows the parent has it stand still, and a wait
+// by the word is what it comes back to.
 void ExtensionServer::wait_for(const std::atomic<std::uint32_t>& word, std::uint32_t value, bool soon) const {
   const bool spin = soon && control_.spin != 0;
   const auto begin = Clock::now();

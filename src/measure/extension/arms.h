@@ -78,7 +78,8 @@ class ExtensionArm : public Arm {
   // nothing is.
   void expect_values(double ns) { values_alone_ns_ = ns; }
   // What a look at the outputs of a row of `calls` takes by itself, in nanoseconds, while the child stands
-  // still; run() takes it off from now on.
+  // still; run() takes it off from now on. May be asked when the candidate is gone, and nothing but this and
+  // clocks() may.
   double look_alone_ns(int calls);
   void begin(std::uint64_t key) override { deck_.begin(key); }
   void renew(std::uint64_t key, int calls) override;

@@ -141,7 +141,9 @@ struct ExtensionMeasurer::State {
 
   const ExtensionOverhead& overhead_here() {
     if (!overhead) {
+      // As a candidate's: it starts before this thread stays on the processor, where its guard would be, too.
       device::ExtensionSession empty(options);
+      const StayOn here(options.cpu);
       overhead = measure_overhead(harness, empty);
     }
     return *overhead;
@@ -176,12 +178,17 @@ struct ExtensionMeasurer::State {
     return candidate;
   }
 
-  // `values_ns`: the most that a row's values took while the candidate stood still; 0: not known.
-  Timing time_candidate(GpuTaskBench& task, ExtensionCandidate& candidate, Measurement& m,
-                        double* values_ns) {
+  // What was taken while the candidate stood still, and is taken again when its process is gone.
+  struct AtRest {
+    double values_ns = 0;               // the most that a row's values took
+    double look_ns = 0;                 // ExtensionArm::look_alone_ns()
+    std::unique_ptr<ExtensionArm> arm;  // nothing: the candidate was not timed to the end
+  };
+
+  Timing time_candidate(GpuTaskBench& task, ExtensionCandidate& candidate, Measurement& m, AtRest* rest) {
+    const ExtensionOverhead& around = overhead_here();
     const StayOn here(options.cpu);
     Bench& b = bench_of(task);
-    const ExtensionOverhead& around = overhead_here();
     PairSettings pairs = pair_settings(by_host, m.task, m.candidate, m.remeasured);
     pairs.calls = b.calls;
     double call_ns = 0;
@@ -193,12 +200,13 @@ struct ExtensionMeasurer::State {
       if (tries > 0) pairs.key = random_key({pairs.key, name_key("anew")});
       const int least = call_ns < kLongCallNs ? std::min(2, b.most_calls) : 1;
       pairs.candidate_calls = std::max(least, calls_a_row(call_ns, b.most_calls));
-      ExtensionArm arm(candidate, task.reference(), task.timed_bounds(), task.timing_dims(),
-                       pairs.candidate_calls, around);
+      auto own = std::make_unique<ExtensionArm>(candidate, task.reference(), task.timed_bounds(),
+                                                task.timing_dims(), pairs.candidate_calls, around);
+      ExtensionArm& arm = *own;
       if (arm.outcome().verdict != Verdict::kOk) return failed_timing(arm.outcome());
       const double before_ns = values_alone(b, pairs.candidate_calls, pairs.key, 0);
       arm.expect_values(before_ns);
-      arm.look_alone_ns(pairs.candidate_calls);
+      const double look_ns = arm.look_alone_ns(pairs.candidate_calls);
       Timing timing = judge(by_host, time_pairs(*b.baseline, arm, pairs), pairs.candidate_calls);
       m.gpu_after = surroundings.state_now();
       m.rounds_thrown_away += timing.pairs.rounds_thrown_away;
@@ -208,8 +216,10 @@ struct ExtensionMeasurer::State {
       // A row that is far shorter than it should be is not what was estimated.
       if (pairs.candidate_calls < std::min(b.most_calls, calls_a_row(call_ns, b.most_calls) / 2)) continue;
       const double behind_ns = values_alone(b, timing.calls, pairs.key, 1);
-      *values_ns = std::max(before_ns, behind_ns);
-      return look_closer(b, candidate, arm, std::move(timing), std::min(before_ns, behind_ns), pairs.key, m);
+      timing =
+          look_closer(b, candidate, arm, std::move(timing), std::min(before_ns, behind_ns), pairs.key, m);
+      *rest = {std::max(before_ns, behind_ns), look_ns, std::move(own)};
+      return timing;
     }
     return failed_timing(
         {Verdict::kUnstable,
@@ -347,19 +357,34 @@ struct ExtensionMeasurer::State {
 
   // In this child, which ends with it.
   Timing time_once(GpuTaskBench& task, std::unique_ptr<ExtensionCandidate> candidate, Measurement& m) {
-    double values_ns = 0;
-    Timing timing = time_candidate(task, *candidate, m, &values_ns);
+    AtRest rest;
+    Timing timing = time_candidate(task, *candidate, m, &rest);
     candidate.reset();
-    if (timing.pairs.verdict != Verdict::kOk || values_ns <= 0) return timing;
+    if (timing.pairs.verdict != Verdict::kOk || !rest.arm) return timing;
     // Now nothing of it is on the GPU any more.
+    const StayOn here(options.cpu);
     const double gone_ns = values_alone(*bench, timing.calls, settings.seed, 2);
-    if (const std::string busy = busy_while_stopped(values_ns, gone_ns); !busy.empty()) {
-      bench->alone_ns.clear();
-      m.hack = kLateWork;
-      write_clock(timing, m);
-      return failed_timing({Verdict::kHack, busy, 0});
-    }
-    return timing;
+    std::string busy = busy_while_stopped(rest.values_ns, gone_ns);
+    if (busy.empty()) busy = charge_for_looks(rest, timing);
+    if (busy.empty()) return timing;
+    bench->alone_ns.clear();
+    m.hack = kLateWork;
+    write_clock(timing, m);
+    return failed_timing({Verdict::kHack, busy, 0});
+  }
+
+  // What a look took alone was taken off each row's. What it takes less now, the rows took behind their
+  // answers. Returns what is wrong where that is more than chance.
+  std::string charge_for_looks(const AtRest& rest, Timing& timing) const {
+    const ExtensionArm::Clocks clocks = rest.arm->clocks();
+    const double late_ns = clocks.late_ns + rest.look_ns - rest.arm->look_alone_ns(timing.calls);
+    timing.clock_facts["late_ns"] = fmt::format("{:.0f}", late_ns);
+    std::string detail;
+    hack_of({.ours_ns = clocks.ours_ns, .events_ns = clocks.ours_ns, .late_ns = late_ns}, &detail);
+    const double unpaid =
+        charge_beside_clock(late_ns, clocks.ours_ns) - charge_beside_clock(clocks.late_ns, clocks.ours_ns);
+    charge(by_host, unpaid / timing.calls, timing);
+    return detail;
   }
 
   // In a fresh child.

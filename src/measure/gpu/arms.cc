@@ -86,6 +86,8 @@ void GpuBaselineArm::renew(std::uint64_t key, int calls) {
 
 void GpuBaselineArm::renew_here(std::uint64_t key, int calls) {
   key_ = key;
+  calls_in_row_ = calls;
+  remembered_ = -1;
   // The memory of this place's last outputs goes back to torch's allocator, and the next run's come from
   // there; those of other places stay where they are.
   calls_->drop_outputs(first_set(place_, most_calls_));
@@ -153,6 +155,25 @@ Arm::Run GpuBaselineArm::inspect(int call) {
       return {Verdict::kWrongOutput, describe(comparison, task_.outputs[i].name, right[i]), 0};
   }
   return {};
+}
+
+void GpuBaselineArm::remember() {
+  if (!copy_) copy_.emplace(harness_, operands_.specs(), 1);
+  remembered_ = first_set(place_, most_calls_) + calls_in_row_;
+  for (std::size_t i = 0; i < operands_.specs().size(); ++i)
+    device::copy(copy_->address(0, i), operands_.address(remembered_, i), operands_.specs()[i].bytes);
+}
+
+bool GpuBaselineArm::memory_is_whole() {
+  int* differs = reinterpret_cast<int*>(differs_.data());
+  *differs = 0;
+  operands_.look_at_canaries();
+  operands_.look_between(0, operands_.sets());
+  for (std::size_t i = 0; remembered_ >= 0 && i < operands_.specs().size(); ++i)
+    harness_.compare(copy_->address(0, i), operands_.address(remembered_, i), operands_.specs()[i].bytes, 0,
+                     differs);
+  harness_.gpu().settle(kCopyTimeout);
+  return *differs == 0 && !operands_.problem() && operands_.tables_are_whole();
 }
 
 GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& reference,

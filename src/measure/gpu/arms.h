@@ -54,6 +54,10 @@ class GpuBaselineArm : public Arm {
   Run run_idle();
   // What it took the host to enqueue the last row.
   double enqueue_ns() const { return enqueue_ns_; }
+  // Remembers what the last row's untimed call has read, until the next renewal.
+  void remember();
+  // Whether nobody has written to memory of this arm's that is no operand, or to what is remembered. Waits.
+  bool memory_is_whole();
 
  private:
   void renew_here(std::uint64_t key, int calls);
@@ -66,8 +70,12 @@ class GpuBaselineArm : public Arm {
   task::Dims dims_;
   GpuInputs inputs_;
   int places_, most_calls_, place_ = 0;
+  int calls_in_row_ = 0;  // of the last renewal
   PlaceDeck deck_;
   GpuOperands operands_;
+  std::optional<GpuOperands> copy_;  // of one set's inputs …
+  int remembered_ = -1;              // … of this set's; -1: of none
+  device::PinnedMemory differs_{sizeof(int)};
   std::unique_ptr<GpuCalls> calls_;  // a row for each place
   std::unique_ptr<GpuCalls> right_;  // eager on the same operands, where `calls_` are another baseline's
   std::vector<double> bounds_;

@@ -204,9 +204,11 @@ struct GpuMeasurer::State {
       return failed_timing({Verdict::kHack, kChangedMemory, 0});
     }
     compare_with_alone(task, timing, m);
+    note_host_bound(task, m);
+    task.baseline().remember();  // from here on the candidate alone runs
     if (const device::GpuOutcome outcome = compare_clocks(arm, timing, m); !outcome.ok())
       return failed_timing(candidate.ran(outcome));
-    if (const Ran ran = note_idle_times(task, arm, m); ran.verdict != Verdict::kOk) return failed_timing(ran);
+    if (const Ran ran = note_idle_times(arm, m); ran.verdict != Verdict::kOk) return failed_timing(ran);
     return timing;
   }
 
@@ -237,7 +239,7 @@ struct GpuMeasurer::State {
     return {};
   }
 
-  Ran note_idle_times(GpuTaskBench& task, GpuCandidateArm& arm, Measurement& m) const {
+  static Ran note_idle_times(GpuCandidateArm& arm, Measurement& m) {
     constexpr int kIdleCalls = 5;
     std::vector<double> times;
     for (int i = 0; i < kIdleCalls; ++i) {
@@ -247,7 +249,6 @@ struct GpuMeasurer::State {
       times.push_back(static_cast<double>(run.elapsed_ns));
     }
     m.candidate_idle_ns = stats::median(times);
-    note_host_bound(task, m);
     return {};
   }
 
@@ -297,8 +298,8 @@ struct GpuMeasurer::State {
   }
 
   // What a candidate has written to that is not its own may be anybody's: the next one gets a fresh process.
-  void look_for_damage(Measurement& m) {
-    if (!harness.pools_are_whole()) {
+  void look_for_damage(GpuTaskBench& task, Measurement& m) {
+    if (!harness.pools_are_whole() || !task.baseline_is_whole()) {
       m.verdict = Verdict::kHack;
       m.hack = kHarnessMemory;
       m.detail = std::string(kChangedMemory) + (m.detail.empty() ? "" : "; " + m.detail);
@@ -439,7 +440,7 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
                           s.call_timeout_s(bench));
       s.check_and_time(bench, on_gpu, checked, out);
       s.lost = s.lost || !on_gpu.alive();
-      if (!s.lost) s.look_for_damage(m);
+      if (!s.lost) s.look_for_damage(bench, m);
     }
   } catch (const device::GpuError& e) {
     const Ran ran = s.blame(e);

@@ -26,6 +26,8 @@ class GpuTaskBench {
   int calls() const { return calls_; }
   double row_ns() const { return calls_ * baseline_call_ns_; }
   GpuBaselineArm& baseline();
+  // GpuBaselineArm::memory_is_whole() of the baseline, if there is one yet.
+  bool baseline_is_whole() { return !baseline_ || baseline_->memory_is_whole(); }
   std::unique_ptr<GpuBaselineArm> another_baseline() const;
   // Median nanoseconds a call of the baseline with nothing beside it, in rows as long as beside a candidate:
   // measured once, and again.

@@ -28,9 +28,10 @@ namespace warpsmith::measure {
 
 namespace {
 
-// Beyond all that a measurement may take by its own limits: right answers, checks, timings (of tier
-// `extension` up to four), a stalled host.
-constexpr double kPatience = 300;      // seconds, with five budgets, ten calls and a first run on top
+// Beyond all that a measurement may take by its own limits: right answers, checks, timings, a stalled host.
+constexpr double kPatience = 300;      // seconds, with these budgets, ten calls and a first run on top:
+constexpr int kMostTimings = 2 * 4;    // of tier `extension`, a repetition's included …
+constexpr int kMostEstimates = 3;      // … each of which may begin anew
 constexpr double kMostFirstRun = 300;  // of a Python module that compiles: its start, two times its limit
 
 // A message: its length in 8 bytes, then that much JSON. False where the other side is gone.
@@ -236,7 +237,8 @@ struct GpuWorkers::State {
                 bool* crowded = nullptr) {
     std::optional<Json> answer;
     Measurement& m = blank.measurement;
-    double lost_s = 0;  // by processes that said nothing: they had the GPU, as far as anybody knows
+    double lost_s =
+        0;  // of processes that said nothing, from their start on: they had the GPU for so long at most
     for (int tries = 0; tries < 2 && !answer; ++tries) {
       const double begin = seconds_now();
       if (ask(process, request, &answer, &m)) continue;
@@ -252,9 +254,7 @@ struct GpuWorkers::State {
     }
     throw_error_of(*answer);
     if (crowded != nullptr) *crowded = answer->value("crowded", false);
-    const int attempt = m.remeasured;
     m = measurement_from_json(answer->at("measurement"));
-    m.remeasured = attempt;
     if (lost_s > 0) m.gpu_held_s = m.gpu_held_s.value_or(0) + lost_s;
     blank.samples = answer->at("samples").get<std::vector<std::int64_t>>();
     blank.again = answer->value("again", "");
@@ -307,7 +307,8 @@ struct GpuWorkers::State {
   }
 
   double patience() const {
-    return kPatience + kMostFirstRun + 5 * settings.budget_s + 10 * settings.call_timeout_s;
+    return kPatience + kMostFirstRun + kMostTimings * kMostEstimates * settings.budget_s +
+           10 * settings.call_timeout_s;
   }
 };
 

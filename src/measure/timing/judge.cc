@@ -88,6 +88,15 @@ Timing judge(const Settings& settings, PairResult pairs, int calls) {
   return timing;
 }
 
+void charge(const Settings& settings, double ns, Timing& timing) {
+  const std::int64_t more = std::llround(ns);
+  if (more <= 0) return;
+  for (std::int64_t& each : timing.pairs.candidate_ns) each += more;
+  Timing charged = judge(settings, std::move(timing.pairs), timing.calls);
+  timing.pairs = std::move(charged.pairs);
+  timing.score = charged.score;
+}
+
 void write_score(const Settings& settings, const Timing& timing, Measured& out) {
   Measurement& m = out.measurement;
   m.speedup = timing.score.speedup();
@@ -157,8 +166,9 @@ bool stable(const Settings& settings, const Timing& timing, Measurement& m) {
 
 bool looks_too_good(const Settings& settings, const Measurement& m) {
   const auto best = settings.best.find(m.task);
-  return m.speedup > settings.remeasure_above || (best != settings.best.end() && best->second > 0 &&
-                                                  m.speedup > settings.remeasure_over_best * best->second);
+  return m.speedup > settings.remeasure_above * settings.ratio_of(m.task) ||
+         (best != settings.best.end() && best->second > 0 &&
+          m.speedup > settings.remeasure_over_best * best->second);
 }
 
 std::string baseline_words(const Timing& timing) {

@@ -45,6 +45,8 @@ bool write_checks(const CheckOutcome& outcome, const task::Task& task, Oracle& o
                   const std::vector<CheckCase>& cases, Measurement& m);
 
 Timing judge(const Settings& settings, PairResult pairs, int calls);
+// The same with `ns` nanoseconds more for each call of the candidate; not with less.
+void charge(const Settings& settings, double ns, Timing& timing);
 void write_score(const Settings& settings, const Timing& timing, Measured& out);
 // The baseline in the pair against alone: not over `most` times apart, beyond what the scatter of the rounds
 // explains (on a noisy machine two medians of equal things differ).

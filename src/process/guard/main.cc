@@ -25,6 +25,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <set>
 
 #include "../seccomp_filter.h"
 #include "options.h"
@@ -235,21 +236,28 @@ class Watch {
     changing_looks_ = files_->changing() ? changing_looks_ + 1 : 0;
     if (reason_ == nullptr && changing_looks_ >= kChangingLooks) {
       changing_looks_ = 0;
-      hold_tree();
+      const std::set<pid_t> stopped = hold_tree();
       reason_ = files_->look();
-      for (const pid_t pid : process::descendants(getpid())) kill(pid, SIGCONT);
+      for (const pid_t pid : process::descendants(getpid()))
+        if (!stopped.contains(pid)) kill(pid, SIGCONT);
     }
     const auto end = Clock::now();
     next_look_at_files_ = end + std::max<Clock::duration>(kFilesEvery, kShareOfLooks * (end - begin));
   }
 
-  // More than once: the list may miss what is being born.
-  void hold_tree() {
+  // More than once: the list may miss what is being born. Returns those that our starter has stopped already,
+  // and that are its own to wake.
+  static std::set<pid_t> hold_tree() {
+    std::set<pid_t> stopped, seen;
     for (int round = 0; round < 3; ++round) {
-      for (const pid_t pid : process::descendants(getpid())) kill(pid, SIGSTOP);
+      for (const pid_t pid : process::descendants(getpid())) {
+        if (seen.insert(pid).second && process::is_stopped(pid)) stopped.insert(pid);
+        kill(pid, SIGSTOP);
+      }
       const timespec nap{0, 1'000'000};
       nanosleep(&nap, nullptr);
     }
+    return stopped;
   }
 
   void obey() {

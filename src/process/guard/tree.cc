@@ -45,17 +45,27 @@ bool kernel_lists_children() {
   return kYes;
 }
 
-pid_t parent_of(pid_t pid, std::string& buffer) {
+struct Stat {
+  char state = 0;
+  pid_t parent = -1;
+};
+
+// Nothing of it where the process is gone.
+Stat stat_of(pid_t pid, std::string& buffer) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
-  if (!slurp(path, buffer)) return -1;
+  if (!slurp(path, buffer)) return {};
   const auto behind_name = buffer.rfind(')');  // the name may hold anything
+  Stat stat;
   int parent = -1;
   if (behind_name == std::string::npos ||
-      std::sscanf(buffer.c_str() + behind_name + 1, " %*c %d", &parent) != 1)
-    return -1;
-  return parent;
+      std::sscanf(buffer.c_str() + behind_name + 1, " %c %d", &stat.state, &parent) != 2)
+    return {};
+  stat.parent = parent;
+  return stat;
 }
+
+pid_t parent_of(pid_t pid, std::string& buffer) { return stat_of(pid, buffer).parent; }
 
 void append_children(pid_t parent, std::vector<pid_t>& out) {
   char folder[64];
@@ -106,6 +116,11 @@ std::vector<pid_t> descendants(pid_t root) {
   append(root);
   for (std::size_t i = 0; i < out.size(); ++i) append(out[i]);
   return out;
+}
+
+bool is_stopped(pid_t pid) {
+  std::string buffer;
+  return stat_of(pid, buffer).state == 'T';
 }
 
 std::uint64_t resident_bytes(const std::vector<pid_t>& processes, std::uint64_t limit) {

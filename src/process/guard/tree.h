@@ -14,6 +14,9 @@ std::vector<pid_t> descendants(pid_t root);
 // Children of this very process.
 std::vector<pid_t> children_of(pid_t parent);
 
+// Whether a signal has stopped this process.
+bool is_stopped(pid_t pid);
+
 // Resident memory of these processes together. Over `limit` (0: none) shared pages are counted once (PSS),
 // which costs more.
 std::uint64_t resident_bytes(const std::vector<pid_t>& processes, std::uint64_t limit);
