@@ -134,7 +134,7 @@ const Table<ProtocolSettings>& protocol_keys() {
         1e6},
        &S::variance_gate},
       {{"check_seeds", Form::kInteger,
-        "Seeds of input values in the correctness check, for each hidden shape; each distribution has one.",
+        "Seeds of input values in the correctness check, for each shape; each distribution has one.",
         1, 100000},
        &S::check_seeds},
       {{"call_timeout", Form::kSeconds, "Longest single call of a candidate.", 0, kDay, true},
