@@ -141,9 +141,7 @@ struct ExtensionMeasurer::State {
 
   const ExtensionOverhead& overhead_here() {
     if (!overhead) {
-      // As a candidate's: it starts before this thread stays on the processor, where its guard would be, too.
       device::ExtensionSession empty(options);
-      const StayOn here(options.cpu);
       overhead = measure_overhead(harness, empty);
     }
     return *overhead;
@@ -186,9 +184,9 @@ struct ExtensionMeasurer::State {
   };
 
   Timing time_candidate(GpuTaskBench& task, ExtensionCandidate& candidate, Measurement& m, AtRest* rest) {
-    const ExtensionOverhead& around = overhead_here();
     const StayOn here(options.cpu);
     Bench& b = bench_of(task);
+    const ExtensionOverhead& around = overhead_here();
     PairSettings pairs = pair_settings(by_host, m.task, m.candidate, m.remeasured);
     pairs.calls = b.calls;
     double call_ns = 0;

@@ -237,8 +237,7 @@ struct GpuWorkers::State {
                 bool* crowded = nullptr) {
     std::optional<Json> answer;
     Measurement& m = blank.measurement;
-    double lost_s =
-        0;  // of processes that said nothing, from their start on: they had the GPU for so long at most
+    double lost_s = 0;  // of processes that said nothing: they had the GPU for so long at most
     for (int tries = 0; tries < 2 && !answer; ++tries) {
       const double begin = seconds_now();
       if (ask(process, request, &answer, &m)) continue;
