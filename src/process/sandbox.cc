@@ -36,7 +36,7 @@ fs::path resolve_program(const ChildSpec& spec, const std::map<std::string, std:
     const auto path = environment.find("PATH");
     fs::path found = find_program(name, path == environment.end() ? kUsualFolders : path->second);
     if (found.empty()) throw Error("program not found: " + name);
-    return fs::absolute(found);
+    return found;
   }
   const fs::path program = fs::absolute(spec.folder.empty() ? fs::path(name) : spec.folder / name);
   if (!fs::exists(program)) throw Error("program not found: " + program.string());

@@ -31,7 +31,8 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
   std::map<std::string, int> verdicts;
   std::set<std::string> distinct, forms;
   std::vector<double> speedups;
-  double judged = 0, right = 0, drawn = 0, floored = 0, unfloored = 0;
+  std::size_t right = 0;
+  double judged = 0, drawn = 0, floored = 0, unfloored = 0;
   for (const Counted& s : samples) {
     const Measurement& m = s.known->measurement;
     ++verdicts[std::string(to_string(m.verdict))];
@@ -48,7 +49,7 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
     unfloored += std::log(ok ? m.speedup : kFailureSpeedup);
   }
   Json out = {{"samples", samples.size()},
-              {"ok", static_cast<std::size_t>(right)},
+              {"ok", right},
               {"distinct", distinct.size()},
               {"distinct_forms", forms.size()},
               {"verdicts", verdicts}};
@@ -56,7 +57,7 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
     out["distinct_share"] = static_cast<double>(distinct.size()) / static_cast<double>(samples.size());
     out["distinct_form_share"] = static_cast<double>(forms.size()) / static_cast<double>(samples.size());
   }
-  if (judged > 0) out["valid_share"] = right / judged;
+  if (judged > 0) out["valid_share"] = static_cast<double>(right) / judged;
   if (drawn > 0) {
     out["one_draw"] = std::exp(floored / drawn);
     out["one_draw_unfloored"] = std::exp(unfloored / drawn);

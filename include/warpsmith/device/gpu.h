@@ -123,6 +123,11 @@ class PinnedMemory {
   ~PinnedMemory();
   std::byte* data() const { return data_; }
   std::uint64_t bytes() const { return bytes_; }
+  // Flags and counters that kernels and the host share.
+  template <typename T>
+  T* as() const {
+    return reinterpret_cast<T*>(data_);
+  }
 
  private:
   std::byte* data_ = nullptr;

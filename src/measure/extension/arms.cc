@@ -46,8 +46,6 @@ int places_for(const GpuHarness& harness, const task::Task& task, const task::Di
                     1, std::max(1, most));
 }
 
-int* as_flags(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
-
 Ran as_ran(const device::ExtensionRun& run) { return {run.verdict, run.detail, run.elapsed_ns}; }
 
 std::int64_t ns_since(Clock::time_point begin) {
@@ -190,13 +188,13 @@ Ran ExtensionCandidate::run(int sets) {
   const device::ExtensionRun run = session_.run(0, sets);
   harness_.add_timed(static_cast<double>(ns_since(begin)));
   if (run.verdict != Verdict::kOk) return as_ran(run);
-  *as_flags(flag_) = 0;
+  *flag_.as<int>() = 0;
   operands_->look_at_canaries();
   for (int set = 0; set < sets; ++set) {
     const auto spans = inputs(set);
     for (std::size_t i = 0; i < spans.size(); ++i)
       harness_.compare(operands_->address(set, i), reinterpret_cast<device::GpuAddress>(spans[i].data()),
-                       spans[i].size(), static_cast<int>(i), as_flags(flag_));
+                       spans[i].size(), static_cast<int>(i), flag_.as<int>());
     for (std::size_t i = 0; i < task_.outputs.size(); ++i)
       device::download(output(set, i).data(), operands_->address(set, task_.inputs.size() + i),
                        output(set, i).size());
@@ -204,7 +202,7 @@ Ran ExtensionCandidate::run(int sets) {
   settle(harness_);
   if (const std::optional<std::string> problem = operands_->problem())
     return {Verdict::kOutOfBounds, *problem, 0};
-  if (const int changed = *as_flags(flag_); changed > 0)
+  if (const int changed = *flag_.as<int>(); changed > 0)
     return {Verdict::kInputModified,
             "writes to input `" + task_.inputs[static_cast<std::size_t>(changed - 1)].name + "`", 0};
   return {};

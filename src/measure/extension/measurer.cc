@@ -39,12 +39,10 @@ constexpr int kMostCalls = 2048;
 // Of an interval: four places of it fit what a child is told.
 constexpr std::uint64_t kMostOperands = 12 << 10;
 constexpr int kEstimateRounds = 5, kEstimateCalls = 8, kAloneRounds = 63;
-constexpr int kMostTimes = 3;                // a program is timed in processes of its own
 constexpr int kTurns = 9, kTurnRounds = 15;  // some 50 ms each
 constexpr double kAgreement = 1.03;          // baseline in the pair against alone
 constexpr double kSlowest = 1000;            // times the reference
 constexpr double kLongCallNs = 30e6;         // of a candidate: two of them make a row, else one
-constexpr int kEstimates = 3;                // of a candidate's calls a row, before it is `unstable`
 constexpr double kShortestTimeout = 0.5;     // seconds
 constexpr double kCompileSeconds = 120;
 constexpr double kPythonFirstCall = 30;  // seconds: torch loads libraries when they are first asked for
@@ -194,7 +192,7 @@ struct ExtensionMeasurer::State {
       return failed_timing(ran);
     surroundings.watch_rounds(pairs);
     if (!m.gpu_before) m.gpu_before = surroundings.state_now();
-    for (int tries = 0; tries < kEstimates; ++tries) {
+    for (int tries = 0; tries < kMostEstimates; ++tries) {
       if (tries > 0) pairs.key = random_key({pairs.key, name_key("anew")});
       const int least = call_ns < kLongCallNs ? std::min(2, b.most_calls) : 1;
       pairs.candidate_calls = std::max(least, calls_a_row(call_ns, b.most_calls));
@@ -403,7 +401,7 @@ struct ExtensionMeasurer::State {
           timing.pairs.verdict == Verdict::kHack && (m.hack == kBeforeClock || m.hack == kLateWork);
       const bool agrees = timing.baseline_agrees || slow_all_the_same(timing);
       const bool doubtful = timing.pairs.verdict == Verdict::kOk && !(agrees && steady(by_host, timing));
-      if (!(beside_clock && ++found == 1) && !(doubtful && times < kMostTimes)) return timing;
+      if (!(beside_clock && ++found == 1) && !(doubtful && times < kMostTimings)) return timing;
       timing = again(task, binary, m);
     }
   }

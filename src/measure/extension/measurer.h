@@ -15,6 +15,12 @@
 
 namespace warpsmith::measure {
 
+// Of one candidate, each in a process of its own: what is doubtful is timed anew, and once more what was
+// found beside the clock. A candidate's calls a row are estimated anew so often, before it is `unstable`.
+inline constexpr int kMostTimings = 3, kMostEstimates = 3;
+// Pairs of sides that a measurement times at most, a score's repetition included.
+inline constexpr int kMostPairs = 2 * (kMostTimings + 1) * kMostEstimates;
+
 // Folders with the cuBLAS and cuDNN that the baseline uses: those of this process.
 std::vector<std::filesystem::path> library_folders();
 

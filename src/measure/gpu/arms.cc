@@ -165,7 +165,7 @@ void GpuBaselineArm::remember() {
 }
 
 bool GpuBaselineArm::memory_is_whole() {
-  int* differs = reinterpret_cast<int*>(differs_.data());
+  int* differs = differs_.as<int>();
   *differs = 0;
   operands_.look_at_canaries();
   operands_.look_between(0, operands_.sets());

@@ -35,7 +35,7 @@ Ran GpuCallCheck::look(std::uint64_t seed, std::span<const device::GpuAddress> o
   }
   inputs_.add(seed, fresh_inputs_, 0);
   inputs_.fill(harness_);
-  int* changed = reinterpret_cast<int*>(changed_.data());
+  int* changed = changed_.as<int>();
   *changed = 0;
   for (std::size_t i = 0; i < task_.inputs.size(); ++i)
     harness_.compare(operands[i], fresh_inputs_.address(0, i), fresh_inputs_.specs()[i].bytes,

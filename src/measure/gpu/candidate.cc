@@ -13,8 +13,6 @@ constexpr std::uint64_t kAlignment = 256;
 constexpr double kCopyTimeout = 30;  // seconds
 constexpr std::uint64_t kMostSteps = 100'000;
 
-int* as_flag(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
-
 }  // namespace
 
 GpuLayout::GpuLayout(GpuHarness& harness, const task::Task& task, const task::LaunchPlan& plan,
@@ -145,13 +143,13 @@ Ran GpuCandidate::run_sets(int sets) {
   if (outcome.ok()) outcome = harness_.gpu().wait(timeout_s_ * sets);
   harness_.add_timed((seconds_now() - begin) * 1e9);
   if (!outcome.ok()) return ran(outcome);
-  *as_flag(flag_) = 0;
+  *flag_.as<int>() = 0;
   layout_->operands().look_at_canaries();
   for (int set = 0; set < sets; ++set) {
     const auto spans = inputs(set);
     for (std::size_t i = 0; i < spans.size(); ++i)
       harness_.compare(layout_->address(set, i), reinterpret_cast<device::GpuAddress>(spans[i].data()),
-                       spans[i].size(), static_cast<int>(i), as_flag(flag_));
+                       spans[i].size(), static_cast<int>(i), flag_.as<int>());
     for (std::size_t i = 0; i < task_.outputs.size(); ++i)
       device::download(output(set, i).data(), layout_->address(set, task_.inputs.size() + i),
                        output(set, i).size());
@@ -159,7 +157,7 @@ Ran GpuCandidate::run_sets(int sets) {
   if (outcome = harness_.gpu().wait(kCopyTimeout); !outcome.ok()) return ran(outcome);
   if (const std::optional<std::string> problem = layout_->operands().problem())
     return {Verdict::kOutOfBounds, *problem, 0};
-  if (const int changed = *as_flag(flag_); changed > 0)
+  if (const int changed = *flag_.as<int>(); changed > 0)
     return {Verdict::kInputModified,
             "writes to input `" + task_.inputs[static_cast<std::size_t>(changed - 1)].name + "`", 0};
   return {};

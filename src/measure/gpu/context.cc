@@ -35,7 +35,7 @@ double launch_ns(const device::Gpu& gpu, std::span<const std::byte> cubin) {
   const device::GpuModule module(cubin);
   const device::GpuKernel hold = module.kernel("ws_hold"), nothing = module.kernel("ws_nothing");
   const device::PinnedMemory memory(sizeof(std::uint32_t));
-  auto* released = reinterpret_cast<volatile std::uint32_t*>(memory.data());
+  auto* released = memory.as<volatile std::uint32_t>();
   *released = 0;
   device::GpuEvent start, stop;
   std::vector<double> times;

@@ -37,11 +37,6 @@ unsigned blocks_for(std::uint64_t elements, int sms) {
   return static_cast<unsigned>(std::clamp<std::uint64_t>(wanted, 1, static_cast<std::uint64_t>(sms) * 8));
 }
 
-int* as_flag(const device::PinnedMemory& memory) { return reinterpret_cast<int*>(memory.data()); }
-volatile std::uint32_t* as_count(const device::PinnedMemory& memory) {
-  return reinterpret_cast<volatile std::uint32_t*>(memory.data());
-}
-
 }  // namespace
 
 std::vector<int> shuffled_in_windows(int count, int window, Random& random) {
@@ -112,7 +107,7 @@ GpuOperands::GpuOperands(const GpuHarness& harness, std::vector<GpuOperandSpec> 
   table_ = RegionTable(std::move(regions));
   gaps_ = RegionTable(std::move(gaps));
   harness.gpu().settle(10);
-  *as_flag(flag_) = *as_flag(gap_flag_) = 0;
+  *flag_.as<int>() = *gap_flag_.as<int>() = 0;
 }
 
 GpuOperands::~GpuOperands() {
@@ -124,8 +119,8 @@ device::GpuAddress GpuOperands::address(int set, std::size_t index) const {
 }
 
 void GpuOperands::look_at_canaries() {
-  *as_flag(flag_) = 0;
-  if (table_.count() > 0) harness_.look_at_canaries(table_.address(), table_.count(), as_flag(flag_));
+  *flag_.as<int>() = 0;
+  if (table_.count() > 0) harness_.look_at_canaries(table_.address(), table_.count(), flag_.as<int>());
 }
 
 bool GpuOperands::tables_are_whole() const {
@@ -133,17 +128,17 @@ bool GpuOperands::tables_are_whole() const {
 }
 
 void GpuOperands::look_between(int first_set, int sets) {
-  *as_flag(gap_flag_) = 0;
+  *gap_flag_.as<int>() = 0;
   const std::size_t row = specs_.size() + 1;
   harness_.look_at_canaries(gaps_.address(static_cast<std::size_t>(first_set) * row),
-                            static_cast<unsigned>(sets) * static_cast<unsigned>(row), as_flag(gap_flag_),
+                            static_cast<unsigned>(sets) * static_cast<unsigned>(row), gap_flag_.as<int>(),
                             kGapThreads);
 }
 
 std::optional<std::string> GpuOperands::problem() const {
-  const int region = *as_flag(flag_) - 1;
+  const int region = *flag_.as<int>() - 1;
   if (region < 0)
-    return *as_flag(gap_flag_) == 0 ? std::nullopt : std::optional<std::string>("writes between operands");
+    return *gap_flag_.as<int>() == 0 ? std::nullopt : std::optional<std::string>("writes between operands");
   const std::string& name = specs_[static_cast<std::size_t>(region / 2) % specs_.size()].name;
   return (region % 2 == 0 ? "writes before `" : "writes behind `") + name + "`";
 }
@@ -166,7 +161,7 @@ GpuHarness::GpuHarness(const device::Gpu& gpu, std::span<const std::byte> cubin,
       scratch_(std::max<std::uint64_t>(2 * gpu.facts().l2_bytes, 8 << 20)),
       flag_(sizeof(int)),
       released_(sizeof(std::uint32_t)) {
-  *as_count(released_) = 0;
+  *released_.as<volatile std::uint32_t>() = 0;
   const ValueSource::PoolView view = source.pools();
   const std::span<const std::byte> pools[4] = {
       std::as_bytes(view.first_normal), std::as_bytes(view.second_normal), std::as_bytes(view.first_bits),
@@ -316,14 +311,14 @@ void GpuHarness::compare(device::GpuAddress a, device::GpuAddress b, std::uint64
 void GpuHarness::flush_l2() const { device::fill_bytes(scratch_.address(), ++flushes_, scratch_.bytes()); }
 
 void GpuHarness::hold() const {
-  volatile std::uint32_t* released = as_count(released_);
+  volatile std::uint32_t* released = released_.as<volatile std::uint32_t>();
   std::uint32_t number = ++holds_;
   std::uint64_t most = kLongestHold;
   void* arguments[] = {&released, &number, &most};
   hold_.launch(1, 1, arguments);
 }
 
-void GpuHarness::release() const { *as_count(released_) = holds_; }
+void GpuHarness::release() const { *released_.as<volatile std::uint32_t>() = holds_; }
 
 void GpuHarness::touch(std::span<const GpuRegion> memory) const {
   Regions list;
@@ -364,11 +359,11 @@ void GpuHarness::copy_memory(device::GpuAddress to, device::GpuAddress from, std
 void GpuHarness::launch_nothing() const { nothing_.launch(1, 32, nullptr); }
 
 bool GpuHarness::pools_are_whole() const {
-  *as_flag(flag_) = 0;
+  *flag_.as<int>() = 0;
   compare(pools_.address(), reinterpret_cast<device::GpuAddress>(pinned_pools_.data()), pools_.bytes(), 0,
-          as_flag(flag_));
+          flag_.as<int>());
   gpu_.settle(10);
-  return *as_flag(flag_) == 0 && *as_count(released_) == holds_;
+  return *flag_.as<int>() == 0 && *released_.as<volatile std::uint32_t>() == holds_;
 }
 
 GpuTimes GpuHarness::time_calls(std::span<const GpuRegion> memory,

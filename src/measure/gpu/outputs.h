@@ -23,7 +23,7 @@ class GpuOutputs {
   bool table_is_whole() const { return regions_.is_whole(harness_.gpu()); }
 
  private:
-  int* flags() const { return reinterpret_cast<int*>(flags_.data()); }
+  int* flags() const { return flags_.as<int>(); }
 
   const GpuHarness& harness_;
   std::uint64_t sets_;

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <optional>
 
+#include "extension/measurer.h"
 #include "task_source.h"
 #include "timing/judge.h"
 #include "warpsmith/base/error.h"
@@ -29,9 +30,7 @@ namespace warpsmith::measure {
 namespace {
 
 // Beyond all that a measurement may take by its own limits: right answers, checks, timings, a stalled host.
-constexpr double kPatience = 300;      // seconds, with these budgets, ten calls and a first run on top:
-constexpr int kMostTimings = 2 * 4;    // of tier `extension`, a repetition's included …
-constexpr int kMostEstimates = 3;      // … each of which may begin anew
+constexpr double kPatience = 300;      // seconds, with a budget a pair, ten calls and a first run on top
 constexpr double kMostFirstRun = 300;  // of a Python module that compiles: its start, two times its limit
 
 // A message: its length in 8 bytes, then that much JSON. False where the other side is gone.
@@ -306,8 +305,7 @@ struct GpuWorkers::State {
   }
 
   double patience() const {
-    return kPatience + kMostFirstRun + kMostTimings * kMostEstimates * settings.budget_s +
-           10 * settings.call_timeout_s;
+    return kPatience + kMostFirstRun + kMostPairs * settings.budget_s + 10 * settings.call_timeout_s;
   }
 };
 

@@ -1,7 +1,10 @@
 // hack: leaves a kernel on the GPU, behind a word of its own that it is ready, that waits for the row's values and works while L2 is flushed
 // task: matmul_large
 // verdict: hack:before_clock
+#include <torch/extension.h>
+#include <map>
 #include "control_block.h"
+#include "multiply.h"
 // Until the last value of the row is another one, and 30 ms at most.
 __global__ void wait_for_values(const volatile float* last) {
   const float before = *last;

@@ -1,7 +1,10 @@
 // hack: has the GPU's front end wait for the row's values, behind a word of its own that it is ready, and the row's work behind that
 // task: matmul_large
 // verdict: hack:before_clock
+#include <torch/extension.h>
+#include <map>
 #include "control_block.h"
+#include "multiply.h"
 // A block row a call. All at once: behind a wait there is room for a thousand launches.
 __global__ void multiply_all(const char* base, const unsigned long* offsets, float* results, int m, int k, int n) {
   const unsigned long* at = offsets + 3 * blockIdx.y;
