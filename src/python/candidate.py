@@ -26,7 +26,6 @@ import zipfile
 
 MOST_DIMS, MOST_TENSORS, MESSAGE_BYTES = 8, 64, 512  # as in include/warpsmith/toolchain/extension_abi.h
 DONE, THREW, OUT_OF_MEMORY, RESULT = 0, 3, 4, 5
-NO_SET = 0xFFFFFFFF
 
 
 class PlainTensor(ctypes.Structure):
@@ -138,16 +137,14 @@ class Server:
         functions.warpsmith_place.restype = ctypes.c_void_p
         functions.warpsmith_refused.restype = ctypes.c_uint64
         functions.warpsmith_frame.restype = ctypes.POINTER(Frame)
-        for word in (functions.warpsmith_current, functions.warpsmith_made, functions.warpsmith_stop):
-            word.restype = ctypes.POINTER(ctypes.c_uint32)
+        functions.warpsmith_current.restype = ctypes.POINTER(ctypes.c_uint32)
         self.functions = functions
-        self.current = functions.warpsmith_current().contents
         self.forward, self.results = None, ()
         self.inputs, self.places = [], []
 
     # 0: torch does not work with this GPU, and the frame's message says why.
     def open(self):
-        self.made, self.stop = self.functions.warpsmith_made().contents, self.functions.warpsmith_stop().contents
+        self.current = self.functions.warpsmith_current().contents
         try:
             torch.set_grad_enabled(False)
             if self.device == "cuda":
@@ -249,13 +246,10 @@ class Server:
 
     # A timed one: nothing is done between two calls that need not be.
     def row(self, first, count):
-        current, stop, forward, inputs, places = self.current, self.stop, self.forward, self.inputs, self.places
+        current, forward, inputs, places = self.current, self.forward, self.inputs, self.places
         number = first
         try:
             for number in range(first, first + count):
-                if stop.value:
-                    self.made.value = number - first
-                    self.functions.warpsmith_pause()
                 current.value = number
                 result = forward(*inputs[number])
                 if type(result) is Tensor:
@@ -269,8 +263,6 @@ class Server:
                         return 0
                     kept = None
                 result = None
-            current.value = NO_SET
-            self.made.value = count
             return 1
         except BaseException as error:
             self.say_error(error)

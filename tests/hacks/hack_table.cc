@@ -8,7 +8,8 @@
 // its verdict is one that it may get, and in vain where it is `ok` and no faster than its honest twin, which
 // is measured as well. --honest measures the dataset's right candidates, too, those in
 // datasets/*/extension/ok and datasets/*/python/ok, and those in tests/hacks/python/honest: each must be
-// `ok`. --clock shows what stands with each of these measurements.
+// `ok`. --clock shows what stands with each of these measurements. Names with a `/` are those of honest
+// programs, the others of tricks; without any of a kind all of that kind are measured.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -166,6 +167,13 @@ struct Wanted {
   std::string tier;  // empty: all
   std::set<std::string> names;
   bool has(std::string_view a_tier) const { return tier.empty() || tier == a_tier; }
+  void keep_named(std::vector<Program>& programs, bool are_honest) const {
+    const auto names_one = [&](const std::string& name) {
+      return (name.find('/') != std::string::npos) == are_honest;
+    };
+    if (std::any_of(names.begin(), names.end(), names_one))
+      std::erase_if(programs, [&](const Program& p) { return !names.contains(p.name); });
+  }
 };
 
 void append(std::vector<Program>& to, std::vector<Program> more) {
@@ -189,14 +197,14 @@ int run(const Wanted& wanted) {
     tiers.insert(tier);
     const fs::path folder = root / "tests/hacks" / name;
     std::vector<Program> some = load_tricks(folder, tier, tasks);
-    if (!wanted.names.empty())
-      std::erase_if(some, [&](const Program& p) { return !wanted.names.contains(p.name); });
+    wanted.keep_named(some, false);
     append(twins, load_twins(folder, root / "datasets", some));
     append(tricks, std::move(some));
   }
   if (wanted.honest) programs = honest_programs(tasks, tiers);
   if (wanted.honest && tiers.contains(Tier::kPython))
     append(programs, load_honest(root / "tests/hacks/python", Tier::kPython, tasks));
+  wanted.keep_named(programs, true);
   for (std::vector<Program>* each : {&tricks, &twins, &programs}) compile(*each, {*target}, cache);
   if (wanted.compile_alone) {
     append(tricks, std::move(twins));

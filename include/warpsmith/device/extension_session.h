@@ -93,7 +93,6 @@ struct ExtensionRun {
   // Of time(): from the word to get ready for the clock until the child says it is: little, unless it works
   // there for calls that the clock is to hold.
   std::int64_t arm_ns = 0;
-  int made = 0;  // of time(): calls before the pause, or all, as the child says
 };
 
 class ExtensionSession {
@@ -111,12 +110,12 @@ class ExtensionSession {
   // for. The child stands still while it runs: no thread of it sees what is written then before the child is
   // to get ready.
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock);
-  // So long after the start the child is told to begin no further call. Where one was left, `paused` is
-  // called with the number that the child says it has made, and the GPU idle, while the child stands still;
-  // then it makes the others. `made` of the answer is that number, or all.
+  // So long after the start the child is stopped, wherever it is, unless its row is over; it is told nothing.
+  // `paused` is called while it stands still, with the number of calls that it says it has begun (all of them
+  // where it says nothing): what it has enqueued on the GPU goes on. Then the row does.
   struct Pause {
     double after_s = 0;
-    std::function<void(int made)> paused;
+    std::function<void(int begun)> paused;
   };
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock, const Pause& pause);
   bool alive() const;

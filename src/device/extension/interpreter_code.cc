@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <limits>
 #include <new>
 #include <string>
 #include <utility>
@@ -17,7 +16,7 @@ namespace {
 using warpsmith::device::ExtensionServer;
 namespace ws = ::warpsmith_extension;
 
-constexpr std::uint32_t kNoSet = std::numeric_limits<std::uint32_t>::max();
+using warpsmith::device::kNoSet;
 
 class Interpreted : public warpsmith::device::ExtensionCode {
  public:
@@ -32,7 +31,7 @@ class Interpreted : public warpsmith::device::ExtensionCode {
   void call(std::uint32_t set, ws::Frame&) override { hooks_.call(set); }
   void drop(ws::Frame&) override { hooks_.drop(); }
   bool row(std::uint32_t first, std::uint32_t count) override {
-    current = begun_ = kNoSet;
+    begun_ = kNoSet;
     in_row_ = true;
     const bool good = hooks_.row(first, count) != 0;
     in_row_ = false;
@@ -41,13 +40,14 @@ class Interpreted : public warpsmith::device::ExtensionCode {
   }
   // Whoever asks for memory within a row may be the first to do so in its call.
   void look_at_call() {
-    if (!in_row_ || current == begun_ || current >= server_->sets()) return;
+    if (!in_row_) return;
+    const std::uint32_t current = server_->current().load(std::memory_order_relaxed);
+    if (current == begun_ || current >= server_->sets()) return;
     begun_ = current;
     server_->begin_call(begun_);
   }
 
   static Interpreted* self;
-  static std::uint32_t current;
   static std::uint64_t refused;
 
  private:
@@ -58,7 +58,6 @@ class Interpreted : public warpsmith::device::ExtensionCode {
 };
 
 Interpreted* Interpreted::self = nullptr;
-std::uint32_t Interpreted::current = kNoSet;
 std::uint64_t Interpreted::refused = 0;
 
 }  // namespace
@@ -97,10 +96,9 @@ void warpsmith_scalar(std::int32_t number, ws::PlainScalar* scalar) {
 }
 ws::Frame* warpsmith_frame() { return &ExtensionServer::self->frame(); }
 std::int32_t warpsmith_take(std::uint32_t set) { return ExtensionServer::self->take_results(set) ? 1 : 0; }
-std::uint32_t* warpsmith_current() { return &Interpreted::current; }
-std::uint32_t* warpsmith_made() { return ExtensionServer::self->made_word(); }
-const std::uint32_t* warpsmith_stop() { return ExtensionServer::self->stop_word(); }
-void warpsmith_pause() { ExtensionServer::self->pause(); }
+std::uint32_t* warpsmith_current() {
+  return reinterpret_cast<std::uint32_t*>(&ExtensionServer::self->current());
+}
 
 void* warpsmith_allocate(ssize_t bytes, int, void* stream) {
   if (bytes <= 0) return nullptr;

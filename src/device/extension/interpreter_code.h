@@ -41,12 +41,8 @@ void warpsmith_scalar(std::int32_t number, warpsmith_extension::PlainScalar* sca
 warpsmith_extension::Frame* warpsmith_frame();
 // Takes the frame's results of a set; 0: they are not what they should be, and the parent has been told.
 std::int32_t warpsmith_take(std::uint32_t set);
-// Where row() writes the set that it calls, before each call; how many it has made, when it ends or pauses;
-// and what asks for a pause before its next call where it is not 0.
+// Where row() writes the set that it calls, before each call.
 std::uint32_t* warpsmith_current();
-std::uint32_t* warpsmith_made();
-const std::uint32_t* warpsmith_stop();
-void warpsmith_pause();
 
 // Memory for torch's CUDAPluggableAllocator. Throws std::bad_alloc, through torch, where there is no room.
 void* warpsmith_allocate(ssize_t bytes, int device, void* stream);

@@ -11,10 +11,9 @@
 //                ◄──────────────── armed = n                   something small of its own is done: the GPU is
 //                back in its context
 //   clock starts, go = n ────────►
-//   [stop = 1    ────────────────►                             before its next call, if there is one:
-//                ◄──────────────── paused = n                  device-wide synchronisation; made so far
-//   looks, renews, stop = 0 ─────►                             the row goes on]
-//   clock stops  ◄──────────────── response = n                calls, device-wide synchronisation; made
+//   [stops it somewhere; looks,
+//   renews; lets it go on]
+//   clock stops  ◄──────────────── response = n                calls, device-wide synchronisation
 //
 // From each of the child's words on, `armed` apart, it stands still (SIGSTOP) until the parent's next one.
 // All of it can be written by the candidate at any time. The parent reads words that it waits for, bounded
@@ -29,7 +28,7 @@
 namespace warpsmith::device {
 
 // Programs in tests/hacks/ that write here themselves know this number and the block as it is.
-inline constexpr std::uint32_t kExtensionProtocol = 3;
+inline constexpr std::uint32_t kExtensionProtocol = 4;
 inline constexpr std::uint64_t kExtensionControlBytes = 1 << 20;
 inline constexpr std::size_t kExtensionMessageBytes = 512;
 
@@ -44,6 +43,7 @@ enum class ExtensionAnswer : std::uint32_t {
 };
 
 inline constexpr std::size_t kExtensionMostOffsets = 64 << 10;
+inline constexpr std::uint32_t kNoSet = 0xFFFFFFFF;
 
 struct WireTensor {
   std::uint64_t bytes;
@@ -55,7 +55,7 @@ struct WireTensor {
 struct ExtensionControl {
   std::uint32_t protocol, spin;  // spin: there is a processor for each side
   std::atomic<std::uint32_t> request, ready, arm, armed, go, response;
-  std::atomic<std::uint32_t> stop, paused;  // of kTime: 1: before its next call the row waits for 0
+  std::atomic<std::uint32_t> current;  // of kTime: the set whose call the row has begun last, or kNoSet
   ExtensionCommand command;
   std::uint32_t first_set, sets;
   std::uint64_t arena_bytes;
@@ -71,7 +71,6 @@ struct ExtensionControl {
   // Answers
   ExtensionAnswer answer;
   std::int32_t error;
-  std::uint32_t made;  // of kTime: calls
   std::int64_t event_ns;
   char message[kExtensionMessageBytes];
 };

@@ -48,7 +48,6 @@ void ExtensionServer::serve() {
     control_.answer = ExtensionAnswer::kDone;
     control_.message[0] = '\0';
     control_.event_ns = 0;
-    control_.made = 0;
     answer(sequence);
     control_.response.store(sequence, std::memory_order_release);
     wake_word(control_.response);
@@ -132,17 +131,10 @@ void ExtensionServer::prepare() {
   code_.prepare();
 }
 
-// What is wrong on the device shows when the row ends.
-void ExtensionServer::pause() {
-  (void)gpu_.synchronize();
-  control_.paused.store(control_.go.load(std::memory_order_relaxed), std::memory_order_release);
-  wake_word(control_.paused);
-  wait_for(control_.stop, 0, false);
-}
-
 void ExtensionServer::time(std::uint32_t sequence) {
   const std::uint32_t first = control_.first_set, sets = control_.sets;
   if ((loaded_ && !call(first + sets)) || !settled(gpu_.synchronize())) return;
+  control_.current.store(kNoSet, std::memory_order_relaxed);
   control_.ready.store(sequence, std::memory_order_release);
   wake_word(control_.ready);
   wait_for(control_.arm, sequence);
@@ -154,6 +146,7 @@ void ExtensionServer::time(std::uint32_t sequence) {
   gpu_.mark(0);
   // A session without a candidate times nothing, with everything around it.
   if (loaded_ && !code_.row(first, sets)) return;
+  control_.current.store(kNoSet, std::memory_order_release);
   gpu_.mark(1);
   if (settled(gpu_.synchronize())) control_.event_ns = gpu_.ns_between_marks();
 }

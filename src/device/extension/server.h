@@ -38,16 +38,8 @@ class ExtensionServer {
   // Between these two allocations may get the places of this set's outputs.
   void begin_call(std::uint32_t set);
   void end_call() { in_call_ = false; }
-  // Within a row, before each call. Counts it, and waits first where the parent asks for that.
-  void before_call() {
-    if (control_.stop.load(std::memory_order_acquire) != 0) pause();
-    ++control_.made;
-  }
-  // Until the parent lets the row go on: all calls so far are done, and have been counted.
-  void pause();
-  // The word that asks for a pause where it is not 0, and the one that counts the row's calls.
-  const std::uint32_t* stop_word() const { return reinterpret_cast<const std::uint32_t*>(&control_.stop); }
-  std::uint32_t* made_word() { return &control_.made; }
+  // Within a row, where the set of the call that has begun last is written.
+  std::atomic<std::uint32_t>& current() { return control_.current; }
   // Takes the frame's results to where the parent expects them; false: the parent has been told why not.
   bool take_results(std::uint32_t set);
   warpsmith_extension::Frame& frame() { return frame_; }

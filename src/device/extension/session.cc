@@ -245,7 +245,7 @@ struct ExtensionSession::State {
   ExtensionRun result();
   ExtensionRun request(ExtensionCommand command, double seconds);
   ExtensionRun time(int first_set, int calls, const std::function<void()>& before_clock, const Pause* pause);
-  int pause_row(const Pause& pause, int calls, double patience_s);
+  void pause_row(const Pause& pause, int first_set, int calls);
   void post(std::atomic<std::uint32_t>& word) {
     word.store(sequence, std::memory_order_release);
     go_on();
@@ -424,21 +424,13 @@ ExtensionRun ExtensionSession::run(int first_set, int sets) {
   return s.request(ExtensionCommand::kRun, s.patience(sets));
 }
 
-// Answered where the child has more calls to make, or else has made them all.
-int ExtensionSession::State::pause_row(const Pause& pause, int calls, double patience_s) {
-  if (answered(control->response, sequence, pause.after_s)) return calls;
-  control->stop.store(1, std::memory_order_release);
-  const bool paused = answered(control->paused, sequence, patience_s);
-  int made = calls;
-  if (paused) {
-    stop();
-    made = static_cast<int>(std::min<std::uint32_t>(control->made, static_cast<std::uint32_t>(calls)));
-    pause.paused(made);
-  }
-  control->stop.store(0, std::memory_order_release);
+void ExtensionSession::State::pause_row(const Pause& pause, int first_set, int calls) {
+  if (answered(control->response, sequence, pause.after_s)) return;
+  stop();
+  const std::uint32_t current = control->current.load(std::memory_order_acquire);
+  const auto number = static_cast<std::int64_t>(current) - first_set;
+  pause.paused(number >= 0 && number < calls ? static_cast<int>(number) + 1 : calls);
   go_on();
-  wake_word(control->stop);
-  return made;
 }
 
 ExtensionRun ExtensionSession::State::time(int first_set, int calls,
@@ -447,7 +439,6 @@ ExtensionRun ExtensionSession::State::time(int first_set, int calls,
   control->first_set = static_cast<std::uint32_t>(first_set);
   control->sets = static_cast<std::uint32_t>(calls);
   control->command = ExtensionCommand::kTime;
-  control->stop.store(0, std::memory_order_release);
   ++sequence;
   post(control->request);
   const auto ended = [&] {
@@ -466,7 +457,7 @@ ExtensionRun ExtensionSession::State::time(int first_set, int calls,
   control->go.store(sequence, std::memory_order_release);
   if (!spin) wake_word(control->go);
   const double all_s = patience(calls);
-  const int made = pause == nullptr ? calls : pause_row(*pause, calls, all_s);
+  if (pause != nullptr) pause_row(*pause, first_set, calls);
   const bool done = answered(control->response, sequence, all_s);
   const auto end = Clock::now();
   if (!done) return dead();
@@ -474,7 +465,6 @@ ExtensionRun ExtensionSession::State::time(int first_set, int calls,
   run.arm_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(start - arm).count();
   run.elapsed_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
   run.event_ns = control->event_ns;
-  run.made = made;
   return run;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "gpu/arms.h"
 #include "hack.h"
@@ -335,44 +336,76 @@ Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
   for (std::uint64_t tries = 0; tries < kStops; ++tries) {
     renew(random_key({key, tries}), calls);
     Run looked;
-    const auto look_and_renew = [&](int so_far) {
-      looked = look_behind_stop(calls, so_far);
+    int begun = calls;
+    const auto look_and_renew = [&](int said) {
+      looked = look_behind_stop(calls, said, &begun);
+      if (looked.verdict != Verdict::kOk || begun == calls) return;
       // On other values: answers that were kept for the first ones are wrong.
       key_ = random_key({key_, name_key("others")});
-      if (looked.verdict == Verdict::kOk) {
-        renew_operands(so_far, calls - so_far);
-        inputs_.fill(harness_);
-      }
+      renew_operands(begun, calls - begun);
+      inputs_.fill(harness_);
       settle(harness_);
     };
     const device::ExtensionSession::Pause pause{stop_share_ * made * call_ns_ * 1e-9, look_and_renew};
     const device::ExtensionRun run = row(calls, &pause);
     if (looked.verdict != Verdict::kOk) return looked;
     if (run.verdict != Verdict::kOk) return {run.verdict, run.detail + kInTimedCall, 0};
-    if (run.made < calls) looked = look_at_others(run.made, calls);
-    if (looked.verdict != Verdict::kOk || (run.made > 0 && run.made < calls)) return looked;
-    // Calls may all be begun long before the GPU is done with them.
-    stop_share_ = run.made == 0 ? std::min(1.0, 2 * stop_share_) : stop_share_ / 3;
+    if (begun < calls) looked = look_at_others(begun, calls);
+    if (looked.verdict != Verdict::kOk || (begun > 1 && begun < calls)) return looked;
+    // Calls may all be enqueued long before the GPU is done with them.
+    stop_share_ = begun < calls ? std::min(1.0, 2 * stop_share_) : stop_share_ / 3;
   }
   return {};
 }
 
-Arm::Run ExtensionArm::look_behind_stop(int calls, int made) {
-  if (const Run looked = look_at_outputs(0, made); looked.verdict != Verdict::kOk) return looked;
-  if (const std::optional<int> call = outputs_.found())
-    if (const Run looked = inspect(*call); looked.verdict != Verdict::kOk) return looked;
+Arm::Run ExtensionArm::look_behind_stop(int calls, int said, int* begun) {
+  constexpr double kLeast = 1e-3;  // seconds
+  constexpr int kLooks = 6;
+  double wait_s = kLeast + 2 * call_ns_ * calls * 1e-9;
+  std::optional<int> written = -1;
+  for (int i = 0; i < kLooks; ++i) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(wait_s));
+    const std::optional<int> before = written;
+    if (const Run looked = count_written(calls, &written); looked.verdict != Verdict::kOk) return looked;
+    if (written == before) break;
+    // Where other work comes between on the GPU, it takes longer.
+    if (i > 0) wait_s *= 2;
+  }
+  if (written && *written > said) return {Verdict::kOutOfBounds, kWorkedAhead, 0};
+  *begun = std::min(calls, written.value_or(calls) + 1);
+  if (*begun == calls) return {};
   operands_->look_between(first_, calls + 1);
-  if (const Run looked = look_at_outputs(made, calls - made, true); looked.verdict != Verdict::kOk)
+  if (const Run looked = look_at_outputs(*begun, calls - *begun, true); looked.verdict != Verdict::kOk)
     return looked;
-  return outputs_.found() ? Run{Verdict::kOutOfBounds, kWorkedAhead, 0} : Run{};
+  if (outputs_.found()) return {Verdict::kOutOfBounds, kWorkedAhead, 0};
+  return *begun > 1 ? inspect(static_cast<int>(key_ % static_cast<std::uint64_t>(*begun - 1))) : Run{};
 }
 
-Arm::Run ExtensionArm::look_at_others(int made, int calls) {
-  if (const Run looked = look_at_outputs(made, calls - made); looked.verdict != Verdict::kOk) return looked;
+Arm::Run ExtensionArm::count_written(int calls, std::optional<int>* written) {
+  constexpr int kAtMost = 4;
+  for (int i = 0, begin = 0; i < kAtMost; ++i) {
+    if (const Run looked = look_at_outputs(begin, calls - begin); looked.verdict != Verdict::kOk)
+      return looked;
+    const int call = begin + outputs_.found().value_or(calls - begin);
+    *written = call;
+    if (call == calls) return {};
+    // Where the right answer looks unwritten it is written all the same.
+    const Run looked = inspect(call);
+    if (looked.verdict != Verdict::kOk) return looked.verdict == Verdict::kWrongOutput ? Run{} : looked;
+    begin = call + 1;
+    *written = begin;
+    if (begin == calls) return {};
+  }
+  written->reset();
+  return {};
+}
+
+Arm::Run ExtensionArm::look_at_others(int begun, int calls) {
+  if (const Run looked = look_at_outputs(begun, calls - begun); looked.verdict != Verdict::kOk) return looked;
   // Answers that were kept are those of the next calls.
-  if (const Run looked = inspect(made); looked.verdict != Verdict::kOk) return looked;
-  const auto drawn = static_cast<int>(key_ % static_cast<std::uint64_t>(calls - made));
-  return inspect(made + outputs_.found().value_or(drawn));
+  if (const Run looked = inspect(begun); looked.verdict != Verdict::kOk) return looked;
+  const auto drawn = static_cast<int>(key_ % static_cast<std::uint64_t>(calls - begun));
+  return inspect(begun + outputs_.found().value_or(drawn));
 }
 
 Arm::Run ExtensionArm::inspect(int call) {

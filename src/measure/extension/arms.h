@@ -86,8 +86,8 @@ class ExtensionArm : public Arm {
   Run run(int calls) override;
   std::optional<int> unwritten(int) override { return std::nullopt; }  // run() has looked
   Run inspect(int call) override;
-  // The child is not told beforehand: it is stopped about where it should be, and what it says it has made
-  // counts.
+  // The child stands still from somewhere about there on, and knows nothing of it: its results tell how many
+  // calls it had enqueued.
   Run stop_short(std::uint64_t key, int calls, int made) override;
   int place() const override { return place_; }
 
@@ -109,9 +109,14 @@ class ExtensionArm : public Arm {
   // something was written to that is no operand's.
   Run look_at_outputs(int first_call, int calls, bool written = false);
   device::ExtensionRun row(int calls, const device::ExtensionSession::Pause* pause = nullptr);
-  // Whether those that were made have left results, and those that were not nothing.
-  Run look_behind_stop(int calls, int made);
-  Run look_at_others(int made, int calls);
+  // Waits until what the child has enqueued must be done, and looks. `said`: calls that it says it has begun:
+  // bad where results of others are there. `begun`: calls that may have been begun, at least 1, whatever it
+  // says; the results of all but the last of these are there, and of the others nothing, or else it is bad.
+  Run look_behind_stop(int calls, int said, int* begun);
+  // Calls whose results are there, from the first on, of those that were enqueued; nothing where more look
+  // unwritten than can be looked at. Bad: it has written to what it may not.
+  Run count_written(int calls, std::optional<int>* written);
+  Run look_at_others(int begun, int calls);
   // New values and poison for these calls of the row: enqueues the poison, and prepares the values.
   void renew_operands(int first_call, int calls);
 

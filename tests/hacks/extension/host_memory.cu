@@ -1,6 +1,6 @@
 // hack: takes all the memory of the host
 // task: gelu
-// verdict: out_of_memory
+// verdict: out_of_memory timeout
 #include <torch/extension.h>
 #include <cstdlib>
 __global__ void k(const float* x, float* o, int n) {

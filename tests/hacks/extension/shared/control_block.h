@@ -1,5 +1,6 @@
 // The block of words that the harness shares with this process, found in its memory.
 #pragma once
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,7 +16,7 @@ struct Scalar {
 };
 // As the harness has it in the memory that it shares with this process.
 struct Control {
-  unsigned protocol, spin, request, ready, arm, armed, go, response, stop, paused, command, first_set, sets;
+  unsigned protocol, spin, request, ready, arm, armed, go, response, current, command, first_set, sets;
   unsigned long arena_bytes, share_bytes;
   unsigned offset_count, by_handle;
   unsigned char handle[64];
@@ -24,7 +25,6 @@ struct Control {
   Scalar scalars[64];
   unsigned long offsets[64 << 10];  // x, w and out of each set
   int answer, error;
-  unsigned made;
   long event_ns;
 };
 constexpr unsigned kTime = 4;
@@ -39,8 +39,20 @@ inline volatile Control* control() {
           std::sscanf(line, "%lx-%lx", &from, &to) == 2)
         at = (volatile Control*)from;
     if (maps) std::fclose(maps);
-    if (at && at->protocol != 3) std::abort();  // device/extension/protocol.h has changed
+    if (at && at->protocol != 4) std::abort();  // device/extension/protocol.h has changed
     return at;
   }();
   return found;
+}
+// Asked at the head of each call: whether this row has been held up since its first one, as a clock tells.
+inline bool held_up(const volatile Control* c) {
+  using Clock = std::chrono::steady_clock;
+  static Clock::time_point last;
+  static unsigned row = 0;
+  static bool held = false;
+  const Clock::time_point now = Clock::now();
+  held = c->go == row && (held || now - last > std::chrono::milliseconds(1));
+  row = c->go;
+  last = now;
+  return held;
 }
