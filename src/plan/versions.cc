@@ -45,7 +45,7 @@ constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-compile", 3},
     {"warpsmith-measure", 1},
     {"warpsmith-train", 1},
-    {"protocol", 8},  // how times become a score, and what is checked before
+    {"protocol", 9},  // how times become a score, and what is checked before
 }};
 
 }  // namespace

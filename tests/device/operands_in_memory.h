@@ -71,11 +71,11 @@ class OperandsInMemory : public ::testing::Test {
     renew(3);
     int made = -1;
     const ExtensionRun run =
-        session_->time(0, 4, [] {}, {0.15, [&](int begun) {
+        session_->time(0, 4, [] {}, {0.15, [&] {
                                        std::this_thread::sleep_for(std::chrono::milliseconds(300));
                                        for (made = 0; made < 4 && right(made);) ++made;
                                        for (int set = made; set < 4; ++set) EXPECT_TRUE(poisoned(set)) << set;
-                                       EXPECT_EQ(begun, made + 1);
+                                       EXPECT_EQ(session_->begun(), made + 1);
                                        renew(4);
                                      }});
     ASSERT_EQ(run.verdict, Verdict::kOk) << run.detail;
@@ -83,9 +83,9 @@ class OperandsInMemory : public ::testing::Test {
     ASSERT_LE(made, 1);
     for (int set = 0; set < 4; ++set) EXPECT_EQ(set < made ? poisoned(set) : right(set), true) << set;
     renew(5);
-    EXPECT_EQ(session_->time(0, 4, [] {}, {100, [](int) { ADD_FAILURE() << "a stop behind the last call"; }})
-                  .verdict,
-              Verdict::kOk);
+    EXPECT_EQ(
+        session_->time(0, 4, [] {}, {100, [] { ADD_FAILURE() << "a stop behind the last call"; }}).verdict,
+        Verdict::kOk);
     for (int set = 0; set < 4; ++set) EXPECT_TRUE(right(set)) << set;
   }
   GpuShare share() const {

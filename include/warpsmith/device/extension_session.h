@@ -110,14 +110,16 @@ class ExtensionSession {
   // for. The child stands still while it runs: no thread of it sees what is written then before the child is
   // to get ready.
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock);
-  // So long after the start the child is stopped, wherever it is, unless its row is over; it is told nothing.
-  // `paused` is called while it stands still, with the number of calls that it says it has begun (all of them
-  // where it says nothing): what it has enqueued on the GPU goes on. Then the row does.
+  // So long after the start the child is sent a signal to stop, wherever it is, unless its row is over; it is
+  // told nothing. `paused` is called while it stands still, but for the time that another processor takes to
+  // hear of that: what it has enqueued on the GPU goes on. Then the row does.
   struct Pause {
     double after_s = 0;
-    std::function<void(int begun)> paused;
+    std::function<void()> paused;
   };
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock, const Pause& pause);
+  // Within `paused`: how many of the row's calls the child says it has begun, at least 0.
+  int begun() const;
   bool alive() const;
   // Of the child, as the kernel counts them: before the candidate was loaded, and now (0: not to be known
   // here).

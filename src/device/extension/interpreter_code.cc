@@ -16,8 +16,6 @@ namespace {
 using warpsmith::device::ExtensionServer;
 namespace ws = ::warpsmith_extension;
 
-using warpsmith::device::kNoSet;
-
 class Interpreted : public warpsmith::device::ExtensionCode {
  public:
   explicit Interpreted(const WarpsmithHooks& hooks) : hooks_(hooks) {}
@@ -31,7 +29,7 @@ class Interpreted : public warpsmith::device::ExtensionCode {
   void call(std::uint32_t set, ws::Frame&) override { hooks_.call(set); }
   void drop(ws::Frame&) override { hooks_.drop(); }
   bool row(std::uint32_t first, std::uint32_t count) override {
-    begun_ = kNoSet;
+    begun_ = first - 1;  // as `current` is
     in_row_ = true;
     const bool good = hooks_.row(first, count) != 0;
     in_row_ = false;
@@ -53,7 +51,7 @@ class Interpreted : public warpsmith::device::ExtensionCode {
  private:
   WarpsmithHooks hooks_;
   ExtensionServer* server_ = nullptr;
-  std::uint32_t begun_ = kNoSet;
+  std::uint32_t begun_ = 0;
   bool in_row_ = false;
 };
 

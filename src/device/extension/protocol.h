@@ -43,7 +43,6 @@ enum class ExtensionAnswer : std::uint32_t {
 };
 
 inline constexpr std::size_t kExtensionMostOffsets = 64 << 10;
-inline constexpr std::uint32_t kNoSet = 0xFFFFFFFF;
 
 struct WireTensor {
   std::uint64_t bytes;
@@ -55,7 +54,7 @@ struct WireTensor {
 struct ExtensionControl {
   std::uint32_t protocol, spin;  // spin: there is a processor for each side
   std::atomic<std::uint32_t> request, ready, arm, armed, go, response;
-  std::atomic<std::uint32_t> current;  // of kTime: the set whose call the row has begun last, or kNoSet
+  std::atomic<std::uint32_t> current;  // of kTime: the set whose call was begun last; first_set - 1: none yet
   ExtensionCommand command;
   std::uint32_t first_set, sets;
   std::uint64_t arena_bytes;

@@ -134,7 +134,7 @@ void ExtensionServer::prepare() {
 void ExtensionServer::time(std::uint32_t sequence) {
   const std::uint32_t first = control_.first_set, sets = control_.sets;
   if ((loaded_ && !call(first + sets)) || !settled(gpu_.synchronize())) return;
-  control_.current.store(kNoSet, std::memory_order_relaxed);
+  control_.current.store(first - 1, std::memory_order_relaxed);
   control_.ready.store(sequence, std::memory_order_release);
   wake_word(control_.ready);
   wait_for(control_.arm, sequence);
@@ -146,7 +146,6 @@ void ExtensionServer::time(std::uint32_t sequence) {
   gpu_.mark(0);
   // A session without a candidate times nothing, with everything around it.
   if (loaded_ && !code_.row(first, sets)) return;
-  control_.current.store(kNoSet, std::memory_order_release);
   gpu_.mark(1);
   if (settled(gpu_.synchronize())) control_.event_ns = gpu_.ns_between_marks();
 }

@@ -228,9 +228,10 @@ struct ExtensionSession::State {
   int threads_before = 0, sets = 0;
   std::optional<cpu_set_t> processors_before;
   bool alive = false, loaded = false;
-  bool spin = false;     // as `control` has it, which the child can write to
-  bool stopped = false;  // it stands still (SIGSTOP) …
-  void stop() {          // … while nobody calls it
+  std::uint32_t row_first = 0;  // of the row that time() has begun last, as first_set
+  bool spin = false;            // as `control` has it, which the child can write to
+  bool stopped = false;         // it stands still (SIGSTOP) …
+  void stop() {                 // … while nobody calls it
     peer.stop();
     stopped = true;
   }
@@ -245,7 +246,7 @@ struct ExtensionSession::State {
   ExtensionRun result();
   ExtensionRun request(ExtensionCommand command, double seconds);
   ExtensionRun time(int first_set, int calls, const std::function<void()>& before_clock, const Pause* pause);
-  void pause_row(const Pause& pause, int first_set, int calls);
+  void pause_row(const Pause& pause);
   void post(std::atomic<std::uint32_t>& word) {
     word.store(sequence, std::memory_order_release);
     go_on();
@@ -424,19 +425,18 @@ ExtensionRun ExtensionSession::run(int first_set, int sets) {
   return s.request(ExtensionCommand::kRun, s.patience(sets));
 }
 
-void ExtensionSession::State::pause_row(const Pause& pause, int first_set, int calls) {
+void ExtensionSession::State::pause_row(const Pause& pause) {
   if (answered(control->response, sequence, pause.after_s)) return;
   stop();
-  const std::uint32_t current = control->current.load(std::memory_order_acquire);
-  const auto number = static_cast<std::int64_t>(current) - first_set;
-  pause.paused(number >= 0 && number < calls ? static_cast<int>(number) + 1 : calls);
+  pause.paused();
   go_on();
 }
 
 ExtensionRun ExtensionSession::State::time(int first_set, int calls,
                                            const std::function<void()>& before_clock, const Pause* pause) {
   if (!alive) throw Error("time() of a session whose child has ended");
-  control->first_set = static_cast<std::uint32_t>(first_set);
+  row_first = static_cast<std::uint32_t>(first_set);
+  control->first_set = row_first;
   control->sets = static_cast<std::uint32_t>(calls);
   control->command = ExtensionCommand::kTime;
   ++sequence;
@@ -457,7 +457,7 @@ ExtensionRun ExtensionSession::State::time(int first_set, int calls,
   control->go.store(sequence, std::memory_order_release);
   if (!spin) wake_word(control->go);
   const double all_s = patience(calls);
-  if (pause != nullptr) pause_row(*pause, first_set, calls);
+  if (pause != nullptr) pause_row(*pause);
   const bool done = answered(control->response, sequence, all_s);
   const auto end = Clock::now();
   if (!done) return dead();
@@ -477,6 +477,11 @@ ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function
   return state_->time(first_set, sets, before_clock, &pause);
 }
 
+int ExtensionSession::begun() const {
+  const std::uint32_t begun =
+      state_->control->current.load(std::memory_order_acquire) + 1 - state_->row_first;
+  return static_cast<int>(std::min<std::uint32_t>(begun, std::numeric_limits<int>::max()));
+}
 bool ExtensionSession::alive() const { return state_->alive; }
 int ExtensionSession::threads_before() const { return state_->threads_before; }
 int ExtensionSession::threads() const { return count_threads(state_->peer.pid()); }

@@ -7,6 +7,7 @@
 
 #include "gpu/arms.h"
 #include "hack.h"
+#include "stopped_row.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/stats/summary.h"
@@ -24,7 +25,6 @@ constexpr int kOverheads = 3;  // taken, of which the least counts
 constexpr std::uint64_t kOwnBytes = 4096;
 constexpr std::uint64_t kStops = 4;  // tries, until one comes between two calls
 constexpr const char* kInTimedCall = ", in a timed call";
-constexpr const char* kLateResults = "its results come behind its answer";
 constexpr std::uint64_t kHostAlignment = 256;
 
 // Inputs, then outputs.
@@ -337,8 +337,8 @@ Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
     renew(random_key({key, tries}), calls);
     Run looked;
     int begun = calls;
-    const auto look_and_renew = [&](int said) {
-      looked = look_behind_stop(calls, said, &begun);
+    const auto look_and_renew = [&] {
+      looked = look_behind_stop(calls, &begun);
       if (looked.verdict != Verdict::kOk || begun == calls) return;
       // On other values: answers that were kept for the first ones are wrong.
       key_ = random_key({key_, name_key("others")});
@@ -351,53 +351,48 @@ Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
     if (looked.verdict != Verdict::kOk) return looked;
     if (run.verdict != Verdict::kOk) return {run.verdict, run.detail + kInTimedCall, 0};
     if (begun < calls) looked = look_at_others(begun, calls);
-    if (looked.verdict != Verdict::kOk || (begun > 1 && begun < calls)) return looked;
+    if (looked.verdict != Verdict::kOk || ((begun > 1 || calls == 2) && begun < calls)) return looked;
     // Calls may all be enqueued long before the GPU is done with them.
     stop_share_ = begun < calls ? std::min(1.0, 2 * stop_share_) : stop_share_ / 3;
   }
   return {};
 }
 
-Arm::Run ExtensionArm::look_behind_stop(int calls, int said, int* begun) {
+Arm::Run ExtensionArm::look_behind_stop(int calls, int* begun) {
   constexpr double kLeast = 1e-3;  // seconds
-  constexpr int kLooks = 6;
+  constexpr int kLooks = 8;
+  const StoppedRow row{calls,
+                       [&](int begin, std::optional<int>* call) {
+                         Run looked = look_at_outputs(begin, calls - begin);
+                         if (outputs_.found()) *call = begin + *outputs_.found();
+                         return looked;
+                       },
+                       [&](int call) { return inspect(call); }};
   double wait_s = kLeast + 2 * call_ns_ * calls * 1e-9;
-  std::optional<int> written = -1;
+  int written = -1, said = 0;
   for (int i = 0; i < kLooks; ++i) {
     std::this_thread::sleep_for(std::chrono::duration<double>(wait_s));
-    const std::optional<int> before = written;
-    if (const Run looked = count_written(calls, &written); looked.verdict != Verdict::kOk) return looked;
-    if (written == before) break;
+    const int before = written;
+    said = std::min(calls, candidate_.session().begun());
+    if (const Run looked = count_written(row, said, &written); looked.verdict != Verdict::kOk) return looked;
+    if (written == before && out_of_step(written, said) != OutOfStep::kBehind) break;
     // Where other work comes between on the GPU, it takes longer.
     if (i > 0) wait_s *= 2;
   }
-  if (written && *written > said) return {Verdict::kOutOfBounds, kWorkedAhead, 0};
-  *begun = std::min(calls, written.value_or(calls) + 1);
+  const OutOfStep step = out_of_step(written, said);
+  if (step == OutOfStep::kAhead) return {Verdict::kOutOfBounds, kWorkedAhead, 0};
+  if (step == OutOfStep::kBehind)
+    return {Verdict::kWrongOutput, std::string(kDeferredResults) + kInTimedCall, 0};
+  // Whatever it says.
+  *begun = std::min(calls, written + 1);
   if (*begun == calls) return {};
   operands_->look_between(first_, calls + 1);
   if (const Run looked = look_at_outputs(*begun, calls - *begun, true); looked.verdict != Verdict::kOk)
     return looked;
   if (outputs_.found()) return {Verdict::kOutOfBounds, kWorkedAhead, 0};
-  return *begun > 1 ? inspect(static_cast<int>(key_ % static_cast<std::uint64_t>(*begun - 1))) : Run{};
-}
-
-Arm::Run ExtensionArm::count_written(int calls, std::optional<int>* written) {
-  constexpr int kAtMost = 4;
-  for (int i = 0, begin = 0; i < kAtMost; ++i) {
-    if (const Run looked = look_at_outputs(begin, calls - begin); looked.verdict != Verdict::kOk)
-      return looked;
-    const int call = begin + outputs_.found().value_or(calls - begin);
-    *written = call;
-    if (call == calls) return {};
-    // Where the right answer looks unwritten it is written all the same.
-    const Run looked = inspect(call);
-    if (looked.verdict != Verdict::kOk) return looked.verdict == Verdict::kWrongOutput ? Run{} : looked;
-    begin = call + 1;
-    *written = begin;
-    if (begin == calls) return {};
-  }
-  written->reset();
-  return {};
+  // The call that was begun last may not be done.
+  const int whole = std::min(written, said - 1);
+  return whole > 0 ? inspect(static_cast<int>(key_ % static_cast<std::uint64_t>(whole))) : Run{};
 }
 
 Arm::Run ExtensionArm::look_at_others(int begun, int calls) {

@@ -109,13 +109,10 @@ class ExtensionArm : public Arm {
   // something was written to that is no operand's.
   Run look_at_outputs(int first_call, int calls, bool written = false);
   device::ExtensionRun row(int calls, const device::ExtensionSession::Pause* pause = nullptr);
-  // Waits until what the child has enqueued must be done, and looks. `said`: calls that it says it has begun:
-  // bad where results of others are there. `begun`: calls that may have been begun, at least 1, whatever it
-  // says; the results of all but the last of these are there, and of the others nothing, or else it is bad.
-  Run look_behind_stop(int calls, int said, int* begun);
-  // Calls whose results are there, from the first on, of those that were enqueued; nothing where more look
-  // unwritten than can be looked at. Bad: it has written to what it may not.
-  Run count_written(int calls, std::optional<int>* written);
+  // Waits until what the child has enqueued must be done, and looks (stopped_row.h). `begun`: calls that may
+  // have been begun, at least 1; nothing of what lies behind these, nor between operands, has been written
+  // to, or else it is bad.
+  Run look_behind_stop(int calls, int* begun);
   Run look_at_others(int begun, int calls);
   // New values and poison for these calls of the row: enqueues the poison, and prepares the values.
   void renew_operands(int first_call, int calls);

@@ -39,7 +39,7 @@ void GpuOutputs::look(int first, int count, bool written, std::uint64_t key) {
 std::optional<int> GpuOutputs::found() const {
   std::optional<int> set;
   for (std::size_t i = 0; i < sizes_.size(); ++i)
-    if (flags()[i] != kNone) set = flags()[i] - 1;
+    if (flags()[i] != kNone) set = std::min(set.value_or(kNone), flags()[i] - 1);
   return set;
 }
 

@@ -3,10 +3,12 @@
 # verdict: hack:before_clock
 import ctypes
 import sys
+import time
 
 import torch
 
 KEPT = {}
+PAUSE = 1e-3  # seconds between two calls: the row was held up
 
 
 def words_of_the_harness():
@@ -17,8 +19,18 @@ def words_of_the_harness():
 
 
 WORDS = words_of_the_harness()
-REQUEST, READY, ARM, GO, PAUSED, COMMAND, FIRST, COUNT = 2, 3, 4, 6, 9, 10, 11, 12
+PROTOCOL, REQUEST, READY, ARM, GO, COMMAND, FIRST, COUNT = 0, 2, 3, 4, 6, 9, 10, 11
 TIME = 4
+assert WORDS is None or WORDS[PROTOCOL] == 4  # src/device/extension/protocol.h
+row = last = 0
+
+
+def held_up():
+    global row, last
+    now = time.perf_counter()
+    if WORDS[GO] == row and now - last > PAUSE:
+        KEPT.clear()
+    row, last = WORDS[GO], now
 
 
 def work_for_the_row(server):
@@ -32,9 +44,10 @@ def work_for_the_row(server):
 
 
 def forward(x, w):
+    held_up()
     caller = sys._getframe(1).f_locals
     if "self" in caller and WORDS[COMMAND] == TIME and WORDS[READY] != WORDS[REQUEST]:
         work_for_the_row(caller["self"])
-    elif WORDS[COMMAND] == TIME and WORDS[PAUSED] != WORDS[GO] and x.data_ptr() in KEPT:
+    elif WORDS[COMMAND] == TIME and x.data_ptr() in KEPT:
         return KEPT[x.data_ptr()]
     return x @ w

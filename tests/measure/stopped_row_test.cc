@@ -1,0 +1,96 @@
+#include "extension/stopped_row.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace warpsmith::measure {
+namespace {
+
+// A row whose calls have these results: written, not, or right without being written (the right answer is
+// what unwritten memory holds).
+enum : char { kWritten = 'w', kNothing = '.', kLooksUnwritten = '-' };
+
+struct Fake {
+  std::string calls;
+  Ran bad;  // what a look finds
+  std::vector<int> compared;
+  StoppedRow row() {
+    return {static_cast<int>(calls.size()),
+            [this](int begin, std::optional<int>* call) {
+              const std::size_t found = calls.find_first_of(".-", static_cast<std::size_t>(begin));
+              if (found != std::string::npos) *call = static_cast<int>(found);
+              return bad;
+            },
+            [this](int call) {
+              compared.push_back(call);
+              return calls[static_cast<std::size_t>(call)] == kNothing ? Ran{Verdict::kWrongOutput, "", 0}
+                                                                       : Ran{};
+            }};
+  }
+};
+
+OutOfStep step_of(const std::string& calls, int said) {
+  Fake fake{calls, {}, {}};
+  int written = -1;
+  EXPECT_EQ(count_written(fake.row(), said, &written).verdict, Verdict::kOk);
+  return out_of_step(written, said);
+}
+
+int written_of(const std::string& calls, int said) {
+  Fake fake{calls, {}, {}};
+  int written = -1;
+  EXPECT_EQ(count_written(fake.row(), said, &written).verdict, Verdict::kOk);
+  return written;
+}
+
+TEST(StoppedRow, HonestOnesAreInStep) {
+  for (const int said : {0, 1}) EXPECT_EQ(step_of("......", said), OutOfStep::kNo) << said;
+  for (const int said : {3, 4}) EXPECT_EQ(step_of("www...", said), OutOfStep::kNo) << said;
+  for (const int said : {6}) EXPECT_EQ(step_of("wwwwww", said), OutOfStep::kNo) << said;
+  EXPECT_EQ(step_of("wwwww.", 6), OutOfStep::kNo);
+}
+
+TEST(StoppedRow, WorkOfCallsToComeIsSeen) {
+  EXPECT_EQ(step_of("wwwwww", 1), OutOfStep::kAhead);
+  EXPECT_EQ(step_of("ww....", 1), OutOfStep::kAhead);
+  EXPECT_EQ(step_of("w.....", 0), OutOfStep::kAhead);
+}
+
+TEST(StoppedRow, WorkThatIsPutOffIsSeen) {
+  EXPECT_EQ(step_of("......", 2), OutOfStep::kBehind);
+  EXPECT_EQ(step_of("ww....", 4), OutOfStep::kBehind);
+  EXPECT_EQ(step_of(".wwwww", 6), OutOfStep::kBehind);
+}
+
+TEST(StoppedRow, AnAnswerThatLooksUnwrittenCountsWhereItsCallWasBegun) {
+  EXPECT_EQ(written_of("w-w...", 3), 3);
+  EXPECT_EQ(written_of("w-w...", 4), 3);
+  EXPECT_EQ(written_of("------", 6), 6);
+  EXPECT_EQ(written_of("wwwww-", 6), 6);
+  // What has not been begun is unwritten, though it would be right.
+  for (const int said : {0, 1, 3}) EXPECT_EQ(step_of("------", said), OutOfStep::kNo) << said;
+  EXPECT_EQ(step_of("w-----", 2), OutOfStep::kNo);
+}
+
+// No more than some are compared.
+TEST(StoppedRow, WhereManyLookUnwrittenItIsBelieved) {
+  const std::string calls(40, kLooksUnwritten);
+  Fake fake{calls, {}, {}};
+  int written = -1;
+  EXPECT_EQ(count_written(fake.row(), 30, &written).verdict, Verdict::kOk);
+  EXPECT_EQ(written, 30);
+  EXPECT_LE(fake.compared.size(), 4u);
+}
+
+TEST(StoppedRow, WhatALookFindsEndsIt) {
+  Fake fake{"ww..", {Verdict::kOutOfBounds, "writes before `w`", 0}, {}};
+  int written = -1;
+  EXPECT_EQ(count_written(fake.row(), 2, &written).detail, "writes before `w`");
+  EXPECT_TRUE(fake.compared.empty());
+}
+
+}  // namespace
+}  // namespace warpsmith::measure
