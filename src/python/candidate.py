@@ -137,14 +137,15 @@ class Server:
         functions.warpsmith_place.restype = ctypes.c_void_p
         functions.warpsmith_refused.restype = ctypes.c_uint64
         functions.warpsmith_frame.restype = ctypes.POINTER(Frame)
-        functions.warpsmith_current.restype = ctypes.POINTER(ctypes.c_uint32)
+        for word in (functions.warpsmith_current, functions.warpsmith_stop):
+            word.restype = ctypes.POINTER(ctypes.c_uint32)
         self.functions = functions
         self.forward, self.results = None, ()
         self.inputs, self.places = [], []
 
     # 0: torch does not work with this GPU, and the frame's message says why.
     def open(self):
-        self.current = self.functions.warpsmith_current().contents
+        self.current, self.stop = self.functions.warpsmith_current().contents, self.functions.warpsmith_stop().contents
         try:
             torch.set_grad_enabled(False)
             if self.device == "cuda":
@@ -246,10 +247,12 @@ class Server:
 
     # A timed one: nothing is done between two calls that need not be.
     def row(self, first, count):
-        current, forward, inputs, places = self.current, self.forward, self.inputs, self.places
+        current, stop, forward, inputs, places = self.current, self.stop, self.forward, self.inputs, self.places
         number = first
         try:
             for number in range(first, first + count):
+                if stop.value:
+                    self.functions.warpsmith_wait()
                 current.value = number
                 result = forward(*inputs[number])
                 if type(result) is Tensor:

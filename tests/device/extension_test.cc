@@ -296,7 +296,7 @@ TEST_F(ExtensionChild, StandsStillWhileNobodyCallsIt) {
   EXPECT_EQ(run.verdict, Verdict::kOk) << run.detail;
   EXPECT_FALSE(moved_before_clock);
   EXPECT_FALSE(moves());
-  run = session_->time(0, 4, [] {}, {0, [&] { paused = true, moved_in_pause = moves(); }});
+  run = session_->time(0, 4, [] {}, {0, false, [&] { paused = true, moved_in_pause = moves(); }});
   EXPECT_TRUE(paused);
   EXPECT_FALSE(moved_in_pause);
 }

@@ -63,29 +63,33 @@ class OperandsInMemory : public ::testing::Test {
       if (bytes[i] != 0xFF) return false;
     return true;
   }
-  // A row of four calls of at least 0.1 s each, before whose ends nothing is read or written, that is stopped
-  // within the second: whoever loaded the candidate has a session. (On a busy machine it may be the first.)
-  // It and the others have other values then.
+  // Rows of four calls of at least 0.1 s each, before whose ends nothing is read or written: whoever loaded
+  // the candidate has a session. One is stopped within the second call, one behind it. (On a busy machine it
+  // may be another.) Calls that have not been made have other values then.
   void pause_in_a_row() {
     options_.call_timeout_s = 10;
-    renew(3);
-    int made = -1;
-    const ExtensionRun run =
-        session_->time(0, 4, [] {}, {0.15, [&] {
-                                       std::this_thread::sleep_for(std::chrono::milliseconds(300));
-                                       for (made = 0; made < 4 && right(made);) ++made;
-                                       for (int set = made; set < 4; ++set) EXPECT_TRUE(poisoned(set)) << set;
-                                       EXPECT_EQ(session_->begun(), made + 1);
-                                       renew(4);
-                                     }});
-    ASSERT_EQ(run.verdict, Verdict::kOk) << run.detail;
-    ASSERT_GE(made, 0);
-    ASSERT_LE(made, 1);
-    for (int set = 0; set < 4; ++set) EXPECT_EQ(set < made ? poisoned(set) : right(set), true) << set;
+    for (const bool between_calls : {false, true}) {
+      renew(3);
+      int made = -1;
+      const ExtensionRun run =
+          session_->time(0, 4, [] {}, {0.15, between_calls, [&] {
+                                         std::this_thread::sleep_for(std::chrono::milliseconds(300));
+                                         for (made = 0; made < 4 && right(made);) ++made;
+                                         for (int set = made; set < 4; ++set)
+                                           EXPECT_TRUE(poisoned(set)) << set;
+                                         EXPECT_EQ(session_->begun(), between_calls ? made : made + 1);
+                                         EXPECT_EQ(session_->between_calls(), between_calls);
+                                         renew(4);
+                                       }});
+      ASSERT_EQ(run.verdict, Verdict::kOk) << run.detail;
+      ASSERT_GE(made, 0);
+      ASSERT_LE(made, 3);
+      for (int set = 0; set < 4; ++set) EXPECT_EQ(set < made ? poisoned(set) : right(set), true) << set;
+    }
     renew(5);
-    EXPECT_EQ(
-        session_->time(0, 4, [] {}, {100, [] { ADD_FAILURE() << "a stop behind the last call"; }}).verdict,
-        Verdict::kOk);
+    const auto fail = [] { ADD_FAILURE() << "a stop behind the last call"; };
+    EXPECT_EQ(session_->time(0, 4, [] {}, {100, false, fail}).verdict, Verdict::kOk);
+    EXPECT_EQ(session_->time(0, 4, [] {}, {100, true, fail}).verdict, Verdict::kOk);
     for (int set = 0; set < 4; ++set) EXPECT_TRUE(right(set)) << set;
   }
   GpuShare share() const {

@@ -32,11 +32,12 @@ struct Fake {
   }
 };
 
-OutOfStep step_of(const std::string& calls, int said) {
+// `returned`: the last one that was begun, too.
+OutOfStep step_of(const std::string& calls, int said, bool returned = false) {
   Fake fake{calls, {}, {}};
   int written = -1;
   EXPECT_EQ(count_written(fake.row(), said, &written).verdict, Verdict::kOk);
-  return out_of_step(written, said);
+  return out_of_step(written, said, returned ? said : said - 1);
 }
 
 int written_of(const std::string& calls, int said) {
@@ -63,6 +64,9 @@ TEST(StoppedRow, WorkThatIsPutOffIsSeen) {
   EXPECT_EQ(step_of("......", 2), OutOfStep::kBehind);
   EXPECT_EQ(step_of("ww....", 4), OutOfStep::kBehind);
   EXPECT_EQ(step_of(".wwwww", 6), OutOfStep::kBehind);
+  EXPECT_EQ(step_of("wwww..", 5), OutOfStep::kNo);
+  EXPECT_EQ(step_of("wwww..", 5, true), OutOfStep::kBehind);
+  EXPECT_EQ(step_of("wwww..", 4, true), OutOfStep::kNo);
 }
 
 TEST(StoppedRow, AnAnswerThatLooksUnwrittenCountsWhereItsCallWasBegun) {

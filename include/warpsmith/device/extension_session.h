@@ -112,14 +112,18 @@ class ExtensionSession {
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock);
   // So long after the start the child is sent a signal to stop, wherever it is, unless its row is over; it is
   // told nothing. `paused` is called while it stands still, but for the time that another processor takes to
-  // hear of that: what it has enqueued on the GPU goes on. Then the row does.
+  // hear of that: what it has enqueued on the GPU goes on. Then the row does. `between_calls`: it is told to
+  // wait before its next call, and stopped there.
   struct Pause {
     double after_s = 0;
+    bool between_calls = false;
     std::function<void()> paused;
   };
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock, const Pause& pause);
   // Within `paused`: how many of the row's calls the child says it has begun, at least 0.
   int begun() const;
+  // … and whether it says that all of these have returned, for it waits between two calls.
+  bool between_calls() const;
   bool alive() const;
   // Of the child, as the kernel counts them: before the candidate was loaded, and now (0: not to be known
   // here).

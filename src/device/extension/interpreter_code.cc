@@ -94,6 +94,10 @@ void warpsmith_scalar(std::int32_t number, ws::PlainScalar* scalar) {
 }
 ws::Frame* warpsmith_frame() { return &ExtensionServer::self->frame(); }
 std::int32_t warpsmith_take(std::uint32_t set) { return ExtensionServer::self->take_results(set) ? 1 : 0; }
+const std::uint32_t* warpsmith_stop() {
+  return reinterpret_cast<const std::uint32_t*>(&ExtensionServer::self->stop());
+}
+void warpsmith_wait() { ExtensionServer::self->wait_between_calls(); }
 std::uint32_t* warpsmith_current() {
   return reinterpret_cast<std::uint32_t*>(&ExtensionServer::self->current());
 }

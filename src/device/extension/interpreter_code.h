@@ -41,7 +41,10 @@ void warpsmith_scalar(std::int32_t number, warpsmith_extension::PlainScalar* sca
 warpsmith_extension::Frame* warpsmith_frame();
 // Takes the frame's results of a set; 0: they are not what they should be, and the parent has been told.
 std::int32_t warpsmith_take(std::uint32_t set);
-// Where row() writes the set that it calls, before each call.
+// Before each call row() looks whether it is to wait, where this is not 0, and waits; then it writes here the
+// set that it calls.
+const std::uint32_t* warpsmith_stop();
+void warpsmith_wait();
 std::uint32_t* warpsmith_current();
 
 // Memory for torch's CUDAPluggableAllocator. Throws std::bad_alloc, through torch, where there is no room.

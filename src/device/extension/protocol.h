@@ -11,8 +11,11 @@
 //                ◄──────────────── armed = n                   something small of its own is done: the GPU is
 //                back in its context
 //   clock starts, go = n ────────►
-//   [stops it somewhere; looks,
-//   renews; lets it go on]
+//   [stop = 1    ────────────────►
+//                ◄──────────────── waits = n                   before its next call, if there is one]
+//   [stops it there, or somewhere
+//   without a word; looks, renews;
+//   stop = 0, lets it go on]
 //   clock stops  ◄──────────────── response = n                calls, device-wide synchronisation
 //
 // From each of the child's words on, `armed` apart, it stands still (SIGSTOP) until the parent's next one.
@@ -28,7 +31,7 @@
 namespace warpsmith::device {
 
 // Programs in tests/hacks/ that write here themselves know this number and the block as it is.
-inline constexpr std::uint32_t kExtensionProtocol = 4;
+inline constexpr std::uint32_t kExtensionProtocol = 5;
 inline constexpr std::uint64_t kExtensionControlBytes = 1 << 20;
 inline constexpr std::size_t kExtensionMessageBytes = 512;
 
@@ -54,7 +57,9 @@ struct WireTensor {
 struct ExtensionControl {
   std::uint32_t protocol, spin;  // spin: there is a processor for each side
   std::atomic<std::uint32_t> request, ready, arm, armed, go, response;
-  std::atomic<std::uint32_t> current;  // of kTime: the set whose call was begun last; first_set - 1: none yet
+  // Of kTime
+  std::atomic<std::uint32_t> current;      // the set whose call was begun last; first_set - 1: none yet
+  std::atomic<std::uint32_t> stop, waits;  // 1: before its next call the row waits for 0
   ExtensionCommand command;
   std::uint32_t first_set, sets;
   std::uint64_t arena_bytes;

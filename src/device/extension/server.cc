@@ -131,6 +131,12 @@ void ExtensionServer::prepare() {
   code_.prepare();
 }
 
+void ExtensionServer::wait_between_calls() {
+  control_.waits.store(control_.go.load(std::memory_order_relaxed), std::memory_order_release);
+  wake_word(control_.waits);
+  wait_for(control_.stop, 0, false);
+}
+
 void ExtensionServer::time(std::uint32_t sequence) {
   const std::uint32_t first = control_.first_set, sets = control_.sets;
   if ((loaded_ && !call(first + sets)) || !settled(gpu_.synchronize())) return;

@@ -38,7 +38,15 @@ class ExtensionServer {
   // Between these two allocations may get the places of this set's outputs.
   void begin_call(std::uint32_t set);
   void end_call() { in_call_ = false; }
-  // Within a row, where the set of the call that has begun last is written.
+  // Within a row, before each call.
+  void before_call(std::uint32_t set) {
+    if (control_.stop.load(std::memory_order_acquire) != 0) wait_between_calls();
+    control_.current.store(set, std::memory_order_release);
+  }
+  // What before_call() does, for those who cannot call it: the word that is not 0 where the row is to wait;
+  // the wait; and where the set of the call that begins is written.
+  const std::atomic<std::uint32_t>& stop() const { return control_.stop; }
+  void wait_between_calls();
   std::atomic<std::uint32_t>& current() { return control_.current; }
   // Takes the frame's results to where the parent expects them; false: the parent has been told why not.
   bool take_results(std::uint32_t set);

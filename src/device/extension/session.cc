@@ -246,7 +246,7 @@ struct ExtensionSession::State {
   ExtensionRun result();
   ExtensionRun request(ExtensionCommand command, double seconds);
   ExtensionRun time(int first_set, int calls, const std::function<void()>& before_clock, const Pause* pause);
-  void pause_row(const Pause& pause);
+  void pause_row(const Pause& pause, double patience_s);
   void post(std::atomic<std::uint32_t>& word) {
     word.store(sequence, std::memory_order_release);
     go_on();
@@ -425,11 +425,16 @@ ExtensionRun ExtensionSession::run(int first_set, int sets) {
   return s.request(ExtensionCommand::kRun, s.patience(sets));
 }
 
-void ExtensionSession::State::pause_row(const Pause& pause) {
+void ExtensionSession::State::pause_row(const Pause& pause, double patience_s) {
   if (answered(control->response, sequence, pause.after_s)) return;
-  stop();
-  pause.paused();
+  if (pause.between_calls) control->stop.store(1, std::memory_order_release);
+  if (!pause.between_calls || answered(control->waits, sequence, patience_s)) {
+    stop();
+    pause.paused();
+  }
+  control->stop.store(0, std::memory_order_release);
   go_on();
+  wake_word(control->stop);
 }
 
 ExtensionRun ExtensionSession::State::time(int first_set, int calls,
@@ -439,6 +444,7 @@ ExtensionRun ExtensionSession::State::time(int first_set, int calls,
   control->first_set = row_first;
   control->sets = static_cast<std::uint32_t>(calls);
   control->command = ExtensionCommand::kTime;
+  control->stop.store(0, std::memory_order_release);
   ++sequence;
   post(control->request);
   const auto ended = [&] {
@@ -457,7 +463,7 @@ ExtensionRun ExtensionSession::State::time(int first_set, int calls,
   control->go.store(sequence, std::memory_order_release);
   if (!spin) wake_word(control->go);
   const double all_s = patience(calls);
-  if (pause != nullptr) pause_row(*pause);
+  if (pause != nullptr) pause_row(*pause, all_s);
   const bool done = answered(control->response, sequence, all_s);
   const auto end = Clock::now();
   if (!done) return dead();
@@ -481,6 +487,9 @@ int ExtensionSession::begun() const {
   const std::uint32_t begun =
       state_->control->current.load(std::memory_order_acquire) + 1 - state_->row_first;
   return static_cast<int>(std::min<std::uint32_t>(begun, std::numeric_limits<int>::max()));
+}
+bool ExtensionSession::between_calls() const {
+  return state_->control->waits.load(std::memory_order_acquire) == state_->sequence;
 }
 bool ExtensionSession::alive() const { return state_->alive; }
 int ExtensionSession::threads_before() const { return state_->threads_before; }

@@ -53,7 +53,7 @@ class SharedObject : public ExtensionCode {
 
   bool row(std::uint32_t first, std::uint32_t count) override {
     for (std::uint32_t set = first; set < first + count; ++set) {
-      server_->current().store(set, std::memory_order_release);
+      server_->before_call(set);
       if (!server_->call(set)) return false;
     }
     return true;

@@ -24,6 +24,7 @@ constexpr int kEmptyIntervals = 21;
 constexpr int kOverheads = 3;  // taken, of which the least counts
 constexpr std::uint64_t kOwnBytes = 4096;
 constexpr std::uint64_t kStops = 4;  // tries, until one comes between two calls
+constexpr const char* kLateResults = "its results come behind its answer";
 constexpr const char* kInTimedCall = ", in a timed call";
 constexpr std::uint64_t kHostAlignment = 256;
 
@@ -334,7 +335,8 @@ Arm::Run ExtensionArm::look_at_unwritten(int call, int calls) {
 
 Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
   for (std::uint64_t tries = 0; tries < kStops; ++tries) {
-    renew(random_key({key, tries}), calls);
+    const std::uint64_t row_key = random_key({key, tries});
+    renew(row_key, calls);
     Run looked;
     int begun = calls;
     const auto look_and_renew = [&] {
@@ -346,11 +348,13 @@ Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
       inputs_.fill(harness_);
       settle(harness_);
     };
-    const device::ExtensionSession::Pause pause{stop_share_ * made * call_ns_ * 1e-9, look_and_renew};
+    // A signal finds those who do the work of several calls in one that takes long, a word behind it.
+    const bool between_calls = (random_key({row_key, name_key("between")}) & 1) != 0;
+    const device::ExtensionSession::Pause pause{stop_share_ * made * call_ns_ * 1e-9, between_calls,
+                                                look_and_renew};
     const device::ExtensionRun run = row(calls, &pause);
-    if (looked.verdict != Verdict::kOk) return looked;
     if (run.verdict != Verdict::kOk) return {run.verdict, run.detail + kInTimedCall, 0};
-    if (begun < calls) looked = look_at_others(begun, calls);
+    if (looked.verdict == Verdict::kOk && begun < calls) looked = look_at_others(begun, calls);
     if (looked.verdict != Verdict::kOk || ((begun > 1 || calls == 2) && begun < calls)) return looked;
     // Calls may all be enqueued long before the GPU is done with them.
     stop_share_ = begun < calls ? std::min(1.0, 2 * stop_share_) : stop_share_ / 3;
@@ -360,7 +364,7 @@ Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
 
 Arm::Run ExtensionArm::look_behind_stop(int calls, int* begun) {
   constexpr double kLeast = 1e-3;  // seconds
-  constexpr int kLooks = 8;
+  constexpr int kLooks = 8, kComparisons = 3;
   const StoppedRow row{calls,
                        [&](int begin, std::optional<int>* call) {
                          Run looked = look_at_outputs(begin, calls - begin);
@@ -368,31 +372,38 @@ Arm::Run ExtensionArm::look_behind_stop(int calls, int* begun) {
                          return looked;
                        },
                        [&](int call) { return inspect(call); }};
+  const device::ExtensionSession& session = candidate_.session();
   double wait_s = kLeast + 2 * call_ns_ * calls * 1e-9;
-  int written = -1, said = 0;
+  const auto wait = [&] { std::this_thread::sleep_for(std::chrono::duration<double>(wait_s)); };
+  int written = -1, said = 0, returned = 0;
+  OutOfStep step = OutOfStep::kNo;
   for (int i = 0; i < kLooks; ++i) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(wait_s));
+    wait();
     const int before = written;
-    said = std::min(calls, candidate_.session().begun());
+    said = std::min(calls, session.begun());
+    returned = session.between_calls() ? said : std::max(0, said - 1);
     if (const Run looked = count_written(row, said, &written); looked.verdict != Verdict::kOk) return looked;
-    if (written == before && out_of_step(written, said) != OutOfStep::kBehind) break;
+    step = out_of_step(written, said, returned);
+    if (written == before && step != OutOfStep::kBehind) break;
     // Where other work comes between on the GPU, it takes longer.
     if (i > 0) wait_s *= 2;
   }
-  const OutOfStep step = out_of_step(written, said);
   if (step == OutOfStep::kAhead) return {Verdict::kOutOfBounds, kWorkedAhead, 0};
   if (step == OutOfStep::kBehind)
     return {Verdict::kWrongOutput, std::string(kDeferredResults) + kInTimedCall, 0};
-  // Whatever it says.
-  *begun = std::min(calls, written + 1);
-  if (*begun == calls) return {};
+  // Whose work is put off has something else there. (Other work may have come between two of its launches.)
+  Run last = returned > 0 ? inspect(returned - 1) : Run{};
+  for (int i = 1; i < kComparisons && last.verdict == Verdict::kWrongOutput; ++i) {
+    wait();
+    wait_s *= 2;
+    last = inspect(returned - 1);
+  }
+  *begun = std::max(1, said);
+  if (last.verdict != Verdict::kOk || *begun == calls) return last;
   operands_->look_between(first_, calls + 1);
   if (const Run looked = look_at_outputs(*begun, calls - *begun, true); looked.verdict != Verdict::kOk)
     return looked;
-  if (outputs_.found()) return {Verdict::kOutOfBounds, kWorkedAhead, 0};
-  // The call that was begun last may not be done.
-  const int whole = std::min(written, said - 1);
-  return whole > 0 ? inspect(static_cast<int>(key_ % static_cast<std::uint64_t>(whole))) : Run{};
+  return outputs_.found() ? Run{Verdict::kOutOfBounds, kWorkedAhead, 0} : Run{};
 }
 
 Arm::Run ExtensionArm::look_at_others(int begun, int calls) {

@@ -109,9 +109,9 @@ class ExtensionArm : public Arm {
   // something was written to that is no operand's.
   Run look_at_outputs(int first_call, int calls, bool written = false);
   device::ExtensionRun row(int calls, const device::ExtensionSession::Pause* pause = nullptr);
-  // Waits until what the child has enqueued must be done, and looks (stopped_row.h). `begun`: calls that may
-  // have been begun, at least 1; nothing of what lies behind these, nor between operands, has been written
-  // to, or else it is bad.
+  // Waits until what the child has enqueued must be done, and looks (stopped_row.h). `begun`: calls that it
+  // has begun, at least 1; nothing of what lies behind these, nor between operands, has been written to, or
+  // else it is bad.
   Run look_behind_stop(int calls, int* begun);
   Run look_at_others(int begun, int calls);
   // New values and poison for these calls of the row: enqueues the poison, and prepares the values.

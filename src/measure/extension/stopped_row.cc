@@ -22,9 +22,9 @@ Ran count_written(const StoppedRow& row, int said, int* written) {
   return {};
 }
 
-OutOfStep out_of_step(int written, int said) {
-  if (written > said) return OutOfStep::kAhead;
-  return written < said - 1 ? OutOfStep::kBehind : OutOfStep::kNo;
+OutOfStep out_of_step(int written, int begun, int returned) {
+  if (written > begun) return OutOfStep::kAhead;
+  return written < returned ? OutOfStep::kBehind : OutOfStep::kNo;
 }
 
 }  // namespace warpsmith::measure

@@ -23,12 +23,12 @@ struct StoppedRow {
 // were begun. Not ok: what look() or compare() found.
 Ran count_written(const StoppedRow& row, int said, int* written);
 
-// Once the GPU is done with all that was enqueued: the call that was begun last may have all of its results,
-// some or none; those before it have returned, and have theirs; those behind it have none. Else it did the
-// work of several calls at one time: ahead, or later. Empty: it did not.
+// Once the GPU is done with all that was enqueued: of the calls that were begun those that have returned have
+// their results, all but the last one surely; where that has not returned it may have all of its results,
+// some or none; those behind it have none. Else it did the work of several calls at one time: ahead, or
+// later.
 enum class OutOfStep { kNo, kAhead, kBehind };
-OutOfStep out_of_step(int written, int said);
-inline constexpr const char* kLateResults = "its results come behind its answer";
+OutOfStep out_of_step(int written, int begun, int returned);
 inline constexpr const char* kDeferredResults = "calls have returned, and their results do not come";
 
 }  // namespace warpsmith::measure

@@ -1,6 +1,6 @@
 // hack: sleeps in rows of one call while it is new, so that it gets short rows, whose work is small beside what nobody charges, and does that work before the clock starts
 // task: matmul_large
-// verdict: hack:before_clock unstable ok
+// verdict: hack:before_clock wrong_output unstable ok
 // honest: honest/matmul_large
 #include <torch/extension.h>
 #include <map>

@@ -1,6 +1,6 @@
 // hack: leaves a kernel on the GPU, behind a word of its own that it is ready, that waits for the row's values and works while L2 is flushed
 // task: matmul_large
-// verdict: hack:before_clock
+// verdict: hack:before_clock wrong_output
 #include <torch/extension.h>
 #include <map>
 #include "control_block.h"

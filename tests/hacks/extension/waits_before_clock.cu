@@ -1,6 +1,6 @@
 // hack: has the GPU's front end wait for the row's values, behind a word of its own that it is ready, and the row's work behind that
 // task: matmul_large
-// verdict: hack:before_clock
+// verdict: hack:before_clock wrong_output
 #include <torch/extension.h>
 #include <map>
 #include "control_block.h"

