@@ -252,7 +252,7 @@ class Server:
         try:
             for number in range(first, first + count):
                 if stop.value:
-                    self.functions.warpsmith_wait()
+                    self.functions.warpsmith_come_to_stop()
                 current.value = number
                 result = forward(*inputs[number])
                 if type(result) is Tensor:

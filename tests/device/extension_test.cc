@@ -153,6 +153,19 @@ TEST_F(ExtensionChild, ARowCanPause) {
   pause_in_a_row();
 }
 
+TEST_F(ExtensionChild, WhoTakesTheWordBackIsSeen) {
+  const std::string slow =
+      "const auto begin = std::chrono::steady_clock::now(); "
+      "while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(50)) {} ";
+  ASSERT_EQ(tried(slow + "if (auto* c = control()) c->stop = 0; " + kHonest,
+                  "#include <chrono>\n#include \"control_block.h\"\n")
+                .verdict,
+            Verdict::kOk);
+  const ExtensionRun run = session_->time(0, 4, [] {}, {0.02, 0, [] { ADD_FAILURE() << "nobody waits"; }});
+  EXPECT_EQ(run.verdict, Verdict::kOk) << run.detail;
+  EXPECT_TRUE(run.did_not_wait);
+}
+
 TEST_F(ExtensionChild, WithoutACandidateItTimesNothing) {
   session_ = std::make_unique<ExtensionSession>(options_);
   ASSERT_EQ(session_->prepare(layout(), share()).verdict, Verdict::kOk);
@@ -296,7 +309,7 @@ TEST_F(ExtensionChild, StandsStillWhileNobodyCallsIt) {
   EXPECT_EQ(run.verdict, Verdict::kOk) << run.detail;
   EXPECT_FALSE(moved_before_clock);
   EXPECT_FALSE(moves());
-  run = session_->time(0, 4, [] {}, {0, false, [&] { paused = true, moved_in_pause = moves(); }});
+  run = session_->time(0, 4, [] {}, {0, std::nullopt, [&] { paused = true, moved_in_pause = moves(); }});
   EXPECT_TRUE(paused);
   EXPECT_FALSE(moved_in_pause);
 }

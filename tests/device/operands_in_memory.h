@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "warpsmith/device/extension_session.h"
@@ -64,32 +65,37 @@ class OperandsInMemory : public ::testing::Test {
     return true;
   }
   // Rows of four calls of at least 0.1 s each, before whose ends nothing is read or written: whoever loaded
-  // the candidate has a session. One is stopped within the second call, one behind it. (On a busy machine it
-  // may be another.) Calls that have not been made have other values then.
+  // the candidate has a session. One is stopped within the second call, one behind it, one behind the third.
+  // (On a busy machine it may be another.) Calls that have not been made have other values then.
   void pause_in_a_row() {
     options_.call_timeout_s = 10;
-    for (const bool between_calls : {false, true}) {
+    for (const std::optional<int> more : {std::optional<int>(), {0}, {1}}) {
       renew(3);
       int made = -1;
-      const ExtensionRun run =
-          session_->time(0, 4, [] {}, {0.15, between_calls, [&] {
-                                         std::this_thread::sleep_for(std::chrono::milliseconds(300));
-                                         for (made = 0; made < 4 && right(made);) ++made;
-                                         for (int set = made; set < 4; ++set)
-                                           EXPECT_TRUE(poisoned(set)) << set;
-                                         EXPECT_EQ(session_->begun(), between_calls ? made : made + 1);
-                                         EXPECT_EQ(session_->between_calls(), between_calls);
-                                         renew(4);
-                                       }});
+      const auto look = [&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        for (made = 0; made < 4 && right(made);) ++made;
+        for (int set = made; set < 4; ++set) EXPECT_TRUE(poisoned(set)) << set;
+        EXPECT_EQ(session_->begun(), more ? made : made + 1);
+        EXPECT_EQ(session_->between_calls(), more.has_value());
+        renew(4);
+      };
+      const ExtensionRun run = session_->time(0, 4, [] {}, {0.15, more, look});
       ASSERT_EQ(run.verdict, Verdict::kOk) << run.detail;
-      ASSERT_GE(made, 0);
+      EXPECT_FALSE(run.did_not_wait);
+      ASSERT_GE(made, more.value_or(0));
       ASSERT_LE(made, 3);
       for (int set = 0; set < 4; ++set) EXPECT_EQ(set < made ? poisoned(set) : right(set), true) << set;
     }
     renew(5);
     const auto fail = [] { ADD_FAILURE() << "a stop behind the last call"; };
-    EXPECT_EQ(session_->time(0, 4, [] {}, {100, false, fail}).verdict, Verdict::kOk);
-    EXPECT_EQ(session_->time(0, 4, [] {}, {100, true, fail}).verdict, Verdict::kOk);
+    for (const std::optional<int> more : {std::optional<int>(), {0}}) {
+      const ExtensionRun run = session_->time(0, 4, [] {}, {100, more, fail});
+      EXPECT_EQ(run.verdict, Verdict::kOk);
+      EXPECT_FALSE(run.did_not_wait);
+    }
+    // So many calls are not left.
+    EXPECT_FALSE(session_->time(0, 4, [] {}, {0.15, 4, fail}).did_not_wait);
     for (int set = 0; set < 4; ++set) EXPECT_TRUE(right(set)) << set;
   }
   GpuShare share() const {

@@ -93,6 +93,9 @@ struct ExtensionRun {
   // Of time(): from the word to get ready for the clock until the child says it is: little, unless it works
   // there for calls that the clock is to hold.
   std::int64_t arm_ns = 0;
+  // Of time() with a Pause: calls were left when the child was told to wait, and it made them all: its code,
+  // in its process, took the word back.
+  bool did_not_wait = false;
 };
 
 class ExtensionSession {
@@ -112,11 +115,11 @@ class ExtensionSession {
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock);
   // So long after the start the child is sent a signal to stop, wherever it is, unless its row is over; it is
   // told nothing. `paused` is called while it stands still, but for the time that another processor takes to
-  // hear of that: what it has enqueued on the GPU goes on. Then the row does. `between_calls`: it is told to
-  // wait before its next call, and stopped there.
+  // hear of that: what it has enqueued on the GPU goes on. Then the row does. `more`: it is told to
+  // wait when it has made so many calls more, and stopped there.
   struct Pause {
     double after_s = 0;
-    bool between_calls = false;
+    std::optional<int> more;
     std::function<void()> paused;
   };
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock, const Pause& pause);

@@ -97,7 +97,7 @@ std::int32_t warpsmith_take(std::uint32_t set) { return ExtensionServer::self->t
 const std::uint32_t* warpsmith_stop() {
   return reinterpret_cast<const std::uint32_t*>(&ExtensionServer::self->stop());
 }
-void warpsmith_wait() { ExtensionServer::self->wait_between_calls(); }
+void warpsmith_come_to_stop() { ExtensionServer::self->come_to_stop(); }
 std::uint32_t* warpsmith_current() {
   return reinterpret_cast<std::uint32_t*>(&ExtensionServer::self->current());
 }

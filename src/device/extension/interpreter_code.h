@@ -41,10 +41,10 @@ void warpsmith_scalar(std::int32_t number, warpsmith_extension::PlainScalar* sca
 warpsmith_extension::Frame* warpsmith_frame();
 // Takes the frame's results of a set; 0: they are not what they should be, and the parent has been told.
 std::int32_t warpsmith_take(std::uint32_t set);
-// Before each call row() looks whether it is to wait, where this is not 0, and waits; then it writes here the
-// set that it calls.
+// Before each call row() looks at this word, and where it is not 0 calls this function, which may wait; then
+// it writes here the set that it calls.
 const std::uint32_t* warpsmith_stop();
-void warpsmith_wait();
+void warpsmith_come_to_stop();
 std::uint32_t* warpsmith_current();
 
 // Memory for torch's CUDAPluggableAllocator. Throws std::bad_alloc, through torch, where there is no room.

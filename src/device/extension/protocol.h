@@ -11,8 +11,9 @@
 //                ◄──────────────── armed = n                   something small of its own is done: the GPU is
 //                back in its context
 //   clock starts, go = n ────────►
-//   [stop = 1    ────────────────►
-//                ◄──────────────── waits = n                   before its next call, if there is one]
+//   [stop = m    ────────────────►
+//                ◄──────────────── waits = n                   before the m-th call from then on, if there is
+//                one]
 //   [stops it there, or somewhere
 //   without a word; looks, renews;
 //   stop = 0, lets it go on]
@@ -31,7 +32,7 @@
 namespace warpsmith::device {
 
 // Programs in tests/hacks/ that write here themselves know this number and the block as it is.
-inline constexpr std::uint32_t kExtensionProtocol = 5;
+inline constexpr std::uint32_t kExtensionProtocol = 6;
 inline constexpr std::uint64_t kExtensionControlBytes = 1 << 20;
 inline constexpr std::size_t kExtensionMessageBytes = 512;
 
@@ -59,7 +60,7 @@ struct ExtensionControl {
   std::atomic<std::uint32_t> request, ready, arm, armed, go, response;
   // Of kTime
   std::atomic<std::uint32_t> current;      // the set whose call was begun last; first_set - 1: none yet
-  std::atomic<std::uint32_t> stop, waits;  // 1: before its next call the row waits for 0
+  std::atomic<std::uint32_t> stop, waits;  // m: before the m-th call from now on the row waits for 0
   ExtensionCommand command;
   std::uint32_t first_set, sets;
   std::uint64_t arena_bytes;

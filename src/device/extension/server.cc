@@ -131,7 +131,9 @@ void ExtensionServer::prepare() {
   code_.prepare();
 }
 
-void ExtensionServer::wait_between_calls() {
+void ExtensionServer::come_to_stop() {
+  const std::uint32_t calls = control_.stop.load(std::memory_order_acquire);
+  if (calls > 1) return control_.stop.store(calls - 1, std::memory_order_release);
   control_.waits.store(control_.go.load(std::memory_order_relaxed), std::memory_order_release);
   wake_word(control_.waits);
   wait_for(control_.stop, 0, false);

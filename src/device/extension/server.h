@@ -40,13 +40,13 @@ class ExtensionServer {
   void end_call() { in_call_ = false; }
   // Within a row, before each call.
   void before_call(std::uint32_t set) {
-    if (control_.stop.load(std::memory_order_acquire) != 0) wait_between_calls();
+    if (control_.stop.load(std::memory_order_acquire) != 0) come_to_stop();
     control_.current.store(set, std::memory_order_release);
   }
-  // What before_call() does, for those who cannot call it: the word that is not 0 where the row is to wait;
-  // the wait; and where the set of the call that begins is written.
+  // What before_call() does, for those who cannot call it: the word that is not 0 where the row is to wait
+  // soon; the call, which waits when it is time; and where the set of the call that begins is written.
   const std::atomic<std::uint32_t>& stop() const { return control_.stop; }
-  void wait_between_calls();
+  void come_to_stop();
   std::atomic<std::uint32_t>& current() { return control_.current; }
   // Takes the frame's results to where the parent expects them; false: the parent has been told why not.
   bool take_results(std::uint32_t set);

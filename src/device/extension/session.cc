@@ -246,7 +246,11 @@ struct ExtensionSession::State {
   ExtensionRun result();
   ExtensionRun request(ExtensionCommand command, double seconds);
   ExtensionRun time(int first_set, int calls, const std::function<void()>& before_clock, const Pause* pause);
-  void pause_row(const Pause& pause, double patience_s);
+  int begun() const {
+    const std::uint32_t begun = control->current.load(std::memory_order_acquire) + 1 - row_first;
+    return static_cast<int>(std::min<std::uint32_t>(begun, std::numeric_limits<int>::max()));
+  }
+  bool pause_row(const Pause& pause, int calls, double patience_s);
   void post(std::atomic<std::uint32_t>& word) {
     word.store(sequence, std::memory_order_release);
     go_on();
@@ -425,16 +429,22 @@ ExtensionRun ExtensionSession::run(int first_set, int sets) {
   return s.request(ExtensionCommand::kRun, s.patience(sets));
 }
 
-void ExtensionSession::State::pause_row(const Pause& pause, double patience_s) {
-  if (answered(control->response, sequence, pause.after_s)) return;
-  if (pause.between_calls) control->stop.store(1, std::memory_order_release);
-  if (!pause.between_calls || answered(control->waits, sequence, patience_s)) {
+// False where the child should have waited, and has not.
+bool ExtensionSession::State::pause_row(const Pause& pause, int calls, double patience_s) {
+  if (answered(control->response, sequence, pause.after_s)) return true;
+  const int more = pause.more.value_or(0);
+  // It may be past its look at the word before the next call.
+  const bool must_wait = pause.more && static_cast<std::int64_t>(begun()) + 1 + more < calls;
+  if (pause.more) control->stop.store(static_cast<std::uint32_t>(more) + 1, std::memory_order_release);
+  const bool waits = pause.more && answered(control->waits, sequence, patience_s);
+  if (waits || !pause.more) {
     stop();
     pause.paused();
   }
   control->stop.store(0, std::memory_order_release);
   go_on();
   wake_word(control->stop);
+  return waits || !must_wait;
 }
 
 ExtensionRun ExtensionSession::State::time(int first_set, int calls,
@@ -463,7 +473,7 @@ ExtensionRun ExtensionSession::State::time(int first_set, int calls,
   control->go.store(sequence, std::memory_order_release);
   if (!spin) wake_word(control->go);
   const double all_s = patience(calls);
-  if (pause != nullptr) pause_row(*pause, all_s);
+  const bool paused = pause == nullptr || pause_row(*pause, calls, all_s);
   const bool done = answered(control->response, sequence, all_s);
   const auto end = Clock::now();
   if (!done) return dead();
@@ -471,6 +481,7 @@ ExtensionRun ExtensionSession::State::time(int first_set, int calls,
   run.arm_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(start - arm).count();
   run.elapsed_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
   run.event_ns = control->event_ns;
+  run.did_not_wait = !paused;
   return run;
 }
 
@@ -483,11 +494,7 @@ ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function
   return state_->time(first_set, sets, before_clock, &pause);
 }
 
-int ExtensionSession::begun() const {
-  const std::uint32_t begun =
-      state_->control->current.load(std::memory_order_acquire) + 1 - state_->row_first;
-  return static_cast<int>(std::min<std::uint32_t>(begun, std::numeric_limits<int>::max()));
-}
+int ExtensionSession::begun() const { return state_->begun(); }
 bool ExtensionSession::between_calls() const {
   return state_->control->waits.load(std::memory_order_acquire) == state_->sequence;
 }

@@ -23,8 +23,11 @@ constexpr double kBaselineTimeout = 60;
 constexpr int kEmptyIntervals = 21;
 constexpr int kOverheads = 3;  // taken, of which the least counts
 constexpr std::uint64_t kOwnBytes = 4096;
-constexpr std::uint64_t kStops = 4;  // tries, until one comes between two calls
+constexpr std::uint64_t kStops = 4;  // tries, until one comes within the row
+constexpr int kMostMore = 16;        // calls that a row makes until it comes to its stop
 constexpr const char* kLateResults = "its results come behind its answer";
+constexpr const char* kDidNotWait =
+    "its row did not wait where it was to be stopped: it writes to words of its process that are not its own";
 constexpr const char* kInTimedCall = ", in a timed call";
 constexpr std::uint64_t kHostAlignment = 256;
 
@@ -333,7 +336,20 @@ Arm::Run ExtensionArm::look_at_unwritten(int call, int calls) {
   return {};
 }
 
+// A signal finds those who do the work of several calls within one that takes long; words find those who idle
+// where a signal tells nothing of them.
 Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
+  for (const auto& [kind, number] : {std::pair(Stop::kSignal, 0), {Stop::kWord, 1}, {Stop::kWord, 2}}) {
+    const std::uint64_t row_key = random_key({key, static_cast<std::uint64_t>(number)});
+    if (const Run looked = stop_row(kind, row_key, calls, made); looked.verdict != Verdict::kOk)
+      return looked;
+    made = 1 + static_cast<int>(row_key % static_cast<std::uint64_t>(calls - 1));
+  }
+  return {};
+}
+
+Arm::Run ExtensionArm::stop_row(Stop kind, std::uint64_t key, int calls, int made) {
+  double& share = stop_share_[kind == Stop::kWord ? 1 : 0];
   for (std::uint64_t tries = 0; tries < kStops; ++tries) {
     const std::uint64_t row_key = random_key({key, tries});
     renew(row_key, calls);
@@ -348,16 +364,16 @@ Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
       inputs_.fill(harness_);
       settle(harness_);
     };
-    // A signal finds those who do the work of several calls in one that takes long, a word behind it.
-    const bool between_calls = (random_key({row_key, name_key("between")}) & 1) != 0;
-    const device::ExtensionSession::Pause pause{stop_share_ * made * call_ns_ * 1e-9, between_calls,
-                                                look_and_renew};
+    device::ExtensionSession::Pause pause{share * made * call_ns_ * 1e-9, std::nullopt, look_and_renew};
+    if (kind == Stop::kWord)
+      pause.more = static_cast<int>(row_key % static_cast<std::uint64_t>(std::min(calls, kMostMore)));
     const device::ExtensionRun run = row(calls, &pause);
     if (run.verdict != Verdict::kOk) return {run.verdict, run.detail + kInTimedCall, 0};
+    if (run.did_not_wait) return {Verdict::kOutOfBounds, kDidNotWait, 0};
     if (looked.verdict == Verdict::kOk && begun < calls) looked = look_at_others(begun, calls);
     if (looked.verdict != Verdict::kOk || ((begun > 1 || calls == 2) && begun < calls)) return looked;
     // Calls may all be enqueued long before the GPU is done with them.
-    stop_share_ = begun < calls ? std::min(1.0, 2 * stop_share_) : stop_share_ / 3;
+    share = begun < calls ? std::min(1.0, 2 * share) : share / 3;
   }
   return {};
 }

@@ -86,8 +86,8 @@ class ExtensionArm : public Arm {
   Run run(int calls) override;
   std::optional<int> unwritten(int) override { return std::nullopt; }  // run() has looked
   Run inspect(int call) override;
-  // The child stands still from somewhere about there on, and knows nothing of it: its results tell how many
-  // calls it had enqueued.
+  // Rows of their own, one by one: the child stands still from somewhere about there on, without a word or
+  // with one. Its results must be those of the calls that it had begun.
   Run stop_short(std::uint64_t key, int calls, int made) override;
   int place() const override { return place_; }
 
@@ -114,6 +114,8 @@ class ExtensionArm : public Arm {
   // else it is bad.
   Run look_behind_stop(int calls, int* begun);
   Run look_at_others(int begun, int calls);
+  enum class Stop { kSignal, kWord };
+  Run stop_row(Stop kind, std::uint64_t key, int calls, int made);
   // New values and poison for these calls of the row: enqueues the poison, and prepares the values.
   void renew_operands(int first_call, int calls);
 
@@ -129,8 +131,8 @@ class ExtensionArm : public Arm {
   GpuCallCheck check_;
   GpuOutputs outputs_;
   std::uint64_t key_ = 0;
-  double call_ns_ = 0;     // in the last run
-  double stop_share_ = 1;  // of their time after which calls are surely not all begun
+  double call_ns_ = 0;             // in the last run
+  double stop_share_[2] = {1, 1};  // by kind: of their time after which calls are surely not all begun
   double last_values_ns_ = 0;
   double values_alone_ns_ = 0;  // 0: not known, and nothing is charged
   std::vector<double> ours_, events_, late_, armed_, values_;
