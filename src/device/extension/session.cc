@@ -247,7 +247,7 @@ struct ExtensionSession::State {
   ExtensionRun request(ExtensionCommand command, double seconds);
   ExtensionRun time(int first_set, int calls, const std::function<void()>& before_clock, const Pause* pause);
   int begun() const {
-    const std::uint32_t begun = control->current.load(std::memory_order_acquire) + 1 - row_first;
+    const std::uint32_t begun = control->current.load(std::memory_order_seq_cst) + 1 - row_first;
     return static_cast<int>(std::min<std::uint32_t>(begun, std::numeric_limits<int>::max()));
   }
   bool pause_row(const Pause& pause, int calls, double patience_s);
@@ -432,10 +432,12 @@ ExtensionRun ExtensionSession::run(int first_set, int sets) {
 // False where the child should have waited, and has not.
 bool ExtensionSession::State::pause_row(const Pause& pause, int calls, double patience_s) {
   if (answered(control->response, sequence, pause.after_s)) return true;
+  constexpr int kOnTheWay = 2;  // calls that it may have begun before it sees the word
   const int more = pause.more.value_or(0);
-  // It may be past its look at the word before the next call.
-  const bool must_wait = pause.more && static_cast<std::int64_t>(begun()) + 1 + more < calls;
-  if (pause.more) control->stop.store(static_cast<std::uint32_t>(more) + 1, std::memory_order_release);
+  if (pause.more) control->stop.store(static_cast<std::uint32_t>(more) + 1, std::memory_order_seq_cst);
+  // Asked behind the word, for it may make many calls while we are held up here.
+  const bool must_wait =
+      pause.more && static_cast<std::int64_t>(begun()) + kOnTheWay + more < static_cast<std::int64_t>(calls);
   const bool waits = pause.more && answered(control->waits, sequence, patience_s);
   if (waits || !pause.more) {
     stop();
