@@ -121,7 +121,7 @@ bool slow_enough(std::span<const double> ratios, const Protocol& protocol) {
     return false;
   const std::vector<double> buckets = buckets_of(ratios, protocol);
   const double half_width = plain_half_width(buckets);
-  const bool early = static_cast<double>(ratios.size()) < kLooksOfTheSlow * next_look(0, protocol);
+  const bool early = static_cast<double>(ratios.size()) < kRoundsOfTheSlow * next_look(0, protocol);
   return half_width <= (early ? kWidestOfTheSlow : kWidestReward) &&
          median(buckets) + half_width < std::log(protocol.give_up_below);
 }

@@ -83,12 +83,12 @@ Score score_of(std::span<const double> ratios, const Protocol& protocol);
 // of `buckets`.
 int next_look(int taken, const Protocol& protocol);
 // Whether no more need be known of a candidate: a multiple of `buckets` rounds is there, the interval lies
-// below give_up_below, and its half width is at most kWidestOfTheSlow, or, once there are kLooksOfTheSlow
+// below give_up_below, and its half width is at most kWidestOfTheSlow, or, once there are kRoundsOfTheSlow
 // times the rounds of the first look, kWidestReward.
 bool slow_enough(std::span<const double> ratios, const Protocol& protocol);
 inline constexpr double kWidestReward = 0.05;  // half width, in log units: what may still be a reward
 inline constexpr double kWidestOfTheSlow = 0.007;
-inline constexpr double kLooksOfTheSlow = 1.4;
+inline constexpr double kRoundsOfTheSlow = 1.4;
 // Half width (95 %, log units) of the mean of `ratios` as far as it hangs on which groups there were: rounds
 // of one group share what they are drawn from, such as a place in memory, and there are only so many groups.
 // Cluster-robust standard error times Student's t; ratios further than five robust standard deviations from

@@ -339,8 +339,10 @@ Arm::Run ExtensionArm::look_at_unwritten(int call, int calls) {
 // A signal finds those who do the work of several calls within one that takes long; words find those who idle
 // where a signal tells nothing of them.
 Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
-  for (const auto& [kind, number] : {std::pair(Stop::kSignal, 0), {Stop::kWord, 1}, {Stop::kWord, 2}}) {
-    const std::uint64_t row_key = random_key({key, static_cast<std::uint64_t>(number)});
+  constexpr std::uint64_t kRows = 3;  // the first by a signal
+  for (std::uint64_t number = 0; number < kRows; ++number) {
+    const Stop kind = number == 0 ? Stop::kSignal : Stop::kWord;
+    const std::uint64_t row_key = random_key({key, number});
     if (const Run looked = stop_row(kind, row_key, calls, made); looked.verdict != Verdict::kOk)
       return looked;
     made = 1 + static_cast<int>(row_key % static_cast<std::uint64_t>(calls - 1));
