@@ -135,6 +135,9 @@ void append_landlock(std::vector<std::string>& out, const ChildSpec& spec, const
   if (spec.sandbox.gpu) {
     for (const char* path : kGpuPaths) out.push_back(std::string("ro=") + path);
     for (const fs::path& node : gpu_nodes()) out.push_back("device=" + node.string());
+    // The driver names its threads, and does not start where it cannot. Below its own /proc a process has no
+    // more power than over itself.
+    out.emplace_back("rw=/proc/self/task");
   }
   out.push_back("ro=" + program.string());
   for (const fs::path& path : spec.sandbox.read_write) out.push_back("rw=" + fs::absolute(path).string());

@@ -94,6 +94,16 @@ TEST_P(Sandboxed, ProgramNotFoundIsNotStarted) {
   EXPECT_THAT(junk.problem, HasSubstr("Exec format error"));
 }
 
+// NVIDIA's driver names its threads so, and does not start where it cannot.
+TEST_P(Sandboxed, NamesItsOwnThreadsBesideAGpu) {
+  ChildSpec s = spec({"/bin/sh", "-c", "printf named > /proc/self/task/$$/comm && cat /proc/$$/comm"});
+  s.sandbox.gpu = true;
+  const ChildResult own = run_child(s);
+  EXPECT_EQ(own.out, "named\n") << own.err;
+  s.argv.back() = "printf named > /proc/$PPID/task/$PPID/comm";
+  EXPECT_NE(outcome(run_child(s)), "exit 0");
+}
+
 TEST_P(Sandboxed, WritesInItsFolderAlone) {
   EXPECT_EQ(outcome(run_child(spec({misbehave(), "write", scratch_ / "mine"}))), "exit 0");
   EXPECT_TRUE(fs::exists(scratch_ / "mine"));
