@@ -110,9 +110,10 @@ Score score_of(std::span<const double> ratios, const Protocol& protocol) {
 }
 
 int next_look(int taken, const Protocol& protocol) {
-  if (taken == 0) return protocol.buckets * protocol.rounds_a_bucket;
+  const int first = protocol.buckets * protocol.rounds_a_bucket;
+  if (taken < first) return first;
   const int more_a_bucket = std::max(1, taken / 4 / protocol.buckets);
-  return taken + more_a_bucket * protocol.buckets;
+  return (taken / protocol.buckets + more_a_bucket) * protocol.buckets;
 }
 
 bool slow_enough(std::span<const double> ratios, const Protocol& protocol) {

@@ -316,6 +316,21 @@ TEST(Disturbed, TheLastRoundsDoNotCountBeforeALook) {
   EXPECT_EQ(disturbances.rounds_at, (std::vector<int>{0, 35, 70, 105}));
 }
 
+// What is left is a number of rounds that no buckets divide.
+TEST(Disturbed, WhatIsLeftIsFilledUpToWholeBuckets) {
+  for (const int every : {2, 3, 8, 11, 12}) {
+    Bench bench(1000, 1000, 1e-9);
+    Disturbances disturbances(bench);
+    bench.settings.look_every_s = every * 8e-6 - 1e-9;
+    const std::size_t last = (34 + static_cast<std::size_t>(every)) / static_cast<std::size_t>(every);
+    disturbances.bad_looks = {35 % every == 0 ? last + 1 : last};
+    const PairResult result = bench.take();
+    EXPECT_EQ(result.verdict, Verdict::kOk);
+    EXPECT_GT(result.rounds_thrown_away, 0) << every;
+    EXPECT_EQ(result.candidate_ns.size(), 35u) << every;
+  }
+}
+
 TEST(Disturbed, TheBudgetEndsADisturbanceThatDoesNot) {
   Bench bench(1000, 1000, 1e-9);
   Disturbances disturbances(bench);

@@ -133,6 +133,9 @@ TEST(Stopping, LooksAtTheMinimumThenEveryQuarterMore) {
   EXPECT_EQ(next_look(0, kPaper), 35);
   EXPECT_EQ(next_look(35, kPaper), 42);
   EXPECT_EQ(next_look(280, kPaper), 350);
+  EXPECT_EQ(next_look(3, kPaper), 35) << "not before the first";
+  EXPECT_EQ(next_look(32, kPaper), 35) << "whole buckets again";
+  EXPECT_EQ(next_look(290, kPaper), 357);
   int taken = 0;
   for (int look = 0; look < 30; ++look) {
     const int next = next_look(taken, kPaper);

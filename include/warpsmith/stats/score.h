@@ -79,8 +79,8 @@ struct Score {
 // `ratios`: all rounds so far, a multiple of `buckets`, at least `buckets`.
 Score score_of(std::span<const double> ratios, const Protocol& protocol);
 
-// Rounds to have before the first look (taken = 0), and before the next look after `taken` rounds. Multiples
-// of `buckets`.
+// Rounds to have before the first look (taken = 0), and before the next look after `taken` rounds, of which
+// some may have been thrown away: multiples of `buckets`, above `taken`.
 int next_look(int taken, const Protocol& protocol);
 // Whether no more need be known of a candidate: a multiple of `buckets` rounds is there, the interval lies
 // below give_up_below, and its half width is at most kWidestOfTheSlow, or, once there are kRoundsOfTheSlow

@@ -42,7 +42,8 @@ class Pairing {
         }
         if (!round()) return std::move(result_);
         if (settings_.now() - looked_ >= settings_.look_every_s) look();
-        if (taken == 0 && static_cast<int>(result_.candidate_ns.size()) < wanted && gives_up())
+        if (wanted == stats::next_look(0, protocol) &&
+            static_cast<int>(result_.candidate_ns.size()) < wanted && gives_up())
           return std::move(result_);
       }
       if (stats::narrow_enough(ratios(), protocol) && look()) return std::move(result_);
