@@ -244,4 +244,8 @@ bool keeps_signals_inside(SandboxLevel level) {
          (level == SandboxLevel::kLandlock && landlock_abi() >= kScopesSignals);
 }
 
+bool guards_files(SandboxLevel level) {
+  return level == SandboxLevel::kBubblewrap || (level == SandboxLevel::kLandlock && landlock_abi() > 0);
+}
+
 }  // namespace warpsmith::process

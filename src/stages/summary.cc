@@ -38,7 +38,8 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
     ++verdicts[std::string(to_string(m.verdict))];
     if (distinct.insert(s.known->candidate.id).second)
       forms.insert(s.task + '\n' + method::normal_form(s.known->candidate.source()));
-    if (m.verdict == Verdict::kNotMeasured) continue;
+    // Nothing is known of them, for good or for bad.
+    if (m.verdict == Verdict::kNotMeasured || m.verdict == Verdict::kUnsupported) continue;
     judged += 1;
     const bool ok = m.verdict == Verdict::kOk && m.speedup > 0;
     right += ok ? 1 : 0;

@@ -107,6 +107,19 @@ TEST(Divide, AScoreOverEagerBecomesOneOverTheBaseline) {
   EXPECT_EQ(m.baseline_ratio, 1.5);
 }
 
+TEST(Divide, TheEarlierScoreIsOneOverTheBaselineToo) {
+  Measurement m = over_eager(3, 0.003);
+  m.speedup_before = 4.5;
+  divide(m, covered(1.5, 0.004));
+  EXPECT_NEAR(*m.speedup_before, 3, 1e-12);
+  EXPECT_EQ(m.detail, "");
+  m = over_eager(3, 0.003);
+  m.speedup_before = 4.5;
+  m.detail = "measured again: 4.50x, then 3.00x, more than 10 % apart";
+  divide(m, covered(1.5, 0.004));
+  EXPECT_EQ(m.detail, "measured again: 4.50x, then 3.00x, more than 10 % apart (over eager)");
+}
+
 TEST(Divide, TheRewardIsRoundedTowardOneAfterTheDivision) {
   Measurement m = over_eager(1.0, 0.001);
   divide(m, covered(1.5, 0.001));

@@ -56,7 +56,7 @@ class Sandboxed : public testing::TestWithParam<SandboxLevel> {
   }
 
   // Where Landlock is missing, its level leaves files to the file modes.
-  bool files_are_guarded() const { return GetParam() == SandboxLevel::kBubblewrap || landlock_version() > 0; }
+  bool files_are_guarded() const { return guards_files(GetParam()); }
 
   Scratch scratch_, outer_;
   fs::path outside_;
@@ -100,8 +100,12 @@ TEST_P(Sandboxed, NamesItsOwnThreadsBesideAGpu) {
   s.sandbox.gpu = true;
   const ChildResult own = run_child(s);
   EXPECT_EQ(own.out, "named\n") << own.err;
-  s.argv.back() = "printf named > /proc/$PPID/task/$PPID/comm";
-  EXPECT_NE(outcome(run_child(s)), "exit 0");
+  if (GetParam() != SandboxLevel::kLandlock || !guards_files(GetParam())) return;
+  // What the kernel lets each process of a user write of its others.
+  for (const std::string whose : {"self", "$PPID"}) {
+    s.argv.back() = "printf 0x33 > /proc/" + whose + "/coredump_filter";
+    EXPECT_NE(outcome(run_child(s)), "exit 0") << whose;
+  }
 }
 
 TEST_P(Sandboxed, WritesInItsFolderAlone) {
@@ -404,6 +408,12 @@ TEST(Sandbox, SignalsAreKeptByNamespacesAndNewLandlock) {
   EXPECT_TRUE(keeps_signals_inside(SandboxLevel::kBubblewrap));
   EXPECT_EQ(keeps_signals_inside(SandboxLevel::kLandlock), landlock_version() >= 6);
   EXPECT_FALSE(keeps_signals_inside(SandboxLevel::kNone));
+}
+
+TEST(Sandbox, FilesAreGuardedByMountsAndLandlock) {
+  EXPECT_TRUE(guards_files(SandboxLevel::kBubblewrap));
+  EXPECT_EQ(guards_files(SandboxLevel::kLandlock), landlock_version() >= 1);
+  EXPECT_FALSE(guards_files(SandboxLevel::kNone));
 }
 
 TEST(Sandbox, LevelsHaveNames) {

@@ -74,6 +74,18 @@ TEST(Collect, SpeedupsOfDegenerateTasksAreInNoFigureOfSpeedups) {
   EXPECT_NEAR(summary["one_draw"].get<double>(), 2.0, 1e-12);
 }
 
+// No success and no failure: the device lacks something.
+TEST(Collect, WhatADeviceLacksIsInNoShare) {
+  const StageInputs inputs = make_inputs("collect", "collect", workflow::CollectSettings{});
+  World world;
+  world.collected = [](const std::string& task) {
+    return collected(task, {{"unsupported x", "ok"}, {"ok 2.00 y", "ok"}});
+  };
+  const Json summary = world.drive(inputs)["summary"];
+  EXPECT_DOUBLE_EQ(summary["valid_share"].get<double>(), 1.0);
+  EXPECT_NEAR(summary["one_draw_unfloored"].get<double>(), 2.0, 1e-12);
+}
+
 TEST(Collect, LostItemsAreNotMeasured) {
   StageInputs inputs = make_inputs("collect", "collect", workflow::CollectSettings{});
   World world;

@@ -71,10 +71,10 @@ TEST(SelfSupervised, ARoundSamplesTestsAndTrains) {
   EXPECT_EQ(
       summary["verdicts"],
       Json({{"ok", 3}, {"compile_error", 2}, {"wrong_output", 1}, {"not_measured", 1}, {"unsupported", 1}}));
-  EXPECT_DOUBLE_EQ(summary["valid_share"].get<double>(), 3.0 / 7);
+  EXPECT_DOUBLE_EQ(summary["valid_share"].get<double>(), 3.0 / 6) << "what the device lacks is no failure";
   EXPECT_DOUBLE_EQ(summary["distinct_share"].get<double>(), 7.0 / 8);
-  EXPECT_NEAR(summary["one_draw"].get<double>(), std::pow(1.5 * 1.5, 1.0 / 7), 1e-12);
-  EXPECT_NEAR(summary["one_draw_unfloored"].get<double>(), std::pow(1.5 * 1.5 * 1e-8, 1.0 / 7), 1e-12);
+  EXPECT_NEAR(summary["one_draw"].get<double>(), std::pow(1.5 * 1.5, 1.0 / 6), 1e-12);
+  EXPECT_NEAR(summary["one_draw_unfloored"].get<double>(), std::pow(1.5 * 1.5 * 1e-6, 1.0 / 6), 1e-12);
 }
 
 TEST(SelfSupervised, NothingIsTestedTwiceOverTheRounds) {

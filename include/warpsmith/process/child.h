@@ -42,6 +42,10 @@ SandboxLevel available_sandbox();
 // looks at each signal, wants that.
 bool keeps_signals_inside(SandboxLevel level);
 
+// Whether a program in a sandbox of this level is kept from the user's files: by mounts, or by Landlock where
+// the kernel has it. Foreign code whose seccomp filter lets it open files wants that.
+bool guards_files(SandboxLevel level);
+
 struct Limits {
   double wall_s = 0;               // 0: none
   double cpu_s = 0;                // RLIMIT_CPU

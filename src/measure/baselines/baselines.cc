@@ -96,6 +96,10 @@ void divide(Measurement& m, const BaselineTiming& baseline) {
   m.speedup_high = speedup.high;
   m.speedup_rounded = stats::round_toward_one(m.speedup);
   m.baseline_ns /= baseline.ratio;
+  if (m.speedup_before) {
+    *m.speedup_before /= baseline.ratio;
+    if (!m.detail.empty()) m.detail += " (over eager)";
+  }
   m.baseline_ratio = baseline.ratio;
   m.imprecise = m.imprecise || baseline.imprecise;
 }

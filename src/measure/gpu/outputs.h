@@ -1,4 +1,5 @@
-// Whether outputs of calls have been written to: a few places of each are looked at, on the GPU.
+// Whether outputs of calls, and what a candidate has besides, have been written to: a few places of each are
+// looked at, on the GPU.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,11 @@ namespace warpsmith::measure {
 
 class GpuOutputs {
  public:
-  // Each set of `operands` has the task's inputs, then its outputs. Enqueues: the caller waits.
+  // Each set of `operands` has the task's inputs, then its outputs, then temporaries. Enqueues: the caller
+  // waits.
   GpuOutputs(const GpuHarness& harness, const task::Task& task, const GpuOperands& operands);
   // Enqueues a look at the outputs of sets first…first+count-1, at places as `key` says: for one that is
-  // poisoned there, or, where `written`, for one that is not.
+  // poisoned there, or, where `written`, for one that is not, or for such a temporary.
   void look(int first, int count, bool written, std::uint64_t key);
   // After a wait: which of these sets has one, counted from the first; nothing: none.
   std::optional<int> found() const;
@@ -27,8 +29,9 @@ class GpuOutputs {
 
   const GpuHarness& harness_;
   std::uint64_t sets_;
-  std::vector<int> sizes_;  // of an element, by output
-  RegionTable regions_;     // [output][set]
+  std::size_t outputs_;
+  std::vector<int> sizes_;  // of an element, by output; 1 of temporaries, behind them
+  RegionTable regions_;     // [output or temporary][set]
   device::PinnedMemory flags_;
 };
 
