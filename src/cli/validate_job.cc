@@ -8,6 +8,7 @@
 
 #include "warpsmith/base/files.h"
 #include "warpsmith/process/child.h"
+#include "warpsmith/process/machine.h"
 #include "warpsmith/records/shard.h"
 
 namespace warpsmith::cli {
@@ -63,7 +64,7 @@ std::map<fs::path, std::vector<task::Task>> by_dataset(const std::vector<task::T
 }
 
 Records run_job(const fs::path& run, const std::string& job_name, const std::vector<Json>& items,
-                const Json& params, int shards) {
+                const Json& params, int shards, const std::string& gpu) {
   if (items.empty()) return {};
   const fs::path folder = run / "stages" / "validate" / "00000000" / "0" / job_name;
   make_folders(folder);
@@ -90,6 +91,11 @@ Records run_job(const fs::path& run, const std::string& job_name, const std::vec
     spec.argv = {program.string(), (folder / "job.json").string(), std::to_string(i)};
     spec.capture_output = count > 1;  // one alone shows its progress
     spec.sandbox.allow_processes = true;
+    // NVML counts GPUs by their slots, CUDA the fastest first: a UUID is the same to both.
+    if (!gpu.empty()) {
+      spec.environment = process::our_environment();
+      (*spec.environment)["CUDA_VISIBLE_DEVICES"] = gpu;
+    }
     children.emplace_back(spec);
   }
   wait_for(children);
@@ -104,6 +110,13 @@ Records run_job(const fs::path& run, const std::string& job_name, const std::vec
     records.merge(shard.records);
   }
   return records;
+}
+
+std::optional<process::Gpu> find_gpu(const std::string& device) {
+  if (device == "cpu") return std::nullopt;
+  for (const process::Gpu& gpu : process::usable_gpus())
+    if (device == "auto" || device == process::gpu_type_of(gpu.name)) return gpu;
+  return std::nullopt;
 }
 
 }  // namespace warpsmith::cli

@@ -6,11 +6,13 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/temporary_folder.h"
+#include "warpsmith/process/gpus.h"
 #include "warpsmith/task/task.h"
 
 namespace warpsmith::cli {
@@ -35,8 +37,13 @@ class StopSignals {
 
 // Runs a job program on `items` and returns its records. `shards` run beside each other. The program follows
 // from the job's name: "compile…" or "measure…". Throws Error with the program's log, and its exit code,
-// where it fails; with kExitInterrupted where a signal asks for the end.
+// where it fails; with kExitInterrupted where a signal asks for the end. `gpu`: the UUID of the one that it
+// may see; empty: those that we see.
 Records run_job(const std::filesystem::path& run, const std::string& job_name, const std::vector<Json>& items,
-                const Json& params, int shards);
+                const Json& params, int shards, const std::string& gpu = "");
+
+// The first of this machine's usable GPUs that is of type `device`, or of any where that is `auto`. Nothing:
+// there is none, or `device` is `cpu`.
+std::optional<process::Gpu> find_gpu(const std::string& device);
 
 }  // namespace warpsmith::cli

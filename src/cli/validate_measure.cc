@@ -27,21 +27,17 @@ constexpr double kTargetOnGpu = 0.005;  // half width of a score's interval
 struct Device {
   std::string kind = "cpu";  // or a GPU type
   std::string target;        // of a GPU: what is compiled for
-  std::string name;          // of a GPU
+  std::string name, uuid;    // of a GPU
   bool is_gpu() const { return kind != "cpu"; }
 };
 
 Device find_device(const std::string& wanted) {
-  if (wanted == "cpu") return {};
-  const std::vector<process::Gpu> gpus = process::usable_gpus();
+  if (const std::optional<process::Gpu> gpu = find_gpu(wanted))
+    return {process::gpu_type_of(gpu->name), process::compile_target(gpu->major, gpu->minor), gpu->name,
+            gpu->uuid};
+  if (wanted == "cpu" || wanted == "auto") return {};
   std::string names;
-  for (const process::Gpu& gpu : gpus) {
-    const std::string type = process::gpu_type_of(gpu.name);
-    if (wanted == "auto" || wanted == type)
-      return {type, process::compile_target(gpu.major, gpu.minor), gpu.name};
-    names += (names.empty() ? "" : ", ") + gpu.name;
-  }
-  if (wanted == "auto") return {};
+  for (const process::Gpu& gpu : process::usable_gpus()) names += (names.empty() ? "" : ", ") + gpu.name;
   throw Error("there is no " + wanted + " here" + (names.empty() ? ", and no other GPU" : ": " + names));
 }
 
@@ -116,7 +112,7 @@ void measure(const fs::path& run, const std::string& name, const fs::path& datas
     return Json{
         {"id", e.candidate.id}, {"candidate", to_json(e.candidate)}, {"binary", e.compiled.at("binary")}};
   });
-  const Records records = run_job(run, name, items, params, 1);
+  const Records records = run_job(run, name, items, params, 1, device.uuid);
   for (Entry& entry : entries)
     if (const auto it = records.find(entry.candidate.id); it != records.end()) entry.measured = it->second;
 }

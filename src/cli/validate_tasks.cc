@@ -30,6 +30,7 @@ CheckedTask checked_of(const task::Task& task, const Json& record) {
 std::vector<CheckedTask> check_tasks(const std::vector<task::Task>& tasks,
                                      const ValidateTasksOptions& options) {
   const StopSignals signals;
+  const std::optional<process::Gpu> gpu = find_gpu(options.device);
   std::vector<CheckedTask> checked;
   for (const auto& [folder, group] : by_dataset(tasks)) {
     const TemporaryFolder run("validate");
@@ -40,7 +41,7 @@ std::vector<CheckedTask> check_tasks(const std::vector<task::Task>& tasks,
                          {"device_kind", options.device},
                          {"threads", options.threads},
                          {"check_seeds", options.seeds}};
-    const Records records = run_job(run.path(), "measure-tasks", items, params, 1);
+    const Records records = run_job(run.path(), "measure-tasks", items, params, 1, gpu ? gpu->uuid : "");
     for (const task::Task& task : group) checked.push_back(checked_of(task, records.at(task.id)));
   }
   return checked;

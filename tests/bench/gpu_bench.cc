@@ -17,7 +17,9 @@
 //   few         three rounds of each right candidate, in this process: for
 //               compute-sanitizer (WARPSMITH_BENCH_A_TASK: of so many a task)
 //
-// Prints figures and judges nothing. Candidates are compiled before anything is timed.
+// Prints figures, and judges none of them: the exit code is 1 where verdicts are not what they should be
+// (all, throughput, checks) or a right candidate was not timed (few). Candidates are compiled before anything
+// is timed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -248,7 +250,7 @@ void spread(Bench& bench, measure::GpuWorkers& workers) {
               100 * *std::max_element(deviations.begin(), deviations.end()));
 }
 
-void all(Bench& bench, measure::GpuWorkers& workers) {
+bool all(Bench& bench, measure::GpuWorkers& workers) {
   std::map<std::string, int> surprises;
   std::vector<double> held;
   int wrong = 0;
@@ -281,11 +283,12 @@ void all(Bench& bench, measure::GpuWorkers& workers) {
       "s\n",
       held.size(), now() - begin, wrong, workers.lost(), stats::median(held),
       sum / static_cast<double>(held.size()));
+  return wrong == 0;
 }
 
 // For compute-sanitizer: every kind of launch and copy of the harness around every right candidate, and few
 // rounds of each.
-void few_rounds(Bench& bench, measure::GpuMeasurer& measurer) {
+bool few_rounds(Bench& bench, measure::GpuMeasurer& measurer) {
   int fine = 0, all = 0;
   const char* limit = std::getenv("WARPSMITH_BENCH_A_TASK");
   const int most = limit != nullptr ? std::atoi(limit) : std::numeric_limits<int>::max();
@@ -306,10 +309,11 @@ void few_rounds(Bench& bench, measure::GpuMeasurer& measurer) {
     std::fflush(stdout);
   }
   std::printf("few: %d of %d right candidates were timed\n", fine, all);
+  return fine == all;
 }
 
 // What is right must be so each time: order of atomics and chance of timing included.
-void repeat_checks(Bench& bench, measure::GpuMeasurer& measurer) {
+bool repeat_checks(Bench& bench, measure::GpuMeasurer& measurer) {
   const char* times = std::getenv("WARPSMITH_BENCH_TIMES");
   const int repeats = times != nullptr ? std::atoi(times) : 20;
   constexpr double kNear = 0.5;
@@ -333,6 +337,7 @@ void repeat_checks(Bench& bench, measure::GpuMeasurer& measurer) {
       "checks: %zu right candidates, %d times each: %d times not ok, %d candidates within half of their "
       "bound\n",
       good.size(), repeats, failed, near);
+  return failed == 0;
 }
 
 constexpr const char* kLooping =
@@ -357,7 +362,7 @@ void add_bad_ones(Bench& bench, std::size_t count) {
   }
 }
 
-void throughput(Bench& bench, measure::GpuWorkers& workers) {
+bool throughput(Bench& bench, measure::GpuWorkers& workers) {
   constexpr std::size_t kAll = 500;
   std::vector<const Entry*> order;
   std::vector<const Entry*> bad, fine;
@@ -371,7 +376,7 @@ void throughput(Bench& bench, measure::GpuWorkers& workers) {
   std::vector<double> held;
   std::map<std::string, int> verdicts;
   bool after_bad = false;
-  int again = 0;
+  int again = 0, wrong = 0;
   double around_bad = 0;  // seconds that went into bad ones and the one behind each
   const double begin = now();
   for (const Entry* e : order) {
@@ -383,9 +388,11 @@ void throughput(Bench& bench, measure::GpuWorkers& workers) {
     ++verdicts[std::string(to_string(m.verdict))];
     again += m.remeasured > 0;
     if (m.gpu_held_s) held.push_back(*m.gpu_held_s);
-    if (is_bad || after_bad || to_string(m.verdict) != wanted_of(*e))
-      std::printf("%s %s: %s (%.2f s)\n", e->task->id.c_str(), e->name.c_str(), line_of(m).c_str(),
-                  now() - start);
+    const bool surprise = to_string(m.verdict) != wanted_of(*e);
+    wrong += surprise;
+    if (is_bad || after_bad || surprise)
+      std::printf("%s%s %s: %s (%.2f s)\n", surprise ? "SURPRISE " : "", e->task->id.c_str(), e->name.c_str(),
+                  line_of(m).c_str(), now() - start);
     after_bad = is_bad;
     std::fflush(stdout);
   }
@@ -400,6 +407,8 @@ void throughput(Bench& bench, measure::GpuWorkers& workers) {
   std::printf("  bad ones, and the one behind each: %.1f s; measured again by another process: %d\n",
               around_bad, again);
   for (const auto& [verdict, count] : verdicts) std::printf("  %s: %d\n", verdict.c_str(), count);
+  std::printf("  not as expected: %d\n", wrong);
+  return wrong == 0;
 }
 
 std::vector<std::string> ids_of(const Bench& bench) {
@@ -471,10 +480,11 @@ int run(const std::string& mode, const fs::path& datasets) {
   std::vector<std::byte> harness = measure::harness_cubin(bench.target, bench.cache, true);
   if (mode == "all" || mode == "throughput" || mode == "spread") {
     measure::GpuWorkers workers(bench.settings, bench.datasets, std::move(harness));
-    if (mode == "all") all(bench, workers);
-    if (mode == "throughput") throughput(bench, workers);
+    bool fine = true;
+    if (mode == "all") fine = all(bench, workers);
+    if (mode == "throughput") fine = throughput(bench, workers);
     if (mode == "spread") spread(bench, workers);
-    return 0;
+    return fine ? kExitOk : kExitFailed;
   }
   if (mode == "few") {
     bench.settings.protocol = {.buckets = 3, .rounds_a_bucket = 1, .target = 0.9};
@@ -487,10 +497,11 @@ int run(const std::string& mode, const fs::path& datasets) {
   std::optional<device::Gpu> any;
   if (mode == "few") any.emplace();
   measure::GpuMeasurer measurer(bench.settings, harness);
+  bool fine = true;
   if (mode == "null") null_test(bench, measurer);
-  if (mode == "few") few_rounds(bench, measurer);
-  if (mode == "checks") repeat_checks(bench, measurer);
-  return 0;
+  if (mode == "few") fine = few_rounds(bench, measurer);
+  if (mode == "checks") fine = repeat_checks(bench, measurer);
+  return fine ? kExitOk : kExitFailed;
 }
 
 }  // namespace

@@ -16,14 +16,15 @@
 #   tricks        the table of tricks of tier plan, and honest programs
 #   rows          how the clock of tier extension scatters, by the length of its rows
 #   extension     the table of tricks of tier extension, and honest programs
-#   python        the table of tricks of tier python, and honest programs (12 minutes: each starts a python3)
+#   python        the table of tricks of tier python, and honest programs (each starts a python3: 12 minutes, 6 by three at once)
 #   degenerate    warpsmith validate datasets --device auto
 #   datasets      warpsmith validate datasets --measure --device auto
 #   sanitizer     compute-sanitizer over every right candidate (memcheck; WARPSMITH_BENCH_A_TASK=N: N of each task), several tasks at once
 #   wrong_gpu     a workflow that names another type: refused, no number
 #   quickstart    the three stages
 #
-# Environment: BUILD (build/release), LOGS ($BUILD/gpu-figures), PART_SECONDS (580: a part that takes longer is stopped; python has twice that).
+# Environment: BUILD (build/release), LOGS ($BUILD/gpu-figures), PART_SECONDS (580: a part that takes longer is stopped; python has twice that),
+# AT_ONCE (tables of tricks of tier python at once; 3 where there are 12 processors, else 1).
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 BUILD=${BUILD:-build/release}
@@ -92,6 +93,23 @@ sanitizer() {
   return $failed
 }
 
+# Processes of several candidates at once: they take turns at the GPU, and need not at starting python3.
+python_tricks() {
+  local at_once=${AT_ONCE:-$(($(nproc) >= 12 ? 3 : 1))} i pids=() failed=0
+  for ((i = 1; i <= at_once; ++i)); do
+    "$BUILD/tests/hack_table" --tier python --honest --share "$i/$at_once" >"$LOGS/python-$i.log" 2>&1 &
+    pids+=($!)
+  done
+  for i in "${!pids[@]}"; do
+    wait "${pids[i]}" || failed=1
+    cat "$LOGS/python-$((i + 1)).log"
+  done
+  awk '/^tricks: / { all += $2; caught += $3; vain += $5; missed += $8 } /^honest programs: / { honest += $3; alarms += $4; ++ended }
+       END { printf "python: %d tricks, %d caught, %d in vain, %d missed; %d honest programs, %d false alarms; %d of '"$at_once"' tables ended\n",
+             all, caught, vain, missed, honest, alarms, ended }' "$LOGS"/python-*.log
+  return $failed
+}
+
 run() {
   case $1 in
     tests) part tests 12 ctest --test-dir "$BUILD" -L gpu --output-on-failure ;;
@@ -102,7 +120,7 @@ run() {
     tricks) part tricks 6 "$BUILD/tests/hack_table" --tier plan --honest ;;
     rows) part rows 40 "$BUILD/bench/extension_bench" ;;
     extension) part extension 60 "$BUILD/tests/hack_table" --tier extension --honest ;;
-    python) limit=$((2 * limit)) part python 80 "$BUILD/tests/hack_table" --tier python --honest ;;
+    python) rm -f "$LOGS"/python-*.log; limit=$((2 * limit)) part python 90 bash -c python_tricks ;;
     degenerate) part degenerate 40 "$BUILD/warpsmith" validate datasets --device auto ;;
     datasets) part datasets 12 "$BUILD/warpsmith" validate datasets --measure --device auto ;;
     sanitizer) part sanitizer 1 bash -c sanitizer ;;
@@ -112,7 +130,7 @@ run() {
   esac
 }
 
-export -f wrong_gpu quickstart sanitizer
+export -f wrong_gpu quickstart sanitizer python_tricks
 export BUILD LOGS sanitizer
 [ $# -gt 0 ] || set -- tests probe null spread checks all throughput python_eager baselines tricks rows extension python degenerate datasets sanitizer wrong_gpu quickstart
 for name in "$@"; do run "$name"; done

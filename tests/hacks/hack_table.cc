@@ -1,15 +1,18 @@
 // What becomes of known tricks, and of honest programs: one line each, then the counts.
 //
-//   hack_table [--honest] [--clock] [--tier plan|extension|python] [NAME…]      on the first GPU that is seen
-//   hack_table --compile …                                     compiles them, and goes no further: no GPU is
-//   needed
+//   hack_table [--honest] [--clock] [--tier plan|extension|python] [--share I/N] [NAME…]
+//       on the first GPU that is seen
+//   hack_table --compile …
+//       compiles them, and goes no further: no GPU is needed
 //
 // The programs under tests/hacks/<tier>/, and what their first lines say: tricks.h. A trick is caught where
-// its verdict is one that it may get, and in vain where it is `ok` and no faster than its honest twin, which
-// is measured as well. --honest measures the dataset's right candidates, too, those in
-// datasets/*/extension/ok and datasets/*/python/ok, and those in tests/hacks/python/honest: each must be
-// `ok`. --clock shows what stands with each of these measurements. Names with a `/` are those of honest
-// programs, the others of tricks; without any of a kind all of that kind are measured.
+// its verdict is one that it may get, and in vain where it has no score, being `unstable` three times, or is
+// `ok` and no faster than its honest twin, which is measured as well. --honest measures the dataset's right
+// candidates, too, those in datasets/*/extension/ok and datasets/*/python/ok, and those in
+// tests/hacks/python/honest: each must be `ok`. --clock shows what stands with each of these measurements.
+// Names with a `/` are those of honest programs, the others of tricks; without any of a kind all of that kind
+// are measured. --share 2/3: of all that would be measured every third one, from the second on, for several
+// at once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +39,7 @@ using namespace warpsmith;
 // A trick's score over its twin's, at most: by a host's clock each is known to ±5 %, by the GPU's own, of
 // tier `plan`, to ±0.5 %, and both programs lie in other places.
 double most_gain(Tier tier) { return tier == Tier::kPlan ? 1.03 : 1.10; }
-constexpr int kTries = 3;  // of a twin: on a busy host it may be `unstable`
+constexpr int kTries = 3;  // of what is `unstable`, as on a busy host
 
 struct Outcome {
   std::string verdict, detail;
@@ -63,6 +66,13 @@ Outcome outcome_of(const Program& program, measure::GpuWorkers& workers) {
       if (what.ends_with("_ns")) outcome.clock += fmt::format("{} {}; ", what, value);
   }
   outcome.allowed = outcome.allowed || program.allowed.contains(outcome.verdict);
+  return outcome;
+}
+
+Outcome stable_outcome_of(const Program& program, measure::GpuWorkers& workers) {
+  Outcome outcome;
+  for (int i = 0; i < kTries && (i == 0 || outcome.verdict == to_string(Verdict::kUnstable)); ++i)
+    outcome = outcome_of(program, workers);
   return outcome;
 }
 
@@ -113,11 +123,14 @@ Count measure_tricks(const std::vector<Program>& tricks, const std::vector<Progr
   Count count;
   Twins twins(honest, workers);
   for (const Program& trick : tricks) {
-    const Outcome outcome = outcome_of(trick, workers);
+    const Outcome outcome = stable_outcome_of(trick, workers);
     std::string words;
     if (!outcome.allowed) {
       ++count.missed;
       print_row("MISSED", trick, outcome, "");
+    } else if (outcome.verdict == to_string(Verdict::kUnstable)) {
+      ++count.in_vain;
+      print_row("in vain", trick, outcome, "no score");
     } else if (!outcome.ok) {
       ++count.caught;
       print_row("caught", trick, outcome, "");
@@ -164,7 +177,8 @@ int report_compiled(const std::vector<Program>& programs) {
 
 struct Wanted {
   bool honest = false, clock = false, compile_alone = false;
-  std::string tier;  // empty: all
+  std::size_t share = 1, shares = 1;  // this one of so many
+  std::string tier;                   // empty: all
   std::set<std::string> names;
   bool has(std::string_view a_tier) const { return tier.empty() || tier == a_tier; }
   void keep_named(std::vector<Program>& programs, bool are_honest) const {
@@ -173,6 +187,11 @@ struct Wanted {
     };
     if (std::any_of(names.begin(), names.end(), names_one))
       std::erase_if(programs, [&](const Program& p) { return !names.contains(p.name); });
+  }
+  // `before`: how many there are before these.
+  void keep_share(std::vector<Program>& programs, std::size_t before) const {
+    std::size_t number = before;
+    std::erase_if(programs, [&](const Program&) { return number++ % shares != share - 1; });
   }
 };
 
@@ -191,6 +210,7 @@ int run(const Wanted& wanted) {
   if (!diagnostics.empty()) throw InvalidInput(diagnostics);
   std::vector<Program> tricks, twins, programs;
   std::set<Tier> tiers;
+  std::size_t before = 0;
   for (const Tier tier : {Tier::kPlan, Tier::kExtension, Tier::kPython}) {
     const std::string name(to_string(tier));
     if (!wanted.has(name)) continue;
@@ -198,6 +218,9 @@ int run(const Wanted& wanted) {
     const fs::path folder = root / "tests/hacks" / name;
     std::vector<Program> some = load_tricks(folder, tier, tasks);
     wanted.keep_named(some, false);
+    const std::size_t count = some.size();
+    wanted.keep_share(some, before);
+    before += count;
     append(twins, load_twins(folder, root / "datasets", some));
     append(tricks, std::move(some));
   }
@@ -205,6 +228,7 @@ int run(const Wanted& wanted) {
   if (wanted.honest && tiers.contains(Tier::kPython))
     append(programs, load_honest(root / "tests/hacks/python", Tier::kPython, tasks));
   wanted.keep_named(programs, true);
+  wanted.keep_share(programs, before);
   for (std::vector<Program>* each : {&tricks, &twins, &programs}) compile(*each, {*target}, cache);
   if (wanted.compile_alone) {
     append(tricks, std::move(twins));
@@ -222,9 +246,21 @@ int run(const Wanted& wanted) {
   return count.missed == 0 && alarms == 0 ? kExitOk : kExitFailed;
 }
 
+void read_share(const std::string& words, Wanted& wanted) {
+  const std::size_t slash = words.find('/');
+  const auto number = [](const std::string& text) {
+    const bool digits = !text.empty() && text.size() < 4 && text.find_first_not_of("0123456789") == text.npos;
+    return digits ? static_cast<std::size_t>(std::stoi(text)) : 0;
+  };
+  wanted.share = number(words.substr(0, slash));
+  wanted.shares = slash == words.npos ? 0 : number(words.substr(slash + 1));
+  if (wanted.share < 1 || wanted.share > wanted.shares)
+    throw Error("--share " + words + ": 1/3, 2/3 or 3/3, for example", kExitUsage);
+}
+
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   start_logging("hack_table");
   Wanted wanted;
   for (int i = 1; i < argc; ++i) {
@@ -237,14 +273,14 @@ int main(int argc, char** argv) {
       wanted.compile_alone = true;
     else if (word == "--tier" && i + 1 < argc)
       wanted.tier = argv[++i];
+    else if (word == "--share" && i + 1 < argc)
+      read_share(argv[++i], wanted);
     else
       wanted.names.insert(word);
   }
-  try {
-    process::become_subreaper();
-    return run(wanted);
-  } catch (const Error& e) {
-    log_error(e.what());
-    return e.exit_code();
-  }
+  process::become_subreaper();
+  return run(wanted);
+} catch (const warpsmith::Error& e) {
+  warpsmith::log_error(e.what());
+  return e.exit_code();
 }

@@ -10,6 +10,7 @@
 #include "warpsmith/base/json.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
+#include "with_variable.h"
 
 namespace warpsmith {
 namespace {
@@ -100,6 +101,17 @@ TEST_F(ValidateTasks, ASignalEndsItInOrder) {
     EXPECT_EQ(result.exit_code, kExitInterrupted) << result.err;
     EXPECT_TRUE(fs::is_empty(folder));
   }
+}
+
+// These GPUs are no real ones: the job gets as far as opening the right one.
+TEST_F(ValidateTasks, OfSeveralTypesTheRightOneIsTaken) {
+  const WithVariable library("WARPSMITH_NVML", WARPSMITH_BINARY_DIR "/tests/libfake_nvml.so");
+  const WithVariable gpus("FAKE_GPUS", "NVIDIA L40 8.9;NVIDIA H200 9.0");
+  add("fine", "return torch.relu(x)");
+  const process::ChildResult result = validate({"--device", "H200"});
+  EXPECT_NE(result.exit_code, kExitOk);
+  EXPECT_THAT(result.err, Not(HasSubstr("wrong GPU")));
+  EXPECT_THAT(validate({"--device", "H100"}).err, HasSubstr("wrong GPU: this is a NVIDIA L40"));
 }
 
 TEST_F(ValidateTasks, NoSuchGpu) {
