@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 
 #include "landlock_abi.h"
@@ -24,9 +25,11 @@ constexpr const char* kSystemFiles[] = {"/etc/ld.so.cache", "/etc/ld.so.conf", "
 // Of the GPU. The numbered nodes are found in /dev.
 constexpr const char* kGpuNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
                                      "/dev/nvidia-modeset"};
-constexpr const char* kGpuPaths[] = {"/proc/driver/nvidia", "/proc/devices", "/proc/modules",
-                                     "/sys/devices/system", "/sys/bus/pci",  "/sys/module/nvidia",
-                                     "/usr/local/nvidia"};
+constexpr const char* kGpuPaths[] = {"/proc/driver/nvidia",        "/proc/devices",       "/proc/modules",
+                                     "/proc/sys/vm/mmap_min_addr", "/sys/devices/system", "/sys/bus/pci",
+                                     "/sys/module/nvidia",         "/usr/local/nvidia"};
+constexpr const char* kPciFunctions = "/sys/bus/pci/devices";
+constexpr const char* kNvidiasNumber = "0x10de";  // as a PCI vendor
 constexpr const char* kTmpfsBytes = "67108864";
 
 fs::path resolve_program(const ChildSpec& spec, const std::map<std::string, std::string>& environment) {
@@ -75,6 +78,19 @@ std::vector<fs::path> gpu_nodes() {
       nodes.push_back(entry.path());
   }
   return nodes;
+}
+
+// Which node of memory each GPU is near: files apart from the others of a PCI function, which can be its
+// memory.
+std::vector<fs::path> gpu_nodes_of_memory() {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(kPciFunctions, error)) {
+    std::ifstream vendor(entry.path() / "vendor");
+    std::string number;
+    if (vendor >> number && number == kNvidiasNumber) files.push_back(entry.path() / "numa_node");
+  }
+  return files;
 }
 
 struct Bind {
@@ -134,6 +150,7 @@ void append_landlock(std::vector<std::string>& out, const ChildSpec& spec, const
   for (const fs::path& path : spec.sandbox.read_only) out.push_back("ro=" + fs::absolute(path).string());
   if (spec.sandbox.gpu) {
     for (const char* path : kGpuPaths) out.push_back(std::string("ro=") + path);
+    for (const fs::path& file : gpu_nodes_of_memory()) out.push_back("ro=" + file.string());
     for (const fs::path& node : gpu_nodes()) out.push_back("device=" + node.string());
     // The driver names its threads, and does not start where it cannot. Below its own /proc a process has no
     // more power than over itself.
