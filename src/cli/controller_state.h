@@ -1,5 +1,5 @@
-// Inside of the controller. controller.cc: the loop and what comes from the executor; controller_stages.cc:
-// stages and their jobs; controller_report.cc: state.json.
+// Inside of the controller. controller.cc: the loop, the journal and what is submitted; controller_shards.cc:
+// what becomes of shards; controller_stages.cc: stages and their jobs; controller_report.cc: state.json.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ struct LiveStage {
   std::unique_ptr<stages::Stage> machine;  // while it runs
   fs::path folder;
   std::uint32_t execution = 0;
-  std::set<std::uint32_t> open_jobs;  // asked for, not yet told
+  std::set<std::uint32_t> open_jobs;            // asked for, not yet told
   std::map<std::string, std::string> programs;  // by job name
   Json progress = Json::object();
   std::string output_digest;  // once finished or skipped
@@ -47,11 +47,21 @@ struct Controller::State {
 
   // controller.cc
   RunOutcome run();
+  void end_everything();
+  RunOutcome outcome(bool interrupted);
+  std::string token_of(const JobFile& file, std::uint32_t submission) const;
+  void say(run::Event event);   // journal and reactor
+  void note(run::Event event);  // journal alone
+  void submit(const std::vector<run::ShardRange>& ranges);
+  void commit();  // … and hands over what waited for it
+  void write_done_shards();
+  void write_journal();
+
+  // controller_shards.cc
   void resolve_unfinished();
   void end_unknown(run::ShardKey key);  // by what its records say
   void attach();                        // to shards that outlived the controller before this one
   void cancel_orphans();                // of those, what no stage asks for any more
-  std::string token_of(const JobFile& file, std::uint32_t submission) const;
   std::uint32_t open_on_disk(run::ShardKey key);
   struct JobOnDisk {
     fs::path folder;
@@ -59,12 +69,6 @@ struct Controller::State {
     std::set<std::uint32_t> done = {};  // shards, of a program that keeps no records
   };
   const JobOnDisk& job_on_disk(std::uint32_t job);
-  void say(run::Event event);                                          // journal and reactor
-  void note(run::Event event);                                         // journal alone
-  void submit(const std::vector<run::ShardRange>& ranges);
-  void commit();  // … and hands over what waited for it
-  void write_done_shards();
-  void write_journal();
   void on_event(const run::ShardEvent& event);
   // `open`: items without a record, where they were counted just now.
   void on_shard_end(run::ShardKey key, EndCause cause, const run::ShardEvent* event,
@@ -73,8 +77,6 @@ struct Controller::State {
   std::uint32_t open_items_of(run::ShardKey key) const;
   void look_at_late_records();
   void on_stage_failed_by_shards(std::uint32_t stage);
-  void end_everything();
-  RunOutcome outcome(bool interrupted);
 
   // controller_stages.cc
   void select();  // what the command line leaves out
@@ -108,7 +110,8 @@ struct Controller::State {
   plan::Digests digests;
   std::map<fs::path, std::vector<task::Task>> tasks;
   std::map<std::uint32_t, LiveJob> jobs;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> done_unwritten;  // by job; to be on disk before the journal
+  std::map<std::uint32_t, std::vector<std::uint32_t>>
+      done_unwritten;                    // by job; to be on disk before the journal
   std::vector<run::ShardStart> waiting;  // journaled, to be submitted after the commit
   SteadyTime oldest_pending{};
   SteadyTime last_publish = std::chrono::steady_clock::now();

@@ -205,8 +205,9 @@ std::vector<Fact> machine_facts(const fs::path& folder) {
   facts.push_back(
       landlock_version() > 0
           ? Fact{"landlock", "version " + std::to_string(landlock_version()), true, ""}
-          : Fact{"landlock", "none", true,
-                 "without bubblewrap, files are guarded by their modes alone (needs Linux 5.13)"});
+          : Fact{"landlock", "none", available_sandbox() == SandboxLevel::kBubblewrap,
+                 "without bubblewrap, files are guarded by their modes alone, and candidates with host code "
+                 "are refused (needs Linux 5.13)"});
 
   // A folder that the first run will make lies on the disk of the one that holds it.
   struct statvfs disk {};

@@ -152,8 +152,9 @@ void append_landlock(std::vector<std::string>& out, const ChildSpec& spec, const
     for (const char* path : kGpuPaths) out.push_back(std::string("ro=") + path);
     for (const fs::path& file : gpu_nodes_of_memory()) out.push_back("ro=" + file.string());
     for (const fs::path& node : gpu_nodes()) out.push_back("device=" + node.string());
-    // The driver names its threads, and does not start where it cannot. Below its own /proc a process has no
-    // more power than over itself.
+    // The driver names its threads, and does not start where it cannot. Below its own /proc a process has
+    // power over itself alone; without bubblewrap's, too, over how soon the kernel takes it when memory is
+    // short, as far as the user has it.
     out.emplace_back("rw=/proc/self/task");
   }
   out.push_back("ro=" + program.string());

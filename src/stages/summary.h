@@ -22,9 +22,9 @@ struct Counted {
 //  there is none "one_draw", "one_draw_unfloored"}
 // Speedups of tasks that are marked as degenerate count in none of the second line.
 // one_draw: geometric mean over all samples of max(1, speedup), a sample without a correct program counting
-// 1; unfloored: of the speedup, counting 0.01. `not_measured` samples count in `samples` and `verdicts` and
-// nowhere else. distinct: by source; distinct_forms: by structure (method::normal_form). Both include the
-// task.
+// 1; unfloored: of the speedup, counting 0.01. `not_measured` and `unsupported` samples count in `samples`,
+// `verdicts` and what is distinct, and nowhere else. distinct: by source; distinct_forms: by structure
+// (method::normal_form). Both include the task.
 Json figures(const std::vector<Counted>& samples, const TaskSet& tasks);
 
 // The same with "groups": figures of the tasks of each group that has samples.

@@ -1,6 +1,5 @@
 #include "tables.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>

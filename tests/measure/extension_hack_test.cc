@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "extension/hack.h"
+#include "extension/refused.h"
 
 namespace warpsmith::measure {
 namespace {
@@ -11,6 +12,15 @@ std::string kind(const ClockFacts& facts) {
   const std::string hack = hack_of(facts, &detail);
   EXPECT_EQ(hack.empty(), detail.empty());
   return hack;
+}
+
+TEST(HostCode, IsRefusedWhereNothingGuardsFiles) {
+  using process::SandboxLevel;
+  EXPECT_EQ(host_code_refused(SandboxLevel::kBubblewrap, false), "");
+  EXPECT_NE(host_code_refused(SandboxLevel::kNone, false), "");
+  EXPECT_EQ(host_code_refused(SandboxLevel::kNone, true), "");
+  EXPECT_EQ(host_code_refused(SandboxLevel::kLandlock, false).empty(),
+            process::guards_files(SandboxLevel::kLandlock));
 }
 
 TEST(ExtensionHack, HonestOnes) {

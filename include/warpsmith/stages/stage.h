@@ -1,5 +1,6 @@
-// A stage kind as a state machine: records so far in, next jobs out. Pure: no file, clock or thread; what it is given and
-// the order in which it is given it decide what it answers, so that a controller that was killed rebuilds it by replay.
+// A stage kind as a state machine: records so far in, next jobs out. Pure: no file, clock or thread; what it
+// is given and the order in which it is given it decide what it answers, so that a controller that was killed
+// rebuilds it by replay.
 #pragma once
 
 #include <filesystem>
@@ -9,29 +10,30 @@
 #include <vector>
 
 #include "warpsmith/records/job.h"
-#include "warpsmith/workflow/spec.h"
 #include "warpsmith/task/task.h"
+#include "warpsmith/workflow/spec.h"
 
 namespace warpsmith::stages {
 
-// A job that a stage wants to run. The controller packs items into shards and writes job.json, items.jsonl and `files`.
+// A job that a stage wants to run. The controller packs items into shards and writes job.json, items.jsonl
+// and `files`.
 struct JobRequest {
   int round = 0;        // looping stages count from 1, the others have round 0
   std::string job;      // "collect", "generate", "compile", "measure", "train", "command"
   std::string program;  // "warpsmith-generate", or the user's program
   std::vector<std::string> arguments;
-  Json params = Json::object();               // to a `checkpoint_prefix` the controller adds "-" and the stage's hash8
-  std::vector<Json> items;                    // each with a string "id"
-  std::map<std::string, std::string> files;   // further files beside job.json: name -> content
+  Json params = Json::object();  // to a `checkpoint_prefix` the controller adds "-" and the stage's hash8
+  std::vector<Json> items;       // each with a string "id"
+  std::map<std::string, std::string> files;  // further files beside job.json: name -> content
   Resources resources;
   double expected_item_s = 1;
-  bool one_shard = false;                     // never split (train; measure on one host)
+  bool one_shard = false;  // never split (train; measure on one host)
 };
 
 struct ItemResult {
   std::string id;
-  Json record;        // null: the item was lost with a failed shard that the stage tolerates
-  std::string folder; // attempt folder with its blobs, relative to the run folder
+  Json record;         // null: the item was lost with a failed shard that the stage tolerates
+  std::string folder;  // attempt folder with its blobs, relative to the run folder
 };
 
 struct JobResult {
@@ -74,26 +76,27 @@ struct JobResult {
 // distinct_form_share (identifiers and constants renamed), verdicts: {name: count}; best, median, mean,
 // geomean, p25, p75, above_1_01 over the correct ones; one_draw: geometric mean over all samples of max(1,
 // speedup), one without a correct program counting 1; one_draw_unfloored: of the speedup, counting 0.01.
-// `not_measured` samples are in no share and no mean.
+// `not_measured` and `unsupported` samples are in no mean, and in no share but those of what is distinct.
 using StageOutput = Json;
 
-// Numbers for people while it works: round, rounds, job, and of the round before: loss, best, median and geomean speedup,
-// valid_share, distinct_share, mean_reward, groups_skipped, note.
+// Numbers for people while it works: round, rounds, job, and of the round before: loss, best, median and
+// geomean speedup, valid_share, distinct_share, mean_reward, groups_skipped, note.
 using StageProgress = Json;
 
 struct StageStep {
   std::vector<JobRequest> jobs;  // to run now; several may run side by side
   bool finished = false;
-  StageOutput output;            // once finished
+  StageOutput output;  // once finished
   StageProgress progress = Json::object();
 };
 
 // What a stage may look at when it is made.
 struct StageInputs {
   workflow::StageSpec spec;
-  std::vector<task::Task> tasks;                 // of the dataset folder
-  std::map<std::string, StageOutput> upstream;   // outputs of all stages that it needs, directly or not, by instance name
-  std::vector<std::string> upstream_order;       // in the order of the workflow
+  std::vector<task::Task> tasks;  // of the dataset folder
+  std::map<std::string, StageOutput>
+      upstream;  // outputs of all stages that it needs, directly or not, by instance name
+  std::vector<std::string> upstream_order;  // in the order of the workflow
 };
 
 class Stage {
@@ -107,13 +110,14 @@ class Stage {
 // Throws Error where the inputs do not fit (a checkpoint is missing upstream).
 std::unique_ptr<Stage> make_stage(StageInputs inputs);
 
-// How many rounds and jobs a stage will have at most, for `plan`: pairs of job name and items, round by round.
+// How many rounds and jobs a stage will have at most, for `plan`: pairs of job name and items, round by
+// round.
 struct PlannedJob {
   int round = 0;
   std::string job;
-  std::uint64_t items = 0;      // 0: known only when the stages and jobs before have ended
-  bool upper_bound = false;     // it depends on results, and is this at most
-  double expected_item_s = 1;   // as in JobRequest
+  std::uint64_t items = 0;     // 0: known only when the stages and jobs before have ended
+  bool upper_bound = false;    // it depends on results, and is this at most
+  double expected_item_s = 1;  // as in JobRequest
   bool one_shard = false;
   std::string program;
   Resources resources;

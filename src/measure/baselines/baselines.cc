@@ -80,8 +80,11 @@ void write_pair(const Settings& settings, const PairResult& pairs, int calls, Ba
 
 void divide(Measurement& m, const BaselineTiming& baseline) {
   m.baseline = baseline.name;
+  const bool covered = baseline.state == BaselineState::kCovered;
+  if (m.speedup_before && covered) *m.speedup_before /= baseline.ratio;
+  if (!covered) m.speedup_before.reset();
   if (m.rounds == 0) return;
-  if (baseline.state != BaselineState::kCovered) {
+  if (!covered) {
     const bool right = m.verdict == Verdict::kOk;
     m.rounds = 0;  // numbers over eager would be taken for such over the baseline
     if (!right) return;
@@ -96,10 +99,6 @@ void divide(Measurement& m, const BaselineTiming& baseline) {
   m.speedup_high = speedup.high;
   m.speedup_rounded = stats::round_toward_one(m.speedup);
   m.baseline_ns /= baseline.ratio;
-  if (m.speedup_before) {
-    *m.speedup_before /= baseline.ratio;
-    if (!m.detail.empty()) m.detail += " (over eager)";
-  }
   m.baseline_ratio = baseline.ratio;
   m.imprecise = m.imprecise || baseline.imprecise;
 }

@@ -34,8 +34,7 @@ struct GpuSurroundings {
 
 class ExtensionMeasurer {
  public:
-  // Throws Error where no sandbox is to be had and `unsandboxed` was not asked for. `settings.best` is
-  // written to.
+  // For where host code is not refused (refused.h). `settings.best` is written to.
   ExtensionMeasurer(GpuHarness& harness, Settings& settings, GpuSurroundings surroundings);
   ~ExtensionMeasurer();
   // Has a Python module compile what it compiles when it first runs, at every shape that it will be asked

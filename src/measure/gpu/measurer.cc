@@ -7,6 +7,7 @@
 #include "candidate.h"
 #include "context.h"
 #include "extension/measurer.h"
+#include "extension/refused.h"
 #include "gpu_place.h"
 #include "harness.h"
 #include "probe/probe.h"
@@ -345,6 +346,14 @@ struct GpuMeasurer::State {
     return {Verdict::kOutOfMemory, e.what(), 0};
   }
 
+  // What comes before a candidate's turn at the GPU.
+  Ran prepare(const task::Task& task, const Candidate& candidate, const std::filesystem::path& binary) {
+    if (candidate.tier == Tier::kPlan) return {};
+    const std::string refused = host_code_refused(process::available_sandbox(), settings.unsandboxed);
+    if (!refused.empty()) return {Verdict::kUnsupported, refused, 0};
+    return compile_at_first_run(task, candidate, binary);
+  }
+
   // Without the GPU's lock: a compiler may run.
   Ran compile_at_first_run(const task::Task& task, const Candidate& candidate,
                            const std::filesystem::path& binary) {
@@ -409,7 +418,7 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
                               const std::filesystem::path& binary, int attempt, const Measurement* checked) {
   const double begin = seconds_now();
   State& s = *state_;
-  if (const Ran ran = s.compile_at_first_run(task, candidate, binary); ran.verdict != Verdict::kOk) {
+  if (const Ran ran = s.prepare(task, candidate, binary); ran.verdict != Verdict::kOk) {
     Measured failed{s.blank(task::under_math(task, s.settings.math), candidate.id), {}, ""};
     failed.measurement.verdict = ran.verdict;
     failed.measurement.detail = ran.detail;

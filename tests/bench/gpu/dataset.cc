@@ -61,6 +61,19 @@ Bench open_bench(const fs::path& datasets) {
   return bench;
 }
 
+int surprises_of_compiler(const Bench& bench) {
+  int surprises = 0;
+  for (const Entry& e : bench.entries) {
+    const bool compiles = e.compiled.verdict == Verdict::kOk;
+    const bool should = e.expected != to_string(Verdict::kCompileError);
+    if (compiles == should || e.expected == to_string(e.compiled.verdict)) continue;
+    ++surprises;
+    std::printf("SURPRISE %s/%s: %s %s\n", e.task->id.c_str(), e.name.c_str(),
+                std::string(to_string(e.compiled.verdict)).c_str(), e.compiled.log.c_str());
+  }
+  return surprises;
+}
+
 std::string number_of(const std::optional<double>& value, int digits) {
   return value ? fmt::format("{:.{}f}", *value, digits) : "?";
 }

@@ -37,6 +37,9 @@ Bench open_bench(const std::filesystem::path& datasets);
 // On all cores; its threads are gone before anything forks.
 void compile(Bench& bench);
 
+// Prints those whose compiler says something else than their folder, and counts them.
+int surprises_of_compiler(const Bench& bench);
+
 std::string number_of(const std::optional<double>& value, int digits);
 std::string line_of(const Measurement& m);
 void print_gpu(const Measurement& m);       // once
