@@ -191,7 +191,8 @@ std::string clocks_disagree(double events_ns, double host_ns) {
 void compare_scores(double before, double after, Measurement& m) {
   if (ratio_apart(before, after) <= kRepeatability) return;
   m.verdict = Verdict::kUnstable;
-  m.detail = fmt::format("measured again: {:.2f}x, then {:.2f}x over eager, more than 10 % apart", before, after);
+  m.detail =
+      fmt::format("measured again: {:.2f}x, then {:.2f}x over eager, more than 10 % apart", before, after);
 }
 
 void add_costs(Measurement& m, const Measurement& other) {

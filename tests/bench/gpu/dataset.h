@@ -37,7 +37,7 @@ Bench open_bench(const std::filesystem::path& datasets);
 // On all cores; its threads are gone before anything forks.
 void compile(Bench& bench);
 
-// Prints those whose compiler says something else than their folder, and counts them.
+// Prints those that do not compile, and are not to end so by their folder, and counts them.
 int surprises_of_compiler(const Bench& bench);
 
 std::string number_of(const std::optional<double>& value, int digits);

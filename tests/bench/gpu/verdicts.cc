@@ -12,7 +12,6 @@
 namespace warpsmith::gpu_bench {
 
 bool all(Bench& bench, measure::GpuWorkers& workers) {
-  std::map<std::string, int> surprises;
   std::vector<double> held;
   int wrong = surprises_of_compiler(bench);
   const double begin = now();
