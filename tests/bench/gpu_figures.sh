@@ -16,7 +16,7 @@
 #   tricks        the table of tricks of tier plan, and honest programs
 #   rows          how the clock of tier extension scatters, by the length of its rows
 #   extension     the table of tricks of tier extension, and honest programs
-#   python        the table of tricks of tier python, and honest programs (each starts a python3: 12 minutes, 6 by three at once)
+#   python        the table of tricks of tier python, and honest programs (each starts a python3: 12 minutes, 6 to 11 by three at once)
 #   degenerate    warpsmith validate datasets --device auto
 #   datasets      warpsmith validate datasets --measure --device auto
 #   sanitizer     compute-sanitizer over every right candidate (memcheck; WARPSMITH_BENCH_A_TASK=N: N of each task), several tasks at once
