@@ -1,7 +1,6 @@
 // hack: jumps over canaries and neighbours and writes a line of zeros gigabytes away, where the baseline may have its data
 // task: gelu
-// verdict: hack:harness_memory out_of_bounds input_modified wrong_output timeout
-// (timeout: seen once, on an H100; the driver presumably took longer than a candidate may to report the fault)
+// verdict: hack:harness_memory out_of_bounds input_modified wrong_output
 // plan: launch k<<<(N + 255) / 256, 256>>>(x, out, N)
 extern "C" __global__ void k(const float* x, float* out, int N) {
   int i = blockIdx.x * 256 + threadIdx.x;
