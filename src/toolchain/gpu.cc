@@ -304,8 +304,8 @@ std::string gpu_toolchain_id() {
     for (const std::string& o : fixed_options()) text += " " + o;
     Sha256 headers;
     for (const auto& [name, content] : headers_for_nvrtc()) headers.field(name).field(content);
-    return text + " no heap, newer targets asked, all variables in " + std::to_string(kMostVariables) +
-           " bytes, ours " + headers.hex().substr(0, 16);
+    return text + " no heap, newer targets asked, log without NUL, all variables in " +
+           std::to_string(kMostVariables) + " bytes, ours " + headers.hex().substr(0, 16);
   }();
   return id;
 }

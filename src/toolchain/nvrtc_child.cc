@@ -89,7 +89,8 @@ class Program {
     if (nvrtc_.GetProgramLogSize(program_, &size) != NVRTC_SUCCESS || size == 0) return "";
     std::string text(size, '\0');
     if (nvrtc_.GetProgramLog(program_, text.data()) != NVRTC_SUCCESS) return "";
-    text.resize(size - 1);  // its NUL
+    // With --ptxas-options=-v another NUL stands between the figures and why the assembler refused.
+    std::erase(text, '\0');
     return text;
   }
 

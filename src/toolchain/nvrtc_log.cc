@@ -31,7 +31,7 @@ struct Report {
 
 std::optional<Report> read_head(const std::string& text) {
   for (const std::string_view kind :
-       {"catastrophic error", "internal error", "error", "warning", "note", "remark"}) {
+       {"catastrophic error", "internal error", "error", "Error", "warning", "note", "remark"}) {
     const std::size_t at = text.find("): " + std::string(kind));
     const std::size_t open = text.rfind('(', at);
     if (at == std::string::npos || open == std::string::npos || open + 1 == at) continue;
@@ -183,7 +183,16 @@ std::vector<std::string> assembler_errors(std::string_view log) {
   return errors;
 }
 
-bool is_error(const Report& report) { return has(report.kind, "error"); }
+// NVRTC's optimiser writes "Error".
+bool is_error(const Report& report) { return has(report.kind, "rror"); }
+
+// The first line of a log in no form that is known.
+std::string first_words(std::string_view log) {
+  for (const std::string& line : split_lines(log))
+    if (!trim(line).empty() && !line.starts_with("ptxas info") && !line.starts_with("ptxas  "))
+      return without_folders(trim(line));
+  return "";
+}
 
 }  // namespace
 
@@ -211,7 +220,10 @@ std::string readable_nvrtc_log(std::string_view log, std::size_t limit) {
   // What the plan names is not found either where the source has mistakes.
   if (out.empty()) out = of_plan;
   out += of_assembler;
-  if (out.empty()) out = "kernel.cu: error: the compiler failed\n";
+  if (out.empty()) {
+    const std::string first = first_words(log);
+    out = "kernel.cu: error: the compiler failed" + (first.empty() ? "" : ": " + first) + "\n";
+  }
   return cut_log(std::move(out), limit);
 }
 

@@ -175,6 +175,8 @@ TEST(ExtensionLog, OfEveryProgram) {
                  "reference to `other(float)'\n"
                  "collect2: error: ld returned 1 exit status\n"),
             "kernel.cu: error: undefined reference to `other(float)'\n");
+  EXPECT_EQ(read("kernel.cu(2): Error: Formal parameter space overflowed in function k\n"),
+            "kernel.cu:2:1: error: Formal parameter space overflowed in function k\n");
   EXPECT_EQ(read("nvcc error   : something in /usr/local/x\n"), "kernel.cu: error: the compiler failed\n");
 }
 

@@ -475,6 +475,42 @@ TEST_F(Gpu, MistakesAreToldAtTheCandidatesOwnPlaces) {
   }
 }
 
+// In NVRTC's log a NUL stands in front of these reasons.
+TEST_F(Gpu, TheAssemblersReasonIsTold) {
+  struct Row {
+    const char* body;
+    const char* log_of_ampere;
+    const char* log_of_hopper;
+  };
+  const char* constants =
+      "kernel.cu: error: File uses too much global constant data (0x13880 bytes, 0x10000 max)\n";
+  const char* parameters =
+      "kernel.cu:3:1: error: Formal parameter space overflowed (36016 bytes required, max 32764 bytes "
+      "allowed) in function _Z1kPKfPf1P\n";
+  const Row rows[] = {
+      {"__global__ void k(const float* x, float* out, int N) {\n"
+       "  __shared__ float s[16384];\n"
+       "  for (int i = N; i >= 0; i -= 32) s[i] = x[i];\n"
+       "  __syncthreads();\n"
+       "  out[0] = s[N / 2];\n}\n",
+       "kernel.cu: error: Entry function 'k(float const*, float*, int)' uses too much shared data (0x10000 "
+       "bytes, 0xc000 max)\n",
+       "kernel.cu: error: `k` has 65536 bytes of static __shared__ memory, over 48 KB\n"},
+      {"__constant__ float w[20000];\n"
+       "__global__ void k(const float* x, float* out, int N) { out[0] = w[N]; }\n",
+       constants, constants},
+      {"struct P { float v[9000]; };\n"
+       "__global__ void k(const float* x, float* out, P p) { out[0] = p.v[(int)x[0]]; }\n",
+       parameters, parameters},
+  };
+  for (const Row& row : rows)
+    for (const GpuTarget& target : {kAmpere, kHopper}) {
+      const CompileResult result = compile(row.body, target);
+      EXPECT_EQ(result.verdict, Verdict::kCompileError) << row.body;
+      EXPECT_EQ(result.log, target == kAmpere ? row.log_of_ampere : row.log_of_hopper) << row.body;
+    }
+}
+
 TEST_F(Gpu, SymbolsOfThePlanMustBeThere) {
   const CompileResult result =
       compile_whole(std::string("// plan: const W <- x\n// plan: launch k<<<1, 32>>>(x, out, N)\n") + kGood);

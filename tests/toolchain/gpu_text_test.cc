@@ -307,6 +307,14 @@ TEST(NvrtcLog, PlaceThatLedIntoAHeader) {
 
 TEST(NvrtcLog, SilenceIsAnErrorToo) {
   EXPECT_EQ(readable_nvrtc_log("", 4096), "kernel.cu: error: the compiler failed\n");
+  EXPECT_EQ(readable_nvrtc_log("ptxas info    : 0 bytes gmem\n\n  Out of something in /tmp/a.ptx\n", 4096),
+            "kernel.cu: error: the compiler failed: Out of something in a.ptx\n");
+}
+
+TEST(NvrtcLog, ErrorsOfTheOptimiserHaveACapital) {
+  EXPECT_EQ(
+      readable_nvrtc_log("kernel.cu(2): Error: Formal parameter space overflowed in function k\n", 4096),
+      "kernel.cu:2:1: error: Formal parameter space overflowed in function k\n");
 }
 
 TEST(NvrtcLog, ResourcesOfKernels) {

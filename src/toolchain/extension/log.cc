@@ -30,7 +30,8 @@ std::size_t digits_at(const std::string& text, std::size_t at, int* number) {
 
 // Behind "error: ", "fatal error: ", "catastrophic error: ", "error #20012-D: " at `at`.
 std::optional<std::string> error_message(const std::string& text, std::size_t at) {
-  for (const std::string_view kind : {"fatal error", "catastrophic error", "internal error", "error"}) {
+  for (const std::string_view kind :
+       {"fatal error", "catastrophic error", "internal error", "error", "Error"}) {
     if (text.compare(at, kind.size(), kind) != 0) continue;
     const std::size_t colon = text.find(": ", at + kind.size());
     if (colon == std::string::npos || colon > at + kind.size() + 12) continue;
