@@ -385,6 +385,7 @@ double evaluate_real_node(const ExpressionNode& node, const Scope& scope) {
         if (const auto value = scope.real(node.name)) return *value;
       }
       if (node.name == "inf") return std::numeric_limits<double>::infinity();
+      if (node.name == "nan") return std::numeric_limits<double>::quiet_NaN();
       return static_cast<double>(evaluate_node(node, scope));
     }
     case Op::kNegate:
@@ -424,7 +425,7 @@ void collect_uses(const ExpressionNode& node, std::vector<NameUse>& uses) {
 
 bool contains_real(const ExpressionNode& node) {
   return node.op == Op::kReal || (node.op == Op::kCall && node.name == "sqrt") ||
-         (node.op == Op::kName && node.name == "inf") ||
+         (node.op == Op::kName && (node.name == "inf" || node.name == "nan")) ||
          std::any_of(node.children.begin(), node.children.end(), contains_real);
 }
 

@@ -6,6 +6,7 @@
 
 #include "cudnn_spec.h"
 #include "plan_text.h"
+#include "read_values.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
@@ -21,19 +22,6 @@ using yaml::MapReader;
 using yaml::Node;
 
 constexpr std::int64_t kMaxSize = 0x7FFFFFFF;  // of a dim: plans pass it as int32
-
-struct ValueKind {
-  std::string_view name;
-  std::size_t arguments;
-  std::string_view usage;
-};
-constexpr std::array<ValueKind, 7> kValueKinds = {{{"normal", 2, "normal(mean, deviation)"},
-                                                   {"uniform", 2, "uniform(low, high)"},
-                                                   {"integers", 2, "integers(low, high)"},
-                                                   {"zeros", 0, "zeros"},
-                                                   {"ones", 0, "ones"},
-                                                   {"permutation", 0, "permutation"},
-                                                   {"bernoulli", 1, "bernoulli(p)"}}};
 
 class TaskLoader {
  public:
@@ -144,6 +132,7 @@ class TaskLoader {
     try {
       Expression expression = Expression::parse(text);
       for (const NameUse& use : expression.uses()) {
+        if (real && (use.name == "inf" || use.name == "nan")) continue;
         if (use.function.empty() &&
             std::find(task_.dims.begin(), task_.dims.end(), use.name) != task_.dims.end())
           continue;
@@ -195,7 +184,7 @@ class TaskLoader {
     read_layout(map, tensor);
     const auto values = map.value("values");
     if (values) {
-      if (auto spec = read_values(*values, tensor)) tensor.values = std::move(*spec);
+      if (auto spec = read_values(*values, tensor, false)) tensor.values = std::move(*spec);
     } else if (is_floating(tensor.dtype)) {
       tensor.values.arguments = {Expression::constant(0), Expression::constant(1)};
     } else {
@@ -215,58 +204,13 @@ class TaskLoader {
   }
 
   // normal(0, 1)
-  std::optional<ValueSpec> read_values(const Node& node, const TensorSpec& tensor) {
+  std::optional<ValueSpec> read_values(const Node& node, const TensorSpec& tensor, bool in_distribution) {
     const auto text = yaml::read_text(node, "`values`", diagnostics_);
     if (!text) return std::nullopt;
-    const std::size_t open = text->find('(');
-    ValueSpec spec;
-    spec.kind = trim(text->substr(0, open));
-    const auto kind = std::find_if(kValueKinds.begin(), kValueKinds.end(),
-                                   [&](const ValueKind& known) { return known.name == spec.kind; });
-    if (kind == kValueKinds.end()) {
-      std::vector<std::string> names;
-      for (const ValueKind& known : kValueKinds) names.emplace_back(known.name);
-      mistake(node, "unknown kind of values `" + spec.kind + "`", yaml::suggest(spec.kind, names));
-      return std::nullopt;
-    }
-    if (open != std::string::npos && !read_value_arguments(node, *text, open, spec)) return std::nullopt;
-    if (spec.arguments.size() != kind->arguments) {
-      mistake(node, "wrong number of arguments of `" + spec.kind + "`", std::string(kind->usage));
-      return std::nullopt;
-    }
-    const bool real = spec.kind == "normal" || spec.kind == "uniform";
-    if (real != is_floating(tensor.dtype) && (real || spec.kind == "permutation")) {
-      mistake(node,
-              "`" + spec.kind + "` does not make values of type " + std::string(to_string(tensor.dtype)));
-      return std::nullopt;
-    }
-    if (spec.kind == "permutation" && !tensor.strides.empty()) {
-      mistake(node, "a permutation has no gaps, and `" + tensor.name + "` has `strides`");
-      return std::nullopt;
-    }
-    return spec;
-  }
-
-  bool read_value_arguments(const Node& node, const std::string& text, std::size_t open, ValueSpec& spec) {
-    if (text.back() != ')') {
-      mistake(node, "`" + text + "`: `)` is missing");
-      return false;
-    }
-    int depth = 0;
-    std::size_t begin = open + 1;
-    for (std::size_t i = open + 1; i < text.size(); ++i) {
-      const char c = text[i];
-      const bool last = i + 1 == text.size();
-      if (c == '(') ++depth;
-      if (c == ')' && !last) --depth;
-      if (!last && !(c == ',' && depth == 0)) continue;
-      auto argument = parse_expression(node, std::string_view(text).substr(begin, i - begin),
-                                       static_cast<int>(begin), true);
-      if (!argument) return false;
-      spec.arguments.push_back(std::move(*argument));
-      begin = i + 1;
-    }
-    return true;
+    const auto argument = [&](std::string_view number, int offset) {
+      return parse_expression(node, number, offset, true);
+    };
+    return ValueReader(node, tensor, in_distribution, argument, diagnostics_).read(*text);
   }
 
   // A number with a point or an exponent is a float, another an int.
@@ -297,6 +241,10 @@ class TaskLoader {
       MapReader map(entry.value, "output `" + entry.key + "`", diagnostics_);
       if (!map.usable()) continue;
       read_dtype_and_shape(map, tensor);
+      tensor.signed_zeros = map.boolean("signed_zeros").value_or(false);
+      if (tensor.signed_zeros && !is_floating(tensor.dtype))
+        map.mistake("signed_zeros", "`signed_zeros`: a zero of type " + std::string(to_string(tensor.dtype)) +
+                                        " has no sign");
       map.finish();
       task_.outputs.push_back(std::move(tensor));
     }
@@ -354,13 +302,15 @@ class TaskLoader {
     MapReader map(node, "distribution", diagnostics_);
     if (!map.usable()) return;
     std::map<std::string, ValueSpec> distribution;
+    bool named = false;
     for (const TensorSpec& tensor : task_.inputs) {
       const auto values = map.value(tensor.name);
       if (!values) continue;
-      if (auto spec = read_values(*values, tensor)) distribution[tensor.name] = std::move(*spec);
+      named = true;
+      if (auto spec = read_values(*values, tensor, true)) distribution[tensor.name] = std::move(*spec);
     }
     map.finish();
-    if (distribution.empty()) mistake(node, "a distribution names at least one input");
+    if (!named) mistake(node, "a distribution names at least one input");
     task_.distributions.push_back(std::move(distribution));
   }
 
@@ -392,9 +342,12 @@ class TaskLoader {
           bytes += size;
         }
       }
-      for (const TensorSpec& tensor : task_.inputs) check_values(tensor.values, dims);
-      for (const auto& distribution : task_.distributions)
-        for (const auto& [name, values] : distribution) check_values(values, dims);
+      for (const TensorSpec& input : task_.inputs) {
+        check_values(input.values, input.dtype, dims);
+        for (const auto& distribution : task_.distributions)
+          if (const auto it = distribution.find(input.name); it != distribution.end())
+            check_values(it->second, input.dtype, dims);
+      }
       for (const auto& [cost, key] : {std::pair(&task_.flops, "flops"), std::pair(&task_.bytes, "bytes")})
         if (*cost && (*cost)->evaluate(dims_scope(dims)) < 0)
           return mistake(node, std::string("`") + key + "` is negative at this shape");
@@ -412,19 +365,6 @@ class TaskLoader {
     if (elements > kMaxSize)
       throw Error("offset of `" + tensor.name + "`: `" + tensor.offset->text() + "` is " +
                   std::to_string(elements) + ", over " + std::to_string(kMaxSize));
-  }
-
-  static void check_values(const ValueSpec& values, const Dims& dims) {
-    std::vector<double> arguments;
-    for (std::size_t i = 0; i < values.arguments.size(); ++i)
-      arguments.push_back(value_argument(values, i, dims));
-    const bool range = values.kind == "uniform" || values.kind == "integers";
-    if (range && !(arguments[0] < arguments[1]))
-      throw Error("values `" + values.kind + "`: the range is empty");
-    if (values.kind == "normal" && !(arguments[1] >= 0))
-      throw Error("values `normal`: the deviation is negative");
-    if (values.kind == "bernoulli" && !(arguments[0] >= 0 && arguments[0] <= 1))
-      throw Error("values `bernoulli`: p is not between 0 and 1");
   }
 
   std::filesystem::path folder_;

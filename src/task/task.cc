@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "warpsmith/base/text.h"
+
 namespace warpsmith::task {
 
 namespace {
@@ -143,6 +145,14 @@ std::uint64_t misalignment_at(const TensorSpec& tensor, const Dims& dims) {
   const auto elements =
       static_cast<std::uint64_t>(evaluated(tensor, "offset", *tensor.offset, dims_scope(dims)));
   return elements % 256 * size_of(tensor.dtype) % 256;
+}
+
+std::string to_string(const ValueSpec& values) {
+  std::string inside;
+  const auto add = [&](const std::string& text) { inside += (inside.empty() ? "" : ", ") + text; };
+  for (const Expression& argument : values.arguments) add(trim(argument.text()));
+  for (const ValueSpec& part : values.parts) add(to_string(part));
+  return inside.empty() ? values.kind : values.kind + "(" + inside + ")";
 }
 
 double value_argument(const ValueSpec& values, std::size_t index, const Dims& dims) {

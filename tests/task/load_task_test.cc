@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cmath>
+#include <limits>
+
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/task/task.h"
@@ -186,6 +189,81 @@ TEST_F(LoadTask, TellsMistakesWithTheirPlace) {
             "t:16:12: the reference has no function `forward(…)`\nt:17:1");
   EXPECT_EQ(mistakes(with("flops: 2 * M * N", "flops: M * 9223372036854775807")).substr(0, 73),
             "t:21:5: `flops` or `bytes` at this shape: the result does not fit 64 bits");
+}
+
+TEST_F(LoadTask, ValuesWithinValues) {
+  const auto text =
+      with("{x: \"uniform(-1, 1)\"}",
+           "{x: \"mix(min(1, 2 / N), choice(nan, inf, -inf, -0.0), sorted( by_row(normal(0, 1)) ))\", "
+           "ids: \"descending(choice(0, N - 1))\"}");
+  Diagnostics diagnostics;
+  const auto task = load_task(write("t", text), diagnostics);
+  for (const Diagnostic& diagnostic : diagnostics) ADD_FAILURE() << to_string(diagnostic);
+  ASSERT_TRUE(task);
+  const ValueSpec& mix = task->distributions[0].at("x");
+  EXPECT_EQ(mix.kind, "mix");
+  ASSERT_EQ(mix.arguments.size(), 1u);
+  EXPECT_EQ(value_argument(mix, 0, {{"M", 1}, {"N", 8}}), 0.25);
+  ASSERT_EQ(mix.parts.size(), 2u);
+  ASSERT_EQ(mix.parts[0].arguments.size(), 4u);
+  EXPECT_TRUE(std::isnan(value_argument(mix.parts[0], 0, {})));
+  EXPECT_EQ(value_argument(mix.parts[0], 2, {}), -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::signbit(value_argument(mix.parts[0], 3, {})));
+  EXPECT_EQ(mix.parts[1].kind, "sorted");
+  EXPECT_EQ(mix.parts[1].parts.at(0).kind, "by_row");
+  EXPECT_EQ(mix.parts[1].parts[0].parts.at(0).kind, "normal");
+  EXPECT_EQ(task->distributions[0].at("ids").parts.at(0).kind, "choice");
+}
+
+TEST_F(LoadTask, MistakesInValuesWithinValues) {
+  const auto told = [&](const std::string& values) { return mistakes(with("\"uniform(-1, 1)\"", values)); };
+  EXPECT_EQ(told("\"choice()\""), "t:26:17: ``: the expression ends too early\n");
+  EXPECT_EQ(told("choice"),
+            "t:26:9: wrong number of arguments of `choice` (choice(a, b, …), 1 to 16 numbers)\n");
+  EXPECT_EQ(told("\"mix(0.5, normal(0, 1))\""),
+            "t:26:9: wrong number of arguments of `mix` (mix(p, values, other values))\n");
+  EXPECT_EQ(told("\"mix(0.5, normal(0, 1), norml(0, 1))\""),
+            "t:26:9: unknown kind of values `norml` (did you mean `normal`?)\n");
+  EXPECT_EQ(told("\"mix(0.5, normal(0, L), ones)\""), "t:26:29: unknown dim `L` (did you mean `M`?)\n");
+  EXPECT_EQ(told("\"sorted(normal(0, 1)\""), "t:26:9: `normal(0, 1`: `)` is missing\n");
+  EXPECT_EQ(told("\"sorted(integers(0, 1), 2)\""),
+            "t:26:9: wrong number of arguments of `sorted` (sorted(values))\n");
+  EXPECT_EQ(told("\"sorted(permutation)\""), "t:26:9: `permutation` does not make values of type float32\n");
+  EXPECT_EQ(told("\"normal(0, inf)\"").substr(0, 45), "t:21:5: values `normal`: `inf` is not finite\n");
+  EXPECT_EQ(told("\"mix(1.5, ones, zeros)\"").substr(0, 53),
+            "t:21:5: values `mix`: p is not between 0 and 1\nt:23:5");
+  EXPECT_EQ(told("\"by_row(uniform(1, 1))\"").substr(0, 46),
+            "t:21:5: values `uniform`: the range is empty\nt");
+  EXPECT_EQ(told("\"choice(1e39)\"").substr(0, 64),
+            "t:21:5: values `choice`: `1e39` is not a number of type float32\n");
+  std::string deep = "ones";
+  for (int i = 0; i < 1000; ++i) deep = "sorted(" + deep + ")";
+  EXPECT_EQ(told("\"" + deep + "\""), "t:26:9: values within values more than 8 deep\n");
+  const auto of_ids = [&](const std::string& values) {
+    return mistakes(with("{x: \"uniform(-1, 1)\"}", "{ids: \"" + values + "\"}")).substr(0, 61);
+  };
+  EXPECT_EQ(of_ids("choice(nan)"), "t:21:5: values `choice`: `nan` is not a number of type int64\n");
+  EXPECT_EQ(of_ids("choice(0.5)"), "t:21:5: values `choice`: `0.5` is not a number of type int64\n");
+  EXPECT_EQ(mistakes(with("\"integers(0, N)\"", "\"choice(0, 1)\"")),
+            "t:10:43: `choice` is for `distributions` alone: timed calls have values that a GPU draws\n");
+}
+
+TEST_F(LoadTask, RowsWithGapsAreNotSorted) {
+  std::string text = with("shape: [M, N], values:", "shape: [M, N], strides: [2 * N, 1], values:");
+  const std::size_t at = text.find("\"uniform(-1, 1)\"");
+  EXPECT_EQ(mistakes(text.replace(at, 16, "sorted(ones)")),
+            "t:26:9: `sorted` goes by rows without gaps, and `x` has `strides`\n");
+}
+
+TEST_F(LoadTask, TheSignOfAZeroCountsWhereAnOutputSaysSo) {
+  Diagnostics diagnostics;
+  const auto task =
+      load_task(write("t", with("out1: {shape: []}", "out1: {shape: [], signed_zeros: true}")), diagnostics);
+  ASSERT_TRUE(task);
+  EXPECT_FALSE(task->outputs[0].signed_zeros);
+  EXPECT_TRUE(task->outputs[1].signed_zeros);
+  EXPECT_EQ(mistakes(with("out1: {shape: []}", "out1: {dtype: int32, shape: [], signed_zeros: true}")),
+            "t:15:49: `signed_zeros`: a zero of type int32 has no sign\n");
 }
 
 TEST(Cudnn, TheDatasetsOperatorsAreRead) {

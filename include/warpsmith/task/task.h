@@ -36,10 +36,14 @@ bool is_floating(Dtype dtype);
 // How an input's values are made.
 //   normal(mean, deviation) | uniform(low, high) | integers(low, high) (high excluded; bounds may be
 //   expressions) | zeros | ones | permutation (of 0…n-1, int types) | bernoulli(p)
+// and in distributions alone, with values within values:
+//   choice(a, b, …) | mix(p, values, others) | sorted(values) | descending(values) | by_row(values)
 struct ValueSpec {
   std::string kind = "normal";
   std::vector<Expression> arguments;  // reals over the task's dims: see value_argument()
+  std::vector<ValueSpec> parts;       // the values that mix, sorted, … are made of
 };
+std::string to_string(const ValueSpec& values);  // "mix(1 / N, choice(nan), normal(0, 1))"
 
 // `data`: new values every round. `parameter`, `buffer`: fixed for an instance, named as in state_dict.
 // `init`: constructor argument.
@@ -55,6 +59,8 @@ struct TensorSpec {
   std::vector<Expression> strides;
   std::optional<Expression> offset;
   ValueSpec values;  // inputs only
+  // Outputs only, floating types: where the right answer is a zero its sign counts.
+  bool signed_zeros = false;
 };
 
 struct ScalarSpec {
