@@ -63,6 +63,21 @@ TEST(Compare, InfinityAgreesWithTheSameInfinityAlone) {
   EXPECT_FALSE(compare_floats({3e38f}, {kInf}, 1e300).agrees);
 }
 
+TEST(Compare, TheSignOfAZeroCountsWhereTheTaskSaysSo) {
+  OutputValues expected = reals({-0.0, 0.0, 1});
+  const std::vector<float> same = {-0.f, 0.f, 1.25f}, other = {0.f, 0.f, 1}, off = {-0.25f, 0.25f, 1};
+  const auto agrees = [&](const std::vector<float>& got) {
+    return compare(std::as_bytes(std::span(got)), expected, 0.5).agrees;
+  };
+  EXPECT_TRUE(agrees(same) && agrees(other) && agrees(off));
+  expected.signed_zeros = true;
+  EXPECT_TRUE(agrees(same));
+  EXPECT_TRUE(agrees(off)) << "it is no zero, and within the bound";
+  EXPECT_FALSE(agrees(other));
+  const Comparison c = compare(std::as_bytes(std::span(other)), expected, 0.5);
+  EXPECT_EQ(describe(c, "out", expected), "out[0]: 0 where -0 was expected (1 of 3 elements are wrong)");
+}
+
 TEST(Compare, AnOracleValueBeyondTheTypeIsItsInfinity) {
   EXPECT_TRUE(compare_floats({std::numeric_limits<float>::infinity()}, {1e39}, 1).agrees);
   EXPECT_FALSE(compare_floats({3e38f}, {1e39}, 1).agrees);

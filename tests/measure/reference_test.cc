@@ -190,13 +190,21 @@ TEST_F(ReferenceTest, SurelyWithinGoesByIndicesNotByMemory) {
 
 TEST_F(ReferenceTest, ChecksBeginWithTheSmallestShape) {
   task::Task task = exponential();
-  task.distributions.emplace_back();
+  task::ValueSpec ones, normal;
+  ones.kind = "ones";
+  normal.arguments = {task::Expression::parse("0"), task::Expression::parse("1 / N")};
+  task::ValueSpec mix;
+  mix.kind = "mix";
+  mix.arguments = {task::Expression::parse("0.5")};
+  mix.parts = {ones, normal};
+  task.distributions.push_back({{"x", mix}});
   const std::vector<CheckCase> cases = check_cases(task, 2);
   ASSERT_EQ(cases.size(), 9u);
-  EXPECT_EQ(describe(cases[0]), "hidden shape N=1");
-  EXPECT_EQ(describe(cases[1]), "hidden shape N=1, seed 1");
-  EXPECT_EQ(describe(cases[2]), "hidden shape N=1, distribution 1");
-  EXPECT_EQ(describe(cases[8]), "shape N=64, distribution 1");
+  EXPECT_EQ(describe(cases[0], task), "hidden shape N=1");
+  EXPECT_EQ(describe(cases[1], task), "hidden shape N=1, seed 1");
+  EXPECT_EQ(describe(cases[2], task),
+            "hidden shape N=1, distribution 1 (x: mix(0.5, ones, normal(0, 1 / N)))");
+  EXPECT_EQ(describe(cases[8], task), "shape N=64, distribution 1 (x: mix(0.5, ones, normal(0, 1 / N)))");
 }
 
 TEST_F(ReferenceTest, TheOracleRepeatsItselfAndBoundsAreAboveTheReferencesError) {

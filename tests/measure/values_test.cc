@@ -248,6 +248,93 @@ TEST(Values, AreThoseOfTheKernel) {
     }
 }
 
+task::ValueSpec spec_of(const std::string& kind, std::vector<task::ValueSpec> parts,
+                        const std::vector<std::string>& arguments = {}) {
+  task::ValueSpec values = spec(kind, arguments);
+  values.parts = std::move(parts);
+  return values;
+}
+
+TEST(Values, AChoiceIsOneOfItsNumbersEachAsLikely) {
+  const auto v = draw<float>(spec("choice", {"-0.0", "1", "nan", "-inf"}), Dtype::kFloat32, {40'000}, 5);
+  int zeros = 0, ones = 0, nans = 0, infinities = 0;
+  for (const float value : v) {
+    zeros += value == 0 && std::signbit(value);
+    ones += value == 1;
+    nans += std::isnan(value);
+    infinities += std::isinf(value) && value < 0;
+  }
+  for (const int count : {zeros, ones, nans, infinities}) EXPECT_NEAR(count, 10'000, 450);  // five deviations
+  EXPECT_EQ(zeros + ones + nans + infinities, 40'000);
+  const auto ends = draw<std::int64_t>(spec("choice", {"0", "V - 1"}), Dtype::kInt64, {100}, 5, {{"V", 7}});
+  EXPECT_EQ(std::set<std::int64_t>(ends.begin(), ends.end()), (std::set<std::int64_t>{0, 6}));
+}
+
+TEST(Values, AMixHasBothWithTheProbabilityAskedFor) {
+  const auto values = spec_of("mix", {spec("choice", {"inf"}), spec("normal", {"0", "1"})}, {"1 / N"});
+  const auto v = draw<float>(values, Dtype::kFloat32, {100, 100}, 5, {{"N", 20}});
+  const auto infinite = std::count_if(v.begin(), v.end(), [](float value) { return std::isinf(value); });
+  EXPECT_NEAR(static_cast<double>(infinite), 500, 110);
+  std::vector<float> others;
+  std::copy_if(v.begin(), v.end(), std::back_inserter(others), [](float x) { return std::isfinite(x); });
+  EXPECT_NEAR(moments(others).deviation, 1, 0.03);
+  const auto all = draw<float>(values, Dtype::kFloat32, {100}, 5, {{"N", 1}});
+  EXPECT_TRUE(std::all_of(all.begin(), all.end(), [](float value) { return std::isinf(value); }));
+}
+
+TEST(Values, RowsAreSortedEachByItselfWithNanLast) {
+  const auto part = spec_of("mix", {spec("choice", {"nan", "-inf", "inf"}), spec("normal")}, {"0.2"});
+  for (const bool down : {false, true}) {
+    const auto v = draw<float>(spec_of(down ? "descending" : "sorted", {part}), Dtype::kFloat32, {50, 37}, 5);
+    const auto plain = draw<float>(spec_of("sorted", {part}), Dtype::kFloat32, {1, 50 * 37}, 5);
+    for (std::size_t row = 0; row < 50; ++row) {
+      std::vector<float> one(v.begin() + static_cast<long>(row) * 37,
+                             v.begin() + static_cast<long>(row + 1) * 37);
+      if (down) std::reverse(one.begin(), one.end());
+      const auto numbers = std::find_if(one.begin(), one.end(), [](float x) { return std::isnan(x); });
+      EXPECT_TRUE(std::is_sorted(one.begin(), numbers));
+      EXPECT_TRUE(std::all_of(numbers, one.end(), [](float x) { return std::isnan(x); }));
+    }
+    const auto count = [](const std::vector<float>& of) {
+      return std::count_if(of.begin(), of.end(), [](float x) { return std::isnan(x); });
+    };
+    EXPECT_EQ(count(v), count(plain)) << "the same values in another order";
+    EXPECT_GT(count(v), 50);
+  }
+}
+
+TEST(Values, ByRowARowHasOneValue) {
+  const auto v = draw<float>(spec_of("by_row", {spec("normal")}), Dtype::kFloat32, {40, 9}, 5);
+  std::set<float> seen;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    EXPECT_EQ(v[i], v[i / 9 * 9]);
+    seen.insert(v[i]);
+  }
+  EXPECT_EQ(seen.size(), 40u);
+}
+
+TEST(Values, WithinValuesAreOfEveryType) {
+  const auto values =
+      spec_of("sorted", {spec_of("mix", {spec("choice", {"0", "1"}), spec("ones")}, {"0.5"})});
+  for (int dtype = 0; dtype <= static_cast<int>(Dtype::kBool); ++dtype) {
+    const auto type = static_cast<Dtype>(dtype);
+    std::vector<std::byte> bytes(1000 * task::size_of(type)), ones(bytes.size());
+    value_source().fill(values, type, {10, 100}, {}, 3, bytes);
+    value_source().fill(spec("ones"), type, {1000}, {}, 3, ones);
+    for (std::size_t row = 0; row < 10; ++row) {
+      std::size_t zeros = 0, ones_seen = 0;
+      for (std::size_t i = 0; i < 100; ++i) {
+        const std::size_t at = (row * 100 + i) * task::size_of(type);
+        const bool is_one = std::memcmp(&bytes[at], ones.data(), task::size_of(type)) == 0;
+        EXPECT_TRUE(is_one || ones_seen == 0) << "zeros come first";
+        zeros += !is_one;
+        ones_seen += is_one;
+      }
+      EXPECT_NEAR(static_cast<double>(zeros), 25, 22) << to_string(type);
+    }
+  }
+}
+
 TEST(Values, FloatsOfHalfPrecisionAreTheRoundedFloats) {
   const auto halves = draw<std::uint16_t>(spec("ones"), Dtype::kFloat16, {4}, 1);
   EXPECT_EQ(halves, (std::vector<std::uint16_t>(4, 0x3C00)));
@@ -258,6 +345,7 @@ TEST(Values, FloatsOfHalfPrecisionAreTheRoundedFloats) {
 TEST(Values, NothingToFillIsNoTrouble) {
   EXPECT_TRUE(draw<float>(spec("normal"), Dtype::kFloat32, {0, 5}, 1).empty());
   EXPECT_TRUE(draw<std::int32_t>(spec("permutation"), Dtype::kInt32, {0}, 1).empty());
+  EXPECT_TRUE(draw<float>(spec_of("by_row", {spec("normal")}), Dtype::kFloat32, {5, 0}, 1).empty());
 }
 
 TEST(Values, RefuseWhatMakesNoSense) {

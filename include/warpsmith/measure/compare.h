@@ -22,8 +22,10 @@ struct Comparison {
 };
 
 // `expected` in float64 or int64; floating values agree within `bound` (absolute), integers and bools
-// exactly. Where the expected value is NaN only NaN agrees; where it is infinite, or rounds to infinity in
-// `expected.dtype`, only that infinity does. `got`: the bytes of a tensor of that dtype and shape.
+// exactly. Where the expected value is NaN only NaN agrees, of whatever sign and payload; where it is
+// infinite, or rounds to infinity in `expected.dtype`, only that infinity does; where it is a zero and
+// `expected.signed_zeros` holds, no zero of the other sign does. `got`: the bytes of a tensor of that dtype
+// and shape.
 Comparison compare(std::span<const std::byte> got, const OutputValues& expected, double bound);
 
 // Of a bound, where what a timed call gives is compared with the reference in its own precision, whose error

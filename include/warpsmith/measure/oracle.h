@@ -28,8 +28,10 @@ std::vector<CheckCase> check_cases(const task::Task& task, int seeds);
 
 // "M=3 N=33"
 std::string describe(const task::Dims& dims);
-// "hidden shape M=3 N=33, seed 1, distribution 0"
-std::string describe(const CheckCase& check);
+// "r: zeros, x: normal(0, 4)"
+std::string describe(const std::map<std::string, task::ValueSpec>& distribution);
+// "hidden shape M=3 N=33, seed 1", "shape M=256 N=512, distribution 2 (x: integers(0, 3))"
+std::string describe(const CheckCase& check, const task::Task& task);
 
 // Of the memory of one tensor, gaps between its elements included; of all inputs; of all outputs.
 std::uint64_t tensor_bytes(const task::TensorSpec& tensor, const task::Dims& dims);

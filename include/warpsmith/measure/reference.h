@@ -23,6 +23,7 @@ struct OutputValues {
   std::vector<std::int64_t> shape;
   std::vector<double> reals;
   std::vector<std::int64_t> integers;
+  bool signed_zeros = false;  // as what is expected: -0 and +0 are different
   std::uint64_t memory_bytes() const { return (reals.size() + integers.size()) * 8; }
 };
 

@@ -34,7 +34,7 @@ struct ValueDraw {
     kIntegers,   // low + (bits * range >> 32)
     kBernoulli,  // bits < range
     kConstant,   // base
-    kRows,       // a permutation of each row, shuffled by `key`: not made element by element
+    kHost,       // no kernel makes them
   };
   Kind kind = Kind::kConstant;
   std::uint64_t key = 0;
@@ -49,8 +49,10 @@ class ValueSource {
   ValueSource();
   ~ValueSource();
 
-  // Whether no kernel can draw them.
-  static bool drawn_by_host(const task::ValueSpec& values) { return values.kind == "permutation"; }
+  // Whether no kernel can draw them: permutations, and what distributions alone may have.
+  static bool drawn_by_host(const task::ValueSpec& values) {
+    return values.kind == "permutation" || values.kind == "choice" || !values.parts.empty();
+  }
   // Throws as fill() does.
   static ValueDraw draw(const task::ValueSpec& values, const task::Dims& dims, std::uint64_t key);
   // The pools that a draw mixes: floats for kNormal, else 32 bits each. Behind its end each begins again, for
@@ -64,7 +66,10 @@ class ValueSource {
   // Fills `out` with a tensor of `dtype` and `shape` (contiguous; out.size() is its size in bytes). Kinds and
   // arguments:
   //   normal(mean = 0, deviation = 1) | uniform(low = 0, high = 1) | integers(low, high) with high excluded |
-  //   zeros | ones | permutation: each row along the last axis is one of 0…n-1 | bernoulli(p = 0.5)
+  //   zeros | ones | permutation: each row along the last axis is one of 0…n-1 | bernoulli(p = 0.5) |
+  //   choice(a, b, …): each number as likely | mix(p, A, B): an element of A with probability p, else of B |
+  //   sorted(A), descending(A): each row along the last axis in that order, NaN above all numbers |
+  //   by_row(A): one value of A for all of a row
   // `dims`: what names in the arguments mean. Throws Error for a kind that is not known or arguments that
   // make no sense.
   void fill(const task::ValueSpec& values, task::Dtype dtype, const std::vector<std::int64_t>& shape,

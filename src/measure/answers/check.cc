@@ -38,7 +38,8 @@ class Checker {
  private:
   bool fail(Verdict verdict, const std::string& detail, const CheckCase& check) {
     outcome_.verdict = verdict;
-    outcome_.detail = (detail.empty() ? std::string(to_string(verdict)) : detail) + ", " + describe(check);
+    outcome_.detail =
+        (detail.empty() ? std::string(to_string(verdict)) : detail) + ", " + describe(check, task_);
     return false;
   }
 

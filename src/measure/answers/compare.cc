@@ -83,11 +83,12 @@ double real(T value) {
 // number).
 struct FloatRules {
   double bound, limit;
+  bool signed_zeros = false;
 };
 
-FloatRules rules(task::Dtype dtype, double bound) {
-  const FloatFacts f = facts(dtype);
-  return {bound, f.largest * (1 + f.epsilon / 4)};
+FloatRules rules(const OutputValues& expected, double bound) {
+  const FloatFacts f = facts(expected.dtype);
+  return {bound, f.largest * (1 + f.epsilon / 4), expected.signed_zeros};
 }
 
 // How far apart, or infinity where one is NaN or infinite and the other is not the same.
@@ -97,6 +98,8 @@ double distance(double got, double expected, const FloatRules& rules) {
     expected = std::copysign(std::numeric_limits<double>::infinity(), expected);
   if (std::isinf(expected)) return got == expected ? 0 : std::numeric_limits<double>::infinity();
   if (!std::isfinite(got)) return std::numeric_limits<double>::infinity();
+  if (rules.signed_zeros && got == 0 && expected == 0 && std::signbit(got) != std::signbit(expected))
+    return std::numeric_limits<double>::infinity();
   return std::abs(got - expected);
 }
 
@@ -111,7 +114,7 @@ Comparison compare_reals(const T* got, const std::vector<double>& expected, cons
     clean &= error <= rules.bound;
     max_error = std::max(max_error, error);
   }
-  if (clean) {
+  if (clean && !rules.signed_zeros) {
     result.max_error = max_error;
     return result;
   }
@@ -165,7 +168,7 @@ Comparison compare(std::span<const std::byte> got, const OutputValues& expected,
     if constexpr (std::is_integral_v<T>) {
       return compare_integers(typed, expected.integers);
     } else {
-      return compare_reals(typed, expected.reals, rules(expected.dtype, bound));
+      return compare_reals(typed, expected.reals, rules(expected, bound));
     }
   });
 }
@@ -173,7 +176,7 @@ Comparison compare(std::span<const std::byte> got, const OutputValues& expected,
 Comparison compare(const OutputValues& got, const OutputValues& expected, double bound) {
   if (elements(got) != elements(expected)) throw Error("compare: the outputs differ in size");
   if (!task::is_floating(expected.dtype)) return compare_integers(got.integers.data(), expected.integers);
-  return compare_reals(got.reals.data(), expected.reals, rules(expected.dtype, bound));
+  return compare_reals(got.reals.data(), expected.reals, rules(expected, bound));
 }
 
 std::string describe(const Comparison& comparison, const std::string& name, const OutputValues& expected) {
@@ -183,17 +186,19 @@ std::string describe(const Comparison& comparison, const std::string& name, cons
     index = std::to_string(rest % expected.shape[axis]) + (index.empty() ? "" : ", ") + index;
     rest /= expected.shape[axis];
   }
-  const std::string format = task::is_floating(expected.dtype) ? "{:.7g}" : "{:.0f}";
+  const auto number = [&](double value) -> std::string {
+    if (std::isnan(value)) return "nan";  // its sign says nothing
+    return task::is_floating(expected.dtype) ? fmt::format("{:.7g}", value) : fmt::format("{:.0f}", value);
+  };
   return fmt::format("{}[{}]: {} where {} was expected ({} of {} elements are wrong)", name, index,
-                     fmt::format(fmt::runtime(format), comparison.got),
-                     fmt::format(fmt::runtime(format), comparison.expected), comparison.wrong,
+                     number(comparison.got), number(comparison.expected), comparison.wrong,
                      elements(expected));
 }
 
 double default_bound(const OutputValues& reference, const OutputValues& oracle) {
   if (!task::is_floating(oracle.dtype)) return 0;
   const FloatFacts f = facts(oracle.dtype);
-  const FloatRules exact = rules(oracle.dtype, 0);
+  const FloatRules exact = rules(oracle, 0);
   double error = 0, scale = 0;
   for (std::size_t i = 0; i < oracle.reals.size(); ++i) {
     const double expected = oracle.reals[i];

@@ -12,7 +12,8 @@ namespace warpsmith::measure {
 
 std::uint64_t tensor_bytes(const task::TensorSpec& tensor, const task::Dims& dims) {
   std::uint64_t bytes = task::size_of(tensor.dtype);
-  for (const std::int64_t size : task::memory_shape_at(tensor, dims)) bytes *= static_cast<std::uint64_t>(size);
+  for (const std::int64_t size : task::memory_shape_at(tensor, dims))
+    bytes *= static_cast<std::uint64_t>(size);
   return bytes;
 }
 
@@ -51,10 +52,19 @@ std::string describe(const task::Dims& dims) {
   return text;
 }
 
-std::string describe(const CheckCase& check) {
+std::string describe(const std::map<std::string, task::ValueSpec>& distribution) {
+  std::string text;
+  for (const auto& [input, values] : distribution)
+    text += (text.empty() ? "" : ", ") + input + ": " + to_string(values);
+  return text;
+}
+
+std::string describe(const CheckCase& check, const task::Task& task) {
   std::string text = (check.hidden ? "hidden shape " : "shape ") + describe(check.dims);
   if (check.seed > 0) text += fmt::format(", seed {}", check.seed);
-  if (check.distribution >= 0) text += fmt::format(", distribution {}", check.distribution + 1);
+  if (check.distribution >= 0)
+    text += fmt::format(", distribution {} ({})", check.distribution + 1,
+                        describe(task.distributions.at(static_cast<std::size_t>(check.distribution))));
   return text;
 }
 
@@ -118,7 +128,8 @@ std::shared_ptr<const Expected> Oracle::make(const CheckCase& check) const {
   const std::vector<OutputValues> own = reference_.run(check.dims, read_only);
   reference_.release_memory();  // no candidate finds the answer in memory that nobody holds any more
   for (std::size_t i = 0; i < own.size(); ++i) {
-    const OutputValues& right = expected->outputs[i];
+    OutputValues& right = expected->outputs[i];
+    right.signed_zeros = task_.outputs[i].signed_zeros;
     const double bound = default_bound(own[i], right);
     const Comparison comparison = compare(own[i], right, bound);
     if (!comparison.agrees && expected->decidable) {

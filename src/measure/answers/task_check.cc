@@ -80,7 +80,7 @@ class TaskChecker {
       ++findings_.cases;
       const auto expected = oracle_.expected(check);
       if (!expected->decidable) {
-        findings_.undecidable.push_back(describe(check) + ": " + expected->undecidable_because);
+        findings_.undecidable.push_back(describe(check, task_) + ": " + expected->undecidable_because);
         continue;
       }
       look_at(check, *expected);

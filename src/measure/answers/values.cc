@@ -54,6 +54,17 @@ void write_blocks(std::uint64_t key, std::size_t count, T* out, Make make) {
   }
 }
 
+// NaN lies above all numbers.
+template <typename T>
+bool is_less(const T& a, const T& b) {
+  if constexpr (std::is_integral_v<T>) {
+    return a < b;
+  } else {
+    const double x = static_cast<double>(a), y = static_cast<double>(b);
+    return x < y || (std::isnan(y) && !std::isnan(x));
+  }
+}
+
 // The one order of a row that the key asks for.
 template <typename T>
 void write_permutation(std::uint64_t key, std::span<T> row) {
@@ -83,6 +94,10 @@ struct ValueSource::Pools {
   template <typename T>
   void fill(const task::ValueSpec& values, const std::vector<std::int64_t>& shape, const task::Dims& dims,
             std::uint64_t key, std::span<T> out) const;
+  // The same for what no kernel draws.
+  template <typename T>
+  void fill_by_host(const task::ValueSpec& values, const std::vector<std::int64_t>& shape,
+                    const task::Dims& dims, std::uint64_t key, std::span<T> out) const;
 };
 
 ValueDraw ValueSource::draw(const task::ValueSpec& values, const task::Dims& dims, std::uint64_t key) {
@@ -118,7 +133,7 @@ ValueDraw ValueSource::draw(const task::ValueSpec& values, const task::Dims& dim
     draw.kind = ValueDraw::Kind::kBernoulli;
     draw.range = static_cast<std::uint64_t>(p * 4294967296.0);
   } else if (drawn_by_host(values)) {
-    draw.kind = ValueDraw::Kind::kRows;
+    draw.kind = ValueDraw::Kind::kHost;
   } else if (values.kind == "zeros" || values.kind == "ones") {
     draw.base = values.kind == "ones" ? 1.0f : 0.0f;
   } else {
@@ -139,7 +154,6 @@ void ValueSource::Pools::fill(const task::ValueSpec& values, const std::vector<s
   const float base = draw.base, c = draw.x_scale, s = draw.y_scale;
   const std::int64_t low = draw.low;
   const std::uint64_t range = draw.range;
-  const std::size_t row_size = shape.empty() ? 1 : static_cast<std::size_t>(shape.back());
   using Kind = ValueDraw::Kind;
   switch (draw.kind) {
     case Kind::kNormal:
@@ -158,12 +172,55 @@ void ValueSource::Pools::fill(const task::ValueSpec& values, const std::vector<s
     case Kind::kBernoulli:
       return write_bits<std::int32_t>(draw.key, out,
                                       [=](unsigned bits) { return bernoulli_of(bits, range); });
-    case Kind::kRows:
-      for (std::size_t begin = 0; begin < out.size(); begin += row_size)
-        write_permutation(random_key({draw.key, begin}), out.subspan(begin, row_size));
-      return;
+    case Kind::kHost:
+      return fill_by_host(values, shape, dims, draw.key, out);
     case Kind::kConstant:
       std::fill(out.begin(), out.end(), convert<T>(base));
+  }
+}
+
+template <typename T>
+void ValueSource::Pools::fill_by_host(const task::ValueSpec& values, const std::vector<std::int64_t>& shape,
+                                      const task::Dims& dims, std::uint64_t key, std::span<T> out) const {
+  if (out.empty()) return;
+  const std::size_t row_size = shape.empty() ? 1 : static_cast<std::size_t>(shape.back());
+  const auto each_row = [&](auto visit) {
+    for (std::size_t begin = 0; begin < out.size(); begin += row_size)
+      visit(begin, out.subspan(begin, row_size));
+  };
+  const auto fill_part = [&](std::size_t i, const std::vector<std::int64_t>& part_shape, std::span<T> part) {
+    fill(values.parts.at(i), part_shape, dims, random_key({key, i}), part);
+  };
+  if (values.kind == "permutation") {
+    each_row([&](std::size_t begin, std::span<T> row) { write_permutation(random_key({key, begin}), row); });
+  } else if (values.kind == "choice") {
+    const std::size_t count = values.arguments.size();
+    const auto numbers = std::make_unique<T[]>(count);
+    for (std::size_t i = 0; i < count; ++i) numbers[i] = convert<T>(argument(values, i, 0, dims));
+    write_bits<T>(key, out, [&](unsigned bits) { return numbers[integer_of(bits, 0, count)]; });
+  } else if (values.kind == "mix") {
+    const auto others = std::make_unique<T[]>(out.size());
+    fill_part(0, shape, {others.get(), out.size()});
+    fill_part(1, shape, out);
+    std::vector<std::uint8_t> taken(out.size());
+    const auto range = static_cast<std::uint64_t>(argument(values, 0, 0, dims) * 4294967296.0);
+    write_bits<std::int32_t>(key, std::span(taken), [=](unsigned bits) { return bernoulli_of(bits, range); });
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (taken[i] != 0) out[i] = others[i];
+  } else if (values.kind == "by_row") {
+    const auto of_row = std::make_unique<T[]>(out.size() / row_size);
+    fill_part(0, {static_cast<std::int64_t>(out.size() / row_size)}, {of_row.get(), out.size() / row_size});
+    each_row([&](std::size_t begin, std::span<T> row) {
+      std::fill(row.begin(), row.end(), of_row[begin / row_size]);
+    });
+  } else if (values.kind == "sorted" || values.kind == "descending") {
+    fill_part(0, shape, out);
+    each_row([&](std::size_t, std::span<T> row) {
+      std::stable_sort(row.begin(), row.end(), is_less<T>);
+      if (values.kind == "descending") std::reverse(row.begin(), row.end());
+    });
+  } else {
+    throw Error("unknown kind of values `" + values.kind + "`");
   }
 }
 

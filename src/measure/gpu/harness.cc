@@ -242,7 +242,7 @@ void GpuHarness::fill(std::span<const GpuFill> fills, const task::Dims& dims) co
   for (const GpuFill& fill : fills) {
     if (fill.to.bytes == 0) continue;
     const ValueDraw draw = ValueSource::draw(fill.tensor->values, dims, fill.key);
-    if (draw.kind == ValueDraw::Kind::kRows) {
+    if (draw.kind == ValueDraw::Kind::kHost) {
       fill_by_host(fill, dims);
       continue;
     }
