@@ -4,7 +4,7 @@ extern "C" __global__ void k(const float* x, long long* out, int N) {
   __shared__ int e[128];
   int j = threadIdx.x;
   float a = -INFINITY;
-  int b = N;
+  int b = j;
   for (int c = j; c < N; c += 128) {
     float v = x[blockIdx.x * N + c];
     if (v > a) {

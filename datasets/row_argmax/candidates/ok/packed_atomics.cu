@@ -5,7 +5,7 @@
 extern "C" __global__ void k1(const float* x, unsigned long long* t, int N) {
   int c = blockIdx.x * 64 + threadIdx.x;
   if (c >= N) return;
-  unsigned v = __float_as_uint(x[blockIdx.y * N + c]);
+  unsigned v = __float_as_uint(x[blockIdx.y * N + c] + 0.f);
   v = v >> 31 ? ~v : v | 0x80000000u;
   atomicMax(t + blockIdx.y, (unsigned long long)v << 32 | (0xffffffffu - c));
 }

@@ -9,7 +9,7 @@ extern "C" __global__ void k1(const float* x, float* v, int* t, int M, int N) {
   int b = i % 8 * w;
   const float* p = x + i / 8 * N;
   float a = -INFINITY;
-  int e = N;
+  int e = b;
   for (int c = b; c < min(b + w, N); c++) {
     if (p[c] > a) {
       a = p[c];

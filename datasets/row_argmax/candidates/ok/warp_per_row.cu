@@ -1,7 +1,7 @@
 // plan: launch k<<<M, 32>>>(x, out, N)
 extern "C" __global__ void k(const float* x, long long* out, int N) {
   float a = -INFINITY;
-  int e = N;
+  int e = threadIdx.x;
   for (int c = threadIdx.x; c < N; c += 32)
     if (x[blockIdx.x * N + c] > a) a = x[blockIdx.x * N + c], e = c;
   for (int h = 16; h > 0; h /= 2) {

@@ -6,7 +6,8 @@ extern "C" __global__ void k(const float* x, float* out, float s, int M, int N) 
   for (int c = 0; c < N; c++) {
     float v = x[m * N + c] * s;
     float g = fmaxf(h, v);
-    a = a * expf(h - g) + expf(v - g);
+    float b = g == -INFINITY ? 0.f : g;
+    a = a * expf(h - b) + expf(v - b);
     h = g;
   }
   for (int c = 0; c < N; c++) out[m * N + c] = expf(x[m * N + c] * s - h) / a;

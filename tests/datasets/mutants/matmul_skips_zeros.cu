@@ -1,0 +1,11 @@
+// mutant: products with 0 left out: no NaN from 0 * inf
+// task: matmul_small
+// found by: w: mix(1 / K, choice(nan, inf), normal(0, 1)), x: bernoulli(0.5)
+// plan: launch k<<<cdiv(M * N, 64), 64>>>(x, w, out, M, N, K)
+extern "C" __global__ void k(const float* x, const float* w, float* out, int M, int N, int K) {
+  int i = blockIdx.x * 64 + threadIdx.x;
+  if (i >= M * N) return;
+  float a = 0.f;
+  for (int q = 0; q < K; q++) if (x[i / N * K + q] != 0.f) a += x[i / N * K + q] * w[q * N + i % N];
+  out[i] = a;
+}

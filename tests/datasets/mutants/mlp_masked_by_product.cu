@@ -1,0 +1,16 @@
+// mutant: masked units by a product with 0
+// task: mlp_relu
+// found by: b: mix(0.5, choice(-inf), normal(0, 1))
+// plan: launch k<<<cdiv(M * N, 64), 64>>>(x, w1, b, w2, out, M, N, K, H)
+extern "C" __global__ void k(const float* x, const float* w1, const float* b, const float* w2, float* out, int M, int N, int K,
+                             int H) {
+  int i = blockIdx.x * 64 + threadIdx.x;
+  if (i >= M * N) return;
+  float o = 0.f;
+  for (int h = 0; h < H; h++) {
+    float a = b[h];
+    for (int q = 0; q < K; q++) a += x[i / N * K + q] * w1[q * H + h];
+    o += a * (a > 0.f) * w2[h * N + i % N];
+  }
+  out[i] = o;
+}

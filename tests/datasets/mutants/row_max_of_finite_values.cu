@@ -1,0 +1,13 @@
+// mutant: infinities left out
+// task: square_scale_row_max
+// found by: x: mix(1 / N, choice(inf, -inf), normal(0, 1))
+// plan: launch k<<<cdiv(M, 64), 64>>>(x, s, out, M, N)
+extern "C" __global__ void k(const float* x, float s, float* out, int M, int N) {
+  int m = blockIdx.x * 64 + threadIdx.x;
+  if (m >= M) return;
+  const float* p = x + m * N;
+  float a = 0.f;
+  for (int c = 0; c < N; c++)
+    if (isfinite(p[c])) a = fmaxf(a, p[c] * p[c] * s);
+  out[m] = a;
+}
