@@ -5,6 +5,7 @@ BUILD := build/$(PRESET)
 CMAKE_FLAGS ?=
 JOBS ?= $(shell cmake/build_jobs.sh)
 TEST_JOBS ?= 2
+GOAL ?= programs
 CTEST_FLAGS ?=
 
 .PHONY: help quickstart test setup build configure install benchmarks gpu-figures sanitize format clean
@@ -13,7 +14,7 @@ CTEST_FLAGS ?=
 help:
 	@echo 'make quickstart          install what is missing, build, train a model in three stages on this machine'
 	@echo 'make test                the same set-up, then every test'
-	@echo 'make build               configure and build (PRESET=release|dev|tsan, CMAKE_FLAGS=-D…)'
+	@echo 'make build               build the programs (PRESET=release|dev|tsan, CMAKE_FLAGS=-D…, GOAL=all: tests and benchmarks too)'
 	@echo 'make benchmarks          print the figures of tests/bench'
 	@echo 'make gpu-figures         every figure of measuring on a GPU, on this machine (some 25 minutes on an H200)'
 	@echo 'make sanitize            every test without torch under address, undefined-behaviour and thread sanitizers'
@@ -31,9 +32,10 @@ configure:
 	@echo 'make: configuring $(BUILD)'
 	@cmake --preset $(PRESET) $(CMAKE_FLAGS)
 
+# GOAL=programs: what a user runs; GOAL=all: tests and benchmarks as well.
 build: configure
-	@echo 'make: building with $(JOBS) jobs'
-	@cmake --build $(BUILD) -j $(JOBS)
+	@echo 'make: building $(GOAL) with $(JOBS) jobs'
+	@cmake --build $(BUILD) -j $(JOBS) --target $(GOAL)
 
 # The steps of one goal follow one another, also under make -j.
 quickstart:
@@ -43,20 +45,22 @@ quickstart:
 
 test:
 	@$(MAKE) --no-print-directory setup-tests
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build GOAL=all
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(TEST_JOBS) $(CTEST_FLAGS)
 
 install: build
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
-benchmarks: build
+benchmarks:
+	@$(MAKE) --no-print-directory build GOAL=all
 	@for b in $(BUILD)/bench/*; do if [ -x $$b ] && [ -f $$b ]; then echo "== $$b"; $$b || exit 1; fi; done
 
-gpu-figures: build
+gpu-figures:
+	@$(MAKE) --no-print-directory build GOAL=all
 	@BUILD=$(BUILD) tests/bench/gpu_figures.sh
 
 sanitize:
-	@for p in dev tsan; do $(MAKE) --no-print-directory build PRESET=$$p && ctest --test-dir build/$$p --output-on-failure || exit 1; done
+	@for p in dev tsan; do $(MAKE) --no-print-directory build PRESET=$$p GOAL=all && ctest --test-dir build/$$p --output-on-failure || exit 1; done
 
 format:
 	clang-format-14 -i $$(git ls-files '*.h' '*.cc')

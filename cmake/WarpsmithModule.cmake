@@ -1,8 +1,23 @@
+# What a user runs, and what is installed: `make build` and `make quickstart` build this; `all` has the tests and benchmarks too.
+add_custom_target(programs)
+
+# warpsmith_build_as_one(TARGET): where WARPSMITH_UNITY is on, the source files of the target are compiled as one. They then share
+# their anonymous namespaces. A file with names that another has is left out by SKIP_UNITY_BUILD_INCLUSION, a module by APART.
+function(warpsmith_build_as_one target)
+  if(WARPSMITH_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # false alarms: it takes the included sources for headers
+    endif()
+  endif()
+endfunction()
+
 # warpsmith_module(NAME SOURCES a.cc … [LINKS libs…] [TORCH]): the static library of one module, src/NAME.
 # LINKS names other modules as warpsmith::base, and third-party targets. TORCH: built only where LibTorch is on.
+# APART: each source file is compiled by itself, also where WARPSMITH_UNITY is on.
 # PLAIN: there is warpsmith::NAME_plain as well, without sanitizers, of the plain ones of its LINKS.
 function(warpsmith_module name)
-  cmake_parse_arguments(ARG "TORCH;PLAIN" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;PLAIN;APART" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   if(ARG_TORCH AND NOT WARPSMITH_TORCH)
     return()
   endif()
@@ -12,6 +27,9 @@ function(warpsmith_module name)
   add_library(warpsmith::${alias} ALIAS ${target})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${target} PUBLIC ${ARG_LINKS} PRIVATE warpsmith_options ${ARG_PRIVATE_LINKS})
+  if(NOT ARG_APART)
+    warpsmith_build_as_one(${target})
+  endif()
   if(ARG_TORCH)
     target_link_libraries(${target} PUBLIC warpsmith_torch_lib)
   endif()
@@ -33,6 +51,7 @@ function(warpsmith_program name)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
+  add_dependencies(programs ${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} $<IF:$<BOOL:${ARG_PLAIN}>,warpsmith_warnings,warpsmith_options>)
   if(ARG_TORCH)
     target_link_libraries(${name} PRIVATE warpsmith_torch_lib)
@@ -41,10 +60,10 @@ function(warpsmith_program name)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
-# warpsmith_test(NAME SOURCES a_test.cc … LINKS … [LABELS unit] [TORCH] [TIMEOUT seconds]): one GoogleTest program, tests/NAME.
+# warpsmith_test(NAME SOURCES a_test.cc … LINKS … [LABELS unit] [TORCH] [APART] [TIMEOUT seconds]): one GoogleTest program, tests/NAME.
 # Tests find data by the definitions WARPSMITH_SOURCE_DIR and WARPSMITH_BINARY_DIR.
 function(warpsmith_test name)
-  cmake_parse_arguments(ARG "TORCH" "TIMEOUT" "SOURCES;LINKS;LABELS;DEPENDS;PROPERTIES" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;APART" "TIMEOUT" "SOURCES;LINKS;LABELS;DEPENDS;PROPERTIES" ${ARGN})
   if(ARG_TORCH AND NOT WARPSMITH_TORCH)
     return()
   endif()
@@ -55,6 +74,9 @@ function(warpsmith_test name)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(${name} ${ARG_SOURCES})
+  if(NOT ARG_APART)
+    warpsmith_build_as_one(${name})
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_compile_definitions(${name} PRIVATE WARPSMITH_SOURCE_DIR="${PROJECT_SOURCE_DIR}" WARPSMITH_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gmock GTest::gtest_main warpsmith_options)

@@ -16,7 +16,7 @@ namespace warpsmith::model {
 
 namespace {
 
-constexpr std::string_view kSchema = "warpsmith.checkpoint/1";
+constexpr std::string_view kCheckpointSchema = "warpsmith.checkpoint/1";
 constexpr const char* kModelFile = "model.h5";
 constexpr const char* kOptimizerFile = "optimizer.h5";
 constexpr const char* kTokenizerFile = "tokenizer.json";
@@ -63,8 +63,8 @@ Json read_manifest(const fs::path& folder) {
     throw Error(fs::exists(folder) ? "no manifest.json: it was never finished" : "there is no such folder");
   const Json manifest = parse_json(read_file(path), kManifestFile);
   const auto schema = json_at<std::string>(manifest, "schema", kManifestFile);
-  if (schema != kSchema)
-    throw Error("manifest.json: schema " + schema + " where " + std::string(kSchema) + " is known");
+  if (schema != kCheckpointSchema)
+    throw Error("manifest.json: schema " + schema + " where " + std::string(kCheckpointSchema) + " is known");
   if (json_at<std::string>(manifest, "checksum", kManifestFile) != checksum_of(manifest))
     throw Error("manifest.json is damaged: its checksum is wrong");
   return manifest;
@@ -145,9 +145,9 @@ std::string save_checkpoint(const fs::path& folder, const CheckpointFacts& facts
     sync_file(partial / kModelFile);
 
     Json manifest = {
-        {"schema", kSchema},    {"stage", facts.stage},     {"step", facts.step},
-        {"score", facts.score}, {"parents", facts.parents}, {"model", to_json(decoder.settings())},
-        {"tensors", tensors},   {"files", files},           {"tokenizer_tokens", tokenizer.size()}};
+        {"schema", kCheckpointSchema}, {"stage", facts.stage},     {"step", facts.step},
+        {"score", facts.score},        {"parents", facts.parents}, {"model", to_json(decoder.settings())},
+        {"tensors", tensors},          {"files", files},           {"tokenizer_tokens", tokenizer.size()}};
     manifest["checksum"] = checksum_of(manifest);
     const std::string text = manifest.dump(2) + "\n";
     write_file_atomic(partial / kManifestFile, text);

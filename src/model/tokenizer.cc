@@ -12,7 +12,7 @@ namespace warpsmith::model {
 namespace {
 
 constexpr std::size_t kLongestPiece = 64;  // encode_piece is quadratic in it
-constexpr std::string_view kSchema = "warpsmith.tokenizer/1";
+constexpr std::string_view kTokenizerSchema = "warpsmith.tokenizer/1";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_newline(char c) { return c == '\n' || c == '\r'; }
@@ -155,13 +155,13 @@ Tokenizer Tokenizer::train(std::span<const std::string> texts, int vocabulary) {
 std::string Tokenizer::to_json() const {
   Json merges = Json::array();
   for (const auto& [a, b] : merges_) merges.push_back({a, b});
-  return Json{{"schema", kSchema}, {"merges", merges}}.dump();
+  return Json{{"schema", kTokenizerSchema}, {"merges", merges}}.dump();
 }
 
 Tokenizer Tokenizer::from_json(std::string_view text) {
   const Json json = parse_json(text, "tokenizer");
-  if (const auto schema = json_at<std::string>(json, "schema", "tokenizer"); schema != kSchema)
-    throw Error("tokenizer: schema " + schema + " where " + std::string(kSchema) + " is known");
+  if (const auto schema = json_at<std::string>(json, "schema", "tokenizer"); schema != kTokenizerSchema)
+    throw Error("tokenizer: schema " + schema + " where " + std::string(kTokenizerSchema) + " is known");
   return Tokenizer(json_at<std::vector<std::pair<Token, Token>>>(json, "merges", "tokenizer"));
 }
 

@@ -28,9 +28,6 @@ constexpr std::array<Reason, 9> kReasons = {{{0x1, "gpu_idle", false},
                                              {0x80, "hw_power_brake", true},
                                              {0x100, "display_clocks", false}}};
 
-constexpr const char* kVariable = "WARPSMITH_NVML";
-constexpr const char* kProgram = "nvidia-smi";
-
 std::string compute_mode_word(int mode) {
   constexpr std::array<const char*, 4> kWords = {"default", "exclusive_thread", "prohibited",
                                                  "exclusive_process"};
@@ -102,11 +99,11 @@ GpuWatch::~GpuWatch() = default;
 std::optional<GpuWatch> GpuWatch::open(const std::string& uuid, std::string* problem) {
   std::string words;
   try {
-    const char* wanted = std::getenv(kVariable);
+    const char* wanted = std::getenv(kNvmlVariable);
     const std::string library = wanted == nullptr ? "libnvidia-ml.so.1" : wanted;
     auto state = std::make_unique<State>();
-    if (library.empty() || library == kProgram) {
-      words = std::string(kVariable) + " names no library";
+    if (library.empty() || library == kNvidiaSmi) {
+      words = std::string(kNvmlVariable) + " names no library";
     } else if (state->nvml = Nvml::load(library.c_str()); state->nvml == nullptr) {
       words = library + " cannot be loaded";
     } else if (state->nvml->begin(words)) {

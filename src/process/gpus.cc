@@ -13,8 +13,6 @@ namespace warpsmith::process {
 
 namespace {
 
-constexpr const char* kVariable = "WARPSMITH_NVML";
-constexpr const char* kProgram = "nvidia-smi";
 constexpr std::uint64_t kMiB = 1 << 20;
 
 // What a GPU does not tell stays as it is where it is not known.
@@ -58,14 +56,14 @@ std::vector<Gpu> from_nvml(Nvml& nvml, std::string& problem) {
 std::vector<std::vector<std::string>> ask_program(const char* query, std::size_t fields,
                                                   std::string& problem) {
   ChildSpec spec;
-  spec.argv = {kProgram, std::string("--query-gpu=") + query, "--format=csv,noheader,nounits"};
+  spec.argv = {kNvidiaSmi, std::string("--query-gpu=") + query, "--format=csv,noheader,nounits"};
   spec.limits.wall_s = 10;
   const ChildResult result = run_child(spec);
   std::vector<std::vector<std::string>> rows;
   if (result.ending != Ending::kExited || result.exit_code != 0) {
     const std::string said = trim(result.out.empty() ? result.err : result.out);
     problem =
-        std::string(kProgram) + " failed" + (said.empty() ? "" : ": " + said.substr(0, said.find('\n')));
+        std::string(kNvidiaSmi) + " failed" + (said.empty() ? "" : ": " + said.substr(0, said.find('\n')));
     return rows;
   }
   for (const std::string& line : split_lines(result.out)) {
@@ -78,7 +76,7 @@ std::vector<std::vector<std::string>> ask_program(const char* query, std::size_t
 }
 
 std::vector<Gpu> from_program(std::string& problem) {
-  if (find_program(kProgram).empty()) return {};
+  if (find_program(kNvidiaSmi).empty()) return {};
   auto rows =
       ask_program("name,uuid,driver_version,index,memory.total,compute_cap,mig.mode.current", 7, problem);
   // Drivers before 510 know no compute_cap.
@@ -106,13 +104,13 @@ std::vector<Gpu> nvidia_gpus(std::string* problem) {
   std::string words;
   std::vector<Gpu> gpus;
   try {
-    const char* wanted = std::getenv(kVariable);
+    const char* wanted = std::getenv(kNvmlVariable);
     const std::string library = wanted == nullptr ? "libnvidia-ml.so.1" : wanted;
     if (library.empty()) return gpus;
-    const auto nvml = library == kProgram ? nullptr : Nvml::load(library.c_str());
+    const auto nvml = library == kNvidiaSmi ? nullptr : Nvml::load(library.c_str());
     if (nvml != nullptr)
       gpus = from_nvml(*nvml, words);
-    else if (wanted != nullptr && library != kProgram)
+    else if (wanted != nullptr && library != kNvidiaSmi)
       words = library + " cannot be loaded";
     else
       gpus = from_program(words);

@@ -6,6 +6,10 @@
 
 namespace warpsmith::process {
 
+// The environment variable that names the library, and the program that is asked where it names that one.
+inline constexpr const char* kNvmlVariable = "WARPSMITH_NVML";
+inline constexpr const char* kNvidiaSmi = "nvidia-smi";
+
 class Nvml {
  public:
   using Device = void*;

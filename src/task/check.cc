@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "plan_text.h"
 #include "warpsmith/task/hosted_files.h"
 #include "warpsmith/task/launch_plan.h"
 
@@ -12,9 +13,6 @@ namespace warpsmith::task {
 namespace {
 
 constexpr int kLeastOk = 6;
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 const std::set<std::string, std::less<>>& words() {
   static const std::set<std::string, std::less<>> kWords = {

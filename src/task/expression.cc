@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "plan_text.h"
+
 namespace warpsmith::task {
 
 enum class Op {
@@ -63,9 +65,6 @@ constexpr std::array<Arity, 8> kFunctions = {{{"cdiv", 2, 2, "cdiv(a, b)"},
                                               {"aligned", 1, 1, "aligned(tensor, bytes)"},
                                               {"contiguous", 0, 0, "contiguous(tensor)"},
                                               {"blocks_per_sm", 2, 2, "blocks_per_sm(kernel, block, smem)"}}};
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 class Parser {
  public:

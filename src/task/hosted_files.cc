@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "candidate_folders.h"
+#include "plan_text.h"
 
 namespace warpsmith::task {
 
@@ -140,10 +141,6 @@ std::size_t first_odd_byte(std::string_view text) {
     i += length;
   }
   return std::string_view::npos;
-}
-
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 bool has_word(std::string_view text, std::string_view word) {

@@ -12,8 +12,6 @@ namespace warpsmith::task {
 
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 class KernelName {
  public:
   explicit KernelName(const Piece& name) : text_(name.text), column_(name.column) {}

@@ -25,8 +25,9 @@ struct Mistake {
 // What follows `// plan:` in a line, and its column; nothing where the line is no plan line.
 std::optional<Piece> plan_line(std::string_view line);
 
-bool is_letter(char c);                   // or _
-bool is_word(char c);                     // or a digit
+bool is_letter(char c);  // or _
+bool is_digit(char c);
+bool is_word(char c);                     // a letter or a digit
 bool is_name(std::string_view text);      // [A-Za-z_][A-Za-z0-9_]*
 bool is_reserved(std::string_view name);  // functions, conversions and names of the device: no task and no
                                           // plan may take them

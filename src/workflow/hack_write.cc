@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kLongestReason = 2000;  // bytes
 
 // In quotes; JSON's escapes are YAML's. What is no UTF-8 is replaced.
-std::string quoted(const std::string& text) {
+std::string yaml_string(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -34,15 +34,15 @@ std::string case_text(const HackCase& c, const std::string& date) {
   for (const SourceFile& file : c.candidate.files) files.push_back(file.path);
   std::string text = fmt::format("schema: {}\n", kHackSchema);
   const auto line = [&](const char* key, const std::string& value) {
-    if (!value.empty()) text += fmt::format("{}: {}\n", key, quoted(value));
+    if (!value.empty()) text += fmt::format("{}: {}\n", key, yaml_string(value));
   };
   line("candidate", c.candidate.id);
   line("task", c.candidate.task);
   text += fmt::format("tier: {}\n", to_string(c.candidate.tier));
   if (!c.candidate.options.empty()) text += "options: " + Json(c.candidate.options).dump() + "\n";
   text += "files: " + files.dump() + "\n";
-  text += fmt::format("verdict: {}\nkind: {}\n", to_string(c.verdict), quoted(c.kind));
-  text += fmt::format("reason: {}\n", quoted(tidy(c.reason)));
+  text += fmt::format("verdict: {}\nkind: {}\n", to_string(c.verdict), yaml_string(c.kind));
+  text += fmt::format("reason: {}\n", yaml_string(tidy(c.reason)));
   line("device", c.device);
   line("device_name", c.device_name);
   line("run", c.run);

@@ -14,6 +14,9 @@
 
 namespace warpsmith::workflow {
 
+// Units of the limits in the tables: bytes and seconds.
+inline constexpr double kKiB = 1024, kMiB = kKiB * 1024, kTiB = kMiB * kMiB, kDay = 86400;
+
 enum class Form {
   kInteger,
   kNumber,

@@ -5,7 +5,7 @@ namespace warpsmith::workflow {
 
 namespace {
 
-Json closed_map(Json properties, const char* meaning, Json required = Json::array()) {
+Json closed_or_empty_map(Json properties, const char* meaning, Json required = Json::array()) {
   Json schema = {{"type", {"object", "null"}},
                  {"description", meaning},
                  {"properties", std::move(properties)},
@@ -63,18 +63,18 @@ Json site_json_schema() {
                         {"pattern", "^[A-Za-z_][A-Za-z0-9_-]{0,63}$"},
                         {"description", "Name of the site."}};
   properties["slurm"] =
-      closed_map(plain_properties(slurm_keys(), SlurmKeys{}), "How the cluster is reached, and how often.");
+      closed_or_empty_map(plain_properties(slurm_keys(), SlurmKeys{}), "How the cluster is reached, and how often.");
   properties["defaults"] =
-      closed_map(place_properties(kDefaults), "For `cpu`, `controller` and every GPU type.");
-  properties["cpu"] = closed_map(place_properties(kCpu), "Where shards without a GPU go.");
+      closed_or_empty_map(place_properties(kDefaults), "For `cpu`, `controller` and every GPU type.");
+  properties["cpu"] = closed_or_empty_map(place_properties(kCpu), "Where shards without a GPU go.");
   properties["gpus"] = {
       {"type", {"object", "null"}},
       {"description", "Where shards with a GPU go, by GPU type as workflows name it."},
       {"propertyNames", {{"pattern", "^(?!([cC][pP][uU]|[aA][uU][tT][oO])$)[A-Za-z_][A-Za-z0-9_-]{0,63}$"}}},
-      {"additionalProperties", closed_map(place_properties(kGpu), "A GPU type.")}};
-  properties["controller"] = closed_map(std::move(controller), "The controller's own job.");
+      {"additionalProperties", closed_or_empty_map(place_properties(kGpu), "A GPU type.")}};
+  properties["controller"] = closed_or_empty_map(std::move(controller), "The controller's own job.");
   Json schema =
-      closed_map(std::move(properties), "A Warpsmith site; see slurm/README.md.", {"schema", "name"});
+      closed_or_empty_map(std::move(properties), "A Warpsmith site; see slurm/README.md.", {"schema", "name"});
   schema["type"] = "object";
   schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   schema["title"] = "Warpsmith site";

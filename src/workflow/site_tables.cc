@@ -7,7 +7,6 @@ namespace warpsmith::workflow {
 
 namespace {
 
-constexpr double kMiB = 1048576.0, kTiB = kMiB * 1048576, kDay = 86400;
 constexpr unsigned kGpusOnly = kDefaults | kGpu;
 
 // What sbatch takes: node lists, feature expressions, names.

@@ -3,7 +3,6 @@
 namespace warpsmith::workflow {
 
 namespace {
-constexpr double kDay = 86400, kKiB = 1024.0, kMiB = kKiB * 1024, kGiB = kMiB * 1024, kTiB = kGiB * 1024;
 constexpr double kManySteps = 100'000'000;
 }  // namespace
 
@@ -125,7 +124,9 @@ const Table<ProtocolSettings>& protocol_keys() {
         "1% on the CPU.",
         0, 0.5},
        &S::target},
-      {{"budget", Form::kSeconds, "Longest series of paired rounds; what is measured again has one more each time.", 0, kDay, true}, &S::budget_s},
+      {{"budget", Form::kSeconds,
+        "Longest series of paired rounds; what is measured again has one more each time.", 0, kDay, true},
+       &S::budget_s},
       {{"buckets", Form::kInteger, "Buckets of single-round scores.", 3, 31}, &S::buckets},
       {{"rounds_a_bucket", Form::kInteger, "Fewest paired rounds in a bucket.", 1, 1000000},
        &S::rounds_a_bucket},

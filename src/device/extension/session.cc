@@ -34,9 +34,9 @@ static_assert(kMostExtensionOffsets == kExtensionMostOffsets);
 namespace ws = ::warpsmith_extension;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kStartSeconds = 60;     // a busy driver takes long to open a GPU
-constexpr double kPrepareSeconds = 60;   // also of loading: constructors, and CUDA's own start
-constexpr double kCheckSeconds = 0.01;   // how often a wait looks whether the child lives
+constexpr double kGpuStartSeconds = 60;    // a busy driver takes long to open a GPU
+constexpr double kPrepareSeconds = 60;     // also of loading: constructors, and CUDA's own start
+constexpr double kLivenessSeconds = 0.01;  // how often a wait looks whether the child lives
 constexpr double kSpinSeconds = 100e-3;  // longer than a timed row: being woken takes longer than it scatters
 constexpr int kMostPatience = 4;
 
@@ -189,7 +189,7 @@ void ExtensionSession::State::start() {
   control->arena_bytes = options.arena_bytes;
   child = std::make_unique<process::Child>(
       extension_child_spec(options, scratch.path(), control.fd(), theirs.get()));
-  if (!answered(control->response, 1, kStartSeconds)) {
+  if (!answered(control->response, 1, kGpuStartSeconds)) {
     child->kill();
     const process::ChildResult end = child->wait();
     throw Error(std::string("cannot run candidates of tier ") +
@@ -220,7 +220,7 @@ bool ExtensionSession::State::answered(const std::atomic<std::uint32_t>& word, s
       return false;
     if (spins) continue;
     const std::uint32_t seen = word.load(std::memory_order_acquire);
-    if (seen != value) wait_on_word(word, seen, std::clamp(seconds - passed(), 0.0, kCheckSeconds));
+    if (seen != value) wait_on_word(word, seen, std::clamp(seconds - passed(), 0.0, kLivenessSeconds));
     if (!child->running() || passed() > seconds) return word.load(std::memory_order_acquire) == value;
   }
 }

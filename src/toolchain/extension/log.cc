@@ -61,9 +61,9 @@ std::string without_folders(const std::string& text) {
   return out;
 }
 
-class Reader {
+class NvccLogReader {
  public:
-  Reader(std::string_view log, const std::vector<std::string>& files)
+  NvccLogReader(std::string_view log, const std::vector<std::string>& files)
       : lines_(split_lines(log)), files_(files) {}
 
   std::vector<Report> read() {
@@ -195,7 +195,7 @@ class Reader {
 std::string readable_nvcc_log(std::string_view log, const std::vector<std::string>& files,
                               std::size_t limit) {
   std::string out, last;
-  for (const Report& report : Reader(log, files).read()) {
+  for (const Report& report : NvccLogReader(log, files).read()) {
     std::string line = report.file.empty() ? files.front() : report.file;
     if (report.line > 0) line += ":" + std::to_string(report.line) + ":" + std::to_string(report.column);
     line += ": error: " + without_folders(report.message) + "\n";

@@ -104,14 +104,14 @@ bool is_key(const std::string& text) {
 }
 
 // The report is made by a process in which the candidate has run: it is believed nothing but its form.
-struct Report {
+struct BuildReport {
   std::string outcome, log, compiler_log;
   Json extensions = Json::object();
   std::vector<std::string> libraries;
 };
 
-std::optional<Report> read_report(const Json& json) {
-  Report report;
+std::optional<BuildReport> read_report(const Json& json) {
+  BuildReport report;
   try {
     report.outcome = json.at("outcome").get<std::string>();
     if (report.outcome == "timeout") return report;
@@ -130,7 +130,7 @@ std::optional<Report> read_report(const Json& json) {
   return report;
 }
 
-CompileResult result_of_mistake(const Report& report, const Candidate& candidate,
+CompileResult result_of_mistake(const BuildReport& report, const Candidate& candidate,
                                 const CompileOptions& options) {
   if (report.compiler_log.empty())
     return failure(Verdict::kCompileError, cut_log(report.log, options.log_bytes));
@@ -139,7 +139,7 @@ CompileResult result_of_mistake(const Report& report, const Candidate& candidate
                  readable_nvcc_log(report.compiler_log, names_for_log(candidate), options.log_bytes));
 }
 
-CodeFacts code_of(const Report& report, const GpuTarget& target, const fs::path& folder) {
+CodeFacts code_of(const BuildReport& report, const GpuTarget& target, const fs::path& folder) {
   ObjectCode code;
   for (const auto& [key, name] : report.extensions.items()) {
     const fs::path path = folder / (key + ".so");
@@ -159,7 +159,7 @@ Made compile_uncached(const Candidate& candidate, const GpuTarget& target, const
   const PythonRun run = build_python(candidate, target, folders, options, least);
   check_room(run.output, folders.ours);
   if (run.outcome != CompilerRun::kDone || !run.report) return {result_of_end(run, path), {}, true};
-  const std::optional<Report> report = read_report(*run.report);
+  const std::optional<BuildReport> report = read_report(*run.report);
   if (!report) return {result_of_end(run, path), {}, true};
   if (report->outcome == "timeout")
     return {over_its_limit(Verdict::kCompileTimeout,
