@@ -1,9 +1,9 @@
 #include "warpsmith/records/baseline.h"
 
+#include <algorithm>
 #include <array>
 
 #include "warpsmith/base/error.h"
-#include "warpsmith/base/untrusted.h"
 
 namespace warpsmith {
 
@@ -15,68 +15,91 @@ constexpr std::array<std::string_view, 3> kStates = {"covered", "missing", "not_
 
 std::string_view to_string(BaselineState state) { return kStates[static_cast<std::size_t>(state)]; }
 
-Json to_json(const BaselineTiming& t) {
-  Json j = {{"task", t.task},
-            {"baseline", t.name},
-            {"math", t.math},
-            {"state", to_string(t.state)},
-            {"seconds", t.seconds}};
-  if (!t.reason.empty()) j["reason"] = t.reason;
-  if (!t.flags.empty()) j["flags"] = t.flags;
-  if (!t.device_kind.empty())
-    j["device"] = {{"kind", t.device_kind}, {"name", t.device_name}, {"uuid", t.device_uuid}};
-  if (t.state != BaselineState::kCovered) return j;
-  j["ratio"] = t.ratio;
-  j["interval"] = {t.low, t.high};
-  j["imprecise"] = t.imprecise;
-  j["eager_ns"] = t.eager_ns;
-  j["baseline_ns"] = t.baseline_ns;
-  j["variance"] = t.variance;
-  j["rounds"] = t.rounds;
-  j["batch"] = t.batch;
-  Json shape = Json::array();
-  for (const auto& [name, size] : t.shape) shape.push_back({name, size});
-  j["shape"] = std::move(shape);
-  return j;
+void from_text(std::string_view name, BaselineState& state) {
+  const auto found = std::find(kStates.begin(), kStates.end(), name);
+  if (found == kStates.end()) throw Error("unknown state of a baseline `" + std::string(name) + "`");
+  state = static_cast<BaselineState>(found - kStates.begin());
 }
 
-BaselineTiming baseline_timing_from_json(const Json& j) {
-  BaselineTiming t;
-  try {
-    t.task = j.at("task").get<std::string>();
-    t.name = j.at("baseline").get<std::string>();
-    t.math = j.value("math", "");
-    const std::string state = j.at("state").get<std::string>();
-    std::size_t place = 0;
-    while (place < kStates.size() && kStates[place] != state) ++place;
-    if (place == kStates.size()) throw Error("baseline record: unknown state `" + state + "`");
-    t.state = static_cast<BaselineState>(place);
-    t.reason = j.value("reason", "");
-    t.seconds = j.value("seconds", 0.0);
-    if (const auto it = j.find("flags"); it != j.end())
-      t.flags = it->get<std::map<std::string, std::string>>();
-    if (const auto it = j.find("device"); it != j.end()) {
-      t.device_kind = it->value("kind", "");
-      t.device_name = it->value("name", "");
-      t.device_uuid = it->value("uuid", "");
-    }
-    if (t.state != BaselineState::kCovered) return t;
-    t.ratio = j.at("ratio").get<double>();
-    t.low = j.at("interval").at(0).get<double>();
-    t.high = j.at("interval").at(1).get<double>();
-    t.imprecise = j.value("imprecise", false);
-    t.eager_ns = j.at("eager_ns").get<double>();
-    t.baseline_ns = j.at("baseline_ns").get<double>();
-    t.variance = j.value("variance", 0.0);
-    t.rounds = j.value("rounds", 0);
-    t.batch = j.value("batch", 1);
-    if (const auto it = j.find("shape"); it != j.end())
-      for (const Json& axis : *it)
-        t.shape.emplace_back(axis.at(0).get<std::string>(), axis.at(1).get<std::int64_t>());
-  } catch (const Json::exception& e) {
-    throw Error(std::string("baseline record: ") + in_words(e));
+namespace {
+
+Fields<BaselineTiming> make_fields() {
+  using T = BaselineTiming;
+  Fields<T> fields = {
+      field("task", &T::task, {.meaning = "task", .presence = Presence::kNeeded}),
+      field("baseline", &T::name,
+            {.meaning = "`eager`, `cuda_graph`, `torch_compile`, `torch_compile_reduce_overhead`, `cudnn`",
+             .presence = Presence::kNeeded,
+             .width = kLongestText}),
+      field("math", &T::math,
+            {.meaning = "arithmetic: `strict` or `torch_default`",
+             .presence = Presence::kWritten,
+             .width = 16}),
+      field("state", &T::state,
+            {.meaning = "`covered`: there is a number; `missing`: this machine lacks what it takes, or it "
+                        "failed; `not_covered`: it has no such operator",
+             .presence = Presence::kNeeded,
+             .width = 16}),
+      field("reason", &T::reason, {.meaning = "why it is not covered"}),
+      field("flags", &T::flags, {.meaning = "versions, and what was switched on or off (JSON)"}),
+      field("device_kind", &T::device_kind, {.meaning = "device kind", .json = "/device/kind"}),
+      field("device_name", &T::device_name, {.meaning = "name of the device", .json = "/device/name"}),
+      field("device_uuid", &T::device_uuid, {.meaning = "UUID of the GPU", .json = "/device/uuid"}),
+      field("seconds", &T::seconds,
+            {.unit = "s", .meaning = "that it took, compilation included", .presence = Presence::kWritten}),
+  };
+  const Fields<T> covered = {
+      field(
+          "ratio", &T::ratio,
+          {.meaning = "time of `eager` / time of the baseline, timed in pairs. Of `eager`: against a second "
+                      "copy of itself, so 1 within the noise",
+           .presence = Presence::kNeeded}),
+      field("low", &T::low,
+            {.meaning = "lower end of the 95 % interval of `ratio`",
+             .presence = Presence::kNeeded,
+             .json = "/interval/0"}),
+      field("high", &T::high,
+            {.meaning = "its upper end", .presence = Presence::kNeeded, .json = "/interval/1"}),
+      field("imprecise", &T::imprecise,
+            {.meaning = "1: the time budget ended before the interval was narrow enough",
+             .presence = Presence::kWritten}),
+      field("eager_ns", &T::eager_ns,
+            {.unit = "ns",
+             .meaning = "median of one call of `eager` in the pair. Of torch.compile `eager` is Python's",
+             .presence = Presence::kNeeded}),
+      field("baseline_ns", &T::baseline_ns,
+            {.unit = "ns", .meaning = "median of one call of the baseline", .presence = Presence::kNeeded}),
+      field("variance", &T::variance,
+            {.meaning = "between the buckets, of the log-ratio", .presence = Presence::kWritten}),
+      field("rounds", &T::rounds, {.meaning = "paired rounds", .presence = Presence::kWritten}),
+      field("batch", &T::batch,
+            {.meaning = "calls of the baseline in each timed interval", .presence = Presence::kWritten}),
+      field("shape", &T::shape, {.meaning = "timing shape (`M=256 N=1024`)", .presence = Presence::kWritten}),
+  };
+  for (Field<T> one : covered) {
+    one.where = [](const T& t) { return t.state == BaselineState::kCovered; };
+    fields.push_back(std::move(one));
   }
-  return t;
+  return fields;
+}
+
+}  // namespace
+
+const Fields<BaselineTiming>& baseline_fields() {
+  static const Fields<BaselineTiming> fields = make_fields();
+  return fields;
+}
+
+Json to_json(const BaselineTiming& timing) { return fields_to_json(baseline_fields(), timing); }
+
+BaselineTiming baseline_timing_from_json(const Json& json) {
+  BaselineTiming timing;
+  try {
+    fields_from_json(baseline_fields(), json, timing);
+  } catch (const Error& e) {
+    throw Error(std::string("baseline record: ") + e.what());
+  }
+  return timing;
 }
 
 }  // namespace warpsmith

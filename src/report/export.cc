@@ -1,28 +1,13 @@
-#include <fmt/format.h>
-
+// A run's tables and figures as JSON.
 #include "report_json.h"
 #include "warpsmith/report/devices.h"
 #include "warpsmith/report/report.h"
 #include "warpsmith/report/summary.h"
+#include "warpsmith/store/tables.h"
 
 namespace warpsmith::report {
 
 namespace {
-
-// RFC 4180: quoted where it must be.
-std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
-
-std::string cell(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
-std::string cell(const std::optional<std::int64_t>& value) { return value ? std::to_string(*value) : ""; }
-std::string cell(const std::optional<bool>& value) { return value ? (*value ? "1" : "0") : ""; }
 
 Json headline_json(const Headline& h) {
   return {{"tasks", h.tasks},
@@ -36,6 +21,51 @@ Json headline_json(const Headline& h) {
 template <typename T>
 Json optional(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
+}
+
+// The rows of a table by the names of its columns; null: not known.
+template <typename Row>
+Json rows_json(const store::Results& results, const store::Table<Row>& table) {
+  Json rows = Json::array();
+  for (const Row& row : results.*table.rows) {
+    Json& out = rows.emplace_back(Json::object());
+    for (const Field<Row>& field : table.fields)
+      out[field.name] =
+          std::visit([&](const auto& column) { return optional(column.get(row)); }, field.column);
+  }
+  return rows;
+}
+
+Json stages_json(const store::Results& results) {
+  Json stages = rows_json(results, store::stage_table());
+  for (Json& stage : stages) {
+    stage["stage"] = stage["name"];  // as the other lists call it
+    for (const char* flag : {"current", "finished"}) stage[flag] = stage[flag] == 1;
+    Json summary = Json::parse(stage["summary"].get<std::string>(), nullptr, false);
+    if (!summary.is_discarded()) stage["summary"] = std::move(summary);
+  }
+  return stages;
+}
+
+Json best_json(const BestKernel& k) {
+  Json out = {{"task", k.task},
+              {"candidate", k.candidate},
+              {"stage", k.stage},
+              {"hash8", k.hash8},
+              {"speedup", k.speedup},
+              {"interval", {k.low, k.high}},
+              {"roofline_share", optional(k.roofline_share)},
+              {"roofline_bound", k.roofline_bound},
+              {"candidate_event_ns", optional(k.candidate_event_ns)},
+              {"host_bound", k.host_bound},
+              {"degenerate", k.degenerate},
+              {"origin", k.origin},
+              {"source", k.source},
+              {"baseline", k.baseline},
+              {"over", comparison_json(k.over)},
+              {"best_baseline", k.over.best}};
+  for (const Field<CodeFacts>& field : code_fields()) out[field.name] = field.get_json(k);
+  return out;
 }
 
 }  // namespace
@@ -60,64 +90,19 @@ Json evaluation_json(const EvaluationRow& row) {
           {"distinct", row.distinct}};
 }
 
-std::string csv(const store::Results& results) {
-  std::string out =
-      "stage,hash8,round,task,candidate,verdict,detail,baseline,math,shape,speedup,speedup_rounded,speedup_"
-      "low,speedup_high,"
-      "baseline_ns,candidate_ns,variance,rounds,batch,imprecise,device,host,baseline_ratio,"
-      "roofline_ns,roofline_bound,host_bound,baseline_idle_ns,candidate_idle_ns,gpu_held_s,gpu_timed_s,"
-      "rounds_thrown_away,"
-      "baseline_alone_ns,candidate_event_ns,speedup_before,tensor_cores,registers,shared_bytes,spill_bytes,"
-      "clock";
-  const std::vector<std::string> names = baseline_names(results);
-  for (const std::string& name : names) out += ",over_" + name;
-  out += ",best_baseline,over_best\n";
-  for (const store::MeasurementRow& row : results.measurements) {
-    const Measurement& m = row.value;
-    const DeviceFacts* device =
-        row.device >= 0 ? &results.devices.at(static_cast<std::size_t>(row.device)) : nullptr;
-    out += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", field(row.stage), row.hash8,
-        row.round, field(m.task), m.candidate, to_string(m.verdict), field(m.detail), m.baseline, m.math,
-        field(shape_text(m.shape)), m.speedup, m.speedup_rounded, m.speedup_low, m.speedup_high,
-        m.baseline_ns, m.candidate_ns, m.variance, m.rounds, m.batch, m.imprecise ? 1 : 0,
-        device ? field(device->name) : "", device ? field(device->host) : "", m.baseline_ratio);
-    out += fmt::format(",{},{},{},{},{},{},{},{}", cell(m.roofline_ns), m.roofline_bound, cell(m.host_bound),
-                       cell(m.baseline_idle_ns), cell(m.candidate_idle_ns), cell(m.gpu_held_s),
-                       cell(m.gpu_timed_s), m.rounds_thrown_away);
-    out += fmt::format(",{},{},{},{},{},{},{},{}", cell(m.baseline_alone_ns), cell(m.candidate_event_ns),
-                       cell(m.speedup_before), cell(m.tensor_cores), cell(m.registers), cell(m.shared_bytes),
-                       cell(m.spill_bytes), m.clock.empty() ? "" : field(Json(m.clock).dump()));
-    const Comparison comparison = compare_with_baselines(results, row);
-    for (const std::string& name : names) {
-      out += ',';
-      for (const OverBaseline& over : comparison.all)
-        if (over.name == name && over.speedup) out += fmt::format("{}", over.speedup->value);
-    }
-    out += ',' + comparison.best + ',' +
-           (comparison.over_best ? fmt::format("{}", comparison.over_best->value) : "") + '\n';
-  }
-  return out;
-}
-
 std::string json(const store::Results& results) {
   const std::vector<BestKernel> best = best_kernels(results);
   const Headline h = headline(best);
-  Json out = {
-      {"schema", "warpsmith.export/2"}, {"run", results.run},           {"headline", headline_json(h)},
-      {"stages", Json::array()},        {"evaluations", Json::array()}, {"verdicts", Json::array()},
-      {"best", Json::array()},          {"cost", Json::array()},        {"measurements", Json::array()}};
+  Json out = {{"schema", "warpsmith.export/3"},
+              {"run", results.run},
+              {"headline", headline_json(h)},
+              {"stages", stages_json(results)},
+              {"samples", rows_json(results, store::sample_table())},
+              {"training", rows_json(results, store::training_table())}};
+  for (const char* list : {"evaluations", "verdicts", "best", "cost", "measurements"})
+    out[list] = Json::array();
   if (const auto without = headline_without_host_bound(best))
     out["headline_without_host_bound"] = headline_json(*without);
-  for (const store::StageRow& row : results.stages)
-    out["stages"].push_back({{"stage", row.name},
-                             {"hash8", row.hash8},
-                             {"kind", row.kind},
-                             {"current", row.current},
-                             {"finished", row.finished},
-                             {"base", row.base},
-                             {"device", row.device},
-                             {"device_found", row.device_found}});
   out["across_devices"] = devices_json(device_tables(results));
   for (const EvaluationRow& row : evaluation_rows(results))
     out["evaluations"].push_back(evaluation_json(row));
@@ -126,27 +111,7 @@ std::string json(const store::Results& results) {
   out["headline"]["baselines"] = h.baselines;
   out["headline"]["over_best_baseline"] = optional(h.over_best_baseline);
   out["baselines"] = baselines_json(results);
-  for (const BestKernel& k : best)
-    out["best"].push_back({{"task", k.task},
-                           {"candidate", k.candidate},
-                           {"stage", k.stage},
-                           {"hash8", k.hash8},
-                           {"speedup", k.speedup},
-                           {"interval", {k.low, k.high}},
-                           {"roofline_share", optional(k.roofline_share)},
-                           {"roofline_bound", k.roofline_bound},
-                           {"tensor_cores", optional(k.tensor_cores)},
-                           {"registers", optional(k.registers)},
-                           {"shared_bytes", optional(k.shared_bytes)},
-                           {"spill_bytes", optional(k.spill_bytes)},
-                           {"candidate_event_ns", optional(k.candidate_event_ns)},
-                           {"host_bound", k.host_bound},
-                           {"degenerate", k.degenerate},
-                           {"origin", k.origin},
-                           {"source", k.source},
-                           {"baseline", k.baseline},
-                           {"over", comparison_json(k.over)},
-                           {"best_baseline", k.over.best}});
+  for (const BestKernel& k : best) out["best"].push_back(best_json(k));
   const std::vector<CostRow> costs = cost_rows(results);
   for (const CostRow& row : costs) out["cost"].push_back(cost_json(row));
   Json& total = out["cost_total"] = cost_json(cost_total(costs));

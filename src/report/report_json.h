@@ -14,6 +14,5 @@ namespace warpsmith::report {
 
 Json evaluation_json(const EvaluationRow& row);
 Json cost_json(const CostRow& row);
-std::string shape_text(const std::vector<std::pair<std::string, std::int64_t>>& shape);  // "M=256 N=512"
 
 }  // namespace warpsmith::report

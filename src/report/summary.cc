@@ -64,13 +64,6 @@ int group_rank(const std::string& group) {
 
 }  // namespace
 
-std::string shape_text(const std::vector<std::pair<std::string, std::int64_t>>& shape) {
-  std::string text;
-  for (const auto& [name, size] : shape)
-    text += (text.empty() ? "" : " ") + name + "=" + std::to_string(size);
-  return text;
-}
-
 VersionOrder::VersionOrder(const store::Results& results) {
   for (const store::StageRow& stage : results.stages) place(stage.name, stage.hash8);
 }
@@ -154,10 +147,7 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     kernel.shape = shape_text(row.value.shape);
     kernel.roofline_share = roofline_share(row.value);
     kernel.roofline_bound = row.value.roofline_bound;
-    kernel.tensor_cores = row.value.tensor_cores;
-    kernel.registers = row.value.registers;
-    kernel.shared_bytes = row.value.shared_bytes;
-    kernel.spill_bytes = row.value.spill_bytes;
+    static_cast<CodeFacts&>(kernel) = row.value;
     kernel.candidate_event_ns = row.value.candidate_event_ns;
     kernel.host_bound = row.value.host_bound.value_or(false);
     kernel.baseline = row.value.baseline;

@@ -11,6 +11,7 @@
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/records/candidate.h"
 #include "warpsmith/records/shard.h"
+#include "warpsmith/store/tables.h"
 
 namespace warpsmith::store {
 
@@ -29,6 +30,8 @@ class Rows {
       add();
     } catch (const Json::exception& e) {
       log_warning(from_.string() + ": an entry is of another form and left out: " + in_words(e));
+    } catch (const Error& e) {
+      log_warning(from_.string() + ": an entry is of another form and left out: " + e.what());
     }
   }
 
@@ -44,12 +47,7 @@ class Rows {
 
   void add_task(const Json& task) {
     auto row = new_row<TaskRow>();
-    row.id = task.value("id", "");
-    row.title = task.value("title", "");
-    row.split = task.value("split", "");
-    row.degenerate = task.value("degenerate", "");
-    row.reference = task.value("reference", "");
-    row.level = task.value("level", 0);
+    fields_from_json(task_table().fields, task, row);
     for (const Json& op : task.value("ops", Json::array()))
       row.ops += (row.ops.empty() ? "" : " ") + op.get<std::string>();
     out.tasks.push_back(std::move(row));
@@ -93,36 +91,19 @@ class Rows {
 
   void add_sample(const Json& json) {
     auto row = new_row<SampleRow>();
-    row.task = json.value("task", "");
-    row.group = json.value("group", "");
-    row.candidate = json.value("candidate", "");
-    row.verdict = json.value("verdict", "");
-    row.round = json.value("round", 0);
-    row.speedup = json.value("speedup", 0.0);
+    fields_from_json(sample_table().fields, json, row);
     out.generated.push_back(std::move(row));
   }
 
   void add_compile(const Json& record) {
     auto row = new_row<CompileRow>();
-    row.candidate = record.value("item", "");
-    row.verdict = record.value("verdict", "");
-    row.log = record.value("log", "");
-    row.seconds = record.value("seconds", 0.0);
-    row.cached = record.value("cached", false);
+    fields_from_json(compile_table().fields, record, row);
     out.compiles.push_back(std::move(row));
   }
 
   void add_training(const Json& record) {
     auto row = new_row<TrainingRow>();
-    row.step = record.value("step", std::int64_t{0});
-    row.tokens = record.value("tokens", std::int64_t{0});
-    row.loss = record.value("loss", 0.0);
-    row.learning_rate = record.value("learning_rate", 0.0);
-    row.grad_norm = record.value("grad_norm", 0.0);
-    row.seconds = record.value("seconds", 0.0);
-    row.kl = record.value("kl", 0.0);
-    row.clip_share = record.value("clip_share", 0.0);
-    row.ratio_mean = record.value("ratio_mean", 0.0);
+    fields_from_json(training_table().fields, record, row);
     out.training.push_back(std::move(row));
   }
 

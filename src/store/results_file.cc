@@ -1,22 +1,23 @@
-// Rows to results.h5 and back; what columns there are is in tables.h.
+// Rows to results.h5 and back; which columns there are is in tables.cc.
 #include "results_file.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
-#include "tables.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/hdf5/hdf5.h"
-#include "warpsmith/store/results.h"
+#include "warpsmith/store/tables.h"
 
 namespace warpsmith::store {
 
 namespace {
 
-constexpr std::array<const char*, 2> kOlderSchemas = {"warpsmith.results/5",
-                                                      "warpsmith.results/6"};  // can be read
+constexpr std::array<const char*, 3> kOlderSchemas = {"warpsmith.results/5", "warpsmith.results/6",
+                                                      "warpsmith.results/7"};  // can be read
 
 // The number of a schema that can be read; 0: it cannot.
 int schema_number(const std::string& schema) {
@@ -42,66 +43,82 @@ hdf5::DatasetOptions column_options(std::size_t rows) {
   return options;
 }
 
+// Unknown: an empty text, -1, NaN.
+template <typename T>
+T unknown() {
+  if constexpr (std::is_same_v<T, std::int64_t>) return -1;
+  if constexpr (std::is_same_v<T, double>) return std::numeric_limits<double>::quiet_NaN();
+  return T{};
+}
+bool is_unknown(const std::string& value) { return value.empty(); }
+bool is_unknown(std::int64_t value) { return value == -1; }
+bool is_unknown(double value) { return std::isnan(value); }
+
+void write_column(hdf5::Group& group, const std::string& name, std::size_t width,
+                  std::vector<std::string>& words) {
+  for (std::string& word : words) word = without_nul(std::move(word));
+  hdf5::DatasetOptions options = column_options(words.size());
+  options.string_bytes = width;
+  if (width == kLongestText) {
+    options.string_bytes = 1;
+    for (const std::string& word : words)
+      options.string_bytes = std::max<hdf5::Size>(options.string_bytes, word.size());
+  }
+  if (options.string_bytes == 0) options.deflate = 0;
+  for (std::string& word : words)
+    if (options.string_bytes > 0 && word.size() > options.string_bytes) word.resize(options.string_bytes);
+  group.write_strings(name, words, options);
+}
+
+template <typename T>
+void write_column(hdf5::Group& group, const std::string& name, const char* unit, std::vector<T>& numbers) {
+  hdf5::Dataset data = group.write<T>(name, numbers, column_options(numbers.size()));
+  if (*unit != '\0') data.set_attribute("unit", unit);
+}
+
 template <typename Row>
 void write_table(hdf5::File& file, const Table<Row>& table, const std::vector<Row>& rows) {
-  hdf5::Group group = file.create_group(table.path);
+  hdf5::Group group = file.create_group(table.name);
   group.set_attribute("rows", static_cast<std::uint64_t>(rows.size()));
-  std::vector<std::string> words(rows.size());
-  for (const auto& column : table.texts) {
-    for (std::size_t i = 0; i < rows.size(); ++i) words[i] = without_nul(column.get(rows[i]));
-    hdf5::DatasetOptions options = column_options(rows.size());
-    options.string_bytes = column.bytes;
-    if (column.bytes == kLongest) {
-      options.string_bytes = 1;
-      for (const std::string& word : words)
-        options.string_bytes = std::max<hdf5::Size>(options.string_bytes, word.size());
-    }
-    if (options.string_bytes == 0) options.deflate = 0;
-    for (std::string& word : words)
-      if (options.string_bytes > 0 && word.size() > options.string_bytes) word.resize(options.string_bytes);
-    group.write_strings(column.name, words, options);
-  }
-  std::vector<std::int64_t> integers(rows.size());
-  for (const auto& column : table.integers) {
-    for (std::size_t i = 0; i < rows.size(); ++i) integers[i] = column.get(rows[i]);
-    hdf5::Dataset data = group.write<std::int64_t>(column.name, integers, column_options(rows.size()));
-    if (!column.unit.empty()) data.set_attribute("unit", column.unit);
-  }
-  std::vector<double> reals(rows.size());
-  for (const auto& column : table.reals) {
-    for (std::size_t i = 0; i < rows.size(); ++i) reals[i] = column.get(rows[i]);
-    hdf5::Dataset data = group.write<double>(column.name, reals, column_options(rows.size()));
-    if (!column.unit.empty()) data.set_attribute("unit", column.unit);
-  }
+  for (const Field<Row>& field : table.fields)
+    std::visit(
+        [&](const auto& column) {
+          using T = typename decltype(column.get(rows.front()))::value_type;
+          std::vector<T> values;
+          values.reserve(rows.size());
+          for (const Row& row : rows) values.push_back(column.get(row).value_or(unknown<T>()));
+          if constexpr (std::is_same_v<T, std::string>)
+            write_column(group, field.name, field.notes.width, values);
+          else
+            write_column(group, field.name, field.notes.unit, values);
+        },
+        field.column);
 }
 
 template <typename Row>
 std::vector<Row> read_table(const hdf5::File& file, const Table<Row>& table) {
-  const hdf5::Group group = file.open_group(table.path);
+  const hdf5::Group group = file.open_group(table.name);
   const int schema = schema_number(file.string_attribute("schema"));
   std::vector<Row> rows(static_cast<std::size_t>(group.int_attribute("rows")));
-  const auto check = [&](std::size_t found, const std::string& name) {
-    if (found != rows.size())
-      throw Error("table " + table.path + ": column " + name + " has " + std::to_string(found) +
-                  " rows, not " + std::to_string(rows.size()));
+  const auto fill = [&](const std::string& name, const auto& column, auto&& values) {
+    if (values.size() != rows.size())
+      throw Error(std::string("table ") + table.name + ": column " + name + " has " +
+                  std::to_string(values.size()) + " rows, not " + std::to_string(rows.size()));
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (!column.may_be_unknown || !is_unknown(values[i])) column.set(rows[i], std::move(values[i]));
   };
-  for (const auto& column : table.texts) {
-    if (schema < column.since) continue;
-    std::vector<std::string> words = group.open_dataset(column.name).read_strings();
-    check(words.size(), column.name);
-    for (std::size_t i = 0; i < rows.size(); ++i) column.set(rows[i], std::move(words[i]));
-  }
-  for (const auto& column : table.integers) {
-    if (schema < column.since) continue;
-    const auto values = group.open_dataset(column.name).template read<std::int64_t>();
-    check(values.size(), column.name);
-    for (std::size_t i = 0; i < rows.size(); ++i) column.set(rows[i], values[i]);
-  }
-  for (const auto& column : table.reals) {
-    if (schema < column.since) continue;
-    const auto values = group.open_dataset(column.name).template read<double>();
-    check(values.size(), column.name);
-    for (std::size_t i = 0; i < rows.size(); ++i) column.set(rows[i], values[i]);
+  for (const Field<Row>& field : table.fields) {
+    if (schema < field.notes.since) continue;
+    const hdf5::Dataset data = group.open_dataset(field.name);
+    std::visit(
+        [&](const auto& column) {
+          using T = typename decltype(column.get(Row()))::value_type;
+          if constexpr (std::is_same_v<T, std::string>)
+            fill(field.name, column, data.read_strings());
+          else
+            fill(field.name, column, data.read<T>());
+        },
+        field.column);
   }
   return rows;
 }
@@ -120,21 +137,7 @@ void write_results(const fs::path& path, const Results& results) {
                                    provenance = {without_nul(results.provenance)};
     file.write_strings("workflow", workflow);
     file.write_strings("provenance", provenance);
-    write_table(file, task_table(), results.tasks);
-    write_table(file, candidate_table(), results.candidates);
-    write_table(file, compile_table(), results.compiles);
-    write_table(file, measurement_table(), results.measurements);
-    write_table(file, baseline_table(), results.baselines);
-    std::vector<DeviceRow> devices;
-    for (const DeviceFacts& d : results.devices)
-      devices.push_back(
-          {d.kind, d.name, d.uuid, d.driver, d.host, d.sandbox, to_json(d).dump(), d.threads, d.cores});
-    write_table(file, device_table(), devices);
-    write_table(file, sample_table(), results.generated);
-    write_table(file, training_table(), results.training);
-    write_table(file, stage_table(), results.stages);
-    write_table(file, shard_table(), results.shards);
-    write_table(file, attempt_table(), results.attempts);
+    for_each_table([&](const auto& table) { write_table(file, table, results.*table.rows); });
     // Left uncompressed: deflating raw timings costs more time than writing them does.
     hdf5::DatasetOptions options;
     options.shape = {results.samples.size()};
@@ -174,7 +177,7 @@ Progress read_progress(const fs::path& path) {
     return {
         .stages = read_table(file, stage_table()),
         .shards = read_table(file, shard_table()),
-        .attempts = static_cast<std::size_t>(file.open_group(attempt_table().path).int_attribute("rows"))};
+        .attempts = static_cast<std::size_t>(file.open_group(attempt_table().name).int_attribute("rows"))};
   } catch (const Error& e) {
     throw e.with_context("while reading " + path.string());
   }
@@ -189,18 +192,7 @@ Results read_results(const fs::path& path) {
     r.version = file.string_attribute("version");
     r.workflow = file.open_dataset("workflow").read_strings().at(0);
     r.provenance = file.open_dataset("provenance").read_strings().at(0);
-    r.tasks = read_table(file, task_table());
-    r.candidates = read_table(file, candidate_table());
-    r.compiles = read_table(file, compile_table());
-    r.measurements = read_table(file, measurement_table());
-    r.baselines = read_table(file, baseline_table());
-    for (const DeviceRow& d : read_table(file, device_table()))
-      r.devices.push_back(device_facts_from_json(parse_json(d.facts, "device facts")));
-    r.generated = read_table(file, sample_table());
-    r.training = read_table(file, training_table());
-    r.stages = read_table(file, stage_table());
-    r.shards = read_table(file, shard_table());
-    r.attempts = read_table(file, attempt_table());
+    for_each_table([&](const auto& table) { r.*table.rows = read_table(file, table); });
     r.samples = file.open_dataset("measurements/samples_ns").read<std::int64_t>();
     return r;
   } catch (const Error& e) {

@@ -1,356 +1,252 @@
-#include "tables.h"
+#include "warpsmith/store/tables.h"
 
-#include <cmath>
-#include <limits>
-#include <optional>
-#include <sstream>
-
-#include "warpsmith/base/error.h"
+#include "warpsmith/base/json.h"
 
 namespace warpsmith::store {
 
 namespace {
 
-std::string shape_text(const std::vector<std::pair<std::string, std::int64_t>>& shape) {
-  std::string text;
-  for (const auto& [name, size] : shape)
-    text += (text.empty() ? "" : " ") + name + "=" + std::to_string(size);
-  return text;
+constexpr FieldNotes kStage{.meaning = "stage that the row belongs to", .presence = Presence::kColumn};
+constexpr FieldNotes kHash8{.meaning = "and its version", .presence = Presence::kColumn, .width = 8};
+constexpr FieldNotes kRound{.meaning = "round of the stage", .presence = Presence::kColumn};
+
+template <typename Row>
+Fields<Row> place_fields() {
+  return {field("stage", &Row::stage, kStage), field("hash8", &Row::hash8, kHash8),
+          field("round", &Row::round, kRound)};
 }
 
-std::vector<std::pair<std::string, std::int64_t>> parse_shape(const std::string& text) {
-  std::vector<std::pair<std::string, std::int64_t>> shape;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    const auto at = word.find('=');
-    if (at != std::string::npos) shape.emplace_back(word.substr(0, at), std::stoll(word.substr(at + 1)));
-  }
-  return shape;
+// Place, and then the fields of the row's value.
+template <typename Row, typename Value>
+Fields<Row> with_place(const Fields<Value>& of_value, Value Row::*value) {
+  Fields<Row> fields = place_fields<Row>();
+  for (const Field<Value>& one : of_value)
+    if (one.notes.column) fields.push_back(lifted(one, value));
+  return fields;
 }
 
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-
-// Columns of what a GPU told at one moment; the state is there where one of them is known.
-void add_gpu_state(Table<MeasurementRow>& t, const std::string& moment,
-                   std::optional<GpuState> Measurement::*state) {
-  using R = MeasurementRow;
-  const auto integer = [&](const std::string& name, std::optional<int> GpuState::*m) {
-    t.integers.push_back({name + "_" + moment,
-                          [=](const R& r) {
-                            const auto& s = r.value.*state;
-                            return s && (*s).*m ? std::int64_t{*((*s).*m)} : -1;
-                          },
-                          [=](R& r, std::int64_t v) {
-                            if (v < 0) return;
-                            auto& s = r.value.*state;
-                            if (!s) s.emplace();
-                            (*s).*m = static_cast<int>(v);
-                          },
-                          0, ""});
-  };
-  integer("sm_clock_mhz", &GpuState::sm_clock_mhz);
-  integer("memory_clock_mhz", &GpuState::memory_clock_mhz);
-  integer("temperature_c", &GpuState::temperature_c);
-  t.reals.push_back({"power_w_" + moment,
-                     [=](const R& r) {
-                       const auto& s = r.value.*state;
-                       return s ? s->power_w.value_or(kUnknown) : kUnknown;
-                     },
-                     [=](R& r, double v) {
-                       if (std::isnan(v)) return;
-                       auto& s = r.value.*state;
-                       if (!s) s.emplace();
-                       s->power_w = v;
-                     },
-                     0, "W"});
-}
-
-BaselineState parse_state(const std::string& text) {
-  for (const BaselineState state :
-       {BaselineState::kCovered, BaselineState::kMissing, BaselineState::kNotCovered})
-    if (to_string(state) == text) return state;
-  throw Error("unknown state of a baseline `" + text + "`");
+template <typename Row>
+Fields<Row> joined(Fields<Row> fields, const Fields<Row>& more) {
+  fields.insert(fields.end(), more.begin(), more.end());
+  return fields;
 }
 
 }  // namespace
 
-Table<TaskRow> task_table() {
-  Table<TaskRow> t{"tasks", {}, {}, {}};
-  t.text("id", &TaskRow::id)
-      .text("title", &TaskRow::title)
-      .text("split", &TaskRow::split)
-      .text("ops", &TaskRow::ops);
-  t.text("reference", &TaskRow::reference)
-      .integer("level", &TaskRow::level)
-      .text("degenerate", &TaskRow::degenerate);
-  t.text("stage", &TaskRow::stage).text("hash8", &TaskRow::hash8, 8);
-  return t;
+const Table<TaskRow>& task_table() {
+  using R = TaskRow;
+  static const Table<R> table{
+      "tasks",
+      &Results::tasks,
+      {
+          field("id", &R::id, {.meaning = "id of the task"}),
+          field("title", &R::title, {.meaning = "its title"}),
+          field("split", &R::split, {.meaning = "part of the dataset"}),
+          field("ops", &R::ops, {.meaning = "its operations", .presence = Presence::kColumn}),
+          field("reference", &R::reference, {.meaning = "its reference (TorchScript)"}),
+          field("level", &R::level, {.meaning = "its level"}),
+          field("degenerate", &R::degenerate,
+                {.meaning = "why a program without any work would pass; empty: none would"}),
+          field("stage", &R::stage, kStage),
+          field("hash8", &R::hash8, kHash8),
+      }};
+  return table;
 }
 
-Table<CandidateRow> candidate_table() {
+const Table<CandidateRow>& candidate_table() {
   using R = CandidateRow;
-  Table<R> t{"candidates", {}, {}, {}};
-  t.text("id", &R::id, 64).text("task", &R::task).text("tier", &R::tier, 16).text("origin", &R::origin, 16);
-  t.text("stage", &R::stage)
-      .text("hash8", &R::hash8, 8)
-      .text("detail", &R::detail)
-      .text("parent", &R::parent, 64)
-      .text("source", &R::source);
-  t.integer("round", &R::round);
-  return t;
+  static const Table<R> table{
+      "candidates",
+      &Results::candidates,
+      {
+          field("id", &R::id, {.meaning = "SHA-256 of tier, task, options and files", .width = 64}),
+          field("task", &R::task, {.meaning = "task"}),
+          field("tier", &R::tier, {.meaning = "`plan`, `extension` or `python`", .width = 16}),
+          field("origin", &R::origin,
+                {.meaning = "who wrote it: `dataset`, `augmented`, `generated`, …", .width = 16}),
+          field("stage", &R::stage, {.meaning = "stage that made it"}),
+          field(
+              "hash8", &R::hash8,
+              {.meaning = "and its version; empty: its folder is gone, or it is of another run", .width = 8}),
+          field("round", &R::round, kRound),
+          field("detail", &R::detail, {.meaning = "what it was made from"}),
+          field("parent", &R::parent, {.meaning = "id of the program that it was made from", .width = 64}),
+          field("source", &R::source, {.meaning = "its files"}),
+      }};
+  return table;
 }
 
-Table<CompileRow> compile_table() {
+const Table<CompileRow>& compile_table() {
   using R = CompileRow;
-  Table<R> t{"compiles", {}, {}, {}};
-  t.text("candidate", &R::candidate, 64)
-      .text("stage", &R::stage)
-      .text("hash8", &R::hash8, 8)
-      .text("verdict", &R::verdict, 24)
-      .text("log", &R::log);
-  t.integer("round", &R::round).real("seconds", &R::seconds, "s").flag("cached", &R::cached);
-  return t;
+  static const Table<R> table{
+      "compiles", &Results::compiles,
+      joined<R>(
+          {field("candidate", &R::candidate, {.meaning = "id of the program", .width = 64, .json = "/item"})},
+          joined<R>(place_fields<R>(),
+                    {
+                        field("verdict", &R::verdict, {.meaning = "`ok`, or what was wrong", .width = 24}),
+                        field("log", &R::log, {.meaning = "what the compiler said"}),
+                        field("seconds", &R::seconds, {.unit = "s", .meaning = "that it took"}),
+                        field("cached", &R::cached, {.meaning = "1: the cache had it"}),
+                    }))};
+  return table;
 }
 
-Table<MeasurementRow> measurement_table() {
+const Table<MeasurementRow>& measurement_table() {
   using R = MeasurementRow;
-  Table<R> t{"measurements", {}, {}, {}};
-  const auto text = [&t](const std::string& name, std::string Measurement::*m, hdf5::Size bytes) {
-    t.texts.push_back({name, [m](const R& r) { return r.value.*m; },
-                       [m](R& r, std::string v) { r.value.*m = std::move(v); }, bytes, ""});
-  };
-  const auto real = [&t](const std::string& name, double Measurement::*m, const std::string& unit) {
-    t.reals.push_back(
-        {name, [m](const R& r) { return r.value.*m; }, [m](R& r, double v) { r.value.*m = v; }, 0, unit});
-  };
-  const auto integer = [&t](const std::string& name, int Measurement::*m) {
-    t.integers.push_back({name, [m](const R& r) { return std::int64_t{r.value.*m}; },
-                          [m](R& r, std::int64_t v) { r.value.*m = static_cast<int>(v); }, 0, ""});
-  };
-  text("candidate", &Measurement::candidate, 64);
-  text("task", &Measurement::task, 0);
-  t.text("stage", &R::stage).text("hash8", &R::hash8, 8);
-  text("baseline", &Measurement::baseline, 32);
-  text("math", &Measurement::math, 16);
-  t.texts.push_back({"verdict", [](const R& r) { return std::string(to_string(r.value.verdict)); },
-                     [](R& r, const std::string& v) {
-                       const auto verdict = parse_verdict(v);
-                       if (!verdict) throw Error("unknown verdict `" + v + "`");
-                       r.value.verdict = *verdict;
-                     },
-                     24, ""});
-  text("detail", &Measurement::detail, 0);
-  text("hack", &Measurement::hack, 32);
-  t.texts.push_back({"shape", [](const R& r) { return shape_text(r.value.shape); },
-                     [](R& r, const std::string& v) { r.value.shape = parse_shape(v); }, 0, ""});
-  real("speedup", &Measurement::speedup, "");
-  real("speedup_rounded", &Measurement::speedup_rounded, "");
-  real("speedup_low", &Measurement::speedup_low, "");
-  real("speedup_high", &Measurement::speedup_high, "");
-  real("baseline_ns", &Measurement::baseline_ns, "ns");
-  real("candidate_ns", &Measurement::candidate_ns, "ns");
-  real("baseline_ratio", &Measurement::baseline_ratio, "");
-  real("variance", &Measurement::variance, "");
-  real("max_error", &Measurement::max_error, "");
-  real("error_bound", &Measurement::error_bound, "");
-  real("seconds", &Measurement::seconds, "s");
-  // What is not known: NaN, and of whole numbers -1.
-  const auto maybe_real = [&t](const std::string& name, std::optional<double> Measurement::*m,
-                               const std::string& unit, int since = 0) {
-    t.reals.push_back({name, [m](const R& r) { return (r.value.*m).value_or(kUnknown); },
-                       [m](R& r, double v) {
-                         if (!std::isnan(v)) r.value.*m = v;
-                       },
-                       0, unit, since});
-  };
-  const auto maybe_flag = [&t](const std::string& name, std::optional<bool> Measurement::*m, int since = 0) {
-    t.integers.push_back({name, [m](const R& r) { return r.value.*m ? std::int64_t{*(r.value.*m)} : -1; },
-                          [m](R& r, std::int64_t v) {
-                            if (v >= 0) r.value.*m = v != 0;
-                          },
-                          0, "", since});
-  };
-  maybe_real("gpu_held_s", &Measurement::gpu_held_s, "s");
-  maybe_real("gpu_timed_s", &Measurement::gpu_timed_s, "s");
-  maybe_real("baseline_idle_ns", &Measurement::baseline_idle_ns, "ns");
-  maybe_real("candidate_idle_ns", &Measurement::candidate_idle_ns, "ns");
-  maybe_real("roofline_ns", &Measurement::roofline_ns, "ns");
-  maybe_real("baseline_alone_ns", &Measurement::baseline_alone_ns, "ns", 6);
-  maybe_real("candidate_event_ns", &Measurement::candidate_event_ns, "ns", 6);
-  maybe_real("speedup_before", &Measurement::speedup_before, "", 6);
-  text("roofline_bound", &Measurement::roofline_bound, 8);
-  text("clock_reasons", &Measurement::clock_reasons, kLongest);
-  t.texts.push_back(
-      {"clock", [](const R& r) { return r.value.clock.empty() ? std::string() : Json(r.value.clock).dump(); },
-       [](R& r, const std::string& v) {
-         if (v.empty()) return;
-         r.value.clock = parse_json(v, "clock of a measurement").get<std::map<std::string, std::string>>();
-       },
-       kLongest, "", 6});
-  maybe_flag("host_bound", &Measurement::host_bound);
-  maybe_flag("tensor_cores", &Measurement::tensor_cores, 6);
-  const auto maybe_integer = [&t](const std::string& name, std::optional<std::int64_t> Measurement::*m,
-                                  const std::string& unit, int since) {
-    t.integers.push_back({name, [m](const R& r) { return (r.value.*m).value_or(-1); },
-                          [m](R& r, std::int64_t v) {
-                            if (v >= 0) r.value.*m = v;
-                          },
-                          0, unit, since});
-  };
-  maybe_integer("registers", &Measurement::registers, "", 7);
-  maybe_integer("shared_bytes", &Measurement::shared_bytes, "bytes", 7);
-  maybe_integer("spill_bytes", &Measurement::spill_bytes, "bytes", 7);
-  add_gpu_state(t, "before", &Measurement::gpu_before);
-  add_gpu_state(t, "after", &Measurement::gpu_after);
-  integer("rounds_thrown_away", &Measurement::rounds_thrown_away);
-  integer("rounds", &Measurement::rounds);
-  integer("batch", &Measurement::batch);
-  integer("remeasured", &Measurement::remeasured);
-  t.integers.push_back({"imprecise", [](const R& r) { return std::int64_t{r.value.imprecise}; },
-                        [](R& r, std::int64_t v) { r.value.imprecise = v != 0; }, 0, ""});
-  t.integer("round", &R::round).integer("device", &R::device);
-  t.integer("sample_begin", &R::sample_begin).integer("sample_count", &R::sample_count);
-  return t;
+  static const Table<R> table{
+      "measurements", &Results::measurements,
+      joined<R>(with_place<R>(measurement_fields(), &R::value),
+                {
+                    field("device", &R::device, {.meaning = "row of `/devices`; −1: none"}),
+                    field("sample_begin", &R::sample_begin,
+                          {.meaning = "where its part of `/measurements/samples_ns` begins"}),
+                    field("sample_count", &R::sample_count, {.meaning = "and how long it is"}),
+                })};
+  return table;
 }
 
-Table<BaselineRow> baseline_table() {
-  using R = BaselineRow;
-  using V = BaselineTiming;
-  Table<R> t{"baselines", {}, {}, {}};
-  const auto text = [&t](const std::string& name, std::string V::*m, hdf5::Size bytes = 0) {
-    t.texts.push_back({name, [m](const R& r) { return r.value.*m; },
-                       [m](R& r, std::string v) { r.value.*m = std::move(v); }, bytes, ""});
-  };
-  const auto real = [&t](const std::string& name, double V::*m, const std::string& unit = "") {
-    t.reals.push_back(
-        {name, [m](const R& r) { return r.value.*m; }, [m](R& r, double v) { r.value.*m = v; }, 0, unit});
-  };
-  const auto integer = [&t](const std::string& name, int V::*m) {
-    t.integers.push_back({name, [m](const R& r) { return std::int64_t{r.value.*m}; },
-                          [m](R& r, std::int64_t v) { r.value.*m = static_cast<int>(v); }, 0, ""});
-  };
-  t.text("stage", &R::stage).text("hash8", &R::hash8, 8);
-  text("task", &V::task);
-  text("baseline", &V::name, 32);
-  text("math", &V::math, 16);
-  t.texts.push_back({"state", [](const R& r) { return std::string(to_string(r.value.state)); },
-                     [](R& r, const std::string& v) { r.value.state = parse_state(v); }, 16, ""});
-  text("reason", &V::reason);
-  t.texts.push_back({"shape", [](const R& r) { return shape_text(r.value.shape); },
-                     [](R& r, const std::string& v) { r.value.shape = parse_shape(v); }, 0, ""});
-  t.texts.push_back({"flags", [](const R& r) { return Json(r.value.flags).dump(); },
-                     [](R& r, const std::string& v) {
-                       r.value.flags =
-                           parse_json(v, "flags of a baseline").get<std::map<std::string, std::string>>();
-                     },
-                     0, ""});
-  text("device_kind", &V::device_kind);
-  text("device_name", &V::device_name);
-  text("device_uuid", &V::device_uuid);
-  real("ratio", &V::ratio);
-  real("low", &V::low);
-  real("high", &V::high);
-  real("eager_ns", &V::eager_ns, "ns");
-  real("baseline_ns", &V::baseline_ns, "ns");
-  real("variance", &V::variance);
-  real("seconds", &V::seconds, "s");
-  t.integer("round", &R::round);
-  integer("rounds", &V::rounds);
-  integer("batch", &V::batch);
-  t.integers.push_back({"imprecise", [](const R& r) { return std::int64_t{r.value.imprecise}; },
-                        [](R& r, std::int64_t v) { r.value.imprecise = v != 0; }, 0, ""});
-  return t;
+const Table<BaselineRow>& baseline_table() {
+  static const Table<BaselineRow> table{"baselines", &Results::baselines,
+                                        with_place<BaselineRow>(baseline_fields(), &BaselineRow::value)};
+  return table;
 }
 
-Table<DeviceRow> device_table() {
-  using R = DeviceRow;
-  Table<R> t{"devices", {}, {}, {}};
-  t.text("kind", &R::kind)
-      .text("name", &R::name)
-      .text("uuid", &R::uuid)
-      .text("driver", &R::driver)
-      .text("host", &R::host);
-  t.text("sandbox", &R::sandbox)
-      .text("facts", &R::facts)
-      .integer("threads", &R::threads)
-      .integer("cores", &R::cores);
-  return t;
+const Table<DeviceFacts>& device_table() {
+  static const Table<DeviceFacts> table = [] {
+    Fields<DeviceFacts> fields;
+    for (const Field<DeviceFacts>& one : device_fields())
+      if (one.notes.column) fields.push_back(one);
+    Field<DeviceFacts> facts{"facts", {.meaning = "all that is known of it (JSON)"}, {}, {}, {}};
+    facts.column =
+        FieldColumn<DeviceFacts, std::string>{[](const DeviceFacts& d) { return to_json(d).dump(); },
+                                              [](DeviceFacts& d, const std::string& text) {
+                                                d = device_facts_from_json(parse_json(text, "device facts"));
+                                              }};
+    fields.push_back(std::move(facts));
+    return Table<DeviceFacts>{"devices", &Results::devices, std::move(fields)};
+  }();
+  return table;
 }
 
-Table<SampleRow> sample_table() {
+const Table<SampleRow>& sample_table() {
   using R = SampleRow;
-  Table<R> t{"samples", {}, {}, {}};
-  t.text("stage", &R::stage)
-      .text("hash8", &R::hash8, 8)
-      .text("task", &R::task)
-      .text("group", &R::group, 24)
-      .text("candidate", &R::candidate, 64);
-  t.text("verdict", &R::verdict, 24).integer("round", &R::round).real("speedup", &R::speedup);
-  return t;
+  static const Table<R> table{
+      "samples",
+      &Results::generated,
+      {
+          field("stage", &R::stage, kStage),
+          field("hash8", &R::hash8, kHash8),
+          field("round", &R::round, {.meaning = "round of the stage"}),
+          field("task", &R::task, {.meaning = "task"}),
+          field("group", &R::group,
+                {.meaning = "`train`, `heldout_combination`, `heldout_operation`", .width = 24}),
+          field("candidate", &R::candidate, {.meaning = "id of the program", .width = 64}),
+          field("verdict", &R::verdict, {.meaning = "what became of it", .width = 24}),
+          field("speedup", &R::speedup, {.meaning = "its score; 0: no success"}),
+      }};
+  return table;
 }
 
-Table<TrainingRow> training_table() {
+const Table<TrainingRow>& training_table() {
   using R = TrainingRow;
-  Table<R> t{"training", {}, {}, {}};
-  t.text("stage", &R::stage)
-      .text("hash8", &R::hash8, 8)
-      .integer("round", &R::round)
-      .integer("step", &R::step)
-      .integer("tokens", &R::tokens);
-  t.real("loss", &R::loss, "nats a token")
-      .real("learning_rate", &R::learning_rate)
-      .real("grad_norm", &R::grad_norm);
-  t.real("seconds", &R::seconds, "s")
-      .real("kl", &R::kl)
-      .real("clip_share", &R::clip_share)
-      .real("ratio_mean", &R::ratio_mean);
-  return t;
+  static const Table<R> table{
+      "training", &Results::training,
+      joined<R>(
+          place_fields<R>(),
+          {
+              field("step", &R::step, {.meaning = "number of the optimiser step"}),
+              field("tokens", &R::tokens, {.meaning = "tokens in it"}),
+              field("loss", &R::loss, {.unit = "nats a token", .meaning = "loss"}),
+              field("learning_rate", &R::learning_rate, {.meaning = "learning rate"}),
+              field("grad_norm", &R::grad_norm, {.meaning = "norm of the gradient, before clipping"}),
+              field("seconds", &R::seconds, {.unit = "s", .meaning = "that it took"}),
+              field("kl", &R::kl, {.unit = "nats a token", .meaning = "GRPO: KL to the reference model"}),
+              field("clip_share", &R::clip_share, {.meaning = "GRPO: share of tokens that were clipped"}),
+              field("ratio_mean", &R::ratio_mean, {.meaning = "GRPO: mean ratio of probabilities"}),
+          })};
+  return table;
 }
 
-Table<StageRow> stage_table() {
+const Table<StageRow>& stage_table() {
   using R = StageRow;
-  Table<R> t{"stages", {}, {}, {}};
-  t.text("name", &R::name).text("kind", &R::kind).text("hash8", &R::hash8, 8).text("summary", &R::summary);
-  t.text("output_digest", &R::output_digest, 64);
-  t.text("base", &R::base).text("device", &R::device).text("device_found", &R::device_found, 8);
-  t.integer("place", &R::place).flag("current", &R::current).flag("finished", &R::finished);
-  return t;
+  static const Table<R> table{
+      "stages",
+      &Results::stages,
+      {
+          field("name", &R::name, {.meaning = "name of the stage"}),
+          field("kind", &R::kind, {.meaning = "its kind"}),
+          field("hash8", &R::hash8, {.meaning = "its version", .width = 8}),
+          field("place", &R::place,
+                {.meaning = "place in the workflow, counting from 0; −1: no longer in it",
+                 .presence = Presence::kWritten}),
+          field("current", &R::current, {.meaning = "1: it counts", .presence = Presence::kWritten}),
+          field("finished", &R::finished, {.meaning = "1: it has finished", .presence = Presence::kWritten}),
+          field("summary", &R::summary, {.meaning = "what it says of itself (JSON)"}),
+          field("output_digest", &R::output_digest, {.meaning = "SHA-256 of output.json", .width = 64}),
+          field("base", &R::base, {.meaning = "name in the workflow, without the values of a matrix"}),
+          field("device", &R::device, {.meaning = "what the workflow asks for: `cpu`, or a GPU type"}),
+          field("device_found", &R::device_found,
+                {.meaning = "what there was of that GPU: `real`, `twin`, `none`", .width = 8}),
+      }};
+  return table;
 }
 
-Table<ShardRow> shard_table() {
+const Table<ShardRow>& shard_table() {
   using R = ShardRow;
-  Table<R> t{"shards", {}, {}, {}};
-  t.text("folder", &R::folder)
-      .text("stage", &R::stage)
-      .text("hash8", &R::hash8, 8)
-      .text("job", &R::job, 16)
-      .text("program", &R::program);
-  t.text("resources", &R::resources)
-      .integer("round", &R::round)
-      .integer("shard", &R::shard)
-      .integer("records", &R::records);
-  t.integer("attempts", &R::attempts).flag("ended", &R::ended);
-  return t;
+  static const Table<R> table{
+      "shards", &Results::shards,
+      joined<R>({field("folder", &R::folder, {.meaning = "folder, in the run's"})},
+                joined<R>(place_fields<R>(),
+                          {
+                              field("job", &R::job, {.meaning = "job", .width = kLongestText}),
+                              field("shard", &R::shard, {.meaning = "number of the shard"}),
+                              field("program", &R::program, {.meaning = "program"}),
+                              field("resources", &R::resources, {.meaning = "what it asked for (JSON)"}),
+                              field("records", &R::records,
+                                    {.meaning = "whole records; what was left out does not count"}),
+                              field("attempts", &R::attempts, {.meaning = "attempts that have a folder"}),
+                              field("ended", &R::ended, {.meaning = "1: it has its end record"}),
+                          }))};
+  return table;
 }
 
-// There may be as many as shards, and more: no text of variable length, which is never compressed.
-Table<AttemptRow> attempt_table() {
+// There may be as many rows as shards, and more: no text of variable length, which is never compressed.
+const Table<AttemptRow>& attempt_table() {
   using R = AttemptRow;
-  Table<R> t{"attempts", {}, {}, {}};
-  t.text("stage", &R::stage, kLongest)
-      .text("hash8", &R::hash8, 8)
-      .text("job", &R::job, kLongest)
-      .text("cause", &R::cause, 16);
-  t.text("where", &R::where, kLongest).text("gpu_type", &R::gpu_type, kLongest);
-  t.integer("round", &R::round).integer("shard", &R::shard).integer("attempt", &R::attempt);
-  t.integer("exit_code", &R::exit_code)
-      .integer("signal", &R::signal)
-      .integer("items", &R::items)
-      .integer("open", &R::open);
-  t.integer("cpus", &R::cpus).integer("gpus", &R::gpus).integer("memory_bytes", &R::memory_bytes);
-  t.integer("peak_memory_bytes", &R::peak_memory_bytes).flag("set_aside", &R::set_aside);
-  t.real("time_s", &R::time_s, "s").real("wall_s", &R::wall_s, "s").real("cpu_s", &R::cpu_s, "s");
-  return t;
+  constexpr auto kLongest = kLongestText;
+  Fields<R> place = place_fields<R>();
+  place.front().notes.width = kLongest;
+  static const Table<R> table{
+      "attempts", &Results::attempts,
+      joined<R>(
+          place,
+          {
+              field("job", &R::job, {.meaning = "job", .width = kLongest}),
+              field("shard", &R::shard, {.meaning = "number of the shard"}),
+              field("attempt", &R::attempt, {.meaning = "attempts of a shard count from 1"}),
+              field("cause", &R::cause, {.meaning = "why it ended, above", .width = 16}),
+              field("exit_code", &R::exit_code, {.meaning = "exit code"}),
+              field("signal", &R::signal, {.meaning = "signal that ended it; 0: none"}),
+              field("items", &R::items, {.meaning = "items that got their record in it"}),
+              field("open", &R::open, {.meaning = "items of the shard that were left without one"}),
+              field("where", &R::where,
+                    {.meaning = "host and process, or Slurm job and node; empty: it had not started",
+                     .width = kLongest}),
+              field("wall_s", &R::wall_s, {.unit = "s", .meaning = "wall time; 0: nobody saw its end"}),
+              field("cpu_s", &R::cpu_s, {.unit = "s", .meaning = "CPU time; 0: nobody saw its end"}),
+              field("peak_memory_bytes", &R::peak_memory_bytes, {.unit = "bytes", .meaning = "memory used"}),
+              field("cpus", &R::cpus, {.meaning = "CPU cores asked for; 0: the journal does not say"}),
+              field("gpus", &R::gpus, {.meaning = "GPUs asked for"}),
+              field("gpu_type", &R::gpu_type,
+                    {.meaning = "GPU type asked for; empty: any", .width = kLongest}),
+              field("memory_bytes", &R::memory_bytes,
+                    {.unit = "bytes", .meaning = "memory asked for; 0: not limited"}),
+              field("time_s", &R::time_s, {.unit = "s", .meaning = "time asked for; 0: not limited"}),
+              field("set_aside", &R::set_aside,
+                    {.meaning = "1: its results were set aside or removed since (`run --force`)"}),
+          })};
+  return table;
 }
 
 }  // namespace warpsmith::store

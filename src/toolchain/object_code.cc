@@ -90,11 +90,6 @@ std::optional<std::int64_t> most(const std::vector<KernelCode>& kernels, const O
   return most >= 0 ? std::optional(most) : std::nullopt;
 }
 
-template <typename T>
-void take(const Json& json, const char* key, std::optional<T>& value) {
-  if (json.contains(key)) value = json_at<T>(json, key, "facts of machine code");
-}
-
 }  // namespace
 
 void add_object(std::string_view shared_object, const GpuTarget& target, ObjectCode* code) {
@@ -148,24 +143,6 @@ CodeFacts facts_of(const CubinFacts& cubin) {
     raise(facts.shared_bytes, k.shared_bytes);
     raise(facts.spill_bytes, k.spill_store_bytes + k.spill_load_bytes);
   }
-  return facts;
-}
-
-Json to_json(const CodeFacts& facts) {
-  Json json = Json::object();
-  json_put(json, "tensor_cores", facts.tensor_cores);
-  json_put(json, "registers", facts.registers);
-  json_put(json, "shared_bytes", facts.shared_bytes);
-  json_put(json, "spill_bytes", facts.spill_bytes);
-  return json;
-}
-
-CodeFacts code_facts_from_json(const Json& json) {
-  CodeFacts facts;
-  take(json, "tensor_cores", facts.tensor_cores);
-  take(json, "registers", facts.registers);
-  take(json, "shared_bytes", facts.shared_bytes);
-  take(json, "spill_bytes", facts.spill_bytes);
   return facts;
 }
 

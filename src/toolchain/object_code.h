@@ -31,8 +31,4 @@ void add_object(std::string_view shared_object, const GpuTarget& target, ObjectC
 // `log`: what ptxas said with -v, of the spills alone it knows; empty: it said nothing.
 CodeFacts facts_of(const ObjectCode& code, std::string_view log);
 
-// What is known.
-Json to_json(const CodeFacts& facts);
-CodeFacts code_facts_from_json(const Json& json);
-
 }  // namespace warpsmith::toolchain

@@ -5,11 +5,13 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "scratch.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/report/baselines.h"
 #include "warpsmith/report/cost.h"
 #include "warpsmith/report/report.h"
 #include "warpsmith/report/summary.h"
+#include "warpsmith/store/tables.h"
 
 namespace warpsmith::report {
 namespace {
@@ -379,32 +381,75 @@ TEST(OwnEvents, AreShownBesideTheTimeOfTheClock) {
   EXPECT_EQ(out.at("measurements").at(2).at("clock").at("threads"), "3 before, 3 after");
 }
 
+std::string shell(const std::string& command) {
+  FILE* pipe = ::popen(command.c_str(), "r");
+  std::string out;
+  char buffer[4096];
+  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, n);
+  ::pclose(pipe);
+  return out;
+}
+
+// The rows of a CSV table as Python's reader gives them: a list of objects.
+Json read_by_python(const std::string& text) {
+  const Scratch scratch;
+  write_file_atomic(scratch / "table.csv", text);
+  write_file_atomic(scratch / "read.py",
+                    "import csv, json, sys\n"
+                    "print(json.dumps(list(csv.DictReader(open(sys.argv[1], newline='')))))\n");
+  return Json::parse(
+      shell("python3 " + (scratch / "read.py").string() + " " + (scratch / "table.csv").string()));
+}
+
 TEST(Export, CsvHasWhatIsKnownOfAGpu) {
-  const std::string text = csv(on_a_gpu());
-  const auto line = [&](std::size_t number) {
-    std::size_t at = 0;
-    for (; number > 0; --number) at = text.find('\n', at) + 1;
-    return text.substr(at, text.find('\n', at) - at);
-  };
-  const auto has = [&](std::size_t number, const std::string& part) {
-    return line(number).find(part) != std::string::npos;
-  };
-  EXPECT_TRUE(
-      has(0,
-          ",host,baseline_ratio,roofline_ns,roofline_bound,host_bound,baseline_idle_ns,candidate_idle_ns,"
-          "gpu_held_s,gpu_timed_s,rounds_thrown_away,"
-          "baseline_alone_ns,candidate_event_ns,speedup_before,tensor_cores,registers,shared_bytes,spill_"
-          "bytes,clock,best_baseline,"));
-  EXPECT_TRUE(has(1, ",here,0,,,1,9000,,,,0,,,,,,,,,")) << line(1);
-  EXPECT_TRUE(has(3,
-                  ",here,0,714,memory,0,,,0.25,,0,4100,3520,4.5,1,255,49152,96,"
-                  "\"{\"\"threads\"\":\"\"3 before, 3 after\"\"}\","))
-      << line(3);
-  EXPECT_TRUE(has(4, ",here,0,,,0,,,0.25,,0,4100,,4.5,0,255,49152,0,,")) << line(4);
-  const auto commas = [](const std::string& one) { return std::count(one.begin(), one.end(), ','); };
-  EXPECT_EQ(commas(line(0)), 40);
-  for (std::size_t i = 1; i < 5; ++i)
-    EXPECT_EQ(commas(line(i)), i == 3 ? 42 : 41) << "one stands in the detail, one in the clock: " << line(i);
+  const Json rows = read_by_python(csv(on_a_gpu()));
+  ASSERT_EQ(rows.size(), 4u);
+  const Json &first = rows[0], &big = rows[2];
+  EXPECT_EQ(first["detail"], "a, \"quoted\" detail");
+  EXPECT_EQ(first["host_bound"], "1");
+  EXPECT_EQ(first["baseline_idle_ns"], "9000");
+  EXPECT_EQ(first["spill_bytes"], "") << "not known";
+  EXPECT_EQ(first["host"], "here");
+  EXPECT_EQ(big["roofline_ns"], "714");
+  EXPECT_EQ(big["roofline_bound"], "memory");
+  EXPECT_EQ(big["speedup_before"], "4.5");
+  EXPECT_EQ(big["tensor_cores"], "1");
+  EXPECT_EQ(big["spill_bytes"], "96");
+  EXPECT_EQ(big["clock"], "{\"threads\":\"3 before, 3 after\"}");
+  EXPECT_EQ(rows[3]["spill_bytes"], "0") << "known, and none";
+  for (const Field<Measurement>& field : measurement_fields())
+    EXPECT_EQ(big.contains(field.name), field.notes.column || field.name == "device") << field.name;
+  for (const auto& [name, value] : big.items())
+    EXPECT_TRUE(value.is_string()) << name << ": a row is too short";
+}
+
+// Measurements have one row for a program; whoever wants every sample asks for samples.
+TEST(Export, EachTableIsWholeInCsvAndJson) {
+  store::Results r = example();
+  r.stages = {stage("evaluate-sft", "0a1b2c3d"), stage("contrastive", "0a1b2c3d")};
+  r.stages.front().summary = "{\"valid\":0.5}";
+  r.training.push_back(
+      {.stage = "sft", .hash8 = "01234567", .round = 1, .step = 17, .tokens = 99, .loss = 2.5});
+  const Json whole = Json::parse(json(r));
+  EXPECT_EQ(read_by_python(csv(r, "measurements")).size(), r.measurements.size());
+  const Json samples = read_by_python(csv(r, "samples"));
+  ASSERT_EQ(samples.size(), r.generated.size());
+  EXPECT_EQ(whole.at("samples").size(), r.generated.size());
+  EXPECT_EQ(samples[0]["candidate"], r.generated[0].candidate);
+  EXPECT_EQ(samples[0]["verdict"], whole.at("samples")[0].at("verdict"));
+  const Json training = read_by_python(csv(r, "training"));
+  EXPECT_EQ(training.back()["step"], "17");
+  EXPECT_EQ(training.back()["loss"], "2.5");
+  EXPECT_EQ(whole.at("training").back().at("loss"), 2.5);
+  const Json stages = read_by_python(csv(r, "stages"));
+  ASSERT_EQ(stages.size(), r.stages.size());
+  EXPECT_EQ(stages[0]["name"], r.stages[0].name);
+  EXPECT_EQ(stages[0]["summary"], "{\"valid\":0.5}");
+  EXPECT_EQ(whole.at("stages")[0].at("summary").at("valid"), 0.5);
+  EXPECT_EQ(whole.at("stages")[0].at("stage"), r.stages[0].name);
+  for (const std::string& name : table_names())
+    EXPECT_EQ(read_by_python(csv(store::Results{}, name)), Json::array()) << name;
+  EXPECT_THROW(csv(r, "nothing"), Error);
 }
 
 TEST(Export, CsvQuotesWhatItMust) {
@@ -509,15 +554,6 @@ TEST(Baselines, StandInEveryExport) {
 }
 
 TEST(Html, AnEmptyRunIsAPage) { EXPECT_NE(html(store::Results{}).find("</html>"), std::string::npos); }
-
-std::string shell(const std::string& command) {
-  FILE* pipe = ::popen(command.c_str(), "r");
-  std::string out;
-  char buffer[4096];
-  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, n);
-  ::pclose(pipe);
-  return out;
-}
 
 // A real browser opens the file without a network, runs its scripts, and hands back the page.
 TEST(Html, ABrowserFindsTablesAndPlots) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "warpsmith/base/json.h"
+#include "warpsmith/records/field.h"
 
 namespace warpsmith {
 
@@ -17,6 +18,7 @@ enum class BaselineState {
   kNotCovered,  // it has no such operator
 };
 std::string_view to_string(BaselineState state);  // "covered", "missing", "not_covered"
+void from_text(std::string_view name, BaselineState& state);  // throws Error
 
 // One baseline of one task on one device.
 struct BaselineTiming {
@@ -37,6 +39,7 @@ struct BaselineTiming {
   std::string device_kind, device_name, device_uuid;
   double seconds = 0;  // that it took
 };
+const Fields<BaselineTiming>& baseline_fields();
 Json to_json(const BaselineTiming& timing);
 BaselineTiming baseline_timing_from_json(const Json& json);  // throws Error
 

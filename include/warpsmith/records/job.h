@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "warpsmith/base/json.h"
+#include "warpsmith/records/field.h"
 
 namespace warpsmith {
 
@@ -27,6 +28,7 @@ struct Resources {
   int ranks = 1, nodes = 1;
   friend bool operator==(const Resources&, const Resources&) = default;
 };
+const Fields<Resources>& resource_fields();
 Json to_json(const Resources& r);
 Resources resources_from_json(const Json& json);
 

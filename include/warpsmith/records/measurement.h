@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "warpsmith/base/json.h"
+#include "warpsmith/records/field.h"
 #include "warpsmith/records/verdict.h"
 
 namespace warpsmith {
@@ -25,8 +26,9 @@ struct DeviceFacts {
   std::string sandbox;                     // level: "bubblewrap", "landlock", "none"
   std::map<std::string, std::string> extra;
 };
+const Fields<DeviceFacts>& device_fields();
 Json to_json(const DeviceFacts& facts);
-DeviceFacts device_facts_from_json(const Json& json);
+DeviceFacts device_facts_from_json(const Json& json);  // throws Error
 
 // How a GPU did at a moment. What its driver does not tell is nothing.
 struct GpuState {
@@ -37,8 +39,21 @@ struct GpuState {
 Json to_json(const GpuState& state);
 GpuState gpu_state_from_json(const Json& json);
 
-// One timing shape's paired samples. Raw samples lie in the shard's binary file.
-struct Measurement {
+// What compilers and machine code say of a candidate's own kernels together. Kernels of libraries are not
+// seen, nor what is compiled when it first runs. Nothing: not known.
+struct CodeFacts {
+  std::optional<bool> tensor_cores;          // the machine code has matrix instructions
+  std::optional<std::int64_t> registers;     // of a thread; this and what follows of the kernel with most
+  std::optional<std::int64_t> shared_bytes;  // static, of a block
+  std::optional<std::int64_t> spill_bytes;   // that a thread stores and loads for want of registers
+};
+const Fields<CodeFacts>& code_fields();
+Json to_json(const CodeFacts& facts);
+CodeFacts code_facts_from_json(const Json& json);  // throws Error
+
+// One timing shape's paired samples. Raw samples lie in the shard's binary file. To add a field, add a member
+// here (or in CodeFacts), its line in src/records/measurement_fields.cc, and the place that computes it.
+struct Measurement : CodeFacts {
   std::string candidate;  // id
   std::string task;
   std::string baseline;  // "eager", …
@@ -85,12 +100,6 @@ struct Measurement {
   std::optional<double> candidate_event_ns;
   std::map<std::string, std::string> clock;
   std::optional<double> speedup_before;  // the score that looked too good, and was measured again
-  // Of its own kernels, which those of libraries are not, nor what is compiled when it first runs.
-  std::optional<bool> tensor_cores;          // the machine code has instructions of theirs
-  std::optional<std::int64_t> registers;     // of a thread; this and what follows of the kernel with most
-  std::optional<std::int64_t> shared_bytes;  // static, of a block
-  std::optional<std::int64_t>
-      spill_bytes;  // that the code of a thread stores and loads for want of registers
   // The least time that a call can take on this device, by its compulsory bytes or its FLOPs, and which of
   // the two: "memory", "compute". Writes may end in a cache, and a better algorithm needs fewer FLOPs: a
   // candidate may be faster.
@@ -103,7 +112,8 @@ struct Measurement {
 };
 // roofline_ns / candidate_ns; nothing where one of them is not known.
 std::optional<double> roofline_share(const Measurement& m);
+const Fields<Measurement>& measurement_fields();
 Json to_json(const Measurement& m);
-Measurement measurement_from_json(const Json& json);
+Measurement measurement_from_json(const Json& json);  // throws Error
 
 }  // namespace warpsmith

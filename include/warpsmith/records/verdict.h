@@ -40,6 +40,8 @@ constexpr std::optional<Verdict> parse_verdict(std::string_view name) {
   return std::nullopt;
 }
 
+void from_text(std::string_view name, Verdict& verdict);  // throws Error
+
 // Compiled, ran and gave the right answers. `unstable` and `too_fast` are no successes.
 constexpr bool is_success(Verdict verdict) { return verdict == Verdict::kOk; }
 

@@ -1,21 +1,28 @@
-// The report of a run: one HTML file that works offline, tables as CSV or JSON. Stages are in the order of the workflow.
+// The report of a run: one HTML file that works offline, tables as CSV or JSON. Stages are in the order of
+// the workflow.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "warpsmith/store/results.h"
 
 namespace warpsmith::report {
 
-// A whole page: style, data and the plotting library inside it. Plots need the Chart.js that was found when this was built;
-// without it the page holds the tables and says so. `results`: of each stage one version (store::current_versions).
+// A whole page: style, data and the plotting library inside it. Plots need the Chart.js that was found when
+// this was built; without it the page holds the tables and says so. `results`: of each stage one version
+// (store::current_versions).
 std::string html(const store::Results& results);
 
-// Measurements, one line each, with a header line; RFC 4180. All versions of stages that `results` has.
-std::string csv(const store::Results& results);
+// A table of results.h5 with a header line of its column names; RFC 4180, unknown values are empty. Of
+// `measurements` with speedups over each baseline. All versions of stages that `results` has. Throws Error
+// where there is no such table.
+std::string csv(const store::Results& results, const std::string& table = "measurements");
+std::vector<std::string> table_names();  // that csv() knows
 
-// {"stages": […], "evaluations": […], "best": […], "verdicts": […], "headline": {…}, "across_devices": […]
-// (devices.h), "cost": […], "cost_total": {…}, "measurements": […]}
+// {"stages": […], "samples": […], "training": […], "measurements": […], "baselines": […], "evaluations": […],
+// "best": […], "verdicts": […], "headline": {…}, "across_devices": […] (devices.h), "cost": […],
+// "cost_total": {…}}. Rows of tables have the names of the columns of results.h5.
 std::string json(const store::Results& results);
 
 }  // namespace warpsmith::report

@@ -47,16 +47,14 @@ struct VerdictCounts {
 std::vector<VerdictCounts> verdict_counts(const store::Results& results);
 
 // The fastest correct program of each task over all stages, by its speedup over eager.
-struct BestKernel {
+struct BestKernel : CodeFacts {
   std::string task, candidate, stage, hash8, origin, source, reference;
   std::string degenerate;  // why its speedup says nothing; empty: it says something
   double speedup = 0, low = 0, high = 0, baseline_ns = 0, candidate_ns = 0;
   std::string shape;
   std::optional<double> roofline_share;  // of the time that the device allows at least: 1 is at the roofline
   std::string roofline_bound;            // "memory", "compute"
-  std::optional<bool> tensor_cores;      // the code has instructions of theirs
-  std::optional<std::int64_t> registers, shared_bytes, spill_bytes;  // as in Measurement
-  std::optional<double> candidate_event_ns;                          // a call by the candidate's own events
+  std::optional<double> candidate_event_ns;  // a call by the candidate's own events
   bool host_bound = false;              // the baseline waits for the host: its time is not the GPU's
   std::string baseline;                 // that of the score
   Comparison over;                      // all of them

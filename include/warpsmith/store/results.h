@@ -17,7 +17,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/7";
+inline constexpr const char* kSchema = "warpsmith.results/8";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, degenerate, stage, hash8;
@@ -125,7 +125,7 @@ struct Results {
 // the old file or the new one, never half of one. Throws Error.
 void write_results(const std::filesystem::path& file, const Results& results);
 
-// Also a file of schema 5 or 6, whose measurements lack what was added since. Throws Error where the file is
+// Also a file of schema 5 to 7, whose measurements lack what was added since. Throws Error where the file is
 // short, damaged, of another schema, or no HDF5 file.
 Results read_results(const std::filesystem::path& file);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "warpsmith/records/candidate.h"
+#include "warpsmith/records/measurement.h"
 #include "warpsmith/task/task.h"
 #include "warpsmith/toolchain/options.h"
 
@@ -61,14 +62,7 @@ struct CubinFacts {
   bool tensor_cores = false;         // a matrix instruction stands in the machine code
 };
 
-// Of the kernels in a candidate's own binary together; what libraries launch is not seen. Nothing: not known.
-struct CodeFacts {
-  std::optional<bool> tensor_cores;          // a matrix instruction stands in the machine code
-  std::optional<std::int64_t> registers;     // of a thread; this and what follows of the kernel with most
-  std::optional<std::int64_t> shared_bytes;  // static, of a block
-  std::optional<std::int64_t>
-      spill_bytes;  // that the code of a thread stores and loads for want of registers
-};
+// Of the kernels of a plan together.
 CodeFacts facts_of(const CubinFacts& cubin);
 
 // As compile_for_host (host.h): finds in the cache or compiles; failures are cached, timeouts are not; safe

@@ -73,13 +73,6 @@ const device::Gpu& right_gpu(const device::Gpu& opened, const Settings& settings
   return opened;
 }
 
-void note_code(const toolchain::CodeFacts& code, Measurement& m) {
-  m.tensor_cores = code.tensor_cores;
-  m.registers = code.registers;
-  m.shared_bytes = code.shared_bytes;
-  m.spill_bytes = code.spill_bytes;
-}
-
 std::vector<std::byte> read_bytes(const std::filesystem::path& path) {
   const std::string text = read_file(path);
   std::vector<std::byte> bytes(text.size());
@@ -440,11 +433,11 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
   const double timed_before = s.harness.timed_ns();
   try {
     if (has_host_code) {
-      note_code(toolchain::read_extension_facts(binary).code, m);
+      static_cast<CodeFacts&>(m) = toolchain::read_extension_facts(binary).code;
       s.measure_extension(bench, candidate, binary, out);
     } else {
       const toolchain::CubinFacts facts = toolchain::read_cubin_facts(binary);
-      note_code(toolchain::facts_of(facts), m);
+      static_cast<CodeFacts&>(m) = toolchain::facts_of(facts);
       GpuCandidate on_gpu(s.harness, bench.task(), *plan, read_bytes(binary), names_of(facts),
                           s.call_timeout_s(bench));
       s.check_and_time(bench, on_gpu, checked, out);
