@@ -1966,67 +1966,6 @@ WSTW_INLINE void wstw_passing(unsigned count, Test passes, unsigned* first, unsi
   *last = high;
 }
 
-// A kernel whose threads wait, split into loops over threads (the rewriter's work). It is called once a
-// block.
-#define WSTW_BLOCK_BEGIN                     \
-  const wstw_ctx& wstw_o = wstw_;            \
-  const wstw_uint3 wstw_b = wstw_.block_dim; \
-  const unsigned wstw_n = wstw_b.x * wstw_b.y * wstw_b.z;
-#define WSTW_THREADS                                                           \
-  for (unsigned wstw_z = 0, wstw_r = 0; wstw_z < wstw_b.z; ++wstw_z)           \
-    for (unsigned wstw_y = 0; wstw_y < wstw_b.y; ++wstw_y, wstw_r += wstw_b.x) \
-  _Pragma("GCC ivdep") for (unsigned wstw_x = 0; wstw_x < wstw_b.x; ++wstw_x)
-#define WSTW_THREAD                                 \
-  const unsigned wstw_t = wstw_r + wstw_x;          \
-  const wstw_ctx wstw_ = {{wstw_x, wstw_y, wstw_z}, \
-                          wstw_o.block_idx,         \
-                          wstw_b,                   \
-                          wstw_o.grid_dim,          \
-                          wstw_o.block,             \
-                          wstw_t,                   \
-                          0,                        \
-                          nullptr};
-#define WSTW_IN_BLOCK(lane) ((wstw_t & ~31u) + (lane) < wstw_n)
-template <class T>
-struct wstw_no_reference {
-  typedef T type;
-};
-template <class T>
-struct wstw_no_reference<T&> {
-  typedef T type;
-};
-template <class T>
-struct wstw_no_reference<T&&> {
-  typedef T type;
-};
-template <class T>
-using wstw_plain = typename wstw_no_cv<typename wstw_no_reference<T>::type>::type;
-template <class T>
-WSTW_INLINE void wstw_put(char* row, unsigned t, T v) {
-  static_assert(sizeof(T) <= 8, "shuffles move up to 8 bytes");
-  ((T*)row)[t] = v;
-}
-template <class T>
-WSTW_INLINE T wstw_take(const char* row, unsigned lane, unsigned t, bool takes_part) {
-  return ((const T*)row)[takes_part ? (t & ~31u) + lane : t];
-}
-// A shuffle with a full mask in a branch: whole warps take it, or none of their lanes that have not returned.
-static __attribute__((noinline, unused)) void wstw_check_warps(const wstw_ctx& c, const bool* in,
-                                                               const bool* gone) {
-  const unsigned n = c.block_dim.x * c.block_dim.y * c.block_dim.z;
-  for (unsigned first = 0; first < n; first += 32) {
-    bool some = false, others = false;
-    for (unsigned t = first; t < n && t < first + 32; ++t) {
-      if (gone && gone[t]) continue;
-      some |= in[t];
-      others |= !in[t];
-    }
-    if (some && others)
-      c.block->runtime->fail(
-          kWstwUnsupported, "a warp-level operation in a divergent branch: lanes of its mask wait elsewhere");
-  }
-}
-
 // The context of a kernel with `__launch_bounds__(N)`: the same, with the bound in its type.
 template <unsigned N>
 struct wstw_bounded : wstw_ctx {};
@@ -2044,7 +1983,7 @@ struct wstw_bound<wstw_bounded<N>> {
   }
 };
 
-enum wstw_form { kWstwEachThread, kWstwGuarded, kWstwWholeBlock };
+enum wstw_form { kWstwEachThread, kWstwGuarded };
 template <auto F, wstw_form Form>
 struct wstw_launch;
 template <class C, class... P, void (*F)(const C&, P...), wstw_form Form>
@@ -2072,13 +2011,8 @@ struct wstw_launch<F, Form> {
       WSTW_KNOWN(bi.x * bd.x < 1u << 28);
       WSTW_KNOWN(bi.y * bd.y < 1u << 26);
       block->block_idx = bi;
-      if constexpr (Form == kWstwWholeBlock) {
-        const wstw_ctx c = {{0, 0, 0}, bi, bd, gd, block, 0, 0, nullptr};
-        F(static_cast<const C&>(c), p...);
-        continue;
-      }
       unsigned row = 0;
-      for (unsigned z = 0; z < bd.z && Form != kWstwWholeBlock; ++z)
+      for (unsigned z = 0; z < bd.z; ++z)
         for (unsigned y = 0; y < bd.y; ++y, row += bd.x) {
           unsigned begin = 0, end = bd.x;
           if constexpr (Form == kWstwGuarded) {

@@ -46,9 +46,9 @@ void refuse_in_names(const ModuleNames& names) {
     }
 }
 
-Rewritten rewrite_behind_options(const CleanSource& clean, const Scan& scan, bool split, int lines,
+Rewritten rewrite_behind_options(const CleanSource& clean, const Scan& scan, int lines,
                                  std::string* options) {
-  Rewritten rewritten = rewrite(clean, scan, split);
+  Rewritten rewritten = rewrite(clean, scan);
   std::size_t begin = 0;
   for (int i = 0; i < lines; ++i) begin = rewritten.text.find('\n', begin) + 1;
   *options = rewritten.text.substr(0, begin);
@@ -61,7 +61,7 @@ Rewritten rewrite_behind_options(const CleanSource& clean, const Scan& scan, boo
 
 // The candidate's options stand in front of its text as directives: behind our header, which they are not to
 // change, and looked at as its own are.
-Unit make_unit(const Candidate& candidate, const ModuleNames& names, bool split) {
+Unit make_unit(const Candidate& candidate, const ModuleNames& names) {
   const std::vector<std::string> defines = read_options(candidate).defines;
   const int lines = static_cast<int>(defines.size());
   std::string_view source = candidate.source();
@@ -74,12 +74,12 @@ Unit make_unit(const Candidate& candidate, const ModuleNames& names, bool split)
     read_tokens(define_lines(defines) + std::string(source), &clean);
     refuse_constructs(clean);
     scan = scan_source(clean);
-    unit.rewritten = rewrite_behind_options(clean, scan, split, lines, &options);
+    unit.rewritten = rewrite_behind_options(clean, scan, lines, &options);
   } catch (const SourceProblem& p) {
     throw without_options(p, lines);
   }
   refuse_in_names(names);
-  const std::string table = module_table(scan, clean, unit.rewritten, names);
+  const std::string table = module_table(scan, clean, names);
   unit.text.reserve(kTwinHeader.size() + options.size() + unit.rewritten.text.size() + table.size() + 128);
   unit.text += kTwinHeader;
   unit.text += "\n#line 1 \"options\"\n" + options + "\n#line 1 \"kernel.cu\"\n" + unit.rewritten.text +
@@ -105,13 +105,7 @@ CompileResult compile_uncached(const Candidate& candidate, const ModuleNames& na
                                const CompileOptions& options, const Scratch& scratch,
                                const fs::path& binary) {
   try {
-    const Unit unit = make_unit(candidate, names, true);
-    CompileResult result = run_compiler(unit, options, scratch, binary);
-    // What splitting made of the source may be at fault; if not, the errors of the other form are nearer to
-    // what was written.
-    if (result.verdict == Verdict::kCompileError && !unit.rewritten.split.empty())
-      result = run_compiler(make_unit(candidate, names, false), options, scratch, binary);
-    return result;
+    return run_compiler(make_unit(candidate, names), options, scratch, binary);
   } catch (const SourceProblem& p) {
     return failure(p.unsupported ? Verdict::kUnsupported : Verdict::kCompileError, place_of(p));
   }

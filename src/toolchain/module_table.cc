@@ -84,8 +84,7 @@ std::string at_place(const task::NamePlace& place, const char* sign, const std::
 
 }  // namespace
 
-std::string module_table(const Scan& scan, const CleanSource& source, const Rewritten& rewritten,
-                         const ModuleNames& names) {
+std::string module_table(const Scan& scan, const CleanSource& source, const ModuleNames& names) {
   std::string aliases, kernels, symbols;
   for (std::size_t i = 0; i < names.kernels.size(); ++i) {
     const std::string& expression = names.kernels[i];
@@ -94,14 +93,11 @@ std::string module_table(const Scan& scan, const CleanSource& source, const Rewr
     if (kernel == nullptr)
       fail_at(names.place_of(expression),
               "the plan launches `" + base + "`, which is no __global__ function of this source");
-    const bool split = rewritten.split.contains(base);
     const std::string launch = "wstw_launch_" + std::to_string(i);
-    const char* const kind = split                            ? "kWstwWholeBlock"
-                             : is_guarded(scan, source, base) ? "kWstwGuarded"
-                                                              : "kWstwEachThread";
+    const char* const kind = is_guarded(scan, source, base) ? "kWstwGuarded" : "kWstwEachThread";
     aliases += "using " + launch + " = wstw_launch<" +
                at_place(names.place_of(expression), "&", expression, std::string(", ") + kind + ">;");
-    const bool waits = scan.waits.contains(base) && !split;
+    const bool waits = scan.waits.contains(base);
     kernels += "  {" + quoted(expression) + ", \"" + parameter_names(*kernel, source.tokens) + "\", " +
                launch + "::params, " + launch + "::count, " + (waits ? "1, " : "0, ") +
                (scan.grid_syncs.contains(base) ? "1, " : "0, ") +

@@ -5,12 +5,11 @@
 #include <string>
 
 #include "compile_unit.h"
-#include "rewrite.h"
+#include "scan.h"
 
 namespace warpsmith::toolchain {
 
 // As C++. Throws SourceProblem where the plan launches what is no kernel of this source.
-std::string module_table(const Scan& scan, const CleanSource& source, const Rewritten& rewritten,
-                         const ModuleNames& names);
+std::string module_table(const Scan& scan, const CleanSource& source, const ModuleNames& names);
 
 }  // namespace warpsmith::toolchain

@@ -5,7 +5,6 @@
 #include "guard.h"
 #include "rewrite_casts.h"
 #include "rewrite_shared.h"
-#include "split.h"
 
 namespace warpsmith::toolchain {
 
@@ -15,8 +14,8 @@ constexpr std::string_view kContextParameter = "const wstw_ctx& wstw_";
 
 class Rewriter {
  public:
-  Rewriter(const CleanSource& source, const Scan& scan, bool split)
-      : source_(source), tokens_(source.tokens), scan_(scan), edits_(source), may_split_(split) {
+  Rewriter(const CleanSource& source, const Scan& scan)
+      : source_(source), tokens_(source.tokens), scan_(scan), edits_(source) {
     for (const Function& f : scan.functions) functions_.insert(f.name);
   }
 
@@ -31,7 +30,7 @@ class Rewriter {
       if (text(i) == "(") rewrite_cast(source_, scan_, i, edits_);
     }
     SourceEdits::Result result = edits_.apply();
-    return {std::move(result.text), std::move(result.insertions), std::move(split_)};
+    return {std::move(result.text), std::move(result.insertions)};
   }
 
  private:
@@ -68,7 +67,6 @@ class Rewriter {
     }
     heads_.insert(f.name_at);
     if (f.defined()) {
-      if (may_split_ && f.is_global) split(f);
       if (is_guarded(scan_, source_, f.name))
         for (const std::vector<Guard> guards = find_guards(tokens_, f); const Guard& g : guards) {
           const bool last = &g == &guards.back();
@@ -98,20 +96,6 @@ class Rewriter {
       if (!bound.empty()) return "const wstw_bounded<(unsigned)(" + bound + ")>& wstw_";
     }
     return std::string(kContextParameter);
-  }
-
-  void split(const Function& f) {
-    const std::optional<std::vector<SplitEdit>> edits = split_kernel(source_, scan_, f);
-    if (!edits) return;
-    split_.insert(f.name);
-    for (const SplitEdit& e : *edits) {
-      if (e.removes)
-        edits_.remove(e.first, e.last, e.text);
-      else if (e.after)
-        edits_.insert_after(e.first, e.text);
-      else
-        edits_.insert_before(e.first, e.text);
-    }
   }
 
   // `float f(int);` and not `float3 f(1, 2, 3);`
@@ -201,15 +185,11 @@ class Rewriter {
   std::set<std::string, std::less<>> functions_;
   std::set<std::size_t> heads_;  // names of functions where they are declared
   SourceEdits edits_;
-  bool may_split_;
-  std::set<std::string, std::less<>> split_;
 };
 
 }  // namespace
 
-Rewritten rewrite(const CleanSource& source, const Scan& scan, bool split) {
-  return Rewriter(source, scan, split).run();
-}
+Rewritten rewrite(const CleanSource& source, const Scan& scan) { return Rewriter(source, scan).run(); }
 
 int original_column(const Rewritten& rewritten, int line, int column) {
   const auto found = rewritten.insertions.find(line);

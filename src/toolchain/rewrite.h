@@ -15,11 +15,10 @@ namespace warpsmith::toolchain {
 struct Rewritten {
   std::string text;
   std::map<int, std::vector<Insertion>> insertions;  // by line
-  std::set<std::string, std::less<>> split;          // kernels that do a whole block in one call
 };
 
-// `split`: kernels that wait become loops over threads where they can (split.h). Throws SourceProblem.
-Rewritten rewrite(const CleanSource& source, const Scan& scan, bool split);
+// Throws SourceProblem.
+Rewritten rewrite(const CleanSource& source, const Scan& scan);
 // Column of the candidate for one of the rewritten text.
 int original_column(const Rewritten& rewritten, int line, int column);
 

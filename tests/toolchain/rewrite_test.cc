@@ -9,7 +9,7 @@ std::string rewritten(const std::string& source) {
   CleanSource clean;
   read_tokens(source, &clean);
   refuse_constructs(clean);
-  std::string text = rewrite(clean, scan_source(clean), true).text;
+  std::string text = rewrite(clean, scan_source(clean)).text;
   text.pop_back();  // the newline that every source ends with
   return text;
 }
@@ -181,61 +181,12 @@ TEST(Rewrite, Refusals) {
   }
 }
 
-struct Loops {
-  const char* body;    // of a kernel that waits
-  const char* arrays;  // what has an element a thread; "fibers": it does not become loops
-};
-
-// Which variables get an element a thread is what loops over threads cost.
-TEST(Rewrite, WhatCrossesABarrier) {
-  const Loops rows[] = {
-      {"int t = threadIdx.x; s[t] = x[t]; __syncthreads(); o[t] = s[255 - t];", "t "},
-      {"int row = blockIdx.x * n; s[threadIdx.x] = x[row]; __syncthreads(); o[row] = s[0];", ""},
-      {"int m = min(n, 8); for (int j = 0; j < m; ++j) { s[j] = x[j]; __syncthreads(); } o[0] = s[0];", ""},
-      {"int2 m = {n, 8}; __syncthreads(); o[0] = m.x;", ""},
-      {"int2 m = {n, 8}; __syncthreads(); m.x = threadIdx.x; o[0] = m.x;", "m "},
-      {"const float c = 1.f / n; __syncthreads(); o[0] = by_value(c);", ""},
-      {"const float c = 1.f / n; __syncthreads(); o[0] = by_const(c);", ""},
-      {"float c = 1.f / n; __syncthreads(); if (c) ++o[0];", ""},
-      {"float c = 1.f / n; __syncthreads(); by_reference(c); o[0] = c;", "c "},
-      {"float c = 1.f / n; __syncthreads(); by_reference(o[0], c, n);", ""},
-      {"const auto q = x + blockIdx.x * n; __syncthreads(); o[0] = q[3];", ""},
-      {"float v = x[threadIdx.x]; s[0] = v * v; __syncthreads(); o[0] = s[0];", ""},
-      {"float v = x[threadIdx.x]; s[0] = by_value(v); __syncthreads(); o[0] = s[0];", ""},
-      {"float v[2]; v[0] = x[threadIdx.x]; s[0] = v[0]; __syncthreads(); o[0] = s[0];", ""},
-      {"float v[2]; v[0] = x[threadIdx.x]; float* p = v; __syncthreads(); o[0] = *p;", "v p "},
-      {"for (int j = 0; j < n; ++j) __syncthreads(); for (int j = 0; j < 2; ++j) o[j] = j;", ""},
-      {"for (int j = 0; j < n; ++j) { __syncthreads(); int j = threadIdx.x; o[j] = j; }", "fibers"},
-      {"float& r = o[threadIdx.x]; __syncthreads(); r = 1;", "fibers"},
-      {"by_reference(n, 1); __syncthreads(); o[0] = n;", "fibers"},
-  };
-  for (const Loops& row : rows) {
-    SCOPED_TRACE(row.body);
-    CleanSource clean;
-    read_tokens(
-        "__device__ float by_value(float a) { return a; }\n"
-        "__device__ float by_const(const float& a) { return a; }\n"
-        "template <class T> __device__ void by_reference(T& a, float b = 0, int c = 0) { a += b + c; }\n"
-        "__global__ void k(const float* x, float* o, int n) { __shared__ float s[256]; " +
-            std::string(row.body) + " }",
-        &clean);
-    const Rewritten r = rewrite(clean, scan_source(clean), true);
-    std::string arrays = r.split.contains("k") ? "" : "fibers";
-    for (std::size_t at = r.text.find(" wstw_p"); at != std::string::npos;
-         at = r.text.find(" wstw_p", at + 1)) {
-      const std::size_t name = r.text.find('_', at + 7) + 1, end = r.text.find('[', name);
-      if (r.text.compare(end, 6, "[1024]") == 0) arrays += r.text.substr(name, end - name) + " ";
-    }
-    EXPECT_EQ(arrays, row.arrays);
-  }
-}
-
 TEST(Rewrite, ColumnsOfTheOriginal) {
   const std::string source =
       "__device__ int f() { return threadIdx.x; }\n__global__ void k(int* o) { *o = f() + oops; }\n";
   CleanSource clean;
   read_tokens(source, &clean);
-  const Rewritten r = rewrite(clean, scan_source(clean), true);
+  const Rewritten r = rewrite(clean, scan_source(clean));
   const std::string second = r.text.substr(r.text.find('\n') + 1);
   const std::string original = source.substr(source.find('\n') + 1);
   EXPECT_EQ(original_column(r, 2, static_cast<int>(second.find("oops")) + 1),
