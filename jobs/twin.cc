@@ -1,5 +1,5 @@
-// warpsmith-twin FD THREADS BINARY [--no-seccomp]: runs a candidate on the CPU for a TwinSession, which
-// starts it and speaks to it through the memory file FD. Not for people.
+// warpsmith-twin FD THREADS BINARY [--mixed] [--no-seccomp]: runs a candidate on the CPU for a TwinSession,
+// which starts it and speaks to it through the memory file FD. Not for people.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +17,10 @@ int main(int argc, char** argv) {
     options.memory_fd = std::atoi(argv[1]);
     options.threads = std::atoi(argv[2]);
     options.binary = argv[3];
-    options.seccomp = argc < 5 || std::strcmp(argv[4], "--no-seccomp") != 0;
+    for (int i = 4; i < argc; ++i) {
+      if (std::strcmp(argv[i], "--mixed") == 0) options.mixed = true;
+      if (std::strcmp(argv[i], "--no-seccomp") == 0) options.seccomp = false;
+    }
     return warpsmith::device::run_twin_child(options);
   } catch (const warpsmith::Error& e) {
     std::fprintf(stderr, "%s\n", e.what());

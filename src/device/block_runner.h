@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "schedule.h"
 #include "warpsmith/toolchain/twin_abi.h"
 
 namespace warpsmith::device {
@@ -20,6 +21,8 @@ struct Launch {
   void* const* args = nullptr;
   std::uint64_t blocks() const { return std::uint64_t{grid.x} * grid.y * grid.z; }
   std::uint32_t threads() const { return block.x * block.y * block.z; }
+  // All blocks must be alive together.
+  bool is_one_grid() const { return cooperative && kernel->waits != 0; }
 };
 
 // Thrown nowhere: candidates' frames lie between. Ends the process by way of this function.
@@ -45,6 +48,9 @@ class BlockRunner {
   void run(std::uint64_t first, std::uint64_t last);
   // This thread's share (`index` of `count` threads) of a grid whose blocks are all alive together.
   void run_grid(std::uint64_t index, std::uint64_t count, GridBarrier* barrier);
+  // All blocks of a program in its checked form (twin_abi.h), several at a time, every thread a fiber; `key`
+  // is what is drawn from.
+  void run_mixed(Order order, std::uint64_t key);
   // Whether an address lies in a guard page of a fiber's stack, or beside the shared memory. Safe in a signal
   // handler.
   bool in_stack_guard(std::uint64_t address) const;
@@ -55,5 +61,8 @@ class BlockRunner {
  private:
   std::unique_ptr<State> state_;
 };
+
+// wstw_module::access is set to this for a program in its checked form.
+void before_access(const void* address, unsigned long bytes, int access);
 
 }  // namespace warpsmith::device

@@ -62,13 +62,13 @@ void Launcher::do_share(std::size_t index) {
 }
 
 void Launcher::run(const Launch& launch) {
-  if (runners_.size() == 1 && !(launch.cooperative && launch.kernel->waits)) {
+  if (runners_.size() == 1 && !launch.is_one_grid()) {
     runners_[0]->begin(launch);
     runners_[0]->run(0, launch.blocks());
     return;
   }
   launch_ = launch;
-  grid_ = launch.cooperative && launch.kernel->waits ? std::make_unique<GridBarrier>() : nullptr;
+  grid_ = launch.is_one_grid() ? std::make_unique<GridBarrier>() : nullptr;
   next_.store(0, std::memory_order_relaxed);
   chunk_ = std::max<std::uint64_t>(1, launch.blocks() / (runners_.size() * 8));
   if (threads_.empty() || (!grid_ && launch.blocks() == 1)) {
@@ -80,6 +80,11 @@ void Launcher::run(const Launch& launch) {
   if (sleepers_.load() > 0) wake_word(sequence_);
   do_share(0);
   while (busy_.load(std::memory_order_acquire) != 0) pause_briefly();
+}
+
+void Launcher::run_mixed(const Launch& launch, Order order, std::uint64_t key) {
+  runners_[0]->begin(launch);
+  runners_[0]->run_mixed(order, key);
 }
 
 bool Launcher::in_stack_guard(std::uint64_t address) const {

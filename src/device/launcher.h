@@ -18,6 +18,8 @@ class Launcher {
   Launcher(int threads, void (*thread_starts)());
   ~Launcher();
   void run(const Launch& launch);
+  // On the calling thread alone (BlockRunner::run_mixed).
+  void run_mixed(const Launch& launch, Order order, std::uint64_t key);
   bool in_stack_guard(std::uint64_t address) const;
   bool in_shared_guard(std::uint64_t address) const;
 

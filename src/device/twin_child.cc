@@ -278,7 +278,7 @@ class Server {
       return refuse(Answer::kUnsupported, "`" + name + "`: the CPU twin runs grids of up to 2^31 blocks");
     if (s.wire.dynamic_bytes > 227 * 1024)
       return refuse(Answer::kLaunchError, "`" + name + "`: over 227 KB of dynamic shared memory");
-    if (s.launch.cooperative && s.launch.kernel->waits &&
+    if (s.launch.is_one_grid() &&
         (s.launch.blocks() > kGridBlocks || s.launch.blocks() * s.launch.threads() > kGridThreads))
       return refuse(Answer::kLaunchError, "`" + name +
                                               "`: too many blocks in a cooperative launch (up to 256 blocks "
@@ -342,7 +342,7 @@ class Server {
         pause_briefly();
       else
         ::sched_yield();  // with as many threads as processors the parent may be waiting for this one
-    for (std::uint32_t set = first; set < last; ++set) run_set(set);
+    for (std::uint32_t set = first; set < last; ++set, ++mixed_calls_) run_set(set);
     control->answer.store(static_cast<std::uint32_t>(Answer::kDone), std::memory_order_relaxed);
     control->response.store(sequence, std::memory_order_seq_cst);
     if (control->parent_sleeps.load() != 0) wake_word(control->response);
@@ -384,7 +384,11 @@ class Server {
       pointers[i] = &values[i];
     }
     s.launch.args = pointers;
-    launcher_.run(s.launch);
+    if (!options_.mixed) return launcher_.run(s.launch);
+    static constexpr Order kOrders[] = {Order::kReverse, Order::kLateUpdates, Order::kLateWarps,
+                                        Order::kRandom};
+    launcher_.run_mixed(s.launch, kOrders[mixed_calls_ % 4],
+                        random_key({name_key("order"), mixed_calls_, ++mixed_launches_}));
   }
 
   void fill(const Step& s, std::uint32_t set) const {
@@ -403,6 +407,7 @@ class Server {
   const wstw_module& module_;
   Launcher launcher_;
   Answer failed_ = Answer::kBroken;
+  std::uint64_t mixed_calls_ = 0, mixed_launches_ = 0;
   char* base_ = nullptr;
   std::uint64_t mapped_ = 0;
   WirePlan plan_{};
@@ -415,9 +420,11 @@ const wstw_module& load_module(const TwinChildOptions& options) {
   if (options.binary.empty()) return kNothing;
   void* const object = ::dlopen(options.binary.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (object == nullptr) throw Error(std::string("cannot load the candidate: ") + ::dlerror());
-  const auto* module = static_cast<const wstw_module*>(::dlsym(object, "wstw_module_table"));
+  const char* const table = options.mixed ? "wstw_checked_table" : "wstw_module_table";
+  const auto* module = static_cast<const wstw_module*>(::dlsym(object, table));
   if (module == nullptr || module->abi != kWstwAbi)
     throw Error("the candidate was compiled by another version of the toolchain");
+  if (module->access != nullptr) *module->access = before_access;
   return *module;
 }
 

@@ -320,6 +320,7 @@ void TwinSession::State::start() {
   const fs::path binary = options.binary.empty() ? fs::path() : fs::absolute(options.binary);
   spec.argv = {twin_program().string(), std::to_string(memory.fd()), std::to_string(options.threads),
                binary.string()};
+  if (options.mixed) spec.argv.push_back("--mixed");
   if (options.sandbox == process::SandboxLevel::kNone) spec.argv.push_back("--no-seccomp");
   spec.keep_fds = {memory.fd(), inputs_to_read.get(), theirs.get()};
   spec.cpus = options.cpus;

@@ -39,13 +39,16 @@ struct Version {
 //   8  protocol: on a GPU each place in memory comes once before any comes again; what a candidate with host code
 //      does beside the clock is charged beyond chance as it was measured, its rows are as long as the baseline's, and
 //      the next call behind a pause is looked at
+//  10  protocol: on the twin a right candidate is run in other orders of blocks and threads, which shows data races;
+//      a shuffle from a lane that takes no part gives an undefined value
+//      warpsmith-compile 4: the twin's programs hold a form for that; kernels whose threads wait run on fibers alone
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},
-    {"warpsmith-compile", 3},
+    {"warpsmith-compile", 4},
     {"warpsmith-measure", 1},
     {"warpsmith-train", 1},
-    {"protocol", 9},  // how times become a score, and what is checked before
+    {"protocol", 10},  // how times become a score, and what is checked before
 }};
 
 }  // namespace

@@ -5,6 +5,52 @@
 
 #define WSTW_INLINE static inline __attribute__((always_inline, unused))
 #define WSTW_MEMBER inline __attribute__((always_inline))
+// The checked form (twin_abi.h) is compiled with -fsanitize=thread, by which g++ calls a function before each
+// access to memory. What is no access of the candidate's own is left out.
+#ifdef WSTW_CHECKED
+#define WSTW_NOT_CHECKED static __attribute__((noinline, unused, no_sanitize("thread")))
+#define WSTW_TABLE wstw_checked_table
+#define WSTW_ACCESS &wstw_before_access
+#define WSTW_BLOCKS(launch) nullptr, launch::thread
+#define WSTW_ATOMIC_ACCESS(p) wstw_before_access((const void*)(p), sizeof *(p), kWstwAtomic)
+static void (*wstw_before_access)(const void*, unsigned long, int);
+extern "C" {
+#define WSTW_HOOK(name, bytes, access)                                       \
+  __attribute__((used, no_sanitize("thread"))) void __tsan_##name(void* p) { \
+    wstw_before_access(p, bytes, access);                                    \
+  }
+#define WSTW_HOOKS(bytes)                                     \
+  WSTW_HOOK(read##bytes, bytes, kWstwRead)                    \
+  WSTW_HOOK(write##bytes, bytes, kWstwWrite)                  \
+  WSTW_HOOK(unaligned_read##bytes, bytes, kWstwRead)          \
+  WSTW_HOOK(unaligned_write##bytes, bytes, kWstwWrite)        \
+  WSTW_HOOK(volatile_read##bytes, bytes, kWstwRead)           \
+  WSTW_HOOK(volatile_write##bytes, bytes, kWstwWrite)         \
+  WSTW_HOOK(unaligned_volatile_read##bytes, bytes, kWstwRead) \
+  WSTW_HOOK(unaligned_volatile_write##bytes, bytes, kWstwWrite)
+WSTW_HOOKS(1)
+WSTW_HOOKS(2)
+WSTW_HOOKS(4)
+WSTW_HOOKS(8)
+WSTW_HOOKS(16)
+#undef WSTW_HOOKS
+#undef WSTW_HOOK
+__attribute__((used, no_sanitize("thread"))) void __tsan_read_range(void* p, long bytes) {
+  wstw_before_access(p, (unsigned long)bytes, kWstwRead);
+}
+__attribute__((used, no_sanitize("thread"))) void __tsan_write_range(void* p, long bytes) {
+  wstw_before_access(p, (unsigned long)bytes, kWstwWrite);
+}
+__attribute__((used, no_sanitize("thread"))) void __tsan_vptr_update(void*, void*) {}
+__attribute__((used, no_sanitize("thread"))) void __tsan_init() {}
+}
+#else
+#define WSTW_NOT_CHECKED WSTW_INLINE
+#define WSTW_TABLE wstw_module_table
+#define WSTW_ACCESS nullptr
+#define WSTW_BLOCKS(launch) launch::blocks, nullptr
+#define WSTW_ATOMIC_ACCESS(p) ((void)0)
+#endif
 
 typedef __SIZE_TYPE__ size_t;
 typedef __PTRDIFF_TYPE__ ptrdiff_t;
@@ -320,7 +366,7 @@ struct wstw_slot {
 };
 // The storage of one static __shared__ variable in the block of `c`. Tag tells variables of equal type apart.
 template <class T, class Tag>
-WSTW_INLINE T& wstw_shared(const wstw_ctx& c) {
+WSTW_NOT_CHECKED T& wstw_shared(const wstw_ctx& c) {
   static_assert(sizeof(T) <= 48 * 1024, "a __shared__ variable is over 48 KB");
   unsigned place = __atomic_load_n(&wstw_slot<T, Tag>::place, __ATOMIC_RELAXED);
   if (__builtin_expect(place == 0, 0)) {
@@ -332,7 +378,8 @@ WSTW_INLINE T& wstw_shared(const wstw_ctx& c) {
 
 // ---- barriers, warps
 // ----------------------------------------------------------------------------------------------------
-WSTW_INLINE void wstw_fence() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+WSTW_NOT_CHECKED void wstw_fence() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+WSTW_NOT_CHECKED void wstw_fence_of_all() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 WSTW_INLINE int wstw_barrier(const wstw_ctx& c, int kind, int predicate) {
   return c.block->runtime->barrier(&c, kind, predicate);
 }
@@ -340,9 +387,9 @@ WSTW_INLINE int wstw_barrier(const wstw_ctx& c, int kind, int predicate) {
 #define __syncthreads_count(p) wstw_barrier(wstw_, kWstwCount, (p) ? 1 : 0)
 #define __syncthreads_and(p) wstw_barrier(wstw_, kWstwAnd, (p) ? 1 : 0)
 #define __syncthreads_or(p) wstw_barrier(wstw_, kWstwOr, (p) ? 1 : 0)
-#define __threadfence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define __threadfence() wstw_fence_of_all()
 #define __threadfence_block() wstw_fence()
-#define __threadfence_system() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define __threadfence_system() wstw_fence_of_all()
 #define __nanosleep(n) ((void)(n))
 
 WSTW_INLINE unsigned long long wstw_warp(const wstw_ctx& c, int op, unsigned mask, unsigned long long value,
@@ -1506,9 +1553,10 @@ struct wstw_word_of<__nv_bfloat162> {
 };
 #endif
 template <class T, class F>
-WSTW_INLINE T wstw_update(T* p, F next) {
+WSTW_NOT_CHECKED T wstw_update(T* p, F next) {
   typedef typename wstw_word_of<T>::type W;
   W* const word = (W*)p;
+  WSTW_ATOMIC_ACCESS(p);
   W old = __atomic_load_n(word, __ATOMIC_RELAXED);
   for (;;) {
     const T before = __builtin_bit_cast(T, old);
@@ -1519,35 +1567,56 @@ WSTW_INLINE T wstw_update(T* p, F next) {
   }
 }
 template <class T, class F>
-WSTW_INLINE T wstw_update_int(T* p, F next) {
+WSTW_NOT_CHECKED T wstw_update_int(T* p, F next) {
+  WSTW_ATOMIC_ACCESS(p);
   T old = __atomic_load_n(p, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(p, &old, next(old), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
   return old;
 }
-#define WSTW_ATOMIC_INT(T)                                                                    \
-  WSTW_INLINE T atomicAdd(T* p, T v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }   \
-  WSTW_INLINE T atomicSub(T* p, T v) { return __atomic_fetch_sub(p, v, __ATOMIC_RELAXED); }   \
-  WSTW_INLINE T atomicAnd(T* p, T v) { return __atomic_fetch_and(p, v, __ATOMIC_RELAXED); }   \
-  WSTW_INLINE T atomicOr(T* p, T v) { return __atomic_fetch_or(p, v, __ATOMIC_RELAXED); }     \
-  WSTW_INLINE T atomicXor(T* p, T v) { return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED); }   \
-  WSTW_INLINE T atomicExch(T* p, T v) { return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL); } \
-  WSTW_INLINE T atomicMax(T* p, T v) {                                                        \
-    return wstw_update_int(p, [=](T o) { return o < v ? v : o; });                            \
-  }                                                                                           \
-  WSTW_INLINE T atomicMin(T* p, T v) {                                                        \
-    return wstw_update_int(p, [=](T o) { return v < o ? v : o; });                            \
-  }                                                                                           \
-  WSTW_INLINE T atomicCAS(T* p, T expected, T v) {                                            \
-    __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);  \
-    return expected;                                                                          \
+#define WSTW_ATOMIC_INT(T)                                                                   \
+  WSTW_NOT_CHECKED T atomicAdd(T* p, T v) {                                                  \
+    WSTW_ATOMIC_ACCESS(p);                                                                   \
+    return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);                                       \
+  }                                                                                          \
+  WSTW_NOT_CHECKED T atomicSub(T* p, T v) {                                                  \
+    WSTW_ATOMIC_ACCESS(p);                                                                   \
+    return __atomic_fetch_sub(p, v, __ATOMIC_RELAXED);                                       \
+  }                                                                                          \
+  WSTW_NOT_CHECKED T atomicAnd(T* p, T v) {                                                  \
+    WSTW_ATOMIC_ACCESS(p);                                                                   \
+    return __atomic_fetch_and(p, v, __ATOMIC_RELAXED);                                       \
+  }                                                                                          \
+  WSTW_NOT_CHECKED T atomicOr(T* p, T v) {                                                   \
+    WSTW_ATOMIC_ACCESS(p);                                                                   \
+    return __atomic_fetch_or(p, v, __ATOMIC_RELAXED);                                        \
+  }                                                                                          \
+  WSTW_NOT_CHECKED T atomicXor(T* p, T v) {                                                  \
+    WSTW_ATOMIC_ACCESS(p);                                                                   \
+    return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED);                                       \
+  }                                                                                          \
+  WSTW_NOT_CHECKED T atomicExch(T* p, T v) {                                                 \
+    WSTW_ATOMIC_ACCESS(p);                                                                   \
+    return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);                                      \
+  }                                                                                          \
+  WSTW_INLINE T atomicMax(T* p, T v) {                                                       \
+    return wstw_update_int(p, [=](T o) { return o < v ? v : o; });                           \
+  }                                                                                          \
+  WSTW_INLINE T atomicMin(T* p, T v) {                                                       \
+    return wstw_update_int(p, [=](T o) { return v < o ? v : o; });                           \
+  }                                                                                          \
+  WSTW_NOT_CHECKED T atomicCAS(T* p, T expected, T v) {                                      \
+    WSTW_ATOMIC_ACCESS(p);                                                                   \
+    __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE); \
+    return expected;                                                                         \
   }
 WSTW_ATOMIC_INT(int)
 WSTW_ATOMIC_INT(unsigned)
 WSTW_ATOMIC_INT(long long)
 WSTW_ATOMIC_INT(unsigned long long)
 #undef WSTW_ATOMIC_INT
-WSTW_INLINE unsigned short atomicCAS(unsigned short* p, unsigned short expected, unsigned short v) {
+WSTW_NOT_CHECKED unsigned short atomicCAS(unsigned short* p, unsigned short expected, unsigned short v) {
+  WSTW_ATOMIC_ACCESS(p);
   __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   return expected;
 }

@@ -89,7 +89,7 @@ Unit make_unit(const Candidate& candidate, const ModuleNames& names) {
 
 CompileResult run_compiler(const Unit& unit, const CompileOptions& options, const Scratch& scratch,
                            const fs::path& binary) {
-  const HostCompilerRun run = run_host_compiler(unit.text, {}, scratch.path(), options);
+  const HostCompilerRun run = run_host_compiler(unit.text, scratch.path(), options);
   if (run.outcome != CompilerRun::kDone)
     return result_of(run, options, readable_log(run.output, unit.rewritten, options.log_bytes));
   const std::string problem = problem_of_shared_object(run.binary);

@@ -44,6 +44,23 @@ const std::vector<std::string>& fixed_flags() {
   return flags;
 }
 
+// Of the checked form: g++ calls a function before each access to memory. Optimised little, so that accesses
+// are those of the source; a candidate cannot tell by a macro which form it is compiled for.
+const std::vector<std::string>& checked_flags() {
+  static const std::vector<std::string> flags = {"-O1",
+                                                 "-fsanitize=thread",
+                                                 "--param=tsan-instrument-func-entry-exit=0",
+                                                 "--param=tsan-distinguish-volatile=1",
+                                                 "-U__SANITIZE_THREAD__",
+                                                 "-DWSTW_CHECKED"};
+  return flags;
+}
+
+// -fsanitize=thread adds a constructor that starts its library, which is not there: without it, any
+// constructor is the candidate's own (elf_check.h).
+constexpr std::string_view kLinkerScript =
+    "SECTIONS { /DISCARD/ : { *(.init_array.00099) } } INSERT BEFORE .text;\n";
+
 // A part of the twin's header that is read where one of the words occurs in a candidate: pieces of the names
 // that it declares. A word too many costs some milliseconds.
 struct HeaderPart {
@@ -68,13 +85,8 @@ const std::vector<HeaderPart>& header_parts() {
   return parts;
 }
 
-void add_header_parts(std::string_view candidate, const std::vector<std::string>& options,
-                      std::vector<std::string>* argv) {
-  const auto occurs = [&](std::string_view word) {
-    return candidate.find(word) != std::string_view::npos ||
-           std::any_of(options.begin(), options.end(),
-                       [&](const std::string& o) { return o.find(word) != std::string::npos; });
-  };
+void add_header_parts(std::string_view candidate, std::vector<std::string>* argv) {
+  const auto occurs = [&](std::string_view word) { return candidate.find(word) != std::string_view::npos; };
   for (const HeaderPart& part : header_parts())
     if (std::any_of(part.words.begin(), part.words.end(), occurs)) argv->emplace_back(part.macro);
 }
@@ -117,7 +129,8 @@ std::vector<fs::path> compiler_folders() {
 std::string host_toolchain_id() {
   static const std::string id = [] {
     std::string text = compiler().version;
-    for (const std::string& f : fixed_flags()) text += " " + f;
+    for (const auto* flags : {&fixed_flags(), &checked_flags()})
+      for (const std::string& f : *flags) text += " " + f;
     for (const HeaderPart& part : header_parts())
       for (const std::string_view word : part.words) text += " " + std::string(word);
     return text + " header " + sha256_hex(kTwinHeader).substr(0, 16);
@@ -125,19 +138,25 @@ std::string host_toolchain_id() {
   return id;
 }
 
-HostCompilerRun run_host_compiler(const std::string& text, const std::vector<std::string>& options,
-                                  const fs::path& scratch, const CompileOptions& limits) {
+HostCompilerRun run_host_compiler(const std::string& text, const fs::path& scratch,
+                                  const CompileOptions& limits) {
   process::ChildSpec spec = compiler_spec(scratch, limits);
-  spec.argv = {compiler().program.string()};
-  spec.argv.insert(spec.argv.end(), fixed_flags().begin(), fixed_flags().end());
-  spec.argv.insert(spec.argv.end(), options.begin(), options.end());
+  std::vector<std::string> argv = {compiler().program.string()};
+  argv.insert(argv.end(), fixed_flags().begin(), fixed_flags().end());
   // The header stands in front of the candidate.
-  add_header_parts(std::string_view(text).substr(std::min(kTwinHeader.size(), text.size())), options,
-                   &spec.argv);
-  spec.argv.insert(spec.argv.end(), {"-x", "c++", "-", "-o", "kernel.so", "-lgcc"});
+  add_header_parts(std::string_view(text).substr(std::min(kTwinHeader.size(), text.size())), &argv);
   spec.input = text;
   spec.sandbox.allow_processes = true;
   spec.sandbox.read_only = compiler_folders();
+  spec.argv = argv;
+  spec.argv.insert(spec.argv.end(), checked_flags().begin(), checked_flags().end());
+  spec.argv.insert(spec.argv.end(), {"-c", "-x", "c++", "-", "-o", "checked.o"});
+  const CompilerRun checked = run_compiler_child(spec);
+  if (checked.outcome != CompilerRun::kDone) return {checked, {}};
+  write_file_atomic(spec.folder / "link.ld", kLinkerScript);
+  spec.argv = argv;
+  spec.argv.insert(spec.argv.end(), {"-x", "c++", "-", "-x", "none", "checked.o", "-Wl,-T,link.ld", "-o",
+                                     "kernel.so", "-lgcc"});
   return {run_compiler_child(spec), spec.folder / "kernel.so"};
 }
 

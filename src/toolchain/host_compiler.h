@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "compiler_child.h"
 
@@ -13,8 +12,9 @@ struct HostCompilerRun : CompilerRun {
   std::filesystem::path binary;  // kDone: in the scratch folder
 };
 
-// Compiles `text` into a shared object in `scratch`. Throws Error where there is no compiler or no sandbox.
-HostCompilerRun run_host_compiler(const std::string& text, const std::vector<std::string>& options,
-                                  const std::filesystem::path& scratch, const CompileOptions& limits);
+// Compiles `text` twice, into one shared object in `scratch`: its checked form (twin_abi.h) and then that for
+// results and times. Throws Error where there is no compiler or no sandbox.
+HostCompilerRun run_host_compiler(const std::string& text, const std::filesystem::path& scratch,
+                                  const CompileOptions& limits);
 
 }  // namespace warpsmith::toolchain

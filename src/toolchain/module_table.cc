@@ -101,7 +101,7 @@ std::string module_table(const Scan& scan, const CleanSource& source, const Modu
     kernels += "  {" + quoted(expression) + ", \"" + parameter_names(*kernel, source.tokens) + "\", " +
                launch + "::params, " + launch + "::count, " + (waits ? "1, " : "0, ") +
                (scan.grid_syncs.contains(base) ? "1, " : "0, ") +
-               (waits ? "nullptr, " + launch + "::thread" : launch + "::blocks, nullptr") + "},\n";
+               (waits ? "nullptr, " + launch + "::thread" : "WSTW_BLOCKS(" + launch + ")") + "},\n";
   }
   const std::set<std::string, std::less<>> known =
       names.symbols.empty() ? std::set<std::string, std::less<>>() : identifiers_of(source);
@@ -120,10 +120,10 @@ std::string module_table(const Scan& scan, const CleanSource& source, const Modu
          kernels + "  {}};\n" + "static constinit const wstw_symbol wstw_symbols[] = {\n" + symbols +
          "  {}};\n" +
          "extern \"C\" __attribute__((externally_visible, visibility(\"default\"))) constinit const "
-         "wstw_module wstw_module_table = {\n"
+         "wstw_module WSTW_TABLE = {\n"
          "  kWstwAbi, " +
          std::to_string(names.kernels.size()) + ", " + std::to_string(names.symbols.size()) +
-         ", 0, wstw_kernels, wstw_symbols};\n";
+         ", 0, wstw_kernels, wstw_symbols, WSTW_ACCESS};\n";
 }
 
 }  // namespace warpsmith::toolchain

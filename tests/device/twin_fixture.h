@@ -52,6 +52,7 @@ struct Case {
   std::map<std::string, Tensor> outputs;  // type and size
   task::Dims dims;
   int threads = 1;
+  bool mixed = false;  // TwinOptions::mixed
   double call_timeout_s = 5;
   std::map<std::string, std::uint64_t> misalignment;
   process::SandboxLevel sandbox = process::available_sandbox();
@@ -61,6 +62,7 @@ struct Outcome {
   Verdict verdict = Verdict::kNotMeasured;
   std::string detail;  // log of the compiler, or what the session said
   std::map<std::string, std::vector<std::byte>> outputs;
+  std::vector<std::map<std::string, std::vector<std::byte>>> mixed_outputs;  // of each order
 };
 
 inline std::filesystem::path test_cache() {
@@ -118,6 +120,7 @@ inline Outcome run_binary(const Case& c, const std::filesystem::path& binary) {
   TwinOptions options;
   options.binary = binary;
   options.threads = c.threads;
+  options.mixed = c.mixed;
   options.call_timeout_s = c.call_timeout_s;
   options.sandbox = c.sandbox;
   TwinSession session(options);
@@ -129,20 +132,25 @@ inline Outcome run_binary(const Case& c, const std::filesystem::path& binary) {
   };
   for (const auto& [name, t] : c.inputs) add(name, t, false);
   for (const auto& [name, t] : c.outputs) add(name, t, true);
-  TwinRun run = session.prepare(concrete, operands, 1);
+  const int sets = c.mixed ? kMixedOrders : 1;
+  TwinRun run = session.prepare(concrete, operands, sets);
   if (run.verdict == Verdict::kOk) {
-    for (const auto& [name, t] : c.inputs)
-      std::memcpy(session.operand(0, name).data(), t.bytes.data(), t.bytes.size());
-    session.poison(0, 1);
-    run = session.run(0, 1);
+    for (int set = 0; set < sets; ++set)
+      for (const auto& [name, t] : c.inputs)
+        std::memcpy(session.operand(set, name).data(), t.bytes.data(), t.bytes.size());
+    session.poison(0, sets);
+    run = session.run(0, sets);
   }
   outcome.verdict = run.verdict;
   outcome.detail = run.detail;
-  if (run.verdict == Verdict::kOk)
+  if (run.verdict != Verdict::kOk) return outcome;
+  for (int set = 0; set < sets; ++set) {
+    auto& outputs = c.mixed ? outcome.mixed_outputs.emplace_back() : outcome.outputs;
     for (const auto& [name, t] : c.outputs) {
-      const auto span = session.operand(0, name);
-      outcome.outputs[name].assign(span.begin(), span.end());
+      const auto span = session.operand(set, name);
+      outputs[name].assign(span.begin(), span.end());
     }
+  }
   return outcome;
 }
 

@@ -9,6 +9,7 @@ struct TwinChildOptions {
   int memory_fd = -1;  // the memory file that the parent made
   std::filesystem::path binary;
   int threads = 1;
+  bool mixed = false;  // TwinOptions::mixed
   bool seccomp = true;
 };
 

@@ -35,11 +35,17 @@ struct Operand {
   task::Dtype dtype = task::Dtype::kFloat32;  // asked for where the plan fills it with a number
 };
 
+inline constexpr int kMixedOrders = 4;
+
 struct TwinOptions {
   std::filesystem::path binary;  // shared object from toolchain::compile_for_host; empty: no program
   int threads = 1;               // blocks are spread over this many CPU threads
-  std::vector<int> cpus;         // affinity of the child; empty: ours
-  double call_timeout_s = 10;    // of one run() of one set
+  // Runs the program to find data races: on fibers, in its checked form (toolchain/twin_abi.h), on one CPU
+  // thread. Calls take kMixedOrders orders of blocks and threads in turn (src/device/schedule.h), the same
+  // in each session. What such a run takes says nothing.
+  bool mixed = false;
+  std::vector<int> cpus;                    // affinity of the child; empty: ours
+  double call_timeout_s = 10;               // of one run() of one set
   std::uint64_t memory_bytes = 2ull << 30;  // of the child, operands included
   process::SandboxLevel sandbox = process::SandboxLevel::kNone;
 };

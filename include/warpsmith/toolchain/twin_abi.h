@@ -5,7 +5,7 @@
 // runs the object.
 #pragma once
 
-enum : unsigned { kWstwAbi = 2 };
+enum : unsigned { kWstwAbi = 3 };
 
 struct wstw_uint3 {
   unsigned x, y, z;
@@ -30,7 +30,7 @@ enum wstw_barrier_kind : int { kWstwSync = 0, kWstwCount = 1, kWstwAnd = 2, kWst
 // Warp-level operations. Each takes the mask of the lanes that take part, a value and an argument of the
 // calling lane, and waits until the other lanes of the mask that have not returned are there too.
 enum wstw_warp_op : int {
-  kWstwGather,      // the value of lane `argument`; the own one where that lane takes no part
+  kWstwGather,      // the value of lane `argument`; undefined where that lane takes no part
   kWstwBallot,      // lanes whose value is not 0
   kWstwAny,         // 1 where some value is not 0
   kWstwAll,         // 1 where no value is 0
@@ -47,6 +47,9 @@ enum wstw_warp_op : int {
   kWstwBitOr,
   kWstwBitXor,
 };
+
+// Accesses to memory of a program in its checked form (below).
+enum wstw_access : int { kWstwRead, kWstwWrite, kWstwAtomic };
 
 enum wstw_failure : int { kWstwUnsupported = 1, kWstwOutOfShared = 2, kWstwLaunch = 3 };
 
@@ -85,12 +88,12 @@ struct wstw_kernel {
   const char* param_names;  // "x,out,N"
   const wstw_param* params;
   unsigned param_count;
-  unsigned
-      waits;  // 1: threads wait for one another, `thread` must run on fibers; 0: `blocks` does whole blocks
+  unsigned waits;      // 1: threads wait for one another
   unsigned grid_sync;  // 1: may call grid.sync(), so all blocks must be alive together
-  // Runs blocks first … last-1, numbered x fastest. `block` has all but block_idx set.
+  // Runs blocks first … last-1, numbered x fastest. `block` has all but block_idx set. Only where no thread
+  // waits, and not in the checked form.
   void (*blocks)(wstw_block* block, unsigned long long first, unsigned long long last, void* const* args);
-  // Runs one thread.
+  // Runs one thread, on a fiber. Only where threads wait, or in the checked form.
   void (*thread)(const wstw_ctx* thread, void* const* args);
 };
 
@@ -101,9 +104,12 @@ struct wstw_symbol {
   unsigned long long bytes;
 };
 
-// Exported as `wstw_module_table`.
+// An object holds the program twice. `wstw_module_table` has it for its results and times;
+// `wstw_checked_table` has it in its checked form: before each access to memory that other threads may see it
+// calls `*access`, which may let other threads run.
 struct wstw_module {
   unsigned abi, kernel_count, symbol_count, reserved;
   const wstw_kernel* kernels;
   const wstw_symbol* symbols;
+  void (**access)(const void* address, unsigned long bytes, int access);  // null in `wstw_module_table`
 };

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "race_check.h"
 #include "task_bench.h"
 #include "timing/judge.h"
 #include "timing/roofline.h"
@@ -341,9 +342,13 @@ Measured Measurer::measure(const task::Task& task, const Candidate& candidate,
   if (!plan) return done();
   const device::TwinOptions options = state_->twin_options(bench, binary);
   CandidateProcess process(bench.task(), *plan, options);
-  if (write_checks(check_candidate(process, bench.task(), bench.oracle(), bench.cases()), bench.task(),
-                   bench.oracle(), bench.cases(), m) &&
-      state_->settings.timing)
+  CheckOutcome checks = check_candidate(process, bench.task(), bench.oracle(), bench.cases());
+  if (checks.verdict == Verdict::kOk && checks.decided > 0) {
+    device::TwinOptions patient = options;
+    patient.call_timeout_s = state_->settings.call_timeout_s;
+    checks = check_for_races(bench.task(), *plan, patient, bench.oracle(), bench.cases(), checks);
+  }
+  if (write_checks(checks, bench.task(), bench.oracle(), bench.cases(), m) && state_->settings.timing)
     state_->time_and_judge(bench, *plan, process, options, out);
   return done();
 }

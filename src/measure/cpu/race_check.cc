@@ -1,0 +1,58 @@
+#include "race_check.h"
+
+#include <algorithm>
+
+#include "warpsmith/measure/arm.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+// Each is run twice (check.h), so that two in a row take all orders.
+std::vector<CheckCase> cases_for_races(const std::vector<CheckCase>& cases) {
+  const bool any_hidden =
+      std::any_of(cases.begin(), cases.end(), [](const CheckCase& c) { return c.hidden; });
+  std::vector<CheckCase> chosen;
+  for (CheckCase c : cases) {
+    if (c.hidden != any_hidden || c.seed != 0 || c.distribution >= 0) continue;
+    c.hidden = false;  // whether it is right at the timing shapes is not asked
+    chosen.insert(chosen.end(), device::kMixedOrders / 2, c);
+  }
+  return chosen;
+}
+
+bool is_race(const CheckOutcome& outcome) {
+  switch (outcome.verdict) {
+    case Verdict::kWrongOutput:
+    case Verdict::kNondeterministic:
+    case Verdict::kOutOfBounds:
+    case Verdict::kInputModified:
+      return true;
+    case Verdict::kCrash:
+      // Fibers have smaller stacks than the threads of the other runs.
+      return outcome.detail.find("stack overflow") == std::string::npos;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+CheckOutcome check_for_races(const task::Task& task, const task::LaunchPlan& plan,
+                             device::TwinOptions options, Oracle& oracle, const std::vector<CheckCase>& cases,
+                             CheckOutcome found) {
+  options.mixed = true;
+  CandidateProcess process(task, plan, options);
+  const CheckOutcome outcome = check_candidate(process, task, oracle, cases_for_races(cases));
+  if (outcome.verdict == Verdict::kOk) return found;
+  if (!is_race(outcome)) {
+    found.detail = "not checked for data races: " + outcome.detail;
+    return found;
+  }
+  found.verdict = Verdict::kNondeterministic;
+  found.detail =
+      "a data race: right where threads run in ascending order, and not in another: " + outcome.detail;
+  return found;
+}
+
+}  // namespace warpsmith::measure
