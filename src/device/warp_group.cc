@@ -68,7 +68,7 @@ void perform(int op, WarpGroup& g, std::uint64_t* undefined_reads) {
     switch (op) {
       case kWstwGather: {
         const std::uint64_t source = g.arguments[lane] & 31u;
-        result = is_member(g, source) ? g.values[source] : g.values[lane];
+        result = is_member(g, source) ? g.values[source] : kUndefined[(*undefined_reads)++ % 3];
         break;
       }
       case kWstwBallot:
