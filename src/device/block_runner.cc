@@ -80,7 +80,7 @@ const wstw_runtime kRuntime = {
         -> unsigned long long { return state_of(t)->warp(t->rank, op, mask, value, argument); },
     [](const wstw_ctx* t) { state_of(t)->grid_sync(); },
     place_shared,
-    [](int failure, const char* message) { fail(failure, message); },
+    [](int failure, const char* message) { fail_launch(failure, message); },
 };
 
 }  // namespace
@@ -123,7 +123,7 @@ void BlockRunner::run(std::uint64_t first, std::uint64_t last) {
   for (std::uint64_t b = first; b < last; ++b) {
     s.start_block(*s.blocks[0], b);
     s.settle();
-    if (s.at_grid > 0) fail(kWstwLaunch, "grid.sync() in a launch that is not `cooperative`");
+    if (s.at_grid > 0) fail_launch(kWstwLaunch, "grid.sync() in a launch that is not `cooperative`");
   }
 }
 
@@ -167,7 +167,7 @@ void BlockRunner::run_mixed(Order order, std::uint64_t key) {
   for (std::uint64_t i = 0; i < std::min(blocks, s.launch.blocks()); ++i)
     s.start_next(s.unused_block(), false);
   for (s.settle(); s.alive > 0; s.settle()) {
-    if (!s.launch.cooperative) fail(kWstwLaunch, "grid.sync() in a launch that is not `cooperative`");
+    if (!s.launch.cooperative) fail_launch(kWstwLaunch, "grid.sync() in a launch that is not `cooperative`");
     s.release_grid();
   }
   mixed_runner = nullptr;
@@ -281,9 +281,9 @@ void BlockRunner::State::settle() {
     for (std::size_t i = 0; i < used; ++i)
       for (const auto& t : blocks[i]->threads)
         if (t->wait == Wait::kWarp)
-          fail(kWstwUnsupported,
-               "a warp-level operation in a divergent branch: lanes of its mask wait elsewhere");
-    fail(kWstwUnsupported, "some threads of a block wait at a barrier that others never reach");
+          fail_launch(kWstwUnsupported,
+                      "a warp-level operation in a divergent branch: lanes of its mask wait elsewhere");
+    fail_launch(kWstwUnsupported, "some threads of a block wait at a barrier that others never reach");
   }
 }
 
@@ -391,7 +391,7 @@ std::uint64_t BlockRunner::State::warp(std::uint32_t rank, int op, std::uint32_t
     return t.result;
   }
   if (!(mask >> (rank & 31u) & 1u))
-    fail(kWstwUnsupported, "a warp-level operation whose mask lacks the calling lane");
+    fail_launch(kWstwUnsupported, "a warp-level operation whose mask lacks the calling lane");
   t.mask = mask;
   t.wait = Wait::kWarp;
   release_warp(*t.block, rank);
@@ -416,15 +416,15 @@ void BlockRunner::State::access(const Access& access) {
   Thread& t = *current;
   if (access.begin >= t.stack && access.begin < t.stack + kStackBytes) return;  // its own variables
   switch (schedule.before(t, {access.kind, access.begin, access.end, t.block->arena.holds(access.begin)})) {
-    case Step::kGoOn:
+    case Turn::kGoOn:
       return;
-    case Step::kYield:
+    case Turn::kYield:
       schedule.add_last(&t);
       break;
-    case Step::kStayBehind:
+    case Turn::kStayBehind:
       schedule.stay_behind(&t);
       break;
-    case Step::kStall:
+    case Turn::kStall:
       schedule.add_last(&t);
       schedule.let_go_on();
       if (alive + launch.threads() <= kMostThreads && used < kMostBlocks) start_next(unused_block(), true);

@@ -21,7 +21,7 @@ std::atomic<std::uint32_t> static_used{0};
 
 void set_fail_handler(FailHandler handler) { fail_handler = handler; }
 
-void fail(int failure, const char* message) {
+void fail_launch(int failure, const char* message) {
   if (fail_handler != nullptr) fail_handler(failure, message);
   std::abort();
 }
@@ -32,7 +32,7 @@ void place_shared(unsigned* slot, unsigned bytes, unsigned align) {
   if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) != 0) return;
   const std::uint32_t at = (static_used.load() + align - 1) / align * align;
   if (at + bytes > kStaticBytes)
-    fail(kWstwOutOfShared, "static shared memory of all kernels together is over 256 KiB");
+    fail_launch(kWstwOutOfShared, "static shared memory of all kernels together is over 256 KiB");
   static_used.store(at + bytes);
   __atomic_store_n(slot, at + 1, __ATOMIC_RELEASE);
 }
@@ -41,7 +41,7 @@ Mapping::Mapping(std::size_t size, std::size_t guard) : bytes(size) {
   void* p = ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED ||
       ::mprotect(static_cast<char*>(p) + guard, size - 2 * guard, PROT_READ | PROT_WRITE) != 0)
-    fail(kWstwOutOfShared, "no memory for shared memory or stacks");
+    fail_launch(kWstwOutOfShared, "no memory for shared memory or stacks");
   base = static_cast<char*>(p);
 }
 

@@ -15,7 +15,7 @@ namespace warpsmith::device {
 inline constexpr std::size_t kStackBytes = 128 << 10;  // of a fiber
 
 // Ends the process by the handler that was set.
-[[noreturn]] void fail(int failure, const char* message);
+[[noreturn]] void fail_launch(int failure, const char* message);
 // wstw_runtime::place_shared.
 void place_shared(unsigned* slot, unsigned bytes, unsigned align);
 

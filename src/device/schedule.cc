@@ -71,19 +71,19 @@ Laggards Schedule::draw_laggards(std::uint32_t count) {
   return {first, first + unit, random_() % 2 == 0};
 }
 
-Step Schedule::before(Thread& thread, const Access& access) {
+Turn Schedule::before(Thread& thread, const Access& access) {
   if (++accesses_ >= kStall) {
     accesses_ = 0;
     if (order_ == Order::kReverse && low_ < high_) order_ = Order::kAscending;
-    return Step::kStall;
+    return Turn::kStall;
   }
-  if (spins(thread, access)) return Step::kStayBehind;
-  if (!is_drawn()) return Step::kGoOn;
+  if (spins(thread, access)) return Turn::kStayBehind;
+  if (!is_drawn()) return Turn::kGoOn;
   const bool update = updates(thread, access);
   const std::uint64_t draw = random_() % 32;
-  if (order_ == Order::kLateUpdates && update && !access.shared && draw < 24) return Step::kStayBehind;
-  if (order_ == Order::kRandom && draw < (update ? 16u : 2u)) return Step::kStayBehind;
-  return draw < (access.kind == Access::kWrite ? 16u : 6u) ? Step::kYield : Step::kGoOn;
+  if (order_ == Order::kLateUpdates && update && !access.shared && draw < 24) return Turn::kStayBehind;
+  if (order_ == Order::kRandom && draw < (update ? 16u : 2u)) return Turn::kStayBehind;
+  return draw < (access.kind == Access::kWrite ? 16u : 6u) ? Turn::kYield : Turn::kGoOn;
 }
 
 std::optional<std::uint64_t> Schedule::next_block() {

@@ -17,7 +17,7 @@
 // In each, a thread that reads one place again and again stays behind, too: it waits for another one.
 //
 // One thing CUDA does not promise, but every GPU keeps: blocks begin in ascending order, so one that waits
-// for an earlier one does not wait for ever. Where threads run for long and none ends (Step::kStall), nothing
+// for an earlier one does not wait for ever. Where threads run for long and none ends (Turn::kStall), nothing
 // is held back any more: threads that stay behind go on, and the lowest block that has not begun begins.
 #pragma once
 
@@ -40,7 +40,7 @@ struct Access {
   bool shared = false;  // in the block's shared memory
 };
 // What a thread does before an access.
-enum class Step { kGoOn, kYield, kStayBehind, kStall };
+enum class Turn { kGoOn, kYield, kStayBehind, kStall };
 
 // Of a group of threads that go on together, those that stay behind: numbers [first, last), or all others.
 struct Laggards {
@@ -68,7 +68,7 @@ class Schedule {
   // Whether it is lanes of warps that stay behind in a block until its next barrier.
   bool draw_late_lanes() { return order_ == Order::kLateWarps && random_() % 4 == 0; }
   // Of `thread`, which is about to access memory.
-  Step before(Thread& thread, const Access& access);
+  Turn before(Thread& thread, const Access& access);
   void thread_ended() { accesses_ = 0; }
 
   // Number of a block that has not begun; nothing when all have.

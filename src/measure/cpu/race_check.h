@@ -10,10 +10,10 @@
 
 namespace warpsmith::measure {
 
-// Runs the candidate in four orders (src/device/schedule.h) at each hidden shape, at the timing shapes where
-// there is none, in a child of its own: TwinOptions::mixed. A wrong answer is `nondeterministic`. What
-// cannot be decided, as too slow in such a run, is ok and says so in `detail`. `found` is what
-// check_candidate() has found, and kept where nothing is wrong.
+// Runs the candidate in four orders (src/device/schedule.h) at each hidden shape and in two at the timing
+// shapes, in a child of its own: TwinOptions::mixed. A wrong answer is `nondeterministic`. What cannot be
+// decided, as too slow in such a run, is ok and says so in `detail`. `found` is what check_candidate() has
+// found, and kept where nothing is wrong.
 CheckOutcome check_for_races(const task::Task& task, const task::LaunchPlan& plan,
                              device::TwinOptions options, Oracle& oracle, const std::vector<CheckCase>& cases,
                              CheckOutcome found);
