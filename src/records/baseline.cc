@@ -23,7 +23,7 @@ void from_text(std::string_view name, BaselineState& state) {
 
 namespace {
 
-Fields<BaselineTiming> make_fields() {
+Fields<BaselineTiming> make_baseline_fields() {
   using T = BaselineTiming;
   Fields<T> fields = {
       field("task", &T::task, {.meaning = "task", .presence = Presence::kNeeded}),
@@ -86,7 +86,7 @@ Fields<BaselineTiming> make_fields() {
 }  // namespace
 
 const Fields<BaselineTiming>& baseline_fields() {
-  static const Fields<BaselineTiming> fields = make_fields();
+  static const Fields<BaselineTiming> fields = make_baseline_fields();
   return fields;
 }
 

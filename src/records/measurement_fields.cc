@@ -221,7 +221,7 @@ Fields<M> last_fields() {
   return fields;
 }
 
-Fields<M> make_fields() {
+Fields<M> make_measurement_fields() {
   Fields<M> fields = first_fields();
   for (Field<M> one : timed_fields()) {
     one.where = [](const M& m) { return m.rounds > 0; };
@@ -267,7 +267,7 @@ std::optional<double> roofline_share(const Measurement& m) {
 }
 
 const Fields<Measurement>& measurement_fields() {
-  static const Fields<Measurement> fields = make_fields();
+  static const Fields<Measurement> fields = make_measurement_fields();
   return fields;
 }
 

@@ -12,7 +12,7 @@ namespace warpsmith::task {
 
 namespace {
 
-constexpr int kMaxDepth = 8;  // of values within values
+constexpr int kMaxValueDepth = 8;  // of values within values
 
 // `arguments` numbers (at most `most`), then `parts` values.
 struct ValueKind {
@@ -40,36 +40,6 @@ const ValueKind* kind_of(std::string_view name) {
   const auto found = std::find_if(kValueKinds.begin(), kValueKinds.end(),
                                   [&](const ValueKind& kind) { return kind.name == name; });
   return found == kValueKinds.end() ? nullptr : &*found;
-}
-
-struct Piece {
-  std::string_view text;
-  int offset;
-};
-
-Piece without_blanks(Piece piece) {
-  while (piece.text.starts_with(' ')) {
-    piece.text.remove_prefix(1);
-    ++piece.offset;
-  }
-  while (piece.text.ends_with(' ')) piece.text.remove_suffix(1);
-  return piece;
-}
-
-// What lies between the commas outside of all parentheses.
-std::vector<Piece> pieces_of(std::string_view text, int offset) {
-  std::vector<Piece> pieces;
-  int depth = 0;
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i <= text.size(); ++i) {
-    const char c = i < text.size() ? text[i] : ',';
-    if (c == '(') ++depth;
-    if (c == ')') --depth;
-    if (c != ',' || (depth != 0 && i < text.size())) continue;
-    pieces.push_back(without_blanks({text.substr(begin, i - begin), offset + static_cast<int>(begin)}));
-    begin = i + 1;
-  }
-  return pieces;
 }
 
 struct Range {
@@ -123,8 +93,7 @@ ValueReader::ValueReader(const yaml::Node& node, const TensorSpec& tensor, bool 
       diagnostics_(diagnostics) {}
 
 std::optional<ValueSpec> ValueReader::read(const std::string& text) {
-  const Piece whole = without_blanks({text, 0});
-  return read_part(whole.text, whole.offset, 1);
+  return read_part(trim_piece({text, 0}), 1);
 }
 
 bool ValueReader::mistake(std::string message, std::string hint) {
@@ -132,7 +101,8 @@ bool ValueReader::mistake(std::string message, std::string hint) {
   return false;
 }
 
-std::optional<ValueSpec> ValueReader::read_part(std::string_view text, int offset, int depth) {
+std::optional<ValueSpec> ValueReader::read_part(const Piece& piece, int depth) {
+  const std::string_view text = piece.text;
   const std::size_t open = text.find('(');
   ValueSpec spec;
   spec.kind = trim(text.substr(0, open));
@@ -147,8 +117,8 @@ std::optional<ValueSpec> ValueReader::read_part(std::string_view text, int offse
     mistake("`" + spec.kind + "` is for `distributions` alone: timed calls have values that a GPU draws");
     return std::nullopt;
   }
-  if (depth > kMaxDepth) {
-    mistake("values within values more than " + std::to_string(kMaxDepth) + " deep");
+  if (depth > kMaxValueDepth) {
+    mistake("values within values more than " + std::to_string(kMaxValueDepth) + " deep");
     return std::nullopt;
   }
   std::vector<Piece> pieces;
@@ -157,7 +127,8 @@ std::optional<ValueSpec> ValueReader::read_part(std::string_view text, int offse
       mistake("`" + std::string(text) + "`: `)` is missing");
       return std::nullopt;
     }
-    pieces = pieces_of(text.substr(open + 1, text.size() - open - 2), offset + static_cast<int>(open) + 1);
+    pieces = split_pieces(
+        {text.substr(open + 1, text.size() - open - 2), piece.column + static_cast<int>(open) + 1});
   }
   const std::size_t numbers = pieces.size() - std::min(pieces.size(), kind->parts);
   if (pieces.size() < kind->parts || numbers < kind->arguments || numbers > kind->most) {
@@ -166,11 +137,11 @@ std::optional<ValueSpec> ValueReader::read_part(std::string_view text, int offse
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (i < numbers) {
-      auto argument = argument_(pieces[i].text, pieces[i].offset);
+      auto argument = argument_(pieces[i].text, pieces[i].column);
       if (!argument) return std::nullopt;
       spec.arguments.push_back(std::move(*argument));
     } else {
-      auto part = read_part(pieces[i].text, pieces[i].offset, depth + 1);
+      auto part = read_part(pieces[i], depth + 1);
       if (!part) return std::nullopt;
       spec.parts.push_back(std::move(*part));
     }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "plan_text.h"
 #include "warpsmith/task/task.h"
 #include "warpsmith/yaml/node.h"
 
@@ -24,7 +25,7 @@ class ValueReader {
   std::optional<ValueSpec> read(const std::string& text);
 
  private:
-  std::optional<ValueSpec> read_part(std::string_view text, int offset, int depth);
+  std::optional<ValueSpec> read_part(const Piece& piece, int depth);
   bool fits(const ValueSpec& spec);                          // the tensor
   bool mistake(std::string message, std::string hint = {});  // false
 

@@ -217,7 +217,8 @@ TEST_F(LoadTask, ValuesWithinValues) {
 
 TEST_F(LoadTask, MistakesInValuesWithinValues) {
   const auto told = [&](const std::string& values) { return mistakes(with("\"uniform(-1, 1)\"", values)); };
-  EXPECT_EQ(told("\"choice()\""), "t:26:17: ``: the expression ends too early\n");
+  EXPECT_EQ(told("\"choice()\""),
+            "t:26:9: wrong number of arguments of `choice` (choice(a, b, …), 1 to 16 numbers)\n");
   EXPECT_EQ(told("choice"),
             "t:26:9: wrong number of arguments of `choice` (choice(a, b, …), 1 to 16 numbers)\n");
   EXPECT_EQ(told("\"mix(0.5, normal(0, 1))\""),
