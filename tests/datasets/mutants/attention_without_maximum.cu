@@ -1,7 +1,7 @@
 // mutant: no maximum subtracted
 // task: attention
-// found by: q: normal(0, 200)
-// found by: k: uniform(1, 2), q: uniform(-100, -50)
+// found by: k: uniform(20, 22), q: by_row(uniform(1, 4))
+// found by: k: uniform(20, 22), q: by_row(uniform(-4, -1))
 // plan: temp t float32[L, L]
 // plan: launch f<<<cdiv(L, 64), 64>>>(q, k, v, t, out, s, L, D)
 extern "C" __global__ void f(const float* q, const float* k, const float* v, float* t, float* out, float s, int L, int D) {

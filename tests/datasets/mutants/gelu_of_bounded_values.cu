@@ -1,7 +1,7 @@
 // mutant: values bounded by 40
 // task: gelu
 // found by: x: mix(0.1, choice(nan), normal(0, 1))
-// found by: x: uniform(-100, 100)
+// found by: x: mix(0.5, uniform(-100, -20), uniform(-8, 100))
 // plan: launch k<<<cdiv(N, 256), 256>>>(x, out, N)
 extern "C" __global__ void k(const float* x, float* out, int N) {
   int i = blockIdx.x * 256 + threadIdx.x;

@@ -1,6 +1,6 @@
 // mutant: the first 1,024 columns summed alone
 // task: layer_norm
-// found by: shape M=5 N=1031
+// found by: shape M=20 N=1031
 // plan: launch k<<<cdiv(M, 64), 64>>>(x, w, b, eps, out, M, N)
 extern "C" __global__ void k(const float* x, const float* w, const float* b, float eps, float* out, int M, int N) {
   int m = blockIdx.x * 64 + threadIdx.x;

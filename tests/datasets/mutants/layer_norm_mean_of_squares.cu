@@ -1,6 +1,6 @@
 // mutant: the variance as mean of squares less squared mean
 // task: layer_norm
-// found by: x: normal(3, 1)
+// found by: x: normal(2, 1)
 // found by: x: mix(1 / N, choice(nan, inf, -inf), normal(0, 1))
 // plan: launch k<<<cdiv(M, 64), 64>>>(x, w, b, eps, out, M, N)
 extern "C" __global__ void k(const float* x, const float* w, const float* b, float eps, float* out, int M, int N) {

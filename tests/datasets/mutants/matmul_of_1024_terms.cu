@@ -1,6 +1,6 @@
 // mutant: the first 1,024 terms alone
 // task: matmul_large
-// found by: shape K=1030 M=2 N=3
+// found by: shape K=1030 M=20 N=30
 // plan: launch k<<<cdiv(M * N, 64), 64>>>(x, w, out, M, N, K)
 extern "C" __global__ void k(const float* x, const float* w, float* out, int M, int N, int K) {
   int i = blockIdx.x * 64 + threadIdx.x;

@@ -1,6 +1,6 @@
 // mutant: the first 1,024 hidden units alone
 // task: mlp_relu
-// found by: shape H=1030 K=5 M=2 N=3
+// found by: shape H=1030 K=5 M=20 N=30
 // plan: launch k<<<cdiv(M * N, 64), 64>>>(x, w1, b, w2, out, M, N, K, H)
 extern "C" __global__ void k(const float* x, const float* w1, const float* b, const float* w2, float* out, int M, int N, int K,
                              int H) {

@@ -1,6 +1,6 @@
 // mutant: infinities and NaN left out
 // task: sum_all
-// found by: x: mix(1 / N, choice(nan, inf, -inf), normal(0, 1))
+// found by: x: mix(1 / N, choice(nan, inf, -inf), uniform(0, 1))
 // plan: launch k<<<1, 32>>>(x, out, N)
 extern "C" __global__ void k(const float* x, float* out, int N) {
   float a = 0.f;
