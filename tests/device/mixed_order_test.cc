@@ -38,7 +38,7 @@ int first_wrong(const Row& row, const std::vector<std::byte>& bytes) {
 
 int row_sum(int first, int count) { return count * first + count * (count - 1) / 2; }
 
-// Most are right in ascending order.
+// All have a data race; most are right in ascending order.
 const std::vector<Row>& racing() {
   static const std::vector<Row> all = {
       {"a neighbour in global memory", "<<<1, 256>>>",
@@ -77,14 +77,14 @@ const std::vector<Row>& racing() {
        "= "
        "v; }",
        [](int i) { return i < 256 ? 4 * ((i + 32) % 256) + 6 * 256 : 0; }},
-      {"the last warp reads what the next round overwrites", "<<<2, 256>>>",
+      {"the last warp reads what the next round overwrites", "<<<32, 256>>>",
        "__global__ void k(const int* in, int* out) { __shared__ int part[8]; int t = threadIdx.x, lane = t % "
        "32, w = t / 32; for (int r = 0; r < 4; ++r) { int a = in[r * 256 + t]; for (int h = 16; h > 0; h /= "
        "2) "
        "a += __shfl_down_sync(~0u, a, h); if (lane == 0) part[w] = a; __syncthreads(); if (w == 7) { int v = "
        "lane < 8 ? part[lane] : 0; for (int h = 4; h > 0; h /= 2) v += __shfl_down_sync(~0u, v, h); if (lane "
        "== 0) out[blockIdx.x * 4 + r] = v; } } }",
-       [](int i) { return i < 8 ? row_sum(i % 4 * 256, 256) : 0; }},
+       [](int i) { return i < 128 ? row_sum(i % 4 * 256, 256) : 0; }},
       {"a sum of all blocks without atomics", "<<<4, 64>>>",
        "__global__ void k(const int* in, int* out) { out[threadIdx.x] += in[blockIdx.x]; }",
        [](int i) { return i < 64 ? 6 : 0; }},
@@ -130,6 +130,72 @@ const std::vector<Row>& racing() {
        "} "
        "out[t] = v; }",
        [](int i) { return i < 64 ? row_sum(0, 256) : 0; }},
+      {"an inclusive scan that reads what neighbours write", "<<<1, 256>>>",
+       "__global__ void k(const int* in, int* out) { __shared__ int s[256]; int t = threadIdx.x; s[t] = 1; "
+       "__syncthreads(); for (int h = 1; h < 256; h *= 2) { if (t >= h) s[t] += s[t - h]; __syncthreads(); } "
+       "out[t] = s[t]; }",
+       [](int i) { return i < 256 ? i + 1 : 0; }},
+      {"the first warp adds the parts of the others without a barrier", "<<<2, 256>>>",
+       "__global__ void k(const int* in, int* out) { __shared__ int part[8]; int t = threadIdx.x, v = in[t]; "
+       "for "
+       "(int h = 16; h > 0; h /= 2) v += __shfl_down_sync(~0u, v, h); if (t % 32 == 0) part[t / 32] = v; if "
+       "(t == "
+       "255) { v = 0; for (int j = 0; j < 8; ++j) v += part[j]; out[blockIdx.x] = v; } }",
+       [](int i) { return i < 2 ? row_sum(0, 256) : 0; }},
+      {"a result that is read while the next one is made in its place", "<<<4, 128>>>",
+       "__global__ void k(const int* in, int* out) { __shared__ int s[128]; int t = threadIdx.x; s[t] = "
+       "in[t]; "
+       "__syncthreads(); for (int h = 64; h > 0; h /= 2) { if (t < h) s[t] = max(s[t], s[t + h]); "
+       "__syncthreads(); } int m = s[0]; s[t] = 1; __syncthreads(); for (int h = 64; h > 0; h /= 2) { if (t "
+       "< h) "
+       "s[t] += s[t + h]; __syncthreads(); } out[blockIdx.x * 128 + t] = m + s[0]; }",
+       [](int i) { return i < 512 ? 127 + 128 : 0; }},
+      {"the first block clears what others add to", "<<<4, 64>>>",
+       "__global__ void k(const int* in, int* out) { if (blockIdx.x == 0) out[threadIdx.x] = 0; "
+       "atomicAdd(&out[threadIdx.x], 1); }",
+       [](int i) { return i < 64 ? 4 : 0; }},
+      {"a total that is read before all have added to it", "<<<1, 128>>>",
+       "__global__ void k(const int* in, int* out) { __shared__ int s; int t = threadIdx.x; if (t == 0) s = "
+       "0; "
+       "__syncthreads(); atomicAdd(&s, 1); if (t == 127) out[0] = s; }",
+       [](int i) { return i == 0 ? 128 : 0; }},
+      {"sums of vectors of four", "<<<8, 32>>>",
+       "__global__ void k(const int* in, int* out) { int4* o = (int4*)out + threadIdx.x; int4 v = *o; v.x += "
+       "1; "
+       "v.w += 2; *o = v; }",
+       [](int i) {
+         return i >= 128 ? 0 : i % 4 == 0 ? 8 : i % 4 == 3 ? 16 : 0;
+       }},
+      {"a sum by a reference in a function", "<<<8, 32>>>",
+       "__device__ void add(int& to, int v) { to += v; }\n__global__ void k(const int* in, int* out) { "
+       "add(out[threadIdx.x], 3); }",
+       [](int i) { return i < 32 ? 24 : 0; }},
+      {"counts of bytes", "<<<1, 128>>>",
+       "__global__ void k(const int* in, int* out) { __shared__ unsigned char n[4]; int t = threadIdx.x; if "
+       "(t < "
+       "4) n[t] = 0; __syncthreads(); ++n[t % 4]; __syncthreads(); if (t < 4) out[t] = n[t]; }",
+       [](int i) { return i < 4 ? 32 : 0; }},
+      {"sums of doubles in a struct", "<<<6, 32>>>",
+       "struct Sum { double v; };\n__device__ Sum sums[32];\n__global__ void k(const int* in, int* out) { "
+       "int t = "
+       "threadIdx.x; if (blockIdx.x == 0) sums[t].v = 0; sums[t].v += 1; out[t] = (int)sums[t].v; }",
+       [](int i) { return i < 32 ? 6 : 0; }},
+      {"two buffers that are exchanged without a barrier", "<<<1, 256>>>",
+       "__global__ void k(const int* in, int* out) { __shared__ int a[2][256]; int t = threadIdx.x; a[0][t] "
+       "= t; "
+       "__syncthreads(); for (int r = 0; r < 8; ++r) a[(r + 1) % 2][t] = a[r % 2][(t + 1) % 256]; "
+       "__syncthreads(); out[t] = a[0][t]; }",
+       [](int i) { return i < 256 ? (i + 8) % 256 : 0; }},
+      {"a lane's value in shared memory without __syncwarp", "<<<2, 64>>>",
+       "__global__ void k(const int* in, int* out) { __shared__ int s[2]; int t = threadIdx.x; if (t % 32 == "
+       "0) "
+       "s[t / 32] = in[t] + 1; out[blockIdx.x * 64 + t] = s[t / 32]; }",
+       [](int i) { return i < 128 ? i % 64 / 32 * 32 + 1 : 0; }},
+      {"blocks that read behind their own part", "<<<8, 64>>> cooperative",
+       "__device__ int g[513];\n__global__ void k(const int* in, int* out) { int i = blockIdx.x * 64 + "
+       "threadIdx.x; "
+       "g[i] = in[i]; __syncthreads(); out[i] = i < 511 ? g[i + 1] : 0; g[i] = 0; }",
+       [](int i) { return i < 511 ? i + 1 : 0; }},
   };
   return all;
 }
