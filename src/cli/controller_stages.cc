@@ -73,13 +73,15 @@ std::map<std::string, std::string> Controller::State::upstream_digests(std::uint
   return out;
 }
 
-const std::vector<task::Task>& Controller::State::tasks_of(const fs::path& dataset) {
-  if (const auto found = tasks.find(dataset); found != tasks.end()) return found->second;
+const std::vector<task::Task>& Controller::State::tasks_of(const workflow::StageSpec& stage) {
+  const std::pair key(stage.dataset.folder, stage.device != "cpu");
+  if (const auto found = tasks.find(key); found != tasks.end()) return found->second;
   Diagnostics mistakes;
   std::vector<task::Task> loaded;
-  if (!dataset.empty()) loaded = task::load_tasks(dataset, mistakes);
+  if (!key.first.empty()) loaded = task::load_tasks(key.first, mistakes);
   if (!mistakes.empty()) throw InvalidInput(std::move(mistakes));
-  return tasks.emplace(dataset, std::move(loaded)).first->second;
+  for (task::Task& task : loaded) task = task::on_device(std::move(task), stage.device);
+  return tasks.emplace(key, std::move(loaded)).first->second;
 }
 
 // All that a stage needs, directly or not, in the order of the workflow.
@@ -91,7 +93,7 @@ stages::StageInputs Controller::State::stage_inputs(std::uint32_t stage) {
   stages::StageInputs inputs{.spec = *live[stage].spec,
                              .tasks = live[stage].spec->kind == "command"
                                           ? named_tasks(live[stage].spec->dataset)
-                                          : tasks_of(live[stage].spec->dataset.folder),
+                                          : tasks_of(*live[stage].spec),
                              .upstream = {},
                              .upstream_order = {}};
   for (std::uint32_t i = 0; i < stage; ++i) {

@@ -91,7 +91,8 @@ struct Controller::State {
   void fail_stage(std::uint32_t stage, const std::string& why);
   void write_usage(std::uint32_t stage) const;  // what its jobs took so far, for `plan`
   void publish_if_due();
-  const std::vector<task::Task>& tasks_of(const fs::path& dataset);
+  // Tasks of a stage's dataset with the timing shapes of its device.
+  const std::vector<task::Task>& tasks_of(const workflow::StageSpec& stage);
   fs::path find_program(const stages::JobRequest& request) const;
   int slots_of(const Resources& resources) const;
   std::map<std::string, std::string> upstream_digests(std::uint32_t stage) const;
@@ -108,7 +109,7 @@ struct Controller::State {
   run::Reactor reactor;
   std::unique_ptr<run::Journal> journal;
   plan::Digests digests;
-  std::map<fs::path, std::vector<task::Task>> tasks;
+  std::map<std::pair<fs::path, bool>, std::vector<task::Task>> tasks;  // by dataset, and whether a GPU's
   std::map<std::uint32_t, LiveJob> jobs;
   std::map<std::uint32_t, std::vector<std::uint32_t>>
       done_unwritten;                    // by job; to be on disk before the journal

@@ -25,8 +25,11 @@ struct ValidateMeasureOptions {
 struct MeasuredCandidate {
   std::string name, expected;  // as the dataset says
   Tier tier = Tier::kPlan;
-  Measurement measurement;   // for one that does not compile: its verdict and the compiler's log as detail
-  bool as_expected() const;  // wrong_hidden: wrong_output, and only at a hidden shape
+  Measurement measurement;     // for one that does not compile: its verdict and the compiler's log as detail
+  bool at_gpu_shapes = false;  // timed at others than those of a CPU
+  // wrong_hidden: wrong_output, and only at a hidden shape. Which shapes are hidden ones is said of a CPU:
+  // at_gpu_shapes it may be wrong at any.
+  bool as_expected() const;
 };
 
 struct MeasuredTask {

@@ -80,9 +80,9 @@ struct Means {
 
 Means on_cpu(Settings settings, const ShardSession& shard) {
   if (settings.threads == 1) stay_on_one_cpu(shard.shard());
+  const auto tasks = std::make_shared<TaskSource>(
+      json_at<std::string>(shard.job().params, "datasets", "params"), settings.device_kind);
   const auto measurer = std::make_shared<Measurer>(std::move(settings));
-  const auto tasks =
-      std::make_shared<TaskSource>(json_at<std::string>(shard.job().params, "datasets", "params"));
   return {[measurer, tasks](const Candidate& candidate, const std::filesystem::path& binary) {
             return measurer->measure(tasks->of(candidate), candidate, binary);
           },

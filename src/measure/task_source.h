@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "warpsmith/base/error.h"
@@ -13,7 +14,9 @@ namespace warpsmith::measure {
 
 class TaskSource {
  public:
-  explicit TaskSource(std::filesystem::path datasets) : datasets_(std::move(datasets)) {}
+  // `device_kind`: whose timing shapes they have.
+  TaskSource(std::filesystem::path datasets, std::string device_kind)
+      : datasets_(std::move(datasets)), device_kind_(std::move(device_kind)) {}
   // Throws InvalidInput where the task's file is wrong. Until the next call.
   const task::Task& of(const Candidate& candidate) { return of(candidate.task); }
   const task::Task& of(const std::string& id) {
@@ -21,11 +24,13 @@ class TaskSource {
     Diagnostics diagnostics;
     task_ = task::load_task(datasets_ / id, diagnostics);
     if (!task_) throw InvalidInput(diagnostics);
+    task_ = task::on_device(std::move(*task_), device_kind_);
     return *task_;
   }
 
  private:
   std::filesystem::path datasets_;
+  std::string device_kind_;
   std::optional<task::Task> task_;
 };
 

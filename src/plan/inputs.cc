@@ -92,7 +92,10 @@ DatasetDigests digest_dataset(const fs::path& folder) {
       const fs::path task = entry.path() / "task.yaml";
       if (!fs::exists(task)) continue;
       const std::string id = entry.path().filename().string();
-      digests.tasks[id] = sha256_file_hex(task);
+      Diagnostics ignored;  // a task with mistakes counts as a whole; who loads it reports them
+      const auto loaded = task::load_task(entry.path(), ignored);
+      digests.gpu_tasks[id] = loaded ? loaded->gpu_digest : sha256_file_hex(task);
+      digests.tasks[id] = loaded ? loaded->digest : digests.gpu_tasks[id];
       digests.candidates[id] = digest_folder(entry.path() / "candidates");
     }
   } catch (const fs::filesystem_error& e) {
@@ -113,9 +116,10 @@ Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digest
                   const std::map<std::string, std::string>& upstream) {
   Json tasks = Json::object(), candidates = Json::object(), versions = Json::object(),
        outputs = Json::object();
+  const auto& task_files = stage.device == "cpu" ? digests.tasks : digests.gpu_tasks;
   for (const std::string& id : tasks_of(stage)) {
-    const auto task = digests.tasks.find(id);
-    tasks[id] = task == digests.tasks.end() ? "" : task->second;
+    const auto task = task_files.find(id);
+    tasks[id] = task == task_files.end() ? "" : task->second;
     if (stage.kind != "collect") continue;  // later stages see candidates through its output
     const auto files = digests.candidates.find(id);
     candidates[id] = files == digests.candidates.end() ? "" : files->second;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "plan_text.h"
+#include "warpsmith/base/text.h"
 #include "warpsmith/task/hosted_files.h"
 #include "warpsmith/task/launch_plan.h"
 
@@ -13,6 +14,11 @@ namespace warpsmith::task {
 namespace {
 
 constexpr int kLeastOk = 6;
+// The largest L2 of the GPUs that we know, an L40's. What fits may stay there from launch to launch.
+constexpr std::int64_t kLargestL2 = 96 << 20;
+// FLOPs a byte from which a GPU's arithmetic is the bound in float32, not its memory: an H100's 50 TFLOP/s at
+// 3 TB/s.
+constexpr std::int64_t kBoundByCompute = 16;
 
 const std::set<std::string, std::less<>>& words() {
   static const std::set<std::string, std::less<>> kWords = {
@@ -34,7 +40,7 @@ void check_plan(const Task& task, const CandidateFile& file, Diagnostics& diagno
   const std::size_t before = diagnostics.size();
   const LaunchPlan plan = LaunchPlan::parse(file.source, task, file.path.string(), diagnostics);
   if (diagnostics.size() != before) return;
-  for (const auto* shapes : {&task.timing, &task.hidden}) {
+  for (const auto* shapes : {&task.timing, &task.gpu_timing, &task.hidden}) {
     for (const Dims& dims : *shapes) {
       try {
         plan.evaluate(plan_bindings(task, dims));
@@ -68,10 +74,32 @@ void check_forms(const std::vector<CandidateFile>& files, Diagnostics& diagnosti
   }
 }
 
+// A GPU needs shapes of its own: at those of a CPU it mostly waits for the host's launches.
+void check_gpu_shapes(const Task& task, Diagnostics& diagnostics) {
+  const std::string path = (task.folder / "task.yaml").string();
+  if (!task.small.empty()) return;
+  if (task.gpu_timing.empty()) {
+    diagnostics.push_back(
+        {path, 0, 0, "`timing` has no shapes for GPUs",
+         "timing: {cpu: [...], gpu: [...]}, or `small: why` where the task is to be small"});
+    return;
+  }
+  if (!task.bytes || !task.flops) return;
+  const Dims& dims = task.gpu_timing.front();
+  const std::int64_t bytes = task.bytes->evaluate(dims_scope(dims));
+  if (bytes > kLargestL2 || task.flops->evaluate(dims_scope(dims)) / kBoundByCompute >= bytes) return;
+  diagnostics.push_back({path, 0, 0,
+                         "at " + describe(dims) + " memory is the bound, and " +
+                             format_size(static_cast<std::uint64_t>(bytes)) + " fit into a GPU's L2 of " +
+                             format_size(kLargestL2),
+                         "take a larger first shape for GPUs, or say `small: why`"});
+}
+
 void check_task(const Task& task, Diagnostics& diagnostics, DatasetCount& count) {
   const std::string path = (task.folder / "task.yaml").string();
   if (!task.flops) diagnostics.push_back({path, 0, 0, "`flops` is missing", ""});
   if (!task.bytes) diagnostics.push_back({path, 0, 0, "`bytes` is missing", ""});
+  check_gpu_shapes(task, diagnostics);
   const std::vector<CandidateFile> files = load_candidate_files(task, diagnostics);
   count.tasks += 1;
   count.candidates += static_cast<int>(files.size() + load_hosted_sources(task, diagnostics).size());

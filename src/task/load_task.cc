@@ -7,6 +7,7 @@
 #include "cudnn_spec.h"
 #include "plan_text.h"
 #include "read_values.h"
+#include "shape_check.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
@@ -42,7 +43,7 @@ class TaskLoader {
     if (diagnostics_.size() != before) return std::nullopt;
     task_.folder = folder_;
     task_.id = folder_name();
-    task_.digest = sha256_hex(text);
+    task_.digest = task_.gpu_digest = sha256_hex(text);
     if (!is_name(task_.id))
       mistake(root_, "the folder's name `" + task_.id + "` is the task's id: letters, digits and _");
     read_root();
@@ -81,8 +82,10 @@ class TaskLoader {
     for (const Entry& entry : map.map("scalars")) read_scalar(entry);
     read_outputs(map);
     read_reference(map);
-    task_.timing = read_shapes(map, "timing");
-    task_.hidden = read_shapes(map, "hidden");
+    read_timing(map);
+    task_.hidden = read_shapes(map, "hidden", "hidden");
+    task_.small = map.string("small").value_or("");
+    if (task_.small.empty() && map.has("small")) map.mistake("small", "`small` must say why");
     for (const Node& node : map.sequence("distributions")) read_distribution(node);
     task_.flops = read_cost(map, "flops");
     task_.bytes = read_cost(map, "bytes");
@@ -277,24 +280,47 @@ class TaskLoader {
                 "forward(" + wanted + ")");
   }
 
-  std::vector<Dims> read_shapes(MapReader& root, const char* key) {
+  // A list of shapes for all devices, or a map with a list for CPUs and one for GPUs.
+  void read_timing(MapReader& root) {
+    const Node* node = root_.find("timing");
+    if (node == nullptr || !node->is_map()) {
+      task_.timing = read_shapes(root, "timing", "timing");
+      return;
+    }
+    root.expect("timing");
+    MapReader map(*node, "`timing`", diagnostics_);
+    task_.timing = read_shapes(map, "cpu", "timing.cpu");
+    task_.gpu_timing = read_shapes(map, "gpu", "timing.gpu");
+    map.finish();
+    if (task_.gpu_timing == task_.timing && !task_.timing.empty())
+      mistake(*node, "`cpu` and `gpu` list the same shapes", "timing: [...]");
+    // A CPU's stages do not depend on the shapes of GPUs.
+    Json without = yaml::to_json(root_);
+    without["timing"].erase("gpu");
+    task_.digest = sha256_hex(without.dump());
+  }
+
+  // `name`: the key as messages call it.
+  std::vector<Dims> read_shapes(MapReader& parent, const char* key, const std::string& name) {
     std::vector<Dims> shapes;
-    for (const Node& node : root.sequence(key, {.required = true})) {
-      MapReader map(node, std::string("shape in `") + key + "`", diagnostics_);
+    for (const Node& node : parent.sequence(key, {.required = true})) {
+      MapReader map(node, "shape in `" + name + "`", diagnostics_);
       if (!map.usable()) continue;
       Dims dims;
       for (const std::string& dim : task_.dims)
         dims[dim] =
             map.integer(dim, {.required = true, .low = 1, .high = static_cast<double>(kMaxSize)}).value_or(1);
       map.finish();
-      if (std::find(shapes.begin(), shapes.end(), dims) != shapes.end())
-        mistake(node, "this shape is listed twice");
-      if (std::find(task_.timing.begin(), task_.timing.end(), dims) != task_.timing.end())
+      const auto listed = [&dims](const std::vector<Dims>& in) {
+        return std::find(in.begin(), in.end(), dims) != in.end();
+      };
+      if (listed(shapes)) mistake(node, "this shape is listed twice");
+      if (name == "hidden" && (listed(task_.timing) || listed(task_.gpu_timing)))
         mistake(node, "this shape is in `timing` already");
+      shape_nodes_.emplace_back(dims, node);
       shapes.push_back(std::move(dims));
     }
-    if (shapes.empty() && root.has(key))
-      root.mistake(key, std::string("`") + key + "` needs at least one shape");
+    if (shapes.empty() && parent.has(key)) parent.mistake(key, "`" + name + "` needs at least one shape");
     return shapes;
   }
 
@@ -321,50 +347,7 @@ class TaskLoader {
 
   // Everything that can be evaluated is, at every shape.
   void check_shapes() {
-    for (const auto& [list, key] : {std::pair(&task_.timing, "timing"), std::pair(&task_.hidden, "hidden")}) {
-      const std::vector<Node>& nodes = root_.find(key)->items();
-      for (std::size_t i = 0; i < list->size(); ++i) check_shape((*list)[i], nodes[i]);
-    }
-  }
-
-  void check_shape(const Dims& dims, const Node& node) {
-    try {
-      std::uint64_t bytes = 0;
-      for (const auto* tensors : {&task_.inputs, &task_.outputs}) {
-        for (const TensorSpec& tensor : *tensors) {
-          std::uint64_t size = size_of(tensor.dtype);
-          for (const std::int64_t n : memory_shape_at(tensor, dims)) size *= static_cast<std::uint64_t>(n);
-          check_offset(tensor, dims);
-          if (size > task_.memory_bytes - bytes) {
-            return mistake(node, "the tensors of this shape take more than `memory`, " +
-                                     format_size(task_.memory_bytes));
-          }
-          bytes += size;
-        }
-      }
-      for (const TensorSpec& input : task_.inputs) {
-        check_values(input.values, input.dtype, dims);
-        for (const auto& distribution : task_.distributions)
-          if (const auto it = distribution.find(input.name); it != distribution.end())
-            check_values(it->second, input.dtype, dims);
-      }
-      for (const auto& [cost, key] : {std::pair(&task_.flops, "flops"), std::pair(&task_.bytes, "bytes")})
-        if (*cost && (*cost)->evaluate(dims_scope(dims)) < 0)
-          return mistake(node, std::string("`") + key + "` is negative at this shape");
-    } catch (const Error& error) {
-      mistake(node, error.what());
-    } catch (const ExpressionError& error) {
-      mistake(node, "`flops` or `bytes` at this shape: " + error.message);
-    }
-  }
-
-  static void check_offset(const TensorSpec& tensor, const Dims& dims) {
-    if (!tensor.offset) return;
-    misalignment_at(tensor, dims);  // not negative, and can be evaluated
-    const std::int64_t elements = tensor.offset->evaluate(dims_scope(dims));
-    if (elements > kMaxSize)
-      throw Error("offset of `" + tensor.name + "`: `" + tensor.offset->text() + "` is " +
-                  std::to_string(elements) + ", over " + std::to_string(kMaxSize));
+    for (const auto& [dims, node] : shape_nodes_) check_shape(task_, dims, node, diagnostics_);
   }
 
   std::filesystem::path folder_;
@@ -372,6 +355,7 @@ class TaskLoader {
   Node root_;
   Task task_;
   std::set<std::string> claimed_;
+  std::vector<std::pair<Dims, Node>> shape_nodes_;  // each shape of the file, and its place
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "warpsmith/task/task.h"
 
+#include <algorithm>
 #include <array>
 
 #include "warpsmith/base/text.h"
@@ -129,6 +130,19 @@ std::vector<std::int64_t> memory_shape_at(const TensorSpec& tensor, const Dims& 
   if (__builtin_mul_overflow(elements, static_cast<std::int64_t>(size_of(tensor.dtype)), &bytes))
     throw Error("strides of `" + tensor.name + "`: its bytes do not fit 64 bits", kExitUsage);
   return {elements};
+}
+
+Task on_device(Task task, std::string_view device_kind) {
+  if (device_kind == "cpu") return task;
+  task.digest = task.gpu_digest;
+  if (task.gpu_timing.empty()) return task;
+  const auto holds = [](const std::vector<Dims>& shapes, const Dims& dims) {
+    return std::find(shapes.begin(), shapes.end(), dims) != shapes.end();
+  };
+  for (const Dims& dims : task.timing)
+    if (!holds(task.gpu_timing, dims) && !holds(task.hidden, dims)) task.hidden.push_back(dims);
+  task.timing = task.gpu_timing;
+  return task;
 }
 
 std::string math_of(const Task& task, const std::string& asked) {

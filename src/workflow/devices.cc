@@ -8,6 +8,9 @@ namespace warpsmith::workflow {
 
 namespace {
 
+// Of a measure job on a GPU, at least: right answers and operands at a GPU's shapes, in three processes.
+constexpr std::uint64_t kGpuMeasureMemory = 12ull << 30;
+
 constexpr const char* kNameASite = "; `--site` names a cluster that has one";
 
 // "2 L40, 1 H100", the most first.
@@ -44,6 +47,14 @@ void choose_at(StageSpec& stage, const SiteSpec& site) {
                     : fmt::format("site {} has {} alone", site.name, types.front());
 }
 
+void find_real(StageSpec& stage, std::vector<std::string> names, const std::string& target) {
+  stage.device_found = DeviceFound::kReal;
+  stage.device_names = std::move(names);
+  stage.compile_target = target;
+  std::uint64_t& memory = stage.measure.memory_bytes;
+  if (memory > 0) memory = std::max(memory, kGpuMeasureMemory);
+}
+
 // The jobs of a stage on a GPU: one to measure with, and the type for whoever asks for some of no type.
 void ask_for_gpus(StageSpec& stage) {
   stage.measure.gpus = std::max(1, stage.measure.gpus);
@@ -59,9 +70,7 @@ void find_here(StageSpec& stage, const GpuStocks& machine) {
     if (!machine.empty()) stage.lacks += fmt::format(", it has {}", listed(machine));
     return;
   }
-  stage.device_found = DeviceFound::kReal;
-  stage.device_names = stock->second.names;
-  stage.compile_target = stock->second.target;
+  find_real(stage, stock->second.names, stock->second.target);
 }
 
 void find_at(StageSpec& stage, const SiteSpec& site) {
@@ -75,9 +84,7 @@ void find_at(StageSpec& stage, const SiteSpec& site) {
     if (stage.protocol.baseline != "eager")
       stage.lacks = fmt::format("the CPU twin has no baseline `{}`", stage.protocol.baseline);
   } else {
-    stage.device_found = DeviceFound::kReal;
-    stage.device_names = place->names;
-    stage.compile_target = place->target;
+    find_real(stage, place->names, place->target);
   }
 }
 

@@ -282,6 +282,33 @@ TEST(Inputs, DatasetDigestsFollowContents) {
   EXPECT_EQ(renamed.tasks, before.tasks);
 }
 
+// A CPU's stages do not become stale by the shapes of GPUs.
+TEST(Inputs, ShapesOfGpusAreHashedForGpusAlone) {
+  const fs::path folder = fs::path(testing::TempDir()) / "warpsmith_plan_shapes_test";
+  fs::remove_all(folder);
+  make_folders(folder / "add");
+  const auto hashes = [&](const std::string& gpu) {
+    write_file_atomic(folder / "add/task.yaml",
+                      "schema: warpsmith.task/1\ntitle: T\nlevel: 1\nsplit: train\nops: [a]\ndims: [N]\n"
+                      "inputs: {x: {shape: [N]}}\noutputs: {out: {shape: [N]}}\n"
+                      "reference: |\n  def forward(x: Tensor) -> Tensor:\n    return x\n"
+                      "timing: {cpu: [{N: 8}], gpu: [{N: " +
+                          gpu + "}]}\nhidden: [{N: 1}]\n");
+    std::map<std::string, std::string> by_device;
+    for (const char* device : {"cpu", "H100"}) {
+      auto spec = load("stages:\n  - {name: c, kind: collect}\n");
+      spec.stages[0].dataset.folder = folder;
+      spec.stages[0].dataset.train = {"add"};
+      spec.stages[0].device = device;
+      by_device[device] = hash_inputs(stage_inputs(spec.stages[0], digest_dataset(folder), {}));
+    }
+    return by_device;
+  };
+  auto before = hashes("4096"), after = hashes("8192");
+  EXPECT_EQ(before["cpu"], after["cpu"]);
+  EXPECT_NE(before["H100"], after["H100"]);
+}
+
 TEST(Inputs, FileHoldsWhatIsHashed) {
   const auto spec = load(kChain);
   const Json inputs = stage_inputs(spec.stages[0], digests().at("/base/tasks"), {});

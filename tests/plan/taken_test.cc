@@ -113,7 +113,7 @@ TEST_F(TakenTest, WithoutAStateTheOutputWrittenLastCounts) {
 TEST_F(TakenTest, TheChoiceEntersTheHashAndTheRestDoesNot) {
   stage("a", "11111111", {entry("add", "x", 1.1)});
   taken();
-  const DatasetDigests digests{{{"add", "t"}}, {}};
+  const DatasetDigests digests{.tasks = {{"add", "t"}}, .candidates = {}, .gpu_tasks = {{"add", "t"}}};
   const auto inputs = [&] { return stage_inputs(spec_.stages[0], digests, {}); };
   const Json before = inputs();
   stage("a", "11111111", {entry("add", "x", 1.3), entry("add", "slower", 1.0)});

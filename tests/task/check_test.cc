@@ -37,7 +37,7 @@ outputs:
 reference: |
   def forward(x: Tensor) -> Tensor:
     return x * 2
-timing: [{N: 1024}]
+timing: {cpu: [{N: 1024}], gpu: [{N: 33554432}]}
 hidden: [{N: 1}]
 flops: N
 bytes: 8 * N
@@ -75,6 +75,34 @@ TEST_F(CheckDataset, AGoodOneHasNoMistake) {
   EXPECT_EQ(check(), "");
   EXPECT_EQ(count_.tasks, 1);
   EXPECT_EQ(count_.candidates, 9);
+}
+
+TEST_F(CheckDataset, GpusNeedLargeShapes) {
+  const auto with_timing = [&](const std::string& timing) {
+    std::string text = read_file(root_ / "t/task.yaml");
+    const std::size_t begin = text.find("timing:"), end = text.find("hidden:");
+    write_file_atomic(root_ / "t/task.yaml", text.replace(begin, end - begin, timing));
+    return check();
+  };
+  EXPECT_EQ(with_timing("timing: [{N: 1024}]\n"),
+            "t/task.yaml: `timing` has no shapes for GPUs (timing: {cpu: [...], gpu: [...]}, or `small: why` "
+            "where the task is to be small)\n");
+  EXPECT_EQ(with_timing("small: as it is called\ntiming: [{N: 1024}]\n"), "");
+  std::string text = read_file(root_ / "t/task.yaml");
+  write_file_atomic(root_ / "t/task.yaml", text.erase(text.find("small:"), 23));
+  EXPECT_EQ(with_timing("timing: {cpu: [{N: 1024}], gpu: [{N: 12582912}]}\n"),
+            "t/task.yaml: at N=12582912 memory is the bound, and 96.0 MiB fit into a GPU's L2 of 96.0 MiB "
+            "(take a larger first shape for GPUs, or say `small: why`)\n");
+  EXPECT_EQ(with_timing("timing: {cpu: [{N: 1024}], gpu: [{N: 12582913}]}\n"), "");
+  text = read_file(root_ / "t/task.yaml");
+  write_file_atomic(root_ / "t/task.yaml", text.replace(text.find("flops: N"), 8, "flops: 128 * N"));
+  EXPECT_EQ(with_timing("timing: {cpu: [{N: 1024}], gpu: [{N: 4096}]}\n"), "") << "arithmetic is the bound";
+}
+
+// A plan that does not fit at a GPU's shape is found without a GPU.
+TEST_F(CheckDataset, PlansAreEvaluatedAtTheShapesOfGpus) {
+  add("ok", "c0", "// plan: launch k<<<dim3(1, N / 512), 32>>>(x, out)\na;");
+  EXPECT_EQ(check().substr(0, 60), "t/candidates/ok/c0.cu:1:1: at N=33554432: grid.y is 65536, n");
 }
 
 TEST_F(CheckDataset, TooFewOfAKind) {

@@ -126,6 +126,92 @@ TEST_F(LoadTask, ReadsEverything) {
   EXPECT_EQ(task->digest, sha256_hex(kGood));
 }
 
+constexpr const char* kByDevice =
+    "timing:\n  cpu: [{M: 256, N: 512}]\n  gpu: [{M: 2048, N: 512}, {M: 1024, N: 512}]\n";
+
+TEST_F(LoadTask, TimingShapesByDevice) {
+  const std::string text = with("timing:\n  - {M: 256, N: 512}\n", kByDevice);
+  Diagnostics diagnostics;
+  const auto task = load_task(write("t", text), diagnostics);
+  ASSERT_TRUE(task) << to_string(diagnostics.at(0));
+  const Dims cpu{{"M", 256}, {"N", 512}}, gpu{{"M", 2048}, {"N", 512}}, second{{"M", 1024}, {"N", 512}};
+  EXPECT_EQ(task->timing, std::vector<Dims>{cpu});
+  EXPECT_EQ(task->gpu_timing, (std::vector<Dims>{gpu, second}));
+  EXPECT_EQ(task->gpu_digest, sha256_hex(text));
+
+  EXPECT_EQ(on_device(*task, "cpu").timing, std::vector<Dims>{cpu});
+  EXPECT_EQ(on_device(*task, "cpu").digest, task->digest);
+  const Task on_gpu = on_device(on_device(*task, "H100"), "H100");
+  EXPECT_EQ(on_gpu.timing, (std::vector<Dims>{gpu, second}));
+  EXPECT_EQ(on_gpu.digest, task->gpu_digest);
+  ASSERT_EQ(on_gpu.hidden.size(), task->hidden.size() + 1);
+  EXPECT_EQ(on_gpu.hidden.back(), cpu) << "is checked there, once";
+}
+
+TEST_F(LoadTask, AListOfTimingShapesIsForAllDevices) {
+  Diagnostics diagnostics;
+  const auto task = load_task(write("t", kGood), diagnostics);
+  ASSERT_TRUE(task);
+  EXPECT_TRUE(task->gpu_timing.empty());
+  const Task on_gpu = on_device(*task, "H100");
+  EXPECT_EQ(on_gpu.timing, task->timing);
+  EXPECT_EQ(on_gpu.hidden, task->hidden);
+  EXPECT_EQ(on_gpu.digest, sha256_hex(kGood));
+}
+
+TEST_F(LoadTask, ShapesOfGpusDoNotChangeTheDigestOfACpu) {
+  const auto digests = [&](const std::string& timing) {
+    Diagnostics diagnostics;
+    const auto task = load_task(write("t", with("timing:\n  - {M: 256, N: 512}\n", timing)), diagnostics);
+    EXPECT_TRUE(task) << timing;
+    return task ? std::pair(task->digest, task->gpu_digest) : std::pair<std::string, std::string>();
+  };
+  const auto first = digests(kByDevice);
+  const auto other_gpu = digests("timing:\n  cpu: [{M: 256, N: 512}]\n  gpu: [{M: 4096, N: 512}]\n");
+  const auto other_cpu = digests("timing:\n  cpu: [{M: 128, N: 512}]\n  gpu: [{M: 4096, N: 512}]\n");
+  EXPECT_EQ(first.first, other_gpu.first);
+  EXPECT_NE(first.second, other_gpu.second);
+  EXPECT_NE(other_gpu.first, other_cpu.first);
+  EXPECT_NE(other_gpu.second, other_cpu.second) << "a GPU checks the shapes of a CPU, too";
+}
+
+TEST_F(LoadTask, TellsMistakesInTimingShapesByDevice) {
+  const auto of = [&](const std::string& timing) {
+    return mistakes(with("timing:\n  - {M: 256, N: 512}\n", timing));
+  };
+  EXPECT_EQ(of("timing:\n  cpu: [{M: 256, N: 512}]\n"), "t:21:3: `timing`: key `gpu` is missing\n");
+  EXPECT_EQ(of("timing: {gpu: [{M: 256, N: 512}]}\n"), "t:20:9: `timing`: key `cpu` is missing\n");
+  EXPECT_EQ(
+      of("timing: {cpu: [{M: 2, N: 2}], gpus: [{M: 256, N: 512}]}\n"),
+      "t:20:9: `timing`: key `gpu` is missing\nt:20:31: `timing`: key `gpus` is not known (did you mean "
+      "`gpu`?)\n");
+  EXPECT_EQ(of("timing: {cpu: [{M: 2, N: 2}], gpu: []}\n"),
+            "t:20:36: `timing.gpu` needs at least one shape\n");
+  EXPECT_EQ(of("timing: {cpu: [{M: 2, N: 2}], gpu: [{M: 9}]}\n"),
+            "t:20:37: shape in `timing.gpu`: key `N` is missing\n");
+  EXPECT_EQ(of("timing: {cpu: [{M: 2, N: 2}], gpu: [{M: 9, N: 9}, {M: 9, N: 9}]}\n"),
+            "t:20:51: this shape is listed twice\n");
+  EXPECT_EQ(of("timing: {cpu: [{M: 2, N: 2}], gpu: [{M: 3, N: 1000}]}\n"),
+            "t:22:5: this shape is in `timing` already\n");
+  EXPECT_EQ(of("timing: {cpu: [{M: 2, N: 2}], gpu: [{M: 2, N: 2}]}\n"),
+            "t:20:9: `cpu` and `gpu` list the same shapes (timing: [...])\n");
+  EXPECT_EQ(of("timing: {cpu: [{M: 2, N: 2}], gpu: [{M: 65536, N: 65536}]}\n").substr(0, 60),
+            "t:20:37: the tensors of this shape take more than `memory`, ");
+  EXPECT_EQ(
+      of("timing: 5\n"),
+      "t:20:9: `timing`: expected a list, found the integer 5\nt:20:9: `timing` needs at least one shape\n");
+}
+
+TEST_F(LoadTask, ATaskSaysWhyItIsSmall) {
+  Diagnostics diagnostics;
+  const auto task =
+      load_task(write("t", with("tolerance:", "small: between two layers\ntolerance:")), diagnostics);
+  ASSERT_TRUE(task);
+  EXPECT_EQ(task->small, "between two layers");
+  EXPECT_EQ(mistakes(with("tolerance:", "small: \"\"\ntolerance:")), "t:29:8: `small` must say why\n");
+  EXPECT_NE(mistakes(with("tolerance:", "small: true\ntolerance:")), "");
+}
+
 TEST(TaskMath, TheWorkflowOrTheTaskAllowsTorchsDefault) {
   Task strict, loose;
   loose.math = "torch_default";

@@ -20,10 +20,11 @@
 
 namespace warpsmith::plan {
 
-// SHA-256 of the files of a dataset, by task id.
+// SHA-256 of the files of a dataset, by task id. Shapes that only GPUs time do not change a CPU's.
 struct DatasetDigests {
-  std::map<std::string, std::string> tasks;       // task.yaml
+  std::map<std::string, std::string> tasks;       // task.yaml, as a CPU needs it
   std::map<std::string, std::string> candidates;  // all candidate files: their paths and contents
+  std::map<std::string, std::string> gpu_tasks;   // task.yaml, as a GPU needs it
 };
 // Reads the files of the dataset folder `folder`. Throws Error.
 DatasetDigests digest_dataset(const std::filesystem::path& folder);

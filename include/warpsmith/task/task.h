@@ -106,8 +106,10 @@ struct Task {
   std::vector<ScalarSpec> scalars;  // follow the inputs in the reference's parameters
   std::vector<TensorSpec> outputs;  // "out", or "out0", "out1", …
   std::string reference;            // TorchScript source with a function `forward`
-  std::vector<Dims> timing;         // shapes that are timed; the first is the score's
+  std::vector<Dims> timing;         // shapes that are timed (on_device()); the first is the score's
   std::vector<Dims> hidden;         // shapes for checks only
+  std::vector<Dims> gpu_timing;     // shapes that GPUs time; empty: those of `timing`
+  std::string small;                // why its shapes are small on a GPU, too; empty: they are not on purpose
   std::vector<std::map<std::string, ValueSpec>>
       distributions;  // further value distributions for checks, by input
   std::optional<Expression> flops, bytes;
@@ -118,8 +120,13 @@ struct Task {
   std::optional<CudnnSpec> cudnn;   // nothing: cuDNN has no such operator
   std::uint64_t memory_bytes = 1ull << 30;
   std::filesystem::path folder;
-  std::string digest;  // SHA-256 of task.yaml
+  std::string digest;      // SHA-256 of what this device needs of task.yaml: on a CPU all but `gpu_timing`
+  std::string gpu_digest;  // SHA-256 of task.yaml
 };
+
+// The task as a device of this kind ("cpu", or a GPU type) times it. load_task() gives a CPU's. On a GPU that
+// has shapes of its own, those of the CPU become hidden ones. May be applied again.
+Task on_device(Task task, std::string_view device_kind);
 
 // The math that counts for a task where the workflow asks for `asked`: "torch_default" where either of them says so, else "strict".
 std::string math_of(const Task& task, const std::string& asked);

@@ -49,8 +49,8 @@ bool asks_for_gpus(const WorkflowSpec& spec);
 // most GPUs, of a site's the only one that is no twin; where there are several the stage is blocked, as
 // somebody has to choose. Where there is none it becomes cpu, as if the file said so.
 //
-// Measure jobs on a GPU ask for one of its type; other jobs for those that the file says, of the stage's type
-// where it says none.
+// Measure jobs on a GPU ask for one of its type, and for at least 12 GiB where their memory is limited; other
+// jobs for those that the file says, of the stage's type where it says none.
 //
 // Where nothing can be measured, a stage that measures_again() answers so for each candidate; others are
 // blocked, but for `command`: what its program does with a device is its own affair. Blocked as well is who

@@ -40,8 +40,9 @@ Where place_for(Settings& settings) {
 void run_task_checks(ShardSession& shard) {
   const Json& params = shard.job().params;
   Settings settings = settings_from_json(params, shard.job().seed);
-  TaskSource tasks(json_at<std::string>(params, "datasets", "params"));
   const Where where = place_for(settings);
+  TaskSource tasks(json_at<std::string>(params, "datasets", "params"),
+                   where.place == Place::kGpu ? "gpu" : "cpu");
   configure_torch(settings.threads);
   for (const Item& item : shard.open_items()) {
     Json record;

@@ -45,7 +45,7 @@ task::Task load_one(const std::filesystem::path& datasets, const std::string& id
   Diagnostics diagnostics;
   std::optional<task::Task> task = task::load_task(datasets / id, diagnostics);
   if (!task) throw InvalidInput(diagnostics);
-  return std::move(*task);
+  return task::on_device(std::move(*task), "gpu");
 }
 
 // For all of NVIDIA's libraries in this process, before they are asked, and for good: cuDNN's graphs, and

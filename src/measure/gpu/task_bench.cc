@@ -10,6 +10,8 @@ namespace warpsmith::measure {
 
 namespace {
 
+// Of right answers in the host's memory: six of 25 million numbers each.
+constexpr std::uint64_t kOracleBytes = 2ull << 30;
 constexpr int kAloneRounds = 21, kIdleCalls = 7;
 constexpr int kEstimateCalls = 8, kEstimatePlaces = 8;
 
@@ -19,7 +21,7 @@ GpuTaskBench::GpuTaskBench(GpuHarness& harness, const task::Task& task, const Se
     : harness_(harness),
       task_(task::under_math(task, settings.math)),
       reference_(task_, Place::kGpu),
-      oracle_(task_, reference_, harness.source(), settings.seed),
+      oracle_(task_, reference_, harness.source(), settings.seed, kOracleBytes),
       cases_(check_cases(task_, settings.check_seeds)),
       seed_(settings.seed) {
   {
