@@ -33,8 +33,15 @@ std::uint64_t items_done(const Json& stage) {
 std::string figures(const Json& p) {
   std::string out;
   const auto number = [&](const char* key) { return p.contains(key) && p.at(key).is_number(); };
-  if (number("best")) out += fmt::format("  best {:.2f}x", p.at("best").get<double>());
+  if (number("best")) {
+    const std::string author = p.value("best_author", "generated");
+    out += fmt::format("  best {:.2f}x", p.at("best").get<double>());
+    if (author != "generated") out += " (" + author + ")";
+  }
   if (number("median")) out += fmt::format("  median {:.2f}x", p.at("median").get<double>());
+  if (number("wins"))
+    out += fmt::format("  wins {:.0f}% (scores above 1.01x {:.0f}%)", 100 * p.at("wins").get<double>(),
+                       100 * p.value("above_1_01", 0.0));
   if (number("valid_share")) out += fmt::format("  valid {:.0f}%", 100 * p.at("valid_share").get<double>());
   if (number("loss")) out += fmt::format("  loss {:.3f}", p.at("loss").get<double>());
   return out;

@@ -39,15 +39,16 @@ void add_measurement(Cells& cells, const store::MeasurementRow& row, bool no_dev
   const Measurement& m = row.value;
   DeviceCell& cell = cells[m.task];
   if (m.verdict == Verdict::kOk && m.speedup > cell.speedup.value_or(0))
-    cell = {"", m.speedup, m.speedup_low, m.speedup_high, m.candidate};
+    cell = {"", m.speedup, m.speedup_low, m.speedup_high, m.candidate, m.host_bound.value_or(false)};
   else if (!cell.speedup && cell.text.empty())
-    cell = {no_device ? "no device" : std::string(to_string(m.verdict)), std::nullopt, 0, 0, m.candidate};
+    cell = {
+        no_device ? "no device" : std::string(to_string(m.verdict)), std::nullopt, 0, 0, m.candidate, false};
 }
 
 void add_compile(Cells& cells, const store::CompileRow& row, const std::string& task) {
   if (row.verdict == to_string(Verdict::kOk)) return;
   DeviceCell& cell = cells[task];
-  if (!cell.speedup && cell.text.empty()) cell = {row.verdict, std::nullopt, 0, 0, row.candidate};
+  if (!cell.speedup && cell.text.empty()) cell = {row.verdict, std::nullopt, 0, 0, row.candidate, false};
 }
 
 std::map<Version, Cells> cells_of(const store::Results& results,
@@ -84,7 +85,11 @@ void fill(DeviceTable& table, const store::Results& results) {
       const auto cell = found->second.find(table.tasks[t]);
       if (cell == found->second.end()) continue;
       table.rows[t][c] = cell->second;
-      if (cell->second.speedup && !degenerate.contains(table.tasks[t])) speedups.push_back(*cell->second.speedup);
+      if (!cell->second.speedup || degenerate.contains(table.tasks[t])) continue;
+      if (cell->second.host_bound)
+        ++column.host_bound;
+      else
+        speedups.push_back(*cell->second.speedup);
     }
     column.tasks = static_cast<std::int64_t>(speedups.size());
     if (!speedups.empty()) column.geometric_mean = stats::geometric_mean(speedups);
@@ -93,8 +98,8 @@ void fill(DeviceTable& table, const store::Results& results) {
 
 std::string cell_html(const DeviceCell& cell) {
   if (!cell.speedup) return "<td>" + (cell.text.empty() ? "–" : escape(cell.text)) + "</td>";
-  return fmt::format("<td title=\"[{:.2f}, {:.2f}], {}\">{:.2f}×</td>", cell.low, cell.high,
-                     cell.candidate.substr(0, 12), *cell.speedup);
+  return fmt::format("<td title=\"[{:.2f}, {:.2f}], {}\">{:.2f}×{}</td>", cell.low, cell.high,
+                     cell.candidate.substr(0, 12), *cell.speedup, cell.host_bound ? " (host)" : "");
 }
 
 // What tells two columns of one device apart: the stage's name.
@@ -163,7 +168,8 @@ std::string devices_html(const std::vector<DeviceTable>& tables) {
          "<p class=\"note\">Speedup of the fastest correct program of each task over the baseline on the "
          "same device; where none was "
          "correct, the verdict. Geometric means are over the tasks that have a speedup there. –: not "
-         "measured yet.</p></section>\n";
+         "measured yet. (host): the baseline is bound by the host; such a task is in no geometric "
+         "mean.</p></section>\n";
 }
 
 Json devices_json(const std::vector<DeviceTable>& tables) {
@@ -177,13 +183,15 @@ Json devices_json(const std::vector<DeviceTable>& tables) {
                          {"hash8", c.hash8},
                          {"finished", c.finished},
                          {"tasks", c.tasks},
+                         {"host_bound", c.host_bound},
                          {"geometric_mean", c.geometric_mean ? Json(*c.geometric_mean) : Json()}});
     for (std::size_t t = 0; t < table.tasks.size(); ++t) {
       Json cells = Json::array();
       for (const DeviceCell& cell : table.rows[t])
         cells.push_back(cell.speedup ? Json{{"speedup", *cell.speedup},
                                             {"interval", {cell.low, cell.high}},
-                                            {"candidate", cell.candidate}}
+                                            {"candidate", cell.candidate},
+                                            {"host_bound", cell.host_bound}}
                                      : Json{{"speedup", nullptr}, {"text", cell.text}});
       tasks.push_back({{"task", table.tasks[t]}, {"cells", std::move(cells)}});
     }

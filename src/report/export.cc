@@ -12,9 +12,12 @@ namespace {
 Json headline_json(const Headline& h) {
   return {{"tasks", h.tasks},
           {"degenerate", h.degenerate},
+          {"host_bound", h.host_bound},
+          {"by_model", h.by_model},
           {"geometric_mean", h.geometric_mean},
           {"median", h.median},
           {"mean", h.mean},
+          {"wins", h.wins},
           {"above_1_01", h.above}};
 }
 
@@ -54,12 +57,16 @@ Json best_json(const BestKernel& k) {
               {"hash8", k.hash8},
               {"speedup", k.speedup},
               {"interval", {k.low, k.high}},
+              {"imprecise", k.imprecise},
+              {"win", k.win},
+              {"direction", k.direction},
               {"roofline_share", optional(k.roofline_share)},
               {"roofline_bound", k.roofline_bound},
               {"candidate_event_ns", optional(k.candidate_event_ns)},
               {"host_bound", k.host_bound},
               {"degenerate", k.degenerate},
               {"origin", k.origin},
+              {"author_stage", k.author_stage},
               {"source", k.source},
               {"baseline", k.baseline},
               {"over", comparison_json(k.over)},
@@ -78,12 +85,14 @@ Json evaluation_json(const EvaluationRow& row) {
           {"samples", row.samples},
           {"valid", row.valid},
           {"valid_share", row.valid_share()},
+          {"repeated", row.repeated},
           {"mean", optional(row.mean)},
           {"geometric_mean", optional(row.geometric_mean)},
           {"quantile75", optional(row.quantile75)},
           {"median", optional(row.median)},
           {"quantile25", optional(row.quantile25)},
           {"max", optional(row.max)},
+          {"wins", row.wins},
           {"above_1_01", row.above},
           {"one_draw", row.one_draw},
           {"one_draw_no_floor", row.one_draw_no_floor},
@@ -101,8 +110,8 @@ std::string json(const store::Results& results) {
               {"training", rows_json(results, store::training_table())}};
   for (const char* list : {"evaluations", "verdicts", "best", "cost", "measurements"})
     out[list] = Json::array();
-  if (const auto without = headline_without_host_bound(best))
-    out["headline_without_host_bound"] = headline_json(*without);
+  if (const auto with = headline_with_host_bound(best))
+    out["headline_with_host_bound"] = headline_json(*with);
   out["across_devices"] = devices_json(device_tables(results));
   for (const EvaluationRow& row : evaluation_rows(results))
     out["evaluations"].push_back(evaluation_json(row));

@@ -3,16 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <unordered_map>
 
+#include "direction.h"
 #include "report_json.h"
 #include "version_order.h"
 #include "warpsmith/stats/summary.h"
+#include "warpsmith/stats/wins.h"
 
 namespace warpsmith::report {
 
 namespace {
 
-constexpr double kSpeedupBar = 1.01;      // counted as a speedup above this
 constexpr double kFailureSpeedup = 0.01;  // one-draw speedup without floor
 
 bool says_something(const store::SampleRow& sample) {
@@ -20,38 +22,61 @@ bool says_something(const store::SampleRow& sample) {
   return verdict && *verdict != Verdict::kUnsupported && *verdict != Verdict::kNotMeasured;
 }
 
-EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples) {
+// The measurements that samples took their speedups from, in whatever stage that was.
+class Measured {
+ public:
+  explicit Measured(const store::Results& results) {
+    for (const store::MeasurementRow& row : results.measurements)
+      rows_.emplace(row.value.candidate, &row.value);
+  }
+  bool is_win(const store::SampleRow& sample) const {
+    const auto [begin, end] = rows_.equal_range(sample.candidate);
+    return std::any_of(begin, end, [&](const auto& row) {
+      const Measurement& m = *row.second;
+      return m.speedup == sample.speedup && stats::is_win(m.speedup_low, m.imprecise);
+    });
+  }
+
+ private:
+  std::unordered_multimap<std::string, const Measurement*> rows_;
+};
+
+EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples, const Measured& measured) {
   EvaluationRow row;
   row.stage = samples.front()->stage;
   row.hash8 = samples.front()->hash8;
   row.group = samples.front()->group;
   std::set<std::string> tasks, distinct;
-  std::vector<double> correct, floored, unfloored;
-  std::int64_t above = 0;
+  std::vector<double> own, floored, unfloored;
+  std::int64_t wins = 0, above = 0;
   for (const store::SampleRow* sample : samples) {
     tasks.insert(sample->task);
     distinct.insert(sample->candidate);
     const bool ok = sample->verdict == to_string(Verdict::kOk) && sample->speedup > 0;
-    if (ok) correct.push_back(sample->speedup);
+    row.valid += ok;
+    row.repeated += ok && sample->repeated;
     floored.push_back(ok ? std::max(1.0, sample->speedup) : 1.0);
     unfloored.push_back(ok ? sample->speedup : kFailureSpeedup);
-    above += ok && sample->speedup > kSpeedupBar;
+    if (!ok || sample->repeated) continue;
+    own.push_back(sample->speedup);
+    wins += measured.is_win(*sample);
+    above += stats::is_above_bar(sample->speedup);
   }
   const auto count = static_cast<double>(samples.size());
   row.tasks = static_cast<std::int64_t>(tasks.size());
   row.samples = static_cast<std::int64_t>(samples.size());
-  row.valid = static_cast<std::int64_t>(correct.size());
+  row.wins = static_cast<double>(wins) / count;
   row.above = static_cast<double>(above) / count;
   row.distinct = static_cast<double>(distinct.size()) / count;
   row.one_draw = stats::geometric_mean(floored);
   row.one_draw_no_floor = stats::geometric_mean(unfloored);
-  if (!correct.empty()) {
-    row.mean = stats::mean(correct);
-    row.geometric_mean = stats::geometric_mean(correct);
-    row.quantile75 = stats::quantile(correct, 0.75);
-    row.median = stats::median(correct);
-    row.quantile25 = stats::quantile(correct, 0.25);
-    row.max = *std::max_element(correct.begin(), correct.end());
+  if (!own.empty()) {
+    row.mean = stats::mean(own);
+    row.geometric_mean = stats::geometric_mean(own);
+    row.quantile75 = stats::quantile(own, 0.75);
+    row.median = stats::median(own);
+    row.quantile25 = stats::quantile(own, 0.25);
+    row.max = *std::max_element(own.begin(), own.end());
   }
   return row;
 }
@@ -90,7 +115,8 @@ std::vector<EvaluationRow> evaluation_rows(const store::Results& results) {
       cells[{order.place(sample.stage, sample.hash8), group_rank(sample.group), sample.group}].push_back(
           &sample);
   std::vector<EvaluationRow> rows;
-  for (const auto& [key, samples] : cells) rows.push_back(summarise(samples));
+  const Measured measured(results);
+  for (const auto& [key, samples] : cells) rows.push_back(summarise(samples, measured));
   return rows;
 }
 
@@ -131,6 +157,7 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     ++kernel.tried;
     if (row.value.verdict != Verdict::kOk) continue;
     ++kernel.correct;
+    kernel.win = kernel.win || stats::is_win(row.value.speedup_low, row.value.imprecise);
     // Over eager, which every score can be taken back to.
     const double over_eager =
         row.value.speedup * (row.value.baseline_ratio > 0 ? row.value.baseline_ratio : 1);
@@ -144,6 +171,8 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     kernel.high = row.value.speedup_high;
     kernel.baseline_ns = row.value.baseline_ns;
     kernel.candidate_ns = row.value.candidate_ns;
+    kernel.imprecise = row.value.imprecise;
+    kernel.direction = direction_words(row, results.samples);
     kernel.shape = shape_text(row.value.shape);
     kernel.roofline_share = roofline_share(row.value);
     kernel.roofline_bound = row.value.roofline_bound;
@@ -164,22 +193,33 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     if (const auto it = candidates.find(kernel.candidate); it != candidates.end()) {
       kernel.source = it->second->source;
       kernel.origin = it->second->origin;
+      kernel.author_stage = it->second->stage;
     }
     rows.push_back(std::move(kernel));
   }
   return rows;
 }
 
-Headline headline(const std::vector<BestKernel>& best) {
+namespace {
+
+Headline headline_of(const std::vector<BestKernel>& best, bool with_host_bound) {
   Headline h;
   std::vector<double> speedups, over_best;
+  std::int64_t wins = 0, above = 0;
   for (const BestKernel& kernel : best) {
     if (!(kernel.speedup > 0)) continue;
     if (!kernel.degenerate.empty()) {
       ++h.degenerate;
       continue;
     }
+    if (kernel.host_bound && !with_host_bound) {
+      ++h.host_bound;
+      continue;
+    }
     speedups.push_back(kernel.speedup);
+    wins += kernel.win;
+    above += stats::is_above_bar(kernel.speedup);
+    h.by_model += kernel.origin == "generated";
     if (kernel.over.all.size() > 1 && kernel.over.over_best)
       over_best.push_back(kernel.over.over_best->value);
     if (std::find(h.baselines.begin(), h.baselines.end(), kernel.baseline) == h.baselines.end())
@@ -187,25 +227,23 @@ Headline headline(const std::vector<BestKernel>& best) {
   }
   if (!over_best.empty()) h.over_best_baseline = stats::geometric_mean(over_best);
   if (speedups.empty()) return h;
+  const auto count = static_cast<double>(speedups.size());
   h.tasks = static_cast<std::int64_t>(speedups.size());
   h.geometric_mean = stats::geometric_mean(speedups);
   h.median = stats::median(speedups);
   h.mean = stats::mean(speedups);
-  h.above = static_cast<double>(
-                std::count_if(speedups.begin(), speedups.end(), [](double s) { return s > kSpeedupBar; })) /
-            static_cast<double>(speedups.size());
+  h.wins = static_cast<double>(wins) / count;
+  h.above = static_cast<double>(above) / count;
   return h;
 }
 
-std::optional<Headline> headline_without_host_bound(const std::vector<BestKernel>& best) {
-  std::vector<BestKernel> others;
-  bool some = false;
-  for (const BestKernel& kernel : best)
-    if (kernel.speedup > 0 && kernel.host_bound)
-      some |= kernel.degenerate.empty();
-    else
-      others.push_back(kernel);
-  return some ? std::optional(headline(others)) : std::nullopt;
+}  // namespace
+
+Headline headline(const std::vector<BestKernel>& best) { return headline_of(best, false); }
+
+std::optional<Headline> headline_with_host_bound(const std::vector<BestKernel>& best) {
+  if (headline(best).host_bound == 0) return std::nullopt;
+  return headline_of(best, true);
 }
 
 }  // namespace warpsmith::report

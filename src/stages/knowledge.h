@@ -23,6 +23,9 @@ struct Known {
   std::string made_by;   // stage in whose output it was found; empty: this stage
 };
 
+// Whether a model of a workflow wrote it: not a person, augmentation, a teacher or an import.
+inline bool is_by_model(const Candidate& candidate) { return candidate.origin.kind == "generated"; }
+
 // What makes numbers comparable: device kind, baseline, math, threads and the settings of the timing. Its
 // `math` is what the workflow asks for; what counts for a task is math_of().
 Json protocol_of(const workflow::StageSpec& spec);

@@ -38,8 +38,9 @@ void LearningRounds::on_trained(const JobResult& result) {
 StageProgress LearningRounds::progress() const {
   StageProgress p = {{"round", number()}, {"rounds", rounds_}};
   if (!ended_.empty())
-    for (const char* key : {"valid_share", "distinct_share", "best", "median", "geomean", "loss",
-                            "mean_reward", "groups_skipped", "note"})
+    for (const char* key :
+         {"valid_share", "distinct_share", "best", "best_author", "median", "geomean", "wins", "above_1_01",
+          "repeated", "loss", "mean_reward", "groups_skipped", "note"})
       if (ended_.back().contains(key)) p[key] = ended_.back()[key];
   return p;
 }

@@ -6,6 +6,7 @@
 
 #include "warpsmith/method/source_text.h"
 #include "warpsmith/stats/summary.h"
+#include "warpsmith/stats/wins.h"
 #include "warpsmith/workflow/devices.h"
 
 namespace warpsmith::stages {
@@ -14,15 +15,25 @@ namespace {
 
 constexpr double kFailureSpeedup = 0.01;  // what a failure counts without the floor
 
-Json speedup_figures(const std::vector<double>& speedups) {
-  const auto above = std::count_if(speedups.begin(), speedups.end(), [](double s) { return s > 1.01; });
-  return {{"best", *std::max_element(speedups.begin(), speedups.end())},
+Json speedup_figures(const std::vector<const Known*>& scored) {
+  std::vector<double> speedups;
+  for (const Known* k : scored) speedups.push_back(k->measurement.speedup);
+  const auto best = std::max_element(speedups.begin(), speedups.end());
+  const auto share = [&](auto counts) {
+    return static_cast<double>(std::count_if(scored.begin(), scored.end(), counts)) /
+           static_cast<double>(scored.size());
+  };
+  return {{"best", *best},
+          {"best_author", scored[static_cast<std::size_t>(best - speedups.begin())]->candidate.origin.kind},
           {"median", stats::median(speedups)},
           {"mean", stats::mean(speedups)},
           {"geomean", stats::geometric_mean(speedups)},
           {"p25", stats::quantile(speedups, 0.25)},
           {"p75", stats::quantile(speedups, 0.75)},
-          {"above_1_01", static_cast<double>(above) / static_cast<double>(speedups.size())}};
+          {"wins", share([](const Known* k) {
+             return stats::is_win(k->measurement.speedup_low, k->measurement.imprecise);
+           })},
+          {"above_1_01", share([](const Known* k) { return stats::is_above_bar(k->measurement.speedup); })}};
 }
 
 }  // namespace
@@ -30,8 +41,8 @@ Json speedup_figures(const std::vector<double>& speedups) {
 Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
   std::map<std::string, int> verdicts;
   std::set<std::string> distinct, forms;
-  std::vector<double> speedups;
-  std::size_t right = 0;
+  std::vector<const Known*> scored;
+  std::size_t right = 0, repeated = 0;
   double judged = 0, drawn = 0, floored = 0, unfloored = 0;
   for (const Counted& s : samples) {
     const Measurement& m = s.known->measurement;
@@ -43,17 +54,16 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
     judged += 1;
     const bool ok = m.verdict == Verdict::kOk && m.speedup > 0;
     right += ok ? 1 : 0;
+    repeated += ok && !s.own ? 1 : 0;
     if (!tasks.at(s.task).degenerate.empty()) continue;
     drawn += 1;
-    if (ok) speedups.push_back(m.speedup);
+    if (ok && s.own) scored.push_back(s.known);
     floored += ok ? std::log(std::max(1.0, m.speedup)) : 0;
     unfloored += std::log(ok ? m.speedup : kFailureSpeedup);
   }
-  Json out = {{"samples", samples.size()},
-              {"ok", right},
-              {"distinct", distinct.size()},
-              {"distinct_forms", forms.size()},
-              {"verdicts", verdicts}};
+  Json out = {{"samples", samples.size()},      {"ok", right},
+              {"repeated", repeated},           {"distinct", distinct.size()},
+              {"distinct_forms", forms.size()}, {"verdicts", verdicts}};
   if (!samples.empty()) {
     out["distinct_share"] = static_cast<double>(distinct.size()) / static_cast<double>(samples.size());
     out["distinct_form_share"] = static_cast<double>(forms.size()) / static_cast<double>(samples.size());
@@ -63,7 +73,7 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
     out["one_draw"] = std::exp(floored / drawn);
     out["one_draw_unfloored"] = std::exp(unfloored / drawn);
   }
-  if (!speedups.empty()) out.update(speedup_figures(speedups));
+  if (!scored.empty()) out.update(speedup_figures(scored));
   return out;
 }
 
@@ -78,7 +88,8 @@ Json figures_by_group(const std::vector<Counted>& samples, const TaskSet& tasks)
 
 std::vector<Counted> counted(const std::vector<Sample>& samples, const Verifier& verifier) {
   std::vector<Counted> out;
-  for (const Sample& s : samples) out.push_back({s.task, &verifier.at(s.candidate)});
+  for (const Sample& s : samples)
+    out.push_back({s.task, &verifier.at(s.candidate), !verifier.is_by_others(s.candidate)});
   return out;
 }
 

@@ -14,13 +14,17 @@ namespace warpsmith::stages {
 struct Counted {
   std::string task;
   const Known* known = nullptr;
+  bool own = true;  // false: it repeats a program of somebody else's, whose speed is not the stage's merit
 };
 
 // {"samples", "ok", "valid_share", "distinct", "distinct_share", "distinct_forms", "distinct_form_share",
 // "verdicts": {…},
-//  "best", "median", "mean", "geomean", "p25", "p75", "above_1_01",   over the correct samples; absent where
-//  there is none "one_draw", "one_draw_unfloored"}
-// Speedups of tasks that are marked as degenerate count in none of the second line.
+//  "best", "best_author", "median", "mean", "geomean", "p25", "p75", "wins", "above_1_01",   over the correct
+//  samples that are the stage's own; absent where there is none
+//  "repeated", "one_draw", "one_draw_unfloored"}
+// Speedups of tasks that are marked as degenerate count in none of the second and third line.
+// best_author: Origin::kind. wins: share whose interval lies above 1.01x (stats::is_win); above_1_01: share
+// whose score does. repeated: correct samples that are not the stage's own.
 // one_draw: geometric mean over all samples of max(1, speedup), a sample without a correct program counting
 // 1; unfloored: of the speedup, counting 0.01. `not_measured` and `unsupported` samples count in `samples`,
 // `verdicts` and what is distinct, and nowhere else. distinct: by source; distinct_forms: by structure
@@ -30,8 +34,10 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks);
 // The same with "groups": figures of the tasks of each group that has samples.
 Json figures_by_group(const std::vector<Counted>& samples, const TaskSet& tasks);
 
+// What a model wrote is the stage's own, unless it equals (layout and comments aside) a program that a
+// person, augmentation, a teacher or an import brought.
 std::vector<Counted> counted(const std::vector<Sample>& samples, const Verifier& verifier);
-// The candidates that the stage met, each as one sample.
+// The candidates that the stage met, each as one sample, whoever wrote it.
 std::vector<Counted> counted(const Verifier& verifier);
 
 // {"candidate", "measurement", "folder", "expected", "known_from"} of every candidate that the stage met.

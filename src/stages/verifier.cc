@@ -4,11 +4,28 @@
 
 #include <algorithm>
 
+#include "warpsmith/method/source_text.h"
+
 namespace warpsmith::stages {
+
+namespace {
+
+std::string form_of(const Candidate& candidate) {
+  return candidate.task + '\n' + method::layout_normal_form(candidate.source());
+}
+
+}  // namespace
 
 Verifier::Verifier(const StageInputs& inputs, std::vector<Known> known)
     : inputs_(inputs), spec_(inputs.spec) {
   for (Known& k : known) settle(std::move(k));
+  for (const Known& k : known_candidates(inputs, inputs.upstream_order, Comparable::kAnything))
+    if (!is_by_model(k.candidate)) forms_of_others_.insert(form_of(k.candidate));
+}
+
+bool Verifier::is_by_others(const std::string& id) const {
+  const Candidate& candidate = at(id).candidate;
+  return !is_by_model(candidate) || forms_of_others_.contains(form_of(candidate));
 }
 
 void Verifier::settle(Known known) {

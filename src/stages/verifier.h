@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ class Verifier {
   void expect(const std::string& id, const std::string& verdict) { expected_[id] = verdict; }
 
   const Known& at(const std::string& id) const { return known_.at(id); }
+  // Whether the program, layout and comments aside, is one that no model wrote and that was known before.
+  bool is_by_others(const std::string& id) const;
   // Ids of the distinct candidates that this stage came upon, in order; also those with a verdict from
   // upstream.
   const std::vector<std::string>& met() const { return met_; }
@@ -40,6 +43,7 @@ class Verifier {
   const StageInputs& inputs_;
   const workflow::StageSpec& spec_;
   std::map<std::string, Known> known_;
+  std::set<std::string> forms_of_others_;  // of programs that no model wrote, by task
   std::map<std::string, std::string> expected_;
   std::map<std::string, double> best_;
   std::vector<std::string> met_;

@@ -73,6 +73,7 @@ class Rows {
     row.task = std::move(candidate.task);
     row.tier = to_string(candidate.tier);
     Origin& origin = candidate.origin;
+    if (origin.kind != "generated") by_others_.insert(row.id);
     row.origin = std::move(origin.kind);
     if (!origin.stage.empty()) {
       row.round = origin.round;
@@ -92,6 +93,8 @@ class Rows {
   void add_sample(const Json& json) {
     auto row = new_row<SampleRow>();
     fields_from_json(sample_table().fields, json, row);
+    // Older outputs do not say it. What was measured again is no item of a prompt.
+    if (json.contains("item") && by_others_.contains(row.candidate)) row.repeated = true;
     out.generated.push_back(std::move(row));
   }
 
@@ -173,6 +176,7 @@ class Rows {
   const std::int64_t round_;
   const fs::path from_;
   std::unordered_set<std::string> candidates_seen_;
+  std::unordered_set<std::string> by_others_;  // candidates that no model wrote
   std::vector<std::string> devices_seen_;
   std::string blob_folder_, blob_name_, blob_;
 };
@@ -210,10 +214,10 @@ static void read_finished(const fs::path& file, Rows& rows, StageRow& stage) {
       for (const Json& entry : *list) rows.add_if_sound([&] { add(entry); });
   };
   each("tasks", [&](const Json& task) { rows.add_task(task); });
-  each("samples", [&](const Json& sample) { rows.add_sample(sample); });
   each("candidates", [&](const Json& entry) {
     if (const auto it = entry.find("candidate"); it != entry.end()) rows.add_candidate(*it);
   });
+  each("samples", [&](const Json& sample) { rows.add_sample(sample); });
   // No job has a record of what was not measured for want of a device.
   if (output.contains("lacks"))
     each("candidates",

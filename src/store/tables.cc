@@ -144,6 +144,9 @@ const Table<SampleRow>& sample_table() {
           field("candidate", &R::candidate, {.meaning = "id of the program", .width = 64}),
           field("verdict", &R::verdict, {.meaning = "what became of it", .width = 24}),
           field("speedup", &R::speedup, {.meaning = "its score; 0: no success"}),
+          field("repeated", &R::repeated,
+                {.meaning = "1: a program that no model wrote and that the stage found in the database",
+                 .since = 8}),
       }};
   return table;
 }

@@ -37,6 +37,14 @@ TEST(StageLine, SaysRoundDoneRateTimeLeftAndFigures) {
             "loss 0.500");
 }
 
+TEST(StageLine, NamesWinsAndWhoElseWroteTheBest) {
+  const Json stage = {
+      {"stage", "sweep"},
+      {"progress", {{"best", 2.5}, {"best_author", "dataset"}, {"wins", 0.25}, {"above_1_01", 0.5}}},
+      {"jobs", Json::array()}};
+  EXPECT_EQ(stage_line(stage, 0), "sweep  best 2.50x (dataset)  wins 25% (scores above 1.01x 50%)");
+}
+
 TEST(StageLine, LeavesOutWhatIsNotKnown) {
   EXPECT_EQ(
       stage_line({{"stage", "collect"}, {"progress", {{"round", 0}, {"rounds", 1}}}, {"jobs", Json::array()}},

@@ -34,7 +34,7 @@ const std::string kChain = R"(stages:
 )";
 
 Digests digests(const std::string& task = "t1", const std::string& candidates = "k1") {
-  return {{"/base/tasks", {{{"add", task}}, {{"add", candidates}}}}};
+  return {{"/base/tasks", {{{"add", task}}, {{"add", candidates}}, {{"add", task}}}}};
 }
 
 // Runs what the plan says will run: each output's digest is that of `content` (by stage; else of its name).

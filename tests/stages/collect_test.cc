@@ -71,6 +71,7 @@ TEST(Collect, SpeedupsOfDegenerateTasksAreInNoFigureOfSpeedups) {
   EXPECT_EQ(summary["ok"], inputs.tasks.size());
   EXPECT_DOUBLE_EQ(summary["valid_share"].get<double>(), 1.0);
   EXPECT_DOUBLE_EQ(summary["best"].get<double>(), 2.0);
+  EXPECT_EQ(summary["best_author"], "dataset");
   EXPECT_NEAR(summary["one_draw"].get<double>(), 2.0, 1e-12);
 }
 

@@ -47,19 +47,52 @@ TEST(Evaluate, SamplesAFrozenCheckpointOverAllGroups) {
                                      {"group", "train"},
                                      {"candidate", program("a", "ok 2.00 q").id},
                                      {"verdict", "ok"},
-                                     {"speedup", 2.0}}));
+                                     {"speedup", 2.0},
+                                     {"repeated", true}}));
   EXPECT_EQ(out["evaluated"], "checkpoints/rl-300");
   EXPECT_FALSE(out.contains("checkpoint"));
   const Json& groups = out["summary"]["groups"];
   EXPECT_EQ(groups["train"]["samples"], 48);
   EXPECT_NEAR(groups["train"]["one_draw"].get<double>(), std::sqrt(2.0), 1e-12);
   EXPECT_NEAR(groups["train"]["one_draw_unfloored"].get<double>(), 1.0, 1e-12);
-  EXPECT_NEAR(groups["train"]["geomean"].get<double>(), 1.0, 1e-12);
-  EXPECT_DOUBLE_EQ(groups["train"]["above_1_01"].get<double>(), 0.5);
+  EXPECT_EQ(groups["train"]["repeated"], 24) << "`ok 2.00 q` is a person's";
+  EXPECT_NEAR(groups["train"]["geomean"].get<double>(), 0.5, 1e-12);
+  EXPECT_DOUBLE_EQ(groups["train"]["above_1_01"].get<double>(), 0);
   EXPECT_DOUBLE_EQ(groups["heldout_combination"]["one_draw"].get<double>(), 1.0);
   EXPECT_DOUBLE_EQ(groups["heldout_operation"]["valid_share"].get<double>(), 0.0);
   EXPECT_NEAR(groups["heldout_operation"]["one_draw_unfloored"].get<double>(), 0.01, 1e-12);
   EXPECT_FALSE(groups["heldout_operation"].contains("geomean"));
+}
+
+// What it repeats of others is right, and is not its merit: neither with another layout, nor with comments.
+TEST(Evaluate, IsCreditedWithItsOwnProgramsAlone) {
+  World world;
+  world.answer = [](const JobRequest&, const Json& item) -> std::vector<std::string> {
+    if (item["task"] != "a") return {"bad x", "bad x", "bad x", "bad x", "bad x"};
+    return {"ok 2.00 q", "ok 2.00   q", "ok 2.00 q  // by me", "ok 1.50 mine", "imprecise 1.05 mine"};
+  };
+  const StageOutput out =
+      world.drive(with_checkpoint({.checkpoint_of = "rl", .samples = 5, .heldout = false}));
+  const Json& train = out["summary"]["groups"]["train"];
+  EXPECT_EQ(train["samples"], 10);
+  EXPECT_EQ(train["ok"], 5);
+  EXPECT_EQ(train["repeated"], 3);
+  EXPECT_DOUBLE_EQ(train["best"].get<double>(), 1.5);
+  EXPECT_EQ(train["best_author"], "generated");
+  EXPECT_DOUBLE_EQ(train["median"].get<double>(), 1.275);
+  EXPECT_DOUBLE_EQ(train["above_1_01"].get<double>(), 1);
+  EXPECT_DOUBLE_EQ(train["wins"].get<double>(), 0.5) << "the interval of 1.05x holds 1";
+  EXPECT_DOUBLE_EQ(train["valid_share"].get<double>(), 0.5) << "repeating is valid";
+}
+
+// Another model stage's program is a model's.
+TEST(Evaluate, AModelsEarlierProgramCounts) {
+  World world;
+  world.answer = [](const JobRequest&, const Json& item) { return repeat(item, "ok 7.00 found"); };
+  const StageOutput out =
+      world.drive(with_checkpoint({.checkpoint_of = "rl", .samples = 1, .heldout = false}));
+  EXPECT_EQ(out["summary"]["repeated"], 0);
+  EXPECT_DOUBLE_EQ(out["summary"]["best"].get<double>(), 7);
 }
 
 TEST(Evaluate, HeldOutTasksOnlyOnRequest) {
@@ -172,7 +205,8 @@ TEST(Evaluate, JobsAreToldWhichDeviceItMustBe) {
 }
 
 TEST(Evaluate, OnAGpuTheBaselinesOfEachTaskAreTimed) {
-  const auto asked = [](const std::string& device, const std::vector<std::string>& baselines, const std::string& score) {
+  const auto asked = [](const std::string& device, const std::vector<std::string>& baselines,
+                        const std::string& score) {
     StageInputs inputs = with_checkpoint({.candidates_of = {"collect"}});
     inputs.upstream["collect"]["device"] = inputs.upstream["collect"]["protocol"]["device"] = "A100";
     inputs.spec.device = device;

@@ -17,8 +17,9 @@ struct DeviceColumn {
   std::string found;   // "real", "twin", "none"; empty: device kind cpu was asked for
   std::string stage, hash8;
   bool finished = false;
-  std::int64_t tasks = 0;                // with a speedup
+  std::int64_t tasks = 0;                // with a speedup, but those whose baseline is bound by the host
   std::optional<double> geometric_mean;  // over these
+  std::int64_t host_bound = 0;           // the tasks left out for it
   // "L40", "L40 (CPU twin)", "CPU": no GPU is named alone that has not produced the numbers below it.
   std::string title() const;
 };
@@ -29,6 +30,7 @@ struct DeviceCell {
   std::optional<double> speedup;
   double low = 0, high = 0;  // 95 % interval
   std::string candidate;
+  bool host_bound = false;
 };
 
 struct DeviceTable {

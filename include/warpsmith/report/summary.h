@@ -20,9 +20,12 @@ namespace warpsmith::report {
 struct EvaluationRow {
   std::string stage, hash8, group;
   std::int64_t tasks = 0, samples = 0, valid = 0;
-  // Over correct programs; nothing where there is none.
+  std::int64_t repeated = 0;  // correct, and a program that no model wrote
+  // Over correct programs but `repeated` ones; nothing where there is none.
   std::optional<double> mean, geometric_mean, quantile75, median, quantile25, max;
-  double above = 0;              // share of all samples above 1.01x
+  // Shares of all samples; `repeated` ones count in neither.
+  double wins = 0;               // the interval lies above 1.01x (stats::is_win)
+  double above = 0;              // the score does: CUDA-L1's count
   double one_draw = 1;           // geometric mean over all samples of max(1, speedup); a failure counts 1
   double one_draw_no_floor = 0;  // geometric mean over all samples of the speedup; a failure counts 0.01
   double distinct = 0;           // share of distinct programs among all samples
@@ -47,10 +50,14 @@ struct VerdictCounts {
 std::vector<VerdictCounts> verdict_counts(const store::Results& results);
 
 // The fastest correct program of each task over all stages, by its speedup over eager.
+// The task's `win`: whether one of its correct programs is a win (stats::is_win).
 struct BestKernel : CodeFacts {
   std::string task, candidate, stage, hash8, origin, source, reference;
-  std::string degenerate;  // why its speedup says nothing; empty: it says something
+  std::string degenerate;    // why its speedup says nothing; empty: it says something
+  std::string author_stage;  // the stage that made it; `stage`: the one that measured it
   double speedup = 0, low = 0, high = 0, baseline_ns = 0, candidate_ns = 0;
+  bool imprecise = false, win = false;
+  std::string direction;  // why score and times point in different directions; empty: they do not
   std::string shape;
   std::optional<double> roofline_share;  // of the time that the device allows at least: 1 is at the roofline
   std::string roofline_bound;            // "memory", "compute"
@@ -62,16 +69,21 @@ struct BestKernel : CodeFacts {
 };
 std::vector<BestKernel> best_kernels(const store::Results& results);
 
+// Of the best kernel of each task.
 struct Headline {
   std::int64_t tasks = 0;
-  std::int64_t degenerate = 0;                      // tasks with a correct kernel that are left out
-  double geometric_mean = 1, median = 1, mean = 1;  // of the best kernel of each task
-  double above = 0;                                 // share of tasks above 1.01x
-  std::vector<std::string> baselines;               // that the scores are over
-  std::optional<double> over_best_baseline;         // geometric mean, over tasks whose baselines were timed
+  std::int64_t degenerate = 0;  // tasks with a correct kernel that are left out
+  std::int64_t host_bound = 0;  // the same, for their baseline waits for the host
+  std::int64_t by_model = 0;    // tasks whose best kernel a model wrote
+  double geometric_mean = 1, median = 1, mean = 1;
+  double wins = 0;                     // share of tasks with a win (BestKernel::win)
+  double above = 0;                    // share of tasks whose best score is above 1.01x: CUDA-L1's count
+  std::vector<std::string> baselines;  // that the scores are over
+  std::optional<double> over_best_baseline;  // geometric mean, over tasks whose baselines were timed
 };
+// Without tasks whose baseline is bound by the host: what is measured there is launches saved.
 Headline headline(const std::vector<BestKernel>& best);
-// The same without tasks whose baseline is bound by the host; nothing where there is no such task.
-std::optional<Headline> headline_without_host_bound(const std::vector<BestKernel>& best);
+// The same with them; nothing where there is no such task.
+std::optional<Headline> headline_with_host_bound(const std::vector<BestKernel>& best);
 
 }  // namespace warpsmith::report

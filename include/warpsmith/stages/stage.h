@@ -63,6 +63,7 @@ struct JobResult {
 //       "group",                         "train", "heldout_combination" or "heldout_operation"
 //       "candidate", "verdict",
 //       "speedup",                       where the verdict is ok; unrounded
+//       "repeated": true,                a program that no model wrote, and that was known before
 //       "cut_off": true,                 the answer ended at max_tokens
 //       "reward", "advantage"}, …],      contrastive: smoothed reward; advantage where its group was not
 //       skipped
@@ -73,14 +74,16 @@ struct JobResult {
 //    stages "records": […],                     command: what the program wrote, but for its candidates
 //    "summary": {…figures…, "groups": {"train": {…figures…}, …}}}
 // Figures: samples, ok, valid_share, distinct, distinct_share (by source), distinct_forms,
-// distinct_form_share (identifiers and constants renamed), verdicts: {name: count}; best, median, mean,
-// geomean, p25, p75, above_1_01 over the correct ones; one_draw: geometric mean over all samples of max(1,
+// distinct_form_share (identifiers and constants renamed), verdicts: {name: count}; best, best_author
+// (Origin::kind), median, mean, geomean, p25, p75, wins (share whose interval lies above 1.01), above_1_01
+// (share whose score does) over the correct ones that are the stage's own; repeated: correct ones that repeat
+// a program which no model wrote; one_draw: geometric mean over all samples of max(1,
 // speedup), one without a correct program counting 1; one_draw_unfloored: of the speedup, counting 0.01.
 // `not_measured` and `unsupported` samples are in no mean, and in no share but those of what is distinct.
 using StageOutput = Json;
 
-// Numbers for people while it works: round, rounds, job, and of the round before: loss, best, median and
-// geomean speedup, valid_share, distinct_share, mean_reward, groups_skipped, note.
+// Numbers for people while it works: round, rounds, job, and of the round before: loss, best, best_author, median
+// and geomean speedup, wins, above_1_01, repeated, valid_share, distinct_share, mean_reward, groups_skipped, note.
 using StageProgress = Json;
 
 struct StageStep {

@@ -60,7 +60,8 @@ struct BaselineRow {
 struct SampleRow {
   std::string stage, hash8, task, group, candidate, verdict;
   std::int64_t round = 0;
-  double speedup = 0;  // 0 where it is no success
+  double speedup = 0;     // 0 where it is no success
+  bool repeated = false;  // it repeats a program that no model wrote: its speed is not the stage's merit
 };
 
 struct TrainingRow {
