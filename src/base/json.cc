@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/untrusted.h"
@@ -102,8 +103,84 @@ Json parse_json(std::string_view text, std::string_view what) {
 
 Json read_json_file(const std::filesystem::path& path) { return parse_json(read_file(path), path.string()); }
 
+namespace {
+
+// Hands on the lines of a file that are whole, and tells which are not. Whether lines of the file carry
+// checksums is seen from the first two: the first is held back until then.
+class LineScan {
+ public:
+  LineScan(const std::filesystem::path& path, const std::function<void(Json&&, std::uint64_t)>& take,
+           const std::function<void(const BadContent&)>& bad)
+      : path_(path), take_(take), bad_(bad) {}
+
+  // Some line follows, so the one before was not the last.
+  void goes_on() {
+    if (!problem_.empty()) tell(problem_at_, std::exchange(problem_, ""));
+  }
+
+  void line(std::string_view text, std::uint64_t at) {
+    const LineCrc crc = check_line_crc(text);
+    if (crc == LineCrc::kWrong) {
+      release();
+      return tell(at, "its checksum is wrong");
+    }
+    Json value = parse_line(text, problem_);
+    if (!problem_.empty()) {
+      problem_at_ = at;
+      return;
+    }
+    if (crc == LineCrc::kGood) {
+      value.erase("crc");
+      if (held_) tell(std::exchange(held_, std::nullopt)->second, kLacks);
+      checked_ = true;
+    } else if (checked_) {
+      return tell(at, kLacks);
+    } else if (seen_ == 0) {
+      ++seen_;
+      held_.emplace(std::move(value), at);
+      return;
+    }
+    release();
+    ++seen_;
+    take_(std::move(value), at);
+  }
+
+  // At the end of the file. False: the last line was left.
+  bool finish() {
+    release();
+    return problem_.empty();
+  }
+
+ private:
+  static constexpr const char* kLacks = "it has no checksum, and other lines do";
+
+  void release() {
+    if (!held_) return;
+    auto [value, at] = std::move(*std::exchange(held_, std::nullopt));
+    take_(std::move(value), at);
+  }
+
+  void tell(std::uint64_t at, const std::string& problem) {
+    const BadContent error(path_,
+                           path_.string() + ": bad line at byte " + std::to_string(at) + ": " + problem);
+    if (!bad_) throw error;
+    bad_(error);
+  }
+
+  const std::filesystem::path& path_;
+  const std::function<void(Json&&, std::uint64_t)>& take_;
+  const std::function<void(const BadContent&)>& bad_;
+  std::optional<std::pair<Json, std::uint64_t>> held_;
+  std::string problem_;  // of the line before, which may be the last
+  std::uint64_t problem_at_ = 0, seen_ = 0;
+  bool checked_ = false;  // lines of this file carry checksums
+};
+
+}  // namespace
+
 JsonLinesScan scan_json_lines(const std::filesystem::path& path, std::uint64_t offset,
-                              const std::function<void(Json&&, std::uint64_t)>& take) {
+                              const std::function<void(Json&&, std::uint64_t)>& take,
+                              const std::function<void(const BadContent&)>& bad) {
   JsonLinesScan scan;
   scan.whole_bytes = offset;
   std::optional<InputFile> file;
@@ -115,27 +192,55 @@ JsonLinesScan scan_json_lines(const std::filesystem::path& path, std::uint64_t o
     throw;
   }
   LineReader lines(*file);
-  std::string line, problem;
-  std::uint64_t bad_at = 0;
+  LineScan content(path, take, bad);
+  std::string line;
+  std::uint64_t at = offset, last = offset;
   for (bool whole = false; lines.next(line, whole);) {
-    if (!problem.empty())
-      throw BadContent(path, path.string() + ": bad line at byte " + std::to_string(bad_at) + ": " + problem);
+    content.goes_on();
     if (!whole) {
       scan.cut_tail = true;
       break;
     }
-    const std::uint64_t begin = scan.whole_bytes;
-    Json value = parse_line(line, problem);
-    if (!problem.empty()) {
-      bad_at = begin;
-      continue;
-    }
-    scan.whole_bytes = begin + line.size() + 1;
+    last = at;
+    at += line.size() + 1;
     ++scan.lines;
-    take(std::move(value), begin);
+    content.line(line, last);
   }
-  if (!problem.empty()) scan.cut_tail = true;
+  scan.whole_bytes = at;
+  if (content.finish()) return scan;
+  scan.cut_tail = true;
+  scan.whole_bytes = last;
+  --scan.lines;
   return scan;
+}
+
+constexpr std::string_view kCrcKey = ",\"crc\":\"";
+
+LineCrc check_line_crc(std::string_view line) {
+  if (line.size() < kLineCrcBytes + 2 || line.front() != '{' || !line.ends_with("\"}")) return LineCrc::kNone;
+  const std::string_view tail = line.substr(line.size() - kLineCrcBytes);
+  if (!tail.starts_with(kCrcKey)) return LineCrc::kNone;
+  std::uint32_t crc = 0;
+  for (const char digit : tail.substr(kCrcKey.size(), 8)) {  // lower case only: there is one way to write it
+    const bool decimal = digit >= '0' && digit <= '9', letter = digit >= 'a' && digit <= 'f';
+    if (!decimal && !letter) return LineCrc::kWrong;
+    crc = crc << 4 | static_cast<std::uint32_t>(decimal ? digit - '0' : digit - 'a' + 10);
+  }
+  return crc == crc32(line.substr(0, line.size() - kLineCrcBytes)) ? LineCrc::kGood : LineCrc::kWrong;
+}
+
+void append_line_crc(std::string& out, std::size_t begin) {
+  const std::uint32_t crc = crc32(std::string_view(out).substr(begin));
+  out += kCrcKey;
+  for (int shift = 28; shift >= 0; shift -= 4) out += "0123456789abcdef"[crc >> shift & 0xF];
+  out += "\"}";
+}
+
+std::string line_with_crc(const Json& object) {
+  std::string line = object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  line.pop_back();
+  append_line_crc(line, 0);
+  return line + "\n";
 }
 
 std::size_t first_not_utf8(std::string_view text) {

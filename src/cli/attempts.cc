@@ -8,12 +8,18 @@
 
 namespace warpsmith::cli {
 
-std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run) {
+std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run,
+                                             store::OutputDigests* outputs) {
   std::vector<store::AttemptRow> rows;
   std::vector<std::uint32_t> executions;  // of the rows
   run::Attempts attempts;
   run::read_journal(run / "journal", [&](run::Event&& e) {
     std::optional<run::Attempt> one = attempts.take(e);
+    if (outputs != nullptr && e.kind == run::EventKind::kStageFinished &&
+        e.execution < attempts.executions().size()) {
+      const run::Attempts::Execution& execution = attempts.executions()[e.execution];
+      (*outputs)[{execution.stage, plan::hash8(execution.hash)}] = e.hash;
+    }
     if (!one) return;
     const run::Attempts::Job& job = attempts.jobs()[e.job];
     if (job.execution >= attempts.executions().size()) return;
@@ -49,12 +55,13 @@ std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run) {
 
 store::Aggregated aggregate_run(const std::filesystem::path& run, bool rebuild) {
   std::vector<store::AttemptRow> attempts;
+  store::OutputDigests outputs;
   try {
-    attempts = read_attempts(run);
+    attempts = read_attempts(run, &outputs);
   } catch (const Error& e) {
     log_warning(std::string("results.h5 is written without attempts of shards: ") + e.what());
   }
-  return store::aggregate(run, rebuild, std::move(attempts));
+  return store::aggregate(run, rebuild, std::move(attempts), outputs);
 }
 
 }  // namespace warpsmith::cli

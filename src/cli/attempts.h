@@ -10,8 +10,9 @@
 namespace warpsmith::cli {
 
 // Every attempt that has ended, in the order of the journal; none where there is no journal. Throws Error
-// where the journal is damaged.
-std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run);
+// where the journal is damaged. `outputs`, where given, gets the digests of the outputs of stages.
+std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run,
+                                             store::OutputDigests* outputs = nullptr);
 
 // store::aggregate() with the journal's attempts. A damaged journal costs these alone: it is said, and the
 // rest is written.

@@ -35,7 +35,7 @@ void prefill_records(const fs::path& folder, const JobFile& job, const std::vect
         Json record = *known;
         record["item"] = ids[i];
         record["index"] = i;
-        records += record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+        records += line_with_crc(record);
       }
     if (records.empty()) continue;
     // The folder appears with its records in it: a shard never sees half of them.

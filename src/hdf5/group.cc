@@ -37,12 +37,13 @@ Handle creation_properties(const DatasetOptions& options, Size value_bytes) {
   return list;
 }
 
-Handle access_properties(bool lock) {
+// No lock is taken. The library's flock fails on file systems without locks, with errors of its own choice
+// (ENOLCK, 524, …), and nobody needs it: a file that is written is private to its writer until it is renamed.
+Handle access_properties() {
   Handle list = own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file properties");
   // Closing the file while a dataset is open would leave it open without a word.
   check(H5Pset_fclose_degree(list.id(), H5F_CLOSE_SEMI), "file properties");
-  // "best effort": on file systems without locks the file opens all the same.
-  check(H5Pset_file_locking(list.id(), lock, true), "file properties");
+  check(H5Pset_file_locking(list.id(), false, true), "file properties");
   return list;
 }
 
@@ -149,21 +150,21 @@ Dataset Group::write_string(const std::string& path, std::string_view text) {
 
 File File::create(const std::filesystem::path& path) {
   prepare();
-  const Handle access = access_properties(true);
+  const Handle access = access_properties();
   return File(own(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), H5Fclose,
                   "cannot create " + path.string()));
 }
 
 File File::open(const std::filesystem::path& path) {
   prepare();
-  const Handle access = access_properties(true);
+  const Handle access = access_properties();
   return File(
       own(H5Fopen(path.c_str(), H5F_ACC_RDWR, access.id()), H5Fclose, "cannot open " + path.string()));
 }
 
 File File::open_read_only(const std::filesystem::path& path) {
   prepare();
-  const Handle access = access_properties(false);
+  const Handle access = access_properties();
   return File(
       own(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose, "cannot open " + path.string()));
 }

@@ -12,7 +12,10 @@ fs::path done_file(const fs::path& job_folder) { return job_folder / "done.jsonl
 
 }  // namespace
 
-bool keeps_no_records(const JobFile& job) { return job.params.value("records", "") == "none"; }
+bool keeps_no_records(const JobFile& job) {
+  const auto records = job.params.find("records");
+  return records != job.params.end() && *records == "none";
+}
 
 void append_done_shards(const fs::path& job_folder, const std::vector<std::uint32_t>& shards) {
   std::string lines = "\n";  // ends what a write that failed may have left

@@ -79,23 +79,35 @@ std::vector<Item> read_items(const fs::path& items_file, std::uint64_t begin, st
 }
 
 ShardScan scan_shard_records(const fs::path& shard_folder,
-                             const std::function<void(Json&&, const fs::path&)>& take) {
+                             const std::function<void(Json&&, const fs::path&)>& take,
+                             const std::function<void(const Error&)>& bad) {
   ShardScan scan;
   std::unordered_set<std::string> seen;
   for (const fs::path& attempt : attempts_of(shard_folder)) {
     ++scan.attempts;
     const fs::path file = attempt / "records.jsonl";
-    scan_json_lines(file, 0, [&](Json&& record, std::uint64_t offset) {
-      if (const std::string_view wrong = what_is_wrong(record); !wrong.empty())
-        throw BadContent(file, file.string() + ": bad record at byte " + std::to_string(offset) + ": " +
-                                   std::string(wrong));
-      if (record.contains("end")) {
+    const auto take_line = [&](Json&& record, std::uint64_t offset) {
+      if (const std::string_view wrong = what_is_wrong(record); !wrong.empty()) {
+        const BadContent error(file, file.string() + ": bad record at byte " + std::to_string(offset) + ": " +
+                                         std::string(wrong));
+        if (!bad) throw error;
+        bad(error);
+      } else if (record.contains("end")) {
         scan.ended = true;
       } else if (seen.insert(record["item"].get<std::string>()).second) {
         ++scan.records;
         take(std::move(record), attempt);
       }
-    });
+    };
+    if (!bad) {
+      scan_json_lines(file, 0, take_line);
+      continue;
+    }
+    try {
+      scan_json_lines(file, 0, take_line, bad);
+    } catch (const Error& e) {  // it cannot be read
+      bad(e);
+    }
   }
   return scan;
 }
@@ -147,7 +159,7 @@ void ShardSession::write(const Item& item, Json record) {
   const std::lock_guard lock(mutex_);
   record["item"] = item.id;
   record["index"] = item.index;
-  records_->append(record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  records_->append(line_with_crc(record));
   const auto now = std::chrono::steady_clock::now();
   if (now - last_sync_ > std::chrono::milliseconds(900)) {
     // A record that is durable must not point at samples that are not.
@@ -166,7 +178,7 @@ void ShardSession::sync() {
 
 void ShardSession::finish() {
   const std::lock_guard lock(mutex_);
-  records_->append(Json{{"end", items_.size()}}.dump() + "\n");
+  records_->append(line_with_crc({{"end", items_.size()}}));
   if (blob_) blob_->sync();
   records_->sync();
 }

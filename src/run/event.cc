@@ -154,9 +154,6 @@ bool read_member(Cursor& in, std::string_view key, DecodedEvent& out, std::strin
   return false;
 }
 
-constexpr std::string_view kCrcKey = ",\"crc\":\"";
-constexpr std::size_t kTail = 8 + 8 + 2;  // ,"crc":" + 8 digits + "}
-
 }  // namespace
 
 std::string_view to_string(EventKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
@@ -191,29 +188,12 @@ void encode_event(const Event& e, std::uint64_t sequence, std::string& out) {
   put_text(out, "name", e.name);
   put_text(out, "hash", e.hash);
   put_text(out, "text", e.text);
-  char digits[8];
-  std::memset(digits, '0', sizeof digits);
-  char hex[8];
-  const auto crc = crc32(std::string_view(out).substr(begin));
-  const auto length = static_cast<std::size_t>(std::to_chars(hex, hex + sizeof hex, crc, 16).ptr - hex);
-  std::memcpy(digits + (8 - length), hex, length);
-  out += kCrcKey;
-  out.append(digits, sizeof digits);
-  out += "\"}";
+  append_line_crc(out, begin);
 }
 
 std::optional<DecodedEvent> decode_event(std::string_view line) {
-  if (line.size() < kTail + 2 || line.substr(line.size() - 2) != "\"}") return std::nullopt;
-  const std::string_view tail = line.substr(line.size() - kTail);
-  const std::string_view body = line.substr(0, line.size() - kTail);
-  if (tail.substr(0, kCrcKey.size()) != kCrcKey) return std::nullopt;
-  std::uint32_t crc = 0;
-  const char* digits = tail.data() + kCrcKey.size();
-  for (int i = 0; i < 8; ++i)  // lower case only: there is one way to write a line
-    if ((digits[i] < '0' || digits[i] > '9') && (digits[i] < 'a' || digits[i] > 'f')) return std::nullopt;
-  if (std::from_chars(digits, digits + 8, crc, 16).ptr != digits + 8 || crc != crc32(body))
-    return std::nullopt;
-
+  if (check_line_crc(line) != LineCrc::kGood) return std::nullopt;
+  const std::string_view body = line.substr(0, line.size() - kLineCrcBytes);
   std::optional<DecodedEvent> out(std::in_place);
   std::string scratch;
   Cursor in{body.data(), body.data() + body.size()};

@@ -17,14 +17,17 @@ namespace {
 fs::path digest_file(const fs::path& file) { return file.string() + ".sha256"; }
 
 // Empty where the file is as we left it; else what is wrong with it.
-std::string damage(const fs::path& file) {
-  if (!fs::exists(file)) return "new";
-  if (!fs::exists(digest_file(file)))
+std::string damage(const fs::path& file) try {
+  std::error_code error;
+  if (!fs::exists(file, error)) return "new";
+  if (!fs::exists(digest_file(file), error))
     return "damaged: " + digest_file(file).filename().string() + " is missing";
   const std::string said = read_file(digest_file(file)).substr(0, 64);
   if (sha256_file_hex(file) != said)
     return "damaged: its SHA-256 is not that of " + digest_file(file).filename().string();
   return "";
+} catch (const Error& e) {
+  return std::string("damaged: ") + e.what();
 }
 
 // What tells whether something has changed, of each shard and of each version of a stage.
@@ -92,6 +95,19 @@ Lost lost_records(const Results& now, const std::vector<ShardRow>& in_file) {
   return lost;
 }
 
+// Outputs of current versions that the file has and that are there, but damaged.
+void add_lost_outputs(const fs::path& run_folder, const Results& now, const std::vector<StageRow>& in_file,
+                      Lost& lost) {
+  for (const StageRow& row : now.stages) {
+    const std::string folder = "stages/" + row.name + "/" + row.hash8;
+    std::error_code error;
+    if (row.finished || !row.current || !fs::exists(run_folder / folder / "output.json", error)) continue;
+    lost.lines.push_back(folder + "/output.json is damaged");
+    for (const StageRow& old : in_file)
+      lost.file_has_more |= old.name == row.name && old.hash8 == row.hash8 && old.finished;
+  }
+}
+
 // The first line, and how many more.
 std::string told(const std::vector<std::string>& lines) {
   return lines.front() +
@@ -138,10 +154,10 @@ void sort_attempts(std::vector<AttemptRow>& attempts, const std::vector<StageRow
                     std::make_move_iterator(rows.end()));
 }
 
-// Empty where the file is of an older layout.
-std::vector<ShardRow> shards_in(const fs::path& file) {
+// Nothing where the file is of an older layout.
+Progress progress_in(const fs::path& file) {
   try {
-    return read_progress(file).shards;
+    return read_progress(file);
   } catch (const Error&) {
     return {};
   }
@@ -157,18 +173,23 @@ Aggregated finished(Aggregated done, const Results& now, std::chrono::steady_clo
 
 }  // namespace
 
-Aggregated aggregate(const fs::path& run_folder, bool rebuild, std::vector<AttemptRow> attempts) {
+Aggregated aggregate(const fs::path& run_folder, bool rebuild, std::vector<AttemptRow> attempts,
+                     const OutputDigests& outputs) {
   const auto start = std::chrono::steady_clock::now();
   const fs::path file = run_folder / "results.h5";
   Aggregated done;
-  Results now = read_run(run_folder);
+  Results now = read_run(run_folder, outputs);
   sort_attempts(attempts, now.stages);
   now.attempts = std::move(attempts);
   done.reason = damage(file);
-  const std::vector<ShardRow> in_file = done.reason.empty() ? shards_in(file) : std::vector<ShardRow>{};
+  const Progress in_file = done.reason.empty() ? progress_in(file) : Progress{};
   if (done.reason.empty() && rebuild) done.reason = "asked for";
   if (done.reason.empty()) done.reason = what_is_new(file, now);
-  const Lost lost = done.reason.empty() ? Lost{} : lost_records(now, in_file);
+  Lost lost;
+  if (!done.reason.empty()) {
+    lost = lost_records(now, in_file.shards);
+    add_lost_outputs(run_folder, now, in_file.stages, lost);
+  }
   if (lost.file_has_more && !rebuild) {
     done.reason = "records are lost: " + told(lost.lines);
     log_warning(run_folder.string() + ": " + done.reason +
@@ -179,8 +200,7 @@ Aggregated aggregate(const fs::path& run_folder, bool rebuild, std::vector<Attem
   if (!lost.lines.empty())
     log_warning(run_folder.string() + ": records are lost, results.h5 goes without: " + told(lost.lines));
   if (!done.reason.empty()) {
-    write_results(file, now);
-    write_file_atomic(digest_file(file), sha256_file_hex(file) + "  results.h5\n");
+    replace_results(file, now);
     done.written = true;
   }
   return finished(done, now, start);

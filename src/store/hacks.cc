@@ -20,12 +20,16 @@ class HackReader {
   std::vector<HackCase> read() {
     const fs::path run_json = run_folder_ / "run.json";
     run_ = run_folder_.filename().string();
-    if (fs::exists(run_json)) use_json(run_json, [&](const Json& json) { run_ = json.value("name", run_); });
+    if (is_there(run_json)) try {
+        use_json(run_json, [&](const Json& json) { run_ = json.value("name", run_); });
+      } catch (const Error& e) {
+        leave_out(run_folder_, e.what());
+      }
     for (const StageVersion& version : stage_versions(run_folder_))
       for (const auto& [round, round_folder] :
            numbered_folders(run_folder_ / "stages" / version.stage / version.hash8))
         for (const char* job : {"compile", "measure"})
-          if (fs::exists(round_folder / job / "items.jsonl"))
+          if (is_there(round_folder / job / "items.jsonl"))
             read_job(round_folder / job, version.stage, static_cast<int>(round));
     return std::move(cases_);
   }
@@ -43,14 +47,24 @@ class HackReader {
   void read_job(const fs::path& folder, const std::string& stage, int round) {
     std::map<std::string, Measurement> confirmed;  // by item
     for (const auto& [number, shard] : numbered_folders(folder))
-      scan_shard_records(shard, [&](Json&& record, const fs::path&) {
-        if (record.value("verdict", "") == to_string(Verdict::kOk)) return;
-        Measurement m = measurement_of(record, folder.filename() == "compile");
-        if (confirmed_hack(m)) confirmed.emplace(record.value("item", ""), std::move(m));
-      });
+      scan_shard_records(
+          shard,
+          [&](Json&& record, const fs::path&) {
+            const auto verdict = record.find("verdict");
+            if (verdict == record.end() || *verdict == to_string(Verdict::kOk)) return;
+            try {
+              Measurement m = measurement_of(record, folder.filename() == "compile");
+              if (confirmed_hack(m)) confirmed.emplace(record.value("item", ""), std::move(m));
+            } catch (const std::exception& e) {
+              leave_out(shard, e.what());
+            }
+          },
+          [&](const Error& e) { leave_out(shard, e.what()); });
     if (confirmed.empty()) return;
-    scan_json_lines(folder / "items.jsonl", 0, [&](Json&& item, std::uint64_t) {
-      const auto found = confirmed.find(item.value("id", ""));
+    const auto take = [&](Json&& item, std::uint64_t) {
+      const auto id = item.find("id");
+      const auto found =
+          confirmed.find(id != item.end() && id->is_string() ? id->get<std::string>() : std::string());
       const auto candidate = item.find("candidate");
       if (found == confirmed.end() || candidate == item.end() || !candidate->is_object()) return;
       Candidate program;
@@ -66,7 +80,13 @@ class HackReader {
       hack.stage = stage;
       hack.round = round;
       cases_.push_back(std::move(hack));
-    });
+    };
+    scan_json_lines(folder / "items.jsonl", 0, take,
+                    [&](const BadContent& e) { leave_out(folder, e.what()); });
+  }
+
+  static void leave_out(const fs::path& place, const std::string& why) {
+    log_warning(place.string() + ": " + why + "; it is left out");
   }
 
   const fs::path run_folder_;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "score_check.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/sha256.h"
@@ -23,16 +24,30 @@ class Rows {
   Rows(const StageVersion& version, std::int64_t round, fs::path from)
       : version_(version), round_(round), from_(std::move(from)) {}
 
-  // What `add` makes of one entry; an entry of another form is left out with a warning, and costs no other.
+  // What `add` makes of one entry. One that is damaged is left out, and costs no other.
   template <typename Add>
-  void add_if_sound(Add add) {
+  bool add_if_sound(Add add) {
     try {
       add();
+      return true;
     } catch (const Json::exception& e) {
-      log_warning(from_.string() + ": an entry is of another form and left out: " + in_words(e));
+      leave_out("an entry is of another form: " + in_words(e));
     } catch (const Error& e) {
-      log_warning(from_.string() + ": an entry is of another form and left out: " + e.what());
+      leave_out(e.what());
     }
+    return false;
+  }
+
+  void leave_out(const std::string& why) {
+    if (left_out_++ == 0) first_why_ = why;
+  }
+
+  // One warning of all that was left out. `what`: "records".
+  void warn(const char* what, const std::string& cure) const {
+    if (left_out_ == 0) return;
+    log_warning("stage " + version_.stage + ", " + from_.string() + ": " + std::to_string(left_out_) + " " +
+                what + " left out: " + first_why_ + (left_out_ > 1 ? ", and others" : "") + "; " + cure +
+                " makes the stage anew");
   }
 
   // A row of this stage version.
@@ -110,28 +125,26 @@ class Rows {
     out.training.push_back(std::move(row));
   }
 
-  void add_measurement(const Json& record, const fs::path& folder) {
+  // `buckets`: of the job's protocol; 0: not known.
+  void add_measurement(const Json& record, const fs::path& folder, int buckets) {
     auto row = new_row<MeasurementRow>();
-    try {
-      row.value = measurement_from_json(record);
-    } catch (const Error& e) {
-      log_warning(from_.string() + ": " + record.value("item", "") + ": " + e.what() + "; it is left out");
-      return;
-    }
+    row.value = measurement_from_json(record);
     Measurement& m = row.value;
     if (m.candidate.empty()) m.candidate = record.value("item", "");
+    if (!m.blob.empty()) {
+      const std::string_view bytes = samples(folder, {m.blob, m.blob_offset, m.blob_bytes, m.blob_crc});
+      std::vector<std::int64_t> times(bytes.size() / sizeof(std::int64_t));
+      std::memcpy(times.data(), bytes.data(), times.size() * sizeof(std::int64_t));
+      if (const std::string wrong = score_problem(m, times, buckets); !wrong.empty())
+        throw Error("the record of " + m.candidate.substr(0, 12) + ": " + wrong);
+      row.sample_begin = static_cast<std::int64_t>(out.samples.size());
+      row.sample_count = static_cast<std::int64_t>(times.size());
+      out.samples.insert(out.samples.end(), times.begin(), times.end());
+      m.blob.clear();
+    }
     if (m.device) {
       row.device = device_index(*m.device);
       m.device.reset();
-    }
-    if (!m.blob.empty()) {
-      const std::string_view bytes = samples(folder, {m.blob, m.blob_offset, m.blob_bytes, m.blob_crc});
-      row.sample_begin = static_cast<std::int64_t>(out.samples.size());
-      row.sample_count = static_cast<std::int64_t>(bytes.size() / sizeof(std::int64_t));
-      out.samples.resize(out.samples.size() + bytes.size() / sizeof(std::int64_t));
-      std::memcpy(out.samples.data() + row.sample_begin, bytes.data(),
-                  static_cast<std::size_t>(row.sample_count) * sizeof(std::int64_t));
-      m.blob.clear();
     }
     out.measurements.push_back(std::move(row));
     if (const auto list = record.find("baselines"); list != record.end())
@@ -145,21 +158,22 @@ class Rows {
   Results out;
 
  private:
-  // One blob file serves thousands of records: it is read once.
+  // One blob file serves thousands of records: it is read once, and again where it has grown since.
   std::string_view samples(const fs::path& folder, const BlobRef& ref) {
-    if (folder.native() != blob_folder_ || ref.file != blob_name_) {
-      const fs::path path = folder / ref.file;
-      blob_ = fs::exists(path) ? read_file(path) : std::string();
-      out.samples.reserve(out.samples.size() + blob_.size() / sizeof(std::int64_t));
-      blob_folder_ = folder.native();
-      blob_name_ = ref.file;
+    const fs::path path = folder / ref.file;
+    const auto ends_before = [&] {
+      return ref.offset > blob_.size() || ref.bytes > blob_.size() - ref.offset;
+    };
+    if (path != blob_path_ || ends_before()) {
+      blob_path_.clear();
+      blob_ = read_file(path);
+      blob_path_ = path;
     }
-    if (ref.offset > blob_.size() || ref.bytes > blob_.size() - ref.offset)
-      throw Error((folder / ref.file).string() + ": ends before byte " +
-                  std::to_string(ref.offset + ref.bytes));
+    if (ends_before())
+      throw Error(path.string() + " ends before byte " + std::to_string(ref.offset + ref.bytes));
     const std::string_view bytes = std::string_view(blob_).substr(ref.offset, ref.bytes);
     if (crc32(bytes) != ref.crc)
-      throw Error((folder / ref.file).string() + ": wrong checksum at byte " + std::to_string(ref.offset));
+      throw Error(path.string() + ": wrong checksum at byte " + std::to_string(ref.offset));
     return bytes;
   }
 
@@ -178,21 +192,24 @@ class Rows {
   std::unordered_set<std::string> candidates_seen_;
   std::unordered_set<std::string> by_others_;  // candidates that no model wrote
   std::vector<std::string> devices_seen_;
-  std::string blob_folder_, blob_name_, blob_;
+  fs::path blob_path_;
+  std::string blob_;
+  std::size_t left_out_ = 0;
+  std::string first_why_;
 };
 
 }  // namespace
 
 // What is said of a stage beside its records: the row goes without where it is damaged.
 static void read_inputs(const fs::path& file, StageRow& stage) {
-  if (!fs::exists(file)) return;
+  if (!is_there(file)) return;
   try {
     const Json json = read_json_file(file);
     const Json inputs = json.value("inputs", Json::object());
     stage.base = json.value("base", "");
     stage.device = inputs.value("device", "");
     stage.device_found = inputs.value("device_found", "");
-  } catch (const BadContent& e) {
+  } catch (const Error& e) {
     log_warning(std::string(e.what()) + "; results.h5 goes without it");
   } catch (const Json::exception&) {
     log_warning(file.string() +
@@ -200,13 +217,16 @@ static void read_inputs(const fs::path& file, StageRow& stage) {
   }
 }
 
-// What a stage left that has finished.
-static void read_finished(const fs::path& file, Rows& rows, StageRow& stage) {
+// What a stage left that has finished. `digest`: of the file, where it is known.
+static void read_finished(const fs::path& file, const std::string& digest, Rows& rows, StageRow& stage) {
   const std::string text = read_file(file);
+  const std::string found = sha256_hex(text);
+  if (!digest.empty() && digest != found)
+    throw BadContent(file, file.string() + ": it is not what the stage wrote (its SHA-256 is another)");
   const Json output = parse_json(text, file.string());
   if (!output.is_object()) throw BadContent(file, file.string() + ": no JSON object");
   stage.finished = true;
-  stage.output_digest = sha256_hex(text);
+  stage.output_digest = found;
   rows.add_if_sound([&] { stage.kind = output.value("kind", ""); });
   stage.summary = output.value("summary", Json::object()).dump();
   const auto each = [&](const char* key, const auto& add) {
@@ -221,10 +241,11 @@ static void read_finished(const fs::path& file, Rows& rows, StageRow& stage) {
   // No job has a record of what was not measured for want of a device.
   if (output.contains("lacks"))
     each("candidates",
-         [&](const Json& entry) { rows.add_measurement(entry.at("measurement"), file.parent_path()); });
+         [&](const Json& entry) { rows.add_measurement(entry.at("measurement"), file.parent_path(), 0); });
 }
 
-Results read_output(const fs::path& folder, const StageVersion& version) {
+Results read_output(const fs::path& folder, const StageVersion& version, const std::string& digest,
+                    const std::string& cure) {
   const fs::path file = folder / "output.json";
   Rows rows(version, 0, file);
   StageRow stage;
@@ -233,12 +254,15 @@ Results read_output(const fs::path& folder, const StageVersion& version) {
   stage.place = version.place;
   stage.current = version.current;
   read_inputs(folder / "inputs.json", stage);
-  if (fs::exists(file)) try {
-      read_finished(file, rows, stage);
-    } catch (const BadContent& e) {
-      if (version.current) throw;
-      log_warning(std::string(e.what()) + "; results.h5 goes without what that older version left");
+  // Somebody changed the output and declared it up to date (`run --accept`).
+  const bool accepted = is_there(folder / "accepted.json");
+  if (is_there(file)) try {
+      read_finished(file, accepted ? "" : digest, rows, stage);
+    } catch (const Error& e) {
+      log_warning("stage " + version.stage + ": " + e.what() + "; results.h5 goes without what it holds" +
+                  (version.current ? ", " + cure + " makes the stage anew" : ""));
     }
+  rows.warn("entries", cure);
   rows.out.stages.push_back(std::move(stage));
   return std::move(rows.out);
 }
@@ -246,12 +270,18 @@ Results read_output(const fs::path& folder, const StageVersion& version) {
 Results read_item_rows(const JobPlace& job) {
   const fs::path file = job.folder / "items.jsonl";
   Rows rows(job.version, job.round, file);
-  scan_json_lines(file, 0, [&](Json&& item, std::uint64_t) {
+  const auto take = [&](Json&& item, std::uint64_t) {
     rows.add_if_sound([&] {
       if (const auto it = item.find("candidate"); it != item.end() && it->is_object())
         rows.add_candidate(*it);
     });
-  });
+  };
+  try {
+    scan_json_lines(file, 0, take, [&](const BadContent& e) { rows.leave_out(e.what()); });
+  } catch (const Error& e) {
+    rows.leave_out(e.what());
+  }
+  rows.warn("items", job.cure);
   return std::move(rows.out);
 }
 
@@ -271,9 +301,11 @@ Results read_shard_rows(const JobPlace& job, const fs::path& run_folder, const f
   Rows rows(job.version, job.round, folder);
   const std::string& kind = job.job.job;
   ShardRow shard = shard_row(rows, job, run_folder, folder, number);
+  const auto said = job.job.params.find("buckets");
+  const int buckets = said != job.job.params.end() && said->is_number_integer() ? said->get<int>() : 0;
   const auto take = [&](const Json& record, const fs::path& attempt) {
     if (kind == "measure")
-      rows.add_measurement(record, attempt);
+      rows.add_measurement(record, attempt, buckets);
     else if (kind == "compile")
       rows.add_compile(record);
     else if (kind == "train")
@@ -282,17 +314,15 @@ Results read_shard_rows(const JobPlace& job, const fs::path& run_folder, const f
       if (const auto list = record.find("candidates"); list != record.end()) rows.add_candidates(*list);
     }
   };
-  try {
-    const ShardScan scan = scan_shard_records(folder, [&](Json&& record, const fs::path& attempt) {
-      ++shard.records;
-      rows.add_if_sound([&] { take(record, attempt); });
-    });
-    shard.attempts = scan.attempts;
-    shard.ended = scan.ended;
-  } catch (const BadContent& e) {  // what stands before it counts
-    log_warning(std::string(e.what()) + "; what comes after it is left out");
-    shard.attempts = static_cast<std::int64_t>(numbered_folders(folder).size());
-  }
+  const ShardScan scan = scan_shard_records(
+      folder,
+      [&](Json&& record, const fs::path& attempt) {
+        shard.records += rows.add_if_sound([&] { take(record, attempt); });
+      },
+      [&](const Error& e) { rows.leave_out(e.what()); });
+  shard.attempts = scan.attempts;
+  shard.ended = scan.ended;
+  rows.warn("records", job.cure);
   rows.out.shards.push_back(std::move(shard));
   return std::move(rows.out);
 }
@@ -319,25 +349,42 @@ std::string device_key(const DeviceFacts& f) {
   return key;
 }
 
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+namespace {
+
+// Calls `take` with the path of each subfolder.
+template <typename Take>
+void each_folder(const fs::path& folder, const Take& take) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code unknown;
+    if (it->is_directory(unknown)) take(it->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
+    log_warning(folder.string() + " cannot be read, and what it holds is left out: " + error.message());
+}
+
+}  // namespace
+
 std::vector<fs::path> folders(const fs::path& folder) {
   std::vector<fs::path> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.is_directory()) found.push_back(entry.path());
+  each_folder(folder, [&](const fs::path& path) { found.push_back(path); });
   std::sort(found.begin(), found.end());
   return found;
 }
 
 std::vector<std::pair<std::int64_t, fs::path>> numbered_folders(const fs::path& folder) {
   std::vector<std::pair<std::int64_t, fs::path>> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
+  each_folder(folder, [&](const fs::path& path) {
+    const std::string name = path.filename().string();
     std::int64_t number = 0;
     const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (bad == std::errc() && end == name.data() + name.size() && entry.is_directory())
-      found.emplace_back(number, entry.path());
-  }
+    if (bad == std::errc() && end == name.data() + name.size()) found.emplace_back(number, path);
+  });
   std::sort(found.begin(), found.end());
   return found;
 }

@@ -9,6 +9,9 @@
 #include <limits>
 
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/log.h"
+#include "warpsmith/base/sha256.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/hdf5/hdf5.h"
 #include "warpsmith/store/tables.h"
 
@@ -125,7 +128,10 @@ std::vector<Row> read_table(const hdf5::File& file, const Table<Row>& table) {
 
 }  // namespace
 
-void write_results(const fs::path& path, const Results& results) {
+namespace {
+
+// The file that is to become `path`, closed and synced.
+fs::path write_part(const fs::path& path, const Results& results) {
   const fs::path part = path.string() + ".part" + std::to_string(::getpid());
   try {
     hdf5::File file = hdf5::File::create(part);
@@ -153,10 +159,36 @@ void write_results(const fs::path& path, const Results& results) {
     ::unlink(part.c_str());
     throw;
   }
+  return part;
+}
+
+// A folder, say, that somebody put where a file should be.
+void make_room(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error))
+    log_warning(path.string() + ": it is a folder, " + set_aside_damaged(path));
+}
+
+void put(const fs::path& part, const fs::path& path) {
+  make_room(path);
   std::error_code error;
   fs::rename(part, path, error);
-  if (error) throw system_error("cannot write " + path.string(), error.value());
-  sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
+  if (!error) return sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
+  ::unlink(part.c_str());
+  throw system_error("cannot write " + path.string(), error.value());
+}
+
+}  // namespace
+
+void write_results(const fs::path& path, const Results& results) { put(write_part(path, results), path); }
+
+void replace_results(const fs::path& path, const Results& results) {
+  const fs::path part = write_part(path, results), sum = path.string() + ".sha256";
+  const std::string line = sha256_file_hex(part) + "  " + path.filename().string() + "\n";
+  make_room(sum);
+  ::unlink(sum.c_str());
+  put(part, path);
+  write_file_atomic(sum, line);
 }
 
 namespace {

@@ -27,7 +27,8 @@ void move_to_end(std::vector<Row>& to, std::vector<Row>& from) {
 
 class RunReader {
  public:
-  explicit RunReader(const fs::path& run_folder) : run_folder_(run_folder) {}
+  RunReader(const fs::path& run_folder, const OutputDigests& outputs)
+      : run_folder_(run_folder), outputs_(outputs) {}
 
   Results read() {
     read_provenance();
@@ -45,7 +46,7 @@ class RunReader {
 
   void read_provenance() {
     const fs::path run_json = run_folder_ / "run.json";
-    if (fs::exists(run_json)) {
+    if (is_there(run_json)) {
       out_.run = run_folder_.filename().string();
       try {
         const std::string text = read_file(run_json);
@@ -53,33 +54,76 @@ class RunReader {
         out_.run = run.value("name", out_.run);
         out_.host = run.value("host", "");
         out_.version = run.value("version", "");
+        workflow_file_ = run.value("workflow_file", workflow_file_);
         out_.provenance = text;
-      } catch (const BadContent& e) {
+      } catch (const Error& e) {
         log_warning(std::string(e.what()) + "; results.h5 goes without it");
       } catch (const Json::exception&) {
         log_warning(run_json.string() +
                     ": its values are not of the types that they should be; results.h5 goes without it");
       }
     }
-    if (fs::exists(run_folder_ / "workflow.yaml")) out_.workflow = read_file(run_folder_ / "workflow.yaml");
+    const fs::path workflow = run_folder_ / "workflow.yaml";
+    if (is_there(workflow)) try {
+        out_.workflow = read_file(workflow);
+      } catch (const Error& e) {
+        log_warning(std::string(e.what()) + "; results.h5 goes without it");
+      }
+  }
+
+  // The command that makes a stage anew.
+  std::string cure(const std::string& stage) const {
+    return "`warpsmith run " + workflow_file_ + " --run-dir " + run_folder_.string() + " --force " + stage +
+           "`";
   }
 
   void list_version(const StageVersion& version) {
     const fs::path folder = run_folder_ / "stages" / version.stage / version.hash8;
-    parts_.push_back([folder, version] { return read_output(folder, version); });
+    const auto digest = outputs_.find({version.stage, version.hash8});
+    parts_.push_back([this, folder, version, said = digest == outputs_.end() ? "" : digest->second] {
+      return read_output(folder, version, said, cure(version.stage));
+    });
     for (const auto& [round, round_folder] : numbered_folders(folder))
-      for (const fs::path& job_folder : folders(round_folder))
-        if (fs::exists(job_folder / "job.json")) list_job(job_folder, version, round);
+      for (const fs::path& job_folder : folders(round_folder)) list_job(job_folder, version, round);
+  }
+
+  // A job whose job.json is missing or damaged still has its records: its folder bears the job's name.
+  JobFile read_job(const fs::path& folder, const StageVersion& version, bool begun) const {
+    const fs::path file = folder / "job.json";
+    JobFile job;
+    job.job = folder.filename().string();
+    if (!is_there(file) && !begun) return job;
+    try {
+      JobFile read = read_job_file(file);
+      if (!read.params.is_object()) throw BadContent(file, file.string() + ": `params` is no JSON object");
+      return read;
+    } catch (const Error& e) {
+      log_warning("stage " + version.stage + ", job " + folder.string() + ": " + e.what() +
+                  "; results.h5 has its records, and goes without its program and resources; " +
+                  cure(version.stage) + " makes the stage anew");
+    }
+    return job;
   }
 
   void list_job(const fs::path& folder, const StageVersion& version, std::int64_t round) {
-    JobPlace place{folder, version, round, read_job_file(folder / "job.json"), {}};
-    if (keeps_no_records(place.job)) place.done = read_done_shards(folder);
+    const auto shards = numbered_folders(folder);
+    JobPlace place{.folder = folder,
+                   .version = version,
+                   .round = round,
+                   .job = read_job(folder, version, !shards.empty()),
+                   .done = {},
+                   .cure = cure(version.stage)};
+    if (keeps_no_records(place.job)) try {
+        place.done = read_done_shards(folder);
+      } catch (const Error& e) {
+        log_warning("stage " + version.stage + ": " + e.what() +
+                    "; results.h5 goes without the shards in it");
+      }
     const auto job = std::make_shared<const JobPlace>(std::move(place));
     if (job->job.job == "measure" || job->job.job == "compile")
       parts_.push_back([job] { return read_item_rows(*job); });
     if (!job->done.empty()) parts_.push_back([this, job] { return read_done_rows(*job, run_folder_); });
-    for (const auto& [number, shard] : numbered_folders(folder)) {
+    for (const auto& [number, shard] : shards) {
       if (job->done.contains(static_cast<std::uint32_t>(number))) continue;
       if (job->job.job == "measure") expect_samples(shard);
       parts_.push_back([this, job, shard = shard, number = number] {
@@ -164,6 +208,8 @@ class RunReader {
   }
 
   const fs::path run_folder_;
+  const OutputDigests& outputs_;
+  std::string workflow_file_ = "WORKFLOW";
   std::vector<Part> parts_;
   std::uintmax_t sample_bytes_ = 0;
   Results out_;
@@ -175,10 +221,10 @@ class RunReader {
 
 }  // namespace
 
-Results read_run(const fs::path& run_folder) {
+Results read_run(const fs::path& run_folder, const OutputDigests& outputs) {
   if (!fs::is_directory(run_folder)) throw Error("no run folder " + run_folder.string(), kExitUsage);
   try {
-    return RunReader(run_folder).read();
+    return RunReader(run_folder, outputs).read();
   } catch (const Error& e) {
     throw e.with_context("while reading the records of " + run_folder.string());
   }

@@ -9,6 +9,7 @@
 
 #include "scratch.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/untrusted.h"
 
 namespace warpsmith {
 namespace {
@@ -141,6 +142,51 @@ TEST_F(JsonLines, WhatIsNoFileIsAnErrorAndNeverWaitedFor) {
   fs::create_symlink("/dev/zero", scratch_ / "zero");
   for (const char* name : {"fifo", "zero"})
     EXPECT_THROW(scan_json_lines(scratch_ / name, 0, [](Json&&, std::uint64_t) {}), Error) << name;
+}
+
+TEST(LineCrc, IsThatOfAnIndependentProgram) {
+  // Python: zlib.crc32(b'{"end":4')
+  EXPECT_EQ(line_with_crc({{"end", 4}}), "{\"end\":4,\"crc\":\"3991f5c9\"}\n");
+  EXPECT_EQ(check_line_crc("{\"end\":4}"), LineCrc::kNone);
+  EXPECT_EQ(check_line_crc("{\"end\":5,\"crc\":\"3991f5c9\"}"), LineCrc::kWrong);
+}
+
+// One bit anywhere in a file of checked lines: what is taken is what was written, and the loss is told.
+TEST_F(JsonLines, AFlippedBitIsNeverTaken) {
+  const std::vector<std::string> wanted = {"{\"a\":0.34}", "{\"a\":1.5,\"b\":\"text\"}", "{\"end\":2}"};
+  std::string whole;
+  for (const std::string& line : wanted) whole += line_with_crc(Json::parse(line));
+  EXPECT_FALSE(scan(whole).cut_tail);
+  EXPECT_EQ(values_, wanted);
+  for (std::size_t at = 0; at < whole.size(); ++at)
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string text = whole;
+      text[at] = static_cast<char>(text[at] ^ (1 << bit));
+      write_file_atomic(scratch_ / "f", text);
+      std::size_t taken = 0, bad = 0;
+      const JsonLinesScan found = scan_json_lines(
+          scratch_ / "f", 0,
+          [&](Json&& value, std::uint64_t) {
+            ++taken;
+            EXPECT_NE(std::find(wanted.begin(), wanted.end(), value.dump()), wanted.end())
+                << text << value.dump();
+          },
+          [&](const BadContent& e) {
+            ++bad;
+            EXPECT_THAT(e.what(), HasSubstr("/f: bad line at byte "));
+          });
+      EXPECT_LT(taken, 3u) << text;
+      EXPECT_TRUE(bad > 0 || found.cut_tail) << text;
+    }
+}
+
+TEST_F(JsonLines, ALineWithoutAChecksumAmongOthersIsBad) {
+  const std::string checked = line_with_crc({{"a", 1}}), plain = "{\"a\":1}\n";
+  EXPECT_THROW(scan(plain + checked), Error);
+  EXPECT_THROW(scan(checked + plain), Error);
+  EXPECT_THROW(scan(checked + plain + checked), Error);
+  scan(plain + plain);
+  EXPECT_THAT(values_, ElementsAre("{\"a\":1}", "{\"a\":1}")) << "files of older versions have none";
 }
 
 TEST_F(JsonLines, FromAnOffsetOn) {

@@ -17,6 +17,13 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 
+// In the place of the C library's for all of this process: a file system whose locks fail.
+static int lock_error = 0;
+extern "C" int flock(int, int) {
+  errno = lock_error;
+  return lock_error == 0 ? 0 : -1;
+}
+
 namespace warpsmith::hdf5 {
 namespace {
 
@@ -271,6 +278,27 @@ f.attrs['n'] = np.int32(-4)
   EXPECT_THAT(file.open_dataset("names").read_strings(), ElementsAre("a", "ä€"));
   EXPECT_EQ(file.string_attribute("text"), "grün");
   EXPECT_EQ(file.int_attribute("n"), -4);
+}
+
+// NFS without a lock daemon answers ENOLCK, Cray's DVS 524.
+TEST_F(Hdf5Test, FileSystemsWithoutLocksAreWrittenAndRead) {
+  for (const int error : {ENOLCK, 524, EOPNOTSUPP, ENOSYS, EWOULDBLOCK}) {
+    lock_error = error;
+    const fs::path path = folder_ / "x.h5";
+    {
+      File file = File::create(path);
+      file.set_attribute("n", 7);
+      file.close();
+    }
+    {
+      File file = File::open(path);
+      file.set_attribute("n", 8);
+      file.close();
+    }
+    EXPECT_EQ(File::open_read_only(path).int_attribute("n"), 8) << error;
+    EXPECT_TRUE(is_hdf5(path)) << error;
+    lock_error = 0;
+  }
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "warpsmith/records/candidate.h"
 #include "warpsmith/records/measurement.h"
 #include "warpsmith/records/shard.h"
+#include "warpsmith/stats/summary.h"
 
 namespace warpsmith::store_fixture {
 
@@ -20,8 +21,9 @@ struct RunShape {
 };
 
 inline Candidate candidate(int number) {
-  return make_plan_candidate("row_softmax", "// plan: launch k<<<1, 1>>>(x, out)\n// number " + std::to_string(number) + "\n",
-                             {"generated", "contrastive", 2, "row_softmax#1/" + std::to_string(number), ""});
+  return make_plan_candidate(
+      "row_softmax", "// plan: launch k<<<1, 1>>>(x, out)\n// number " + std::to_string(number) + "\n",
+      {"generated", "contrastive", 2, "row_softmax#1/" + std::to_string(number), ""});
 }
 
 inline Measurement measurement(const Candidate& c, int pairs, double speedup) {
@@ -33,14 +35,13 @@ inline Measurement measurement(const Candidate& c, int pairs, double speedup) {
   m.verdict = Verdict::kOk;
   m.speedup = speedup;
   m.speedup_rounded = speedup;
-  m.speedup_low = speedup * 0.99;
+  m.speedup_low = speedup / 1.01;
   m.speedup_high = speedup * 1.01;
-  m.baseline_ns = 1000 * speedup;
-  m.candidate_ns = 1000;
   m.rounds = pairs;
   m.batch = 4;
   m.shape = {{"M", 64}, {"N", 1024}};
-  m.device = DeviceFacts{.kind = "cpu", .name = "Test CPU", .uuid = "", .driver = "", .host = "here", .threads = 1, .cores = 2};
+  m.device = DeviceFacts{
+      .kind = "cpu", .name = "Test CPU", .uuid = "", .driver = "", .host = "here", .threads = 1, .cores = 2};
   return m;
 }
 
@@ -48,7 +49,8 @@ inline Measurement measurement(const Candidate& c, int pairs, double speedup) {
 inline void make_run(const std::filesystem::path& run, const RunShape& shape) {
   const std::filesystem::path job_folder = run / "stages/contrastive" / shape.hash8 / "2/measure";
   make_folders(job_folder);
-  write_file_atomic(run / "run.json", Json{{"name", "fixture"}, {"host", "here"}, {"version", "0.1.0"}}.dump());
+  write_file_atomic(run / "run.json",
+                    Json{{"name", "fixture"}, {"host", "here"}, {"version", "0.1.0"}}.dump());
   write_file_atomic(run / "workflow.yaml", "schema: warpsmith.workflow/1\n");
   JobFile job;
   job.program = "warpsmith-measure";
@@ -72,9 +74,19 @@ inline void make_run(const std::filesystem::path& run, const RunShape& shape) {
   for (int s = 0; s < shape.shards; ++s) {
     ShardSession session(job_folder / "job.json", static_cast<std::size_t>(s));
     for (const Item& item : session.open_items()) {
-      for (std::int64_t& t : times) t = 50'000 + static_cast<std::int64_t>(random.below(1000));
+      // Each round gives the same score, and its times are whole: multiples of 4 times a speedup in quarters.
+      std::vector<double> ours, theirs;
+      for (std::size_t i = 0, n = times.size() / 2; i < n; ++i) {
+        times[n + i] = 50'000 + 4 * static_cast<std::int64_t>(random.below(250));
+        times[i] = static_cast<std::int64_t>(static_cast<double>(times[n + i]) * shape.speedup);
+        theirs.push_back(static_cast<double>(times[i]));
+        ours.push_back(static_cast<double>(times[n + i]));
+      }
       const BlobRef ref = session.write_blob(std::as_bytes(std::span(times)));
-      Measurement m = measurement(candidate_from_json(item.value.at("candidate")), shape.pairs, shape.speedup);
+      Measurement m =
+          measurement(candidate_from_json(item.value.at("candidate")), shape.pairs, shape.speedup);
+      m.baseline_ns = stats::median(theirs);
+      m.candidate_ns = stats::median(ours);
       m.blob = ref.file;
       m.blob_offset = ref.offset;
       m.blob_bytes = ref.bytes;

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <sstream>
+#include <utility>
 
 #include "in_order.h"
 #include "run_fixture.h"
@@ -23,6 +25,21 @@ class StoreTest : public ::testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
   fs::path folder_;
 };
+
+// The lines of a records.jsonl as `edit` makes them of the text of each, with checksums that fit.
+void edit_records(const fs::path& records, const std::function<void(std::string& line)>& edit) {
+  std::istringstream in(read_file(records));
+  std::string out;
+  for (std::string line; std::getline(in, line);) {
+    line.resize(line.size() - kLineCrcBytes);
+    edit(line);
+    const std::size_t begin = out.size();
+    out += line;
+    append_line_crc(out, begin);
+    out += "\n";
+  }
+  write_file_atomic(records, out);
+}
 
 std::string run_command(const std::string& command) {
   FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
@@ -170,9 +187,10 @@ TEST_F(StoreTest, BaselinesComeWithTheFirstRecordOfATask) {
     for (const auto& entry : fs::directory_iterator(job / shard)) {
       const fs::path records = entry.path() / "records.jsonl";
       if (!fs::exists(records)) continue;
-      std::string text = read_file(records);
-      text.insert(text.find('{') + 1, "\"baselines\":[" + baselines + "],");
-      write_file_atomic(records, text);
+      bool first = true;
+      edit_records(records, [&](std::string& line) {
+        if (std::exchange(first, false)) line.insert(1, "\"baselines\":[" + baselines + "],");
+      });
     }
   };
   const std::string missing =
@@ -532,7 +550,7 @@ TEST_F(StoreTest, LostRecordsLeaveTheFileAsItWas) {
   const fs::path records = folder_ / kMeasureJob / "1/1/records.jsonl";
   const std::string whole = read_file(records);
   const auto cut = [&] { write_file_atomic(records, whole.substr(0, whole.find('\n') + 20)); };
-  const auto garbage = [&] { write_file_atomic(records, "garbage\n" + whole); };
+  const auto garbage = [&] { write_file_atomic(records, "garbage\n" + whole.substr(whole.find('\n') + 1)); };
   const auto gone = [&] { fs::remove_all(folder_ / kMeasureJob / "1"); };
   for (const std::function<void()>& damage :
        {std::function<void()>(cut), std::function<void()>(garbage), std::function<void()>(gone)}) {
@@ -563,7 +581,10 @@ TEST_F(StoreTest, LossesOfOlderVersionsCostOnlyThemselves) {
   EXPECT_TRUE(aggregate(folder_, false, attempts).written);
   EXPECT_EQ(read_results(folder_ / "results.h5").measurements.size(), 3u);
   write_state(folder_, "0a1b2c3d");
-  EXPECT_THROW(aggregate(folder_, false, attempts), Error) << "what counts is missed";
+  ::testing::internal::CaptureStdout();
+  aggregate(folder_, false, attempts);
+  const std::string told = ::testing::internal::GetCapturedStdout();
+  EXPECT_NE(told.find("--force contrastive"), std::string::npos) << "what counts is missed: " << told;
 }
 
 TEST_F(StoreTest, WithoutAJournalTheFileSaysHowManyRecordsThereWere) {
@@ -611,9 +632,11 @@ TEST_F(StoreTest, ABadCandidateIsLeftOut) {
 TEST_F(StoreTest, ARecordOfWrongTypesIsLeftOut) {
   store_fixture::make_run(folder_, {.shards = 1, .items_a_shard = 3});
   const fs::path records = folder_ / kMeasureJob / "0/1/records.jsonl";
-  std::string text = read_file(records);
-  text.replace(text.find("\"task\":\"row_softmax\""), 20, "\"task\":[\"row_softma\"]");
-  write_file_atomic(records, text);
+  bool first = true;
+  edit_records(records, [&](std::string& line) {
+    if (std::exchange(first, false))
+      line.replace(line.find("\"task\":\"row_softmax\""), 20, "\"task\":[\"row_softma\"]");
+  });
   EXPECT_EQ(read_run(folder_).measurements.size(), 2u);
 }
 

@@ -21,14 +21,29 @@ Json read_json_file(const std::filesystem::path& path);
 struct JsonLinesScan {
   std::uint64_t whole_bytes = 0;  // offset behind the last whole line that was taken
   std::uint64_t lines = 0;
-  bool cut_tail = false;          // a last line without newline, or unreadable, was left
+  bool cut_tail = false;  // a last line without newline, or unreadable, was left
 };
 
-// Calls `take(line value, offset)` for each whole line from `offset` on. A last line that lacks its newline or does not
-// parse is left alone (its writer may still be at it); a bad line elsewhere throws Error with its offset. A missing file
-// has no lines.
+// Lines may carry a checksum: their last member is then `crc`, the CRC-32 of all that stands before `,"crc"`,
+// as 8 digits: {"item":"a","crc":"0a1b2c3d"}.
+enum class LineCrc { kNone, kGood, kWrong };
+LineCrc check_line_crc(std::string_view line);
+inline constexpr std::size_t kLineCrcBytes = 18;  // ,"crc":"0a1b2c3d"}
+// Ends the object that begins at `begin` and lacks its last brace.
+void append_line_crc(std::string& out, std::size_t begin);
+// The object on one line, with a checksum and a newline. Text that is no UTF-8 is replaced.
+std::string line_with_crc(const Json& object);
+
+class BadContent;  // untrusted.h
+
+// Calls `take(line value, offset)` for each whole line from `offset` on; a checksum is checked, and is not in
+// the value. A last line that lacks its newline or does not parse is left alone (its writer may still be at
+// it). Any other bad line throws BadContent with its offset; or, where `bad` is given, is handed to it and
+// passed over. A line whose checksum is wrong is bad, and one without a checksum in a file whose others have
+// one. A missing file has no lines.
 JsonLinesScan scan_json_lines(const std::filesystem::path& path, std::uint64_t offset,
-                              const std::function<void(Json&&, std::uint64_t)>& take);
+                              const std::function<void(Json&&, std::uint64_t)>& take,
+                              const std::function<void(const BadContent&)>& bad = {});
 
 // Typed access that names the key and the document in its error.
 template <typename T>

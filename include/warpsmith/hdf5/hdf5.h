@@ -158,11 +158,12 @@ class Group : public Node {
   Dataset create(const std::string& path, Type type, const DatasetOptions& options);
 };
 
+// No locks are taken: whoever writes a file is its only user until it is closed. (The environment variable
+// HDF5_USE_FILE_LOCKING=TRUE makes the library lock all the same.)
 class File : public Group {
  public:
   static File create(const std::filesystem::path& path);  // an existing file is emptied
   static File open(const std::filesystem::path& path);    // to read and write
-  // Takes no lock, so that it works beside a writer of another account; the writer must not have it open.
   static File open_read_only(const std::filesystem::path& path);
   void flush();  // to the operating system; fsync is the caller's
   void close();  // throws where the library cannot write what it holds

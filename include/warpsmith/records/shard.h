@@ -6,7 +6,8 @@
 //   }
 //   shard.finish();                                 // the `end` record, fsynced
 //
-// A record is {"item": <id>, "index": <position in items.jsonl>, …}; the end record {"end": <items of the shard>}.
+// A record is {"item": <id>, "index": <position in items.jsonl>, …}; the end record {"end": <items of the
+// shard>}. Each line carries a checksum (base/json.h).
 // Not thread-safe, but for write(), which takes a lock.
 #pragma once
 
@@ -52,7 +53,9 @@ class ShardSession {
   const std::filesystem::path& job_folder() const { return job_folder_; }
   // Paths in params and items are relative to it, unless absolute.
   std::filesystem::path run_folder() const { return (job_folder_ / job_.run_folder).lexically_normal(); }
-  const std::filesystem::path& attempt_folder() const { return attempt_folder_; }  // this process writes here only
+  const std::filesystem::path& attempt_folder() const {
+    return attempt_folder_;
+  }  // this process writes here only
   const std::vector<std::filesystem::path>& earlier_attempts() const { return earlier_; }  // oldest first
   std::size_t items_in_shard() const { return items_.size(); }
   const std::vector<Item>& items() const { return items_; }
@@ -77,22 +80,27 @@ class ShardSession {
   std::mutex mutex_;
 };
 
-// The controller's side: every item's first whole record over all attempts of a shard, and whether it has ended.
+// The controller's side: every item's first whole record over all attempts of a shard, and whether it has
+// ended.
 struct ShardRecords {
-  std::map<std::string, Json> records;          // by item id
-  std::map<std::string, std::filesystem::path> folder;  // attempt folder that holds the item's record, for its blobs
+  std::map<std::string, Json> records;  // by item id
+  std::map<std::string, std::filesystem::path>
+      folder;  // attempt folder that holds the item's record, for its blobs
   bool ended = false;
 };
 ShardRecords read_shard_records(const std::filesystem::path& shard_folder);
 
-// The same one by one, in the order of the files, with the attempt folder of each: nothing is kept.
+// The same one by one, in the order of the files, with the attempt folder of each: nothing is kept. Throws
+// BadContent at the first bad line; or, where `bad` is given, hands it each bad line, and each file that
+// cannot be read, and goes on.
 struct ShardScan {
   std::uint64_t records = 0;
   int attempts = 0;
   bool ended = false;
 };
 ShardScan scan_shard_records(const std::filesystem::path& shard_folder,
-                             const std::function<void(Json&&, const std::filesystem::path& attempt)>& take);
+                             const std::function<void(Json&&, const std::filesystem::path& attempt)>& take,
+                             const std::function<void(const Error&)>& bad = {});
 
 // Items [begin, end) of an items.jsonl.
 std::vector<Item> read_items(const std::filesystem::path& items_file, std::uint64_t begin, std::uint64_t end);

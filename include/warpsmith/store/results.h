@@ -8,7 +8,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "warpsmith/base/json.h"
@@ -130,9 +132,15 @@ void write_results(const std::filesystem::path& file, const Results& results);
 // short, damaged, of another schema, or no HDF5 file.
 Results read_results(const std::filesystem::path& file);
 
-// Every whole record below `run_folder`, also of stages that are still at work or have failed. Without
-// `attempts`: these stand in the journal alone.
-Results read_run(const std::filesystem::path& run_folder);
+// SHA-256 of the output.json that stages wrote, by stage and hash8, as the journal has it.
+using OutputDigests = std::map<std::pair<std::string, std::string>, std::string>;
+
+// Every whole record below `run_folder`, also of stages that are still at work or have failed. What is
+// damaged is left out, with a warning that names stage, place and the command that makes it anew: lines with
+// a wrong checksum, records whose samples are damaged or give another score, an output.json that is not the
+// one in `outputs`. Without `attempts`: these stand in the journal alone. Throws Error where there is no such
+// folder.
+Results read_run(const std::filesystem::path& run_folder, const OutputDigests& outputs = {});
 
 // Without what older versions of stages left; `stages` keeps a row of each. Every row's device and samples
 // stay right.
@@ -156,9 +164,14 @@ struct Aggregated {
   double seconds = 0;
 };
 // Brings <run_folder>/results.h5 up to date with the records; rebuilds it where it is missing, short or
-// damaged (its SHA-256 stands in results.h5.sha256, as sha256sum writes it), or where `rebuild`. `attempts`:
-// all that the run's journal tells of, in its order.
+// damaged (its SHA-256 stands in results.h5.sha256, as sha256sum writes it), or where `rebuild`. `attempts`
+// and `outputs`: all that the run's journal tells of, attempts in its order.
 Aggregated aggregate(const std::filesystem::path& run_folder, bool rebuild = false,
-                     std::vector<AttemptRow> attempts = {});
+                     std::vector<AttemptRow> attempts = {}, const OutputDigests& outputs = {});
+
+// Puts `results` in the place of `file` and its SHA-256 in <file>.sha256. Before the file changes the old
+// checksum is removed: whoever reads the checksum, the file and the checksum again, and found the same twice,
+// has a pair.
+void replace_results(const std::filesystem::path& file, const Results& results);
 
 }  // namespace warpsmith::store
