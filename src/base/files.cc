@@ -19,6 +19,9 @@ namespace warpsmith {
 
 namespace {
 
+// Less what the caller's umask takes away.
+constexpr mode_t kFileMode = 0666, kFolderMode = 0777;
+
 Error file_error(std::string_view doing, const fs::path& path, int error_number) {
   return system_error("cannot " + std::string(doing) + " " + path.string(), error_number);
 }
@@ -109,7 +112,7 @@ void write_file_atomic(const fs::path& path, std::string_view content) {
   {
     // What lies there is an old process's, or, in a folder that others may write to, a link to elsewhere.
     ::unlink(part.c_str());
-    const Closer file{::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)};
+    const Closer file{::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode)};
     if (file.fd < 0) throw file_error("write", part, errno);
     try {
       write_all(file.fd, content, part);
@@ -128,7 +131,7 @@ void write_file_atomic(const fs::path& path, std::string_view content) {
 }
 
 bool create_file_exclusive(const fs::path& path, std::string_view content) {
-  const Closer file{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)};
+  const Closer file{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode)};
   if (file.fd < 0) {
     if (errno == EEXIST) return false;
     throw file_error("create", path, errno);
@@ -146,7 +149,7 @@ void make_folders(const fs::path& path) {
 }
 
 bool make_folder_exclusive(const fs::path& path) {
-  if (::mkdir(path.c_str(), 0755) == 0) return true;
+  if (::mkdir(path.c_str(), kFolderMode) == 0) return true;
   if (errno == EEXIST) return false;
   throw file_error("make folder", path, errno);
 }
@@ -165,7 +168,7 @@ void sync_file(const fs::path& path) {
 }
 
 AppendFile::AppendFile(const fs::path& path) : path_(path) {
-  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kFileMode);
   if (fd_ < 0) throw file_error("append to", path, errno);
   struct stat info {};
   if (::fstat(fd_, &info) == 0) size_ = static_cast<std::uint64_t>(info.st_size);
@@ -205,14 +208,16 @@ void AppendFile::sync() {
 }
 
 void FileLock::open(const fs::path& path) {
-  const mode_t before = ::umask(0);
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  const int open_error = errno;
-  ::umask(before);
-  // Another user's lock file in a sticky folder may refuse O_CREAT (fs.protected_regular): opening it plainly
-  // is enough.
+  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode);
+  if (fd_ >= 0) {
+    (void)::fchmod(fd_, kFileMode);  // the umask must not keep other users out
+    return;
+  }
+  // Without O_CREAT: it may fail for another user's file in a sticky folder (fs.protected_regular).
+  const int create_error = errno;
+  fd_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd_ < 0) fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd_ < 0) throw file_error("open lock", path, open_error);
+  if (fd_ < 0) throw file_error("open lock", path, create_error == EEXIST ? errno : create_error);
 }
 
 bool FileLock::lock(const fs::path& path, int operation) {

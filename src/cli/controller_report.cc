@@ -111,6 +111,12 @@ Json Controller::State::state_json() const {
     }
     stages.push_back(std::move(stage));
   }
+  const run::ExecutorView view = parts.executor->view();
+  Json executor = view_json(view);
+  for (const run::HeldShards& held : view.held) {
+    const auto& execution = reactor.execution_key(reactor.job(held.job).execution);
+    executor["held"].push_back({{"stage", execution.first}, {"tasks", held.tasks}, {"reason", held.reason}});
+  }
   return {{"schema", "warpsmith.state/1"},
           {"run", parts.run.filename().string()},
           {"state", run_state},
@@ -121,7 +127,7 @@ Json Controller::State::state_json() const {
           {"phase_s", phase_s},
           {"gpu_hours", gpu_s_used() / 3600},
           {"gpu_hours_asked", gpu_s_in_flight() / 3600},
-          {"executor", view_json(parts.executor->view())},
+          {"executor", std::move(executor)},
           {"stages", std::move(stages)}};
 }
 

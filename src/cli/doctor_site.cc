@@ -55,6 +55,12 @@ std::string words_of(const executor::SlurmError& e) {
   return says == std::string::npos ? text : text.substr(says);
 }
 
+// Whether a refusal passes without anybody's doing.
+bool is_for_now(executor::Cluster& cluster, const executor::SlurmJob& job, const executor::SlurmError& e) {
+  return e.trouble() == executor::SlurmTrouble::kLimit ||
+         (e.trouble() == executor::SlurmTrouble::kPolicy && executor::limit_may_clear(cluster, job));
+}
+
 // The probes of a site, from submission until nothing is left of them, in the queue or in the results folder.
 class Probes {
  public:
@@ -79,13 +85,14 @@ class Probes {
       const std::string name = name_ + "-" + std::to_string(all_.size());
       One& one = all_.emplace_back(One{probe, name, folder_ / std::to_string(all_.size()), {}, {}});
       executor::write_probe(probe, name, one.folder, site_.conf, programs_beside());
+      const executor::SlurmJob job = executor::probe_job(probe, name, one.folder, program_folder());
       try {
-        one.outcome.job = cluster_.submit(executor::probe_job(probe, name, one.folder, program_folder()));
+        one.outcome.job = cluster_.submit(job);
         submitted_ = true;
       } catch (const executor::SlurmError& e) {
         submitted_ |= e.trouble() == executor::SlurmTrouble::kUnsure;
         one.outcome.refused = words_of(e);
-        one.outcome.for_now = e.trouble() == executor::SlurmTrouble::kLimit;
+        one.outcome.for_now = is_for_now(cluster_, job, e);
       }
     }
   }
@@ -204,8 +211,9 @@ std::set<const workflow::SitePlace*> check_requests(executor::Cluster& cluster,
   for (const executor::NamedPlace& place : executor::places_of(site)) {
     if (interrupted) break;
     const std::string fact = place.name + " request";
+    const executor::SlurmJob job = executor::largest_job(site, place, name);
     try {
-      const std::int64_t start = cluster.expected_start(executor::largest_job(site, place, name));
+      const std::int64_t start = cluster.expected_start(job);
       const std::int64_t wait_s = start - static_cast<std::int64_t>(std::time(nullptr));
       printer.add({fact,
                    start == 0 ? "Slurm would take the job"
@@ -214,7 +222,7 @@ std::set<const workflow::SitePlace*> check_requests(executor::Cluster& cluster,
                        : "Slurm would take the job, and start it in " + format_duration(seconds(wait_s)),
                    true, ""});
     } catch (const executor::SlurmError& e) {
-      const bool for_now = e.trouble() == executor::SlurmTrouble::kLimit;
+      const bool for_now = is_for_now(cluster, job, e);
       printer.add({fact, words_of(e), for_now, ""});
       if (!for_now) refused.insert(place.place);
     }

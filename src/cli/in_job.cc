@@ -58,7 +58,7 @@ std::string hand_over(const workflow::SiteSpec& site, const std::string& run_id,
   job.name = name;
   job.script = script + "\n";
   job.folder = fs::current_path();
-  job.output = fs::current_path() / ("warpsmith-" + run_id + ".log");
+  job.output = "warpsmith-" + run_id + ".log";
   job.dependency = "afterany:" + std::to_string(id);
   job.minutes = static_cast<std::uint32_t>(std::ceil(site.controller_time_s / 60));
   job.cpus = static_cast<std::uint32_t>(site.controller_cpus);

@@ -128,6 +128,40 @@ std::string state_table(const CommandContext& context, const Json& state) {
   return out;
 }
 
+std::string time_text(std::time_t time) {
+  char text[32] = {};
+  std::tm parts{};
+  ::localtime_r(&time, &parts);
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
+  return text;
+}
+
+std::string queue_text(const Json& queue, const std::string& stage) {
+  // By names: items() of a temporary outlives it.
+  const Json shards = queue.value("shards", Json::object()), gpus = queue.value("gpus", Json::object());
+  std::string out;
+  for (const auto& [what, count] : shards.items())
+    out += fmt::format("{}{} {}", out.empty() ? "  queue: " : ", ", count.get<std::size_t>(), what);
+  for (const auto& [type, count] : gpus.items())
+    out += fmt::format("{}{} x {}", out.empty() ? "  in use: " : ", ", count.get<std::size_t>(), type);
+  if (!out.empty()) out += "\n";
+  if (const std::int64_t next = queue.value("next_start", std::int64_t{0}); next > 0) {
+    const std::int64_t left = std::max<std::int64_t>(0, next - std::time(nullptr));
+    out +=
+        fmt::format("  next start as Slurm expects it: {} ({})\n", time_text(static_cast<std::time_t>(next)),
+                    left == 0 ? "now" : "in " + format_duration(std::chrono::seconds(left)));
+  }
+  for (const Json& held : queue.value("held", Json::array())) {
+    if (!stage.empty() && held.value("stage", "") != stage) continue;
+    const std::string tasks = held.value("tasks", ""), reason = held.value("reason", "");
+    out += fmt::format("  held: Slurm job {} of stage {} ({}): it starts after `scontrol release '{}'`{}\n",
+                       tasks, held.value("stage", ""), reason, tasks,
+                       reason == "JobHeldAdmin" ? ", which only an administrator may do" : "");
+  }
+  if (const std::string trouble = queue.value("trouble", ""); !trouble.empty()) out += "  " + trouble + "\n";
+  return out;
+}
+
 void ProgressPrinter::clear() {
   if (drawn_ > 0) std::fprintf(stderr, "\x1b[%dA\x1b[J", drawn_);
   drawn_ = 0;

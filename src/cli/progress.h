@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <ctime>
 #include <map>
 #include <string>
 #include <vector>
@@ -30,6 +31,12 @@ std::string stage_line(const Json& stage, double rate);
 
 // The table of stages, the time by phase and the GPU-hours, for `status` and for the end of a run.
 std::string state_table(const CommandContext& context, const Json& state);
+
+// What the cluster's queue holds of the run: `executor` of state.json. `stage`: whose held jobs are named;
+// empty: all.
+std::string queue_text(const Json& queue, const std::string& stage = "");
+// Local time, "2026-01-31 12:00".
+std::string time_text(std::time_t time);
 
 // On a terminal the lines of running stages, redrawn in place; else a line when a stage or job changes, and
 // every half minute.

@@ -80,6 +80,7 @@ Json open_run(const fs::path& run, const workflow::WorkflowSpec& spec, const Opt
   json["workflow"] = spec.name;
   json["site"] = site;
   json["controller_job"] = options.in_job ? own_job() : 0;
+  json["working_folder"] = fs::current_path().string();
   json["workflow_file"] = fs::absolute(spec.file).lexically_normal().string();
   json["seed"] = spec.seed;
   json["params"] = spec.params;

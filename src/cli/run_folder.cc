@@ -58,7 +58,8 @@ std::vector<pid_t> shard_processes(const std::string& prefix) {
 Json read_run_json(const fs::path& run) {
   Json read;
   use_json(run / "run.json", [&](const Json& json) {
-    for (const char* text : {"name", "id", "workflow", "site", "workflow_file", "replay_timings"})
+    for (const char* text :
+         {"name", "id", "workflow", "site", "workflow_file", "working_folder", "replay_timings"})
       (void)json.value(text, "");
     for (const char* number : {"created", "seed", "controller_job"})
       if (json.contains(number) && !json.at(number).is_number_unsigned())
@@ -149,7 +150,7 @@ std::vector<plan::FormerResult> former_results(const fs::path& run, const std::s
 }  // namespace
 
 RunLock::RunLock(const fs::path& run) {
-  fd_ = ::open(lock_file(run).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  fd_ = ::open(lock_file(run).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd_ < 0) throw system_error("cannot open " + lock_file(run).string(), errno);
   for (int tries = 0;; ++tries) {
     struct flock lock {};

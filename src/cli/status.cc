@@ -48,14 +48,6 @@ auto with_state(const fs::path& run, const Use& use) {
   }
 }
 
-std::string time_text(std::time_t time) {
-  char text[32] = {};
-  std::tm parts{};
-  ::localtime_r(&time, &parts);
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
-  return text;
-}
-
 // A line of `list`.
 Json facts_of(const fs::path& folder) {
   const Json run = read_run_json(folder), state = read_state(folder);
@@ -109,26 +101,6 @@ struct StatusOptions {
   double every_s = 2;
 };
 
-// What the cluster's queue holds of the run.
-std::string queue_text(const Json& state) {
-  const Json queue = state.value("executor", Json::object());
-  // By names: items() of a temporary outlives it.
-  const Json shards = queue.value("shards", Json::object()), gpus = queue.value("gpus", Json::object());
-  std::string out;
-  for (const auto& [what, count] : shards.items())
-    out += fmt::format("{}{} {}", out.empty() ? "  queue: " : ", ", count.get<std::size_t>(), what);
-  for (const auto& [type, count] : gpus.items())
-    out += fmt::format("{}{} x {}", out.empty() ? "  in use: " : ", ", count.get<std::size_t>(), type);
-  if (!out.empty()) out += "\n";
-  if (const std::int64_t next = queue.value("next_start", std::int64_t{0}); next > 0) {
-    const std::int64_t left = std::max<std::int64_t>(0, next - std::time(nullptr));
-    out += fmt::format("  next start as Slurm expects it: {} ({})\n", time_text(next),
-                       left == 0 ? "now" : "in " + format_duration(std::chrono::seconds(left)));
-  }
-  if (const std::string trouble = queue.value("trouble", ""); !trouble.empty()) out += "  " + trouble + "\n";
-  return out;
-}
-
 std::string status_text(const CommandContext& context, const fs::path& folder, const Json& state) {
   const std::string name = state.value("state", "");
   std::string out = fmt::format("{}: {}", folder.string(), name);
@@ -137,7 +109,7 @@ std::string status_text(const CommandContext& context, const fs::path& folder, c
   if (state.contains("updated")) out += ", " + time_text(state.at("updated").get<std::time_t>());
   out += "\n";
   if (!state.at("stages").empty()) out += state_table(context, state);
-  if (state.value("controller", false)) out += queue_text(state);
+  if (state.value("controller", false)) out += queue_text(state.value("executor", Json::object()));
   return out;
 }
 

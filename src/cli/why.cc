@@ -6,10 +6,12 @@
 #include <cstdio>
 
 #include "journal_view.h"
+#include "progress.h"
 #include "site_executor.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/run_folder.h"
+#include "warpsmith/executor/batch.h"
 #include "warpsmith/records/job.h"
 #include "warpsmith/workflow/load.h"
 
@@ -23,6 +25,12 @@ struct Options {
   std::string stage, run;
 };
 
+std::optional<workflow::SiteSpec> site_of(const fs::path& run, const Json& json) {
+  Diagnostics none;
+  if (json.value("site", "").empty() || !fs::exists(run / "site.yaml")) return std::nullopt;
+  return workflow::load_site(run / "site.yaml", none);
+}
+
 // The stage's plan as things stand: the workflow file as it is now, against what the run holds.
 std::optional<std::pair<workflow::WorkflowSpec, std::vector<plan::StagePlan>>> plan_now(const fs::path& run) {
   const Json json = read_run_json(run);
@@ -33,10 +41,7 @@ std::optional<std::pair<workflow::WorkflowSpec, std::vector<plan::StagePlan>>> p
   options.seed = json.value("seed", std::uint64_t{1});
   workflow::LoadResult loaded = workflow::load_workflow(file, options);
   if (!loaded.spec) throw InvalidInput(std::move(loaded.mistakes));
-  std::optional<workflow::SiteSpec> site;
-  if (Diagnostics none; !json.value("site", "").empty() && fs::exists(run / "site.yaml"))
-    site = workflow::load_site(run / "site.yaml", none);
-  look_at_place(*loaded.spec, site);
+  look_at_place(*loaded.spec, site_of(run, json));
   auto plans = plan::plan_stages(*loaded.spec, plan::digest_datasets(*loaded.spec), read_history(run));
   return std::pair(std::move(*loaded.spec), std::move(plans));
 }
@@ -58,16 +63,38 @@ std::vector<std::string> lines_about(const fs::path& file, const std::string& ta
   return about;
 }
 
-std::string command_of(const JobFile& job, const fs::path& job_file, std::uint32_t shard) {
-  std::string command =
-      job.program.starts_with("warpsmith-") ? (program_folder() / job.program).string() : job.program;
-  for (const std::string& argument : job.arguments) command += " " + argument;
-  return command + " " + job_file.string() + " " + std::to_string(shard);
+// How the run's shards are started: where its controller works, and at which site.
+struct Surroundings {
+  fs::path folder;
+  std::optional<workflow::SiteSpec> site;
+};
+
+Surroundings surroundings_of(const fs::path& run) {
+  const Json json = read_run_json(run);
+  Surroundings around{.folder = json.value("working_folder", ""), .site = site_of(run, json)};
+  if (around.site && around.site->executor == "local") around.site.reset();
+  if (around.site) around.folder = fs::absolute(run);
+  return around;
+}
+
+std::string command_of(const JobFile& job, const fs::path& job_file, std::uint32_t shard,
+                       const Surroundings& around) {
+  const bool ours = job.program.starts_with("warpsmith-");
+  const run::ShardStart start{.key = {0, shard},
+                              .job_file = fs::absolute(job_file),
+                              .program = ours ? program_folder() / job.program : fs::path(job.program),
+                              .arguments = job.arguments,
+                              .log = {},
+                              .resources = job.resources,
+                              .token = {}};
+  const workflow::SitePlace* place = around.site ? workflow::place_for(*around.site, job.resources) : nullptr;
+  return executor::command_by_hand(start, around.folder, place);
 }
 
 // Shards whose last attempt ended badly, the worst first: what failed the stage stands last in the journal.
 Json bad_shards(const JournalView& view, const ExecutionHistory& execution, const fs::path& run) {
   Json out = Json::array();
+  const Surroundings around = surroundings_of(run);
   for (const std::uint32_t number : execution.jobs) {
     const JobHistory& job = view.jobs[number];
     const fs::path folder =
@@ -93,7 +120,7 @@ Json bad_shards(const JournalView& view, const ExecutionHistory& execution, cons
       if (const fs::path said = folder / "slurm.log"; !end.event.name.empty() && fs::exists(said))
         one["slurm_says"] = lines_about(said, end.event.name.substr(0, end.event.name.find('@')));
       if (fs::exists(folder / "job.json"))
-        one["command"] = command_of(read_job_file(folder / "job.json"), folder / "job.json", shard);
+        one["command"] = command_of(read_job_file(folder / "job.json"), folder / "job.json", shard, around);
       out.push_back(std::move(one));
     }
   }
@@ -135,6 +162,10 @@ Json explain(const std::string& stage, const fs::path& run) {
     if (!execution->finished) out["shards"] = bad_shards(view, *execution, run);
   }
   out["running"] = RunLock::holder(run).has_value();
+  if (out["running"].get<bool>() && fs::exists(run / "state.json")) {
+    const Json queue = read_json_file(run / "state.json").value("executor", Json::object());
+    if (!queue.empty()) out["queue"] = queue;
+  }
   return out;
 }
 
@@ -152,6 +183,7 @@ void print_explanation(const Json& e, const CommandContext& context) {
   for (const Json& need : e.value("waits_for", Json::array()))
     std::printf("  waits for %s (`warpsmith why %s`)\n", need.get<std::string>().c_str(),
                 need.get<std::string>().c_str());
+  std::printf("%s", queue_text(e.value("queue", Json::object()), e.value("stage", "")).c_str());
   for (const Json& shard : e.value("shards", Json::array())) {
     std::printf("  round %d, job %s, shard %d: %s", shard.value("round", 0), shard.value("job", "").c_str(),
                 shard.value("shard", 0), paint(context, "red", shard.value("cause", "")).c_str());

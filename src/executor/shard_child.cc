@@ -45,19 +45,24 @@ std::string last_line(const std::filesystem::path& log) {
 
 }  // namespace
 
+std::map<std::string, std::string> thread_environment(int threads) {
+  const std::string count = std::to_string(threads);
+  // Waiting threads sleep, as the processors are counted and others want them; but not at once: a training
+  // step has thousands of parallel regions some ten microseconds apart, and took four times as long with a
+  // sleep in each.
+  return {{"OMP_NUM_THREADS", count},
+          {"MKL_NUM_THREADS", count},
+          {"OMP_WAIT_POLICY", "passive"},
+          {"GOMP_SPINCOUNT", "10000"}};
+}
+
 process::ChildSpec shard_child_spec(const ShardCommand& command) {
   process::ChildSpec spec;
   spec.argv = {command.program};
   spec.argv.insert(spec.argv.end(), command.arguments.begin(), command.arguments.end());
   spec.environment = process::our_environment();
-  const std::string threads = std::to_string(command.threads);
-  (*spec.environment)["OMP_NUM_THREADS"] = threads;
-  (*spec.environment)["MKL_NUM_THREADS"] = threads;
-  // Waiting threads sleep, as the processors are counted and others want them; but not at once: a training
-  // step has thousands of parallel regions some ten microseconds apart, and took four times as long with a
-  // sleep in each.
-  (*spec.environment)["OMP_WAIT_POLICY"] = "passive";
-  spec.environment->try_emplace("GOMP_SPINCOUNT", "10000");
+  for (const auto& [name, value] : thread_environment(command.threads))
+    if (name != "GOMP_SPINCOUNT" || !spec.environment->contains(name)) (*spec.environment)[name] = value;
   for (const auto& [name, value] : command.environment) (*spec.environment)[name] = value;
   spec.capture_output = false;
   spec.stderr_file = command.log;

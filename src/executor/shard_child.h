@@ -24,7 +24,10 @@ struct ShardCommand {
   std::map<std::string, std::string> environment;  // besides ours
 };
 
-// Environment: ours, with OMP_NUM_THREADS and what else makes threads share a machine well.
+// OMP_NUM_THREADS and what else makes threads share a machine well.
+std::map<std::string, std::string> thread_environment(int threads);
+
+// Environment: ours, with that of its threads.
 process::ChildSpec shard_child_spec(const ShardCommand& command);
 
 struct ShardEnd {

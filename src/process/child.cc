@@ -234,7 +234,7 @@ struct Child::State {
     if (spec.capture_output) std::tie(out.fd, out_write) = make_pipe();
     if (!spec.stderr_file.empty())
       err_write =
-          above_standard(::open(spec.stderr_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644),
+          above_standard(::open(spec.stderr_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666),
                          ("cannot append to " + spec.stderr_file.string()).c_str());
     else if (spec.capture_output)
       std::tie(err.fd, err_write) = make_pipe();

@@ -198,6 +198,34 @@ TEST(AppendFile, AFullDiskIsToldApart) {
   }
 }
 
+// The mode of everything that this module makes, under a umask.
+std::string modes_under(mode_t mask) {
+  const Scratch scratch;
+  const mode_t before = ::umask(mask);
+  write_file_atomic(scratch / "atomic", "x");
+  create_file_exclusive(scratch / "exclusive", "x");
+  AppendFile(scratch / "append").append("x");
+  make_folder_exclusive(scratch / "folder");
+  make_folders(scratch / "folders");
+  const FileLock lock(scratch / "lock");
+  ::umask(before);
+  std::string modes;
+  for (const char* name : {"atomic", "exclusive", "append", "folder", "folders", "lock"}) {
+    struct stat info {};
+    EXPECT_EQ(::stat((scratch / name).c_str(), &info), 0) << name;
+    char text[32];
+    std::snprintf(text, sizeof text, "%s %o, ", name, static_cast<unsigned>(info.st_mode & 0777));
+    modes += text;
+  }
+  return modes;
+}
+
+TEST(Modes, FollowTheUmaskExceptForLocks) {
+  EXPECT_EQ(modes_under(022), "atomic 644, exclusive 644, append 644, folder 755, folders 755, lock 666, ");
+  EXPECT_EQ(modes_under(002), "atomic 664, exclusive 664, append 664, folder 775, folders 775, lock 666, ");
+  EXPECT_EQ(modes_under(077), "atomic 600, exclusive 600, append 600, folder 700, folders 700, lock 666, ");
+}
+
 TEST(FileLock, ExcludesAnotherProcessAndDiesWithIt) {
   const Scratch scratch;
   int ready[2];

@@ -23,8 +23,11 @@ struct FakeSlurm {
   std::vector<SlurmTask> accounted;  // what accounting tells …
   int accounting_lags = 0;           // … after so many requests
   std::uint32_t next_id = 100;
-  std::function<void()> on_submit, on_jobs;  // may throw; called before anything is done
-  bool lose_answer = false;                  // of the next submission
+  std::function<void()> on_submit, on_jobs;       // may throw; called before anything is done
+  std::function<void(const SlurmJob&)> on_job;    // of a submission; may throw
+  std::function<void(const SlurmJob&)> on_trial;  // likewise, of expected_start()
+  std::size_t rivals = 0;
+  bool lose_answer = false;  // of the next submission
 
   void set(std::uint32_t index, const std::function<void(SlurmTask&)>& change) {
     const std::lock_guard lock(mutex);
@@ -57,6 +60,7 @@ class FakeCluster final : public Cluster {
   std::uint32_t submit(const SlurmJob& job) override {
     ++requests_;
     if (slurm_->on_submit) slurm_->on_submit();
+    if (slurm_->on_job) slurm_->on_job(job);
     const std::lock_guard lock(slurm_->mutex);
     slurm_->submitted.push_back(job);
     const std::uint32_t id = slurm_->next_id;
@@ -72,6 +76,11 @@ class FakeCluster final : public Cluster {
     if (std::exchange(slurm_->lose_answer, false)) throw SlurmError(SlurmTrouble::kUnsure, 5004, "lost");
     return id;
   }
+  std::int64_t expected_start(const SlurmJob& job) override {
+    if (slurm_->on_trial) slurm_->on_trial(job);
+    return 0;
+  }
+  std::size_t rivals(const SlurmJob&) override { return slurm_->rivals; }
   std::vector<SlurmTask> jobs() override {
     ++requests_;
     if (slurm_->on_jobs) slurm_->on_jobs();

@@ -49,10 +49,13 @@ process::Fact fact_of(const SiteSpec& site, const ClusterView& view, const std::
 
 TEST(SiteCheck, DevelopmentClusterHasAllThatItsSiteNames) {
   const SiteSpec site = dev_site();
-  const ClusterView view = dev_view();
+  ClusterView view = dev_view();
   EXPECT_THAT(lacks(site, view), IsEmpty());
   EXPECT_EQ(fact_of(site, view, "cluster").value, "dev, Slurm 22.05.8, 5 nodes, 6 partitions");
   EXPECT_EQ(fact_of(site, view, "limits").value, "MaxArraySize 1001, MaxJobCount 10000, MinJobAge 300 s");
+  view.facts.max_array_tasks = 30;
+  EXPECT_EQ(fact_of(site, view, "limits").value,
+            "MaxArraySize 1001, max_array_tasks 30, MaxJobCount 10000, MinJobAge 300 s");
   EXPECT_EQ(fact_of(site, view, "gpu H20 partition").value, "h20: up, 1 of 1 nodes usable, 8 cores");
   EXPECT_EQ(fact_of(site, view, "gpu H20 gres").value, "gpu:h20: 2 in all, on usable nodes");
   EXPECT_EQ(fact_of(site, view, "controller time").value, "1h; the partition allows 1d");

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <ctime>
 #include <future>
 #include <thread>
@@ -115,6 +117,31 @@ TEST_F(Slurm, ARangeIsOneArrayNamedByItsToken) {
   EXPECT_EQ(job.minutes, 3u);  // 90 s, and one for our own limit to strike first
   EXPECT_EQ(job.folder, scratch_ / "");
   EXPECT_THAT(job.script, HasSubstr("/opt/warpsmith/bin/warpsmith-shard --token ws-run-0-1 --base 0"));
+}
+
+TEST_F(Slurm, NoPathThatSlurmWouldExpandIsItsOutput) {
+  const std::filesystem::path root = options_.run;
+  for (const char* name : {"100%j", "r%%b", "r%5Cx", "r\\b", "%", "a%A_%a", "back\\\\slash", "%\\", "%10j"}) {
+    slurm_->submitted.clear();
+    options_.run = root / name;
+    SlurmExecutor executor = make();
+    ShardStart start = shard(0);
+    start.job_file = options_.run / "stages/work/1/job.json";
+    executor.submit({start});
+    poll_until(executor, [&] { return slurm_->submissions() == 1; });
+    EXPECT_EQ(slurm_->submitted.at(0).folder, options_.run);
+    EXPECT_EQ(slurm_->submitted.at(0).output, "stages/work/1/slurm.log");
+  }
+}
+
+TEST_F(Slurm, AJobGetsOurUmask) {
+  for (const auto& [mask, variable] :
+       {std::pair(0077, "SLURM_UMASK=0077"), std::pair(0002, "SLURM_UMASK=0002")}) {
+    const mode_t before = ::umask(mask);
+    const SlurmJob job = job_at(options_.site.cpu, 0);
+    ::umask(before);
+    EXPECT_THAT(job.environment, testing::Contains(variable));
+  }
 }
 
 TEST_F(Slurm, APlaceWhoseQueueIsFullDoesNotHoldTheOthers) {
@@ -691,6 +718,226 @@ TEST_F(Slurm, LeftoversOfTheRunAreCancelled) {
   EXPECT_THAT(slurm_->cancelled, ElementsAre("100"));
 }
 
+// ---- what Slurm refuses ----
+
+TEST_F(Slurm, ArraysHaveAtMostTheTasksThatSlurmSays) {
+  slurm_->facts.max_array_tasks = 3;
+  SlurmExecutor executor = make();
+  executor.submit(shards(8));
+  poll_until(executor, [&] { return slurm_->submissions() == 3; });
+  std::vector<std::string> arrays;
+  for (const SlurmJob& job : slurm_->submitted) {
+    arrays.push_back(job.array);
+    EXPECT_EQ(job.name, "ws-run-0-1");
+  }
+  EXPECT_THAT(arrays, ElementsAre("0-2", "3-5", "6-7"));
+  slurm_->set_state(4, SlurmState::kRunning);
+  poll_until(executor, [&] { return !started_.empty(); });
+  EXPECT_EQ(started_.at(0).key.shard, 4u);
+}
+
+TEST_F(Slurm, AnArrayThatIsRefusedIsHalvedAndTheSizeRemembered) {
+  int refusals = 0;
+  slurm_->on_job = [&](const SlurmJob& job) {
+    if (parse_indices(job.array).size() <= 3) return;
+    ++refusals;
+    throw SlurmError(SlurmTrouble::kArray, 2081, "Invalid job array specification");
+  };
+  SlurmExecutor executor = make();
+  executor.submit(shards(16));
+  std::vector<ShardStart> more;
+  for (std::uint32_t n = 0; n < 5; ++n) more.push_back(shard(n, "ws-run-0-2"));
+  executor.submit(more);
+  const auto tasks = [&] {
+    const std::lock_guard lock(slurm_->mutex);
+    return slurm_->tasks.size();
+  };
+  poll_until(executor, [&] { return tasks() == 21; });
+  EXPECT_EQ(refusals, 3);  // 16, 8, 4
+  EXPECT_THAT(ended_, IsEmpty());
+}
+
+TEST_F(Slurm, AnArrayOfOneTaskThatIsRefusedIsAUserError) {
+  slurm_->on_submit = [] { throw SlurmError(SlurmTrouble::kArray, 2081, "Invalid job array specification"); };
+  SlurmExecutor executor = make();
+  executor.submit(shards(5));
+  poll_until_ended(executor, 5);
+  EXPECT_EQ(ended_.at(0).cause, EndCause::kUserError);
+  EXPECT_THAT(ended_.at(0).detail, HasSubstr("array specification"));
+}
+
+constexpr auto kPolicyRefusal = [] { throw SlurmError(SlurmTrouble::kPolicy, 2050, "violates QOS policy"); };
+
+TEST_F(Slurm, ALimitOnTheSizeOfOneJobIsAUserErrorAlsoWhileOthersAreInTheQueue) {
+  slurm_->rivals = 7;
+  slurm_->on_submit = kPolicyRefusal;
+  std::vector<SlurmJob> trials;
+  slurm_->on_trial = [&](const SlurmJob& job) { trials.push_back(job); };  // the smallest job would be taken
+  SlurmExecutor executor = make();
+  ShardStart large = shard(0);
+  large.resources.cpus = 64;
+  large.resources.memory_bytes = 1ull << 40;
+  executor.submit({large});
+  poll_until_ended(executor, 1);
+  EXPECT_EQ(ended_.at(0).cause, EndCause::kUserError);
+  EXPECT_THAT(ended_.at(0).detail, HasSubstr("violates QOS policy"));
+  ASSERT_THAT(trials, SizeIs(1));
+  EXPECT_EQ(trials[0].cpus, 1u);
+  EXPECT_EQ(trials[0].memory_mib, 1u);
+  EXPECT_EQ(trials[0].minutes, 1u);
+}
+
+TEST_F(Slurm, ALimitOfHowManyIsAUserErrorWhereNothingInTheQueueCanMakeRoom) {
+  slurm_->on_submit = kPolicyRefusal;
+  slurm_->on_trial = [](const SlurmJob&) { kPolicyRefusal(); };
+  SlurmExecutor executor = make();
+  executor.submit(shards(4));
+  poll_until_ended(executor, 4);
+  for (const ShardEvent& end : ended_) EXPECT_EQ(end.cause, EndCause::kUserError);
+}
+
+TEST_F(Slurm, ALimitOfHowManyIsWaitedForWhileJobsInTheQueueFillIt) {
+  std::atomic<bool> full = true;
+  slurm_->rivals = 1;
+  slurm_->on_submit = [&] {
+    if (full) kPolicyRefusal();
+  };
+  slurm_->on_trial = [](const SlurmJob&) { kPolicyRefusal(); };
+  SlurmExecutor executor = make();
+  executor.submit({shard(0)});
+  poll_until(executor, [&] { return !executor.view().trouble.empty(); });
+  (void)executor.poll(1500ms);
+  EXPECT_THAT(executor.view().trouble, HasSubstr("violates QOS policy"));
+  EXPECT_EQ(executor.view().shards["WAITING (queue full)"], 1u);
+  EXPECT_THAT(ended_, IsEmpty());
+  full = false;
+  poll_until(executor, [&] { return slurm_->submissions() == 1; });
+  EXPECT_EQ(executor.view().trouble, "");
+}
+
+TEST_F(Slurm, APlaceThatIsNotAvailableWaitsWithItsReasonAndOthersGoOn) {
+  options_.site.gpus["H20"].partition = "h20";
+  options_.site.gpus["H20"].gres = "gpu:h20";
+  ShardStart drained = shard(0, "ws-run-0-1");
+  drained.resources.gpus = 1;
+  drained.resources.gpu_type = "H20";
+  std::atomic<bool> open = false;
+  slurm_->on_job = [&](const SlurmJob& job) {
+    if (job.partition == "h20" && !open) throw SlurmError(SlurmTrouble::kClosed, 2070, "inactive or drain");
+  };
+  SlurmExecutor executor = make();
+  executor.submit({drained});
+  for (std::uint32_t n = 0; n < 5; ++n) executor.submit({shard(n, "ws-run-1-" + std::to_string(n))});
+  const auto begin = Clock::now();
+  poll_until(executor, [&] { return slurm_->submissions() == 5; });
+  EXPECT_LT(Clock::now() - begin, 3s) << "the others must not wait for the place that is closed";
+  EXPECT_THAT(executor.view().trouble, HasSubstr("inactive or drain"));
+  EXPECT_EQ(executor.view().shards["WAITING (not available)"], 1u);
+  EXPECT_THAT(ended_, IsEmpty());
+  open = true;
+  poll_until(executor, [&] { return slurm_->submissions() == 6; });
+}
+
+// One row for each kind of thing that a submission may meet, by the codes of slurm/slurm_errno.h.
+TEST(SlurmTroubles, AreDecidedByOneTable) {
+  const std::map<SlurmTrouble, std::vector<int>> kExpected = {
+      {SlurmTrouble::kLimit, {EAGAIN, 2007}},
+      {SlurmTrouble::kPolicy, {2050, 2074}},
+      {SlurmTrouble::kArray, {2081}},
+      {SlurmTrouble::kClosed, {2015, 2016, 2019, 2055, 2056, 2068, 2070, 2078, 2101, 2105, 2118, 2120, 2125}},
+      {SlurmTrouble::kAway, {1001, 1007, 1800, 1804, 2027, 2131, 6000, 7000, ECONNREFUSED, EHOSTUNREACH}},
+      {SlurmTrouble::kUnsure, {0, 1003, 1802, 5004, ETIMEDOUT, EPIPE}},
+      {SlurmTrouble::kGone, {2017, 2021, 2084}},
+      // No partition, access, resources, feature, account, time limit, reservation, QOS, GRES, dependency …
+      {SlurmTrouble::kRefused,
+       {2000, 2001, 2002, 2003, 2004, 2005, 2006, 2009, 2012, 2014, 2018, 2025, 2029, 2038, 2044, 2045,
+        2048, 2051, 2052, 2053, 2057, 2066, 2069, 2072, 2114, 2115, 2119, 2122, 2127, 2130, 8000, 99999}}};
+  for (const auto& [trouble, codes] : kExpected)
+    for (const int code : codes) EXPECT_EQ(trouble_of(code), trouble) << code;
+}
+
+TEST(SlurmTroubles, MaxArrayTasksStandsInSchedulerParameters) {
+  EXPECT_EQ(max_array_tasks("batch_sched_delay=0,max_array_tasks=30,bf_interval=1"), 30u);
+  EXPECT_EQ(max_array_tasks("Max_Array_Tasks=7"), 7u);
+  EXPECT_EQ(max_array_tasks("no_max_array_tasks=7"), 0u);
+  EXPECT_EQ(max_array_tasks("max_array_tasks="), 0u);
+  EXPECT_EQ(max_array_tasks(""), 0u);
+}
+
+// ---- what waits in the queue ----
+
+class NeverStarts : public Slurm, public testing::WithParamInterface<const char*> {};
+TEST_P(NeverStarts, EndsWithItsReason) {
+  const ShardEvent end = end_in_state(SlurmState::kPending, [](SlurmTask& t) { t.reason = GetParam(); });
+  EXPECT_EQ(end.cause, EndCause::kUserError);
+  EXPECT_THAT(end.detail, HasSubstr(GetParam()));
+}
+INSTANTIATE_TEST_SUITE_P(LimitsOfOneJob, NeverStarts,
+                         testing::Values("QOSMaxMemoryPerJob", "QOSMaxCpuPerJobLimit", "QOSMaxGRESPerJob",
+                                         "QOSMaxWallDurationPerJobLimit", "QOSMaxMemoryPerNode", "QOSMinGRES",
+                                         "AssocMaxCpuPerJobLimit", "AssocMaxMemPerJob", "AssocMaxGRESPerNode",
+                                         "MaxMemPerLimit", "InvalidQOS", "PartitionTimeLimit"));
+
+class StartsLater : public Slurm, public testing::WithParamInterface<const char*> {};
+TEST_P(StartsLater, Waits) {
+  SlurmExecutor executor = make();
+  executor.submit({shard(0)});
+  poll_until(executor, [&] { return slurm_->submissions() == 1; });
+  slurm_->set(0, [](SlurmTask& t) { t.reason = GetParam(); });
+  (void)executor.poll(1200ms);
+  EXPECT_EQ(executor.view().shards["PENDING (" + std::string(GetParam()) + ")"], 1u);
+  EXPECT_THAT(slurm_->cancelled, IsEmpty());
+}
+INSTANTIATE_TEST_SUITE_P(UntilThereIsRoom, StartsLater,
+                         testing::Values("Resources", "Priority", "QOSMaxJobsPerUserLimit", "QOSGrpCpuLimit",
+                                         "QOSMaxSubmitJobPerUserLimit", "AssocGrpJobsLimit",
+                                         "MaxJobsPerAccount", "PartitionDown", "PartitionInactive",
+                                         "JobHeldUser", "ReqNodeNotAvail", "Reservation"));
+
+TEST_F(Slurm, ALimitOfThisUsersEndsAJobWhereNothingOfTheUserRuns) {
+  options_.alone_s = 0.5;
+  SlurmExecutor executor = make();
+  executor.submit(shards(2));
+  poll_until(executor, [&] { return slurm_->submissions() == 1; });
+  slurm_->set_state(0, SlurmState::kRunning);
+  slurm_->set(1, [](SlurmTask& t) { t.reason = "QOSMaxCpuPerUserLimit"; });
+  (void)executor.poll(2s);
+  EXPECT_THAT(slurm_->cancelled, IsEmpty()) << "the other one's end makes room";
+  last_words(0, {{"cause", "finished"}});
+  slurm_->set_state(0, SlurmState::kCompleted);
+  poll_until_ended(executor, 2);
+  EXPECT_EQ(ended_.at(1).cause, EndCause::kUserError);
+  EXPECT_THAT(ended_.at(1).detail, HasSubstr("QOSMaxCpuPerUserLimit"));
+}
+
+TEST_F(Slurm, HeldShardsAreNamedAndHaveNoExpectedStart) {
+  SlurmExecutor executor = make();
+  executor.submit(shards(4));
+  poll_until(executor, [&] { return slurm_->submissions() == 1; });
+  const std::int64_t now = std::time(nullptr);
+  for (const std::uint32_t index : {0u, 2u, 3u})
+    slurm_->set(index, [&](SlurmTask& t) {
+      t.held = true;
+      t.reason = "job requeued in held state";
+      t.started = now - 3;
+    });
+  slurm_->set(1, [&](SlurmTask& t) { t.started = now - 1000; });  // an expectation of long ago
+  poll_until(executor, [&] { return !executor.view().held.empty(); });
+  run::ExecutorView view = executor.view();
+  EXPECT_EQ(view.next_start, 0);
+  ASSERT_THAT(view.held, SizeIs(1));
+  EXPECT_EQ(view.held[0].tasks, "100_[0,2-3]");
+  EXPECT_EQ(view.held[0].reason, "job requeued in held state");
+  slurm_->set(1, [&](SlurmTask& t) { t.started = now + 500; });
+  slurm_->set(2, [&](SlurmTask& t) {  // released
+    t.held = false;
+    t.reason = "Resources";
+    t.started = now + 100;
+  });
+  poll_until(executor, [&] { return executor.view().next_start == now + 100; });
+  EXPECT_EQ(executor.view().held.at(0).tasks, "100_[0,3]");
+}
+
 TEST(SlurmIndices, GoBothWays) {
   EXPECT_EQ(format_indices({0, 1, 2, 5, 7, 8}), "0-2,5,7-8");
   EXPECT_THAT(parse_indices("0-2,5,7-8"), ElementsAre(0, 1, 2, 5, 7, 8));
@@ -704,6 +951,49 @@ TEST(SlurmScript, QuotesWhatAShellWouldRead) {
   EXPECT_EQ(shell_word("plain-1.0/x"), "plain-1.0/x");
   EXPECT_EQ(shell_word(""), "''");
   EXPECT_EQ(shell_word("a b$(c)'d"), "'a b$(c)'\\''d'");
+}
+
+// What `sh` makes of the command: its words, folder and variables, as seen by a program that prints them.
+std::string run_by_sh(const std::string& command) {
+  FILE* pipe = ::popen(command.c_str(), "r");
+  std::string out;
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) out += static_cast<char>(c);
+  EXPECT_EQ(::pclose(pipe), 0) << command;
+  return out;
+}
+
+TEST(ByHand, AShellReadsTheCommandAsTheExecutorStartsIt) {
+  const Scratch scratch;
+  const std::filesystem::path folder = scratch / "lo c; $(x)`y` 'q' \"d\" %j \\b";
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path program = folder / "show it";
+  write_file_atomic(program,
+                    "#!/bin/sh\npwd\nfor word; do printf '<%s>\\n' \"$word\"; done\n"
+                    "printf '%s %s %s\\n' \"$OMP_NUM_THREADS\" \"$A\" \"${CUDA_VISIBLE_DEVICES-unset}\"\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  ShardStart start;
+  start.key = {0, 7};
+  start.job_file = folder / "job.json";
+  start.program = program;
+  start.arguments = {
+      "echo \"it is $HOME; $(id -un)\"; exit 7", "a b", "*", "", "it's", "~", "#x", "a\nb", "--x=1"};
+  start.resources.cpus = 3;
+  std::string words;
+  for (const std::string& word : start.arguments) words += "<" + word + ">\n";
+  words += "<" + start.job_file.string() + ">\n<7>\n";
+  EXPECT_EQ(run_by_sh(command_by_hand(start, folder, nullptr)), folder.string() + "\n" + words + "3  \n");
+  start.resources.gpus = 1;
+  EXPECT_EQ(run_by_sh(command_by_hand(start, folder, nullptr)),
+            folder.string() + "\n" + words + "3  " +
+                (std::getenv("CUDA_VISIBLE_DEVICES") ? std::getenv("CUDA_VISIBLE_DEVICES") : "unset") + "\n");
+
+  workflow::SitePlace place;
+  place.setup = {"B=set # by the site", "cd ."};
+  place.container = {"env", "A=$B"};
+  place.environment = {{"A", "not this"}, {"OMP_NUM_THREADS", "3"}};
+  place.scratch = (scratch / "tmp").string();
+  EXPECT_THAT(run_by_sh(command_by_hand(start, folder, &place)), HasSubstr(words + "3 set "));
+  EXPECT_TRUE(std::filesystem::exists(scratch / "tmp"));
 }
 
 TEST(SlurmScript, HasWhatTheSiteSays) {

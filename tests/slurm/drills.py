@@ -54,10 +54,10 @@ class Run:
         self.process = None
         self.err = open(os.path.join(self.results, "controller.log"), "a+")
 
-    def start(self):
+    def start(self, umask=-1):
         self.process = subprocess.Popen(
             [self.warpsmith, "--results", self.results, "run", WORKFLOW, "--site", SITE, "--run-dir", self.folder,
-             "--quiet", *self.options], stdout=self.err, stderr=self.err)
+             "--quiet", *self.options], stdout=self.err, stderr=self.err, umask=umask)
         return self
 
     def submit(self, sbatch_options, *options):
@@ -106,6 +106,17 @@ class Run:
         out = subprocess.run([self.warpsmith, "--results", self.results, *command, "--json"], capture_output=True,
                              text=True, timeout=60)
         return json.loads(out.stdout)
+
+    def text(self, *command):
+        return subprocess.run([self.warpsmith, "--results", self.results, *command], capture_output=True, text=True,
+                              timeout=60).stdout
+
+    def until_status(self, wanted, seconds=30):
+        end = time.monotonic() + seconds
+        while wanted not in (shown := self.text("status", self.folder)):
+            assert time.monotonic() < end and self.process.poll() is None, shown + self.errors()
+            time.sleep(0.3)
+        return shown
 
     def why(self, stage):
         return json.dumps(self.json("why", stage, "--run", self.folder))
@@ -282,6 +293,109 @@ def limits_reached(make_cluster, make_run):
     run.check_whole(cluster)
 
 
+def paths_that_slurm_expands(make_cluster, make_run):
+    cluster = make_cluster()
+    for name in ("r 100%j", "r%%b", "r%5Cx", "r\\b", "%", "\\\\%A_%a"):
+        run = make_run("--set", "params.pause=10ms", name=name)
+        assert run.start().wait() == 0, run.errors()
+        run.check_whole(cluster)
+
+
+def arrays_of_few_tasks(make_cluster, make_run):
+    cluster = make_cluster("--set", "SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1,max_array_tasks=3")
+    run = make_run("--set", "params.pause=10ms")
+    doctor = run.text("doctor", "--site", SITE, "--wait", "0")
+    assert "max_array_tasks 3" in doctor, doctor
+    assert run.start().wait() == 0, run.errors()
+    run.check_whole(cluster)
+
+
+def limits_of_a_qos(make_cluster, make_run):
+    if lacks := missing_programs("slurmdbd", "mariadbd"):
+        log(f"skipped: {lacks} not found (Debian: slurmdbd mariadb-server-core)")
+        sys.exit(77)
+    cluster = make_cluster("--accounting", "--set", "AccountingStorageEnforce=limits,qos")
+
+    def limit(*words):
+        cluster.slurm("sacctmgr", "-i", "modify", "qos", "normal", "set", *words)
+        time.sleep(1)
+
+    def check_refused(name, reason):
+        run = make_run("--set", "params.pause=10ms", name=name)
+        assert run.start().wait(60) == 1
+        assert reason in run.why("work"), run.why("work")
+        run.check_queue(cluster)
+
+    def check_doctor(code, line):
+        out = subprocess.run([run.warpsmith, "--results", run.results, "doctor", "--site", SITE, "--wait", "0"],
+                             capture_output=True, text=True, timeout=60)
+        assert out.returncode == code and line in out.stdout, out.stdout
+
+    run = make_run("--set", "params.pause=10ms", name="counted")
+    limit("maxtresperjob=mem=100", "flags=denyonlimit")
+    check_refused("denied", "(2050)")
+    check_doctor(3, "LACK cpu request")
+    cluster.slurm("sbatch", "--hold", "--mem=10", "-p", "cpu", "-o", "/dev/null", "--wrap", "true")
+    check_refused("denied_beside_a_job", "(2050)")
+    cluster.slurm("scancel", "--me")
+    limit("flags=-1")
+    check_refused("never_started", "QOSMaxMemoryPerJob")
+    limit("maxtresperjob=mem=-1", "maxsubmitjobsperuser=1")
+    cluster.slurm("sbatch", "--hold", "-p", "cpu", "-o", "/dev/null", "--wrap", "true")
+    check_doctor(0, "Job violates accounting/QOS policy")
+    run.start().until_status("(2050)")
+    time.sleep(3)
+    assert run.process.poll() is None, run.errors()
+    cluster.slurm("scancel", "--me")
+    assert run.wait() == 0, run.errors()
+    run.check_whole(cluster)
+    limit("maxsubmitjobsperuser=0")
+    check_refused("none_allowed", "(2050)")
+
+
+def partition_closed(make_cluster, make_run):
+    cluster = make_cluster()
+    for state in ("DRAIN", "INACTIVE", "DOWN"):
+        cluster.slurm("scontrol", "update", "partitionname=cpu", "state=" + state)
+        run = make_run("--set", "params.pause=10ms", name=state).start()
+        shown = run.until_status("PartitionDown" if state == "DOWN" else "(2070)")
+        time.sleep(2)
+        assert run.process.poll() is None, shown + run.errors()
+        cluster.slurm("scontrol", "update", "partitionname=cpu", "state=UP")
+        assert run.wait() == 0, run.errors()
+        run.check_whole(cluster)
+
+
+def umask_handed_on(make_cluster, make_run):
+    cluster = make_cluster()
+    for umask in (0o077, 0o002):
+        run = make_run("--set", "params.pause=10ms", name=f"{umask:03o}")
+        assert run.start(umask).wait() == 0, run.errors()
+        run.check_whole(cluster)
+        for folder, _, names in os.walk(run.folder):
+            for path, most in [(folder, 0o777), *((os.path.join(folder, name), 0o666) for name in names)]:
+                mode = os.stat(path).st_mode & 0o777
+                assert mode == most & ~umask, f"{path} is {mode:03o} under umask {umask:03o}"
+
+
+def held(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run("--set", "params.pause=3000ms", "--set", "params.width=2")
+    run.start().until_records(1)
+    end = time.monotonic() + 20
+    while not (running := cluster.queue("-t", "RUNNING")):
+        assert time.monotonic() < end, cluster.queue()
+        time.sleep(0.1)
+    cluster.slurm("scontrol", "requeuehold", running[0][0])
+    shown = run.until_status("held: ")
+    assert "next start" not in shown, shown
+    why = run.text("why", "work", "--run", run.folder)
+    command = why.split("scontrol release ")[1].split("`")[0]
+    assert "next start" not in why, why
+    subprocess.run("scontrol release " + command, shell=True, check=True)
+    assert run.wait() == 0, run.errors()
+    run.check_whole(cluster)
+
+
 def munge_gone(make_cluster, make_run):
     cluster, run = make_cluster(), make_run(*RETRIES, "--set", "params.pause=1500ms")
     run.start().until_records(1)
@@ -386,7 +500,8 @@ def in_job(make_cluster, make_run, sbatch_options, then, expect):
     while cluster.queue():
         assert time.monotonic() < end, f"still there: {cluster.queue()}"
         time.sleep(1)
-    logs = "".join(open(path).read() for path in sorted(glob.glob(run.results + "/warpsmith-*.log")))
+    paths = glob.glob(run.results + "/slurm-*.out") + glob.glob(run.results + "/warpsmith-*.log")
+    logs = "".join(open(path).read() for path in sorted(paths))
     for text in expect:
         assert text in logs, logs
     run.check_whole(cluster)
@@ -421,7 +536,8 @@ def in_job_requeued_by_an_administrator(make_cluster, make_run):
 
 DRILLS = [plain, controller_killed, node_daemon_killed, node_lost, slurmctld_killed_at_submission,
           slurmctld_killed_at_polling, out_of_memory, over_its_time_limit, requeued, cancelled_from_outside,
-          limits_reached, munge_gone, interrupted, detached, run_folder_full, forgotten_by_the_queue,
+          limits_reached, paths_that_slurm_expands, arrays_of_few_tasks, limits_of_a_qos, partition_closed,
+          umask_handed_on, held, munge_gone, interrupted, detached, run_folder_full, forgotten_by_the_queue,
           in_job_cancelled, in_job_requeues_itself, in_job_has_one_successor, in_job_requeued_by_an_administrator]
 
 
@@ -444,9 +560,10 @@ def main():
             clusters.append(Cluster(script, os.path.join(scratch, "lab"), *options))
             return clusters[-1]
 
-        def make_run(*options):
-            os.makedirs(os.path.join(scratch, "results"), exist_ok=True)
-            return Run(warpsmith, os.path.join(scratch, "results/run"), *options)
+        def make_run(*options, name="run"):
+            folder = os.path.join(scratch, "results", name)
+            os.makedirs(os.path.dirname(folder), exist_ok=True)
+            return Run(warpsmith, folder, *options)
 
         drill(make_cluster, make_run)
         failed = False

@@ -22,13 +22,19 @@ std::string shell_word(std::string_view word);
 std::string batch_script(const run::ShardStart& model, std::uint32_t base, const workflow::SitePlace& place,
                          const std::filesystem::path& programs);
 
+// What repeats a shard in /bin/sh, without its limits: in `folder` (empty: not said), with the variables that
+// the executor sets. `place`: of the site, with what it puts around programs; null: this machine. One line
+// where nothing stands around the program.
+std::string command_by_hand(const run::ShardStart& shard, const std::filesystem::path& folder,
+                            const workflow::SitePlace* place);
+
 // Ours without SLURM_*, SBATCH_* and their like: a shard is a job of its own, not a step of the controller's.
 // The place's environment is added.
 std::vector<std::string> batch_environment(const std::map<std::string, std::string>& ours,
                                            const workflow::SitePlace& place);
 
-// A job as `place` has it, with `gpus` GPUs on its node and our environment: name, script, folders and sizes
-// are the caller's to say.
+// A job as `place` has it, with `gpus` GPUs on its node, our environment and our umask: name, script, folders
+// and sizes are the caller's to say.
 SlurmJob job_at(const workflow::SitePlace& place, int gpus);
 
 }  // namespace warpsmith::executor

@@ -44,6 +44,7 @@ struct SlurmTask {
   std::string name;                  // our token
   SlurmState state = SlurmState::kOther;
   bool settling = false;  // completing, or requeued and not yet pending again: the state is not the last word
+  bool held = false;      // pending, until somebody releases it
   std::string reason;     // why it waits or why it ended, in Slurm's words ("Resources", "NonZeroExitCode")
   int exit_code = 0, signal = 0;
   std::string partition, nodes;
@@ -60,8 +61,10 @@ struct SlurmTask {
 // What sbatch would be told. Empty and 0: not said, the cluster's default holds.
 struct SlurmJob {
   std::string name, script;
-  std::filesystem::path folder;          // it works there; must exist on the node as well
-  std::filesystem::path output;          // of the batch script; appended to
+  std::filesystem::path folder;  // it works there; must exist on the node as well
+  // What the batch script prints is appended to this file. Relative to `folder`: Slurm replaces % patterns in
+  // it and removes every backslash, but takes `folder` literally.
+  std::filesystem::path output;
   std::vector<std::string> environment;  // "NAME=value"; all that it gets, never empty
   std::string array;                     // "0-99,105"; empty: a plain job
   std::string partition, account, qos, reservation, constraint, exclude, dependency;
@@ -75,7 +78,10 @@ struct SlurmJob {
 
 // Why Slurm refused or did not answer; which of them it was decides what is done about it.
 enum class SlurmTrouble : std::uint8_t {
-  kLimit,    // full for now (MaxJobCount, MaxSubmitJobs, a QOS): later
+  kLimit,    // the cluster's queue is full (MaxJobCount): later
+  kPolicy,   // a limit of the account or the QOS: limit_may_clear() says whether later helps
+  kArray,    // the array has too many tasks: a smaller one may be taken
+  kClosed,   // a partition, node or reservation takes no jobs for now: later
   kAway,     // slurmctld, munge or the network did not answer, and it is certain that nothing was done: later
   kUnsure,   // no answer, and it may have been done all the same: look by name first
   kRefused,  // the request itself: partition, resources, account. Another try would end the same way
@@ -94,13 +100,17 @@ class SlurmError : public Error {
   int code_;
 };
 
+// What an error code of Slurm's means (slurm/slurm_errno.h); kRefused where it says no more than no.
+SlurmTrouble trouble_of(int code);
+
 struct SlurmFacts {
-  std::string cluster, version;      // "lab", "22.05.8"
-  std::uint32_t max_array_size = 0;  // indices lie below it
-  std::uint32_t max_jobs = 0;        // MaxJobCount, of all users
-  std::uint32_t min_job_age_s = 0;   // how long it remembers an ended job
-  bool accounting = false;           // slurmdbd
-  bool requeue = true;               // JobRequeue
+  std::string cluster, version;       // "lab", "22.05.8"
+  std::uint32_t max_array_size = 0;   // indices lie below it
+  std::uint32_t max_array_tasks = 0;  // of SchedulerParameters: tasks of one array; 0: not said
+  std::uint32_t max_jobs = 0;         // MaxJobCount, of all users
+  std::uint32_t min_job_age_s = 0;    // how long it remembers an ended job
+  bool accounting = false;            // slurmdbd
+  bool requeue = true;                // JobRequeue
 };
 
 struct SlurmNode {
@@ -139,11 +149,14 @@ class Cluster {
   // When Slurm expects that such a job would start, in seconds since 1970; 0: not known. Nothing is
   // submitted. Throws SlurmError, as submit() would.
   virtual std::int64_t expected_start(const SlurmJob& /*job*/) { return 0; }
+  // How many jobs in the queue may fill the limits of an account or QOS that `job` would come under: this
+  // user's, and others' of the same account or QOS. The job that we run in does not count.
+  virtual std::size_t rivals(const SlurmJob& job) = 0;
   // This user's jobs, ended ones for as long as slurmctld remembers them: one request, however many there
   // are.
   virtual std::vector<SlurmTask> jobs() = 0;
-  // This user's ended jobs of these names from accounting, of those that ended after `since` (seconds since 1970); empty
-  // where there is no accounting.
+  // This user's ended jobs of these names from accounting, of those that ended after `since` (seconds since
+  // 1970); empty where there is no accounting.
   virtual std::vector<SlurmTask> ended_jobs(const std::vector<std::string>& names, std::int64_t since) = 0;
   // Jobs ("17") or tasks ("17_[3-5,8]"), pending and running ones, in one request each.
   virtual void cancel(const std::string& job) = 0;
@@ -152,11 +165,19 @@ class Cluster {
   virtual std::uint64_t requests() const = 0;
 };
 
+// Whether a job that was refused as kPolicy may be taken later. It never is where Slurm would take the
+// smallest such job, as then the limit is on the size of one job, or where rivals() are none. Asks the
+// cluster; true where it does not answer.
+bool limit_may_clear(Cluster& cluster, const SlurmJob& job);
+
 // Loads the module `warpsmith-slurm.so` from the folder of the programs and connects it with the cluster that
 // `conf` describes (empty: SLURM_CONF, else where Slurm was built to look). Once a process. Throws Error with
 // kExitEnvironment and a hint where the module, a library it needs, or the configuration is missing.
 std::unique_ptr<Cluster> open_cluster(const std::filesystem::path& programs,
                                       const std::filesystem::path& conf);
+
+// The value of max_array_tasks in Slurm's SchedulerParameters; 0 where it is not said.
+std::uint32_t max_array_tasks(std::string_view scheduler_parameters);
 
 // "0-3,7" and back: sorted indices. parse_indices() also takes Slurm's "[0-9%3]" and ignores what follows a
 // %; throws Error for anything else.

@@ -62,7 +62,7 @@ void read_probe(const std::filesystem::path& folder, const std::string& name, Pr
 // Nothing more will come.
 bool has_answered(const ProbeOutcome& outcome);
 
-// Whether a pending job waits until somebody changes something, not until there is room.
+// Whether a pending job waits until somebody changes something: the job, a limit, a hold or a partition.
 bool waits_in_vain(std::string_view reason);
 
 // `folder`: where the results lie.

@@ -43,13 +43,21 @@ struct ShardEvent {
       detail;  // for people: what is known beyond the cause (a limit and its value, a warning); may be empty
 };
 
+// Shards that wait until somebody releases them.
+struct HeldShards {
+  std::uint32_t job = 0;  // number of the job in the run
+  std::string tasks;      // as the cluster names them: "100_[0-3]"
+  std::string reason;     // "JobHeldUser"
+};
+
 // For people: what waits, what runs and where, as `status` shows it.
 struct ExecutorView {
   std::map<std::string, std::size_t> shards;  // by state and reason: "PENDING (Resources)" -> 12
   std::map<std::string, std::size_t> gpus;    // in use, by type
-  std::int64_t next_start = 0;                // when the cluster expects the next one to start: seconds since 1970
-  std::string trouble;                        // "slurmctld does not answer since 40 s"; empty: none
-  std::uint64_t requests = 0;                 // made of the cluster
+  std::int64_t next_start = 0;  // when the cluster expects the next one to start: seconds since 1970
+  std::vector<HeldShards> held;
+  std::string trouble;         // "slurmctld does not answer since 40 s"; empty: none
+  std::uint64_t requests = 0;  // made of the cluster
 };
 
 // Not thread-safe: one thread calls it.
@@ -66,9 +74,9 @@ class Executor {
   // Ends everything; nothing of it is left when this returns.
   virtual void shut_down() = 0;
 
-  // Whether shards go on when this process is gone. Then a controller that goes on with the run attaches to those
-  // that its predecessor submitted: their events follow as if it had submitted them itself, and one that nobody knows
-  // any more ends as kUnknown.
+  // Whether shards go on when this process is gone. Then a controller that goes on with the run attaches to
+  // those that its predecessor submitted: their events follow as if it had submitted them itself, and one
+  // that nobody knows any more ends as kUnknown.
   virtual bool outlives() const { return false; }
   virtual void attach(const std::vector<ShardStart>& /*shards*/) {}
   // Lets go: what runs goes on where that is possible, for a later attach(). Else as shut_down().

@@ -6,12 +6,20 @@
 
 namespace warpsmith::executor {
 
-bool never_starts(const std::string& reason) {
+bool never_starts(std::string_view reason) {
   static const std::set<std::string, std::less<>> kReasons = {
-      "BadConstraints",   "InvalidAccount",     "InvalidQOS",         "AccountNotAllowed",
-      "QOSNotAllowed",    "PartitionTimeLimit", "PartitionNodeLimit", "DependencyNeverSatisfied",
-      "JobHoldMaxRequeue"};
-  return kReasons.contains(reason);
+      "BadConstraints",    "InvalidAccount",     "InvalidQOS",         "AccountNotAllowed",
+      "QOSNotAllowed",     "PartitionTimeLimit", "PartitionNodeLimit", "DependencyNeverSatisfied",
+      "JobHoldMaxRequeue", "MaxMemPerLimit"};
+  const auto has = [&](std::string_view part) { return reason.find(part) != std::string_view::npos; };
+  const bool limit = reason.starts_with("QOS") || reason.starts_with("Assoc");
+  return kReasons.contains(reason) ||
+         (limit && (has("PerJob") || has("PerNode") || reason.starts_with("QOSMin")));
+}
+
+bool waits_for_own_jobs(std::string_view reason) {
+  return reason == "AssocMaxJobsLimit" ||
+         (reason.starts_with("QOSMax") && reason.find("PerUser") != std::string_view::npos);
 }
 
 bool failed_to_launch(const std::string& reason) {

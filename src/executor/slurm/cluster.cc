@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 
 #include "warpsmith/base/files.h"
@@ -39,6 +40,20 @@ bool has_ended(SlurmState state) {
     default:
       return true;
   }
+}
+
+std::uint32_t max_array_tasks(std::string_view scheduler_parameters) {
+  constexpr std::string_view kName = "max_array_tasks=";
+  for (const std::string& one : split(scheduler_parameters, ',')) {
+    std::string lower = trim(one);
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    if (!lower.starts_with(kName)) continue;
+    std::uint32_t value = 0;
+    std::from_chars(lower.data() + kName.size(), lower.data() + lower.size(), value);
+    return value;
+  }
+  return 0;
 }
 
 std::string format_indices(const std::vector<std::uint32_t>& indices) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <ctime>
+#include <tuple>
 #include <utility>
 
 #include "executor_state.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/executor/site_probe.h"
 
 namespace warpsmith::executor {
 
@@ -30,6 +32,15 @@ std::int64_t changed_s(const std::filesystem::path& file) {
   if (failed) return 0;
   return std::chrono::duration_cast<seconds>(std::chrono::file_clock::to_sys(time).time_since_epoch())
       .count();
+}
+
+bool is_held(const Live& shard) { return shard.is_seen() && shard.last.held; }
+
+// An expected start that is over says nothing: Slurm made it before the job had to wait for something else.
+bool starts_by_itself(const SlurmTask& task) {
+  constexpr std::int64_t kLate = 60;
+  return task.state == SlurmState::kPending && !task.held && !waits_in_vain(task.reason) &&
+         task.started > std::time(nullptr) - kLate;
 }
 
 // Their places in the queue read the same.
@@ -78,7 +89,7 @@ void SlurmExecutor::State::drive() {
   }
   if (calls->busy() || now < away_until) return;
   if (!to_cancel.empty() || !leftovers.empty()) return cancel_next();
-  if (!waiting.empty() && !waiting.front().unsure && now >= limit_until) return submit_next();
+  if (now >= submit_at()) return submit_next();
   if ((any_unsure() || !live.empty() || last_look) && now >= next_status && bucket.take(now))
     return ask_status();
   if (!to_account.empty() && now >= next_account && bucket.take(now)) ask_accounting();
@@ -89,7 +100,7 @@ Clock::time_point SlurmExecutor::State::next_thing() {
   Clock::time_point next = now + seconds(1);
   if (!ends.empty()) next = std::min(next, next_files);
   if (!live.empty()) next = std::min({next, next_grace, std::max(next_status, bucket.next(now))});
-  if (!waiting.empty() && limit_until > now) next = std::min(next, limit_until);
+  if (const auto at = submit_at(); at > now) next = std::min(next, at);
   return std::max(next, now + milliseconds(20));
 }
 
@@ -177,12 +188,18 @@ run::ExecutorView SlurmExecutor::view() const {
   const State& s = *state_;
   run::ExecutorView view;
   view.requests = s.requests;
-  for (const Batch& batch : s.waiting)
-    view.shards[s.limit_until > Clock::now() ? "WAITING (queue full)" : "WAITING (to be submitted)"] +=
-        batch.shards.size();
+  for (const Batch& batch : s.waiting) {
+    const auto place = s.closed.find(batch.place);
+    const bool open = place == s.closed.end();
+    view.shards[open                 ? "WAITING (to be submitted)"
+                : place->second.full ? "WAITING (queue full)"
+                                     : "WAITING (not available)"] += batch.shards.size();
+    if (!open) view.trouble = place->second.why;
+  }
   // Asked for each second, about thousands that are mostly alike: a text is made where one differs from the
   // one before it.
   std::size_t* count = nullptr;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::string>, std::vector<std::uint32_t>> held;
   const Live* before = nullptr;
   for (const auto& [key, shard] : s.live) {
     if (before == nullptr || !looks_like(*before, shard)) {
@@ -195,11 +212,16 @@ run::ExecutorView SlurmExecutor::view() const {
     ++*count;
     if (shard.last.state == SlurmState::kRunning && !shard.last.gres.empty())
       ++view.gpus[shard.last.gres.substr(0, shard.last.gres.find('('))];
-    if (shard.last.state == SlurmState::kPending && shard.last.started > 0)
+    if (starts_by_itself(shard.last) && shard.last.started > 0)
       view.next_start =
           view.next_start == 0 ? shard.last.started : std::min(view.next_start, shard.last.started);
+    if (is_held(shard)) held[{key.job, shard.array, shard.last.reason}].push_back(shard.index);
   }
-  view.trouble = s.trouble;
+  for (const auto& [of, indices] : held) {
+    const auto& [job, array, reason] = of;
+    view.held.push_back({job, fmt::format("{}_[{}]", array, format_indices(indices)), reason});
+  }
+  if (!s.trouble.empty()) view.trouble = s.trouble;
   if (s.away_since)
     view.trouble =
         fmt::format("Slurm does not answer since {} s: {}",

@@ -50,6 +50,14 @@ struct Batch {
   std::string name() const { return array_name(model.token, base); }
 };
 
+// A place whose jobs Slurm does not take for now.
+struct ClosedPlace {
+  Clock::time_point until{};  // the next try
+  Clock::duration pause = std::chrono::seconds(1);
+  bool full = true;  // by a limit of how many; else a partition, node or reservation is not available
+  std::string why;   // for people
+};
+
 // A shard that is in the queue, or was when it was looked at last.
 struct Live {
   std::string token;
@@ -63,7 +71,8 @@ struct Live {
   std::optional<Clock::time_point> missing_since;
   std::optional<Clock::time_point> ended_since;  // Slurm says that it has ended
   SlurmTask last;
-  int accounted = 0;  // looks in accounting so far, while it is missing
+  int accounted = 0;                             // looks in accounting so far, while it is missing
+  std::optional<Clock::time_point> alone_since;  // waits for jobs of ours to end, while none runs
   bool started = false, cancelling = false;
   std::optional<SlurmTask>
       judged;  // held or hopeless: we cancel it, and this, not CANCELLED, is why it ended
@@ -102,10 +111,15 @@ struct SlurmExecutor::State {
   std::uint32_t base_of(std::uint32_t shard) const;  // of the array that a shard is in
   void enqueue(const std::vector<ShardStart>& given);
   SlurmJob job_for(const Batch& batch);
+  // When a waiting batch may be submitted: now, when its place is tried again, or never.
+  Clock::time_point submit_at() const;
   void submit_next();
   void add_live(const ShardKey& key, const Batch& batch, std::uint32_t id);
   void taken(const Batch& batch, std::uint32_t id);
   void refused(Batch batch, const SlurmError& e);
+  // Waits, its place is tried again after a while.
+  void put_off(Batch batch, const SlurmError& e);
+  void give_up(const Batch& batch, const SlurmError& e);
   void cancel(const std::set<ShardKey>& keys);
   void cancel_next();
 
@@ -121,6 +135,8 @@ struct SlurmExecutor::State {
   // A submission whose answer was lost is in the queue.
   void adopt_lost(const SlurmTask& task, const Ours& found);
   void look_at(const ShardKey& key, Live& shard, const SlurmTask& task, std::uint32_t index);
+  // Waits for something that will not come.
+  bool is_hopeless(Live& shard) const;
   // Somebody waits for what the queue says: the pauses are short.
   bool in_a_hurry() const;
   bool any_unsure() const;  // a submission's answer was lost
@@ -166,6 +182,7 @@ struct SlurmExecutor::State {
   SlurmFacts facts;
   TokenBucket bucket;
   std::size_t limit = 0;
+  std::size_t most_tasks = 0;  // of one array
   std::optional<Calls> calls;
   std::deque<Batch> waiting;
   std::shared_ptr<const Batch> submitting;  // the submission under way
@@ -179,6 +196,7 @@ struct SlurmExecutor::State {
   bool any_silent = false;      // one may have ended_since or missing_since
   std::set<ShardKey> unwanted;  // cancelled while it is not known whether they arrived
   bool any_submitted = false, status_taken = false;
+  bool any_runs = false;                   // a job of this user's, at the last look
   bool ending = false, last_look = false;  // in shut_down()
   std::size_t strays = 0;             // at the last look: tasks that have not ended though their shards have
   std::set<std::uint32_t> leftovers;  // arrays of this run that nobody waits for
@@ -192,8 +210,7 @@ struct SlurmExecutor::State {
   std::optional<Clock::time_point> away_since;
   Clock::time_point away_until{};
   Clock::duration away_pause = std::chrono::seconds(1);
-  Clock::time_point limit_until{};
-  Clock::duration limit_pause = std::chrono::seconds(1);
+  std::map<const workflow::SitePlace*, ClosedPlace> closed;
   std::string trouble;
 };
 

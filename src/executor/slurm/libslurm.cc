@@ -59,50 +59,13 @@ using Trial = std::unique_ptr<will_run_response_msg_t, Deleter<slurm_free_will_r
 std::string text(const char* c) { return c != nullptr ? c : ""; }
 std::uint32_t number(std::uint32_t value) { return value == NO_VAL || value == INFINITE ? 0 : value; }
 
-// Whether a request that was not answered has been carried out is known only of one that never left.
-SlurmTrouble trouble_of(int code) {
-  switch (code) {
-    case EAGAIN:                    // MaxJobCount
-    case ESLURM_ACCOUNTING_POLICY:  // MaxSubmitJobs of the association or the QOS
-    case ESLURM_QOS_THRES:
-    case ESLURM_RESERVATION_BUSY:
-      return SlurmTrouble::kLimit;
-    case SLURM_COMMUNICATIONS_CONNECTION_ERROR:
-    case SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR:
-    case SLURM_PROTOCOL_AUTHENTICATION_ERROR:  // munge is down
-    case SLURM_COMMUNICATIONS_MISSING_SOCKET_ERROR:
-    case ESLURM_IN_STANDBY_MODE:
-    case ESLURM_IN_STANDBY_USE_BACKUP:
-    case ESLURM_DB_CONNECTION:
-    case ESLURM_DB_CONNECTION_INVALID:
-    case ECONNREFUSED:
-      return SlurmTrouble::kAway;
-    case SLURM_UNEXPECTED_MSG_ERROR:
-    case SLURM_COMMUNICATIONS_SEND_ERROR:
-    case SLURM_COMMUNICATIONS_RECEIVE_ERROR:
-    case SLURM_COMMUNICATIONS_SHUTDOWN_ERROR:
-    case SLURMCTLD_COMMUNICATIONS_SEND_ERROR:
-    case SLURMCTLD_COMMUNICATIONS_RECEIVE_ERROR:
-    case SLURMCTLD_COMMUNICATIONS_SHUTDOWN_ERROR:
-    case SLURM_PROTOCOL_SOCKET_IMPL_ZERO_RECV_LENGTH:
-    case SLURM_PROTOCOL_SOCKET_IMPL_NEGATIVE_RECV_LENGTH:
-    case SLURM_PROTOCOL_SOCKET_IMPL_NOT_ALL_DATA_SENT:
-    case ESLURM_PROTOCOL_INCOMPLETE_PACKET:
-    case SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT:
-    case SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT:
-    case ETIMEDOUT:
-    case ECONNRESET:
-    case EPIPE:
-    case 0:
-      return SlurmTrouble::kUnsure;
-    case ESLURM_INVALID_JOB_ID:
-    case ESLURM_ALREADY_DONE:
-    case ESLURM_JOB_FINISHED:
-      return SlurmTrouble::kGone;
-    default:
-      return SlurmTrouble::kRefused;
-  }
-}
+static_assert(ESLURM_ACCOUNTING_POLICY == 2050 && ESLURM_QOS_THRES == 2074 && ESLURM_INVALID_ARRAY == 2081 &&
+                  ESLURM_PARTITION_NOT_AVAIL == 2070 && ESLURM_INVALID_JOB_ID == 2017 &&
+                  ESLURM_ALREADY_DONE == 2021 && ESLURM_JOB_FINISHED == 2084 &&
+                  ESLURM_DB_CONNECTION == 7000 && SLURM_PROTOCOL_AUTHENTICATION_ERROR == 1007 &&
+                  SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT == 5004 &&
+                  SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR == 1800 && ESLURM_IN_STANDBY_USE_BACKUP == 2131,
+              "the table in troubles.cc has other numbers than this Slurm");
 
 [[noreturn]] void fail(const std::string& doing) {
   const int code = errno;  // slurm_get_errno() left in 24.11
@@ -161,6 +124,7 @@ SlurmTask task_of(const slurm_job_info_t& j) {
   task.state = state_of(j.job_state);
   task.settling = (j.job_state & (JOB_COMPLETING | JOB_REQUEUE | JOB_CONFIGURING | JOB_REQUEUE_FED)) != 0 &&
                   task.state != SlurmState::kRunning;
+  task.held = task.state == SlurmState::kPending && j.priority == 0;
   task.reason = j.state_desc != nullptr && *j.state_desc != '\0'
                     ? text(j.state_desc)
                     : text(slurm_job_reason_string(static_cast<job_state_reason>(j.state_reason)));
@@ -298,6 +262,7 @@ class LibSlurm final : public Cluster {
     facts.cluster = text(conf->cluster_name);
     facts.version = text(conf->version);
     facts.max_array_size = conf->max_array_sz;
+    facts.max_array_tasks = max_array_tasks(text(conf->sched_params));
     facts.max_jobs = conf->max_job_cnt;
     facts.min_job_age_s = conf->min_job_age;
     facts.accounting = text(conf->accounting_storage_type).ends_with("slurmdbd");
@@ -400,6 +365,23 @@ class LibSlurm final : public Cluster {
       fail("asking when a job would start");
     const Trial guard(answer);
     return answer != nullptr ? answer->start_time : 0;
+  }
+
+  std::size_t rivals(const SlurmJob& job) override {
+    std::string account = job.account;
+    if (const auto limits = account.empty() ? this->limits() : std::nullopt) account = limits->account;
+    const char* self = std::getenv("SLURM_JOB_ID");
+    job_info_msg_t* answer = nullptr;
+    errno = 0;
+    if (ask(), slurm_load_jobs(0, &answer, SHOW_ALL) != SLURM_SUCCESS) fail("reading the queue");
+    const JobsMessage guard(answer);
+    return static_cast<std::size_t>(
+        std::count_if(answer->job_array, answer->job_array + answer->record_count, [&](const auto& j) {
+          const bool ours = j.user_id == ::getuid() || (!account.empty() && text(j.account) == account) ||
+                            (!job.qos.empty() && text(j.qos) == job.qos);
+          return ours && (!has_ended(state_of(j.job_state)) || (j.job_state & JOB_COMPLETING) != 0) &&
+                 (self == nullptr || std::to_string(j.job_id) != self);
+        }));
   }
 
   std::vector<SlurmTask> jobs() override {

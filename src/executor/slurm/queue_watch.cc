@@ -67,6 +67,9 @@ void SlurmExecutor::State::take_status(const std::vector<SlurmTask>& tasks, Cloc
   std::set<ShardKey> seen;
   status_taken = true;
   strays = 0;
+  any_runs = std::any_of(tasks.begin(), tasks.end(), [](const SlurmTask& task) {
+    return task.settling || task.state == SlurmState::kRunning || task.state == SlurmState::kSuspended;
+  });
   for (const SlurmTask& task : tasks) {
     const std::optional<Ours> found = ours(task.name);
     if (!found) {
@@ -131,7 +134,7 @@ void SlurmExecutor::State::look_at(const ShardKey& key, Live& shard, const Slurm
   }
   if (task.restarts > restarts_before) shard.started = false;
   const bool pending = task.state == SlurmState::kPending;
-  const bool hopeless = pending && never_starts(task.reason);
+  const bool hopeless = pending && is_hopeless(shard);
   const bool held = pending && failed_to_launch(task.reason);
   if (hopeless || held) {
     to_cancel[task.array].insert(index);
@@ -147,6 +150,17 @@ void SlurmExecutor::State::look_at(const ShardKey& key, Live& shard, const Slurm
   if (task.state == SlurmState::kRunning && !shard.started)
     tell_started(key, shard,
                  task.restarts > 0 ? "Slurm started it again (" + std::to_string(task.restarts) + ")" : "");
+}
+
+bool SlurmExecutor::State::is_hopeless(Live& shard) const {
+  if (never_starts(shard.last.reason)) return true;
+  if (any_runs || !waits_for_own_jobs(shard.last.reason)) {
+    shard.alone_since.reset();
+    return false;
+  }
+  // The reason may be of the time when some ran: Slurm looks at a pending job once a minute or so.
+  if (!shard.alone_since) shard.alone_since = Clock::now();
+  return Clock::now() - *shard.alone_since >= to_duration(options.alone_s);
 }
 
 void SlurmExecutor::State::ask_accounting() {

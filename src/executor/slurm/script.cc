@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "../shard_child.h"
+#include "warpsmith/base/files.h"
 #include "warpsmith/executor/last_words.h"
 #include "warpsmith/process/machine.h"
 
@@ -14,6 +18,37 @@ bool belongs_to_slurm(std::string_view name) {
     if (name.starts_with(prefix)) return name != "SLURM_CONF";  // which cluster, not which job
   return name == "ENVIRONMENT" || name == "CUDA_VISIBLE_DEVICES" || name == "GPU_DEVICE_ORDINAL" ||
          name == "ROCR_VISIBLE_DEVICES";
+}
+
+// Shell lines that a place wants before its programs.
+std::string lines_before(const workflow::SitePlace& place) {
+  std::string lines;
+  for (const std::string& module : place.modules) lines += "module load " + shell_word(module) + "\n";
+  for (const std::string& line : place.setup) lines += line + "\n";
+  if (!place.scratch.empty()) lines += "export TMPDIR=\"" + place.scratch + "\"\nmkdir -p \"$TMPDIR\"\n";
+  return lines;
+}
+
+std::string container_words(const workflow::SitePlace& place) {
+  std::string words;
+  for (const std::string& word : place.container) words += " \"" + word + "\"";  // may name variables
+  return words;
+}
+
+// " PROGRAM ARGUMENT… JOB.json"
+std::string program_words(const run::ShardStart& shard) {
+  std::string words = " " + shell_word(shard.program.native());
+  for (const std::string& argument : shard.arguments) words += " " + shell_word(argument);
+  return words + " " + shell_word(shard.job_file.native());
+}
+
+// As sbatch hands it on: slurmd sets it before it opens the job's output.
+std::string umask_variable() {
+  const std::string status = read_file("/proc/self/status"), field = "\nUmask:\t";
+  const auto begin = status.find(field);
+  if (begin == std::string::npos) throw Error("the kernel does not say the umask in /proc/self/status");
+  const auto value = begin + field.size();
+  return "SLURM_UMASK=" + status.substr(value, status.find('\n', value) - value);
 }
 
 }  // namespace
@@ -36,11 +71,7 @@ std::string batch_script(const run::ShardStart& model, std::uint32_t base, const
                          const std::filesystem::path& programs) {
   // Environment modules are shell functions that a login shell has.
   std::string script = place.modules.empty() ? "#!/bin/sh\n" : "#!/bin/bash -l\n";
-  for (const std::string& module : place.modules) script += "module load " + shell_word(module) + "\n";
-  for (const std::string& line : place.setup) script += line + "\n";
-  if (!place.scratch.empty()) script += "export TMPDIR=\"" + place.scratch + "\"\nmkdir -p \"$TMPDIR\"\n";
-  script += "exec";
-  for (const std::string& word : place.container) script += " \"" + word + "\"";  // may name variables
+  script += lines_before(place) + "exec" + container_words(place);
   const Resources& r = model.resources;
   script += fmt::format(" {} --token {} --base {} --ends {} --threads {} --time {:g} --memory {} --output {}",
                         shell_word((programs / "warpsmith-shard").native()), shell_word(model.token), base,
@@ -48,9 +79,25 @@ std::string batch_script(const run::ShardStart& model, std::uint32_t base, const
                         r.output_bytes);
   if (!place.twin && r.gpus > 0)
     for (const std::string& name : place.names) script += " --gpu-name " + shell_word(name);
-  script += " -- " + shell_word(model.program.native());
-  for (const std::string& argument : model.arguments) script += " " + shell_word(argument);
-  return script + " " + shell_word(model.job_file.native()) + "\n";
+  return script + " --" + program_words(model) + "\n";
+}
+
+std::string command_by_hand(const run::ShardStart& shard, const std::filesystem::path& folder,
+                            const workflow::SitePlace* place) {
+  std::map<std::string, std::string> variables = thread_environment(std::max(1, shard.resources.cpus));
+  std::string command;
+  if (!folder.empty())
+    command = "cd " + shell_word(folder.native()) + " &&" + (place != nullptr ? "\n" : " ");
+  if (place != nullptr) {
+    command += lines_before(*place);
+    for (const auto& [name, value] : place->environment) variables[name] = value;
+  } else if (shard.resources.gpus == 0) {
+    variables["CUDA_VISIBLE_DEVICES"] = "";
+  }
+  command += "env";
+  for (const auto& [name, value] : variables) command += " " + name + "=" + shell_word(value);
+  if (place != nullptr) command += container_words(*place);
+  return command + program_words(shard) + " " + std::to_string(shard.key.shard);
 }
 
 std::vector<std::string> batch_environment(const std::map<std::string, std::string>& ours,
@@ -67,7 +114,9 @@ std::vector<std::string> batch_environment(const std::map<std::string, std::stri
 }
 
 SlurmJob job_at(const workflow::SitePlace& place, int gpus) {
-  return {.environment = batch_environment(process::our_environment(), place),
+  std::vector<std::string> environment = batch_environment(process::our_environment(), place);
+  environment.push_back(umask_variable());
+  return {.environment = std::move(environment),
           .partition = place.partition,
           .account = place.account,
           .qos = place.qos,

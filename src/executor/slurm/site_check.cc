@@ -74,8 +74,9 @@ class SiteChecker {
     add("cluster", fmt::format("{}, Slurm {}, {} nodes, {} partitions", f.cluster, f.version,
                                view_.nodes.size(), view_.partitions.size()));
     add("limits",
-        fmt::format("MaxArraySize {}, MaxJobCount {}, MinJobAge {} s", f.max_array_size, f.max_jobs,
-                    f.min_job_age_s),
+        fmt::format("MaxArraySize {}{}, MaxJobCount {}, MinJobAge {} s", f.max_array_size,
+                    f.max_array_tasks > 0 ? fmt::format(", max_array_tasks {}", f.max_array_tasks) : "",
+                    f.max_jobs, f.min_job_age_s),
         f.max_array_size > 1,
         f.max_array_size > 1 ? "" : "shards are tasks of arrays, which are switched off");
     if (!f.requeue) add("requeue", "JobRequeue=0", true, "a controller in a job submits a successor instead");

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "causes.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/executor/batch.h"
@@ -260,7 +261,7 @@ SlurmJob probe_job(const SiteProbe& probe, const std::string& name, const std::f
 
   SlurmJob job = small_job_at(place, name, probe.gpus);
   job.folder = folder;
-  job.output = folder / "slurm.log";
+  job.output = "slurm.log";
   job.script = batch_script(shard, 0, place, programs);
   const std::string seen =
       fmt::format("{{ cat {}; echo \"${{SLURMD_NODENAME:-$(uname -n)}}\"; }} >{}\n",
@@ -308,14 +309,10 @@ bool has_answered(const ProbeOutcome& outcome) {
 }
 
 bool waits_in_vain(std::string_view reason) {
-  static const std::set<std::string, std::less<>> kReasons = {"AccountNotAllowed",  "AssocGrpSubmitJobsLimit",
-                                                              "BadConstraints",     "InvalidAccount",
-                                                              "InvalidQOS",         "JobHeldAdmin",
-                                                              "JobHeldUser",        "PartitionDown",
-                                                              "PartitionInactive",  "PartitionNodeLimit",
-                                                              "PartitionTimeLimit", "QOSNotAllowed",
-                                                              "ReservationDeleted"};
-  return kReasons.contains(reason);
+  static const std::set<std::string, std::less<>> kReasons = {
+      "AssocGrpSubmitJobsLimit", "JobHeldAdmin",      "JobHeldUser",
+      "PartitionDown",           "PartitionInactive", "ReservationDeleted"};
+  return never_starts(reason) || kReasons.contains(reason);
 }
 
 std::vector<process::Fact> probe_facts(const SiteProbe& probe, const std::string& name,

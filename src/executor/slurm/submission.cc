@@ -33,6 +33,8 @@ SlurmExecutor::State::State(std::unique_ptr<Cluster> cluster, SlurmOptions given
       limit = std::min<std::size_t>(limit, limits->max_submit);
   } catch (const SlurmError&) {  // accounting is not needed
   }
+  most_tasks = std::max<std::size_t>(facts.max_array_size, 1);
+  if (facts.max_array_tasks > 0) most_tasks = std::min<std::size_t>(most_tasks, facts.max_array_tasks);
   calls.emplace(std::move(cluster));
 }
 
@@ -92,7 +94,7 @@ SlurmJob SlurmExecutor::State::job_for(const Batch& batch) {
   job.name = batch.name();
   job.script = batch_script(batch.model, batch.base, place, options.programs);
   job.folder = options.run;
-  job.output = batch.model.job_file.parent_path() / "slurm.log";
+  job.output = (batch.model.job_file.parent_path() / "slurm.log").lexically_relative(options.run);
   job.array = format_indices(indices);
   job.cpus = static_cast<std::uint32_t>(std::max(1, r.cpus));
   std::erase_if(avoid, [](const auto& node) { return node.second < Clock::now(); });
@@ -110,26 +112,51 @@ SlurmJob SlurmExecutor::State::job_for(const Batch& batch) {
   return job;
 }
 
+Clock::time_point SlurmExecutor::State::submit_at() const {
+  auto at = Clock::time_point::max();
+  if (!waiting.empty() && waiting.front().unsure) return at;
+  for (const Batch& batch : waiting) {
+    const auto place = closed.find(batch.place);
+    if (place == closed.end()) return {};
+    at = std::min(at, place->second.until);
+  }
+  return at;
+}
+
 void SlurmExecutor::State::submit_next() {
-  auto batch = std::make_shared<Batch>(std::move(waiting.front()));
-  waiting.pop_front();
+  const auto next = std::find_if(waiting.begin(), waiting.end(), [&](const Batch& one) {
+    const auto place = closed.find(one.place);
+    return place == closed.end() || place->second.until <= Clock::now();
+  });
+  auto batch = std::make_shared<Batch>(*next);
+  if (batch->shards.size() > most_tasks) {
+    const auto most = static_cast<std::ptrdiff_t>(most_tasks);
+    batch->shards.erase(batch->shards.begin() + most, batch->shards.end());
+    next->shards.erase(next->shards.begin(), next->shards.begin() + most);
+  } else {
+    waiting.erase(next);
+  }
   submitting = batch;
   auto job = std::make_shared<SlurmJob>(job_for(*batch));
-  calls->post([this, batch, job](Cluster& cluster) -> Calls::Answer {
+  // A place that is known to be full is not looked into again while jobs of ours may make room.
+  const bool look = batch->shards.size() == 1 && (live.empty() || !closed.contains(batch->place));
+  calls->post([this, batch, job, look](Cluster& cluster) -> Calls::Answer {
     try {
       const std::uint32_t id = cluster.submit(*job);
       return [this, batch, id, n = cluster.requests()] {
         requests = n;
         submitting.reset();
         answered();
-        limit_pause = seconds(1);
+        closed.erase(batch->place);
         taken(*batch, id);
       };
     } catch (const SlurmError& e) {
-      return [this, batch, e, n = cluster.requests()] {
+      const bool vain = look && e.trouble() == SlurmTrouble::kPolicy && !limit_may_clear(cluster, *job);
+      const SlurmError error = vain ? SlurmError(SlurmTrouble::kRefused, e.code(), e.what()) : e;
+      return [this, batch, error, n = cluster.requests()] {
         requests = n;
         submitting.reset();
-        refused(std::move(*batch), e);
+        refused(std::move(*batch), error);
       };
     }
   });
@@ -162,31 +189,49 @@ void SlurmExecutor::State::taken(const Batch& batch, std::uint32_t id) {
   next_status = std::min(next_status, Clock::now() + status_pause);
 }
 
+void SlurmExecutor::State::put_off(Batch batch, const SlurmError& e) {
+  ClosedPlace& place = closed[batch.place];
+  place.until = Clock::now() + place.pause;
+  place.pause = std::min<Clock::duration>(place.pause * 2, seconds(10));
+  place.full = e.trouble() != SlurmTrouble::kClosed;
+  place.why =
+      std::string(place.full ? "the queue is full: " : "waits, as Slurm takes no jobs there for now: ") +
+      e.what();
+  waiting.push_front(std::move(batch));
+}
+
+void SlurmExecutor::State::give_up(const Batch& batch, const SlurmError& e) {
+  for (const std::uint32_t shard : batch.shards) {
+    unwanted.erase({batch.model.key.job, shard});
+    tell_end({batch.model.key.job, shard}, EndCause::kUserError, e.what(), "");
+  }
+}
+
 void SlurmExecutor::State::refused(Batch batch, const SlurmError& e) {
+  const std::size_t size = batch.shards.size();
   switch (e.trouble()) {
-    case SlurmTrouble::kLimit: {
+    case SlurmTrouble::kArray:
       answered();
+      if (size == 1) return give_up(batch, e);
+      most_tasks = size / 2;
+      waiting.push_front(std::move(batch));
+      return;
+    case SlurmTrouble::kLimit:
+    case SlurmTrouble::kPolicy: {
+      answered();
+      if (size == 1) return put_off(std::move(batch), e);
       // Half of it may fit: what the limit is cannot be read everywhere.
-      if (batch.shards.size() > 1) {
-        Batch rest = batch;
-        const auto half = static_cast<std::ptrdiff_t>(batch.shards.size() / 2);
-        rest.shards.erase(rest.shards.begin(), rest.shards.begin() + half);
-        batch.shards.erase(batch.shards.begin() + half, batch.shards.end());
-        waiting.push_front(std::move(rest));
-      } else {
-        limit_until = Clock::now() + limit_pause;
-        limit_pause = std::min<Clock::duration>(limit_pause * 2, seconds(10));
-        trouble = std::string("the queue is full: ") + e.what();
-        // The limit may be that of its place alone: another place's turn.
-        if (std::any_of(waiting.begin(), waiting.end(),
-                        [&](const Batch& other) { return other.place != batch.place; })) {
-          waiting.push_back(std::move(batch));
-          return;
-        }
-      }
+      Batch rest = batch;
+      const auto half = static_cast<std::ptrdiff_t>(size / 2);
+      rest.shards.erase(rest.shards.begin(), rest.shards.begin() + half);
+      batch.shards.erase(batch.shards.begin() + half, batch.shards.end());
+      waiting.push_front(std::move(rest));
       waiting.push_front(std::move(batch));
       return;
     }
+    case SlurmTrouble::kClosed:
+      answered();
+      return put_off(std::move(batch), e);
     case SlurmTrouble::kUnsure:
       batch.unsure = true;
       batch.lost_at = Clock::now();
@@ -199,14 +244,8 @@ void SlurmExecutor::State::refused(Batch batch, const SlurmError& e) {
     case SlurmTrouble::kGone:
     case SlurmTrouble::kRefused:
       answered();
-      if (!avoid.empty() && !std::exchange(batch.anywhere, true)) {
-        waiting.push_front(std::move(batch));
-        return;
-      }
-      for (const std::uint32_t shard : batch.shards) {
-        unwanted.erase({batch.model.key.job, shard});
-        tell_end({batch.model.key.job, shard}, EndCause::kUserError, e.what(), "");
-      }
+      if (avoid.empty() || std::exchange(batch.anywhere, true)) return give_up(batch, e);
+      waiting.push_front(std::move(batch));
       return;
   }
 }
