@@ -169,6 +169,8 @@ void compile_shard(const fs::path& job_file, std::size_t index) {
   const toolchain::CompileOptions options = options_of(shard);
   const std::string id = targets.empty() ? toolchain::host_toolchain_id() : toolchain::gpu_toolchain_id();
   log_info("compiling with " + id.substr(0, 60));
+  if (targets.empty() && toolchain::nvrtc_of_twin().name.empty())
+    log_warning("g++ alone decides what is a compile_error: " + toolchain::nvrtc_of_twin().why_none);
   int faults = 0;
   bool some_run = false;
   for (const Item& item : shard.open_items()) {

@@ -12,6 +12,7 @@
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/records/ceilings.h"
+#include "warpsmith/toolchain/host.h"
 
 namespace warpsmith::cli {
 
@@ -47,6 +48,15 @@ std::vector<process::Fact> sandbox_facts() {
     fact.hint = e.what();
   }
   return {fact};
+}
+
+process::Fact nvrtc_fact() {
+  const toolchain::NvrtcOfTwin nvrtc = toolchain::nvrtc_of_twin();
+  if (!nvrtc.name.empty()) return {.name = "compiler NVRTC", .value = nvrtc.name, .ok = true, .hint = ""};
+  return {.name = "compiler NVRTC",
+          .value = "not found",
+          .ok = true,
+          .hint = nvrtc.why_none + "; without it g++ alone decides what is a compile_error on the CPU"};
 }
 
 std::vector<process::Fact> ceilings_facts(const fs::path& results) {
@@ -89,6 +99,7 @@ int doctor(const Options& options, CommandContext& context) {
   FactPrinter printer(context);
   printer.add(process::machine_facts(fs::absolute(context.results)));
   printer.add(sandbox_facts());
+  printer.add(nvrtc_fact());
   printer.add(ceilings_facts(fs::absolute(context.results)));
   printer.add(program_facts());
   return printer.finish();

@@ -54,6 +54,9 @@ std::vector<process::Fact> ceilings_facts(const std::filesystem::path& results);
 // Where WARPSMITH_SANDBOX chooses the sandbox: `run` takes its word, and refuses what it does not know.
 std::vector<process::Fact> sandbox_facts();
 
+// NVRTC, which also decides about candidates for the CPU twin: verdicts can differ where it is missing.
+process::Fact nvrtc_fact();
+
 // The programs of ours that lie beside this one.
 std::vector<std::string> programs_beside();
 

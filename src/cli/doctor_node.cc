@@ -67,6 +67,7 @@ int doctor_on_node(const fs::path& question_file) {
   Json& machine = answer["machine"] = Json::array();
   for (const process::Fact& fact : process::machine_facts(question_file.parent_path()))
     machine.push_back(to_json(fact));
+  machine.push_back(to_json(nvrtc_fact()));
   Json& gpus = answer["gpus"] = Json::array();
   Json& targets = answer["gpu_targets"] = Json::array();
   for (const process::Gpu& gpu : process::nvidia_gpus()) {

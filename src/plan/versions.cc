@@ -41,7 +41,9 @@ struct Version {
 //      the next call behind a pause is looked at
 //  10  protocol: on the twin a right candidate is run in other orders of blocks and threads, which shows data races;
 //      a shuffle from a lane that takes no part gives an undefined value
-//      warpsmith-compile 4: the twin's programs hold a form for that; kernels whose threads wait run on fibers alone
+//      warpsmith-compile 4: the twin's programs hold a form for that; kernels whose threads wait run on fibers alone;
+//      for the twin NVRTC, where it is, decides what is a compile_error; there shifts by 32 places
+//      and more give what a GPU gives, and every cast to a pointer is checked for alignment
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},

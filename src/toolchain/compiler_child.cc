@@ -99,7 +99,9 @@ CompilerRun run_compiler_child(const process::ChildSpec& spec) {
     run.outcome = CompilerRun::kDone;
     return run;
   }
-  if (has(run.output, "memory exhausted") || has(run.output, "out of memory") || has(run.output, "bad_alloc"))
+  // The last: the compiler's stack could not grow, and it had none to say so.
+  if (has(run.output, "memory exhausted") || has(run.output, "out of memory") ||
+      has(run.output, "bad_alloc") || has(run.output, "Segmentation fault signal terminated program"))
     return over_limit(run, "memory");
   check_room(run.output, spec.folder);
   return run;

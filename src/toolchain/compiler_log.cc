@@ -8,6 +8,7 @@
 
 #include "compile_unit.h"
 #include "cuda_names.h"
+#include "linker_log.h"
 #include "warpsmith/base/text.h"
 
 namespace warpsmith::toolchain {
@@ -143,15 +144,16 @@ std::string readable_log(std::string_view compiler_output, const Rewritten& rewr
     } else if (ours && place.rest.rfind("required from", 0) == 0) {
       // Comes before the error that it explains.
       homeless = with_place(place, rewritten, "");
-    } else if (ours) {
+    } else if (ours && place.rest.rfind("warning: ", 0) != 0) {
       others.push_back(with_place(place, rewritten, place.rest));
-    } else if (error != std::string::npos) {
+    } else if (error != std::string::npos && line.find("ld returned ") == std::string::npos) {
       errors.push_back((homeless.empty() ? std::string("kernel.cu: ") : homeless) + line.substr(error));
       places.push_back({0, 0, line.substr(error)});
       homeless.clear();
     }
   }
   if (const std::optional<SourceProblem> problem = only_cuda_names_missing(places, rewritten)) throw *problem;
+  if (errors.empty()) errors = linker_errors(compiler_output, rewritten);
   if (errors.empty() && others.empty()) {
     std::string first(compiler_output.substr(0, compiler_output.find('\n')));
     errors.push_back("kernel.cu: error: the compiler failed" +

@@ -533,16 +533,20 @@ WSTW_INLINE unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
   for (int i = 0; i < 4; ++i) c += ((a >> (8 * i)) & 255u) * ((b >> (8 * i)) & 255u);
   return c;
 }
-template <class A, class B>
-WSTW_INLINE constexpr auto min(A a, B b) {
-  typedef decltype(true ? a : b) T;
-  return (T)b < (T)a ? (T)b : (T)a;
-}
-template <class A, class B>
-WSTW_INLINE constexpr auto max(A a, B b) {
-  typedef decltype(true ? a : b) T;
-  return (T)a < (T)b ? (T)b : (T)a;
-}
+// CUDA's very overloads: what is ambiguous there is so here.
+#define WSTW_MIN_MAX(T, A, B)                                                 \
+  WSTW_INLINE constexpr T min(A a, B b) { return (T)b < (T)a ? (T)b : (T)a; } \
+  WSTW_INLINE constexpr T max(A a, B b) { return (T)a < (T)b ? (T)b : (T)a; }
+#define WSTW_MIN_MAX_OF(S, U) \
+  WSTW_MIN_MAX(S, S, S)       \
+  WSTW_MIN_MAX(U, U, U)       \
+  WSTW_MIN_MAX(U, S, U)       \
+  WSTW_MIN_MAX(U, U, S)
+WSTW_MIN_MAX_OF(int, unsigned)
+WSTW_MIN_MAX_OF(long, unsigned long)
+WSTW_MIN_MAX_OF(long long, unsigned long long)
+#undef WSTW_MIN_MAX_OF
+#undef WSTW_MIN_MAX
 WSTW_INLINE constexpr int abs(int v) { return v < 0 ? -v : v; }
 WSTW_INLINE constexpr long abs(long v) { return v < 0 ? -v : v; }
 WSTW_INLINE constexpr long long abs(long long v) { return v < 0 ? -v : v; }
@@ -713,6 +717,10 @@ WSTW_INLINE float erff(float a) {
   r = __builtin_fmaf(r, t, -1.28717512e-1f);
   r = __builtin_fmaf(r, t, -t);
   const float large = __builtin_copysignf(1.f - expf(r), a);
+WSTW_INLINE double min(float a, double b) { return fmin(a, b); }
+WSTW_INLINE double max(float a, double b) { return fmax(a, b); }
+WSTW_INLINE double min(double a, float b) { return fmin(a, b); }
+WSTW_INLINE double max(double a, float b) { return fmax(a, b); }
   float q = -5.96761703e-4f;
   q = __builtin_fmaf(q, s, 4.99119423e-3f);
   q = __builtin_fmaf(q, s, -2.67681349e-2f);
@@ -1736,12 +1744,10 @@ using ::log2f;
 using ::logf;
 using ::lrint;
 using ::lround;
-using ::max;
 using ::memcmp;
 using ::memcpy;
 using ::memmove;
 using ::memset;
-using ::min;
 using ::modf;
 using ::pow;
 using ::powf;
@@ -1895,10 +1901,7 @@ class thread_group {
   unsigned size() const { return wstw_tile == 0 ? thread_block(wstw_c).size() : wstw_tile; }
   unsigned num_threads() const { return size(); }
   thread_group(const thread_group& o) : wstw_c(o.wstw_c), wstw_tile(o.wstw_tile) {}
-  thread_group& operator=(const thread_group& o) {
-    wstw_tile = o.wstw_tile;  // the thread is the same
-    return *this;
-  }
+  thread_group& operator=(const thread_group& o) = delete;
   wstw_ctx wstw_c;
   unsigned wstw_tile;
 };

@@ -50,16 +50,14 @@ std::string problem_of_shared_object(const fs::path& path) {
       return "the shared object is cut short";
   for (const Elf64_Shdr& s : sections) {
     if (s.sh_type == SHT_INIT_ARRAY || s.sh_type == SHT_PREINIT_ARRAY || s.sh_type == SHT_FINI_ARRAY)
-      return "a global variable has a constructor or a destructor: globals of device code have constant "
-             "initial values";
+      return kNoConstructors;
     if (s.sh_type == SHT_DYNAMIC) {
       for (std::uint64_t at = 0; at + sizeof(Elf64_Dyn) <= s.sh_size; at += sizeof(Elf64_Dyn)) {
         Elf64_Dyn entry;
         if (!read_at(file, s.sh_offset + at, &entry)) return "the shared object is cut short";
         if (entry.d_tag == DT_INIT || entry.d_tag == DT_FINI || entry.d_tag == DT_INIT_ARRAY ||
             entry.d_tag == DT_PREINIT_ARRAY || entry.d_tag == DT_FINI_ARRAY)
-          return "a global variable has a constructor or a destructor: globals of device code have constant "
-                 "initial values";
+          return kNoConstructors;
       }
     }
     if (s.sh_type == SHT_DYNSYM && s.sh_link < sections.size()) {

@@ -7,6 +7,10 @@
 
 namespace warpsmith::toolchain {
 
+inline constexpr const char* kNoConstructors =
+    "a global variable has a constructor or a destructor: globals of device code have constant initial "
+    "values";
+
 // Empty where the object is fine; else what is wrong with it, as a compile error.
 std::string problem_of_shared_object(const std::filesystem::path& path);
 

@@ -10,6 +10,7 @@
 #include "compile_unit.h"
 #include "cubin.h"
 #include "cubin_facts.h"
+#include "gpu_request.h"
 #include "gpu_source.h"
 #include "nvrtc_compiler.h"
 #include "nvrtc_log.h"
@@ -23,58 +24,9 @@ namespace {
 constexpr std::uint64_t kMostStaticShared = 48 << 10;
 // Of variables together: who measures keeps a copy, and puts it back before every timed row.
 constexpr std::uint64_t kMostVariables = 4 << 20;
-constexpr const char* kStandard = "--std=c++20";
 // Memory of the heap stays from call to call, and CUDA knows no heap of nothing.
 constexpr const char* kNoHeap =
     "kernel.cu: error: `malloc` or `new` in device code: candidates have no heap, ask for a `temp`\n";
-// Cooperative groups take the whole of CUDA's C++ library with them, 30 times the work, unless told not to.
-constexpr const char* kNoCudaLibrary = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES";
-
-// A standard that the candidate names comes behind, and wins; so do its other options. Of warnings nobody
-// reads, and the log has room for errors. The assembler's figures go into the facts. nvcc has a host side for
-// functions that say nothing, and knows the lambdas and members among them that kernels use: here all are the
-// device's, and so are variables, which are then symbols like others.
-const std::vector<std::string>& fixed_options() {
-  static const std::vector<std::string> options = {"--disable-warnings", "--ptxas-options=-v",
-                                                   "--device-as-default-execution-space",
-                                                   std::string("--pre-include=") + kAlwaysIncluded};
-  return options;
-}
-
-// Between what is defined for a candidate and its own text. No line of a candidate looks like this one.
-constexpr std::string_view kOwnText = "#line 1\n";
-std::string_view own_text(std::string_view source) {
-  const std::size_t at = source.find(kOwnText);
-  return at == std::string_view::npos ? source : source.substr(at + kOwnText.size());
-}
-
-// What every target of a candidate shares.
-NvrtcRequest make_request(const Candidate& candidate, const ModuleNames& names) {
-  CleanSource clean;
-  read_tokens(candidate.source(), &clean);
-  drop_dead_text(&clean);
-  refuse_for_gpu(clean, [](std::string_view name) {
-    return headers_for_nvrtc().contains(std::string(name)) || nvrtc_here().has_header(name);
-  });
-  const CandidateOptions own = read_options(candidate);
-  NvrtcRequest request;
-  // The text that was looked at, not the one that was handed in: comments cannot hide anything from us.
-  // Its options' definitions stand behind our headers, which have such names as N and T of their own.
-  request.source =
-      own.defines.empty() ? clean.text : define_lines(own.defines) + std::string(kOwnText) + clean.text;
-  request.headers = headers_for_nvrtc();
-  request.options = fixed_options();
-  const bool has_standard = std::any_of(own.device.begin(), own.device.end(), [](const std::string& o) {
-    return o.find("-std=") != std::string::npos;
-  });
-  if (!has_standard) request.options.push_back(kStandard);
-  if (!uses_cuda_library(clean)) request.options.push_back(kNoCudaLibrary);
-  request.options.insert(request.options.end(), own.device.begin(), own.device.end());
-  request.names = names.kernels;
-  for (const std::string& s : names.symbols) request.names.push_back("&" + s);
-  return request;
-}
-
 void check_target(const GpuTarget& target) {
   const std::vector<int>& known = nvrtc_here().about.targets;
   if (std::find(known.begin(), known.end(), target.major * 10 + target.minor) == known.end())
@@ -200,7 +152,7 @@ class Compilation {
   void run(std::vector<std::string> targets, Done done) {
     NvrtcRequest request;
     try {
-      request = make_request(candidate_, names_);
+      request = make_nvrtc_request(candidate_, names_);
     } catch (const SourceProblem& p) {
       const Verdict verdict = p.unsupported ? Verdict::kUnsupported : Verdict::kCompileError;
       for (const std::string& t : targets) done(t, failure(verdict, place_of(p)), Json());
@@ -300,8 +252,7 @@ class Compilation {
 
 std::string gpu_toolchain_id() {
   static const std::string id = [] {
-    std::string text = nvrtc_here().id + " " + kStandard + " " + kNoCudaLibrary;
-    for (const std::string& o : fixed_options()) text += " " + o;
+    const std::string text = nvrtc_here().id + nvrtc_options_id();
     Sha256 headers;
     for (const auto& [name, content] : headers_for_nvrtc()) headers.field(name).field(content);
     return text + " no heap, newer targets asked, log without NUL, all variables in " +
@@ -347,8 +298,7 @@ std::vector<CompileResult> compile_for_gpus(const Candidate& candidate, const ta
         publish(made.binary, entries[i].binary());
         made.binary = entries[i].binary();
       }
-      if (!made.over_limit && compilation.is_certain())
-        entries[i].write(compilation.folder(), made, facts);
+      if (!made.over_limit && compilation.is_certain()) entries[i].write(compilation.folder(), made, facts);
       results[i] = made;
       results[i].seconds = seconds();
       break;

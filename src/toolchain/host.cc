@@ -1,6 +1,7 @@
 #include "warpsmith/toolchain/host.h"
 
 #include <chrono>
+#include <optional>
 
 #include "compile_cache.h"
 #include "compile_unit.h"
@@ -8,9 +9,12 @@
 #include "elf_check.h"
 #include "host_compiler.h"
 #include "module_table.h"
+#include "nvrtc_check.h"
+#include "nvrtc_compiler.h"
 #include "rewrite.h"
 #include "scan.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/toolchain/gpu.h"
 
 namespace warpsmith::toolchain {
 
@@ -101,14 +105,58 @@ CompileResult run_compiler(const Unit& unit, const CompileOptions& options, cons
   return result;
 }
 
-CompileResult compile_uncached(const Candidate& candidate, const ModuleNames& names,
+CompileResult failure_of(const SourceProblem& p) {
+  return failure(p.unsupported ? Verdict::kUnsupported : Verdict::kCompileError, place_of(p));
+}
+
+// What g++ makes of a candidate that NVRTC takes. `assembler`: NVRTC's has yet to be asked.
+CompileResult compile_what_nvrtc_takes(const Candidate& candidate, const task::Task& task,
+                                       const CompileOptions& options, const Scratch& scratch,
+                                       const CompileResult& of_twin, bool assembler) {
+  const bool by_gxx = of_twin.verdict == Verdict::kCompileError;
+  if (of_twin.over_limit || !(assembler || by_gxx || of_twin.verdict == Verdict::kUnsupported))
+    return of_twin;
+  CompileOptions apart = options;
+  apart.cache = scratch.path() / "nvrtc";
+  const CompileResult of_gpu = compile_for_gpu(candidate, task, {8, 0, 0}, apart);
+  if (of_gpu.over_limit) return of_twin;
+  if (of_gpu.verdict == Verdict::kCompileError) return of_gpu;
+  if (of_gpu.verdict != Verdict::kOk || !by_gxx) return of_twin;
+  return failure(
+      Verdict::kUnsupported,
+      cut_log("kernel.cu: error: NVRTC compiles this, the CPU twin's compiler does not:\n" + of_twin.log,
+              options.log_bytes));
+}
+
+// g++ takes what no CUDA compiler takes (its own extensions, calls that are ambiguous in CUDA), and now and
+// then refuses what CUDA takes. Where NVRTC is, it decides what is right, and g++ whether the twin runs it.
+CompileResult compile_uncached(const Candidate& candidate, const task::Task& task, const ModuleNames& names,
                                const CompileOptions& options, const Scratch& scratch,
                                const fs::path& binary) {
+  std::optional<Unit> unit;
+  CompileResult result;
   try {
-    return run_compiler(make_unit(candidate, names), options, scratch, binary);
+    unit = make_unit(candidate, names);
   } catch (const SourceProblem& p) {
-    return failure(p.unsupported ? Verdict::kUnsupported : Verdict::kCompileError, place_of(p));
+    result = failure_of(p);
+    if (!p.unsupported) return result;
   }
+  const bool has_nvrtc = nvrtc_problem().empty();
+  NvrtcWord word;
+  try {
+    if (has_nvrtc) word = ask_nvrtc(candidate, names, options, scratch);
+    if (word.kind == NvrtcWord::kRefuses) return word.refusal;
+    if (unit) result = run_compiler(*unit, options, scratch, binary);
+  } catch (const SourceProblem& p) {
+    result = failure_of(p);
+  }
+  if (word.kind == NvrtcWord::kTakes)
+    result = compile_what_nvrtc_takes(candidate, task, options, scratch, result, word.wants_assembler);
+  // A quieter machine may say otherwise.
+  if (has_nvrtc && word.kind == NvrtcWord::kNothing && result.verdict == Verdict::kOk)
+    result.over_limit = true;
+  if (result.verdict != Verdict::kOk) fs::remove(binary);
+  return result;
 }
 
 }  // namespace
@@ -128,7 +176,7 @@ CompileResult compile_for_host(const Candidate& candidate, const task::Task& tas
   const CacheEntry entry(options.cache, start_key(host_toolchain_id(), candidate, task, *names).hex(), ".so");
   if (!entry.read(&result)) {
     const Scratch scratch(options.cache);
-    result = compile_uncached(candidate, *names, options, scratch, entry.binary());
+    result = compile_uncached(candidate, task, *names, options, scratch, entry.binary());
     if (!result.over_limit) entry.write(scratch.path(), result, nullptr);
   }
   result.seconds = seconds();

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "nvrtc_compiler.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/process/program_path.h"
+#include "warpsmith/toolchain/gpu.h"
 #include "warpsmith/toolchain/host.h"
 
 namespace warpsmith::toolchain {
@@ -18,7 +20,7 @@ namespace {
 // vectorise; NaN, infinity and signed zero keep their meaning. -fwhole-program drops what no kernel uses.
 // Without start files nothing of the compiler's own runs at load either.
 const std::vector<std::string>& fixed_flags() {
-  static const std::vector<std::string> flags = {"-std=gnu++20",
+  static const std::vector<std::string> flags = {"-std=c++20",  // without g++'s own words, such as typeof
                                                  "-O3",
                                                  "-march=native",
                                                  "-ffp-contract=fast",
@@ -40,7 +42,8 @@ const std::vector<std::string>& fixed_flags() {
                                                  "-fno-diagnostics-show-caret",
                                                  "-fno-diagnostics-show-option",
                                                  "-fmax-errors=20",
-                                                 "-w"};
+                                                 "-Werror=vla",
+                                                 "-Werror=pointer-arith"};
   return flags;
 }
 
@@ -133,9 +136,15 @@ std::string host_toolchain_id() {
       for (const std::string& f : *flags) text += " " + f;
     for (const HeaderPart& part : header_parts())
       for (const std::string_view word : part.words) text += " " + std::string(word);
+    text += nvrtc_problem().empty() ? " and " + gpu_toolchain_id() : " without NVRTC";
     return text + " header " + sha256_hex(kTwinHeader).substr(0, 16);
   }();
   return id;
+}
+
+NvrtcOfTwin nvrtc_of_twin() {
+  if (!nvrtc_problem().empty()) return {"", nvrtc_problem()};
+  return {nvrtc_here().about.version + " in " + nvrtc_here().library.string(), ""};
 }
 
 HostCompilerRun run_host_compiler(const std::string& text, const fs::path& scratch,

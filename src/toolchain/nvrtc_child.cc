@@ -37,6 +37,8 @@ class Nvrtc {
   WARPSMITH_NVRTC_CALL(GetLoweredName);
   WARPSMITH_NVRTC_CALL(GetCUBINSize);
   WARPSMITH_NVRTC_CALL(GetCUBIN);
+  WARPSMITH_NVRTC_CALL(GetPTXSize);
+  WARPSMITH_NVRTC_CALL(GetPTX);
 #undef WARPSMITH_NVRTC_CALL
 
   void check(nvrtcResult result, const char* what) const {
@@ -109,6 +111,14 @@ class Program {
     return bytes;
   }
 
+  std::string ptx() const {
+    std::size_t size = 0;
+    nvrtc_.check(nvrtc_.GetPTXSize(program_, &size), "asking for the PTX");
+    std::string text(size, '\0');
+    nvrtc_.check(nvrtc_.GetPTX(program_, text.data()), "asking for the PTX");
+    return text;
+  }
+
  private:
   const Nvrtc& nvrtc_;
   nvrtcProgram program_ = nullptr;
@@ -147,11 +157,12 @@ void run_nvrtc_request(const NvrtcRequest& request) {
     answer.log = program.log();
     if (answer.ok) {
       for (const std::string& name : request.names) answer.lowered[name] = program.lowered(name);
-      write_whole(cubin_file(".", target), program.cubin());
+      write_whole(cubin_file(".", target), target.starts_with("compute_") ? program.ptx() : program.cubin());
     }
     // Last: it makes the answer whole.
     write_whole(answer_file(".", target),
                 to_json(answer).dump(-1, ' ', false, Json::error_handler_t::replace));
+    if (answer.ok && request.one_is_enough) return;
   }
 }
 

@@ -105,19 +105,44 @@ NvrtcAbout ask_about(const fs::path& program, const fs::path& library) {
 
 }  // namespace
 
-const NvrtcHere& nvrtc_here() {
-  static const NvrtcHere here = [] {
-    NvrtcHere h;
-    h.library = find_library();
-    h.program = find_program();
-    h.include_folders = find_include_folders(h.library);
-    h.about = ask_about(h.program, h.library);
-    h.id = "NVRTC " + h.about.version + " (" + digest_of_library(h.library) + ") headers " +
-           version_of_headers(h.include_folders.front()) + (h.has_header("mma.h") ? " crt" : "") +
-           (h.has_header("cuda/") ? " cccl" : "");
-    return h;
+namespace {
+
+NvrtcHere find_nvrtc() {
+  NvrtcHere h;
+  h.library = find_library();
+  h.program = find_program();
+  h.include_folders = find_include_folders(h.library);
+  h.about = ask_about(h.program, h.library);
+  h.id = "NVRTC " + h.about.version + " (" + digest_of_library(h.library) + ") headers " +
+         version_of_headers(h.include_folders.front()) + (h.has_header("mma.h") ? " crt" : "") +
+         (h.has_header("cuda/") ? " cccl" : "");
+  return h;
+}
+
+struct Search {
+  NvrtcHere here;
+  std::string problem;
+};
+
+// Looked for once a process.
+const Search& search() {
+  static const Search done = []() -> Search {
+    try {
+      return {find_nvrtc(), ""};
+    } catch (const Error& e) {
+      return {{}, e.what()};
+    }
   }();
-  return here;
+  return done;
+}
+
+}  // namespace
+
+const std::string& nvrtc_problem() { return search().problem; }
+
+const NvrtcHere& nvrtc_here() {
+  if (!nvrtc_problem().empty()) throw Error(nvrtc_problem());
+  return search().here;
 }
 
 bool NvrtcHere::has_header(std::string_view name) const {

@@ -25,6 +25,8 @@ struct NvrtcHere {
 };
 // Throws Error where there is none, and where this program was built without CUDA.
 const NvrtcHere& nvrtc_here();
+// Empty, or why nvrtc_here() throws.
+const std::string& nvrtc_problem();
 
 struct NvrtcRun : CompilerRun {
   std::map<std::string, NvrtcAnswer> answers;  // by target; the child may have ended before the last

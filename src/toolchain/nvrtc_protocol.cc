@@ -12,8 +12,13 @@ void read(const Json& json, const char* key, T* out) {
 }  // namespace
 
 Json to_json(const NvrtcRequest& r) {
-  return {{"library", r.library}, {"source", r.source},   {"headers", r.headers},
-          {"names", r.names},     {"options", r.options}, {"targets", r.targets}};
+  return {{"library", r.library},
+          {"source", r.source},
+          {"headers", r.headers},
+          {"names", r.names},
+          {"options", r.options},
+          {"targets", r.targets},
+          {"one_is_enough", r.one_is_enough}};
 }
 
 NvrtcRequest nvrtc_request_from_json(const Json& json) {
@@ -24,6 +29,7 @@ NvrtcRequest nvrtc_request_from_json(const Json& json) {
   read(json, "names", &r.names);
   read(json, "options", &r.options);
   read(json, "targets", &r.targets);
+  read(json, "one_is_enough", &r.one_is_enough);
   return r;
 }
 

@@ -1,5 +1,6 @@
 // What warpsmith-nvrtc is asked (one JSON value on stdin) and what it leaves in its folder: for each target,
-// in order and as soon as it is done, <target>.cubin where it compiled and <target>.json, the answer.
+// in order and as soon as it is done, <target>.cubin (PTX for "compute_…") where it compiled and
+// <target>.json, the answer.
 #pragma once
 
 #include <filesystem>
@@ -20,7 +21,8 @@ struct NvrtcRequest {
   std::map<std::string, std::string> headers;  // by the name that is included
   std::vector<std::string> names;              // name expressions whose lowered names are wanted
   std::vector<std::string> options;            // for every target
-  std::vector<std::string> targets;            // "sm_90a"
+  std::vector<std::string> targets;            // "sm_90a"; "compute_80": PTX instead of machine code
+  bool one_is_enough = false;                  // the first that compiles is the last that is tried
 };
 Json to_json(const NvrtcRequest& request);
 NvrtcRequest nvrtc_request_from_json(const Json& json);

@@ -72,6 +72,13 @@ const std::map<std::string_view, Refusal>& refused_names() {
       {"ifunc", {"ifunc", false}},
       {"__ifunc__", {"ifunc", false}},
       {"import", {"modules", false}},
+      {"typeof", {"typeof", false}},
+      {"__typeof", {"typeof", false}},
+      {"__typeof__", {"typeof", false}},
+      {"__auto_type", {"__auto_type", false}},
+      {"__label__", {"__label__", false}},
+      {"_Complex", {"_Complex", false}},
+      {"__complex__", {"_Complex", false}},
   };
   return names;
 }
@@ -142,6 +149,22 @@ bool is_harmless_attribute(const std::vector<Token>& tokens, std::size_t open) {
   }
 }
 
+// Extensions of g++ that NVRTC does not take, found by the tokens around `i`. Empty: it is none.
+std::string_view extension_at(const std::vector<Token>& tokens, std::size_t i) {
+  const auto text = [&](std::size_t k) { return k < tokens.size() ? tokens[k].text : std::string_view(); };
+  const bool begins_operand = i == 0 ||
+                              (tokens[i - 1].kind == TokenKind::kPunctuation && text(i - 1) != ")" &&
+                               text(i - 1) != "]" && text(i - 1) != ">") ||
+                              is_keyword_of_expression(text(i - 1));
+  if (text(i) == "(" && text(i + 1) == "{" && begins_operand) return "an expression of statements, ({…})";
+  if (text(i) == "?" && text(i + 1) == ":") return "?: without an operand between";
+  if (text(i) == "goto" && text(i + 1) == "*") return "a computed goto";
+  if (text(i) != "case") return "";
+  for (std::size_t k = i + 1; k < tokens.size() && text(k) != ":" && text(k) != ";"; ++k)
+    if (text(k) == "...") return "a range of cases";
+  return "";
+}
+
 // What is refused of a token with those behind it, in code and in macros.
 void refuse_forms(const CleanSource& source, const Token& at, const std::vector<Token>& tokens,
                   std::size_t i) {
@@ -154,6 +177,8 @@ void refuse_forms(const CleanSource& source, const Token& at, const std::vector<
     if ((t.text == "__attribute__" || t.text == "__attribute") && !is_harmless_attribute(tokens, i + 1))
       refuse(source, at, "of attributes, only aligned, packed and unused are read", false);
   }
+  if (const std::string_view extension = extension_at(tokens, i); !extension.empty())
+    refuse(source, at, std::string(extension) + " is no part of device code here", false);
   if (t.text == "[" && text(i + 1) == "[" &&
       (text(i + 2) == "gnu" || text(i + 2) == "__gnu__" || text(i + 2) == "using"))
     refuse(source, at, "compiler-specific attributes are not read", false);

@@ -401,12 +401,14 @@ TEST(Vocabulary, VectorsHalvesConstantsAndTemplates) {
          return s - 2048.f;
        }},
       {"half2",
-       "// plan: launch k<<<1, 32>>>(x, out)\n__global__ void k(const float* x, float* out) { int i = "
+       "// plan: launch k<<<1, 32>>>(x, out)\n#include <cuda_fp16.h>\n__global__ void k(const float* x, "
+       "float* out) { int i = "
        "threadIdx.x * 2; half2 v = __floats2half2_rn(x[i], x[i + 1]); v = __hfma2(v, __float2half2_rn(2.f), "
        "__float2half2_rn(1.f)); float2 f = __half22float2(v); out[i] = f.x; out[i + 1] = f.y; }",
        [&](int i) { return 2 * x(i) + 1; }},
       {"functions of half",
-       "// plan: launch k<<<1, 64>>>(x, out)\n__global__ void k(const float* x, float* out) { int i = "
+       "// plan: launch k<<<1, 64>>>(x, out)\n#include <cuda_fp16.h>\n__global__ void k(const float* x, "
+       "float* out) { int i = "
        "threadIdx.x; __half a = __float2half_rn(x[i]), b = __int2half_rn(2); float s = 0; s += "
        "__half2float(__hmul(a, b)) - 2 * x[i]; s += __half2float(__hdiv(a, b)) - x[i] / 2; s += "
        "__half2float(__hfma(a, b, b)) - (2 * x[i] + 2); s += __half2float(__hmax(a, b)) - fmaxf(x[i], 2.f); "
@@ -417,7 +419,7 @@ TEST(Vocabulary, VectorsHalvesConstantsAndTemplates) {
        "4.f; s += __half2float(hrcp(b)) - 0.5f; s += __half2float(hrsqrt(__float2half(4.f))) - 0.5f; s += "
        "__half2float(hexp(__float2half(0.f))) - 1.f; s += __half2float(hlog(__float2half(1.f))); s += "
        "__half2int_rn(b) - 2; s += __half2float(__ushort_as_half(__half_as_ushort(a))) - x[i]; a += b; a *= "
-       "b; a -= b; a /= b; s += __half2float(a) - (x[i] + 1.f); s += (a + 1.f) - (__half2float(a) + 1.f); s "
+       "b; a -= b; a /= b; s += __half2float(a) - (x[i] + 1.f); s += (float)a - __half2float(a); s "
        "+= __hisnan(a); half2 h = make_half2(a, b), g = __halves2half2(b, a); s += __low2float(h) - "
        "__high2float(g); s += __half2float(__low2half(__hadd2(h, g))) - __half2float(__high2half(__hadd2(g, "
        "h))); s += __low2float(__hmul2(h, __half2half2(b))) - 2.f * __half2float(a); out[i] = s; }",
@@ -434,7 +436,8 @@ TEST(Vocabulary, VectorsHalvesConstantsAndTemplates) {
        "__threadfence_system(); }",
        [&](int i) { return x(i); }},
       {"bfloat16",
-       "// plan: launch k<<<1, 64>>>(x, out)\n__global__ void k(const float* x, float* out) { __nv_bfloat16 "
+       "// plan: launch k<<<1, 64>>>(x, out)\n#include <cuda_bf16.h>\n__global__ void k(const float* x, "
+       "float* out) { __nv_bfloat16 "
        "b = __float2bfloat16(x[threadIdx.x] + 256.5f); out[threadIdx.x] = __bfloat162float(b) - 256.f; }",
        [&](int i) {
          const float v = x(i) + 256.5f;

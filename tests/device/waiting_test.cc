@@ -100,7 +100,8 @@ const std::vector<Row>& rows() {
        "18, 16); }",
        [](int i) { return i / 16 * 16 + 2; }},
       {"shuffle of a double and of a half", "<<<1, 256>>>",
-       "__global__ void k(const int* in, int* out) { int t = threadIdx.x; double d = __shfl_xor_sync(~0u, "
+       "#include <cuda_fp16.h>\n__global__ void k(const int* in, int* out) { int t = threadIdx.x; double d = "
+       "__shfl_xor_sync(~0u, "
        "(double)in[t] + 0.5, 1); __half h = __shfl_xor_sync(~0u, __float2half((float)(t % 32)), 2); out[t] = "
        "(int)(d * 2) + 1000 * (int)__half2float(h); }",
        [](int i) { return 2 * (i ^ 1) + 1 + 1000 * ((i ^ 2) % 32); }},
@@ -183,6 +184,7 @@ const std::vector<Row>& rows() {
        "? v : -1; }",
        [](int i) { return i % 8 ? -1 : 8 * (255 - i) - 28; }},
       {"cooperative groups: votes and reduce of a tile", "<<<1, 64>>>",
+       "#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>\n"
        "namespace cg = cooperative_groups;\n__global__ void k(const int* in, int* out) { auto tile = "
        "cg::tiled_partition<16>(cg::this_thread_block()); int t = threadIdx.x; out[t] = cg::reduce(tile, "
        "in[t], cg::plus<int>()) * 4 + tile.any(t == 3) * 2 + tile.all(t < 32) + 100000 * (int)(tile.ballot(t "
@@ -197,6 +199,7 @@ const std::vector<Row>& rows() {
        "cg::this_grid().sync(); out[i] = g[255 - i]; }",
        [](int i) { return i + 1; }},
       {"grid sync in a plain launch", "<<<8, 32>>>",
+       "#include <cooperative_groups.h>\n"
        "namespace cg = cooperative_groups;\n__global__ void k(const int* in, int* out) { "
        "cg::this_grid().sync(); out[blockIdx.x * 32 + threadIdx.x] = 1; }",
        nullptr, Verdict::kLaunchError, "cooperative"},

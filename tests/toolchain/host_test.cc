@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -12,8 +13,10 @@
 namespace warpsmith::toolchain {
 namespace {
 
+// g++ alone decides here, as where there is no NVRTC (host_nvrtc_test.cc is about both).
 class Host : public ::testing::Test {
  protected:
+  static void SetUpTestSuite() { ::setenv("WARPSMITH_NVRTC", "/nonexistent/libnvrtc.so", 1); }
   void SetUp() override {
     cache_ = fs::temp_directory_path() / ("warpsmith-host-test-" + std::to_string(::getpid()));
     fs::remove_all(cache_);
@@ -151,6 +154,64 @@ TEST_F(Host, NamesThatTheTwinLacks) {
   }
 }
 
+// What g++ would take, and no CUDA compiler does.
+TEST_F(Host, ExtensionsOfTheHostCompilerAreRefused) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"typeof(N) a = 1; out[0] = a;", "typeof is no part of device code here"},
+      {"__typeof__(N) a = 1; out[0] = a;", "typeof is no part of device code here"},
+      {"float a[N]; a[0] = 1; out[0] = a[0];", "variable length array 'a' is used"},
+      {"out[0] = ({ float a = x[0]; a; });",
+       "an expression of statements, ({…}) is no part of device code here"},
+      {"out[0] = x[0] ?: 1.f;", "?: without an operand between is no part of device code here"},
+      {"static void* const p = 0; goto *p;", "a computed goto is no part of device code here"},
+      {"switch (N) { case 1 ... 3: out[0] = 1; }", "a range of cases is no part of device code here"},
+      {"void* p = out; p = p + 4; out[0] = p == x;", "pointer of type 'void *' used in arithmetic"},
+      {"out[0] = std::max(1, 2);", "'max' is not a member of 'std'"},
+      {"out[0] = min(0, 0.f);", "call of overloaded 'min(int, float)' is ambiguous"},
+      {"out[0] = max(1l, N);", "call of overloaded 'max(long int, int&)' is ambiguous"},
+      {"out[0] = max(1ull, 1.0);", "is ambiguous"},
+  };
+  for (const auto& [body, log] : rows) {
+    const CompileResult result =
+        compile(std::string("__global__ void k(const float* x, float* out, int N) { ") + body + " }\n");
+    EXPECT_EQ(result.verdict, Verdict::kCompileError) << body << "\n" << result.log;
+    EXPECT_NE(result.log.find(log), std::string::npos) << result.log << "for\n" << body;
+  }
+  const CompileResult good = compile(
+      "struct P { int a, b; };\n"
+      "__device__ int sum(P p) { return p.a + p.b; }\n"
+      "__global__ void k(const float* x, float* out, int N) {\n"
+      "  int linux = min(N, 3u), unix = max(1.f, 2.0) > min(2ll, 3ll);\n"
+      "  switch (N) { case 1: case 3: out[0] = 1; }\n"
+      "  out[1] = sum({1, 2}) + (N > 1 ? ::fabsf(x[0]) : 0.f) + linux + unix;\n}\n");
+  EXPECT_EQ(good.verdict, Verdict::kOk) << good.log;
+}
+
+// The linker knows no lines, and "ld returned 1 exit status" says nothing.
+TEST_F(Host, WhatTheLinkerRefusesIsToldWithAPlace) {
+  const char* const kernel = "__global__ void k(const float* x, float* out, int N) ";
+  const std::string f = "__noinline__ __device__ float f(float v) { return v * v; }\n";
+  const std::string no_code =
+      "kernel.cu:2:31: error: `f` has no code of its own to be read, written or called in the middle\n";
+  const std::string destructor =
+      "a global variable has a constructor or a destructor: globals of device code have "
+      "constant initial values\n";
+  const std::pair<std::string, std::string> rows[] = {
+      {f + kernel + "{ out[0] = ((float (*)(float))((char*)f + 2))(x[0]); }\n", no_code},
+      {f + kernel + "{ *((char*)f + 1) = 1; out[0] = 1; }\n", no_code},
+      {std::string("struct S { int v; __device__ ~S() { v = 0; } };\n__device__ S s;\n") + kernel +
+           "{ out[0] = s.v; }\n",
+       "kernel.cu:2:30: error: " + destructor},
+      {std::string(kernel) + "{\n  struct S { int v; ~S() { v = 0; } };\n  static S s;\n  out[0] = s.v;\n}\n",
+       "kernel.cu:3:21: error: " + destructor},
+  };
+  for (const auto& [body, log] : rows) {
+    const CompileResult result = compile(body);
+    EXPECT_EQ(result.verdict, Verdict::kCompileError) << body;
+    EXPECT_EQ(result.log, log) << body;
+  }
+}
+
 TEST_F(Host, BadPlanIsACompileError) {
   const CompileResult result = compile_for_host(
       make_plan_candidate("t", "// plan: launch k<<<1, 32>>(x)\n__global__ void k(const float* x) {}\n", {}),
@@ -192,7 +253,8 @@ TEST_F(Host, EndlessTemplatesEndInTime) {
 
 TEST_F(Host, WhatALimitEndedIsCompiledUnderTheNextOne) {
   const std::string wants_memory =
-      "template <int N, int M> struct T { static constexpr unsigned v = T<N - 1, M>::v + T<N - 1, M + 1>::v; };\n"
+      "template <int N, int M> struct T { static constexpr unsigned v = T<N - 1, M>::v + T<N - 1, M + 1>::v; "
+      "};\n"
       "template <int M> struct T<0, M> { static constexpr unsigned v = M; };\n"
       "__global__ void k(const float* x, float* out, int N) { out[0] = T<400, 0>::v; }\n";
   options_.memory_bytes = 100ull << 20;

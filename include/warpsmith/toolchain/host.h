@@ -15,7 +15,15 @@ namespace warpsmith::toolchain {
 CompileResult compile_for_host(const Candidate& candidate, const task::Task& task,
                                const CompileOptions& options);
 
-// Compiler, its version and flags as they enter the cache key; for provenance.
+// g++ makes the twin's binaries. Where NVRTC is, it is asked too: what it refuses is a compile_error, in its
+// words, and what g++ alone refuses is unsupported. Without it g++ alone decides.
+struct NvrtcOfTwin {
+  std::string name;      // version and path of the library; empty: there is none
+  std::string why_none;  // set where `name` is empty
+};
+NvrtcOfTwin nvrtc_of_twin();
+
+// Compilers, their versions and flags as they enter the cache key; for provenance.
 std::string host_toolchain_id();
 
 }  // namespace warpsmith::toolchain

@@ -193,7 +193,8 @@ class Findings {
     for (const Json& fact : o_.answer.value("machine", Json::array())) {
       const std::string name = fact.value("name", ""), value = fact.value("value", "");
       const bool needed = name == "sandbox" || (name == "compiler g++" && compiles);
-      if (name == "cores" || name == "sandbox") text += (text.empty() ? "" : "; ") + name + " " + value;
+      const bool told = name == "cores" || name == "sandbox" || (name == "compiler NVRTC" && compiles);
+      if (told) text += (text.empty() ? "" : "; ") + name + " " + value;
       if (needed && !fact.value("ok", true)) add(name.c_str(), value, false, fact.value("hint", ""));
     }
     add("node", o_.node + ": " + text);
