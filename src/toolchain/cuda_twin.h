@@ -216,7 +216,7 @@ typedef __PTRDIFF_TYPE__ ssize_t;
 
 // ---- vector types
 // -------------------------------------------------------------------------------------------------------
-// Aligned as on a GPU. A pointer cast to one of them goes through wstw_align (the rewriter sees to it).
+// Aligned as on a GPU.
 #define WSTW_VECTORS(T, N, A2, A4)                                            \
   struct N##1 {                                                               \
     T x;                                                                      \
@@ -253,20 +253,70 @@ struct dim3 {
   constexpr operator uint3() const { return {x, y, z}; }
 };
 
-// A pointer about to become a pointer to a type of greater alignment. Where it is not aligned, the result
-// traps when it is followed (its top bit makes the address no address), but still tests as misaligned and
-// compares as before.
 template <class T>
-struct wstw_align {
+inline constexpr size_t wstw_alignment = alignof(T);
+template <>
+inline constexpr size_t wstw_alignment<void> = 1;
+template <>
+inline constexpr size_t wstw_alignment<const void> = 1;
+template <>
+inline constexpr size_t wstw_alignment<volatile void> = 1;
+template <>
+inline constexpr size_t wstw_alignment<const volatile void> = 1;
+template <class R, class... A>
+inline constexpr size_t wstw_alignment<R(A...)> = 1;
+
+// A pointer about to become a pointer to T. Where it is not aligned for T the result traps when it is
+// followed (its top bit makes the address no address), but still tests as misaligned and compares as before.
+// Cast on to a type for which it is aligned, it is good again. Memory of the thread's own is left out: a
+// GPU's compiler aligns local arrays for what is done to them.
+template <class T>
+struct wstw_pointer {
   uintptr_t address;
   template <class U>
-  WSTW_MEMBER wstw_align(U* p) : address((uintptr_t)p) {}
-  WSTW_MEMBER wstw_align(uintptr_t p) : address(p) {}
+  WSTW_MEMBER wstw_pointer(U* p)
+      : address(wstw_alignment<U> == wstw_alignment<T> ? (uintptr_t)p : checked((uintptr_t)p)) {}
+  WSTW_MEMBER wstw_pointer(uintptr_t p) : address(checked(p)) {}
+  template <class N>
+  requires(__is_same(N, decltype(nullptr))) WSTW_MEMBER wstw_pointer(N) : address(0) {}
   template <class U>
   WSTW_MEMBER operator U*() const {
-    return (U*)(address | ((address & (alignof(T) - 1)) ? (uintptr_t)1 << 63 : 0));
+    return (U*)address;
+  }
+
+  WSTW_MEMBER static uintptr_t checked(uintptr_t p) {
+    constexpr uintptr_t trap = (uintptr_t)1 << 63, near = 64 << 10;
+    p &= ~trap;
+    if constexpr (wstw_alignment<T> == 1) return p;
+    const bool aligned = (p & (wstw_alignment<T> - 1)) == 0;
+    return aligned || p - (uintptr_t)__builtin_frame_address(0) + near < 2 * near ? p : p | trap;
   }
 };
+// What a cast to T goes through: for pointers the check, for others nothing.
+template <class T>
+struct wstw_cast_of {
+  typedef T type;
+};
+template <class T>
+struct wstw_cast_of<T*> {
+  typedef wstw_pointer<T> type;
+};
+template <class T>
+struct wstw_cast_of<T* const> {
+  typedef wstw_pointer<T> type;
+};
+template <class T>
+struct wstw_cast_of<T* __restrict__> {
+  typedef wstw_pointer<T> type;
+};
+template <class T>
+struct wstw_cast_of<T* const __restrict__> {
+  typedef wstw_pointer<T> type;
+};
+template <class T>
+using wstw_cast = typename wstw_cast_of<T>::type;
+// Drops the promise: it would take the check away.
+#define __builtin_assume_aligned(p, ...) ((void*)(p))
 
 template <class T>
 struct wstw_no_cv {
@@ -304,24 +354,7 @@ template <class T>
 struct wstw_caster<T*> {
   template <class From>
   WSTW_MEMBER static T* cast(From p) {
-    if constexpr (wstw_same<typename wstw_no_cv<T>::type, void>::value || alignof(T) < 8)
-      return reinterpret_cast<T*>(p);
-    else
-      return (T*)wstw_align<T>(p);
-  }
-};
-template <>
-struct wstw_caster<void*> {
-  template <class From>
-  WSTW_MEMBER static void* cast(From p) {
-    return (void*)p;
-  }
-};
-template <>
-struct wstw_caster<const void*> {
-  template <class From>
-  WSTW_MEMBER static const void* cast(From p) {
-    return (const void*)p;
+    return (T*)wstw_pointer<T>(p);
   }
 };
 template <class T>
@@ -348,6 +381,23 @@ requires(!wstw_is_reference<To>::value) WSTW_INLINE To wstw_reinterpret(From v) 
 template <class To, class From>
 requires(wstw_is_reference<To>::value) WSTW_INLINE To wstw_reinterpret(From& v) {
   return wstw_caster<To>::cast(v);
+}
+
+template <class T>
+struct wstw_to_void {
+  static constexpr bool value = false;
+};
+template <class T>
+struct wstw_to_void<T*> {
+  static constexpr bool value = wstw_same<typename wstw_no_cv<T>::type, void>::value;
+};
+// static_cast to a pointer.
+template <class To, class From>
+WSTW_INLINE To wstw_static(From v) {
+  if constexpr (wstw_to_void<From>::value)
+    return wstw_caster<To>::cast(v);
+  else
+    return static_cast<To>(v);
 }
 
 // ---- who am I
@@ -481,6 +531,78 @@ WSTW_INLINE int wstw_reduce(const wstw_ctx& c, unsigned mask, int v, int, int s)
 #define __builtin_assume(e) ((e) ? (void)0 : __builtin_unreachable())
 #define __assume(e) ((e) ? (void)0 : __builtin_unreachable())
 
+// ---- shifts
+// -----------------------------------------------------------------------------------------------------------
+// As shl and shr of a GPU: the places are unsigned and of 32 bits; from the number of bits on nothing is
+// left, or the sign. The rewriter makes `a << wstw_shl << b` of `a << b`, and `a <<= wstw_shl <<= b` of `a
+// <<= b`.
+template <class T>
+concept wstw_class = __is_class(T) || __is_union(T);
+template <class T>
+concept wstw_integer = !wstw_class<T> && requires(T v) {
+  v % 1;
+};
+struct wstw_left {
+  template <class T>
+  WSTW_MEMBER static constexpr auto shift(T v, unsigned n) {
+    constexpr unsigned bits = 8 * sizeof(+v);
+    return n < bits ? v << (n & (bits - 1)) : decltype(+v)(0);
+  }
+};
+struct wstw_right {
+  template <class T>
+  WSTW_MEMBER static constexpr auto shift(T v, unsigned n) {
+    constexpr unsigned bits = 8 * sizeof(+v);
+    if constexpr (decltype(+v)(-1) < decltype(+v)(0))
+      return v >> (n < bits ? n : bits - 1);
+    else
+      return n < bits ? v >> (n & (bits - 1)) : decltype(+v)(0);
+  }
+};
+template <class Way, class T>
+struct wstw_shifted {
+  T value;
+};
+template <class Way, class N>
+struct wstw_places {
+  N number;
+};
+// Operators on other things than integers are the candidate's own.
+#define WSTW_SHIFT(name, op, Way)                                                                           \
+  inline constexpr Way name = {};                                                                           \
+  template <class T>                                                                                        \
+  requires(!wstw_class<T>) WSTW_INLINE constexpr wstw_shifted<Way, T> operator op(T v, Way) { return {v}; } \
+  template <wstw_class T>                                                                                   \
+  WSTW_INLINE constexpr wstw_shifted<Way, T&> operator op(T& v, Way) {                                      \
+    return {v};                                                                                             \
+  }                                                                                                         \
+  template <wstw_class T>                                                                                   \
+  WSTW_INLINE constexpr wstw_shifted<Way, const T&> operator op(const T& v, Way) {                          \
+    return {v};                                                                                             \
+  }                                                                                                         \
+  template <class T, class N>                                                                               \
+  WSTW_INLINE constexpr decltype(auto) operator op(wstw_shifted<Way, T> a, N n) {                           \
+    if constexpr (wstw_integer<T> && wstw_integer<N>)                                                       \
+      return Way::shift(a.value, (unsigned)n);                                                              \
+    else                                                                                                    \
+      return a.value op n;                                                                                  \
+  }                                                                                                         \
+  template <class N>                                                                                        \
+  WSTW_INLINE constexpr wstw_places<Way, N> operator op##=(Way, N n) {                                      \
+    return {n};                                                                                             \
+  }                                                                                                         \
+  template <class T, class N>                                                                               \
+  WSTW_INLINE constexpr T& operator op##=(T& v, wstw_places<Way, N> n) {                                    \
+    if constexpr (wstw_integer<T> && wstw_integer<N>)                                                       \
+      v = (typename wstw_no_cv<T>::type)Way::shift(v, (unsigned)n.number);                                  \
+    else                                                                                                    \
+      v op## = n.number;                                                                                    \
+    return v;                                                                                               \
+  }
+WSTW_SHIFT(wstw_shl, <<, wstw_left)
+WSTW_SHIFT(wstw_shr, >>, wstw_right)
+#undef WSTW_SHIFT
+
 // ---- integers
 // -----------------------------------------------------------------------------------------------------------
 WSTW_INLINE int __popc(unsigned v) { return __builtin_popcount(v); }
@@ -595,6 +717,10 @@ WSTW_INLINE float min(float a, float b) { return fminf(a, b); }
 WSTW_INLINE float max(float a, float b) { return fmaxf(a, b); }
 WSTW_INLINE double min(double a, double b) { return fmin(a, b); }
 WSTW_INLINE double max(double a, double b) { return fmax(a, b); }
+WSTW_INLINE double min(float a, double b) { return fmin(a, b); }
+WSTW_INLINE double max(float a, double b) { return fmax(a, b); }
+WSTW_INLINE double min(double a, float b) { return fmin(a, b); }
+WSTW_INLINE double max(double a, float b) { return fmax(a, b); }
 WSTW_INLINE float fdimf(float a, float b) { return a > b ? a - b : (a != a || b != b ? NAN : 0.f); }
 WSTW_INLINE float __saturatef(float v) { return fminf(fmaxf(v, 0.f), 1.f); }
 WSTW_INLINE float fdividef(float a, float b) { return a / b; }
@@ -717,10 +843,6 @@ WSTW_INLINE float erff(float a) {
   r = __builtin_fmaf(r, t, -1.28717512e-1f);
   r = __builtin_fmaf(r, t, -t);
   const float large = __builtin_copysignf(1.f - expf(r), a);
-WSTW_INLINE double min(float a, double b) { return fmin(a, b); }
-WSTW_INLINE double max(float a, double b) { return fmax(a, b); }
-WSTW_INLINE double min(double a, float b) { return fmin(a, b); }
-WSTW_INLINE double max(double a, float b) { return fmax(a, b); }
   float q = -5.96761703e-4f;
   q = __builtin_fmaf(q, s, 4.99119423e-3f);
   q = __builtin_fmaf(q, s, -2.67681349e-2f);

@@ -5,6 +5,7 @@
 #include "guard.h"
 #include "rewrite_casts.h"
 #include "rewrite_shared.h"
+#include "rewrite_shifts.h"
 
 namespace warpsmith::toolchain {
 
@@ -22,12 +23,13 @@ class Rewriter {
   Rewritten run() {
     for (const Function& f : scan_.functions) rewrite_function(f);
     rewrite_file_shared(source_, scan_, edits_);
+    rewrite_shifts(source_, templates_, edits_);
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       if (tokens_[i].kind == TokenKind::kDirective)
         rewrite_directive(i);
       else if (tokens_[i].kind == TokenKind::kIdentifier)
         rewrite_name(source_, i, false, edits_);
-      if (text(i) == "(") rewrite_cast(source_, scan_, i, edits_);
+      if (text(i) == "(") rewrite_cast(source_, cast_names_, i, edits_);
     }
     SourceEdits::Result result = edits_.apply();
     return {std::move(result.text), std::move(result.insertions)};
@@ -123,8 +125,8 @@ class Rewriter {
   void rewrite_name(const CleanSource& source, std::size_t i, bool in_macro, SourceEdits& edits) {
     const std::vector<Token>& tokens = source.tokens;
     const std::string_view name = tokens[i].text;
-    if (name == "reinterpret_cast" || name == "static_cast") {
-      rewrite_named_cast(source, i, edits);
+    if (name == "reinterpret_cast" || name == "static_cast" || cast_names_.pointers.contains(name)) {
+      rewrite_named_cast(source, cast_names_, i, edits);
       return;
     }
     if (name == "_Pragma") {
@@ -172,8 +174,9 @@ class Rewriter {
     SourceEdits edits(inside);
     for (std::size_t k = 1; k < tokens.size(); ++k) {
       if (tokens[k].kind == TokenKind::kIdentifier) rewrite_name(inside, k, true, edits);
-      if (tokens[k].text == "(") rewrite_cast(inside, scan_, k, edits);
+      if (tokens[k].text == "(") rewrite_cast(inside, cast_names_, k, edits);
     }
+    rewrite_shifts(inside, templates_, edits);
     std::string text = edits.apply().text;
     text.pop_back();
     if (text != t.text.substr(1)) edits_.replace(i, "#" + text);
@@ -182,6 +185,8 @@ class Rewriter {
   const CleanSource& source_;
   const std::vector<Token>& tokens_;
   const Scan& scan_;
+  const CastNames cast_names_ = find_cast_names(source_);
+  const std::set<std::string, std::less<>> templates_ = template_names(source_);
   std::set<std::string, std::less<>> functions_;
   std::set<std::size_t> heads_;  // names of functions where they are declared
   SourceEdits edits_;

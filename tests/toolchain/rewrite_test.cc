@@ -53,10 +53,29 @@ TEST(Rewrite, TextCases) {
        "*)wstw_.block->dynamic;  }"},
       // Casts to aligned types.
       {"__global__ void k(float* x) { *(float4*)x = *reinterpret_cast<float4*>(x); }",
-       "__global__ void k(const wstw_ctx& wstw_, float* x) { *(float4*)(wstw_align<float4 >)x = "
+       "__global__ void k(const wstw_ctx& wstw_, float* x) { *(float4*)(wstw_cast<float4 *>)x = "
        "*wstw_reinterpret<float4*>(x); }"},
       {"__global__ void k(float* x) { float* y = (float*)x; y = (y); }",
-       "__global__ void k(const wstw_ctx& wstw_, float* x) { float* y = (float*)x; y = (y); }"},
+       "__global__ void k(const wstw_ctx& wstw_, float* x) { float* y = (float*)(wstw_cast<float *>)x; y = "
+       "(y); }"},
+      {"using P = int*; __global__ void k(void* x) { P p = (P)x; p = P(x); p = static_cast<int*>(x); (int&)x "
+       "= 1; }",
+       "using P = int*; __global__ void k(const wstw_ctx& wstw_, void* x) { P p = (P)(wstw_cast<P>)x; p = "
+       "P((wstw_cast<P>)(x)); p = wstw_static<int*>(x); *(int*)(wstw_pointer<int>)&x = 1; }"},
+      {"__device__ int f(int*); __device__ int g(int n) { return sizeof(int*) * n + (n) * 2; }",
+       "__device__ int f(int*); __device__ int g(int n) { return sizeof(int*) * n + (n) * 2; }"},
+      // Shifts, but those by a small number, and ends of template arguments.
+      {"__device__ int f(int a, int b) { a <<= b; a >>= 3; return a << b + 1 | a >> 31u | a >> 32; }",
+       "__device__ int f(int a, int b) { a <<= wstw_shl <<= b; a >>= 3; return a << wstw_shl << b + 1 | a >> "
+       "31u "
+       "| a >> wstw_shr >> 32; }"},
+      {"template <class T> struct V { T v; }; __device__ int f(V<V<int>> a, int b) { V<V<int>> c = a; return "
+       "b < "
+       "c.v.v >> b; }",
+       "template <class T> struct V { T v; }; __device__ int f(V<V<int>> a, int b) { V<V<int>> c = a; return "
+       "b < "
+       "c.v.v >> wstw_shr >> b; }"},
+      {"#define SHL(a, b) ((a) << (b))", "#define SHL(a, b) ((a) << wstw_shl << (b))"},
       // Lambdas.
       {"__global__ void k() { auto f = [](int i) { return i; }; auto g = [&](int i) { return i; }; }",
        "__global__ void k(const wstw_ctx& wstw_) { auto f = [&wstw_](int i) { return i; }; auto g = [&](int "
@@ -66,8 +85,8 @@ TEST(Rewrite, TextCases) {
       {"#define U _Pragma(\"unroll\")\n#define V _Pragma(\"unroll 4\")",
        "#define U _Pragma(\"GCC unroll 8\")\n#define V _Pragma(\"GCC unroll 4\")"},
       {"#define FOUR(p) (reinterpret_cast<float4*>(&(p))[0])\n#define TWO(p) (*(float2*)(&(p)))",
-       "#define FOUR(p) (wstw_reinterpret<float4*>(&(p))[0])\n#define TWO(p) (*(float2*)(wstw_align<float2 "
-       ">)(&(p)))"},
+       "#define FOUR(p) (wstw_reinterpret<float4*>(&(p))[0])\n#define TWO(p) (*(float2*)(wstw_cast<float2 "
+       "*>)(&(p)))"},
       {"#include <stdio.h>\n#if 0\n#include <vector>\n#endif\nconst int a = 1;",
        "\n#if 0\n\n#endif\nconst int a = 1;"},
       {"__global__ void __launch_bounds__(2 * 64, 2) k(int n) {}",
