@@ -414,7 +414,12 @@ void BlockRunner::State::release_grid() {
 
 void BlockRunner::State::access(const Access& access) {
   Thread& t = *current;
-  if (access.begin >= t.stack && access.begin < t.stack + kStackBytes) return;  // its own variables
+  const auto is_in = [&](const auto& object) {
+    const auto first = reinterpret_cast<std::uint64_t>(&object);
+    return access.begin >= first && access.begin < first + sizeof object;
+  };
+  const bool own = access.begin >= t.stack && access.begin < t.stack + kStackBytes;
+  if (own || is_in(t) || is_in(*t.block) || is_in(kRuntime)) return;  // not the program's memory
   switch (schedule.before(t, {access.kind, access.begin, access.end, t.block->arena.holds(access.begin)})) {
     case Turn::kGoOn:
       return;
