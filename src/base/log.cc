@@ -3,6 +3,8 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "warpsmith/base/terminal_text.h"
+
 namespace warpsmith {
 
 void start_logging(std::string_view program, LogLevel level) {
@@ -15,9 +17,9 @@ void start_logging(std::string_view program, LogLevel level) {
   spdlog::set_default_logger(std::move(logger));
 }
 
-void log_debug(const std::string& message) { spdlog::debug("{}", message); }
-void log_info(const std::string& message) { spdlog::info("{}", message); }
-void log_warning(const std::string& message) { spdlog::warn("{}", message); }
-void log_error(const std::string& message) { spdlog::error("{}", message); }
+void log_debug(const std::string& message) { spdlog::debug("{}", terminal_text(message)); }
+void log_info(const std::string& message) { spdlog::info("{}", terminal_text(message)); }
+void log_warning(const std::string& message) { spdlog::warn("{}", terminal_text(message)); }
+void log_error(const std::string& message) { spdlog::error("{}", terminal_text(message)); }
 
 }  // namespace warpsmith
