@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <tuple>
@@ -88,7 +89,8 @@ class Loader {
     StageSpec defaults;
     defaults.seed = spec_.seed;
     for (const CauseRule& rule : cause_rules()) defaults.retry.times[rule.cause] = rule.standard;
-    read_shared(map, {"model", "sample", "optimizer", "compile", "measure", "prompt"}, defaults, mistakes_);
+    read_shared(map, {"model", "sample", "optimizer", "compile", "measure", "prompt"}, defaults, mistakes_,
+                idle_gpus_);
     if (defaults.sample.max_tokens >= defaults.model.context)
       map.mistake("sample",
                   fmt::format("`max_tokens` {} leaves no room for a prompt in the model's context of {}",
@@ -97,7 +99,27 @@ class Loader {
     if (const auto dataset = map.value("dataset")) read_dataset(*dataset, defaults.dataset);
     map.finish();
     read_stages(raw, defaults, has_dataset);
+    check_gpus_of_all(root);
+    if (options_.refuse_idle_gpus) mistakes_.insert(mistakes_.end(), idle_gpus_.begin(), idle_gpus_.end());
     check_budget(raw);
+  }
+
+  // GPUs that the file gives to the stages together, and that none of them can use.
+  void check_gpus_of_all(const Node& root) {
+    const Node* resources = root.find("resources");
+    if (!mistakes_.empty() || resources == nullptr || !resources->is_map()) return;
+    const auto check = [&](const Node* holder, const std::vector<std::string>& jobs, const char* who) {
+      const Node* gpus = holder != nullptr && holder->is_map() ? holder->find("gpus") : nullptr;
+      if (gpus == nullptr) return;
+      int most = 0;
+      for (const StageSpec& stage : spec_.stages)
+        for (const std::string& job : jobs) most = std::max(most, most_gpus(stage, job));
+      if (std::atoi(gpus->text().c_str()) > most)
+        refuse_gpus(*gpus, fmt::format("`resources`: the {} of these stages", who), most, idle_gpus_);
+    };
+    check(resources, {"measure", "train"}, "jobs");
+    check(resources->find("measure"), {"measure"}, "measure jobs");
+    check(resources->find("train"), {"train"}, "train jobs");
   }
 
   // What a shard without a time limit may use cannot be told beforehand.
@@ -207,8 +229,8 @@ class Loader {
         continue;
       }
       stated.push_back(name);
-      for (Draft& draft :
-           read_stage(*node, defaults, {.params = &params_, .budget = &budget_}, mistakes_, notes_))
+      for (Draft& draft : read_stage(*node, defaults, {.params = &params_, .budget = &budget_}, mistakes_,
+                                     notes_, idle_gpus_))
         drafts.push_back(std::move(draft));
     }
     for (const Draft& draft : drafts) {
@@ -351,6 +373,7 @@ class Loader {
   fs::path file_;
   const LoadOptions& options_;
   Diagnostics mistakes_, notes_;
+  Diagnostics idle_gpus_;  // mistakes, too: GPUs that are asked for and that no program could use
   std::map<std::string, Node> params_;
   ReferenceBudget budget_;
   std::map<fs::path, std::shared_ptr<const HackDatabase>> hacks_;  // by folder; null: it has mistakes

@@ -26,7 +26,7 @@ Resources& resources_of(StageSpec& spec, std::string_view job) {
   return spec.train;
 }
 
-void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
+void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes, Diagnostics& idle) {
   MapReader map(node, "`resources`", mistakes);
   for (const Key<Resources>& key : resource_keys()) {
     const auto value = map.value(key.rule.name);
@@ -34,16 +34,24 @@ void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
     const auto read = read_value(key.rule, *value, mistakes);
     if (!read) continue;
     const bool of_gpus = std::string_view(key.rule.name).starts_with("gpu");
-    for (const std::string& job : kJobNames)  // no GPU is held while a compiler runs
-      if (!of_gpus || job != "compile") assign(key, resources_of(spec, job), KeyValue(*read));
+    int most = 0, wanted = 0;
+    for (const std::string& job : kJobNames) {
+      most = std::max(most, most_gpus(spec, job));
+      if (of_gpus && most_gpus(spec, job) == 0) continue;
+      assign(key, resources_of(spec, job), KeyValue(*read));
+      wanted = std::max(wanted, resources_of(spec, job).gpus);
+    }
+    if (std::string_view(key.rule.name) == "gpus" && (wanted > most || (most == 0 && value->text() != "0")))
+      refuse_gpus(*value, "`resources`: jobs of a stage of kind " + spec.kind, most, idle);
   }
   for (const std::string& job : kJobNames) {
     const auto value = map.value(job);
     if (!value) continue;
     Resources& resources = resources_of(spec, job);
     read_map(resource_keys(), *value, "`resources: " + job + "`", resources, mistakes);
-    if (job == "compile" && resources.gpus > 0)
-      map.mistake(job, "`resources: compile` asks for a GPU, and none is held while a compiler runs");
+    const Node* gpus = value->is_map() ? value->find("gpus") : nullptr;
+    if (gpus != nullptr && resources.gpus > most_gpus(spec, job))
+      refuse_gpus(*gpus, "`resources`: " + job + " jobs", most_gpus(spec, job), idle);
   }
   map.finish();
 }
@@ -233,18 +241,44 @@ std::optional<std::string> device_word(const std::string& text) {
   return lower;
 }
 
-// One instance: `node` with all references replaced.
-Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnostics& mistakes,
-                    Diagnostics& notes) {
-  StageSpec& spec = draft.spec;
-  MapReader map(node, fmt::format("stage `{}`", spec.base_name), mistakes);
+const std::vector<std::string> kBlocks = {"model", "sample", "optimizer", "compile", "measure", "prompt"};
+
+// What stages of all kinds have.
+void read_common(MapReader& map, const std::vector<std::string>& blocks, StageSpec& spec,
+                 Diagnostics& mistakes, Diagnostics& idle) {
   for (const char* known : {"name", "kind", "matrix"}) map.expect(known);
   if (const auto seed = map.integer("seed", {.low = 0})) spec.seed = static_cast<std::uint64_t>(*seed);
   if (const auto notify = map.value("notify"))
     read_map(notify_keys(), *notify, "`notify`", spec.notify, mistakes);
-  read_shared(map, kind.blocks, spec, mistakes);
-  static const std::vector<std::string> kBlocks = {"model",   "sample",  "optimizer",
-                                                   "compile", "measure", "prompt"};
+  read_shared(map, blocks, spec, mistakes, idle);
+}
+
+// A stage of no known kind, for its other mistakes: a key that some kind has is none.
+void read_without_kind(const Node& node, StageSpec spec, Diagnostics& mistakes) {
+  MapReader map(node, "stage", mistakes);
+  Diagnostics idle;  // whether its programs can use a GPU depends on the kind
+  read_common(map, kBlocks, spec, mistakes, idle);
+  (void)read_names(map, "needs", mistakes);
+  const auto expect = [&map](const auto& table) {
+    for (const auto& key : table) map.expect(key.rule.name);
+  };
+  expect(sft_keys());
+  expect(self_supervised_keys());
+  expect(contrastive_keys());
+  expect(measure_keys());
+  expect(command_keys());
+  for (const char* of_collect : {"augment", "teachers"}) map.expect(of_collect);
+  map.finish();
+}
+
+// One instance: `node` with all references replaced.
+Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnostics& mistakes,
+                    Diagnostics& notes, Diagnostics& idle) {
+  StageSpec& spec = draft.spec;
+  MapReader map(node, fmt::format("stage `{}`", spec.base_name), mistakes);
+  read_common(map, kind.blocks, spec, mistakes, idle);
+  for (const std::string& job : kJobNames)  // the file says it for all stages: not all can use them
+    resources_of(spec, job).gpus = std::min(resources_of(spec, job).gpus, most_gpus(spec, job));
   const auto holds = [](const std::vector<std::string>& list, const std::string& word) {
     return std::find(list.begin(), list.end(), word) != list.end();
   };
@@ -263,8 +297,21 @@ Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnos
 
 }  // namespace
 
+void refuse_gpus(const Node& gpus, const std::string& who, int most, Diagnostics& idle) {
+  idle.push_back(mistake_at(
+      gpus.place(), fmt::format("{} cannot use {} GPU{}", who, gpus.text(), gpus.text() == "1" ? "" : "s"),
+      most == 0 ? "they run on the CPU: leave `gpus` out"
+                : "gpus: 1; `max_jobs` says how many run at a time"));
+}
+
+int most_gpus(const StageSpec& spec, std::string_view job) {
+  if (job == "train") return spec.kind.empty() || spec.kind == "command" ? kMostGpus : 0;
+  if (job != "measure" || spec.kind == "command" || spec.kind == "sft") return 0;
+  return spec.kind.empty() || spec.device != "cpu" ? 1 : 0;
+}
+
 void read_shared(MapReader& map, const std::vector<std::string>& blocks, StageSpec& spec,
-                 Diagnostics& mistakes) {
+                 Diagnostics& mistakes, Diagnostics& idle) {
   for (const std::string& block : blocks)
     if (const auto node = map.value(block)) read_block(block, *node, spec, mistakes);
   read_keys(stage_keys(), map, spec, mistakes);
@@ -273,12 +320,12 @@ void read_shared(MapReader& map, const std::vector<std::string>& blocks, StageSp
   if (map.has("device") && (!is_identifier(spec.device) || word))
     map.mistake("device", fmt::format("`{}` is no device kind", spec.device),
                 word ? "did you mean `" + *word + "`?" : "cpu, a GPU type such as H100, or auto");
-  if (const auto node = map.value("resources")) read_resources(*node, spec, mistakes);
+  if (const auto node = map.value("resources")) read_resources(*node, spec, mistakes, idle);
   if (const auto node = map.value("retry")) read_retry(*node, spec.retry, mistakes);
 }
 
 std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults, const References& outside,
-                              Diagnostics& mistakes, Diagnostics& notes) {
+                              Diagnostics& mistakes, Diagnostics& notes, Diagnostics& idle) {
   const std::size_t mistakes_before = mistakes.size();
   const Node* name = node.find("name");
   const Node* kind_node = node.find("kind");
@@ -289,16 +336,23 @@ std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults, const
     std::vector<std::string> words;
     for (const KindRule& rule : kind_rules()) words.push_back(rule.name);
     yaml::read_word(*kind_node, "`kind`", words, mistakes);
+    // The rest is read as a stage of the kind that was meant, so that its mistakes are told as well.
+    if (const auto meant = nearest_word(kind_node->text(), words)) kind = find_kind(*meant);
   }
   const Node* matrix_node = node.find("matrix");
   const Matrix matrix = read_matrix(
       matrix_node == nullptr ? Node() : substitute(*matrix_node, outside, mistakes), name->text(), mistakes);
-  if (kind == nullptr || matrix.points.empty()) return {};
-
   // `name`, `kind` and `matrix` have been read; what is left may refer to the matrix.
   std::vector<Entry> rest = node.entries();
   std::erase_if(rest, [](const Entry& entry) { return entry.key == "matrix"; });
   const Node body = Node::map(node.place(), std::move(rest));
+  if (kind == nullptr && !matrix.points.empty()) {
+    References inside = outside;
+    if (!matrix.axes.empty()) inside.matrix = &matrix.points.front();
+    read_without_kind(substitute(body, inside, mistakes), defaults, mistakes);
+  }
+  if (kind == nullptr || matrix.points.empty()) return {};
+
   std::vector<Draft> drafts;
   for (const MatrixPoint& point : matrix.points) {
     Draft draft{.spec = defaults,
@@ -316,7 +370,7 @@ std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults, const
     References inside = outside;
     if (!matrix.axes.empty()) inside.matrix = &point;
     const Node instance = substitute(body, inside, mistakes);
-    drafts.push_back(read_instance(instance, *kind, std::move(draft), mistakes, notes));
+    drafts.push_back(read_instance(instance, *kind, std::move(draft), mistakes, notes, idle));
     if (mistakes.size() > mistakes_before + 100) break;  // the other instances have the same
   }
   return drafts;

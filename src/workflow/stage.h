@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,15 +31,23 @@ struct Draft {
   std::optional<yaml::Place> hacks;  // of the folder of known hacks; nothing: none is named
 };
 
+// GPUs that a shard of `job` can use: one to measure on, many where a program of the user's runs. The other
+// programs of ours run on the CPU. Of a spec without a kind, what the file says of all stages: any of them
+// may use it.
+inline constexpr int kMostGpus = 64;
+int most_gpus(const StageSpec& spec, std::string_view job);
+// Adds to `idle` that `who` cannot use the GPUs asked for at `gpus`, but `most`.
+void refuse_gpus(const yaml::Node& gpus, const std::string& who, int most, Diagnostics& idle);
+
 // Reads blocks that both the file and a stage may have (of those in `blocks`), and resources, retry and plain
-// keys.
+// keys. `idle`: mistakes, too, each a request for GPUs that no program could use.
 void read_shared(yaml::MapReader& map, const std::vector<std::string>& blocks, StageSpec& spec,
-                 Diagnostics& mistakes);
+                 Diagnostics& mistakes, Diagnostics& idle);
 
 // All instances of `node`, an element of `stages:`. `defaults` holds what the file says for every stage,
 // `outside` the references that do not depend on its matrix.
 std::vector<Draft> read_stage(const yaml::Node& node, const StageSpec& defaults, const References& outside,
-                              Diagnostics& mistakes, Diagnostics& notes);
+                              Diagnostics& mistakes, Diagnostics& notes, Diagnostics& idle);
 
 // Every parameter that the result of the stage depends on.
 Json resolved_parameters(const StageSpec& spec);

@@ -66,7 +66,9 @@ TEST(NearestWord, Rows) {
                                                       {"tempreature", "temperature"},
                                                       {"topk", "top_k"},
                                                       {"max-tokens", "max_tokens"},
-                                                      {"sed", "seed"}};
+                                                      {"sed", "seed"},
+                                                      {"esed", "seed"},       // swapped letters are one mistake
+                                                      {"tpo_k", "top_k"}};
   for (const auto& [word, meant] : rows) EXPECT_EQ(nearest_word(word, known), meant) << word;
   for (const char* word : {"learning_rate", "xyzzy", ""})
     EXPECT_EQ(nearest_word(word, known), std::nullopt) << word;

@@ -21,6 +21,7 @@ struct LoadOptions {
   std::filesystem::path base_folder;  // relative paths start here; empty: the folder of the file
   bool check_files = true;            // that the dataset folder exists and holds the tasks that are named;
                                       // known hacks are read
+  bool refuse_idle_gpus = true;       // false: of a run that is there, GPUs that no program uses are no mistake
 };
 
 struct LoadResult {
