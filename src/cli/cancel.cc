@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "print.h"
 #include "run_queue.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/run_folder.h"
@@ -30,7 +31,7 @@ int show_queue(const fs::path& run, CommandContext& context) {
   if (context.json)
     print_json(context, {{"run", run.string()}, {"queued", shards}});
   else
-    std::printf("%s: %zu shards in the queue\n", run.string().c_str(), shards);
+    print("%s: %zu shards in the queue\n", run.string().c_str(), shards);
   return kExitOk;
 }
 
@@ -64,11 +65,11 @@ int cancel(const Options& options, CommandContext& context) {
     if (context.json)
       print_json(context, answer);
     else
-      std::printf("%s: no controller on this host has it%s\n", run.string().c_str(),
-                  queued > 0 ? ("; " + std::to_string(queued) +
-                                " shards were cancelled, nothing is left in the queue")
-                                   .c_str()
-                             : "");
+      print("%s: no controller on this host has it%s\n", run.string().c_str(),
+            queued > 0
+                ? ("; " + std::to_string(queued) + " shards were cancelled, nothing is left in the queue")
+                      .c_str()
+                : "");
     return kExitOk;
   }
   if (::kill(*holder, SIGTERM) != 0)
@@ -85,7 +86,7 @@ int cancel(const Options& options, CommandContext& context) {
   if (context.json)
     print_json(context, answer);
   else
-    std::printf("%s: ended; what was finished is kept, `warpsmith run` goes on\n", run.string().c_str());
+    print("%s: ended; what was finished is kept, `warpsmith run` goes on\n", run.string().c_str());
   return kExitOk;
 }
 

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <iostream>
 
+#include "print.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/run_folder.h"
@@ -64,9 +66,9 @@ std::vector<Part> removable(const fs::path& run, const Options& options) {
         for (const fs::path& checkpoint : checkpoints(run, stage, result.hash))
           parts.push_back({checkpoint, "its checkpoint", 0});
       }
-    if (fs::exists(run / "set_aside"))
+    if (path_exists(run / "set_aside"))
       parts.push_back({run / "set_aside", "results set aside by --force", 0});
-    if (options.cache && fs::exists(run / "cache"))
+    if (options.cache && path_exists(run / "cache"))
       parts.push_back({run / "cache", "compiled candidates", 0});
   }
   for (Part& part : parts) part.bytes = folder_bytes(part.path);
@@ -76,7 +78,7 @@ std::vector<Part> removable(const fs::path& run, const Options& options) {
 bool confirmed(const Options& options) {
   if (options.yes) return true;
   if (::isatty(STDIN_FILENO) != 1) return false;
-  std::printf("Remove these? [y/N] ");
+  print("Remove these? [y/N] ");
   std::fflush(stdout);
   std::string answer;
   std::getline(std::cin, answer);
@@ -93,18 +95,18 @@ int clean(const Options& options, CommandContext& context) {
     total += part.bytes;
     list.push_back({{"path", part.path.string()}, {"what", part.what}, {"bytes", part.bytes}});
     if (!context.json)
-      std::printf("%10s  %s  (%s)\n", format_size(part.bytes).c_str(), part.path.string().c_str(),
-                  part.what.c_str());
+      print("%10s  %s  (%s)\n", format_size(part.bytes).c_str(), part.path.string().c_str(),
+            part.what.c_str());
   }
   bool removed = false;
   if (!context.json) {
     if (parts.empty()) {
-      std::printf("%s holds %s and nothing that newer results have replaced\n", run.string().c_str(),
-                  format_size(folder_bytes(run)).c_str());
+      print("%s holds %s and nothing that newer results have replaced\n", run.string().c_str(),
+            format_size(folder_bytes(run)).c_str());
       return kExitOk;
     }
-    std::printf("%10s  in all, of %s in %s\n", format_size(total).c_str(),
-                format_size(folder_bytes(run)).c_str(), run.string().c_str());
+    print("%10s  in all, of %s in %s\n", format_size(total).c_str(), format_size(folder_bytes(run)).c_str(),
+          run.string().c_str());
   }
   if (!parts.empty() && (context.json ? options.yes : confirmed(options))) {
     for (const Part& part : parts) fs::remove_all(part.path);
@@ -113,7 +115,7 @@ int clean(const Options& options, CommandContext& context) {
   if (context.json)
     print_json(context, {{"run", run.string()}, {"parts", list}, {"bytes", total}, {"removed", removed}});
   else
-    std::printf(removed ? "Removed.\n" : "Nothing was removed (--yes removes without asking).\n");
+    print(removed ? "Removed.\n" : "Nothing was removed (--yes removes without asking).\n");
   return kExitOk;
 }
 

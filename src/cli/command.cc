@@ -1,12 +1,27 @@
 #include "warpsmith/cli/command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 
+#include "print.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
+#include "warpsmith/base/text.h"
 
 namespace warpsmith::cli {
+
+namespace {
+
+// "did you mean `x`? " where a run has a name like it.
+std::string run_meant(const fs::path& results, const std::string& name) {
+  std::vector<std::string> known;
+  for (const fs::path& run : runs_newest_first(results)) known.push_back(run.filename().string());
+  return did_you_mean(name, known, {.before = "", .after = " "});
+}
+
+}  // namespace
 
 CLI::App* add_command(CLI::App& app, CommandContext& context, const std::string& name,
                       const std::string& what, const std::string& example, std::function<int()> action) {
@@ -33,42 +48,58 @@ void add_seed_option(CLI::App& command, std::optional<std::uint64_t>& seed) {
       "Seed instead of the file's");
 }
 
-fs::path find_run(const CommandContext& context, const std::string& name) {
-  std::error_code error;
-  if (!name.empty()) {
-    for (const fs::path& folder : {fs::path(name), context.results / name})
-      if (fs::exists(folder / "run.json", error)) return folder;
-    throw Error("there is no run `" + name + "`: neither it nor " + (context.results / name).string() +
-                    " holds a run.json (`warpsmith list` shows the runs)",
-                kExitUsage);
-  }
-  fs::path newest;
-  fs::file_time_type newest_time{};
-  for (fs::directory_iterator it(context.results, error), end; !error && it != end; it.increment(error)) {
-    std::error_code missing;
+std::vector<fs::path> runs_newest_first(const fs::path& results) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> runs;
+  for (const fs::path& folder : folder_entries(results)) {
     for (const char* file : {"state.json", "run.json"}) {
-      const auto time = fs::last_write_time(it->path() / file, missing);
+      std::error_code missing;
+      const auto time = fs::last_write_time(folder / file, missing);
       if (missing) continue;
-      if (newest.empty() || time > newest_time) {
-        newest = it->path();
-        newest_time = time;
-      }
+      runs.emplace_back(time, folder);
       break;
     }
   }
-  if (newest.empty())
+  std::stable_sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<fs::path> folders;
+  for (auto& [time, folder] : runs) folders.push_back(std::move(folder));
+  return folders;
+}
+
+fs::path find_run(const CommandContext& context, const std::string& name) {
+  if (!name.empty()) {
+    std::optional<Error> unreadable;
+    for (const fs::path& folder : {fs::path(name), context.results / name}) {
+      try {
+        if (path_exists(folder / "run.json")) return folder;
+      } catch (const Error& e) {
+        if (!unreadable) unreadable = e;
+      }
+    }
+    if (unreadable) throw Error(*unreadable);
+    throw Error("there is no run `" + name + "`: neither it nor " + (context.results / name).string() +
+                    " holds a run.json (" + run_meant(context.results, name) +
+                    "`warpsmith list` shows the runs)",
+                kExitUsage);
+  }
+  const std::vector<fs::path> runs = runs_newest_first(context.results);
+  if (runs.empty())
     throw Error("there is no run in " + context.results.string() + " (start one: `warpsmith run FILE.yaml`)",
                 kExitUsage);
-  return newest;
+  return runs.front();
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string> known, Around around) {
+  const std::optional<std::string> nearest = nearest_word(word, known);
+  if (!nearest) return "";
+  return std::string(around.before) + "did you mean `" + *nearest + "`?" + std::string(around.after);
 }
 
 void print_json(const CommandContext& context, const Json& value) {
-  std::printf("%s\n",
-              value.dump(context.terminal ? 2 : -1, ' ', false, Json::error_handler_t::replace).c_str());
+  print("%s\n", value.dump(context.terminal ? 2 : -1, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
 void print_diagnostics(const Diagnostics& diagnostics) {
-  for (const Diagnostic& d : diagnostics) std::fprintf(stderr, "%s\n", to_string(d).c_str());
+  for (const Diagnostic& d : diagnostics) print_error("%s\n", to_string(d).c_str());
 }
 
 std::string paint(const CommandContext& context, std::string_view colour, std::string_view text) {
@@ -78,7 +109,7 @@ std::string paint(const CommandContext& context, std::string_view colour, std::s
                      : colour == "yellow" ? "33"
                      : colour == "bold"   ? "1"
                                           : "2";
-  return "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m";
+  return colour_mark(code) + std::string(text) + colour_mark("0");
 }
 
 }  // namespace warpsmith::cli

@@ -6,6 +6,7 @@
 
 #include "controller_state.h"
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/records/done_shards.h"
 
@@ -59,7 +60,7 @@ const Controller::State::JobOnDisk& Controller::State::job_on_disk(std::uint32_t
   const run::JobView& view = reactor.job(job);
   const auto& [name, hash] = reactor.execution_key(view.execution);
   JobOnDisk one{.folder = job_folder(stage_folder(parts.run, name, hash), view.round, view.name)};
-  if (fs::exists(one.folder / "job.json")) one.file = read_job_file(one.folder / "job.json");
+  if (path_exists(one.folder / "job.json")) one.file = read_job_file(one.folder / "job.json");
   if (keeps_no_records(one.file)) one.done = read_done_shards(one.folder);
   return job_files.emplace(job, std::move(one)).first->second;
 }

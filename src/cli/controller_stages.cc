@@ -4,6 +4,7 @@
 
 #include "controller_state.h"
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/base/untrusted.h"
@@ -43,7 +44,7 @@ std::string begin_anew(const LiveStage& stage) {
 // in them already. Empty: there is none, or not of these items.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> shards_on_disk(const fs::path& folder,
                                                                     const std::string& items) {
-  if (!fs::exists(folder / "job.json") || !fs::exists(folder / "items.jsonl") ||
+  if (!path_exists(folder / "job.json") || !path_exists(folder / "items.jsonl") ||
       read_file(folder / "items.jsonl") != items)
     return {};
   return read_job_file(folder / "job.json").shards;
@@ -144,15 +145,15 @@ void Controller::State::run_stage(std::uint32_t stage) {
   LiveStage& one = live[stage];
   const std::string& name = one.spec->name;
   // A result with this hash was forced to run again, or is not as it was written: it makes room first.
-  if (fs::exists(one.folder / "output.json") || contains(parts.selection.force, *one.spec))
+  if (path_exists(one.folder / "output.json") || contains(parts.selection.force, *one.spec))
     set_aside(parts.run, name, one.plan.hash);
   one.execution = reactor.execution_number(name, one.plan.hash);
   const bool known = reactor.has_execution(name, one.plan.hash);
-  if (known && !fs::exists(one.folder)) {
+  if (known && !path_exists(one.folder)) {
     say({.kind = run::EventKind::kStageDropped, .execution = one.execution});
     one.execution = reactor.execution_number(name, one.plan.hash);
   }
-  if (!fs::exists(one.folder / "inputs.json")) {
+  if (!path_exists(one.folder / "inputs.json")) {
     make_folders(one.folder);
     write_file_atomic(one.folder / "inputs.json",
                       plan::inputs_file(*one.spec, one.plan.inputs).dump(2) + "\n");

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "print.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/gpus.h"
@@ -115,9 +116,9 @@ void FactPrinter::add(const process::Fact& fact) {
   ok_ &= fact.ok;
   list_.push_back(to_json(fact));
   if (context_.json) return;
-  std::printf("%s %-30s %s\n", paint(context_, fact.ok ? "green" : "red", fact.ok ? "ok  " : "LACK").c_str(),
-              fact.name.c_str(), fact.value.c_str());
-  if (!fact.hint.empty()) std::printf("     %-30s %s\n", "", paint(context_, "dim", fact.hint).c_str());
+  print("%s %-30s %s\n", paint(context_, fact.ok ? "green" : "red", fact.ok ? "ok  " : "LACK").c_str(),
+        fact.name.c_str(), fact.value.c_str());
+  if (!fact.hint.empty()) print("     %-30s %s\n", "", paint(context_, "dim", fact.hint).c_str());
   std::fflush(stdout);
 }
 

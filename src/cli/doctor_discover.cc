@@ -3,7 +3,9 @@
 #include <cstdio>
 
 #include "doctor.h"
+#include "print.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/executor/site_check.h"
 
@@ -28,7 +30,7 @@ int discover_site(const DiscoverOptions& options, CommandContext& context) {
   if (!options.name.empty() && (!is_identifier(options.name) || options.name.size() > 64))
     throw Error("`" + options.name + "` is no name of a site (a letter, then letters, digits, _ and -)",
                 kExitUsage);
-  if (!options.output.empty() && fs::exists(options.output))
+  if (!options.output.empty() && path_exists(options.output))
     throw Error(options.output.string() + " is there already and stays as it is", kExitUsage);
   const fs::path conf = options.conf.empty() ? fs::path() : fs::absolute(options.conf).lexically_normal();
   const auto cluster = executor::open_cluster(program_folder(), conf);
@@ -47,10 +49,10 @@ int discover_site(const DiscoverOptions& options, CommandContext& context) {
                          {"notes", draft.notes}});
     return kExitOk;
   }
-  if (options.output.empty()) std::fputs(text.c_str(), stdout);
+  if (options.output.empty()) print_text(stdout, text);
   std::fflush(stdout);
-  for (const std::string& note : draft.notes) std::fprintf(stderr, "%s\n", note.c_str());
-  std::fprintf(stderr, "`warpsmith doctor --site %s` compares it with the cluster.\n", site.c_str());
+  for (const std::string& note : draft.notes) print_error("%s\n", note.c_str());
+  print_error("`warpsmith doctor --site %s` compares it with the cluster.\n", site.c_str());
   return kExitOk;
 }
 

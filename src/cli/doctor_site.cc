@@ -12,8 +12,10 @@
 #include <thread>
 
 #include "doctor.h"
+#include "print.h"
 #include "site_executor.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/executor/site_probe.h"
 
@@ -71,7 +73,7 @@ class Probes {
     try {
       clear();
     } catch (const std::exception& e) {
-      std::fprintf(stderr, "warpsmith: while clearing up after %s: %s\n", name_.c_str(), e.what());
+      print_error("warpsmith: while clearing up after %s: %s\n", name_.c_str(), e.what());
     }
   }
   Probes(const Probes&) = delete;
@@ -161,7 +163,7 @@ class Probes {
   };
 
   void make_folder() {
-    for (fs::path at = results_; !fs::exists(at); at = at.parent_path()) made_.insert(made_.begin(), at);
+    for (fs::path at = results_; !path_exists(at); at = at.parent_path()) made_.insert(made_.begin(), at);
     folder_ = results_ / ("." + name_);
     make_folders(folder_);
   }
@@ -278,8 +280,8 @@ int doctor_site(const DoctorSiteOptions& options, CommandContext& context) {
     Probes probes(*cluster, *site, fs::absolute(context.results).lexically_normal(), name);
     probes.submit(refused);
     if (!context.json && probes.count() > 0)
-      std::fprintf(stderr, "waiting for %zu jobs named %s-*, %g s at most\n", probes.count(), name.c_str(),
-                   options.wait_s);
+      print_error("waiting for %zu jobs named %s-*, %g s at most\n", probes.count(), name.c_str(),
+                  options.wait_s);
     probes.wait(options.wait_s);
     probes.clear();
     if (!interrupted) probes.report(printer);

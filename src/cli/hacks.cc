@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <memory>
 
+#include "print.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/time.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/method/hacks.h"
@@ -35,14 +37,13 @@ std::vector<HackCase> read_database(const fs::path& folder) {
 }
 
 Found find_cases(const CommandContext& context, const std::string& where) {
-  std::error_code error;
-  const bool is_run = where.empty() || fs::exists(fs::path(where) / "run.json", error) ||
-                      fs::exists(context.results / where / "run.json", error);
+  const bool is_run = where.empty() || path_exists(fs::path(where) / "run.json") ||
+                      path_exists(context.results / where / "run.json");
   if (is_run) {
     const fs::path run = find_run(context, where);
     return {run, true, store::read_hacks(run)};
   }
-  if (!fs::is_directory(where, error))
+  if (!is_folder(where))
     throw Error(
         "there is no run and no hack database `" + where +
             "` (`warpsmith list` shows the runs; `warpsmith hacks RUN --into FOLDER` makes a database)",
@@ -80,14 +81,14 @@ std::string row(const HackCase& c, const std::string& note) {
 
 void print_list(const Found& found, const std::vector<workflow::AddedHack>& added) {
   if (found.cases.empty()) {
-    std::printf("%s holds no confirmed case.\n", found.folder.string().c_str());
+    print("%s holds no confirmed case.\n", found.folder.string().c_str());
     return;
   }
-  std::printf("%-8s  %-17s  %-9s  %-20s  %-8s  %-18s  %s\n", "program", "kind", "tier", "task", "device",
-              "stage/round", "reason");
+  print("%-8s  %-17s  %-9s  %-20s  %-8s  %-18s  %s\n", "program", "kind", "tier", "task", "device",
+        "stage/round", "reason");
   for (std::size_t i = 0; i < found.cases.size(); ++i) {
     const bool left = i < added.size() && !added[i].added;
-    std::fputs(row(found.cases[i], left ? "(there already) " : "").c_str(), stdout);
+    print_text(stdout, row(found.cases[i], left ? "(there already) " : ""));
   }
 }
 
@@ -109,8 +110,8 @@ int hacks(const Options& options, CommandContext& context) {
   }
   print_list(found, added);
   if (!options.into.empty())
-    std::printf("%zu added to %s, %zu there already and left alone\n", fresh, options.into.c_str(),
-                added.size() - fresh);
+    print("%zu added to %s, %zu there already and left alone\n", fresh, options.into.c_str(),
+          added.size() - fresh);
   return kExitOk;
 }
 

@@ -4,6 +4,7 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/records/done_shards.h"
 
 namespace warpsmith::cli {
@@ -28,7 +29,7 @@ void prefill_records(const fs::path& folder, const JobFile& job, const std::vect
                      const ReplayTimings& replay) {
   for (std::size_t s = 0; s < job.shards.size(); ++s) {
     const fs::path attempt = folder / std::to_string(s) / "1";
-    if (fs::exists(attempt)) continue;
+    if (path_exists(attempt)) continue;
     std::string records;
     for (std::uint64_t i = job.shards[s].first; i < job.shards[s].second; ++i)
       if (const Json* known = replay.find(job.stage, ids[i])) {

@@ -18,6 +18,12 @@ const ExecutionHistory* JournalView::newest(const std::string& stage) const {
   return found;
 }
 
+std::vector<std::string> JournalView::stages() const {
+  std::vector<std::string> names;
+  for (const ExecutionHistory& one : executions) names.push_back(one.stage);
+  return names;
+}
+
 JournalView view_journal(const std::filesystem::path& run) {
   JournalView view;
   std::map<std::pair<std::string, std::string>, std::size_t> numbers;

@@ -35,6 +35,7 @@ struct JournalView {
   std::vector<ExecutionHistory> executions;
   std::vector<JobHistory> jobs;
   // The stage's newest execution; nullptr: it never began.
+  std::vector<std::string> stages() const;  // names of those that have begun
   const ExecutionHistory* newest(const std::string& stage) const;
 };
 

@@ -5,6 +5,8 @@
 #include <cstdio>
 
 #include "journal_view.h"
+#include "print.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/run_folder.h"
@@ -47,7 +49,9 @@ int logs(const Options& options, CommandContext& context) {
   const JournalView view = view_journal(run);
   const ExecutionHistory* execution = view.newest(parts[0]);
   if (execution == nullptr)
-    throw Error("stage `" + parts[0] + "` has not begun in " + run.string(), kExitUsage);
+    throw Error("stage `" + parts[0] + "` has not begun in " + run.string() +
+                    did_you_mean(parts[0], view.stages(), {.before = " (", .after = ")"}),
+                kExitUsage);
 
   Json list = Json::array();
   for (const std::uint32_t number : execution->jobs) {
@@ -58,7 +62,7 @@ int logs(const Options& options, CommandContext& context) {
     for (std::uint32_t s = 0; s < job.shards; ++s) {
       if (shard >= 0 && s != static_cast<std::uint32_t>(shard)) continue;
       const fs::path log = folder / std::to_string(s) / "log.txt";
-      if (!fs::exists(log)) continue;
+      if (!path_exists(log)) continue;
       list.push_back({{"round", job.round}, {"job", job.name}, {"shard", s}, {"log", log.string()}});
     }
   }
@@ -66,16 +70,16 @@ int logs(const Options& options, CommandContext& context) {
     print_json(context, list);
     return kExitOk;
   }
-  if (list.empty()) std::fprintf(stderr, "There are no logs of %s yet.\n", options.what.c_str());
+  if (list.empty()) print_error("There are no logs of %s yet.\n", options.what.c_str());
   for (const Json& one : list) {
     const std::string path = one.at("log").get<std::string>();
     if (options.paths) {
-      std::printf("%s\n", path.c_str());
+      print("%s\n", path.c_str());
       continue;
     }
-    std::printf("%s\n", paint(context, "bold", fmt::format("== {} ==", path)).c_str());
+    print("%s\n", paint(context, "bold", fmt::format("== {} ==", path)).c_str());
     const std::string text = last_lines(read_file(path), options.tail);
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    print_text(stdout, text);
   }
   return kExitOk;
 }

@@ -6,6 +6,8 @@
 #include <cstdlib>
 
 #include "commands.h"
+#include "mistyped.h"
+#include "print.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/cli/command.h"
 
@@ -21,20 +23,26 @@ int main(int argc, char** argv) {
   CLI::App app("Trains a language model to write fast CUDA kernels, and measures what it writes.",
                "warpsmith");
   app.require_subcommand(1);
+  app.fallthrough();  // --results may also stand behind the command
   app.set_version_flag("--version", "warpsmith " WARPSMITH_VERSION);
   std::string results = context.results.string();
   app.add_option("--results", results, "Folder that holds the runs")->envname("WARPSMITH_RESULTS");
   app.footer(
-      "Exit codes: 0 done; 1 something in the run failed; 2 a mistake in a file or on the command line;\n"
-      "3 this machine lacks something (a full disk, a missing program); 4 another controller has the run;\n"
-      "130 interrupted, the same command goes on.\n"
+      "Exit codes: 0 done; 1 something in the run failed, or a sweep measured nothing; 2 a mistake in a file "
+      "or\n"
+      "on the command line, or a stage cannot run here; 3 this machine lacks something (a full disk, a "
+      "missing\n"
+      "program); 4 another controller has the run; 130 interrupted, the same command goes on.\n"
       "`warpsmith COMMAND --help` shows an example of each command.");
   cli::add_commands(app, context);
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kExitOk : kExitUsage;
+    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+    const std::string unknown = cli::unknown_word(app, {argv + 1, argv + argc});
+    cli::print_error("warpsmith: %s\n", unknown.empty() ? e.what() : unknown);
+    return kExitUsage;
   }
   context.results = results;
   try {
@@ -43,10 +51,13 @@ int main(int argc, char** argv) {
     cli::print_diagnostics(e.diagnostics());
     return e.exit_code();
   } catch (const Error& e) {
-    std::fprintf(stderr, "warpsmith: %s\n", e.what());
+    cli::print_error("warpsmith: %s\n", e.what());
     return e.exit_code();
+  } catch (const std::filesystem::filesystem_error& e) {
+    cli::print_error("warpsmith: cannot use %s: %s\n", e.path1().string(), e.code().message());
+    return kExitEnvironment;
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "warpsmith: internal error: %s\n", e.what());
+    cli::print_error("warpsmith: internal error: %s\n", e.what());
     return kExitEnvironment;
   }
 }

@@ -8,8 +8,10 @@
 #include <thread>
 
 #include "plan_cost.h"
+#include "print.h"
 #include "site_executor.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/run_folder.h"
@@ -79,7 +81,7 @@ std::string quoted(const std::string& text) {
 }
 
 void print_graph(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans) {
-  std::printf("digraph %s {\n  rankdir=LR;\n  node [shape=box];\n", quoted(spec.name).c_str());
+  print("digraph %s {\n  rankdir=LR;\n  node [shape=box];\n", quoted(spec.name).c_str());
   for (std::size_t i = 0; i < spec.stages.size(); ++i) {
     const workflow::StageSpec& stage = spec.stages[i];
     const bool runs = plans[i].action == plan::Action::kRun || plans[i].action == plan::Action::kResume;
@@ -88,12 +90,12 @@ void print_graph(const workflow::WorkflowSpec& spec, const std::vector<plan::Sta
     std::string escaped = quoted(label);
     for (auto at = escaped.find('\n'); at != std::string::npos; at = escaped.find('\n'))
       escaped.replace(at, 1, "\\n");
-    std::printf("  %s [label=%s%s];\n", quoted(stage.name).c_str(), escaped.c_str(),
-                runs ? ", style=bold" : ", style=dashed");
+    print("  %s [label=%s%s];\n", quoted(stage.name).c_str(), escaped.c_str(),
+          runs ? ", style=bold" : ", style=dashed");
     for (const std::string& needed : stage.needs)
-      std::printf("  %s -> %s;\n", quoted(needed).c_str(), quoted(stage.name).c_str());
+      print("  %s -> %s;\n", quoted(needed).c_str(), quoted(stage.name).c_str());
   }
-  std::printf("}\n");
+  print("}\n");
 }
 
 std::string count_text(std::uint64_t n, const char* word) {
@@ -120,31 +122,31 @@ void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::Stag
     const Extent extent = extent_of(stage);
     const bool idle = p.action == plan::Action::kUpToDate || p.action == plan::Action::kNotSelected ||
                       p.action == plan::Action::kAccept || p.action == plan::Action::kBlocked;
-    std::printf("%s  %s%s\n", paint(context, "bold", stage.name).c_str(), stage.kind.c_str(),
-                stage.needs.empty() ? "" : fmt::format("  (needs {})", fmt::join(stage.needs, ", ")).c_str());
-    std::printf("  %s\n", extent_text(extent).c_str());
-    if (const std::string device = device_text(stage); !device.empty()) std::printf("  %s\n", device.c_str());
+    print("%s  %s%s\n", paint(context, "bold", stage.name).c_str(), stage.kind.c_str(),
+          stage.needs.empty() ? "" : fmt::format("  (needs {})", fmt::join(stage.needs, ", ")).c_str());
+    print("  %s\n", extent_text(extent).c_str());
+    if (const std::string device = device_text(stage); !device.empty()) print("  %s\n", device.c_str());
     const std::string action = p.action == plan::Action::kRun       ? "will run"
                                : p.action == plan::Action::kResume  ? "will go on"
                                : p.action == plan::Action::kDepends ? "may run"
                                : p.action == plan::Action::kBlocked ? "cannot run"
                                                                     : "will not run";
-    std::printf("  %s: %s\n", paint(context, idle ? "dim" : "green", action).c_str(), p.reason.c_str());
-    for (const plan::Change& change : p.changes) std::printf("    %s\n", plan::to_string(change).c_str());
+    print("  %s: %s\n", paint(context, idle ? "dim" : "green", action).c_str(), p.reason.c_str());
+    for (const plan::Change& change : p.changes) print("    %s\n", plan::to_string(change).c_str());
     blocked += p.action == plan::Action::kBlocked;
     if (idle) continue;
-    std::printf("  cost: %s\n", to_string(cost.stages[i]).c_str());
+    print("  cost: %s\n", to_string(cost.stages[i]).c_str());
     ++will_run;
     all.jobs += extent.jobs;
     all.shards += extent.shards;
   }
-  if (blocked > 0) std::printf("%d of %zu stages cannot run\n", blocked, spec.stages.size());
+  if (blocked > 0) print("%d of %zu stages cannot run\n", blocked, spec.stages.size());
   if (will_run == 0 && blocked == 0)
-    std::printf("Nothing to do: every stage is up to date or left out.\n");
+    print("Nothing to do: every stage is up to date or left out.\n");
   else if (will_run > 0)
-    std::printf("%d of %zu stages to run: %s, %s or so, %s\n", will_run, spec.stages.size(),
-                count_text(all.jobs, "job").c_str(), count_text(all.shards, "shard").c_str(),
-                total_text(cost).c_str());
+    print("%d of %zu stages to run: %s, %s or so, %s\n", will_run, spec.stages.size(),
+          count_text(all.jobs, "job").c_str(), count_text(all.shards, "shard").c_str(),
+          total_text(cost).c_str());
 }
 
 Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
@@ -188,7 +190,7 @@ int plan_command(const Options& options, CommandContext& context) {
     throw InvalidInput(mistakes);
   const fs::path run = options.run.empty() ? context.results / spec.name : fs::path(options.run);
   std::string site = options.site;
-  if (site.empty() && fs::exists(run / "run.json")) site = read_run_json(run).value("site", "");
+  if (site.empty() && path_exists(run / "run.json")) site = read_run_json(run).value("site", "");
   look_at_place(spec, load_named_site(site));
   const auto plans =
       plan::plan_stages(spec, plan::digest_datasets(spec), read_history(run), options.selection);
@@ -198,8 +200,11 @@ int plan_command(const Options& options, CommandContext& context) {
     print_json(context, plan_json(spec, plans, cost));
   else
     print_plan(spec, plans, cost, context);
-  for (const Diagnostic& note : loaded.notes) std::fprintf(stderr, "note: %s\n", to_string(note).c_str());
-  return kExitOk;
+  for (const Diagnostic& note : loaded.notes) print_error("note: %s\n", to_string(note).c_str());
+  const bool refused = std::any_of(plans.begin(), plans.end(), [](const plan::StagePlan& one) {
+    return one.action == plan::Action::kBlocked;
+  });
+  return refused ? kExitUsage : kExitOk;  // as `run` would end
 }
 
 }  // namespace

@@ -9,14 +9,15 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
+#include "warpsmith/base/paths.h"
 
 namespace warpsmith::cli {
 
 namespace {
 
 std::optional<StageUsage> read_usage(const fs::path& folder) {
-  if (!fs::exists(folder / "usage.json")) return std::nullopt;
   try {
+    if (!path_exists(folder / "usage.json")) return std::nullopt;
     const Json file = read_json_file(folder / "usage.json");
     StageUsage usage{.source = folder.string(),
                      .kind = file.value("kind", ""),
@@ -71,7 +72,7 @@ std::string hours_text(const StageCost& cost) {
 
 double gpu_hours_used(const fs::path& run) {
   try {
-    return fs::exists(run / "state.json") ? read_json_file(run / "state.json").value("gpu_hours", 0.0) : 0;
+    return path_exists(run / "state.json") ? read_json_file(run / "state.json").value("gpu_hours", 0.0) : 0;
   } catch (const Error&) {
   } catch (const Json::exception&) {
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "print.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/text.h"
 
@@ -163,7 +164,7 @@ std::string queue_text(const Json& queue, const std::string& stage) {
 }
 
 void ProgressPrinter::clear() {
-  if (drawn_ > 0) std::fprintf(stderr, "\x1b[%dA\x1b[J", drawn_);
+  erase_lines(stderr, drawn_);
   drawn_ = 0;
 }
 
@@ -184,12 +185,12 @@ void ProgressPrinter::on_state(const Json& state) {
       lines.push_back(line.substr(0, 160));
     } else if (changed || now - last_line_[name] > std::chrono::seconds(30)) {
       last_line_[name] = now;
-      std::fprintf(stderr, "%s\n", line.c_str());
+      print_error("%s\n", line.c_str());
     }
   }
   if (!terminal_) return;
   clear();
-  for (const std::string& line : lines) std::fprintf(stderr, "%s\n", line.c_str());
+  for (const std::string& line : lines) print_error("%s\n", line.c_str());
   drawn_ = static_cast<int>(lines.size());
 }
 

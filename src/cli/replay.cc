@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/records/job.h"
 #include "warpsmith/records/shard.h"
 
@@ -32,7 +33,8 @@ ReplayTimings::ReplayTimings(const fs::path& run) {
     for (const fs::path& hash : folders_in(stage))
       for (const fs::path& round : folders_in(hash))
         for (const fs::path& job : folders_in(round)) {
-          if (!fs::exists(job / "job.json") || read_job_file(job / "job.json").program != "warpsmith-measure")
+          if (!path_exists(job / "job.json") ||
+              read_job_file(job / "job.json").program != "warpsmith-measure")
             continue;
           for (const fs::path& shard : folders_in(job))
             for (auto& [candidate, record] : read_shard_records(shard).records) {

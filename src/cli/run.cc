@@ -13,11 +13,13 @@
 
 #include "attempts.h"
 #include "in_job.h"
+#include "print.h"
 #include "progress.h"
 #include "run.h"
 #include "run_queue.h"
 #include "site_executor.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/controller.h"
@@ -63,7 +65,7 @@ Json open_run(const fs::path& run, const workflow::WorkflowSpec& spec, const Opt
               const std::string& site) {
   const fs::path file = run / "run.json";
   Json json = Json::object();
-  const bool old = fs::exists(file);
+  const bool old = path_exists(file);
   if (old) json = read_run_json(run);
   const std::string replay =
       options.replay.empty() ? "" : fs::absolute(options.replay).lexically_normal().string();
@@ -140,7 +142,7 @@ class StageNotifier : public RunObserver {
 void publish(const fs::path& run, bool replayed) {
   const bool changed = aggregate_run(run).written;  // also where it was short or damaged
   // A replayed run has nobody's timings: no report is made of it.
-  if (!replayed && (changed || !fs::exists(run / "report.html")))
+  if (!replayed && (changed || !path_exists(run / "report.html")))
     write_file_atomic(run / "report.html",
                       report::html(store::current_versions(store::read_results(run / "results.h5"))));
 }
@@ -184,32 +186,31 @@ int finish(const RunOutcome& outcome, const fs::path& run, const std::string& ag
     answer["folder"] = run.string();
     print_json(context, answer);
   } else if (outcome.kind == Kind::kNothingToDo) {
-    std::printf("%s: nothing to do, every stage is up to date (`--force STAGE` runs one again)\n",
-                run.string().c_str());
+    print("%s: nothing to do, every stage is up to date (`--force STAGE` runs one again)\n",
+          run.string().c_str());
   } else {
-    std::printf("%s: %s after %s\n%s", run.string().c_str(), state.c_str(),
-                format_duration(std::chrono::milliseconds(
-                                    static_cast<std::int64_t>(outcome.state.value("seconds", 0.0) * 1000)))
-                    .c_str(),
-                state_table(context, outcome.state).c_str());
-    if (fs::exists(run / "results.h5")) std::printf("  results: %s\n", (run / "results.h5").string().c_str());
-    if (fs::exists(run / "report.html"))
-      std::printf("  report:  %s\n", (run / "report.html").string().c_str());
+    print("%s: %s after %s\n%s", run.string().c_str(), state.c_str(),
+          format_duration(std::chrono::milliseconds(
+                              static_cast<std::int64_t>(outcome.state.value("seconds", 0.0) * 1000)))
+              .c_str(),
+          state_table(context, outcome.state).c_str());
+    if (path_exists(run / "results.h5")) print("  results: %s\n", (run / "results.h5").string().c_str());
+    if (path_exists(run / "report.html")) print("  report:  %s\n", (run / "report.html").string().c_str());
     for (const std::string& stage : outcome.failed)
-      std::printf("  why: warpsmith why %s --run %s\n", stage.c_str(), run.string().c_str());
+      print("  why: warpsmith why %s --run %s\n", stage.c_str(), run.string().c_str());
   }
   if (outcome.kind == Kind::kDetached) {
-    std::fprintf(stderr, "Detached; the cluster's jobs go on. To go on with them: %s\n", again.c_str());
+    print_error("Detached; the cluster's jobs go on. To go on with them: %s\n", again.c_str());
     return kExitInterrupted;
   }
   if (outcome.kind == Kind::kInterrupted) {
-    std::fprintf(stderr, "Interrupted; nothing finished is lost. To go on: %s\n", again.c_str());
+    print_error("Interrupted; nothing finished is lost. To go on: %s\n", again.c_str());
     return kExitInterrupted;
   }
   if (outcome.kind == Kind::kOverBudget) {
     notify(spec.notify.on_failure, run, state);
-    std::fprintf(stderr, "The budget is used up (%.3g GPU-hours used). To go on with a larger one: %s\n",
-                 outcome.gpu_hours, again.c_str());
+    print_error("The budget is used up (%.3g GPU-hours used). To go on with a larger one: %s\n",
+                outcome.gpu_hours, again.c_str());
     return kExitFailed;
   }
   if (outcome.kind == Kind::kNothingToDo) return published ? kExitOk : kExitEnvironment;
@@ -230,10 +231,10 @@ std::vector<std::string> command_line() {
 fs::path choose_folder(const Options& options, const CommandContext& context, const std::string& name) {
   if (!options.run_dir.empty()) return options.run_dir;
   const fs::path plain = context.results / name;
-  if (!options.fresh || !fs::exists(plain)) return plain;
+  if (!options.fresh || !path_exists(plain)) return plain;
   for (int n = 2;; ++n) {
     const fs::path numbered = context.results / (name + "-" + std::to_string(n));
-    if (!fs::exists(numbered)) return numbered;
+    if (!path_exists(numbered)) return numbered;
   }
 }
 
@@ -263,7 +264,7 @@ int run_workflow(const Options& options, CommandContext& context) {
   const fs::path run = choose_folder(options, context, spec.name);
   // A run goes on where it was begun: its shards may be in that cluster's queue.
   std::string site_name = options.site;
-  if (site_name.empty() && fs::exists(run / "run.json")) site_name = read_run_json(run).value("site", "");
+  if (site_name.empty() && path_exists(run / "run.json")) site_name = read_run_json(run).value("site", "");
   if (site_name.empty() && options.in_job) site_name = site_of_job();
   std::optional<workflow::SiteSpec> site = load_named_site(site_name);
   if (!site) site_name.clear();  // this machine
@@ -344,9 +345,8 @@ int run_workflow(const Options& options, CommandContext& context) {
     progress.clear();
     if (e.exit_code() != kExitBusy) publish_safely();  // else it is another controller's by now
     if (e.exit_code() == kExitEnvironment)
-      std::fprintf(stderr,
-                   "The run stops. What was finished is kept; when the cause is mended, go on with: %s\n",
-                   again.c_str());
+      print_error("The run stops. What was finished is kept; when the cause is mended, go on with: %s\n",
+                  again.c_str());
     notify(spec.notify.on_failure, run, "failed");
     throw;
   }

@@ -34,4 +34,8 @@ std::filesystem::path choose_folder(const RunOptions& options, const CommandCont
 // As the kernel keeps it; the program's own path in full.
 std::vector<std::string> command_line();
 
+// Whether some stage of the run has a candidate with a verdict of the device: not `not_measured`, not
+// `unsupported`.
+bool measured_something(const std::filesystem::path& run);
+
 }  // namespace warpsmith::cli

@@ -12,6 +12,7 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/run/journal.h"
@@ -106,7 +107,7 @@ std::optional<plan::FormerResult> read_former_result(const fs::path& folder) {
     result.inputs = inputs.value("inputs", Json::object_t{});
   };
   if (!use_json_or_set_aside(folder / "inputs.json", read, log_warning)) return std::nullopt;
-  result.finished = fs::exists(folder / "output.json");
+  result.finished = path_exists(folder / "output.json");
   if (result.finished) result.output_digest = sha256_file_hex(folder / "output.json");
   const auto accept = [&](const Json& hashes) {
     for (const Json& hash : hashes) result.accepted_as.insert(hash.get<std::string>());
@@ -128,16 +129,14 @@ void tell_change(plan::FormerResult& result, const std::string& stage, const Out
 std::vector<plan::FormerResult> former_results(const fs::path& run, const std::string& stage,
                                                const OutputDigests& journaled) {
   std::vector<std::pair<fs::file_time_type, plan::FormerResult>> found;
-  std::error_code error;
-  for (fs::directory_iterator it(run / "stages" / stage, error), end; !error && it != end;
-       it.increment(error)) {
-    const fs::path folder = it->path();
+  for (const fs::path& folder : folder_entries(run / "stages" / stage)) {
     if (folder.filename().string().size() != 8) continue;
     std::optional<plan::FormerResult> result = read_former_result(folder);
     if (!result) continue;
     tell_change(*result, stage, journaled);
-    found.emplace_back(fs::last_write_time(folder / (result->finished ? "output.json" : "inputs.json")),
-                       std::move(*result));
+    std::error_code gone;
+    const auto time = fs::last_write_time(folder / (result->finished ? "output.json" : "inputs.json"), gone);
+    found.emplace_back(time, std::move(*result));
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second.hash < b.second.hash;
@@ -216,9 +215,8 @@ std::vector<plan::FormerResult> read_former_results(const fs::path& run, const s
 plan::History read_history(const fs::path& run) {
   plan::History history;
   const OutputDigests journaled = journaled_outputs(run);
-  std::error_code error;
-  for (fs::directory_iterator it(run / "stages", error), end; !error && it != end; it.increment(error)) {
-    const std::string stage = it->path().filename().string();
+  for (const fs::path& folder : folder_entries(run / "stages")) {
+    const std::string stage = folder.filename().string();
     if (auto results = former_results(run, stage, journaled); !results.empty())
       history.emplace(stage, std::move(results));
   }
@@ -228,18 +226,18 @@ plan::History read_history(const fs::path& run) {
 void accept_result(const fs::path& run, const std::string& stage, const std::string& result,
                    const std::string& hash) {
   const fs::path file = stage_folder(run, stage, result) / "accepted.json";
-  Json accepted = fs::exists(file) ? read_json_file(file) : Json::array();
+  Json accepted = path_exists(file) ? read_json_file(file) : Json::array();
   if (std::find(accepted.begin(), accepted.end(), Json(hash)) == accepted.end()) accepted.push_back(hash);
   write_file_atomic(file, accepted.dump() + "\n");
 }
 
 void set_aside(const fs::path& run, const std::string& stage, const std::string& hash) {
   const fs::path folder = stage_folder(run, stage, hash);
-  if (!fs::exists(folder)) return;
+  if (!path_exists(folder)) return;
   make_folders(run / "set_aside");
   for (int n = 1;; ++n) {
     const fs::path aside = run / "set_aside" / (stage + "-" + plan::hash8(hash) + "-" + std::to_string(n));
-    if (fs::exists(aside)) continue;
+    if (path_exists(aside)) continue;
     fs::rename(folder, aside);
     sync_folder(folder.parent_path());
     return;

@@ -7,6 +7,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/cli/run_folder.h"
@@ -15,7 +16,7 @@
 namespace warpsmith::cli {
 
 std::optional<workflow::SiteSpec> site_of_run(const fs::path& run) {
-  if (!fs::exists(run / "run.json") || !fs::exists(run / "site.yaml")) return std::nullopt;
+  if (!path_exists(run / "run.json") || !path_exists(run / "site.yaml")) return std::nullopt;
   if (read_run_json(run).value("site", "").empty()) return std::nullopt;
   return load_named_site((run / "site.yaml").string());
 }
@@ -39,7 +40,7 @@ namespace {
 
 // Its last controller saw its jobs end.
 bool ended_in_order(const fs::path& run) {
-  if (!fs::exists(run / "state.json")) return false;
+  if (!path_exists(run / "state.json")) return false;
   std::string state;
   use_json(run / "state.json", [&](const Json& json) { state = json.value("state", "running"); });
   return state != "running" && state != "detached";
@@ -56,7 +57,7 @@ std::string last_line(const std::string& text) {
 
 void refuse_to_leave_queue(const fs::path& run, const std::string& site_name,
                            const std::optional<workflow::SiteSpec>& site) {
-  if (!fs::exists(run / "run.json") || ended_in_order(run)) return;
+  if (!path_exists(run / "run.json") || ended_in_order(run)) return;
   const std::string old_name = read_run_json(run).value("site", "");
   if (old_name.empty() || old_name == site_name) return;
   const std::string who = "the run " + run.string(), where = "the cluster of its site `" + old_name + "`";

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "print.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/workflow/load.h"
 #include "warpsmith/workflow/site.h"
@@ -15,7 +16,7 @@ void add_schema(CLI::App& app, CommandContext& context) {
                   "warpsmith schema site > site.schema.json", [format] {
                     const Json schema =
                         *format == "site" ? workflow::site_json_schema() : workflow::workflow_json_schema();
-                    std::printf("%s\n", schema.dump(2).c_str());
+                    print("%s\n", schema.dump(2).c_str());
                     return kExitOk;
                   });
   command->add_option("FORMAT", *format, "workflow (the default) or site")

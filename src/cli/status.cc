@@ -9,8 +9,10 @@
 #include <ctime>
 #include <thread>
 
+#include "print.h"
 #include "progress.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/cli/command.h"
@@ -23,7 +25,7 @@ namespace {
 // state.json as it is now true: a run whose controller is gone does not run.
 Json read_state(const fs::path& run) {
   Json state = Json::object();
-  if (fs::exists(run / "state.json"))
+  if (path_exists(run / "state.json"))
     use_json(run / "state.json", [&](const Json& json) {
       (void)json.value("state", "");
       state = json;
@@ -34,6 +36,21 @@ Json read_state(const fs::path& run) {
     state["state"] = state.contains("epoch") ? "dead" : "not begun";
   state["controller"] = alive;
   return state;
+}
+
+// The run asked for; without a name, the one changed last whose state can be read.
+fs::path find_run_with_state(const CommandContext& context, const std::string& name) {
+  const fs::path found = find_run(context, name);
+  if (!name.empty()) return found;
+  for (const fs::path& folder : runs_newest_first(context.results)) {
+    try {
+      (void)read_state(folder);
+      return folder;
+    } catch (const Error& e) {
+      log_warning(std::string(e.what()) + "; showing an older run");
+    }
+  }
+  return found;
 }
 
 // What `use` gives; BadContent where the run's state.json has values that it cannot take.
@@ -66,15 +83,11 @@ Json facts_of(const fs::path& folder) {
 
 int list(CommandContext& context) {
   Json runs = Json::array();
-  std::error_code error;
-  std::vector<fs::path> folders;
-  for (fs::directory_iterator it(context.results, error), end; !error && it != end; it.increment(error))
-    if (fs::exists(it->path() / "run.json")) folders.push_back(it->path());
-  std::sort(folders.begin(), folders.end());
-  for (const fs::path& folder : folders) {
+  for (const fs::path& folder : folder_entries(context.results)) {
     try {
+      if (!path_exists(folder / "run.json")) continue;
       runs.push_back(with_state(folder, [&] { return facts_of(folder); }));
-    } catch (const Error& e) {  // damaged, not ours, or gone meanwhile
+    } catch (const Error& e) {  // damaged, unreadable, or removed meanwhile
       log_warning(e.what());
     }
   }
@@ -83,15 +96,15 @@ int list(CommandContext& context) {
     return kExitOk;
   }
   if (runs.empty()) {
-    std::printf("There are no runs in %s (start one: `warpsmith run FILE.yaml`)\n",
-                context.results.string().c_str());
+    print("There are no runs in %s (start one: `warpsmith run FILE.yaml`)\n",
+          context.results.string().c_str());
     return kExitOk;
   }
   for (const Json& run : runs)
-    std::printf("%-24s %-12s %s of %s stages  %s%s\n", run.at("name").get<std::string>().c_str(),
-                run.at("state").get<std::string>().c_str(), run.at("stages_finished").dump().c_str(),
-                run.at("stages").dump().c_str(), time_text(run.at("updated").get<std::time_t>()).c_str(),
-                run.at("replay_timings").get<std::string>().empty() ? "" : "  (timings replayed)");
+    print("%-24s %-12s %s of %s stages  %s%s\n", run.at("name").get<std::string>().c_str(),
+          run.at("state").get<std::string>().c_str(), run.at("stages_finished").dump().c_str(),
+          run.at("stages").dump().c_str(), time_text(run.at("updated").get<std::time_t>()).c_str(),
+          run.at("replay_timings").get<std::string>().empty() ? "" : "  (timings replayed)");
   return kExitOk;
 }
 
@@ -114,7 +127,7 @@ std::string status_text(const CommandContext& context, const fs::path& folder, c
 }
 
 int status(const StatusOptions& options, CommandContext& context) {
-  const fs::path folder = find_run(context, options.run);
+  const fs::path folder = find_run_with_state(context, options.run);
   int drawn = 0;
   for (;;) {
     const Json state = read_state(folder);
@@ -122,8 +135,8 @@ int status(const StatusOptions& options, CommandContext& context) {
       print_json(context, state);
     } else {
       const std::string text = with_state(folder, [&] { return status_text(context, folder, state); });
-      if (drawn > 0 && context.terminal) std::printf("\x1b[%dA\x1b[J", drawn);
-      std::fputs(text.c_str(), stdout);
+      if (context.terminal) erase_lines(stdout, drawn);
+      print_text(stdout, text);
       drawn = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
     }
     std::fflush(stdout);

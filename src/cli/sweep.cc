@@ -5,11 +5,15 @@
 #include <memory>
 #include <set>
 
+#include "print.h"
 #include "run.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/run_folder.h"
+#include "warpsmith/records/verdict.h"
 #include "warpsmith/workflow/load.h"
 #include "warpsmith/workflow/other_run.h"
 #include "warpsmith/workflow/sweep.h"
@@ -32,18 +36,14 @@ void check_types(const std::vector<std::string>& gpus) {
   }
 }
 
-fs::path absolute_folder(const fs::path& path) {
-  const fs::path whole = fs::absolute(path).lexically_normal();
-  return whole.has_filename() ? whole : whole.parent_path();
-}
-
 // The run's workflow as it was read, with what its command line changed.
 workflow::WorkflowSpec workflow_of(const fs::path& run) {
   const Json json = read_run_json(run);
   workflow::LoadResult loaded = workflow::load_workflow(
       run / "workflow.yaml", {.overrides = json.value("overrides", std::vector<std::string>{}),
                               .seed = json.value("seed", std::uint64_t{1}),
-                              .base_folder = fs::path(json.value("workflow_file", "")).parent_path()});
+                              .base_folder = fs::path(json.value("workflow_file", "")).parent_path(),
+                              .refuse_idle_gpus = false});
   if (!loaded.spec) throw InvalidInput(std::move(loaded.mistakes));
   return std::move(*loaded.spec);
 }
@@ -80,10 +80,29 @@ int sweep(const Options& options, CommandContext& context) {
   as_run.file = file.string();
   as_run.run_dir = folder.string();
   as_run.command = command_line();
-  return run_workflow(as_run, context);
+  const int code = run_workflow(as_run, context);
+  if (code != kExitOk || measured_something(folder)) return code;
+  print_error("The sweep measured nothing: no candidate has a verdict of one of these GPU types.\n");
+  return kExitFailed;
 }
 
 }  // namespace
+
+bool measured_something(const fs::path& run) {
+  for (const fs::path& stage : folder_entries(run / "stages"))
+    for (const fs::path& version : folder_entries(stage)) {
+      if (!path_exists(version / "output.json")) continue;
+      bool measured = false;
+      use_json(version / "output.json", [&](const Json& output) {
+        for (const Json& candidate : output.value("candidates", Json::array())) {
+          const auto verdict = parse_verdict(candidate.at("measurement").value("verdict", ""));
+          measured |= verdict && *verdict != Verdict::kNotMeasured && *verdict != Verdict::kUnsupported;
+        }
+      });
+      if (measured) return true;
+    }
+  return false;
+}
 
 void add_sweep(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<Options>();

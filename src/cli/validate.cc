@@ -6,9 +6,11 @@
 #include <cctype>
 #include <cstdio>
 
+#include "print.h"
 #include "validate_measure.h"
 #include "validate_tasks.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/task/check.h"
 #include "warpsmith/workflow/load.h"
@@ -30,12 +32,20 @@ struct Findings {
   Diagnostics mistakes, notes;
 };
 
+void compile_references_of(const std::vector<task::Task>& tasks, Findings& found) {
+  if (tasks.empty() || !found.mistakes.empty()) return;
+  if (!compile_references(tasks, found.mistakes))
+    found.notes.push_back(
+        {found.path, 0, 0, "references were not compiled: warpsmith-measure was not built", ""});
+}
+
 Findings check_folder(const fs::path& path) {
   Findings found{path.string(), "", {}, {}};
-  if (fs::exists(path / "task.yaml")) {  // one task
+  if (path_exists(path / "task.yaml")) {  // one task
     const auto task = task::load_task(path, found.mistakes);
     const int files = task ? task::check_candidates(*task, found.mistakes) : 0;
     found.summary = fmt::format("1 task, {} candidates", files);
+    if (task) compile_references_of({*task}, found);
     return found;
   }
   const task::DatasetCount count = task::check_dataset(path, found.mistakes);
@@ -43,6 +53,7 @@ Findings check_folder(const fs::path& path) {
     found.mistakes.push_back(
         {path.string(), 0, 0, "the folder holds no task", "a task is a folder with a task.yaml"});
   found.summary = fmt::format("{} tasks, {} candidates", count.tasks, count.candidates);
+  if (found.mistakes.empty()) compile_references_of(task::load_tasks(path, found.mistakes), found);
   return found;
 }
 
@@ -90,16 +101,23 @@ Json diagnostics_json(const Diagnostics& diagnostics) {
   return list;
 }
 
+Error no_such_task(const std::string& id, const std::vector<task::Task>& tasks) {
+  std::vector<std::string> known;
+  for (const task::Task& task : tasks) known.push_back(task.id);
+  return Error("there is no task `" + id + "`" + did_you_mean(id, known, {.before = " (", .after = ")"}),
+               kExitUsage);
+}
+
 // Tasks in the folders given, or those of them that --task names.
 std::vector<task::Task> tasks_to_measure(const Options& options) {
   std::vector<task::Task> tasks;
   Diagnostics mistakes;
   for (const std::string& text : options.paths) {
     const fs::path path = text;
-    if (!fs::is_directory(path))
+    if (!is_folder(path))
       throw Error(text + ": " + (options.measure ? "--measure" : "--device") + " takes folders of tasks",
                   kExitUsage);
-    if (fs::exists(path / "task.yaml")) {
+    if (path_exists(path / "task.yaml")) {
       if (auto task = task::load_task(path, mistakes)) tasks.push_back(std::move(*task));
     } else {
       for (task::Task& task : task::load_tasks(path, mistakes)) tasks.push_back(std::move(task));
@@ -108,7 +126,7 @@ std::vector<task::Task> tasks_to_measure(const Options& options) {
   if (!mistakes.empty()) throw InvalidInput(mistakes);
   for (const std::string& id : options.only)
     if (std::none_of(tasks.begin(), tasks.end(), [&](const task::Task& task) { return task.id == id; }))
-      throw Error("there is no task `" + id + "`", kExitUsage);
+      throw no_such_task(id, tasks);
   if (!options.only.empty())
     std::erase_if(tasks, [&](const task::Task& task) {
       return std::find(options.only.begin(), options.only.end(), task.id) == options.only.end();
@@ -134,7 +152,7 @@ int validate_by_measuring(const Options& options, CommandContext& context) {
   if (context.json) {
     print_json(context, measured_json(measured));
   } else {
-    std::fputs(measured_text(measured).c_str(), stdout);
+    print_text(stdout, measured_text(measured));
   }
   return verdicts_that_differ(measured) == 0 ? kExitOk : kExitFailed;
 }
@@ -146,10 +164,9 @@ int validate_on_device(const Options& options, CommandContext& context) {
   if (context.json) {
     print_json(context, {{"tasks", checked_json(checked)}, {"mistakes", diagnostics_json(mistakes)}});
   } else {
-    std::fputs(checked_text(checked).c_str(), stdout);
+    print_text(stdout, checked_text(checked));
     print_diagnostics(mistakes);
-    if (!mistakes.empty())
-      std::fprintf(stderr, "%zu mistake%s\n", mistakes.size(), mistakes.size() == 1 ? "" : "s");
+    if (!mistakes.empty()) print_error("%zu mistake%s\n", mistakes.size(), mistakes.size() == 1 ? "" : "s");
   }
   return mistakes.empty() ? kExitOk : kExitUsage;
 }
@@ -162,7 +179,7 @@ int validate(const Options& options, CommandContext& context) {
   Json answer = Json::array();
   for (const std::string& text : options.paths) {
     const fs::path path = text;
-    const Findings found = fs::is_directory(path) ? check_folder(path) : check_file(path, options.overrides);
+    const Findings found = is_folder(path) ? check_folder(path) : check_file(path, options.overrides);
     mistakes += found.mistakes.size();
     if (context.json) {
       answer.push_back({{"path", found.path},
@@ -171,13 +188,13 @@ int validate(const Options& options, CommandContext& context) {
       continue;
     }
     print_diagnostics(found.mistakes);
-    for (const Diagnostic& note : found.notes) std::fprintf(stderr, "note: %s\n", to_string(note).c_str());
-    if (found.mistakes.empty()) std::printf("%s: good (%s)\n", found.path.c_str(), found.summary.c_str());
+    for (const Diagnostic& note : found.notes) print_error("note: %s\n", to_string(note).c_str());
+    if (found.mistakes.empty()) print("%s: good (%s)\n", found.path.c_str(), found.summary.c_str());
   }
   if (context.json)
     print_json(context, answer);
   else if (mistakes > 0)
-    std::fprintf(stderr, "%zu mistake%s\n", mistakes, mistakes == 1 ? "" : "s");
+    print_error("%zu mistake%s\n", mistakes, mistakes == 1 ? "" : "s");
   return mistakes == 0 ? kExitOk : kExitUsage;
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
 #include "warpsmith/records/shard.h"
@@ -58,8 +59,7 @@ StopSignals::~StopSignals() {
 
 std::map<fs::path, std::vector<task::Task>> by_dataset(const std::vector<task::Task>& tasks) {
   std::map<fs::path, std::vector<task::Task>> folders;
-  for (const task::Task& task : tasks)
-    folders[fs::absolute(task.folder).lexically_normal().parent_path()].push_back(task);
+  for (const task::Task& task : tasks) folders[absolute_folder(task.folder).parent_path()].push_back(task);
   return folders;
 }
 
@@ -83,7 +83,7 @@ Records run_job(const fs::path& run, const std::string& job_name, const std::vec
   write_file_atomic(folder / "job.json", to_json(job).dump(2));
 
   const fs::path program = program_folder() / job.program;
-  if (!fs::exists(program))
+  if (!path_exists(program))
     throw Error("there is no " + program.string() + "; was it built? (it needs LibTorch)");
   std::vector<process::Child> children;
   for (std::size_t i = 0; i < count; ++i) {

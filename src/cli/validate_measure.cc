@@ -4,13 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "print.h"
 #include "validate_job.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/records/candidate.h"
@@ -44,22 +47,46 @@ Device find_device(const std::string& wanted) {
 struct Entry {  // one candidate
   std::size_t task = 0;
   std::string name, expected;
+  std::string file;  // below its task's folder of candidates: ok/host.cu. Empty where it is a folder
   Candidate candidate;
   Json compiled, measured;  // records; null until there is one
 };
+
+std::string file_of(const fs::path& path) {
+  if (is_folder(path)) return "";
+  return (path.parent_path().filename() / path.filename()).string();
+}
+
+// Job programs know the one file of a candidate as kernel.cu or model.py.
+std::string with_own_name(const std::string& text, const Entry& entry) {
+  if (entry.file.empty() || entry.candidate.files.empty()) return text;
+  const std::string& name = entry.candidate.files.front().path;
+  const auto in_a_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '/';
+  };
+  std::string out;
+  for (std::size_t from = 0;;) {
+    const std::size_t at = text.find(name, from);
+    if (at == std::string::npos) return out + text.substr(from);
+    const std::size_t end = at + name.size();
+    const bool alone = (at == 0 || !in_a_word(text[at - 1])) && (end == text.size() || !in_a_word(text[end]));
+    out += text.substr(from, at - from) + (alone ? entry.file : name);
+    from = end;
+  }
+}
 
 std::vector<Entry> collect_entries(const std::vector<task::Task>& tasks, const Device& device) {
   std::vector<Entry> entries;
   Diagnostics mistakes;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     for (const task::CandidateFile& file : task::load_candidate_files(tasks[i], mistakes))
-      entries.push_back({i, file.name, file.expected,
+      entries.push_back({i, file.name, file.expected, file_of(file.path),
                          make_plan_candidate(tasks[i].id, file.source, {"dataset", "", 0, file.name, ""}),
                          nullptr, nullptr});
     for (const task::HostedSource& source : task::load_hosted_sources(tasks[i], mistakes))
       if (device.is_gpu())
         entries.push_back(
-            {i, source.name, source.expected,
+            {i, source.name, source.expected, file_of(source.path),
              toolchain::make_hosted_candidate(tasks[i].id, source, {"dataset", "", 0, source.name, ""}),
              nullptr, nullptr});
   }
@@ -130,12 +157,16 @@ std::vector<Entry> run_group(const fs::path& run, const fs::path& datasets, cons
 }
 
 Measurement measurement_of(const Entry& entry) {
-  if (!entry.measured.is_null()) return measurement_from_json(entry.measured);
   Measurement m;
+  if (!entry.measured.is_null()) {
+    m = measurement_from_json(entry.measured);
+    m.detail = with_own_name(m.detail, entry);
+    return m;
+  }
   m.candidate = entry.candidate.id;
   m.task = entry.candidate.task;
   m.verdict = parse_verdict(entry.compiled.at("verdict").get<std::string>()).value_or(Verdict::kNotMeasured);
-  m.detail = entry.compiled.value("log", "");
+  m.detail = with_own_name(entry.compiled.value("log", ""), entry);
   return m;
 }
 
@@ -197,7 +228,7 @@ std::vector<MeasuredTask> measure_tasks(const std::vector<task::Task>& tasks,
     TemporaryFolder run("validate");
     if (options.keep) {
       run.keep();
-      fmt::print(stderr, "measuring in {}\n", run.path().string());
+      print_error("measuring in %s\n", run.path().string());
     }
     const std::size_t first = measured.size();
     for (const task::Task& task : group) measured.push_back({task, {}});

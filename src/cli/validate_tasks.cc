@@ -4,6 +4,7 @@
 
 #include "validate_job.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 
 namespace warpsmith::cli {
 
@@ -25,26 +26,38 @@ CheckedTask checked_of(const task::Task& task, const Json& record) {
   return c;
 }
 
-}  // namespace
-
-std::vector<CheckedTask> check_tasks(const std::vector<task::Task>& tasks,
-                                     const ValidateTasksOptions& options) {
+// `params` go to warpsmith-measure.
+std::vector<CheckedTask> run_checks(const std::vector<task::Task>& tasks, const Json& params,
+                                    const std::string& gpu) {
   const StopSignals signals;
-  const std::optional<process::Gpu> gpu = find_gpu(options.device);
   std::vector<CheckedTask> checked;
   for (const auto& [folder, group] : by_dataset(tasks)) {
     const TemporaryFolder run("validate");
     std::vector<Json> items;
     for (const task::Task& task : group) items.push_back({{"id", task.id}});
-    const Json params = {{"check_tasks", true},
-                         {"datasets", folder.string()},
-                         {"device_kind", options.device},
-                         {"threads", options.threads},
-                         {"check_seeds", options.seeds}};
-    const Records records = run_job(run.path(), "measure-tasks", items, params, 1, gpu ? gpu->uuid : "");
+    Json all = params;
+    all.update({{"check_tasks", true}, {"datasets", folder.string()}});
+    const Records records = run_job(run.path(), "measure-tasks", items, all, 1, gpu);
     for (const task::Task& task : group) checked.push_back(checked_of(task, records.at(task.id)));
   }
   return checked;
+}
+
+}  // namespace
+
+std::vector<CheckedTask> check_tasks(const std::vector<task::Task>& tasks,
+                                     const ValidateTasksOptions& options) {
+  const std::optional<process::Gpu> gpu = find_gpu(options.device);
+  return run_checks(
+      tasks, {{"device_kind", options.device}, {"threads", options.threads}, {"check_seeds", options.seeds}},
+      gpu ? gpu->uuid : "");
+}
+
+bool compile_references(const std::vector<task::Task>& tasks, Diagnostics& mistakes) {
+  if (!path_exists(program_folder() / "warpsmith-measure")) return false;
+  for (const CheckedTask& c : run_checks(tasks, {{"device_kind", "cpu"}, {"compile_only", true}}, ""))
+    if (!c.error.empty()) mistakes.push_back({c.file, 0, 0, c.error, ""});
+  return true;
 }
 
 Diagnostics mistakes_of(const std::vector<CheckedTask>& checked) {

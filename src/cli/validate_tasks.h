@@ -27,6 +27,10 @@ struct CheckedTask {
   std::vector<std::string> notes;
 };
 
+// Compiles the references of `tasks`, runs none of them, and adds those that do not compile to `mistakes`.
+// False where warpsmith-measure, which does it, is not beside this program.
+bool compile_references(const std::vector<task::Task>& tasks, Diagnostics& mistakes);
+
 // Throws Error where there is no such device, the program fails, or a signal asks for the end
 // (kExitInterrupted).
 std::vector<CheckedTask> check_tasks(const std::vector<task::Task>& tasks,

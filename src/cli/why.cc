@@ -6,8 +6,10 @@
 #include <cstdio>
 
 #include "journal_view.h"
+#include "print.h"
 #include "progress.h"
 #include "site_executor.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/run_folder.h"
@@ -35,7 +37,7 @@ std::optional<workflow::SiteSpec> site_of(const fs::path& run, const Json& json)
 std::optional<std::pair<workflow::WorkflowSpec, std::vector<plan::StagePlan>>> plan_now(const fs::path& run) {
   const Json json = read_run_json(run);
   fs::path file = json.value("workflow_file", "");
-  if (!fs::exists(file)) return std::nullopt;
+  if (!path_exists(file)) return std::nullopt;
   workflow::LoadOptions options;
   options.overrides = json.value("overrides", std::vector<std::string>{});
   options.seed = json.value("seed", std::uint64_t{1});
@@ -47,7 +49,7 @@ std::optional<std::pair<workflow::WorkflowSpec, std::vector<plan::StagePlan>>> p
 }
 
 std::vector<std::string> tail(const fs::path& file, int count) {
-  if (!fs::exists(file)) return {};
+  if (!path_exists(file)) return {};
   std::vector<std::string> lines = split_lines(read_file(file));
   if (lines.size() > static_cast<std::size_t>(count)) lines.erase(lines.begin(), lines.end() - count);
   return lines;
@@ -117,14 +119,24 @@ Json bad_shards(const JournalView& view, const ExecutionHistory& execution, cons
                   {"last_lines", tail(folder / std::to_string(shard) / "log.txt", kLogLines)}};
       if (!end.event.text.empty()) one["detail"] = end.event.text;
       if (!end.event.name.empty()) one["slurm_job"] = end.event.name;
-      if (const fs::path said = folder / "slurm.log"; !end.event.name.empty() && fs::exists(said))
+      if (const fs::path said = folder / "slurm.log"; !end.event.name.empty() && path_exists(said))
         one["slurm_says"] = lines_about(said, end.event.name.substr(0, end.event.name.find('@')));
-      if (fs::exists(folder / "job.json"))
+      if (path_exists(folder / "job.json"))
         one["command"] = command_of(read_job_file(folder / "job.json"), folder / "job.json", shard, around);
       out.push_back(std::move(one));
     }
   }
   return out;
+}
+
+Error no_such_stage(const std::string& stage, const fs::path& run, const JournalView& view,
+                    const workflow::WorkflowSpec* spec) {
+  std::vector<std::string> known = view.stages();
+  if (spec != nullptr)
+    for (const workflow::StageSpec& one : spec->stages) known.push_back(one.name);
+  return Error("there is no stage `" + stage + "` in the workflow of " + run.string() +
+                   did_you_mean(stage, known, {.before = " (", .after = ")"}),
+               kExitUsage);
 }
 
 Json explain(const std::string& stage, const fs::path& run) {
@@ -137,7 +149,7 @@ Json explain(const std::string& stage, const fs::path& run) {
     for (const plan::StagePlan& one : now->second)
       if (one.stage == stage) plan = &one;
   if (plan == nullptr && execution == nullptr)
-    throw Error("there is no stage `" + stage + "` in the workflow of " + run.string(), kExitUsage);
+    throw no_such_stage(stage, run, view, now ? &now->first : nullptr);
   if (plan != nullptr) {
     out["action"] = to_string(plan->action);
     out["reason"] = plan->reason;
@@ -170,35 +182,33 @@ Json explain(const std::string& stage, const fs::path& run) {
 }
 
 void print_explanation(const Json& e, const CommandContext& context) {
-  std::printf("%s", paint(context, "bold", e.at("stage").get<std::string>()).c_str());
+  print("%s", paint(context, "bold", e.at("stage").get<std::string>()).c_str());
   if (e.contains("failure"))
-    std::printf(": %s: %s\n", paint(context, "red", "failed").c_str(),
-                e.at("failure").get<std::string>().c_str());
+    print(": %s: %s\n", paint(context, "red", "failed").c_str(), e.at("failure").get<std::string>().c_str());
   else
-    std::printf(": %s\n", e.value("action", "").c_str());
+    print(": %s\n", e.value("action", "").c_str());
   if (e.contains("reason") && e.value("reason", "") != e.value("action", ""))
-    std::printf("  %s: %s\n", e.value("action", "").c_str(), e.value("reason", "").c_str());
+    print("  %s: %s\n", e.value("action", "").c_str(), e.value("reason", "").c_str());
   for (const Json& change : e.value("changes", Json::array()))
-    std::printf("    %s\n", change.get<std::string>().c_str());
+    print("    %s\n", change.get<std::string>().c_str());
   for (const Json& need : e.value("waits_for", Json::array()))
-    std::printf("  waits for %s (`warpsmith why %s`)\n", need.get<std::string>().c_str(),
+    print("  waits for %s (`warpsmith why %s`)\n", need.get<std::string>().c_str(),
                 need.get<std::string>().c_str());
-  std::printf("%s", queue_text(e.value("queue", Json::object()), e.value("stage", "")).c_str());
+  print("%s", queue_text(e.value("queue", Json::object()), e.value("stage", "")).c_str());
   for (const Json& shard : e.value("shards", Json::array())) {
-    std::printf("  round %d, job %s, shard %d: %s", shard.value("round", 0), shard.value("job", "").c_str(),
-                shard.value("shard", 0), paint(context, "red", shard.value("cause", "")).c_str());
-    if (const int s = shard.value("signal", 0); s != 0) std::printf(" (signal %d)", s);
-    if (const int c = shard.value("exit_code", 0); c != 0) std::printf(" (exit code %d)", c);
-    std::printf(" after %d attempts, %d items left\n", shard.value("attempts", 0),
-                shard.value("items_left", 0));
-    if (shard.contains("slurm_job")) std::printf("    Slurm job %s\n", shard.value("slurm_job", "").c_str());
+    print("  round %d, job %s, shard %d: %s", shard.value("round", 0), shard.value("job", "").c_str(),
+          shard.value("shard", 0), paint(context, "red", shard.value("cause", "")).c_str());
+    if (const int s = shard.value("signal", 0); s != 0) print(" (signal %d)", s);
+    if (const int c = shard.value("exit_code", 0); c != 0) print(" (exit code %d)", c);
+    print(" after %d attempts, %d items left\n", shard.value("attempts", 0), shard.value("items_left", 0));
+    if (shard.contains("slurm_job")) print("    Slurm job %s\n", shard.value("slurm_job", "").c_str());
     for (const Json& line : shard.value("slurm_says", Json::array()))
-      std::printf("      | %s\n", line.get<std::string>().c_str());
-    if (shard.contains("detail")) std::printf("    %s\n", shard.value("detail", "").c_str());
-    std::printf("    log: %s\n", shard.value("log", "").c_str());
+      print("      | %s\n", line.get<std::string>().c_str());
+    if (shard.contains("detail")) print("    %s\n", shard.value("detail", "").c_str());
+    print("    log: %s\n", shard.value("log", "").c_str());
     for (const Json& line : shard.value("last_lines", Json::array()))
-      std::printf("      | %s\n", line.get<std::string>().c_str());
-    if (shard.contains("command")) std::printf("    by hand: %s\n", shard.value("command", "").c_str());
+      print("      | %s\n", line.get<std::string>().c_str());
+    if (shard.contains("command")) print("    by hand: %s\n", shard.value("command", "").c_str());
   }
 }
 

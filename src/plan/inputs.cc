@@ -6,6 +6,7 @@
 #include <set>
 
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/workflow/devices.h"
 #include "warpsmith/workflow/hack_database.h"
@@ -16,7 +17,7 @@ namespace {
 
 // All files below <task>/candidates: their paths and contents. Empty where there is no such folder.
 std::string digest_folder(const fs::path& folder) {
-  if (!fs::is_directory(folder)) return {};
+  if (!is_folder(folder)) return {};
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
     if (entry.is_regular_file() && !entry.path().filename().string().starts_with('.'))
@@ -86,17 +87,17 @@ void compare(const std::string& path, const Json* before, const Json* after, std
 
 DatasetDigests digest_dataset(const fs::path& folder) {
   DatasetDigests digests;
-  if (folder.empty() || !fs::is_directory(folder)) return digests;
+  if (folder.empty() || !is_folder(folder)) return digests;
   try {
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-      const fs::path task = entry.path() / "task.yaml";
-      if (!fs::exists(task)) continue;
-      const std::string id = entry.path().filename().string();
+    for (const fs::path& entry : folder_entries(folder)) {
+      const fs::path task = entry / "task.yaml";
+      if (!path_exists(task)) continue;
+      const std::string id = entry.filename().string();
       Diagnostics ignored;  // a task with mistakes counts as a whole; who loads it reports them
-      const auto loaded = task::load_task(entry.path(), ignored);
+      const auto loaded = task::load_task(entry, ignored);
       digests.gpu_tasks[id] = loaded ? loaded->gpu_digest : sha256_file_hex(task);
       digests.tasks[id] = loaded ? loaded->digest : digests.gpu_tasks[id];
-      digests.candidates[id] = digest_folder(entry.path() / "candidates");
+      digests.candidates[id] = digest_folder(entry / "candidates");
     }
   } catch (const fs::filesystem_error& e) {
     throw Error(std::string("while reading the dataset: ") + e.what());

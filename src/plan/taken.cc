@@ -7,6 +7,7 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/records/verdict.h"
@@ -31,12 +32,11 @@ struct Source {
 fs::path newest_output(const fs::path& stage) {
   fs::path newest;
   fs::file_time_type time{};
-  std::error_code error;
-  for (fs::directory_iterator it(stage, error), end; !error && it != end; it.increment(error)) {
+  for (const fs::path& version : folder_entries(stage)) {
     std::error_code missing;
-    const auto written = fs::last_write_time(it->path() / "output.json", missing);
+    const auto written = fs::last_write_time(version / "output.json", missing);
     if (missing || (!newest.empty() && written <= time)) continue;
-    newest = it->path() / "output.json";
+    newest = version / "output.json";
     time = written;
   }
   return newest;
@@ -45,18 +45,18 @@ fs::path newest_output(const fs::path& stage) {
 // output.json of each stage that has a current one, in the order of the run's workflow.
 std::vector<fs::path> current_outputs(const fs::path& run) {
   std::vector<fs::path> files;
-  if (fs::exists(run / "state.json")) {
+  if (path_exists(run / "state.json")) {
     use_json(run / "state.json", [&](const Json& state) {
       for (const Json& stage : state.value("stages", Json::array())) {
         const std::string hash8 = stage.value("hash8", "");
         const fs::path file = run / "stages" / stage.value("stage", "") / hash8 / "output.json";
-        if (!hash8.empty() && fs::exists(file)) files.push_back(file);
+        if (!hash8.empty() && path_exists(file)) files.push_back(file);
       }
     });
     return files;
   }
-  for (const fs::directory_entry& stage : fs::directory_iterator(run / "stages"))
-    if (const fs::path file = newest_output(stage.path()); !file.empty()) files.push_back(file);
+  for (const fs::path& stage : folder_entries(run / "stages"))
+    if (const fs::path file = newest_output(stage); !file.empty()) files.push_back(file);
   std::sort(files.begin(), files.end());
   return files;
 }

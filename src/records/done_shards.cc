@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 
 namespace warpsmith {
 
@@ -27,7 +28,7 @@ void append_done_shards(const fs::path& job_folder, const std::vector<std::uint3
 
 std::set<std::uint32_t> read_done_shards(const fs::path& job_folder) {
   std::set<std::uint32_t> done;
-  if (!fs::exists(done_file(job_folder))) return done;
+  if (!path_exists(done_file(job_folder))) return done;
   const std::string text = read_file(done_file(job_folder));
   for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     Json line;

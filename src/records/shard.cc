@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/untrusted.h"
 
 namespace warpsmith {
@@ -64,7 +65,7 @@ std::string read_blob(const fs::path& folder, const BlobRef& ref) {
 std::vector<Item> read_items(const fs::path& items_file, std::uint64_t begin, std::uint64_t end) {
   std::vector<Item> items;
   std::uint64_t index = 0;
-  if (!fs::exists(items_file)) throw Error("cannot read " + items_file.string());
+  if (!path_exists(items_file)) throw Error("cannot read " + items_file.string());
   scan_json_lines(items_file, 0, [&](Json&& value, std::uint64_t) {
     if (index >= begin && index < end) {
       std::string id = json_at<std::string>(value, "id", items_file.string());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/paths.h"
 
 namespace warpsmith::run {
 
@@ -15,10 +16,9 @@ fs::path epoch_file(const fs::path& folder, std::uint32_t epoch) {
 // Epochs are claimed without gaps, each controller creating the file after the last that it sees.
 std::uint32_t newest_epoch(const fs::path& folder) {
   std::uint32_t newest = 0;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().extension() != ".jsonl") continue;
-    const std::string stem = it->path().stem().string();
+  for (const fs::path& file : folder_entries(folder)) {
+    if (file.extension() != ".jsonl") continue;
+    const std::string stem = file.stem().string();
     if (stem.empty() || stem.find_first_not_of("0123456789") != std::string::npos || stem.size() > 9)
       continue;
     newest = std::max(newest, static_cast<std::uint32_t>(std::stoul(stem)));

@@ -6,6 +6,7 @@
 #include "results_file.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/store/results.h"
 

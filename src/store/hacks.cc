@@ -6,6 +6,7 @@
 #include "record_rows.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/records/shard.h"
 

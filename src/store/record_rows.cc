@@ -8,6 +8,7 @@
 #include "score_check.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/records/candidate.h"

@@ -9,6 +9,7 @@
 #include "record_rows.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/store/results.h"
 
@@ -222,7 +223,7 @@ class RunReader {
 }  // namespace
 
 Results read_run(const fs::path& run_folder, const OutputDigests& outputs) {
-  if (!fs::is_directory(run_folder)) throw Error("no run folder " + run_folder.string(), kExitUsage);
+  if (!is_folder(run_folder)) throw Error("no run folder " + run_folder.string(), kExitUsage);
   try {
     return RunReader(run_folder, outputs).read();
   } catch (const Error& e) {

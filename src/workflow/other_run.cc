@@ -5,20 +5,16 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
+#include "warpsmith/base/paths.h"
 
 namespace warpsmith::workflow {
 
 namespace {
 
 bool has_output(const fs::path& run) {
-  std::error_code error;
-  for (fs::directory_iterator stage(run / "stages", error), end; !error && stage != end;
-       stage.increment(error)) {
-    std::error_code inner;
-    for (fs::directory_iterator version(stage->path(), inner); !inner && version != end;
-         version.increment(inner))
-      if (std::error_code missing; fs::exists(version->path() / "output.json", missing)) return true;
-  }
+  for (const fs::path& stage : folder_entries(run / "stages"))
+    for (const fs::path& version : folder_entries(stage))
+      if (path_exists(version / "output.json")) return true;
   return false;
 }
 
@@ -43,8 +39,7 @@ std::string shown_path(const fs::path& path) {
 }
 
 std::string lack_of_run(const fs::path& folder) {
-  std::error_code error;
-  if (!fs::exists(folder / "run.json", error)) return "there is no run " + shown_path(folder);
+  if (!path_exists(folder / "run.json")) return "there is no run " + shown_path(folder);
   if (!has_output(folder)) return "the run " + shown_path(folder) + " has no finished stage";
   return "";
 }

@@ -1,10 +1,13 @@
 // What commands say of a run whose run.json or state.json somebody, or a disk, has damaged: the file's name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <functional>
 
+#include "no_permission.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/run_folder.h"
@@ -38,6 +41,7 @@ class DamagedRunTest : public ::testing::Test {
     CLI::App app;
     add_status(app, context);
     add_list(app, context);
+    add_why(app, context);
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants it
     app.parse(arguments);
     ::testing::internal::CaptureStdout();
@@ -91,6 +95,68 @@ TEST_F(DamagedRunTest, ListHasTheOthersOfOneThatCannotBeRead) {
   const std::string said = command({"list"});
   EXPECT_THAT(said, HasSubstr("whole"));
   EXPECT_THAT(said, Not(HasSubstr("bad  ")));
+}
+
+// Whatever lies there in place of a file, the other runs are listed and the bad one is named.
+TEST_F(DamagedRunTest, ListGoesPastWhatCannotBeLookedAt) {
+  const auto link_to_itself = [&](const fs::path& at) { fs::create_symlink(at.filename(), at); };
+  const auto fifo = [&](const fs::path& at) { ASSERT_EQ(::mkfifo(at.c_str(), 0600), 0); };
+  const auto folder = [&](const fs::path& at) { make_folders(at); };
+  const auto empty = [&](const fs::path& at) { write_file_atomic(at, ""); };
+  const std::vector<std::function<void(const fs::path&)>> kinds = {link_to_itself, fifo, folder, empty};
+  for (const char* file : {"run.json", "state.json"})
+    for (const auto& make : kinds) {
+      fs::remove_all(results_);
+      SetUp();
+      fs::remove(results_ / "bad" / file);
+      make(results_ / "bad" / file);
+      ::testing::internal::CaptureStderr();
+      const std::string said = command({"list"});
+      const std::string warned = ::testing::internal::GetCapturedStderr();
+      EXPECT_THAT(said, HasSubstr("whole")) << file;
+      EXPECT_THAT(warned, HasSubstr((results_ / "bad" / file).string()));
+      EXPECT_THAT(command({"status"}), HasSubstr("whole: finished")) << file;
+    }
+  fs::remove_all(results_ / "bad");
+  link_to_itself(results_ / "bad");
+  EXPECT_THAT(command({"list"}), HasSubstr("whole"));
+  EXPECT_THAT(command({"status"}), HasSubstr("whole: finished"));
+}
+
+TEST_F(DamagedRunTest, AFolderThatMayNotBeEnteredHidesNoOther) {
+  ::chmod((results_ / "bad").c_str(), 0);
+  {
+    const NoPermission user;
+    if (!user.works()) GTEST_SKIP() << "root cannot become another user here";
+    EXPECT_THAT(command({"list"}), HasSubstr("whole"));
+    EXPECT_THAT(command({"status"}), HasSubstr("whole: finished"));
+    try {
+      command({"status", "bad"});
+      ADD_FAILURE();
+    } catch (const Error& e) {
+      EXPECT_THAT(e.what(), HasSubstr("bad/run.json: Permission denied"));
+      EXPECT_EQ(e.exit_code(), kExitEnvironment);
+    }
+  }
+  ::chmod((results_ / "bad").c_str(), 0755);
+}
+
+// "Never run" would be wrong where nobody may look.
+TEST_F(DamagedRunTest, HistoryThatMayNotBeReadIsNoEmptyHistory) {
+  make_folders(results_ / "whole/stages/a");
+  for (const char* folder : {"stages", "stages/a", "journal"}) {
+    make_folders(results_ / "whole" / folder);
+    ::chmod((results_ / "whole" / folder).c_str(), 0);
+    {
+      const NoPermission user;
+      if (!user.works()) GTEST_SKIP() << "root cannot become another user here";
+      EXPECT_THROW(command({"why", "a", "--run", "whole"}), Error) << folder;
+    }
+    ::chmod((results_ / "whole" / folder).c_str(), 0755);
+  }
+  fs::remove(results_ / "whole/stages/a");
+  fs::create_symlink("a", results_ / "whole/stages/a");
+  EXPECT_THROW(read_history(results_ / "whole"), Error);
 }
 
 TEST_F(DamagedRunTest, RunJsonIsReadByType) {

@@ -41,13 +41,14 @@ class ValidateTasks : public testing::Test {
   process::ChildResult validate(std::vector<std::string> more) {
     process::ChildSpec spec;
     spec.argv = {(program_folder().parent_path() / "warpsmith").string(), "validate",
-                 scratch_.path().string()};
+                 scratch_path_.empty() ? scratch_.path().string() : scratch_path_};
     spec.argv.insert(spec.argv.end(), more.begin(), more.end());
     spec.sandbox.allow_processes = true;
     spec.limits.wall_s = 100;
     return process::run_child(spec);
   }
   Scratch scratch_;
+  std::string scratch_path_;  // what is validated; empty: all
 };
 
 TEST_F(ValidateTasks, OneThatAConstantPassesIsRefusedAtItsPlace) {
@@ -79,6 +80,54 @@ TEST_F(ValidateTasks, AReferenceThatFailsHasItsWords) {
   EXPECT_EQ(result.exit_code, kExitUsage);
   EXPECT_THAT(result.err, HasSubstr("broken/task.yaml: "));
   EXPECT_THAT(result.err, HasSubstr("cannot be multiplied"));
+}
+
+// Without --device nothing is run; a reference that does not compile is a mistake all the same.
+TEST_F(ValidateTasks, PlainValidateCompilesReferences) {
+  add("fine", "return torch.relu(x)");
+  const process::ChildResult good = validate({});
+  EXPECT_EQ(good.exit_code, kExitOk) << good.err;
+  EXPECT_EQ(good.out, scratch_.path().string() + ": good (1 tasks, 0 candidates)\n");
+  EXPECT_EQ(good.err, "");
+  add("no_such_operator", "return torch.frobnicate(x)");
+  add("no_such_name", "return torch.relu(y)");
+  add("wrong_type", "return torch.relu('x')");
+  const process::ChildResult result = validate({});
+  EXPECT_EQ(result.exit_code, kExitUsage);
+  EXPECT_EQ(result.out, "");
+  for (const char* id : {"no_such_operator", "no_such_name", "wrong_type"})
+    EXPECT_THAT(result.err, HasSubstr((scratch_.path() / id / "task.yaml").string()));
+  EXPECT_THAT(result.err, HasSubstr("3 mistakes\n"));
+}
+
+TEST_F(ValidateTasks, ATaskMayBeNamedInAnyWay) {
+  add("fine", "return torch.relu(x)");
+  const std::string task = (scratch_.path() / "fine").string();
+  for (const std::string& path : {task, task + "/", task + "//", task + "/.", task + "/../fine/"}) {
+    scratch_path_ = path;
+    for (const std::vector<std::string>& how :
+         {std::vector<std::string>{}, {"--device", "cpu"}, {"--measure", "--verdicts-only"}}) {
+      const process::ChildResult result = validate(how);
+      EXPECT_EQ(result.exit_code, kExitOk) << path << (how.empty() ? "" : how[0]) << result.err;
+    }
+  }
+}
+
+TEST_F(ValidateTasks, MessagesNameTheFileAndCannotCommandTheTerminal) {
+  add("fine", "return torch.relu(x)");
+  make_folders(scratch_.path() / "fine/candidates/ok");
+  write_file_atomic(scratch_.path() / "fine/candidates/ok/host.cu",
+                    "// plan: launch k<<<1, 32>>>(x, out)\n"
+                    "#error \x1b]0;title\x07\x1b[2J \xe2\x80\xae\n"
+                    "__global__ void k(const float* x, float* out) {}\n");
+  const process::ChildResult result = validate({"--measure", "--verdicts-only"});
+  EXPECT_EQ(result.exit_code, kExitFailed) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("ok/host.cu:2:"));
+  EXPECT_THAT(result.out, Not(HasSubstr("kernel.cu")));
+  for (const char* control : {"\x1b", "\x07", "\xe2\x80\xae"}) {
+    EXPECT_THAT(result.out, Not(HasSubstr(control)));
+    EXPECT_THAT(result.err, Not(HasSubstr(control)));
+  }
 }
 
 TEST_F(ValidateTasks, ASignalEndsItInOrder) {

@@ -17,8 +17,10 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/json.h"
@@ -51,6 +53,16 @@ void add_seed_option(CLI::App& command, std::optional<std::uint64_t>& seed);
 // A run's folder from what the user wrote: a path of a folder with run.json, or a name below context.results;
 // with an empty name the run that was changed last. Throws Error with kExitUsage where there is none.
 std::filesystem::path find_run(const CommandContext& context, const std::string& name);
+
+// Folders below `results` with a run.json or a state.json, the one changed last first.
+std::vector<std::filesystem::path> runs_newest_first(const std::filesystem::path& results);
+
+// "did you mean `status`?" between `around`'s two texts, where one of `known` is near to `word`; else
+// nothing.
+struct Around {
+  std::string_view before, after;
+};
+std::string did_you_mean(std::string_view word, std::span<const std::string> known, Around around);
 
 // One value on stdout, indented where stdout is a terminal.
 void print_json(const CommandContext& context, const Json& value);

@@ -37,6 +37,7 @@ TaskFindings check_task(const task::Task& task, Place place, int seeds, std::uin
 
 // A shard of `warpsmith-measure` whose params have `check_tasks: true`: items {"id": TASK}; params
 // `datasets`, `device_kind` ("cpu", a GPU type, or "auto"), `device_names`, `threads`, `check_seeds`, `math`.
+// With `compile_only: true` references are compiled and not run.
 // A record has the findings, or `error`, and `device`, the name of what it ran on.
 void run_task_checks(ShardSession& shard);
 

@@ -8,6 +8,7 @@
 #include "warpsmith/base/log.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/measurer.h"
+#include "warpsmith/measure/reference.h"
 #include "warpsmith/measure/task_check.h"
 #include "warpsmith/process/gpus.h"
 
@@ -35,6 +36,12 @@ Where place_for(Settings& settings) {
   return {Place::kGpu, gpus.front().name, gpus.front().uuid};
 }
 
+// What there is to say of a reference that is not run: whether it compiles.
+Json compile_reference(const task::Task& task) {
+  (void)Reference(task);
+  return {{"task", task.id}, {"cases", 0}};
+}
+
 }  // namespace
 
 void run_task_checks(ShardSession& shard) {
@@ -43,19 +50,23 @@ void run_task_checks(ShardSession& shard) {
   const Where where = place_for(settings);
   TaskSource tasks(json_at<std::string>(params, "datasets", "params"),
                    where.place == Place::kGpu ? "gpu" : "cpu");
+  const bool compile_only = params.value("compile_only", false);
   configure_torch(settings.threads);
   for (const Item& item : shard.open_items()) {
     Json record;
     try {
       std::optional<FileLock> alone;  // somebody may be timing there
       if (where.place == Place::kGpu) alone.emplace(gpu_lock_path(where.uuid));
-      record = to_json(check_task(task::under_math(tasks.of(item.id), settings.math), where.place,
-                                  settings.check_seeds, settings.seed));
+      record = compile_only
+                   ? compile_reference(tasks.of(item.id))
+                   : to_json(check_task(task::under_math(tasks.of(item.id), settings.math), where.place,
+                                        settings.check_seeds, settings.seed));
     } catch (const Error& e) {
       record = {{"task", item.id}, {"error", e.what()}};
     }
     record["device"] = where.name;
-    log_info(item.id + ": " +
+    if (!compile_only)
+      log_info(item.id + ": " +
              (record.contains("error") ? record["error"].get<std::string>()
                                        : fmt::format("{} checks", record["cases"].get<int>())));
     shard.write(item, std::move(record));
