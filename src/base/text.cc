@@ -29,18 +29,29 @@ std::string_view take_letters(std::string_view& text) {
   return letters;
 }
 
+std::optional<double> whole_number(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// What Slurm writes: m:s, h:m:s, d-h, d-h:m, d-h:m:s. Only the first number may be 60 or more, or 24 hours.
 std::optional<double> clock_seconds(std::string_view text) {
-  double total = 0;
+  const std::size_t dash = text.find('-');
+  const bool has_days = dash != std::string_view::npos;
+  const auto days = whole_number(has_days ? text.substr(0, dash) : "0");
+  if (has_days) text.remove_prefix(dash + 1);
   const std::vector<std::string> parts = split(text, ':');
-  if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
-  for (const std::string& part : parts) {
-    std::string_view rest = part;
-    const auto value = take_number(rest);
-    if (!value || !rest.empty()) return std::nullopt;
-    if (&part != &parts.front() && *value >= 60) return std::nullopt;  // "1:90:00"
-    total = total * 60 + *value;
+  if (!days || parts.size() > 3 || (!has_days && parts.size() < 2)) return std::nullopt;
+  double total = 0;
+  double unit = has_days || parts.size() == 3 ? 3600 : 60;
+  for (std::size_t i = 0; i < parts.size(); ++i, unit /= 60) {
+    const auto value = whole_number(parts[i]);
+    if (!value || (i > 0 && *value >= 60) || (i == 0 && has_days && *value >= 24)) return std::nullopt;
+    total += *value * unit;
   }
-  return total;
+  return *days * 86400 + total;
 }
 
 }  // namespace
@@ -48,7 +59,7 @@ std::optional<double> clock_seconds(std::string_view text) {
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   double total_ms = 0;
   if (text.empty()) return std::nullopt;
-  if (text.find(':') != std::string_view::npos) {
+  if (text.find_first_of(":-") != std::string_view::npos) {
     const auto seconds = clock_seconds(text);
     if (!seconds) return std::nullopt;
     total_ms = *seconds * 1000;

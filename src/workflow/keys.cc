@@ -150,7 +150,9 @@ Json rule_schema(const KeyRule& rule, const Json& standard) {
       value = {{"enum", rule.words}};
       break;
     case Form::kSeconds:
-      value = {{"type", "string"}, {"pattern", "^([0-9.]+(ms|s|min|m|h|d))+$|^[0-9]+(:[0-9]+){1,2}$"}};
+      value = {
+          {"type", "string"},
+          {"pattern", "^([0-9.]+(ms|s|min|m|h|d))+$|^[0-9]+(:[0-9]+){1,2}$|^[0-9]+-[0-9]+(:[0-9]+){0,2}$"}};
       break;
     case Form::kBytes:
       value = {{"anyOf",

@@ -15,6 +15,14 @@ TEST(ParseDuration, GoodRows) {
       {"2h", 7'200'000},    {"1d", 86'400'000},  {"500ms", 500},
       {"1h30m", 5'400'000}, {"1.5h", 5'400'000}, {"1:30:00", 5'400'000},
       {"2:05", 125'000},    {"0s", 0},           {"1d2h3m4s5ms", 93'784'005}};
+  const std::pair<const char*, long long> of_slurm[] = {
+      {"1-00:00:00", 86'400'000},  {"1-12", 129'600'000}, {"2-01:30", 178'200'000},  {"0-0", 0},
+      {"7-23:59:59", 691'199'000}, {"100:00", 6'000'000}, {"48:00:00", 172'800'000}, {"0-00:00:01", 1'000}};
+  for (const auto& [text, ms] : of_slurm) {
+    const auto parsed = parse_duration(text);
+    ASSERT_TRUE(parsed) << text;
+    EXPECT_EQ(parsed->count(), ms) << text;
+  }
   for (const auto& [text, ms] : rows) {
     const auto parsed = parse_duration(text);
     ASSERT_TRUE(parsed) << text;
@@ -23,8 +31,11 @@ TEST(ParseDuration, GoodRows) {
 }
 
 TEST(ParseDuration, BadRows) {
-  for (const char* text : {"", "s", "90", "-5s", "5 s", "5x", "1h30", "1:2:3:4", "1:", ":5", "1e3s", "nan",
-                           "infs", "99999999999d"})
+  for (const char* text :
+       {"",        "s",      "90",    "-5s",     "5 s",        "5x",        "1h30",
+        "1:2:3:4", "1:",     ":5",    "1e3s",    "nan",        "infs",      "99999999999d",
+        "1-",      "-1",     "1-24",  "1-00:60", "1-00:00:60", "1-1:2:3:4", "1--1",
+        "1-2-3",   "1.5:00", "1-12h", "1d-12",   "1: 30",      "+1:00",     "99999999999-00"})
     EXPECT_FALSE(parse_duration(text)) << text;
 }
 
