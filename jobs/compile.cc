@@ -25,7 +25,7 @@
 #include "warpsmith/measure/harness_cubin.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/records/shard.h"
-#include "warpsmith/task/task.h"
+#include "warpsmith/task/task_source.h"
 #include "warpsmith/toolchain/extension.h"
 #include "warpsmith/toolchain/gpu.h"
 #include "warpsmith/toolchain/host.h"
@@ -36,14 +36,6 @@ namespace {
 using namespace warpsmith;
 
 constexpr int kFaultsInARow = 3;
-
-std::map<std::string, task::Task> tasks_by_id(const fs::path& datasets) {
-  Diagnostics diagnostics;
-  std::map<std::string, task::Task> tasks;
-  for (task::Task& t : task::load_tasks(datasets, diagnostics)) tasks.emplace(t.id, std::move(t));
-  if (!diagnostics.empty()) throw InvalidInput(diagnostics);
-  return tasks;
-}
 
 toolchain::CompileOptions options_of(const ShardSession& shard) {
   const Json& params = shard.job().params;
@@ -164,8 +156,7 @@ void have_harness_ready(const std::vector<toolchain::GpuTarget>& targets,
 void compile_shard(const fs::path& job_file, std::size_t index) {
   ShardSession shard(job_file, index);
   const std::vector<toolchain::GpuTarget> targets = targets_of(shard.job().params);
-  const std::map<std::string, task::Task> tasks =
-      tasks_by_id(json_at<std::string>(shard.job().params, "datasets", "params"));
+  task::TaskSource tasks(json_at<std::string>(shard.job().params, "datasets", "params"));
   const toolchain::CompileOptions options = options_of(shard);
   const std::string id = targets.empty() ? toolchain::host_toolchain_id() : toolchain::gpu_toolchain_id();
   log_info("compiling with " + id.substr(0, 60));
@@ -175,12 +166,9 @@ void compile_shard(const fs::path& job_file, std::size_t index) {
   bool some_run = false;
   for (const Item& item : shard.open_items()) {
     const Candidate candidate = candidate_from_json(item.value.at("candidate"));
-    const auto task = tasks.find(candidate.task);
-    if (task == tasks.end())
-      throw Error("item " + item.id + ": no task " + candidate.task + " in the datasets folder", kExitUsage);
     Json record;
     try {
-      record = compile(targets, candidate, task->second, options, shard.run_folder());
+      record = compile(targets, candidate, tasks.of(candidate.task), options, shard.run_folder());
       faults = 0;
     } catch (const InvalidInput&) {
       throw;

@@ -4,6 +4,7 @@
 
 #include "controller_state.h"
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/log.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
@@ -77,10 +78,12 @@ std::map<std::string, std::string> Controller::State::upstream_digests(std::uint
 const std::vector<task::Task>& Controller::State::tasks_of(const workflow::StageSpec& stage) {
   const std::pair key(stage.dataset.folder, stage.device != "cpu");
   if (const auto found = tasks.find(key); found != tasks.end()) return found->second;
-  Diagnostics mistakes;
+  Diagnostics mistakes, elsewhere;
   std::vector<task::Task> loaded;
-  if (!key.first.empty()) loaded = task::load_tasks(key.first, mistakes);
+  if (!key.first.empty()) loaded = task::load_tasks(key.first, stage.dataset.ids(), mistakes, elsewhere);
   if (!mistakes.empty()) throw InvalidInput(std::move(mistakes));
+  for (const Diagnostic& mistake : elsewhere)
+    log_warning("a task that the workflow does not name is left out: " + to_string(mistake));
   for (task::Task& task : loaded) task = task::on_device(std::move(task), stage.device);
   return tasks.emplace(key, std::move(loaded)).first->second;
 }

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "commands.h"
 #include "mistyped.h"
@@ -45,6 +46,11 @@ int main(int argc, char** argv) {
     return kExitUsage;
   }
   context.results = results;
+  if (std::error_code gone; std::filesystem::current_path(gone).empty()) {
+    std::fprintf(stderr, "warpsmith: the working folder cannot be used: %s (cd to one that exists)\n",
+                 gone.message().c_str());
+    return kExitEnvironment;
+  }
   try {
     return context.action ? context.action() : kExitUsage;
   } catch (const InvalidInput& e) {

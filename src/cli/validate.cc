@@ -80,14 +80,18 @@ Findings check_file(const fs::path& path, const std::vector<std::string>& overri
   Findings found{path.string(), "", std::move(loaded.mistakes), std::move(loaded.notes)};
   if (!loaded.spec) return found;
   found.summary = fmt::format("workflow {}, {} stages", loaded.spec->name, loaded.spec->stages.size());
-  Diagnostics in_tasks;  // of the dataset that it names: `validate FOLDER` tells them one by one
+  Diagnostics in_tasks, elsewhere;  // of the dataset that it names: `validate FOLDER` tells them one by one
   for (const auto& stage : loaded.spec->stages) {
     if (stage.dataset.folder.empty()) continue;
-    task::load_tasks(stage.dataset.folder, in_tasks);
+    task::load_tasks(stage.dataset.folder, stage.dataset.ids(), in_tasks, elsewhere);
+    const std::string command = "warpsmith validate " + stage.dataset.folder.string();
     if (!in_tasks.empty())
-      found.mistakes.push_back({path.string(), 0, 0,
-                                fmt::format("its dataset has {} mistakes", in_tasks.size()),
-                                "warpsmith validate " + stage.dataset.folder.string()});
+      found.mistakes.push_back(
+          {path.string(), 0, 0, fmt::format("its tasks have {} mistakes", in_tasks.size()), command});
+    if (!elsewhere.empty())
+      found.notes.push_back({path.string(), 0, 0,
+                             fmt::format("tasks that it does not name have {} mistakes", elsewhere.size()),
+                             command});
     break;
   }
   return found;

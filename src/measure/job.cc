@@ -9,7 +9,6 @@
 #include <set>
 #include <span>
 
-#include "task_source.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/measure/baselines.h"
 #include "warpsmith/measure/host.h"
@@ -18,6 +17,7 @@
 #include "warpsmith/measure/gpu_baselines.h"
 #include "warpsmith/measure/gpu_workers.h"
 #include "warpsmith/measure/harness_cubin.h"
+#include "warpsmith/task/task_source.h"
 #include "warpsmith/toolchain/extension.h"
 #include "warpsmith/toolchain/gpu.h"
 #endif
@@ -80,11 +80,11 @@ struct Means {
 
 Means on_cpu(Settings settings, const ShardSession& shard) {
   if (settings.threads == 1) stay_on_one_cpu(shard.shard());
-  const auto tasks = std::make_shared<TaskSource>(
+  const auto tasks = std::make_shared<task::TaskSource>(
       json_at<std::string>(shard.job().params, "datasets", "params"), settings.device_kind);
   const auto measurer = std::make_shared<Measurer>(std::move(settings));
   return {[measurer, tasks](const Candidate& candidate, const std::filesystem::path& binary) {
-            return measurer->measure(tasks->of(candidate), candidate, binary);
+            return measurer->measure(tasks->of(candidate.task), candidate, binary);
           },
           {}};
 }

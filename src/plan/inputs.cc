@@ -48,11 +48,7 @@ Json threads_of(const workflow::StageSpec& stage) {
 std::set<std::string> tasks_of(const workflow::StageSpec& stage) {
   const auto* command = std::get_if<workflow::CommandSettings>(&stage.settings);
   if (command != nullptr && command->items == "none") return {};
-  const workflow::DatasetSettings& dataset = stage.dataset;
-  std::set<std::string> ids(dataset.train.begin(), dataset.train.end());
-  ids.insert(dataset.heldout_combination.begin(), dataset.heldout_combination.end());
-  ids.insert(dataset.heldout_operation.begin(), dataset.heldout_operation.end());
-  return ids;
+  return stage.dataset.ids();
 }
 
 std::string shown(const Json& value) {

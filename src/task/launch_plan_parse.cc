@@ -45,8 +45,10 @@ class PlanParser {
       const auto plan = plan_line(line);
       if (!plan) continue;
       line_ = number;
+      const Piece statement = trim_piece({plan->text, plan->column});
+      if (first_line_ == 0) first_line_ = number, first_column_ = statement.column;
       try {
-        parse_line(trim_piece({plan->text, plan->column}));
+        parse_line(statement);
       } catch (const Mistake& mistake) {
         report(line_, mistake);
       }
@@ -63,10 +65,10 @@ class PlanParser {
     }
     if (untold_ > 0)
       diagnostics_.push_back({std::string(file_), 0, 0, "and " + std::to_string(untold_) + " more", ""});
-    if (!launches_ && diagnostics_.size() == reported_before_) {
-      diagnostics_.push_back({std::string(file_), 0, 0, "the launch plan launches nothing",
-                              "a line such as `// plan: launch kernel<<<cdiv(N, 256), 256>>>(x, out, N)`"});
-    }
+    if (!launches_ && diagnostics_.size() == reported_before_)
+      report(std::max(first_line_, 1),
+             {"the launch plan launches nothing", first_column_,
+              "a line such as `// plan: launch kernel<<<cdiv(N, 256), 256>>>(x, out, N)`"});
     if (diagnostics_.size() != reported_before_) statements_.clear();  // half a plan must not run
     return std::move(statements_);
   }
@@ -486,6 +488,7 @@ class PlanParser {
   std::vector<PlanStatement> statements_;
   std::vector<Block> blocks_;
   int line_ = 0;
+  int first_line_ = 0, first_column_ = 1;  // of the plan; line 0: there is none
   bool launches_ = false;
   int too_deep_ = 0;  // blocks that are open and were not entered
   bool passed_over_ = false;

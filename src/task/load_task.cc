@@ -22,6 +22,7 @@ using yaml::Entry;
 using yaml::MapReader;
 using yaml::Node;
 
+constexpr std::string_view kSchema = "warpsmith.task/1";
 constexpr std::int64_t kMaxSize = 0x7FFFFFFF;  // of a dim: plans pass it as int32
 
 class TaskLoader {
@@ -40,7 +41,8 @@ class TaskLoader {
       return std::nullopt;
     }
     root_ = yaml::load_text(text, path.string(), diagnostics_);
-    if (diagnostics_.size() != before) return std::nullopt;
+    if (diagnostics_.size() != before || !yaml::is_map_file(root_, "task", kSchema, diagnostics_))
+      return std::nullopt;
     task_.folder = folder_;
     task_.id = folder_name();
     task_.digest = task_.gpu_digest = sha256_hex(text);
@@ -64,8 +66,7 @@ class TaskLoader {
 
   void read_root() {
     MapReader map(root_, "task", diagnostics_);
-    if (!map.usable()) return;
-    static const std::vector<std::string> kSchemas = {"warpsmith.task/1"};
+    static const std::vector<std::string> kSchemas = {std::string(kSchema)};
     map.word("schema", kSchemas, {.required = true});
     task_.title = map.string("title", {.required = true}).value_or("");
     task_.level = static_cast<int>(map.integer("level", {.required = true, .low = 1, .high = 3}).value_or(1));
@@ -306,6 +307,7 @@ class TaskLoader {
     for (const Node& node : parent.sequence(key, {.required = true})) {
       MapReader map(node, "shape in `" + name + "`", diagnostics_);
       if (!map.usable()) continue;
+      const std::size_t before = diagnostics_.size();
       Dims dims;
       for (const std::string& dim : task_.dims)
         dims[dim] =
@@ -314,8 +316,9 @@ class TaskLoader {
       const auto listed = [&dims](const std::vector<Dims>& in) {
         return std::find(in.begin(), in.end(), dims) != in.end();
       };
-      if (listed(shapes)) mistake(node, "this shape is listed twice");
-      if (name == "hidden" && (listed(task_.timing) || listed(task_.gpu_timing)))
+      const bool whole = diagnostics_.size() == before;
+      if (whole && listed(shapes)) mistake(node, "this shape is listed twice");
+      if (whole && name == "hidden" && (listed(task_.timing) || listed(task_.gpu_timing)))
         mistake(node, "this shape is in `timing` already");
       shape_nodes_.emplace_back(dims, node);
       shapes.push_back(std::move(dims));
@@ -364,7 +367,11 @@ std::optional<Task> load_task(const std::filesystem::path& folder, Diagnostics& 
   return TaskLoader(folder, diagnostics).load();
 }
 
-std::vector<Task> load_tasks(const std::filesystem::path& folder, Diagnostics& diagnostics) {
+namespace {
+
+// Folders with a task.yaml, sorted by name.
+std::vector<std::filesystem::path> task_folders(const std::filesystem::path& folder,
+                                                Diagnostics& diagnostics) {
   std::vector<std::filesystem::path> folders;
   std::error_code error;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -374,9 +381,21 @@ std::vector<Task> load_tasks(const std::filesystem::path& folder, Diagnostics& d
   if (error) diagnostics.push_back({folder.string(), 0, 0, "cannot list the folder: " + error.message(), ""});
   std::sort(folders.begin(), folders.end(),
             [](const auto& a, const auto& b) { return a.filename() < b.filename(); });
+  return folders;
+}
+
+}  // namespace
+
+std::vector<Task> load_tasks(const std::filesystem::path& folder, Diagnostics& diagnostics) {
+  return load_tasks(folder, {}, diagnostics, diagnostics);
+}
+
+std::vector<Task> load_tasks(const std::filesystem::path& folder, const std::set<std::string>& ids,
+                             Diagnostics& diagnostics, Diagnostics& elsewhere) {
   std::vector<Task> tasks;
-  for (const std::filesystem::path& path : folders)
-    if (auto task = load_task(path, diagnostics)) tasks.push_back(std::move(*task));
+  for (const std::filesystem::path& path : task_folders(folder, diagnostics))
+    if (auto task = load_task(path, ids.contains(path.filename().string()) ? diagnostics : elsewhere))
+      tasks.push_back(std::move(*task));
   return tasks;
 }
 

@@ -93,7 +93,8 @@ std::optional<HackCase> read_case(const fs::path& folder, Diagnostics& mistakes)
   }
   const std::size_t before = mistakes.size();
   const yaml::Node root = yaml::load_file(file, mistakes);
-  if (mistakes.size() > before) return std::nullopt;
+  if (mistakes.size() > before || !yaml::is_map_file(root, "case", kHackSchema, mistakes))
+    return std::nullopt;
   HackCase out;
   MapReader map(root, "case", mistakes);
   read_schema(map);

@@ -45,12 +45,7 @@ class Loader {
 
   LoadResult load(std::string_view text) {
     Node root = yaml::load_text(text, file_.string(), mistakes_);
-    if (!root.is_map()) {
-      if (mistakes_.empty())
-        mistakes_.push_back(mistake_at(root.place(), "expected a map, found " + yaml::describe(root),
-                                       std::string("a workflow begins with schema: ") + kSchema));
-      return result();
-    }
+    if (!yaml::is_map_file(root, "workflow", kSchema, mistakes_)) return result();
     root = apply_overrides(std::move(root), options_.overrides, mistakes_);
     spec_.file = file_;
     spec_.text = std::string(text);
@@ -207,12 +202,11 @@ class Loader {
   void read_stages(const Node& root, const StageSpec& defaults, bool has_dataset) {
     const Node* list = root.find("stages");
     if (list == nullptr || !list->is_sequence() || list->items().empty()) {
-      mistakes_.push_back(
-          mistake_at(list == nullptr ? root.place() : list->place(),
-                     list == nullptr || list->is_null()
-                         ? "key `stages` is missing"
-                         : "`stages`: expected a list of stages, found " +
-                               (list->is_sequence() ? std::string("an empty one") : yaml::describe(*list))));
+      mistakes_.push_back(mistake_at(
+          list == nullptr ? root.place() : list->place(),
+          list == nullptr ? "key `stages` is missing"
+                          : "`stages`: expected a list of stages, found " +
+                                (list->is_sequence() ? std::string("an empty one") : yaml::describe(*list))));
       return;
     }
     std::vector<Draft> drafts;

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <set>
+#include <cmath>
+#include <map>
 
 #include "warpsmith/base/text.h"
 
@@ -16,10 +17,23 @@ using yaml::Entry;
 using yaml::mistake_at;
 using yaml::Node;
 
+// A plain number as its value: 0.5 and 0.50 are one. Other values are their text.
+std::string key_of(const Node& value) {
+  const Json json = yaml::to_json(value);
+  if (json.is_number_integer()) return fmt::format("{}", json.get<std::int64_t>());
+  if (!json.is_number()) return value.text();
+  const double number = json.get<double>() + 0.0;  // -0.0 is 0
+  if (std::abs(number) < 0x1p53 && number == std::trunc(number))
+    return fmt::format("{}", static_cast<std::int64_t>(number));
+  return fmt::format("{}", number);
+}
+
+bool same_value(const Node& a, const Node& b) { return a.text() == b.text() || key_of(a) == key_of(b); }
+
 bool agrees(const MatrixPoint& point, const MatrixPoint& part) {
   return std::all_of(part.begin(), part.end(), [&](const auto& entry) {
     const auto it = point.find(entry.first);
-    return it != point.end() && it->second.text() == entry.second.text();
+    return it != point.end() && same_value(it->second, entry.second);
   });
 }
 
@@ -35,7 +49,7 @@ std::vector<Node> axis_values(const Entry& entry, Diagnostics& mistakes) {
     mistakes.push_back(mistake_at(entry.value.place(), fmt::format("axis `{}` has no values", entry.key)));
     return {};
   }
-  std::set<std::string> seen;
+  std::map<std::string, std::string> seen;  // text, and value, to the text
   for (const Node& value : entry.value.items()) {
     if (!value.is_scalar()) {
       mistakes.push_back(
@@ -43,11 +57,16 @@ std::vector<Node> axis_values(const Entry& entry, Diagnostics& mistakes) {
                                                 entry.key, yaml::describe(value))));
       return {};
     }
-    if (!seen.insert(value.text()).second) {
-      mistakes.push_back(mistake_at(
-          value.place(), fmt::format("axis `{}` has the value {} twice", entry.key, value.text())));
+    auto before = seen.find(value.text());
+    if (before == seen.end()) before = seen.find(key_of(value));
+    if (before != seen.end()) {
+      mistakes.push_back(
+          mistake_at(value.place(), fmt::format("axis `{}` has the value {} twice", entry.key, value.text()),
+                     before->second == value.text() ? "" : fmt::format("first as {}", before->second)));
       return {};
     }
+    seen.emplace(value.text(), value.text());
+    seen.emplace(key_of(value), value.text());
   }
   return entry.value.items();
 }
@@ -77,9 +96,8 @@ std::optional<MatrixPoint> read_point(const Node& node, const std::string& where
                                                       entry.key, yaml::describe(entry.value))));
       good = false;
     } else if (const auto known = values.find(entry.key);
-               !whole && std::none_of(known->second.begin(), known->second.end(), [&](const Node& value) {
-                 return value.text() == entry.value.text();
-               })) {
+               !whole && std::none_of(known->second.begin(), known->second.end(),
+                                      [&](const Node& value) { return same_value(value, entry.value); })) {
       std::vector<std::string> texts;
       for (const Node& value : known->second) texts.push_back(value.text());
       mistakes.push_back(

@@ -120,11 +120,7 @@ class SiteLoader {
   SiteSpec load(std::string_view text) {
     site_.text = std::string(text);
     const Node root = yaml::load_text(text, site_.file.string(), mistakes_);
-    if (root.is_map())
-      read_root(root);
-    else if (mistakes_.empty())
-      mistakes_.push_back(mistake_at(root.place(), "expected a map, found " + yaml::describe(root),
-                                     std::string("a site begins with schema: ") + kSiteSchema));
+    if (yaml::is_map_file(root, "site", kSiteSchema, mistakes_)) read_root(root);
     return std::move(site_);
   }
 

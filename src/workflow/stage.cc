@@ -376,6 +376,13 @@ std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults, const
   return drafts;
 }
 
+std::set<std::string> DatasetSettings::ids() const {
+  std::set<std::string> ids(train.begin(), train.end());
+  ids.insert(heldout_combination.begin(), heldout_combination.end());
+  ids.insert(heldout_operation.begin(), heldout_operation.end());
+  return ids;
+}
+
 Json resolved_parameters(const StageSpec& spec) {
   const KindRule* kind = find_kind(spec.kind);
   Json json = {{"kind", spec.kind}};

@@ -9,6 +9,8 @@
 #include <map>
 #include <sstream>
 
+#include "source_text.h"
+#include "warpsmith/base/characters.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/yaml/node.h"
@@ -27,17 +29,19 @@ struct Stop {
 // value in turn.
 class Builder : public YAML::EventHandler {
  public:
-  Builder(std::shared_ptr<const std::string> file, Diagnostics& diagnostics, const Limits& limits)
-      : file_(std::move(file)), diagnostics_(diagnostics), limits_(limits) {}
+  Builder(std::shared_ptr<const std::string> file, const SourceText& source, Diagnostics& diagnostics,
+          const Limits& limits)
+      : file_(std::move(file)), source_(source), diagnostics_(diagnostics), limits_(limits) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
+    document_ = mark;
     if (++documents_ > 1)
       throw Stop{place(mark), "a second document begins here", "a file holds one; take out the `---`"};
   }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    add(Node::scalar(place(mark), "", false), 1, anchor);
+    add(Node::scalar(place_of_null(mark), "", false), 1, anchor);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -45,6 +49,7 @@ class Builder : public YAML::EventHandler {
     // yaml-cpp says "?" for plain scalars and "!" for quoted and block ones.
     const bool text = tag == "!" || tag == "tag:yaml.org,2002:str";
     if (!text) check_tag(mark, tag);
+    if (tag == "?") check_visible(mark, value);
     add(Node::scalar(place(mark), value, text), 1, anchor);
   }
 
@@ -59,12 +64,12 @@ class Builder : public YAML::EventHandler {
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value) override {
-    open(mark, tag, anchor, false);
+                       YAML::EmitterStyle::value style) override {
+    open(mark, tag, anchor, {.is_map = false, .in_block = style == YAML::EmitterStyle::Block});
   }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value) override {
-    open(mark, tag, anchor, true);
+                  YAML::EmitterStyle::value style) override {
+    open(mark, tag, anchor, {.is_map = true, .in_block = style == YAML::EmitterStyle::Block});
   }
   void OnSequenceEnd() override { close(); }
   void OnMapEnd() override { close(); }
@@ -76,20 +81,45 @@ class Builder : public YAML::EventHandler {
     Node node;
     std::size_t weight;  // nodes in it, aliases followed
   };
+  struct Shape {
+    bool is_map = false;
+    bool in_block = false;  // not between braces or brackets
+  };
   struct Open {
     Place place;
-    bool is_map = false;
+    int column = 0;  // from 0, in bytes
+    Shape shape;
     YAML::anchor_t anchor = 0;
     std::size_t weight = 1;
     std::vector<Node> items;
     std::vector<Entry> entries;
     std::map<std::string, int, std::less<>> lines;  // of the keys so far
     std::optional<Entry> key;
-    bool skip_value = false;  // of a duplicate or unusable key
+    bool skip_value = false;        // of a duplicate or unusable key
+    bool merges = false;            // the key is a plain `<<`
+    std::optional<int> merge_line;  // of the first one
     std::vector<Node> merged;
   };
 
-  Place place(const YAML::Mark& mark) const { return {file_, mark.line + 1, mark.column + 1}; }
+  std::size_t offset(const YAML::Mark& mark) const { return source_.offset(mark.line, mark.column); }
+  Place place(const YAML::Mark& mark) const { return source_.place(file_, offset(mark)); }
+
+  // yaml-cpp puts a value that is not there at what comes next. Its place is its key, or the `-` before it.
+  Place place_of_null(const YAML::Mark& mark) const {
+    if (stack_.empty()) return place(source_.writes_null(offset(mark)) ? mark : document_);
+    const Open& top = stack_.back();
+    const bool inside = !top.shape.in_block || mark.column > top.column;
+    if (inside && source_.writes_null(offset(mark))) return place(mark);
+    if (top.shape.is_map) return top.key ? top.key->place : place(mark);
+    return top.shape.in_block ? source_.place(file_, source_.dash_before(offset(mark))) : place(mark);
+  }
+
+  // Text without quotes is meant as it looks.
+  void check_visible(const YAML::Mark& mark, const std::string& value) {
+    if (first_invisible(value).bytes == 0) return;
+    const Invisible found = first_invisible(source_.text(), offset(mark));
+    if (found.bytes > 0) diagnostics_.push_back(invisible_at(source_.place(file_, found.offset), found));
+  }
 
   void check_tag(const YAML::Mark& mark, const std::string& tag) {
     if (tag.empty() || tag == "?" || tag == "!" || tag == "tag:yaml.org,2002:map" ||
@@ -98,13 +128,14 @@ class Builder : public YAML::EventHandler {
     diagnostics_.push_back(mistake_at(place(mark), "tag `" + tag + "` is not known here", "take it out"));
   }
 
-  void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, bool is_map) {
+  void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Shape shape) {
     check_tag(mark, tag);
     if (static_cast<int>(stack_.size()) >= limits_.depth)
       throw Stop{place(mark), "nested more than " + std::to_string(limits_.depth) + " deep", ""};
     Open& top = stack_.emplace_back();
     top.place = place(mark);
-    top.is_map = is_map;
+    top.column = mark.column;
+    top.shape = shape;
     top.anchor = anchor;
   }
 
@@ -114,8 +145,8 @@ class Builder : public YAML::EventHandler {
     for (const Node& merged : top.merged)
       for (const Entry& entry : merged.entries())
         if (top.lines.emplace(entry.key, entry.place.line).second) top.entries.push_back(entry);
-    Node node = top.is_map ? Node::map(top.place, std::move(top.entries))
-                           : Node::sequence(top.place, std::move(top.items));
+    Node node = top.shape.is_map ? Node::map(top.place, std::move(top.entries))
+                                 : Node::sequence(top.place, std::move(top.items));
     add(std::move(node), top.weight, top.anchor);
   }
 
@@ -131,7 +162,7 @@ class Builder : public YAML::EventHandler {
     if (top.weight > limits_.nodes)
       throw Stop{top.place, "more than " + std::to_string(limits_.nodes) + " values",
                  "aliases count as often as they are used"};
-    if (!top.is_map) {
+    if (!top.shape.is_map) {
       top.items.push_back(std::move(node));
     } else if (!top.key) {
       take_key(top, node);
@@ -142,25 +173,36 @@ class Builder : public YAML::EventHandler {
 
   void take_key(Open& top, const Node& node) {
     top.key = Entry{node.text(), node.place(), Node()};
-    top.skip_value = false;
+    top.skip_value = top.merges = false;
     if (!node.is_scalar()) {
       diagnostics_.push_back(mistake_at(node.place(), "a key must be a word, found " + describe(node)));
       top.skip_value = true;
       return;
     }
-    if (node.text() == "<<" && !node.quoted()) return;
-    const auto [it, fresh] = top.lines.emplace(node.text(), node.place().line);
-    if (fresh) return;
-    diagnostics_.push_back(mistake_at(node.place(), "key `" + node.text() + "` stands here twice",
-                                      "first in line " + std::to_string(it->second)));
-    top.skip_value = true;
+    top.merges = node.text() == "<<" && !node.quoted();
+    if (const auto first = first_line(top, node)) {
+      diagnostics_.push_back(mistake_at(node.place(), "key `" + node.text() + "` stands here twice",
+                                        "first in line " + std::to_string(*first)));
+      top.skip_value = true;
+    }
+  }
+
+  // The line of an equal key before this one.
+  static std::optional<int> first_line(Open& top, const Node& key) {
+    if (top.merges) {
+      if (top.merge_line) return top.merge_line;
+      top.merge_line = key.place().line;
+      return std::nullopt;
+    }
+    const auto [it, fresh] = top.lines.emplace(key.text(), key.place().line);
+    return fresh ? std::nullopt : std::optional(it->second);
   }
 
   void take_value(Open& top, Node node) {
     Entry entry = std::move(*top.key);
     top.key.reset();
     if (top.skip_value) return;
-    if (entry.key == "<<" && !top.lines.contains("<<")) {
+    if (top.merges) {
       take_merge(top, node);
       return;
     }
@@ -180,11 +222,13 @@ class Builder : public YAML::EventHandler {
   }
 
   std::shared_ptr<const std::string> file_;
+  const SourceText& source_;
   Diagnostics& diagnostics_;
   const Limits& limits_;
   std::vector<Open> stack_;
   std::map<YAML::anchor_t, Anchored> anchors_;
   Node root_;
+  YAML::Mark document_;  // where it begins
   int documents_ = 0;
 };
 
@@ -207,10 +251,66 @@ std::pair<std::string, std::string> explain(const std::string& message) {
   return {"bad YAML: " + message, ""};
 }
 
-bool is_indented_by_a_tab(std::string_view text, int line) {
-  for (; line > 0 && text.find('\n') != std::string_view::npos; --line)
-    text.remove_prefix(text.find('\n') + 1);
+bool is_indented_by_a_tab(const SourceText& source, int line) {
+  const std::string_view text = source.text().substr(source.offset(line, 0));
   return text.substr(0, text.find_first_not_of(" \t")).find('\t') != std::string_view::npos;
+}
+
+// What keeps a text from being read as YAML at all.
+std::optional<Diagnostic> not_text(const SourceText& source, const std::shared_ptr<const std::string>& file) {
+  const std::string_view text = source.text();
+  if (const auto zero = text.find('\0'); zero != std::string_view::npos)
+    return mistake_at({file, 1, 1}, "the file is no text: byte " + std::to_string(zero) + " is zero");
+  if (const std::size_t bad = first_not_utf8(text); bad < text.size())
+    return mistake_at(source.place(file, bad),
+                      fmt::format("byte 0x{:02x} is not UTF-8", static_cast<unsigned char>(text[bad])),
+                      "save the file as UTF-8");
+  for (std::size_t i = 0; i < text.size();) {
+    const Utf8Character c = utf8_character(text, i);
+    if (is_control_character(c.code))
+      return mistake_at(source.place(file, i),
+                        fmt::format("a control character: U+{:04X}", static_cast<std::uint32_t>(c.code)),
+                        "delete it; within double quotes it can be written as \\xNN");
+    i += c.bytes;
+  }
+  return std::nullopt;
+}
+
+// Reads a document into `builder`; false where there is none. Throws YAML::ParserException and Stop.
+bool parse(std::string_view text, Builder& builder) {
+  std::istringstream in{std::string(text)};
+  YAML::Parser parser(in);
+  if (!parser.HandleNextDocument(builder)) return false;
+  parser.HandleNextDocument(builder);
+  return true;
+}
+
+// An invisible character may be why the text is bad YAML: then it is not, or only further below, once the
+// text is what its writer saw.
+std::optional<Invisible> culprit(const SourceText& source, const YAML::Mark& mark, const Limits& limits) {
+  const Invisible found = first_invisible_in_code(source.text());
+  if (found.bytes == 0 || found.offset > source.offset(mark.line + 1, 0)) return std::nullopt;
+  const std::string seen = as_seen(source.text());
+  const SourceText seen_source(seen);
+  Diagnostics ignored;
+  Builder builder(nullptr, seen_source, ignored, limits);
+  try {
+    parse(seen, builder);
+  } catch (const YAML::ParserException& e) {
+    if (e.mark.line <= mark.line) return std::nullopt;
+  } catch (const Stop&) {
+  }
+  return found;
+}
+
+Diagnostic bad_yaml(const YAML::ParserException& e, const SourceText& source,
+                    const std::shared_ptr<const std::string>& file, const Limits& limits) {
+  if (const auto found = culprit(source, e.mark, limits))
+    return invisible_at(source.place(file, found->offset), *found);
+  auto [message, hint] = explain(e.msg);
+  if (is_indented_by_a_tab(source, e.mark.line)) hint = "indent with spaces, not with tabs";
+  return mistake_at(source.place(file, source.offset(e.mark.line, e.mark.column)), std::move(message),
+                    std::move(hint));
 }
 
 }  // namespace
@@ -219,49 +319,28 @@ Node load_text(std::string_view text, std::string_view file_name, Diagnostics& d
                const Limits& limits) {
   const auto file = std::make_shared<const std::string>(file_name);
   const Place start{file, 1, 1};
-  if (text.size() > limits.bytes) {
-    diagnostics.push_back(
+  const auto refuse = [&](Diagnostic mistake) {
+    diagnostics.push_back(std::move(mistake));
+    return Node();
+  };
+  if (text.size() > limits.bytes)
+    return refuse(
         mistake_at(start, "the file is larger than " + std::to_string(limits.bytes >> 20) + " MiB"));
-    return {};
-  }
-  if (const auto zero = text.find('\0'); zero != std::string_view::npos) {
-    diagnostics.push_back(
-        mistake_at(start, "the file is no text: byte " + std::to_string(zero) + " is zero"));
-    return {};
-  }
-  if (const std::size_t bad = first_not_utf8(text); bad < text.size()) {
-    const std::string_view before = text.substr(0, bad);
-    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-    const auto column = bad - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
-    diagnostics.push_back(
-        mistake_at({file, static_cast<int>(line), static_cast<int>(column)},
-                   fmt::format("byte 0x{:02x} is not UTF-8", static_cast<unsigned char>(text[bad])),
-                   "save the file as UTF-8"));
-    return {};
-  }
-  Builder builder(file, diagnostics, limits);
+  const SourceText source(text);
+  if (auto mistake = not_text(source, file)) return refuse(std::move(*mistake));
+  Builder builder(file, source, diagnostics, limits);
   try {
-    std::istringstream in{std::string(text)};
-    YAML::Parser parser(in);
-    if (!parser.HandleNextDocument(builder))
-      return Node::scalar(start, "", false);  // nothing but white space
-    parser.HandleNextDocument(builder);
+    if (!parse(source.text(), builder))
+      return Node::scalar(start, "", false);  // nothing but white space and comments
   } catch (const YAML::DeepRecursion& e) {
-    diagnostics.push_back(mistake_at({file, e.mark.line + 1, e.mark.column + 1},
-                                     "nested more than " + std::to_string(limits.depth) + " deep"));
-    return {};
+    return refuse(mistake_at(source.place(file, source.offset(e.mark.line, e.mark.column)),
+                             "nested more than " + std::to_string(limits.depth) + " deep"));
   } catch (const YAML::ParserException& e) {
-    auto [message, hint] = explain(e.msg);
-    if (is_indented_by_a_tab(text, e.mark.line)) hint = "indent with spaces, not with tabs";
-    diagnostics.push_back(
-        mistake_at({file, e.mark.line + 1, e.mark.column + 1}, std::move(message), std::move(hint)));
-    return {};
+    return refuse(bad_yaml(e, source, file, limits));
   } catch (const Stop& e) {
-    diagnostics.push_back(mistake_at(e.place, e.message, e.hint));
-    return {};
+    return refuse(mistake_at(e.place, e.message, e.hint));
   } catch (const std::exception& e) {
-    diagnostics.push_back(mistake_at(start, std::string("bad YAML: ") + e.what()));
-    return {};
+    return refuse(mistake_at(start, std::string("bad YAML: ") + e.what()));
   }
   return builder.root();
 }

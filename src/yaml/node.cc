@@ -1,6 +1,10 @@
 #include "warpsmith/yaml/node.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "warpsmith/base/characters.h"
 
 namespace warpsmith::yaml {
 
@@ -15,22 +19,25 @@ struct Node::Data {
 
 namespace {
 
-// Text of a file may stand in a message: it stays one line, and no byte of it steers a terminal.
+// Text of a file may stand in a message. It stays one line, no byte of it steers a terminal, and what cannot
+// be seen is written out: \u200b.
 std::string on_one_line(std::string text) {
-  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-  if (std::none_of(text.begin(), text.end(), is_control)) return text;
+  const auto is_plain = [](unsigned char c) { return c >= 0x20 && c < 0x7F; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) return text;
   std::string out;
-  for (const char c : text) {
-    constexpr const char* kDigits = "0123456789abcdef";
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n')
+  for (std::size_t i = 0; i < text.size();) {
+    const Utf8Character c = utf8_character(text, i);
+    if (c.code == '\n')
       out += "\\n";
-    else if (c == '\t')
+    else if (c.code == '\t')
       out += "\\t";
-    else if (is_control(byte))
-      out += std::string("\\x") + kDigits[byte >> 4] + kDigits[byte & 15];
+    else if (c.code < 0x80 && !is_plain(static_cast<unsigned char>(c.code)))
+      out += fmt::format("\\x{:02x}", static_cast<std::uint32_t>(c.code));
+    else if (is_control_character(c.code) || !invisible_name(c.code).empty())
+      out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(c.code));
     else
-      out += c;
+      out += text.substr(i, c.bytes);
+    i += c.bytes;
   }
   return out;
 }

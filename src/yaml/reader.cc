@@ -82,6 +82,14 @@ std::string describe(const Node& node) {
   return "`" + text + "`";
 }
 
+bool is_map_file(const Node& root, std::string_view what, std::string_view schema, Diagnostics& diagnostics) {
+  if (root.is_map()) return true;
+  if (root.place().line > 0)  // else the file could not be read, which is told
+    diagnostics.push_back(mistake_at(root.place(), "expected a map, found " + describe(root),
+                                     fmt::format("a {} begins with schema: {}", what, schema)));
+  return false;
+}
+
 Json to_json(const Node& node) {
   switch (node.kind()) {
     case Kind::kNull:
@@ -161,7 +169,11 @@ std::optional<std::string> read_text(const Node& node, std::string_view what, Di
 std::optional<double> read_seconds(const Node& node, std::string_view what, Diagnostics& diagnostics) {
   if (node.is_scalar())
     if (const auto value = parse_duration(node.text())) return static_cast<double>(value->count()) / 1e3;
-  return wrong(node, what, "a duration", "such as 90s, 15m, 2h30m or 1:30:00", diagnostics);
+  const bool no_unit = node.is_scalar() && number_of(node.text());
+  return wrong(node, what, "a duration",
+               no_unit ? fmt::format("it has no unit: {0}s, {0}m or {0}h", node.text())
+                       : "such as 90s, 15m, 2h30m, 1:30:00 or 1-12:00:00",
+               diagnostics);
 }
 
 std::optional<std::uint64_t> read_bytes(const Node& node, std::string_view what, Diagnostics& diagnostics) {
@@ -199,15 +211,18 @@ std::string suggest(std::string_view word, std::span<const std::string> known) {
 }
 
 MapReader::MapReader(Node node, std::string what, Diagnostics& diagnostics)
-    : node_(std::move(node)), what_(std::move(what)), diagnostics_(diagnostics), usable_(node_.is_map()) {
-  if (!node_.is_map() && !node_.is_null())
+    : node_(std::move(node)),
+      what_(std::move(what)),
+      diagnostics_(diagnostics),
+      usable_(node_.is_map() || node_.is_null()) {
+  if (!usable_)
     diagnostics_.push_back(mistake_at(node_.place(), what_ + ": expected a map, found " + describe(node_)));
 }
 
 std::optional<Node> MapReader::value(std::string_view key, const Expect& expect) {
   expected_.emplace_back(key);
   if (const Node* found = node_.find(key)) return *found;
-  if (expect.required && (usable_ || node_.is_null()))
+  if (expect.required && usable_)
     diagnostics_.push_back(mistake_at(node_.place(), fmt::format("{}: key `{}` is missing", what_, key)));
   return std::nullopt;
 }

@@ -339,12 +339,16 @@ TEST(LaunchPlan, BlocksThatAreTooDeepEndWithoutFurtherMistakes) {
 }
 
 TEST(LaunchPlan, AProgramWithoutLaunchIsAMistake) {
-  for (const char* text :
-       {"", "__global__ void k() {}\n", "// plan: fill out 0\n", "// the plan: launch k<<<1, 1>>>()\n"}) {
+  for (const auto& [text, place] :
+       {std::pair("", "k.cu:1:1"), std::pair("__global__ void k() {}\n", "k.cu:1:1"),
+        std::pair("\n// plan: fill out 0\n// plan: let n = 1\n", "k.cu:2:10"),
+        std::pair("// the plan: launch k<<<1, 1>>>()\n", "k.cu:1:1")}) {
     Diagnostics diagnostics;
     LaunchPlan::parse(text, test_task(), "k.cu", diagnostics);
     ASSERT_EQ(diagnostics.size(), 1u) << text;
-    EXPECT_EQ(diagnostics[0].message, "the launch plan launches nothing");
+    EXPECT_EQ(to_string(diagnostics[0]), std::string(place) +
+                                             ": the launch plan launches nothing (a line such as "
+                                             "`// plan: launch kernel<<<cdiv(N, 256), 256>>>(x, out, N)`)");
   }
 }
 

@@ -223,6 +223,51 @@ TEST(TaskMath, TheWorkflowOrTheTaskAllowsTorchsDefault) {
   EXPECT_EQ(under_math(loose, "strict").math, "torch_default");
 }
 
+TEST_F(LoadTask, AFileThatIsNoMapIsAMistake) {
+  const std::string help = " (a task begins with schema: warpsmith.task/1)\n";
+  for (const char* text : {"", "\n \n", "# only a comment\n", "---\n", "~", "null\n"}) {
+    EXPECT_EQ(mistakes(text), "t:1:1: expected a map, found nothing" + help) << text;
+  }
+  EXPECT_EQ(mistakes("gelu\n"), "t:1:1: expected a map, found `gelu`" + help);
+  EXPECT_EQ(mistakes("[a, b]\n"), "t:1:1: expected a map, found a list" + help);
+}
+
+TEST_F(LoadTask, NothingWhereAMapShouldBeIsAMistake) {
+  EXPECT_EQ(mistakes(with("  w: {role: parameter, dtype: float16, shape: [N * 2]}", "  w:")),
+            "t:9:3: input `w`: key `shape` is missing\n");
+  EXPECT_EQ(mistakes(with("  out1: {shape: []}", "  out1:")),
+            "t:15:3: output `out1`: key `shape` is missing\n");
+  EXPECT_EQ(mistakes(with("  - {M: 3, N: 1000}", "  -")),
+            "t:23:3: shape in `hidden`: key `M` is missing\nt:23:3: shape in `hidden`: key `N` is missing\n");
+  EXPECT_EQ(mistakes(with("  - {x: \"uniform(-1, 1)\"}", "  -")),
+            "t:26:3: a distribution names at least one input\n");
+}
+
+// Whatever key has no value, the task loads or has a mistake in that line or below, and nothing falls over.
+TEST_F(LoadTask, EveryKeyMayBeWithoutItsValue) {
+  const std::string text = kGood;
+  for (std::size_t colon = text.find(": "); colon != std::string::npos; colon = text.find(": ", colon + 1)) {
+    const std::size_t end = text.find('\n', colon);
+    const std::string broken = text.substr(0, colon + 1) + text.substr(end);
+    mistakes(broken);
+    mistakes(text.substr(0, colon + 1));
+  }
+}
+
+TEST_F(LoadTask, MistakesInTasksThatNobodyNamedAreApart) {
+  write("a", kGood);
+  write("b", "");
+  write("c", "# nothing\n");
+  Diagnostics mistakes, elsewhere;
+  const auto tasks = load_tasks(root_, {"a", "c"}, mistakes, elsewhere);
+  ASSERT_EQ(tasks.size(), 1u);
+  EXPECT_EQ(tasks[0].id, "a");
+  ASSERT_EQ(mistakes.size(), 1u);
+  EXPECT_EQ(mistakes[0].file, (root_ / "c/task.yaml").string());
+  ASSERT_EQ(elsewhere.size(), 1u);
+  EXPECT_EQ(elsewhere[0].file, (root_ / "b/task.yaml").string());
+}
+
 TEST_F(LoadTask, OptionalKeysHaveDefaults) {
   std::string text = kGood;
   text.resize(text.find("distributions:"));

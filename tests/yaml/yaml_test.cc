@@ -130,11 +130,101 @@ TEST(Reader, ReadsWhatFitsAndTellsTheRest) {
           "f.yaml:2:4: `x`: expected an integer, found the number 2.5",
           "f.yaml:3:4: `b`: expected true or false, found `yes`",
           "f.yaml:4:4: `s`: expected a string, found the integer 5 (put it in quotes: \"5\")",
-          "f.yaml:5:4: `d`: expected a duration, found the integer 90 (such as 90s, 15m, 2h30m or 1:30:00)",
+          "f.yaml:5:4: `d`: expected a duration, found the integer 90 (it has no unit: 90s, 90m or 90h)",
           "f.yaml:6:4: `z`: expected a size, found `4 apples` (such as 512MiB or 4GiB)",
           "f.yaml:7:4: `w`: `gren` is not known (did you mean `green`?)",
           "f.yaml:10:4: `l`: expected a list, found `x`", "f.yaml:1:1: thing: key `level` is missing",
           "f.yaml:9:1: thing: key `levl` is not known (did you mean `level`?)"));
+}
+
+// Where values stand, by their path: "a=3:1".
+void collect_places(const Node& node, const std::string& path, std::vector<std::string>& out) {
+  if (node.is_map())
+    for (const Entry& entry : node.entries()) collect_places(entry.value, path + "." + entry.key, out);
+  else if (node.is_sequence())
+    for (std::size_t i = 0; i < node.items().size(); ++i)
+      collect_places(node.items()[i], path + "." + std::to_string(i), out);
+  else
+    out.push_back(path + "=" + std::to_string(node.place().line) + ":" + std::to_string(node.place().column));
+}
+
+std::vector<std::string> places_in(std::string_view text) {
+  Diagnostics mistakes;
+  std::vector<std::string> out;
+  collect_places(load_text(text, "f.yaml", mistakes), "", out);
+  EXPECT_THAT(lines_of(mistakes), IsEmpty()) << text;
+  return out;
+}
+
+TEST(Load, PutsAValueThatIsNotThereAtItsKey) {
+  EXPECT_THAT(places_in("a:\nb: 1\n"), ElementsAre(".a=1:1", ".b=2:4"));
+  EXPECT_THAT(places_in("a: 1\nb:\n# c\n\n  # d\n"), ElementsAre(".a=1:4", ".b=2:1"));
+  EXPECT_THAT(places_in("a:\n  b:\n\nc:"), ElementsAre(".a.b=2:3", ".c=4:1"));
+  EXPECT_THAT(places_in("{a: , b: ~, c}"), ElementsAre(".a=1:2", ".b=1:10", ".c=1:13"));
+  EXPECT_THAT(places_in("a: ~\nb: null\nc:\n  ~\nd: &x\ne: 1\n"),
+              ElementsAre(".a=1:4", ".b=2:4", ".c=4:3", ".d=5:4", ".e=6:4"));
+  EXPECT_THAT(places_in("-\n- # x\n\n- a:\n-   -\n- ~\n"),
+              ElementsAre(".0=1:1", ".1=2:1", ".2.a=4:3", ".3.0=5:5", ".4=6:3"));
+  EXPECT_THAT(places_in("k:\n- 1\n-\nn: 2\n"), ElementsAre(".k.0=2:3", ".k.1=3:1", ".n=4:4"));
+  for (const char* text : {"", "\n\n", "# only\n# comments\n", "\xEF\xBB\xBF", "---\n# c\n\n"})
+    EXPECT_THAT(places_in(text), ElementsAre("=1:1")) << text;
+  EXPECT_THAT(places_in("# c\n--- # d\n"), ElementsAre("=2:1"));
+}
+
+TEST(Load, CountsColumnsInCharacters) {
+  EXPECT_THAT(places_in("{\u00e4: 1, \u20ac: [2, \"\U0001f600\", 3]}"),
+              ElementsAre(".\u00e4=1:5", ".\u20ac.0=1:12", ".\u20ac.1=1:15", ".\u20ac.2=1:20"));
+  EXPECT_THAT(bad("a: \"\u20ac\" \xff\n"),
+              ElementsAre("f.yaml:1:8: byte 0xff is not UTF-8 (save the file as UTF-8)"));
+}
+
+TEST(Load, RefusesAMergeKeyThatStandsTwice) {
+  EXPECT_THAT(bad("d: &d {p: 1}\ne:\n  <<: *d\n  <<: *d\n"),
+              ElementsAre("f.yaml:4:3: key `<<` stands here twice (first in line 3)"));
+  EXPECT_THAT(bad("d: &d {p: 1}\ne: {<<: *d, q: 1, <<: {r: 1}}\n"),
+              ElementsAre("f.yaml:2:19: key `<<` stands here twice (first in line 2)"));
+  EXPECT_EQ(good("d: &d {p: 1}\ne: {\"<<\": 2, <<: *d}"),
+            Json::parse(R"({"d": {"p": 1}, "e": {"<<": 2, "p": 1}})"));
+}
+
+TEST(Load, NamesCharactersThatCannotBeSeen) {
+  const std::string help = " (delete it or type a plain space; within quotes it may stand)";
+  const std::pair<const char*, const char*> rows[] = {
+      {"device: cpu\u200b\n", "f.yaml:1:12: an invisible character: U+200B zero-width space"},
+      {"a: 1\ndev\u00adice: cpu\n", "f.yaml:2:4: an invisible character: U+00AD soft hyphen"},
+      {"a: 1\ndevice:\u00a0cpu\nb: 2\n", "f.yaml:2:8: an invisible character: U+00A0 no-break space"},
+      {"a: 1\ndevice:\u00a0 cpu\nb: {c: 2}\n", "f.yaml:2:8: an invisible character: U+00A0 no-break space"},
+      {"a:\n\u3000\u3000b: 1\n", "f.yaml:2:1: an invisible character: U+3000 ideographic space"},
+      {"a: [x, \u20ac\ufeff, y]\n", "f.yaml:1:9: an invisible character: U+FEFF zero-width no-break space"},
+      {"a: x\u202ey\n", "f.yaml:1:5: an invisible character: U+202E right-to-left override"},
+      {"a: one\n  two\u2028three\n", "f.yaml:2:6: an invisible character: U+2028 line separator"},
+      {"\u200e- x\n- y\n", "f.yaml:1:1: an invisible character: U+200E left-to-right mark"},
+      {"a: x\U000e0041\n", "f.yaml:1:5: an invisible character: U+E0041 tag or variation selector"}};
+  for (const auto& [text, mistake] : rows) EXPECT_THAT(bad(text), ElementsAre(mistake + help)) << text;
+  // In comments nobody minds them, within quotes they are meant, and they are not blamed for other mistakes.
+  for (const char* text : {"a: 1 # \u00a0\n", "a: \"x\u00a0y\"\n", "a: 'x\u200by'\n", "\ufeff# mark\na: 1\n"})
+    EXPECT_THAT(bad(text), IsEmpty()) << text;
+  EXPECT_THAT(bad("# \u00a0\na: b: c\n").at(0), HasSubstr("f.yaml:2:5: bad YAML: a `:`"));
+  EXPECT_THAT(bad("t: \"\u00a0\"\na: b: c\n").at(0), HasSubstr("f.yaml:2:5: bad YAML: a `:`"));
+  EXPECT_THAT(bad("\"a\u200b\": 1\n\"a\u200b\": 2\n"),
+              ElementsAre("f.yaml:2:1: key `a\\u200b` stands here twice (first in line 1)"));
+}
+
+TEST(Load, RefusesControlCharacters) {
+  for (const auto& [text, where] : {std::pair("a: x\x04y", "1:5: a control character: U+0004"),
+                                    std::pair("# \x1b[31m\na: 1", "1:3: a control character: U+001B"),
+                                    std::pair("a: \"x\x7f\"", "1:6: a control character: U+007F"),
+                                    std::pair("a: 1\nb: \u009b", "2:4: a control character: U+009B")})
+    EXPECT_THAT(bad(text), ElementsAre("f.yaml:" + std::string(where) +
+                                       " (delete it; within double quotes it can be written as \\xNN)"));
+}
+
+TEST(Reader, TakesNothingForAMapWithoutKeys) {
+  Diagnostics mistakes;
+  MapReader map(load_text("a:\n", "f.yaml", mistakes).entries()[0].value, "thing", mistakes);
+  EXPECT_TRUE(map.usable());
+  EXPECT_EQ(map.integer("n", {.required = true}), std::nullopt);
+  EXPECT_THAT(lines_of(mistakes), ElementsAre("f.yaml:1:1: thing: key `n` is missing"));
 }
 
 // Whatever the bytes, loading ends, and without an exception.

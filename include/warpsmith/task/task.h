@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -163,5 +164,8 @@ std::optional<Task> load_task(const std::filesystem::path& folder, Diagnostics& 
 std::vector<CandidateFile> load_candidate_files(const Task& task, Diagnostics& diagnostics);
 // All tasks below `folder` (each subfolder with a task.yaml), sorted by id.
 std::vector<Task> load_tasks(const std::filesystem::path& folder, Diagnostics& diagnostics);
+// The same, for work on the tasks `ids` alone: mistakes in others go to `elsewhere`, and such tasks are left out.
+std::vector<Task> load_tasks(const std::filesystem::path& folder, const std::set<std::string>& ids,
+                             Diagnostics& diagnostics, Diagnostics& elsewhere);
 
 }  // namespace warpsmith::task

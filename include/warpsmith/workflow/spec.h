@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -86,6 +87,7 @@ struct ProtocolSettings {
 struct DatasetSettings {
   std::filesystem::path folder;                                            // absolute
   std::vector<std::string> train, heldout_combination, heldout_operation;  // task ids
+  std::set<std::string> ids() const;                                       // of all three
 };
 
 struct PromptSettings {

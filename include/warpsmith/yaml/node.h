@@ -88,6 +88,10 @@ Node load_text(std::string_view text, std::string_view file_name, Diagnostics& d
                const Limits& limits = {});
 Node load_file(const std::filesystem::path& path, Diagnostics& diagnostics, const Limits& limits = {});
 
+// Whether the root of a file is a map. An empty file, a list or one value is a mistake: "expected a map, found
+// nothing (a task begins with schema: …)". No second mistake about a file that could not be read.
+bool is_map_file(const Node& root, std::string_view what, std::string_view schema, Diagnostics& diagnostics);
+
 // "a map", "the integer 5", "the string `x`", … for messages.
 std::string describe(const Node& node);
 // The node as JSON, plain scalars typed by YAML's core schema (null, true/false, integers, numbers), others
@@ -135,7 +139,7 @@ class MapReader {
 
   bool has(std::string_view key) const { return node_.find(key) != nullptr; }
   const Node& node() const { return node_; }
-  bool usable() const { return usable_; }  // it is a map
+  bool usable() const { return usable_; }  // a map, or nothing
 
   std::optional<Node> value(std::string_view key, const Expect& expect = {});
   std::optional<std::int64_t> integer(std::string_view key, const Expect& expect = {});

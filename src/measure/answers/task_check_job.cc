@@ -4,13 +4,13 @@
 #include <optional>
 
 #include "gpu_place.h"
-#include "task_source.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/measurer.h"
 #include "warpsmith/measure/reference.h"
 #include "warpsmith/measure/task_check.h"
 #include "warpsmith/process/gpus.h"
+#include "warpsmith/task/task_source.h"
 
 namespace warpsmith::measure {
 
@@ -48,8 +48,8 @@ void run_task_checks(ShardSession& shard) {
   const Json& params = shard.job().params;
   Settings settings = settings_from_json(params, shard.job().seed);
   const Where where = place_for(settings);
-  TaskSource tasks(json_at<std::string>(params, "datasets", "params"),
-                   where.place == Place::kGpu ? "gpu" : "cpu");
+  task::TaskSource tasks(json_at<std::string>(params, "datasets", "params"),
+                         where.place == Place::kGpu ? "gpu" : "cpu");
   const bool compile_only = params.value("compile_only", false);
   configure_torch(settings.threads);
   for (const Item& item : shard.open_items()) {

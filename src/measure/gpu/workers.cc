@@ -16,7 +16,6 @@
 #include <optional>
 
 #include "extension/measurer.h"
-#include "task_source.h"
 #include "timing/judge.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/json.h"
@@ -24,6 +23,7 @@
 #include "warpsmith/device/gpu.h"
 #include "warpsmith/measure/gpu.h"
 #include "warpsmith/measure/reference.h"
+#include "warpsmith/task/task_source.h"
 
 namespace warpsmith::measure {
 
@@ -126,7 +126,7 @@ class Worker {
       if (request.contains("checked")) checked = measurement_from_json(request.at("checked"));
       measurer_->know_best(candidate.task, request.at("best").get<double>());
       const Measured measured =
-          measurer_->measure(tasks_.of(candidate), candidate, request.at("binary").get<std::string>(),
+          measurer_->measure(tasks_.of(candidate.task), candidate, request.at("binary").get<std::string>(),
                              request.at("attempt").get<int>(), checked ? &*checked : nullptr);
       return {{"measurement", to_json(measured.measurement)},
               {"samples", measured.samples},
@@ -144,7 +144,7 @@ class Worker {
   }
 
   int fd_;
-  TaskSource tasks_;
+  task::TaskSource tasks_;
   std::optional<GpuMeasurer> measurer_;
   std::optional<Json> broken_;
 };
