@@ -18,6 +18,8 @@ packages=(
 )
 # Only the tests want these: they read what we wrote with other people's tools, and look at the report in a browser.
 test_packages=(python3-h5py python3-jsonschema python3-yaml chromium)
+# The loaders are fuzzed with clang's libFuzzer.
+fuzz_packages=(clang libclang-rt-dev)
 # The tests on Slurm start daemons of their own from these (slurm/dev_cluster.sh); the last three are for accounting.
 slurm_packages=(slurm-wlm munge libslurm-dev slurmdbd mariadb-server-core mariadb-client-core)
 
@@ -143,6 +145,7 @@ if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
   install_packages REQUIRED "${packages[@]}"
   if [ "${1:-}" = test ]; then
     install_packages WANTED "${test_packages[@]}"
+    install_packages WANTED "${fuzz_packages[@]}"
     install_slurm_packages
   fi
 else

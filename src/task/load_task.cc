@@ -25,22 +25,16 @@ using yaml::Node;
 constexpr std::string_view kSchema = "warpsmith.task/1";
 constexpr std::int64_t kMaxSize = 0x7FFFFFFF;  // of a dim: plans pass it as int32
 
+std::filesystem::path task_file(const std::filesystem::path& folder) { return folder / "task.yaml"; }
+
 class TaskLoader {
  public:
   TaskLoader(std::filesystem::path folder, Diagnostics& diagnostics)
       : folder_(std::move(folder)), diagnostics_(diagnostics) {}
 
-  std::optional<Task> load() {
+  std::optional<Task> load(std::string_view text) {
     const std::size_t before = diagnostics_.size();
-    const std::filesystem::path path = folder_ / "task.yaml";
-    std::string text;
-    try {
-      text = read_file(path);
-    } catch (const Error& error) {
-      diagnostics_.push_back({path.string(), 0, 0, error.what(), ""});
-      return std::nullopt;
-    }
-    root_ = yaml::load_text(text, path.string(), diagnostics_);
+    root_ = yaml::load_text(text, task_file(folder_).string(), diagnostics_);
     if (diagnostics_.size() != before || !yaml::is_map_file(root_, "task", kSchema, diagnostics_))
       return std::nullopt;
     task_.folder = folder_;
@@ -304,7 +298,8 @@ class TaskLoader {
   // `name`: the key as messages call it.
   std::vector<Dims> read_shapes(MapReader& parent, const char* key, const std::string& name) {
     std::vector<Dims> shapes;
-    for (const Node& node : parent.sequence(key, {.required = true})) {
+    const std::vector<Node> nodes = parent.sequence(key, {.required = true});
+    for (const Node& node : nodes) {
       MapReader map(node, "shape in `" + name + "`", diagnostics_);
       if (!map.usable()) continue;
       const std::size_t before = diagnostics_.size();
@@ -313,17 +308,17 @@ class TaskLoader {
         dims[dim] =
             map.integer(dim, {.required = true, .low = 1, .high = static_cast<double>(kMaxSize)}).value_or(1);
       map.finish();
+      if (diagnostics_.size() != before) continue;
       const auto listed = [&dims](const std::vector<Dims>& in) {
         return std::find(in.begin(), in.end(), dims) != in.end();
       };
-      const bool whole = diagnostics_.size() == before;
-      if (whole && listed(shapes)) mistake(node, "this shape is listed twice");
-      if (whole && name == "hidden" && (listed(task_.timing) || listed(task_.gpu_timing)))
+      if (listed(shapes)) mistake(node, "this shape is listed twice");
+      if (name == "hidden" && (listed(task_.timing) || listed(task_.gpu_timing)))
         mistake(node, "this shape is in `timing` already");
       shape_nodes_.emplace_back(dims, node);
       shapes.push_back(std::move(dims));
     }
-    if (shapes.empty() && parent.has(key)) parent.mistake(key, "`" + name + "` needs at least one shape");
+    if (nodes.empty() && parent.has(key)) parent.mistake(key, "`" + name + "` needs at least one shape");
     return shapes;
   }
 
@@ -364,7 +359,19 @@ class TaskLoader {
 }  // namespace
 
 std::optional<Task> load_task(const std::filesystem::path& folder, Diagnostics& diagnostics) {
-  return TaskLoader(folder, diagnostics).load();
+  std::string text;
+  try {
+    text = read_file(task_file(folder));
+  } catch (const Error& error) {
+    diagnostics.push_back({task_file(folder).string(), 0, 0, error.what(), ""});
+    return std::nullopt;
+  }
+  return load_task_text(text, folder, diagnostics);
+}
+
+std::optional<Task> load_task_text(std::string_view text, const std::filesystem::path& folder,
+                                   Diagnostics& diagnostics) {
+  return TaskLoader(folder, diagnostics).load(text);
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "warpsmith/base/error.h"
@@ -161,6 +162,9 @@ struct CandidateFile {
 
 // Loads <folder>/task.yaml. Mistakes go to `diagnostics`; nothing is returned where there are any.
 std::optional<Task> load_task(const std::filesystem::path& folder, Diagnostics& diagnostics);
+// The same from the text of folder/task.yaml.
+std::optional<Task> load_task_text(std::string_view text, const std::filesystem::path& folder,
+                                   Diagnostics& diagnostics);
 std::vector<CandidateFile> load_candidate_files(const Task& task, Diagnostics& diagnostics);
 // All tasks below `folder` (each subfolder with a task.yaml), sorted by id.
 std::vector<Task> load_tasks(const std::filesystem::path& folder, Diagnostics& diagnostics);

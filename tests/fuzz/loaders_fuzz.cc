@@ -1,0 +1,138 @@
+// A libFuzzer target for what people and jobs write:
+//   loaders_fuzz MODE SOURCE [libFuzzer's options and corpus folders]
+// MODE is task, plan, workflow, site or records; SOURCE is the checkout. A mistake in the input must end as
+// diagnostics, PlanError or Error. Any other exception, a crash, a hang or a leak is a finding.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/temporary_folder.h"
+#include "warpsmith/records/baseline.h"
+#include "warpsmith/records/candidate.h"
+#include "warpsmith/records/job.h"
+#include "warpsmith/records/measurement.h"
+#include "warpsmith/records/shard.h"
+#include "warpsmith/task/launch_plan.h"
+#include "warpsmith/task/task.h"
+#include "warpsmith/workflow/load.h"
+#include "warpsmith/workflow/site.h"
+
+namespace {
+
+using namespace warpsmith;
+
+fs::path source_folder;
+
+void evaluate(const task::LaunchPlan& plan, const task::Task& task) {
+  for (const auto* shapes : {&task.timing, &task.hidden})
+    for (const task::Dims& dims : *shapes) try {
+        plan.evaluate(task::plan_bindings(task, dims));
+      } catch (const task::PlanError&) {
+      }
+}
+
+void fuzz_task(std::string_view text) {
+  Diagnostics mistakes;
+  const auto task = task::load_task_text(text, "some_task", mistakes);
+  if (task.has_value() != mistakes.empty()) std::abort();
+  if (!task) return;
+  const auto plan = task::LaunchPlan::parse("// plan: launch k<<<1, 1>>>(out)\n", *task, "k.cu", mistakes);
+  if (mistakes.empty()) evaluate(plan, *task);
+}
+
+// Several tasks: expressions name dims, scalars and strides of theirs.
+const std::vector<task::Task>& dataset() {
+  static const std::vector<task::Task> tasks = [] {
+    Diagnostics mistakes;
+    return task::load_tasks(source_folder / "datasets", mistakes);
+  }();
+  return tasks;
+}
+
+void fuzz_plan(std::string_view text) {
+  for (std::size_t i = 0; i < dataset().size(); i += 7) {
+    const task::Task& task = dataset()[i];
+    Diagnostics mistakes;
+    const auto plan = task::LaunchPlan::parse(text, task, "k.cu", mistakes);
+    if (mistakes.empty()) evaluate(plan, task);
+  }
+}
+
+void fuzz_workflow(std::string_view text) {
+  const auto loaded = workflow::load_workflow_text(
+      text, "/w/w.yaml", {.overrides = {}, .seed = {}, .base_folder = "/w", .check_files = false});
+  if (loaded.spec.has_value() != loaded.mistakes.empty()) std::abort();
+}
+
+void fuzz_site(std::string_view text) {
+  Diagnostics mistakes;
+  workflow::is_site_text(text);
+  workflow::load_site_text(text, "/s/s.yaml", mistakes);
+}
+
+void take(const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const Error&) {
+  }
+}
+
+// A shard whose attempt has these bytes as records.jsonl, and as the blob that records may point into.
+void fuzz_records(std::string_view text) {
+  static const TemporaryFolder folder("fuzz");
+  static const int file = [] {
+    const int fd = ::memfd_create("records", 0);
+    const fs::path attempt = folder.path() / "1";
+    fs::create_directories(attempt);
+    for (const char* name : {"records.jsonl", "blob.bin"})
+      fs::create_symlink("/proc/self/fd/" + std::to_string(fd), attempt / name);
+    return fd;
+  }();
+  if (::ftruncate(file, 0) != 0 ||
+      ::pwrite(file, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
+    std::abort();
+  take([&] {
+    scan_shard_records(folder.path(), [](Json&& record, const fs::path& attempt) {
+      take([&] { measurement_from_json(record.value("measurement", record)); });
+      take([&] { candidate_from_json(record.value("candidate", record)); });
+      take([&] { baseline_timing_from_json(record.value("baseline", record)); });
+      take([&] { job_file_from_json(record.value("job", record)); });
+      take([&] { read_blob(attempt, blob_ref_from_json(record.value("blob", record))); });
+    });
+  });
+}
+
+void (*entry)(std::string_view) = nullptr;
+
+}  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+  const std::map<std::string, void (*)(std::string_view)> modes = {{"task", fuzz_task},
+                                                                   {"plan", fuzz_plan},
+                                                                   {"workflow", fuzz_workflow},
+                                                                   {"site", fuzz_site},
+                                                                   {"records", fuzz_records}};
+  const auto mode = *argc < 3 ? modes.end() : modes.find((*argv)[1]);
+  if (mode == modes.end()) {
+    std::fprintf(stderr,
+                 "usage: loaders_fuzz task|plan|workflow|site|records SOURCE [libFuzzer's arguments]\n");
+    std::exit(2);
+  }
+  entry = mode->second;
+  source_folder = (*argv)[2];
+  (*argv)[2] = (*argv)[0];
+  *argv += 2;
+  *argc -= 2;
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  entry(std::string_view(reinterpret_cast<const char*>(data), size));
+  return 0;
+}

@@ -1,0 +1,140 @@
+// What every loader says of a file that is empty, one value, a list, or a map without a value: a mistake with
+// its place, or an Error that names the file. Never a crash, never another exception.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "scratch.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/records/job.h"
+#include "warpsmith/records/shard.h"
+#include "warpsmith/run/journal.h"
+#include "warpsmith/task/check.h"
+#include "warpsmith/task/launch_plan.h"
+#include "warpsmith/task/task.h"
+#include "warpsmith/workflow/hack_database.h"
+#include "warpsmith/workflow/load.h"
+#include "warpsmith/workflow/site.h"
+
+namespace warpsmith {
+namespace {
+
+std::string lines_of(const Diagnostics& mistakes) {
+  std::string lines;
+  for (const Diagnostic& mistake : mistakes) lines += (lines.empty() ? "" : "\n") + to_string(mistake);
+  return lines;
+}
+
+// A kind of file: where it lies in a folder of the test, and its loader.
+struct Kind {
+  const char* file;
+  std::function<void(const fs::path& folder, Diagnostics&)> load;
+};
+
+std::string said(const Kind& kind, const std::string& text) {
+  const Scratch scratch;
+  const fs::path folder = scratch.path();
+  make_folders((folder / kind.file).parent_path());
+  write_file_atomic(folder / kind.file, text);
+  Diagnostics mistakes;
+  std::string out;
+  try {
+    kind.load(folder, mistakes);
+    out = lines_of(mistakes);
+  } catch (const Error& e) {
+    out = e.what();
+  }
+  for (std::size_t at = 0; (at = out.find(folder.string() + "/")) != std::string::npos;)
+    out.erase(at, folder.string().size() + 1);
+  return out;
+}
+
+const Kind kTask = {"t/task.yaml", [](const fs::path& folder, Diagnostics& mistakes) {
+                      EXPECT_FALSE(task::load_task(folder / "t", mistakes));
+                    }};
+const Kind kWorkflow = {"w.yaml", [](const fs::path& folder, Diagnostics& mistakes) {
+                          mistakes = workflow::load_workflow(folder / "w.yaml").mistakes;
+                        }};
+const Kind kSite = {"s.yaml", [](const fs::path& folder, Diagnostics& mistakes) {
+                      workflow::load_site(folder / "s.yaml", mistakes);
+                    }};
+const Kind kHack = {"one/case.yaml", [](const fs::path& folder, Diagnostics& mistakes) {
+                      EXPECT_FALSE(workflow::load_hack_database(folder, mistakes));
+                    }};
+const Kind kJob = {"job.json",
+                   [](const fs::path& folder, Diagnostics&) { read_job_file(folder / "job.json"); }};
+const Kind kRecords = {"0/1/records.jsonl",
+                       [](const fs::path& folder, Diagnostics&) { read_shard_records(folder / "0"); }};
+const Kind kItems = {"items.jsonl",
+                     [](const fs::path& folder, Diagnostics&) { read_items(folder / "items.jsonl", 0, 1); }};
+const Kind kJournal = {"journal/1.jsonl", [](const fs::path& folder, Diagnostics&) {
+                         run::read_journal(folder / "journal", [](run::Event&&) {});
+                       }};
+
+TEST(Loaders, YamlFilesThatAreNoMap) {
+  for (const auto& [kind, name, schema] :
+       {std::tuple(&kTask, "task", "task/1"), std::tuple(&kWorkflow, "workflow", "workflow/1"),
+        std::tuple(&kSite, "site", "site/1"), std::tuple(&kHack, "case", "hack/1")}) {
+    const std::string file = kind->file;
+    const std::string help = std::string(" (a ") + name + " begins with schema: warpsmith." + schema + ")";
+    for (const char* text : {"", "\n\n", "# a comment\n", "---\n", "null\n", "~"})
+      EXPECT_EQ(said(*kind, text), file + ":1:1: expected a map, found nothing" + help) << text;
+    EXPECT_EQ(said(*kind, "7\n"), file + ":1:1: expected a map, found the integer 7" + help);
+    EXPECT_EQ(said(*kind, "- a\n- b\n"), file + ":1:1: expected a map, found a list" + help);
+    const std::string without = said(*kind, "schema:\n");
+    EXPECT_EQ(without.find(file + ":1:1: "), 0u) << without;
+    EXPECT_EQ(said(*kind, "a: 1\nb: \x01\n"), file +
+                                                  ":2:4: a control character: U+0001 (delete it; within "
+                                                  "double quotes it can be written as \\xNN)");
+  }
+}
+
+TEST(Loaders, JsonFiles) {
+  const std::pair<const Kind*, std::vector<std::pair<const char*, const char*>>> kinds[] = {
+      {&kJob,
+       {{"", "while reading job.json: job.json: bad JSON at byte 1"},
+        {"# a comment\n", "while reading job.json: job.json: bad JSON at byte 1"},
+        {"null", ""},
+        {"7", ""},
+        {"[1]", ""},
+        {"{\"schema\": null}", ""}}},
+      // A last line that is not whole is its writer's to end.
+      {&kRecords,
+       {{"", ""},
+        {"# a comment\n", ""},
+        {"null\n", "0/1/records.jsonl: bad record at byte 0: it is no JSON object"},
+        {"7\n", "0/1/records.jsonl: bad record at byte 0: it is no JSON object"},
+        {"[1]\n", "0/1/records.jsonl: bad record at byte 0: it is no JSON object"},
+        {"{\"item\": null}\n", "0/1/records.jsonl: bad record at byte 0: `item` is no text"}}},
+      {&kItems,
+       {{"", "items.jsonl: has 0 items, the shard wants [0, 1)"},
+        {"# a comment\n", "items.jsonl: has 0 items, the shard wants [0, 1)"},
+        {"null\n", ""},
+        {"7\n", ""},
+        {"[1]\n", ""},
+        {"{\"id\": null}\n", ""}}},
+      {&kJournal,
+       {{"", ""},
+        {"# a comment\n", ""},
+        {"null\n", ""},
+        {"7\n", ""},
+        {"[1]\n", ""},
+        {"{\"a\": null}\n", ""}}}};
+  for (const auto& [kind, rows] : kinds)
+    for (const auto& [text, expected] : rows)
+      EXPECT_EQ(said(*kind, text), expected) << kind->file << ": " << text;
+}
+
+TEST(Loaders, PlansHavePlaces) {
+  task::Task task;
+  for (const char* text : {"", "# a comment\n", "null", "- a\n", "key:\n"}) {
+    Diagnostics mistakes;
+    task::LaunchPlan::parse(text, task, "k.cu", mistakes);
+    EXPECT_EQ(lines_of(mistakes).find("k.cu:1:1: the launch plan launches nothing"), 0u) << text;
+  }
+}
+
+}  // namespace
+}  // namespace warpsmith
