@@ -270,7 +270,8 @@ const std::vector<Row>& right() {
                           : i < 5 ? 3
                                   : 0; }},
       {"grid sync", "<<<8, 32>>> cooperative",
-       "namespace cg = cooperative_groups;\n__device__ int g[256];\n__global__ void k(const int* in, int* "
+       "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n__device__ int "
+       "g[256];\n__global__ void k(const int* in, int* "
        "out) { "
        "int i = blockIdx.x * 32 + threadIdx.x; g[i] = in[i]; cg::this_grid().sync(); int v = g[255 - i]; "
        "cg::this_grid().sync(); g[i] = v + 1; cg::this_grid().sync(); out[i] = g[255 - i]; }",

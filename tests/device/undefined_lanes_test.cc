@@ -20,6 +20,8 @@ struct Row {
 float first_output(const char* launch, const std::string& body) {
   Case c;
   c.source = std::string("// plan: fill out 0\n// plan: launch k") + launch + "(in, out)\n" +
+             "#include <cuda_fp16.h>\n#include <cooperative_groups.h>\n#include "
+             "<cooperative_groups/reduce.h>\n"
              "namespace cg = cooperative_groups;\n__global__ void k(const float* in, float* out) { int t = "
              "threadIdx.x; float v = in[t]; " +
              body + " }\n";
