@@ -1,9 +1,9 @@
 // warpsmith aggregate [RUN]: brings results.h5 up to date with the records and the journal, or rebuilds it.
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
 
 #include "attempts.h"
+#include "print.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/store/results.h"
@@ -33,11 +33,11 @@ int aggregate_command(const Options& options, const CommandContext& context) {
   }
   const std::string file = (folder / "results.h5").string();
   if (kept) {
-    std::cout << file << ": kept as it was (" << done.reason << ")\n";
+    print("%s: kept as it was (%s)\n", file, done.reason);
     return kExitFailed;
   }
-  std::cout << file << ": " << (done.written ? "written (" + done.reason + ")" : "up to date") << ", "
-            << done.measurements << " measurements of " << done.candidates << " programs\n";
+  print("%s: %s, %d measurements of %d programs\n", file,
+        done.written ? "written (" + done.reason + ")" : "up to date", done.measurements, done.candidates);
   return kExitOk;
 }
 

@@ -1,9 +1,9 @@
 // warpsmith export [RUN] --format csv|json: a run's tables and figures for other tools.
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
 
 #include "attempts.h"
+#include "print.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/cli/command.h"
@@ -30,7 +30,7 @@ int export_run(const Options& options, const CommandContext& context) {
                                ? report::csv(results, options.table.empty() ? "measurements" : options.table)
                                : report::json(results);
   if (options.output.empty())
-    std::cout << text;
+    print_data(text);
   else
     write_file_atomic(options.output, text);
   return kExitOk;

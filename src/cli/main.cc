@@ -47,8 +47,8 @@ int main(int argc, char** argv) {
   }
   context.results = results;
   if (std::error_code gone; std::filesystem::current_path(gone).empty()) {
-    std::fprintf(stderr, "warpsmith: the working folder cannot be used: %s (cd to one that exists)\n",
-                 gone.message().c_str());
+    cli::print_error("warpsmith: the working folder cannot be used: %s (cd to one that exists)\n",
+                     gone.message());
     return kExitEnvironment;
   }
   try {

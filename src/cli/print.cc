@@ -1,5 +1,7 @@
 #include "print.h"
 
+#include <unistd.h>
+
 #include <random>
 
 #include "warpsmith/base/terminal_text.h"
@@ -34,6 +36,13 @@ void print_text(std::FILE* to, std::string_view text) {
     text.remove_prefix(length);
   }
   std::fwrite(out.data(), 1, out.size(), to);
+}
+
+void print_data(std::string_view data) {
+  if (::isatty(STDOUT_FILENO) != 0)
+    print_text(stdout, data);
+  else
+    std::fwrite(data.data(), 1, data.size(), stdout);
 }
 
 void erase_lines(std::FILE* to, int lines) {

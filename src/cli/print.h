@@ -23,6 +23,9 @@ void print_error(const char* format, const Args&... args) {
   print_text(stderr, fmt::sprintf(format, args...));
 }
 
+// For other programs, to stdout: byte for byte, unless it is a terminal.
+void print_data(std::string_view data);
+
 // Takes back the last `lines` lines of a terminal, to be printed anew.
 void erase_lines(std::FILE* to, int lines);
 

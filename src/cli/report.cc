@@ -1,9 +1,9 @@
 // warpsmith report [RUN]: writes report.html, one file that works offline.
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
 
 #include "attempts.h"
+#include "print.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/report/report.h"
@@ -26,7 +26,7 @@ int write_report(const Options& options, const CommandContext& context) {
   if (context.json)
     print_json(context, {{"report", output.string()}, {"results", (folder / "results.h5").string()}});
   else
-    std::cout << output.string() << "\n";
+    print("%s\n", output.string());
   return kExitOk;
 }
 

@@ -93,6 +93,7 @@ Json to_json(const JobFile& job) {
 }
 
 JobFile job_file_from_json(const Json& j) {
+  if (!j.is_object()) throw Error("job file: it is no JSON object");
   JobFile job;
   try {
     if (j.at("schema") != "warpsmith.job/1") throw Error("job file: schema is not warpsmith.job/1");

@@ -66,10 +66,14 @@ std::vector<Item> read_items(const fs::path& items_file, std::uint64_t begin, st
   std::vector<Item> items;
   std::uint64_t index = 0;
   if (!path_exists(items_file)) throw Error("cannot read " + items_file.string());
-  scan_json_lines(items_file, 0, [&](Json&& value, std::uint64_t) {
+  scan_json_lines(items_file, 0, [&](Json&& value, std::uint64_t offset) {
     if (index >= begin && index < end) {
-      std::string id = json_at<std::string>(value, "id", items_file.string());
-      items.push_back({index, std::move(id), std::move(value)});
+      const auto id = value.is_object() ? value.find("id") : value.end();
+      if (id == value.end() || !id->is_string())
+        throw BadContent(items_file, items_file.string() + ": bad item at byte " + std::to_string(offset) +
+                                         ": it is no JSON object with an `id`");
+      std::string name = id->get<std::string>();
+      items.push_back({index, std::move(name), std::move(value)});
     }
     ++index;
   });

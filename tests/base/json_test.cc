@@ -40,6 +40,37 @@ TEST(Json, ErrorsNameTheDocumentTheByteAndTheKey) {
   EXPECT_THAT(problem([] { read_json_file("/nowhere/f.json"); }), HasSubstr("/nowhere/f.json"));
 }
 
+template <typename T>
+bool fits(const char* text) {
+  try {
+    (void)parse_json(text, "x").get<T>();
+    return true;
+  } catch (const Json::exception& e) {
+    EXPECT_EQ(in_words(e), "a number does not fit where it stands") << text;
+    return false;
+  }
+}
+
+TEST(Json, WholeNumbersAreReadOnlyWhereTheyFit) {
+  EXPECT_TRUE(fits<int>("2147483647") && fits<int>("-2147483648") && fits<int>("3.0") && fits<int>("-0.5"));
+  EXPECT_FALSE(fits<int>("2147483648") || fits<int>("-2147483649") || fits<int>("7.8e30") ||
+               fits<int>("-1e10"));
+  EXPECT_TRUE(fits<std::uint64_t>("18446744073709551615") && fits<std::uint64_t>("1e19"));
+  EXPECT_FALSE(fits<std::uint64_t>("-1") || fits<std::uint64_t>("1.8446744073709552e19"));
+  EXPECT_TRUE(fits<std::int64_t>("-9223372036854775808") && fits<std::int64_t>("-9223372036854775808.0"));
+  EXPECT_FALSE(fits<std::int64_t>("9223372036854775808") || fits<std::int64_t>("9.3e18"));
+  EXPECT_FALSE(fits<std::uint32_t>("4294967296") || fits<std::uint32_t>("1e300"));
+  EXPECT_EQ(parse_json("[1, 2.0]", "x").get<std::vector<int>>(), (std::vector<int>{1, 2}));
+  EXPECT_THROW((void)parse_json("[1, 1e30]", "x").get<std::vector<int>>(), Json::exception);
+  EXPECT_THROW((void)parse_json("{\"a\": 1e30}", "x").value("a", 0), Json::exception);
+  try {
+    json_at<std::uint64_t>(parse_json("{\"a\": 1e30}", "x"), "a", "a file");
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "a file: key `a`: a number does not fit where it stands");
+  }
+}
+
 TEST(Json, NestingHasALimit) {
   const auto nested = [](std::size_t depth) {
     return std::string(depth, '[') + "\"[[\\\"[[\"" + std::string(depth, ']');

@@ -88,7 +88,7 @@ TEST(Mistyped, NamesTheNearest) {
       {"frobnicate", "`warpsmith --help` lists the commands"},
       {"run w.yaml --dry-run", "`warpsmith run` has no option `--dry-run` (`warpsmith plan` shows"},
       {"run -n w.yaml", "`warpsmith plan` shows"},
-      {"run w.yaml --sed 4", "did you mean `--seed`?"},
+      {"run w.yaml --sede 4", "did you mean `--seed`?"},
       {"run w.yaml --set a=1 --forec x", "did you mean `--force`?"},
       {"status --resluts r", "did you mean `--results`?"},
       {"status -watch", "did you mean `--watch`?"},

@@ -92,36 +92,40 @@ TEST(Loaders, YamlFilesThatAreNoMap) {
 }
 
 TEST(Loaders, JsonFiles) {
-  const std::pair<const Kind*, std::vector<std::pair<const char*, const char*>>> kinds[] = {
+  const std::string no_object = "while reading job.json: job file: it is no JSON object";
+  const std::string no_record = "0/1/records.jsonl: bad record at byte 0: it is no JSON object";
+  const std::string no_item = "items.jsonl: bad item at byte 0: it is no JSON object with an `id`";
+  const std::string no_items = "items.jsonl: has 0 items, the shard wants [0, 1)";
+  const std::pair<const Kind*, std::vector<std::pair<const char*, std::string>>> kinds[] = {
       {&kJob,
        {{"", "while reading job.json: job.json: bad JSON at byte 1"},
         {"# a comment\n", "while reading job.json: job.json: bad JSON at byte 1"},
-        {"null", ""},
-        {"7", ""},
-        {"[1]", ""},
-        {"{\"schema\": null}", ""}}},
+        {"null", no_object},
+        {"7", no_object},
+        {"[1]", no_object},
+        {"{\"schema\": null}", "while reading job.json: job file: schema is not warpsmith.job/1"}}},
       // A last line that is not whole is its writer's to end.
       {&kRecords,
        {{"", ""},
         {"# a comment\n", ""},
-        {"null\n", "0/1/records.jsonl: bad record at byte 0: it is no JSON object"},
-        {"7\n", "0/1/records.jsonl: bad record at byte 0: it is no JSON object"},
-        {"[1]\n", "0/1/records.jsonl: bad record at byte 0: it is no JSON object"},
+        {"null\n", no_record},
+        {"7\n", no_record},
+        {"[1]\n", no_record},
         {"{\"item\": null}\n", "0/1/records.jsonl: bad record at byte 0: `item` is no text"}}},
       {&kItems,
-       {{"", "items.jsonl: has 0 items, the shard wants [0, 1)"},
-        {"# a comment\n", "items.jsonl: has 0 items, the shard wants [0, 1)"},
-        {"null\n", ""},
-        {"7\n", ""},
-        {"[1]\n", ""},
-        {"{\"id\": null}\n", ""}}},
+       {{"", no_items},
+        {"# a comment\n", no_items},
+        {"null\n", no_item},
+        {"7\n", no_item},
+        {"[1]\n", no_item},
+        {"{\"id\": null}\n", no_item}}},
       {&kJournal,
        {{"", ""},
         {"# a comment\n", ""},
         {"null\n", ""},
-        {"7\n", ""},
-        {"[1]\n", ""},
-        {"{\"a\": null}\n", ""}}}};
+        {"7\nnull\n", "journal/1.jsonl: damaged line at byte 0"},
+        {"[1]\n[1]\n", "journal/1.jsonl: damaged line at byte 0"},
+        {"{\"a\": null}\n{}\n", "journal/1.jsonl: damaged line at byte 0"}}}};
   for (const auto& [kind, rows] : kinds)
     for (const auto& [text, expected] : rows)
       EXPECT_EQ(said(*kind, text), expected) << kind->file << ": " << text;

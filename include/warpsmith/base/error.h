@@ -14,7 +14,7 @@
 
 namespace warpsmith {
 
-// Exit codes of every program of ours; documented in README.md.
+// Exit codes of every program of ours; documented in src/cli/README.md.
 enum ExitCode : int {
   kExitOk = 0,
   kExitFailed = 1,        // the work was done and something in it failed

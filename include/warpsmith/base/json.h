@@ -4,14 +4,58 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace warpsmith {
 
 using Json = nlohmann::json;
+
+// A whole number is asked for, and the value does not fit into its type.
+class NumberDoesNotFit : public Json::exception {
+ public:
+  NumberDoesNotFit() : Json::exception(302, "a number does not fit where it stands") {}
+};
+
+// What the library says, without the name that it gives the error: "type must be string, but is number".
+std::string in_words(const Json::exception& e);
+
+}  // namespace warpsmith
+
+// How whole numbers are read, wherever it is done. The library casts: 1e30 is undefined behaviour, -1 becomes
+// 2^64 - 1 and 2^32 becomes 0.
+template <typename T>
+struct nlohmann::adl_serializer<
+    T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char>>> {
+  template <typename J>
+  static void to_json(J& json, T value) {
+    nlohmann::to_json(json, value);
+  }
+  template <typename J>
+  static void from_json(const J& json, T& value) {
+    // The first double above the type's largest value is a power of two, which is exact.
+    constexpr double kAbove = 2.0 * static_cast<double>(T{1} << (std::numeric_limits<T>::digits - 1));
+    constexpr double kLeast = static_cast<double>(std::numeric_limits<T>::min());
+    bool fits = true;
+    if (json.is_number_float()) {
+      const auto number = json.template get<double>();
+      fits = (number > kLeast - 1 || number == kLeast) && number < kAbove;
+    } else if (json.is_number_unsigned()) {
+      fits = std::in_range<T>(json.template get_ref<const std::uint64_t&>());
+    } else if (json.is_number_integer()) {
+      fits = std::in_range<T>(json.template get_ref<const std::int64_t&>());
+    }
+    if (!fits) throw warpsmith::NumberDoesNotFit();
+    nlohmann::from_json(json, value);
+  }
+};
+
+namespace warpsmith {
 
 // Parses one value; throws Error naming `what` and the byte offset.
 Json parse_json(std::string_view text, std::string_view what);
@@ -66,6 +110,6 @@ T warpsmith::json_at(const Json& object, const char* key, std::string_view what)
   try {
     return object.at(key).get<T>();
   } catch (const nlohmann::json::exception& e) {
-    throw Error(std::string(what) + ": key `" + key + "`: " + e.what());
+    throw Error(std::string(what) + ": key `" + key + "`: " + in_words(e));
   }
 }

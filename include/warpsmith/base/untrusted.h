@@ -55,9 +55,6 @@ std::size_t first_not_utf8(std::string_view text);
 // Lists and objects within each other that JSON may have, at most: the library recurses over them.
 inline constexpr int kDeepestJson = 256;
 
-// What the library says, without the name that it gives the error: "type must be string, but is number".
-std::string in_words(const Json::exception& e);
-
 // Gives the JSON object or list in `path` to `use`. BadContent, naming the file, where it is neither or `use`
 // cannot take its values (Json::exception).
 void use_json(const std::filesystem::path& path, const std::function<void(const Json&)>& use);

@@ -1,5 +1,5 @@
 // Measures candidates on the CPU: correct first, then timed in pairs with the baseline, by the protocol of
-// src/README.md.
+// src/measure/README.md.
 #pragma once
 
 #include <cstdint>

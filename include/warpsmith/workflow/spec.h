@@ -66,8 +66,7 @@ struct CompileSettings {
   std::uint64_t log_bytes = 4096;
 };
 
-// The measurement protocol's settings; meaning and defaults in src/README.md and CUDA-L1's section in
-// README.md.
+// The measurement protocol's settings; meaning: src/measure/README.md, defaults: workflows/README.md.
 struct ProtocolSettings {
   std::string baseline = "eager";  // of the score
   std::vector<std::string> baselines = {"all"};  // timed for each task on a GPU, or "all"; that of the score always
