@@ -226,6 +226,10 @@ class Loader {
       for (Draft& draft : read_stage(*node, defaults, {.params = &params_, .budget = &budget_}, mistakes_,
                                      notes_, idle_gpus_))
         drafts.push_back(std::move(draft));
+      if (drafts.size() <= kMostPoints) continue;
+      mistakes_.push_back(mistake_at(
+          node->place(), fmt::format("with this one the stages have more than {} instances", kMostPoints)));
+      return;
     }
     for (const Draft& draft : drafts) {
       const auto* command = std::get_if<CommandSettings>(&draft.spec.settings);
