@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "copy_task.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/toolchain/gpu.h"
 
@@ -19,14 +20,7 @@ class GpuDialect : public ::testing::Test {
     options_.cache = fs::temp_directory_path() / ("warpsmith-gpu-dialect-test-" + std::to_string(::getpid()));
     options_.timeout_s = 60;  // of a loaded machine
     fs::remove_all(options_.cache);
-    task_.id = "t";
-    task_.dims = {"N"};
-    task::TensorSpec x;
-    x.name = "x";
-    x.shape = {task::Expression::parse("N")};
-    task_.inputs = {x};
-    x.name = "out";
-    task_.outputs = {x};
+    task_ = copy_task();
   }
   void TearDown() override { fs::remove_all(options_.cache); }
 

@@ -1,3 +1,4 @@
+#include "copy_task.h"
 #include "warpsmith/toolchain/gpu.h"
 
 #include <gtest/gtest.h>
@@ -29,14 +30,7 @@ class Gpu : public ::testing::Test {
     cache_ = fs::temp_directory_path() / ("warpsmith-gpu-test-" + std::to_string(::getpid()));
     fs::remove_all(cache_);
     options_.cache = cache_;
-    task_.id = "t";
-    task_.dims = {"N"};
-    task::TensorSpec x;
-    x.name = "x";
-    x.shape = {task::Expression::parse("N")};
-    task_.inputs = {x};
-    x.name = "out";
-    task_.outputs = {x};
+    task_ = copy_task();
   }
   void TearDown() override { fs::remove_all(cache_); }
 

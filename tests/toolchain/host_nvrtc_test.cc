@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "copy_task.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/toolchain/gpu.h"
 #include "warpsmith/toolchain/host.h"
@@ -14,14 +15,7 @@ class HostWithNvrtc : public ::testing::Test {
   void SetUp() override {
     options_.cache = fs::temp_directory_path() / ("warpsmith-host-nvrtc-test-" + std::to_string(::getpid()));
     fs::remove_all(options_.cache);
-    task_.id = "t";
-    task_.dims = {"N"};
-    task::TensorSpec x;
-    x.name = "x";
-    x.shape = {task::Expression::parse("N")};
-    task_.inputs = {x};
-    x.name = "out";
-    task_.outputs = {x};
+    task_ = copy_task();
   }
   void TearDown() override { fs::remove_all(options_.cache); }
 
