@@ -25,6 +25,7 @@
 #include "warpsmith/measure/harness_cubin.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/records/shard.h"
+#include "warpsmith/records/shown_file.h"
 #include "warpsmith/task/task_source.h"
 #include "warpsmith/toolchain/extension.h"
 #include "warpsmith/toolchain/gpu.h"
@@ -178,6 +179,7 @@ void compile_shard(const fs::path& job_file, std::size_t index) {
       log_warning(item.id.substr(0, 12) + ": " + e.what());
       record = not_compiled(targets, candidate.tier, e.what(), shard.run_folder());
     }
+    record["log"] = name_shown_file(record.at("log").get<std::string>(), candidate);
     some_run = some_run || record.at("verdict") == to_string(Verdict::kOk);
     shard.write(item, std::move(record));
   }

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -47,48 +46,34 @@ Device find_device(const std::string& wanted) {
 struct Entry {  // one candidate
   std::size_t task = 0;
   std::string name, expected;
-  std::string file;  // below its task's folder of candidates: ok/host.cu. Empty where it is a folder
   Candidate candidate;
   Json compiled, measured;  // records; null until there is one
 };
 
-std::string file_of(const fs::path& path) {
-  if (is_folder(path)) return "";
-  return (path.parent_path().filename() / path.filename()).string();
-}
-
-// Job programs know the one file of a candidate as kernel.cu or model.py.
-std::string with_own_name(const std::string& text, const Entry& entry) {
-  if (entry.file.empty() || entry.candidate.files.empty()) return text;
-  const std::string& name = entry.candidate.files.front().path;
-  const auto in_a_word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '/';
-  };
-  std::string out;
-  for (std::size_t from = 0;;) {
-    const std::size_t at = text.find(name, from);
-    if (at == std::string::npos) return out + text.substr(from);
-    const std::size_t end = at + name.size();
-    const bool alone = (at == 0 || !in_a_word(text[at - 1])) && (end == text.size() || !in_a_word(text[end]));
-    out += text.substr(from, at - from) + (alone ? entry.file : name);
-    from = end;
-  }
+// Below its task's folder: `extension/ok/host.cu`. For a folder with one file in it, that file.
+std::string place_of(const task::HostedSource& source, const task::Task& task) {
+  const fs::path path = is_folder(source.path) && source.files.size() == 1
+                            ? source.path / source.files.front().path
+                            : source.path;
+  return path.lexically_relative(task.folder).string();
 }
 
 std::vector<Entry> collect_entries(const std::vector<task::Task>& tasks, const Device& device) {
   std::vector<Entry> entries;
   Diagnostics mistakes;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    for (const task::CandidateFile& file : task::load_candidate_files(tasks[i], mistakes))
-      entries.push_back({i, file.name, file.expected, file_of(file.path),
-                         make_plan_candidate(tasks[i].id, file.source, {"dataset", "", 0, file.name, ""}),
-                         nullptr, nullptr});
-    for (const task::HostedSource& source : task::load_hosted_sources(tasks[i], mistakes))
-      if (device.is_gpu())
-        entries.push_back(
-            {i, source.name, source.expected, file_of(source.path),
-             toolchain::make_hosted_candidate(tasks[i].id, source, {"dataset", "", 0, source.name, ""}),
-             nullptr, nullptr});
+    for (const task::CandidateFile& file : task::load_candidate_files(tasks[i], mistakes)) {
+      Origin origin{"dataset", "", 0, file.expected + "/" + file.path.filename().string(), ""};
+      entries.push_back({i, file.name, file.expected,
+                         make_plan_candidate(tasks[i].id, file.source, std::move(origin)), nullptr, nullptr});
+    }
+    for (const task::HostedSource& source : task::load_hosted_sources(tasks[i], mistakes)) {
+      if (!device.is_gpu()) continue;
+      Origin origin{"dataset", "", 0, place_of(source, tasks[i]), ""};
+      entries.push_back({i, source.name, source.expected,
+                         toolchain::make_hosted_candidate(tasks[i].id, source, std::move(origin)), nullptr,
+                         nullptr});
+    }
   }
   if (!mistakes.empty()) throw InvalidInput(mistakes);
   return entries;
@@ -157,16 +142,12 @@ std::vector<Entry> run_group(const fs::path& run, const fs::path& datasets, cons
 }
 
 Measurement measurement_of(const Entry& entry) {
+  if (!entry.measured.is_null()) return measurement_from_json(entry.measured);
   Measurement m;
-  if (!entry.measured.is_null()) {
-    m = measurement_from_json(entry.measured);
-    m.detail = with_own_name(m.detail, entry);
-    return m;
-  }
   m.candidate = entry.candidate.id;
   m.task = entry.candidate.task;
   m.verdict = parse_verdict(entry.compiled.at("verdict").get<std::string>()).value_or(Verdict::kNotMeasured);
-  m.detail = with_own_name(entry.compiled.value("log", ""), entry);
+  m.detail = entry.compiled.value("log", "");
   return m;
 }
 

@@ -13,6 +13,7 @@
 #include "warpsmith/measure/baselines.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/measurer.h"
+#include "warpsmith/records/shown_file.h"
 #ifdef WARPSMITH_HAS_GPU
 #include "warpsmith/measure/gpu_baselines.h"
 #include "warpsmith/measure/gpu_workers.h"
@@ -192,6 +193,7 @@ void run_shard(ShardSession& shard) {
       log_warning(fmt::format("{}: {}", item.id.substr(0, 12), e.what()));
     }
     Measurement& m = measured.measurement;
+    m.detail = name_shown_file(m.detail, candidate);
     const auto rows = means.baselines.find(candidate.task);
     if (rows != means.baselines.end() && baseline != "eager")
       for (const BaselineTiming& row : rows->second)

@@ -123,9 +123,14 @@ TEST_F(ValidateTasks, MessagesNameTheFileAndCannotCommandTheTerminal) {
                     "// plan: launch k<<<1, 32>>>(x, out)\n"
                     "#error \x1b]0;title\x07\x1b[2J \xe2\x80\xae\n"
                     "__global__ void k(const float* x, float* out) {}\n");
+  make_folders(scratch_.path() / "fine/candidates/launch_error");
+  write_file_atomic(scratch_.path() / "fine/candidates/launch_error/wide.cu",
+                    "// plan: launch k<<<1, 2048>>>(x, out)\n"
+                    "__global__ void k(const float* x, float* out) {}\n");
   const process::ChildResult result = validate({"--measure", "--verdicts-only"});
   EXPECT_EQ(result.exit_code, kExitFailed) << result.err;
   EXPECT_THAT(result.out, HasSubstr("ok/host.cu:2:"));
+  EXPECT_THAT(result.out, HasSubstr("launch_error/wide.cu:1:"));
   EXPECT_THAT(result.out, Not(HasSubstr("kernel.cu")));
   for (const char* control : {"\x1b", "\x07", "\xe2\x80\xae"}) {
     EXPECT_THAT(result.out, Not(HasSubstr(control)));

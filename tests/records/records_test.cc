@@ -2,12 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "scratch.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/records/candidate.h"
 #include "warpsmith/records/end_cause.h"
 #include "warpsmith/records/job.h"
 #include "warpsmith/records/measurement.h"
+#include "warpsmith/records/shown_file.h"
 #include "warpsmith/records/verdict.h"
 
 namespace warpsmith {
@@ -59,6 +62,40 @@ TEST(Candidate, RoundTrip) {
   EXPECT_EQ(back.origin.round, 3);
   EXPECT_EQ(back.origin.detail, "relu#1/0");
   EXPECT_EQ(back.origin.parent, "p");
+}
+
+TEST(Candidate, MessagesNameItsFileSoThatOneFindsIt) {
+  Candidate c = relu();
+  EXPECT_EQ(shown_file(c), "25b28d6f/kernel.cu");
+  c.origin = {"augmented", "collect", 0, "ok/host.cu: block 128 to 256", "p"};
+  EXPECT_EQ(shown_file(c), "25b28d6f/kernel.cu");
+  c.origin = {"dataset", "collect", 0, "ok/host.cu", ""};
+  EXPECT_EQ(shown_file(c), "ok/host.cu");
+  c.origin.detail = "host";  // as older runs have it
+  EXPECT_EQ(shown_file(c), "25b28d6f/kernel.cu");
+  c.files.push_back({"part.cuh", ""});
+  EXPECT_EQ(shown_file(c), "");
+  EXPECT_EQ(name_shown_file("kernel.cu:1: bad", c), "kernel.cu:1: bad");
+}
+
+TEST(Candidate, OnlyItsOwnNameIsReplacedInMessages) {
+  Candidate c = relu();
+  c.origin = {"dataset", "collect", 0, "ok/kernel.cu.cu", ""};
+  for (const auto& [message, shown] : std::map<std::string, std::string>{
+           {"", ""},
+           {"timed out", "timed out"},
+           {"kernel.cu:2:3: error: kernel.cu: no", "ok/kernel.cu.cu:2:3: error: ok/kernel.cu.cu: no"},
+           {"(kernel.cu:12)", "(ok/kernel.cu.cu:12)"},
+           {"in kernel.cu.", "in ok/kernel.cu.cu."},
+           {"kernel.cuh: kernel.cu", "kernel.cuh: ok/kernel.cu.cu"},
+           {"my_kernel.cu my-kernel.cu a/kernel.cu .kernel.cu",
+            "my_kernel.cu my-kernel.cu a/kernel.cu .kernel.cu"},
+           {"kernelxcu", "kernelxcu"}})
+    EXPECT_EQ(name_shown_file(message, c), shown);
+  c.tier = Tier::kPython;
+  c.files[0].path = "model.py";
+  c.origin.detail = "python/ok/fast.py";
+  EXPECT_EQ(name_shown_file("RuntimeError: no (model.py:12)", c), "RuntimeError: no (python/ok/fast.py:12)");
 }
 
 TEST(Candidate, ForgedAndBrokenRecordsAreRefused) {

@@ -1,4 +1,5 @@
 // warpsmith-compile as an executor starts it: job file in, records out.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ class CompileJob : public ::testing::Test {
     const std::string plan = "// plan: launch k<<<cdiv(N, 256), 256>>>(x, out, N)\n";
     const std::string head = plan + "__global__ void k(const float* x, float* out, int N) { ";
     Json good = to_json(make_plan_candidate("gelu", head + body + " }\n", {}));
-    Json bad = to_json(make_plan_candidate("gelu", head + "out[0] = oops; }\n", {}));
+    Json bad = to_json(make_plan_candidate("gelu", head + "out[0] = oops; }\n", origin_));
     if (tier == Tier::kExtension) {
       good = extension("return x.clone();");
       bad = extension("return oops;");
@@ -64,6 +65,7 @@ class CompileJob : public ::testing::Test {
   Json record(const std::string& id) { return read_shard_records(job_ / "0").records.at(id); }
 
   fs::path run_, job_;
+  Origin origin_;  // of "bad"
 };
 
 TEST_F(CompileJob, ForTheCpu) {
@@ -72,6 +74,20 @@ TEST_F(CompileJob, ForTheCpu) {
   EXPECT_EQ(record("good")["verdict"], "ok");
   EXPECT_FALSE(record("good").contains("binaries"));
   EXPECT_EQ(record("bad")["verdict"], "compile_error");
+}
+
+// Also where the compiler's words come from the cache, which has them for every candidate of that source.
+TEST_F(CompileJob, MessagesNameTheCandidatesOwnFile) {
+  for (const std::string file : {"ok/host.cu", "ok/other.cu", ""}) {
+    origin_ = {file.empty() ? "generated" : "dataset", "sft", 1, file, ""};
+    fs::remove_all(job_ / "0");
+    make_folders(job_ / "0");
+    const process::ChildResult result = run_job({{"device_kind", "cpu"}});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const std::string log = record("bad")["log"];
+    EXPECT_THAT(log, testing::HasSubstr((file.empty() ? "/kernel.cu" : file) + ":2:"));
+    EXPECT_EQ(log.find("kernel.cu") == std::string::npos, !file.empty()) << log;
+  }
 }
 
 #ifdef WARPSMITH_TEST_NVRTC
