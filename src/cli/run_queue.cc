@@ -38,11 +38,15 @@ Queued queue_of_run(executor::Cluster& cluster, const fs::path& run) {
 
 namespace {
 
-// Its last controller saw its jobs end.
+// Its last controller saw its jobs end. False where state.json is damaged: nobody knows.
 bool ended_in_order(const fs::path& run) {
   if (!path_exists(run / "state.json")) return false;
-  std::string state;
-  use_json(run / "state.json", [&](const Json& json) { state = json.value("state", "running"); });
+  std::string state = "running";
+  try {
+    use_json(run / "state.json", [&](const Json& json) { state = json.value("state", state); });
+  } catch (const BadContent&) {
+    return false;  // whoever goes on with the run sets it aside
+  }
   return state != "running" && state != "detached";
 }
 

@@ -42,12 +42,14 @@ Json read_state(const fs::path& run) {
 fs::path find_run_with_state(const CommandContext& context, const std::string& name) {
   const fs::path found = find_run(context, name);
   if (!name.empty()) return found;
+  std::string unreadable;
   for (const fs::path& folder : runs_newest_first(context.results)) {
     try {
       (void)read_state(folder);
+      if (!unreadable.empty()) log_warning(unreadable + "showing an older run");
       return folder;
     } catch (const Error& e) {
-      log_warning(std::string(e.what()) + "; showing an older run");
+      unreadable += std::string(e.what()) + "; ";
     }
   }
   return found;
@@ -65,46 +67,61 @@ auto with_state(const fs::path& run, const Use& use) {
   }
 }
 
-// A line of `list`.
-Json facts_of(const fs::path& folder) {
-  const Json run = read_run_json(folder), state = read_state(folder);
-  std::size_t finished = 0;
-  for (const Json& stage : state.at("stages")) finished += stage.value("state", "") == "finished";
-  return {{"name", folder.filename().string()},
-          {"folder", folder.string()},
-          {"workflow", run.value("workflow", "")},
-          {"state", state.value("state", "")},
-          {"created", run.value("created", std::int64_t{0})},
-          {"updated", state.value("updated", run.value("created", std::int64_t{0}))},
-          {"stages", state.at("stages").size()},
-          {"stages_finished", finished},
-          {"replay_timings", run.value("replay_timings", "")}};
+constexpr const char* kUnreadable = "unreadable";  // state of a run whose files say nothing
+
+// A line of `list`. Nothing where the folder is no run's.
+std::optional<Json> facts_of(const fs::path& folder) {
+  Json facts = {{"name", folder.filename().string()},
+                {"folder", folder.string()},
+                {"workflow", ""},
+                {"state", kUnreadable},
+                {"created", 0},
+                {"updated", 0},
+                {"stages", 0},
+                {"stages_finished", 0},
+                {"replay_timings", ""}};
+  try {
+    if (!path_exists(folder / "run.json")) return std::nullopt;
+    const Json run = read_run_json(folder);
+    for (const char* key : {"workflow", "created", "replay_timings"})
+      if (run.contains(key)) facts[key] = run.at(key);
+    facts["updated"] = facts["created"];
+    with_state(folder, [&] {
+      const Json state = read_state(folder);
+      std::size_t finished = 0;
+      for (const Json& stage : state.at("stages")) finished += stage.value("state", "") == "finished";
+      facts["updated"] = state.value("updated", facts.at("updated").get<std::int64_t>());
+      facts["stages"] = state.at("stages").size();
+      facts["stages_finished"] = finished;
+      facts["state"] = state.value("state", "");
+    });
+  } catch (const Error& e) {  // damaged, or it may not be read
+    facts["problem"] = e.what();
+  }
+  return facts;
+}
+
+void print_facts(const Json& run) {
+  print("%-24s %-12s ", run.at("name").get<std::string>(), run.at("state").get<std::string>());
+  if (run.contains("problem"))
+    print("%s\n", run.at("problem").get<std::string>());
+  else
+    print("%s of %s stages  %s%s\n", run.at("stages_finished").dump(), run.at("stages").dump(),
+          time_text(run.at("updated").get<std::time_t>()),
+          run.at("replay_timings").get<std::string>().empty() ? "" : "  (timings replayed)");
 }
 
 int list(CommandContext& context) {
   Json runs = Json::array();
-  for (const fs::path& folder : folder_entries(context.results)) {
-    try {
-      if (!path_exists(folder / "run.json")) continue;
-      runs.push_back(with_state(folder, [&] { return facts_of(folder); }));
-    } catch (const Error& e) {  // damaged, unreadable, or removed meanwhile
-      log_warning(e.what());
-    }
-  }
+  for (const fs::path& folder : folder_entries(context.results))
+    if (std::optional<Json> facts = facts_of(folder)) runs.push_back(std::move(*facts));
   if (context.json) {
     print_json(context, runs);
     return kExitOk;
   }
-  if (runs.empty()) {
-    print("There are no runs in %s (start one: `warpsmith run FILE.yaml`)\n",
-          context.results.string().c_str());
-    return kExitOk;
-  }
-  for (const Json& run : runs)
-    print("%-24s %-12s %s of %s stages  %s%s\n", run.at("name").get<std::string>().c_str(),
-          run.at("state").get<std::string>().c_str(), run.at("stages_finished").dump().c_str(),
-          run.at("stages").dump().c_str(), time_text(run.at("updated").get<std::time_t>()).c_str(),
-          run.at("replay_timings").get<std::string>().empty() ? "" : "  (timings replayed)");
+  if (runs.empty())
+    print("There are no runs in %s (start one: `warpsmith run FILE.yaml`)\n", context.results.string());
+  for (const Json& run : runs) print_facts(run);
   return kExitOk;
 }
 
@@ -126,23 +143,51 @@ std::string status_text(const CommandContext& context, const fs::path& folder, c
   return out;
 }
 
+// The state and how it is shown.
+struct Shown {
+  Json state;
+  std::string text;
+  int exit_code = kExitOk;
+};
+
+Shown show_unreadable(const fs::path& folder, const Error& e) {
+  Shown shown;
+  shown.state = {{"state", kUnreadable},
+                 {"problem", e.what()},
+                 {"stages", Json::array()},
+                 {"controller", RunLock::holder(folder).has_value()}};
+  shown.text = fmt::format("{}: {}\n  {}\n", folder.string(), kUnreadable, e.what());
+  if (dynamic_cast<const BadContent*>(&e) != nullptr)
+    shown.text += "  The same `warpsmith run` command sets the file aside and goes on.\n";
+  shown.exit_code = e.exit_code();
+  return shown;
+}
+
+Shown show(const CommandContext& context, const fs::path& folder) {
+  try {
+    Shown shown{read_state(folder), ""};
+    shown.text = with_state(folder, [&] { return status_text(context, folder, shown.state); });
+    if (shown.state.value("state", "") == "failed") shown.exit_code = kExitFailed;
+    return shown;
+  } catch (const Error& e) {
+    return show_unreadable(folder, e);
+  }
+}
+
 int status(const StatusOptions& options, CommandContext& context) {
   const fs::path folder = find_run_with_state(context, options.run);
   int drawn = 0;
   for (;;) {
-    const Json state = read_state(folder);
+    const Shown shown = show(context, folder);
     if (context.json) {
-      print_json(context, state);
+      print_json(context, shown.state);
     } else {
-      const std::string text = with_state(folder, [&] { return status_text(context, folder, state); });
       if (context.terminal) erase_lines(stdout, drawn);
-      print_text(stdout, text);
-      drawn = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+      print_text(stdout, shown.text);
+      drawn = static_cast<int>(std::count(shown.text.begin(), shown.text.end(), '\n'));
     }
     std::fflush(stdout);
-    const std::string name = state.value("state", "");
-    if (!options.watch || !state.at("controller").get<bool>())
-      return name == "failed" ? kExitFailed : kExitOk;
+    if (!options.watch || !shown.state.at("controller").get<bool>()) return shown.exit_code;
     std::this_thread::sleep_for(std::chrono::duration<double>(options.every_s));
   }
 }

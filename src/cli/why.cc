@@ -11,6 +11,7 @@
 #include "site_executor.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/cli/command.h"
 #include "warpsmith/cli/run_folder.h"
 #include "warpsmith/executor/batch.h"
@@ -174,9 +175,15 @@ Json explain(const std::string& stage, const fs::path& run) {
     if (!execution->finished) out["shards"] = bad_shards(view, *execution, run);
   }
   out["running"] = RunLock::holder(run).has_value();
-  if (out["running"].get<bool>() && fs::exists(run / "state.json")) {
-    const Json queue = read_json_file(run / "state.json").value("executor", Json::object());
-    if (!queue.empty()) out["queue"] = queue;
+  try {
+    if (path_exists(run / "state.json"))
+      use_json(run / "state.json", [&](const Json& state) {
+        const Json queue = state.value("executor", Json::object());
+        (void)queue_text(queue);  // throws where its values are of other types
+        if (out["running"].get<bool>() && !queue.empty()) out["queue"] = queue;
+      });
+  } catch (const Error& e) {
+    out["problem"] = e.what();
   }
   return out;
 }
@@ -193,7 +200,8 @@ void print_explanation(const Json& e, const CommandContext& context) {
     print("    %s\n", change.get<std::string>().c_str());
   for (const Json& need : e.value("waits_for", Json::array()))
     print("  waits for %s (`warpsmith why %s`)\n", need.get<std::string>().c_str(),
-                need.get<std::string>().c_str());
+          need.get<std::string>().c_str());
+  if (e.contains("problem")) print("  how far it is cannot be read: %s\n", e.value("problem", ""));
   print("%s", queue_text(e.value("queue", Json::object()), e.value("stage", "")).c_str());
   for (const Json& shard : e.value("shards", Json::array())) {
     print("  round %d, job %s, shard %d: %s", shard.value("round", 0), shard.value("job", "").c_str(),

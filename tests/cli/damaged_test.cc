@@ -15,7 +15,9 @@
 namespace warpsmith::cli {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 
 class DamagedRunTest : public ::testing::Test {
@@ -35,7 +37,7 @@ class DamagedRunTest : public ::testing::Test {
     write_file_atomic(results_ / run / file, content);
   }
 
-  std::string command(std::vector<std::string> arguments) {
+  std::string command(std::vector<std::string> arguments, int exit_code = kExitOk) {
     CommandContext context;
     context.results = results_;
     CLI::App app;
@@ -46,7 +48,7 @@ class DamagedRunTest : public ::testing::Test {
     app.parse(arguments);
     ::testing::internal::CaptureStdout();
     try {
-      EXPECT_EQ(context.action(), kExitOk);
+      EXPECT_EQ(context.action(), exit_code);
     } catch (...) {
       ::testing::internal::GetCapturedStdout();
       throw;
@@ -66,35 +68,65 @@ TEST_F(DamagedRunTest, StatusNamesTheFile) {
         R"({"stages": [{"stage": "a", "seconds": "x"}]})", R"({"updated": "x"})",
         R"({"stages": [{"stage": "a"}], "phase_s": {"measure": "x"}})"}) {
     write("bad", "state.json", content);
-    try {
-      command({"status", (results_ / "bad").string()});
-      ADD_FAILURE() << content;
-    } catch (const BadContent& e) {
-      EXPECT_EQ(e.path(), results_ / "bad/state.json") << content;
-      EXPECT_THAT(e.what(), HasSubstr("state.json")) << content;
+    for (const std::string& run : {std::string("bad"), (results_ / "bad").string()}) {
+      const std::string said = command({"status", run}, kExitEnvironment);
+      EXPECT_THAT(said, HasSubstr("bad: unreadable\n")) << content;
+      EXPECT_THAT(said, HasSubstr((results_ / "bad/state.json").string() + ":")) << content;
+      EXPECT_THAT(said, HasSubstr("`warpsmith run` command sets the file aside")) << content;
+      const Json json = Json::parse(command({"status", run, "--json"}, kExitEnvironment));
+      EXPECT_EQ(json.at("state"), "unreadable") << content;
+      EXPECT_THAT(json.at("problem").get<std::string>(), HasSubstr("state.json")) << content;
     }
   }
 }
 
-TEST_F(DamagedRunTest, ListHasTheOthers) {
+TEST_F(DamagedRunTest, AnOnlyRunWithoutAReadableStateIsShown) {
+  fs::remove_all(results_ / "whole");
+  for (const char* content : {"", "{", "[1]", R"({"stages": 5})"}) {
+    write("bad", "state.json", content);
+    ::testing::internal::CaptureStderr();
+    EXPECT_THAT(command({"list"}), MatchesRegex("bad +unreadable +.*bad/state.json.*\n")) << content;
+    EXPECT_THAT(command({"status"}, kExitEnvironment), HasSubstr("bad: unreadable\n")) << content;
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << content;
+  }
+}
+
+TEST_F(DamagedRunTest, WhyAnswersWithoutAReadableState) {
+  write("bad", "run.json", Json{{"workflow_file", WARPSMITH_SOURCE_DIR "/workflows/quickstart.yaml"}}.dump());
+  const std::string before = command({"why", "sft", "--run", "bad"});
+  EXPECT_THAT(before, Not(HasSubstr("cannot be read")));
+  for (const char* content :
+       {"", "{", "5", R"({"executor": 5})", R"({"executor": {"shards": {"queued": "x"}}})"}) {
+    write("bad", "state.json", content);
+    const std::string said = command({"why", "sft", "--run", "bad"});
+    EXPECT_THAT(said, HasSubstr(before.substr(0, before.find('\n')))) << content;
+    EXPECT_THAT(said, HasSubstr("cannot be read: " + (results_ / "bad/state.json").string())) << content;
+  }
+}
+
+TEST_F(DamagedRunTest, ListHasARowForEachAndSaysWhatIsWrong) {
   for (const auto& [file, content] :
        {std::pair("run.json", "{"), std::pair("run.json", R"({"created": "x"})"),
         std::pair("state.json", R"({"stages": [5]})"), std::pair("state.json", R"({"updated": []})")}) {
     SetUp();
     write("bad", file, content);
     const std::string said = command({"list"});
-    EXPECT_THAT(said, HasSubstr("whole")) << file << content;
-    EXPECT_THAT(said, Not(HasSubstr("bad  "))) << file << content;
+    EXPECT_THAT(said, HasSubstr("whole                    finished     1 of 1 stages")) << file << content;
+    EXPECT_THAT(said, ContainsRegex("bad +unreadable +/.*/bad/" + std::string(file))) << file << content;
+    const Json rows = Json::parse(command({"list", "--json"}));
+    EXPECT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0].at("state"), "unreadable") << rows;
+    EXPECT_EQ(rows[0].at("stages"), 0) << rows;
   }
 }
 
 TEST_F(DamagedRunTest, ListHasTheOthersOfOneThatCannotBeRead) {
-  EXPECT_THAT(command({"list"}), HasSubstr("bad  "));
+  EXPECT_THAT(command({"list"}), ContainsRegex("bad +finished"));
   fs::remove(results_ / "bad/state.json");
   make_folders(results_ / "bad/state.json");
   const std::string said = command({"list"});
   EXPECT_THAT(said, HasSubstr("whole"));
-  EXPECT_THAT(said, Not(HasSubstr("bad  ")));
+  EXPECT_THAT(said, ContainsRegex("bad +unreadable"));
 }
 
 // Whatever lies there in place of a file, the other runs are listed and the bad one is named.
