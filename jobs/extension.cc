@@ -3,13 +3,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/terminal_text.h"
 #include "warpsmith/device/extension_child.h"
 
 int main(int argc, char** argv) {
   if (argc < 4) {
-    std::fprintf(stderr, "warpsmith-extension is started by warpsmith-measure; it does nothing by itself\n");
+    warpsmith::print_terminal_text(
+        stderr, "warpsmith-extension is started by warpsmith-measure; it does nothing by itself\n");
     return warpsmith::kExitUsage;
   }
   try {
@@ -21,7 +24,7 @@ int main(int argc, char** argv) {
     const auto gpu = warpsmith::device::open_cuda_gpu();
     warpsmith::device::run_extension_child(options, *gpu);
   } catch (const warpsmith::Error& e) {
-    std::fprintf(stderr, "%s\n", e.what());
+    warpsmith::print_terminal_text(stderr, e.what() + std::string("\n"));
     return e.exit_code();
   }
 }

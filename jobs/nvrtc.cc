@@ -7,10 +7,12 @@
 #include <csignal>
 #include <iostream>
 #include <iterator>
+#include <string>
 #include <string_view>
 
 #include "nvrtc_child.h"
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/terminal_text.h"
 
 namespace {
 
@@ -44,18 +46,18 @@ int main(int argc, char** argv) {
   report_forbidden_calls();
   try {
     if (argc == 3 && std::string_view(argv[1]) == "--about") {
-      std::cout << to_json(describe_nvrtc(argv[2])).dump() << "\n";
+      print_terminal_text(stdout, to_json(describe_nvrtc(argv[2])).dump() + "\n");
       return kExitOk;
     }
     if (argc != 1) {
-      std::cerr << "usage: warpsmith-nvrtc [--about LIBRARY]\n";
+      print_terminal_text(stderr, "usage: warpsmith-nvrtc [--about LIBRARY]\n");
       return kExitUsage;
     }
     const std::string request{std::istreambuf_iterator<char>(std::cin), {}};
     run_nvrtc_request(nvrtc_request_from_json(parse_json(request, "request")));
     return kExitOk;
   } catch (const std::exception& e) {
-    std::cerr << e.what() << "\n";
+    print_terminal_text(stderr, std::string(e.what()) + "\n");
     return kExitFailed;
   }
 }

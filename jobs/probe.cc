@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/terminal_text.h"
 #include "warpsmith/measure/probe.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/records/ceilings.h"
@@ -57,13 +58,13 @@ int main(int argc, char** argv) {
   start_logging("warpsmith-probe");
   const std::optional<Options> options = parse(argc, argv);
   if (!options || options->help) {
-    std::fputs(kUsage, options ? stdout : stderr);
+    print_terminal_text(options ? stdout : stderr, kUsage);
     return options ? kExitOk : kExitUsage;
   }
   try {
     process::become_subreaper();
     const Ceilings found = measure::probe_this_gpu(options->probe);
-    std::fputs(ceilings_text(found).c_str(), stdout);
+    print_terminal_text(stdout, ceilings_text(found));
     if (!options->output.empty()) write_ceilings(options->output, found);
     return kExitOk;
   } catch (const Error& e) {

@@ -3,13 +3,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/terminal_text.h"
 #include "warpsmith/device/twin_child.h"
 
 int main(int argc, char** argv) {
   if (argc < 4) {
-    std::fprintf(stderr, "warpsmith-twin is started by warpsmith-measure; it does nothing by itself\n");
+    warpsmith::print_terminal_text(
+        stderr, "warpsmith-twin is started by warpsmith-measure; it does nothing by itself\n");
     return warpsmith::kExitUsage;
   }
   try {
@@ -23,7 +26,7 @@ int main(int argc, char** argv) {
     }
     return warpsmith::device::run_twin_child(options);
   } catch (const warpsmith::Error& e) {
-    std::fprintf(stderr, "%s\n", e.what());
+    warpsmith::print_terminal_text(stderr, e.what() + std::string("\n"));
     return e.exit_code();
   }
 }

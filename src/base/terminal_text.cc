@@ -57,4 +57,9 @@ std::string terminal_text(std::string_view text) {
   return out;
 }
 
+void print_terminal_text(std::FILE* to, std::string_view text) {
+  const std::string safe = terminal_text(text);
+  std::fwrite(safe.data(), 1, safe.size(), to);
+}
+
 }  // namespace warpsmith

@@ -12,7 +12,8 @@ namespace warpsmith::report {
 
 namespace {
 
-// RFC 4180: quoted where it must be.
+// RFC 4180: quoted where it must be. Text is exact, control characters and a leading `=` included: programs
+// read this. results/README.md says what spreadsheets do with it.
 std::string cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";

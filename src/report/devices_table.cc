@@ -99,7 +99,7 @@ void fill(DeviceTable& table, const store::Results& results) {
 std::string cell_html(const DeviceCell& cell) {
   if (!cell.speedup) return "<td>" + (cell.text.empty() ? "–" : escape(cell.text)) + "</td>";
   return fmt::format("<td title=\"[{:.2f}, {:.2f}], {}\">{:.2f}×{}</td>", cell.low, cell.high,
-                     cell.candidate.substr(0, 12), *cell.speedup, cell.host_bound ? " (host)" : "");
+                     escape(cell.candidate.substr(0, 12)), *cell.speedup, cell.host_bound ? " (host)" : "");
 }
 
 // What tells two columns of one device apart: the stage's name.

@@ -9,6 +9,7 @@
 #include "html_text.h"
 #include "report_json.h"
 #include "version_order.h"
+#include "warpsmith/base/terminal_text.h"
 #include "warpsmith/report/baselines.h"
 #include "warpsmith/report/devices.h"
 #include "warpsmith/report/report.h"
@@ -22,7 +23,7 @@ namespace warpsmith::report {
 
 std::string escape(std::string_view text) {
   std::string out;
-  for (const char c : text) switch (c) {
+  for (const char c : terminal_text(text)) switch (c) {
       case '&':
         out += "&amp;";
         break;
@@ -45,10 +46,10 @@ std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share);
 
 namespace {
 
-// JSON inside <script>: a candidate's source may hold "</script>".
+// JSON inside <script>: a candidate's source may hold "</script>". Its own escapes show control characters.
 std::string script_json(const Json& value) {
   std::string out;
-  for (const char c : value.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+  for (const char c : terminal_text(value.dump(-1, ' ', false, Json::error_handler_t::replace))) {
     if (c == '<')
       out += "\\u003c";
     else

@@ -8,6 +8,7 @@
 #include "hack_case.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
+#include "warpsmith/base/terminal_text.h"
 #include "warpsmith/workflow/hack_database.h"
 
 namespace warpsmith::workflow {
@@ -16,9 +17,10 @@ namespace {
 
 constexpr std::size_t kLongestReason = 2000;  // bytes
 
-// In quotes; JSON's escapes are YAML's. What is no UTF-8 is replaced.
+// In quotes; JSON's escapes are YAML's, also for control characters that a YAML file may not hold as such.
+// What is no UTF-8 is replaced.
 std::string yaml_string(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return terminal_text(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 // A compiler's log may be long, and a terminal's control characters are nobody's reason.

@@ -513,6 +513,17 @@ Json read_by_python(const std::string& text) {
       shell("python3 " + (scratch / "read.py").string() + " " + (scratch / "table.csv").string()));
 }
 
+TEST(Export, CsvKeepsTextExactly) {
+  store::Results r = example();
+  const std::vector<std::string> texts = {"=1+1",      "-2",       "@x",          "\x1b[2J\a",
+                                          "a\rb\r\nc", " \"q\", ", "\xe2\x80\xae"};
+  r.candidates.resize(texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) r.candidates[i].source = texts[i];
+  const Json rows = read_by_python(csv(r, "candidates"));
+  ASSERT_EQ(rows.size(), texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(rows[i]["source"], texts[i]);
+}
+
 TEST(Export, CsvHasWhatIsKnownOfAGpu) {
   const Json rows = read_by_python(csv(on_a_gpu()));
   ASSERT_EQ(rows.size(), 4u);
@@ -663,6 +674,30 @@ TEST(Baselines, StandInEveryExport) {
   EXPECT_NE(text.find(",over_eager,over_cuda_graph,over_torch_compile,over_cudnn,best_baseline,over_best\n"),
             std::string::npos);
   EXPECT_NE(text.find(",3,2,,1.5,cudnn,1.5\n"), std::string::npos) << text;
+}
+
+// A page may not hold them, and they turn or hide what somebody reads.
+TEST(Html, ControlCharactersAreShown) {
+  store::Results r = example();
+  const std::string odd("\x1b[2J\a\r\0\x7f \xc2\x9b \xe2\x80\xae \xe2\x81\xa6 \xff", 21);
+  const std::string shown = "\\u001b[2J\\u0007\\u000d\\u0000\\u007f \\u009b \\u202e \\u2066 \\xff";
+  r.run = odd;
+  r.workflow = "a\tb\r\nc " + odd;
+  for (store::CandidateRow& c : r.candidates) c.source = "<&\"" + odd;
+  for (DeviceFacts& d : r.devices) d.name = odd;
+  for (store::SampleRow& s : r.generated) s.stage = odd.substr(0, odd.size() - 1);
+  const std::string page = html(r);
+  EXPECT_NE(page.find("<h1>" + shown + "</h1>"), std::string::npos);
+  EXPECT_NE(page.find("<pre>a\tb\nc " + shown + "</pre>"), std::string::npos);
+  EXPECT_NE(page.find("<pre>&lt;&amp;&quot;" + shown + "</pre>"), std::string::npos);
+  EXPECT_NE(page.find("<td>" + shown + "</td>"), std::string::npos);
+  const std::string ours = page.substr(0, page.find("</script>"));  // Chart.js follows
+  for (const char c : ours)
+    EXPECT_TRUE(c == '\n' || c == '\t' || (static_cast<unsigned char>(c) >= ' ' && c != '\x7f')) << int{c};
+  for (const char* turning : {"\xc2\x9b", "\xe2\x80\xae", "\xe2\x81\xa6", "\xff"})
+    EXPECT_EQ(ours.find(turning), std::string::npos);
+  const std::string data = ours.substr(ours.find("id=\"data\">") + 10);
+  EXPECT_EQ(Json::parse(data).at("speedups").at(0).at("stage"), odd.substr(0, odd.size() - 1));
 }
 
 TEST(Html, AnEmptyRunIsAPage) { EXPECT_NE(html(store::Results{}).find("</html>"), std::string::npos); }

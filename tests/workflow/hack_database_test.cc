@@ -117,6 +117,18 @@ TEST(HackDatabase, WhatIsAddedIsReadBack) {
   EXPECT_EQ(database.cases[2].date, "2026-05-03");
 }
 
+// YAML files may not hold control characters, and nobody's terminal should get them from one.
+TEST(HackDatabase, OddCharactersInAReasonAreKept) {
+  const Scratch scratch;
+  const HackCase c = hack("kernel();\n", "late_work",
+                          "turned \xe2\x80\xae, \xc2\x9b"
+                          "2J, \xc2\x85");
+  add_to_hack_database(scratch.path(), {c}, kDate);
+  EXPECT_EQ(good(scratch.path()).cases.at(0).reason, c.reason);
+  for (const auto& [name, text] : files_of(scratch.path()))
+    EXPECT_EQ(text.find_first_of("\x1b\x9b\xae\x85"), std::string::npos) << name;
+}
+
 TEST(HackDatabase, WhatIsThereIsLeftAlone) {
   const Scratch scratch;
   const HackCase c = hack("kernel();\n");

@@ -27,6 +27,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
+#include "warpsmith/base/terminal_text.h"
 #include "warpsmith/executor/last_words.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/gpus.h"
@@ -169,7 +170,10 @@ int main(int argc, char** argv) {
     process::become_subreaper();
     return run_task(argc, argv);
   } catch (const Error& e) {
-    std::fprintf(stderr, "warpsmith-shard: %s\n", e.what());
+    print_terminal_text(stderr, "warpsmith-shard: " + std::string(e.what()) + "\n");
     return e.exit_code();
+  } catch (const std::exception& e) {
+    print_terminal_text(stderr, "warpsmith-shard: internal error: " + std::string(e.what()) + "\n");
+    return kExitEnvironment;
   }
 }

@@ -388,8 +388,8 @@ int main(int argc, char** argv) {
   if (mode == "probe") return 0;
   Options options;
   if ((mode != "watch" && mode != "enter") || !parse_options(argc, argv, options)) {
-    std::fprintf(stderr, "%s: runs children for the other programs of Warpsmith; not for use by hand\n",
-                 argv[0]);
+    std::fputs("warpsmith-guard: runs children for the other programs of Warpsmith; not for use by hand\n",
+               stderr);
     return 2;
   }
   if (mode == "enter") return enter(options);
