@@ -104,13 +104,11 @@ class Loader {
     const Node* resources = root.find("resources");
     if (!mistakes_.empty() || resources == nullptr || !resources->is_map()) return;
     const auto check = [&](const Node* holder, const std::vector<std::string>& jobs, const char* who) {
-      const Node* gpus = holder != nullptr && holder->is_map() ? holder->find("gpus") : nullptr;
-      if (gpus == nullptr) return;
+      if (holder == nullptr) return;
       int most = 0;
       for (const StageSpec& stage : spec_.stages)
         for (const std::string& job : jobs) most = std::max(most, most_gpus(stage, job));
-      if (std::atoi(gpus->text().c_str()) > most)
-        refuse_gpus(*gpus, fmt::format("`resources`: the {} of these stages", who), most, idle_gpus_);
+      refuse_gpus(*holder, fmt::format("`resources`: the {} of these stages", who), most, idle_gpus_);
     };
     check(resources, {"measure", "train"}, "jobs");
     check(resources->find("measure"), {"measure"}, "measure jobs");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 
 #include "substitute.h"
 #include "warpsmith/base/text.h"
@@ -34,24 +35,17 @@ void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes, Di
     const auto read = read_value(key.rule, *value, mistakes);
     if (!read) continue;
     const bool of_gpus = std::string_view(key.rule.name).starts_with("gpu");
-    int most = 0, wanted = 0;
-    for (const std::string& job : kJobNames) {
-      most = std::max(most, most_gpus(spec, job));
-      if (of_gpus && most_gpus(spec, job) == 0) continue;
-      assign(key, resources_of(spec, job), KeyValue(*read));
-      wanted = std::max(wanted, resources_of(spec, job).gpus);
-    }
-    if (std::string_view(key.rule.name) == "gpus" && (wanted > most || (most == 0 && value->text() != "0")))
-      refuse_gpus(*value, "`resources`: jobs of a stage of kind " + spec.kind, most, idle);
+    for (const std::string& job : kJobNames)
+      if (!of_gpus || most_gpus(spec, job) > 0) assign(key, resources_of(spec, job), KeyValue(*read));
   }
+  int most = 0;
+  for (const std::string& job : kJobNames) most = std::max(most, most_gpus(spec, job));
+  refuse_gpus(node, "`resources`: jobs of a stage of kind " + spec.kind, most, idle);
   for (const std::string& job : kJobNames) {
     const auto value = map.value(job);
     if (!value) continue;
-    Resources& resources = resources_of(spec, job);
-    read_map(resource_keys(), *value, "`resources: " + job + "`", resources, mistakes);
-    const Node* gpus = value->is_map() ? value->find("gpus") : nullptr;
-    if (gpus != nullptr && resources.gpus > most_gpus(spec, job))
-      refuse_gpus(*gpus, "`resources`: " + job + " jobs", most_gpus(spec, job), idle);
+    read_map(resource_keys(), *value, "`resources: " + job + "`", resources_of(spec, job), mistakes);
+    refuse_gpus(*value, "`resources`: " + job + " jobs", most_gpus(spec, job), idle);
   }
   map.finish();
 }
@@ -297,11 +291,27 @@ Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnos
 
 }  // namespace
 
-void refuse_gpus(const Node& gpus, const std::string& who, int most, Diagnostics& idle) {
-  idle.push_back(mistake_at(
-      gpus.place(), fmt::format("{} cannot use {} GPU{}", who, gpus.text(), gpus.text() == "1" ? "" : "s"),
-      most == 0 ? "they run on the CPU: leave `gpus` out"
-                : "gpus: 1; `max_jobs` says how many run at a time"));
+void refuse_gpus(const Node& resources, const std::string& who, int most, Diagnostics& idle) {
+  const auto refuse = [&](const Node& at, const std::string& what, const std::string& hint) {
+    Diagnostic mistake = mistake_at(at.place(), who + " cannot use " + what, hint);
+    const bool told = std::any_of(idle.begin(), idle.end(), [&](const Diagnostic& d) {
+      return d.file == mistake.file && d.line == mistake.line && d.column == mistake.column &&
+             d.message.ends_with(" " + what);
+    });
+    if (!told) idle.push_back(std::move(mistake));
+  };
+  const auto value_of = [&](const char* key) {
+    const Node* node = resources.is_map() ? resources.find(key) : nullptr;
+    return node != nullptr && node->is_scalar() ? node : nullptr;
+  };
+  if (const Node* gpus = value_of("gpus"))
+    if (const int count = std::atoi(gpus->text().c_str()); count > most && count <= kMostGpus)
+      refuse(*gpus, fmt::format("{} GPU{}", count, count == 1 ? "" : "s"),
+             most == 0 ? "they run on the CPU: leave `gpus` out"
+                       : "gpus: 1; `max_jobs` says how many run at a time");
+  if (const Node* type = value_of("gpu_type"); type != nullptr && most == 0 && !type->text().empty())
+    refuse(*type, fmt::format("a GPU of type `{}`", type->text()),
+           "they run on the CPU: leave `gpu_type` out");
 }
 
 int most_gpus(const StageSpec& spec, std::string_view job) {

@@ -36,8 +36,9 @@ struct Draft {
 // may use it.
 inline constexpr int kMostGpus = 64;
 int most_gpus(const StageSpec& spec, std::string_view job);
-// Adds to `idle` that `who` cannot use the GPUs asked for at `gpus`, but `most`.
-void refuse_gpus(const yaml::Node& gpus, const std::string& who, int most, Diagnostics& idle);
+// Adds to `idle` that `who` cannot use what `gpus` and `gpu_type` of the map `resources` ask for, but `most`
+// GPUs.
+void refuse_gpus(const yaml::Node& resources, const std::string& who, int most, Diagnostics& idle);
 
 // Reads blocks that both the file and a stage may have (of those in `blocks`), and resources, retry and plain
 // keys. `idle`: mistakes, too, each a request for GPUs that no program could use.
