@@ -41,8 +41,10 @@ std::string figures(const Json& p) {
   }
   if (number("median")) out += fmt::format("  median {:.2f}x", p.at("median").get<double>());
   if (number("wins"))
-    out += fmt::format("  wins {:.0f}% (scores above 1.01x {:.0f}%)", 100 * p.at("wins").get<double>(),
-                       100 * p.value("above_1_01", 0.0));
+    out += fmt::format("  of the correct: wins {:.0f}%, scores above 1.01x {:.0f}%",
+                       100 * p.at("wins").get<double>(), 100 * p.value("above_1_01", 0.0));
+  if (const auto tasks = p.value("host_bound", std::size_t{0}); tasks > 0)
+    out += fmt::format("  without {} task{} bound by the host", tasks, tasks == 1 ? "" : "s");
   if (number("valid_share")) out += fmt::format("  valid {:.0f}%", 100 * p.at("valid_share").get<double>());
   if (number("loss")) out += fmt::format("  loss {:.3f}", p.at("loss").get<double>());
   return out;

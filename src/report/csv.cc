@@ -7,6 +7,7 @@
 #include "warpsmith/report/baselines.h"
 #include "warpsmith/report/report.h"
 #include "warpsmith/store/tables.h"
+#include "win_flags.h"
 
 namespace warpsmith::report {
 
@@ -24,6 +25,7 @@ std::string cell(const std::string& text) {
   return out + "\"";
 }
 std::string cell(std::int64_t value) { return std::to_string(value); }
+std::string cell(bool value) { return value ? "1" : "0"; }
 std::string cell(double value) { return fmt::format("{}", value); }
 
 template <typename T>
@@ -60,14 +62,14 @@ std::string table_csv(const store::Results& results, const store::Table<Row>& ta
   return out;
 }
 
-// With the device by its name and its host instead of its row, without places of raw timings, and with the
-// speedup over each baseline.
+// With the device by its name and its host instead of its row, without places of raw timings, and with
+// whether it is a win, CUDA-L1's count beside it, and the speedup over each baseline.
 std::string measurements_csv(const store::Results& results) {
   Fields<store::MeasurementRow> fields = store::measurement_table().fields;
   std::erase_if(fields, [](const auto& field) {
     return field.name == "device" || field.name == "sample_begin" || field.name == "sample_count";
   });
-  std::string out = names(fields) + "device,host,";
+  std::string out = names(fields) + "device,host,win,above_1_01,";
   const std::vector<std::string> baselines = baseline_names(results);
   for (const std::string& name : baselines) out += "over_" + name + ",";
   out += "best_baseline,over_best\n";
@@ -76,6 +78,8 @@ std::string measurements_csv(const store::Results& results) {
     const DeviceFacts none,
         &device = row.device >= 0 ? results.devices.at(static_cast<std::size_t>(row.device)) : none;
     out += cell(device.name) + "," + cell(device.host) + ",";
+    const WinFlags flags = win_flags(row.value);
+    out += cell(flags.win) + "," + cell(flags.above) + ",";
     const Comparison comparison = compare_with_baselines(results, row);
     for (const std::string& name : baselines) {
       for (const OverBaseline& over : comparison.all)

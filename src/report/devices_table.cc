@@ -6,10 +6,12 @@
 #include <map>
 #include <set>
 
+#include "host_bound.h"
 #include "html_text.h"
 #include "warpsmith/report/devices.h"
 #include "warpsmith/report/summary.h"
 #include "warpsmith/stats/summary.h"
+#include "warpsmith/stats/wins.h"
 
 namespace warpsmith::report {
 
@@ -35,14 +37,17 @@ using Version = std::pair<std::string, std::string>;  // stage, hash8
 // What is known of a version's tasks.
 using Cells = std::map<std::string, DeviceCell>;
 
-void add_measurement(Cells& cells, const store::MeasurementRow& row, bool no_device) {
+void add_measurement(Cells& cells, const store::MeasurementRow& row, bool host_bound, bool no_device) {
   const Measurement& m = row.value;
   DeviceCell& cell = cells[m.task];
-  if (m.verdict == Verdict::kOk && m.speedup > cell.speedup.value_or(0))
-    cell = {"", m.speedup, m.speedup_low, m.speedup_high, m.candidate, m.host_bound.value_or(false)};
+  const bool ok = m.verdict == Verdict::kOk;
+  const bool win = cell.win || (ok && stats::is_win(m.speedup_low, m.imprecise));
+  if (ok && m.speedup > cell.speedup.value_or(0))
+    cell = {"", m.speedup, m.speedup_low, m.speedup_high, m.candidate, host_bound};
   else if (!cell.speedup && cell.text.empty())
     cell = {
         no_device ? "no device" : std::string(to_string(m.verdict)), std::nullopt, 0, 0, m.candidate, false};
+  cell.win = win;
 }
 
 void add_compile(Cells& cells, const store::CompileRow& row, const std::string& task) {
@@ -54,9 +59,10 @@ void add_compile(Cells& cells, const store::CompileRow& row, const std::string& 
 std::map<Version, Cells> cells_of(const store::Results& results,
                                   const std::map<Version, const DeviceColumn*>& wanted) {
   std::map<Version, Cells> cells;
+  const HostBoundTasks host_bound(results);
   for (const store::MeasurementRow& row : results.measurements)
     if (const auto column = wanted.find({row.stage, row.hash8}); column != wanted.end())
-      add_measurement(cells[column->first], row, column->second->found == "none");
+      add_measurement(cells[column->first], row, host_bound.holds(row), column->second->found == "none");
   std::map<std::string, std::string> task_of;
   for (const store::CandidateRow& row : results.candidates) task_of.emplace(row.id, row.task);
   for (const store::CompileRow& row : results.compiles)
@@ -81,17 +87,22 @@ void fill(DeviceTable& table, const store::Results& results) {
     const auto found = cells.find({column.stage, column.hash8});
     if (found == cells.end()) continue;
     std::vector<double> speedups;
+    stats::WinCount count;
     for (std::size_t t = 0; t < table.tasks.size(); ++t) {
       const auto cell = found->second.find(table.tasks[t]);
       if (cell == found->second.end()) continue;
       table.rows[t][c] = cell->second;
       if (!cell->second.speedup || degenerate.contains(table.tasks[t])) continue;
-      if (cell->second.host_bound)
+      if (cell->second.host_bound) {
         ++column.host_bound;
-      else
-        speedups.push_back(*cell->second.speedup);
+        continue;
+      }
+      speedups.push_back(*cell->second.speedup);
+      count.add(cell->second.win, *cell->second.speedup);
     }
-    column.tasks = static_cast<std::int64_t>(speedups.size());
+    column.tasks = count.of;
+    column.wins = count.win_share();
+    column.above = count.above_share();
     if (!speedups.empty()) column.geometric_mean = stats::geometric_mean(speedups);
   }
 }
@@ -124,11 +135,25 @@ std::string table_html(const DeviceTable& table) {
     for (const DeviceCell& cell : table.rows[t]) out += cell_html(cell);
     out += "</tr>\n";
   }
-  out += "</tbody><tfoot><tr><th>geometric mean</th>";
-  for (const DeviceColumn& column : table.columns)
-    out += column.geometric_mean ? fmt::format("<td>{:.2f}× of {}</td>", *column.geometric_mean, column.tasks)
-                                 : std::string("<td>–</td>");
-  return out + "</tr></tfoot></table>\n";
+  out += "</tbody><tfoot>";
+  const auto row = [&](const char* title, auto figure) {
+    out += fmt::format("<tr><th>{}</th>", title);
+    for (const DeviceColumn& column : table.columns)
+      out += "<td>" + (column.tasks > 0 ? figure(column) : std::string("–")) + "</td>";
+    out += "</tr>\n";
+  };
+  row("geometric mean", [](const DeviceColumn& c) {
+    return fmt::format("{:.2f}× of {}", c.geometric_mean.value_or(0), c.tasks);
+  });
+  row("tasks with a win", [](const DeviceColumn& c) { return percent(c.wins); });
+  row("best score &gt; 1.01×", [](const DeviceColumn& c) { return percent(c.above); });
+  const auto host_bound = [](const DeviceColumn& c) { return c.host_bound > 0; };
+  if (std::any_of(table.columns.begin(), table.columns.end(), host_bound)) {
+    out += "<tr><th>left out, bound by the host</th>";
+    for (const DeviceColumn& column : table.columns) out += fmt::format("<td>{}</td>", column.host_bound);
+    out += "</tr>\n";
+  }
+  return out + "</tfoot></table>\n";
 }
 
 }  // namespace
@@ -167,9 +192,11 @@ std::string devices_html(const std::vector<DeviceTable>& tables) {
   return out +
          "<p class=\"note\">Speedup of the fastest correct program of each task over the baseline on the "
          "same device; where none was "
-         "correct, the verdict. Geometric means are over the tasks that have a speedup there. –: not "
-         "measured yet. (host): the baseline is bound by the host; such a task is in no geometric "
-         "mean.</p></section>\n";
+         "correct, the verdict. Geometric means and shares are over the tasks that have a speedup there. A "
+         "win: "
+         "the 95 % interval of one of its programs lies above 1.01× and is precise; best score &gt; 1.01×: "
+         "as CUDA-L1 counts. –: not measured yet. (host): the baseline is bound by the host; such a task is "
+         "in no geometric mean and no share.</p></section>\n";
 }
 
 Json devices_json(const std::vector<DeviceTable>& tables) {
@@ -184,6 +211,8 @@ Json devices_json(const std::vector<DeviceTable>& tables) {
                          {"finished", c.finished},
                          {"tasks", c.tasks},
                          {"host_bound", c.host_bound},
+                         {"wins", c.tasks > 0 ? Json(c.wins) : Json()},
+                         {"above_1_01", c.tasks > 0 ? Json(c.above) : Json()},
                          {"geometric_mean", c.geometric_mean ? Json(*c.geometric_mean) : Json()}});
     for (std::size_t t = 0; t < table.tasks.size(); ++t) {
       Json cells = Json::array();
@@ -191,6 +220,7 @@ Json devices_json(const std::vector<DeviceTable>& tables) {
         cells.push_back(cell.speedup ? Json{{"speedup", *cell.speedup},
                                             {"interval", {cell.low, cell.high}},
                                             {"candidate", cell.candidate},
+                                            {"win", cell.win},
                                             {"host_bound", cell.host_bound}}
                                      : Json{{"speedup", nullptr}, {"text", cell.text}});
       tasks.push_back({{"task", table.tasks[t]}, {"cells", std::move(cells)}});

@@ -4,6 +4,7 @@
 #include "warpsmith/report/report.h"
 #include "warpsmith/report/summary.h"
 #include "warpsmith/store/tables.h"
+#include "win_flags.h"
 
 namespace warpsmith::report {
 
@@ -78,6 +79,7 @@ Json best_json(const BestKernel& k) {
 }  // namespace
 
 Json evaluation_json(const EvaluationRow& row) {
+  const auto if_counted = [&](double value) { return row.counted > 0 ? Json(value) : Json(nullptr); };
   return {{"stage", row.stage},
           {"hash8", row.hash8},
           {"group", row.group},
@@ -92,10 +94,12 @@ Json evaluation_json(const EvaluationRow& row) {
           {"median", optional(row.median)},
           {"quantile25", optional(row.quantile25)},
           {"max", optional(row.max)},
-          {"wins", row.wins},
-          {"above_1_01", row.above},
-          {"one_draw", row.one_draw},
-          {"one_draw_no_floor", row.one_draw_no_floor},
+          {"host_bound", row.host_bound},
+          {"counted", row.counted},
+          {"wins", if_counted(row.wins)},
+          {"above_1_01", if_counted(row.above)},
+          {"one_draw", if_counted(row.one_draw)},
+          {"one_draw_no_floor", if_counted(row.one_draw_no_floor)},
           {"distinct", row.distinct}};
 }
 
@@ -130,6 +134,10 @@ std::string json(const store::Results& results) {
     if (const Comparison comparison = compare_with_baselines(results, row); comparison.all.size() > 1) {
       m["over"] = comparison_json(comparison);
       m["best_baseline"] = comparison.best;
+    }
+    if (const WinFlags flags = win_flags(row.value); flags.win) {
+      m["win"] = *flags.win;
+      m["above_1_01"] = *flags.above;
     }
     m["stage"] = row.stage;
     m["hash8"] = row.hash8;

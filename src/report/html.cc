@@ -96,16 +96,23 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
                        escape(group_title(group)));
     for (const EvaluationRow& r : rows) {
       if (r.group != group) continue;
+      const auto counted = [&](std::string text) { return r.counted > 0 ? text : std::string("–"); };
       out += fmt::format(
           "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</"
           "td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
           "<td>{}</td><td>{}</td><td>{}</td></tr>\n",
-          escape(r.stage), r.tasks, r.samples, percent(r.valid_share()), r.repeated, percent(r.distinct),
-          times(r.mean), times(r.geometric_mean), times(r.quantile75), times(r.median), times(r.quantile25),
-          times(r.max), percent(r.wins), percent(r.above), times(r.one_draw), times(r.one_draw_no_floor));
+          escape(r.stage),
+          r.host_bound > 0 ? fmt::format("{} ({} bound by the host)", r.tasks, r.host_bound)
+                           : std::to_string(r.tasks),
+          r.samples, percent(r.valid_share()), r.repeated, percent(r.distinct), times(r.mean),
+          times(r.geometric_mean), times(r.quantile75), times(r.median), times(r.quantile25), times(r.max),
+          counted(percent(r.wins)), counted(percent(r.above)), counted(times(r.one_draw)),
+          counted(times(r.one_draw_no_floor)));
     }
     out += "</tbody>\n";
   }
+  const bool some_host_bound =
+      std::any_of(rows.begin(), rows.end(), [](const EvaluationRow& row) { return row.host_bound > 0; });
   return out +
          "</table>\n<p class=\"note\">Valid: compiles, runs, gives the right answers at every checked shape, "
          "and could be timed (verdict ok). Repeated: valid, and a program of a person, of augmentation or of "
@@ -114,7 +121,10 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
          "lies above 1.01× and is precise; score &gt; 1.01×: share whose score does, as CUDA-L1 counts. One "
          "draw: geometric mean over all samples of max(1, speedup), a failure counts 1; no "
          "floor: of the speedup itself, a "
-         "failure counts 0.01. Tasks that pass without any work are left out.</p>\n";
+         "failure counts 0.01. Tasks that pass without any work are left out." +
+         (some_host_bound ? " From Mean on, tasks whose baseline is bound by the host are left out, too."
+                          : "") +
+         "</p>\n";
 }
 
 std::string verdicts_table(const std::vector<VerdictCounts>& rows) {

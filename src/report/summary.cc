@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "direction.h"
+#include "host_bound.h"
 #include "report_json.h"
 #include "version_order.h"
 #include "warpsmith/stats/summary.h"
@@ -25,20 +26,36 @@ bool says_something(const store::SampleRow& sample) {
 // The measurements that samples took their speedups from, in whatever stage that was.
 class Measured {
  public:
-  explicit Measured(const store::Results& results) {
-    for (const store::MeasurementRow& row : results.measurements)
-      rows_.emplace(row.value.candidate, &row.value);
+  explicit Measured(const store::Results& results) : host_bound_(results) {
+    for (const store::MeasurementRow& row : results.measurements) rows_.emplace(row.value.candidate, &row);
   }
   bool is_win(const store::SampleRow& sample) const {
-    const auto [begin, end] = rows_.equal_range(sample.candidate);
-    return std::any_of(begin, end, [&](const auto& row) {
-      const Measurement& m = *row.second;
-      return m.speedup == sample.speedup && stats::is_win(m.speedup_low, m.imprecise);
+    bool win = false;
+    of(sample, [&](const store::MeasurementRow& row) {
+      win = win || stats::is_win(row.value.speedup_low, row.value.imprecise);
     });
+    return win;
+  }
+  // Tasks bound by the host on the devices that these samples were measured on.
+  std::set<std::string> host_bound(const std::vector<const store::SampleRow*>& samples) const {
+    std::set<std::string> kinds, tasks;
+    for (const store::SampleRow* sample : samples)
+      of(*sample, [&](const store::MeasurementRow& row) { kinds.insert(host_bound_.kind_of(row)); });
+    for (const store::SampleRow* sample : samples)
+      for (const std::string& kind : kinds)
+        if (host_bound_.holds(sample->task, kind)) tasks.insert(sample->task);
+    return tasks;
   }
 
  private:
-  std::unordered_multimap<std::string, const Measurement*> rows_;
+  template <typename Use>
+  void of(const store::SampleRow& sample, Use use) const {
+    const auto [begin, end] = rows_.equal_range(sample.candidate);
+    for (auto it = begin; it != end; ++it)
+      if (it->second->value.speedup == sample.speedup) use(*it->second);
+  }
+  HostBoundTasks host_bound_;
+  std::unordered_multimap<std::string, const store::MeasurementRow*> rows_;
 };
 
 EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples, const Measured& measured) {
@@ -46,30 +63,34 @@ EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples, con
   row.stage = samples.front()->stage;
   row.hash8 = samples.front()->hash8;
   row.group = samples.front()->group;
+  const std::set<std::string> host_bound = measured.host_bound(samples);
   std::set<std::string> tasks, distinct;
   std::vector<double> own, floored, unfloored;
-  std::int64_t wins = 0, above = 0;
+  stats::WinCount count;
   for (const store::SampleRow* sample : samples) {
     tasks.insert(sample->task);
     distinct.insert(sample->candidate);
     const bool ok = sample->verdict == to_string(Verdict::kOk) && sample->speedup > 0;
     row.valid += ok;
     row.repeated += ok && sample->repeated;
+    if (host_bound.contains(sample->task)) continue;
     floored.push_back(ok ? std::max(1.0, sample->speedup) : 1.0);
     unfloored.push_back(ok ? sample->speedup : kFailureSpeedup);
-    if (!ok || sample->repeated) continue;
-    own.push_back(sample->speedup);
-    wins += measured.is_win(*sample);
-    above += stats::is_above_bar(sample->speedup);
+    const bool counts = ok && !sample->repeated;
+    count.add(counts && measured.is_win(*sample), counts ? sample->speedup : 0);
+    if (counts) own.push_back(sample->speedup);
   }
-  const auto count = static_cast<double>(samples.size());
   row.tasks = static_cast<std::int64_t>(tasks.size());
+  row.host_bound = static_cast<std::int64_t>(host_bound.size());
   row.samples = static_cast<std::int64_t>(samples.size());
-  row.wins = static_cast<double>(wins) / count;
-  row.above = static_cast<double>(above) / count;
-  row.distinct = static_cast<double>(distinct.size()) / count;
-  row.one_draw = stats::geometric_mean(floored);
-  row.one_draw_no_floor = stats::geometric_mean(unfloored);
+  row.counted = count.of;
+  row.wins = count.win_share();
+  row.above = count.above_share();
+  row.distinct = static_cast<double>(distinct.size()) / static_cast<double>(samples.size());
+  if (!floored.empty()) {
+    row.one_draw = stats::geometric_mean(floored);
+    row.one_draw_no_floor = stats::geometric_mean(unfloored);
+  }
   if (!own.empty()) {
     row.mean = stats::mean(own);
     row.geometric_mean = stats::geometric_mean(own);
@@ -150,6 +171,7 @@ std::vector<VerdictCounts> verdict_counts(const store::Results& results) {
 std::vector<BestKernel> best_kernels(const store::Results& results) {
   std::map<std::string, BestKernel> best;
   std::map<std::string, double> fastest;
+  const HostBoundTasks host_bound(results);
   for (const store::TaskRow& task : results.tasks) best[task.id].task = task.id;
   for (const store::MeasurementRow& row : results.measurements) {
     BestKernel& kernel = best[row.value.task];
@@ -178,7 +200,7 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     kernel.roofline_bound = row.value.roofline_bound;
     static_cast<CodeFacts&>(kernel) = row.value;
     kernel.candidate_event_ns = row.value.candidate_event_ns;
-    kernel.host_bound = row.value.host_bound.value_or(false);
+    kernel.host_bound = host_bound.holds(row);
     kernel.baseline = row.value.baseline;
     kernel.over = compare_with_baselines(results, row);
   }
@@ -205,7 +227,7 @@ namespace {
 Headline headline_of(const std::vector<BestKernel>& best, bool with_host_bound) {
   Headline h;
   std::vector<double> speedups, over_best;
-  std::int64_t wins = 0, above = 0;
+  stats::WinCount count;
   for (const BestKernel& kernel : best) {
     if (!(kernel.speedup > 0)) continue;
     if (!kernel.degenerate.empty()) {
@@ -217,8 +239,7 @@ Headline headline_of(const std::vector<BestKernel>& best, bool with_host_bound) 
       continue;
     }
     speedups.push_back(kernel.speedup);
-    wins += kernel.win;
-    above += stats::is_above_bar(kernel.speedup);
+    count.add(kernel.win, kernel.speedup);
     h.by_model += kernel.origin == "generated";
     if (kernel.over.all.size() > 1 && kernel.over.over_best)
       over_best.push_back(kernel.over.over_best->value);
@@ -227,13 +248,12 @@ Headline headline_of(const std::vector<BestKernel>& best, bool with_host_bound) 
   }
   if (!over_best.empty()) h.over_best_baseline = stats::geometric_mean(over_best);
   if (speedups.empty()) return h;
-  const auto count = static_cast<double>(speedups.size());
-  h.tasks = static_cast<std::int64_t>(speedups.size());
+  h.tasks = count.of;
   h.geometric_mean = stats::geometric_mean(speedups);
   h.median = stats::median(speedups);
   h.mean = stats::mean(speedups);
-  h.wins = static_cast<double>(wins) / count;
-  h.above = static_cast<double>(above) / count;
+  h.wins = count.win_share();
+  h.above = count.above_share();
   return h;
 }
 

@@ -19,10 +19,9 @@ Json speedup_figures(const std::vector<const Known*>& scored) {
   std::vector<double> speedups;
   for (const Known* k : scored) speedups.push_back(k->measurement.speedup);
   const auto best = std::max_element(speedups.begin(), speedups.end());
-  const auto share = [&](auto counts) {
-    return static_cast<double>(std::count_if(scored.begin(), scored.end(), counts)) /
-           static_cast<double>(scored.size());
-  };
+  stats::WinCount count;
+  for (const Known* k : scored)
+    count.add(stats::is_win(k->measurement.speedup_low, k->measurement.imprecise), k->measurement.speedup);
   return {{"best", *best},
           {"best_author", scored[static_cast<std::size_t>(best - speedups.begin())]->candidate.origin.kind},
           {"median", stats::median(speedups)},
@@ -30,10 +29,18 @@ Json speedup_figures(const std::vector<const Known*>& scored) {
           {"geomean", stats::geometric_mean(speedups)},
           {"p25", stats::quantile(speedups, 0.25)},
           {"p75", stats::quantile(speedups, 0.75)},
-          {"wins", share([](const Known* k) {
-             return stats::is_win(k->measurement.speedup_low, k->measurement.imprecise);
-           })},
-          {"above_1_01", share([](const Known* k) { return stats::is_above_bar(k->measurement.speedup); })}};
+          {"wins", count.win_share()},
+          {"above_1_01", count.above_share()}};
+}
+
+std::set<std::string> host_bound_tasks(const std::vector<Counted>& samples, const TaskSet& tasks) {
+  std::map<std::string, stats::HostBound> votes;
+  for (const Counted& s : samples)
+    if (tasks.at(s.task).degenerate.empty()) votes[s.task].add(s.known->measurement.host_bound);
+  std::set<std::string> bound;
+  for (const auto& [task, vote] : votes)
+    if (vote.holds()) bound.insert(task);
+  return bound;
 }
 
 }  // namespace
@@ -44,6 +51,7 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
   std::vector<const Known*> scored;
   std::size_t right = 0, repeated = 0;
   double judged = 0, drawn = 0, floored = 0, unfloored = 0;
+  const std::set<std::string> host_bound = host_bound_tasks(samples, tasks);
   for (const Counted& s : samples) {
     const Measurement& m = s.known->measurement;
     ++verdicts[std::string(to_string(m.verdict))];
@@ -55,7 +63,7 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
     const bool ok = m.verdict == Verdict::kOk && m.speedup > 0;
     right += ok ? 1 : 0;
     repeated += ok && !s.own ? 1 : 0;
-    if (!tasks.at(s.task).degenerate.empty()) continue;
+    if (!tasks.at(s.task).degenerate.empty() || host_bound.contains(s.task)) continue;
     drawn += 1;
     if (ok && s.own) scored.push_back(s.known);
     floored += ok ? std::log(std::max(1.0, m.speedup)) : 0;
@@ -64,6 +72,7 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
   Json out = {{"samples", samples.size()},      {"ok", right},
               {"repeated", repeated},           {"distinct", distinct.size()},
               {"distinct_forms", forms.size()}, {"verdicts", verdicts}};
+  if (!host_bound.empty()) out["host_bound"] = host_bound.size();
   if (!samples.empty()) {
     out["distinct_share"] = static_cast<double>(distinct.size()) / static_cast<double>(samples.size());
     out["distinct_form_share"] = static_cast<double>(forms.size()) / static_cast<double>(samples.size());

@@ -21,8 +21,9 @@ struct Counted {
 // "verdicts": {…},
 //  "best", "best_author", "median", "mean", "geomean", "p25", "p75", "wins", "above_1_01",   over the correct
 //  samples that are the stage's own; absent where there is none
-//  "repeated", "one_draw", "one_draw_unfloored"}
-// Speedups of tasks that are marked as degenerate count in none of the second and third line.
+//  "repeated", "one_draw", "one_draw_unfloored", "host_bound"}
+// Speedups of tasks that are marked as degenerate, or whose baseline is bound by the host (stats::HostBound),
+// count in none of the second and third line. host_bound: how many tasks are left out for it; absent: none.
 // best_author: Origin::kind. wins: share whose interval lies above 1.01x (stats::is_win); above_1_01: share
 // whose score does. repeated: correct samples that are not the stage's own.
 // one_draw: geometric mean over all samples of max(1, speedup), a sample without a correct program counting

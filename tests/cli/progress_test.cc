@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace warpsmith::cli {
 namespace {
 
@@ -42,7 +44,11 @@ TEST(StageLine, NamesWinsAndWhoElseWroteTheBest) {
       {"stage", "sweep"},
       {"progress", {{"best", 2.5}, {"best_author", "dataset"}, {"wins", 0.25}, {"above_1_01", 0.5}}},
       {"jobs", Json::array()}};
-  EXPECT_EQ(stage_line(stage, 0), "sweep  best 2.50x (dataset)  wins 25% (scores above 1.01x 50%)");
+  EXPECT_EQ(stage_line(stage, 0),
+            "sweep  best 2.50x (dataset)  of the correct: wins 25%, scores above 1.01x 50%");
+  for (const auto& [tasks, said] : std::map<int, std::string>{{1, "1 task"}, {17, "17 tasks"}})
+    EXPECT_EQ(stage_line({{"stage", "sweep"}, {"progress", {{"host_bound", tasks}}}}, 0),
+              "sweep  without " + said + " bound by the host");
 }
 
 TEST(StageLine, LeavesOutWhatIsNotKnown) {

@@ -90,6 +90,34 @@ TEST_F(Devices, AreSideBySideGpusBeforeTwinsBeforeWhatWasNotThere) {
                           "H20: `no device` `no device` `no device`, 0 = -"));
 }
 
+TEST_F(Devices, WinsStandBesideThePapersCount) {
+  sweep();
+  for (store::MeasurementRow& row : results_.measurements) {
+    row.device = row.stage == "sweep-H100" ? 0 : 1;
+    if (row.stage == "sweep-L40") row.value.speedup_low = row.value.task == "mul" ? 3.9 : 0.9;
+  }
+  results_.devices.resize(2);
+  results_.devices[0].kind = "H100";
+  results_.devices[1].kind = "cpu";
+  measured("H100", "gelu", 7);
+  results_.measurements.back().device = 0;
+  results_.measurements.back().value.host_bound = true;
+  const DeviceTable table = device_tables(results_).at(0);
+  EXPECT_EQ(table.columns[0].tasks, 1);
+  EXPECT_EQ(table.columns[0].host_bound, 1);
+  EXPECT_EQ(table.columns[0].wins, 0) << "no interval is known";
+  EXPECT_EQ(table.columns[0].above, 1);
+  EXPECT_EQ(table.columns[2].wins, 0.5);
+  EXPECT_EQ(table.columns[2].above, 1);
+  const std::string page = devices_html({table});
+  EXPECT_THAT(page, HasSubstr("<th>tasks with a win</th><td>0.0 %</td><td>–</td><td>50.0 %</td><td>–</td>"));
+  EXPECT_THAT(page, HasSubstr("<th>best score &gt; 1.01×</th><td>100.0 %</td><td>–</td><td>100.0 %</td>"));
+  EXPECT_THAT(page, HasSubstr("<th>left out, bound by the host</th><td>1</td><td>0</td><td>0</td>"));
+  const Json columns = devices_json({table}).at(0).at("columns");
+  EXPECT_EQ(columns[2].at("wins"), 0.5);
+  EXPECT_TRUE(columns[1].at("wins").is_null());
+}
+
 TEST_F(Devices, OneDeviceIsNoTable) {
   stage("L40", "twin");
   measured("L40", "add", 2);

@@ -295,6 +295,37 @@ TEST(HostBound, TasksAreLeftOutOfTheHeadlineAndCounted) {
   EXPECT_FALSE(Json::parse(json(example())).contains("headline_with_host_bound"));
 }
 
+// Stages, the devices of a sweep and the headline leave the same tasks out.
+TEST(HostBound, SpeedsOfAStageLeaveItsTasksOut) {
+  store::Results r = on_a_gpu();
+  r.measurements[2].value.candidate = "bbbb";  // `big`, 4x
+  store::SampleRow big = sample("evaluate-sft", "train", "bbbb", "ok", 4);
+  big.task = "big";
+  r.generated = {sample("evaluate-sft", "train", "aaaa", "ok", 1.5),
+                 sample("evaluate-sft", "train", "cccc", "wrong_output", 0), big};
+  const EvaluationRow row = evaluation_rows(r).at(0);
+  EXPECT_EQ(row.tasks, 2);
+  EXPECT_EQ(row.host_bound, 1);
+  EXPECT_EQ(row.samples, 3);
+  EXPECT_EQ(row.counted, 1) << "not the wrong program of the task that is left out either";
+  EXPECT_EQ(row.valid, 2);
+  EXPECT_EQ(row.max, 4);
+  EXPECT_EQ(row.one_draw, 4);
+  EXPECT_EQ(row.wins, 1);
+  EXPECT_NE(html(r).find("<td>2 (1 bound by the host)</td><td>3</td>"), std::string::npos);
+  r.generated.pop_back();
+  EXPECT_EQ(evaluation_rows(r).at(0).counted, 0);
+  EXPECT_TRUE(Json::parse(json(r)).at("evaluations").at(0).at("wins").is_null());
+  EXPECT_NE(html(r).find("<td>–</td><td>–</td><td>–</td><td>–</td></tr>"), std::string::npos);
+  // One measurement of several that says otherwise changes nothing.
+  store::MeasurementRow other = r.measurements[0];
+  r.measurements.push_back(other);
+  other.value.host_bound = false;
+  r.measurements.push_back(other);
+  EXPECT_EQ(evaluation_rows(r).at(0).host_bound, 1);
+  EXPECT_EQ(headline(best_kernels(r)).host_bound, 1);
+}
+
 // One task at 1.08x: the headline counts it by its score, and as a win by its interval alone.
 Headline of_one(double low, double high, bool imprecise) {
   store::Results r = example();
@@ -511,6 +542,31 @@ Json read_by_python(const std::string& text) {
                     "print(json.dumps(list(csv.DictReader(open(sys.argv[1], newline='')))))\n");
   return Json::parse(
       shell("python3 " + (scratch / "read.py").string() + " " + (scratch / "table.csv").string()));
+}
+
+TEST(Export, MeasurementsSayWhetherTheyAreWins) {
+  store::Results r = example();
+  r.measurements.resize(1, r.measurements[0]);
+  r.measurements.resize(5, r.measurements[0]);
+  const auto set = [&](std::size_t i, double low, double score, bool imprecise) {
+    r.measurements[i].value.speedup_low = low;
+    r.measurements[i].value.speedup = score;
+    r.measurements[i].value.imprecise = imprecise;
+  };
+  set(0, 1.05, 1.08, false);
+  set(1, 0.98, 1.08, false);
+  set(2, 1.05, 1.08, true);
+  r.measurements[3].value.rounds = 0;
+  set(4, 1.05, 1.08, false);
+  r.measurements[4].value.verdict = Verdict::kUnstable;
+  const std::vector<std::string> wins = {"1", "0", "0", "", "0"}, above = {"1", "1", "1", "", "0"};
+  const Json rows = read_by_python(csv(r)), list = Json::parse(json(r)).at("measurements");
+  for (std::size_t i = 0; i < wins.size(); ++i) {
+    EXPECT_EQ(rows[i]["win"], wins[i]) << i;
+    EXPECT_EQ(rows[i]["above_1_01"], above[i]) << i;
+    EXPECT_EQ(list[i].contains("win"), i != 3);
+    EXPECT_EQ(list[i].value("win", false), wins[i] == "1");
+  }
 }
 
 TEST(Export, CsvKeepsTextExactly) {

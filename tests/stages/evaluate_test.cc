@@ -85,6 +85,32 @@ TEST(Evaluate, IsCreditedWithItsOwnProgramsAlone) {
   EXPECT_DOUBLE_EQ(train["valid_share"].get<double>(), 0.5) << "repeating is valid";
 }
 
+// What is measured there is launches saved.
+TEST(Evaluate, TasksBoundByTheHostAreInNoMeanAndAreCounted) {
+  World world;
+  world.answer = [](const JobRequest&, const Json& item) -> std::vector<std::string> {
+    if (item["task"] == "a") return {"ok 9.00 x host-bound", "ok 8.00 y host-bound", "bad z"};
+    return {"ok 2.00 x", "bad y", "bad z"};
+  };
+  const StageOutput out =
+      world.drive(with_checkpoint({.checkpoint_of = "rl", .samples = 3, .heldout = false}));
+  const Json& train = out["summary"]["groups"]["train"];
+  EXPECT_EQ(train["host_bound"], 1);
+  EXPECT_EQ(train["ok"], 3);
+  EXPECT_DOUBLE_EQ(train["valid_share"].get<double>(), 0.5) << "they are right all the same";
+  EXPECT_DOUBLE_EQ(train["best"].get<double>(), 2);
+  EXPECT_DOUBLE_EQ(train["wins"].get<double>(), 1);
+  EXPECT_NEAR(train["one_draw"].get<double>(), std::cbrt(2.0), 1e-12) << "of three draws";
+  world.answer = [](const JobRequest&, const Json&) -> std::vector<std::string> {
+    return {"ok 9.00 x host-bound", "bad y", "bad z"};
+  };
+  const StageOutput all =
+      world.drive(with_checkpoint({.checkpoint_of = "rl", .samples = 3, .heldout = false}));
+  EXPECT_EQ(all["summary"]["host_bound"], 2);
+  EXPECT_FALSE(all["summary"].contains("best"));
+  EXPECT_FALSE(all["summary"].contains("one_draw"));
+}
+
 // Another model stage's program is a model's.
 TEST(Evaluate, AModelsEarlierProgramCounts) {
   World world;

@@ -79,6 +79,7 @@ Measurement fate(const Candidate& candidate) {
     m.speedup_low = m.speedup * (1 - half);
     m.speedup_high = m.speedup * (1 + half);
     m.rounds = 35;
+    if (source.find(" host-bound") != std::string::npos) m.host_bound = true;
   } else if (kind == "hack") {
     m.verdict = Verdict::kHack;
     m.hack = split(source, ' ').at(1);
@@ -101,7 +102,7 @@ StageOutput output_with(const std::string& stage, const std::string& task,
                         const std::vector<std::string>& sources, const std::string& origin) {
   StageOutput out = {{"schema", "warpsmith.stage_output/1"}, {"stage", stage}, {"device", "cpu"}};
   out["protocol"] = {{"device", "cpu"}, {"baseline", "eager"},  {"math", "strict"},
-                     {"threads", 1},    {"target", 0.0},       {"budget_s", 2.0},
+                     {"threads", 1},    {"target", 0.0},        {"budget_s", 2.0},
                      {"buckets", 7},    {"rounds_a_bucket", 5}, {"variance_gate", 0.0},
                      {"check_seeds", 2}};
   out["candidates"] = Json::array();

@@ -20,6 +20,7 @@ struct DeviceColumn {
   std::int64_t tasks = 0;                // with a speedup, but those whose baseline is bound by the host
   std::optional<double> geometric_mean;  // over these
   std::int64_t host_bound = 0;           // the tasks left out for it
+  double wins = 0, above = 0;            // shares of the tasks, as in Headline
   // "L40", "L40 (CPU twin)", "CPU": no GPU is named alone that has not produced the numbers below it.
   std::string title() const;
 };
@@ -31,6 +32,7 @@ struct DeviceCell {
   double low = 0, high = 0;  // 95 % interval
   std::string candidate;
   bool host_bound = false;
+  bool win = false;  // one of the task's correct programs is a win (stats::is_win)
 };
 
 struct DeviceTable {
@@ -47,8 +49,10 @@ std::vector<DeviceTable> device_tables(const store::Results& results);
 
 // The section of the page; empty where there is no such table.
 std::string devices_html(const std::vector<DeviceTable>& tables);
-// [{"stage", "columns": [{"device", "found", "stage", "hash8", "tasks", "geometric_mean"}, …],
-//   "tasks": [{"task", "cells": [{"speedup", "interval", "candidate", "text"}, …]}, …]}, …]
+// [{"stage", "columns": [{"device", "found", "stage", "hash8", "tasks", "host_bound", "wins",
+//   "above_1_01", "geometric_mean"}, …],
+//   "tasks": [{"task", "cells": [{"speedup", "interval", "candidate", "win", "host_bound", "text"}, …]}, …]},
+//   …]
 Json devices_json(const std::vector<DeviceTable>& tables);
 
 // " (CPU twin)" for a stage whose numbers a twin produced, else nothing: goes behind its name.

@@ -16,18 +16,22 @@
 namespace warpsmith::report {
 
 // How well a frozen model writes programs for one group of tasks ("train", "heldout_combination",
-// "heldout_operation"). Speedups are unrounded scores. Every share is of `samples`, the programs drawn.
+// "heldout_operation"). Speedups are unrounded scores. Every share is of the programs drawn: valid and
+// distinct of all `samples`; wins, scores and draws of the `counted` ones, whose tasks are not bound by the
+// host.
 struct EvaluationRow {
   std::string stage, hash8, group;
   std::int64_t tasks = 0, samples = 0, valid = 0;
-  std::int64_t repeated = 0;  // correct, and a program that no model wrote
-  // Over correct programs but `repeated` ones; nothing where there is none.
+  std::int64_t repeated = 0;    // correct, and a program that no model wrote
+  std::int64_t host_bound = 0;  // tasks whose speedups are left out: their baseline waits for the host
+  std::int64_t counted = 0;     // samples of the others
+  // Over their correct programs but `repeated` ones; nothing where there is none.
   std::optional<double> mean, geometric_mean, quantile75, median, quantile25, max;
-  // Shares of all samples; `repeated` ones count in neither.
+  // Shares of the counted samples; `repeated` ones count in neither.
   double wins = 0;               // the interval lies above 1.01x (stats::is_win)
   double above = 0;              // the score does: CUDA-L1's count
-  double one_draw = 1;           // geometric mean over all samples of max(1, speedup); a failure counts 1
-  double one_draw_no_floor = 0;  // geometric mean over all samples of the speedup; a failure counts 0.01
+  double one_draw = 1;           // geometric mean over them of max(1, speedup); a failure counts 1
+  double one_draw_no_floor = 0;  // geometric mean over them of the speedup; a failure counts 0.01
   double distinct = 0;           // share of distinct programs among all samples
   double valid_share() const {
     return samples > 0 ? static_cast<double>(valid) / static_cast<double>(samples) : 0;
@@ -62,10 +66,10 @@ struct BestKernel : CodeFacts {
   std::optional<double> roofline_share;  // of the time that the device allows at least: 1 is at the roofline
   std::string roofline_bound;            // "memory", "compute"
   std::optional<double> candidate_event_ns;  // a call by the candidate's own events
-  bool host_bound = false;              // the baseline waits for the host: its time is not the GPU's
-  std::string baseline;                 // that of the score
-  Comparison over;                      // all of them
-  std::int64_t correct = 0, tried = 0;  // measurements of the task
+  bool host_bound = false;                   // the baseline waits for the host: its time is not the GPU's
+  std::string baseline;                      // that of the score
+  Comparison over;                           // all of them
+  std::int64_t correct = 0, tried = 0;       // measurements of the task
 };
 std::vector<BestKernel> best_kernels(const store::Results& results);
 

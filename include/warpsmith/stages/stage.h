@@ -78,12 +78,13 @@ struct JobResult {
 // (Origin::kind), median, mean, geomean, p25, p75, wins (share whose interval lies above 1.01), above_1_01
 // (share whose score does) over the correct ones that are the stage's own; repeated: correct ones that repeat
 // a program which no model wrote; one_draw: geometric mean over all samples of max(1,
-// speedup), one without a correct program counting 1; one_draw_unfloored: of the speedup, counting 0.01.
+// speedup), one without a correct program counting 1; one_draw_unfloored: of the speedup, counting 0.01;
+// host_bound: tasks whose baseline waits for the host, which these leave out.
 // `not_measured` and `unsupported` samples are in no mean, and in no share but those of what is distinct.
 using StageOutput = Json;
 
 // Numbers for people while it works: round, rounds, job, and of the round before: loss, best, best_author, median
-// and geomean speedup, wins, above_1_01, repeated, valid_share, distinct_share, mean_reward, groups_skipped, note.
+// and geomean speedup, wins, above_1_01, host_bound, repeated, valid_share, distinct_share, mean_reward, groups_skipped, note.
 using StageProgress = Json;
 
 struct StageStep {

@@ -1,5 +1,8 @@
-// When a measured speedup counts as one. Pure functions of numbers.
+// When a measured speedup counts as one, and whose speedups headlines leave out. Pure functions of numbers.
 #pragma once
+
+#include <cstdint>
+#include <optional>
 
 namespace warpsmith::stats {
 
@@ -12,5 +15,34 @@ constexpr bool is_above_bar(double speedup) { return speedup > kSpeedupBar; }
 // `low`: the lower end of the score's 95 % interval. A score whose time ended before its interval was narrow
 // enough (`imprecise`) is no win.
 constexpr bool is_win(double low, bool imprecise) { return !imprecise && low > kSpeedupBar; }
+
+// Programs or tasks that are counted together: wins, and CUDA-L1's count beside them.
+struct WinCount {
+  std::int64_t of = 0, wins = 0, above = 0;
+  void add(bool win, double speedup) {
+    ++of;
+    wins += win;
+    above += is_above_bar(speedup);
+  }
+  double win_share() const { return share(wins); }
+  double above_share() const { return share(above); }
+
+ private:
+  double share(std::int64_t n) const { return of > 0 ? static_cast<double>(n) / static_cast<double>(of) : 0; }
+};
+
+// Whether a task's baseline waits for the host on a device, so that its speedups are launches saved, not
+// kernels: most of the measurements there that know it say so. Headlines leave such tasks out, and count
+// them.
+class HostBound {
+ public:
+  void add(std::optional<bool> says) {
+    if (says) balance_ += *says ? 1 : -1;
+  }
+  bool holds() const { return balance_ > 0; }
+
+ private:
+  std::int64_t balance_ = 0;
+};
 
 }  // namespace warpsmith::stats
