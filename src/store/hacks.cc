@@ -21,17 +21,17 @@ class HackReader {
   std::vector<HackCase> read() {
     const fs::path run_json = run_folder_ / "run.json";
     run_ = run_folder_.filename().string();
-    if (is_there(run_json)) try {
+    try {
+      if (path_exists(run_json))
         use_json(run_json, [&](const Json& json) { run_ = json.value("name", run_); });
-      } catch (const Error& e) {
-        leave_out(run_folder_, e.what());
-      }
+    } catch (const Error& e) {
+      leave_out(run_folder_, e.what());
+    }
     for (const StageVersion& version : stage_versions(run_folder_))
       for (const auto& [round, round_folder] :
            numbered_folders(run_folder_ / "stages" / version.stage / version.hash8))
         for (const char* job : {"compile", "measure"})
-          if (is_there(round_folder / job / "items.jsonl"))
-            read_job(round_folder / job, version.stage, static_cast<int>(round));
+          read_job(round_folder / job, version.stage, static_cast<int>(round));
     return std::move(cases_);
   }
 
@@ -46,6 +46,11 @@ class HackReader {
   }
 
   void read_job(const fs::path& folder, const std::string& stage, int round) {
+    try {
+      if (!path_exists(folder / "items.jsonl")) return;
+    } catch (const Error& e) {
+      return leave_out(folder, e.what());
+    }
     std::map<std::string, Measurement> confirmed;  // by item
     for (const auto& [number, shard] : numbered_folders(folder))
       scan_shard_records(

@@ -203,8 +203,8 @@ class Rows {
 
 // What is said of a stage beside its records: the row goes without where it is damaged.
 static void read_inputs(const fs::path& file, StageRow& stage) {
-  if (!is_there(file)) return;
   try {
+    if (!path_exists(file)) return;
     const Json json = read_json_file(file);
     const Json inputs = json.value("inputs", Json::object());
     stage.base = json.value("base", "");
@@ -255,14 +255,14 @@ Results read_output(const fs::path& folder, const StageVersion& version, const s
   stage.place = version.place;
   stage.current = version.current;
   read_inputs(folder / "inputs.json", stage);
-  // Somebody changed the output and declared it up to date (`run --accept`).
-  const bool accepted = is_there(folder / "accepted.json");
-  if (is_there(file)) try {
-      read_finished(file, accepted ? "" : digest, rows, stage);
-    } catch (const Error& e) {
-      log_warning("stage " + version.stage + ": " + e.what() + "; results.h5 goes without what it holds" +
-                  (version.current ? ", " + cure + " makes the stage anew" : ""));
-    }
+  try {
+    // Somebody changed the output and declared it up to date (`run --accept`).
+    const bool accepted = path_exists(folder / "accepted.json");
+    if (path_exists(file)) read_finished(file, accepted ? "" : digest, rows, stage);
+  } catch (const Error& e) {
+    log_warning("stage " + version.stage + ": " + e.what() + "; results.h5 goes without what it holds" +
+                (version.current ? ", " + cure + " makes the stage anew" : ""));
+  }
   rows.warn("entries", cure);
   rows.out.stages.push_back(std::move(stage));
   return std::move(rows.out);
@@ -350,42 +350,28 @@ std::string device_key(const DeviceFacts& f) {
   return key;
 }
 
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
-namespace {
-
-// Calls `take` with the path of each subfolder.
-template <typename Take>
-void each_folder(const fs::path& folder, const Take& take) {
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code unknown;
-    if (it->is_directory(unknown)) take(it->path());
-  }
-  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
-    log_warning(folder.string() + " cannot be read, and what it holds is left out: " + error.message());
-}
-
-}  // namespace
-
 std::vector<fs::path> folders(const fs::path& folder) {
-  std::vector<fs::path> found;
-  each_folder(folder, [&](const fs::path& path) { found.push_back(path); });
-  std::sort(found.begin(), found.end());
-  return found;
+  try {
+    std::vector<fs::path> found = folder_entries(folder);
+    std::erase_if(found, [](const fs::path& path) {
+      std::error_code unknown;
+      return !fs::is_directory(path, unknown);
+    });
+    return found;
+  } catch (const Error& e) {
+    log_warning(std::string(e.what()) + "; what it holds is left out");
+    return {};
+  }
 }
 
 std::vector<std::pair<std::int64_t, fs::path>> numbered_folders(const fs::path& folder) {
   std::vector<std::pair<std::int64_t, fs::path>> found;
-  each_folder(folder, [&](const fs::path& path) {
+  for (const fs::path& path : folders(folder)) {
     const std::string name = path.filename().string();
     std::int64_t number = 0;
     const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), number);
     if (bad == std::errc() && end == name.data() + name.size()) found.emplace_back(number, path);
-  });
+  }
   std::sort(found.begin(), found.end());
   return found;
 }

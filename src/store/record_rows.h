@@ -37,8 +37,6 @@ Results read_shard_rows(const JobPlace& job, const std::filesystem::path& run_fo
 // What makes two devices one: all facts but the load of the moment.
 std::string device_key(const DeviceFacts& facts);
 
-// Whether something is there; false also where one may not look.
-bool is_there(const std::filesystem::path& path);
 // Subfolders in the order of their names. A folder that cannot be read has none, with a warning.
 std::vector<std::filesystem::path> folders(const std::filesystem::path& folder);
 // Subfolders whose names are numbers, in their order (rounds, shards).

@@ -47,9 +47,9 @@ class RunReader {
 
   void read_provenance() {
     const fs::path run_json = run_folder_ / "run.json";
-    if (is_there(run_json)) {
-      out_.run = run_folder_.filename().string();
-      try {
+    out_.run = run_folder_.filename().string();
+    try {
+      if (path_exists(run_json)) {
         const std::string text = read_file(run_json);
         const Json run = parse_json(text, run_json.string());
         out_.run = run.value("name", out_.run);
@@ -57,19 +57,19 @@ class RunReader {
         out_.version = run.value("version", "");
         workflow_file_ = run.value("workflow_file", workflow_file_);
         out_.provenance = text;
-      } catch (const Error& e) {
-        log_warning(std::string(e.what()) + "; results.h5 goes without it");
-      } catch (const Json::exception&) {
-        log_warning(run_json.string() +
-                    ": its values are not of the types that they should be; results.h5 goes without it");
       }
+    } catch (const Error& e) {
+      log_warning(std::string(e.what()) + "; results.h5 goes without it");
+    } catch (const Json::exception&) {
+      log_warning(run_json.string() +
+                  ": its values are not of the types that they should be; results.h5 goes without it");
     }
     const fs::path workflow = run_folder_ / "workflow.yaml";
-    if (is_there(workflow)) try {
-        out_.workflow = read_file(workflow);
-      } catch (const Error& e) {
-        log_warning(std::string(e.what()) + "; results.h5 goes without it");
-      }
+    try {
+      if (path_exists(workflow)) out_.workflow = read_file(workflow);
+    } catch (const Error& e) {
+      log_warning(std::string(e.what()) + "; results.h5 goes without it");
+    }
   }
 
   // The command that makes a stage anew.
@@ -93,8 +93,8 @@ class RunReader {
     const fs::path file = folder / "job.json";
     JobFile job;
     job.job = folder.filename().string();
-    if (!is_there(file) && !begun) return job;
     try {
+      if (!begun && !path_exists(file)) return job;
       JobFile read = read_job_file(file);
       if (!read.params.is_object()) throw BadContent(file, file.string() + ": `params` is no JSON object");
       return read;

@@ -44,9 +44,10 @@ fs::file_time_type written(const fs::path& version) {
 
 std::vector<StageVersion> stage_versions(const fs::path& run_folder) {
   const fs::path state_file = run_folder / "state.json";
-  bool has_state = is_there(state_file);
+  bool has_state = false;
   std::map<std::string, Said> said;
   try {
+    has_state = path_exists(state_file);
     if (has_state) said = read_state(state_file);
   } catch (const Error& e) {
     log_warning(std::string(e.what()) + "; the versions written last count");

@@ -184,6 +184,21 @@ TEST_F(DamageTest, OfAnyFileCostsOnlyWhatItHeld) {
       }
 }
 
+// Nobody knows whether there is a file: that it is left out must not go unsaid.
+TEST_F(DamageTest, WhatCannotBeLookedAtIsNamed) {
+  for (const fs::path& file : {fs::path("run.json"), fs::path("workflow.yaml"), fs::path("state.json"),
+                               fs::path(kStage) / "inputs.json", fs::path(kStage) / "output.json"}) {
+    const std::string whole = fs::exists(run_ / file) ? read_file(run_ / file) : "";
+    fs::remove(run_ / file);
+    fs::create_symlink(file.filename(), run_ / file);
+    Results r;
+    EXPECT_THAT(warnings_of(r), HasSubstr("cannot look at " + (run_ / file).string())) << file;
+    EXPECT_EQ(r.measurements.size(), 6u) << file;
+    fs::remove(run_ / file);
+    write_file_atomic(run_ / file, whole);
+  }
+}
+
 TEST_F(DamageTest, ATornBlobCostsItsRowsAndTheCureIsNamed) {
   fs::resize_file(run_ / kShard / "blob.bin", 600);  // the first record's 560 bytes are whole
   Results r;
