@@ -9,7 +9,6 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/executor/batch.h"
-#include "warpsmith/executor/cluster.h"
 
 namespace warpsmith::cli {
 
@@ -37,6 +36,23 @@ std::string site_of_job() {
   return named.empty() ? variable("SLURM_CLUSTER_NAME") : named;
 }
 
+executor::SlurmJob successor_job(const workflow::SiteSpec& site, const std::string& run_id,
+                                 const std::vector<std::string>& command) {
+  std::string script = "#!/bin/sh\nexec";
+  for (const std::string& word : command) script += " " + executor::shell_word(word);
+  executor::SlurmJob job = executor::job_at(site.controller, 0);
+  job.name = successor_name(run_id);
+  job.script = script + "\n";
+  job.folder = fs::current_path();
+  job.output = successor_name(run_id) + ".log";
+  job.minutes = static_cast<std::uint32_t>(std::ceil(site.controller_time_s / 60));
+  job.cpus = static_cast<std::uint32_t>(site.controller_cpus);
+  job.memory_mib = site.controller_memory >> 20;
+  job.warn_signal = SIGUSR1;
+  job.warn_s = static_cast<int>(site.controller_warning_s);
+  return job;
+}
+
 std::string hand_over(const workflow::SiteSpec& site, const std::string& run_id,
                       const std::vector<std::string>& command) {
   const std::uint32_t id = own_job();
@@ -52,19 +68,8 @@ std::string hand_over(const workflow::SiteSpec& site, const std::string& run_id,
   for (const executor::SlurmTask& task : cluster->jobs())
     if (task.name == name && task.state == executor::SlurmState::kPending)
       return "Slurm job " + std::to_string(task.job) + " goes on with the run";
-  std::string script = "#!/bin/sh\nexec";
-  for (const std::string& word : command) script += " " + executor::shell_word(word);
-  executor::SlurmJob job = executor::job_at(site.controller, 0);
-  job.name = name;
-  job.script = script + "\n";
-  job.folder = fs::current_path();
-  job.output = "warpsmith-" + run_id + ".log";
+  executor::SlurmJob job = successor_job(site, run_id, command);
   job.dependency = "afterany:" + std::to_string(id);
-  job.minutes = static_cast<std::uint32_t>(std::ceil(site.controller_time_s / 60));
-  job.cpus = static_cast<std::uint32_t>(site.controller_cpus);
-  job.memory_mib = site.controller_memory >> 20;
-  job.warn_signal = SIGUSR1;
-  job.warn_s = static_cast<int>(site.controller_warning_s);
   return "Slurm job " + std::to_string(cluster->submit(job)) + " goes on with the run";
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "warpsmith/executor/cluster.h"
 #include "warpsmith/workflow/site.h"
 
 namespace warpsmith::cli {
@@ -17,9 +18,14 @@ std::string site_of_job();
 // The name of a job that is to go on with a run where Slurm does not requeue its controller's.
 inline std::string successor_name(const std::string& run_id) { return "warpsmith-" + run_id; }
 
-// Makes sure that the controller goes on: requeues its job, which ends this process soon after, or, where Slurm does not
-// requeue it, submits exactly one successor that waits for its end. `command`: as this process was called. Returns what was
-// done, for people.
+// The job that goes on with a run. It starts `command` in this process's working folder. Its output is
+// relative to that: in an absolute path Slurm expands `%` and drops backslashes.
+executor::SlurmJob successor_job(const workflow::SiteSpec& site, const std::string& run_id,
+                                 const std::vector<std::string>& command);
+
+// Makes sure that the controller goes on: requeues its job, which ends this process soon after, or, where
+// Slurm does not requeue it, submits exactly one successor that waits for its end. `command`: as this process
+// was called. Returns what was done, for people.
 std::string hand_over(const workflow::SiteSpec& site, const std::string& run_id,
                       const std::vector<std::string>& command);
 

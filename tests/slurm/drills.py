@@ -68,6 +68,11 @@ class Run:
             cwd=self.results, env=dict(os.environ, WARPSMITH=self.warpsmith), check=True, capture_output=True, text=True)
         return out.stdout.strip()
 
+    def job_logs(self):
+        """What controllers that were Slurm jobs printed in the folder that they were submitted from."""
+        paths = [p for kind in ("slurm-*.out", "warpsmith-*.log") for p in glob.glob(glob.escape(self.results) + "/" + kind)]
+        return "".join(open(path).read() for path in sorted(paths))
+
     def wait(self, seconds=200, mending=None):
         """`mending`: a cluster whose nodes are resumed again and again, as slurmctld drains one that it finds jobs on which
         it has lost."""
@@ -79,9 +84,13 @@ class Run:
         log(f"controller ended with {code}")
         return code
 
+    def files(self, pattern):
+        """Of the stages; the folder's own name is no pattern."""
+        return glob.glob(os.path.join(glob.escape(self.folder), "stages", pattern))
+
     def records(self):
         out = {}  # (job folder, item) -> number of records
-        for path in glob.glob(self.folder + "/stages/*/*/*/*/*/*/records.jsonl"):
+        for path in self.files("*/*/*/*/*/*/records.jsonl"):
             job = path.rsplit("/", 3)[0]
             with open(path) as f:
                 for line in f:
@@ -98,7 +107,7 @@ class Run:
 
     def until_started(self, seconds=60):
         end = time.monotonic() + seconds
-        while not glob.glob(self.folder + "/stages/work/*/*/*/*/*/started.txt"):
+        while not self.files("work/*/*/*/*/*/started.txt"):
             assert time.monotonic() < end, "nothing was started"
             time.sleep(0.2)
 
@@ -129,7 +138,7 @@ class Run:
     def check_whole(self, cluster):
         items = 0
         records = self.records()
-        for path in glob.glob(self.folder + "/stages/*/*/*/*/items.jsonl"):
+        for path in self.files("*/*/*/*/items.jsonl"):
             for line in open(path):
                 items += 1
                 key = os.path.dirname(path), json.loads(line)["id"]
@@ -487,9 +496,9 @@ def forgotten_by_the_queue(make_cluster, make_run):
     run.check_whole(cluster)
 
 
-def in_job(make_cluster, make_run, sbatch_options, then, expect):
+def in_job(make_cluster, make_run, sbatch_options, then, expect, name="run"):
     """The controller as a Slurm job: after its end another job, or the same one again, carries the run to its end."""
-    cluster, run = make_cluster(), make_run()
+    cluster, run = make_cluster(), make_run(name=name)
     job = run.submit(["--time=2", *sbatch_options], "--set", "params.pause=9000ms", "--set", "params.width=2")
     end = time.monotonic() + 60
     while len(run.records()) < 1:
@@ -500,8 +509,7 @@ def in_job(make_cluster, make_run, sbatch_options, then, expect):
     while cluster.queue():
         assert time.monotonic() < end, f"still there: {cluster.queue()}"
         time.sleep(1)
-    paths = glob.glob(run.results + "/slurm-*.out") + glob.glob(run.results + "/warpsmith-*.log")
-    logs = "".join(open(path).read() for path in sorted(paths))
+    logs = run.job_logs()
     for text in expect:
         assert text in logs, logs
     run.check_whole(cluster)
@@ -534,11 +542,33 @@ def in_job_requeued_by_an_administrator(make_cluster, make_run):
     in_job(make_cluster, make_run, [], lambda cluster, job: cluster.slurm("scontrol", "requeue", job), [])
 
 
+def in_job_from_folders_that_slurm_expands(make_cluster, make_run):
+    cluster = make_cluster()
+    for name in ("r 100%j", "r%%b", "r%5Cx", "%", "r\\b", "[a] %A_%a"):
+        run = make_run(name=name + "/run")
+        job = run.submit(["--time=5"], "--set", "params.pause=10ms")
+        end, told = time.monotonic() + 90, ""
+        while cluster.queue():
+            told = cluster.slurm("scontrol", "show", "job", job) or told
+            assert time.monotonic() < end, f"{name}: still there: {told}{run.job_logs()}"
+            time.sleep(0.5)
+        assert os.path.exists(os.path.join(run.folder, "run.json")), f"{name}: no run: {told}{run.job_logs()}"
+        assert os.path.exists(os.path.join(run.results, f"slurm-{job}.out")), os.listdir(run.results)
+        run.check_whole(cluster)
+
+
+def in_job_successor_in_a_folder_that_slurm_expands(make_cluster, make_run):
+    logs = in_job(make_cluster, make_run, ["--signal=B:USR1@110", "--no-requeue"], lambda *_: None, ["goes on with the run"],
+                  name="r 100%j/run")
+    assert logs.count("goes on with the run") == 1, logs
+
+
 DRILLS = [plain, controller_killed, node_daemon_killed, node_lost, slurmctld_killed_at_submission,
           slurmctld_killed_at_polling, out_of_memory, over_its_time_limit, requeued, cancelled_from_outside,
           limits_reached, paths_that_slurm_expands, arrays_of_few_tasks, limits_of_a_qos, partition_closed,
           umask_handed_on, held, munge_gone, interrupted, detached, run_folder_full, forgotten_by_the_queue,
-          in_job_cancelled, in_job_requeues_itself, in_job_has_one_successor, in_job_requeued_by_an_administrator]
+          in_job_cancelled, in_job_requeues_itself, in_job_has_one_successor, in_job_requeued_by_an_administrator,
+          in_job_from_folders_that_slurm_expands, in_job_successor_in_a_folder_that_slurm_expands]
 
 
 def main():

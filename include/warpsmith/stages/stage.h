@@ -83,8 +83,9 @@ struct JobResult {
 // `not_measured` and `unsupported` samples are in no mean, and in no share but those of what is distinct.
 using StageOutput = Json;
 
-// Numbers for people while it works: round, rounds, job, and of the round before: loss, best, best_author, median
-// and geomean speedup, wins, above_1_01, host_bound, repeated, valid_share, distinct_share, mean_reward, groups_skipped, note.
+// Numbers for people while it works: round, rounds, job, and of the round before: loss, best, best_author,
+// median and geomean speedup, wins, above_1_01, host_bound, repeated, valid_share, distinct_share,
+// mean_reward, groups_skipped, note.
 using StageProgress = Json;
 
 struct StageStep {
