@@ -126,11 +126,17 @@ std::vector<toolchain::CompileResult> compile_for(const std::vector<toolchain::G
   return results;
 }
 
-Json compile(const std::vector<toolchain::GpuTarget>& targets, const Candidate& candidate,
-             const task::Task& task, const toolchain::CompileOptions& options, const fs::path& run_folder) {
-  if (targets.empty()) return record_of(toolchain::compile_for_host(candidate, task, options), run_folder);
-  return record_of(candidate.tier, targets, compile_for(targets, candidate, task, options), run_folder);
-}
+struct Compiler {
+  std::vector<toolchain::GpuTarget> targets;  // none: the CPU
+  toolchain::CompileOptions options;
+  fs::path run_folder;
+  toolchain::HostToolchain host{options};
+
+  Json compile(const Candidate& candidate, const task::Task& task) {
+    if (targets.empty()) return record_of(host.compile(candidate, task), run_folder);
+    return record_of(candidate.tier, targets, compile_for(targets, candidate, task, options), run_folder);
+  }
+};
 
 // Of a candidate that is not to blame.
 Json not_compiled(const std::vector<toolchain::GpuTarget>& targets, Tier tier, const std::string& why,
@@ -163,13 +169,14 @@ void compile_shard(const fs::path& job_file, std::size_t index) {
   log_info("compiling with " + id.substr(0, 60));
   if (targets.empty() && toolchain::nvrtc_of_twin().name.empty())
     log_warning("g++ alone decides what is a compile_error: " + toolchain::nvrtc_of_twin().why_none);
+  Compiler compiler{targets, options, shard.run_folder()};
   int faults = 0;
   bool some_run = false;
   for (const Item& item : shard.open_items()) {
     const Candidate candidate = candidate_from_json(item.value.at("candidate"));
     Json record;
     try {
-      record = compile(targets, candidate, tasks.of(candidate.task), options, shard.run_folder());
+      record = compiler.compile(candidate, tasks.of(candidate.task));
       faults = 0;
     } catch (const InvalidInput&) {
       throw;

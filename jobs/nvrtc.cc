@@ -1,10 +1,12 @@
-// warpsmith-nvrtc                  compiles what stands on stdin (src/toolchain/nvrtc_protocol.h)
-// warpsmith-nvrtc --about LIBRARY  prints the version and targets of an NVRTC
+// warpsmith-nvrtc                         compiles what stands on stdin (src/toolchain/nvrtc_protocol.h)
+// warpsmith-nvrtc --serve LIBRARY SOCKET  the same for one request after another, each in a fork
+// warpsmith-nvrtc --about LIBRARY         prints the version and targets of an NVRTC
 //
 // Started by the toolchain, in a sandbox: NVRTC reads foreign source, and may run for ever.
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 #include <iterator>
 #include <string>
@@ -49,8 +51,12 @@ int main(int argc, char** argv) {
       print_terminal_text(stdout, to_json(describe_nvrtc(argv[2])).dump() + "\n");
       return kExitOk;
     }
+    if (argc == 4 && std::string_view(argv[1]) == "--serve") {
+      serve_nvrtc(argv[2], std::atoi(argv[3]));
+      return kExitOk;
+    }
     if (argc != 1) {
-      print_terminal_text(stderr, "usage: warpsmith-nvrtc [--about LIBRARY]\n");
+      print_terminal_text(stderr, "usage: warpsmith-nvrtc [--about LIBRARY | --serve LIBRARY SOCKET]\n");
       return kExitUsage;
     }
     const std::string request{std::istreambuf_iterator<char>(std::cin), {}};

@@ -16,8 +16,8 @@ void enter_gpu_seccomp() {
   if (error != 0) throw system_error("cannot enter seccomp", error);
 }
 
-void enter_compiling_seccomp() {
-  const int error = install_filter(program_filter(true));
+void enter_compiling_seccomp(bool allow_processes) {
+  const int error = install_filter(program_filter(allow_processes));
   if (error != 0) throw system_error("cannot enter seccomp", error);
 }
 

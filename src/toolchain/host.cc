@@ -128,11 +128,22 @@ CompileResult compile_what_nvrtc_takes(const Candidate& candidate, const task::T
               options.log_bytes));
 }
 
+}  // namespace
+
+struct HostToolchain::State {
+  CompileOptions options;
+  NvrtcCheck nvrtc;
+
+  explicit State(const CompileOptions& o) : options(o), nvrtc(o) {}
+  CompileResult compile_uncached(const Candidate& candidate, const task::Task& task, const ModuleNames& names,
+                                 const Scratch& scratch, const fs::path& binary);
+};
+
 // g++ takes what no CUDA compiler takes (its own extensions, calls that are ambiguous in CUDA), and now and
 // then refuses what CUDA takes. Where NVRTC is, it decides what is right, and g++ whether the twin runs it.
-CompileResult compile_uncached(const Candidate& candidate, const task::Task& task, const ModuleNames& names,
-                               const CompileOptions& options, const Scratch& scratch,
-                               const fs::path& binary) {
+CompileResult HostToolchain::State::compile_uncached(const Candidate& candidate, const task::Task& task,
+                                                     const ModuleNames& names, const Scratch& scratch,
+                                                     const fs::path& binary) {
   std::optional<Unit> unit;
   CompileResult result;
   try {
@@ -144,7 +155,7 @@ CompileResult compile_uncached(const Candidate& candidate, const task::Task& tas
   const bool has_nvrtc = nvrtc_problem().empty();
   NvrtcWord word;
   try {
-    if (has_nvrtc) word = ask_nvrtc(candidate, names, options, scratch);
+    if (has_nvrtc) word = nvrtc.ask(candidate, names);
     if (word.kind == NvrtcWord::kRefuses) return word.refusal;
     if (unit) result = run_compiler(*unit, options, scratch, binary);
   } catch (const SourceProblem& p) {
@@ -159,10 +170,13 @@ CompileResult compile_uncached(const Candidate& candidate, const task::Task& tas
   return result;
 }
 
-}  // namespace
+HostToolchain::HostToolchain(const CompileOptions& options) : state_(std::make_unique<State>(options)) {}
+HostToolchain::~HostToolchain() = default;
+HostToolchain::HostToolchain(HostToolchain&&) noexcept = default;
+HostToolchain& HostToolchain::operator=(HostToolchain&&) noexcept = default;
 
-CompileResult compile_for_host(const Candidate& candidate, const task::Task& task,
-                               const CompileOptions& options) {
+CompileResult HostToolchain::compile(const Candidate& candidate, const task::Task& task) {
+  const CompileOptions& options = state_->options;
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -176,11 +190,16 @@ CompileResult compile_for_host(const Candidate& candidate, const task::Task& tas
   const CacheEntry entry(options.cache, start_key(host_toolchain_id(), candidate, task, *names).hex(), ".so");
   if (!entry.read(&result)) {
     const Scratch scratch(options.cache);
-    result = compile_uncached(candidate, task, *names, options, scratch, entry.binary());
+    result = state_->compile_uncached(candidate, task, *names, scratch, entry.binary());
     if (!result.over_limit) entry.write(scratch.path(), result, nullptr);
   }
   result.seconds = seconds();
   return result;
+}
+
+CompileResult compile_for_host(const Candidate& candidate, const task::Task& task,
+                               const CompileOptions& options) {
+  return HostToolchain(options).compile(candidate, task);
 }
 
 }  // namespace warpsmith::toolchain

@@ -4,7 +4,6 @@
 #include <cstdlib>
 
 #include "gpu_request.h"
-#include "nvrtc_compiler.h"
 #include "nvrtc_log.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
@@ -41,27 +40,32 @@ NvrtcRequest request_of(const Candidate& candidate, const ModuleNames& names) {
   return request;
 }
 
+CompileOptions limits_of(CompileOptions options) {
+  options.memory_bytes = std::max(options.memory_bytes, kMemory);
+  return options;
+}
+
 }  // namespace
 
-NvrtcWord ask_nvrtc(const Candidate& candidate, const ModuleNames& names, const CompileOptions& options,
-                    const Scratch& scratch) {
+NvrtcCheck::NvrtcCheck(const CompileOptions& options)
+    : log_bytes_(options.log_bytes), server_(limits_of(options)) {}
+
+NvrtcWord NvrtcCheck::ask(const Candidate& candidate, const ModuleNames& names) {
   const NvrtcRequest request = request_of(candidate, names);
-  CompileOptions limits = options;
-  limits.memory_bytes = std::max(options.memory_bytes, kMemory);
-  const NvrtcRun run = run_nvrtc(request, scratch.path(), limits);
+  const NvrtcRun run = server_.run(request);
   NvrtcWord word;
   if (run.outcome != CompilerRun::kDone || run.answers.empty()) return word;
   for (const auto& [target, answer] : run.answers) {
     if (!answer.ok) continue;
     word.kind = target == request.targets.front() ? NvrtcWord::kTakes : NvrtcWord::kNewer;
-    const std::string ptx = read_file(cubin_file(scratch.path(), target));
+    const std::string ptx = read_file(cubin_file(server_.folder(), target));
     word.wants_assembler =
         bytes_of_arrays(ptx, ".shared ") > kMostShared || bytes_of_arrays(ptx, ".const ") > kMostConstant;
     return word;
   }
   word.kind = NvrtcWord::kRefuses;
   word.refusal = failure(Verdict::kCompileError,
-                         readable_nvrtc_log(run.answers.at(request.targets.front()).log, options.log_bytes));
+                         readable_nvrtc_log(run.answers.at(request.targets.front()).log, log_bytes_));
   return word;
 }
 

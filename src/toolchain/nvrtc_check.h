@@ -1,8 +1,8 @@
 // Whether a candidate is CUDA at all, by NVRTC, without making machine code: a third of what that costs.
 #pragma once
 
-#include "compile_cache.h"
 #include "compile_unit.h"
+#include "nvrtc_server.h"
 
 namespace warpsmith::toolchain {
 
@@ -14,9 +14,17 @@ struct NvrtcWord {
   // Of kTakes: the assembler may still refuse it, for its shared or constant memory.
   bool wants_assembler = false;
 };
-// For compute capability 8.0, which the twin declares (__CUDA_ARCH__), and newer ones where that one refuses.
-// Throws SourceProblem as make_nvrtc_request() does, and Error where there is no NVRTC.
-NvrtcWord ask_nvrtc(const Candidate& candidate, const ModuleNames& names, const CompileOptions& options,
-                    const Scratch& scratch);
+// Asks about one candidate after another. Of one thread.
+class NvrtcCheck {
+ public:
+  explicit NvrtcCheck(const CompileOptions& options);
+  // For compute capability 8.0, which the twin declares (__CUDA_ARCH__), and newer ones where that one
+  // refuses. Throws SourceProblem as make_nvrtc_request() does, and Error where there is no NVRTC.
+  NvrtcWord ask(const Candidate& candidate, const ModuleNames& names);
+
+ private:
+  std::uint64_t log_bytes_;
+  NvrtcServer server_;
+};
 
 }  // namespace warpsmith::toolchain

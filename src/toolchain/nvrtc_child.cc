@@ -1,13 +1,18 @@
 #include "nvrtc_child.h"
 
 #include <dlfcn.h>
+#include <linux/seccomp.h>
 #include <nvrtc.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/process/child.h"
 
 namespace warpsmith::toolchain {
 
@@ -132,6 +137,24 @@ void write_whole(const fs::path& path, const std::string& bytes) {
   if (!file) throw system_error("cannot write " + path.string(), errno);
 }
 
+// In a fork of the server: NVRTC reads a candidate, and is shut off from the server and its other forks.
+void answer_in_fork(int socket) {
+  ::prctl(PR_SET_DUMPABLE, 1);  // the guard looks at what it has open
+  ::close(socket);
+  // What it has to say is asked for again, in a child of its own.
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(STDIN_FILENO, stream);
+  // The server may fork, its forks may not. Without a sandbox there may be no filter either.
+  if (::prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER) process::enter_compiling_seccomp(false);
+  run_nvrtc_request(nvrtc_request_from_json(read_json_file(kRequestFile)));
+}
+
+bool exited_well(pid_t fork) {
+  int status = 0;
+  while (::waitpid(fork, &status, 0) < 0)
+    if (errno != EINTR) return false;
+  return WIFEXITED(status) && WEXITSTATUS(status) == kExitOk;
+}
+
 }  // namespace
 
 NvrtcAbout describe_nvrtc(const std::string& library) {
@@ -163,6 +186,25 @@ void run_nvrtc_request(const NvrtcRequest& request) {
     write_whole(answer_file(".", target),
                 to_json(answer).dump(-1, ' ', false, Json::error_handler_t::replace));
     if (answer.ok && request.one_is_enough) return;
+  }
+}
+
+void serve_nvrtc(const std::string& library, int socket) {
+  const Nvrtc loaded(library);  // by all forks at once
+  // No fork reads or writes this process's memory by /proc.
+  if (::prctl(PR_SET_DUMPABLE, 0) != 0) throw system_error("prctl", errno);
+  for (char request = 0; ::read(socket, &request, 1) == 1;) {
+    const pid_t fork = ::fork();
+    if (fork == 0) {
+      try {
+        answer_in_fork(socket);
+      } catch (...) {
+        ::_exit(kExitFailed);
+      }
+      ::_exit(kExitOk);
+    }
+    const char reply = fork > 0 && exited_well(fork) ? kServed : kNotServed;
+    if (::write(socket, &reply, 1) != 1) return;
   }
 }
 

@@ -14,5 +14,7 @@ NvrtcAbout describe_nvrtc(const std::string& library);
 // Compiles for each target and leaves the answers in the working folder. Throws Error also where NVRTC itself
 // fails; its message says "out of memory" where that was the cause.
 void run_nvrtc_request(const NvrtcRequest& request);
+// Loads the library, then answers requests until the other end of the socket is closed.
+void serve_nvrtc(const std::string& library, int socket);
 
 }  // namespace warpsmith::toolchain

@@ -154,30 +154,45 @@ bool NvrtcHere::has_header(std::string_view name) const {
   return has(name.substr(0, name.find('/'))) && (name != "mma.h" || has("crt/mma.h"));
 }
 
-NvrtcRun run_nvrtc(NvrtcRequest request, const fs::path& scratch, const CompileOptions& limits) {
+process::ChildSpec nvrtc_spec(const fs::path& scratch, const CompileOptions& limits) {
   const NvrtcHere& here = nvrtc_here();
-  request.library = here.library.string();
-  for (const fs::path& folder : here.include_folders)
-    request.options.push_back("--include-path=" + folder.string());
   process::ChildSpec spec = compiler_spec(scratch, limits);
   spec.argv = {here.program.string()};
   spec.environment->merge(library_environment(here.library));
-  spec.input = to_json(request).dump(-1, ' ', false, Json::error_handler_t::replace);
   spec.sandbox.read_only = here.include_folders;
   spec.sandbox.read_only.push_back(here.library.parent_path());
-  NvrtcRun run{run_compiler_child(spec), {}};
-  // Not the source's fault.
-  if (run.outcome == CompilerRun::kFailed && run.output.starts_with(kCannotLoad))
-    throw Error(trim(run.output));
+  return spec;
+}
+
+NvrtcRequest with_places(NvrtcRequest request) {
+  request.library = nvrtc_here().library.string();
+  for (const fs::path& folder : nvrtc_here().include_folders)
+    request.options.push_back("--include-path=" + folder.string());
+  return request;
+}
+
+NvrtcAnswers read_answers(const NvrtcRequest& request, const fs::path& folder) {
+  NvrtcAnswers answers;
   for (const std::string& target : request.targets) {
-    const fs::path file = answer_file(spec.folder, target);
+    const fs::path file = answer_file(folder, target);
     if (!fs::exists(file)) continue;
     try {
-      run.answers.emplace(target, nvrtc_answer_from_json(read_json_file(file)));
+      answers.emplace(target, nvrtc_answer_from_json(read_json_file(file)));
     } catch (const Error&) {
       // The child ended while it wrote this one.
     }
   }
+  return answers;
+}
+
+NvrtcRun run_nvrtc(const NvrtcRequest& request, const fs::path& scratch, const CompileOptions& limits) {
+  process::ChildSpec spec = nvrtc_spec(scratch, limits);
+  spec.input = to_json(with_places(request)).dump(-1, ' ', false, Json::error_handler_t::replace);
+  NvrtcRun run{run_compiler_child(spec), {}};
+  // Not the source's fault.
+  if (run.outcome == CompilerRun::kFailed && run.output.starts_with(kCannotLoad))
+    throw Error(trim(run.output));
+  run.answers = read_answers(request, spec.folder);
   return run;
 }
 

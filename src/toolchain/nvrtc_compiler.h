@@ -28,10 +28,18 @@ const NvrtcHere& nvrtc_here();
 // Empty, or why nvrtc_here() throws.
 const std::string& nvrtc_problem();
 
+using NvrtcAnswers = std::map<std::string, NvrtcAnswer>;  // by target
 struct NvrtcRun : CompilerRun {
-  std::map<std::string, NvrtcAnswer> answers;  // by target; the child may have ended before the last
+  NvrtcAnswers answers;  // the child may have ended before the last
 };
 // Compiles `source` for targets, in `scratch`, where the cubins then lie.
-NvrtcRun run_nvrtc(NvrtcRequest request, const std::filesystem::path& scratch, const CompileOptions& limits);
+NvrtcRun run_nvrtc(const NvrtcRequest& request, const std::filesystem::path& scratch,
+                   const CompileOptions& limits);
+
+// The parts of that. warpsmith-nvrtc in `scratch`, without arguments and input; a request that says where the
+// library and CUDA's headers are; the answers that lie in `folder`.
+process::ChildSpec nvrtc_spec(const std::filesystem::path& scratch, const CompileOptions& limits);
+NvrtcRequest with_places(NvrtcRequest request);
+NvrtcAnswers read_answers(const NvrtcRequest& request, const std::filesystem::path& folder);
 
 }  // namespace warpsmith::toolchain

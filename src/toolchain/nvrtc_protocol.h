@@ -1,6 +1,10 @@
 // What warpsmith-nvrtc is asked (one JSON value on stdin) and what it leaves in its folder: for each target,
 // in order and as soon as it is done, <target>.cubin (PTX for "compute_…") where it compiled and
 // <target>.json, the answer.
+//
+// As a server (--serve) it gets a byte on its socket for each request. The request then lies in kRequestFile
+// of its folder. A fork of it leaves the answers, as above. When the fork has ended, a byte goes back:
+// kServed where it left all answers and exited with 0, else kNotServed.
 #pragma once
 
 #include <filesystem>
@@ -14,6 +18,9 @@ namespace warpsmith::toolchain {
 
 // How its message on stderr begins where the library is at fault.
 inline constexpr const char* kCannotLoad = "cannot load NVRTC: ";
+
+inline constexpr const char* kRequestFile = "request.json";
+inline constexpr char kServed = 'y', kNotServed = 'n';
 
 struct NvrtcRequest {
   std::string library;                         // path of libnvrtc

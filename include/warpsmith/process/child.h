@@ -162,8 +162,9 @@ void enter_seccomp(bool allow_threads);
 // be received by sockets that it holds.
 void enter_gpu_seccomp();
 // The same for one that may start programs as well, compilers: of what ChildSpec's `seccomp_before_exec`
-// forbids before a program starts, the rest. CUDA's driver does not start under it.
-void enter_compiling_seccomp();
+// forbids before a program starts, the rest. CUDA's driver does not start under it. Without `allow_processes`
+// no programs and no processes, as without Sandbox::allow_processes.
+void enter_compiling_seccomp(bool allow_processes);
 
 // Once, at the start of programs that run children: makes this process a child subreaper, so that even when a
 // guard is killed what was below it comes to us and is ended. Such a program starts children in no other way

@@ -2,6 +2,7 @@
 // content-addressed cache. What the twin supplies of CUDA's vocabulary: datasets/README.md.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "warpsmith/records/candidate.h"
@@ -10,8 +11,26 @@
 
 namespace warpsmith::toolchain {
 
-// Compiles or finds in the cache (failures are cached too, but timeouts are not). Safe to call from several
-// processes with one cache. Throws Error only where this machine is at fault (no compiler, disk full).
+// Compiles candidates one after another. NVRTC is loaded once, by a child that lives as long as this object;
+// a candidate that crashes the compiler or uses up its time costs no other candidate its verdict. Of one
+// thread.
+class HostToolchain {
+ public:
+  explicit HostToolchain(const CompileOptions& options);  // starts nothing yet
+  ~HostToolchain();
+  HostToolchain(HostToolchain&&) noexcept;
+  HostToolchain& operator=(HostToolchain&&) noexcept;
+
+  // Compiles or finds in the cache (failures are cached too, but timeouts are not). Several processes may use
+  // one cache. Throws Error only where this machine is at fault (no compiler, disk full).
+  CompileResult compile(const Candidate& candidate, const task::Task& task);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The same for a single candidate.
 CompileResult compile_for_host(const Candidate& candidate, const task::Task& task,
                                const CompileOptions& options);
 

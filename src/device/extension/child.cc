@@ -26,7 +26,7 @@ void serve_extension(int control_fd, int socket_fd, Closing closing, ExtensionGp
   // Tells the parent who we are, as the kernel sees it, while nobody else can.
   if (::send(socket_fd, "h", 1, MSG_NOSIGNAL) != 1) throw system_error("cannot speak to the parent", errno);
   if (closing == Closing::kAll) process::enter_gpu_seccomp();
-  if (closing == Closing::kCompiling) process::enter_compiling_seccomp();
+  if (closing == Closing::kCompiling) process::enter_compiling_seccomp(true);
   control.response.store(1, std::memory_order_release);
   wake_word(control.response);
   server.serve();
