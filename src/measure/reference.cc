@@ -27,10 +27,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <optional>
 
 #include "warpsmith/base/allocator.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/measure/compare.h"
 
 namespace warpsmith::measure {
 
@@ -113,15 +115,96 @@ auto naming(const task::Task& task, const char* what, Run run) {
   }
 }
 
-// Of two flat tensors. In pieces: doubles of all of a large output may find no room.
-bool all_within(const at::Tensor& a, const at::Tensor& b, double bound) {
-  constexpr std::int64_t kPiece = 1 << 24;
-  for (std::int64_t at = 0; at < a.numel(); at += kPiece) {
-    const std::int64_t count = std::min(kPiece, a.numel() - at);
-    const at::Tensor apart = a.narrow(0, at, count).to(at::kDouble) - b.narrow(0, at, count).to(at::kDouble);
-    if (!apart.abs().le(bound).all().item<bool>()) return false;
+// Flat, and a bool as its byte: 2 is no right answer.
+at::Tensor flat(const at::Tensor& tensor) {
+  const at::Tensor line = tensor.contiguous().view(-1);
+  return line.scalar_type() == at::kBool ? line.view(at::kByte) : line;
+}
+
+constexpr std::int64_t kPiece = 1 << 24;  // elements: doubles of all of a large output may find no room
+
+// compare() of compare.h for flat tensors, piece by piece.
+class TensorComparison {
+ public:
+  TensorComparison(const task::TensorSpec& output, double bound)
+      : floating_(task::is_floating(output.dtype)), signed_zeros_(output.signed_zeros), bound_(bound) {
+    if (floating_) limit_ = overflow_limit(output.dtype);
   }
-  return true;
+
+  Comparison run(const at::Tensor& got, const at::Tensor& right) {
+    for (std::int64_t at = 0; at < right.numel(); at += kPiece) {
+      const std::int64_t count = std::min(kPiece, right.numel() - at);
+      const at::Tensor g = got.narrow(0, at, count), e = right.narrow(0, at, count);
+      floating_ ? add_reals(g.to(at::kDouble), e.to(at::kDouble), at) : add_integers(g, e, at);
+    }
+    total_.agrees = total_.wrong == 0;
+    return total_;
+  }
+
+ private:
+  void add_reals(const at::Tensor& got, at::Tensor right, std::int64_t begin) {
+    // The usual case with one wait: a NaN anywhere makes the largest distance one.
+    if (const double largest = (got - right).abs().max().item<double>();
+        largest <= bound_ && !signed_zeros_) {
+      total_.max_error = std::max(total_.max_error, largest);
+      return;
+    }
+    const double infinity = std::numeric_limits<double>::infinity();
+    const at::Tensor as_is = right;
+    right = at::where(right.abs().gt(limit_), right.sign().mul(infinity), right);
+    const at::Tensor distance = (got - right).abs();
+    at::Tensor same = got.eq(right).logical_or(got.isnan().logical_and(right.isnan()));
+    if (signed_zeros_)
+      same =
+          same.logical_and(got.signbit().eq(right.signbit()).logical_or(got.ne(0)).logical_or(right.ne(0)));
+    // As compare() has it: infinite where one is NaN or infinite, or a zero of the other sign, and the other
+    // is not the same.
+    at::Tensor error = at::where(distance.isfinite(), distance, at::full({}, infinity, distance.options()));
+    if (signed_zeros_)
+      error = at::where(got.eq(0).logical_and(right.eq(0)), at::full({}, infinity, error.options()), error);
+    error = at::where(same, at::zeros({}, error.options()), error);
+    total_.max_error =
+        std::max(total_.max_error,
+                 at::where(error.isfinite(), error, at::zeros({}, error.options())).max().item<double>());
+    const std::int64_t wrong = error.gt(bound_).sum().item<std::int64_t>();
+    total_.wrong += wrong;
+    if (wrong > 0) note_worst(error, got, as_is, begin);
+  }
+
+  void add_integers(const at::Tensor& got, const at::Tensor& right, std::int64_t begin) {
+    const std::int64_t wrong = got.ne(right).sum().item<std::int64_t>();
+    if (wrong == 0) return;
+    total_.wrong += wrong;
+    const at::Tensor error = (got.to(at::kDouble) - right.to(at::kDouble)).abs();
+    note_worst(error, got, right, begin);
+    total_.max_error = worst_;
+  }
+
+  // The first of the largest errors of a piece, if it is worse than what was found before.
+  void note_worst(const at::Tensor& error, const at::Tensor& got, const at::Tensor& right,
+                  std::int64_t begin) {
+    const double largest = error.max().item<double>();
+    if (largest <= worst_) return;
+    worst_ = largest;
+    const std::int64_t at = error.eq(largest).nonzero()[0][0].item<std::int64_t>();
+    total_.worst = begin + at;
+    total_.got = got[at].to(at::kDouble).item<double>();
+    total_.expected = right[at].to(at::kDouble).item<double>();
+  }
+
+  bool floating_, signed_zeros_;
+  double bound_, limit_ = 0, worst_ = -1;
+  Comparison total_;
+};
+
+// The largest finite absolute value, as default_bound() has it.
+double scale_of(const at::Tensor& right, double limit) {
+  double scale = 0;
+  for (std::int64_t at = 0; at < right.numel(); at += kPiece) {
+    const at::Tensor e = right.narrow(0, at, std::min(kPiece, right.numel() - at)).to(at::kDouble).abs();
+    scale = std::max(scale, at::where(e.le(limit), e, at::zeros({}, e.options())).max().item<double>());
+  }
+  return scale;
 }
 
 OutputValues plain_values(const at::Tensor& tensor, task::Dtype dtype) {
@@ -252,13 +335,11 @@ struct Reference::State {
     return tensors_of(stack.back(), task);
   }
 
-  // As plain numbers, held to what the task says of its outputs. `oracle`: floating outputs may be wider.
-  std::vector<OutputValues> checked(const std::vector<at::Tensor>& outputs, const task::Dims& dims,
-                                    bool oracle) const {
+  // Throws where they are not what the task says of its outputs. `oracle`: floating outputs may be wider.
+  void check(const std::vector<at::Tensor>& outputs, const task::Dims& dims, bool oracle) const {
     if (outputs.size() != task.outputs.size())
       throw Error("task " + task.id + ": the reference returns " + std::to_string(outputs.size()) +
                   " tensors, the task has " + std::to_string(task.outputs.size()) + " outputs");
-    std::vector<OutputValues> values;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const task::TensorSpec& spec = task.outputs[i];
       const bool same_type = outputs[i].scalar_type() == scalar_type(spec.dtype) ||
@@ -271,8 +352,39 @@ struct Reference::State {
       if (to_vector(outputs[i].sizes()) != shape)
         throw Error("task " + task.id + ": output `" + spec.name + "` of the reference has shape " +
                     shape_text(outputs[i].sizes()) + ", the task says " + shape_text(shape));
-      values.push_back(plain_values(outputs[i], spec.dtype));
     }
+  }
+
+  // An output over its bytes, without a copy; a bool as its byte.
+  at::Tensor output_of(std::size_t output, std::span<const std::byte> bytes, at::IntArrayRef shape) const {
+    const task::Dtype dtype = task.outputs.at(output).dtype;
+    std::size_t elements = 1;
+    for (const std::int64_t size : shape) elements *= static_cast<std::size_t>(size);
+    if (bytes.size() != elements * task::size_of(dtype))
+      throw Error("task " + task.id + ": output `" + task.outputs[output].name + "` has another size");
+    return at::from_blob(const_cast<std::byte*>(bytes.data()), shape,
+                         at::TensorOptions(dtype == task::Dtype::kBool ? at::kByte : scalar_type(dtype))
+                             .device(place == Place::kGpu ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU)));
+  }
+
+  std::vector<Comparison> compare(const std::vector<at::Tensor>& right,
+                                  const std::vector<std::span<const std::byte>>& got,
+                                  const std::vector<double>& bounds) const {
+    if (right.size() != got.size()) throw Error("task " + task.id + ": wrong number of outputs");
+    std::vector<Comparison> all;
+    for (std::size_t i = 0; i < right.size(); ++i)
+      all.push_back(TensorComparison(task.outputs[i], bounds.at(i))
+                        .run(flat(output_of(i, got[i], right[i].sizes())), flat(right[i])));
+    return all;
+  }
+
+  // What passes check(), as plain numbers.
+  std::vector<OutputValues> checked(const std::vector<at::Tensor>& outputs, const task::Dims& dims,
+                                    bool oracle) const {
+    check(outputs, dims, oracle);
+    std::vector<OutputValues> values;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      values.push_back(plain_values(outputs[i], task.outputs[i].dtype));
     return values;
   }
 };
@@ -336,8 +448,16 @@ void Reference::release_memory() const {
 struct Reference::Calls::State {
   const Reference::State* reference = nullptr;
   task::Dims dims;
+  bool oracle = false;
   std::vector<std::vector<c10::IValue>> arguments;  // by set
   std::vector<c10::IValue> results;                 // of the last run
+
+  std::vector<at::Tensor> tensors(int number) const {
+    std::vector<at::Tensor> outputs =
+        tensors_of(results.at(static_cast<std::size_t>(number)), reference->task);
+    reference->check(outputs, dims, oracle);
+    return outputs;
+  }
 };
 
 Reference::Calls::Calls(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -355,6 +475,13 @@ Reference::Calls Reference::bind(const task::Dims& dims,
   return Calls(std::move(state));
 }
 
+Reference::Calls Reference::bind_oracle(const task::Dims& dims,
+                                        const std::vector<std::vector<std::span<std::byte>>>& inputs) const {
+  Calls calls = bind(dims, inputs);
+  calls.state_->oracle = true;
+  return calls;
+}
+
 std::int64_t Reference::Calls::run(int first, int count) {
   using Clock = std::chrono::steady_clock;
   const c10::InferenceMode inference;
@@ -369,6 +496,10 @@ std::int64_t Reference::Calls::run(int first, int count) {
     for (int i = first; i < first + count; ++i) {
       const std::vector<c10::IValue>& arguments = state_->arguments[static_cast<std::size_t>(i)];
       stack.assign(arguments.begin(), arguments.end());
+      if (state_->oracle)
+        for (c10::IValue& argument : stack)
+          if (argument.isTensor() && argument.toTensor().is_floating_point())
+            argument = argument.toTensor().to(at::kDouble);
       forward.run(stack);
       state_->results.push_back(std::move(stack.back()));
     }
@@ -390,35 +521,49 @@ std::vector<OutputValues> Reference::Calls::outputs(int number) const {
   const c10::InferenceMode inference;
   return state_->reference->checked(
       tensors_of(state_->results.at(static_cast<std::size_t>(number)), state_->reference->task), state_->dims,
-      false);
+      state_->oracle);
 }
 
-bool Reference::Calls::surely_within(int number, const std::vector<std::span<const std::byte>>& others,
-                                     const std::vector<double>& bounds) const {
+std::vector<Comparison> Reference::Calls::compare(int number,
+                                                  const std::vector<std::span<const std::byte>>& got,
+                                                  const std::vector<double>& bounds) const {
+  const c10::InferenceMode inference;
+  return naming(state_->reference->task, "",
+                [&] { return state_->reference->compare(state_->tensors(number), got, bounds); });
+}
+
+std::vector<Comparison> Reference::compare(const task::Dims& dims,
+                                           const std::vector<std::span<const std::byte>>& got,
+                                           const std::vector<std::span<const std::byte>>& expected,
+                                           const std::vector<double>& bounds) const {
+  const c10::InferenceMode inference;
+  return naming(state_->task, "", [&] {
+    std::vector<at::Tensor> right;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      right.push_back(state_->output_of(i, expected[i], task::shape_at(state_->task.outputs.at(i), dims)));
+    return state_->compare(right, got, bounds);
+  });
+}
+
+std::vector<double> Reference::Calls::default_bounds(const Calls& oracle, bool* decidable) const {
   const c10::InferenceMode inference;
   const task::Task& task = state_->reference->task;
   return naming(task, "", [&] {
-    const std::vector<at::Tensor> right =
-        tensors_of(state_->results.at(static_cast<std::size_t>(number)), task);
-    if (right.size() != others.size()) return false;
-    for (std::size_t i = 0; i < right.size(); ++i) {
-      const at::Tensor& values = right[i];
-      if (values.scalar_type() != scalar_type(task.outputs[i].dtype) ||
-          to_vector(values.sizes()) != task::shape_at(task.outputs[i], state_->dims) ||
-          values.numel() * static_cast<std::int64_t>(values.element_size()) !=
-              static_cast<std::int64_t>(others[i].size()))
-        return false;
-      if (values.numel() == 0) continue;
-      // A bool is its byte: 2 is no right answer.
-      const at::ScalarType type = values.scalar_type() == at::kBool ? at::kByte : values.scalar_type();
-      const at::Tensor flat = values.contiguous().view(-1).view(type);
-      const at::Tensor other =
-          at::from_blob(const_cast<std::byte*>(others[i].data()), flat.sizes(), flat.options());
-      const bool good = task::is_floating(task.outputs[i].dtype) ? all_within(other, flat, bounds.at(i))
-                                                                 : other.equal(flat);
-      if (!good) return false;
+    const std::vector<at::Tensor> own = state_->tensors(0), right = oracle.state_->tensors(0);
+    std::vector<double> bounds;
+    *decidable = true;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const task::TensorSpec& output = task.outputs[i];
+      const at::Tensor exact = flat(right[i]);
+      const Comparison apart =
+          TensorComparison(output, std::numeric_limits<double>::max()).run(flat(own[i]), exact);
+      if (apart.wrong > 0) *decidable = false;
+      bounds.push_back(
+          task::is_floating(output.dtype)
+              ? default_bound(apart.max_error, scale_of(exact, overflow_limit(output.dtype)), output.dtype)
+              : 0);
     }
-    return true;
+    return bounds;
   });
 }
 

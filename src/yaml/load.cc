@@ -25,6 +25,23 @@ struct Stop {
   std::string message, hint;
 };
 
+// yaml-cpp gives one byte for the escapes \N and \_ (U+0085 and U+00A0), and a file's own bytes are UTF-8: so
+// a byte that is not stands for the character of that number.
+std::string with_escapes_as_utf8(const std::string& value) {
+  if (first_not_utf8(value) == value.size()) return value;
+  std::string text;
+  for (std::size_t at = 0; at < value.size();) {
+    const std::size_t bytes = utf8_character(value, at).bytes;
+    const unsigned char first = static_cast<unsigned char>(value[at]);
+    if (bytes > 1 || first < 0x80)
+      text.append(value, at, bytes);
+    else
+      text += {static_cast<char>(0xC0 | first >> 6), static_cast<char>(0x80 | (first & 0x3F))};
+    at += bytes;
+  }
+  return text;
+}
+
 // Builds nodes from yaml-cpp's events. Containers under construction are on a stack; a map takes key and
 // value in turn.
 class Builder : public YAML::EventHandler {
@@ -50,7 +67,7 @@ class Builder : public YAML::EventHandler {
     const bool text = tag == "!" || tag == "tag:yaml.org,2002:str";
     if (!text) check_tag(mark, tag);
     if (tag == "?") check_visible(mark, value);
-    add(Node::scalar(place(mark), value, text), 1, anchor);
+    add(Node::scalar(place(mark), with_escapes_as_utf8(value), text), 1, anchor);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {

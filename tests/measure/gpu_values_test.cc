@@ -45,7 +45,6 @@ TEST(GpuValues, AreThoseOfTheHost) {
     for (const task::ValueSpec& values : kinds) {
       task::TensorSpec tensor;
       tensor.dtype = static_cast<task::Dtype>(dtype);
-      tensor.values = values;
       // In one launch, as large and small inputs of a call are.
       const std::vector<std::vector<std::int64_t>> shapes = {{1}, {33}, {255}, {257}, {5003}, {7, 10003}};
       std::vector<device::GpuMemory> memory;
@@ -55,7 +54,8 @@ TEST(GpuValues, AreThoseOfTheHost) {
             static_cast<std::uint64_t>(shape.front() * (shape.size() > 1 ? shape.back() : 1));
         const std::uint64_t bytes = elements * task::size_of(tensor.dtype);
         memory.emplace_back(bytes);
-        fills.push_back({&tensor,
+        fills.push_back({&values,
+                         tensor.dtype,
                          &shape,
                          1000 * elements + static_cast<std::uint64_t>(dtype),
                          {memory.back().address(), bytes}});

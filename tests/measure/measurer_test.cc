@@ -289,7 +289,8 @@ TEST_F(MeasurerTest, ATimedCallIsHeldAgainstTheValuesThatWereDrawn) {
   for (int call = 0; call < 3; ++call) EXPECT_EQ(arm.inspect(call).verdict, Verdict::kOk);
   // The right answer for zeros in the place of both.
   std::ranges::fill(process.inputs(1)[0], std::byte{0});
-  const std::span<std::byte> bytes = process.output(1, 0);
+  const std::string output = task.outputs[0].name;
+  const std::span<std::byte> bytes = process.session().operand(1, output);
   std::ranges::fill(std::span(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)),
                     1.3862944f);
   const Arm::Run found = arm.inspect(1);
@@ -298,7 +299,7 @@ TEST_F(MeasurerTest, ATimedCallIsHeldAgainstTheValuesThatWereDrawn) {
   EXPECT_EQ(arm.inspect(0).verdict, Verdict::kOk);
   arm.renew(8, 3);
   ASSERT_EQ(arm.run(3).verdict, Verdict::kOk);
-  process.output(2, 0)[3] ^= std::byte{0x80};  // a sign
+  process.session().operand(2, output)[3] ^= std::byte{0x80};  // a sign
   EXPECT_EQ(arm.inspect(1).verdict, Verdict::kOk);
   EXPECT_EQ(arm.inspect(2).verdict, Verdict::kWrongOutput);
 }

@@ -152,40 +152,96 @@ TEST_F(ReferenceTest, BoundCallsHaveOperandsAndOutputsOfTheirOwn) {
   EXPECT_TRUE(calls.output_memory().empty());
 }
 
-TEST_F(ReferenceTest, SurelyWithinMeansFiniteAndWithinTheBound) {
+TEST_F(ReferenceTest, ComparesWhereOutputsLieAsOnTheHost) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  task::Task task = three_outputs();
+  for (const bool signed_zeros : {false, true}) {
+    task.outputs[0].signed_zeros = signed_zeros;
+    const Reference reference(task);
+    for (std::vector<float> x :
+         {std::vector<float>{0, 1, 2}, {0, 1, nan}, {-inf, 0, 2}, {inf, 3e38f, -3e38f}}) {
+      Reference::Calls calls = reference.bind({{"N", 3}}, {{std::as_writable_bytes(std::span(x))}});
+      calls.run(0, 1);
+      std::vector<OutputValues> right = calls.outputs(0);
+      right[0].signed_zeros = signed_zeros;
+      for (const float a : {0.f, -0.f, -inf, inf, nan})
+        for (const float b : {2.f, 2.125f, inf, -inf, 0.f, -0.f})
+          for (const float c : {4.f, 4.25f, nan, inf, -inf})
+            for (const double bound : {1e-6, 0.125, 1e300})
+              for (const std::uint8_t last : std::vector<std::uint8_t>{1, 2}) {
+                const std::vector<float> reals{a, b, c};
+                const std::vector<std::int64_t> integers{0, 1, last == 2 ? 3 : 2};
+                const std::vector<std::uint8_t> bools{0, 1, last};
+                const std::vector<std::span<const std::byte>> got{bytes(reals)[0], bytes(integers)[0],
+                                                                  bytes(bools)[0]};
+                const auto there = calls.compare(0, got, {bound, 0, 0});
+                for (std::size_t i = 0; i < 3; ++i) {
+                  const Comparison by_host = compare(got[i], right[i], i == 0 ? bound : 0);
+                  EXPECT_EQ(there[i].agrees, by_host.agrees);
+                  EXPECT_EQ(there[i].max_error, by_host.max_error);
+                  EXPECT_EQ(there[i].wrong, by_host.wrong) << i << ": " << a << " " << b << " " << c;
+                  EXPECT_EQ(there[i].worst, by_host.worst) << i << ": " << a << " " << b << " " << c;
+                  EXPECT_EQ(describe(there[i], "out", right[i]), describe(by_host, "out", right[i]));
+                }
+              }
+    }
+  }
+}
+
+TEST_F(ReferenceTest, ComparesWholeOutputsAlone) {
   const Reference reference(three_outputs());
   std::vector<float> x = {0, 1, 2};
   Reference::Calls calls = reference.bind({{"N", 3}}, {{std::as_writable_bytes(std::span(x))}});
   calls.run(0, 1);
-  const auto surely = [&](std::vector<float> reals, std::vector<std::int64_t> integers,
-                          std::vector<std::uint8_t> bools, double bound = 1e-6) {
-    return calls.surely_within(0, {bytes(reals)[0], bytes(integers)[0], bytes(bools)[0]}, {bound, 0, 0});
-  };
-  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(surely({0, 2, 4}, {0, 1, 2}, {0, 1, 1}));
-  EXPECT_TRUE(surely({0, 2, 4.125f}, {0, 1, 2}, {0, 1, 1}, 0.125));
-  EXPECT_FALSE(surely({0, 2, 4.125f}, {0, 1, 2}, {0, 1, 1}, 0.124));
-  EXPECT_FALSE(surely({0, 2, nan}, {0, 1, 2}, {0, 1, 1}));
-  EXPECT_FALSE(surely({0, 2, inf}, {0, 1, 2}, {0, 1, 1}, 1e300));
-  EXPECT_FALSE(surely({0, 2, 4}, {0, 1, 3}, {0, 1, 1}));
-  EXPECT_FALSE(surely({0, 2, 4}, {0, 1, 2}, {0, 1, 2}));  // a bool of byte 2
-  EXPECT_FALSE(surely({0, 2}, {0, 1, 2}, {0, 1, 1}));
-  EXPECT_FALSE(calls.surely_within(0, {}, {}));
-  // Where NaN or an infinity is right somebody has to look.
-  x = {0, 1, nan};
-  calls.run(0, 1);
-  EXPECT_FALSE(surely({0, 2, nan}, {0, 1, 2}, {0, 1, 1}));
+  EXPECT_THROW(calls.compare(0, {}, {}), Error);
+  EXPECT_THROW(calls.compare(0, {bytes(x)[0], bytes(x)[0], bytes(x)[0]}, {0, 0, 0}), Error);
 }
 
-TEST_F(ReferenceTest, SurelyWithinGoesByIndicesNotByMemory) {
+TEST_F(ReferenceTest, ComparesByIndicesNotByMemory) {
   const Reference reference(make_task("def forward(x):\n  return x.t()\n",
                                       {tensor("x", Dtype::kFloat32, {"M", "N"})},
                                       {tensor("out", Dtype::kFloat32, {"N", "M"})}));
   std::vector<float> x = {0, 1, 2, 3, 4, 5};
   Reference::Calls calls = reference.bind({{"M", 2}, {"N", 3}}, {{std::as_writable_bytes(std::span(x))}});
   calls.run(0, 1);
-  EXPECT_TRUE(calls.surely_within(0, bytes(std::vector<float>{0, 3, 1, 4, 2, 5}), {1e-6}));
-  EXPECT_FALSE(calls.surely_within(0, bytes(x), {1e-6}));
+  const std::vector<float> right{0, 3, 1, 4, 2, 5};
+  EXPECT_EQ(calls.compare(0, bytes(right), {1e-6})[0].wrong, 0);
+  EXPECT_EQ(calls.compare(0, bytes(x), {1e-6})[0].wrong, 4);
+}
+
+// What a GPU's checks ask at large shapes is what the oracle asks.
+TEST_F(ReferenceTest, BoundsOfCallsAreThoseOfTheOracle) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const Reference reference(make_task("def forward(x):\n  return (x.exp(), x.argmax(0))\n",
+                                      {tensor("x", Dtype::kFloat32, {"N"})},
+                                      {tensor("a", Dtype::kFloat32, {"N"}), tensor("b", Dtype::kInt64, {})}));
+  for (std::vector<float> x : {std::vector<float>{0, 1, 2.5f, -3}, {0, nan, 1, 2}, {-inf, 100, 1, 88.72f}}) {
+    const std::vector<std::span<std::byte>> inputs{std::as_writable_bytes(std::span(x))};
+    Reference::Calls own = reference.bind({{"N", 4}}, {inputs}),
+                     right = reference.bind_oracle({{"N", 4}}, {inputs});
+    own.run(0, 1);
+    right.run(0, 1);
+    bool decidable = false;
+    const std::vector<double> bounds = own.default_bounds(right, &decidable);
+    EXPECT_TRUE(decidable);
+    EXPECT_EQ(bounds[0], default_bound(own.outputs(0)[0], right.outputs(0)[0]));
+    EXPECT_EQ(bounds[1], 0);
+  }
+}
+
+TEST_F(ReferenceTest, ANearTieIsNotDecidable) {
+  const Reference reference(make_task("def forward(x):\n  return (x + 1).argmax(0)\n",
+                                      {tensor("x", Dtype::kFloat32, {"N"})},
+                                      {tensor("out", Dtype::kInt64, {})}));
+  std::vector<float> x = {0, 1e-9f};
+  const std::vector<std::span<std::byte>> inputs{std::as_writable_bytes(std::span(x))};
+  Reference::Calls own = reference.bind({{"N", 2}}, {inputs}),
+                   right = reference.bind_oracle({{"N", 2}}, {inputs});
+  own.run(0, 1);
+  right.run(0, 1);
+  bool decidable = true;
+  own.default_bounds(right, &decidable);
+  EXPECT_FALSE(decidable);
 }
 
 TEST_F(ReferenceTest, ChecksBeginWithTheSmallestShape) {

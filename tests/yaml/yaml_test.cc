@@ -32,6 +32,14 @@ std::vector<std::string> bad(std::string_view text, const Limits& limits = {}) {
   return lines_of(mistakes);
 }
 
+// Such texts go into JSON, which throws where bytes are not UTF-8.
+TEST(Load, EscapesAreUtf8) {
+  const Json value = good(R"({"a\N": "\_x\N\L\P\x85\xe4\u20ac\U0001f600é"})");
+  EXPECT_EQ(value,
+            Json::parse(R"({"a\u0085": "\u00a0x\u0085\u2028\u2029\u0085\u00e4\u20ac\ud83d\ude00\u00e9"})"));
+  EXPECT_NO_THROW(value.dump());
+}
+
 TEST(Load, TypesPlainScalarsByTheCoreSchema) {
   EXPECT_EQ(
       good("{a: 1, b: 1.5, c: true, d: null, e: yes, f: '1', g: 1e3, h: +7, i: .inf, j: 0x10}"),

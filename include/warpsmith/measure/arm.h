@@ -82,9 +82,9 @@ class CandidateProcess : public Program {
   Ran prepare(const task::Dims& dims, int sets) override;
   const task::Dims& dims() const override { return dims_; }
   std::vector<std::span<std::byte>> inputs(int set) override;
+  std::vector<std::span<const std::byte>> outputs(int set) override;
   void poison(int sets) override { session_.poison(0, sets); }
   Ran run(int sets) override;
-  std::span<std::byte> output(int set, std::size_t index) override;
   bool alive() const override { return session_.alive(); }
   device::TwinSession& session() { return session_; }
 

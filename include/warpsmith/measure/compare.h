@@ -36,11 +36,17 @@ inline constexpr double kBoundOfTimed = 1.1;
 Comparison compare(const OutputValues& got, const OutputValues& expected, double bound);
 
 // "out[3, 5]: 1.25 where 1.5 was expected (17 of 4096 elements are wrong)"
+std::string describe(const Comparison& comparison, const std::string& name, task::Dtype dtype,
+                     const std::vector<std::int64_t>& shape);
 std::string describe(const Comparison& comparison, const std::string& name, const OutputValues& expected);
 
 // Ten times the larger of the reference's own error against the oracle, and 2 ulp of `oracle.dtype` at the
 // scale of the output (its largest finite absolute value). 0 for integers.
 double default_bound(const OutputValues& reference, const OutputValues& oracle);
+double default_bound(double error, double scale, task::Dtype dtype);  // of a floating type
+// Absolute values above this round to infinity in `dtype`, which is a floating type: half an ulp over its
+// largest number.
+double overflow_limit(task::Dtype dtype);
 
 // Bytes as plain numbers.
 OutputValues decode(std::span<const std::byte> bytes, task::Dtype dtype, std::vector<std::int64_t> shape);

@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "warpsmith/measure/compare.h"
 #include "warpsmith/measure/reference.h"
 #include "warpsmith/measure/values.h"
 
@@ -37,14 +40,18 @@ std::string describe(const CheckCase& check, const task::Task& task);
 std::uint64_t tensor_bytes(const task::TensorSpec& tensor, const task::Dims& dims);
 std::uint64_t input_bytes(const task::Task& task, const task::Dims& dims);
 std::uint64_t output_bytes(const task::Task& task, const task::Dims& dims);
+// Whether inputs and outputs of one call take over 4 MiB: such answers take long to make and to compare.
+bool is_large(const task::Task& task, const task::Dims& dims);
 
+// What an input (its number) is filled with. distribution: as in CheckCase.
+const task::ValueSpec& values_of(const task::Task& task, std::size_t input, int distribution);
 // Fills the memory of the task's inputs (in order) at `dims`, gaps included. distribution: as in CheckCase.
 void fill_inputs(const ValueSource& source, const task::Task& task, const task::Dims& dims, int distribution,
                  std::uint64_t seed, std::uint64_t use, const std::vector<std::span<std::byte>>& inputs);
 
-struct Expected {
-  std::vector<OutputValues> outputs;  // in the order of the task's
-  std::vector<double> bounds;         // absolute, by output; 0 for integers
+// What a check asks of an answer.
+struct Asked {
+  std::vector<double> bounds;  // by output, absolute; 0 for integers
   // Nothing can be asked of anybody where the reference, in its own precision, misses the right answer by
   // more than rounding: an integer that differs (a near tie in an argmax), a NaN or infinity that float64
   // does not have. Such a case is skipped.
@@ -52,22 +59,64 @@ struct Expected {
   std::string undecidable_because;
 };
 
-// Right answers of a task, made on demand and kept for its next candidates while they fit `budget_bytes`.
-// They live in this process alone. Not thread-safe.
+struct Expected : Asked {
+  std::vector<OutputValues> outputs;  // in the order of the task's
+};
+
+// Memory of a program's inputs or outputs, by set and operand.
+using InputSets = std::vector<std::vector<std::span<std::byte>>>;
+using OutputSets = std::vector<std::vector<std::span<const std::byte>>>;
+
+// An output of a check.
+struct Compared {
+  std::vector<Comparison> with_right;  // by set
+  bool agree = true;                   // the sets with each other, within the bound
+};
+
+// Inputs and right answers of a task, for programs that run on the host. Answers are made on demand and kept
+// for the next candidates while they fit `budget_bytes`. They live in this process alone. Not thread-safe.
+// GpuOracle (src/measure/gpu/oracle.h) serves programs whose operands lie on a GPU.
 class Oracle {
  public:
   Oracle(const task::Task& task, const Reference& reference, const ValueSource& source, std::uint64_t seed,
          std::uint64_t budget_bytes = 1ull << 30);
+  virtual ~Oracle() = default;
+  Oracle(const Oracle&) = delete;
+  Oracle& operator=(const Oracle&) = delete;
 
-  // Inputs of a check: a function of the seed given above, the task and the case.
-  void fill(const CheckCase& check, const std::vector<std::span<std::byte>>& inputs) const;
-  // The right answer for the inputs that fill() makes. Throws Error where the reference fails.
+  // Inputs of a check, where the programs have theirs: a function of the seed given above, the task and the
+  // case.
+  virtual void fill(const CheckCase& check, const std::vector<std::span<std::byte>>& inputs) const;
+  // The number of the first input that is not as fill() has left it. On the host nothing: there run() finds
+  // it.
+  virtual std::optional<std::size_t> changed_input(const CheckCase& check, const InputSets& sets);
+  // Throws Error where the reference fails.
+  virtual Asked asked(const CheckCase& check);
+  // What one or two calls on equal inputs have given, by output.
+  virtual std::vector<Compared> compare(const CheckCase& check, const OutputSets& sets);
+
+  // The right answer for the inputs that fill() makes, in the host's memory. Throws as asked() does.
   std::shared_ptr<const Expected> expected(const CheckCase& check);
   // Bounds for timed calls at `dims`: the largest of the checks' there that were asked for so far.
   std::vector<double> bounds_at(const task::Dims& dims) const;
 
- private:
+ protected:
   using Key = std::tuple<task::Dims, int, int>;
+  static Key key_of(const CheckCase& check) { return {check.dims, check.distribution, check.seed}; }
+  static std::uint64_t use_of(const CheckCase& check);  // for input_key()
+  void note_bounds(const CheckCase& check, const Asked& asked);
+  // What counts for an output, given its default bound: the task's tolerance, if it has one; integers are
+  // exact.
+  double bound_of(std::size_t output, double default_bound) const;
+  // Why a case is not decidable, given the reference's outputs in its own precision and those in float64;
+  // empty where it is.
+  std::string misses(const std::vector<OutputValues>& own, const std::vector<OutputValues>& right) const;
+  const task::Task& task() const { return task_; }
+  const Reference& reference() const { return reference_; }
+  std::uint64_t seed() const { return seed_; }
+
+ private:
+  void fill_host(const CheckCase& check, const std::vector<std::span<std::byte>>& inputs) const;
   std::shared_ptr<const Expected> make(const CheckCase& check) const;
 
   const task::Task& task_;

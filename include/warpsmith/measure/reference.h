@@ -17,6 +17,8 @@
 
 namespace warpsmith::measure {
 
+struct Comparison;  // compare.h
+
 // One output of a reference, as plain numbers. Floating outputs are in `reals`, others in `integers`.
 struct OutputValues {
   task::Dtype dtype = task::Dtype::kFloat32;
@@ -78,6 +80,13 @@ class Reference {
   // there. On the host: nothing.
   void release_memory() const;
 
+  // compare() (compare.h) by output, made where the reference runs:
+  // of `got` with `expected`, the bytes of all outputs at `dims`. `bounds`: by
+  // output. Throws Error where a size is not the output's.
+  std::vector<Comparison> compare(const task::Dims& dims, const std::vector<std::span<const std::byte>>& got,
+                                  const std::vector<std::span<const std::byte>>& expected,
+                                  const std::vector<double>& bounds) const;
+
   // Calls bound to operands, for timing: `sets` calls, each with inputs of its own in memory that the caller
   // keeps alive.
   class Calls {
@@ -93,11 +102,13 @@ class Reference {
     void drop_outputs();
     // Outputs of the last run's call `number`, counted from its first.
     std::vector<OutputValues> outputs(int number) const;
-    // Whether `others`, the bytes of all outputs where the reference runs, are surely as good as these: all
-    // values finite and at most bounds[output] away; integers and bools equal. Much quicker than outputs() on
-    // a GPU. Where it is false compare() has to say.
-    bool surely_within(int number, const std::vector<std::span<const std::byte>>& others,
-                       const std::vector<double>& bounds) const;
+    // Reference::compare() of `got` with what the last run's call `number` gave.
+    std::vector<Comparison> compare(int number, const std::vector<std::span<const std::byte>>& got,
+                                    const std::vector<double>& bounds) const;
+    // default_bound() (compare.h) by output: these are outputs in the reference's own precision, `oracle`'s
+    // those in float64 for the same inputs, of the first call of each one's last run. 0 for integers.
+    // `decidable`: false where Asked::decidable (oracle.h) is.
+    std::vector<double> default_bounds(const Calls& oracle, bool* decidable) const;
 
    private:
     friend class Reference;
@@ -108,6 +119,9 @@ class Reference {
   // inputs[set][input]; at Place::kGpu addresses on the device. There run() only enqueues, on the default
   // stream.
   Calls bind(const task::Dims& dims, const std::vector<std::vector<std::span<std::byte>>>& inputs) const;
+  // The same in float64, as run_oracle(): each run casts floating inputs up.
+  Calls bind_oracle(const task::Dims& dims,
+                    const std::vector<std::vector<std::span<std::byte>>>& inputs) const;
 
  private:
   struct State;

@@ -1,7 +1,7 @@
 #include "warpsmith/measure/check.h"
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
 
 #include "warpsmith/measure/compare.h"
 
@@ -16,8 +16,8 @@ class Checker {
 
   // One case. False where the candidate fails it; outcome() says how.
   bool check(const CheckCase& check) {
-    const std::shared_ptr<const Expected> expected = oracle_.expected(check);
-    if (!expected->decidable) return true;
+    const Asked asked = oracle_.asked(check);
+    if (!asked.decidable) return true;
     const int sets = check.seed == 0 && check.distribution < 0 ? 2 : 1;
     if (!prepared_ || program_.dims() != check.dims || prepared_sets_ < sets) {
       const Ran prepared = program_.prepare(check.dims, sets);
@@ -26,11 +26,17 @@ class Checker {
       prepared_sets_ = sets;
     }
     program_.poison(sets);
-    for (int set = 0; set < sets; ++set) oracle_.fill(check, program_.inputs(set));
+    InputSets inputs;
+    for (int set = 0; set < sets; ++set) inputs.push_back(program_.inputs(set));
+    for (const auto& set : inputs) oracle_.fill(check, set);
     const Ran run = program_.run(sets);
     if (run.verdict != Verdict::kOk) return fail(run.verdict, run.detail, check);
+    if (const std::optional<std::size_t> changed = oracle_.changed_input(check, inputs))
+      return fail(Verdict::kInputModified, "writes to input `" + task_.inputs[*changed].name + "`", check);
     ++outcome_.decided;
-    return compare_outputs(check, *expected, sets);
+    OutputSets outputs;
+    for (int set = 0; set < sets; ++set) outputs.push_back(program_.outputs(set));
+    return judge(check, oracle_.compare(check, outputs), asked.bounds);
   }
 
   CheckOutcome& outcome() { return outcome_; }
@@ -50,49 +56,31 @@ class Checker {
     outcome_.error_bound = bound;
   }
 
-  bool compare_outputs(const CheckCase& check, const Expected& expected, int sets) {
-    for (std::size_t i = 0; i < expected.outputs.size(); ++i) {
-      const OutputValues& right = expected.outputs[i];
-      const double bound = expected.bounds[i];
-      const std::string& name = task_.outputs[i].name;
-      const Comparison first = compare(program_.output(0, i), right, bound);
-      note_error(first.max_error, bound);
-      const Comparison second = sets > 1 ? compare(program_.output(1, i), right, bound) : first;
-      if (first.agrees != second.agrees) {
-        const Comparison& wrong = first.agrees ? second : first;
-        return fail(Verdict::kNondeterministic,
-                    "two calls on equal inputs differ: " + describe(wrong, name, right) + " in one of them",
-                    check);
-      }
+  bool judge(const CheckCase& check, const std::vector<Compared>& outputs,
+             const std::vector<double>& bounds) {
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Comparison &first = outputs[i].with_right.front(), &second = outputs[i].with_right.back();
+      const task::TensorSpec& output = task_.outputs[i];
+      const auto text = [&](const Comparison& wrong) {
+        return describe(wrong, output.name, output.dtype, task::shape_at(output, check.dims));
+      };
+      note_error(first.max_error, bounds[i]);
+      if (first.agrees != second.agrees)
+        return fail(
+            Verdict::kNondeterministic,
+            "two calls on equal inputs differ: " + text(first.agrees ? second : first) + " in one of them",
+            check);
       if (!first.agrees) {
         // Both are wrong. Where they also differ from each other, chance is at work and not arithmetic.
-        if (sets > 1 && !same_bytes(i)) return differing(check, expected, i, first);
-        return fail(Verdict::kWrongOutput, describe(first, name, right), check);
-      }
-      if (sets > 1 && !agree_with_each_other(right, bound, i))
+        if (outputs[i].agree) return fail(Verdict::kWrongOutput, text(first), check);
         return fail(Verdict::kNondeterministic,
-                    "two calls on equal inputs differ by more than the bound in " + name, check);
+                    "two calls on equal inputs differ, and are wrong: " + text(first), check);
+      }
+      if (!outputs[i].agree)
+        return fail(Verdict::kNondeterministic,
+                    "two calls on equal inputs differ by more than the bound in " + output.name, check);
     }
     return true;
-  }
-
-  bool same_bytes(std::size_t output) {
-    const auto a = program_.output(0, output), b = program_.output(1, output);
-    return std::memcmp(a.data(), b.data(), a.size()) == 0;
-  }
-
-  bool agree_with_each_other(const OutputValues& right, double bound, std::size_t output) {
-    if (same_bytes(output)) return true;
-    const OutputValues other = decode(program_.output(0, output), right.dtype, right.shape);
-    return compare(program_.output(1, output), other, bound).agrees;
-  }
-
-  bool differing(const CheckCase& check, const Expected& expected, std::size_t i, const Comparison& wrong) {
-    const OutputValues& right = expected.outputs[i];
-    const std::string text = describe(wrong, task_.outputs[i].name, right);
-    if (agree_with_each_other(right, expected.bounds[i], i)) return fail(Verdict::kWrongOutput, text, check);
-    return fail(Verdict::kNondeterministic, "two calls on equal inputs differ, and are wrong: " + text,
-                check);
   }
 
   Program& program_;

@@ -79,16 +79,13 @@ double real(T value) {
   }
 }
 
-// `limit`: beyond it the oracle's value is an infinity of the output's type (half an ulp over its largest
-// number).
 struct FloatRules {
-  double bound, limit;
+  double bound, limit;  // overflow_limit() of the output's type
   bool signed_zeros = false;
 };
 
 FloatRules rules(const OutputValues& expected, double bound) {
-  const FloatFacts f = facts(expected.dtype);
-  return {bound, f.largest * (1 + f.epsilon / 4), expected.signed_zeros};
+  return {bound, overflow_limit(expected.dtype), expected.signed_zeros};
 }
 
 // How far apart, or infinity where one is NaN or infinite and the other is not the same.
@@ -180,24 +177,28 @@ Comparison compare(const OutputValues& got, const OutputValues& expected, double
 }
 
 std::string describe(const Comparison& comparison, const std::string& name, const OutputValues& expected) {
+  return describe(comparison, name, expected.dtype, expected.shape);
+}
+
+std::string describe(const Comparison& comparison, const std::string& name, task::Dtype dtype,
+                     const std::vector<std::int64_t>& shape) {
   std::string index;
-  std::int64_t rest = comparison.worst;
-  for (std::size_t axis = expected.shape.size(); axis-- > 0;) {
-    index = std::to_string(rest % expected.shape[axis]) + (index.empty() ? "" : ", ") + index;
-    rest /= expected.shape[axis];
+  std::int64_t rest = comparison.worst, count = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    index = std::to_string(rest % shape[axis]) + (index.empty() ? "" : ", ") + index;
+    rest /= shape[axis];
+    count *= shape[axis];
   }
   const auto number = [&](double value) -> std::string {
     if (std::isnan(value)) return "nan";  // its sign says nothing
-    return task::is_floating(expected.dtype) ? fmt::format("{:.7g}", value) : fmt::format("{:.0f}", value);
+    return task::is_floating(dtype) ? fmt::format("{:.7g}", value) : fmt::format("{:.0f}", value);
   };
   return fmt::format("{}[{}]: {} where {} was expected ({} of {} elements are wrong)", name, index,
-                     number(comparison.got), number(comparison.expected), comparison.wrong,
-                     elements(expected));
+                     number(comparison.got), number(comparison.expected), comparison.wrong, count);
 }
 
 double default_bound(const OutputValues& reference, const OutputValues& oracle) {
   if (!task::is_floating(oracle.dtype)) return 0;
-  const FloatFacts f = facts(oracle.dtype);
   const FloatRules exact = rules(oracle, 0);
   double error = 0, scale = 0;
   for (std::size_t i = 0; i < oracle.reals.size(); ++i) {
@@ -207,8 +208,18 @@ double default_bound(const OutputValues& reference, const OutputValues& oracle) 
     const double distance_here = distance(reference.reals[i], expected, exact);
     if (std::isfinite(distance_here)) error = std::max(error, distance_here);
   }
+  return default_bound(error, scale, oracle.dtype);
+}
+
+double default_bound(double error, double scale, task::Dtype dtype) {
+  const FloatFacts f = facts(dtype);
   const double ulp = std::ldexp(f.epsilon, std::ilogb(std::max(scale, f.smallest)));
   return 10 * std::max(error, 2 * ulp);
+}
+
+double overflow_limit(task::Dtype dtype) {
+  const FloatFacts f = facts(dtype);
+  return f.largest * (1 + f.epsilon / 4);
 }
 
 OutputValues decode(std::span<const std::byte> bytes, task::Dtype dtype, std::vector<std::int64_t> shape) {

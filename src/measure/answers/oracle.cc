@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "warpsmith/base/random.h"
@@ -27,6 +28,11 @@ std::uint64_t output_bytes(const task::Task& task, const task::Dims& dims) {
   std::uint64_t bytes = 0;
   for (const task::TensorSpec& output : task.outputs) bytes += tensor_bytes(output, dims);
   return bytes;
+}
+
+bool is_large(const task::Task& task, const task::Dims& dims) {
+  constexpr std::uint64_t kLarge = 4 << 20;
+  return input_bytes(task, dims) + output_bytes(task, dims) > kLarge;
 }
 
 std::vector<CheckCase> check_cases(const task::Task& task, int seeds) {
@@ -68,16 +74,19 @@ std::string describe(const CheckCase& check, const task::Task& task) {
   return text;
 }
 
+const task::ValueSpec& values_of(const task::Task& task, std::size_t input, int distribution) {
+  if (distribution >= 0) {
+    const auto& others = task.distributions.at(static_cast<std::size_t>(distribution));
+    if (const auto it = others.find(task.inputs.at(input).name); it != others.end()) return it->second;
+  }
+  return task.inputs.at(input).values;
+}
+
 void fill_inputs(const ValueSource& source, const task::Task& task, const task::Dims& dims, int distribution,
                  std::uint64_t seed, std::uint64_t use, const std::vector<std::span<std::byte>>& inputs) {
   for (std::size_t i = 0; i < task.inputs.size(); ++i) {
     const task::TensorSpec& input = task.inputs[i];
-    const task::ValueSpec* values = &input.values;
-    if (distribution >= 0) {
-      const auto& others = task.distributions.at(static_cast<std::size_t>(distribution));
-      if (const auto it = others.find(input.name); it != others.end()) values = &it->second;
-    }
-    source.fill(*values, input.dtype, task::memory_shape_at(input, dims), dims,
+    source.fill(values_of(task, i, distribution), input.dtype, task::memory_shape_at(input, dims), dims,
                 input_key(seed, task, dims, input.name, use), inputs.at(i));
   }
 }
@@ -86,26 +95,55 @@ Oracle::Oracle(const task::Task& task, const Reference& reference, const ValueSo
                std::uint64_t seed, std::uint64_t budget_bytes)
     : task_(task), reference_(reference), source_(source), seed_(seed), budget_bytes_(budget_bytes) {}
 
+std::uint64_t Oracle::use_of(const CheckCase& check) {
+  return random_key({name_key("check"), static_cast<std::uint64_t>(check.distribution + 1),
+                     static_cast<std::uint64_t>(check.seed)});
+}
+
+void Oracle::fill_host(const CheckCase& check, const std::vector<std::span<std::byte>>& inputs) const {
+  fill_inputs(source_, task_, check.dims, check.distribution, seed_, use_of(check), inputs);
+}
+
 void Oracle::fill(const CheckCase& check, const std::vector<std::span<std::byte>>& inputs) const {
-  const std::uint64_t use = random_key({name_key("check"), static_cast<std::uint64_t>(check.distribution + 1),
-                                        static_cast<std::uint64_t>(check.seed)});
-  fill_inputs(source_, task_, check.dims, check.distribution, seed_, use, inputs);
+  fill_host(check, inputs);
+}
+
+std::optional<std::size_t> Oracle::changed_input(const CheckCase&, const InputSets&) { return std::nullopt; }
+
+Asked Oracle::asked(const CheckCase& check) { return *expected(check); }
+
+std::vector<Compared> Oracle::compare(const CheckCase& check, const OutputSets& sets) {
+  const std::shared_ptr<const Expected> expected = this->expected(check);
+  std::vector<Compared> all(expected->outputs.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const OutputValues& right = expected->outputs[i];
+    const double bound = expected->bounds[i];
+    for (const auto& outputs : sets)
+      all[i].with_right.push_back(measure::compare(outputs.at(i), right, bound));
+    if (sets.size() < 2) continue;
+    const std::span<const std::byte> a = sets[0][i], b = sets[1][i];
+    all[i].agree = std::memcmp(a.data(), b.data(), a.size()) == 0 ||
+                   measure::compare(b, decode(a, right.dtype, right.shape), bound).agrees;
+  }
+  return all;
+}
+
+void Oracle::note_bounds(const CheckCase& check, const Asked& asked) {
+  if (!asked.decidable || check.distribution >= 0) return;
+  std::vector<double>& bounds = bounds_[check.dims];
+  bounds.resize(asked.bounds.size(), 0.0);
+  for (std::size_t i = 0; i < bounds.size(); ++i) bounds[i] = std::max(bounds[i], asked.bounds[i]);
 }
 
 std::shared_ptr<const Expected> Oracle::expected(const CheckCase& check) {
-  const Key key{check.dims, check.distribution, check.seed};
-  if (const auto it = kept_.find(key); it != kept_.end()) return it->second;
+  if (const auto it = kept_.find(key_of(check)); it != kept_.end()) return it->second;
   std::shared_ptr<const Expected> made = make(check);
-  if (made->decidable && check.distribution < 0) {
-    std::vector<double>& bounds = bounds_[check.dims];
-    bounds.resize(made->bounds.size(), 0.0);
-    for (std::size_t i = 0; i < bounds.size(); ++i) bounds[i] = std::max(bounds[i], made->bounds[i]);
-  }
+  note_bounds(check, *made);
   std::uint64_t bytes = 0;
   for (const OutputValues& output : made->outputs) bytes += output.memory_bytes();
   if (used_bytes_ + bytes <= budget_bytes_) {
     used_bytes_ += bytes;
-    kept_.emplace(key, made);
+    kept_.emplace(key_of(check), made);
   }
   return made;
 }
@@ -120,27 +158,35 @@ std::shared_ptr<const Expected> Oracle::make(const CheckCase& check) const {
   std::vector<std::span<std::byte>> inputs;
   for (const task::TensorSpec& input : task_.inputs) memory.emplace_back(tensor_bytes(input, check.dims));
   for (std::vector<std::byte>& input : memory) inputs.emplace_back(input);
-  fill(check, inputs);
+  fill_host(check, inputs);
   const std::vector<std::span<const std::byte>> read_only(inputs.begin(), inputs.end());
   auto expected = std::make_shared<Expected>();
   expected->outputs = reference_.run_oracle(check.dims, read_only);
-  fill(check, inputs);  // a reference that works in place has changed them
+  fill_host(check, inputs);  // a reference that works in place has changed them
   const std::vector<OutputValues> own = reference_.run(check.dims, read_only);
   reference_.release_memory();  // no candidate finds the answer in memory that nobody holds any more
   for (std::size_t i = 0; i < own.size(); ++i) {
-    OutputValues& right = expected->outputs[i];
-    right.signed_zeros = task_.outputs[i].signed_zeros;
-    const double bound = default_bound(own[i], right);
-    const Comparison comparison = compare(own[i], right, bound);
-    if (!comparison.agrees && expected->decidable) {
-      expected->decidable = false;
-      expected->undecidable_because = "the reference itself misses its float64 answer: " +
-                                      measure::describe(comparison, task_.outputs[i].name, right);
-    }
-    const bool exact = !task::is_floating(right.dtype);
-    expected->bounds.push_back(exact ? 0.0 : task_.tolerance.value_or(bound));
+    expected->outputs[i].signed_zeros = task_.outputs[i].signed_zeros;
+    expected->bounds.push_back(bound_of(i, default_bound(own[i], expected->outputs[i])));
   }
+  expected->undecidable_because = misses(own, expected->outputs);
+  expected->decidable = expected->undecidable_because.empty();
   return expected;
+}
+
+double Oracle::bound_of(std::size_t output, double default_bound) const {
+  return task::is_floating(task_.outputs.at(output).dtype) ? task_.tolerance.value_or(default_bound) : 0;
+}
+
+std::string Oracle::misses(const std::vector<OutputValues>& own,
+                           const std::vector<OutputValues>& right) const {
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const Comparison comparison = measure::compare(own[i], right[i], default_bound(own[i], right[i]));
+    if (!comparison.agrees)
+      return "the reference itself misses its float64 answer: " +
+             measure::describe(comparison, task_.outputs[i].name, right[i]);
+  }
+  return "";
 }
 
 }  // namespace warpsmith::measure

@@ -69,7 +69,12 @@ class TaskChecker {
         reference_(task, place),
         oracle_(task, reference_, source_, seed, 0),
         cases_(check_cases(task, seeds)),
-        seed_(seed) {}
+        seed_(seed) {
+    // What a large shape could show of a distribution or another seed the smaller ones show as well.
+    std::erase_if(cases_, [&](const CheckCase& check) {
+      return is_large(task_, check.dims) && (check.seed > 0 || check.distribution >= 0);
+    });
+  }
 
   TaskFindings run() {
     findings_.task = task_.id;

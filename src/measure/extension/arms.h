@@ -44,9 +44,9 @@ class ExtensionCandidate : public Program {
   Ran prepare(const task::Dims& dims, int sets) override;
   const task::Dims& dims() const override { return dims_; }
   std::vector<std::span<std::byte>> inputs(int set) override;
+  std::vector<std::span<const std::byte>> outputs(int set) override;
   void poison(int sets) override;
   Ran run(int sets) override;
-  std::span<std::byte> output(int set, std::size_t index) override;
   bool alive() const override { return session_.alive(); }
 
   GpuHarness& harness() { return harness_; }
@@ -62,9 +62,6 @@ class ExtensionCandidate : public Program {
   device::ExtensionSession session_;
   task::Dims dims_;
   std::unique_ptr<GpuOperands> operands_;
-  device::PinnedMemory host_, flag_;
-  std::vector<std::uint64_t> host_offsets_;
-  std::uint64_t host_set_bytes_ = 0;
 };
 
 class ExtensionArm : public Arm {

@@ -48,20 +48,15 @@ Ran GpuCallCheck::look(std::uint64_t seed, std::span<const device::GpuAddress> o
         0};
   right_.run(0, 1);
   Ran ran;
-  if (!right_.surely_within(0, got, bounds_)) {
-    const std::vector<OutputValues> right = right_.outputs(0);
-    for (std::size_t i = 0; i < right.size() && ran.verdict == Verdict::kOk; ++i) {
-      std::vector<std::byte> bytes(static_cast<std::size_t>(outputs_[i].bytes()));
-      device::download(bytes.data(), outputs_[i].address(), bytes.size());
-      harness_.gpu().settle(kCopyTimeout);
-      const Comparison comparison = measure::compare(bytes, right[i], bounds_.at(i));
-      if (!comparison.agrees)
-        ran = {Verdict::kWrongOutput,
-               "in a timed call: " + describe(comparison, task_.outputs[i].name, right[i]) + " (shape " +
-                   describe(dims_) + ")",
-               0};
-    }
-  }
+  const std::vector<Comparison> compared = right_.compare(0, got, bounds_);
+  for (std::size_t i = 0; i < compared.size() && ran.verdict == Verdict::kOk; ++i)
+    if (!compared[i].agrees)
+      ran = {Verdict::kWrongOutput,
+             "in a timed call: " +
+                 describe(compared[i], task_.outputs[i].name, task_.outputs[i].dtype,
+                          task::shape_at(task_.outputs[i], dims_)) +
+                 " (shape " + describe(dims_) + ")",
+             0};
   right_.drop_outputs();
   return ran;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "inputs.h"
 #include "timing/judge.h"
 #include "warpsmith/measure/oracle.h"
 
@@ -9,7 +10,6 @@ namespace warpsmith::measure {
 
 namespace {
 
-constexpr std::uint64_t kAlignment = 256;
 constexpr double kCopyTimeout = 30;  // seconds
 constexpr std::uint64_t kMostSteps = 100'000;
 
@@ -78,8 +78,7 @@ GpuCandidate::GpuCandidate(GpuHarness& harness, const task::Task& task, const ta
       task_(task),
       plan_(plan),
       program_(harness.gpu(), cubin, std::move(names)),
-      timeout_s_(timeout_s),
-      flag_(sizeof(int)) {}
+      timeout_s_(timeout_s) {}
 
 Ran GpuCandidate::ran(const device::GpuOutcome& outcome) {
   lost_ = lost_ || outcome.context_lost;
@@ -89,30 +88,16 @@ Ran GpuCandidate::ran(const device::GpuOutcome& outcome) {
 Ran GpuCandidate::prepare(const task::Dims& dims, int sets) {
   layout_.reset();
   layout_.emplace(harness_, task_, plan_, program_, dims, sets);
-  if (!layout_->outcome().ok()) return ran(layout_->outcome());
-  host_offsets_.clear();
-  host_set_bytes_ = 0;
-  for (std::size_t i = 0; i < task_.inputs.size() + task_.outputs.size(); ++i) {
-    host_offsets_.push_back(host_set_bytes_);
-    host_set_bytes_ += (layout_->bytes(i) + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  const std::uint64_t wanted = host_set_bytes_ * static_cast<std::uint64_t>(sets);
-  if (host_.bytes() < wanted) host_ = device::PinnedMemory(wanted);
-  return {};
+  return ran(layout_->outcome());
 }
 
 std::vector<std::span<std::byte>> GpuCandidate::inputs(int set) {
-  std::vector<std::span<std::byte>> spans;
-  std::byte* begin = host_.data() + host_set_bytes_ * static_cast<std::uint64_t>(set);
-  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
-    spans.emplace_back(begin + host_offsets_[i], static_cast<std::size_t>(layout_->bytes(i)));
-  return spans;
+  return operand_spans(layout_->operands(), set, 0, task_.inputs.size());
 }
 
-std::span<std::byte> GpuCandidate::output(int set, std::size_t index) {
-  const std::size_t operand = task_.inputs.size() + index;
-  std::byte* begin = host_.data() + host_set_bytes_ * static_cast<std::uint64_t>(set);
-  return {begin + host_offsets_.at(operand), static_cast<std::size_t>(layout_->bytes(operand))};
+std::vector<std::span<const std::byte>> GpuCandidate::outputs(int set) {
+  const auto spans = operand_spans(layout_->operands(), set, task_.inputs.size(), task_.outputs.size());
+  return {spans.begin(), spans.end()};
 }
 
 void GpuCandidate::poison(int sets) { layout_->poison(0, sets); }
@@ -127,11 +112,7 @@ Ran GpuCandidate::run(int sets) {
 }
 
 Ran GpuCandidate::run_sets(int sets) {
-  for (int set = 0; set < sets; ++set) {
-    const auto spans = inputs(set);
-    for (std::size_t i = 0; i < spans.size(); ++i)
-      device::upload(layout_->address(set, i), spans[i].data(), spans[i].size());
-  }
+  harness_.gpu().settle(kCopyTimeout);  // values and poison are no part of the candidate's time
   const double begin = seconds_now();
   device::GpuOutcome outcome;
   for (int set = 0; set < sets && outcome.ok(); ++set) {
@@ -143,23 +124,10 @@ Ran GpuCandidate::run_sets(int sets) {
   if (outcome.ok()) outcome = harness_.gpu().wait(timeout_s_ * sets);
   harness_.add_timed((seconds_now() - begin) * 1e9);
   if (!outcome.ok()) return ran(outcome);
-  *flag_.as<int>() = 0;
   layout_->operands().look_at_canaries();
-  for (int set = 0; set < sets; ++set) {
-    const auto spans = inputs(set);
-    for (std::size_t i = 0; i < spans.size(); ++i)
-      harness_.compare(layout_->address(set, i), reinterpret_cast<device::GpuAddress>(spans[i].data()),
-                       spans[i].size(), static_cast<int>(i), flag_.as<int>());
-    for (std::size_t i = 0; i < task_.outputs.size(); ++i)
-      device::download(output(set, i).data(), layout_->address(set, task_.inputs.size() + i),
-                       output(set, i).size());
-  }
   if (outcome = harness_.gpu().wait(kCopyTimeout); !outcome.ok()) return ran(outcome);
   if (const std::optional<std::string> problem = layout_->operands().problem())
     return {Verdict::kOutOfBounds, *problem, 0};
-  if (const int changed = *flag_.as<int>(); changed > 0)
-    return {Verdict::kInputModified,
-            "writes to input `" + task_.inputs[static_cast<std::size_t>(changed - 1)].name + "`", 0};
   return {};
 }
 

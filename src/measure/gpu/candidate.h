@@ -53,9 +53,9 @@ class GpuCandidate : public Program {
   Ran prepare(const task::Dims& dims, int sets) override;
   const task::Dims& dims() const override { return layout_->dims(); }
   std::vector<std::span<std::byte>> inputs(int set) override;
+  std::vector<std::span<const std::byte>> outputs(int set) override;
   void poison(int sets) override;
   Ran run(int sets) override;
-  std::span<std::byte> output(int set, std::size_t index) override;
   bool alive() const override { return !lost_; }
 
   GpuHarness& harness() { return harness_; }
@@ -76,9 +76,6 @@ class GpuCandidate : public Program {
   double timeout_s_;
   bool lost_ = false;
   std::optional<GpuLayout> layout_;
-  device::PinnedMemory host_, flag_;  // inputs and outputs of all sets as the host sees them
-  std::vector<std::uint64_t> host_offsets_;
-  std::uint64_t host_set_bytes_ = 0;
 };
 
 }  // namespace warpsmith::measure

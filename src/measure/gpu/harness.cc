@@ -213,14 +213,14 @@ void GpuHarness::fill_by_host(const GpuFill& fill, const task::Dims& dims) const
   // The copy before this one from the same place may be under way, and a candidate's untimed call before it.
   gpu_.settle(60);
   if (staging_.bytes() < fill.to.bytes) staging_ = device::PinnedMemory(std::bit_ceil(fill.to.bytes));
-  source_.fill(fill.tensor->values, fill.tensor->dtype, *fill.shape, dims, fill.key,
+  source_.fill(*fill.values, fill.dtype, *fill.shape, dims, fill.key,
                {staging_.data(), static_cast<std::size_t>(fill.to.bytes)});
   device::upload(fill.to.address, staging_.data(), fill.to.bytes);
 }
 
 void GpuHarness::fill_drawn_by_host(std::vector<GpuFill>& fills, const task::Dims& dims) const {
   std::erase_if(fills, [&](const GpuFill& fill) {
-    if (!ValueSource::drawn_by_host(fill.tensor->values)) return false;
+    if (!ValueSource::drawn_by_host(*fill.values)) return false;
     if (fill.to.bytes > 0) fill_by_host(fill, dims);
     return true;
   });
@@ -241,13 +241,13 @@ void GpuHarness::fill(std::span<const GpuFill> fills, const task::Dims& dims) co
   };
   for (const GpuFill& fill : fills) {
     if (fill.to.bytes == 0) continue;
-    const ValueDraw draw = ValueSource::draw(fill.tensor->values, dims, fill.key);
+    const ValueDraw draw = ValueSource::draw(*fill.values, dims, fill.key);
     if (draw.kind == ValueDraw::Kind::kHost) {
       fill_by_host(fill, dims);
       continue;
     }
     const bool normal = draw.kind == ValueDraw::Kind::kNormal;
-    const std::uint64_t elements = fill.to.bytes / task::size_of(fill.tensor->dtype);
+    const std::uint64_t elements = fill.to.bytes / task::size_of(fill.dtype);
     list.draws[count++] = {.key = draw.key,
                            .pool_a = pool(normal ? 0 : 2),
                            .pool_b = pool(normal ? 1 : 3),
@@ -259,7 +259,7 @@ void GpuHarness::fill(std::span<const GpuFill> fills, const task::Dims& dims) co
                            .x_scale = draw.x_scale,
                            .y_scale = draw.y_scale,
                            .kind = static_cast<unsigned>(draw.kind),
-                           .dtype = static_cast<unsigned>(fill.tensor->dtype)};
+                           .dtype = static_cast<unsigned>(fill.dtype)};
     largest = std::max(largest, elements);
     if (count == std::size(list.draws)) go();
   }

@@ -54,7 +54,8 @@ struct GpuOperandSpec {
 
 // One input of one call: its values as they are drawn.
 struct GpuFill {
-  const task::TensorSpec* tensor = nullptr;
+  const task::ValueSpec* values = nullptr;
+  task::Dtype dtype = task::Dtype::kFloat32;
   const std::vector<std::int64_t>* shape = nullptr;
   std::uint64_t key = 0;
   GpuRegion to;

@@ -16,13 +16,22 @@ std::vector<GpuOperandSpec> input_specs(const task::Task& task, const task::Dims
   return specs;
 }
 
+GpuRegion region_of(std::span<const std::byte> span) {
+  return {reinterpret_cast<device::GpuAddress>(span.data()), span.size()};
+}
+
+std::vector<std::span<std::byte>> operand_spans(const GpuOperands& operands, int set, std::size_t first,
+                                                std::size_t count) {
+  std::vector<std::span<std::byte>> spans;
+  for (std::size_t i = first; i < first + count; ++i)
+    spans.push_back(device_span(operands.address(set, i), operands.specs()[i].bytes));
+  return spans;
+}
+
 std::vector<std::vector<std::span<std::byte>>> spans_of(const GpuOperands& operands, int first, int count) {
   std::vector<std::vector<std::span<std::byte>>> sets;
-  for (int set = first; set < first + count; ++set) {
-    auto& spans = sets.emplace_back();
-    for (std::size_t i = 0; i < operands.specs().size(); ++i)
-      spans.push_back(device_span(operands.address(set, i), operands.specs()[i].bytes));
-  }
+  for (int set = first; set < first + count; ++set)
+    sets.push_back(operand_spans(operands, set, 0, operands.specs().size()));
   return sets;
 }
 
@@ -34,11 +43,17 @@ GpuInputs::GpuInputs(const task::Task& task, const task::Dims& dims) : task_(tas
 }
 
 void GpuInputs::add(std::uint64_t seed, const GpuOperands& operands, int set) {
+  std::vector<std::span<std::byte>> inputs;
   for (std::size_t i = 0; i < task_.inputs.size(); ++i)
-    fills_.push_back({&task_.inputs[i],
-                      &shapes_[i],
-                      input_key(seed, task_, dims_, task_.inputs[i].name, 0),
-                      {operands.address(set, i), bytes_[i]}});
+    inputs.push_back(device_span(operands.address(set, i), bytes_[i]));
+  add(seed, 0, -1, inputs);
+}
+
+void GpuInputs::add(std::uint64_t seed, std::uint64_t use, int distribution,
+                    const std::vector<std::span<std::byte>>& inputs) {
+  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
+    fills_.push_back({&values_of(task_, i, distribution), task_.inputs[i].dtype, &shapes_[i],
+                      input_key(seed, task_, dims_, task_.inputs[i].name, use), region_of(inputs.at(i))});
 }
 
 void GpuInputs::fill(const GpuHarness& harness) {

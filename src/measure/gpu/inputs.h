@@ -14,7 +14,12 @@ namespace warpsmith::measure {
 std::vector<GpuOperandSpec> input_specs(const task::Task& task, const task::Dims& dims);
 // Bytes on the device as Reference::bind() takes them.
 std::span<std::byte> device_span(device::GpuAddress address, std::uint64_t bytes);
-// Sets first…first+count-1 as Reference::bind() takes them: addresses on the device.
+// And back.
+GpuRegion region_of(std::span<const std::byte> span);
+// Operands first…first+count-1 of a set.
+std::vector<std::span<std::byte>> operand_spans(const GpuOperands& operands, int set, std::size_t first,
+                                                std::size_t count);
+// All operands of sets first…first+count-1 as Reference::bind() takes them.
 std::vector<std::vector<std::span<std::byte>>> spans_of(const GpuOperands& operands, int first, int count);
 
 // What the inputs of calls are filled with, all calls at once.
@@ -23,6 +28,9 @@ class GpuInputs {
   GpuInputs(const task::Task& task, const task::Dims& dims);
   // The inputs of one call, in the first operands of a set.
   void add(std::uint64_t seed, const GpuOperands& operands, int set);
+  // The same at these addresses, as fill_inputs() (oracle.h) has them.
+  void add(std::uint64_t seed, std::uint64_t use, int distribution,
+           const std::vector<std::span<std::byte>>& inputs);
   // Of what was added, fills what the host draws, and waits; the rest is left to fill().
   void fill_drawn_by_host(const GpuHarness& harness) { harness.fill_drawn_by_host(fills_, dims_); }
   // Enqueues what was added.

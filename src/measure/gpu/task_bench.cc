@@ -10,8 +10,7 @@ namespace warpsmith::measure {
 
 namespace {
 
-// Of right answers in the host's memory: six of 25 million numbers each.
-constexpr std::uint64_t kOracleBytes = 2ull << 30;
+constexpr std::uint64_t kOracleBytes = 1ull << 30;  // of right answers in the host's memory
 constexpr int kAloneRounds = 21, kIdleCalls = 7;
 constexpr int kEstimateCalls = 8, kEstimatePlaces = 8;
 
@@ -21,8 +20,8 @@ GpuTaskBench::GpuTaskBench(GpuHarness& harness, const task::Task& task, const Se
     : harness_(harness),
       task_(task::under_math(task, settings.math)),
       reference_(task_, Place::kGpu),
-      oracle_(task_, reference_, harness.source(), settings.seed, kOracleBytes),
-      cases_(check_cases(task_, settings.check_seeds)),
+      oracle_(harness, task_, reference_, settings.seed, kOracleBytes),
+      cases_(gpu_check_cases(task_, settings.check_seeds)),
       seed_(settings.seed) {
   {
     const int most = most_calls_a_row(
@@ -64,7 +63,7 @@ double GpuTaskBench::idle_ns() {
 
 std::vector<double> GpuTaskBench::timed_bounds() {
   for (const CheckCase& check : cases_)
-    if (check.dims == timing_dims() && check.distribution < 0) oracle_.expected(check);
+    if (check.dims == timing_dims() && check.distribution < 0) oracle_.asked(check);
   return oracle_.bounds_at(timing_dims());
 }
 

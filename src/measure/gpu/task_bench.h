@@ -7,6 +7,7 @@
 
 #include "arms.h"
 #include "harness.h"
+#include "oracle.h"
 #include "warpsmith/measure/measurer.h"
 #include "warpsmith/measure/oracle.h"
 
@@ -41,7 +42,7 @@ class GpuTaskBench {
   GpuHarness& harness_;
   const task::Task task_;
   Reference reference_;
-  Oracle oracle_;
+  GpuOracle oracle_;
   std::vector<CheckCase> cases_;
   std::uint64_t seed_;
   double baseline_call_ns_ = 0, alone_ns_ = 0, idle_ns_ = 0;

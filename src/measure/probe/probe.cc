@@ -176,11 +176,10 @@ class Probe {
   }
 
   void fill(const MatrixProduct& product, device::GpuAddress matrix, std::uint64_t key) const {
-    task::TensorSpec normal;
-    normal.dtype = product.dtype;
-    normal.values = {"normal", {task::Expression::constant(0), task::Expression::constant(1)}};
+    const task::ValueSpec normal = {"normal", {task::Expression::constant(0), task::Expression::constant(1)}};
     const std::vector<std::int64_t> shape = {product.size, product.size};
-    const GpuFill fill{.tensor = &normal,
+    const GpuFill fill{.values = &normal,
+                       .dtype = product.dtype,
                        .shape = &shape,
                        .key = random_key({name_key("probe"), key}),
                        .to = {matrix, product.matrix_bytes()}};

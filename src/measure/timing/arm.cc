@@ -139,8 +139,10 @@ std::vector<std::span<std::byte>> CandidateProcess::inputs(int set) {
   return spans;
 }
 
-std::span<std::byte> CandidateProcess::output(int set, std::size_t index) {
-  return session_.operand(set, task_.outputs.at(index).name);
+std::vector<std::span<const std::byte>> CandidateProcess::outputs(int set) {
+  std::vector<std::span<const std::byte>> spans;
+  for (const task::TensorSpec& output : task_.outputs) spans.push_back(session_.operand(set, output.name));
+  return spans;
 }
 
 CandidateArm::CandidateArm(CandidateProcess& process, const task::Task& task, const Reference& reference,
@@ -170,7 +172,7 @@ Arm::Run CandidateArm::run(int calls) {
 bool CandidateArm::any_place(int call, const std::function<bool(std::span<const std::byte>)>& is) {
   constexpr std::uint64_t kPlaces = 16;  // of each output: its last element and others
   for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
-    const std::span<const std::byte> bytes = process_.output(call, i);
+    const std::span<const std::byte> bytes = process_.outputs(call)[i];
     const std::uint64_t size = task::size_of(task_.outputs[i].dtype), count = bytes.size() / size;
     for (std::uint64_t place = 0; place < kPlaces && count > 0; ++place) {
       const std::uint64_t element =
@@ -205,7 +207,7 @@ Arm::Run CandidateArm::inspect(int call) {
   // values that were drawn for this call.
   std::vector<std::vector<std::byte>> results, drawn;
   for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
-    const std::span<const std::byte> output = process_.output(call, i);
+    const std::span<const std::byte> output = process_.outputs(call)[i];
     results.emplace_back(output.begin(), output.end());
   }
   const std::vector<std::span<std::byte>> given = process_.inputs(call);

@@ -69,9 +69,9 @@ bool write_checks(const CheckOutcome& outcome, const task::Task& task, Oracle& o
   m.max_error = outcome.max_error;
   m.error_bound = outcome.error_bound;
   if (outcome.verdict == Verdict::kOk && outcome.decided == 0)
-    throw Error("task " + task.id +
-                    ": no check can be decided: " + oracle.expected(cases.front())->undecidable_because,
-                kExitUsage);
+    throw Error(
+        "task " + task.id + ": no check can be decided: " + oracle.asked(cases.front()).undecidable_because,
+        kExitUsage);
   return outcome.verdict == Verdict::kOk;
 }
 
