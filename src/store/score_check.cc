@@ -24,9 +24,13 @@ std::string differs(const char* what, double said, double samples) {
   return std::string(what) + " is " + std::to_string(said) + ", its samples give " + std::to_string(samples);
 }
 
-// The score over eager of the protocol that gives the one that was recorded; else of the last that was tried.
-stats::Score recomputed(std::span<const double> ratios, double log_score, int buckets) {
-  stats::Score score;
+bool same_variance(double a, double b) { return std::abs(a - b) <= kTolerance * b + 1e-15; }
+
+// The score over eager of the protocol that gives score and variance as they were recorded; else of one that
+// gives the score (by chance several may); else of the last that was tried.
+stats::Score recomputed(std::span<const double> ratios, double log_score, double variance, int buckets) {
+  stats::Score score, same_score;
+  bool found = false;
   const int first = buckets > 0 ? buckets : kFewestBuckets, last = buckets > 0 ? buckets : kMostBuckets;
   for (int count = first; count <= last; ++count) {
     if (ratios.size() % static_cast<std::size_t>(count) != 0) continue;
@@ -36,10 +40,13 @@ stats::Score recomputed(std::span<const double> ratios, double log_score, int bu
       protocol.rounds_a_bucket = static_cast<int>(ratios.size());  // one look: the width of the buckets alone
       protocol.bucket_medians = medians;
       score = stats::score_of(ratios, protocol);
-      if (std::abs(score.log_score - log_score) <= kTolerance) return score;
+      if (std::abs(score.log_score - log_score) > kTolerance) continue;
+      if (same_variance(variance, score.variance)) return score;
+      same_score = score;
+      found = true;
     }
   }
-  return score;
+  return found ? same_score : score;
 }
 
 }  // namespace
@@ -57,13 +64,12 @@ std::string score_problem(const Measurement& m, std::span<const std::int64_t> sa
   const std::span<const std::int64_t> baseline = samples.first(rounds), candidate = samples.last(rounds);
   const double ratio = m.baseline_ratio > 0 ? m.baseline_ratio : 1;
   const stats::Score score =
-      recomputed(stats::log_ratios(baseline, candidate), std::log(m.speedup * ratio), buckets);
+      recomputed(stats::log_ratios(baseline, candidate), std::log(m.speedup * ratio), m.variance, buckets);
   const double speedup = score.speedup() / ratio;
   if (!agree(m.speedup, speedup)) return differs("the score", m.speedup, speedup);
   if (!agree(m.speedup_rounded, stats::round_toward_one(m.speedup)))
     return differs("the rounded score", m.speedup_rounded, stats::round_toward_one(m.speedup));
-  if (std::abs(m.variance - score.variance) > kTolerance * score.variance + 1e-15)
-    return differs("the variance", m.variance, score.variance);
+  if (!same_variance(m.variance, score.variance)) return differs("the variance", m.variance, score.variance);
   if (!agree(m.baseline_ns * ratio, median_of(baseline)))
     return differs("the baseline's time", m.baseline_ns, median_of(baseline) / ratio);
   if (!agree(m.candidate_ns, median_of(candidate)))

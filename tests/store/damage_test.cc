@@ -6,12 +6,16 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <fstream>
 #include <thread>
 
 #include "run_fixture.h"
+#include "score_check.h"
 #include "scratch.h"
 #include "warpsmith/base/sha256.h"
+#include "warpsmith/stats/score.h"
+#include "warpsmith/stats/summary.h"
 #include "warpsmith/store/hacks.h"
 #include "warpsmith/store/results.h"
 
@@ -246,6 +250,31 @@ TEST_F(DamageTest, AChangedDigitIsNoHeadline) {
           << key;
       EXPECT_THAT(told, HasSubstr(sealed ? "" : "records.jsonl: bad line at byte 0")) << key;
     }
+}
+
+// Means of buckets give the same score as medians here, and another variance: both protocols are tried.
+TEST(ScoreProblem, IsNoneWhereAnotherProtocolGivesTheSameScoreByChance) {
+  Measurement m;
+  std::vector<std::int64_t> samples(18, 1'000'000'000);
+  const std::vector<double> shares = {1, 1, 1.03, 1, 1, 1 / 1.03, 1, 1, 1};
+  for (std::size_t i = 0; i < shares.size(); ++i) samples[i] = std::llround(1e9 * shares[i]);
+  m.rounds = 9;
+  m.speedup = m.speedup_rounded = 1;
+  m.speedup_low = 1 / 1.05;
+  m.speedup_high = 1.05;
+  m.baseline_ns = m.candidate_ns = 1e9;
+  stats::Protocol protocol;
+  protocol.buckets = 3;
+  protocol.rounds_a_bucket = 9;
+  const std::span<const std::int64_t> all = samples;
+  for (const bool medians : {true, false}) {
+    protocol.bucket_medians = medians;
+    m.variance = stats::score_of(stats::log_ratios(all.first(9), all.last(9)), protocol).variance;
+    EXPECT_EQ(score_problem(m, samples, 3), "") << medians;
+    EXPECT_EQ(score_problem(m, samples, 0), "") << medians;
+  }
+  m.variance *= 1.5;
+  EXPECT_THAT(score_problem(m, samples, 3), HasSubstr("the variance is"));
 }
 
 // Records of older versions have no checksum: the samples tell.

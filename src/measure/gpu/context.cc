@@ -26,7 +26,10 @@ constexpr std::size_t kLeftOut = 20;  // one of so many: a clock that stepped, a
 constexpr double kSameTimes = 1.25;   // those of an H200 lie within 1.14
 // Contexts that were seen. Of an H200's one in eleven is as quick as the quickest.
 constexpr std::size_t kFewest = 48, kFewestAlike = 12, kKept = 256;
-constexpr double kMostSeconds = 20;
+// Then the search ends with the context at hand. Contexts differ by 1 to 2 % for calls of 10 us, which
+// launches bound, and by less than an interval's width for those of over 100 us that a GPU's scores are made
+// of.
+constexpr double kMostSeconds = 3;
 constexpr int kLaunches = 400, kRows = 5;         // the GPU's queue holds some thousand launches
 constexpr double kShortest = 50, kLongest = 1e6;  // nanoseconds that may stand in the file
 constexpr std::uint64_t kHoldNs = 20'000'000;
@@ -129,7 +132,7 @@ LaunchCost open_quick_context(const Settings& settings, std::span<const std::byt
     cost = {ns, quick_cost(seen.costs(), ns, &known), contexts};
     if (known && cost.ns <= cost.quick) break;
     if (seconds_now() - begin > kMostSeconds) {
-      log_warning(fmt::format("no context of {} on {} was a quick one", contexts, facts.name));
+      log_info(fmt::format("no context of {} on {} was a quick one", contexts, facts.name));
       break;
     }
     device::Gpu::close_context();

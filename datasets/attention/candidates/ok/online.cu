@@ -3,7 +3,7 @@ extern "C" __global__ void f(const float* q, const float* k, const float* v, flo
   int m = blockIdx.x * 64 + threadIdx.x;
   if (m >= L) return;
   float* o = out + m * D;
-  float h = -INFINITY, a = 0.f;
+  float h = -INFINITY, a = 0.f, z = 0.f;
   for (int d = 0; d < D; d++) o[d] = 0.f;
   for (int c = 0; c < L; c++) {
     float e = 0.f;
@@ -11,7 +11,9 @@ extern "C" __global__ void f(const float* q, const float* k, const float* v, flo
     e *= s;
     float g = fmaxf(h, e);
     float w = expf(h - g), p = expf(e - g);
-    a = a * w + p;
+    a *= w;
+    z = z * w + p;
+    if (c % 64 == 63 || c == L - 1) a += z, z = 0.f;
     for (int d = 0; d < D; d++) o[d] = o[d] * w + p * v[c * D + d];
     h = g;
   }

@@ -5,7 +5,7 @@ extern "C" __global__ void f(const float* q, const float* k, const float* v, flo
   if (m >= L) return;
   float* p = t + m * L;
   float* o = out + m * D;
-  float h = -INFINITY, a = 0.f;
+  float h = -INFINITY, a = 0.f, z = 0.f;
   for (int c = 0; c < L; c++) {
     float e = 0.f;
     for (int d = 0; d < D; d++) e += q[m * D + d] * k[c * D + d];
@@ -15,7 +15,8 @@ extern "C" __global__ void f(const float* q, const float* k, const float* v, flo
   for (int c = 0; c < L; c++) p[c] = expf(p[c] - h);
   for (int d = 0; d < D; d++) o[d] = 0.f;
   for (int c = 0; c < L; c++) {
-    a += p[c];
+    z += p[c];
+    if (c % 64 == 63 || c == L - 1) a += z, z = 0.f;
     for (int d = 0; d < D; d++) o[d] += p[c] * v[c * D + d];
   }
   for (int d = 0; d < D; d++) o[d] /= a;

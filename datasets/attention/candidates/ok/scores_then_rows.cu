@@ -18,9 +18,12 @@ extern "C" __global__ void k1(const float* q, const float* k, float* t, float s,
 extern "C" __global__ void k2(float* t, const float* v, float* out, int L, int D) {
   float* p = t + blockIdx.x * L;
   int j = threadIdx.x;
-  float h = -INFINITY, a = 0.f;
+  float h = -INFINITY, a = 0.f, z = 0.f;
   for (int c = 0; c < L; c++) h = fmaxf(h, p[c]);
-  for (int c = 0; c < L; c++) a += expf(p[c] - h);
+  for (int c = 0; c < L; c++) {
+    z += expf(p[c] - h);
+    if (c % 64 == 63 || c == L - 1) a += z, z = 0.f;
+  }
   for (int d = j; d < D; d += 32) {
     float e = 0.f;
     for (int c = 0; c < L; c++) e += expf(p[c] - h) * v[c * D + d];

@@ -13,10 +13,13 @@ extern "C" __global__ void k2(float* t, int L) {
   int m = blockIdx.x * 32 + threadIdx.x;
   if (m >= L) return;
   float* p = t + m * L;
-  float h = p[0], a = 0.f;
+  float h = p[0], a = 0.f, z = 0.f;
   for (int c = 1; c < L; c++) h = fmaxf(h, p[c]);
   for (int c = 0; c < L; c++) p[c] = expf(p[c] - h);
-  for (int c = 0; c < L; c++) a += p[c];
+  for (int c = 0; c < L; c++) {
+    z += p[c];
+    if (c % 64 == 63 || c == L - 1) a += z, z = 0.f;
+  }
   for (int c = 0; c < L; c++) p[c] /= a;
 }
 extern "C" __global__ void k3(const float* t, const float* v, float* out, int L, int D) {
