@@ -41,7 +41,7 @@ void add_measurement(Cells& cells, const store::MeasurementRow& row, bool host_b
   const Measurement& m = row.value;
   DeviceCell& cell = cells[m.task];
   const bool ok = m.verdict == Verdict::kOk;
-  const bool win = cell.win || (ok && stats::is_win(m.speedup_low, m.imprecise));
+  const bool win = cell.win || (ok && stats::is_win(m.speedup_low));
   if (ok && m.speedup > cell.speedup.value_or(0))
     cell = {"", m.speedup, m.speedup_low, m.speedup_high, m.candidate, host_bound};
   else if (!cell.speedup && cell.text.empty())
@@ -194,7 +194,7 @@ std::string devices_html(const std::vector<DeviceTable>& tables) {
          "same device; where none was "
          "correct, the verdict. Geometric means and shares are over the tasks that have a speedup there. A "
          "win: "
-         "the 95 % interval of one of its programs lies above 1.01× and is precise; best score &gt; 1.01×: "
+         "the 95 % interval of one of its programs lies above 1.01×; best score &gt; 1.01×: "
          "as CUDA-L1 counts. –: not measured yet. (host): the baseline is bound by the host; such a task is "
          "in no geometric mean and no share.</p></section>\n";
 }

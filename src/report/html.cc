@@ -118,7 +118,7 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
          "and could be timed (verdict ok). Repeated: valid, and a program of a person, of augmentation or of "
          "another author than a model that the stage found in the database; its speed is not the stage's "
          "merit. Mean to max: over the other valid programs. Wins: share of all samples whose 95 % interval "
-         "lies above 1.01× and is precise; score &gt; 1.01×: share whose score does, as CUDA-L1 counts. One "
+         "lies above 1.01×; score &gt; 1.01×: share whose score does, as CUDA-L1 counts. One "
          "draw: geometric mean over all samples of max(1, speedup), a failure counts 1; no "
          "floor: of the speedup itself, a "
          "failure counts 0.01. Tasks that pass without any work are left out." +

@@ -32,7 +32,7 @@ class Measured {
   bool is_win(const store::SampleRow& sample) const {
     bool win = false;
     of(sample, [&](const store::MeasurementRow& row) {
-      win = win || stats::is_win(row.value.speedup_low, row.value.imprecise);
+      win = win || stats::is_win(row.value.speedup_low);
     });
     return win;
   }
@@ -179,7 +179,7 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     ++kernel.tried;
     if (row.value.verdict != Verdict::kOk) continue;
     ++kernel.correct;
-    kernel.win = kernel.win || stats::is_win(row.value.speedup_low, row.value.imprecise);
+    kernel.win = kernel.win || stats::is_win(row.value.speedup_low);
     // Over eager, which every score can be taken back to.
     const double over_eager =
         row.value.speedup * (row.value.baseline_ratio > 0 ? row.value.baseline_ratio : 1);

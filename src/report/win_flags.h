@@ -15,7 +15,7 @@ struct WinFlags {
 inline WinFlags win_flags(const Measurement& m) {
   if (m.rounds == 0) return {};
   const bool ok = m.verdict == Verdict::kOk;
-  return {ok && stats::is_win(m.speedup_low, m.imprecise), ok && stats::is_above_bar(m.speedup)};
+  return {ok && stats::is_win(m.speedup_low), ok && stats::is_above_bar(m.speedup)};
 }
 
 }  // namespace warpsmith::report

@@ -21,7 +21,7 @@ Json speedup_figures(const std::vector<const Known*>& scored) {
   const auto best = std::max_element(speedups.begin(), speedups.end());
   stats::WinCount count;
   for (const Known* k : scored)
-    count.add(stats::is_win(k->measurement.speedup_low, k->measurement.imprecise), k->measurement.speedup);
+    count.add(stats::is_win(k->measurement.speedup_low), k->measurement.speedup);
   return {{"best", *best},
           {"best_author", scored[static_cast<std::size_t>(best - speedups.begin())]->candidate.origin.kind},
           {"median", stats::median(speedups)},

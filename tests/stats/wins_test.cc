@@ -6,12 +6,11 @@ namespace warpsmith::stats {
 namespace {
 
 TEST(Wins, TheIntervalMustLieAboveTheBar) {
-  EXPECT_TRUE(is_win(1.02, false));
-  EXPECT_TRUE(is_win(1.0101, false));
-  EXPECT_FALSE(is_win(1.01, false)) << "above, not at";
-  EXPECT_FALSE(is_win(0.98, false)) << "1.08x [0.98, 1.19] shows no difference";
-  EXPECT_FALSE(is_win(0, false)) << "no interval is known";
-  EXPECT_FALSE(is_win(1.5, true)) << "imprecise";
+  EXPECT_TRUE(is_win(1.02));
+  EXPECT_TRUE(is_win(1.0101));
+  EXPECT_FALSE(is_win(1.01)) << "above, not at";
+  EXPECT_FALSE(is_win(0.98)) << "1.08x [0.98, 1.19] shows no difference";
+  EXPECT_FALSE(is_win(0)) << "no interval is known";
 }
 
 TEST(Wins, ThePapersCountIsByTheScore) {
@@ -22,9 +21,9 @@ TEST(Wins, ThePapersCountIsByTheScore) {
 TEST(Wins, AreCountedBesideThePapersCount) {
   WinCount count;
   EXPECT_EQ(count.win_share(), 0) << "of none";
-  count.add(is_win(0.98, false), 1.08);
-  count.add(is_win(1.4, false), 1.5);
-  count.add(is_win(0.9, false), 0.95);
+  count.add(is_win(0.98), 1.08);
+  count.add(is_win(1.4), 1.5);
+  count.add(is_win(0.9), 0.95);
   count.add(false, 0);
   EXPECT_EQ(count.of, 4);
   EXPECT_EQ(count.win_share(), 0.25);

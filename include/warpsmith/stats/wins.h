@@ -12,9 +12,9 @@ inline constexpr double kSpeedupBar = 1.01;
 // CUDA-L1's count: by the score alone.
 constexpr bool is_above_bar(double speedup) { return speedup > kSpeedupBar; }
 
-// `low`: the lower end of the score's 95 % interval. A score whose time ended before its interval was narrow
-// enough (`imprecise`) is no win.
-constexpr bool is_win(double low, bool imprecise) { return !imprecise && low > kSpeedupBar; }
+// `low`: the lower end of the score's 95 % interval. How wide the interval is does not matter: what is known
+// badly needs more to lie above the bar.
+constexpr bool is_win(double low) { return low > kSpeedupBar; }
 
 // Programs or tasks that are counted together: wins, and CUDA-L1's count beside them.
 struct WinCount {
