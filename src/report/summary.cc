@@ -31,9 +31,7 @@ class Measured {
   }
   bool is_win(const store::SampleRow& sample) const {
     bool win = false;
-    of(sample, [&](const store::MeasurementRow& row) {
-      win = win || stats::is_win(row.value.speedup_low);
-    });
+    of(sample, [&](const store::MeasurementRow& row) { win = win || stats::is_win(row.value.speedup_low); });
     return win;
   }
   // Tasks bound by the host on the devices that these samples were measured on.
