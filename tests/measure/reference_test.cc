@@ -286,6 +286,32 @@ TEST_F(ReferenceTest, TheOracleRepeatsItselfAndBoundsAreAboveTheReferencesError)
   EXPECT_TRUE(compare(own, expected->outputs[0], expected->bounds[0] / 9.99).agrees);
 }
 
+// What cannot be made is asked again the next time, and no bounds stand in for it.
+TEST_F(ReferenceTest, AnOracleThatFailsKeepsNothing) {
+  class Failing : public Oracle {
+   public:
+    using Oracle::Oracle;
+    int asked_times = 0;
+
+   private:
+    Asked ask(const CheckCase& check) override {
+      if (++asked_times == 1) throw Error("no memory");
+      return Oracle::ask(check);
+    }
+  };
+  const task::Task task =
+      make_task("def forward(x):\n  return x.exp()\n", {tensor("x", Dtype::kFloat32, {"N"})},
+                {tensor("out", Dtype::kFloat32, {"N"})});
+  const Reference reference(task);
+  const ValueSource source;
+  Failing oracle(task, reference, source, 1, 0);
+  const CheckCase check{{{"N", 5}}, false, -1, 0};
+  EXPECT_THROW(oracle.asked(check), Error);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(oracle.asked(check).bounds.size(), 1u);
+  EXPECT_EQ(oracle.asked_times, 2) << "what was found is kept, also where the answers are not";
+  EXPECT_EQ(oracle.bounds_at(check.dims), oracle.asked(check).bounds);
+}
+
 TEST_F(ReferenceTest, ATaskMayGiveItsTolerance) {
   task::Task task = exponential();
   task.scalars = {{"scale", true, 1.0}};

@@ -90,8 +90,8 @@ class Oracle {
   // The number of the first input that is not as fill() has left it. On the host nothing: there run() finds
   // it.
   virtual std::optional<std::size_t> changed_input(const CheckCase& check, const InputSets& sets);
-  // Throws Error where the reference fails.
-  virtual Asked asked(const CheckCase& check);
+  // Found once, and kept. Throws Error where the reference fails.
+  Asked asked(const CheckCase& check);
   // What one or two calls on equal inputs have given, by output.
   virtual std::vector<Compared> compare(const CheckCase& check, const OutputSets& sets);
 
@@ -104,7 +104,7 @@ class Oracle {
   using Key = std::tuple<task::Dims, int, int>;
   static Key key_of(const CheckCase& check) { return {check.dims, check.distribution, check.seed}; }
   static std::uint64_t use_of(const CheckCase& check);  // for input_key()
-  void note_bounds(const CheckCase& check, const Asked& asked);
+  virtual Asked ask(const CheckCase& check);            // what asked() keeps
   // What counts for an output, given its default bound: the task's tolerance, if it has one; integers are
   // exact.
   double bound_of(std::size_t output, double default_bound) const;
@@ -116,6 +116,7 @@ class Oracle {
   std::uint64_t seed() const { return seed_; }
 
  private:
+  void note_bounds(const CheckCase& check, const Asked& asked);
   void fill_host(const CheckCase& check, const std::vector<std::span<std::byte>>& inputs) const;
   std::shared_ptr<const Expected> make(const CheckCase& check) const;
 
@@ -124,6 +125,7 @@ class Oracle {
   const ValueSource& source_;
   std::uint64_t seed_, budget_bytes_, used_bytes_ = 0;
   std::map<Key, std::shared_ptr<const Expected>> kept_;
+  std::map<Key, Asked> asked_;
   std::map<task::Dims, std::vector<double>> bounds_;
 };
 

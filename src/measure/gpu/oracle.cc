@@ -63,17 +63,8 @@ std::optional<std::size_t> GpuOracle::changed_input(const CheckCase& check, cons
   return *changed > 0 ? std::optional(static_cast<std::size_t>(*changed - 1)) : std::nullopt;
 }
 
-Asked GpuOracle::asked(const CheckCase& check) {
-  if (!is_large(task(), check.dims)) return Oracle::asked(check);
-  const auto [it, missing] = asked_.try_emplace(key_of(check));
-  if (missing) {
-    it->second = ask_on_device(check);
-    note_bounds(check, it->second);
-  }
-  return it->second;
-}
-
-Asked GpuOracle::ask_on_device(const CheckCase& check) {
+Asked GpuOracle::ask(const CheckCase& check) {
+  if (!is_large(task(), check.dims)) return Oracle::ask(check);
   Shape& shape = shape_of(check.dims);
   fill(check, shape.inputs[0]);
   shape.right.run(0, 1);

@@ -31,18 +31,16 @@ class GpuOracle : public Oracle {
   // These work on the device, and wait (fill() does not).
   void fill(const CheckCase& check, const std::vector<std::span<std::byte>>& inputs) const override;
   std::optional<std::size_t> changed_input(const CheckCase& check, const InputSets& sets) override;
-  Asked asked(const CheckCase& check) override;
   std::vector<Compared> compare(const CheckCase& check, const OutputSets& sets) override;
 
  private:
   struct Shape;  // inputs drawn anew at one shape, and the reference's calls on them
   Shape& shape_of(const task::Dims& dims);
-  Asked ask_on_device(const CheckCase& check);
+  Asked ask(const CheckCase& check) override;
   std::vector<Compared> compare_on_host(const CheckCase& check, const OutputSets& sets);
 
   const GpuHarness& harness_;
   std::map<task::Dims, std::unique_ptr<Shape>> shapes_;
-  std::map<Key, Asked> asked_;  // of large shapes
   device::PinnedMemory flag_;
 };
 
