@@ -64,4 +64,9 @@ store::Aggregated aggregate_run(const std::filesystem::path& run, bool rebuild) 
   return store::aggregate(run, rebuild, std::move(attempts), outputs);
 }
 
+store::Results current_results(const std::filesystem::path& run) {
+  aggregate_run(run);
+  return store::current_versions(store::read_results(run / "results.h5"));
+}
+
 }  // namespace warpsmith::cli

@@ -18,4 +18,7 @@ std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run,
 // rest is written.
 store::Aggregated aggregate_run(const std::filesystem::path& run, bool rebuild = false);
 
+// What a run's results.h5 holds once it is up to date: of each stage its current version.
+store::Results current_results(const std::filesystem::path& run);
+
 }  // namespace warpsmith::cli

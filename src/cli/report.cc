@@ -19,10 +19,9 @@ struct Options {
 
 int write_report(const Options& options, const CommandContext& context) {
   const fs::path folder = find_run(context, options.run);
-  aggregate_run(folder);
+  const std::string page = report::html(current_results(folder));
   const fs::path output = options.output.empty() ? folder / "report.html" : fs::path(options.output);
-  write_file_atomic(output,
-                    report::html(store::current_versions(store::read_results(folder / "results.h5"))));
+  write_file_atomic(output, page);
   if (context.json)
     print_json(context, {{"report", output.string()}, {"results", (folder / "results.h5").string()}});
   else

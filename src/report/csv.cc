@@ -1,8 +1,5 @@
 // The tables of results.h5 as CSV.
-#include <fmt/format.h>
-
-#include <cmath>
-
+#include "csv_cell.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/report/baselines.h"
 #include "warpsmith/report/report.h"
@@ -12,26 +9,6 @@
 namespace warpsmith::report {
 
 namespace {
-
-// RFC 4180: quoted where it must be. Text is exact, control characters and a leading `=` included: programs
-// read this. results/README.md says what spreadsheets do with it.
-std::string cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
-std::string cell(std::int64_t value) { return std::to_string(value); }
-std::string cell(bool value) { return value ? "1" : "0"; }
-std::string cell(double value) { return fmt::format("{}", value); }
-
-template <typename T>
-std::string cell(const std::optional<T>& value) {
-  return value ? cell(*value) : "";
-}
 
 void end_line(std::string& out) { out.back() = '\n'; }
 

@@ -87,6 +87,7 @@ void add_cancel(CLI::App& app, CommandContext& context);
 void add_clean(CLI::App& app, CommandContext& context);
 void add_aggregate(CLI::App& app, CommandContext& context);
 void add_report(CLI::App& app, CommandContext& context);
+void add_compare(CLI::App& app, CommandContext& context);
 void add_hacks(CLI::App& app, CommandContext& context);
 void add_export(CLI::App& app, CommandContext& context);
 void add_doctor(CLI::App& app, CommandContext& context);

@@ -1,0 +1,39 @@
+// Speedups that others published: files of CUDA-L1's release and of KernelBench's evaluator.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace warpsmith::report {
+
+// What a file says of a problem over one baseline. It has neither interval nor verdict.
+struct PublishedScore {
+  int level = 0, number = 0;      // KernelBench's
+  std::string baseline;           // by our names: "eager", "torch_compile", …
+  std::optional<double> speedup;  // nothing: see `note`
+  std::string note;               // "no kernel", "incorrect", "no time of a baseline"
+  std::string source;             // the kernel's text; empty: the file does not have it
+};
+
+struct Published {
+  std::string form;    // "CUDA-L1's release", "KernelBench's evaluator"
+  std::string device;  // "h100", "NVIDIA H100 80GB HBM3"; empty: the file does not say
+  std::vector<PublishedScore> scores;
+};
+
+// What an eval_results.json of KernelBench does not say.
+struct PublishedHints {
+  std::optional<int> level;              // its problems are of one level
+  std::filesystem::path baseline_times;  // results/timing/<hardware>/baseline_time_torch….json; may be empty
+};
+
+// Reads `file`: lines of JSON with level_id, task_id, custom_code and scores (CUDA-L1's
+// optimized_cuda_code/*.json: the device is the file's name), or one object of lists of samples by problem
+// (KernelBench's eval_results.json: of each problem the fastest correct sample; its speedup is the mean time
+// in `baseline_times`, or else the sample's own ref_runtime, by its runtime). A score of CUDA-L1's without a
+// kernel counts as none. Throws Error where the file is of neither form, or a value is of another type.
+Published read_published(const std::filesystem::path& file, const PublishedHints& hints);
+
+}  // namespace warpsmith::report
