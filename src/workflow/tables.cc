@@ -110,12 +110,13 @@ const Table<ProtocolSettings>& protocol_keys() {
                           "cudnn"},
                 .hashed = false},
        .member = &S::baselines},
-      {.rule = {.name = "math",
-                .form = Form::kWord,
-                .meaning =
-                    "strict: no TF32, no reduced-precision accumulation, but for tasks that say otherwise. "
-                    "torch_default: for all tasks as torch comes, as in published tables.",
-                .words = {"strict", "torch_default"}},
+      {.rule =
+           {.name = "math",
+            .form = Form::kWord,
+            .meaning =
+                "strict: no TF32 and no reduced-precision accumulation, except in tasks that say otherwise. "
+                "torch_default: torch's defaults in all tasks, as in published tables.",
+            .words = {"strict", "torch_default"}},
        .member = &S::math},
       {{"threads", Form::kInteger, "CPU threads of candidate and baseline.", 1, 1024}, &S::threads},
       {{"target", Form::kShare,
@@ -125,7 +126,7 @@ const Table<ProtocolSettings>& protocol_keys() {
         0, 0.5},
        &S::target},
       {{"budget", Form::kSeconds,
-        "Longest series of paired rounds; what is measured again has one more each time.", 0, kDay, true},
+        "Longest series of paired rounds. Each repeated measurement may take as long again.", 0, kDay, true},
        &S::budget_s},
       {{"buckets", Form::kInteger, "Buckets of single-round scores.", 3, 31}, &S::buckets},
       {{"rounds_a_bucket", Form::kInteger, "Fewest paired rounds in a bucket.", 1, 1000000},
@@ -143,8 +144,8 @@ const Table<ProtocolSettings>& protocol_keys() {
       {{"remeasure_above", Form::kNumber,
         "A higher speedup over the score's baseline is measured again in another process.", 0, 1e9, true},
        &S::remeasure_above},
-      {{"remeasure_over_best", Form::kNumber, "… and one over this multiple of the task's best so far.", 0,
-        1e9, true},
+      {{"remeasure_over_best", Form::kNumber,
+        "A speedup over this multiple of the task's best so far is measured again too.", 0, 1e9, true},
        &S::remeasure_over_best},
       {{"memory", Form::kBytes,
         "On the CPU twin: memory of the process that runs a candidate. On a GPU its host code has 8 GiB.",
@@ -361,7 +362,7 @@ const Table<CommandSettings>& command_keys() {
        &S::argv},
       {.rule = {.name = "items",
                 .form = Form::kWord,
-                .meaning = "What the items are: one that says nothing, the tasks, or the candidates of the "
+                .meaning = "What the items are: a single empty one, the tasks, or the candidates of the "
                            "stages that it needs.",
                 .words = {"none", "tasks", "candidates"}},
        .member = &S::items},

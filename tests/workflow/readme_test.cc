@@ -54,6 +54,17 @@ Document read_document() {
   return document;
 }
 
+// Each paragraph as one line.
+std::string unwrap(std::string text) {
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
+    if (text.compare(at, 2, "\n\n") == 0)
+      ++at;
+    else
+      text[at] = ' ';
+  }
+  return text;
+}
+
 // Names in backquotes.
 std::set<std::string> in_backquotes(const std::string& text) {
   std::set<std::string> out;
@@ -229,7 +240,7 @@ TEST_F(WorkflowReadme, TablesHoldTheKeysOfTheFormat) {
       if (kBlocks.contains(key)) blocks.insert(key);
       if (kBlocks.contains(key) || kShared.contains(key) || kOfEveryStage.contains(key)) own.erase(key);
     }
-    const std::string& section = document_.sections.at(heading);
+    const std::string section = unwrap(document_.sections.at(heading));
     const std::string meaning = stage.at("description").get<std::string>();
     const std::size_t at = section.find(meaning);
     ASSERT_NE(at, std::string::npos) << heading << ": " << meaning;
