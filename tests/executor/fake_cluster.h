@@ -53,7 +53,10 @@ struct FakeSlurm {
 class FakeCluster final : public Cluster {
  public:
   explicit FakeCluster(std::shared_ptr<FakeSlurm> slurm) : slurm_(std::move(slurm)) {}
-  SlurmFacts facts() override { return slurm_->facts; }
+  SlurmFacts facts() override {
+    const std::lock_guard lock(slurm_->mutex);
+    return slurm_->facts;
+  }
   std::vector<SlurmNode> nodes() override { return {}; }
   std::vector<SlurmPartition> partitions() override { return {}; }
   std::optional<SlurmLimits> limits() override { return std::nullopt; }

@@ -757,6 +757,118 @@ TEST_F(Slurm, AnArrayThatIsRefusedIsHalvedAndTheSizeRemembered) {
   EXPECT_THAT(ended_, IsEmpty());
 }
 
+// An administrator lowers Slurm's limits while a run goes on. Arrays are refused as slurmctld does it.
+class LoweredLimits : public Slurm {
+ protected:
+  // `told`: the configuration that we can read has the new limits too.
+  void lower(std::uint32_t array_size, std::uint32_t array_tasks, bool told) {
+    const std::lock_guard lock(slurm_->mutex);
+    size_ = array_size;
+    tasks_ = array_tasks;
+    if (!told) return;
+    slurm_->facts.max_array_size = array_size;
+    slurm_->facts.max_array_tasks = array_tasks;
+  }
+  void refuse_large_arrays() {
+    slurm_->on_job = [this](const SlurmJob& job) {
+      const std::vector<std::uint32_t> indices = parse_indices(job.array);
+      const std::lock_guard lock(slurm_->mutex);
+      if (indices.back() < size_ && (tasks_ == 0 || indices.size() <= tasks_)) return;
+      ++refusals_;
+      throw SlurmError(SlurmTrouble::kArray, 2081, "Invalid job array specification");
+    };
+  }
+  std::vector<std::string> arrays() {  // name[indices]
+    const std::lock_guard lock(slurm_->mutex);
+    std::vector<std::string> out;
+    for (const SlurmJob& job : slurm_->submitted) out.push_back(job.name + "[" + job.array + "]");
+    return out;
+  }
+  std::size_t tasks() {
+    const std::lock_guard lock(slurm_->mutex);
+    return slurm_->tasks.size();
+  }
+  std::vector<ShardStart> shards_from(std::uint32_t begin, std::uint32_t end,
+                                      const std::string& token) const {
+    std::vector<ShardStart> out;
+    for (std::uint32_t n = begin; n < end; ++n) out.push_back(shard(n, token));
+    return out;
+  }
+  std::uint32_t size_ = 1000, tasks_ = 0;
+  int refusals_ = 0;
+};
+
+TEST_F(LoweredLimits, OfIndicesAreReadAnewAndTheRunGoesOn) {
+  refuse_large_arrays();
+  SlurmExecutor executor = make();
+  executor.submit(shards(10));
+  poll_until(executor, [&] { return tasks() == 10; });
+  lower(4, 0, true);
+  executor.submit(shards_from(5, 14, "ws-run-0-2"));
+  executor.submit(shards_from(0, 6, "ws-run-0-3"));
+  poll_until(executor, [&] { return tasks() == 25; });
+  EXPECT_THAT(arrays(), ElementsAre("ws-run-0-1[0-9]", "ws-run-0-2.4[1-3]", "ws-run-0-2.8[0-3]",
+                                    "ws-run-0-2.12[0-1]", "ws-run-0-3[0-3]", "ws-run-0-3.4[0-1]"));
+  EXPECT_EQ(refusals_, 1);
+  EXPECT_THAT(ended_, IsEmpty());
+}
+
+TEST_F(LoweredLimits, OfIndicesAreFoundByHalvingWhereTheyCannotBeRead) {
+  refuse_large_arrays();
+  SlurmExecutor executor = make();
+  lower(4, 0, false);
+  executor.submit({shard(700)});
+  executor.submit(shards_from(0, 10, "ws-run-0-2"));
+  poll_until(executor, [&] { return tasks() == 11; });
+  EXPECT_THAT(ended_, IsEmpty());
+  EXPECT_EQ(executor.view().trouble, "");
+  std::set<std::uint32_t> started;
+  for (std::uint32_t index = 0; index < 4; ++index) slurm_->set_state(index, SlurmState::kRunning);
+  poll_until(executor, [&] { return started_.size() == 11; });
+  for (const ShardEvent& event : started_) started.insert(event.key.shard);
+  EXPECT_THAT(started, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 700));
+}
+
+TEST_F(LoweredLimits, OfTasksAreReadAnew) {
+  refuse_large_arrays();
+  SlurmExecutor executor = make();
+  executor.submit(shards(10));
+  poll_until(executor, [&] { return tasks() == 10; });
+  lower(1000, 3, true);
+  executor.submit(shards_from(0, 8, "ws-run-0-2"));
+  poll_until(executor, [&] { return tasks() == 18; });
+  EXPECT_THAT(arrays(),
+              ElementsAre("ws-run-0-1[0-9]", "ws-run-0-2[0-2]", "ws-run-0-2[3-5]", "ws-run-0-2[6-7]"));
+  EXPECT_EQ(refusals_, 1);
+}
+
+TEST_F(LoweredLimits, DownToOneTaskOfIndex0) {
+  refuse_large_arrays();
+  SlurmExecutor executor = make();
+  lower(1, 0, false);
+  executor.submit(shards(5));
+  poll_until(executor, [&] { return tasks() == 5; });
+  EXPECT_THAT(arrays(), ElementsAre("ws-run-0-1[0]", "ws-run-0-1.1[0]", "ws-run-0-1.2[0]", "ws-run-0-1.3[0]",
+                                    "ws-run-0-1.4[0]"));
+  EXPECT_THAT(ended_, IsEmpty());
+}
+
+TEST_F(LoweredLimits, ArraysOfTheTimeBeforeAreStillFound) {
+  {
+    SlurmExecutor before = make();
+    before.submit(shards(10));
+    poll_until(before, [&] { return tasks() == 10; });
+    before.detach();
+  }
+  lower(4, 0, true);
+  SlurmExecutor executor = make();
+  executor.attach(shards(10));
+  slurm_->set_state(9, SlurmState::kRunning);
+  poll_until(executor, [&] { return started_.size() == 1; });
+  EXPECT_EQ(started_.at(0).key.shard, 9u);
+  EXPECT_THAT(slurm_->cancelled, IsEmpty());
+}
+
 TEST_F(Slurm, AnArrayOfOneTaskThatIsRefusedIsAUserError) {
   slurm_->on_submit = [] { throw SlurmError(SlurmTrouble::kArray, 2081, "Invalid job array specification"); };
   SlurmExecutor executor = make();

@@ -41,8 +41,8 @@ inline std::string array_name(const std::string& token, std::uint32_t base) {
 struct Batch {
   ShardStart model;
   const workflow::SitePlace* place = nullptr;
-  std::uint32_t base = 0;
-  std::vector<std::uint32_t> shards;  // ascending, within [base, base + MaxArraySize)
+  std::uint32_t base = 0;             // of a submitted one: the shard that is task 0
+  std::vector<std::uint32_t> shards;  // ascending; of a submitted one within [base, base + array_size)
   bool unsure = false;                // an answer was lost: it may be in the queue already
   bool anywhere = false;              // also on nodes that failed lately: there are no others
   Clock::time_point lost_at{};
@@ -111,12 +111,18 @@ struct SlurmExecutor::State {
   std::uint32_t base_of(std::uint32_t shard) const;  // of the array that a shard is in
   void enqueue(const std::vector<ShardStart>& given);
   SlurmJob job_for(const Batch& batch);
+  // As many shards of `batch`, from its front, as one array may have; these are taken out of it.
+  Batch take_array(Batch& batch) const;
   // When a waiting batch may be submitted: now, when its place is tried again, or never.
   Clock::time_point submit_at() const;
   void submit_next();
   void add_live(const ShardKey& key, const Batch& batch, std::uint32_t id);
   void taken(const Batch& batch, std::uint32_t id);
-  void refused(Batch batch, const SlurmError& e);
+  void refused(Batch batch, const SlurmError& e, const std::optional<SlurmFacts>& now = {});
+  void lower_array_limits(const SlurmFacts& now);
+  // The array was too large for Slurm, whose limits are `now`, if they could be read. False: no smaller one
+  // is possible.
+  bool make_arrays_smaller(const Batch& batch, const std::optional<SlurmFacts>& now);
   // Waits, its place is tried again after a while.
   void put_off(Batch batch, const SlurmError& e);
   void give_up(const Batch& batch, const SlurmError& e);
@@ -182,7 +188,10 @@ struct SlurmExecutor::State {
   SlurmFacts facts;
   TokenBucket bucket;
   std::size_t limit = 0;
-  std::size_t most_tasks = 0;  // of one array
+  // Limits of an array. An administrator may lower Slurm's own while we run; ours follow when Slurm refuses
+  // an array.
+  std::size_t most_tasks = ~std::size_t{0};
+  std::uint32_t array_size = ~std::uint32_t{0};  // indices lie below it
   std::optional<Calls> calls;
   std::deque<Batch> waiting;
   std::shared_ptr<const Batch> submitting;  // the submission under way

@@ -33,8 +33,7 @@ SlurmExecutor::State::State(std::unique_ptr<Cluster> cluster, SlurmOptions given
       limit = std::min<std::size_t>(limit, limits->max_submit);
   } catch (const SlurmError&) {  // accounting is not needed
   }
-  most_tasks = std::max<std::size_t>(facts.max_array_size, 1);
-  if (facts.max_array_tasks > 0) most_tasks = std::min<std::size_t>(most_tasks, facts.max_array_tasks);
+  lower_array_limits(facts);
   calls.emplace(std::move(cluster));
 }
 
@@ -50,8 +49,26 @@ const workflow::SitePlace* SlurmExecutor::State::place_of(const ShardStart& star
 }
 
 std::uint32_t SlurmExecutor::State::base_of(std::uint32_t shard) const {
-  const std::uint32_t most = std::max<std::uint32_t>(facts.max_array_size, 2);
-  return shard / most * most;
+  return shard / array_size * array_size;
+}
+
+void SlurmExecutor::State::lower_array_limits(const SlurmFacts& now) {
+  array_size = std::min(array_size, std::max<std::uint32_t>(now.max_array_size, 1));
+  most_tasks = std::min<std::size_t>(most_tasks, array_size);
+  if (now.max_array_tasks > 0) most_tasks = std::min<std::size_t>(most_tasks, now.max_array_tasks);
+}
+
+bool SlurmExecutor::State::make_arrays_smaller(const Batch& batch, const std::optional<SlurmFacts>& now) {
+  const std::size_t size = batch.shards.size();
+  const std::uint32_t last = batch.shards.back() - batch.base;
+  if (now) lower_array_limits(*now);
+  if (size > most_tasks || last >= array_size) return true;
+  // Slurm's limits do not explain it, or cannot be read: halve the array, then the indices.
+  if (size > 1)
+    most_tasks = size / 2;
+  else if (last > 0)
+    array_size = (last + 1) / 2;
+  return size > 1 || last > 0;
 }
 
 void SlurmExecutor::State::enqueue(const std::vector<ShardStart>& given) {
@@ -74,11 +91,9 @@ void SlurmExecutor::State::enqueue(const std::vector<ShardStart>& given) {
       continue;
     }
     job_of_token[start.token] = start.key.job;
-    const std::uint32_t base = base_of(start.key.shard);
     if (waiting.empty() || waiting.back().unsure || waiting.back().model.token != start.token ||
-        waiting.back().base != base || waiting.back().place != place ||
-        waiting.back().model.resources != start.resources) {
-      waiting.push_back({.model = start, .place = place, .base = base, .shards = {}});
+        waiting.back().place != place || waiting.back().model.resources != start.resources) {
+      waiting.push_back({.model = start, .place = place, .shards = {}});
       make_folders(ends_folder(start.job_file));
     }
     waiting.back().shards.push_back(start.key.shard);
@@ -123,19 +138,25 @@ Clock::time_point SlurmExecutor::State::submit_at() const {
   return at;
 }
 
+Batch SlurmExecutor::State::take_array(Batch& batch) const {
+  std::vector<std::uint32_t>& from = batch.shards;
+  Batch taken = batch;
+  taken.base = base_of(from.front());
+  const auto most = from.begin() + static_cast<std::ptrdiff_t>(std::min(from.size(), most_tasks));
+  const auto end =
+      std::find_if(from.begin(), most, [&](std::uint32_t s) { return base_of(s) != taken.base; });
+  taken.shards.assign(from.begin(), end);
+  from.erase(from.begin(), end);
+  return taken;
+}
+
 void SlurmExecutor::State::submit_next() {
   const auto next = std::find_if(waiting.begin(), waiting.end(), [&](const Batch& one) {
     const auto place = closed.find(one.place);
     return place == closed.end() || place->second.until <= Clock::now();
   });
-  auto batch = std::make_shared<Batch>(*next);
-  if (batch->shards.size() > most_tasks) {
-    const auto most = static_cast<std::ptrdiff_t>(most_tasks);
-    batch->shards.erase(batch->shards.begin() + most, batch->shards.end());
-    next->shards.erase(next->shards.begin(), next->shards.begin() + most);
-  } else {
-    waiting.erase(next);
-  }
+  auto batch = std::make_shared<Batch>(take_array(*next));
+  if (next->shards.empty()) waiting.erase(next);
   submitting = batch;
   auto job = std::make_shared<SlurmJob>(job_for(*batch));
   // A place that is known to be full is not looked into again while jobs of ours may make room.
@@ -153,10 +174,15 @@ void SlurmExecutor::State::submit_next() {
     } catch (const SlurmError& e) {
       const bool vain = look && e.trouble() == SlurmTrouble::kPolicy && !limit_may_clear(cluster, *job);
       const SlurmError error = vain ? SlurmError(SlurmTrouble::kRefused, e.code(), e.what()) : e;
-      return [this, batch, error, n = cluster.requests()] {
+      std::optional<SlurmFacts> now;
+      try {
+        if (e.trouble() == SlurmTrouble::kArray) now = cluster.facts();
+      } catch (const SlurmError&) {  // then we halve
+      }
+      return [this, batch, error, now, n = cluster.requests()] {
         requests = n;
         submitting.reset();
-        refused(std::move(*batch), error);
+        refused(std::move(*batch), error, now);
       };
     }
   });
@@ -207,13 +233,12 @@ void SlurmExecutor::State::give_up(const Batch& batch, const SlurmError& e) {
   }
 }
 
-void SlurmExecutor::State::refused(Batch batch, const SlurmError& e) {
+void SlurmExecutor::State::refused(Batch batch, const SlurmError& e, const std::optional<SlurmFacts>& now) {
   const std::size_t size = batch.shards.size();
   switch (e.trouble()) {
     case SlurmTrouble::kArray:
       answered();
-      if (size == 1) return give_up(batch, e);
-      most_tasks = size / 2;
+      if (!make_arrays_smaller(batch, now)) return give_up(batch, e);
       waiting.push_front(std::move(batch));
       return;
     case SlurmTrouble::kLimit:
