@@ -12,6 +12,7 @@
 #include "warpsmith/base/terminal_text.h"
 #include "warpsmith/report/baselines.h"
 #include "warpsmith/report/devices.h"
+#include "warpsmith/report/fast_p.h"
 #include "warpsmith/report/report.h"
 
 extern const char report_css[];
@@ -247,8 +248,9 @@ std::string devices_section(const store::Results& results) {
 
 // What report.js draws.
 Json plot_data(const store::Results& results, const std::vector<EvaluationRow>& rows,
-               const std::vector<VerdictCounts>& verdicts) {
+               const std::vector<VerdictCounts>& verdicts, const std::vector<FastPRow>& fast_ps) {
   Json data = {{"evaluations", Json::array()},
+               {"fast_p", fast_p_json(fast_ps)},
                {"speedups", Json::array()},
                {"training", Json::array()},
                {"verdicts", Json::array()}};
@@ -303,9 +305,14 @@ std::string html(const store::Results& results) {
   std::vector<EvaluationRow> rows = evaluation_rows(results);
   std::vector<VerdictCounts> verdicts = verdict_counts(results);
   std::vector<BestKernel> kernels = best_kernels(results);
+  std::vector<FastPRow> fast_ps = fast_p_rows(results);
   // A stage may be named for a GPU that has not produced its numbers.
   for (EvaluationRow& row : rows) row.stage += twin_mark(results, row.stage, row.hash8);
   for (VerdictCounts& row : verdicts) row.stage += twin_mark(results, row.stage, row.hash8);
+  for (FastPRow& row : fast_ps) {
+    row.stage += twin_mark(results, row.stage, row.hash8);
+    row.group = group_title(row.group);
+  }
   for (BestKernel& kernel : kernels) kernel.stage += twin_mark(results, kernel.stage, kernel.hash8);
   const Headline h = headline(kernels);
   const std::vector<DeviceTable> tables = device_tables(results);
@@ -337,6 +344,7 @@ std::string html(const store::Results& results) {
       "trained tasks</figcaption><canvas id=\"plot-stages\"></canvas></figure><figure><figcaption>Speedups "
       "of correct programs by stage, repeated ones left out</figcaption>"
       "<canvas id=\"plot-speedups\"></canvas></figure></div></section>\n";
+  out += fast_p_html(fast_ps);
   out += devices_html(tables);
   out +=
       "<section><h2>Training</h2><div class=\"plots\"><figure><figcaption>Loss by step</figcaption><canvas "
@@ -351,7 +359,7 @@ std::string html(const store::Results& results) {
   out += "<section><h2>Workflow</h2><details><summary>as it was run</summary><pre>" +
          escape(results.workflow) + "</pre></details></section>\n";
   if (chart_js_size == 0) out += "<p class=\"warning\">Built without Chart.js: no plots.</p>\n";
-  out += "<script type=\"application/json\" id=\"data\">" + script_json(plot_data(results, rows, verdicts)) +
+  out += "<script type=\"application/json\" id=\"data\">" + script_json(plot_data(results, rows, verdicts, fast_ps)) +
          "</script>\n";
   if (chart_js_size > 0) {
     out += "<script>";

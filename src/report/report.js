@@ -68,6 +68,21 @@
     options: {scales: {x: {type: 'linear', ...axis('optimiser step')}, y: axis('loss')}}
   });
 
+  // A share falls at each speedup, so the curves are steps. Few programs are faster than 8 times.
+  if (data.fast_p.length > 0) {
+    const last = (row) => row.curve[row.curve.length - 1][0];
+    const end = Math.min(8, 1.1 * Math.max(2, ...data.fast_p.map(last)));
+    draw('plot-fast-p', {
+      type: 'line',
+      data: {datasets: data.fast_p.map((row, i) => ({
+        label: row.stage + ', ' + row.group + (row.authors === 'model' ? '' : ', whoever wrote them'),
+        data: [...row.curve, [Math.max(end, last(row)), 0]].map(([p, share]) => ({x: p, y: share})),
+        borderColor: palette[i % palette.length], backgroundColor: palette[i % palette.length], stepped: 'before', pointRadius: 0, borderWidth: 1.5
+      }))},
+      options: {scales: {x: {type: 'linear', min: 0, max: end, ...axis('p')}, y: {...axis('share of all tasks'), min: 0, max: 1}}}
+    });
+  }
+
   const staged = [...new Set(data.rounds.map((row) => row.stage))];
   draw('plot-rounds', staged.length === 0 ? null : {
     type: 'line',

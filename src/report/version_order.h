@@ -23,4 +23,11 @@ class VersionOrder {
   std::vector<std::pair<std::string, std::string>> versions_;  // stage, hash8
 };
 
+// Groups of tasks: trained ones, then those held out.
+inline int group_rank(const std::string& group) {
+  if (group == "train") return 0;
+  if (group == "heldout_combination") return 1;
+  return group == "heldout_operation" ? 2 : 3;
+}
+
 }  // namespace warpsmith::report
