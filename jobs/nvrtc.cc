@@ -1,4 +1,4 @@
-// warpsmith-nvrtc                         compiles what stands on stdin (src/toolchain/nvrtc_protocol.h)
+// warpsmith-nvrtc                         compiles what stands on stdin (src/toolchain/nvrtc/protocol.h)
 // warpsmith-nvrtc --serve LIBRARY SOCKET  the same for one request after another, each in a fork
 // warpsmith-nvrtc --about LIBRARY         prints the version and targets of an NVRTC
 //
@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "nvrtc_child.h"
+#include "nvrtc/child.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/terminal_text.h"
 

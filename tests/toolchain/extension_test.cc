@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "extension/log.h"
-#include "extension/source.h"
-#include "object_code.h"
+#include "common/object_code.h"
+#include "nvcc/log.h"
+#include "nvcc/source.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "compile_unit.h"
-#include "gpu_source.h"
-#include "nvrtc_log.h"
+#include "common/compile_unit.h"
+#include "nvrtc/log.h"
+#include "nvrtc/source.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/toolchain/gpu.h"
 

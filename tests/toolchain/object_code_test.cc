@@ -1,13 +1,13 @@
 // Machine code in shared objects, from bytes made here: whole ones, and what foreign code may put there. What
 // nvcc itself makes: extension_test.cc.
-#include "object_code.h"
+#include "common/object_code.h"
 
 #include <elf.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "cubin.h"
+#include "common/cubin.h"
 #include "warpsmith/base/error.h"
 
 namespace warpsmith::toolchain {

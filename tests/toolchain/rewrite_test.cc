@@ -1,4 +1,4 @@
-#include "rewrite.h"
+#include "twin/rewrite.h"
 
 #include <gtest/gtest.h>
 

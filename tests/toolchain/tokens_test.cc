@@ -1,12 +1,12 @@
 // What the twin, NVRTC and nvcc are given is cleaned text, and what is looked at are its tokens: none of them
 // may read it in another way.
-#include "tokens.h"
+#include "common/tokens.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 
-#include "compile_unit.h"
+#include "common/compile_unit.h"
 
 namespace warpsmith::toolchain {
 namespace {

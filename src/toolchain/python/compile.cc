@@ -2,12 +2,12 @@
 #include <chrono>
 #include <set>
 
-#include "../compile_cache.h"
-#include "../compile_unit.h"
-#include "../extension/log.h"
-#include "../nvrtc_log.h"
-#include "../object_code.h"
-#include "../source_path.h"
+#include "../common/compile_cache.h"
+#include "../common/compile_unit.h"
+#include "../common/object_code.h"
+#include "../common/source_path.h"
+#include "../nvcc/log.h"
+#include "../nvrtc/log.h"
 #include "here.h"
 #include "sandbox.h"
 #include "warpsmith/base/error.h"

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <optional>
 
-#include "../extension/nvcc.h"
+#include "../nvcc/nvcc.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "../compiler_child.h"
+#include "../common/compiler_child.h"
 #include "here.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/records/candidate.h"
