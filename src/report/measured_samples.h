@@ -39,6 +39,14 @@ class Measured {
         if (host_bound_.holds(sample->task, kind)) tasks.insert(sample->task);
     return tasks;
   }
+  // The sample's measurement, its own stage's where that has one; nullptr: there is none.
+  const store::MeasurementRow* row_of(const store::SampleRow& sample) const {
+    const store::MeasurementRow* found = nullptr;
+    of(sample, [&](const store::MeasurementRow& row) {
+      if (found == nullptr || (row.stage == sample.stage && row.hash8 == sample.hash8)) found = &row;
+    });
+    return found;
+  }
 
  private:
   template <typename Use>
