@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "stage_devices.h"
 #include "warpsmith/base/words.h"
 #include "warpsmith/report/baselines.h"
 #include "warpsmith/report/compare.h"
@@ -12,16 +13,6 @@
 namespace warpsmith::report {
 
 namespace {
-
-using Version = std::pair<std::string, std::string>;  // stage, hash8
-
-// Kinds of the devices that the stages were to be measured on: a twin's numbers are the CPU's.
-std::map<Version, std::string> stage_devices(const store::Results& results) {
-  std::map<Version, std::string> devices;
-  for (const store::StageRow& stage : results.stages)
-    devices[{stage.name, stage.hash8}] = stage.device_found == "twin" ? "cpu" : stage.device;
-  return devices;
-}
 
 // The run's kind of device that a published file names in its own way ("3090", "NVIDIA H100 80GB HBM3"); else
 // that name.
@@ -61,11 +52,7 @@ Side side_of(const store::Results& results, Over over) {
     side.replayed = provenance.is_object() && provenance.contains("replay_timings") &&
                     provenance.at("replay_timings") != "";
   }
-  const std::map<Version, std::string> devices = stage_devices(results);
-  const auto device_of = [&](const auto& row) {
-    const auto it = devices.find({row.stage, row.hash8});
-    return it == devices.end() ? std::string() : it->second;
-  };
+  const StageDevices devices(results);
   std::map<std::string, std::string> task_of;
   for (const store::CandidateRow& row : results.candidates) task_of.emplace(row.id, row.task);
   for (const store::CompileRow& row : results.compiles) {
@@ -73,7 +60,7 @@ Side side_of(const store::Results& results, Over over) {
     Scored s;
     s.task = task_of[row.candidate];
     s.candidate = row.candidate;
-    s.device = device_of(row);
+    s.device = devices.of(row);
     s.verdict = row.verdict;
     if (!s.task.empty()) side.scores.push_back(std::move(s));
   }
@@ -82,7 +69,7 @@ Side side_of(const store::Results& results, Over over) {
     Scored s;
     s.task = m.task;
     s.candidate = m.candidate;
-    s.device = device_of(row);
+    s.device = devices.of(row);
     s.baseline = m.baseline;
     s.verdict = to_string(m.verdict);
     if (row.device >= 0) {

@@ -3,6 +3,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/report/baselines.h"
 #include "warpsmith/report/fast_p.h"
+#include "warpsmith/report/paper.h"
 #include "warpsmith/report/report.h"
 #include "warpsmith/store/tables.h"
 #include "win_flags.h"
@@ -11,7 +12,9 @@ namespace warpsmith::report {
 
 namespace {
 
-constexpr const char* kFastPTable = "fast_p";  // figures, no table of results.h5
+// Figures, no tables of results.h5.
+constexpr const char* kFastPTable = "fast_p";
+constexpr const char* kPaperTables = "paper_tables";
 
 void end_line(std::string& out) { out.back() = '\n'; }
 
@@ -77,11 +80,12 @@ std::string measurements_csv(const store::Results& results) {
 std::vector<std::string> table_names() {
   std::vector<std::string> names;
   store::for_each_table([&](const auto& table) { names.emplace_back(table.name); });
-  names.emplace_back(kFastPTable);
+  names.insert(names.end(), {kFastPTable, kPaperTables});
   return names;
 }
 
 std::string csv(const store::Results& results, const std::string& name) {
+  if (name == kPaperTables) return paper_csv(paper_tables(results));
   if (name == kFastPTable) return fast_p_csv(fast_p_rows(results));
   if (name == store::measurement_table().name) return measurements_csv(results);
   std::string out;

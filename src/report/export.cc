@@ -2,6 +2,7 @@
 #include "report_json.h"
 #include "warpsmith/report/devices.h"
 #include "warpsmith/report/fast_p.h"
+#include "warpsmith/report/paper.h"
 #include "warpsmith/report/report.h"
 #include "warpsmith/report/summary.h"
 #include "warpsmith/store/tables.h"
@@ -118,6 +119,7 @@ std::string json(const store::Results& results) {
   if (const auto with = headline_with_host_bound(best))
     out["headline_with_host_bound"] = headline_json(*with);
   out["fast_p"] = fast_p_json(fast_p_rows(results));
+  out["paper_tables"] = paper_json(paper_tables(results));
   out["across_devices"] = devices_json(device_tables(results));
   for (const EvaluationRow& row : evaluation_rows(results))
     out["evaluations"].push_back(evaluation_json(row));

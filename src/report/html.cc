@@ -13,6 +13,7 @@
 #include "warpsmith/report/baselines.h"
 #include "warpsmith/report/devices.h"
 #include "warpsmith/report/fast_p.h"
+#include "warpsmith/report/paper.h"
 #include "warpsmith/report/report.h"
 
 extern const char report_css[];
@@ -306,9 +307,11 @@ std::string html(const store::Results& results) {
   std::vector<VerdictCounts> verdicts = verdict_counts(results);
   std::vector<BestKernel> kernels = best_kernels(results);
   std::vector<FastPRow> fast_ps = fast_p_rows(results);
+  PaperTables papers = paper_tables(results);
   // A stage may be named for a GPU that has not produced its numbers.
   for (EvaluationRow& row : rows) row.stage += twin_mark(results, row.stage, row.hash8);
   for (VerdictCounts& row : verdicts) row.stage += twin_mark(results, row.stage, row.hash8);
+  for (PaperRow& row : papers.stages) row.stage += twin_mark(results, row.stage, row.hash8);
   for (FastPRow& row : fast_ps) {
     row.stage += twin_mark(results, row.stage, row.hash8);
     row.group = group_title(row.group);
@@ -346,6 +349,7 @@ std::string html(const store::Results& results) {
       "<canvas id=\"plot-speedups\"></canvas></figure></div></section>\n";
   out += fast_p_html(fast_ps);
   out += devices_html(tables);
+  out += paper_html(papers);
   out +=
       "<section><h2>Training</h2><div class=\"plots\"><figure><figcaption>Loss by step</figcaption><canvas "
       "id=\"plot-loss\"></canvas></figure>"

@@ -52,12 +52,13 @@ EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples, con
     row.one_draw_no_floor = stats::geometric_mean(unfloored);
   }
   if (!own.empty()) {
-    row.mean = stats::mean(own);
-    row.geometric_mean = stats::geometric_mean(own);
-    row.quantile75 = stats::quantile(own, 0.75);
-    row.median = stats::median(own);
-    row.quantile25 = stats::quantile(own, 0.25);
-    row.max = *std::max_element(own.begin(), own.end());
+    const stats::Spread spread = stats::spread_of(own);
+    row.mean = spread.mean;
+    row.geometric_mean = spread.geometric_mean;
+    row.quantile75 = spread.quantile75;
+    row.median = spread.median;
+    row.quantile25 = spread.quantile25;
+    row.max = spread.max;
   }
   return row;
 }

@@ -67,6 +67,16 @@ double geometric_mean(std::span<const double> values) {
   return std::exp(sum / static_cast<double>(values.size()));
 }
 
+Spread spread_of(std::span<const double> values) {
+  return {.count = values.size(),
+          .mean = mean(values),
+          .geometric_mean = geometric_mean(values),
+          .max = *std::max_element(values.begin(), values.end()),
+          .quantile75 = quantile(values, 0.75),
+          .median = median(values),
+          .quantile25 = quantile(values, 0.25)};
+}
+
 double round_toward_one(double speedup) {
   if (!std::isfinite(speedup) || speedup <= 0) return 0;
   const double hundredths = speedup * 100;

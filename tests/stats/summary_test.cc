@@ -41,6 +41,18 @@ TEST(Summary, GeometricMean) {
   EXPECT_THROW(geometric_mean(std::vector<double>{}), std::invalid_argument);
 }
 
+TEST(Summary, SpreadHasAllOfThem) {
+  const Spread spread = spread_of(std::vector<double>{1, 4, 16});
+  EXPECT_EQ(spread.count, 3u);
+  EXPECT_EQ(spread.mean, 7);
+  EXPECT_DOUBLE_EQ(spread.geometric_mean, 4);
+  EXPECT_EQ(spread.max, 16);
+  EXPECT_EQ(spread.quantile75, 10);
+  EXPECT_EQ(spread.median, 4);
+  EXPECT_EQ(spread.quantile25, 2.5);
+  EXPECT_THROW(spread_of(std::vector<double>{}), std::invalid_argument);
+}
+
 TEST(Summary, NothingHasNoMean) {
   EXPECT_THROW(mean(std::vector<double>{}), std::invalid_argument);
   EXPECT_THROW(median(std::vector<double>{}), std::invalid_argument);

@@ -16,13 +16,13 @@ std::string html(const store::Results& results);
 
 // A table of results.h5 with a header line of its column names; RFC 4180, unknown values are empty. Of
 // `measurements` with speedups over each baseline. All versions of stages that `results` has. Throws Error
-// where there is no such table. `fast_p`: the rows of fast_p.h.
+// where there is no such table. `fast_p` and `paper_tables`: the rows of fast_p.h and paper.h.
 std::string csv(const store::Results& results, const std::string& table = "measurements");
 std::vector<std::string> table_names();  // that csv() knows
 
 // {"stages": […], "samples": […], "training": […], "measurements": […], "baselines": […], "evaluations": […],
 // "best": […], "verdicts": […], "headline": {…}, "across_devices": […] (devices.h), "fast_p": […] (fast_p.h),
-// "cost": […], "cost_total": {…}}. Rows of tables have the names of the columns of results.h5.
+// "paper_tables": {…} (paper.h), "cost": […], "cost_total": {…}}. Rows of tables have the names of the columns of results.h5.
 std::string json(const store::Results& results);
 
 }  // namespace warpsmith::report

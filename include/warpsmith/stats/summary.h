@@ -2,6 +2,7 @@
 // without it.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 namespace warpsmith::stats {
@@ -18,6 +19,13 @@ double median_error(std::span<const double> values);
 double quantile(std::span<const double> values, double share);
 // exp of the mean logarithm; 0 where a value is 0. Throws std::invalid_argument for a negative value.
 double geometric_mean(std::span<const double> values);
+
+// How values are spread: the columns of most tables of speedups.
+struct Spread {
+  std::size_t count = 0;
+  double mean = 0, geometric_mean = 0, max = 0, quantile75 = 0, median = 0, quantile25 = 0;
+};
+Spread spread_of(std::span<const double> values);  // needs one value
 
 // A reward: two decimals, toward 1.00 (1.118 -> 1.11, 0.992 -> 1.00). A double within 1e-9 of two decimals
 // counts as them, so that 1.15, which as a double times 100 is 114.99999999999999, stays 1.15. Not finite, or

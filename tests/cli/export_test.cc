@@ -1,0 +1,49 @@
+// `warpsmith export`: which options go together.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "scratch.h"
+#include "store/run_fixture.h"
+#include "warpsmith/cli/command.h"
+
+namespace warpsmith::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ExportCommand, FilesForKernelBenchNeedAFolderAndSamples) {
+  const Scratch scratch;
+  store_fixture::make_run(scratch / "one", {});
+  const std::string into = (scratch / "into").string();
+  const std::pair<std::vector<std::string>, const char*> rows[] = {
+      {{"--format", "kernelbench"}, "give their folder as --into"},
+      {{"--format", "kernelbench", "--into", into, "--table", "tasks"}, "--table goes with --format csv"},
+      {{"--format", "kernelbench", "--into", into, "--output", "x"}, "do not go with --format kernelbench"},
+      {{"--format", "csv", "--into", into}, "go with --format kernelbench"},
+      {{"--format", "kernelbench", "--into", into}, "has no stage with samples"},
+  };
+  for (const auto& [options, said] : rows) {
+    CLI::App app("", "warpsmith");
+    CommandContext context;
+    context.results = scratch.path();
+    add_export(app, context);
+    std::vector<std::string> words = {"export", "one"};
+    words.insert(words.end(), options.begin(), options.end());
+    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    app.parse(words);
+    try {
+      context.action();
+      ADD_FAILURE() << said;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.exit_code(), kExitUsage);
+      EXPECT_THAT(e.what(), HasSubstr(said));
+    }
+  }
+  EXPECT_FALSE(fs::exists(into)) << "nothing was written";
+}
+
+}  // namespace
+}  // namespace warpsmith::cli
