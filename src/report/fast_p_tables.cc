@@ -55,7 +55,7 @@ std::string fast_p_html(const std::vector<FastPRow>& rows) {
   if (rows.empty()) return "";
   std::string out =
       "<section><h2>fast_p and pass@k</h2>\n<table id=\"fast-p\"><thead><tr><th>stage</th><th>tasks</th>"
-      "<th>programs of</th><th>all tasks</th><th>with a correct program</th><th>samples a task</th><th></th>";
+      "<th>programs of</th><th>all tasks</th><th>correct</th><th>samples a task</th><th></th>";
   for (const double p : stats::kFastPs) out += fmt::format("<th>fast_{}</th>", p);
   out += "<th>geo. mean</th>";
   for (const std::int64_t k : stats::kPassKs) out += fmt::format("<th>pass@{}</th>", k);

@@ -22,7 +22,8 @@ std::vector<std::string> table_names();  // that csv() knows
 
 // {"stages": […], "samples": […], "training": […], "measurements": […], "baselines": […], "evaluations": […],
 // "best": […], "verdicts": […], "headline": {…}, "across_devices": […] (devices.h), "fast_p": […] (fast_p.h),
-// "paper_tables": {…} (paper.h), "cost": […], "cost_total": {…}}. Rows of tables have the names of the columns of results.h5.
+// "paper_tables": {…} (paper.h), "cost": […], "cost_total": {…}}. Rows of tables have the names of the
+// columns of results.h5.
 std::string json(const store::Results& results);
 
 }  // namespace warpsmith::report
