@@ -93,13 +93,7 @@ const Fields<BaselineTiming>& baseline_fields() {
 Json to_json(const BaselineTiming& timing) { return fields_to_json(baseline_fields(), timing); }
 
 BaselineTiming baseline_timing_from_json(const Json& json) {
-  BaselineTiming timing;
-  try {
-    fields_from_json(baseline_fields(), json, timing);
-  } catch (const Error& e) {
-    throw Error(std::string("baseline record: ") + e.what());
-  }
-  return timing;
+  return record_from_json(baseline_fields(), json, "baseline record");
 }
 
 }  // namespace warpsmith

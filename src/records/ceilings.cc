@@ -12,8 +12,6 @@ namespace warpsmith {
 
 namespace {
 
-constexpr const char* kSchema = "warpsmith.ceilings/1";
-
 // Three significant digits.
 std::string three_digits(double value) {
   char text[32];
@@ -49,62 +47,57 @@ const CeilingFigure* Ceilings::find(const std::string& figure) const {
   return it == figures.end() ? nullptr : &it->second;
 }
 
-Json to_json(const Ceilings& c) {
-  Json figures = Json::object();
-  for (const auto& [name, f] : c.figures)
-    figures[name] = {
-        {"median", f.median}, {"low", f.low}, {"high", f.high}, {"repeats", f.repeats}, {"how", f.how}};
-  Json j = {{"schema", kSchema},
-            {"name", c.name},
-            {"uuid", c.uuid},
-            {"driver", c.driver},
-            {"host", c.host},
-            {"compute_capability", {c.major, c.minor}},
-            {"sms", c.sms},
-            {"l2_bytes", c.l2_bytes},
-            {"memory_bytes", c.memory_bytes},
-            {"date", c.date},
-            {"thorough", c.thorough},
-            {"seconds", c.seconds},
-            {"settings", c.settings},
-            {"figures", std::move(figures)}};
-  if (c.before) j["before"] = to_json(*c.before);
-  if (c.after) j["after"] = to_json(*c.after);
-  return j;
+const Fields<CeilingFigure>& fields_of(const CeilingFigure&) {
+  using F = CeilingFigure;
+  constexpr Presence kNeeded = Presence::kNeeded, kWritten = Presence::kWritten;
+  static const Fields<F> fields = {
+      field("median", &F::median, {.meaning = "median of the repeats", .presence = kNeeded}),
+      field("low", &F::low, {.meaning = "the least of the repeats", .presence = kNeeded}),
+      field("high", &F::high, {.meaning = "the most of the repeats", .presence = kNeeded}),
+      field("repeats", &F::repeats, {.meaning = "number of repeats", .presence = kWritten}),
+      field("how", &F::how, {.meaning = "the sizes that gave the best figure", .presence = kWritten}),
+  };
+  return fields;
 }
 
-Ceilings ceilings_from_json(const Json& j) {
-  Ceilings c;
-  try {
-    if (const auto schema = j.at("schema").get<std::string>(); schema != kSchema)
-      throw Error("ceilings of a GPU: schema " + schema + " where " + kSchema + " is known");
-    c.name = j.at("name").get<std::string>();
-    c.uuid = j.at("uuid").get<std::string>();
-    c.driver = j.value("driver", "");
-    c.host = j.value("host", "");
-    if (const auto it = j.find("compute_capability"); it != j.end()) {
-      c.major = it->at(0).get<int>();
-      c.minor = it->at(1).get<int>();
-    }
-    c.sms = j.value("sms", 0);
-    c.l2_bytes = j.value("l2_bytes", std::uint64_t{0});
-    c.memory_bytes = j.value("memory_bytes", std::uint64_t{0});
-    c.date = j.value("date", "");
-    c.thorough = j.value("thorough", false);
-    c.seconds = j.value("seconds", 0.0);
-    c.settings = j.value("settings", std::map<std::string, std::string>{});
-    if (const auto it = j.find("before"); it != j.end()) c.before = gpu_state_from_json(*it);
-    if (const auto it = j.find("after"); it != j.end()) c.after = gpu_state_from_json(*it);
-    for (const auto& [name, f] : j.at("figures").items()) {
-      CeilingFigure figure{f.at("median").get<double>(), f.at("low").get<double>(),
-                           f.at("high").get<double>(), f.value("repeats", 0), f.value("how", "")};
-      if (!(figure.median > 0) || !std::isfinite(figure.median) || !(figure.high >= figure.median))
-        throw Error("ceilings of a GPU: `" + name + "` is no figure");
-      c.figures[name] = figure;
-    }
-  } catch (const Json::exception& e) {
-    throw Error(std::string("ceilings of a GPU: ") + in_words(e));
-  }
+const Fields<Ceilings>& ceilings_fields() {
+  using C = Ceilings;
+  constexpr Presence kNeeded = Presence::kNeeded, kWritten = Presence::kWritten;
+  static const Fields<C> fields = {
+      schema_field<C>("warpsmith.ceilings/1"),
+      field("name", &C::name, {.meaning = "the GPU's name, as its driver says", .presence = kNeeded}),
+      field("uuid", &C::uuid, {.meaning = "UUID of the GPU", .presence = kNeeded}),
+      field("driver", &C::driver, {.meaning = "CUDA version that the driver supports", .presence = kWritten}),
+      field("host", &C::host, {.meaning = "name of the host", .presence = kWritten}),
+      field("major", &C::major,
+            {.meaning = "compute capability of the GPU",
+             .presence = kWritten,
+             .json = "/compute_capability/0"}),
+      field("minor", &C::minor,
+            {.meaning = "its second number", .presence = kWritten, .json = "/compute_capability/1"}),
+      field("sms", &C::sms, {.meaning = "number of SMs", .presence = kWritten}),
+      field("l2_bytes", &C::l2_bytes, {.unit = "bytes", .meaning = "size of the L2", .presence = kWritten}),
+      field("memory_bytes", &C::memory_bytes,
+            {.unit = "bytes", .meaning = "size of the memory", .presence = kWritten}),
+      field("date", &C::date, {.meaning = "when it was measured (UTC)", .presence = kWritten}),
+      field("thorough", &C::thorough,
+            {.meaning = "true: by `warpsmith-probe`, with more sizes and repeats", .presence = kWritten}),
+      field("seconds", &C::seconds, {.unit = "s", .meaning = "that it took", .presence = kWritten}),
+      field("settings", &C::settings, {.meaning = "settings of the GPU, by NVML", .presence = kWritten}),
+      field("before", &C::before, {.meaning = "state of the GPU before, by NVML"}),
+      field("after", &C::after, {.meaning = "and after"}),
+      field("figures", &C::figures, {.meaning = "figures by name, below", .presence = kNeeded}),
+  };
+  return fields;
+}
+
+Json to_json(const Ceilings& c) { return fields_to_json(ceilings_fields(), c); }
+
+Ceilings ceilings_from_json(const Json& json) {
+  Ceilings c = record_from_json(ceilings_fields(), json, "ceilings of a GPU");
+  for (const auto& [name, figure] : c.figures)
+    if (!(figure.median > 0) || !std::isfinite(figure.median) || !(figure.high >= figure.median))
+      throw Error("ceilings of a GPU: `" + name + "` is no figure");
   return c;
 }
 

@@ -17,7 +17,7 @@ const Fields<Resources>& resource_fields() {
             {.unit = "s", .meaning = "wall clock of one attempt; 0: not limited", .presence = kWritten}),
       field("output_bytes", &R::output_bytes,
             {.unit = "bytes",
-             .meaning = "that an attempt may write in its shard folder; 0: not limited",
+             .meaning = "the most that an attempt may write in its shard folder; 0: not limited",
              .presence = kWritten}),
       field("ranks", &R::ranks, {.meaning = "processes", .presence = kWritten}),
       field("nodes", &R::nodes, {.meaning = "nodes", .presence = kWritten}),

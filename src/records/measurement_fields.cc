@@ -8,18 +8,6 @@ namespace {
 
 using M = Measurement;
 
-const Fields<GpuState>& gpu_state_fields() {
-  using S = GpuState;
-  static const Fields<S> fields = {
-      field("sm_clock_mhz", &S::sm_clock_mhz, {.unit = "MHz", .meaning = "clock of the SMs"}),
-      field("memory_clock_mhz", &S::memory_clock_mhz, {.unit = "MHz", .meaning = "clock of the memory"}),
-      field("temperature_c", &S::temperature_c, {.unit = "°C", .meaning = "temperature of the GPU"}),
-      field("power_w", &S::power_w, {.unit = "W", .meaning = "power that the GPU draws"}),
-      field("clock_reasons", &S::clock_reasons, {.column = false}),
-  };
-  return fields;
-}
-
 template <typename R>
 Fields<R> own_code_fields() {
   return {
@@ -45,18 +33,9 @@ Fields<R> own_code_fields() {
   };
 }
 
-// A part with JSON of its own, which is no column.
-template <typename P>
-Field<M> part(const char* name, std::optional<P> M::*member, P (*read)(const Json&)) {
-  Field<M> out{name, {.column = false}, FieldColumn<M, std::string>{}, {}, {}};
-  out.get_json = [member](const M& m) { return m.*member ? to_json(*(m.*member)) : Json(nullptr); };
-  out.set_json = [member, read](M& m, const Json& json) { m.*member = read(json); };
-  return out;
-}
-
 // One of a GPU's states: its facts as columns, unknown where there is no state.
 void add_gpu_state(Fields<M>& fields, const std::string& moment, std::optional<GpuState> M::*state) {
-  for (const Field<GpuState>& one : gpu_state_fields()) {
+  for (const Field<GpuState>& one : fields_of(GpuState())) {
     if (!one.notes.column) continue;
     Field<M> out{one.name + "_" + moment, one.notes, {}, {}, {}};
     out.notes.presence = Presence::kColumn;
@@ -189,8 +168,8 @@ Fields<M> last_fields() {
       field("gpu_timed_s", &M::gpu_timed_s,
             {.unit = "s",
              .meaning = "its calls, in checks and in both arms of the timing, took so long of it"}),
-      part("gpu_before", &M::gpu_before, &gpu_state_from_json),
-      part("gpu_after", &M::gpu_after, &gpu_state_from_json),
+      field("gpu_before", &M::gpu_before, {}),
+      field("gpu_after", &M::gpu_after, {}),
       field("clock_reasons", &M::clock_reasons,
             {.meaning = "what kept the clocks down while rounds were taken, by NVML: `gpu_idle`, "
                         "`application_clocks`, `sw_power_cap`, `hw_slowdown`, `sync_boost`, "
@@ -201,7 +180,7 @@ Fields<M> last_fields() {
             {.meaning = "because of `hw_slowdown`, a thermal one or a power brake around them; not among "
                         "`rounds`"}),
       field("seconds", &M::seconds, {.unit = "s", .meaning = "spent on it", .presence = Presence::kWritten}),
-      part("device", &M::device, &device_facts_from_json),
+      field("device", &M::device, {}),
       field("blob", &M::blob, {.json = "/samples/file", .column = false}),
   };
   add_gpu_state(fields, "before", &M::gpu_before);
@@ -234,17 +213,30 @@ Fields<M> make_measurement_fields() {
 
 }  // namespace
 
+const Fields<GpuState>& fields_of(const GpuState&) {
+  using S = GpuState;
+  static const Fields<S> fields = {
+      field("sm_clock_mhz", &S::sm_clock_mhz, {.unit = "MHz", .meaning = "clock of the SMs"}),
+      field("memory_clock_mhz", &S::memory_clock_mhz, {.unit = "MHz", .meaning = "clock of the memory"}),
+      field("temperature_c", &S::temperature_c, {.unit = "°C", .meaning = "temperature of the GPU"}),
+      field("power_w", &S::power_w, {.unit = "W", .meaning = "power that the GPU draws"}),
+      field("clock_reasons", &S::clock_reasons,
+            {.meaning = "what keeps the clocks down, by NVML; empty: not known", .column = false}),
+  };
+  return fields;
+}
+
 void from_text(std::string_view name, Verdict& verdict) {
   const auto parsed = parse_verdict(name);
   if (!parsed) throw Error("unknown verdict `" + std::string(name) + "`");
   verdict = *parsed;
 }
 
-Json to_json(const GpuState& state) { return fields_to_json(gpu_state_fields(), state); }
+Json to_json(const GpuState& state) { return fields_to_json(fields_of(state), state); }
 
 GpuState gpu_state_from_json(const Json& json) {
   GpuState state;
-  fields_from_json(gpu_state_fields(), json, state);
+  fields_from_json(fields_of(state), json, state);
   return state;
 }
 
@@ -274,13 +266,7 @@ const Fields<Measurement>& measurement_fields() {
 Json to_json(const Measurement& m) { return fields_to_json(measurement_fields(), m); }
 
 Measurement measurement_from_json(const Json& json) {
-  Measurement m;
-  try {
-    fields_from_json(measurement_fields(), json, m);
-  } catch (const Error& e) {
-    throw Error(std::string("measurement record: ") + e.what());
-  }
-  return m;
+  return record_from_json(measurement_fields(), json, "measurement record");
 }
 
 }  // namespace warpsmith

@@ -16,6 +16,8 @@ Tier parse_tier(std::string_view name) {
   throw Error("unknown tier `" + std::string(name) + "`");
 }
 
+void from_text(std::string_view name, Tier& tier) { tier = parse_tier(name); }
+
 std::string candidate_id(const Candidate& candidate) {
   Sha256 digest;
   digest.field(to_string(candidate.tier)).field(candidate.task);
@@ -34,87 +36,97 @@ Candidate make_plan_candidate(std::string task, std::string source, Origin origi
   return candidate;
 }
 
-Json to_json(const Candidate& c) {
-  Json files = Json::array();
-  for (const SourceFile& file : c.files) files.push_back({{"path", file.path}, {"content", file.content}});
-  return {{"id", c.id},
-          {"task", c.task},
-          {"tier", to_string(c.tier)},
-          {"options", c.options},
-          {"files", std::move(files)},
-          {"origin",
-           {{"kind", c.origin.kind},
-            {"stage", c.origin.stage},
-            {"round", c.origin.round},
-            {"detail", c.origin.detail},
-            {"parent", c.origin.parent}}}};
+const Fields<SourceFile>& fields_of(const SourceFile&) {
+  using F = SourceFile;
+  static const Fields<F> fields = {
+      field("path", &F::path,
+            {.meaning = "its path, relative to the candidate", .presence = Presence::kNeeded}),
+      field("content", &F::content, {.meaning = "its text", .presence = Presence::kNeeded}),
+  };
+  return fields;
 }
 
+const Fields<Origin>& fields_of(const Origin&) {
+  using O = Origin;
+  constexpr Presence kWritten = Presence::kWritten;
+  static const Fields<O> fields = {
+      field("kind", &O::kind,
+            {.meaning = "who wrote it: `dataset`, `augmented`, `generated`, …", .presence = kWritten}),
+      field("stage", &O::stage, {.meaning = "stage that made it", .presence = kWritten}),
+      field("round", &O::round, {.meaning = "round of the stage", .presence = kWritten}),
+      field("detail", &O::detail,
+            {.meaning = "dataset file, or prompt and number of the sample", .presence = kWritten}),
+      field("parent", &O::parent,
+            {.meaning = "id of the program that it was made from; empty: none", .presence = kWritten}),
+  };
+  return fields;
+}
+
+const Fields<Candidate>& candidate_fields() {
+  using C = Candidate;
+  constexpr Presence kNeeded = Presence::kNeeded, kWritten = Presence::kWritten;
+  static const Fields<C> fields = {
+      field("id", &C::id,
+            {.meaning = "SHA-256 of tier, task, options and files, each framed by its length; a record with "
+                        "another id is refused",
+             .presence = kNeeded}),
+      field("task", &C::task, {.meaning = "task", .presence = kNeeded}),
+      field("tier", &C::tier, {.meaning = "`plan`, `extension` or `python`", .presence = kNeeded}),
+      field("options", &C::options, {.meaning = "list of compile options", .presence = kWritten}),
+      field("files", &C::files, {.meaning = "list of files, one or more", .presence = kNeeded}),
+      field("origin", &C::origin,
+            {.meaning = "where it came from; not part of the id", .presence = kWritten}),
+  };
+  return fields;
+}
+
+Json to_json(const Candidate& candidate) { return fields_to_json(candidate_fields(), candidate); }
+
 Candidate candidate_from_json(const Json& json) {
-  Candidate c;
-  try {
-    c.id = json.at("id").get<std::string>();
-    c.task = json.at("task").get<std::string>();
-    c.tier = parse_tier(json.at("tier").get<std::string>());
-    c.options = json.value("options", std::vector<std::string>{});
-    for (const Json& file : json.at("files"))
-      c.files.push_back({file.at("path").get<std::string>(), file.at("content").get<std::string>()});
-    if (const auto it = json.find("origin"); it != json.end()) {
-      c.origin.kind = it->value("kind", "");
-      c.origin.stage = it->value("stage", "");
-      c.origin.round = it->value("round", 0);
-      c.origin.detail = it->value("detail", "");
-      c.origin.parent = it->value("parent", "");
-    }
-  } catch (const Json::exception& e) {
-    throw Error(std::string("candidate record: ") + in_words(e));
-  }
+  Candidate c = record_from_json(candidate_fields(), json, "candidate record");
   if (c.files.empty()) throw Error("candidate record " + c.id + ": no files");
   if (c.id != candidate_id(c))
     throw Error("candidate record " + c.id + ": its id is not that of its content");
   return c;
 }
 
-Json to_json(const JobFile& job) {
-  return {{"schema", "warpsmith.job/1"},
-          {"program", job.program},
-          {"arguments", job.arguments},
-          {"run", job.run},
-          {"stage", job.stage},
-          {"hash8", job.hash8},
-          {"round", job.round},
-          {"job", job.job},
-          {"token", job.token},
-          {"seed", job.seed},
-          {"run_folder", job.run_folder},
-          {"shards", job.shards},
-          {"resources", to_json(job.resources)},
-          {"params", job.params}};
+const Fields<JobFile>& job_file_fields() {
+  using J = JobFile;
+  constexpr Presence kNeeded = Presence::kNeeded, kWritten = Presence::kWritten;
+  static const Fields<J> fields = {
+      schema_field<J>("warpsmith.job/1"),
+      field(
+          "program", &J::program,
+          {.meaning = "the job program; of a `command` stage the first word of `argv`", .presence = kNeeded}),
+      field("arguments", &J::arguments,
+            {.meaning = "list of the further words of `argv`; else empty", .presence = kWritten}),
+      field("run", &J::run, {.meaning = "name of the run, for messages", .presence = kWritten}),
+      field("stage", &J::stage, {.meaning = "name of the stage, for messages", .presence = kWritten}),
+      field("hash8", &J::hash8,
+            {.meaning = "first 8 digits of the stage's hash, for messages", .presence = kWritten}),
+      field("round", &J::round, {.meaning = "round of the stage", .presence = kWritten}),
+      field(
+          "job", &J::job,
+          {.meaning = "name of the job: `generate`, `compile`, `measure`, `train`, …", .presence = kWritten}),
+      field("token", &J::token,
+            {.meaning = "name of the job that no other job of any run has; on Slurm the job's name",
+             .presence = kWritten}),
+      field("seed", &J::seed, {.meaning = "seed of its random numbers", .presence = kWritten}),
+      field("run_folder", &J::run_folder,
+            {.meaning = "the run's folder, relative to the job's folder", .presence = kWritten}),
+      field("shards", &J::shards,
+            {.meaning = "list of pairs `[begin, end)`: the lines of items.jsonl of each shard, from 0",
+             .presence = kNeeded}),
+      field("resources", &J::resources, {.meaning = "what a shard may use, below", .presence = kWritten}),
+      field("params", &J::params,
+            {.meaning = "what else the program is told; other keys for each program", .presence = kWritten}),
+  };
+  return fields;
 }
 
-JobFile job_file_from_json(const Json& j) {
-  if (!j.is_object()) throw Error("job file: it is no JSON object");
-  JobFile job;
-  try {
-    if (j.at("schema") != "warpsmith.job/1") throw Error("job file: schema is not warpsmith.job/1");
-    job.program = j.at("program").get<std::string>();
-    job.arguments = j.value("arguments", std::vector<std::string>{});
-    job.run = j.value("run", "");
-    job.stage = j.value("stage", "");
-    job.hash8 = j.value("hash8", "");
-    job.round = j.value("round", 0);
-    job.job = j.value("job", "");
-    job.token = j.value("token", "");
-    job.seed = j.value("seed", std::uint64_t{0});
-    job.run_folder = j.value("run_folder", "../../../../..");
-    job.shards = j.at("shards").get<std::vector<std::pair<std::uint64_t, std::uint64_t>>>();
-    if (const auto it = j.find("resources"); it != j.end()) job.resources = resources_from_json(*it);
-    job.params = j.value("params", Json::object());
-  } catch (const Json::exception& e) {
-    throw Error(std::string("job file: ") + in_words(e));
-  }
-  return job;
-}
+Json to_json(const JobFile& job) { return fields_to_json(job_file_fields(), job); }
+
+JobFile job_file_from_json(const Json& json) { return record_from_json(job_file_fields(), json, "job file"); }
 
 JobFile read_job_file(const std::filesystem::path& path) {
   try {

@@ -103,7 +103,7 @@ TEST(Loaders, JsonFiles) {
         {"null", no_object},
         {"7", no_object},
         {"[1]", no_object},
-        {"{\"schema\": null}", "while reading job.json: job file: schema is not warpsmith.job/1"}}},
+        {"{\"schema\": null}", "while reading job.json: job file: it has no `schema`"}}},
       // A last line that is not whole is its writer's to end.
       {&kRecords,
        {{"", ""},

@@ -117,7 +117,7 @@ TEST(Candidate, ForgedAndBrokenRecordsAreRefused) {
     candidate_from_json(odd_task);
     FAIL() << "nothing was thrown";
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(), "candidate record: type must be string, but is number");
+    EXPECT_STREQ(e.what(), "candidate record: `task`: type must be string, but is number");
   }
 }
 

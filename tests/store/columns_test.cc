@@ -1,9 +1,7 @@
 // results/README.md against the tables of results.h5: each column with its unit and meaning, and no other.
 #include <gtest/gtest.h>
 
-#include <sstream>
-
-#include "warpsmith/base/files.h"
+#include "document_rows.h"
 #include "warpsmith/store/tables.h"
 
 namespace warpsmith::store {
@@ -20,22 +18,6 @@ std::string row_of(const Field<Row>& field) {
   return "| `" + field.name + "` | " + (unit.empty() ? "" : unit + " ") + "| " + meaning + " |\n";
 }
 
-// The table below the line "Columns of `/NAME`…" of the document.
-std::string documented(const std::string& name) {
-  std::istringstream in(read_file(fs::path(WARPSMITH_SOURCE_DIR) / "results/README.md"));
-  std::string rows;
-  bool here = false;
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("Columns of `/"))
-      here = line.starts_with("Columns of `/" + name + "`");
-    else if (here && line.starts_with("| `"))
-      rows += line + "\n";
-    else if (here && !rows.empty())
-      return rows;
-  }
-  return rows;
-}
-
 TEST(Columns, AreThoseOfTheFormatDocument) {
   for_each_table([](const auto& table) {
     std::string rows;
@@ -43,7 +25,7 @@ TEST(Columns, AreThoseOfTheFormatDocument) {
       EXPECT_STRNE(field.notes.meaning, "") << table.name << "/" << field.name;
       rows += row_of(field);
     }
-    EXPECT_EQ(documented(table.name), rows)
+    EXPECT_EQ(document_rows("results/README.md", std::string("Columns of `/") + table.name + "`"), rows)
         << "results/README.md, below \"Columns of `/" << table.name << "`\", should have these rows:\n"
         << rows;
   });

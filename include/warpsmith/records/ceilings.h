@@ -9,6 +9,7 @@
 #include <string>
 
 #include "warpsmith/base/json.h"
+#include "warpsmith/records/field.h"
 #include "warpsmith/records/measurement.h"
 
 namespace warpsmith {
@@ -19,6 +20,7 @@ struct CeilingFigure {
   int repeats = 0;
   std::string how;  // "1024 MiB", "8192 x 8192": what it was measured with, the best of what was tried
 };
+const Fields<CeilingFigure>& fields_of(const CeilingFigure& figure);
 
 // Names of figures. Bytes a second: those of memory, read and written ones together. FLOP a second: of the
 // product of two square matrices, 2 n^3 of them.
@@ -45,6 +47,7 @@ struct Ceilings {
 
   const CeilingFigure* find(const std::string& figure) const;
 };
+const Fields<Ceilings>& ceilings_fields();
 Json to_json(const Ceilings& ceilings);
 // Throws Error where it is none, or of another schema.
 Ceilings ceilings_from_json(const Json& json);

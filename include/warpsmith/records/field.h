@@ -5,8 +5,14 @@
 //   Fields<Resources> fields = {field("cpus", &Resources::cpus, {.meaning = "CPU cores of a shard"})};
 //   Json json = fields_to_json(fields, resources);
 //   fields_from_json(fields, json, resources);
+//
+// A record that is part of another one declares `const Fields<T>& fields_of(const T&)` beside it. Then it is
+// JSON by itself, and so are lists, maps and optionals of it:
+//
+//   field("files", &Candidate::files, {.meaning = "its files"})  // a vector of SourceFile
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,6 +22,7 @@
 #include <variant>
 #include <vector>
 
+#include "warpsmith/base/error.h"
 #include "warpsmith/base/json.h"
 
 namespace warpsmith {
@@ -29,7 +36,8 @@ std::string words_text(const WordMap& words);         // JSON; empty where there
 WordMap words_from_text(const std::string& text);     // throws Error
 
 enum class Presence {
-  kIfSet,    // in the JSON where it is not the default (0, empty, false, not known)
+  kIfSet,    // in the JSON unless it is the default (0, empty, false, not known); what is no cell: unless it
+             // is an optional that is not set
   kWritten,  // always in the JSON; the default where a record lacks it
   kNeeded,   // always in the JSON; a record without it is refused
   kColumn,   // a column alone
@@ -44,7 +52,7 @@ struct FieldNotes {
   Presence presence = Presence::kIfSet;  // in JSON
   std::size_t width = 0;                 // bytes of a text column: 0 any, kLongestText as the longest takes
   const char* json = nullptr;            // JSON pointer; nullptr: the name, at the top
-  bool column = true;                    // false: in JSON alone
+  bool column = true;                    // false: in JSON alone, as all that is no cell (below)
 };
 
 // A field as a column of one value a row.
@@ -84,6 +92,12 @@ struct Plain<std::optional<T>> {
 template <typename T>
 using CellOf = std::conditional_t<std::is_floating_point_v<T>, double,
                                   std::conditional_t<std::is_integral_v<T>, std::int64_t, std::string>>;
+
+// What can be a column. Other types are in JSON alone.
+template <typename T>
+inline constexpr bool kIsCell =
+    std::is_enum_v<T> || std::is_arithmetic_v<T> || std::is_same_v<T, std::string> ||
+    std::is_same_v<T, ShapeSizes> || std::is_same_v<T, WordMap>;
 
 // Enums are text: to_string(T), and from_text(std::string_view, T&) beside them.
 template <typename T>
@@ -136,10 +150,8 @@ T from_json(const Json& json) {
 
 }  // namespace field_value
 
-// A field reached by `at`: a function from R& to T& (of a const R& to a const T&), of an optional or of any
-// type named above.
 template <typename R, typename T, typename At>
-Field<R> field_at(std::string name, At at, FieldNotes notes) {
+auto column_at(At at) {
   using Value = typename field_value::Plain<T>::Type;
   constexpr bool kMaybe = !std::is_same_v<T, Value>;
   FieldColumn<R, field_value::CellOf<Value>> column;
@@ -156,17 +168,43 @@ Field<R> field_at(std::string name, At at, FieldNotes notes) {
   column.set = [at](R& record, field_value::CellOf<Value> value) {
     at(record) = field_value::from_cell<Value>(std::move(value));
   };
-  const bool if_set = notes.presence == Presence::kIfSet;
-  Field<R> out{std::move(name), notes, std::move(column), {}, {}};
-  out.get_json = [at, if_set](const R& record) -> Json {
+  return column;
+}
+
+// A field reached by `at`: a function from R& to T& (of a const R& to a const T&), of an optional or of any
+// type named above.
+template <typename R, typename T, typename At>
+Field<R> field_at(std::string name, At at, FieldNotes notes) {
+  using Value = typename field_value::Plain<T>::Type;
+  Field<R> out{std::move(name), notes, FieldColumn<R, std::string>{}, {}, {}};
+  if constexpr (field_value::kIsCell<Value>)
+    out.column = column_at<R, T>(at);
+  else
+    out.notes.column = false;
+  out.get_json = [at, if_set = notes.presence == Presence::kIfSet](const R& record) -> Json {
     const T& value = at(record);
-    if (if_set && value == T{}) return nullptr;
-    if constexpr (kMaybe)
+    if constexpr (!std::is_same_v<T, Value>) {
       return value ? field_value::json<Value>(*value) : Json(nullptr);
-    else
+    } else {
+      if constexpr (field_value::kIsCell<T>)
+        if (if_set && value == T{}) return nullptr;
       return field_value::json<Value>(value);
+    }
   };
   out.set_json = [at](R& record, const Json& json) { at(record) = field_value::from_json<Value>(json); };
+  return out;
+}
+
+// The key `schema`: a record of another schema is refused. `schema`: text that lives as long as the program.
+template <typename R>
+Field<R> schema_field(const char* schema) {
+  Field<R> out{
+      "schema", {.meaning = schema, .presence = Presence::kNeeded}, FieldColumn<R, std::string>{}, {}, {}};
+  out.notes.column = false;
+  out.get_json = [schema](const R&) -> Json { return schema; };
+  out.set_json = [schema](R&, const Json& json) {
+    if (json != schema) throw Error(std::string("schema is not ") + schema);
+  };
   return out;
 }
 
@@ -247,4 +285,39 @@ void fields_from_json(const Fields<R>& fields, const Json& json, R& record) {
   }
 }
 
+// A whole record. Messages begin with `what`. Throws Error, also where `json` is no object.
+template <typename R>
+R record_from_json(const Fields<R>& fields, const Json& json, const std::string& what) {
+  R record;
+  try {
+    if (!json.is_object()) throw Error("it is no JSON object");
+    fields_from_json(fields, json, record);
+  } catch (const Error& e) {
+    throw Error(what + ": " + e.what());
+  }
+  return record;
+}
+
+// A record is asked for, and the value is no map.
+class NoJsonObject : public Json::exception {
+ public:
+  NoJsonObject() : Json::exception(302, "it is no JSON object") {}
+};
+
+template <typename T>
+concept HasFields = requires(const T& record) {
+  { fields_of(record) } -> std::same_as<const Fields<T>&>;
+};
+
 }  // namespace warpsmith
+
+template <warpsmith::HasFields T>
+struct nlohmann::adl_serializer<T, void> {
+  static void to_json(warpsmith::Json& json, const T& record) {
+    json = warpsmith::fields_to_json(fields_of(record), record);
+  }
+  static void from_json(const warpsmith::Json& json, T& record) {
+    if (!json.is_object()) throw warpsmith::NoJsonObject();
+    warpsmith::fields_from_json(fields_of(record), json, record);
+  }
+};

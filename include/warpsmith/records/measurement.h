@@ -27,6 +27,7 @@ struct DeviceFacts {
   std::map<std::string, std::string> extra;
 };
 const Fields<DeviceFacts>& device_fields();
+inline const Fields<DeviceFacts>& fields_of(const DeviceFacts&) { return device_fields(); }
 Json to_json(const DeviceFacts& facts);
 DeviceFacts device_facts_from_json(const Json& json);  // throws Error
 
@@ -36,6 +37,7 @@ struct GpuState {
   std::optional<double> power_w;
   std::string clock_reasons;  // what kept the clocks down: "sw_power_cap gpu_idle", "none"; empty: not told
 };
+const Fields<GpuState>& fields_of(const GpuState& state);
 Json to_json(const GpuState& state);
 GpuState gpu_state_from_json(const Json& json);
 
