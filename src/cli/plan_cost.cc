@@ -10,6 +10,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/paths.h"
+#include "warpsmith/records/run_files.h"
 
 namespace warpsmith::cli {
 
@@ -54,9 +55,8 @@ std::optional<StageUsage> newest_usage(const fs::path& run, const std::string& s
 
 bool has_own_timings(const fs::path& run) {
   try {
-    return read_json_file(run / "run.json").value("replay_timings", "").empty();
+    return read_run_json(run).value("replay_timings", "").empty();
   } catch (const Error&) {
-  } catch (const Json::exception&) {
   }
   return false;
 }
@@ -72,9 +72,8 @@ std::string hours_text(const StageCost& cost) {
 
 double gpu_hours_used(const fs::path& run) {
   try {
-    return path_exists(run / "state.json") ? read_json_file(run / "state.json").value("gpu_hours", 0.0) : 0;
+    return read_state_json(run).value("gpu_hours", 0.0);
   } catch (const Error&) {
-  } catch (const Json::exception&) {
   }
   return 0;
 }

@@ -15,6 +15,7 @@
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/untrusted.h"
+#include "warpsmith/records/run_files.h"
 #include "warpsmith/run/journal.h"
 #include "warpsmith/run/usage.h"
 
@@ -54,30 +55,9 @@ std::vector<pid_t> shard_processes(const std::string& prefix) {
   return found;
 }
 
-}  // namespace
-
-Json read_run_json(const fs::path& run) {
-  Json read;
-  use_json(run / "run.json", [&](const Json& json) {
-    for (const char* text :
-         {"name", "id", "workflow", "site", "workflow_file", "working_folder", "replay_timings"})
-      (void)json.value(text, "");
-    for (const char* number : {"created", "seed", "controller_job"})
-      if (json.contains(number) && !json.at(number).is_number_unsigned())
-        throw BadContent(run / "run.json",
-                         (run / "run.json").string() + ": `" + number + "` is no whole number from 0 on");
-    (void)json.value("overrides", std::vector<std::string>{});
-    read = json;
-  });
-  return read;
-}
-
-namespace {
-
 // What is wrong with it would stop everybody who asks how far the run is; whoever has the run writes it anew.
 void set_aside_bad_state(const fs::path& run) {
-  use_json_or_set_aside(
-      run / "state.json", [](const Json& state) { (void)state.value("state", ""); }, log_warning);
+  use_json_or_set_aside(run / "state.json", check_state_json, log_warning);
 }
 
 // Of outputs, as stages left them: by stage and hash. Empty where the journal cannot be read.

@@ -43,7 +43,7 @@ bool ended_in_order(const fs::path& run) {
   if (!path_exists(run / "state.json")) return false;
   std::string state = "running";
   try {
-    use_json(run / "state.json", [&](const Json& json) { state = json.value("state", state); });
+    state = read_state_json(run).value("state", state);
   } catch (const BadContent&) {
     return false;  // whoever goes on with the run sets it aside
   }

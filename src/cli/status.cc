@@ -24,12 +24,7 @@ namespace {
 
 // state.json as it is now true: a run whose controller is gone does not run.
 Json read_state(const fs::path& run) {
-  Json state = Json::object();
-  if (path_exists(run / "state.json"))
-    use_json(run / "state.json", [&](const Json& json) {
-      (void)json.value("state", "");
-      state = json;
-    });
+  Json state = read_state_json(run);
   if (!state.contains("stages")) state["stages"] = Json::array();
   const bool alive = RunLock::holder(run).has_value();
   if (!alive && state.value("state", "running") == "running")

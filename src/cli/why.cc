@@ -176,12 +176,13 @@ Json explain(const std::string& stage, const fs::path& run) {
   }
   out["running"] = RunLock::holder(run).has_value();
   try {
-    if (path_exists(run / "state.json"))
-      use_json(run / "state.json", [&](const Json& state) {
-        const Json queue = state.value("executor", Json::object());
-        (void)queue_text(queue);  // throws where its values are of other types
-        if (out["running"].get<bool>() && !queue.empty()) out["queue"] = queue;
-      });
+    const Json queue = read_state_json(run).value("executor", Json::object());
+    try {
+      (void)queue_text(queue);
+    } catch (const Json::exception& e) {
+      throw BadContent(run / "state.json", (run / "state.json").string() + ": `executor`: " + in_words(e));
+    }
+    if (out["running"].get<bool>() && !queue.empty()) out["queue"] = queue;
   } catch (const Error& e) {
     out["problem"] = e.what();
   }

@@ -16,12 +16,9 @@ namespace warpsmith::model {
 
 namespace {
 
-constexpr std::string_view kCheckpointSchema = "warpsmith.checkpoint/1";
 constexpr const char* kModelFile = "model.h5";
 constexpr const char* kOptimizerFile = "optimizer.h5";
 constexpr const char* kTokenizerFile = "tokenizer.json";
-constexpr const char* kOriginFile = "origin.json";
-constexpr const char* kManifestFile = "manifest.json";
 
 void sync_file(const fs::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -50,62 +47,6 @@ void read_tensor(const hdf5::File& file, const std::string& name, const at::Tens
 
 Json describe_file(const fs::path& path) {
   return {{"bytes", fs::file_size(path)}, {"sha256", sha256_file_hex(path)}};
-}
-
-std::string checksum_of(Json manifest) {
-  manifest.erase("checksum");
-  return sha256_hex(manifest.dump());
-}
-
-Json read_manifest(const fs::path& folder) {
-  const fs::path path = folder / kManifestFile;
-  if (!fs::exists(path))
-    throw Error(fs::exists(folder) ? "no manifest.json: it was never finished" : "there is no such folder");
-  const Json manifest = parse_json(read_file(path), kManifestFile);
-  const auto schema = json_at<std::string>(manifest, "schema", kManifestFile);
-  if (schema != kCheckpointSchema)
-    throw Error("manifest.json: schema " + schema + " where " + std::string(kCheckpointSchema) + " is known");
-  if (json_at<std::string>(manifest, "checksum", kManifestFile) != checksum_of(manifest))
-    throw Error("manifest.json is damaged: its checksum is wrong");
-  return manifest;
-}
-
-void check_file(const fs::path& folder, const std::string& name, const Json& expected) {
-  const fs::path path = folder / name;
-  if (!fs::exists(path)) throw Error(name + " is missing");
-  const std::uint64_t bytes = fs::file_size(path), wanted = json_at<std::uint64_t>(expected, "bytes", name);
-  if (bytes != wanted)
-    throw Error(name + " has " + std::to_string(bytes) + " bytes, its manifest says " +
-                std::to_string(wanted));
-  if (sha256_file_hex(path) != json_at<std::string>(expected, "sha256", name))
-    throw Error(name + " is damaged: its SHA-256 is not the manifest's");
-}
-
-// Throws where the folder is not what its manifest says.
-Json check_whole(const fs::path& folder) {
-  const Json manifest = read_manifest(folder);
-  const Json files = json_at<Json>(manifest, "files", kManifestFile);
-  for (const auto& [name, expected] : files.items()) check_file(folder, name, expected);
-  return manifest;
-}
-
-template <typename Call>
-auto in_checkpoint(const fs::path& folder, const Call& call) {
-  try {
-    return call();
-  } catch (const Error& e) {
-    throw e.with_context("checkpoint " + folder.string());
-  }
-}
-
-CheckpointFacts facts_of(const fs::path& folder, const Json& manifest) {
-  CheckpointFacts facts;
-  facts.stage = json_at<std::string>(manifest, "stage", kManifestFile);
-  facts.step = json_at<std::int64_t>(manifest, "step", kManifestFile);
-  facts.score = json_at<double>(manifest, "score", kManifestFile);
-  facts.parents = json_at<std::vector<std::string>>(manifest, "parents", kManifestFile);
-  if (fs::exists(folder / kOriginFile)) facts.origin = read_json_file(folder / kOriginFile);
-  return facts;
 }
 
 }  // namespace
@@ -148,7 +89,7 @@ std::string save_checkpoint(const fs::path& folder, const CheckpointFacts& facts
         {"schema", kCheckpointSchema}, {"stage", facts.stage},     {"step", facts.step},
         {"score", facts.score},        {"parents", facts.parents}, {"model", to_json(decoder.settings())},
         {"tensors", tensors},          {"files", files},           {"tokenizer_tokens", tokenizer.size()}};
-    manifest["checksum"] = checksum_of(manifest);
+    manifest["checksum"] = manifest_checksum(manifest);
     const std::string text = manifest.dump(2) + "\n";
     write_file_atomic(partial / kManifestFile, text);
     sync_folder(partial);
@@ -161,7 +102,7 @@ std::string save_checkpoint(const fs::path& folder, const CheckpointFacts& facts
 
 Checkpoint load_checkpoint(const fs::path& folder, bool with_optimizer) {
   return in_checkpoint(folder, [&] {
-    const Json manifest = check_whole(folder);
+    const Json manifest = read_whole_manifest(folder);
     Decoder decoder(decoder_settings_from_json(json_at<Json>(manifest, "model", kManifestFile)));
     const hdf5::File model = hdf5::File::open_read_only(folder / kModelFile);
     for (const NamedTensor& parameter : decoder.parameters())
@@ -174,24 +115,9 @@ Checkpoint load_checkpoint(const fs::path& folder, bool with_optimizer) {
       read_tensor(file, "first", optimizer->first);
       read_tensor(file, "second", optimizer->second);
     }
-    return Checkpoint{facts_of(folder, manifest), checkpoint_digest(folder), std::move(decoder),
+    return Checkpoint{facts_of_manifest(folder, manifest), checkpoint_digest(folder), std::move(decoder),
                       Tokenizer::from_json(read_file(folder / kTokenizerFile)), std::move(optimizer)};
   });
 }
-
-std::string checkpoint_damage(const fs::path& folder) {
-  try {
-    in_checkpoint(folder, [&] { return check_whole(folder); });
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
-
-CheckpointFacts read_checkpoint_facts(const fs::path& folder) {
-  return in_checkpoint(folder, [&] { return facts_of(folder, read_manifest(folder)); });
-}
-
-std::string checkpoint_digest(const fs::path& folder) { return sha256_file_hex(folder / kManifestFile); }
 
 }  // namespace warpsmith::model

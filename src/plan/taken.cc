@@ -10,6 +10,7 @@
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/untrusted.h"
+#include "warpsmith/records/run_files.h"
 #include "warpsmith/records/verdict.h"
 #include "warpsmith/workflow/other_run.h"
 
@@ -46,13 +47,11 @@ fs::path newest_output(const fs::path& stage) {
 std::vector<fs::path> current_outputs(const fs::path& run) {
   std::vector<fs::path> files;
   if (path_exists(run / "state.json")) {
-    use_json(run / "state.json", [&](const Json& state) {
-      for (const Json& stage : state.value("stages", Json::array())) {
-        const std::string hash8 = stage.value("hash8", "");
-        const fs::path file = run / "stages" / stage.value("stage", "") / hash8 / "output.json";
-        if (!hash8.empty() && path_exists(file)) files.push_back(file);
-      }
-    });
+    for (const Json& stage : read_state_json(run).value("stages", Json::array())) {
+      const std::string hash8 = stage.value("hash8", "");
+      const fs::path file = run / "stages" / stage.value("stage", "") / hash8 / "output.json";
+      if (!hash8.empty() && path_exists(file)) files.push_back(file);
+    }
     return files;
   }
   for (const fs::path& stage : folder_entries(run / "stages"))

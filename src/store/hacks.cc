@@ -8,6 +8,7 @@
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/untrusted.h"
+#include "warpsmith/records/run_files.h"
 #include "warpsmith/records/shard.h"
 
 namespace warpsmith::store {
@@ -19,11 +20,9 @@ class HackReader {
   explicit HackReader(const fs::path& run_folder) : run_folder_(run_folder) {}
 
   std::vector<HackCase> read() {
-    const fs::path run_json = run_folder_ / "run.json";
     run_ = run_folder_.filename().string();
     try {
-      if (path_exists(run_json))
-        use_json(run_json, [&](const Json& json) { run_ = json.value("name", run_); });
+      if (path_exists(run_folder_ / "run.json")) run_ = read_run_json(run_folder_).value("name", run_);
     } catch (const Error& e) {
       leave_out(run_folder_, e.what());
     }

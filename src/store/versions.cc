@@ -8,7 +8,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/paths.h"
-#include "warpsmith/base/untrusted.h"
+#include "warpsmith/records/run_files.h"
 #include "warpsmith/store/results.h"
 
 namespace warpsmith::store {
@@ -21,13 +21,12 @@ struct Said {
   std::string hash8;  // empty: none yet
 };
 
-std::map<std::string, Said> read_state(const fs::path& file) {
+std::map<std::string, Said> read_state(const fs::path& run) {
   std::map<std::string, Said> said;
   std::int64_t place = 0;
-  use_json(file, [&](const Json& state) {
-    for (const Json& stage : state.value("stages", Json::array()))
-      said[stage.value("stage", "")] = {place++, stage.value("hash8", stage.value("hash", "").substr(0, 8))};
-  });
+  const Json state = read_state_json(run);
+  for (const Json& stage : state.value("stages", Json::array()))
+    said[stage.value("stage", "")] = {place++, stage.value("hash8", stage.value("hash", "").substr(0, 8))};
   return said;
 }
 
@@ -43,12 +42,11 @@ fs::file_time_type written(const fs::path& version) {
 }  // namespace
 
 std::vector<StageVersion> stage_versions(const fs::path& run_folder) {
-  const fs::path state_file = run_folder / "state.json";
   bool has_state = false;
   std::map<std::string, Said> said;
   try {
-    has_state = path_exists(state_file);
-    if (has_state) said = read_state(state_file);
+    has_state = path_exists(run_folder / "state.json");
+    if (has_state) said = read_state(run_folder);
   } catch (const Error& e) {
     log_warning(std::string(e.what()) + "; the versions written last count");
     has_state = false;

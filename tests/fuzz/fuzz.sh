@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Fuzzing of the loaders (loaders_fuzz.cc) under address and undefined-behaviour sanitizers.
 #   fuzz.sh build FOLDER               compiles the program with clang into FOLDER/build: a few minutes the first time
-#   fuzz.sh run FOLDER MODE SECONDS    MODE: task, plan, workflow, site or records. What it learns stays in FOLDER/corpus,
+#   fuzz.sh run FOLDER MODE SECONDS    MODE: task, plan, workflow, site, records, run or manifest. What it learns stays in
+#                                      FOLDER/corpus,
 #                                      an input that fails in FOLDER/findings
 # Exit 77: this machine lacks clang or libFuzzer; the reason is printed.
 set -euo pipefail
@@ -36,6 +37,8 @@ seed() {  # CORPUS MODE
     workflow) files=("$source"/workflows/*.yaml "$source"/tests/workflows/*.yaml "$source"/tests/workflow/cases/*.txt) ;;
     site) files=("$source"/slurm/sites/*.yaml "$source"/tests/workflow/site_cases.txt) ;;
     records) files=("$source"/tests/fuzz/records/*.jsonl) ;;
+    run) files=("$source"/tests/fuzz/run/*.json) ;;
+    manifest) files=("$source"/tests/fuzz/manifest/*.json) ;;
   esac
   local file
   for file in "${files[@]}"; do cp "$file" "$1/$(sha1sum <"$file" | cut -c1-40)"; done
@@ -52,5 +55,5 @@ clang=$(find_clang)
 case ${1:-} in
   build) mkdir -p "$2" && build "$2" ;;
   run) run "$2" "$3" "$4" ;;
-  *) echo 'usage: fuzz.sh build FOLDER | run FOLDER task|plan|workflow|site|records SECONDS' >&2; exit 2 ;;
+  *) echo 'usage: fuzz.sh build FOLDER | run FOLDER task|plan|workflow|site|records|run|manifest SECONDS' >&2; exit 2 ;;
 esac

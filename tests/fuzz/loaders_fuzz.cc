@@ -1,7 +1,8 @@
 // A libFuzzer target for what people and jobs write:
 //   loaders_fuzz MODE SOURCE [libFuzzer's options and corpus folders]
-// MODE is task, plan, workflow, site or records; SOURCE is the checkout. A mistake in the input must end as
-// diagnostics, PlanError or Error. Any other exception, a crash, a hang or a leak is a finding.
+// MODE is task, plan, workflow, site, records, run or manifest; SOURCE is the checkout. A mistake in the
+// input must end as diagnostics, PlanError or Error. Any other exception, a crash, a hang or a leak is a
+// finding.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,10 +14,12 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/temporary_folder.h"
+#include "warpsmith/model/manifest.h"
 #include "warpsmith/records/baseline.h"
 #include "warpsmith/records/candidate.h"
 #include "warpsmith/records/job.h"
 #include "warpsmith/records/measurement.h"
+#include "warpsmith/records/run_files.h"
 #include "warpsmith/records/shard.h"
 #include "warpsmith/task/launch_plan.h"
 #include "warpsmith/task/task.h"
@@ -83,22 +86,33 @@ void take(const std::function<void()>& read) {
   }
 }
 
+// A folder whose files `names` all have the bytes that were written last.
+class FilesInMemory {
+ public:
+  explicit FilesInMemory(const std::vector<fs::path>& names) {
+    for (const fs::path& name : names) {
+      fs::create_directories((folder_.path() / name).parent_path());
+      fs::create_symlink("/proc/self/fd/" + std::to_string(file_), folder_.path() / name);
+    }
+  }
+  const fs::path& write(std::string_view text) {
+    if (::ftruncate(file_, 0) != 0 ||
+        ::pwrite(file_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
+      std::abort();
+    return folder_.path();
+  }
+
+ private:
+  const TemporaryFolder folder_{"fuzz"};
+  const int file_ = ::memfd_create("text", 0);
+};
+
 // A shard whose attempt has these bytes as records.jsonl, and as the blob that records may point into.
 void fuzz_records(std::string_view text) {
-  static const TemporaryFolder folder("fuzz");
-  static const int file = [] {
-    const int fd = ::memfd_create("records", 0);
-    const fs::path attempt = folder.path() / "1";
-    fs::create_directories(attempt);
-    for (const char* name : {"records.jsonl", "blob.bin"})
-      fs::create_symlink("/proc/self/fd/" + std::to_string(fd), attempt / name);
-    return fd;
-  }();
-  if (::ftruncate(file, 0) != 0 ||
-      ::pwrite(file, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
-    std::abort();
+  static FilesInMemory files({"1/records.jsonl", "1/blob.bin"});
+  const fs::path& folder = files.write(text);
   take([&] {
-    scan_shard_records(folder.path(), [](Json&& record, const fs::path& attempt) {
+    scan_shard_records(folder, [](Json&& record, const fs::path& attempt) {
       take([&] { measurement_from_json(record.value("measurement", record)); });
       take([&] { candidate_from_json(record.value("candidate", record)); });
       take([&] { baseline_timing_from_json(record.value("baseline", record)); });
@@ -108,20 +122,43 @@ void fuzz_records(std::string_view text) {
   });
 }
 
+void fuzz_run(std::string_view text) {
+  static FilesInMemory files({"run.json", "state.json"});
+  const fs::path& folder = files.write(text);
+  take([&] { read_run_json(folder); });
+  take([&] { read_state_json(folder); });
+}
+
+// Once as it is, and once with the right checksum, which fuzzing cannot find.
+void fuzz_manifest(std::string_view text) {
+  static FilesInMemory files({"manifest.json", "origin.json", "model.h5"});
+  const auto read = [](const fs::path& folder) {
+    model::checkpoint_damage(folder);
+    take([&] { model::read_checkpoint_facts(folder); });
+  };
+  read(files.write(text));
+  take([&] {
+    Json manifest = parse_json(text, "manifest.json");
+    if (!manifest.is_object()) return;
+    manifest["schema"] = model::kCheckpointSchema;
+    manifest["checksum"] = model::manifest_checksum(manifest);
+    read(files.write(manifest.dump()));
+  });
+}
+
 void (*entry)(std::string_view) = nullptr;
 
 }  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
-  const std::map<std::string, void (*)(std::string_view)> modes = {{"task", fuzz_task},
-                                                                   {"plan", fuzz_plan},
-                                                                   {"workflow", fuzz_workflow},
-                                                                   {"site", fuzz_site},
-                                                                   {"records", fuzz_records}};
+  const std::map<std::string, void (*)(std::string_view)> modes = {
+      {"task", fuzz_task},       {"plan", fuzz_plan}, {"workflow", fuzz_workflow}, {"site", fuzz_site},
+      {"records", fuzz_records}, {"run", fuzz_run},   {"manifest", fuzz_manifest}};
   const auto mode = *argc < 3 ? modes.end() : modes.find((*argv)[1]);
   if (mode == modes.end()) {
     std::fprintf(stderr,
-                 "usage: loaders_fuzz task|plan|workflow|site|records SOURCE [libFuzzer's arguments]\n");
+                 "usage: loaders_fuzz task|plan|workflow|site|records|run|manifest SOURCE "
+                 "[libFuzzer's arguments]\n");
     std::exit(2);
   }
   entry = mode->second;

@@ -8,7 +8,9 @@
 #include "scratch.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/model/manifest.h"
 #include "warpsmith/records/job.h"
+#include "warpsmith/records/run_files.h"
 #include "warpsmith/records/shard.h"
 #include "warpsmith/run/journal.h"
 #include "warpsmith/task/check.h"
@@ -72,6 +74,15 @@ const Kind kItems = {"items.jsonl",
 const Kind kJournal = {"journal/1.jsonl", [](const fs::path& folder, Diagnostics&) {
                          run::read_journal(folder / "journal", [](run::Event&&) {});
                        }};
+const Kind kRun = {"run.json", [](const fs::path& folder, Diagnostics&) { read_run_json(folder); }};
+const Kind kState = {"state.json", [](const fs::path& folder, Diagnostics&) { read_state_json(folder); }};
+const Kind kManifest = {"c/manifest.json", [](const fs::path& folder, Diagnostics&) {
+                          const std::string damage = model::checkpoint_damage(folder / "c");
+                          if (!damage.empty()) throw Error(damage);
+                        }};
+const Kind kManifestFacts = {"c/manifest.json", [](const fs::path& folder, Diagnostics&) {
+                               model::read_checkpoint_facts(folder / "c");
+                             }};
 
 TEST(Loaders, YamlFilesThatAreNoMap) {
   for (const auto& [kind, name, schema] :
@@ -129,6 +140,51 @@ TEST(Loaders, JsonFiles) {
   for (const auto& [kind, rows] : kinds)
     for (const auto& [text, expected] : rows)
       EXPECT_EQ(said(*kind, text), expected) << kind->file << ": " << text;
+}
+
+TEST(Loaders, FilesOfARun) {
+  for (const Kind* kind : {&kRun, &kState}) {
+    const std::string file = kind->file, bad_json = file + ": bad JSON at byte 1",
+                      no_object = file + ": neither a JSON object nor a list",
+                      types = file + ": its values are not of the types that they should be: ";
+    EXPECT_EQ(said(*kind, ""), bad_json);
+    EXPECT_EQ(said(*kind, "# a comment\n"), bad_json);
+    for (const char* text : {"null", "7", "\"text\""}) EXPECT_EQ(said(*kind, text), no_object) << text;
+    for (const char* text : {"[]", "[1]", "[{}]"}) EXPECT_EQ(said(*kind, text).find(types), 0u) << text;
+    EXPECT_EQ(said(*kind, "{}"), "");
+  }
+  for (const char* text : {R"({"name": 7})", R"({"site": null})", R"({"overrides": 7})",
+                           R"({"overrides": [7]})", R"({"seed": -1})", R"({"created": "now"})"})
+    EXPECT_EQ(said(kRun, text).find("run.json: "), 0u) << text << ": " << said(kRun, text);
+  for (const char* text : {R"({"state": null})", R"({"updated": "now"})", R"({"gpu_hours": []})",
+                           R"({"stages": 7})", R"({"stages": {"a": 1}})", R"({"stages": [7]})",
+                           R"({"stages": [[]]})", R"({"stages": [{"hash8": 7}]})"})
+    EXPECT_EQ(said(kState, text).find("state.json: "), 0u) << text << ": " << said(kState, text);
+}
+
+std::string manifest(Json json) {
+  json["schema"] = model::kCheckpointSchema;
+  json["checksum"] = model::manifest_checksum(json);
+  return json.dump();
+}
+
+TEST(Loaders, ManifestsOfCheckpoints) {
+  for (const Kind* kind : {&kManifest, &kManifestFacts}) {
+    for (const char* text : {"", "# a comment\n", "null", "7", "[1]", "{}", "{\"schema\": null}",
+                             "{\"schema\": \"warpsmith.checkpoint/1\"}"}) {
+      const std::string out = said(*kind, text);
+      EXPECT_EQ(out.find("checkpoint "), 0u) << text << ": " << out;
+      EXPECT_NE(out.find("manifest.json"), std::string::npos) << text << ": " << out;
+    }
+  }
+  // With a right checksum: what a program wrote wrongly.
+  EXPECT_NE(said(kManifestFacts, manifest({{"stage", 7}})).find("`stage`"), std::string::npos);
+  for (const Json& files : {Json(), Json(7), Json::array({1}), Json("model.h5")})
+    EXPECT_NE(said(kManifest, manifest({{"files", files}})).find("`files`"), std::string::npos) << files;
+  for (const char* name : {"", ".", "model.h5", "manifest.json"})
+    for (const Json& file : {Json(7), Json::array(), Json::object(), Json{{"bytes", -1}}})
+      EXPECT_EQ(said(kManifest, manifest({{"files", {{name, file}}}})).find("checkpoint "), 0u)
+          << name << ": " << file;
 }
 
 TEST(Loaders, PlansHavePlaces) {

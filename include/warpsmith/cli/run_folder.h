@@ -15,6 +15,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/plan/plan.h"
+#include "warpsmith/records/run_files.h"
 
 namespace warpsmith::cli {
 
@@ -24,13 +25,11 @@ inline fs::path stage_folder(const fs::path& run, const std::string& stage, cons
 inline fs::path job_folder(const fs::path& stage_folder, int round, const std::string& job) {
   return stage_folder / std::to_string(round) / job;
 }
-// Where a stage's checkpoints lie, relative to the run folder: <prefix>-<step>/. Each version of a stage has its own.
+// Where a stage's checkpoints lie, relative to the run folder: <prefix>-<step>/. Each version of a stage has
+// its own.
 inline std::string checkpoint_prefix(const std::string& stage, const std::string& hash) {
   return "checkpoints/" + stage + "-" + plan::hash8(hash);
 }
-
-// run.json, of whose values those that are read are of the types that they should be. Throws BadContent.
-Json read_run_json(const fs::path& run);
 
 // One controller at a time has a run. The lock is the process's own: it goes when the process does, however
 // that ends, and children do not inherit it.

@@ -1,11 +1,13 @@
 // Checkpoints: a folder that is whole or is not there.
 //
 //   <name>/model.h5        a float32 dataset for each parameter, at its name ("layers.0.qkv"), shapes as in
-//   decoder.h <name>/optimizer.h5    "first", "second": AdamW's moments, flat, in the order of the parameters
-//   with their padding <name>/tokenizer.json <name>/origin.json     who wrote it: free of meaning for what it
-//   holds, and outside the digest <name>/manifest.json   written last: model settings, step, stage, parents
-//   (digests), dtype, shape and file of every
-//                          tensor, bytes and SHA-256 of every file, and a checksum over itself
+//                          decoder.h
+//   <name>/optimizer.h5    "first", "second": AdamW's moments, flat, in the order of the parameters, with
+//                          their padding
+//   <name>/tokenizer.json
+//   <name>/origin.json     who wrote it: free of meaning for what it holds, and outside the digest
+//   <name>/manifest.json   written last: model settings, step, stage, parents (digests), dtype, shape and
+//                          file of every tensor, bytes and SHA-256 of every file, and a checksum over itself
 //
 // A checkpoint is written to <name>.partial-<pid> and renamed. The SHA-256 of manifest.json is its digest:
 // equal training gives equal digests.
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "warpsmith/model/decoder.h"
+#include "warpsmith/model/manifest.h"
 #include "warpsmith/model/tokenizer.h"
 
 namespace warpsmith::model {
@@ -26,14 +29,6 @@ namespace warpsmith::model {
 struct OptimizerState {
   at::Tensor first, second;
   std::int64_t steps = 0;  // taken since the moments were zero
-};
-
-struct CheckpointFacts {
-  std::string stage;                 // that made it
-  std::int64_t step = 0;             // optimiser steps since the random initialisation, over all stages
-  double score = 0;                  // the lower the better: the mean loss since the checkpoint before
-  std::vector<std::string> parents;  // digests of the checkpoint that it began from and of its reference
-  Json origin = Json::object();
 };
 
 struct Checkpoint {
@@ -53,12 +48,5 @@ std::string save_checkpoint(const std::filesystem::path& folder, const Checkpoin
 // Throws Error that names the file and what is wrong with it, where anything is missing, cut short or
 // altered.
 Checkpoint load_checkpoint(const std::filesystem::path& folder, bool with_optimizer = false);
-
-// What load_checkpoint would find first, without building the model; empty: whole.
-std::string checkpoint_damage(const std::filesystem::path& folder);
-
-// Facts and digest of a whole checkpoint.
-CheckpointFacts read_checkpoint_facts(const std::filesystem::path& folder);
-std::string checkpoint_digest(const std::filesystem::path& folder);
 
 }  // namespace warpsmith::model
