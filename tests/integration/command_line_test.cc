@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+#include <sstream>
+
 #include "scratch.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
@@ -13,9 +17,14 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-process::ChildResult call(std::vector<std::string> words) {
+const std::string kProgram = (program_folder().parent_path() / "warpsmith").string();
+
+// `before`: words before the program's name, if something else starts it.
+process::ChildResult call(const std::vector<std::string>& words,
+                          const std::vector<std::string>& before = {}) {
   process::ChildSpec spec;
-  spec.argv = {(program_folder().parent_path() / "warpsmith").string()};
+  spec.argv = before;
+  spec.argv.push_back(kProgram);
   spec.argv.insert(spec.argv.end(), words.begin(), words.end());
   spec.sandbox.allow_processes = true;
   spec.limits.wall_s = 60;
@@ -82,6 +91,66 @@ TEST(CommandLine, AFileThatCannotBeLookedAtIsNoInternalError) {
     EXPECT_THAT(result.err, Not(HasSubstr("internal error"))) << words[0];
     EXPECT_THAT(result.err, Not(HasSubstr("filesystem error"))) << words[0];
   }
+}
+
+// The commands that `warpsmith --help` lists.
+std::set<std::string> commands() {
+  std::set<std::string> names;
+  std::istringstream help(call({"--help"}).out);
+  bool here = false;
+  for (std::string line; std::getline(help, line);) {
+    if (line.empty()) here = false;
+    if (here && line[2] != ' ') names.insert(line.substr(2, line.find(' ', 2) - 2));
+    if (line == "Subcommands:") here = true;
+  }
+  return names;
+}
+
+// Every command, started in a folder that has been removed.
+TEST(CommandLine, ARemovedWorkingFolderIsNamed) {
+  const Scratch scratch;
+  write_file_atomic(scratch / "w.yaml",
+                    "schema: warpsmith.workflow/1\nname: w\nstages:\n"
+                    "  - {name: c, kind: command, argv: [\"true\"]}\n");
+  make_folders(scratch / "results/w");
+  write_file_atomic(scratch / "results/w/run.json", "{}");
+  const std::string file = (scratch / "w.yaml").string(), run = (scratch / "results/w").string();
+  const std::map<std::string, std::vector<std::string>> arguments = {{"run", {file}},
+                                                                     {"plan", {file}},
+                                                                     {"validate", {file}},
+                                                                     {"sweep", {run, "--gpu", "H100"}},
+                                                                     {"compare", {run, run}},
+                                                                     {"status", {run}},
+                                                                     {"logs", {"c"}},
+                                                                     {"why", {"c"}},
+                                                                     {"cancel", {run}},
+                                                                     {"clean", {run}},
+                                                                     {"doctor", {}},
+                                                                     {"schema", {}},
+                                                                     {"list", {}},
+                                                                     {"aggregate", {run}},
+                                                                     {"report", {run}},
+                                                                     {"hacks", {run}},
+                                                                     {"export", {run}}};
+  for (const std::string& command : commands()) {
+    ASSERT_TRUE(arguments.contains(command)) << "a new command: give it arguments here";
+    for (const bool absolute : {true, false}) {
+      const fs::path gone = scratch / "gone";
+      make_folders(gone);
+      std::vector<std::string> words = {command};
+      for (const std::string& argument : arguments.at(command))
+        words.push_back(absolute || argument[0] != '/' ? argument : fs::path(argument).filename().string());
+      const process::ChildResult result =
+          call(words, {"/bin/sh", "-c", "cd \"$0\" && rmdir \"$0\" && exec \"$@\"", gone.string()});
+      EXPECT_EQ(result.exit_code, kExitEnvironment) << command;
+      EXPECT_EQ(result.err,
+                "warpsmith: the working folder cannot be used: No such file or directory (cd to one that "
+                "exists)\n")
+          << command;
+      EXPECT_EQ(result.out, "") << command;
+    }
+  }
+  EXPECT_EQ(commands().size(), arguments.size());
 }
 
 }  // namespace
