@@ -183,7 +183,7 @@ void compile_shard(const fs::path& job_file, std::size_t index) {
     } catch (const Error& e) {
       // Perhaps this one only; when it goes on, nothing can be compiled here.
       if (e.exit_code() == kExitUsage || ++faults >= kFaultsInARow) throw;
-      log_warning(item.id.substr(0, 12) + ": " + e.what());
+      log_warning(item.id.substr(0, 12) + ": " + name_shown_file(e.what(), candidate));
       record = not_compiled(targets, candidate.tier, e.what(), shard.run_folder());
     }
     record["log"] = name_shown_file(record.at("log").get<std::string>(), candidate);

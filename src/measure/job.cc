@@ -190,7 +190,7 @@ void run_shard(ShardSession& shard) {
       measured.measurement.task = candidate.task;
       measured.measurement.verdict = Verdict::kNotMeasured;
       measured.measurement.detail = e.what();
-      log_warning(fmt::format("{}: {}", item.id.substr(0, 12), e.what()));
+      log_warning(fmt::format("{}: {}", item.id.substr(0, 12), name_shown_file(e.what(), candidate)));
     }
     Measurement& m = measured.measurement;
     m.detail = name_shown_file(m.detail, candidate);

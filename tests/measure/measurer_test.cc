@@ -348,8 +348,15 @@ TEST_F(MeasurerTest, AShardWritesRecordsAndSamples) {
   make_folders(folder);
   std::string items;
   int number = 0;
-  for (const std::string& source : {kRight, candidate("out[i] = 0.f;")}) {
-    const Candidate made = make_plan_candidate("softplus", source, {});
+  const std::string wide =
+      "// plan: launch k<<<1, 2048>>>(x, out)\n"
+      "__global__ void k(const float* x, float* out) {}\n";
+  const Candidate too_wide =
+      make_plan_candidate("softplus", wide, {"dataset", "s", 0, "launch_error/wide.cu", ""});
+  const Candidate by_a_model = make_plan_candidate("softplus", wide + "// a model's\n", {});
+  for (const Candidate& made :
+       {make_plan_candidate("softplus", kRight, {}),
+        make_plan_candidate("softplus", candidate("out[i] = 0.f;"), {}), too_wide, by_a_model}) {
     std::filesystem::copy_file(compile(made), run / ("c" + std::to_string(number) + ".so"));
     items +=
         Json{
@@ -362,7 +369,7 @@ TEST_F(MeasurerTest, AShardWritesRecordsAndSamples) {
   items += Json{{"id", gone.id}, {"candidate", to_json(gone)}, {"binary", "gone.so"}}.dump() + "\n";
   write_file_atomic(folder / "items.jsonl", items);
   JobFile job;
-  job.shards = {{0, 3}};
+  job.shards = {{0, 5}};
   job.params = {{"datasets", shared_->folder.datasets().string()},
                 {"unsandboxed", true},
                 {"budget_s", 0.2},
@@ -375,7 +382,14 @@ TEST_F(MeasurerTest, AShardWritesRecordsAndSamples) {
   }
   const ShardRecords records = read_shard_records(folder / "0");
   EXPECT_TRUE(records.ended);
-  ASSERT_EQ(records.records.size(), 3u);
+  ASSERT_EQ(records.records.size(), 5u);
+  // Messages name a person's own file; a program of a model's by its id.
+  const auto detail = [&](const Candidate& c) {
+    return measurement_from_json(records.records.at(c.id)).detail;
+  };
+  EXPECT_TRUE(detail(too_wide).starts_with("launch_error/wide.cu:1: ")) << detail(too_wide);
+  EXPECT_TRUE(detail(by_a_model).starts_with(by_a_model.id.substr(0, 8) + "/kernel.cu:1: "))
+      << detail(by_a_model);
   int timed = 0;
   for (const auto& [id, record] : records.records) {
     const Measurement m = measurement_from_json(record);
