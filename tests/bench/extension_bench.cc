@@ -23,7 +23,7 @@
 #include "extension/arms.h"
 #include "extension/measurer.h"
 #include "extension/processor.h"
-#include "gpu/task_bench.h"
+#include "gpu/bench.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
@@ -79,7 +79,7 @@ std::string extremes(std::vector<double> times) {
 void look_at(measure::GpuHarness& harness, const task::Task& task, const std::string& name,
              const fs::path& binary, int cpu) {
   const measure::StayOn here(cpu);
-  measure::GpuTaskBench bench(harness, task, {.seed = 1});
+  measure::GpuBench bench(harness, task, {.seed = 1});
   device::ExtensionOptions options;
   options.libraries = measure::library_folders();
   options.gpu = harness.gpu().facts().uuid;

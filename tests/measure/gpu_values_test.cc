@@ -60,7 +60,7 @@ TEST(GpuValues, AreThoseOfTheHost) {
                          1000 * elements + static_cast<std::uint64_t>(dtype),
                          {memory.back().address(), bytes}});
       }
-      harness.fill(fills, {});
+      harness.kernels().fill(fills, {});
       for (std::size_t i = 0; i < fills.size(); ++i) {
         std::vector<std::byte> made(fills[i].to.bytes), right(fills[i].to.bytes);
         device::download(made.data(), fills[i].to.address, made.size());

@@ -127,7 +127,7 @@ class CudnnCalls : public GpuCalls {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       try {
         for (int round = 0; round < kTrialRounds; ++round) {
-          const GpuTimes times = harness.time_calls(
+          const GpuTimes times = harness.clock().time_calls(
               {},
               [&] {
                 for (const Call& call : rows[i]) call();

@@ -17,9 +17,9 @@
 
 #include "cudnn_calls.h"
 #include "gpu/arms.h"
+#include "gpu/bench.h"
 #include "gpu/context.h"
 #include "gpu/harness.h"
-#include "gpu/task_bench.h"
 #include "gpu_place.h"
 #include "graph_calls.h"
 #include "timing/judge.h"
@@ -89,7 +89,7 @@ class GpuSide {
 
   EagerTimes eager(const task::Task& task) {
     const FileLock lock(gpu_lock_path(gpu_.facts().uuid));
-    GpuTaskBench bench(harness_, task, settings_);
+    GpuBench bench(harness_, task, settings_);
     return {task.id, bench.alone_ns(), 0, bench.calls(), ""};
   }
 
@@ -100,7 +100,7 @@ class GpuSide {
   }
 
   void time(const task::Task& task, const std::string& name, BaselineTiming& timing) {
-    GpuTaskBench bench(harness_, task, settings_);
+    GpuBench bench(harness_, task, settings_);
     const std::unique_ptr<GpuBaselineArm> other = arm_of(bench, name, timing);
     PairSettings pairs = pair_settings(settings_, task.id, "baseline " + name, 0);
     pairs.calls = bench.calls();
@@ -114,13 +114,12 @@ class GpuSide {
   }
 
   // Of a baseline that may be this much faster than eager; of one that is faster still, rows are shorter.
-  static int most_calls(const GpuTaskBench& bench) {
+  static int most_calls(const GpuBench& bench) {
     constexpr int kFaster = 3;
     return std::min(kFaster * bench.calls(), std::max(bench.calls(), kMostCallsARow));
   }
 
-  std::unique_ptr<GpuBaselineArm> arm_of(GpuTaskBench& bench, const std::string& name,
-                                         BaselineTiming& timing) {
+  std::unique_ptr<GpuBaselineArm> arm_of(GpuBench& bench, const std::string& name, BaselineTiming& timing) {
     if (name == "eager") return bench.another_baseline();
     const MakeGpuCalls direct = [&](const GpuAddresses& inputs) {
       return make_cudnn_calls(harness_, bench.task(), bench.timing_dims(), bench.task().math == "strict",

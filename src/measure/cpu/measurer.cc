@@ -8,8 +8,9 @@
 #include <limits>
 #include <optional>
 
+#include "bench.h"
+#include "engine/engine.h"
 #include "race_check.h"
-#include "task_bench.h"
 #include "timing/judge.h"
 #include "timing/roofline.h"
 #include "warpsmith/base/files.h"
@@ -26,6 +27,7 @@ namespace {
 
 constexpr double kAgreement = 2.0;  // baseline in the pair against alone. A GPU's 3 % would blame candidates
                                     // for what caches and neighbours do to a CPU
+constexpr int kMostTimings = 2;     // where the baseline disagrees
 constexpr double kSlowest = 1000;   // times the reference: CUDA-L1's bound on what still counts as executable
 constexpr double kLongIntervalNs = 4e6;   // of a candidate, while one call takes less
 constexpr double kShortestTimeout = 1.0;  // seconds; a host may stall for that long
@@ -44,7 +46,7 @@ T param(const Json& params, const char* key, T otherwise) {
 // Processes of one candidate that are timed as one arm.
 class Crew {
  public:
-  Crew(TaskBench& task, double handshake_ns) : task_(task), handshake_ns_(handshake_ns) {}
+  Crew(CpuBench& task, double handshake_ns) : task_(task), handshake_ns_(handshake_ns) {}
 
   // Lays operands for `calls` calls out and warms up; the last warm run, or what went wrong. Of a process
   // that is referred to, it must outlive the crew.
@@ -73,7 +75,7 @@ class Crew {
   }
 
  private:
-  TaskBench& task_;
+  CpuBench& task_;
   double handshake_ns_;
   std::vector<std::unique_ptr<CandidateProcess>> processes_;
   std::vector<std::unique_ptr<CandidateArm>> arms_;
@@ -141,8 +143,12 @@ Settings settings_from_json(const Json& params, std::uint64_t seed) {
   return s;
 }
 
-struct Measurer::State {
-  explicit State(Settings the_settings) : settings(std::move(the_settings)), facts(cpu_facts()) {
+struct Measurer::State : EngineDevice {
+  explicit State(Settings the_settings)
+      : settings(std::move(the_settings)),
+        facts(cpu_facts()),
+        engine(settings, settings, *this,
+               {.agreement = kAgreement, .most_timings = kMostTimings, .compulsory = "move"}) {
     configure_torch(settings.threads);
     sandbox = process::available_sandbox();
     if (sandbox == process::SandboxLevel::kNone && !settings.unsandboxed)
@@ -173,15 +179,11 @@ struct Measurer::State {
     facts.extra["handshake_ns"] = fmt::format("{:.0f}", handshake_ns);
   }
 
-  TaskBench& bench_of(const task::Task& task) {
-    if (!bench || bench->task().id != task.id || bench->task().digest != task.digest) {
-      bench.reset();
-      bench = std::make_unique<TaskBench>(task, source, settings);
-    }
-    return *bench;
+  CpuBench& bench_of(const task::Task& task) {
+    return bench_for(bench, task, [&] { return std::make_unique<CpuBench>(task, source, settings); });
   }
 
-  device::TwinOptions twin_options(const TaskBench& task, const std::filesystem::path& binary) const {
+  device::TwinOptions twin_options(const CpuBench& task, const std::filesystem::path& binary) const {
     device::TwinOptions options;
     options.binary = binary;
     options.threads = settings.threads;
@@ -192,131 +194,80 @@ struct Measurer::State {
     return options;
   }
 
-  PairSettings pair_settings(const TaskBench& task, const std::string& candidate, int attempt) const {
+  PairSettings pair_settings(const CpuBench& task, const std::string& candidate, int attempt) const {
     return measure::pair_settings(settings, task.task().id, candidate, attempt);
   }
-  Measurement blank(const TaskBench& task, const std::string& candidate) const {
+  Measurement blank(const CpuBench& task, const std::string& candidate) const {
     Measurement m = blank_measurement(settings, task.task(), candidate);
     m.device = facts;
     m.device->load_before = load_average();
     return m;
   }
 
-  // Lays the operands out and times the candidate against the baseline. The caller holds the host's lock.
-  Timing time_candidate(TaskBench& task, const task::LaunchPlan& plan, const device::TwinOptions& options,
-                        CandidateProcess& process, const std::string& candidate, int attempt) {
-    take_handshake();
-    Crew crew(task, handshake_ns);
-    PairSettings pairs = pair_settings(task, candidate, attempt);
-    int calls = task.calls();
-    Arm::Run run = crew.add(process, pairs.key, calls);
-    if (run.verdict != Verdict::kOk) return failed_timing(run);
-    // A slow one gets fewer, so that there are rounds enough (fewer calls need no other layout).
-    const double call_ns = std::max(1.0, static_cast<double>(run.elapsed_ns) / calls);
-    calls = std::clamp(static_cast<int>(kLongIntervalNs / call_ns), 1, calls);
-    pairs.calls = calls;
-    while (crew.size() < kPlacements)
-      if (run = crew.add(plan, options, pairs.key, calls); run.verdict != Verdict::kOk)
-        return failed_timing(run);
-    task.alone_ns(calls);
-    Timing timing = judge(settings, time_pairs(task.baseline(calls), crew.arm(), pairs), calls);
-    if (timing.pairs.verdict == Verdict::kOk) compare_with_alone(task, timing);
-    return timing;
-  }
-
-  // The baseline must not run slower (or faster) beside the candidate than alone. Before that is held against
-  // the candidate, the time alone is taken again: the host drifts.
-  void compare_with_alone(TaskBench& task, Timing& timing) const {
-    timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
-    timing.alone_ns = task.alone_ns(timing.calls);
-    timing.baseline_agrees = baseline_agrees(timing, kAgreement);
-    if (timing.baseline_agrees) return;
-    timing.alone_ns = task.alone_again_ns(timing.calls);
-    timing.baseline_agrees = baseline_agrees(timing, kAgreement);
-  }
-
-  void time_and_judge(TaskBench& task, const task::LaunchPlan& plan, CandidateProcess& process,
-                      const device::TwinOptions& options, Measured& out) {
-    Measurement& m = out.measurement;
-    const FileLock lock(timing_lock_path());
-    m.device->load_before = load_average();
-    Timing timing = time_candidate(task, plan, options, process, m.candidate, 0);
-    if (timing.pairs.verdict == Verdict::kOk && !timing.baseline_agrees) {
-      timing = in_fresh_child(task, plan, options, m);
-      if (timing.pairs.verdict == Verdict::kOk && !timing.baseline_agrees) {
-        write_score(settings, timing, out);
-        m.verdict = Verdict::kUnstable;
-        m.detail = fmt::format(
-            "the baseline takes {:.0f} ns beside the candidate and {:.0f} ns alone, twice over 2x apart",
-            timing.pair_ns, timing.alone_ns);
-        return;
-      }
-    }
-    if (!accept(timing, out)) return;
-    if (looks_too_good(settings, m)) remeasure(task, plan, options, timing, out);
-    if (m.verdict == Verdict::kOk) {
-      double& best = settings.best[m.task];
-      best = std::max(best, m.speedup);
-    }
-  }
-
-  // What the task's compulsory bytes take at least. The ceiling may have been measured while the host was
-  // slow, and a candidate is not to be blamed for that: where one is faster, the ceiling is measured again,
-  // and the highest counts.
-  double floor_below(double candidate_ns) {
+  // The ceiling may have been measured while the host was slow, and a candidate is not to be blamed for that:
+  // where one is faster, the ceiling is measured again, and the highest counts.
+  double floor_ns(double candidate_ns) override {
     constexpr int kTries = 10;
     const double bytes = compulsory_bytes(bench->task(), bench->timing_dims());
     for (int i = 0; i < kTries && candidate_ns < bytes / ceiling * 1e9; ++i)
       ceiling = std::max(ceiling, bandwidth_ceiling(settings.threads));
     return bytes / ceiling * 1e9;
   }
+  void write_roofline(Measurement& m) override {
+    measure::write_roofline(roofline_of(bench->task(), bench->timing_dims(), {.bytes_s = ceiling}), m);
+  }
 
-  // Writes the score, and a verdict where there is no good one.
-  bool accept(const Timing& timing, Measured& out) {
-    Measurement& m = out.measurement;
-    if (write_failure(timing, m)) return false;
-    write_score(settings, timing, out);
-    m.verdict = Verdict::kOk;
-    const double floor_ns = floor_below(m.candidate_ns);
-    write_roofline(roofline_of(bench->task(), bench->timing_dims(), {.bytes_s = ceiling}), m);
-    if (m.candidate_ns < floor_ns) {
-      m.verdict = Verdict::kTooFast;
-      m.detail = fmt::format("{:.0f} ns a call; the bytes that it must move take {:.0f} ns", m.candidate_ns,
-                             floor_ns);
-      return false;
+  // A right candidate on the CPU twin. The host's lock is held while it lives.
+  class TwinContender : public Contender {
+   public:
+    TwinContender(State& state, CpuBench& task, const task::LaunchPlan& plan,
+                  const device::TwinOptions& options, CandidateProcess& checked)
+        : state_(state), task_(task), plan_(plan), options_(options), checked_(checked) {}
+
+    Timing time(Measurement& m) override { return time_in(checked_, m); }
+    Timing time_afresh(Measurement& m) override {
+      CandidateProcess fresh(task_.task(), plan_, options_);
+      return time_in(fresh, m);
     }
-    return stable(settings, timing, m);
-  }
 
-  Timing in_fresh_child(TaskBench& task, const task::LaunchPlan& plan, const device::TwinOptions& options,
-                        Measurement& m) {
-    ++m.remeasured;
-    CandidateProcess fresh(task.task(), plan, options);
-    return time_candidate(task, plan, options, fresh, m.candidate, m.remeasured);
-  }
-
-  void remeasure(TaskBench& task, const task::LaunchPlan& plan, const device::TwinOptions& options,
-                 const Timing& first, Measured& out) {
-    Measurement& m = out.measurement;
-    const Timing second = in_fresh_child(task, plan, options, m);
-    const double before = first.score.speedup();
-    if (second.pairs.verdict != Verdict::kOk) {
-      accept(second, out);
-      return;
+   private:
+    Timing time_in(CandidateProcess& process, Measurement& m) {
+      state_.take_handshake();
+      Crew crew(task_, state_.handshake_ns);
+      PairSettings pairs = state_.pair_settings(task_, m.candidate, m.remeasured);
+      int calls = task_.calls();
+      Arm::Run run = crew.add(process, pairs.key, calls);
+      if (run.verdict != Verdict::kOk) return failed_timing(run);
+      // A slow one gets fewer, so that there are rounds enough (fewer calls need no other layout).
+      const double call_ns = std::max(1.0, static_cast<double>(run.elapsed_ns) / calls);
+      calls = std::clamp(static_cast<int>(kLongIntervalNs / call_ns), 1, calls);
+      pairs.calls = calls;
+      while (crew.size() < kPlacements)
+        if (run = crew.add(plan_, options_, pairs.key, calls); run.verdict != Verdict::kOk)
+          return failed_timing(run);
+      task_.alone().times(calls);
+      Timing timing = state_.engine.time(task_.baseline(calls), crew.arm(), pairs, m);
+      if (timing.pairs.verdict == Verdict::kOk) task_.alone().compare_with(kAgreement, calls, timing);
+      return timing;
     }
-    const bool lower = second.score.speedup() < before;
-    if (accept(lower ? second : first, out)) compare_scores(before, second.score.speedup(), m);
-  }
+
+    State& state_;
+    CpuBench& task_;
+    const task::LaunchPlan& plan_;
+    const device::TwinOptions& options_;
+    CandidateProcess& checked_;
+  };
 
   Settings settings;
   ValueSource source;
   DeviceFacts facts;
+  Engine engine;
   process::SandboxLevel sandbox = process::SandboxLevel::kNone;
   double ceiling = 0;  // bytes a second
   std::optional<device::EmptyTwin> empty;
   double handshake_ns =
       std::numeric_limits<double>::infinity();  // in the time of each run of a candidate; taken off
-  std::unique_ptr<TaskBench> bench;
+  std::unique_ptr<CpuBench> bench;
 };
 
 Measurer::Measurer(Settings settings) : state_(std::make_unique<State>(std::move(settings))) {}
@@ -325,7 +276,7 @@ Measurer::~Measurer() = default;
 Measured Measurer::measure(const task::Task& task, const Candidate& candidate,
                            const std::filesystem::path& binary) {
   const double begin = seconds_now();
-  TaskBench& bench = state_->bench_of(task);
+  CpuBench& bench = state_->bench_of(task);
   Measured out{state_->blank(bench, candidate.id), {}};
   Measurement& m = out.measurement;
   const auto done = [&] {
@@ -348,21 +299,25 @@ Measured Measurer::measure(const task::Task& task, const Candidate& candidate,
     patient.call_timeout_s = state_->settings.call_timeout_s;
     checks = check_for_races(bench.task(), *plan, patient, bench.oracle(), bench.cases(), checks);
   }
-  if (write_checks(checks, bench.task(), bench.oracle(), bench.cases(), m) && state_->settings.timing)
-    state_->time_and_judge(bench, *plan, process, options, out);
+  if (write_checks(checks, bench.task(), bench.oracle(), bench.cases(), m) && state_->settings.timing) {
+    const FileLock lock(timing_lock_path());
+    m.device->load_before = load_average();
+    State::TwinContender contender(*state_, bench, *plan, options, process);
+    state_->engine.measure(contender, out);
+  }
   return done();
 }
 
 Measured Measurer::measure_reference_against_itself(const task::Task& task) {
   const double begin = seconds_now();
-  TaskBench& bench = state_->bench_of(task);
+  CpuBench& bench = state_->bench_of(task);
   Measured out{state_->blank(bench, "reference of " + task.id), {}};
   const FileLock lock(timing_lock_path());
   PairSettings pairs = state_->pair_settings(bench, out.measurement.candidate, 0);
   pairs.calls = bench.calls();
   BaselineArm other(bench.task(), bench.reference(), bench.source(), bench.timing_dims(), pairs.calls);
-  state_->accept(judge(state_->settings, time_pairs(bench.baseline(pairs.calls), other, pairs), pairs.calls),
-                 out);
+  Measurement& m = out.measurement;
+  state_->engine.accept(state_->engine.time(bench.baseline(pairs.calls), other, pairs, m), out);
   out.measurement.device->load_after = load_average();
   out.measurement.seconds = seconds_now() - begin;
   return out;
@@ -371,7 +326,7 @@ Measured Measurer::measure_reference_against_itself(const task::Task& task) {
 Measured Measurer::measure_candidate_against_itself(const task::Task& task, const Candidate& candidate,
                                                     const std::filesystem::path& binary) {
   const double begin = seconds_now();
-  TaskBench& bench = state_->bench_of(task);
+  CpuBench& bench = state_->bench_of(task);
   Measured out{state_->blank(bench, candidate.id), {}};
   const std::optional<task::LaunchPlan> plan = plan_of(candidate, bench.task(), out.measurement);
   if (!plan) return out;
@@ -380,10 +335,10 @@ Measured Measurer::measure_candidate_against_itself(const task::Task& task, cons
   // Settles the number of calls, which the pair against the reference would use.
   const Timing timing = [&] {
     CandidateProcess settling(bench.task(), *plan, options);
-    return state_->time_candidate(bench, *plan, options, settling, candidate.id, 0);
+    return State::TwinContender(*state_, bench, *plan, options, settling).time(out.measurement);
   }();
   if (timing.pairs.verdict != Verdict::kOk) {
-    state_->accept(timing, out);
+    state_->engine.accept(timing, out);
     return out;
   }
   Crew first(bench, state_->handshake_ns), second(bench, state_->handshake_ns);
@@ -394,7 +349,7 @@ Measured Measurer::measure_candidate_against_itself(const task::Task& task, cons
         throw Error("a candidate that ran does not run again: " + run.detail);
   PairSettings pairs = state_->pair_settings(bench, candidate.id, 1);
   pairs.calls = timing.calls;
-  state_->accept(judge(state_->settings, time_pairs(first.arm(), second.arm(), pairs), pairs.calls), out);
+  state_->engine.accept(state_->engine.time(first.arm(), second.arm(), pairs, out.measurement), out);
   out.measurement.device->load_after = load_average();
   out.measurement.seconds = seconds_now() - begin;
   return out;

@@ -60,7 +60,7 @@ std::int64_t ns_since(Clock::time_point begin) {
 // left them, and one beside the candidate would not.
 void flush(const GpuHarness& harness) {
   evict_private_caches();
-  harness.flush_l2();
+  harness.kernels().flush_l2();
   harness.gpu().settle(kCopyTimeout);
 }
 
@@ -70,10 +70,10 @@ void flush(const GpuHarness& harness) {
 double fill_and_flush(GpuHarness& harness, GpuInputs& inputs) {
   inputs.fill_drawn_by_host(harness);
   harness.gpu().settle(kCopyTimeout);
-  return harness.time_at_once(
+  return harness.clock().time_at_once(
       [&] {
         inputs.fill(harness);
-        harness.flush_l2();
+        harness.kernels().flush_l2();
         evict_private_caches();
       },
       kCopyTimeout);
@@ -162,15 +162,15 @@ void ExtensionCandidate::poison(int sets) {
   std::vector<GpuRegion> memory;
   for (int set = 0; set < sets; ++set)
     for (const std::span<const std::byte> output : outputs(set)) memory.push_back(region_of(output));
-  harness_.poison(memory);
+  harness_.kernels().poison(memory);
 }
 
 Ran ExtensionCandidate::run(int sets) {
-  harness_.scrub_shared_memory();
+  harness_.kernels().scrub_shared_memory();
   settle(harness_);
   const Clock::time_point begin = Clock::now();
   const device::ExtensionRun run = session_.run(0, sets);
-  harness_.add_timed(static_cast<double>(ns_since(begin)));
+  harness_.clock().add_timed(static_cast<double>(ns_since(begin)));
   if (run.verdict != Verdict::kOk) return as_ran(run);
   operands_->look_at_canaries();
   settle(harness_);
@@ -212,7 +212,7 @@ void ExtensionArm::renew_operands(int first_call, int calls) {
     }
     inputs_.add(call_seed(key_, call), *operands_, first_ + call);
   }
-  harness_.poison(memory);
+  harness_.kernels().poison(memory);
 }
 
 Arm::Run ExtensionArm::look_at_outputs(int first_call, int calls, bool written) {
@@ -242,7 +242,7 @@ double ExtensionArm::look_alone_ns(int calls) {
 // The others' values come behind the untimed call: what that could do for them is gone.
 device::ExtensionRun ExtensionArm::row(int calls, const device::ExtensionSession::Pause* pause) {
   harness_.gpu().reset_persisting_l2();
-  harness_.scrub_shared_memory();
+  harness_.kernels().scrub_shared_memory();
   settle(harness_);
   const auto before_clock = [&] {
     renew_operands(0, calls);
@@ -399,10 +399,7 @@ Arm::Run ExtensionArm::look_at_others(int begun, int calls) {
 }
 
 Arm::Run ExtensionArm::inspect(int call) {
-  std::vector<device::GpuAddress> operands;
-  for (std::size_t i = 0; i < operands_->specs().size(); ++i)
-    operands.push_back(operands_->address(first_ + call, i));
-  return check_.look(call_seed(key_, call), operands);
+  return check_.look(call_seed(key_, call), *operands_, first_ + call);
 }
 
 ExtensionArm::Clocks ExtensionArm::clocks() const {

@@ -3,15 +3,13 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
+#include "engine/engine.h"
+#include "gpu/bench.h"
 #include "gpu/harness.h"
-#include "gpu/task_bench.h"
 #include "warpsmith/measure/measurer.h"
-#include "warpsmith/measure/pairs.h"
 
 namespace warpsmith::measure {
 
@@ -24,18 +22,10 @@ inline constexpr int kMostPairs = 2 * (kMostTimings + 1) * kMostEstimates;
 // Folders with the cuBLAS and cuDNN that the baseline uses: those of this process.
 std::vector<std::filesystem::path> library_folders();
 
-// What is done around rounds on this GPU whatever the tier.
-struct GpuSurroundings {
-  std::function<void(PairSettings&)> watch_rounds;  // those around which the GPU is slowed down do not count
-  std::function<std::optional<GpuState>()> state_now;
-  std::function<double(double candidate_ns)> floor_ns;  // what the task's compulsory reads take at least
-  std::function<void(Measurement&)> write_roofline;
-};
-
 class ExtensionMeasurer {
  public:
   // For where host code is not refused (refused.h). `settings.best` is written to.
-  ExtensionMeasurer(GpuHarness& harness, Settings& settings, GpuSurroundings surroundings);
+  ExtensionMeasurer(GpuHarness& harness, Settings& settings, EngineDevice& device);
   ~ExtensionMeasurer();
   // Has a Python module compile what it compiles when it first runs, at every shape that it will be asked
   // for: before anybody holds the GPU's lock. What that leaves is there for measure(), which is next, and
@@ -43,10 +33,8 @@ class ExtensionMeasurer {
   Ran compile_at_first_run(const task::Task& task, const Candidate& candidate,
                            const std::filesystem::path& binary);
   // Fills in the rest of a measurement that says nothing yet. Throws Error where no child can be started.
-  void measure(GpuTaskBench& task, const Candidate& candidate, const std::filesystem::path& binary,
+  void measure(GpuBench& task, const Candidate& candidate, const std::filesystem::path& binary,
                Measured& out);
-  // The GpuTaskBench of the last candidate goes: to be said before it does.
-  void forget_task();
 
  private:
   struct State;

@@ -124,7 +124,7 @@ Arm::Run GpuBaselineArm::run(int calls) {
     enqueue(calls, 1);  // untimed
     fill(0, calls);     // behind it, as a candidate's are
     const std::vector<GpuRegion> memory = memory_of(calls);
-    const GpuTimes times = harness_.time_calls(
+    const GpuTimes times = harness_.clock().time_calls(
         memory, [&] { return enqueue(0, calls); }, kBaselineTimeout);
     if (!times.outcome.ok())
       throw device::GpuError("the baseline on the GPU: " + times.outcome.detail, times.outcome);
@@ -136,7 +136,7 @@ Arm::Run GpuBaselineArm::run(int calls) {
 
 Arm::Run GpuBaselineArm::run_idle() {
   fill(0, 1);
-  const GpuTimes times = harness_.time_idle([&] { return enqueue(0, 1); }, kBaselineTimeout);
+  const GpuTimes times = harness_.clock().time_idle([&] { return enqueue(0, 1); }, kBaselineTimeout);
   if (!times.outcome.ok())
     throw device::GpuError("the baseline on the GPU: " + times.outcome.detail, times.outcome);
   return as_ran(times.outcome, times.queued_ns);
@@ -170,8 +170,8 @@ bool GpuBaselineArm::memory_is_whole() {
   operands_.look_at_canaries();
   operands_.look_between(0, operands_.sets());
   for (std::size_t i = 0; remembered_ >= 0 && i < operands_.specs().size(); ++i)
-    harness_.compare(copy_->address(0, i), operands_.address(remembered_, i), operands_.specs()[i].bytes, 0,
-                     differs);
+    harness_.kernels().compare(copy_->address(0, i), operands_.address(remembered_, i),
+                               operands_.specs()[i].bytes, 0, differs);
   harness_.gpu().settle(kCopyTimeout);
   return *differs == 0 && !operands_.problem() && operands_.tables_are_whole();
 }
@@ -236,7 +236,7 @@ device::GpuOutcome GpuCandidateArm::warm_up(int calls) {
   // Nothing is left of the calls before: variables, shared memory, lines that were to stay in L2.
   harness_.gpu().reset_persisting_l2();
   candidate_.program().restore_variables();
-  harness_.scrub_shared_memory();
+  harness_.kernels().scrub_shared_memory();
   return outcome;
 }
 
@@ -253,7 +253,7 @@ std::optional<Arm::Run> GpuCandidateArm::run_calls(int calls) {
   if (const device::GpuOutcome warm = warm_up(calls); !warm.ok()) return candidate_.ran(warm);
   std::vector<GpuRegion> memory;
   for (int call = 0; call < calls; ++call) layout_.add_memory(first_ + call, memory);
-  const GpuTimes times = harness_.time_calls(
+  const GpuTimes times = harness_.clock().time_calls(
       memory, [&] { return enqueue(0, calls); }, candidate_.timeout_s() * (calls + 1));
   if (!times.outcome.ok()) return candidate_.ran(times.outcome);
   enqueue_ns_ = times.enqueue_ns;
@@ -300,7 +300,7 @@ bool GpuCandidateArm::tables_are_whole() const {
 GpuTimes GpuCandidateArm::row_from_idle(int calls) {
   fill(0, calls);
   candidate_.program().restore_variables();
-  return harness_.time_idle([&] { return enqueue(0, calls); }, candidate_.timeout_s() * calls);
+  return harness_.clock().time_idle([&] { return enqueue(0, calls); }, candidate_.timeout_s() * calls);
 }
 
 Arm::Run GpuCandidateArm::run_idle() {
@@ -319,10 +319,7 @@ Arm::Run GpuCandidateArm::inspect(int call) {
 }
 
 Arm::Run GpuCandidateArm::inspect_call(int call) {
-  std::vector<device::GpuAddress> operands;
-  for (std::size_t i = 0; i < task_.inputs.size() + task_.outputs.size(); ++i)
-    operands.push_back(layout_.address(first_ + call, i));
-  return check_.look(call_seed(key_, call), operands);
+  return check_.look(call_seed(key_, call), layout_.operands(), first_ + call);
 }
 
 }  // namespace warpsmith::measure

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "harness.h"
@@ -19,20 +18,17 @@ class GpuCallCheck {
   GpuCallCheck(const GpuHarness& harness, const task::Task& task, const Reference& reference,
                const task::Dims& dims, std::vector<double> bounds);
   // Whether a call has left its inputs, which are the values of `seed`, as they were, and has given what the
-  // reference gives for them in its own precision. `operands`: where its inputs lie on the device, then its
-  // outputs, which are copied at once. Waits. Throws GpuError where the GPU is not done.
-  Ran look(std::uint64_t seed, std::span<const device::GpuAddress> operands);
+  // reference gives for them in its own precision. Its operands are inputs, then outputs, which are copied at
+  // once. Waits. Throws GpuError where the GPU is not done.
+  Ran look(std::uint64_t seed, const GpuOperands& operands, int set);
 
  private:
-  const GpuHarness& harness_;
   const task::Task& task_;
   task::Dims dims_;
   std::vector<double> bounds_;
-  GpuInputs inputs_;
-  GpuOperands fresh_inputs_;  // one set
-  Reference::Calls right_;    // bound to it
+  GpuFreshInputs fresh_;
+  Reference::Calls right_;  // bound to it
   std::vector<device::GpuMemory> outputs_;
-  device::PinnedMemory changed_;
 };
 
 }  // namespace warpsmith::measure

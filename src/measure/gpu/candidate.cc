@@ -65,7 +65,7 @@ void GpuLayout::poison(int first, int count) {
   for (int set = first; set < first + count; ++set)
     for (std::size_t i = input_count_; i < operands_->specs().size(); ++i)
       memory.push_back({address(set, i), bytes(i)});
-  harness_.poison(memory);
+  harness_.kernels().poison(memory);
 }
 
 void GpuLayout::add_memory(int set, std::vector<GpuRegion>& memory) const {
@@ -117,12 +117,12 @@ Ran GpuCandidate::run_sets(int sets) {
   device::GpuOutcome outcome;
   for (int set = 0; set < sets && outcome.ok(); ++set) {
     // What an earlier kernel has left in shared memory, also another candidate's, is not there for this one.
-    harness_.scrub_shared_memory();
+    harness_.kernels().scrub_shared_memory();
     program_.restore_variables();
     outcome = program_.enqueue(set);
   }
   if (outcome.ok()) outcome = harness_.gpu().wait(timeout_s_ * sets);
-  harness_.add_timed((seconds_now() - begin) * 1e9);
+  harness_.clock().add_timed((seconds_now() - begin) * 1e9);
   if (!outcome.ok()) return ran(outcome);
   layout_->operands().look_at_canaries();
   if (outcome = harness_.gpu().wait(kCopyTimeout); !outcome.ok()) return ran(outcome);

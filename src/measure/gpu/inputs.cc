@@ -36,17 +36,11 @@ std::vector<std::vector<std::span<std::byte>>> spans_of(const GpuOperands& opera
 }
 
 GpuInputs::GpuInputs(const task::Task& task, const task::Dims& dims) : task_(task), dims_(dims) {
-  for (const task::TensorSpec& input : task.inputs) {
-    shapes_.push_back(task::memory_shape_at(input, dims));
-    bytes_.push_back(tensor_bytes(input, dims));
-  }
+  for (const task::TensorSpec& input : task.inputs) shapes_.push_back(task::memory_shape_at(input, dims));
 }
 
 void GpuInputs::add(std::uint64_t seed, const GpuOperands& operands, int set) {
-  std::vector<std::span<std::byte>> inputs;
-  for (std::size_t i = 0; i < task_.inputs.size(); ++i)
-    inputs.push_back(device_span(operands.address(set, i), bytes_[i]));
-  add(seed, 0, -1, inputs);
+  add(seed, 0, -1, operand_spans(operands, set, 0, task_.inputs.size()));
 }
 
 void GpuInputs::add(std::uint64_t seed, std::uint64_t use, int distribution,
@@ -57,8 +51,33 @@ void GpuInputs::add(std::uint64_t seed, std::uint64_t use, int distribution,
 }
 
 void GpuInputs::fill(const GpuHarness& harness) {
-  harness.fill(fills_, dims_);
+  harness.kernels().fill(fills_, dims_);
   fills_.clear();
+}
+
+GpuFreshInputs::GpuFreshInputs(const GpuHarness& harness, const task::Task& task, const task::Dims& dims)
+    : harness_(harness),
+      values_(task, dims),
+      operands_(harness, input_specs(task, dims), 1),
+      sets_(spans_of(operands_, 0, 1)),
+      flag_(sizeof(int)) {}
+
+void GpuFreshInputs::draw(std::uint64_t seed, std::uint64_t use, int distribution) {
+  values_.add(seed, use, distribution, sets_.front());
+  values_.fill(harness_);
+}
+
+std::optional<std::size_t> GpuFreshInputs::changed(
+    const std::vector<std::vector<std::span<std::byte>>>& sets) {
+  constexpr double kTimeout = 60;  // seconds: of work of the harness
+  int* changed = flag_.as<int>();
+  *changed = 0;
+  for (const auto& inputs : sets)
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      harness_.kernels().compare(region_of(inputs[i]).address, operands_.address(0, i), inputs[i].size(),
+                                 static_cast<int>(i), changed);
+  harness_.gpu().settle(kTimeout);
+  return *changed > 0 ? std::optional(static_cast<std::size_t>(*changed - 1)) : std::nullopt;
 }
 
 }  // namespace warpsmith::measure

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,7 +33,7 @@ class GpuInputs {
   void add(std::uint64_t seed, std::uint64_t use, int distribution,
            const std::vector<std::span<std::byte>>& inputs);
   // Of what was added, fills what the host draws, and waits; the rest is left to fill().
-  void fill_drawn_by_host(const GpuHarness& harness) { harness.fill_drawn_by_host(fills_, dims_); }
+  void fill_drawn_by_host(const GpuHarness& harness) { harness.kernels().fill_drawn_by_host(fills_, dims_); }
   // Enqueues what was added.
   void fill(const GpuHarness& harness);
 
@@ -40,8 +41,28 @@ class GpuInputs {
   const task::Task& task_;
   task::Dims dims_;
   std::vector<std::vector<std::int64_t>> shapes_;
-  std::vector<std::uint64_t> bytes_;
   std::vector<GpuFill> fills_;
+};
+
+// The inputs of one call at one shape, drawn anew where no candidate has been: the right answer is that for them,
+// and who has written to its own is found by them.
+class GpuFreshInputs {
+ public:
+  // All that is referred to must outlive it.
+  GpuFreshInputs(const GpuHarness& harness, const task::Task& task, const task::Dims& dims);
+  // Enqueues the values, as GpuInputs::add() has them.
+  void draw(std::uint64_t seed, std::uint64_t use = 0, int distribution = -1);
+  // One set, as Reference::bind() takes it.
+  const std::vector<std::vector<std::span<std::byte>>>& sets() const { return sets_; }
+  // The number of the first input among these sets that is not as it was drawn; or nothing. Waits.
+  std::optional<std::size_t> changed(const std::vector<std::vector<std::span<std::byte>>>& sets);
+
+ private:
+  const GpuHarness& harness_;
+  GpuInputs values_;
+  GpuOperands operands_;  // one set
+  std::vector<std::vector<std::span<std::byte>>> sets_;
+  device::PinnedMemory flag_;
 };
 
 }  // namespace warpsmith::measure

@@ -4,14 +4,15 @@
 #include <optional>
 
 #include "arms.h"
+#include "bench.h"
 #include "candidate.h"
 #include "context.h"
+#include "engine/engine.h"
 #include "extension/measurer.h"
 #include "extension/refused.h"
 #include "gpu_place.h"
 #include "harness.h"
 #include "probe/probe.h"
-#include "task_bench.h"
 #include "timing/judge.h"
 #include "timing/roofline.h"
 #include "warpsmith/base/files.h"
@@ -82,9 +83,10 @@ std::vector<std::byte> read_bytes(const std::filesystem::path& path) {
 
 }  // namespace
 
-struct GpuMeasurer::State {
+struct GpuMeasurer::State : EngineDevice {
   State(Settings the_settings, std::span<const std::byte> cubin)
       : settings(std::move(the_settings)),
+        engine(settings, settings, *this, {.agreement = kAgreement}),
         launch_cost(settings.timing ? open_quick_context(settings, cubin) : LaunchCost()),
         harness(right_gpu(gpu, settings), cubin, source) {
     configure_torch(settings.threads);
@@ -122,18 +124,17 @@ struct GpuMeasurer::State {
     if (!settings.ceilings.empty()) write_ceilings(ceilings_path(settings.ceilings, facts.uuid), *ceilings);
   }
 
-  // What the task's compulsory reads take at least (roofline.h). The bandwidth may have been measured while
-  // the GPU was slow, and a candidate is not to be blamed for that: where one is faster it is measured again,
-  // and the highest counts.
-  double floor_below(double candidate_ns) {
+  // Of its compulsory reads (roofline.h). The bandwidth may have been measured while the GPU was slow, and a
+  // candidate is not to be blamed for that: where one is faster it is measured again, and the highest counts.
+  double floor_ns(double candidate_ns) override {
     constexpr int kTries = 3;
-    const GpuTaskBench& task = *bench;
-    const auto floor_ns = [&] {
+    const GpuBench& task = *bench;
+    const auto floor = [&] {
       const CeilingFigure* reading = ceilings ? ceilings->find(kReadBandwidth) : nullptr;
       return reading == nullptr ? 0 : read_floor_ns(task.task(), task.timing_dims(), reading->high);
     };
     try {
-      for (int i = 0; i < kTries && candidate_ns < floor_ns(); ++i)
+      for (int i = 0; i < kTries && candidate_ns < floor(); ++i)
         if (CeilingFigure again = probe_reading(harness); again.high > ceilings->find(kReadBandwidth)->high) {
           ceilings->figures[kReadBandwidth] = std::move(again);
           keep_ceilings();
@@ -142,22 +143,17 @@ struct GpuMeasurer::State {
       if (e.outcome().context_lost) throw;
       throw Error(e.what());  // no memory left for it: not the candidate's
     }
-    return floor_ns();
+    return floor();
   }
 
-  // Rounds around which the GPU was slowed down do not count; what NVML says of its clocks is noted.
-  void watch_rounds(PairSettings& pairs) { pairs.disturbed = slowed_down(watch, &seen_reasons); }
-  std::optional<GpuState> state_now() const {
+  // What NVML says of the GPU's clocks is noted.
+  void watch_rounds(PairSettings& pairs) override { pairs.disturbed = slowed_down(watch, &seen_reasons); }
+  std::optional<GpuState> state_now() override {
     return watch ? std::optional(state_of(watch->read())) : std::nullopt;
   }
 
-  GpuTaskBench& bench_of(const task::Task& task) {
-    if (!bench || bench->task().id != task.id || bench->task().digest != task.digest) {
-      if (extensions) extensions->forget_task();
-      bench.reset();
-      bench = std::make_unique<GpuTaskBench>(harness, task, settings);
-    }
-    return *bench;
+  GpuBench& bench_of(const task::Task& task) {
+    return bench_for(bench, task, [&] { return std::make_unique<GpuBench>(harness, task, settings); });
   }
 
   Measurement blank(const task::Task& task, const std::string& candidate) const {
@@ -167,18 +163,29 @@ struct GpuMeasurer::State {
     return m;
   }
 
-  double call_timeout_s(const GpuTaskBench& task) const {
+  double call_timeout_s(const GpuBench& task) const {
     const double slowest = kSlowest * task.baseline_call_ns() * 1e-9;
     return std::min(settings.call_timeout_s, std::max(kShortestTimeout, slowest));
   }
 
   // Rows as long as the baseline's.
-  static RowEstimate row_of(GpuCandidateArm& arm, const GpuTaskBench& task, std::uint64_t key) {
+  static RowEstimate row_of(GpuCandidateArm& arm, const GpuBench& task, std::uint64_t key) {
     return estimate_row(
         arm, [&] { return arm.enqueue_ns(); }, task.row_ns(), arm.most_calls(), key);
   }
 
-  Timing time_candidate(GpuTaskBench& task, GpuCandidate& candidate, Measurement& m) {
+  // A right candidate of tier `plan`. In another process it is timed afresh: by GpuWorkers.
+  struct PlanContender : Contender {
+    PlanContender(State& the_state, GpuBench& the_task, GpuCandidate& the_candidate)
+        : state(the_state), task(the_task), candidate(the_candidate) {}
+    Timing time(Measurement& m) override { return state.time_candidate(task, candidate, m); }
+    Timing time_afresh(Measurement&) override { throw Error("this process has run the candidate"); }
+    State& state;
+    GpuBench& task;
+    GpuCandidate& candidate;
+  };
+
+  Timing time_candidate(GpuBench& task, GpuCandidate& candidate, Measurement& m) {
     PairSettings pairs = pair_settings(settings, m.task, m.candidate, m.remeasured);
     GpuCandidateArm arm(candidate, task.reference(), task.timed_bounds(), task.timing_dims());
     if (!arm.outcome().ok()) return failed_timing(candidate.ran(arm.outcome()));
@@ -186,36 +193,20 @@ struct GpuMeasurer::State {
     const RowEstimate row = row_of(arm, task, pairs.key);
     if (row.failed.verdict != Verdict::kOk) return failed_timing(row.failed);
     pairs.candidate_calls = row.calls;
-    watch_rounds(pairs);
-    if (!m.gpu_before) m.gpu_before = state_now();
-    m.clock["baseline_batch"] = std::to_string(pairs.calls);
-    Timing timing = judge(settings, time_pairs(task.baseline(), arm, pairs), pairs.candidate_calls);
-    m.gpu_after = state_now();
-    m.rounds_thrown_away += timing.pairs.rounds_thrown_away;
+    Timing timing = engine.time(task.baseline(), arm, pairs, m);
     if (timing.pairs.verdict != Verdict::kOk) return timing;
     if (!arm.tables_are_whole()) {
-      m.hack = kHarnessMemory;
-      return failed_timing({Verdict::kHack, kChangedMemory, 0});
+      timing = failed_timing({Verdict::kHack, kChangedMemory, 0});
+      timing.hack = kHarnessMemory;
+      return timing;
     }
-    compare_with_alone(task, timing, m);
+    task.alone().compare_with(kAgreement, task.calls(), timing);
     note_host_bound(task, m);
     task.baseline().remember();  // from here on the candidate alone runs
     if (const device::GpuOutcome outcome = compare_clocks(arm, timing, m); !outcome.ok())
       return failed_timing(candidate.ran(outcome));
     if (const Ran ran = note_idle_times(arm, m); ran.verdict != Verdict::kOk) return failed_timing(ran);
     return timing;
-  }
-
-  // The time alone is taken after the task's first pair, and again where a pair disagrees with it.
-  void compare_with_alone(GpuTaskBench& task, Timing& timing, Measurement& m) const {
-    timing.pair_ns = stats::median(to_doubles(timing.pairs.baseline_ns));
-    timing.alone_ns = task.alone_ns();
-    timing.baseline_agrees = baseline_agrees(timing, kAgreement);
-    if (!timing.baseline_agrees) {
-      timing.alone_ns = task.alone_again_ns();
-      timing.baseline_agrees = baseline_agrees(timing, kAgreement);
-    }
-    m.baseline_alone_ns = timing.alone_ns;
   }
 
   // By a row from an idle GPU; a host that was busy for a moment gets three tries. Not ok: the candidate's
@@ -246,54 +237,20 @@ struct GpuMeasurer::State {
     return {};
   }
 
-  static void note_host_bound(GpuTaskBench& task, Measurement& m) {
+  static void note_host_bound(GpuBench& task, Measurement& m) {
     m.baseline_idle_ns = task.idle_ns();
     m.host_bound = task.idle_ns() > kHostBound * task.alone_ns();
   }
 
-  void note_roofline(Measurement& m) const {
+  void write_roofline(Measurement& m) override {
     if (ceilings)
-      write_roofline(
+      measure::write_roofline(
           roofline_of(bench->task(), bench->timing_dims(), speeds_of(*ceilings, bench->task().math)), m);
   }
 
-  // Writes the score, and a verdict where there is no good one.
-  bool accept(const Timing& timing, Measured& out) {
-    Measurement& m = out.measurement;
-    if (write_failure(timing, m)) return false;
-    write_score(settings, timing, out);
-    m.verdict = Verdict::kOk;
-    const double floor_ns = floor_below(m.candidate_ns);
-    note_roofline(m);
-    if (m.candidate_ns < floor_ns) {
-      m.verdict = Verdict::kTooFast;
-      m.detail = too_fast_words(m.candidate_ns, floor_ns);
-      return false;
-    }
-    if (!timing.baseline_agrees) {
-      m.verdict = Verdict::kUnstable;
-      m.detail = baseline_words(timing);
-      return false;
-    }
-    if (!timing.clocks.empty()) {
-      m.verdict = Verdict::kUnstable;
-      m.detail = timing.clocks;
-      return false;
-    }
-    return stable(settings, timing, m);
-  }
-
-  void time_and_judge(GpuTaskBench& task, GpuCandidate& candidate, Measured& out) {
-    Measurement& m = out.measurement;
-    const Timing timing = time_candidate(task, candidate, m);
-    if (timing.pairs.verdict == Verdict::kOk && !timing.baseline_agrees) out.again = kAgainForBaseline;
-    if (accept(timing, out) && (looks_too_good(settings, m) || beats_its_flops(m)))
-      out.again = kAgainForScore;
-  }
-
   // What a candidate has written to that is not its own may be anybody's: the next one gets a fresh process.
-  void look_for_damage(GpuTaskBench& task, Measurement& m) {
-    if (!harness.pools_are_whole() || !task.baseline_is_whole()) {
+  void look_for_damage(GpuBench& task, Measurement& m) {
+    if (!harness.kernels().pools_are_whole() || !task.baseline_is_whole()) {
       m.verdict = Verdict::kHack;
       m.hack = kHarnessMemory;
       m.detail = std::string(kChangedMemory) + (m.detail.empty() ? "" : "; " + m.detail);
@@ -303,8 +260,7 @@ struct GpuMeasurer::State {
            m.verdict == Verdict::kHack;
   }
 
-  void check_and_time(GpuTaskBench& task, GpuCandidate& candidate, const Measurement* checked,
-                      Measured& out) {
+  void check_and_time(GpuBench& task, GpuCandidate& candidate, const Measurement* checked, Measured& out) {
     Measurement& m = out.measurement;
     if (checked != nullptr) {
       m.max_error = checked->max_error;
@@ -315,17 +271,13 @@ struct GpuMeasurer::State {
     }
     if (!settings.timing) return;
     seen_reasons.reset();
-    time_and_judge(task, candidate, out);
+    PlanContender contender(*this, task, candidate);
+    engine.measure(contender, out);
     if (seen_reasons) m.clock_reasons = process::clock_reason_words(*seen_reasons);
   }
 
   ExtensionMeasurer& extension_measurer() {
-    if (!extensions)
-      extensions = std::make_unique<ExtensionMeasurer>(
-          harness, settings,
-          GpuSurroundings{[this](PairSettings& pairs) { watch_rounds(pairs); },
-                          [this] { return state_now(); }, [this](double ns) { return floor_below(ns); },
-                          [this](Measurement& m) { note_roofline(m); }});
+    if (!extensions) extensions = std::make_unique<ExtensionMeasurer>(harness, settings, *this);
     return *extensions;
   }
 
@@ -363,17 +315,18 @@ struct GpuMeasurer::State {
   }
 
   // The candidate's code runs in a child: nothing of this process is lost with it.
-  void measure_extension(GpuTaskBench& task, const Candidate& candidate, const std::filesystem::path& binary,
+  void measure_extension(GpuBench& task, const Candidate& candidate, const std::filesystem::path& binary,
                          Measured& out) {
     Measurement& m = out.measurement;
     seen_reasons.reset();
     extension_measurer().measure(task, candidate, binary, out);
     if (seen_reasons) m.clock_reasons = process::clock_reason_words(*seen_reasons);
     if (m.rounds > 0) note_host_bound(task, m);
-    lost = lost || !harness.pools_are_whole();
+    lost = lost || !harness.kernels().pools_are_whole();
   }
 
   Settings settings;
+  Engine engine;
   LaunchCost launch_cost;
   device::Gpu gpu;
   ValueSource source;
@@ -383,8 +336,8 @@ struct GpuMeasurer::State {
   std::optional<std::uint64_t> seen_reasons;  // of clocks, during this measurement
   std::optional<Ceilings> ceilings;
   bool lost = false;
-  std::unique_ptr<GpuTaskBench> bench;
-  std::unique_ptr<ExtensionMeasurer> extensions;  // refers to `bench`
+  std::unique_ptr<GpuBench> bench;
+  std::unique_ptr<ExtensionMeasurer> extensions;
 };
 
 GpuMeasurer::GpuMeasurer(Settings settings, std::span<const std::byte> cubin)
@@ -422,7 +375,7 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
   const FileLock lock(gpu_lock_path(s.facts.uuid));
   s.know_ceilings();
   const double locked = seconds_now();
-  GpuTaskBench& bench = s.bench_of(task);
+  GpuBench& bench = s.bench_of(task);
   Measured out{s.blank(bench.task(), candidate.id), {}, ""};
   Measurement& m = out.measurement;
   m.remeasured = attempt;
@@ -430,7 +383,7 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
   const std::optional<task::LaunchPlan> plan =
       has_host_code ? task::LaunchPlan() : plan_of(candidate, bench.task(), m);
   if (!plan) return out;
-  const double timed_before = s.harness.timed_ns();
+  const double timed_before = s.harness.clock().timed_ns();
   try {
     if (has_host_code) {
       static_cast<CodeFacts&>(m) = toolchain::read_extension_facts(binary).code;
@@ -453,7 +406,7 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
   if (s.lost || (m.verdict != Verdict::kOk && m.verdict != Verdict::kUnstable)) out.again.clear();
   m.device->load_after = load_average();
   m.gpu_held_s = seconds_now() - locked;
-  m.gpu_timed_s = (s.harness.timed_ns() - timed_before) * 1e-9;
+  m.gpu_timed_s = (s.harness.clock().timed_ns() - timed_before) * 1e-9;
   if (s.launch_cost.contexts > 0 && m.rounds > 0) m.clock["launch_ns"] = to_string(s.launch_cost);
   m.seconds = seconds_now() - begin;
   return out;
@@ -464,14 +417,14 @@ Measured GpuMeasurer::measure_reference_against_itself(const task::Task& task) {
   const FileLock lock(gpu_lock_path(s.facts.uuid));
   const double begin = seconds_now();
   s.know_ceilings();
-  GpuTaskBench& bench = s.bench_of(task);
+  GpuBench& bench = s.bench_of(task);
   Measured out{s.blank(bench.task(), "reference of " + task.id), {}, ""};
   PairSettings pairs = pair_settings(s.settings, task.id, out.measurement.candidate, 0);
   pairs.calls = bench.calls();
   const std::unique_ptr<GpuBaselineArm> other = bench.another_baseline();
-  Timing timing = judge(s.settings, time_pairs(bench.baseline(), *other, pairs), pairs.calls);
-  if (timing.pairs.verdict == Verdict::kOk) s.compare_with_alone(bench, timing, out.measurement);
-  s.accept(timing, out);
+  Timing timing = s.engine.time(bench.baseline(), *other, pairs, out.measurement);
+  if (timing.pairs.verdict == Verdict::kOk) bench.alone().compare_with(kAgreement, bench.calls(), timing);
+  s.engine.accept(timing, out);
   out.measurement.seconds = seconds_now() - begin;
   return out;
 }
@@ -482,7 +435,7 @@ Measured GpuMeasurer::measure_candidate_against_itself(const task::Task& task, c
   const FileLock lock(gpu_lock_path(s.facts.uuid));
   const double begin = seconds_now();
   s.know_ceilings();
-  GpuTaskBench& bench = s.bench_of(task);
+  GpuBench& bench = s.bench_of(task);
   Measured out{s.blank(bench.task(), candidate.id), {}, ""};
   const std::optional<task::LaunchPlan> plan = plan_of(candidate, bench.task(), out.measurement);
   if (!plan) return out;
@@ -501,7 +454,7 @@ Measured GpuMeasurer::measure_candidate_against_itself(const task::Task& task, c
     if (estimate->failed.verdict != Verdict::kOk) throw Error(estimate->failed.detail);
   pairs.calls = row.calls;
   pairs.candidate_calls = other.calls;
-  s.accept(judge(s.settings, time_pairs(a, b, pairs), pairs.candidate_calls), out);
+  s.engine.accept(s.engine.time(a, b, pairs, out.measurement), out);
   out.measurement.seconds = seconds_now() - begin;
   return out;
 }

@@ -23,18 +23,16 @@ std::uint64_t bytes_drawn_by_host(const task::Task& task, const CheckCase& check
 
 struct GpuOracle::Shape {
   Shape(const GpuHarness& harness, const task::Task& task, const Reference& reference, const task::Dims& dims)
-      : fresh(harness, input_specs(task, dims), 1),
-        inputs(spans_of(fresh, 0, 1)),
-        own(reference.bind(dims, inputs)),
-        right(reference.bind_oracle(dims, inputs)) {}
-  GpuOperands fresh;
-  InputSets inputs;  // one set
+      : fresh(harness, task, dims),
+        own(reference.bind(dims, fresh.sets())),
+        right(reference.bind_oracle(dims, fresh.sets())) {}
+  GpuFreshInputs fresh;
   Reference::Calls own, right;
 };
 
 GpuOracle::GpuOracle(const GpuHarness& harness, const task::Task& task, const Reference& reference,
                      std::uint64_t seed, std::uint64_t budget_bytes)
-    : Oracle(task, reference, harness.source(), seed, budget_bytes), harness_(harness), flag_(sizeof(int)) {}
+    : Oracle(task, reference, harness.source(), seed, budget_bytes), harness_(harness) {}
 
 GpuOracle::~GpuOracle() = default;
 
@@ -50,25 +48,22 @@ void GpuOracle::fill(const CheckCase& check, const std::vector<std::span<std::by
   values.fill(harness_);
 }
 
+GpuFreshInputs& GpuOracle::draw(const CheckCase& check) {
+  GpuFreshInputs& fresh = shape_of(check.dims).fresh;
+  fresh.draw(seed(), use_of(check), check.distribution);
+  return fresh;
+}
+
 std::optional<std::size_t> GpuOracle::changed_input(const CheckCase& check, const InputSets& sets) {
-  Shape& shape = shape_of(check.dims);
-  fill(check, shape.inputs[0]);
-  int* changed = flag_.as<int>();
-  *changed = 0;
-  for (const auto& inputs : sets)
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      harness_.compare(region_of(inputs[i]).address, shape.fresh.address(0, i), inputs[i].size(),
-                       static_cast<int>(i), changed);
-  harness_.gpu().settle(kTimeout);
-  return *changed > 0 ? std::optional(static_cast<std::size_t>(*changed - 1)) : std::nullopt;
+  return draw(check).changed(sets);
 }
 
 Asked GpuOracle::ask(const CheckCase& check) {
   if (!is_large(task(), check.dims)) return Oracle::ask(check);
   Shape& shape = shape_of(check.dims);
-  fill(check, shape.inputs[0]);
+  draw(check);
   shape.right.run(0, 1);
-  fill(check, shape.inputs[0]);  // a reference that works in place has changed them
+  draw(check);  // a reference that works in place has changed them
   shape.own.run(0, 1);
   Asked asked;
   asked.bounds = shape.own.default_bounds(shape.right, &asked.decidable);
@@ -99,7 +94,7 @@ std::vector<Compared> GpuOracle::compare(const CheckCase& check, const OutputSet
   if (!is_large(task(), check.dims)) return compare_on_host(check, sets);
   const std::vector<double> bounds = asked(check).bounds;
   Shape& shape = shape_of(check.dims);
-  fill(check, shape.inputs[0]);
+  draw(check);
   shape.right.run(0, 1);
   std::vector<Compared> all(bounds.size());
   for (const auto& outputs : sets) {

@@ -36,12 +36,12 @@ class GpuOracle : public Oracle {
  private:
   struct Shape;  // inputs drawn anew at one shape, and the reference's calls on them
   Shape& shape_of(const task::Dims& dims);
+  GpuFreshInputs& draw(const CheckCase& check);
   Asked ask(const CheckCase& check) override;
   std::vector<Compared> compare_on_host(const CheckCase& check, const OutputSets& sets);
 
   const GpuHarness& harness_;
   std::map<task::Dims, std::unique_ptr<Shape>> shapes_;
-  device::PinnedMemory flag_;
 };
 
 // What check_cases() gives for a GPU, without what large shapes need not repeat: seeds but the first, for a

@@ -32,8 +32,8 @@ void GpuOutputs::look(int first, int count, bool written, std::uint64_t key) {
     flags()[i] = kNone;
     if (count == 0 || (i >= outputs_ && !written)) continue;
     const std::uint64_t region = i * sets_ + static_cast<std::uint64_t>(first);
-    harness_.look_for_poison(regions_.address(static_cast<std::size_t>(region)), static_cast<unsigned>(count),
-                             sizes_[i], key, !written, &flags()[i]);
+    harness_.kernels().look_for_poison(regions_.address(static_cast<std::size_t>(region)),
+                                       static_cast<unsigned>(count), sizes_[i], key, !written, &flags()[i]);
   }
 }
 

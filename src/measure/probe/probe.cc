@@ -58,7 +58,7 @@ class Probe {
       device::fill_bytes(from.address(), 0x5A, bytes);
       for (const unsigned blocks : kBlocksAnSm)
         keep_better(best, bandwidth(bytes, bytes, fmt::format("{} blocks an SM", blocks),
-                                    [&] { harness_.read_memory(from.address(), bytes, blocks); }));
+                                    [&] { harness_.kernels().read_memory(from.address(), bytes, blocks); }));
     });
   }
 
@@ -68,7 +68,7 @@ class Probe {
       device::fill_bytes(from.address(), 0x5A, bytes);
       for (const unsigned blocks : kBlocksAnSm)
         keep_better(best, bandwidth(bytes, 2 * bytes, fmt::format("{} blocks an SM", blocks), [&] {
-                      harness_.copy_memory(to.address(), from.address(), bytes, blocks);
+                      harness_.kernels().copy_memory(to.address(), from.address(), bytes, blocks);
                     }));
       keep_better(best, bandwidth(bytes, 2 * bytes, "the driver's copy",
                                   [&] { device::copy(to.address(), from.address(), bytes); }));
@@ -102,7 +102,7 @@ class Probe {
   CeilingFigure launching_queued() {
     constexpr int kLaunches = 100;
     std::vector<double> ns = times(effort_.repeats, [this] {
-      for (int i = 0; i < kLaunches; ++i) harness_.launch_nothing();
+      for (int i = 0; i < kLaunches; ++i) harness_.kernels().launch_nothing();
     });
     for (double& t : ns) t /= kLaunches;
     return figure_of(ns, fmt::format("{} in a row", kLaunches));
@@ -111,9 +111,9 @@ class Probe {
   CeilingFigure launching_idle() {
     std::vector<double> ns;
     for (int i = 0; i <= effort_.launches_idle; ++i) {
-      const GpuTimes times = harness_.time_idle(
+      const GpuTimes times = harness_.clock().time_idle(
           [this] {
-            harness_.launch_nothing();
+            harness_.kernels().launch_nothing();
             return device::GpuOutcome{};
           },
           kTimeout);
@@ -159,7 +159,7 @@ class Probe {
     for (int i = 0; i < repeats; ++i) {
       GpuTimes taken;
       for (int tries = 0; tries < kTries; ++tries) {
-        taken = harness_.time_queued(
+        taken = harness_.clock().time_queued(
             [&] {
               enqueue();
               return device::GpuOutcome{};
@@ -183,7 +183,7 @@ class Probe {
                        .shape = &shape,
                        .key = random_key({name_key("probe"), key}),
                        .to = {matrix, product.matrix_bytes()}};
-    harness_.fill({&fill, 1}, {});
+    harness_.kernels().fill({&fill, 1}, {});
   }
 
   GpuHarness& harness_;

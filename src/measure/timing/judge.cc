@@ -148,7 +148,13 @@ bool write_failure(const Timing& timing, Measurement& m) {
   if (timing.pairs.verdict == Verdict::kOk) return false;
   m.verdict = timing.pairs.verdict;
   m.detail = timing.pairs.detail;
+  m.hack = timing.hack;
   return true;
+}
+
+void write_clock(const Timing& timing, Measurement& m) {
+  if (timing.event_ns) m.candidate_event_ns = timing.event_ns;
+  if (!timing.clock_facts.empty()) m.clock = timing.clock_facts;
 }
 
 bool steady(const Settings& settings, const Timing& timing) {
@@ -176,8 +182,8 @@ std::string baseline_words(const Timing& timing) {
                      timing.alone_ns);
 }
 
-std::string too_fast_words(double candidate_ns, double floor_ns) {
-  return fmt::format("{:.0f} ns a call; the bytes that it must read from memory take {:.0f} ns", candidate_ns,
+std::string too_fast_words(double candidate_ns, double floor_ns, const std::string& must) {
+  return fmt::format("{:.0f} ns a call; the bytes that it must {} take {:.0f} ns", candidate_ns, must,
                      floor_ns);
 }
 

@@ -21,10 +21,12 @@ struct Timing {
   bool baseline_agrees = true;
   double pair_ns = 0, alone_ns = 0;  // the baseline's
   double alone_error = 0;            // standard error of the second, as a share of it
-  // Of candidates with host code: as Measurement has them.
+  // As Measurement has them: `candidate_event_ns`, `clock` and, where the verdict is hack, `hack`.
   std::optional<double> event_ns;
   std::map<std::string, std::string> clock_facts;
-  std::string clocks;  // how CUDA's events and the host's clock disagree; empty: they do not
+  std::string hack;
+  bool beside_clock = false;  // such a hack as a machine that is busy for a moment looks like
+  std::string clocks;         // how CUDA's events and the host's clock disagree; empty: they do not
 };
 
 double seconds_now();                    // on the steady clock
@@ -61,8 +63,9 @@ inline constexpr double kTurnsApart = 1.05;
 bool turns_agree(const Turns& turns, double speedup, double most);
 // A Timing of a run that failed.
 Timing failed_timing(const Ran& run);
-// The verdict and detail of a timing that failed; false where it did not.
+// The verdict, kind and detail of a timing that failed; false where it did not.
 bool write_failure(const Timing& timing, Measurement& m);
+void write_clock(const Timing& timing, Measurement& m);
 // Whether the buckets agree, as far as the gate wants it.
 bool steady(const Settings& settings, const Timing& timing);
 // Whether the score may be used at all; else the verdict is set.
@@ -70,7 +73,8 @@ bool stable(const Settings& settings, const Timing& timing, Measurement& m);
 bool looks_too_good(const Settings& settings, const Measurement& m);
 // The detail of one whose baseline does not agree with its time alone, and of a too_fast one.
 std::string baseline_words(const Timing& timing);
-std::string too_fast_words(double candidate_ns, double floor_ns);
+// `must`: what a candidate must do with the bytes, "read from memory".
+std::string too_fast_words(double candidate_ns, double floor_ns, const std::string& must);
 // CUDA's events against the host's clock over the same calls from an idle GPU; what is wrong where they are
 // over 10 % and 50 us apart (the host's holds two records and a wake-up as well), else empty.
 std::string clocks_disagree(double events_ns, double host_ns);

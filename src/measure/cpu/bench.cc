@@ -1,4 +1,4 @@
-#include "task_bench.h"
+#include "bench.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,20 +28,16 @@ int calls_an_interval(double baseline_ns, std::uint64_t bytes_a_call) {
 
 }  // namespace
 
-TaskBench::TaskBench(const task::Task& task, const ValueSource& source, const Settings& settings)
-    : task_(task::under_math(task, settings.math)),
-      source_(source),
-      reference_(task_),
-      oracle_(task_, reference_, source_, settings.seed),
-      cases_(check_cases(task_, settings.check_seeds)),
-      seed_(settings.seed) {
+CpuBench::CpuBench(const task::Task& task, const ValueSource& source, const Settings& settings)
+    : Bench(task, settings, Place::kHost), source_(source) {
+  oracle_ = std::make_unique<Oracle>(task_, reference_, source_, settings.seed);
+  cases_ = check_cases(task_, settings.check_seeds);
   baseline_call_ns_ =
       stats::median(time_alone(baseline(1), 1, kEstimateRounds, random_key({seed_, name_key("estimate")})));
-  calls_ = calls_an_interval(baseline_call_ns_,
-                             input_bytes(task_, timing_dims()) + output_bytes(task_, timing_dims()));
+  calls_ = calls_an_interval(baseline_call_ns_, bytes_a_call());
 }
 
-BaselineArm& TaskBench::baseline(int calls) {
+BaselineArm& CpuBench::baseline(int calls) {
   if (!baseline_ || baseline_calls_ < calls) {
     baseline_.reset();  // first: both at once may be much memory
     baseline_ = std::make_unique<BaselineArm>(task_, reference_, source_, timing_dims(), calls);
@@ -50,24 +46,12 @@ BaselineArm& TaskBench::baseline(int calls) {
   return *baseline_;
 }
 
-double TaskBench::alone_ns(int calls) {
-  const auto found = alone_ns_.find(calls);
-  return found != alone_ns_.end() ? found->second : alone_again_ns(calls);
-}
-
 // Beside a second copy of itself, which touches as much memory as a candidate does: with less in the shared
 // cache it would be faster than it can be in a pair, and no candidate were to blame.
-double TaskBench::alone_again_ns(int calls) {
-  const std::uint64_t key = random_key({seed_, name_key("alone"), ++alone_again_});
+std::vector<double> CpuBench::rows_alone(int calls, std::uint64_t key) {
   BaselineArm& arm = baseline(calls);
   BaselineArm other(task_, reference_, source_, timing_dims(), calls);
-  return alone_ns_[calls] = stats::median(time_beside(arm, other, {calls, calls}, kAloneRounds, key));
-}
-
-std::vector<double> TaskBench::timed_bounds() {
-  for (const CheckCase& check : cases_)
-    if (check.dims == timing_dims() && check.distribution < 0) oracle_.asked(check);
-  return oracle_.bounds_at(timing_dims());
+  return time_beside(arm, other, {calls, calls}, kAloneRounds, key);
 }
 
 }  // namespace warpsmith::measure

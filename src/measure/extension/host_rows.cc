@@ -1,0 +1,53 @@
+#include "extension/host_rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "warpsmith/base/random.h"
+#include "warpsmith/measure/oracle.h"
+#include "warpsmith/measure/pairs.h"
+#include "warpsmith/stats/summary.h"
+
+namespace warpsmith::measure {
+
+namespace {
+
+// Of either side: long against the clock's own scatter (some microseconds an interval) and what beside it is
+// chance, and so short that a host that is busy for a moment spoils few of many: launches take the host's
+// time, and one side is half as fast for 10 to 100 ms now and then.
+constexpr double kIntervalNs = 2e6;
+constexpr int kMostCalls = 2048;
+// Of an interval: four places of it fit what a child is told.
+constexpr std::uint64_t kMostOperands = 12 << 10;
+constexpr int kEstimateRounds = 5, kEstimateCalls = 8, kAloneRounds = 63;
+
+}  // namespace
+
+int HostRows::calls_a_row(double call_ns, int most) {
+  return static_cast<int>(std::clamp(std::round(kIntervalNs / std::max(1.0, call_ns)), 1.0, double(most)));
+}
+
+HostRows::HostRows(GpuHarness& harness, GpuBench& task, std::uint64_t seed)
+    : alone_(random_key({seed, name_key("host clock alone")}), [this](int calls, std::uint64_t key) {
+        return time_alone(*baseline_, calls, kAloneRounds, key);
+      }) {
+  const task::Dims& dims = task.timing_dims();
+  const std::uint64_t bytes =
+      std::max<std::uint64_t>(1, input_bytes(task.task(), dims) + output_bytes(task.task(), dims));
+  const std::uint64_t tensors =
+      std::max<std::size_t>(1, task.task().inputs.size() + task.task().outputs.size());
+  const std::uint64_t room =
+      std::min(harness.gpu().facts().memory_bytes / 16 / bytes, kMostOperands / tensors);
+  double call_ns = 0;
+  {
+    const int few = static_cast<int>(std::clamp<std::uint64_t>(room, 1, kEstimateCalls));
+    HostClockBaseline first(harness, task.task(), task.reference(), dims, few);
+    call_ns =
+        stats::median(time_alone(first, few, kEstimateRounds, random_key({seed, name_key("host clock")})));
+  }
+  most_calls_ = static_cast<int>(std::max(1.0, std::min<double>(kMostCalls, static_cast<double>(room) - 1)));
+  calls_ = calls_a_row(call_ns, most_calls_);
+  baseline_.emplace(harness, task.task(), task.reference(), dims, calls_);
+}
+
+}  // namespace warpsmith::measure

@@ -1,0 +1,40 @@
+// What the candidates of one task share on a GPU.
+#pragma once
+
+#include <memory>
+
+#include "arms.h"
+#include "engine/bench.h"
+#include "harness.h"
+
+namespace warpsmith::measure {
+
+class HostRows;  // extension/host_rows.h
+
+class GpuBench : public Bench {
+ public:
+  GpuBench(GpuHarness& harness, const task::Task& task, const Settings& settings);
+  ~GpuBench() override;
+  // What a row of calls() takes, roughly, in nanoseconds (timing/calls_a_row.h).
+  double row_ns() const { return calls_ * baseline_call_ns_; }
+  GpuBaselineArm& baseline();
+  // GpuBaselineArm::memory_is_whole() of the baseline, if there is one yet.
+  bool baseline_is_whole() { return !baseline_ || baseline_->memory_is_whole(); }
+  std::unique_ptr<GpuBaselineArm> another_baseline() const;
+  // Median nanoseconds a call of the baseline with nothing beside it, in rows as long as beside a candidate.
+  double alone_ns();
+  // Nanoseconds of a call of the baseline from an idle GPU, median of a few.
+  double idle_ns();
+  // The baseline as candidates with host code meet it.
+  HostRows& host_rows();
+
+ private:
+  std::vector<double> rows_alone(int calls, std::uint64_t key) override;
+
+  GpuHarness& harness_;
+  double idle_ns_ = 0;
+  std::unique_ptr<GpuBaselineArm> baseline_;
+  std::unique_ptr<HostRows> host_rows_;
+};
+
+}  // namespace warpsmith::measure
