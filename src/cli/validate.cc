@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 
 #include "print.h"
@@ -23,7 +22,7 @@ namespace {
 struct Options {
   std::vector<std::string> paths, overrides, only;
   bool measure = false;
-  ValidateMeasureOptions measuring;
+  MeasureOptions measuring;
   std::string device;  // empty: nothing is run
 };
 
@@ -139,18 +138,8 @@ std::vector<task::Task> tasks_to_measure(const Options& options) {
   return tasks;
 }
 
-void check_device(const std::string& device) {
-  if (!std::all_of(device.begin(), device.end(),
-                   [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
-    throw Error("`" + device + "` is no device: cpu, auto, or a GPU type such as H100", kExitUsage);
-  std::string lower = device;  // `CPU` would be a GPU type
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (lower != device && (lower == "cpu" || lower == "auto"))
-    throw Error("`" + device + "` is no device (did you mean `" + lower + "`?)", kExitUsage);
-}
-
 int validate_by_measuring(const Options& options, CommandContext& context) {
-  ValidateMeasureOptions measuring = options.measuring;
+  MeasureOptions measuring = options.measuring;
   if (!options.device.empty()) measuring.device = options.device;
   const std::vector<MeasuredTask> measured = measure_tasks(tasks_to_measure(options), measuring);
   if (context.json) {

@@ -7,20 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "measure_here.h"
 #include "warpsmith/records/candidate.h"
 #include "warpsmith/records/measurement.h"
 #include "warpsmith/task/task.h"
 
 namespace warpsmith::cli {
-
-struct ValidateMeasureOptions {
-  std::string device = "cpu";  // "cpu", "auto" (a GPU where there is one), or a GPU type
-  int threads = 1;             // of candidate and baseline
-  double budget_s = 2;         // timing of one candidate
-  bool timing = true;          // false: verdicts only
-  bool unsandboxed = false;
-  bool keep = false;  // leave the run folder, and say where it is
-};
 
 struct MeasuredCandidate {
   std::string name, expected;  // as the dataset says
@@ -45,8 +37,7 @@ struct MeasuredTask {
 // `unstable` is measured once more: the host was busy. Throws InvalidInput for mistakes in candidate files,
 // Error where there is no such device, a program fails (with its log), or a signal asks for the end
 // (kExitInterrupted).
-std::vector<MeasuredTask> measure_tasks(const std::vector<task::Task>& tasks,
-                                        const ValidateMeasureOptions& options);
+std::vector<MeasuredTask> measure_tasks(const std::vector<task::Task>& tasks, const MeasureOptions& options);
 
 // A table for people, and the same as JSON.
 std::string measured_text(const std::vector<MeasuredTask>& tasks);

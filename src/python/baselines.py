@@ -12,7 +12,7 @@
 #       -> {"place": which of its operands' places they went to}
 #   {"run": 0 | 1, "calls": K}     -> {"ns": nanoseconds of all K calls, "enqueue_ns": what they took the host}
 #
-# or {"missing": "why"} to any of them. Calls are timed much as the C++ side times its own (src/measure/gpu/harness.cc): between two events, on a
+# or {"missing": "why"} to any of them. Calls are timed much as the C++ side times its own (src/measure/gpu/clock.cc): between two events, on a
 # stream that a sleeping kernel holds for as long as enqueueing took the last times and some more, behind a write of twice the L2 cache.
 import ast
 import gc

@@ -13,6 +13,12 @@ constexpr std::array<std::string_view, 3> kStates = {"covered", "missing", "not_
 
 }  // namespace
 
+const std::vector<std::string>& known_baselines() {
+  static const std::vector<std::string> kNames = {"eager", "cuda_graph", "torch_compile",
+                                                  "torch_compile_reduce_overhead", "cudnn"};
+  return kNames;
+}
+
 std::string_view to_string(BaselineState state) { return kStates[static_cast<std::size_t>(state)]; }
 
 void from_text(std::string_view name, BaselineState& state) {

@@ -140,12 +140,13 @@ Fields<M> later_fields() {
           "host_bound", &M::host_bound,
           {.meaning = "1: the baseline takes over 20 % longer from an idle GPU than queued, so it waits for "
                       "launches"}),
-      field(
-          "baseline_alone_ns", &M::baseline_alone_ns,
-          {.unit = "ns",
-           .meaning = "a call of the baseline with no candidate beside it, in the same process (the process "
-                      "of a candidate with host code may exist, stopped)",
-           .since = 6}),
+      field("baseline_alone_ns", &M::baseline_alone_ns,
+            {.unit = "ns",
+             .meaning =
+                 "a call of the baseline with no candidate beside it, in the same process (the process "
+                 "of a candidate with host code may exist, stopped); on the CPU beside a second copy of the "
+                 "baseline",
+             .since = 6}),
       field("candidate_event_ns", &M::candidate_event_ns,
             {.unit = "ns",
              .meaning = "tiers `extension` and `python`: a call of the candidate by its own events on the "

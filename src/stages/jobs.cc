@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "warpsmith/records/baseline.h"
+
 namespace warpsmith::stages {
 
 namespace {
@@ -36,14 +38,12 @@ Json optimizer_json(const workflow::OptimizerSettings& o) {
 }
 
 std::vector<std::string> baselines_of(const workflow::ProtocolSettings& p) {
-  static const std::vector<std::string> kAll = {"eager", "cuda_graph", "torch_compile",
-                                                "torch_compile_reduce_overhead", "cudnn"};
   const auto asked = [&](const std::string& name) {
     const auto& list = p.baselines;
     return std::find(list.begin(), list.end(), name) != list.end();
   };
   std::vector<std::string> names;
-  for (const std::string& name : kAll)
+  for (const std::string& name : known_baselines())
     if (asked("all") || asked(name) || (name == p.baseline && name != "eager")) names.push_back(name);
   return names;
 }

@@ -179,20 +179,36 @@ bool is_native_source(std::string_view path) {
   return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view e) { return path.ends_with(e); });
 }
 
+namespace {
+
+std::optional<HostedSource> load_source(HostedTier tier, const fs::path& path, const std::string& expected,
+                                        Diagnostics& diagnostics) {
+  const Form& form = form_of(tier);
+  const std::size_t before = diagnostics.size();
+  HostedSource source{tier, path.stem().string(), expected, path, {}};
+  if (fs::is_directory(path))
+    load_folder(form, source, diagnostics);
+  else
+    load_file(form, source, diagnostics);
+  if (tier == HostedTier::kPython && diagnostics.size() == before) check_python(source, diagnostics);
+  return diagnostics.size() == before ? std::optional(std::move(source)) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<HostedSource> load_hosted_source(const fs::path& path, Diagnostics& diagnostics) {
+  const bool of_python = fs::is_directory(path) ? fs::exists(path / "model.py") : path.extension() == ".py";
+  return load_source(of_python ? HostedTier::kPython : HostedTier::kExtension, path, "ok", diagnostics);
+}
+
 std::vector<HostedSource> load_hosted_sources(const Task& task, HostedTier tier, Diagnostics& diagnostics) {
   const Form& form = form_of(tier);
   std::vector<HostedSource> sources;
   for (const auto& [expected, folder] : folders_by_verdict(task.folder / form.folder, diagnostics)) {
     for (const fs::path& path : sorted_names(folder, diagnostics)) {
       if (is_made_by_python(path)) continue;
-      const std::size_t before = diagnostics.size();
-      HostedSource source{tier, path.stem().string(), expected, path, {}};
-      if (fs::is_directory(path))
-        load_folder(form, source, diagnostics);
-      else
-        load_file(form, source, diagnostics);
-      if (tier == HostedTier::kPython && diagnostics.size() == before) check_python(source, diagnostics);
-      if (diagnostics.size() == before) sources.push_back(std::move(source));
+      if (std::optional<HostedSource> source = load_source(tier, path, expected, diagnostics))
+        sources.push_back(std::move(*source));
     }
   }
   return sources;

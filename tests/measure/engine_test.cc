@@ -125,6 +125,25 @@ TEST_F(EngineTest, OfTwoScoresTheLowerOneCounts) {
   EXPECT_EQ(out.measurement.remeasured, 1);
 }
 
+TEST_F(EngineTest, AScoreIsNotRepeatedBesideABaselineThatDisagrees) {
+  contender_.timings = {timing_of(settings_, 4), timing_of(settings_, 3.9, false),
+                        timing_of(settings_, 3.8, false), timing_of(settings_, 3.9, false)};
+  const Measured out = measured(again_here());
+  EXPECT_EQ(out.measurement.verdict, Verdict::kUnstable);
+  EXPECT_EQ(out.measurement.remeasured, 3);
+  EXPECT_NEAR(out.measurement.speedup_before.value_or(0), 4, 1e-3);
+}
+
+TEST_F(EngineTest, AFailureLeavesTheClockOfTheScoreBefore) {
+  Timing first = timing_of(settings_, 4), failed = failed_timing({Verdict::kWrongOutput, "late", 0});
+  first.clock_facts = {{"clock", "the host's"}, {"baseline_batch", "8"}};
+  failed.clock_facts = {{"baseline_batch", "9"}};
+  contender_.timings = {first, failed};
+  const Measured out = measured(again_here());
+  EXPECT_EQ(out.measurement.verdict, Verdict::kWrongOutput);
+  EXPECT_EQ(out.measurement.clock, first.clock_facts);
+}
+
 TEST_F(EngineTest, ScoresFarApartAreUnstable) {
   contender_.timings = {timing_of(settings_, 8), timing_of(settings_, 3)};
   const Measured out = measured(again_here());

@@ -74,6 +74,7 @@ void print_diagnostics(const Diagnostics& diagnostics);
 // unchanged.
 std::string paint(const CommandContext& context, std::string_view colour, std::string_view text);
 
+void add_bench(CLI::App& app, CommandContext& context);
 void add_validate(CLI::App& app, CommandContext& context);
 void add_plan(CLI::App& app, CommandContext& context);
 void add_schema(CLI::App& app, CommandContext& context);

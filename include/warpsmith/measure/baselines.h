@@ -27,8 +27,6 @@
 
 namespace warpsmith::measure {
 
-// "eager", "cuda_graph", "torch_compile", "torch_compile_reduce_overhead", "cudnn"
-const std::vector<std::string>& baseline_names();
 
 // A row without a number: `missing`, for no reason yet.
 BaselineTiming blank_timing(const Settings& settings, const task::Task& task, const std::string& name);

@@ -37,7 +37,7 @@ class GpuBaselines {
   explicit GpuBaselines(Options options);
   ~GpuBaselines();
 
-  // A row for each task and each name (baseline_names(), or `torchscript`, which PythonBaselines has), task
+  // A row for each task and each name (known_baselines(), or `torchscript`, which PythonBaselines has), task
   // by task. What cannot be had is a row that says why. Throws Error where the GPU is of the wrong type,
   // InvalidInput where a task is.
   std::vector<BaselineTiming> measure(const std::vector<std::string>& tasks,

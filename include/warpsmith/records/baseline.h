@@ -20,6 +20,10 @@ enum class BaselineState {
 std::string_view to_string(BaselineState state);  // "covered", "missing", "not_covered"
 void from_text(std::string_view name, BaselineState& state);  // throws Error
 
+// Those that a GPU has, in the order in which they are timed: "eager", "cuda_graph", "torch_compile",
+// "torch_compile_reduce_overhead", "cudnn". On the CPU there is eager alone.
+const std::vector<std::string>& known_baselines();
+
 // One baseline of one task on one device.
 struct BaselineTiming {
   std::string task;

@@ -87,7 +87,8 @@ struct Measurement : CodeFacts {
   std::uint64_t blob_offset = 0, blob_bytes = 0;
   std::uint32_t blob_crc = 0;
   double seconds = 0;  // spent on this candidate
-  // Nothing where it is not known: in records of older versions, on a CPU, where a measurement ended early.
+  // Nothing where it is not known: in records of older versions, where a measurement ended early, and on a
+  // CPU all but `baseline_alone_ns` and `speedup_before`.
   std::optional<double> gpu_held_s;  // the GPU was this measurement's alone for so long …
   std::optional<double>
       gpu_timed_s;  // … and its calls took so long of it: in checks, and in both arms of the timing
@@ -95,6 +96,7 @@ struct Measurement : CodeFacts {
   std::optional<double> baseline_idle_ns, candidate_idle_ns;
   std::optional<bool> host_bound;  // the baseline takes over 20 % longer from an idle GPU than queued
   // A call of the baseline with no candidate beside it, in the same process: what the pair's must agree with.
+  // On a CPU beside a second copy of the baseline, which takes as much memory as a candidate does.
   std::optional<double> baseline_alone_ns;
   // Candidates with host code: a call by its own events on the default stream, to be compared with
   // candidate_ns. Of any: how both sides were timed ("threads": "3 before, 3 after", "processor": "15, for

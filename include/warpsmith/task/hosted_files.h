@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,9 @@ struct HostedSource {
 // C++ and CUDA, by its ending.
 bool is_native_source(std::string_view path);
 
+// The candidate at `path`, which may lie anywhere: a file <name>.py or a folder with a model.py is of tier
+// `python`, a file <name>.cu or another folder of tier `extension`. `expected` is "ok".
+std::optional<HostedSource> load_hosted_source(const std::filesystem::path& path, Diagnostics& diagnostics);
 // Those of one tier, sorted by `expected`, then name. Mistakes go to `diagnostics`. Where only
 // `compile_error` is expected a model.py may define nothing. Files of Python are UTF-8, or say in a `#
 // coding:` line what else they are.

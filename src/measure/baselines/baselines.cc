@@ -19,12 +19,6 @@ constexpr int kCacheVersion = 4;  // of rows in the cache: raised when a baselin
 
 }  // namespace
 
-const std::vector<std::string>& baseline_names() {
-  static const std::vector<std::string> names = {"eager", "cuda_graph", "torch_compile",
-                                                 "torch_compile_reduce_overhead", "cudnn"};
-  return names;
-}
-
 BaselineTiming blank_timing(const Settings& settings, const task::Task& task, const std::string& name) {
   BaselineTiming timing;
   timing.task = task.id;

@@ -19,6 +19,7 @@
 #include "warpsmith/measure/check.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/pairs.h"
+#include "warpsmith/records/baseline.h"
 #include "warpsmith/stats/summary.h"
 
 namespace warpsmith::measure {
@@ -114,7 +115,7 @@ Settings settings_from_json(const Json& params, std::uint64_t seed) {
   s.timing = param(params, "timing", s.timing);
   s.seed = seed;
   const auto refuse = [](const std::string& what) { throw Error("params: " + what, kExitUsage); };
-  const auto& known = baseline_names();
+  const auto& known = known_baselines();
   for (const std::string& name : s.baselines)
     if (std::find(known.begin(), known.end(), name) == known.end())
       refuse("baselines: `" + name + "` is not known");
@@ -247,7 +248,8 @@ struct Measurer::State : EngineDevice {
           return failed_timing(run);
       task_.alone().times(calls);
       Timing timing = state_.engine.time(task_.baseline(calls), crew.arm(), pairs, m);
-      if (timing.pairs.verdict == Verdict::kOk) task_.alone().compare_with(kAgreement, calls, timing);
+      if (timing.pairs.verdict == Verdict::kOk)
+        task_.alone().compare_with(state_.engine.rules().agreement, calls, timing);
       return timing;
     }
 

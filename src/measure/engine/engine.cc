@@ -27,7 +27,8 @@ bool Engine::agrees(const Timing& timing) const {
 
 bool Engine::accept(const Timing& timing, Measured& out) {
   Measurement& m = out.measurement;
-  write_clock(timing, m);
+  // Of a failed one only where its clock was read to the end: it may follow one that was accepted.
+  if (timing.pairs.verdict == Verdict::kOk || timing.event_ns) write_clock(timing, m);
   if (write_failure(timing, m)) return false;
   write_score(settings_, timing, out);
   m.verdict = Verdict::kOk;
@@ -83,7 +84,7 @@ void Engine::measure(Contender& contender, Measured& out) {
     if (accept(lower ? second : timing, out) && second.pairs.verdict == Verdict::kOk)
       compare_scores(before, second.score.speedup(), m);
   }
-  if (m.verdict == Verdict::kOk && out.again.empty()) {
+  if (m.verdict == Verdict::kOk && !elsewhere) {
     double& best = settings_.best[m.task];
     best = std::max(best, m.speedup);
   }

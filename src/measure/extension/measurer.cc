@@ -201,7 +201,7 @@ struct ExtensionMeasurer::State {
                    double values_ns, std::uint64_t key) {
     look_for_hacks(candidate, arm, values_ns, timing);
     if (timing.pairs.verdict != Verdict::kOk) return;
-    rows.alone().compare_with(kAgreement, rows.calls(), timing);
+    rows.alone().compare_with(engine.rules().agreement, rows.calls(), timing);
     if (!timing.baseline_agrees) compare_in_turns(rows, arm, timing, key);
   }
 

@@ -33,7 +33,7 @@ class GpuLayout {
   device::GpuAddress address(int set, std::size_t operand) const { return operands_->address(set, operand); }
   // Enqueues: outputs and temporaries of sets first…first+count-1 become 0xFF.
   void poison(int first, int count);
-  // Appends where a set lies, for GpuHarness::touch().
+  // Appends where a set lies, for GpuKernels::touch().
   void add_memory(int set, std::vector<GpuRegion>& memory) const;
 
  private:

@@ -1,5 +1,7 @@
 #include "inputs.h"
 
+#include <utility>
+
 #include "warpsmith/measure/oracle.h"
 #include "warpsmith/measure/values.h"
 
@@ -51,8 +53,9 @@ void GpuInputs::add(std::uint64_t seed, std::uint64_t use, int distribution,
 }
 
 void GpuInputs::fill(const GpuHarness& harness) {
-  harness.kernels().fill(fills_, dims_);
-  fills_.clear();
+  // Emptied first: where it throws, these values must not come with the next ones.
+  const std::vector<GpuFill> fills = std::exchange(fills_, {});
+  harness.kernels().fill(fills, dims_);
 }
 
 GpuFreshInputs::GpuFreshInputs(const GpuHarness& harness, const task::Task& task, const task::Dims& dims)

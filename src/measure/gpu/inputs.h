@@ -44,8 +44,8 @@ class GpuInputs {
   std::vector<GpuFill> fills_;
 };
 
-// The inputs of one call at one shape, drawn anew where no candidate has been: the right answer is that for them,
-// and who has written to its own is found by them.
+// The inputs of one call at one shape, drawn anew where no candidate has been. The right answer is the one
+// for them. Whoever has written to inputs of its own is found by them.
 class GpuFreshInputs {
  public:
   // All that is referred to must outlive it.

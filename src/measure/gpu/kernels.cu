@@ -1,5 +1,5 @@
 // Kernels of the harness itself, made by NVRTC once for each GPU type, behind the text of
-// answers/value_elements.h. Struct layouts: there, in harness.h and harness.cc.
+// answers/value_elements.h. Struct layouts: there, in kernels.h and kernels.cc.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>

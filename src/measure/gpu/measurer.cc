@@ -200,7 +200,7 @@ struct GpuMeasurer::State : EngineDevice {
       timing.hack = kHarnessMemory;
       return timing;
     }
-    task.alone().compare_with(kAgreement, task.calls(), timing);
+    task.alone().compare_with(engine.rules().agreement, task.calls(), timing);
     note_host_bound(task, m);
     task.baseline().remember();  // from here on the candidate alone runs
     if (const device::GpuOutcome outcome = compare_clocks(arm, timing, m); !outcome.ok())
@@ -423,7 +423,8 @@ Measured GpuMeasurer::measure_reference_against_itself(const task::Task& task) {
   pairs.calls = bench.calls();
   const std::unique_ptr<GpuBaselineArm> other = bench.another_baseline();
   Timing timing = s.engine.time(bench.baseline(), *other, pairs, out.measurement);
-  if (timing.pairs.verdict == Verdict::kOk) bench.alone().compare_with(kAgreement, bench.calls(), timing);
+  if (timing.pairs.verdict == Verdict::kOk)
+    bench.alone().compare_with(s.engine.rules().agreement, bench.calls(), timing);
   s.engine.accept(timing, out);
   out.measurement.seconds = seconds_now() - begin;
   return out;

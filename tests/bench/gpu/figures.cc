@@ -144,7 +144,7 @@ void python_eager(const Bench& bench, measure::GpuBaselines& baselines) {
 void time_baselines(const Bench& bench, measure::GpuBaselines& baselines) {
   const double begin = now();
   int covered = 0;
-  const std::vector<BaselineTiming> rows = baselines.measure(ids_of(bench), measure::baseline_names());
+  const std::vector<BaselineTiming> rows = baselines.measure(ids_of(bench), known_baselines());
   for (const BaselineTiming& row : rows) {
     covered += row.state == BaselineState::kCovered;
     std::printf("%-24s %-30s %s %.4f [%.4f, %.4f] %.0f / %.0f ns, %.1f s %s\n", row.task.c_str(),
