@@ -91,20 +91,19 @@ const std::vector<BaselineTiming>& baselines_of(const std::vector<MeasuredHere>&
   return kNone;
 }
 
-std::string shape_text(const Measurement& m) {
-  std::string text;
-  for (const auto& [name, size] : m.shape) text += fmt::format(" {}={}", name, size);
-  return text;
-}
-
 // What was measured, on what.
-std::string head_text(const task::Task& task, const std::vector<MeasuredHere>& all) {
+std::string head_text(const task::Task& task, const DeviceHere& device,
+                      const std::vector<MeasuredHere>& all) {
+  std::string text = "task " + task.id;
+  const task::Dims shape = task::on_device(task, device.kind).timing.front();
+  for (const std::string& name : task.dims)
+    text += fmt::format("{} {}={}", name == task.dims.front() ? "," : "", name, shape.at(name));
   for (const MeasuredHere& one : all) {
     const Measurement m = one.measurement();
     if (one.measured.is_null() || !m.device) continue;
-    return fmt::format("task {},{}, {}, math {}\n", task.id, shape_text(m), m.device->name, m.math);
+    return fmt::format("{}, {}, math {}\n", text, m.device->name, m.math);
   }
-  return fmt::format("task {}: no kernel was measured\n", task.id);
+  return text + ": no kernel was measured\n";
 }
 
 using Row = std::vector<std::string>;
@@ -225,14 +224,15 @@ int bench(const Options& options, CommandContext& context) {
     notes.push_back(notes_text(m));
     kernels.push_back(kernel_json(options.kernels[i], all[i], baselines));
   }
-  std::string text = head_text(task, all) + table_text(rows, notes);
+  std::string text = head_text(task, device, all) + table_text(rows, notes);
   for (const BaselineTiming& baseline : baselines)
     if (baseline.state != BaselineState::kCovered)
       text += fmt::format("no baseline {}: {}\n", baseline.name, baseline.reason);
   if (context.json) {
-    Json rows = Json::array();
-    for (const BaselineTiming& baseline : baselines) rows.push_back(to_json(baseline));
-    print_json(context, {{"task", task.id}, {"kernels", std::move(kernels)}, {"baselines", std::move(rows)}});
+    Json timed = Json::array();
+    for (const BaselineTiming& baseline : baselines) timed.push_back(to_json(baseline));
+    print_json(context,
+               {{"task", task.id}, {"kernels", std::move(kernels)}, {"baselines", std::move(timed)}});
   } else {
     print_text(stdout, text);
   }
