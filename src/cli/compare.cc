@@ -44,6 +44,7 @@ std::optional<int> level_of(const store::Results& run) {
 }
 
 report::RunComparison compared(const Options& options, const CommandContext& context) {
+  if (options.a.empty() || options.b.empty()) throw Error("A or B is empty: name both", kExitUsage);
   const store::Results a = current_results(find_run(context, options.a));
   const std::optional<fs::path> file = is_run(context, options.b) ? std::nullopt : published_file(options.b);
   if (!file) {

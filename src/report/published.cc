@@ -97,7 +97,11 @@ class BaselineTimes {
  public:
   explicit BaselineTimes(const std::filesystem::path& file) {
     if (file.empty()) return;
-    levels_ = read_json_file(file);
+    try {
+      levels_ = read_json_file(file);
+    } catch (const BadContent& e) {
+      throw Error(e.what(), kExitUsage);
+    }
     const std::string name = file.stem().string();
     const auto holds = [&](const char* word) { return name.find(word) != std::string::npos; };
     if (holds("reduce-overhead"))
@@ -113,7 +117,8 @@ class BaselineTimes {
     if (problems == levels_.end()) return std::nullopt;
     const std::string prefix = std::to_string(number) + "_";
     for (const auto& [name, stats] : problems->items())
-      if (name.starts_with(prefix)) return number_of(stats.at("mean"));
+      if (const auto mean = stats.find("mean"); name.starts_with(prefix) && mean != stats.end())
+        return number_of(*mean);
     return std::nullopt;
   }
 

@@ -100,6 +100,7 @@ TEST_F(CompareCommandTest, MistakesEndWithTheirCodes) {
   EXPECT_EQ(compare({"one", "tow"}).first, kExitUsage);
   EXPECT_THAT(said_, HasSubstr("did you mean `two`?"));
   EXPECT_EQ(compare({"nothing", "two"}).first, kExitUsage);
+  EXPECT_EQ(compare({"one", ""}).first, kExitUsage) << "not the run that was changed last";
   write_file_atomic(scratch_ / "empty.json", "");
   EXPECT_EQ(compare({"one", (scratch_ / "empty.json").string()}).first, kExitUsage);
 }

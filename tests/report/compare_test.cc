@@ -368,6 +368,23 @@ TEST_F(PublishedFiles, TimesOfTorchCompileAreThatBaseline) {
   EXPECT_EQ(without.scores[0].note, "no time of a baseline");
 }
 
+TEST_F(PublishedFiles, DamagedTimesOfABaseline) {
+  const auto file = write("eval_results.json", kEvaluation);
+  const auto read = [&](const std::string& text) {
+    return read_published(file, {.level = 1, .baseline_times = write("baseline_time_torch.json", text)});
+  };
+  for (const char* text : {R"({"level1": {"19_ReLU.py": {}}})", R"({"level1": {"19_ReLU.py": 3}})", "[]",
+                           "{}", R"({"level1": []})", R"({"level1": {"19_ReLU.py": {"mean": "x"}}})"})
+    EXPECT_EQ(read(text).scores[0].note, "no time of a baseline") << text;
+  try {
+    read("{");
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.exit_code(), kExitUsage);
+    EXPECT_THAT(e.what(), HasSubstr("baseline_time_torch.json"));
+  }
+}
+
 TEST_F(PublishedFiles, WhatIsNoneOfThemIsAMistake) {
   for (const char* text : {"", "{}", "[]", "3", "hello", R"({"19": 3})", R"({"19": [3]})", R"({"x": []})",
                            R"({"level_id": 1})", "\0\xff"})
