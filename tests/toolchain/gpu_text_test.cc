@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/compile_unit.h"
+#include "common/cuda_log.h"
 #include "nvrtc/log.h"
 #include "nvrtc/source.h"
 #include "warpsmith/base/error.h"

@@ -19,24 +19,26 @@ constexpr std::string_view kWhat = "compile cache";
 CacheEntry::CacheEntry(fs::path cache, std::string key, std::string suffix)
     : cache_(std::move(cache)), key_(std::move(key)), suffix_(std::move(suffix)) {}
 
-bool CacheEntry::read(CompileResult* result) const {
+std::optional<CompileResult> CacheEntry::read() const {
   std::error_code error;
-  if (!fs::exists(answer(), error)) return false;
+  if (!fs::exists(answer(), error)) return std::nullopt;
+  CompileResult result;
   try {
     const Json json = read_json_file(answer());
     const auto verdict = parse_verdict(json_at<std::string>(json, "verdict", kWhat));
-    if (!verdict) return false;
-    result->verdict = *verdict;
-    result->log = json_at<std::string>(json, "log", kWhat);
+    if (!verdict) return std::nullopt;
+    result.verdict = *verdict;
+    result.log = json_at<std::string>(json, "log", kWhat);
     if (*verdict == Verdict::kOk) {
-      result->binary = binary();
-      if (sha256_file_hex(result->binary) != json_at<std::string>(json, "binary_sha256", kWhat)) return false;
+      result.binary = binary();
+      if (sha256_file_hex(result.binary) != json_at<std::string>(json, "binary_sha256", kWhat))
+        return std::nullopt;
     }
   } catch (const Error&) {
-    return false;
+    return std::nullopt;
   }
-  result->cached = true;
-  return true;
+  result.cached = true;
+  return result;
 }
 
 void CacheEntry::write(const fs::path& scratch, const CompileResult& result, const Json& facts) const {
@@ -63,11 +65,6 @@ void publish(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::rename(from, to, error);
   if (error) throw system_error("cannot write " + to.string(), error.value());
-}
-
-Json read_cached_facts(const fs::path& answer) {
-  const Json json = read_json_file(answer);
-  return json_at<Json>(json, "facts", answer.string());
 }
 
 }  // namespace warpsmith::toolchain

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "warpsmith/base/error.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/toolchain/options.h"
 
@@ -18,7 +20,7 @@ class CacheEntry {
   std::filesystem::path binary() const { return cache_ / (key_ + suffix_); }
 
   // A cached answer, if it is whole; what is damaged counts as missing and is made again.
-  bool read(CompileResult* result) const;
+  std::optional<CompileResult> read() const;
   // The answer is written last: it makes the entry whole. `facts` of an ok result, null where there are none.
   void write(const std::filesystem::path& scratch, const CompileResult& result, const Json& facts) const;
 
@@ -43,7 +45,17 @@ class Scratch {
 // Moves a file into the cache in one step. Two writers of one entry write the same.
 void publish(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// Facts that were written with an answer. Throws Error naming the file where they are missing or damaged.
-Json read_cached_facts(const std::filesystem::path& answer);
+// What `from_json` makes of the facts that were written with the answer beside a binary. Throws Error naming
+// the file where they are missing or damaged.
+template <typename FromJson>
+auto read_cached_facts(std::filesystem::path binary, const FromJson& from_json) {
+  const std::string answer = binary.replace_extension(".json").string();
+  const Json facts = json_at<Json>(read_json_file(answer), "facts", answer);
+  try {
+    return from_json(facts);
+  } catch (const Error& e) {
+    throw e.with_context("while reading " + answer);
+  }
+}
 
 }  // namespace warpsmith::toolchain

@@ -1,7 +1,6 @@
 #include "compile_unit.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include "compiler_child.h"
@@ -12,30 +11,11 @@ namespace warpsmith::toolchain {
 namespace {
 
 // Options of NVRTC that change no more than the code that it makes.
-constexpr std::array<std::string_view, 24> kDeviceOptions = {"--use_fast_math",
-                                                             "-use_fast_math",
-                                                             "-lineinfo",
-                                                             "--generate-line-info",
-                                                             "--extra-device-vectorization",
-                                                             "-extra-device-vectorization",
-                                                             "--fmad=true",
-                                                             "--fmad=false",
-                                                             "--ftz=true",
-                                                             "--ftz=false",
-                                                             "--prec-div=true",
-                                                             "--prec-div=false",
-                                                             "--prec-sqrt=true",
-                                                             "--prec-sqrt=false",
-                                                             "-fmad=true",
-                                                             "-fmad=false",
-                                                             "-ftz=true",
-                                                             "-ftz=false",
-                                                             "-prec-div=true",
-                                                             "-prec-div=false",
-                                                             "-prec-sqrt=true",
-                                                             "-prec-sqrt=false",
-                                                             "--device-int128",
-                                                             "-device-int128"};
+constexpr std::string_view kDeviceOptions =
+    "--use_fast_math -use_fast_math -lineinfo --generate-line-info --extra-device-vectorization -extra- "
+    "device-vectorization --fmad=true --fmad=false --ftz=true --ftz=false --prec-div=true --prec- "
+    "div=false --prec-sqrt=true --prec-sqrt=false -fmad=true -fmad=false -ftz=true -ftz=false -prec- "
+    "div=true -prec-div=false -prec-sqrt=true -prec-sqrt=false --device-int128 -device-int128";
 
 bool is_number_behind(const std::string& option, std::string_view start) {
   return option.size() > start.size() && option.size() <= start.size() + 3 && option.starts_with(start) &&
@@ -44,7 +24,7 @@ bool is_number_behind(const std::string& option, std::string_view start) {
 }
 
 bool is_device_option(const std::string& option) {
-  if (std::find(kDeviceOptions.begin(), kDeviceOptions.end(), option) != kDeviceOptions.end()) return true;
+  if (is_listed(kDeviceOptions, option)) return true;
   for (const std::string_view standard : {"c++11", "c++14", "c++17", "c++20"})
     for (const std::string_view start : {"--std=", "-std="})
       if (option.starts_with(start) && option.substr(start.size()) == standard) return true;
@@ -68,19 +48,18 @@ bool is_define(const std::string& option) {
 
 }  // namespace
 
-std::optional<ModuleNames> read_plan_names(const Candidate& candidate, const task::Task& task,
-                                           const CompileOptions& options, CompileResult* mistake) {
-  if (candidate.source().size() > kMostSourceBytes) {
-    *mistake = failure(Verdict::kCompileError, place_of(SourceProblem{1, 1, kSourceTooLarge, false}));
-    return std::nullopt;
-  }
+std::optional<CompileResult> read_plan_names(const Candidate& candidate, const task::Task& task,
+                                             const CompileOptions& options, ModuleNames* names) {
+  if (candidate.source().size() > kMostSourceBytes) return failure_of({1, 1, kSourceTooLarge, false});
   Diagnostics diagnostics;
   const task::LaunchPlan plan = task::LaunchPlan::parse(candidate.source(), task, "kernel.cu", diagnostics);
-  if (diagnostics.empty()) return ModuleNames{plan.kernels(), plan.symbols(), plan.places()};
+  if (diagnostics.empty()) {
+    *names = {plan.kernels(), plan.symbols(), plan.places()};
+    return std::nullopt;
+  }
   std::string log;
   for (const Diagnostic& d : diagnostics) log += to_string(d) + "\n";
-  *mistake = failure(Verdict::kCompileError, cut_log(std::move(log), options.log_bytes));
-  return std::nullopt;
+  return failure(Verdict::kCompileError, cut_log(std::move(log), options.log_bytes));
 }
 
 CandidateOptions read_options(const Candidate& candidate) {
@@ -121,9 +100,13 @@ Sha256 start_key(const std::string& toolchain_id, const Candidate& candidate, co
   return key;
 }
 
-std::string place_of(const SourceProblem& p) {
-  return "kernel.cu:" + std::to_string(p.line) + ":" + std::to_string(p.column) + ": error: " + p.message +
+std::string place_of(const SourceProblem& p, const std::string& file) {
+  return file + ":" + std::to_string(p.line) + ":" + std::to_string(p.column) + ": error: " + p.message +
          "\n";
+}
+
+CompileResult failure_of(const SourceProblem& p, const std::string& file) {
+  return failure(p.unsupported ? Verdict::kUnsupported : Verdict::kCompileError, place_of(p, file));
 }
 
 std::string cut_log(std::string text, std::size_t limit) {

@@ -23,9 +23,9 @@ struct ModuleNames {
   task::NamePlace place_of(const std::string& name) const;
 };
 
-// Nothing where the plan has mistakes: they are the `mistake`.
-std::optional<ModuleNames> read_plan_names(const Candidate& candidate, const task::Task& task,
-                                           const CompileOptions& options, CompileResult* mistake);
+// The plan's mistakes; nothing where it has none.
+std::optional<CompileResult> read_plan_names(const Candidate& candidate, const task::Task& task,
+                                             const CompileOptions& options, ModuleNames* names);
 
 struct CandidateOptions {
   std::vector<std::string> defines;  // "-DTILE=32"
@@ -41,7 +41,8 @@ Sha256 start_key(const std::string& toolchain_id, const Candidate& candidate, co
                  const ModuleNames& names);
 
 // "kernel.cu:12:3: error: …\n"
-std::string place_of(const SourceProblem& problem);
+std::string place_of(const SourceProblem& problem, const std::string& file = "kernel.cu");
+CompileResult failure_of(const SourceProblem& problem, const std::string& file = "kernel.cu");
 
 // `text` in at most `limit` bytes, never cut inside a character.
 std::string cut_log(std::string text, std::size_t limit);

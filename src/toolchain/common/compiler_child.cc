@@ -6,6 +6,7 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/process/program_path.h"
 
 namespace warpsmith::toolchain {
 
@@ -45,6 +46,25 @@ CompilerRun over_limit(CompilerRun run, std::string limit) {
 }
 
 }  // namespace
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+std::optional<std::string> ask_version(const fs::path& program) {
+  process::ChildSpec spec;
+  spec.argv = {program.string(), "--version"};
+  spec.limits.wall_s = 20;
+  const process::ChildResult result = process::ask_program(spec);
+  if (result.ending != process::Ending::kExited || result.exit_code != 0) return std::nullopt;
+  return result.out;
+}
+
+fs::path own_prefix(const fs::path& program) {
+  const fs::path prefix = fs::canonical(program).parent_path().parent_path();
+  return prefix == "/usr" || prefix == "/" ? fs::path() : prefix;
+}
 
 process::ChildSpec compiler_spec(const fs::path& scratch, const CompileOptions& limits) {
   process::ChildSpec spec;
@@ -123,25 +143,33 @@ CompileResult failure(Verdict verdict, std::string log) {
   return result;
 }
 
+CompileResult compiled(fs::path binary) {
+  CompileResult result;
+  result.verdict = Verdict::kOk;
+  result.binary = std::move(binary);
+  return result;
+}
+
 CompileResult over_its_limit(Verdict verdict, std::string log) {
   CompileResult result = failure(verdict, std::move(log));
   result.over_limit = true;
   return result;
 }
 
-CompileResult result_of(const CompilerRun& run, const CompileOptions& options, std::string log) {
+CompileResult result_of(const CompilerRun& run, const CompileOptions& options, std::string log,
+                        const std::string& file) {
   switch (run.outcome) {
     case CompilerRun::kTimedOut:
-      return over_its_limit(Verdict::kCompileTimeout,
-                            "kernel.cu: the compiler took over " +
-                                std::to_string(static_cast<int>(options.timeout_s)) + " s\n");
+      return over_its_limit(
+          Verdict::kCompileTimeout,
+          file + ": the compiler took over " + std::to_string(static_cast<int>(options.timeout_s)) + " s\n");
     case CompilerRun::kViolation:
       return failure(Verdict::kSandboxViolation,
-                     "kernel.cu: the compiler was made to do what the sandbox forbids" +
+                     file + ": the compiler was made to do what the sandbox forbids" +
                          forbidden_call(run.output) + "\n");
     case CompilerRun::kOverLimit:
       return over_its_limit(Verdict::kCompileError,
-                            "kernel.cu: error: the compiler ran over its limit of " + run.limit + "\n");
+                            file + ": error: the compiler ran over its limit of " + run.limit + "\n");
     case CompilerRun::kFailed:
     case CompilerRun::kDone:
       break;

@@ -1,11 +1,7 @@
 #include "cubin.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <memory>
 #include <optional>
 
 #include "elf_file.h"
@@ -119,11 +115,9 @@ std::string_view without_template_arguments(std::string_view name) {
 
 std::string name_in_source(const CubinVariable& variable) {
   if (const std::optional<std::string> name = name_in_ptx(variable.name)) return *name;
-  int status = 1;
-  const std::unique_ptr<char, void (*)(void*)> demangled(
-      abi::__cxa_demangle(variable.name.c_str(), nullptr, nullptr, &status), std::free);
-  if (!variable.name.starts_with("_Z") || status != 0) return variable.name;
-  const std::string_view name = without_template_arguments(demangled.get());
+  const std::optional<std::string> demangled = demangle(variable.name);
+  if (!variable.name.starts_with("_Z") || !demangled) return variable.name;
+  const std::string_view name = without_template_arguments(*demangled);
   const std::size_t scope = name.rfind("::");
   return std::string(scope == std::string_view::npos ? name : name.substr(scope + 2));
 }

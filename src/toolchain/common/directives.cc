@@ -1,62 +1,23 @@
 #include "directives.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 namespace warpsmith::toolchain {
 
 namespace {
 
-constexpr std::array<std::string_view, 31> kHeaders = {"cuda_runtime.h",
-                                                       "cuda.h",
-                                                       "cuda_fp16.h",
-                                                       "cuda_bf16.h",
-                                                       "cooperative_groups.h",
-                                                       "cooperative_groups/reduce.h",
-                                                       "math.h",
-                                                       "stdint.h",
-                                                       "float.h",
-                                                       "limits.h",
-                                                       "stddef.h",
-                                                       "assert.h",
-                                                       "math_constants.h",
-                                                       "device_launch_parameters.h",
-                                                       "cuda_runtime_api.h",
-                                                       "vector_types.h",
-                                                       "cfloat",
-                                                       "climits",
-                                                       "cstdint",
-                                                       "cmath",
-                                                       "cstddef",
-                                                       "cassert",
-                                                       "device_functions.h",
-                                                       "vector_functions.h",
-                                                       "stdio.h",
-                                                       "cstdio",
-                                                       "stdlib.h",
-                                                       "cstdlib",
-                                                       "string.h",
-                                                       "cstring",
-                                                       "stdbool.h"};
+constexpr std::string_view kHeaders =
+    "cuda_runtime.h cuda.h cuda_fp16.h cuda_bf16.h cooperative_groups.h cooperative_groups/reduce.h "
+    "math.h stdint.h float.h limits.h stddef.h assert.h math_constants.h device_launch_parameters.h "
+    "cuda_runtime_api.h vector_types.h cfloat climits cstdint cmath cstddef cassert device_functions.h "
+    "vector_functions.h stdio.h cstdio stdlib.h cstdlib string.h cstring stdbool.h";
 
 // Further ones of CUDA's. Folders end with a slash.
-constexpr std::array<std::string_view, 16> kDeviceHeaders = {"cooperative_groups/",
-                                                             "cub/",
-                                                             "cuda/",
-                                                             "nv/",
-                                                             "mma.h",
-                                                             "cuda_fp4.h",
-                                                             "cuda_fp6.h",
-                                                             "cuda_fp8.h",
-                                                             "cuda_pipeline.h",
-                                                             "cuda_pipeline_primitives.h",
-                                                             "cuda_awbarrier.h",
-                                                             "cuda_awbarrier_primitives.h",
-                                                             "cuComplex.h",
-                                                             "curand_kernel.h",
-                                                             "math_functions.h",
-                                                             "builtin_types.h"};
+constexpr std::string_view kDeviceHeaders =
+    "cooperative_groups/ cub/ cuda/ nv/ mma.h cuda_fp4.h cuda_fp6.h cuda_fp8.h cuda_pipeline.h "
+    "cuda_pipeline_primitives.h cuda_awbarrier.h cuda_awbarrier_primitives.h cuComplex.h "
+    "curand_kernel.h math_functions.h builtin_types.h";
 
 std::string_view trim_view(std::string_view s) {
   while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front()))) s.remove_prefix(1);
@@ -88,28 +49,26 @@ void refuse(const CleanSource& source, const Token& token, std::string message, 
   throw SourceProblem{token.line, column_at(source.text, token.offset), std::move(message), unsupported};
 }
 
-bool is_listed(std::span<const std::string_view> list, std::string_view name) {
-  return std::any_of(list.begin(), list.end(), [&](std::string_view known) {
-    return known.ends_with('/') ? name.starts_with(known) : name == known;
-  });
-}
-
 bool is_plain_header(std::string_view name) { return is_listed(kHeaders, name); }
 
 bool is_device_header(std::string_view name) {
   return is_plain_header(name) || is_listed(kDeviceHeaders, name);
 }
 
+bool asks_for_files(std::string_view name) {
+  return is_one_of(name, {"__has_include", "__has_include_next", "__has_embed", "_CCCL_HAS_INCLUDE"});
+}
+
+bool steers_includes(std::string_view name) { return name.find("THRUST") != std::string_view::npos; }
+
 Directive read_directive(const CleanSource& source, const Token& at) {
-  constexpr std::array<std::string_view, 13> kKnown = {"define",  "undef", "if",     "ifdef", "ifndef",
-                                                       "else",    "elif",  "endif",  "error", "pragma",
-                                                       "warning", "",      "include"};
   if (at.text[0] == '%') refuse(source, at, "digraphs are not read", false);
   const std::string_view rest = trim_view(at.text.substr(1));
   std::size_t n = 0;
   while (n < rest.size() && (std::isalpha(static_cast<unsigned char>(rest[n])) || rest[n] == '_')) ++n;
   const Directive directive{rest.substr(0, n), trim_view(rest.substr(n))};
-  if (std::find(kKnown.begin(), kKnown.end(), directive.word) == kKnown.end())
+  if (!is_one_of(directive.word, {"", "define", "undef", "if", "ifdef", "ifndef", "else", "elif", "endif",
+                                  "error", "pragma", "warning", "include"}))
     refuse(source, at, "#" + std::string(directive.word) + " is no part of device code here", false);
   return directive;
 }

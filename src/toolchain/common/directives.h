@@ -1,7 +1,6 @@
 // Preprocessor directives of a candidate, and text that would let it have directives that nobody looked at.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,8 +26,10 @@ bool is_plain_header(std::string_view name);
 // Those, and CUDA's further headers that device code can use, on a GPU alone: mma.h, cuda/…, cub/…
 bool is_device_header(std::string_view name);
 
-// `list`: names, and folders, which end with a slash.
-bool is_listed(std::span<const std::string_view> list, std::string_view name);
+// Macros and operators that ask whether a file is there.
+bool asks_for_files(std::string_view name);
+// Macros by which CUDA's own headers choose what they include.
+bool steers_includes(std::string_view name);
 
 // Raw strings, digraphs, trigraphs, stray characters: they can make a compiler's text end elsewhere than
 // ours. Throws SourceProblem.

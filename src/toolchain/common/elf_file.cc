@@ -1,5 +1,10 @@
 #include "elf_file.h"
 
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <memory>
+
 namespace warpsmith::toolchain {
 
 namespace {
@@ -61,6 +66,13 @@ std::optional<ElfContent> read_elf(std::string_view file) {
     }
   }
   return content;
+}
+
+std::optional<std::string> demangle(const std::string& name) {
+  int status = 1;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 ? std::optional<std::string>(text.get()) : std::nullopt;
 }
 
 }  // namespace warpsmith::toolchain

@@ -42,4 +42,7 @@ struct ElfContent {
 // Nothing where it is no ELF file, cut short, or where sections lie upon each other.
 std::optional<ElfContent> read_elf(std::string_view file);
 
+// Of a symbol in C++, as the source has it: "_Z1ff" -> "f(float)". Nothing for what is no such name.
+std::optional<std::string> demangle(const std::string& name);
+
 }  // namespace warpsmith::toolchain

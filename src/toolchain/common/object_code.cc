@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "../nvrtc/log.h"
 #include "cubin.h"
+#include "cuda_log.h"
 #include "elf_file.h"
 #include "warpsmith/base/error.h"
 
@@ -78,16 +78,19 @@ bool add_containers(std::string_view section, const GpuTarget& target, ObjectCod
   return true;
 }
 
+using Known = std::optional<std::int64_t>;
+Known known(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
 // Of all kernels the most; nothing where it is not known of one.
-template <typename Of>
-std::optional<std::int64_t> most(const std::vector<KernelCode>& kernels, const Of& of) {
+template <typename Kernel, typename Of>
+Known most(const std::vector<Kernel>& kernels, const Of& of) {
   std::int64_t most = -1;
-  for (const KernelCode& kernel : kernels) {
-    const std::optional<std::int64_t> value = of(kernel);
+  for (const Kernel& kernel : kernels) {
+    const Known value = of(kernel);
     if (!value) return std::nullopt;
     most = std::max(most, *value);
   }
-  return most >= 0 ? std::optional(most) : std::nullopt;
+  return most >= 0 ? Known(most) : std::nullopt;
 }
 
 }  // namespace
@@ -111,21 +114,19 @@ void add_object(std::string_view shared_object, const GpuTarget& target, ObjectC
 }
 
 CodeFacts facts_of(const ObjectCode& code, std::string_view log) {
-  using Known = std::optional<std::int64_t>;
   CodeFacts facts;
   if (code.tensor_cores) facts.tensor_cores = true;
   if (!code.whole || code.kernels.empty()) return facts;
   facts.tensor_cores = code.tensor_cores;
   facts.registers = most(
       code.kernels, [](const KernelCode& k) { return k.registers >= 0 ? Known(k.registers) : std::nullopt; });
-  facts.shared_bytes = most(
-      code.kernels, [](const KernelCode& k) { return Known(static_cast<std::int64_t>(k.shared_bytes)); });
+  facts.shared_bytes = most(code.kernels, [](const KernelCode& k) { return known(k.shared_bytes); });
   const std::map<std::string, KernelResources> told = read_resources(log);
   facts.spill_bytes = most(code.kernels, [&](const KernelCode& k) -> Known {
     const auto of_it = told.find(k.lowered);
     // Lines that were cut off would say 0.
     if (of_it == told.end() || of_it->second.registers != k.registers) return std::nullopt;
-    return static_cast<std::int64_t>(of_it->second.spill_store_bytes + of_it->second.spill_load_bytes);
+    return known(of_it->second.spill_store_bytes + of_it->second.spill_load_bytes);
   });
   return facts;
 }
@@ -133,16 +134,10 @@ CodeFacts facts_of(const ObjectCode& code, std::string_view log) {
 CodeFacts facts_of(const CubinFacts& cubin) {
   CodeFacts facts;
   facts.tensor_cores = cubin.tensor_cores;
-  if (cubin.kernels.empty()) return facts;
-  facts.registers = facts.shared_bytes = facts.spill_bytes = 0;
-  for (const KernelFacts& k : cubin.kernels) {
-    const auto raise = [](std::optional<std::int64_t>& most, std::uint64_t value) {
-      most = std::max(*most, static_cast<std::int64_t>(value));
-    };
-    raise(facts.registers, static_cast<std::uint64_t>(k.registers));
-    raise(facts.shared_bytes, k.shared_bytes);
-    raise(facts.spill_bytes, k.spill_store_bytes + k.spill_load_bytes);
-  }
+  facts.registers = most(cubin.kernels, [](const KernelFacts& k) { return Known(k.registers); });
+  facts.shared_bytes = most(cubin.kernels, [](const KernelFacts& k) { return known(k.shared_bytes); });
+  facts.spill_bytes = most(
+      cubin.kernels, [](const KernelFacts& k) { return known(k.spill_store_bytes + k.spill_load_bytes); });
   return facts;
 }
 

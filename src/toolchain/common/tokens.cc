@@ -171,8 +171,21 @@ int column_at(std::string_view text, std::size_t offset) {
   return static_cast<int>(offset - start);
 }
 
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+bool is_listed(std::string_view list, std::string_view name) {
+  while (!list.empty()) {
+    const std::string_view known = list.substr(0, list.find(' '));
+    if (known.ends_with('/') ? name.starts_with(known) : name == known) return true;
+    list.remove_prefix(std::min(known.size() + 1, list.size()));
+  }
+  return false;
+}
+
 bool is_keyword_of_expression(std::string_view word) {
-  return word == "return" || word == "else" || word == "do" || word == "case";
+  return is_one_of(word, {"return", "else", "do", "case"});
 }
 
 SourceProblem problem_at(const CleanSource& source, std::size_t token, std::string message,

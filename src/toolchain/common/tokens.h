@@ -2,6 +2,7 @@
 // is unchanged.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,9 @@ inline constexpr const char* kSourceTooLarge = "the source is larger than 1 MiB"
 void read_tokens(std::string_view source, CleanSource* out);
 // Tokens of a piece of clean text, as of a directive.
 std::vector<Token> tokens_of(std::string_view text, int first_line);
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list);
+// `list`: words with one blank between; those that end with a slash stand for all that begins with them.
+bool is_listed(std::string_view list, std::string_view name);
 // Words that stand before a `(` and do not make a call of it.
 bool is_keyword_of_expression(std::string_view word);
 // Column (from 1) of an offset in clean text.

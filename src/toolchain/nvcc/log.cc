@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "../common/compile_unit.h"
+#include "../common/cuda_log.h"
 #include "warpsmith/base/text.h"
 
 namespace warpsmith::toolchain {
@@ -43,22 +44,6 @@ std::optional<std::string> error_message(const std::string& text, std::size_t at
 // Whether a path is that file: nvcc and g++ say it as they were given it, or with "./" or a folder in front.
 bool is_file(const std::string& path, const std::string& file) {
   return path == file || (path.size() > file.size() && path.ends_with("/" + file));
-}
-
-std::string without_folders(const std::string& text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool begins = i == 0 || std::string_view(" \"'`(").find(text[i - 1]) != std::string_view::npos;
-    if (text[i] == '/' && begins) {
-      const std::size_t last = text.rfind('/', std::min(text.find_first_of(" \"'`)", i), text.size() - 1));
-      if (last != std::string::npos && last > i) {
-        i = last;
-        continue;
-      }
-    }
-    out += text[i];
-  }
-  return out;
 }
 
 class NvccLogReader {
@@ -198,7 +183,7 @@ std::string readable_nvcc_log(std::string_view log, const std::vector<std::strin
   for (const Report& report : NvccLogReader(log, files).read()) {
     std::string line = report.file.empty() ? files.front() : report.file;
     if (report.line > 0) line += ":" + std::to_string(report.line) + ":" + std::to_string(report.column);
-    line += ": error: " + without_folders(report.message) + "\n";
+    line += ": error: " + without_folders(report.message, " \"'`(", " \"'`)") + "\n";
     if (line != last) out += line;
     last = line;
   }

@@ -1,7 +1,6 @@
 #include "nvcc.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
@@ -29,11 +28,6 @@ constexpr const char* kOutput = "warpsmith_out.so";
 constexpr std::uint64_t kLeastAddressSpace = 6ull << 30;
 constexpr std::uint64_t kOutputBytes = 4 << 20;  // ptxas has some lines of each kernel
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 fs::path find_nvcc() {
   if (const std::string chosen = environment("WARPSMITH_NVCC"); !chosen.empty())
     return process::find_program(chosen);
@@ -42,14 +36,6 @@ fs::path find_nvcc() {
        {environment("CUDA_HOME"), environment("CUDA_PATH"), std::string("/usr/local/cuda")})
     if (!root.empty() && fs::exists(fs::path(root) / "bin/nvcc")) return fs::path(root) / "bin/nvcc";
   return {};
-}
-
-std::string first_words(const fs::path& program) {
-  process::ChildSpec spec;
-  spec.argv = {program.string(), "--version"};
-  spec.limits.wall_s = 20;
-  const process::ChildResult result = process::ask_program(spec);
-  return result.ending == process::Ending::kExited && result.exit_code == 0 ? result.out : "";
 }
 
 // What is called nvcc may be a script or a link into another folder: where the toolkit lies nvcc itself says.
@@ -127,26 +113,25 @@ NvccHere look() {
   }
   const fs::path root = toolkit_of(here.nvcc);
   here.nvcc = fs::exists(root / "bin/nvcc") ? root / "bin/nvcc" : fs::canonical(here.nvcc);
-  here.version = nvcc_version(first_words(here.nvcc));
-  const std::string host = first_words(here.host_compiler);
+  here.version = nvcc_version(ask_version(here.nvcc).value_or(""));
+  const std::string host = ask_version(here.host_compiler).value_or("");
   here.host_version = host.substr(0, host.find('\n'));
   if (here.version.empty() || here.host_version.empty()) {
     here.problem = "nvcc or its host compiler does not start";
     return here;
   }
   find_libraries(root, &here);
-  if (const fs::path prefix = fs::canonical(here.host_compiler).parent_path().parent_path();
-      prefix != "/usr" && prefix != "/")
-    here.visible.push_back(prefix);
+  if (fs::path prefix = own_prefix(here.host_compiler); !prefix.empty())
+    here.visible.push_back(std::move(prefix));
   return here;
 }
+
+}  // namespace
 
 std::string gencode(const GpuTarget& target) {
   const std::string name = to_string(target).substr(3);
   return "arch=compute_" + name + ",code=sm_" + name;
 }
-
-}  // namespace
 
 const NvccHere& nvcc_here() {
   static const NvccHere here = look();
@@ -192,8 +177,8 @@ void write_sources(const ExtensionSources& sources, const fs::path& scratch) {
   write_file_atomic(headers / kBody, "#pragma once\n" + abi + tensors);
 }
 
-NvccRun run_nvcc(const ExtensionSources& sources, const std::vector<std::string>& options,
-                 const GpuTarget& target, const fs::path& scratch, const CompileOptions& limits) {
+CompilerRun run_nvcc(const ExtensionSources& sources, const std::vector<std::string>& options,
+                     const GpuTarget& target, const fs::path& scratch, const CompileOptions& limits) {
   const NvccHere& here = nvcc_here();
   process::ChildSpec spec = compiler_spec(scratch, limits);
   spec.limits.memory_bytes = std::max(limits.memory_bytes, kLeastAddressSpace);
@@ -215,7 +200,8 @@ NvccRun run_nvcc(const ExtensionSources& sources, const std::vector<std::string>
   CompilerRun run = run_compiler_child(spec);
   if (run.output.find("nvcc fatal   : Unsupported gpu architecture") != std::string::npos)
     throw Error("nvcc " + here.version + " makes no code for " + to_string(target), kExitUsage);
-  return {run, spec.folder / kOutput};
+  run.binary = spec.folder / kOutput;
+  return run;
 }
 
 }  // namespace warpsmith::toolchain

@@ -24,16 +24,16 @@ struct NvccHere {
 };
 const NvccHere& nvcc_here();
 
+// "arch=compute_90a,code=sm_90a"
+std::string gencode(const GpuTarget& target);
+
 // Fixed options of nvcc, as they enter the key.
 const std::vector<std::string>& nvcc_options();
 
-struct NvccRun : CompilerRun {
-  std::filesystem::path binary;  // kDone: in the scratch folder
-};
-
 // Compiles what lies in `scratch` as write_sources() left it. Throws Error where the machine is at fault.
-NvccRun run_nvcc(const ExtensionSources& sources, const std::vector<std::string>& options,
-                 const GpuTarget& target, const std::filesystem::path& scratch, const CompileOptions& limits);
+CompilerRun run_nvcc(const ExtensionSources& sources, const std::vector<std::string>& options,
+                     const GpuTarget& target, const std::filesystem::path& scratch,
+                     const CompileOptions& limits);
 
 // The candidate's files and our headers.
 void write_sources(const ExtensionSources& sources, const std::filesystem::path& scratch);

@@ -1,11 +1,10 @@
 #include "source.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 
 #include "../common/directives.h"
 #include "../common/source_path.h"
+#include "warpsmith/base/text.h"
 #include "warpsmith/task/hosted_files.h"
 
 namespace warpsmith::toolchain {
@@ -13,45 +12,28 @@ namespace warpsmith::toolchain {
 namespace {
 
 // What host code has besides what is_device_header() names. Folders end with a slash.
-constexpr std::array<std::string_view, 17> kHostHeaders = {
-    "thrust/",        "driver_types.h",  "cublas_v2.h",     "cublas_api.h",    "cublasLt.h",
-    "cudnn.h",        "cudnn_v9.h",      "cudnn_ops.h",     "cudnn_cnn.h",     "cudnn_adv.h",
-    "cudnn_graph.h",  "cudnn_backend.h", "cudnn_version.h", "library_types.h", "cuda_profiler_api.h",
-    "cudaTypedefs.h", "curand.h"};
+constexpr std::string_view kHostHeaders =
+    "thrust/ driver_types.h cublas_v2.h cublas_api.h cublasLt.h cudnn.h cudnn_v9.h cudnn_ops.h "
+    "cudnn_cnn.h cudnn_adv.h cudnn_graph.h cudnn_backend.h cudnn_version.h library_types.h "
+    "cuda_profiler_api.h cudaTypedefs.h curand.h";
 
 // C++'s own, without those that reach for files and programs. What the child cannot do it cannot do by any
 // header.
-constexpr std::array<std::string_view, 62> kStandardHeaders = {"algorithm",     "array",
-                                                               "atomic",        "bit",
-                                                               "bitset",        "cassert",
-                                                               "cctype",        "cerrno",
-                                                               "cfloat",        "chrono",
-                                                               "cinttypes",     "climits",
-                                                               "cmath",         "complex",
-                                                               "concepts",      "condition_variable",
-                                                               "cstddef",       "cstdint",
-                                                               "cstdio",        "cstdlib",
-                                                               "cstring",       "deque",
-                                                               "exception",     "functional",
-                                                               "future",        "initializer_list",
-                                                               "iomanip",       "iostream",
-                                                               "istream",       "iterator",
-                                                               "limits",        "list",
-                                                               "map",           "memory",
-                                                               "mutex",         "new",
-                                                               "numeric",       "optional",
-                                                               "ostream",       "queue",
-                                                               "random",        "ratio",
-                                                               "set",           "span",
-                                                               "sstream",       "stack",
-                                                               "stdexcept",     "string",
-                                                               "string_view",   "thread",
-                                                               "tuple",         "type_traits",
-                                                               "typeinfo",      "unordered_map",
-                                                               "unordered_set", "utility",
-                                                               "variant",       "vector",
-                                                               "stdio.h",       "stdlib.h",
-                                                               "string.h",      "stdbool.h"};
+constexpr std::string_view kStandardHeaders =
+    "algorithm array atomic bit bitset cassert cctype cerrno cfloat chrono cinttypes climits cmath "
+    "complex concepts condition_variable cstddef cstdint cstdio cstdlib cstring deque exception "
+    "functional future initializer_list iomanip iostream istream iterator limits list map memory mutex "
+    "new numeric optional ostream queue random ratio set span sstream stack stdexcept string "
+    "string_view thread tuple type_traits typeinfo unordered_map unordered_set utility variant vector "
+    "stdio.h stdlib.h string.h stdbool.h";
+
+// Those of torch that ours stand in for.
+constexpr std::string_view kTensorHeaders =
+    "torch/extension.h torch/torch.h torch/types.h torch/all.h torch/python.h ATen/ATen.h "
+    "ATen/Dispatch.h ATen/core/Tensor.h ATen/cuda/CUDAContext.h ATen/cuda/CUDABlas.h "
+    "ATen/cuda/Exceptions.h c10/cuda/CUDAException.h c10/cuda/CUDAFunctions.h c10/cuda/CUDAGuard.h "
+    "c10/cuda/CUDAStream.h c10/util/BFloat16.h c10/util/Exception.h c10/util/Half.h c10/util/Optional.h "
+    "pybind11/pybind11.h warpsmith/extension.h";
 
 bool is_unit(std::string_view path) {
   return path.ends_with(".cu") || path.ends_with(".cpp") || path.ends_with(".cc") || path.ends_with(".cxx");
@@ -59,14 +41,8 @@ bool is_unit(std::string_view path) {
 
 bool is_library_header(std::string_view name) {
   if (!is_plain_path(name)) return false;
-  const std::vector<std::string>& ours = tensor_headers();
   return is_device_header(name) || is_listed(kHostHeaders, name) || is_listed(kStandardHeaders, name) ||
-         std::find(ours.begin(), ours.end(), name) != ours.end();
-}
-
-bool asks_for_files(std::string_view name) {
-  return name == "__has_include" || name == "__has_include_next" || name == "__has_embed" ||
-         name == "_CCCL_HAS_INCLUDE";
+         is_listed(kTensorHeaders, name);
 }
 
 // Reads the files of one candidate.
@@ -77,7 +53,9 @@ class Reader {
   }
 
   ExtensionSources read() {
-    check_files();
+    if (std::optional<FileProblem> problem =
+            problem_of_files(candidate_, task::is_native_source, "kernel.cu"))
+      throw std::move(*problem);
     bool has_module = false;
     std::size_t with_forward = candidate_.files.size();
     for (std::size_t i = 0; i < candidate_.files.size(); ++i) {
@@ -108,35 +86,24 @@ class Reader {
     throw ExtensionProblem{path, {1, 1, message, false}};
   }
 
-  void check_files() const {
-    if (candidate_.files.empty()) fail("kernel.cu", "a candidate without files");
-    std::size_t bytes = 0;
-    for (const SourceFile& file : candidate_.files) {
-      if (!is_plain_path(file.path) || file.path.starts_with("warpsmith") ||
-          !task::is_native_source(file.path))
-        fail("kernel.cu", "`" + shown_path(file.path) + "` is no name of a source file here");
-      bytes += file.content.size();
-    }
-    if (candidate_.files.size() > kMostFiles || paths_.size() != candidate_.files.size() ||
-        bytes > kMostBytes)
-      fail(candidate_.files.front().path, "at most 32 files of different names and 1 MiB");
-    if (const std::string path = file_and_folder(paths_); !path.empty())
-      fail(path, "a file cannot be the folder of another one");
-  }
-
   void check_tokens(const std::string& path, const CleanSource& source) {
     refuse_hidden_text(source);
     for (const Token& t : source.tokens) {
       if (t.kind == TokenKind::kDirective) check_directive(path, source, t);
-      if (t.kind == TokenKind::kIdentifier &&
-          (asks_for_files(t.text) || t.text == "import" || t.text == "__import"))
-        refuse(source, t, "`" + std::string(t.text) + "` is no part of a candidate", false);
-      if (t.kind == TokenKind::kString && t.text.find(".incbin") != std::string_view::npos)
-        refuse(source, t, ".incbin is no part of a candidate", false);
-      if (t.text == "getCurrentCUDABlasHandle") {
-        out_.blas_handle = true;
-        out_.libraries.insert("cublas");
-      }
+      const bool is_name = t.kind == TokenKind::kIdentifier;
+      check_word(source, t, t,
+                 is_name && (asks_for_files(t.text) || t.text == "import" || t.text == "__import"));
+    }
+  }
+
+  // In code, and in what macros stand for.
+  void check_word(const CleanSource& source, const Token& at, const Token& word, bool forbidden) {
+    if (forbidden) refuse(source, at, "`" + std::string(word.text) + "` is no part of a candidate", false);
+    if (word.kind == TokenKind::kString && word.text.find(".incbin") != std::string_view::npos)
+      refuse(source, at, ".incbin is no part of a candidate", false);
+    if (word.text == "getCurrentCUDABlasHandle") {
+      out_.blas_handle = true;
+      out_.libraries.insert("cublas");
     }
   }
 
@@ -161,14 +128,8 @@ class Reader {
         refuse(source, at, "#pragma GCC dependency is no part of a candidate", false);
       return;
     }
-    for (const Token& t : tokens_of(directive.body, at.line)) {
-      if (asks_for_files(t.text) || t.text.find("THRUST") != std::string_view::npos || t.text == "_Pragma")
-        refuse(source, at, "`" + std::string(t.text) + "` is no part of a candidate", false);
-      if (t.text == "getCurrentCUDABlasHandle")
-        out_.blas_handle = out_.libraries.insert("cublas").second || true;
-      if (t.kind == TokenKind::kString && t.text.find(".incbin") != std::string_view::npos)
-        refuse(source, at, ".incbin is no part of a candidate", false);
-    }
+    for (const Token& t : tokens_of(directive.body, at.line))
+      check_word(source, at, t, asks_for_files(t.text) || steers_includes(t.text) || t.text == "_Pragma");
   }
 
   // From the folder of the file that includes it, or from the top.
@@ -212,27 +173,7 @@ class Reader {
 }  // namespace
 
 const std::vector<std::string>& tensor_headers() {
-  static const std::vector<std::string> names = {"torch/extension.h",
-                                                 "torch/torch.h",
-                                                 "torch/types.h",
-                                                 "torch/all.h",
-                                                 "torch/python.h",
-                                                 "ATen/ATen.h",
-                                                 "ATen/Dispatch.h",
-                                                 "ATen/core/Tensor.h",
-                                                 "ATen/cuda/CUDAContext.h",
-                                                 "ATen/cuda/CUDABlas.h",
-                                                 "ATen/cuda/Exceptions.h",
-                                                 "c10/cuda/CUDAException.h",
-                                                 "c10/cuda/CUDAFunctions.h",
-                                                 "c10/cuda/CUDAGuard.h",
-                                                 "c10/cuda/CUDAStream.h",
-                                                 "c10/util/BFloat16.h",
-                                                 "c10/util/Exception.h",
-                                                 "c10/util/Half.h",
-                                                 "c10/util/Optional.h",
-                                                 "pybind11/pybind11.h",
-                                                 "warpsmith/extension.h"};
+  static const std::vector<std::string> names = split(kTensorHeaders, ' ');
   return names;
 }
 

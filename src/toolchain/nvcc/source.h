@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../common/tokens.h"
+#include "../common/hosted.h"
 #include "warpsmith/records/candidate.h"
 
 namespace warpsmith::toolchain {
@@ -18,11 +18,7 @@ struct ExtensionSources {
   bool blas_handle = false;         // at::cuda::getCurrentCUDABlasHandle()
 };
 
-// A problem, and in which file.
-struct ExtensionProblem {
-  std::string path;
-  SourceProblem problem;
-};
+using ExtensionProblem = FileProblem;
 
 // Throws ExtensionProblem.
 ExtensionSources read_extension(const Candidate& candidate);

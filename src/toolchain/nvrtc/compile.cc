@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <chrono>
 #include <map>
 #include <utility>
 
-#include "../common/compile_cache.h"
 #include "../common/compile_unit.h"
 #include "../common/cubin.h"
+#include "../common/cuda_log.h"
+#include "../common/pipeline.h"
 #include "compiler.h"
 #include "cubin_facts.h"
 #include "log.h"
@@ -22,11 +22,12 @@ namespace warpsmith::toolchain {
 namespace {
 
 constexpr std::uint64_t kMostStaticShared = 48 << 10;
-// Of variables together: who measures keeps a copy, and puts it back before every timed row.
+// Of variables together: the measuring process keeps a copy, and restores it before every timed row.
 constexpr std::uint64_t kMostVariables = 4 << 20;
 // Memory of the heap stays from call to call, and CUDA knows no heap of nothing.
 constexpr const char* kNoHeap =
     "kernel.cu: error: `malloc` or `new` in device code: candidates have no heap, ask for a `temp`\n";
+
 void check_target(const GpuTarget& target) {
   const std::vector<int>& known = nvrtc_here().about.targets;
   if (std::find(known.begin(), known.end(), target.major * 10 + target.minor) == known.end())
@@ -97,8 +98,9 @@ std::optional<std::size_t> find_declaration(std::string_view source, std::string
   return std::nullopt;
 }
 
-std::string too_large(const std::vector<CubinVariable>& variables, std::string_view request_source) {
-  const std::string_view source = own_text(request_source);
+// Empty, or that the variables are too large, with the place of the largest in `source` where it is found.
+std::string problem_of_variables(const std::vector<CubinVariable>& variables, std::string_view source) {
+  if (!are_too_large(variables)) return "";
   const CubinVariable& largest =
       *std::max_element(variables.begin(), variables.end(),
                         [](const CubinVariable& a, const CubinVariable& b) { return a.bytes < b.bytes; });
@@ -112,140 +114,121 @@ std::string too_large(const std::vector<CubinVariable>& variables, std::string_v
   return place_of({static_cast<int>(lines) + 1, column_at(source, *at), message, false});
 }
 
-// One target's answer, as a result and facts.
-CompileResult take_answer(const NvrtcAnswer& answer, const std::string& target, const ModuleNames& names,
-                          const std::string& source, const CompileOptions& options, const fs::path& cubin,
-                          Json* facts) {
-  if (!answer.ok)
-    return failure(target_lacks_features(answer.log) ? Verdict::kUnsupported : Verdict::kCompileError,
-                   readable_nvrtc_log(answer.log, options.log_bytes));
-  const CubinContent content = read_cubin(read_file(cubin));
-  if (content.heap) return failure(Verdict::kCompileError, kNoHeap);
-  if (are_too_large(content.variables))
-    return failure(Verdict::kCompileError, cut_log(too_large(content.variables, source), options.log_bytes));
-  const CubinFacts found = gather_facts(content, answer, target, names);
-  for (const KernelFacts& k : found.kernels)
-    if (k.shared_bytes > kMostStaticShared)
-      return failure(Verdict::kCompileError, "kernel.cu: error: `" + k.name + "` has " +
-                                                 std::to_string(k.shared_bytes) +
-                                                 " bytes of static __shared__ memory, over 48 KB\n");
-  *facts = to_json(found);
-  CompileResult result;
-  result.verdict = Verdict::kOk;
-  result.binary = cubin;
-  return result;
-}
-
-// Targets that the cache does not hold.
+// Compiles for the targets that the cache does not hold.
 class Compilation {
  public:
   Compilation(const Candidate& candidate, const ModuleNames& names, const CompileOptions& options,
-              Compiles known)
-      : candidate_(candidate),
-        names_(names),
-        options_(options),
-        known_(std::move(known)),
-        scratch_(options.cache) {}
-
-  // Calls `done(target, result, facts)` once for each.
-  template <typename Done>
-  void run(std::vector<std::string> targets, Done done) {
-    NvrtcRequest request;
-    try {
-      request = make_nvrtc_request(candidate_, names_);
-    } catch (const SourceProblem& p) {
-      const Verdict verdict = p.unsupported ? Verdict::kUnsupported : Verdict::kCompileError;
-      for (const std::string& t : targets) done(t, failure(verdict, place_of(p)), Json());
-      return;
-    }
-    compile(request, std::move(targets), done);
-    if (!mistaken_.empty()) try_newer(std::move(request));
-    for (const auto& [target, result] : mistaken_) {
-      const bool lacks = compiles_for_newer(known_, target);
-      is_certain_ = lacks || !timed_out_;
-      done(target, lacks ? blame_target(result, target, options_) : result, Json());
+              const fs::path& scratch, std::vector<Output>& outputs)
+      : options_(options), names_(names), scratch_(scratch), request_(make_nvrtc_request(candidate, names)) {
+    for (Output& o : outputs) {
+      if (o.result.cached)
+        known_[o.target] = o.result.verdict == Verdict::kOk;
+      else
+        missing_.push_back(&o);
     }
   }
 
-  const fs::path& folder() const { return scratch_.path(); }
-  // Whether a quieter machine would say the same of what `done` is called with.
-  bool is_certain() const { return is_certain_; }
+  void run() {
+    compile(missing_);
+    if (!mistaken_.empty()) try_newer();
+    for (Output* o : mistaken_) {
+      const bool lacks = compiles_for_newer(known_, o->target);
+      o->repeatable = lacks || !timed_out_;
+      if (lacks) o->result = blame_target(o->result, o->target, options_);
+    }
+  }
 
  private:
-  // All but those that the compiler finds mistaken.
-  template <typename Done>
-  void compile(NvrtcRequest& request, std::vector<std::string> targets, Done done) {
-    while (!targets.empty()) {
-      request.targets = targets;
-      // Each target has the time that one has.
-      CompileOptions limits = options_;
-      limits.timeout_s *= static_cast<double>(targets.size());
-      const NvrtcRun child = run_nvrtc(request, scratch_.path(), limits);
-      take_answers(child, request.source, targets, done);
-      if (targets.empty()) return;
+  NvrtcRun run_child(std::vector<std::string> targets) {
+    request_.targets = std::move(targets);
+    // Each target has the time that one has.
+    CompileOptions limits = options_;
+    limits.timeout_s *= static_cast<double>(request_.targets.size());
+    // Each child has a folder of its own: it cannot change what an earlier one made.
+    folder_ = scratch_ / std::to_string(children_++);
+    make_folders(folder_);
+    return run_nvrtc(request_, folder_, limits);
+  }
+
+  void compile(std::vector<Output*> open) {
+    while (!open.empty()) {
+      std::vector<std::string> targets;
+      for (const Output* o : open) targets.push_back(o->target);
+      const NvrtcRun child = run_child(targets);
+      std::erase_if(open, [&](Output* o) { return take_answer(child, o); });
+      if (open.empty()) return;
       if (child.outcome == CompilerRun::kDone)
-        throw Error("warpsmith-nvrtc left no answer for " + targets.front());
+        throw Error("warpsmith-nvrtc left no answer for " + open.front()->target);
       // The first without an answer ended the child. The others are tried without it, but not where it took
       // all the time: they have the same source.
-      const CompileResult ended = result_of(child, options_, readable_nvrtc_log("", options_.log_bytes));
-      const std::size_t blamed = child.outcome == CompilerRun::kTimedOut ? targets.size() : 1;
-      timed_out_ |= child.outcome == CompilerRun::kTimedOut;
-      for (std::size_t i = 0; i < blamed; ++i) {
-        known_[targets[i]] = false;
-        done(targets[i], ended, Json());
+      const bool timed_out = child.outcome == CompilerRun::kTimedOut;
+      timed_out_ |= timed_out;
+      const auto behind = timed_out ? open.end() : open.begin() + 1;
+      for (auto o = open.begin(); o != behind; ++o) {
+        known_[(*o)->target] = false;
+        (*o)->result = result_of(child, options_, readable_nvrtc_log("", options_.log_bytes));
       }
-      targets.erase(targets.begin(), targets.begin() + static_cast<std::ptrdiff_t>(blamed));
+      open.erase(open.begin(), behind);
     }
   }
 
   // Finds out whether newer targets take what others found mistaken. One that does not end takes nothing.
-  void try_newer(NvrtcRequest request) {
-    request.targets = targets_with_most();
-    std::erase_if(request.targets, [&](const std::string& newer) {
-      return known_.contains(newer) || std::none_of(mistaken_.begin(), mistaken_.end(), [&](const auto& m) {
-               return is_newer(*parse_gpu_target(newer), *parse_gpu_target(m.first)) &&
-                      !compiles_for_newer(known_, m.first);
+  void try_newer() {
+    std::vector<std::string> newer = targets_with_most();
+    std::erase_if(newer, [&](const std::string& n) {
+      return known_.contains(n) || std::none_of(mistaken_.begin(), mistaken_.end(), [&](const Output* o) {
+               return is_newer(*parse_gpu_target(n), *parse_gpu_target(o->target)) &&
+                      !compiles_for_newer(known_, o->target);
              });
     });
-    if (request.targets.empty()) return;
-    CompileOptions limits = options_;
-    limits.timeout_s *= static_cast<double>(request.targets.size());
-    const NvrtcRun child = run_nvrtc(request, folder(), limits);
+    if (newer.empty()) return;
+    const NvrtcRun child = run_child(newer);
     timed_out_ |= child.outcome == CompilerRun::kTimedOut;
-    for (const auto& [target, answer] : child.answers) {
-      Json facts;
-      const fs::path cubin = cubin_file(folder(), target);
-      known_[target] = take_answer(answer, target, names_, request.source, options_, cubin, &facts).verdict ==
-                       Verdict::kOk;
-    }
+    for (const auto& [target, answer] : child.answers)
+      known_[target] = read_answer(answer, target, nullptr).verdict == Verdict::kOk;
   }
 
-  // Leaves those in `targets` that the child did not get to.
-  template <typename Done>
-  void take_answers(const NvrtcRun& child, const std::string& source, std::vector<std::string>& targets,
-                    Done done) {
-    std::erase_if(targets, [&](const std::string& t) {
-      const auto answer = child.answers.find(t);
-      if (answer == child.answers.end()) return false;
-      Json facts;
-      const CompileResult result =
-          take_answer(answer->second, t, names_, source, options_, cubin_file(folder(), t), &facts);
-      known_[t] = result.verdict == Verdict::kOk;
-      if (!answer->second.ok && result.verdict == Verdict::kCompileError)
-        mistaken_.emplace_back(t, result);
-      else
-        done(t, result, facts);
-      return true;
-    });
+  // False where the child did not get to this target.
+  bool take_answer(const NvrtcRun& child, Output* output) {
+    const auto answer = child.answers.find(output->target);
+    if (answer == child.answers.end()) return false;
+    output->result = read_answer(answer->second, output->target, &output->facts);
+    known_[output->target] = output->result.verdict == Verdict::kOk;
+    if (!answer->second.ok && output->result.verdict == Verdict::kCompileError) mistaken_.push_back(output);
+    return true;
   }
 
-  const Candidate& candidate_;
-  const ModuleNames& names_;
+  // As a result, and the facts of an ok one.
+  CompileResult read_answer(const NvrtcAnswer& answer, const std::string& target, Json* facts) const {
+    if (!answer.ok)
+      return failure(target_lacks_features(answer.log) ? Verdict::kUnsupported : Verdict::kCompileError,
+                     readable_nvrtc_log(answer.log, options_.log_bytes));
+    const fs::path cubin = cubin_file(folder_, target);
+    const CubinContent content = read_cubin(read_file(cubin));
+    if (content.heap) return failure(Verdict::kCompileError, kNoHeap);
+    if (std::string problem = problem_of_variables(content.variables, own_text(request_.source));
+        !problem.empty())
+      return failure(Verdict::kCompileError, cut_log(std::move(problem), options_.log_bytes));
+    const CubinFacts found = gather_facts(content, answer, target, names_);
+    for (const KernelFacts& k : found.kernels)
+      if (k.shared_bytes > kMostStaticShared)
+        return failure(Verdict::kCompileError, "kernel.cu: error: `" + k.name + "` has " +
+                                                   std::to_string(k.shared_bytes) +
+                                                   " bytes of static __shared__ memory, over 48 KB\n");
+    if (facts != nullptr) *facts = to_json(found);
+    return compiled(cubin);
+  }
+
   const CompileOptions& options_;
+  const ModuleNames& names_;
+  const fs::path& scratch_;
+  fs::path folder_;  // of the last child
+  int children_ = 0;
+  NvrtcRequest request_;
+  std::vector<Output*> missing_;
+  std::vector<Output*> mistaken_;  // by the compiler's word
   Compiles known_;
-  std::vector<std::pair<std::string, CompileResult>> mistaken_;  // by the compiler's word, by target
-  bool timed_out_ = false, is_certain_ = true;
-  Scratch scratch_;
+  bool timed_out_ = false;
 };
 
 }  // namespace
@@ -264,47 +247,24 @@ std::string gpu_toolchain_id() {
 std::vector<CompileResult> compile_for_gpus(const Candidate& candidate, const task::Task& task,
                                             const std::vector<GpuTarget>& targets,
                                             const CompileOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto seconds = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  ModuleNames names;
+  const auto refuse = [&] {
+    std::optional<CompileResult> mistake = read_plan_names(candidate, task, options, &names);
+    if (!mistake) std::for_each(targets.begin(), targets.end(), check_target);
+    return mistake;
   };
-  CompileResult result;
-  if (candidate.tier != Tier::kPlan)
-    result = failure(Verdict::kUnsupported, "only candidates of tier `plan` are compiled by NVRTC\n");
-  std::optional<ModuleNames> names;
-  if (candidate.tier == Tier::kPlan) names = read_plan_names(candidate, task, options, &result);
-  std::vector<CompileResult> results(targets.size(), result);
-  if (!names) return results;
-  make_folders(options.cache);
-  std::vector<CacheEntry> entries;
-  std::vector<std::string> missing;
-  Compiles known;
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    check_target(targets[i]);
-    Sha256 key = start_key(gpu_toolchain_id(), candidate, task, *names);
-    entries.emplace_back(options.cache, key.field("target").field(to_string(targets[i])).hex(), ".cubin");
-    if (entries[i].read(&results[i]))
-      known[to_string(targets[i])] = results[i].verdict == Verdict::kOk;
-    else
-      missing.push_back(to_string(targets[i]));
-    results[i].seconds = seconds();
-  }
-  if (missing.empty()) return results;
-  Compilation compilation(candidate, *names, options, std::move(known));
-  compilation.run(missing, [&](const std::string& target, CompileResult made, const Json& facts) {
-    for (std::size_t i = 0; i < targets.size(); ++i) {
-      if (to_string(targets[i]) != target || results[i].cached) continue;
-      if (made.verdict == Verdict::kOk) {
-        publish(made.binary, entries[i].binary());
-        made.binary = entries[i].binary();
-      }
-      if (!made.over_limit && compilation.is_certain()) entries[i].write(compilation.folder(), made, facts);
-      results[i] = made;
-      results[i].seconds = seconds();
-      break;
-    }
-  });
-  return results;
+  const auto key = [&](const std::string& target) {
+    Sha256 start = start_key(gpu_toolchain_id(), candidate, task, names);
+    return start.field("target").field(target).hex();
+  };
+  const auto compile = [&](const fs::path& scratch, std::vector<Output>& outputs) {
+    Compilation(candidate, names, options, scratch, outputs).run();
+  };
+  const Language nvrtc = {
+      Tier::kPlan, "only candidates of tier `plan` are compiled by NVRTC\n", ".cubin", refuse, key, compile};
+  std::vector<std::string> target_names;
+  for (const GpuTarget& target : targets) target_names.push_back(to_string(target));
+  return compile_candidate(nvrtc, candidate, target_names, options);
 }
 
 CompileResult compile_for_gpu(const Candidate& candidate, const task::Task& task, const GpuTarget& target,

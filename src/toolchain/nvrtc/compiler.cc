@@ -1,7 +1,6 @@
 #include "compiler.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 
 #include "warpsmith/base/error.h"
@@ -24,11 +23,6 @@ constexpr const char* kBuiltInclude = "";
 constexpr const char* kBuiltCrt = "";
 #endif
 
-const char* environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? value : nullptr;
-}
-
 fs::path find_program() {
   const fs::path here = program_folder();
   for (const fs::path& folder : {here, here.parent_path()})
@@ -40,8 +34,8 @@ fs::path find_library() {
   if (*kBuiltLibrary == '\0')
     throw Error(
         "this build has no CUDA: candidates cannot be compiled for a GPU (configure with WARPSMITH_CUDA=ON)");
-  const char* chosen = environment("WARPSMITH_NVRTC");
-  const fs::path library = chosen != nullptr ? chosen : kBuiltLibrary;
+  const std::string chosen = environment("WARPSMITH_NVRTC");
+  const fs::path library = chosen.empty() ? kBuiltLibrary : chosen;
   std::error_code error;
   const fs::path real = fs::canonical(library, error);
   if (error)
@@ -63,7 +57,8 @@ std::string version_of_headers(const fs::path& folder) {
 // Of a wheel, include/ lies beside lib/; of a toolkit, too. CUDA 13 keeps its C++ library in a folder inside.
 std::vector<fs::path> find_include_folders(const fs::path& library) {
   std::vector<fs::path> candidates = {library.parent_path().parent_path() / "include", kBuiltInclude};
-  if (const char* chosen = environment("WARPSMITH_CUDA_INCLUDE")) candidates = {chosen};
+  if (const std::string chosen = environment("WARPSMITH_CUDA_INCLUDE"); !chosen.empty())
+    candidates = {chosen};
   for (const fs::path& folder : candidates) {
     if (!is_include_folder(folder)) continue;
     const fs::path real = fs::canonical(folder);

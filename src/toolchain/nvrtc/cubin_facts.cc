@@ -4,48 +4,37 @@
 
 #include "../common/compile_cache.h"
 #include "../common/cubin.h"
+#include "../common/cuda_log.h"
+#include "../common/json_fields.h"
 #include "compiler.h"
-#include "log.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 
 namespace warpsmith::toolchain {
 
-namespace {
-
 constexpr std::string_view kWhat = "facts of a cubin";
 
-template <typename T>
-void read(const Json& json, const char* key, T* out) {
-  *out = json_at<T>(json, key, kWhat);
+template <typename Visit>
+void for_each_field(KernelFacts& k, const Visit& visit) {
+  visit("name", k.name);
+  visit("lowered", k.lowered);
+  visit("registers", k.registers);
+  visit("shared_bytes", k.shared_bytes);
+  visit("local_bytes", k.local_bytes);
+  visit("spill_store_bytes", k.spill_store_bytes);
+  visit("spill_load_bytes", k.spill_load_bytes);
+  visit("max_threads", k.max_threads);
 }
 
-Json to_json(const SymbolFacts& s) {
-  return {{"name", s.name}, {"lowered", s.lowered}, {"bytes", s.bytes}, {"constant", s.constant}};
+template <typename Visit>
+void for_each_field(SymbolFacts& s, const Visit& visit) {
+  visit("name", s.name);
+  visit("lowered", s.lowered);
+  visit("bytes", s.bytes);
+  visit("constant", s.constant);
 }
 
-KernelFacts kernel_from_json(const Json& json) {
-  KernelFacts k;
-  read(json, "name", &k.name);
-  read(json, "lowered", &k.lowered);
-  read(json, "registers", &k.registers);
-  read(json, "shared_bytes", &k.shared_bytes);
-  read(json, "local_bytes", &k.local_bytes);
-  read(json, "spill_store_bytes", &k.spill_store_bytes);
-  read(json, "spill_load_bytes", &k.spill_load_bytes);
-  read(json, "max_threads", &k.max_threads);
-  k.parameters = json.value("parameters", k.parameters);  // caches of earlier versions lack it
-  return k;
-}
-
-SymbolFacts symbol_from_json(const Json& json) {
-  SymbolFacts s;
-  read(json, "name", &s.name);
-  read(json, "lowered", &s.lowered);
-  read(json, "bytes", &s.bytes);
-  read(json, "constant", &s.constant);
-  return s;
-}
+namespace {
 
 KernelFacts gather_kernel(const std::string& name, const NvrtcAnswer& answer, const CubinContent& content,
                           const std::map<std::string, KernelResources>& resources) {
@@ -90,22 +79,13 @@ CubinFacts gather_facts(const CubinContent& content, const NvrtcAnswer& answer, 
   return facts;
 }
 
-Json to_json(const KernelFacts& k) {
-  return {{"name", k.name},
-          {"lowered", k.lowered},
-          {"registers", k.registers},
-          {"shared_bytes", k.shared_bytes},
-          {"local_bytes", k.local_bytes},
-          {"spill_store_bytes", k.spill_store_bytes},
-          {"spill_load_bytes", k.spill_load_bytes},
-          {"max_threads", k.max_threads},
-          {"parameters", k.parameters}};
-}
-
 Json to_json(const CubinFacts& facts) {
   Json kernels = Json::array(), symbols = Json::array();
-  for (const KernelFacts& k : facts.kernels) kernels.push_back(to_json(k));
-  for (const SymbolFacts& s : facts.symbols) symbols.push_back(to_json(s));
+  for (const KernelFacts& k : facts.kernels) {
+    kernels.push_back(struct_to_json(k));
+    kernels.back()["parameters"] = k.parameters;
+  }
+  for (const SymbolFacts& s : facts.symbols) symbols.push_back(struct_to_json(s));
   return {{"target", facts.target},
           {"nvrtc", facts.nvrtc},
           {"kernels", kernels},
@@ -114,19 +94,19 @@ Json to_json(const CubinFacts& facts) {
 }
 
 CubinFacts read_cubin_facts(const fs::path& cubin) {
-  fs::path answer = cubin;
-  const Json json = read_cached_facts(answer.replace_extension(".json"));
-  try {
+  return read_cached_facts(cubin, [](const Json& json) {
     CubinFacts facts;
-    read(json, "target", &facts.target);
-    read(json, "nvrtc", &facts.nvrtc);
-    for (const Json& k : json_at<Json>(json, "kernels", kWhat)) facts.kernels.push_back(kernel_from_json(k));
-    for (const Json& s : json_at<Json>(json, "symbols", kWhat)) facts.symbols.push_back(symbol_from_json(s));
-    read(json, "tensor_cores", &facts.tensor_cores);
+    facts.target = json_at<std::string>(json, "target", kWhat);
+    facts.nvrtc = json_at<std::string>(json, "nvrtc", kWhat);
+    facts.tensor_cores = json_at<bool>(json, "tensor_cores", kWhat);
+    for (const Json& k : json_at<Json>(json, "kernels", kWhat)) {
+      facts.kernels.push_back(struct_from_json<KernelFacts>(k, kWhat));
+      facts.kernels.back().parameters = k.value("parameters", -1);  // caches of earlier versions lack it
+    }
+    for (const Json& s : json_at<Json>(json, "symbols", kWhat))
+      facts.symbols.push_back(struct_from_json<SymbolFacts>(s, kWhat));
     return facts;
-  } catch (const Error& e) {
-    throw e.with_context("while reading " + answer.string());
-  }
+  });
 }
 
 }  // namespace warpsmith::toolchain

@@ -14,7 +14,6 @@ namespace warpsmith::toolchain {
 CubinFacts gather_facts(const CubinContent& content, const NvrtcAnswer& answer, const std::string& target,
                         const ModuleNames& names);
 
-Json to_json(const KernelFacts& kernel);
 Json to_json(const CubinFacts& facts);
 
 }  // namespace warpsmith::toolchain

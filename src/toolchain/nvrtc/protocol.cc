@@ -1,56 +1,42 @@
 #include "protocol.h"
 
+#include "../common/json_fields.h"
+
 namespace warpsmith::toolchain {
 
-namespace {
+constexpr std::string_view kWhat = "warpsmith-nvrtc";
 
-template <typename T>
-void read(const Json& json, const char* key, T* out) {
-  *out = json_at<T>(json, key, "warpsmith-nvrtc");
+template <typename Visit>
+void for_each_field(NvrtcRequest& r, const Visit& visit) {
+  visit("library", r.library);
+  visit("source", r.source);
+  visit("headers", r.headers);
+  visit("names", r.names);
+  visit("options", r.options);
+  visit("targets", r.targets);
+  visit("one_is_enough", r.one_is_enough);
 }
 
-}  // namespace
-
-Json to_json(const NvrtcRequest& r) {
-  return {{"library", r.library},
-          {"source", r.source},
-          {"headers", r.headers},
-          {"names", r.names},
-          {"options", r.options},
-          {"targets", r.targets},
-          {"one_is_enough", r.one_is_enough}};
+template <typename Visit>
+void for_each_field(NvrtcAnswer& a, const Visit& visit) {
+  visit("ok", a.ok);
+  visit("log", a.log);
+  visit("lowered", a.lowered);
 }
 
-NvrtcRequest nvrtc_request_from_json(const Json& json) {
-  NvrtcRequest r;
-  read(json, "library", &r.library);
-  read(json, "source", &r.source);
-  read(json, "headers", &r.headers);
-  read(json, "names", &r.names);
-  read(json, "options", &r.options);
-  read(json, "targets", &r.targets);
-  read(json, "one_is_enough", &r.one_is_enough);
-  return r;
+template <typename Visit>
+void for_each_field(NvrtcAbout& a, const Visit& visit) {
+  visit("version", a.version);
+  visit("targets", a.targets);
 }
 
-Json to_json(const NvrtcAnswer& a) { return {{"ok", a.ok}, {"log", a.log}, {"lowered", a.lowered}}; }
+Json to_json(const NvrtcRequest& r) { return struct_to_json(r); }
+Json to_json(const NvrtcAnswer& a) { return struct_to_json(a); }
+Json to_json(const NvrtcAbout& a) { return struct_to_json(a); }
 
-NvrtcAnswer nvrtc_answer_from_json(const Json& json) {
-  NvrtcAnswer a;
-  read(json, "ok", &a.ok);
-  read(json, "log", &a.log);
-  read(json, "lowered", &a.lowered);
-  return a;
-}
-
-Json to_json(const NvrtcAbout& a) { return {{"version", a.version}, {"targets", a.targets}}; }
-
-NvrtcAbout nvrtc_about_from_json(const Json& json) {
-  NvrtcAbout a;
-  read(json, "version", &a.version);
-  read(json, "targets", &a.targets);
-  return a;
-}
+NvrtcRequest nvrtc_request_from_json(const Json& json) { return struct_from_json<NvrtcRequest>(json, kWhat); }
+NvrtcAnswer nvrtc_answer_from_json(const Json& json) { return struct_from_json<NvrtcAnswer>(json, kWhat); }
+NvrtcAbout nvrtc_about_from_json(const Json& json) { return struct_from_json<NvrtcAbout>(json, kWhat); }
 
 std::filesystem::path cubin_file(const std::filesystem::path& folder, const std::string& target) {
   return folder / (target + ".cubin");

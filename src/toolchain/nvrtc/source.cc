@@ -1,7 +1,6 @@
 #include "source.h"
 
 #include <algorithm>
-#include <array>
 
 #include "../common/directives.h"
 #include "../common/source_path.h"
@@ -11,9 +10,8 @@ namespace warpsmith::toolchain {
 namespace {
 
 // Of others there is what device code has a use for: printf, memcpy, cudaGridDependencySynchronize.
-constexpr std::array<std::string_view, 8> kOtherHeaders = {
-    "stdio.h",  "cstdio",  "stdlib.h",  "cstdlib",
-    "string.h", "cstring", "stdbool.h", "cuda_device_runtime_api.h"};
+constexpr std::string_view kOtherHeaders =
+    "stdio.h cstdio stdlib.h cstdlib string.h cstring stdbool.h cuda_device_runtime_api.h";
 
 bool is_gpu_header(std::string_view name) {
   return is_plain_path(name) && (is_device_header(name) || is_listed(kOtherHeaders, name));
@@ -41,14 +39,6 @@ void check_has_include(const CleanSource& source, const Token& at, std::string_v
   good = good && end != std::string_view::npos && is_gpu_header(rest.substr(0, end));
   if (!good) refuse(source, at, "__has_include asks for CUDA's own headers alone", false);
 }
-
-bool asks_for_files(std::string_view name) {
-  return name == "__has_include" || name == "__has_include_next" || name == "__has_embed" ||
-         name == "_CCCL_HAS_INCLUDE";
-}
-
-// CUDA's own headers include what these macros name.
-bool steers_includes(std::string_view name) { return name.find("THRUST") != std::string_view::npos; }
 
 // "ifdef" of `# ifdef X`, of directives that need not make sense.
 std::string_view word_of(const Token& directive) {

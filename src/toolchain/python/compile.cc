@@ -1,13 +1,11 @@
-#include <algorithm>
-#include <chrono>
-#include <set>
-
 #include "../common/compile_cache.h"
 #include "../common/compile_unit.h"
+#include "../common/cuda_log.h"
+#include "../common/hosted.h"
 #include "../common/object_code.h"
+#include "../common/pipeline.h"
 #include "../common/source_path.h"
 #include "../nvcc/log.h"
-#include "../nvrtc/log.h"
 #include "here.h"
 #include "sandbox.h"
 #include "warpsmith/base/error.h"
@@ -24,14 +22,6 @@ namespace {
 constexpr const char* kSchema = "warpsmith.python/1";
 constexpr std::size_t kMostExtensions = 64;
 
-// A result, and whether it says something of the candidate alone.
-struct Made {
-  CompileResult result;
-  std::vector<std::string> libraries;
-  bool keep = true;
-  CodeFacts code = {};
-};
-
 bool is_source(std::string_view path) { return path.ends_with(".py") || task::is_native_source(path); }
 
 std::string first_path(const Candidate& candidate) {
@@ -39,35 +29,22 @@ std::string first_path(const Candidate& candidate) {
   return plain ? candidate.files.front().path : "model.py";
 }
 
-// "model.py:1:1: error: …": what is wrong with the names and sizes; empty where nothing is.
-std::string problem_of_files(const Candidate& candidate) {
-  const auto problem = [](const std::string& path, const std::string& words) {
-    return path + ":1:1: error: " + words + "\n";
-  };
+// What is wrong with the files, before any of them runs.
+std::optional<FileProblem> problem_of(const Candidate& candidate) {
   const std::string first = first_path(candidate);
-  if (candidate.files.empty()) return problem(first, "a candidate without files");
-  std::set<std::string> paths;
-  std::size_t bytes = 0;
-  for (const SourceFile& file : candidate.files) {
-    if (!is_plain_path(file.path) || file.path.starts_with("warpsmith") || !is_source(file.path))
-      return problem(first, "`" + shown_path(file.path) + "` is no name of a source file here");
-    paths.insert(file.path);
-    bytes += file.content.size();
-  }
-  if (candidate.files.size() > kMostFiles || paths.size() != candidate.files.size() || bytes > kMostBytes)
-    return problem(first, "at most 32 files of different names and 1 MiB");
-  if (const std::string path = file_and_folder(paths); !path.empty())
-    return problem(path, "a file cannot be the folder of another one");
-  if (!first.ends_with(".py")) return problem(first, "the first file is the module: <name>.py");
+  std::optional<FileProblem> problem = problem_of_files(candidate, is_source, first);
+  if (problem) return problem;
+  if (!first.ends_with(".py"))
+    return FileProblem{first, {1, 1, "the first file is the module: <name>.py", false}};
   if (!candidate.options.empty())
-    return problem(first,
-                   "compile options are no part of a module, which names those of its extensions itself");
-  return "";
+    return FileProblem{
+        first,
+        {1, 1, "compile options are no part of a module, which names those of its extensions itself", false}};
+  return std::nullopt;
 }
 
 std::vector<std::string> names_for_log(const Candidate& candidate) {
-  std::vector<std::string> names;
-  for (const SourceFile& file : candidate.files) names.push_back(file.path);
+  std::vector<std::string> names = paths_of(candidate);
   // What torch makes of sources that are text; lines whose place in the module is known bear its name.
   names.insert(names.end(), {"cuda.cu", "main.cpp"});
   return names;
@@ -130,8 +107,14 @@ std::optional<BuildReport> read_report(const Json& json) {
   return report;
 }
 
+// Of a report that is not "ok".
 CompileResult result_of_mistake(const BuildReport& report, const Candidate& candidate,
                                 const CompileOptions& options) {
+  const std::string path = first_path(candidate);
+  if (report.outcome == "timeout")
+    return over_its_limit(Verdict::kCompileTimeout,
+                          path + ": importing the module, without what it builds, took too long\n");
+  if (report.outcome == "unsupported" || report.outcome == "broken") return result_of_its_end(path);
   if (report.compiler_log.empty())
     return failure(Verdict::kCompileError, cut_log(report.log, options.log_bytes));
   const bool lacks = target_lacks_features(report.compiler_log);
@@ -151,36 +134,54 @@ CodeFacts code_of(const BuildReport& report, const GpuTarget& target, const fs::
   return facts_of(code, "");
 }
 
-Made compile_uncached(const Candidate& candidate, const GpuTarget& target, const CompileOptions& options,
-                      const PythonLimits& least, const PythonFolders& folders) {
+std::optional<CompileResult> refuse_module(const Candidate& candidate, const task::Task& task) {
+  if (const std::string problem = python_here().problem; !problem.empty())
+    return failure(Verdict::kUnsupported, problem + "\n");
+  if (const process::SandboxLevel level = process::available_sandbox();
+      level != process::SandboxLevel::kNone && !process::keeps_signals_inside(level))
+    return failure(
+        Verdict::kUnsupported,
+        "modules may start compilers, and no sandbox here keeps a module's processes from ending others: "
+        "that wants bubblewrap, or a kernel of Landlock 6 (Linux 6.12)\n");
+  if (std::optional<CompileResult> refused = refuse_strides(task, candidate.tier)) return refused;
+  if (const std::optional<FileProblem> p = problem_of(candidate)) return failure_of(p->problem, p->path);
+  return std::nullopt;
+}
+
+// Packs what the module has built.
+void pack(const Candidate& candidate, const BuildReport& report, const GpuTarget& target,
+          const CompileOptions& options, const PythonFolders& folders, Output& output) {
   const std::string path = first_path(candidate);
+  const Json index = {{"schema", kSchema}, {"module", path}, {"extensions", report.extensions}};
+  if (const std::string refused = pack_python(candidate, index, folders, options); !refused.empty()) {
+    output.result = failure(Verdict::kCompileError, path + ": error: " + refused + "\n");
+    return;
+  }
+  output.result = compiled(folders.ours / "candidate.zip");
+  output.result.log = cut_log(report.log, options.log_bytes);
+  output.facts =
+      to_json(ExtensionFacts{output.target, extension_compilers() + ", torch " + python_here().torch,
+                             report.libraries, code_of(report, target, folders.ours)});
+}
+
+void compile_module(const Candidate& candidate, const GpuTarget& target, const CompileOptions& options,
+                    const PythonLimits& least, const PythonFolders& folders, Output& output) {
   write_python_sources(candidate, folders);
   try_python(target, folders, options, least);
   const PythonRun run = build_python(candidate, target, folders, options, least);
   check_room(run.output, folders.ours);
-  if (run.outcome != CompilerRun::kDone || !run.report) return {result_of_end(run, path), {}, true};
-  const std::optional<BuildReport> report = read_report(*run.report);
-  if (!report) return {result_of_end(run, path), {}, true};
-  if (report->outcome == "timeout")
-    return {over_its_limit(Verdict::kCompileTimeout,
-                           path + ": importing the module, without what it builds, took too long\n"),
-            {},
-            true};
-  // These say that this machine is at fault, and we know ourselves whether it is: what is missing here, and
-  // that python3 and torch have started before.
-  if (report->outcome == "unsupported" && !python_here().extension.empty())
-    return {failure(Verdict::kUnsupported, python_here().extension + "\n"), {}, false};
-  if (report->outcome == "unsupported" || report->outcome == "broken")
-    return {result_of_its_end(path), {}, true};
-  if (report->outcome != "ok") return {result_of_mistake(*report, candidate, options), {}, true};
-  const Json index = {{"schema", kSchema}, {"module", path}, {"extensions", report->extensions}};
-  if (const std::string refused = pack_python(candidate, index, folders, options); !refused.empty())
-    return {failure(Verdict::kCompileError, path + ": error: " + refused + "\n"), {}, true};
-  CompileResult result;
-  result.verdict = Verdict::kOk;
-  result.log = cut_log(report->log, options.log_bytes);
-  result.binary = folders.ours / "candidate.zip";
-  return {result, report->libraries, true, code_of(*report, target, folders.ours)};
+  const std::optional<BuildReport> report = run.report ? read_report(*run.report) : std::nullopt;
+  if (!report) {
+    output.result = result_of_end(run, first_path(candidate));
+  } else if (report->outcome == "ok") {
+    pack(candidate, *report, target, options, folders, output);
+  } else if (report->outcome == "unsupported" && !python_here().extension.empty()) {
+    // The report alone could be the candidate's own words. What is missing may be there at the next run.
+    output.result = failure(Verdict::kUnsupported, python_here().extension + "\n");
+    output.repeatable = false;
+  } else {
+    output.result = result_of_mistake(*report, candidate, options);
+  }
 }
 
 }  // namespace
@@ -196,48 +197,17 @@ std::string python_toolchain_id() {
 
 CompileResult compile_python(const Candidate& candidate, const task::Task& task, const GpuTarget& target,
                              const CompileOptions& options, const PythonLimits& least) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto timed = [&](CompileResult result) {
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return result;
+  const auto refuse = [&] { return refuse_module(candidate, task); };
+  const auto key = [&](const std::string& name) {
+    return hosted_key(python_toolchain_id(), candidate, task, name);
   };
-  if (candidate.tier != Tier::kPython)
-    return failure(Verdict::kUnsupported, "modules alone are candidates of tier `python`\n");
-  const PythonHere here = python_here();
-  if (!here.problem.empty()) return failure(Verdict::kUnsupported, here.problem + "\n");
-  if (const process::SandboxLevel level = process::available_sandbox();
-      level != process::SandboxLevel::kNone && !process::keeps_signals_inside(level))
-    return failure(
-        Verdict::kUnsupported,
-        "modules may start compilers, and no sandbox here keeps a module's processes from ending others: "
-        "that wants bubblewrap, or a kernel of Landlock 6 (Linux 6.12)\n");
-  for (const task::TensorSpec& input : task.inputs)
-    if (!input.strides.empty())
-      return failure(
-          Verdict::kUnsupported,
-          "input `" + input.name + "` has strides, and the tensors of tier `python` are contiguous\n");
-  if (const std::string problem = problem_of_files(candidate); !problem.empty())
-    return timed(failure(Verdict::kCompileError, problem));
-  make_folders(options.cache);
-  Sha256 key = start_key(python_toolchain_id(), candidate, task, {});
-  for (const SourceFile& file : candidate.files) key.field(file.path).field(file.content);
-  const CacheEntry entry(options.cache, key.field("python").field(to_string(target)).hex(), ".zip");
-  CompileResult result;
-  if (entry.read(&result)) return timed(result);
-  const Scratch ours(options.cache), theirs(options.cache);
-  Made made = compile_uncached(candidate, target, options, least, {ours.path(), theirs.path()});
-  result = std::move(made.result);
-  Json facts;
-  if (result.verdict == Verdict::kOk) {
-    publish(result.binary, entry.binary());
-    result.binary = entry.binary();
-    facts = {{"target", to_string(target)},
-             {"nvcc", extension_compilers() + ", torch " + here.torch},
-             {"libraries", made.libraries},
-             {"code", to_json(made.code)}};
-  }
-  if (made.keep && !result.over_limit) entry.write(ours.path(), result, facts);
-  return timed(result);
+  const auto compile = [&](const fs::path& ours, std::vector<Output>& outputs) {
+    const Scratch theirs(options.cache);
+    compile_module(candidate, target, options, least, {ours, theirs.path()}, outputs.front());
+  };
+  const Language python = {
+      Tier::kPython, "modules alone are candidates of tier `python`\n", ".zip", refuse, key, compile};
+  return compile_candidate(python, candidate, {to_string(target)}, options).front();
 }
 
 }  // namespace warpsmith::toolchain

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 
+#include "../common/hosted.h"
 #include "../nvcc/nvcc.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
@@ -27,15 +28,6 @@ constexpr std::uint64_t kReportBytes = 4ull << 20;
 constexpr double kPackSeconds = 120;
 
 std::string script() { return python::extension_key_script() + "\n\n" + python_compile_py; }
-
-Json paths_of(const Candidate& candidate) {
-  Json paths = Json::array();
-  for (const SourceFile& file : candidate.files) paths.push_back(file.path);
-  return paths;
-}
-
-// "90a"
-std::string architecture(const GpuTarget& target) { return to_string(target).substr(3); }
 
 // "9.0a", as torch writes it.
 std::string torch_architecture(const GpuTarget& target) {
@@ -151,13 +143,12 @@ PythonRun build_python(const Candidate& candidate, const GpuTarget& target, cons
   run.limit_s = std::max(options.timeout_s, least.whole_s);
   const double own_s = std::min(run.limit_s, std::max(options.timeout_s, least.own_s));
   const fs::path order = fs::absolute(folders.ours) / "build.json";
-  write_file_atomic(
-      order, Json{{"files", paths_of(candidate)},
-                  {"gencode", "arch=compute_" + architecture(target) + ",code=sm_" + architecture(target)},
-                  {"arch_list", torch_architecture(target)},
-                  {"lacks", here.extension},
-                  {"own_s", own_s}}
-                 .dump());
+  write_file_atomic(order, Json{{"files", paths_of(candidate)},
+                                {"gencode", gencode(target)},
+                                {"arch_list", torch_architecture(target)},
+                                {"lacks", here.extension},
+                                {"own_s", own_s}}
+                               .dump());
   static_cast<CompilerRun&>(run) =
       run_compiler_child(build_spec(here, target, folders, options, run.limit_s, {"build", order.string()}));
   if (run.outcome != CompilerRun::kDone) return run;

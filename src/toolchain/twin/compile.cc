@@ -1,10 +1,9 @@
 #include "warpsmith/toolchain/host.h"
 
-#include <chrono>
 #include <optional>
 
-#include "../common/compile_cache.h"
 #include "../common/compile_unit.h"
+#include "../common/pipeline.h"
 #include "../nvrtc/check.h"
 #include "../nvrtc/compiler.h"
 #include "compiler_log.h"
@@ -91,33 +90,24 @@ Unit make_unit(const Candidate& candidate, const ModuleNames& names) {
   return unit;
 }
 
-CompileResult run_compiler(const Unit& unit, const CompileOptions& options, const Scratch& scratch,
-                           const fs::path& binary) {
-  const HostCompilerRun run = run_host_compiler(unit.text, scratch.path(), options);
+CompileResult run_compiler(const Unit& unit, const CompileOptions& options, const fs::path& scratch) {
+  const CompilerRun run = run_host_compiler(unit.text, scratch, options);
   if (run.outcome != CompilerRun::kDone)
     return result_of(run, options, readable_log(run.output, unit.rewritten, options.log_bytes));
   const std::string problem = problem_of_shared_object(run.binary);
   if (!problem.empty()) return failure(Verdict::kCompileError, "kernel.cu: error: " + problem + "\n");
-  publish(run.binary, binary);
-  CompileResult result;
-  result.verdict = Verdict::kOk;
-  result.binary = binary;
-  return result;
-}
-
-CompileResult failure_of(const SourceProblem& p) {
-  return failure(p.unsupported ? Verdict::kUnsupported : Verdict::kCompileError, place_of(p));
+  return compiled(run.binary);
 }
 
 // What g++ makes of a candidate that NVRTC takes. `assembler`: NVRTC's has yet to be asked.
 CompileResult compile_what_nvrtc_takes(const Candidate& candidate, const task::Task& task,
-                                       const CompileOptions& options, const Scratch& scratch,
+                                       const CompileOptions& options, const fs::path& scratch,
                                        const CompileResult& of_twin, bool assembler) {
   const bool by_gxx = of_twin.verdict == Verdict::kCompileError;
   if (of_twin.over_limit || !(assembler || by_gxx || of_twin.verdict == Verdict::kUnsupported))
     return of_twin;
   CompileOptions apart = options;
-  apart.cache = scratch.path() / "nvrtc";
+  apart.cache = scratch / "nvrtc";
   const CompileResult of_gpu = compile_for_gpu(candidate, task, {8, 0, 0}, apart);
   if (of_gpu.over_limit) return of_twin;
   if (of_gpu.verdict == Verdict::kCompileError) return of_gpu;
@@ -135,29 +125,28 @@ struct HostToolchain::State {
   NvrtcCheck nvrtc;
 
   explicit State(const CompileOptions& o) : options(o), nvrtc(o) {}
-  CompileResult compile_uncached(const Candidate& candidate, const task::Task& task, const ModuleNames& names,
-                                 const Scratch& scratch, const fs::path& binary);
+  CompileResult compile(const Candidate& candidate, const task::Task& task, const ModuleNames& names,
+                        const fs::path& scratch);
 };
 
 // g++ takes what no CUDA compiler takes (its own extensions, calls that are ambiguous in CUDA), and now and
 // then refuses what CUDA takes. Where NVRTC is, it decides what is right, and g++ whether the twin runs it.
-CompileResult HostToolchain::State::compile_uncached(const Candidate& candidate, const task::Task& task,
-                                                     const ModuleNames& names, const Scratch& scratch,
-                                                     const fs::path& binary) {
+CompileResult HostToolchain::State::compile(const Candidate& candidate, const task::Task& task,
+                                            const ModuleNames& names, const fs::path& scratch) {
   std::optional<Unit> unit;
   CompileResult result;
   try {
     unit = make_unit(candidate, names);
   } catch (const SourceProblem& p) {
+    if (!p.unsupported) throw;
     result = failure_of(p);
-    if (!p.unsupported) return result;
   }
   const bool has_nvrtc = nvrtc_problem().empty();
   NvrtcWord word;
   try {
     if (has_nvrtc) word = nvrtc.ask(candidate, names);
     if (word.kind == NvrtcWord::kRefuses) return word.refusal;
-    if (unit) result = run_compiler(*unit, options, scratch, binary);
+    if (unit) result = run_compiler(*unit, options, scratch);
   } catch (const SourceProblem& p) {
     result = failure_of(p);
   }
@@ -166,7 +155,6 @@ CompileResult HostToolchain::State::compile_uncached(const Candidate& candidate,
   // A quieter machine may say otherwise.
   if (has_nvrtc && word.kind == NvrtcWord::kNothing && result.verdict == Verdict::kOk)
     result.over_limit = true;
-  if (result.verdict != Verdict::kOk) fs::remove(binary);
   return result;
 }
 
@@ -177,24 +165,17 @@ HostToolchain& HostToolchain::operator=(HostToolchain&&) noexcept = default;
 
 CompileResult HostToolchain::compile(const Candidate& candidate, const task::Task& task) {
   const CompileOptions& options = state_->options;
-  const auto start = std::chrono::steady_clock::now();
-  const auto seconds = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  ModuleNames names;
+  const auto refuse = [&] { return read_plan_names(candidate, task, options, &names); };
+  const auto key = [&](const std::string&) {
+    return start_key(host_toolchain_id(), candidate, task, names).hex();
   };
-  if (candidate.tier != Tier::kPlan)
-    return failure(Verdict::kUnsupported, "only candidates of tier `plan` run on the CPU twin\n");
-  CompileResult result;
-  const std::optional<ModuleNames> names = read_plan_names(candidate, task, options, &result);
-  if (!names) return result;
-  make_folders(options.cache);
-  const CacheEntry entry(options.cache, start_key(host_toolchain_id(), candidate, task, *names).hex(), ".so");
-  if (!entry.read(&result)) {
-    const Scratch scratch(options.cache);
-    result = state_->compile_uncached(candidate, task, *names, scratch, entry.binary());
-    if (!result.over_limit) entry.write(scratch.path(), result, nullptr);
-  }
-  result.seconds = seconds();
-  return result;
+  const auto compile = [&](const fs::path& scratch, std::vector<Output>& outputs) {
+    outputs.front().result = state_->compile(candidate, task, names, scratch);
+  };
+  const Language twin = {
+      Tier::kPlan, "only candidates of tier `plan` run on the CPU twin\n", ".so", refuse, key, compile};
+  return compile_candidate(twin, candidate, {""}, options).front();
 }
 
 CompileResult compile_for_host(const Candidate& candidate, const task::Task& task,

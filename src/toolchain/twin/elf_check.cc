@@ -1,8 +1,7 @@
 #include "elf_check.h"
 
-#include <set>
-
 #include "../common/elf_file.h"
+#include "../common/tokens.h"
 #include "warpsmith/base/files.h"
 
 namespace warpsmith::toolchain {
@@ -12,21 +11,14 @@ namespace {
 constexpr std::uint64_t kMaxSegmentBytes = 256ull << 20;
 
 // Functions that g++ calls by itself, and libm's. abort ends the process: verdict crash.
-const std::set<std::string_view>& allowed_symbols() {
-  static const std::set<std::string_view> names = {
-      "memcpy",     "memset",     "memmove",   "memcmp",  "abort",  "powf",    "pow",     "expf",   "exp",
-      "exp2f",      "exp2",       "exp10",     "exp10f",  "logf",   "log",     "log2f",   "log2",   "log10f",
-      "log10",      "log1pf",     "log1p",     "expm1f",  "expm1",  "sinf",    "sin",     "cosf",   "cos",
-      "sincosf",    "sincos",     "tanf",      "tan",     "asinf",  "asin",    "acosf",   "acos",   "atanf",
-      "atan",       "atan2f",     "atan2",     "sinhf",   "sinh",   "coshf",   "cosh",    "tanhf",  "tanh",
-      "asinhf",     "asinh",      "acoshf",    "acosh",   "atanhf", "atanh",   "cbrtf",   "cbrt",   "erff",
-      "erf",        "erfcf",      "erfc",      "lgammaf", "lgamma", "tgammaf", "tgamma",  "fmodf",  "fmod",
-      "remainderf", "remainder",  "hypotf",    "hypot",   "ldexpf", "ldexp",   "scalbnf", "frexpf", "frexp",
-      "floorf",     "floor",      "ceilf",     "ceil",    "truncf", "trunc",   "rintf",   "rint",   "roundf",
-      "round",      "nearbyintf", "nearbyint", "fmaf",    "fma",    "sqrtf",   "sqrt",    "lrintf", "lrint",
-      "lroundf",    "lround",     "sqrtf64",   "modff",   "modf"};
-  return names;
-}
+constexpr std::string_view kAllowedSymbols =
+    "memcpy memset memmove memcmp abort powf pow expf exp exp2f exp2 exp10 exp10f logf log log2f log2 "
+    "log10f log10 log1pf log1p expm1f expm1 sinf sin cosf cos sincosf sincos tanf tan asinf asin acosf "
+    "acos atanf atan atan2f atan2 sinhf sinh coshf cosh tanhf tanh asinhf asinh acoshf acosh atanhf "
+    "atanh cbrtf cbrt erff erf erfcf erfc lgammaf lgamma tgammaf tgamma fmodf fmod remainderf remainder "
+    "hypotf hypot ldexpf ldexp scalbnf frexpf frexp floorf floor ceilf ceil truncf trunc rintf rint "
+    "roundf round nearbyintf nearbyint fmaf fma sqrtf sqrt lrintf lrint lroundf lround sqrtf64 modff "
+    "modf";
 
 }  // namespace
 
@@ -67,7 +59,7 @@ std::string problem_of_shared_object(const fs::path& path) {
         if (!read_at(file, s.sh_offset + at, &symbol)) return "the shared object is cut short";
         const std::string name(string_at(file, sections[s.sh_link], symbol.st_name));
         if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC) return "`" + name + "` is an indirect function";
-        if (symbol.st_shndx == SHN_UNDEF && !allowed_symbols().contains(name))
+        if (symbol.st_shndx == SHN_UNDEF && !is_listed(kAllowedSymbols, name))
           return "`" + name + "` is declared but not defined: device code has no host functions";
       }
     }

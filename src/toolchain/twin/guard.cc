@@ -1,19 +1,14 @@
 #include "guard.h"
 
-#include <algorithm>
-#include <array>
-
 namespace warpsmith::toolchain {
 
 namespace {
 
-constexpr std::array<std::string_view, 22> kTypeWords = {
-    "const",    "int",       "unsigned", "long",   "short", "char",       "signed",   "float",
-    "double",   "bool",      "auto",     "size_t", "uint",  "int32_t",    "uint32_t", "int64_t",
-    "uint64_t", "constexpr", "dim3",     "uint3",  "half",  "static_cast"};
-
 bool is_type_word(std::string_view t) {
-  return std::find(kTypeWords.begin(), kTypeWords.end(), t) != kTypeWords.end();
+  return is_listed(
+      "const int unsigned long short char signed float double bool auto size_t uint int32_t uint32_t int64_t "
+      "uint64_t constexpr dim3 uint3 half static_cast",
+      t);
 }
 
 // Does not hold the numbers of all threads: what grows with them begins again in it.
@@ -62,15 +57,15 @@ class Finder {
 
   // No calls, no changes to anything: names, numbers, arithmetic, casts to plain types, elements of arrays.
   bool has_no_effects(std::size_t begin, std::size_t end) const {
-    constexpr std::array<std::string_view, 17> kAllowed = {"+", "-", "*", "/",  "%",  ".", "(",  ")", "[",
-                                                           "]", "<", ">", "<=", ">=", "&", "<<", ">>"};
     for (std::size_t i = begin; i < end; ++i) {
       if (tokens_[i].kind == TokenKind::kNumber) continue;
       if (is_name(i)) {
         if (text(i + 1) == "(" && i + 1 < end) return false;
         continue;
       }
-      if (std::find(kAllowed.begin(), kAllowed.end(), text(i)) == kAllowed.end()) return false;
+      if (!is_one_of(text(i), {"+", "-", "*", "/", "%", ".", "(", ")", "[", "]", "<", ">", "<=", ">=", "&",
+                               "<<", ">>"}))
+        return false;
     }
     return true;
   }
@@ -181,8 +176,7 @@ class Finder {
       if (text(begin) == "{") return matching(tokens_, begin) == kernel_.body_close - 1;
     }
     const std::string_view first = text(begin);
-    if (first == "if" || first == "while" || first == "do" || first == "switch" || first == "return")
-      return false;
+    if (is_one_of(first, {"if", "while", "do", "switch", "return"})) return false;
     for (std::size_t i = begin; i < kernel_.body_close; ++i) {
       if (text(i) == "(" || text(i) == "[" || text(i) == "{")
         i = matching(tokens_, i);

@@ -1,7 +1,7 @@
 #include "host_compiler.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <optional>
 
 #include "../nvrtc/compiler.h"
 #include "warpsmith/base/files.h"
@@ -101,16 +101,12 @@ struct Compiler {
 
 Compiler find_compiler() {
   std::vector<std::string> names = {"g++", "c++"};
-  if (const char* chosen = std::getenv("WARPSMITH_HOST_CXX"); chosen && *chosen) names = {chosen};
+  if (const std::string chosen = environment("WARPSMITH_HOST_CXX"); !chosen.empty()) names = {chosen};
   for (const std::string& name : names) {
     const fs::path program = process::past_alternatives(process::find_program(name));
     if (program.empty()) continue;
-    process::ChildSpec spec;
-    spec.argv = {program.string(), "--version"};
-    spec.limits.wall_s = 20;
-    const process::ChildResult result = process::ask_program(spec);
-    if (result.ending != process::Ending::kExited || result.exit_code != 0) continue;
-    return {program, result.out.substr(0, result.out.find('\n'))};
+    if (const std::optional<std::string> version = ask_version(program))
+      return {program, version->substr(0, version->find('\n'))};
   }
   throw Error("no C++ compiler for the CPU twin: install g++, or name one in WARPSMITH_HOST_CXX");
 }
@@ -118,13 +114,6 @@ Compiler find_compiler() {
 const Compiler& compiler() {
   static const Compiler found = find_compiler();
   return found;
-}
-
-// The compiler's own prefix, where it is not the system's (conda, modules).
-std::vector<fs::path> compiler_folders() {
-  const fs::path prefix = fs::canonical(compiler().program).parent_path().parent_path();
-  if (prefix == "/usr" || prefix == "/") return {};
-  return {prefix};
 }
 
 }  // namespace
@@ -147,8 +136,8 @@ NvrtcOfTwin nvrtc_of_twin() {
   return {nvrtc_here().about.version + " in " + nvrtc_here().library.string(), ""};
 }
 
-HostCompilerRun run_host_compiler(const std::string& text, const fs::path& scratch,
-                                  const CompileOptions& limits) {
+CompilerRun run_host_compiler(const std::string& text, const fs::path& scratch,
+                              const CompileOptions& limits) {
   process::ChildSpec spec = compiler_spec(scratch, limits);
   std::vector<std::string> argv = {compiler().program.string()};
   argv.insert(argv.end(), fixed_flags().begin(), fixed_flags().end());
@@ -156,17 +145,20 @@ HostCompilerRun run_host_compiler(const std::string& text, const fs::path& scrat
   add_header_parts(std::string_view(text).substr(std::min(kTwinHeader.size(), text.size())), &argv);
   spec.input = text;
   spec.sandbox.allow_processes = true;
-  spec.sandbox.read_only = compiler_folders();
+  if (const fs::path prefix = own_prefix(compiler().program); !prefix.empty())
+    spec.sandbox.read_only = {prefix};
   spec.argv = argv;
   spec.argv.insert(spec.argv.end(), checked_flags().begin(), checked_flags().end());
   spec.argv.insert(spec.argv.end(), {"-c", "-x", "c++", "-", "-o", "checked.o"});
-  const CompilerRun checked = run_compiler_child(spec);
-  if (checked.outcome != CompilerRun::kDone) return {checked, {}};
+  CompilerRun run = run_compiler_child(spec);
+  if (run.outcome != CompilerRun::kDone) return run;
   write_file_atomic(spec.folder / "link.ld", kLinkerScript);
   spec.argv = argv;
   spec.argv.insert(spec.argv.end(), {"-x", "c++", "-", "-x", "none", "checked.o", "-Wl,-T,link.ld", "-o",
                                      "kernel.so", "-lgcc"});
-  return {run_compiler_child(spec), spec.folder / "kernel.so"};
+  run = run_compiler_child(spec);
+  run.binary = spec.folder / "kernel.so";
+  return run;
 }
 
 }  // namespace warpsmith::toolchain

@@ -8,13 +8,9 @@
 
 namespace warpsmith::toolchain {
 
-struct HostCompilerRun : CompilerRun {
-  std::filesystem::path binary;  // kDone: in the scratch folder
-};
-
 // Compiles `text` twice, into one shared object in `scratch`: its checked form (twin_abi.h) and then that for
 // results and times. Throws Error where there is no compiler or no sandbox.
-HostCompilerRun run_host_compiler(const std::string& text, const std::filesystem::path& scratch,
-                                  const CompileOptions& limits);
+CompilerRun run_host_compiler(const std::string& text, const std::filesystem::path& scratch,
+                              const CompileOptions& limits);
 
 }  // namespace warpsmith::toolchain

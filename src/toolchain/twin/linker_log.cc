@@ -1,13 +1,10 @@
 #include "linker_log.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <optional>
 
 #include "../common/compile_unit.h"
+#include "../common/elf_file.h"
 #include "elf_check.h"
 #include "warpsmith/base/text.h"
 
@@ -16,13 +13,6 @@ namespace warpsmith::toolchain {
 namespace {
 
 constexpr std::string_view kDestructors = "__dso_handle";  // registers them, and is nowhere
-
-std::string demangled(const std::string& name) {
-  int status = 1;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 ? text.get() : name;
-}
 
 // "ns::f<3>(float)" -> "f"
 std::string plain_name(const std::string& name) {
@@ -86,7 +76,7 @@ std::vector<std::string> linker_errors(std::string_view output, const Rewritten&
     if (symbol == kDestructors) {
       add(placed(rewritten, "", true, kNoConstructors));
     } else if (symbol) {
-      const std::string name = plain_name(demangled(*symbol));
+      const std::string name = plain_name(demangle(*symbol).value_or(*symbol));
       add(placed(rewritten, name, false,
                  "`" + name + "` has no code of its own to be read, written or called in the middle"));
     } else if (const std::string message = message_of(line); !message.empty()) {

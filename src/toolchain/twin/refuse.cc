@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "../common/directives.h"
@@ -84,9 +83,9 @@ const std::map<std::string_view, Refusal>& refused_names() {
 }
 
 // Compiler built-ins that NVRTC has too.
-constexpr std::array<std::string_view, 6> kBuiltins = {"__builtin_assume",  "__builtin_assume_aligned",
-                                                       "__builtin_expect",  "__builtin_unreachable",
-                                                       "__builtin_align__", "__builtin_nanf"};
+constexpr std::string_view kBuiltins =
+    "__builtin_assume __builtin_assume_aligned __builtin_expect __builtin_unreachable __builtin_align__ "
+    "__builtin_nanf";
 
 bool starts_with_any(std::string_view name, std::initializer_list<std::string_view> starts) {
   for (const std::string_view s : starts)
@@ -113,11 +112,8 @@ void refuse_name(const CleanSource& source, const Token& at, std::string_view na
     refuse(source, at, "the CPU twin has no " + std::string(name), true);
   if (starts_with_any(name, {"wstw_", "WSTW_"}))
     refuse(source, at, "names that begin with wstw_ belong to the twin", false);
-  if (starts_with_any(name, {"__builtin_", "__sync_", "__atomic_"})) {
-    for (const std::string_view b : kBuiltins)
-      if (b == name) return;
+  if (starts_with_any(name, {"__builtin_", "__sync_", "__atomic_"}) && !is_listed(kBuiltins, name))
     refuse(source, at, "`" + std::string(name) + "` is no part of device code here", false);
-  }
 }
 
 // `_Pragma("unroll 4")` alone: others can do what a directive can.
@@ -138,8 +134,7 @@ bool is_harmless_attribute(const std::vector<Token>& tokens, std::size_t open) {
   if (text(open) != "(" || text(open + 1) != "(") return false;
   for (std::size_t i = open + 2;;) {
     const std::string_view name = text(i);
-    if (name != "aligned" && name != "__aligned__" && name != "packed" && name != "__packed__" &&
-        name != "unused" && name != "__unused__")
+    if (!is_one_of(name, {"aligned", "__aligned__", "packed", "__packed__", "unused", "__unused__"}))
       return false;
     ++i;
     if (text(i) == "(") i = matching(tokens, i) + 1;

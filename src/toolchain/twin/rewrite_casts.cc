@@ -1,19 +1,11 @@
 #include "rewrite_casts.h"
 
-#include <algorithm>
-#include <array>
-
 namespace warpsmith::toolchain {
 
 namespace {
 
-template <std::size_t N>
-bool is_one_of(std::string_view text, const std::array<std::string_view, N>& list) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
-
 bool qualifies(std::string_view t) {
-  return is_one_of<5>(t, {"const", "volatile", "__restrict__", "__restrict", "restrict"});
+  return is_one_of(t, {"const", "volatile", "__restrict__", "__restrict", "restrict"});
 }
 
 // The last token of [begin, end) that is no qualifier: `*` of `const float4* __restrict__`.
@@ -38,8 +30,8 @@ bool has_pointer(const CleanSource& source, std::size_t begin, std::size_t end) 
 // Whether the operand of a cast can begin here.
 bool begins_operand(const CleanSource& source, std::size_t i) {
   const std::string_view t = source.token_text(i);
-  if (source.is_name(i)) return !qualifies(t) && !is_one_of<3>(t, {"noexcept", "override", "mutable"});
-  return is_one_of<5>(t, {"(", "&", "*", "++", "--"}) ||
+  if (source.is_name(i)) return !qualifies(t) && !is_one_of(t, {"noexcept", "override", "mutable"});
+  return is_one_of(t, {"(", "&", "*", "++", "--"}) ||
          (i < source.tokens.size() && source.tokens[i].kind == TokenKind::kNumber);
 }
 
@@ -95,7 +87,7 @@ CastNames find_cast_names(const CleanSource& source) {
       names.types.emplace(text(end - 1));
       if (has_pointer(source, i + 1, end)) names.pointers.emplace(text(end - 1));
     } else if ((t == "typename" || t == "class") && source.is_name(i + 1) && i > 0 &&
-               (text(i - 1) == "<" || text(i - 1) == ",") && is_one_of<3>(text(i + 2), {",", ">", "="})) {
+               (text(i - 1) == "<" || text(i - 1) == ",") && is_one_of(text(i + 2), {",", ">", "="})) {
       names.types.emplace(text(i + 1));
     }
   }

@@ -7,12 +7,6 @@ namespace warpsmith::toolchain {
 
 namespace {
 
-bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
-  for (const std::string_view t : list)
-    if (t == text) return true;
-  return false;
-}
-
 // The name that `template <…>` at `i` declares: the last one in front of its parameters, value or body.
 std::string_view declared_template(const CleanSource& source, std::size_t i) {
   std::size_t k = matching_angle(source.tokens, i + 1) + 1;

@@ -1,24 +1,19 @@
 #include "scan.h"
 
 #include <algorithm>
-#include <array>
 
 namespace warpsmith::toolchain {
 
 namespace {
 
 // Names that take an argument list in front of a function's own name.
-constexpr std::array<std::string_view, 8> kNotFunctions = {"__launch_bounds__", "__align__",    "alignas",
-                                                           "__attribute__",     "decltype",     "__maxnreg__",
-                                                           "noexcept",          "static_assert"};
-
-constexpr std::array<std::string_view, 6> kContextNames = {"threadIdx", "blockIdx",          "blockDim",
-                                                           "gridDim",   "this_thread_block", "this_grid"};
+constexpr std::string_view kNotFunctions =
+    "__launch_bounds__ __align__ alignas __attribute__ decltype __maxnreg__ noexcept static_assert";
 
 // Everything that waits for other threads asks who runs it, too.
 bool name_needs_context(std::string_view name) {
-  return name_waits(name) || name == "__shared__" ||
-         std::find(kContextNames.begin(), kContextNames.end(), name) != kContextNames.end();
+  return name_waits(name) ||
+         is_listed("__shared__ threadIdx blockIdx blockDim gridDim this_thread_block this_grid", name);
 }
 
 class Scanner {
@@ -34,12 +29,8 @@ class Scanner {
   }
 
  private:
-  std::string_view text(std::size_t i) const {
-    return i < tokens_.size() ? tokens_[i].text : std::string_view();
-  }
-  bool is_name(std::size_t i) const {
-    return i < tokens_.size() && tokens_[i].kind == TokenKind::kIdentifier;
-  }
+  std::string_view text(std::size_t i) const { return source_.token_text(i); }
+  bool is_name(std::size_t i) const { return source_.is_name(i); }
   [[noreturn]] void fail(std::size_t i, std::string message) const {
     throw problem_at(source_, i, std::move(message), false);
   }
@@ -138,7 +129,7 @@ class Scanner {
         else if (!introducer.empty() && introduced.empty() && t != "alignas" && t != "__align__" &&
                  t != "class")
           introduced = t;
-        const bool skipped = std::find(kNotFunctions.begin(), kNotFunctions.end(), t) != kNotFunctions.end();
+        const bool skipped = is_listed(kNotFunctions, t);
         if (t == "operator" && !has_name && !assigned) {
           std::size_t open = i + 1;
           if (text(open) == "(" && text(open + 1) == ")") open += 2;
@@ -227,19 +218,14 @@ class Scanner {
 }  // namespace
 
 bool name_waits(std::string_view name) {
-  constexpr std::array<std::string_view, 12> kWaiting = {
-      "__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or",
-      "__syncwarp",    "__activemask",        "this_grid",         "this_thread_block",
-      "__shfl_sync",   "__shfl_up_sync",      "__shfl_down_sync",  "__shfl_xor_sync"};
-  constexpr std::array<std::string_view, 10> kVotes = {
-      "__ballot_sync",     "__any_sync",        "__all_sync",        "__match_any_sync", "__reduce_add_sync",
-      "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync"};
-  constexpr std::array<std::string_view, 4> kGroups = {"thread_block_tile", "thread_block", "grid_group",
-                                                       "tiled_partition"};
-  const auto is_in = [&](const auto& list) {
-    return std::find(list.begin(), list.end(), name) != list.end();
-  };
-  return is_in(kWaiting) || is_in(kVotes) || is_in(kGroups);
+  return is_listed(
+      "__syncthreads __syncthreads_count __syncthreads_and __syncthreads_or __syncwarp __activemask "
+      "this_grid "
+      "this_thread_block __shfl_sync __shfl_up_sync __shfl_down_sync __shfl_xor_sync __ballot_sync "
+      "__any_sync "
+      "__all_sync __match_any_sync __reduce_add_sync __reduce_min_sync __reduce_max_sync __reduce_and_sync "
+      "__reduce_or_sync __reduce_xor_sync thread_block_tile thread_block grid_group tiled_partition",
+      name);
 }
 
 std::size_t matching(const std::vector<Token>& tokens, std::size_t open) {
