@@ -115,23 +115,25 @@ TEST(CommandLine, ARemovedWorkingFolderIsNamed) {
   make_folders(scratch / "results/w");
   write_file_atomic(scratch / "results/w/run.json", "{}");
   const std::string file = (scratch / "w.yaml").string(), run = (scratch / "results/w").string();
-  const std::map<std::string, std::vector<std::string>> arguments = {{"run", {file}},
-                                                                     {"plan", {file}},
-                                                                     {"validate", {file}},
-                                                                     {"sweep", {run, "--gpu", "H100"}},
-                                                                     {"compare", {run, run}},
-                                                                     {"status", {run}},
-                                                                     {"logs", {"c"}},
-                                                                     {"why", {"c"}},
-                                                                     {"cancel", {run}},
-                                                                     {"clean", {run}},
-                                                                     {"doctor", {}},
-                                                                     {"schema", {}},
-                                                                     {"list", {}},
-                                                                     {"aggregate", {run}},
-                                                                     {"report", {run}},
-                                                                     {"hacks", {run}},
-                                                                     {"export", {run}}};
+  const std::map<std::string, std::vector<std::string>> arguments = {
+      {"run", {file}},
+      {"plan", {file}},
+      {"validate", {file}},
+      {"sweep", {run, "--gpu", "H100"}},
+      {"bench", {"gelu", (scratch / "k.cu").string()}},
+      {"compare", {run, run}},
+      {"status", {run}},
+      {"logs", {"c"}},
+      {"why", {"c"}},
+      {"cancel", {run}},
+      {"clean", {run}},
+      {"doctor", {}},
+      {"schema", {}},
+      {"list", {}},
+      {"aggregate", {run}},
+      {"report", {run}},
+      {"hacks", {run}},
+      {"export", {run}}};
   for (const std::string& command : commands()) {
     ASSERT_TRUE(arguments.contains(command)) << "a new command: give it arguments here";
     for (const bool absolute : {true, false}) {
