@@ -19,24 +19,6 @@ namespace {
 std::atomic<bool> stop_asked{false};
 constexpr std::array<int, 3> kStopSignals = {SIGINT, SIGTERM, SIGHUP};
 
-// Until all have ended; throws where that was asked for. Those that a signal has reached too are not waited
-// for any longer than it takes to end them.
-void wait_for(std::vector<process::Child>& children) {
-  constexpr int kLookMs = 20;  // what they print is taken at each look
-  for (;;) {
-    std::vector<pollfd> ends;
-    for (process::Child& child : children)
-      if (child.running()) ends.push_back({child.event_fd(), POLLIN, 0});
-    if (stop_asked) {
-      for (process::Child& child : children) child.kill();
-      for (process::Child& child : children) child.wait();
-      throw Error("interrupted", kExitInterrupted);
-    }
-    if (ends.empty()) return;
-    ::poll(ends.data(), ends.size(), kLookMs);
-  }
-}
-
 // That a GPU is of another type is a job program's own word (5): to us this machine lacks something.
 int exit_code_of(const process::ChildResult& result) {
   if (result.ending != process::Ending::kExited) return kExitFailed;
@@ -55,6 +37,23 @@ StopSignals::StopSignals() {
 StopSignals::~StopSignals() {
   for (std::size_t i = 0; i < kStopSignals.size(); ++i) ::sigaction(kStopSignals[i], &before_[i], nullptr);
   stop_asked = false;
+}
+
+// Those that a signal has reached too are not waited for any longer than it takes to end them.
+void wait_for_all(std::vector<process::Child>& children) {
+  constexpr int kLookMs = 20;  // what they print is taken at each look
+  for (;;) {
+    std::vector<pollfd> ends;
+    for (process::Child& child : children)
+      if (child.running()) ends.push_back({child.event_fd(), POLLIN, 0});
+    if (stop_asked) {
+      for (process::Child& child : children) child.kill();
+      for (process::Child& child : children) child.wait();
+      throw Error("interrupted", kExitInterrupted);
+    }
+    if (ends.empty()) return;
+    ::poll(ends.data(), ends.size(), kLookMs);
+  }
 }
 
 std::map<fs::path, std::vector<task::Task>> by_dataset(const std::vector<task::Task>& tasks) {
@@ -98,7 +97,7 @@ Records run_job(const fs::path& run, const std::string& job_name, const std::vec
     }
     children.emplace_back(spec);
   }
-  wait_for(children);
+  wait_for_all(children);
   Records records;
   for (std::size_t i = 0; i < count; ++i) {
     const process::ChildResult result = children[i].wait();

@@ -12,6 +12,7 @@
 
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/temporary_folder.h"
+#include "warpsmith/process/child.h"
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/task/task.h"
 
@@ -19,6 +20,9 @@ namespace warpsmith::cli {
 
 // Tasks by the folder of theirs: job programs look a task up by its id there.
 std::map<std::filesystem::path, std::vector<task::Task>> by_dataset(const std::vector<task::Task>& tasks);
+
+// Until all have ended. Throws Error (kExitInterrupted) where a signal asks for the end, and ends them.
+void wait_for_all(std::vector<process::Child>& children);
 
 using Records = std::map<std::string, Json>;  // by item id
 

@@ -7,6 +7,7 @@
 extern const char baselines_py[];
 extern const char candidate_py[];
 extern const char extension_key_py[];
+extern const char import_task_py[];
 extern const char math_flags_py[];
 
 namespace warpsmith::python {
@@ -38,6 +39,7 @@ std::optional<fs::path> find_python() {
 
 std::string baselines_script() { return std::string(math_flags_py) + baselines_py; }
 std::string extension_key_script() { return extension_key_py; }
+std::string import_task_script() { return import_task_py; }
 std::string candidate_script() { return extension_key_script() + math_flags_py + candidate_py; }
 
 }  // namespace warpsmith::python

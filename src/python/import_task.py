@@ -9,7 +9,6 @@
 # The module is made on torch's meta device, where tensors have shapes and no values: no task is too large. torch.export turns forward()
 # into calls of torch's operators; they are written as TorchScript. Parameters and buffers become inputs behind the module's own, in the
 # order of its state_dict. The batch becomes a dim of the task where forward() allows every size of it.
-import builtins
 import contextlib
 import importlib.util
 import inspect
@@ -20,8 +19,10 @@ import math
 import operator
 import re
 import sys
+import typing
 
 import torch
+import torch.utils.flop_counter
 
 RANDOM = ("aten.dropout", "aten.bernoulli", "aten.rand", "aten.randn", "aten.normal", "aten.uniform", "aten.feature_dropout",
           "aten.alpha_dropout", "aten.rrelu")
@@ -30,7 +31,7 @@ NAMES = {torch.float64: "float64", torch.float32: "float32", torch.float16: "flo
          torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8", torch.bool: "bool"}
 SCALAR_TYPES = {torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6,
                 torch.float64: 7, torch.bool: 11, torch.bfloat16: 15}
-BATCH = "BATCH"
+BATCH, OTHER_BATCH, MOST_TRIES = "BATCH", 3, 6
 TAKEN = {"out", BATCH, "SMS", "SMEM_MAX", "forward", "torch", "float", "int", "bool", "let", "if", "else", "end", "for", "in", "temp",
          "launch", "fill", "copy", "const", "tensormap", "cdiv", "min", "max", "clog2", "aligned", "contiguous"}
 
@@ -122,7 +123,7 @@ def identifier(text, used):
 class Writer:
     def __init__(self, program, names, device):
         self.program, self.names, self.device = program, names, device
-        self.lines, self.sizes = [], {}
+        self.lines, self.ops = [], []
 
     def text(self, value):
         if isinstance(value, torch.fx.Node):
@@ -152,6 +153,10 @@ class Writer:
 
     def call(self, node):
         target = node.target
+        if target is operator.getitem and is_batch_norm(node.args[0]):
+            if node.args[1] != 0:
+                raise Refused("forward() uses the statistics of a batch norm")
+            return self.text(node.args[0])
         if target is operator.getitem:
             return f"{self.text(node.args[0])}[{node.args[1]}]"
         if target in ARITHMETIC:
@@ -165,9 +170,11 @@ class Writer:
             return f"{self.text(node.args[0])}.size({node.args[1]})"
         if any(str(target).startswith(one) for one in RANDOM) and not self.without_effect(node, name):
             raise Refused(f"forward() draws random numbers (aten::{name}): such a task has no right answer")
-        arguments = list(node.args)
-        if name == "batch_norm" and len(arguments) > 5 and arguments[5]:
-            arguments[3] = arguments[4] = None  # in training the running statistics are written, and not read
+        arguments = arguments_of(node)
+        if is_batch_norm(node):
+            name = "batch_norm"
+            arguments = (arguments + [True])[:9]  # cudnn_enabled, as torch has it
+        self.ops.append(name)
         schema = target._schema.arguments
         words = [self.text(one) for one in arguments]
         words += [f"{key}={self.text(value)}" for key, value in node.kwargs.items()
@@ -186,6 +193,22 @@ class Writer:
         self.lines.append(f"{self.names[node.name]} = {self.call(node)}")
 
 
+# Torch's own, or what is left of it where forward() works in place.
+def is_batch_norm(node):
+    return node.op == "call_function" and str(node.target).startswith(("aten.batch_norm", "aten._native_batch_norm_legit"))
+
+
+# In training a batch norm writes its running statistics, and does not read them.
+def arguments_of(node):
+    arguments = list(node.args)
+    if is_batch_norm(node):
+        if str(node.target).startswith("aten._native_batch_norm_legit_no_training"):
+            arguments.insert(5, False)
+        if arguments[5]:
+            arguments[3] = arguments[4] = None
+    return arguments
+
+
 # The nodes that the outputs need, in their order.
 def needed(program, outputs):
     wanted, stack = set(), list(outputs)
@@ -194,28 +217,19 @@ def needed(program, outputs):
         if node in wanted:
             continue
         wanted.add(node)
-        arguments = list(node.args)
-        if node.op == "call_function" and str(node.target).startswith("aten.batch_norm") and len(arguments) > 5 and arguments[5]:
-            arguments[3] = arguments[4] = None
-        torch.fx.node.map_arg((arguments, node.kwargs), stack.append)
+        torch.fx.node.map_arg((arguments_of(node), node.kwargs), stack.append)
     return [node for node in program.graph.nodes if node in wanted]
 
 
+# Whether forward() writes to a tensor that it still needs. (What counts the batches of a batch norm is not needed.)
 def in_place(program):
-    for node in program.graph.nodes:
-        if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable and \
-                not str(node.target).startswith("aten.batch_norm"):
-            return True
-    return False
+    return any(node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable and
+               not is_batch_norm(node) and not str(node.args[0]).endswith("num_batches_tracked") for node in program.graph.nodes)
 
 
-# `dynamic`: the first size of the first input, and of others where it is the same, may be any.
-def exported(model, inputs, dynamic):
-    shapes = None
-    if dynamic:
-        first = next((one.shape[0] for one in inputs if isinstance(one, torch.Tensor) and one.dim() > 0), None)
-        shapes = tuple({0: torch.export.Dim.AUTO} if isinstance(one, torch.Tensor) and one.dim() > 0 and one.shape[0] == first else None
-                       for one in inputs)
+# `free`: of some inputs, by their numbers, the dimension whose size may be any.
+def exported(model, inputs, free):
+    shapes = tuple({free[number]: torch.export.Dim.AUTO} if number in free else None for number in range(len(inputs)))
     program = torch.export.export(model, tuple(inputs), dynamic_shapes=shapes, strict=False)
     return program.run_decompositions({}) if in_place(program) else program
 
@@ -224,7 +238,7 @@ def is_symbol(size):
     return not isinstance(size, int)
 
 
-# The one symbol of all data inputs' first sizes; nothing where there is none, or several.
+# The one symbol in the sizes of all inputs, and its size here; nothing where there is none, or several.
 def batch_of(inputs, placeholders):
     symbols, sizes = set(), set()
     for one, node in zip(inputs, placeholders):
@@ -244,8 +258,6 @@ def shape_words(shape, batch):
             words.append(str(int(size)))
             continue
         text = str(size.node.expr)
-        if batch is None:
-            raise Refused("its outputs have sizes that its inputs do not tell")
         text = re.sub(rf"\b{batch[0]}\b", BATCH, text)
         if re.fullmatch(rf"(\d+\*)?{BATCH}", text) is None:
             raise Refused(f"an output has the size {text}")
@@ -253,40 +265,99 @@ def shape_words(shape, batch):
     return words
 
 
-def described(path, dynamic):
+# What may be a batch: the first size of the inputs whose first size is that of the first one; that of the first one alone; any other
+# size of one input.
+def free_sizes(inputs):
+    sizes = [(number, dim) for number, one in enumerate(inputs) for dim in range(one.dim())]
+    if not sizes:
+        return []
+    alike = {number: 0 for number, one in enumerate(inputs) if one.dim() > 0 and one.shape[0] == inputs[sizes[0][0]].shape[0]}
+    single = [{number: dim} for number, dim in sorted(sizes, key=lambda size: (size[1], size[0]))]
+    return [alike] + [free for free in single if free != alike][:MOST_TRIES]
+
+
+# torch's operators by their own names, as TorchScript finds them.
+class Operators:
+    def __getattr__(self, name):
+        return getattr(torch.ops.aten, name)
+
+
+def tensors_of(result):
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def at_batch(inputs, free, batch):
+    return [torch.empty([batch if free.get(number) == dim else size for dim, size in enumerate(one.shape)], dtype=one.dtype, device="meta")
+            for number, one in enumerate(inputs)]
+
+
+# Floating-point operations of products and convolutions, as torch counts them: those that do not hang on the batch, and those that come
+# with each of it.
+def flops_of(model, inputs, free):
+    counts = []
+    for batch in (OTHER_BATCH, OTHER_BATCH + 1):
+        with torch.utils.flop_counter.FlopCounterMode(display=False) as counter:
+            model(*at_batch(inputs, free, batch))
+        counts.append(counter.get_total_flops())
+    each = counts[1] - counts[0]
+    return [max(0, counts[0] - OTHER_BATCH * each), max(0, each)]
+
+
+# Holds the TorchScript to the module at another batch; on the meta device, so to its shapes and types alone.
+def check_at_another_batch(task, model, inputs, free, state):
+    others = at_batch(inputs, free, OTHER_BATCH)
+    names = {"torch": Operators(), "Tensor": torch.Tensor, "Tuple": typing.Tuple}
+    exec(task["reference"], names)
+    got, right = tensors_of(names["forward"](*others, *state)), tensors_of(model(*others))
+    if [(one.shape, one.dtype) for one in got] != [(one.shape, one.dtype) for one in right]:
+        raise Refused("what was written of it gives other shapes than the module")
+
+
+def described(path):
     drawn = []
     with torch.device("meta"), watched(drawn):
         module = load(path)
         model = make(module)
         inputs = list(module.get_inputs())
     for one in inputs:
-        if not isinstance(one, (torch.Tensor, builtins.int, builtins.float)):
-            raise Refused(f"get_inputs() gives a {type(one).__name__}")
-    program = exported(model, inputs, dynamic)
+        if not isinstance(one, torch.Tensor):
+            raise Refused(f"get_inputs() gives a {type(one).__name__} as well as tensors")
+    problem = None
+    for free in free_sizes(inputs):
+        try:
+            return described_with(module, model, inputs, free, drawn)
+        except Exception as error:
+            if problem is None or isinstance(error, Refused) and not isinstance(problem, Refused):
+                problem = error
+    if problem is None or not isinstance(problem, Refused):
+        exported(model, inputs, {})  # what it cannot do with any size it says best of its own
+        raise Refused("forward() works at one size of its inputs alone, and checks want others")
+    raise problem
+
+
+def described_with(module, model, inputs, free, drawn):
+    program = exported(model, inputs, free)
     signature = program.graph_signature
     nodes = {node.name: node for node in program.graph.nodes}
-    parameters = list(inspect.signature(model.forward).parameters)
-    used = set()
     user = [spec for spec in signature.input_specs if spec.kind.name == "USER_INPUT"]
-    placeholders = [nodes[spec.arg.name] for spec in user if spec.arg.name in nodes]
+    batch = batch_of(inputs, [nodes[spec.arg.name] for spec in user if spec.arg.name in nodes])
+    if batch is None:
+        raise RuntimeError("no batch")
     if len(user) != len(inputs):
         raise Refused("forward() has other inputs than get_inputs() gives")
-    batch = batch_of(inputs, placeholders) if dynamic else None
-    if dynamic and batch is None:
-        raise Refused("no batch")
-    task = {"inputs": [], "scalars": [], "outputs": []}
-    names = {}
+    parameters = list(inspect.signature(model.forward).parameters)
+    task, names, used, meta = {"inputs": [], "outputs": []}, {}, set(), []
     for number, (spec, one) in enumerate(zip(user, inputs)):
         name = identifier(parameters[number] if number < len(parameters) else f"x{number}", used)
-        if not isinstance(one, torch.Tensor):
-            task["scalars"].append({"name": name, "value": one})
-            raise Refused("forward() takes a number as well as tensors")
         names[spec.arg.name] = name
         task["inputs"].append({"name": name, "role": "data", "dtype": dtype_of(one), "values": values_of(one, drawn, name),
                                "shape": shape_words(nodes[spec.arg.name].meta["val"].shape, batch)})
     outputs = [nodes[spec.arg.name] for spec in signature.output_specs if spec.kind.name == "USER_OUTPUT"]
     chosen = needed(program, outputs)
     wanted = {node.name for node in chosen if node.op == "placeholder"}
+    for spec in user:
+        if spec.arg.name not in wanted:
+            raise Refused(f"its answer does not depend on `{names[spec.arg.name]}`")
     state = None
     for spec in signature.input_specs:
         if spec.kind.name == "USER_INPUT" or spec.arg.name not in wanted:
@@ -300,11 +371,9 @@ def described(path, dynamic):
         name = identifier(spec.target, used)
         names[spec.arg.name] = name
         tensor = nodes[spec.arg.name].meta["val"]
+        meta.append(torch.empty(tensor.shape, dtype=tensor.dtype, device="meta"))
         task["inputs"].append({"name": name, "role": spec.kind.name.lower(), "dtype": dtype_of(tensor), "values": values,
                                "shape": shape_words(tensor.shape, batch)})
-    for one in task["inputs"]:
-        if one["role"] == "data" and not any(names.get(node) == one["name"] for node in wanted):
-            raise Refused(f"its answer does not depend on `{one['name']}`")
     writer = Writer(program, names, task["inputs"][0]["name"] + ".device")
     for node in chosen:
         if node.op == "call_function":
@@ -317,7 +386,10 @@ def described(path, dynamic):
     kind = "Tensor" if len(results) == 1 else f"Tuple[{', '.join('Tensor' for _ in results)}]"
     task["reference"] = "\n".join([f"def forward({arguments}) -> {kind}:"] + ["  " + line for line in writer.lines] +
                                   ["  return " + ", ".join(results), ""])
-    task["batch"] = batch[1] if batch else None
+    task["batch"] = batch[1]
+    task["ops"] = list(dict.fromkeys(writer.ops))
+    check_at_another_batch(task, model, inputs, free, meta)
+    task["flops"] = flops_of(model, inputs, free)
     return task
 
 
@@ -341,10 +413,7 @@ def one_line(error):
 def answer(path):
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
-            try:
-                return {"task": described(path, True)}
-            except Exception:
-                return {"task": described(path, False)}
+            return {"task": described(path)}
         except Refused as refused:
             return {"refused": str(refused)}
         except BaseException as error:

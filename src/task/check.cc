@@ -172,7 +172,14 @@ DatasetCount check_dataset(const std::filesystem::path& folder, Diagnostics& dia
   if (tasks.empty() && diagnostics.size() == before)
     diagnostics.push_back(
         {folder.string(), 0, 0, "there is no task here", "a folder with a task.yaml for each task"});
-  for (const Task& task : tasks) check_task(task, diagnostics, count);
+  for (const Task& task : tasks) {
+    if (task.imported.empty()) {
+      check_task(task, diagnostics, count);
+    } else {
+      count.tasks += 1;
+      count.candidates += check_candidates(task, diagnostics);
+    }
+  }
   return count;
 }
 

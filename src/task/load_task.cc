@@ -92,6 +92,7 @@ class TaskLoader {
     task_.degenerate = map.string("degenerate").value_or("");
     if (task_.degenerate.empty() && map.has("degenerate"))
       map.mistake("degenerate", "`degenerate` must say why");
+    task_.imported = map.string("imported").value_or("");
     if (const auto cudnn = map.value("cudnn")) task_.cudnn = read_cudnn(*cudnn, task_, diagnostics_);
     map.finish();
   }

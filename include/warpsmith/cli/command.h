@@ -75,6 +75,7 @@ void print_diagnostics(const Diagnostics& diagnostics);
 std::string paint(const CommandContext& context, std::string_view colour, std::string_view text);
 
 void add_bench(CLI::App& app, CommandContext& context);
+void add_import(CLI::App& app, CommandContext& context);
 void add_validate(CLI::App& app, CommandContext& context);
 void add_plan(CLI::App& app, CommandContext& context);
 void add_schema(CLI::App& app, CommandContext& context);

@@ -10,6 +10,9 @@ namespace warpsmith::python {
 // either, and imports what it needs.
 std::string extension_key_script();
 
+// Describes tasks of KernelBench for `warpsmith import`: paths on stdin, a line of JSON for each on stdout.
+std::string import_task_script();
+
 // Runs a candidate in a child; how it is started stands at its head.
 std::string candidate_script();
 

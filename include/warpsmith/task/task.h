@@ -56,8 +56,8 @@ struct TensorSpec {
   Role role = Role::kData;
   Dtype dtype = Dtype::kFloat32;
   std::vector<Expression> shape;  // over the task's dims; empty: a scalar tensor
-  // Inputs only. Strides in elements (empty: contiguous; 0 repeats an element), and how many elements its address lies behind a
-  // 256-byte boundary (nothing: 0).
+  // Inputs only. Strides in elements (empty: contiguous; 0 repeats an element), and how many elements its
+  // address lies behind a 256-byte boundary (nothing: 0).
   std::vector<Expression> strides;
   std::optional<Expression> offset;
   ValueSpec values;  // inputs only
@@ -73,16 +73,19 @@ struct ScalarSpec {
 
 // One operator of a chain, on what the one before it gave.
 struct CudnnStep {
-  std::string op;       // relu, sigmoid, tanh, gelu, gelu_tanh, swish, exp, sqrt, rsqrt, abs, neg; add, sub, mul, div, max, min
+  std::string op;  // relu, sigmoid, tanh, gelu, gelu_tanh, swish, exp, sqrt, rsqrt, abs, neg; add, sub, mul,
+                   // div, max, min
   std::string operand;  // the second operand of the last six: an input; empty: `number`
   double number = 0;
 };
 
 // The one call of cuDNN that does all of a task: how baseline `cudnn` is had.
 struct CudnnSpec {
-  // relu, sigmoid, tanh, softmax, max_pool, average_pool, convolution, sum; of its graphs matmul, layer_norm, rms_norm, pointwise
+  // relu, sigmoid, tanh, softmax, max_pool, average_pool, convolution, sum; of its graphs matmul, layer_norm,
+  // rms_norm, pointwise
   std::string op;
-  // A name; of a convolution or a matmul two; of a norm data, weights and (rms_norm: perhaps) bias; of a chain what it begins with.
+  // A name; of a convolution or a matmul two; of a norm data, weights and (rms_norm: perhaps) bias; of a
+  // chain what it begins with.
   std::vector<std::string> inputs;
   // Pooling and convolution, over the last two dimensions: [height, width].
   std::vector<int> window, stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
@@ -117,9 +120,13 @@ struct Task {
   std::optional<Expression> flops, bytes;
   std::optional<double> tolerance;  // absolute bound; nothing: the protocol's default
   std::string math = "strict";      // or "torch_default"
-  // Why a speedup says nothing here (a program that computes nothing passes): left out of headlines. Empty: it says something.
+  // Why a speedup says nothing here (a program that computes nothing passes): left out of headlines. Empty:
+  // it says something.
   std::string degenerate;
-  std::optional<CudnnSpec> cudnn;   // nothing: cuDNN has no such operator
+  // Where somebody else's task comes from: the rules for folders of tasks of ours do not hold for it. Empty:
+  // it is ours.
+  std::string imported;
+  std::optional<CudnnSpec> cudnn;  // nothing: cuDNN has no such operator
   std::uint64_t memory_bytes = 1ull << 30;
   std::filesystem::path folder;
   std::string digest;      // SHA-256 of what this device needs of task.yaml: on a CPU all but `gpu_timing`
@@ -130,7 +137,8 @@ struct Task {
 // has shapes of its own, those of the CPU become hidden ones. May be applied again.
 Task on_device(Task task, std::string_view device_kind);
 
-// The math that counts for a task where the workflow asks for `asked`: "torch_default" where either of them says so, else "strict".
+// The math that counts for a task where the workflow asks for `asked`: "torch_default" where either of them
+// says so, else "strict".
 std::string math_of(const Task& task, const std::string& asked);
 // The task as such a workflow measures it: its own `math` is the one that counts.
 Task under_math(Task task, const std::string& asked);
@@ -139,8 +147,8 @@ Task under_math(Task task, const std::string& asked);
 std::vector<std::int64_t> shape_at(const TensorSpec& tensor, const Dims& dims);
 // Those of a contiguous tensor where none are said. Throws as shape_at().
 std::vector<std::int64_t> strides_at(const TensorSpec& tensor, const Dims& dims);
-// Shape of the memory that it lies in, gaps between its elements included: its own where it is contiguous, else one dimension.
-// Throws as shape_at().
+// Shape of the memory that it lies in, gaps between its elements included: its own where it is contiguous,
+// else one dimension. Throws as shape_at().
 std::vector<std::int64_t> memory_shape_at(const TensorSpec& tensor, const Dims& dims);
 // Bytes between its address and the 256-byte boundary before it. Throws Error.
 std::uint64_t misalignment_at(const TensorSpec& tensor, const Dims& dims);
@@ -168,7 +176,8 @@ std::optional<Task> load_task_text(std::string_view text, const std::filesystem:
 std::vector<CandidateFile> load_candidate_files(const Task& task, Diagnostics& diagnostics);
 // All tasks below `folder` (each subfolder with a task.yaml), sorted by id.
 std::vector<Task> load_tasks(const std::filesystem::path& folder, Diagnostics& diagnostics);
-// The same, for work on the tasks `ids` alone: mistakes in others go to `elsewhere`, and such tasks are left out.
+// The same, for work on the tasks `ids` alone: mistakes in others go to `elsewhere`, and such tasks are left
+// out.
 std::vector<Task> load_tasks(const std::filesystem::path& folder, const std::set<std::string>& ids,
                              Diagnostics& diagnostics, Diagnostics& elsewhere);
 

@@ -1,0 +1,250 @@
+#include "import_tasks.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <regex>
+
+#include "validate_job.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
+#include "warpsmith/base/sha256.h"
+#include "warpsmith/base/temporary_folder.h"
+#include "warpsmith/base/text.h"
+#include "warpsmith/process/child.h"
+#include "warpsmith/python/folders.h"
+#include "warpsmith/python/interpreter.h"
+#include "warpsmith/python/scripts.h"
+
+namespace warpsmith::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kAChild = 16;  // files that a child describes, so that progress can be told
+constexpr int kMostChildren = 4;
+constexpr double kSecondsAFile = 120, kStartSeconds = 60;
+constexpr std::uint64_t kMemory = 12ull << 30, kAnswerBytes = 64ull << 20;
+constexpr std::uint64_t kCpuBytes = 64ull << 20;  // of a call's operands at the shape that CPUs time
+constexpr std::int64_t kHidden[] = {3, 1, 2};     // batches for checks
+
+fs::path python_with_torch() {
+  const std::optional<fs::path> python = python::find_python();
+  if (!python) throw Error("there is no python3 here, and KernelBench's tasks are modules of Python");
+  if (!python::ask_python(*python, "import torch, json; print(json.dumps(torch.__version__))"))
+    throw Error(python->string() + " has no torch");
+  return *python;
+}
+
+process::ChildSpec child_of(const fs::path& python, const fs::path& script, const fs::path& scratch,
+                            bool unsandboxed) {
+  process::ChildSpec spec;
+  spec.argv = python::python_command(python);
+  spec.argv.insert(spec.argv.end(), {"-s", "-B", script.string()});
+  spec.environment = std::map<std::string, std::string>{{"PATH", "/usr/bin:/bin"},
+                                                        {"HOME", scratch.string()},
+                                                        {"TMPDIR", scratch.string()},
+                                                        {"OMP_NUM_THREADS", "1"},
+                                                        {"CUDA_VISIBLE_DEVICES", ""}};
+  for (const auto& [name, value] : python::python_variables()) (*spec.environment)[name] = value;
+  spec.folder = scratch;
+  spec.limits.tree_memory_bytes = kMemory;
+  spec.limits.output_bytes = kAnswerBytes;
+  spec.limits.processes = 16;
+  spec.sandbox.level = process::available_sandbox();
+  if (spec.sandbox.level == process::SandboxLevel::kNone && !unsandboxed)
+    throw Error(
+        "no sandbox is to be had here, so other people's modules are not run; `--unsandboxed` runs them all "
+        "the same");
+  spec.sandbox.allow_processes = true;
+  spec.sandbox.read_only = python::python_folders(python);
+  spec.sandbox.read_only.push_back(script);
+  spec.sandbox.read_write = {scratch};
+  return spec;
+}
+
+// Takes the answers of a child that was asked about `asked`, in turn. One that has ended before its time was
+// ended by the file that it was at.
+void take_answers(const process::ChildResult& result, const std::vector<KernelBenchTask*>& asked) {
+  std::size_t next = 0;
+  for (const std::string& line : split_lines(result.out)) {
+    if (next == asked.size()) break;
+    Json answer = Json::parse(line, nullptr, false);
+    if (!answer.is_object()) continue;  // what a module has printed
+    KernelBenchTask& task = *asked[next++];
+    task.refused = answer.value("refused", "");
+    if (task.refused.empty()) task.described = answer.value("task", Json());
+    if (task.refused.empty() && task.described.is_null()) task.refused = "its description cannot be read";
+  }
+  if (next == asked.size()) return;
+  const std::vector<std::string> words = split_lines(trim(result.err));
+  asked[next]->refused = result.ending == process::Ending::kMemoryLimit
+                             ? fmt::format("it takes over {} GiB", kMemory >> 30)
+                         : result.ending == process::Ending::kTimedOut ? "it takes too long"
+                         : words.empty()                               ? "its python3 ended"
+                                                                       : "its python3 ended: " + words.back();
+}
+
+// "BATCH" times a number, or a number: at this batch.
+std::uint64_t size_at(const std::string& word, std::int64_t batch) {
+  std::uint64_t size = 1;
+  for (const std::string& factor : split(word, '*'))
+    size *= static_cast<std::uint64_t>(trim(factor) == "BATCH" ? batch : std::stoll(trim(factor)));
+  return size;
+}
+
+std::uint64_t bytes_of(const Json& tensor, std::int64_t batch) {
+  const std::string dtype = tensor.at("dtype");
+  std::uint64_t bytes = dtype == "float64" || dtype == "int64"                          ? 8
+                        : dtype == "bool" || dtype == "uint8" || dtype == "int8"        ? 1
+                        : dtype == "float16" || dtype == "bfloat16" || dtype == "int16" ? 2
+                                                                                        : 4;
+  for (const Json& word : tensor.at("shape")) bytes *= size_at(word.get<std::string>(), batch);
+  return bytes;
+}
+
+// Of the operands of a call.
+std::uint64_t operand_bytes(const Json& described, std::int64_t batch) {
+  std::uint64_t bytes = 0;
+  for (const char* list : {"inputs", "outputs"})
+    for (const Json& tensor : described.at(list)) bytes += bytes_of(tensor, batch);
+  return bytes;
+}
+
+std::string shape_of(const Json& tensor) {
+  std::string text;
+  for (const Json& word : tensor.at("shape")) text += (text.empty() ? "" : ", ") + word.get<std::string>();
+  return "[" + text + "]";
+}
+
+std::string tensor_line(const std::string& name, const Json& tensor) {
+  std::string line = fmt::format("  {}: {{shape: {}", name, shape_of(tensor));
+  if (tensor.value("role", "data") != "data") line += ", role: " + tensor.at("role").get<std::string>();
+  if (tensor.at("dtype") != "float32") line += ", dtype: " + tensor.at("dtype").get<std::string>();
+  if (tensor.contains("values")) line += ", values: \"" + tensor.at("values").get<std::string>() + "\"";
+  return line + "}\n";
+}
+
+std::string timing_lines(const Json& described) {
+  const std::int64_t batch = described.at("batch");
+  std::int64_t on_cpu = batch;
+  while (on_cpu > 1 && operand_bytes(described, on_cpu) > kCpuBytes) on_cpu = (on_cpu + 1) / 2;
+  std::string text =
+      on_cpu == batch
+          ? fmt::format("timing: [{{BATCH: {}}}]\n", batch)
+          : fmt::format("timing:\n  cpu: [{{BATCH: {}}}]\n  gpu: [{{BATCH: {}}}]\n", on_cpu, batch);
+  std::string hidden;
+  for (const std::int64_t size : kHidden)
+    if (size != batch && size != on_cpu && hidden.size() < 24)
+      hidden += fmt::format("{}{{BATCH: {}}}", hidden.empty() ? "" : ", ", size);
+  return text + "hidden: [" + hidden + "]\n";
+}
+
+// "bytes: 98304 * BATCH + 1024"; nothing where that is nothing.
+std::string cost_line(const char* key, std::uint64_t fixed, std::uint64_t a_batch) {
+  if (fixed + a_batch == 0) return "";
+  return fmt::format("{}: {} * BATCH + {}\n", key, a_batch, fixed);
+}
+
+}  // namespace
+
+std::vector<KernelBenchTask> find_kernelbench(const fs::path& checkout, const std::vector<int>& levels) {
+  static const std::regex kFile("([0-9]+)_(.*)\\.py");
+  std::vector<KernelBenchTask> tasks;
+  fs::path folder = checkout;
+  if (!is_folder(folder / "level1") && is_folder(folder / "KernelBench")) folder /= "KernelBench";
+  for (const int level : levels.empty() ? std::vector<int>{1, 2, 3} : levels) {
+    const fs::path below = folder / fmt::format("level{}", level);
+    if (!is_folder(below))
+      throw Error(fmt::format("{}: there is no folder level{} in it; a checkout of KernelBench has one",
+                              checkout.string(), level),
+                  kExitUsage);
+    std::vector<std::pair<int, KernelBenchTask>> found;
+    for (const fs::path& path : folder_entries(below)) {
+      std::smatch match;
+      const std::string name = path.filename().string();
+      if (!std::regex_match(name, match, kFile) || match[1].length() > 6) continue;
+      std::string id = fmt::format("level{}_{}", level, path.stem().string());
+      for (char& c : id)
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+      while (id.ends_with('_')) id.pop_back();
+      found.emplace_back(std::stoi(match[1]), KernelBenchTask{path, level, id, nullptr, ""});
+    }
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.first, a.second.id) < std::tie(b.first, b.second.id);
+    });
+    for (auto& [number, task] : found) tasks.push_back(std::move(task));
+  }
+  if (tasks.empty()) throw Error(checkout.string() + " holds no task of KernelBench", kExitUsage);
+  return tasks;
+}
+
+void describe_tasks(std::vector<KernelBenchTask>& tasks, bool unsandboxed,
+                    const std::function<void(std::size_t)>& progress) {
+  const fs::path python = python_with_torch();
+  const TemporaryFolder folder("import");
+  const fs::path script = folder.path() / "import_task.py", scratch = folder.path() / "scratch";
+  write_file_atomic(script, python::import_task_script());
+  make_folders(scratch);
+  const StopSignals signals;
+  const auto children_at_once =
+      static_cast<std::size_t>(std::clamp<long>(::sysconf(_SC_NPROCESSORS_ONLN), 1, kMostChildren));
+  std::vector<KernelBenchTask*> open;
+  for (KernelBenchTask& task : tasks) open.push_back(&task);
+  const auto is_open = [](const KernelBenchTask* task) {
+    return task->described.is_null() && task->refused.empty();
+  };
+  while (!open.empty()) {
+    std::vector<std::vector<KernelBenchTask*>> asked;
+    std::vector<process::Child> children;
+    for (std::size_t at = 0; at < open.size() && asked.size() < children_at_once; at += kAChild) {
+      const auto begin = open.begin() + static_cast<std::ptrdiff_t>(at);
+      asked.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(std::min(kAChild, open.size() - at)));
+      process::ChildSpec spec = child_of(python, script, scratch, unsandboxed);
+      for (const KernelBenchTask* task : asked.back()) {
+        spec.input += fs::absolute(task->file).string() + "\n";
+        spec.sandbox.read_only.push_back(fs::absolute(task->file));
+      }
+      spec.limits.wall_s = kStartSeconds + kSecondsAFile * static_cast<double>(asked.back().size());
+      children.emplace_back(spec);
+    }
+    wait_for_all(children);
+    for (std::size_t i = 0; i < children.size(); ++i) take_answers(children[i].wait(), asked[i]);
+    std::erase_if(open, [&](const KernelBenchTask* task) { return !is_open(task); });
+    progress(tasks.size() - open.size());
+  }
+}
+
+std::string task_yaml(const KernelBenchTask& task) {
+  const Json& d = task.described;
+  std::string title = task.file.stem().string();
+  std::replace(title.begin(), title.end(), '_', ' ');
+  title = trim(title.substr(std::min(title.size(), title.find(' ') + 1)));
+  std::string ops;
+  for (const Json& op : d.at("ops")) ops += (ops.empty() ? "" : ", ") + op.get<std::string>();
+  std::string text = fmt::format(
+      "# Made by `warpsmith import kernelbench`.\n"
+      "schema: warpsmith.task/1\ntitle: \"{}\"\nimported: \"KernelBench level{}/{}, SHA-256 {}\"\n"
+      "level: {}\nsplit: train\nops: [{}]\ndims: [BATCH]\ninputs:\n",
+      title, task.level, task.file.filename().string(), sha256_hex(read_file(task.file)), task.level, ops);
+  for (const Json& input : d.at("inputs")) text += tensor_line(input.at("name"), input);
+  text += "outputs:\n";
+  const std::size_t outputs = d.at("outputs").size();
+  for (std::size_t i = 0; i < outputs; ++i)
+    text += tensor_line(outputs == 1 ? "out" : fmt::format("out{}", i), d.at("outputs").at(i));
+  text += timing_lines(d);
+  const std::uint64_t bytes = operand_bytes(d, d.at("batch")),
+                      a_batch = operand_bytes(d, 2) - operand_bytes(d, 1);
+  text += cost_line("flops", d.at("flops").at(0), d.at("flops").at(1)) +
+          cost_line("bytes", operand_bytes(d, 1) - a_batch, a_batch);
+  text += fmt::format("math: torch_default\nmemory: {}GiB\nreference: |\n", 1 + ((4 * bytes) >> 30));
+  for (const std::string& line : split_lines(d.at("reference").get<std::string>()))
+    if (!line.empty()) text += "  " + line + "\n";
+  return text;
+}
+
+}  // namespace warpsmith::cli

@@ -1,0 +1,33 @@
+// Tasks of KernelBench as folders of tasks of ours: `warpsmith import kernelbench`.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "warpsmith/base/json.h"
+
+namespace warpsmith::cli {
+
+// A file of KernelBench, and what became of it.
+struct KernelBenchTask {
+  std::filesystem::path file;
+  int level = 1;
+  std::string id;       // of the task that it becomes: level2_1_Conv2D_ReLU_BiasAdd
+  Json described;       // src/python/import_task.py; null: refused
+  std::string refused;  // why; empty: it was not
+};
+
+// level<N>/<number>_<name>.py below a checkout of KernelBench, sorted by level and number. `levels`: those
+// alone; empty: 1 to 3. Throws Error (kExitUsage) where there is none.
+std::vector<KernelBenchTask> find_kernelbench(const std::filesystem::path& checkout,
+                                              const std::vector<int>& levels);
+// Describes all, in sandboxed python3 children beside each other. Throws Error where there is no python3 with
+// torch or, unless `unsandboxed`, no sandbox. `progress` is told how many are done.
+void describe_tasks(std::vector<KernelBenchTask>& tasks, bool unsandboxed,
+                    const std::function<void(std::size_t)>& progress);
+// The text of its task.yaml.
+std::string task_yaml(const KernelBenchTask& task);
+
+}  // namespace warpsmith::cli
