@@ -45,11 +45,10 @@ process::ChildSpec child_of(const fs::path& python, const fs::path& script, cons
   process::ChildSpec spec;
   spec.argv = python::python_command(python);
   spec.argv.insert(spec.argv.end(), {"-s", "-B", script.string()});
-  spec.environment = std::map<std::string, std::string>{{"PATH", "/usr/bin:/bin"},
-                                                        {"HOME", scratch.string()},
-                                                        {"TMPDIR", scratch.string()},
-                                                        {"OMP_NUM_THREADS", "1"},
-                                                        {"CUDA_VISIBLE_DEVICES", ""}};
+  spec.environment = std::map<std::string, std::string>{
+      {"PATH", "/usr/bin:/bin"},    {"HOME", scratch.string()},
+      {"TMPDIR", scratch.string()}, {"USER", "warpsmith"},  // torch names a cache by it
+      {"OMP_NUM_THREADS", "1"},     {"CUDA_VISIBLE_DEVICES", ""}};
   for (const auto& [name, value] : python::python_variables()) (*spec.environment)[name] = value;
   spec.folder = scratch;
   spec.limits.tree_memory_bytes = kMemory;
@@ -142,6 +141,18 @@ std::string timing_lines(const Json& described) {
     if (size != batch && size != on_cpu && hidden.size() < 24)
       hidden += fmt::format("{}{{BATCH: {}}}", hidden.empty() ? "" : ", ", size);
   return text + "hidden: [" + hidden + "]\n";
+}
+
+// Where all data is drawn from [0, 1), a program that is right for that alone would pass: relu would be a
+// copy.
+std::string distribution_line(const Json& described) {
+  std::string text;
+  for (const Json& input : described.at("inputs")) {
+    if (input.at("role") != "data") continue;
+    if (input.at("values") != "uniform(0, 1)") return "";
+    text += (text.empty() ? "" : ", ") + input.at("name").get<std::string>() + ": \"normal(0, 1)\"";
+  }
+  return "distributions: [{" + text + "}]\n";
 }
 
 // "bytes: 98304 * BATCH + 1024"; nothing where that is nothing.
@@ -239,7 +250,7 @@ std::string task_yaml(const KernelBenchTask& task) {
   text += timing_lines(d);
   const std::uint64_t bytes = operand_bytes(d, d.at("batch")),
                       a_batch = operand_bytes(d, 2) - operand_bytes(d, 1);
-  text += cost_line("flops", d.at("flops").at(0), d.at("flops").at(1)) +
+  text += distribution_line(d) + cost_line("flops", d.at("flops").at(0), d.at("flops").at(1)) +
           cost_line("bytes", operand_bytes(d, 1) - a_batch, a_batch);
   text += fmt::format("math: torch_default\nmemory: {}GiB\nreference: |\n", 1 + ((4 * bytes) >> 30));
   for (const std::string& line : split_lines(d.at("reference").get<std::string>()))

@@ -10,6 +10,7 @@
 # into calls of torch's operators; they are written as TorchScript. Parameters and buffers become inputs behind the module's own, in the
 # order of its state_dict. The batch becomes a dim of the task where forward() allows every size of it.
 import contextlib
+import importlib
 import importlib.util
 import inspect
 import io
@@ -422,6 +423,7 @@ def answer(path):
 
 def main():
     torch.set_grad_enabled(False)
+    importlib.import_module("torch._dynamo")  # torch.export wants it: at once, for a module may change what it imports
     with torch.device("meta"):
         torch.empty(0)  # torch looks up which functions make tensors once: before they are watched
     for line in sys.stdin:
