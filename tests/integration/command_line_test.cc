@@ -121,6 +121,7 @@ TEST(CommandLine, ARemovedWorkingFolderIsNamed) {
       {"validate", {file}},
       {"sweep", {run, "--gpu", "H100"}},
       {"bench", {"gelu", (scratch / "k.cu").string()}},
+      {"import", {"kernelbench", (scratch / "kb").string(), "--into", (scratch / "tasks").string()}},
       {"compare", {run, run}},
       {"status", {run}},
       {"logs", {"c"}},
