@@ -32,7 +32,7 @@ NAMES = {torch.float64: "float64", torch.float32: "float32", torch.float16: "flo
          torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8", torch.bool: "bool"}
 SCALAR_TYPES = {torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6,
                 torch.float64: 7, torch.bool: 11, torch.bfloat16: 15}
-BATCH, OTHER_BATCH, MOST_TRIES = "BATCH", 3, 6
+BATCH, OTHER_BATCH, MOST_TRIES, MOST_LOOKED_AT = "BATCH", 3, 6, 1 << 22
 TAKEN = {"out", BATCH, "SMS", "SMEM_MAX", "forward", "torch", "float", "int", "bool", "let", "if", "else", "end", "for", "in", "temp",
          "launch", "fill", "copy", "const", "tensormap", "cdiv", "min", "max", "clog2", "aligned", "contiguous"}
 
@@ -101,7 +101,8 @@ def values_of(tensor, drawn, name):
 def values_like(tensor):
     if tensor.numel() == 0 or not tensor.is_floating_point():
         return "zeros" if tensor.numel() == 0 or not bool(tensor.any()) else "ones" if bool((tensor == 1).all()) else None
-    tensor = tensor.double()
+    flat = tensor.flatten()
+    tensor = flat[::max(1, flat.numel() // MOST_LOOKED_AT)].double()  # some are gigabytes
     low, high = float(tensor.min()), float(tensor.max())
     if low == high:
         return "zeros" if low == 0 else "ones" if low == 1 else f"uniform({low!r}, {math.nextafter(low, math.inf)!r})"
