@@ -7,9 +7,9 @@
 #include <memory>
 #include <regex>
 
+#include "job_here.h"
 #include "measure_here.h"
 #include "print.h"
-#include "validate_job.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
@@ -204,13 +204,7 @@ int bench(const Options& options, CommandContext& context) {
   std::vector<MeasuredHere> all;
   for (const std::string& path : options.kernels)
     all.push_back({candidate_of(path, task), nullptr, nullptr, {}});
-  const StopSignals signals;
-  TemporaryFolder run("bench");
-  if (measuring.keep) {
-    run.keep();
-    print_error("measuring in %s\n", run.path().string());
-  }
-  measure_here(run.path(), absolute_folder(task.folder).parent_path(), device, measuring, all,
+  measure_here(absolute_folder(task.folder).parent_path(), device, measuring, all,
                [](std::size_t) { return true; });
   const std::vector<BaselineTiming>& baselines = baselines_of(all);
   bool good = true;

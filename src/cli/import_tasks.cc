@@ -8,7 +8,7 @@
 #include <optional>
 #include <regex>
 
-#include "validate_job.h"
+#include "job_here.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"

@@ -8,7 +8,9 @@
 #include <optional>
 #include <set>
 
-#include "validate_job.h"
+#include "job_here.h"
+#include "print.h"
+#include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/process/gpus.h"
 
 namespace warpsmith::cli {
@@ -108,13 +110,18 @@ Measurement MeasuredHere::measurement() const {
   return m;
 }
 
-void measure_here(const fs::path& run, const fs::path& datasets, const DeviceHere& device,
-                  const MeasureOptions& options, std::vector<MeasuredHere>& all,
-                  const std::function<bool(std::size_t)>& again) {
-  compile(run, datasets, device, options, all);
-  measure(run, "measure", datasets, device, options, all,
+void measure_here(const fs::path& datasets, const DeviceHere& device, const MeasureOptions& options,
+                  std::vector<MeasuredHere>& all, const std::function<bool(std::size_t)>& again) {
+  const StopSignals signals;
+  TemporaryFolder run("measure");
+  if (options.keep) {
+    run.keep();
+    print_error("measuring in %s\n", run.path().string());
+  }
+  compile(run.path(), datasets, device, options, all);
+  measure(run.path(), "measure", datasets, device, options, all,
           [&](std::size_t i) { return all[i].compiled.at("verdict") == "ok"; });
-  measure(run, "measure-again", datasets, device, options, all, [&](std::size_t i) {
+  measure(run.path(), "measure-again", datasets, device, options, all, [&](std::size_t i) {
     return again(i) && !all[i].measured.is_null() && all[i].measured.at("verdict") == "unstable";
   });
 }

@@ -45,12 +45,12 @@ struct MeasuredHere {
   Measurement measurement() const;
 };
 
-// Compiles all and measures those that compile; candidates of one task together. Equal programs are measured
-// once. `datasets`: the folder of their tasks. One that `again` names is measured once more where it comes
-// out as `unstable`: the machine was busy. Throws Error where a program fails (with its log), or a signal
-// asks for the end (kExitInterrupted).
-void measure_here(const std::filesystem::path& run, const std::filesystem::path& datasets,
-                  const DeviceHere& device, const MeasureOptions& options, std::vector<MeasuredHere>& all,
+// Compiles all and measures those that compile, in a run folder that is removed afterwards; candidates of one
+// task together. Equal programs are measured once. `datasets`: the folder of their tasks. One that `again`
+// names is measured once more where it comes out as `unstable`: the machine was busy. Throws Error where a
+// program fails (with its log), or a signal asks for the end (kExitInterrupted).
+void measure_here(const std::filesystem::path& datasets, const DeviceHere& device,
+                  const MeasureOptions& options, std::vector<MeasuredHere>& all,
                   const std::function<bool(std::size_t)>& again);
 
 }  // namespace warpsmith::cli

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <optional>
 
+#include "job_here.h"
 #include "measure_here.h"
 #include "print.h"
-#include "validate_job.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/records/candidate.h"
@@ -105,21 +105,14 @@ double MeasuredTask::log_deviation() const {
 }
 
 std::vector<MeasuredTask> measure_tasks(const std::vector<task::Task>& tasks, const MeasureOptions& options) {
-  const StopSignals signals;
   std::vector<MeasuredTask> measured;
   const DeviceHere device = find_device(options.device);
   for (const auto& [folder, group] : by_dataset(tasks)) {
-    TemporaryFolder run("validate");
-    if (options.keep) {
-      run.keep();
-      print_error("measuring in %s\n", run.path().string());
-    }
     const std::size_t first = measured.size();
     for (const task::Task& task : group) measured.push_back({task, {}});
     std::vector<MeasuredHere> all;
     const std::vector<Entry> entries = collect_entries(group, device, all);
-    measure_here(run.path(), folder, device, options, all,
-                 [&](std::size_t i) { return entries[i].expected == "ok"; });
+    measure_here(folder, device, options, all, [&](std::size_t i) { return entries[i].expected == "ok"; });
     for (std::size_t i = 0; i < entries.size(); ++i) {
       MeasuredTask& task = measured[first + entries[i].task];
       task.candidates.push_back({entries[i].name, entries[i].expected, all[i].candidate.tier,

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "validate_job.h"
+#include "job_here.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
 

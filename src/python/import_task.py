@@ -10,6 +10,7 @@
 # into calls of torch's operators; they are written as TorchScript. Parameters and buffers become inputs behind the module's own, in the
 # order of its state_dict. The batch becomes a dim of the task where forward() allows every size of it.
 import contextlib
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -123,8 +124,8 @@ def identifier(text, used):
 
 
 class Writer:
-    def __init__(self, program, names, device):
-        self.program, self.names, self.device = program, names, device
+    def __init__(self, names, device):
+        self.names, self.device = names, device
         self.lines, self.ops = [], []
 
     def text(self, value):
@@ -376,7 +377,7 @@ def described_with(module, model, inputs, free, drawn):
         meta.append(torch.empty(tensor.shape, dtype=tensor.dtype, device="meta"))
         task["inputs"].append({"name": name, "role": spec.kind.name.lower(), "dtype": dtype_of(tensor), "values": values,
                                "shape": shape_words(tensor.shape, batch)})
-    writer = Writer(program, names, task["inputs"][0]["name"] + ".device")
+    writer = Writer(names, task["inputs"][0]["name"] + ".device")
     for node in chosen:
         if node.op == "call_function":
             writer.write(node)
@@ -395,7 +396,9 @@ def described_with(module, model, inputs, free, drawn):
     return task
 
 
-# The values that parameters and buffers begin with, as KernelBench seeds them; on the host.
+# The values that parameters and buffers begin with, as KernelBench seeds them; on the host. Kept for the next try at this module alone:
+# some are gigabytes.
+@functools.lru_cache(maxsize=1)
 def initial_state(module):
     torch.manual_seed(42)
     return make(module).state_dict(keep_vars=False)

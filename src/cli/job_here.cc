@@ -1,4 +1,4 @@
-#include "validate_job.h"
+#include "job_here.h"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-// Job programs run for `warpsmith validate`, in a run folder of their own.
+// Job programs that a command runs on this machine, without a workflow: for `validate`, `bench` and `import`.
 #pragma once
 
 #include <signal.h>
