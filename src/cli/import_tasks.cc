@@ -73,7 +73,10 @@ void take_answers(const process::ChildResult& result, const std::vector<KernelBe
   for (const std::string& line : split_lines(result.out)) {
     if (next == asked.size()) break;
     Json answer = Json::parse(line, nullptr, false);
-    if (!answer.is_object()) continue;  // what a module has printed
+    // Anything else was written by a module.
+    if (!answer.is_object() || !answer.contains("file") ||
+        answer.at("file") != fs::absolute(asked[next]->file).string())
+      continue;
     KernelBenchTask& task = *asked[next++];
     task.refused = answer.value("refused", "");
     if (task.refused.empty()) task.described = answer.value("task", Json());

@@ -3,8 +3,8 @@
 #
 #   python3 import_task.py < PATHS > ANSWERS
 #
-# PATHS has a file a line; ANSWERS a line of JSON for each: {"task": {…}}, or {"refused": why}. It runs in a sandbox, for the modules
-# are other people's programs.
+# PATHS has a file a line; ANSWERS a line of JSON for each: {"file": …, "task": {…}}, or {"file": …, "refused": why}. It runs in a
+# sandbox, for the modules are other people's programs.
 #
 # The module is made on torch's meta device, where tensors have shapes and no values: no task is too large. torch.export turns forward()
 # into calls of torch's operators; they are written as TorchScript. Parameters and buffers become inputs behind the module's own, in the
@@ -431,7 +431,8 @@ def main():
     with torch.device("meta"):
         torch.empty(0)  # torch looks up which functions make tensors once: before they are watched
     for line in sys.stdin:
-        print(json.dumps(answer(line.rstrip("\n"))), flush=True)
+        path = line.rstrip("\n")
+        print(json.dumps({"file": path, **answer(path)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -135,9 +135,13 @@ TEST_F(Import, WhatCannotBeImportedIsRefusedWithTheReason) {
   add("level1/6_Unneeded.py", module_of("return torch.ones(3)"));
   add("level1/7_OneSize.py", module_of("return x.view(64, 6, 8)"));
   add("level1/8_Prints.py", "print('{\"task\": 1}')\n" + module_of("return x - 1"));
+  // Beside Python's own stdout: it is no answer, neither its own nor the next one's.
+  add("level1/9_Writes.py",
+      "import os\nos.write(1, b'{\"task\": {\"inputs\": 1}}\\n')\n" + module_of("return x - 2"));
   const Json answer = imported({"--level", "1"});
   EXPECT_EQ(exit_code_, kExitFailed) << err_;
-  EXPECT_EQ(answer.at("imported"), Json({"level1_8_Prints"})) << answer;
+  ASSERT_TRUE(answer.is_object()) << err_;
+  EXPECT_EQ(answer.at("imported"), Json({"level1_8_Prints", "level1_9_Writes"})) << answer;
   std::map<std::string, std::string> why;
   for (const Json& one : answer.at("refused")) why[one.at("task")] = one.at("why");
   EXPECT_THAT(why["level1_1_Random"], HasSubstr("draws random numbers"));
