@@ -116,13 +116,13 @@ int next_look(int taken, const Protocol& protocol) {
   return (taken / protocol.buckets + more_a_bucket) * protocol.buckets;
 }
 
-bool slow_enough(std::span<const double> ratios, const Protocol& protocol) {
+bool slow_enough(std::span<const double> ratios, const Protocol& protocol, bool last) {
   if (protocol.give_up_below <= 0 || ratios.empty() ||
       ratios.size() % static_cast<std::size_t>(protocol.buckets) != 0)
     return false;
   const std::vector<double> buckets = buckets_of(ratios, protocol);
   const double half_width = plain_half_width(buckets);
-  const bool early = static_cast<double>(ratios.size()) < kRoundsOfTheSlow * next_look(0, protocol);
+  const bool early = !last && static_cast<double>(ratios.size()) < kRoundsOfTheSlow * next_look(0, protocol);
   return half_width <= (early ? kWidestOfTheSlow : kWidestReward) &&
          median(buckets) + half_width < std::log(protocol.give_up_below);
 }

@@ -84,6 +84,19 @@ TEST(Pairs, OfASlowAndNoisyOneNoMoreThanAFewLooks) {
   EXPECT_EQ(result.baseline_ns.size(), 49u);
 }
 
+// As one that takes 0.1 s a call: the budget has room for 7 to 14 rounds, and these scatter by 2 %.
+TEST(Pairs, OfASlowOneWhoseTimeIsUpNoMoreIsWanted) {
+  Bench bench(300e3, 100e6, 0.02), wide(300e3, 100e6, 0.3), off(300e3, 100e6, 0.02);
+  for (Bench* each : {&bench, &wide, &off}) each->settings.calls = 1;
+  bench.settings.protocol.give_up_below = wide.settings.protocol.give_up_below = 0.8;
+  const PairResult result = bench.take();
+  EXPECT_EQ(result.verdict, Verdict::kOk);
+  EXPECT_TRUE(result.budget_ended);
+  EXPECT_TRUE(result.gave_up);
+  EXPECT_FALSE(wide.take().gave_up);  // wider than +-5 %
+  EXPECT_FALSE(off.take().gave_up);
+}
+
 TEST(Pairs, RowsAreStoppedShortBehindCallsThatAreComparedInFull) {
   Bench bench(1000, 1000, 0.003), ahead(1000, 1000, 0.003), single(1000, 1000, 0.003);
   EXPECT_EQ(bench.take().verdict, Verdict::kOk);

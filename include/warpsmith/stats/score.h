@@ -84,8 +84,9 @@ Score score_of(std::span<const double> ratios, const Protocol& protocol);
 int next_look(int taken, const Protocol& protocol);
 // Whether no more need be known of a candidate: a multiple of `buckets` rounds is there, the interval lies
 // below give_up_below, and its half width is at most kWidestOfTheSlow, or, once there are kRoundsOfTheSlow
-// times the rounds of the first look, kWidestReward.
-bool slow_enough(std::span<const double> ratios, const Protocol& protocol);
+// times the rounds of the first look, kWidestReward. `last`: there will be no more rounds, so kWidestReward
+// is enough.
+bool slow_enough(std::span<const double> ratios, const Protocol& protocol, bool last = false);
 inline constexpr double kWidestReward = 0.05;  // half width, in log units: what may still be a reward
 inline constexpr double kWidestOfTheSlow = 0.007;
 inline constexpr double kRoundsOfTheSlow = 1.4;

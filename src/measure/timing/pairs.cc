@@ -108,6 +108,7 @@ class Pairing {
       result_.detail =
           "too slow to be timed: the time for a measurement ended before one round a bucket was taken";
     } else {
+      result_.gave_up = stats::slow_enough(ratios(), settings_.protocol, true);
       see_one();
     }
   }
