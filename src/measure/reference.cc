@@ -367,15 +367,21 @@ struct Reference::State {
                              .device(place == Place::kGpu ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU)));
   }
 
+  std::vector<Comparison> compare(const std::vector<at::Tensor>& right, const std::vector<at::Tensor>& got,
+                                  const std::vector<double>& bounds) const {
+    std::vector<Comparison> all;
+    for (std::size_t i = 0; i < right.size(); ++i)
+      all.push_back(TensorComparison(task.outputs[i], bounds.at(i)).run(flat(got.at(i)), flat(right[i])));
+    return all;
+  }
+
   std::vector<Comparison> compare(const std::vector<at::Tensor>& right,
                                   const std::vector<std::span<const std::byte>>& got,
                                   const std::vector<double>& bounds) const {
     if (right.size() != got.size()) throw Error("task " + task.id + ": wrong number of outputs");
-    std::vector<Comparison> all;
-    for (std::size_t i = 0; i < right.size(); ++i)
-      all.push_back(TensorComparison(task.outputs[i], bounds.at(i))
-                        .run(flat(output_of(i, got[i], right[i].sizes())), flat(right[i])));
-    return all;
+    std::vector<at::Tensor> tensors;
+    for (std::size_t i = 0; i < right.size(); ++i) tensors.push_back(output_of(i, got[i], right[i].sizes()));
+    return compare(right, tensors, bounds);
   }
 
   // What passes check(), as plain numbers.
@@ -530,6 +536,14 @@ std::vector<Comparison> Reference::Calls::compare(int number,
   const c10::InferenceMode inference;
   return naming(state_->reference->task, "",
                 [&] { return state_->reference->compare(state_->tensors(number), got, bounds); });
+}
+
+std::vector<Comparison> Reference::Calls::compare(int number, const Calls& got, int got_number,
+                                                  const std::vector<double>& bounds) const {
+  const c10::InferenceMode inference;
+  return naming(state_->reference->task, "", [&] {
+    return state_->reference->compare(state_->tensors(number), got.state_->tensors(got_number), bounds);
+  });
 }
 
 std::vector<Comparison> Reference::compare(const task::Dims& dims,

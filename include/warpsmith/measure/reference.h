@@ -105,6 +105,9 @@ class Reference {
     // Reference::compare() of `got` with what the last run's call `number` gave.
     std::vector<Comparison> compare(int number, const std::vector<std::span<const std::byte>>& got,
                                     const std::vector<double>& bounds) const;
+    // The same of what the last run's call `got_number` of `got` gave.
+    std::vector<Comparison> compare(int number, const Calls& got, int got_number,
+                                    const std::vector<double>& bounds) const;
     // default_bound() (compare.h) by output: these are outputs in the reference's own precision, `oracle`'s
     // those in float64 for the same inputs, of the first call of each one's last run. 0 for integers.
     // `decidable`: false where Asked::decidable (oracle.h) is.

@@ -127,7 +127,7 @@ class GpuSide {
     };
     const MakeGpuCalls graphs = [&](const GpuAddresses& inputs) {
       auto calls =
-          std::make_unique<GraphCalls>(gpu_, streams_, bench.reference(), bench.timing_dims(), inputs);
+          std::make_unique<GraphCalls>(gpu_, capture_, bench.reference(), bench.timing_dims(), inputs);
       timing.flags["graph_nodes"] = std::to_string(calls->nodes());
       return calls;
     };
@@ -142,7 +142,7 @@ class GpuSide {
   std::optional<process::GpuWatch> watch_;
   ValueSource source_;
   GpuHarness harness_;
-  CaptureStreams streams_;
+  const device::GpuStream capture_;
 };
 
 using Say = std::function<void(const Json&)>;

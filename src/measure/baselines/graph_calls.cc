@@ -13,18 +13,12 @@ void wait_for(const device::Gpu& gpu) {
 
 }  // namespace
 
-const device::GpuStream& CaptureStreams::at(std::size_t number) {
-  while (streams_.size() <= number) streams_.push_back(std::make_unique<device::GpuStream>());
-  return *streams_[number];
-}
-
-GraphCalls::GraphCalls(const device::Gpu& gpu, CaptureStreams& streams, const Reference& reference,
+GraphCalls::GraphCalls(const device::Gpu& gpu, const device::GpuStream& stream, const Reference& reference,
                        const task::Dims& dims, const GpuAddresses& inputs) {
   wait_for(gpu);  // the operands' values, on the default stream
-  for (std::size_t set = 0; set < inputs.size(); ++set) {
-    const device::GpuStream& stream = streams.at(set);
-    Reference::Calls& calls = calls_.emplace_back(reference.bind(dims, {inputs[set]}));
-    const OnTorchStream on(stream.handle());
+  const OnTorchStream on(stream.handle());
+  for (const auto& operands : inputs) {
+    Reference::Calls& calls = calls_.emplace_back(reference.bind(dims, {operands}));
     calls.run(0, 1);  // what is needed for the first time: memory, kernels, handles of libraries
     stream.wait();
     graphs_.emplace_back(stream, [&] { calls.run(0, 1); });
@@ -45,8 +39,9 @@ std::vector<std::span<const std::byte>> GraphCalls::output_memory(int first, int
   return memory;
 }
 
-std::vector<OutputValues> GraphCalls::outputs(int call) const {
-  return calls_[static_cast<std::size_t>(call)].outputs(0);
+std::vector<Comparison> GraphCalls::compare(int call, const Reference::Calls& right,
+                                            const std::vector<double>& bounds) const {
+  return right.compare(0, calls_[static_cast<std::size_t>(call)], 0, bounds);
 }
 
 }  // namespace warpsmith::measure

@@ -1,12 +1,13 @@
 // Baseline `cuda_graph`: eager's launches, captured once for each call's operands and replayed.
 //
-// Each call has a graph of its own, because a graph holds the addresses of its operands (the alternative, one
-// graph and copies into its operands, would time the copies), and a stream of its own to be captured on,
-// because torch's allocator keeps the memory of each stream apart: so what one graph uses for temporaries is
-// never the memory of another one's outputs. The outputs are held as long as the graph is; the memory of
-// temporaries goes back to the allocator, stays with that stream, and nobody else enqueues on it. torch would
-// give it back to the driver only where memory runs out, which is an Error of this process before anything is
-// replayed.
+// Each call has a graph of its own, because a graph holds the addresses of its operands. (The alternative,
+// one graph and copies into its operands, would time the copies.) All are captured on one stream, on which
+// nothing else runs. torch's allocator keeps the memory of each stream apart, so the graphs share memory with
+// nobody else. Outputs are held as long as their graph is. Temporaries go back to the allocator, and later
+// graphs take the same memory, also for outputs. That is right because the calls of a row are replayed in the
+// order in which they were captured: a later call's output is written after an earlier call's temporaries.
+// (With a stream for each graph, the temporaries of a thousand calls filled the GPU.) torch would give
+// temporaries back to the driver only where memory runs out. Then making the graphs fails, with an Error.
 #pragma once
 
 #include <memory>
@@ -18,25 +19,16 @@
 
 namespace warpsmith::measure {
 
-// Streams to capture on, kept over the tasks of a process: torch's libraries keep a workspace for each that
-// they have seen.
-class CaptureStreams {
- public:
-  const device::GpuStream& at(std::size_t number);
-
- private:
-  std::vector<std::unique_ptr<device::GpuStream>> streams_;
-};
-
 class GraphCalls : public GpuCalls {
  public:
-  // Runs each call once, captures it, and launches it once. Throws Error where the reference cannot be
-  // captured.
-  GraphCalls(const device::Gpu& gpu, CaptureStreams& streams, const Reference& reference,
+  // Runs each call once, captures it, and launches it once. `stream` must outlive torch's use of it: torch's
+  // libraries keep a workspace for it. Throws Error where the reference cannot be captured.
+  GraphCalls(const device::Gpu& gpu, const device::GpuStream& stream, const Reference& reference,
              const task::Dims& dims, const GpuAddresses& inputs);
   void run(int first, int count) override;
   std::vector<std::span<const std::byte>> output_memory(int first, int count) const override;
-  std::vector<OutputValues> outputs(int call) const override;
+  std::vector<Comparison> compare(int call, const Reference::Calls& right,
+                                  const std::vector<double>& bounds) const override;
   std::size_t nodes() const { return graphs_.front().nodes(); }
 
  private:

@@ -71,11 +71,12 @@ GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, cons
 
 GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
                                const task::Dims& dims, int most_calls, const MakeGpuCalls& make,
-                               std::vector<double> bounds)
+                               const std::vector<double>& bounds)
     : GpuBaselineArm(harness, task, reference, dims, most_calls) {
-  right_ = std::move(calls_);
-  for (int place = 0; place < places_; ++place) right_->drop_outputs(first_set(place, most_calls));
-  bounds_ = std::move(bounds);
+  calls_.reset();
+  reference.release_memory();  // that of eager's outputs
+  right_.emplace(reference.bind(dims, spans_of(operands_, 0, operands_.sets())));
+  for (const double bound : bounds) bounds_.push_back(bound * kBoundOfTimed);
   calls_ = make(spans_of(operands_, 0, operands_.sets()));
 }
 
@@ -145,16 +146,10 @@ Arm::Run GpuBaselineArm::run_idle() {
 Arm::Run GpuBaselineArm::inspect(int call) {
   if (!right_) return {};
   const int set = first_set(place_, most_calls_) + call;
-  const std::vector<OutputValues> got = calls_->outputs(set);
   right_->run(set, 1);
-  const std::vector<OutputValues> right = right_->outputs(set);
-  right_->drop_outputs(set);
-  for (std::size_t i = 0; i < right.size(); ++i) {
-    const Comparison comparison = measure::compare(got.at(i), right[i], bounds_.at(i) * kBoundOfTimed);
-    if (!comparison.agrees)
-      return {Verdict::kWrongOutput, describe(comparison, task_.outputs[i].name, right[i]), 0};
-  }
-  return {};
+  const std::vector<Comparison> compared = calls_->compare(set, *right_, bounds_);
+  right_->drop_outputs();
+  return wrong_in_a_timed_call(compared, task_, dims_);
 }
 
 void GpuBaselineArm::remember() {

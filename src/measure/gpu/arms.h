@@ -42,7 +42,7 @@ class GpuBaselineArm : public Arm {
   // does.
   GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
                  const task::Dims& dims, int most_calls, const MakeGpuCalls& make,
-                 std::vector<double> bounds);
+                 const std::vector<double>& bounds);
   void begin(std::uint64_t key) override { deck_.begin(key); }
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
@@ -76,8 +76,8 @@ class GpuBaselineArm : public Arm {
   std::optional<GpuOperands> copy_;  // of one set's inputs …
   int remembered_ = -1;              // … of this set's; -1: of none
   device::PinnedMemory differs_{sizeof(int)};
-  std::unique_ptr<GpuCalls> calls_;  // a row for each place
-  std::unique_ptr<GpuCalls> right_;  // eager on the same operands, where `calls_` are another baseline's
+  std::unique_ptr<GpuCalls> calls_;        // a row for each place
+  std::optional<Reference::Calls> right_;  // eager on the same operands, where `calls_` are another's
   std::vector<double> bounds_;
   std::uint64_t key_ = 0;
   double enqueue_ns_ = 0;

@@ -3,10 +3,23 @@
 #include <span>
 #include <utility>
 
-#include "warpsmith/measure/compare.h"
 #include "warpsmith/measure/oracle.h"
 
 namespace warpsmith::measure {
+
+Ran wrong_in_a_timed_call(const std::vector<Comparison>& compared, const task::Task& task,
+                          const task::Dims& dims) {
+  for (std::size_t i = 0; i < compared.size(); ++i) {
+    const task::TensorSpec& output = task.outputs[i];
+    if (!compared[i].agrees)
+      return {Verdict::kWrongOutput,
+              "in a timed call: " +
+                  describe(compared[i], output.name, output.dtype, task::shape_at(output, dims)) +
+                  " (shape " + describe(dims) + ")",
+              0};
+  }
+  return {};
+}
 
 GpuCallCheck::GpuCallCheck(const GpuHarness& harness, const task::Task& task, const Reference& reference,
                            const task::Dims& dims, std::vector<double> bounds)
@@ -30,18 +43,9 @@ Ran GpuCallCheck::look(std::uint64_t seed, const GpuOperands& operands, int set)
     return {Verdict::kInputModified, "writes to input `" + task_.inputs[*changed].name + "` in a timed call",
             0};
   right_.run(0, 1);
-  Ran ran;
   const std::vector<Comparison> compared = right_.compare(0, got, bounds_);
-  for (std::size_t i = 0; i < compared.size() && ran.verdict == Verdict::kOk; ++i)
-    if (!compared[i].agrees)
-      ran = {Verdict::kWrongOutput,
-             "in a timed call: " +
-                 describe(compared[i], task_.outputs[i].name, task_.outputs[i].dtype,
-                          task::shape_at(task_.outputs[i], dims_)) +
-                 " (shape " + describe(dims_) + ")",
-             0};
   right_.drop_outputs();
-  return ran;
+  return wrong_in_a_timed_call(compared, task_, dims_);
 }
 
 }  // namespace warpsmith::measure

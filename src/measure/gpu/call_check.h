@@ -7,10 +7,15 @@
 #include "harness.h"
 #include "inputs.h"
 #include "warpsmith/measure/check.h"
+#include "warpsmith/measure/compare.h"
 #include "warpsmith/measure/reference.h"
 #include "warpsmith/task/task.h"
 
 namespace warpsmith::measure {
+
+// The first of these comparisons of outputs at `dims` that does not agree, as a verdict; ok where all do.
+Ran wrong_in_a_timed_call(const std::vector<Comparison>& compared, const task::Task& task,
+                          const task::Dims& dims);
 
 class GpuCallCheck {
  public:

@@ -25,9 +25,10 @@ void EagerCalls::drop_outputs(int first) {
   row.calls.drop_outputs();
 }
 
-std::vector<OutputValues> EagerCalls::outputs(int call) const {
+std::vector<Comparison> EagerCalls::compare(int call, const Reference::Calls& right,
+                                            const std::vector<double>& bounds) const {
   const Row& row = row_of(call);
-  return row.calls.outputs(call % row_ - row.first);
+  return right.compare(0, row.calls, call % row_ - row.first, bounds);
 }
 
 }  // namespace warpsmith::measure

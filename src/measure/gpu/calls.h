@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "warpsmith/measure/compare.h"
 #include "warpsmith/measure/reference.h"
 
 namespace warpsmith::measure {
@@ -25,8 +26,10 @@ class GpuCalls {
   // Before new values come for the row that `first` begins: memory of its outputs may go back to where its
   // next run takes it from.
   virtual void drop_outputs(int first) { (void)first; }
-  // Outputs of a call of its row's last run. Waits.
-  virtual std::vector<OutputValues> outputs(int call) const = 0;
+  // How the outputs of a call of its row's last run differ from what `right`'s last run gave with its first
+  // call: by output, compared on the device. Waits.
+  virtual std::vector<Comparison> compare(int call, const Reference::Calls& right,
+                                          const std::vector<double>& bounds) const = 0;
 };
 
 // Makes the calls of a baseline for operands that hold good values already. Throws Error where it cannot.
@@ -41,7 +44,8 @@ class EagerCalls : public GpuCalls {
   void run(int first, int count) override;
   std::vector<std::span<const std::byte>> output_memory(int first, int count) const override;
   void drop_outputs(int first) override;
-  std::vector<OutputValues> outputs(int call) const override;
+  std::vector<Comparison> compare(int call, const Reference::Calls& right,
+                                  const std::vector<double>& bounds) const override;
 
  private:
   struct Row {
