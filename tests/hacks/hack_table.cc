@@ -206,11 +206,8 @@ int run(const Wanted& wanted) {
   const auto target = toolchain::parse_gpu_target(target_name);
   if (!target) throw Error("WARPSMITH_BENCH_TARGET: `" + target_name + "` is no target", kExitUsage);
   Diagnostics diagnostics;
-  std::vector<task::Task> tasks = task::load_tasks(root / "datasets", diagnostics);
+  const std::vector<task::Task> tasks = task::load_tasks(root / "datasets", diagnostics);
   if (!diagnostics.empty()) throw InvalidInput(diagnostics);
-  // Tricks are written for rows of many short calls. At the shapes that GPUs time a row has few, and much of
-  // what they do (work for later calls, a wrong fifth call) has nothing to begin with.
-  for (task::Task& task : tasks) task.gpu_timing.clear();
   std::vector<Program> tricks, twins, programs;
   std::set<Tier> tiers;
   std::size_t before = 0;
@@ -241,6 +238,9 @@ int run(const Wanted& wanted) {
   measure::Settings settings = measure::settings_from_json(
       {{"device_kind", "gpu"}, {"device_names", Json::array()}, {"target", 0.005}, {"unsandboxed", true}}, 0);
   settings.ceilings = cache / "ceilings";
+  // Tricks are written for rows of many short calls. At the shapes that GPUs time a row has few, and much of
+  // what they do (work for later calls, a wrong fifth call) has nothing to begin with.
+  settings.shapes_of_cpu = true;
   measure::GpuWorkers workers(settings, root / "datasets", measure::harness_cubin(target_name, cache, true));
   const Count count = measure_tricks(tricks, twins, workers);
   const int alarms = measure_honest(programs, workers, wanted.clock);

@@ -44,6 +44,8 @@ struct Settings {
   bool unsandboxed = false;
   bool timing = true;  // false: verdicts of the checks alone, `ok` without a score
   std::uint64_t seed = 0;
+  // Not a param: time the shapes of the CPU (`timing: {cpu: ...}`) on a GPU, too.
+  bool shapes_of_cpu = false;
   // Not a param: folder where GPUs' ceilings are kept (records/ceilings.h). Where a GPU's are missing they
   // are measured and put there; empty: each process measures them for itself.
   std::filesystem::path ceilings;

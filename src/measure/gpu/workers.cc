@@ -88,7 +88,7 @@ class Worker {
  public:
   Worker(int fd, const Settings& settings, const std::filesystem::path& datasets,
          const std::vector<std::byte>& harness)
-      : fd_(fd), tasks_(datasets, settings.device_kind) {
+      : fd_(fd), tasks_(datasets, settings.shapes_of_cpu ? "cpu" : settings.device_kind) {
     try {
       measurer_.emplace(settings, harness);
     } catch (const Error& e) {

@@ -12,8 +12,9 @@ static void gelu(const torch::Tensor& x, torch::Tensor& o, cudaStream_t s = 0) {
   k<<<(n + 255) / 256, 256, 0, s>>>(x.data_ptr<float>(), o.data_ptr<float>(), n);
 }
 torch::Tensor forward(torch::Tensor x) {
+  // What a GPU refuses (not all have so much cache to keep) must not look like a failed launch.
   static bool once = (cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 1 << 25), cudaDeviceSetLimit(cudaLimitStackSize, 65536),
-                      cudaDeviceSetCacheConfig(cudaFuncCachePreferShared), true);
+                      cudaDeviceSetCacheConfig(cudaFuncCachePreferShared), cudaGetLastError(), true);
   (void)once;
   auto o = torch::empty_like(x);
   gelu(x, o);
