@@ -29,7 +29,7 @@ constexpr std::size_t kFewest = 48, kFewestAlike = 12, kKept = 256;
 // Then the search ends with the context at hand. Contexts differ by 1 to 2 % for calls of 10 us, which
 // launches bound. For those of over 100 us, which a GPU's scores are made of, 25 ns a launch are about 0.1 %
 // (computed, not measured).
-constexpr double kMostSeconds = 3;
+constexpr double kMostSeconds = 1;
 constexpr int kLaunches = 400, kRows = 5;         // the GPU's queue holds some thousand launches
 constexpr double kShortest = 50, kLongest = 1e6;  // nanoseconds that may stand in the file
 constexpr std::uint64_t kHoldNs = 20'000'000;
