@@ -14,10 +14,8 @@
 #
 # or {"missing": "why"} to any of them. Calls are timed much as the C++ side times its own (src/measure/gpu/clock.cc): between two events, on a
 # stream that a sleeping kernel holds for as long as enqueueing took the last times and some more, behind a write of twice the L2 cache.
-import ast
 import gc
 import json
-import linecache
 import math
 import os
 import platform
@@ -25,7 +23,6 @@ import random
 import socket
 import sys
 import time
-import typing
 
 SETS, FEWEST_PLACES, MOST_PLACES = 2048, 4, 384  # as gpu_places() in src/measure/gpu/arms.cc
 TRIES = 10
@@ -43,11 +40,6 @@ torch = None
 
 class Missing(Exception):
     pass
-
-
-def first_line(error):
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:400]
 
 
 def argument(spec, index, otherwise):
@@ -77,42 +69,6 @@ def fill(tensor, spec, generator):
         tensor.copy_(wide)
 
 
-# TorchScript knows every operator as a method of tensors and as a function of `torch`; Python has some of them in torch.nn.functional
-# alone, or only below torch.ops. Calls of those become calls of a name that is put beside the reference.
-class OperatorsByName(ast.NodeTransformer):
-    def __init__(self):
-        self.found = {}
-
-    def visit_Call(self, call):
-        self.generic_visit(call)
-        at = call.func
-        if not isinstance(at, ast.Attribute):
-            return call
-        is_function = isinstance(at.value, ast.Name) and at.value.id == "torch"
-        first = at.value
-        while isinstance(first, ast.Attribute):
-            first = first.value
-        # torch.jit.f(), torch.linalg.f()
-        is_module = isinstance(first, ast.Name) and (first.id in ("F", "math") or (first.id == "torch" and not is_function))
-        if is_module or hasattr(torch if is_function else torch.Tensor, at.attr):
-            return call
-        operator = getattr(torch.nn.functional, at.attr, None) or getattr(torch.ops.aten, at.attr, None)
-        if operator is None:
-            return call
-        name = "operator_" + at.attr
-        self.found[name] = operator
-        arguments = call.args if is_function else [at.value] + call.args
-        return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), arguments, call.keywords), call)
-
-
-def as_python(reference, name, names):
-    by_name = OperatorsByName()
-    tree = ast.fix_missing_locations(by_name.visit(ast.parse(reference, name)))
-    names.update(by_name.found)
-    exec(compile(tree, name, "exec"), names)
-    return names["forward"]
-
-
 # As configure_torch() in src/measure/reference.cc has it: operator by operator.
 def as_torchscript(reference):
     torch._C._set_graph_executor_optimize(False)
@@ -127,14 +83,10 @@ class Task:
     def __init__(self, spec, device):
         self.spec = spec
         self.device = device
-        name = f"<reference of {spec['task']}>"
-        names = {"torch": torch, "math": math, "Tensor": torch.Tensor, "F": torch.nn.functional}
-        names.update({n: getattr(typing, n) for n in ("Any", "Dict", "List", "Optional", "Tuple", "Union")})
-        linecache.cache[name] = (len(spec["reference"]), None, spec["reference"].splitlines(True), name)
-        self.forward = as_python(spec["reference"], name, names)
+        self.forward = python_reference(spec["reference"], spec["task"])
         self.scalars = list(spec["scalars"])
         self.generator = torch.Generator(device=device)
-        self.gaps = random.Random(name)
+        self.gaps = random.Random(f"<reference of {spec['task']}>")
 
     # Each with a gap of random width before it, so that no two sets meet the same channels and slices of cache.
     def new_operands(self):

@@ -3,8 +3,10 @@
 #   python3 candidate.py LIBRARY CONTROL_FD SOCKET_FD CANDIDATE DEVICE MATH SECCOMP
 #
 # LIBRARY is warpsmith-interpreted.so: it speaks to the parent, maps its memory and calls the hooks below (src/device/extension/
-# interpreter_code.h). CANDIDATE is what the compile job made: a zip of `source/`, `extensions/` and `index.json`; empty: none. DEVICE is
-# "cuda", or "cpu" where host memory stands in for a GPU's in tests. MATH is "strict" or "torch_default".
+# interpreter_code.h). CANDIDATE is what the compile job made: a zip of `source/`, `extensions/` and `index.json`; empty: none. Or it is a
+# task's reference, which candidates are timed against in a child like theirs: a .json file of
+#   {"task": "id", "reference": "def forward...", "times": how often a call does its work}
+# DEVICE is "cuda", or "cpu" where host memory stands in for a GPU's in tests. MATH is "strict" or "torch_default".
 #
 # WARPSMITH_KEPT, if set, is a folder for what is compiled when the candidate first runs, by Triton; with WARPSMITH_MAY_COMPILE it is
 # made there, without it is found there, and no process can be started.
@@ -80,8 +82,7 @@ class Candidate:
 
     # "RuntimeError: what it says (model.py:12)"
     def words(self, error):
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+        text = first_line(error)
         here = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(self.source + os.sep)]
         if here:
             text += f" ({os.path.relpath(here[-1].filename, self.source)}:{here[-1].lineno})"
@@ -126,8 +127,33 @@ class Candidate:
             model = module.ModelNew()
             return model.to(device) if hasattr(model, "to") else model
         if hasattr(module, "forward"):
-            return module.forward
+            return as_module(module.forward)
         raise NameError("neither a class `ModelNew` nor a function `forward` is defined")
+
+
+# A call of a module takes a microsecond more than that of a function. So that neither side of a pair has this alone, both are modules.
+def as_module(function):
+    model = torch.nn.Module()
+    model.forward = function
+    return model
+
+
+class Reference:
+    def __init__(self, path):
+        with open(path) as file:
+            self.spec = json.load(file)
+
+    def words(self, error):
+        return first_line(error)
+
+    def load(self, device):
+        forward = once = python_reference(self.spec["reference"], self.spec["task"])
+        if self.spec["times"] > 1:
+            def forward(*inputs):
+                for _ in range(self.spec["times"] - 1):
+                    once(*inputs)
+                return once(*inputs)
+        return as_module(forward)
 
 
 class Server:
@@ -314,8 +340,11 @@ def main():
     if math == "strict":
         for place, name in math_flags(torch):
             setattr(place, name, False)
-    candidate = Candidate(archive, os.path.join(os.getcwd(), "candidate")) if archive else None
-    if candidate:
+    candidate = None
+    if archive.endswith(".json"):
+        candidate = Reference(archive)
+    elif archive:
+        candidate = Candidate(archive, os.path.join(os.getcwd(), "candidate"))
         # It wants setuptools, and tells where CUDA is missing.
         with contextlib.suppress(Exception), contextlib.redirect_stderr(io.StringIO()):
             from torch.utils import cpp_extension

@@ -9,6 +9,7 @@ extern const char candidate_py[];
 extern const char extension_key_py[];
 extern const char import_task_py[];
 extern const char math_flags_py[];
+extern const char reference_py[];
 
 namespace warpsmith::python {
 
@@ -37,9 +38,9 @@ std::optional<fs::path> find_python() {
   return look_for("python3");
 }
 
-std::string baselines_script() { return std::string(math_flags_py) + baselines_py; }
+std::string baselines_script() { return std::string(math_flags_py) + reference_py + baselines_py; }
 std::string extension_key_script() { return extension_key_py; }
 std::string import_task_script() { return import_task_py; }
-std::string candidate_script() { return extension_key_script() + math_flags_py + candidate_py; }
+std::string candidate_script() { return extension_key_script() + math_flags_py + reference_py + candidate_py; }
 
 }  // namespace warpsmith::python

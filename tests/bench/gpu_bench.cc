@@ -4,6 +4,9 @@
 //
 //   null        programs timed against themselves, which must score 1: each
 //               task's reference, and its first right candidate
+//   null_python   each task's reference as a candidate of tier `python`: once, which
+//               must score 1, and doing its work twice, which must score 0.5
+//               (WARPSMITH_BENCH_SHAPES=cpu: at the shapes that the CPU times)
 //   spread      ten repeats of 20 candidates, each by a fresh process: standard
 //               deviation of the log-speedup
 //   throughput  500 candidates, of which 5 % loop or crash: seconds that the
@@ -54,7 +57,7 @@ int run(const std::string& mode, const std::filesystem::path& datasets) {
     return 0;
   }
   if (mode == "throughput") gpu_bench::add_bad_ones(bench, 25);
-  gpu_bench::compile(bench);
+  if (mode != "null_python") gpu_bench::compile(bench);
   std::vector<std::byte> harness = measure::harness_cubin(bench.target, bench.cache, true);
   if (mode == "all" || mode == "throughput" || mode == "spread") {
     measure::GpuWorkers workers(bench.settings, bench.datasets, std::move(harness));
@@ -77,6 +80,7 @@ int run(const std::string& mode, const std::filesystem::path& datasets) {
   measure::GpuMeasurer measurer(bench.settings, harness);
   bool fine = true;
   if (mode == "null") gpu_bench::null_test(bench, measurer);
+  if (mode == "null_python") gpu_bench::null_python(bench, measurer);
   if (mode == "few") fine = gpu_bench::few_rounds(bench, measurer);
   if (mode == "checks") fine = gpu_bench::repeat_checks(bench, measurer);
   return fine ? kExitOk : kExitFailed;
@@ -95,9 +99,10 @@ int main(int argc, char** argv) {
     mode = "null";
   }
   if (mode != "null" && mode != "spread" && mode != "throughput" && mode != "all" && mode != "few" &&
-      mode != "checks" && mode != "python_eager" && mode != "baselines") {
-    std::fprintf(
-        stderr, "usage: gpu_bench null|spread|throughput|python_eager|baselines|all|checks|few [DATASETS]\n");
+      mode != "checks" && mode != "python_eager" && mode != "baselines" && mode != "null_python") {
+    std::fprintf(stderr,
+                 "usage: gpu_bench null|null_python|spread|throughput|python_eager|baselines|all|checks|few "
+                 "[DATASETS]\n");
     return kExitUsage;
   }
   try {

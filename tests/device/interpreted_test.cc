@@ -9,6 +9,7 @@
 #include "operands_in_memory.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/json.h"
 #include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/device/extension_session.h"
 #include "warpsmith/process/machine.h"
@@ -97,6 +98,27 @@ TEST_F(InterpretedChild, AModuleRunsAndIsTimed) {
   }
   EXPECT_GT(session_->threads_before(), 0);
   EXPECT_EQ(session_->threads(), session_->threads_before());
+}
+
+// What candidates are timed against runs in a child of the same kind, by the same calls.
+TEST_F(InterpretedChild, AReferenceRunsAsACandidateDoes) {
+  options_.binary = folder_.path() / "reference.json";
+  const auto run = [&](const std::string& body, int times) {
+    const std::string program =
+        "def forward(x: Tensor, a: float, n: int) -> Tensor:\n  return " + body + "\n";
+    write_file_atomic(options_.binary, Json{{"task", "t"}, {"reference", program}, {"times", times}}.dump());
+    return whole(with_scalars());
+  };
+  for (const int times : {1, 2, 3}) {
+    const ExtensionRun first = run("torch.add(x * a, n)", times);
+    ASSERT_EQ(first.verdict, Verdict::kOk) << first.detail;
+    renew(static_cast<float>(times) + 5);
+    ASSERT_EQ(session_->time(0, 4, [] {}).verdict, Verdict::kOk);
+    for (int set = 0; set < kSets; ++set) EXPECT_TRUE(right(set)) << set;
+  }
+  const ExtensionRun wrong = run("torch.no_such_operator(x)", 1);
+  EXPECT_EQ(wrong.verdict, Verdict::kLaunchError);
+  EXPECT_THAT(wrong.detail, HasSubstr("AttributeError: module 'torch' has no attribute 'no_such_operator'"));
 }
 
 // A tensor that is kept, an input handed back after work in a copy, a view that is not contiguous, a tuple.

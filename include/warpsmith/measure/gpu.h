@@ -35,6 +35,8 @@ class GpuMeasurer {
   void know_best(const std::string& task, double speedup);
   // Null tests: scores near 1 are expected.
   Measured measure_reference_against_itself(const task::Task& task);
+  // The reference as a candidate of tier `python` that does its work `times` times a call: 1 / `times`.
+  Measured measure_reference_as_python(const task::Task& task, int times);
   Measured measure_candidate_against_itself(const task::Task& task, const Candidate& candidate,
                                             const std::filesystem::path& binary);
   bool lost() const;

@@ -79,6 +79,20 @@ double fill_and_flush(GpuHarness& harness, GpuInputs& inputs) {
       kCopyTimeout);
 }
 
+// HostBaseline::values_ns(), into these sets.
+double values_alone(GpuHarness& harness, GpuInputs& inputs, const GpuOperands& operands, int calls,
+                    std::uint64_t key) {
+  constexpr int kTimes = 9;
+  std::vector<double> times;
+  for (int i = 0; i < kTimes; ++i) {
+    for (int call = 0; call < calls; ++call)
+      inputs.add(random_key({key, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(call)}), operands,
+                 (i * calls + call) % operands.sets());
+    times.push_back(fill_and_flush(harness, inputs));
+  }
+  return stats::median(times);
+}
+
 }  // namespace
 
 void settle(const GpuHarness& harness) { harness.gpu().settle(kCopyTimeout); }
@@ -237,6 +251,10 @@ double ExtensionArm::look_alone_ns(int calls) {
   look_calls_ = calls;
   look_alone_ns_ = overhead_.look_ns + std::max(0., stats::median(times) - overhead_.again_ns);
   return look_alone_ns_;
+}
+
+double ExtensionArm::values_ns(int calls, std::uint64_t key) {
+  return values_alone(harness_, inputs_, *operands_, calls, key);
 }
 
 // The others' values come behind the untimed call: what that could do for them is gone.
@@ -439,15 +457,7 @@ void HostClockBaseline::renew(std::uint64_t key, int calls) {
 }
 
 double HostClockBaseline::values_ns(int calls, std::uint64_t key) {
-  constexpr int kTimes = 9;
-  std::vector<double> times;
-  for (int i = 0; i < kTimes; ++i) {
-    for (int call = 0; call < calls; ++call)
-      inputs_.add(random_key({key, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(call)}),
-                  operands_, (i * calls + call) % operands_.sets());
-    times.push_back(fill_and_flush(harness_, inputs_));
-  }
-  return stats::median(times);
+  return values_alone(harness_, inputs_, operands_, calls, key);
 }
 
 // As the child does it: flushed, then something small, so that the GPU is awake, then the clock.
@@ -471,6 +481,20 @@ Arm::Run HostClockBaseline::run(int calls) {
   const auto elapsed = static_cast<double>(interval(calls));
   return {Verdict::kOk, "",
           std::max<std::int64_t>(1, std::llround(std::max(elapsed / 4, elapsed - empty_ns_)))};
+}
+
+ChildBaseline::ChildBaseline(std::shared_ptr<ExtensionCandidate> child, const Reference& reference,
+                             std::vector<double> bounds, const task::Dims& dims, int most_calls,
+                             const ExtensionOverhead& overhead)
+    : child_(std::move(child)), arm_(*child_, reference, std::move(bounds), dims, most_calls, overhead) {
+  if (arm_.outcome().verdict != Verdict::kOk)
+    throw Error("the reference in a process of its own: " + arm_.outcome().detail);
+}
+
+Arm::Run ChildBaseline::run(int calls) {
+  const Run run = arm_.run(calls);
+  if (run.verdict != Verdict::kOk) throw Error("the reference in a process of its own: " + run.detail);
+  return run;
 }
 
 }  // namespace warpsmith::measure

@@ -3,7 +3,8 @@
 //
 // Both sides of a pair are timed by this process's clock over K calls, from an idle GPU to device-wide
 // synchronisation. What such an interval takes with nothing in it is measured for each (a child without a
-// candidate; this process without a call), and taken off.
+// candidate; this process without a call), and taken off. The baseline of tier `python` is the reference in
+// a child of its own (ChildBaseline), that of tier `extension` eager in this process (HostClockBaseline).
 #pragma once
 
 #include <cstdint>
@@ -78,6 +79,8 @@ class ExtensionArm : public Arm {
   // still; run() takes it off from now on. May be asked when the candidate is gone, and nothing but this and
   // clocks() may.
   double look_alone_ns(int calls);
+  // As HostBaseline::values_ns(), while the child stands still.
+  double values_ns(int calls, std::uint64_t key);
   void begin(std::uint64_t key) override { deck_.begin(key); }
   void renew(std::uint64_t key, int calls) override;
   Run run(int calls) override;
@@ -137,7 +140,16 @@ class ExtensionArm : public Arm {
   int look_calls_ = 0;        // … so many calls; 0: not taken yet
 };
 
-class HostClockBaseline : public Arm {
+// A baseline by the host's clock.
+class HostBaseline : public Arm {
+ public:
+  // What the values of `calls` calls and the flush of L2 take with no candidate's row around them, in
+  // nanoseconds by the GPU's clock: the median of some. To compare with ExtensionArm::Clocks::values_ns.
+  virtual double values_ns(int calls, std::uint64_t key) = 0;
+};
+
+// Eager in this process: what candidates of tier `extension` are timed against.
+class HostClockBaseline : public HostBaseline {
  public:
   // `reference` runs on the GPU. All that is referred to must outlive it.
   HostClockBaseline(GpuHarness& harness, const task::Task& task, const Reference& reference,
@@ -148,9 +160,7 @@ class HostClockBaseline : public Arm {
   Run inspect(int) override { return {}; }
   int place() const override { return place_; }
   void begin(std::uint64_t key) override { deck_.begin(key); }
-  // What the values of `calls` calls and the flush of L2 take with no candidate's row around them, in
-  // nanoseconds by the GPU's clock: the median of some. To compare with ExtensionArm::Clocks::values_ns.
-  double values_ns(int calls, std::uint64_t key);
+  double values_ns(int calls, std::uint64_t key) override;
 
  private:
   std::int64_t interval(int calls);
@@ -165,6 +175,28 @@ class HostClockBaseline : public Arm {
   std::optional<Reference::Calls> calls_;
   device::GpuMemory own_;
   double empty_ns_ = 0;
+};
+
+// The reference in a child of the kind that candidates run in, called in the same way: what candidates of
+// tier `python` are timed against. Whatever such a call costs is on both sides of their scores.
+class ChildBaseline : public HostBaseline {
+ public:
+  // `child` has loaded the reference. Throws Error where there is no room for its operands.
+  ChildBaseline(std::shared_ptr<ExtensionCandidate> child, const Reference& reference,
+                std::vector<double> bounds, const task::Dims& dims, int most_calls,
+                const ExtensionOverhead& overhead);
+  void begin(std::uint64_t key) override { arm_.begin(key); }
+  void renew(std::uint64_t key, int calls) override { arm_.renew(key, calls); }
+  // Throws Error where the child fails: that is not the candidate's doing.
+  Run run(int calls) override;
+  int place() const override { return arm_.place(); }
+  std::optional<int> unwritten(int) override { return std::nullopt; }
+  Run inspect(int) override { return {}; }
+  double values_ns(int calls, std::uint64_t key) override { return arm_.values_ns(calls, key); }
+
+ private:
+  std::shared_ptr<ExtensionCandidate> child_;
+  ExtensionArm arm_;
 };
 
 }  // namespace warpsmith::measure

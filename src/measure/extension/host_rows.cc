@@ -27,7 +27,7 @@ int HostRows::calls_a_row(double call_ns, int most) {
   return static_cast<int>(std::clamp(std::round(kIntervalNs / std::max(1.0, call_ns)), 1.0, double(most)));
 }
 
-HostRows::HostRows(GpuHarness& harness, GpuBench& task, std::uint64_t seed)
+HostRows::HostRows(const GpuHarness& harness, const GpuBench& task, std::uint64_t seed, const Make& make)
     : alone_(random_key({seed, name_key("host clock alone")}), [this](int calls, std::uint64_t key) {
         return time_alone(*baseline_, calls, kAloneRounds, key);
       }) {
@@ -41,13 +41,12 @@ HostRows::HostRows(GpuHarness& harness, GpuBench& task, std::uint64_t seed)
   double call_ns = 0;
   {
     const int few = static_cast<int>(std::clamp<std::uint64_t>(room, 1, kEstimateCalls));
-    HostClockBaseline first(harness, task.task(), task.reference(), dims, few);
-    call_ns =
-        stats::median(time_alone(first, few, kEstimateRounds, random_key({seed, name_key("host clock")})));
+    call_ns = stats::median(
+        time_alone(*make(few), few, kEstimateRounds, random_key({seed, name_key("host clock")})));
   }
   most_calls_ = static_cast<int>(std::max(1.0, std::min<double>(kMostCalls, static_cast<double>(room) - 1)));
   calls_ = calls_a_row(call_ns, most_calls_);
-  baseline_.emplace(harness, task.task(), task.reference(), dims, calls_);
+  baseline_ = make(calls_);
 }
 
 }  // namespace warpsmith::measure

@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <functional>
+#include <memory>
 
 #include "arms.h"
 #include "engine/alone.h"
@@ -13,9 +14,10 @@ namespace warpsmith::measure {
 
 class HostRows {
  public:
-  // `task` must outlive it.
-  HostRows(GpuHarness& harness, GpuBench& task, std::uint64_t seed);
-  HostClockBaseline& baseline() { return *baseline_; }
+  // Makes the baseline with room for rows of so many calls.
+  using Make = std::function<std::unique_ptr<HostBaseline>(int most_calls)>;
+  HostRows(const GpuHarness& harness, const GpuBench& task, std::uint64_t seed, const Make& make);
+  HostBaseline& baseline() { return *baseline_; }
   int calls() const { return calls_; }            // of the baseline in a row
   int most_calls() const { return most_calls_; }  // that there is room for
   Alone& alone() { return alone_; }
@@ -24,7 +26,7 @@ class HostRows {
 
  private:
   int calls_ = 1, most_calls_ = 1;
-  std::optional<HostClockBaseline> baseline_;
+  std::unique_ptr<HostBaseline> baseline_;
   Alone alone_;
 };
 

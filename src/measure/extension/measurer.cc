@@ -15,6 +15,8 @@
 #include "timing/judge.h"
 #include "timing/roofline.h"
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/json.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/measure/check.h"
@@ -51,6 +53,11 @@ stats::Protocol by_host_clock(stats::Protocol protocol) {
     protocol.variance_gate = stats::variance_of(stats::kWidestReward, protocol.buckets);
   return protocol;
 }
+
+// The task's reference does not run as a program of Python.
+struct NotPython : Error {
+  explicit NotPython(const std::string& why) : Error("the reference does not run in python3: " + why) {}
+};
 
 }  // namespace
 
@@ -111,12 +118,14 @@ struct ExtensionMeasurer::State {
     return interpreter;
   }
 
-  std::unique_ptr<ExtensionCandidate> start(GpuBench& task, const fs::path& binary, Ran* loaded) {
+  // A child that has loaded what `binary` holds. `kept_folder`: of compile_at_first_run(), or nothing.
+  std::unique_ptr<ExtensionCandidate> start(GpuBench& task, const fs::path& binary,
+                                            const fs::path& kept_folder, Ran* loaded) {
     device::ExtensionOptions o = options;
     o.binary = binary;
     if (interpreter) {
       o.interpreter = interpreter;
-      if (kept) o.interpreter->kept = kept->path();
+      o.interpreter->kept = kept_folder;
       o.first_call_s = kPythonFirstCall;
     }
     o.arena_bytes = task.task().memory_bytes;
@@ -125,6 +134,38 @@ struct ExtensionMeasurer::State {
     auto candidate = std::make_unique<ExtensionCandidate>(harness, task.task(), o);
     *loaded = candidate->load();
     return candidate;
+  }
+
+  std::unique_ptr<ExtensionCandidate> start(GpuBench& task, const fs::path& binary, Ran* loaded) {
+    return start(task, binary, kept ? kept->path() : fs::path(), loaded);
+  }
+
+  // The reference as a candidate of tier `python`, which does its work so often in a call.
+  fs::path reference_file(const task::Task& task, int times) {
+    if (!references) references.emplace("references");
+    const fs::path path = references->path() / fmt::format("{}.json", times);
+    write_file_atomic(path, Json{{"task", task.id}, {"reference", task.reference}, {"times", times}}.dump());
+    return path;
+  }
+
+  // The baseline as the candidate's tier meets it. Throws NotPython.
+  HostRows& rows_of(GpuBench& task) {
+    return task.host_rows(interpreter ? "python" : "extension", [&] {
+      HostRows::Make make = [&](int most_calls) {
+        return std::make_unique<HostClockBaseline>(harness, task.task(), task.reference(), task.timing_dims(),
+                                                   most_calls);
+      };
+      if (interpreter) {
+        Ran loaded;
+        std::shared_ptr<ExtensionCandidate> child = start(task, reference_file(task.task(), 1), {}, &loaded);
+        if (loaded.verdict != Verdict::kOk) throw NotPython(loaded.detail);
+        make = [&, child](int most_calls) {
+          return std::make_unique<ChildBaseline>(child, task.reference(), task.timed_bounds(),
+                                                 task.timing_dims(), most_calls, overhead_here());
+        };
+      }
+      return std::make_unique<HostRows>(harness, task, settings.seed, make);
+    });
   }
 
   // What was taken while the candidate stood still, and is taken again when its process is gone.
@@ -136,7 +177,7 @@ struct ExtensionMeasurer::State {
 
   Timing time_candidate(GpuBench& task, ExtensionCandidate& candidate, Measurement& m, AtRest* rest) {
     const StayOn here(options.cpu);
-    HostRows& rows = task.host_rows();
+    HostRows& rows = rows_of(task);
     const ExtensionOverhead& around = overhead_here();
     PairSettings pairs = pair_settings(by_host, m.task, m.candidate, m.remeasured);
     pairs.calls = rows.calls();
@@ -173,7 +214,7 @@ struct ExtensionMeasurer::State {
 
   // What a call takes, roughly, in some short rows: the least, for a host can only be held up.
   Ran estimate(GpuBench& task, ExtensionCandidate& candidate, std::uint64_t key, double* call_ns) {
-    const int few = std::min(task.host_rows().calls(), kEstimateCalls);
+    const int few = std::min(rows_of(task).calls(), kEstimateCalls);
     ExtensionArm arm(candidate, task.reference(), task.timed_bounds(), task.timing_dims(), few,
                      overhead_here());
     if (arm.outcome().verdict != Verdict::kOk) return arm.outcome();
@@ -246,6 +287,7 @@ struct ExtensionMeasurer::State {
     timing.event_ns = clocks.events_ns / timing.calls;
     timing.clock_facts.merge(std::map<std::string, std::string>{
         {"clock", "the host's, over rows of calls and device-wide synchronisation"},
+        {"baseline", interpreter ? "eager in a python3 of its own" : "eager in this process"},
         {"candidate_clock_ns", fmt::format("{:.0f}", clocks.ours_ns / timing.calls)},
         {"late_ns", fmt::format("{:.0f}", clocks.late_ns)},
         {"armed_ns", fmt::format("{:.0f}", clocks.armed_ns)},
@@ -269,16 +311,21 @@ struct ExtensionMeasurer::State {
   // In this child, which ends with it.
   Timing time_once(GpuBench& task, std::unique_ptr<ExtensionCandidate> candidate, Measurement& m) {
     AtRest rest;
-    Timing timing = time_candidate(task, *candidate, m, &rest);
+    Timing timing;
+    try {
+      timing = time_candidate(task, *candidate, m, &rest);
+    } catch (const NotPython& e) {
+      return failed_timing({Verdict::kUnsupported, e.what(), 0});
+    }
     candidate.reset();
     if (timing.pairs.verdict != Verdict::kOk || !rest.arm) return timing;
     // Now nothing of it is on the GPU any more.
     const StayOn here(options.cpu);
-    const double gone_ns = values_alone(task.host_rows(), timing.calls, settings.seed, 2);
+    const double gone_ns = values_alone(rows_of(task), timing.calls, settings.seed, 2);
     std::string busy = busy_while_stopped(rest.values_ns, gone_ns);
     if (busy.empty()) busy = charge_for_looks(rest, timing);
     if (busy.empty()) return timing;
-    task.host_rows().alone().forget();
+    rows_of(task).alone().forget();
     write_hack(kLateWork, busy, timing);
     return timing;
   }
@@ -315,6 +362,22 @@ struct ExtensionMeasurer::State {
     const fs::path& binary;
   };
 
+  // What `binary` holds: checks, then times.
+  void measure(GpuBench& task, const fs::path& binary, Measured& out) {
+    Measurement& m = out.measurement;
+    Ran loaded;
+    std::unique_ptr<ExtensionCandidate> candidate = start(task, binary, &loaded);
+    m.verdict = loaded.verdict;
+    m.detail = loaded.detail;
+    if (loaded.verdict != Verdict::kOk) return;
+    if (!write_checks(check_candidate(*candidate, task.task(), task.oracle(), task.cases()), task.task(),
+                      task.oracle(), task.cases(), m))
+      return;
+    if (!settings.timing) return;
+    ChildContender contender(*this, task, std::move(candidate), binary);
+    engine.measure(contender, out);
+  }
+
   GpuHarness& harness;
   Settings& settings;
   Settings by_host;  // the same by the host's clock
@@ -323,7 +386,8 @@ struct ExtensionMeasurer::State {
   std::optional<Processor> processor;
   device::ExtensionOptions options;
   std::optional<ExtensionOverhead> overhead;
-  std::optional<TemporaryFolder> kept;  // of compile_at_first_run()
+  std::optional<TemporaryFolder> kept;        // of compile_at_first_run()
+  std::optional<TemporaryFolder> references;  // reference_file()
   // Of the candidate that is measured.
   std::optional<device::ExtensionInterpreter> interpreter;
   bool libraries = false;
@@ -398,17 +462,17 @@ void ExtensionMeasurer::measure(GpuBench& task, const Candidate& source, const f
     m.detail = "there is no python3 here, and candidates of tier `python` want one";
     return;
   }
-  Ran loaded;
-  std::unique_ptr<ExtensionCandidate> candidate = s.start(task, binary, &loaded);
-  m.verdict = loaded.verdict;
-  m.detail = loaded.detail;
-  if (loaded.verdict != Verdict::kOk) return;
-  if (!write_checks(check_candidate(*candidate, task.task(), task.oracle(), task.cases()), task.task(),
-                    task.oracle(), task.cases(), m))
-    return;
-  if (!s.settings.timing) return;
-  State::ChildContender contender(s, task, std::move(candidate), binary);
-  s.engine.measure(contender, out);
+  s.measure(task, binary, out);
+}
+
+void ExtensionMeasurer::measure_reference(GpuBench& task, int times, Measured& out) {
+  State& s = *state_;
+  Measurement& m = out.measurement;
+  m.device->sandbox = std::string(process::to_string(s.level));
+  s.interpreter = State::interpreter_for(task.task());
+  s.libraries = true;
+  if (!s.interpreter) throw Error("there is no python3 here");
+  s.measure(task, s.reference_file(task.task(), times), out);
 }
 
 }  // namespace warpsmith::measure

@@ -32,6 +32,9 @@ class ExtensionMeasurer {
   // goes with it. Not ok: it fails. Of other candidates it does nothing.
   Ran compile_at_first_run(const task::Task& task, const Candidate& candidate,
                            const std::filesystem::path& binary);
+  // A null test: the task's reference through the whole path of a candidate of tier `python`. `times`: how
+  // often a call does its work; the score should be one over that.
+  void measure_reference(GpuBench& task, int times, Measured& out);
   // Fills in the rest of a measurement that says nothing yet. Throws Error where no child can be started.
   void measure(GpuBench& task, const Candidate& candidate, const std::filesystem::path& binary,
                Measured& out);

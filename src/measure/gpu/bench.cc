@@ -33,9 +33,10 @@ GpuBench::GpuBench(GpuHarness& harness, const task::Task& task, const Settings& 
 
 GpuBench::~GpuBench() = default;
 
-HostRows& GpuBench::host_rows() {
-  if (!host_rows_) host_rows_ = std::make_unique<HostRows>(harness_, *this, seed_);
-  return *host_rows_;
+HostRows& GpuBench::host_rows(const std::string& kind, const MakeHostRows& make) {
+  std::unique_ptr<HostRows>& rows = host_rows_[kind];
+  if (!rows) rows = make();
+  return *rows;
 }
 
 GpuBaselineArm& GpuBench::baseline() {

@@ -1,7 +1,10 @@
 // What the candidates of one task share on a GPU.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "arms.h"
 #include "engine/bench.h"
@@ -25,8 +28,10 @@ class GpuBench : public Bench {
   double alone_ns();
   // Nanoseconds of a call of the baseline from an idle GPU, median of a few.
   double idle_ns();
-  // The baseline as candidates with host code meet it.
-  HostRows& host_rows();
+  // The baseline as candidates with host code meet it, by the kind of process that they run in. Made when a
+  // kind is first asked for.
+  using MakeHostRows = std::function<std::unique_ptr<HostRows>()>;
+  HostRows& host_rows(const std::string& kind, const MakeHostRows& make);
 
  private:
   std::vector<double> rows_alone(int calls, std::uint64_t key) override;
@@ -34,7 +39,7 @@ class GpuBench : public Bench {
   GpuHarness& harness_;
   double idle_ns_ = 0;
   std::unique_ptr<GpuBaselineArm> baseline_;
-  std::unique_ptr<HostRows> host_rows_;
+  std::map<std::string, std::unique_ptr<HostRows>> host_rows_;
 };
 
 }  // namespace warpsmith::measure

@@ -430,6 +430,18 @@ Measured GpuMeasurer::measure_reference_against_itself(const task::Task& task) {
   return out;
 }
 
+Measured GpuMeasurer::measure_reference_as_python(const task::Task& task, int times) {
+  State& s = *state_;
+  const FileLock lock(gpu_lock_path(s.facts.uuid));
+  const double begin = seconds_now();
+  s.know_ceilings();
+  GpuBench& bench = s.bench_of(task);
+  Measured out{s.blank(bench.task(), "reference of " + task.id), {}, ""};
+  s.extension_measurer().measure_reference(bench, times, out);
+  out.measurement.seconds = seconds_now() - begin;
+  return out;
+}
+
 Measured GpuMeasurer::measure_candidate_against_itself(const task::Task& task, const Candidate& candidate,
                                                        const std::filesystem::path& binary) {
   State& s = *state_;

@@ -45,7 +45,8 @@ Bench open_bench(const fs::path& datasets) {
   bench.cache = fs::temp_directory_path() / "warpsmith-gpu-bench";
   Diagnostics diagnostics;
   bench.tasks = task::load_tasks(bench.datasets, diagnostics);
-  for (task::Task& t : bench.tasks) t = task::on_device(std::move(t), "gpu");
+  const char* shapes = std::getenv("WARPSMITH_BENCH_SHAPES");
+  for (task::Task& t : bench.tasks) t = task::on_device(std::move(t), shapes != nullptr ? shapes : "gpu");
   for (const task::Task& t : bench.tasks)
     for (const task::CandidateFile& file : task::load_candidate_files(t, diagnostics))
       bench.entries.push_back({&t, file.name, file.expected, make_plan_candidate(t.id, file.source, {}), {}});

@@ -11,6 +11,29 @@
 
 namespace warpsmith::gpu_bench {
 
+namespace {
+
+std::ptrdiff_t count_near(const std::vector<double>& scores, double wanted) {
+  return std::count_if(scores.begin(), scores.end(), [&](double s) { return std::abs(s - wanted) <= 0.01; });
+}
+
+}  // namespace
+
+void null_python(Bench& bench, measure::GpuMeasurer& measurer) {
+  std::vector<double> once, twice;
+  for (const task::Task& t : bench.tasks)
+    for (const int times : {1, 2}) {
+      const Measurement m = measurer.measure_reference_as_python(t, times).measurement;
+      if (once.empty()) print_gpu(m);
+      std::printf("%-24s %s  %s\n", t.id.c_str(), times == 1 ? "once " : "twice", line_of(m).c_str());
+      std::fflush(stdout);
+      (times == 1 ? once : twice).push_back(m.rounds > 0 ? m.speedup : 0);
+    }
+  std::printf(
+      "null test, python: once within 1.00 +- 0.01: %td of %zu; twice within 0.50 +- 0.01: %td of %zu\n",
+      count_near(once, 1), once.size(), count_near(twice, 0.5), twice.size());
+}
+
 void null_test(Bench& bench, measure::GpuMeasurer& measurer) {
   std::vector<double> references, candidates;
   for (const task::Task& t : bench.tasks) {
@@ -28,11 +51,8 @@ void null_test(Bench& bench, measure::GpuMeasurer& measurer) {
     }
     std::fflush(stdout);
   }
-  const auto near = [](const std::vector<double>& scores) {
-    return std::count_if(scores.begin(), scores.end(), [](double s) { return std::abs(s - 1) <= 0.01; });
-  };
-  std::printf("null test: references within 1.00 +- 0.01: %ld of %zu; candidates: %ld of %zu\n",
-              near(references), references.size(), near(candidates), candidates.size());
+  std::printf("null test: references within 1.00 +- 0.01: %td of %zu; candidates: %td of %zu\n",
+              count_near(references, 1), references.size(), count_near(candidates, 1), candidates.size());
 }
 
 namespace {

@@ -9,6 +9,7 @@
 namespace warpsmith::gpu_bench {
 
 void null_test(Bench& bench, measure::GpuMeasurer& measurer);
+void null_python(Bench& bench, measure::GpuMeasurer& measurer);
 void spread(Bench& bench, measure::GpuWorkers& workers);
 void python_eager(const Bench& bench, measure::GpuBaselines& baselines);
 void time_baselines(const Bench& bench, measure::GpuBaselines& baselines);
