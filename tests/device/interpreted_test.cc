@@ -121,6 +121,18 @@ TEST_F(InterpretedChild, AReferenceRunsAsACandidateDoes) {
   EXPECT_THAT(wrong.detail, HasSubstr("AttributeError: module 'torch' has no attribute 'no_such_operator'"));
 }
 
+// `forward` may be anything that can be called.
+TEST_F(InterpretedChild, AForwardThatIsAModuleRuns) {
+  const ExtensionRun tries = tried(
+      "import torch\n"
+      "class Scale(torch.nn.Module):\n"
+      "  def forward(self, x, a, n):\n"
+      "    return x * a + n\n"
+      "forward = Scale()\n");
+  ASSERT_EQ(tries.verdict, Verdict::kOk) << tries.detail;
+  EXPECT_TRUE(right(0) && right(1));
+}
+
 // A tensor that is kept, an input handed back after work in a copy, a view that is not contiguous, a tuple.
 TEST_F(InterpretedChild, ResultsComeToLieWhereTheyBelong) {
   const std::pair<const char*, const char*> bodies[] = {
