@@ -27,31 +27,25 @@ struct Version {
 //   alone in turns where
 //      they disagree, and a slow candidate whom it flatters is imprecise, not unstable; tier python is
 //      measured
-//   5  protocol: on a GPU the rows of both sides are of one length, not of as many calls, and a slow
-//   candidate is known better before
+//   5  protocol: on a GPU the rows of both sides are of one length, not of as many calls, and a slow candidate
+//   is known better before
 //      it is left; results of calls to come may not be touched
-//   6  protocol: on a GPU a process times in a context whose launches cost least; tiers extension and python
-//   pause
+//   6  protocol: on a GPU a process times in a context whose launches cost least; tiers extension and python pause
 //      between two calls, and make the others on other values; python3's baselines have rows of one length
-//   7  protocol: values of inputs take other places in the pools for each block of 256 elements, and a
-//   permutation is
+//   7  protocol: values of inputs take other places in the pools for each block of 256 elements, and a permutation is
 //      shuffled, so that none follow from others
 //      warpsmith-compile 2: variables of tier plan on a GPU have 4 MiB in all
-//      warpsmith-compile 3: on the twin what is a thread's own stays so in kernels that wait, whoever changes
-//      it
-//   8  protocol: on a GPU each place in memory comes once before any comes again; what a candidate with host
-//   code
-//      does beside the clock is charged beyond chance as it was measured, its rows are as long as the
-//      baseline's, and the next call behind a pause is looked at
-//  10  protocol: on the twin a right candidate is run in other orders of blocks and threads, which shows data
-//  races;
+//      warpsmith-compile 3: on the twin what is a thread's own stays so in kernels that wait, whoever changes it
+//   8  protocol: on a GPU each place in memory comes once before any comes again; what a candidate with host code
+//      does beside the clock is charged beyond chance as it was measured, its rows are as long as the baseline's, and
+//      the next call behind a pause is looked at
+//  10  protocol: on the twin a right candidate is run in other orders of blocks and threads, which shows data races;
 //      a shuffle from a lane that takes no part gives an undefined value
-//      warpsmith-compile 4: the twin's programs hold a form for that; kernels whose threads wait run on
-//      fibers alone; for the twin NVRTC, where it is, decides what is a compile_error; there shifts by 32
-//      places and more give what a GPU gives, and every cast to a pointer is checked for alignment
-//  11  protocol: tier `python` is timed against the reference in a python3 of its own; on a GPU a candidate
-//  that is
-//      surely slow is `ok` when its time is up; a search for a quick context takes 1 s at most
+//      warpsmith-compile 4: the twin's programs hold a form for that; kernels whose threads wait run on fibers alone;
+//      for the twin NVRTC, where it is, decides what is a compile_error; there shifts by 32 places
+//      and more give what a GPU gives, and every cast to a pointer is checked for alignment
+//  11  protocol: tier `python` is timed against the reference in a python3 of its own; a candidate that is surely
+//      slow is `ok` when its time is up; on a GPU a search for a quick context takes 1 s at most
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},

@@ -4,9 +4,9 @@
 //
 //   null        programs timed against themselves, which must score 1: each
 //               task's reference, and its first right candidate
-//   null_python   each task's reference as a candidate of tier `python`: once, which
+//   null_python  each task's reference as a candidate of tier `python`: once, which
 //               must score 1, and doing its work twice, which must score 0.5
-//               (WARPSMITH_BENCH_SHAPES=cpu: at the shapes that the CPU times)
+//   null_python_small  the same at the shapes that the CPU times
 //   spread      ten repeats of 20 candidates, each by a fresh process: standard
 //               deviation of the log-speedup
 //   throughput  500 candidates, of which 5 % loop or crash: seconds that the
@@ -43,7 +43,8 @@ namespace {
 using namespace warpsmith;
 
 int run(const std::string& mode, const std::filesystem::path& datasets) {
-  gpu_bench::Bench bench = gpu_bench::open_bench(datasets);
+  const bool of_python = mode.starts_with("null_python");
+  gpu_bench::Bench bench = gpu_bench::open_bench(datasets, mode == "null_python_small" ? "cpu" : "gpu");
   if (mode == "python_eager" || mode == "baselines") {
     if (mode == "baselines") {
       bench.settings.budget_s = 0.5;
@@ -57,7 +58,7 @@ int run(const std::string& mode, const std::filesystem::path& datasets) {
     return 0;
   }
   if (mode == "throughput") gpu_bench::add_bad_ones(bench, 25);
-  if (mode != "null_python") gpu_bench::compile(bench);
+  if (!of_python) gpu_bench::compile(bench);
   std::vector<std::byte> harness = measure::harness_cubin(bench.target, bench.cache, true);
   if (mode == "all" || mode == "throughput" || mode == "spread") {
     measure::GpuWorkers workers(bench.settings, bench.datasets, std::move(harness));
@@ -80,7 +81,7 @@ int run(const std::string& mode, const std::filesystem::path& datasets) {
   measure::GpuMeasurer measurer(bench.settings, harness);
   bool fine = true;
   if (mode == "null") gpu_bench::null_test(bench, measurer);
-  if (mode == "null_python") gpu_bench::null_python(bench, measurer);
+  if (of_python) gpu_bench::null_python(bench, measurer);
   if (mode == "few") fine = gpu_bench::few_rounds(bench, measurer);
   if (mode == "checks") fine = gpu_bench::repeat_checks(bench, measurer);
   return fine ? kExitOk : kExitFailed;
@@ -99,9 +100,11 @@ int main(int argc, char** argv) {
     mode = "null";
   }
   if (mode != "null" && mode != "spread" && mode != "throughput" && mode != "all" && mode != "few" &&
-      mode != "checks" && mode != "python_eager" && mode != "baselines" && mode != "null_python") {
+      mode != "checks" && mode != "python_eager" && mode != "baselines" && mode != "null_python" &&
+      mode != "null_python_small") {
     std::fprintf(stderr,
-                 "usage: gpu_bench null|null_python|spread|throughput|python_eager|baselines|all|checks|few "
+                 "usage: gpu_bench "
+                 "null|null_python|null_python_small|spread|throughput|python_eager|baselines|all|checks|few "
                  "[DATASETS]\n");
     return kExitUsage;
   }

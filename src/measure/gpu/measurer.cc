@@ -276,6 +276,19 @@ struct GpuMeasurer::State : EngineDevice {
     if (seen_reasons) m.clock_reasons = process::clock_reason_words(*seen_reasons);
   }
 
+  // Runs `work` on the bench of a task with the GPU's lock, and notes how long it took.
+  template <typename Work>
+  Measured null_test(const task::Task& task, const std::string& name, const Work& work) {
+    const FileLock lock(gpu_lock_path(facts.uuid));
+    const double begin = seconds_now();
+    know_ceilings();
+    GpuBench& task_bench = bench_of(task);
+    Measured out{blank(task_bench.task(), name), {}, ""};
+    work(task_bench, out);
+    out.measurement.seconds = seconds_now() - begin;
+    return out;
+  }
+
   ExtensionMeasurer& extension_measurer() {
     if (!extensions) extensions = std::make_unique<ExtensionMeasurer>(harness, settings, *this);
     return *extensions;
@@ -414,62 +427,47 @@ Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate
 
 Measured GpuMeasurer::measure_reference_against_itself(const task::Task& task) {
   State& s = *state_;
-  const FileLock lock(gpu_lock_path(s.facts.uuid));
-  const double begin = seconds_now();
-  s.know_ceilings();
-  GpuBench& bench = s.bench_of(task);
-  Measured out{s.blank(bench.task(), "reference of " + task.id), {}, ""};
-  PairSettings pairs = pair_settings(s.settings, task.id, out.measurement.candidate, 0);
-  pairs.calls = bench.calls();
-  const std::unique_ptr<GpuBaselineArm> other = bench.another_baseline();
-  Timing timing = s.engine.time(bench.baseline(), *other, pairs, out.measurement);
-  if (timing.pairs.verdict == Verdict::kOk)
-    bench.alone().compare_with(s.engine.rules().agreement, bench.calls(), timing);
-  s.engine.accept(timing, out);
-  out.measurement.seconds = seconds_now() - begin;
-  return out;
+  return s.null_test(task, "reference of " + task.id, [&](GpuBench& bench, Measured& out) {
+    PairSettings pairs = pair_settings(s.settings, task.id, out.measurement.candidate, 0);
+    pairs.calls = bench.calls();
+    const std::unique_ptr<GpuBaselineArm> other = bench.another_baseline();
+    Timing timing = s.engine.time(bench.baseline(), *other, pairs, out.measurement);
+    if (timing.pairs.verdict == Verdict::kOk)
+      bench.alone().compare_with(s.engine.rules().agreement, bench.calls(), timing);
+    s.engine.accept(timing, out);
+  });
 }
 
 Measured GpuMeasurer::measure_reference_as_python(const task::Task& task, int times) {
   State& s = *state_;
-  const FileLock lock(gpu_lock_path(s.facts.uuid));
-  const double begin = seconds_now();
-  s.know_ceilings();
-  GpuBench& bench = s.bench_of(task);
-  Measured out{s.blank(bench.task(), "reference of " + task.id), {}, ""};
-  s.extension_measurer().measure_reference(bench, times, out);
-  out.measurement.seconds = seconds_now() - begin;
-  return out;
+  return s.null_test(task, "reference of " + task.id, [&](GpuBench& bench, Measured& out) {
+    s.extension_measurer().measure_reference(bench, times, out);
+  });
 }
 
 Measured GpuMeasurer::measure_candidate_against_itself(const task::Task& task, const Candidate& candidate,
                                                        const std::filesystem::path& binary) {
   State& s = *state_;
-  const FileLock lock(gpu_lock_path(s.facts.uuid));
-  const double begin = seconds_now();
-  s.know_ceilings();
-  GpuBench& bench = s.bench_of(task);
-  Measured out{s.blank(bench.task(), candidate.id), {}, ""};
-  const std::optional<task::LaunchPlan> plan = plan_of(candidate, bench.task(), out.measurement);
-  if (!plan) return out;
-  const std::vector<std::byte> cubin = read_bytes(binary);
-  const device::GpuNames names = names_of(toolchain::read_cubin_facts(binary));
-  GpuCandidate first(s.harness, bench.task(), *plan, cubin, names, s.call_timeout_s(bench));
-  GpuCandidate second(s.harness, bench.task(), *plan, cubin, names, s.call_timeout_s(bench));
-  GpuCandidateArm a(first, bench.reference(), bench.timed_bounds(), bench.timing_dims());
-  GpuCandidateArm b(second, bench.reference(), bench.timed_bounds(), bench.timing_dims());
-  PairSettings pairs = pair_settings(s.settings, task.id, candidate.id, 1);
-  for (GpuCandidateArm* arm : {&a, &b})
-    if (!arm->outcome().ok()) throw Error("no room for its operands: " + arm->outcome().detail);
-  const RowEstimate row = State::row_of(a, bench, pairs.key),
-                    other = State::row_of(b, bench, random_key({pairs.key, 1}));
-  for (const RowEstimate* estimate : {&row, &other})
-    if (estimate->failed.verdict != Verdict::kOk) throw Error(estimate->failed.detail);
-  pairs.calls = row.calls;
-  pairs.candidate_calls = other.calls;
-  s.engine.accept(s.engine.time(a, b, pairs, out.measurement), out);
-  out.measurement.seconds = seconds_now() - begin;
-  return out;
+  return s.null_test(task, candidate.id, [&](GpuBench& bench, Measured& out) {
+    const std::optional<task::LaunchPlan> plan = plan_of(candidate, bench.task(), out.measurement);
+    if (!plan) return;
+    const std::vector<std::byte> cubin = read_bytes(binary);
+    const device::GpuNames names = names_of(toolchain::read_cubin_facts(binary));
+    GpuCandidate first(s.harness, bench.task(), *plan, cubin, names, s.call_timeout_s(bench));
+    GpuCandidate second(s.harness, bench.task(), *plan, cubin, names, s.call_timeout_s(bench));
+    GpuCandidateArm a(first, bench.reference(), bench.timed_bounds(), bench.timing_dims());
+    GpuCandidateArm b(second, bench.reference(), bench.timed_bounds(), bench.timing_dims());
+    PairSettings pairs = pair_settings(s.settings, task.id, candidate.id, 1);
+    for (GpuCandidateArm* arm : {&a, &b})
+      if (!arm->outcome().ok()) throw Error("no room for its operands: " + arm->outcome().detail);
+    const RowEstimate row = State::row_of(a, bench, pairs.key),
+                      other = State::row_of(b, bench, random_key({pairs.key, 1}));
+    for (const RowEstimate* estimate : {&row, &other})
+      if (estimate->failed.verdict != Verdict::kOk) throw Error(estimate->failed.detail);
+    pairs.calls = row.calls;
+    pairs.candidate_calls = other.calls;
+    s.engine.accept(s.engine.time(a, b, pairs, out.measurement), out);
+  });
 }
 
 }  // namespace warpsmith::measure

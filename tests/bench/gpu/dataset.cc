@@ -39,14 +39,13 @@ void compile(Bench& bench) {
               now() - begin);
 }
 
-Bench open_bench(const fs::path& datasets) {
+Bench open_bench(const fs::path& datasets, const std::string& shapes) {
   Bench bench;
   bench.datasets = fs::absolute(datasets);
   bench.cache = fs::temp_directory_path() / "warpsmith-gpu-bench";
   Diagnostics diagnostics;
   bench.tasks = task::load_tasks(bench.datasets, diagnostics);
-  const char* shapes = std::getenv("WARPSMITH_BENCH_SHAPES");
-  for (task::Task& t : bench.tasks) t = task::on_device(std::move(t), shapes != nullptr ? shapes : "gpu");
+  for (task::Task& t : bench.tasks) t = task::on_device(std::move(t), shapes);
   for (const task::Task& t : bench.tasks)
     for (const task::CandidateFile& file : task::load_candidate_files(t, diagnostics))
       bench.entries.push_back({&t, file.name, file.expected, make_plan_candidate(t.id, file.source, {}), {}});

@@ -32,8 +32,8 @@ struct Bench {
 };
 
 // Settings are those of a run with a target of ±0.5 %. Throws InvalidInput. WARPSMITH_BENCH_TARGET: another
-// architecture than sm_90a.
-Bench open_bench(const std::filesystem::path& datasets);
+// architecture than sm_90a. `shapes`: "cpu" or "gpu", whose timing shapes the tasks have.
+Bench open_bench(const std::filesystem::path& datasets, const std::string& shapes);
 // On all cores; its threads are gone before anything forks.
 void compile(Bench& bench);
 
