@@ -21,18 +21,23 @@ struct Options {
   bool unsandboxed = false;
 };
 
-// Writes the task's folder; nothing is written where the task is none after all.
+// Takes its folder back.
+void refuse(const fs::path& folder, std::string why, KernelBenchTask& task) {
+  task.refused = std::move(why);
+  std::error_code error;
+  for (const char* name : {"task.yaml", kModuleFile}) fs::remove(folder / name, error);
+  fs::remove(folder, error);  // stays where there is more in it
+}
+
+// Writes the task's folder; nothing is left of it where the task is none after all.
 std::optional<task::Task> write_task(const fs::path& folder, KernelBenchTask& from) {
-  const std::string yaml = task_yaml(from);
   Diagnostics mistakes;
-  if (!task::load_task_text(yaml, folder, mistakes)) {
-    from.refused = to_string(mistakes.front());
-    return std::nullopt;
-  }
   make_folders(folder);
-  write_file_atomic(folder / "task.yaml", yaml);
-  write_file_atomic(folder / "reference.py", read_file(from.file));
-  return task::load_task(folder, mistakes);
+  write_file_atomic(folder / kModuleFile, read_file(from.file));
+  write_file_atomic(folder / "task.yaml", task_yaml(from));
+  std::optional<task::Task> task = task::load_task(folder, mistakes);
+  if (!task) refuse(folder, to_string(mistakes.front()), from);
+  return task;
 }
 
 // Takes the folders back of those whose reference does not compile.
@@ -45,12 +50,8 @@ void compile_all(const std::vector<task::Task>& written, std::vector<KernelBench
   }
   for (const Diagnostic& mistake : mistakes)
     for (KernelBenchTask& task : tasks)
-      if (fs::path(mistake.file) == into / task.id / "task.yaml") {
-        task.refused = mistake.message;
-        std::error_code error;
-        for (const char* name : {"task.yaml", "reference.py"}) fs::remove(into / task.id / name, error);
-        fs::remove(into / task.id, error);  // stays where there is more in it
-      }
+      if (fs::path(mistake.file) == into / task.id / "task.yaml")
+        refuse(into / task.id, mistake.message, task);
 }
 
 int import_tasks(const Options& options, CommandContext& context) {

@@ -17,6 +17,7 @@
 #include "warpsmith/process/child.h"
 #include "warpsmith/python/folders.h"
 #include "warpsmith/python/interpreter.h"
+#include "warpsmith/python/sandboxed.h"
 #include "warpsmith/python/scripts.h"
 
 namespace warpsmith::cli {
@@ -28,7 +29,7 @@ namespace {
 constexpr std::size_t kAChild = 16;  // files that a child describes, so that progress can be told
 constexpr int kMostChildren = 4;
 constexpr double kSecondsAFile = 120, kStartSeconds = 60;
-constexpr std::uint64_t kMemory = 12ull << 30, kAnswerBytes = 64ull << 20;
+constexpr std::uint64_t kMemory = 12ull << 30;
 constexpr std::uint64_t kCpuBytes = 64ull << 20;  // of a call's operands at the shape that CPUs time
 constexpr std::int64_t kHidden[] = {3, 1, 2};     // batches for checks
 
@@ -38,32 +39,6 @@ fs::path python_with_torch() {
   if (!python::ask_python(*python, "import torch, json; print(json.dumps(torch.__version__))"))
     throw Error(python->string() + " has no torch");
   return *python;
-}
-
-process::ChildSpec child_of(const fs::path& python, const fs::path& script, const fs::path& scratch,
-                            bool unsandboxed) {
-  process::ChildSpec spec;
-  spec.argv = python::python_command(python);
-  spec.argv.insert(spec.argv.end(), {"-s", "-B", script.string()});
-  spec.environment = std::map<std::string, std::string>{
-      {"PATH", "/usr/bin:/bin"},    {"HOME", scratch.string()},
-      {"TMPDIR", scratch.string()}, {"USER", "warpsmith"},  // torch names a cache by it
-      {"OMP_NUM_THREADS", "1"},     {"CUDA_VISIBLE_DEVICES", ""}};
-  for (const auto& [name, value] : python::python_variables()) (*spec.environment)[name] = value;
-  spec.folder = scratch;
-  spec.limits.tree_memory_bytes = kMemory;
-  spec.limits.output_bytes = kAnswerBytes;
-  spec.limits.processes = 16;
-  spec.sandbox.level = process::available_sandbox();
-  if (spec.sandbox.level == process::SandboxLevel::kNone && !unsandboxed)
-    throw Error(
-        "no sandbox is to be had here, so other people's modules are not run; `--unsandboxed` runs them all "
-        "the same");
-  spec.sandbox.allow_processes = true;
-  spec.sandbox.read_only = python::python_folders(python);
-  spec.sandbox.read_only.push_back(script);
-  spec.sandbox.read_write = {scratch};
-  return spec;
 }
 
 // Takes the answers of a child that was asked about `asked`, in turn. One that has ended before its time was
@@ -127,6 +102,7 @@ std::string tensor_line(const std::string& name, const Json& tensor) {
   std::string line = fmt::format("  {}: {{shape: {}", name, shape_of(tensor));
   if (tensor.value("role", "data") != "data") line += ", role: " + tensor.at("role").get<std::string>();
   if (tensor.at("dtype") != "float32") line += ", dtype: " + tensor.at("dtype").get<std::string>();
+  if (tensor.contains("key")) line += ", state_dict: \"" + tensor.at("key").get<std::string>() + "\"";
   if (tensor.contains("values")) line += ", values: \"" + tensor.at("values").get<std::string>() + "\"";
   return line + "}\n";
 }
@@ -218,7 +194,7 @@ void describe_tasks(std::vector<KernelBenchTask>& tasks, bool unsandboxed,
     for (std::size_t at = 0; at < open.size() && asked.size() < children_at_once; at += kAChild) {
       const auto begin = open.begin() + static_cast<std::ptrdiff_t>(at);
       asked.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(std::min(kAChild, open.size() - at)));
-      process::ChildSpec spec = child_of(python, script, scratch, unsandboxed);
+      process::ChildSpec spec = python::sandboxed_python(python, script, scratch, kMemory, unsandboxed);
       for (const KernelBenchTask* task : asked.back()) {
         spec.input += fs::absolute(task->file).string() + "\n";
         spec.sandbox.read_only.push_back(fs::absolute(task->file));
@@ -255,7 +231,8 @@ std::string task_yaml(const KernelBenchTask& task) {
                       a_batch = operand_bytes(d, 2) - operand_bytes(d, 1);
   text += distribution_line(d) + cost_line("flops", d.at("flops").at(0), d.at("flops").at(1)) +
           cost_line("bytes", operand_bytes(d, 1) - a_batch, a_batch);
-  text += fmt::format("math: torch_default\nmemory: {}GiB\nreference: |\n", 1 + ((4 * bytes) >> 30));
+  text += fmt::format("math: torch_default\nmemory: {}GiB\nmodule: {}\nreference: |\n", 1 + ((4 * bytes) >> 30),
+                      kModuleFile);
   for (const std::string& line : split_lines(d.at("reference").get<std::string>()))
     if (!line.empty()) text += "  " + line + "\n";
   return text;

@@ -10,6 +10,9 @@
 
 namespace warpsmith::cli {
 
+// What a task's folder calls the module.
+inline constexpr const char* kModuleFile = "reference.py";
+
 // A file of KernelBench, and what became of it.
 struct KernelBenchTask {
   std::filesystem::path file;

@@ -8,8 +8,11 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/measure/baselines.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/measurer.h"
@@ -46,8 +49,13 @@ std::vector<Work> work_of(const ShardSession& shard) {
       throw Error("item " + item.id + ": " + e.what(), kExitUsage);
     }
   }
-  std::stable_sort(work.begin(), work.end(),
-                   [](const Work& a, const Work& b) { return a.candidate.task < b.candidate.task; });
+  // Of a task's those in Python together: to them it may look different (task::as_module()).
+  std::stable_sort(work.begin(), work.end(), [](const Work& a, const Work& b) {
+    const auto order = [](const Work& w) {
+      return std::pair(std::string_view(w.candidate.task), w.candidate.tier == Tier::kPython);
+    };
+    return order(a) < order(b);
+  });
   return work;
 }
 
@@ -125,6 +133,8 @@ void scale_bounds(Settings& settings, const Baselines& baselines) {
 }
 
 Means on_gpu(Settings settings, const ShardSession& shard, const std::vector<Work>& work) {
+  const auto states = std::make_shared<TemporaryFolder>("states");
+  settings.module_states = states->path();
   const std::filesystem::path datasets = json_at<std::string>(shard.job().params, "datasets", "params");
   std::vector<std::byte> harness =
       harness_cubin(target_of(work, shard.run_folder()), shard.run_folder() / "cache", settings.unsandboxed);
@@ -132,7 +142,7 @@ Means on_gpu(Settings settings, const ShardSession& shard, const std::vector<Wor
   Baselines baselines = time_baselines(settings, datasets, harness, shard.run_folder() / "cache", work);
   scale_bounds(settings, baselines);
   const auto workers = std::make_shared<GpuWorkers>(std::move(settings), datasets, std::move(harness));
-  return {[workers](const Candidate& candidate, const std::filesystem::path& binary) {
+  return {[workers, states](const Candidate& candidate, const std::filesystem::path& binary) {
             return workers->measure(candidate, binary);
           },
           std::move(baselines)};

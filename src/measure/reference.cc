@@ -27,6 +27,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <limits>
 #include <optional>
 
@@ -289,8 +290,9 @@ struct Reference::State {
   Place place = Place::kHost;
   std::shared_ptr<torch::jit::CompilationUnit> unit;
   torch::jit::Function* forward = nullptr;
+  std::vector<at::Tensor> module_state;  // of task.state, where the reference runs
 
-  // Tensors over memory of `memory_place`, without copies.
+  // Tensors over memory of `memory_place`, without copies; behind them the module's own.
   std::vector<at::Tensor> bind(const task::Dims& dims, const std::vector<std::span<const std::byte>>& inputs,
                                Place memory_place) const {
     if (inputs.size() != task.inputs.size()) throw Error("task " + task.id + ": wrong number of inputs");
@@ -305,6 +307,7 @@ struct Reference::State {
                                              : at::from_blob(memory, task::shape_at(spec, dims),
                                                              task::strides_at(spec, dims), options));
     }
+    tensors.insert(tensors.end(), module_state.begin(), module_state.end());
     return tensors;
   }
   // Tensors where the reference runs, from bytes of the host.
@@ -314,6 +317,20 @@ struct Reference::State {
     if (place == Place::kGpu)
       for (at::Tensor& tensor : tensors) tensor = tensor.to(at::kCUDA);
     return tensors;
+  }
+
+  // From the file that module_state() (module_state.h) has written.
+  void read_module_state() {
+    if (task.state.empty()) return;
+    std::ifstream file(task.state_file, std::ios::binary);
+    for (const task::TensorSpec& spec : task.state) {
+      at::Tensor tensor = at::empty(task::shape_at(spec, {}), at::TensorOptions(scalar_type(spec.dtype)));
+      file.read(static_cast<char*>(tensor.data_ptr()), static_cast<std::streamsize>(tensor.nbytes()));
+      if (!file)
+        throw Error("task " + task.id + ": cannot read `" + spec.state_dict + "` of its module in " +
+                    task.state_file.string());
+      module_state.push_back(place == Place::kGpu ? tensor.to(at::kCUDA) : tensor);
+    }
   }
 
   std::vector<c10::IValue> stack_of(const std::vector<at::Tensor>& tensors) const {
@@ -413,13 +430,15 @@ Reference::Reference(const task::Task& task, Place place) : state_(std::make_uni
   if (state_->forward == nullptr)
     throw InvalidInput(
         {{(task.folder / "task.yaml").string(), 0, 0, "reference: there is no function `forward`", ""}});
-  const std::size_t wanted = task.inputs.size() + task.scalars.size();
+  const std::size_t wanted = task.inputs.size() + task.state.size() + task.scalars.size();
   const std::size_t has = state_->forward->getSchema().arguments().size();
   if (has != wanted)
     throw InvalidInput({{(task.folder / "task.yaml").string(), 0, 0,
                          "reference: `forward` takes " + std::to_string(has) + " arguments, the task has " +
                              std::to_string(wanted) + " inputs and scalars",
                          ""}});
+  const c10::InferenceMode inference;
+  state_->read_module_state();
 }
 
 Reference::~Reference() = default;

@@ -1,11 +1,13 @@
 # Runs a candidate of tier `python` for an ExtensionSession (include/warpsmith/device/extension_session.h), in a sandboxed child:
 #
-#   python3 candidate.py LIBRARY CONTROL_FD SOCKET_FD CANDIDATE DEVICE MATH SECCOMP
+#   python3 candidate.py LIBRARY CONTROL_FD SOCKET_FD CANDIDATE DEVICE MATH SECCOMP MODULE
 #
 # LIBRARY is warpsmith-interpreted.so: it speaks to the parent, maps its memory and calls the hooks below (src/device/extension/
 # interpreter_code.h). CANDIDATE is what the compile job made: a zip of `source/`, `extensions/` and `index.json`; empty: none. Or it is a
 # task's reference, which candidates are timed against in a child like theirs: a .json file of
 #   {"task": "id", "reference": "def forward...", "times": how often a call does its work}
+# MODULE is the file of a task that is a module (task_module.py): candidates are made with its get_init_inputs(), and its Model is the
+# reference. Empty: the task is none.
 # DEVICE is "cuda", or "cpu" where host memory stands in for a GPU's in tests. MATH is "strict" or "torch_default".
 #
 # WARPSMITH_KEPT, if set, is a folder for what is compiled when the candidate first runs, by Triton; with WARPSMITH_MAY_COMPILE it is
@@ -66,8 +68,8 @@ class OnDevice:
 
 
 class Candidate:
-    def __init__(self, archive, folder):
-        self.archive, self.folder = archive, folder
+    def __init__(self, archive, folder, task_module):
+        self.archive, self.folder, self.task_module = archive, folder, task_module
         self.source = os.path.join(folder, "source")
         self.modules = {}  # by the key of the extension
         os.makedirs(self.source)
@@ -124,7 +126,7 @@ class Candidate:
         sys.modules["model"] = module
         spec.loader.exec_module(module)
         if hasattr(module, "ModelNew"):
-            model = module.ModelNew()
+            model = seeded_model(load_task_module(self.task_module), module.ModelNew) if self.task_module else module.ModelNew()
             return model.to(device) if hasattr(model, "to") else model
         if hasattr(module, "forward"):
             return as_module(module.forward)
@@ -141,15 +143,20 @@ def as_module(forward):
 
 
 class Reference:
-    def __init__(self, path):
+    def __init__(self, path, task_module):
         with open(path) as file:
             self.spec = json.load(file)
+        self.task_module = task_module
 
     def words(self, error):
         return first_line(error)
 
     def load(self, device):
-        forward = once = python_reference(self.spec["reference"], self.spec["task"])
+        if self.task_module:
+            module = load_task_module(self.task_module)
+            forward = once = seeded_model(module, module.Model).to(device)
+        else:
+            forward = once = python_reference(self.spec["reference"], self.spec["task"])
         if self.spec["times"] > 1:
             def forward(*inputs):
                 for _ in range(self.spec["times"] - 1):
@@ -329,7 +336,7 @@ def keep_answers(path, may_compile):
 
 def main():
     global torch, Tensor, data_ptr, contiguous, is_contiguous, NUMBERS
-    library, control_fd, socket_fd, archive, device, math, seccomp = sys.argv[1:8]
+    library, control_fd, socket_fd, archive, device, math, seccomp, task_module = sys.argv[1:9]
     try:
         import torch as imported
     except Exception as error:
@@ -344,9 +351,9 @@ def main():
             setattr(place, name, False)
     candidate = None
     if archive.endswith(".json"):
-        candidate = Reference(archive)
+        candidate = Reference(archive, task_module)
     elif archive:
-        candidate = Candidate(archive, os.path.join(os.getcwd(), "candidate"))
+        candidate = Candidate(archive, os.path.join(os.getcwd(), "candidate"), task_module)
         # It wants setuptools, and tells where CUDA is missing.
         with contextlib.suppress(Exception), contextlib.redirect_stderr(io.StringIO()):
             from torch.utils import cpp_extension

@@ -1,5 +1,5 @@
 # Describes KernelBench's tasks for `warpsmith import`: what a task.yaml wants of a module with `Model`, `get_inputs` and
-# `get_init_inputs`.
+# `get_init_inputs`. (task_module.py stands in front of this text.)
 #
 #   python3 import_task.py < PATHS > ANSWERS
 #
@@ -12,7 +12,6 @@
 import contextlib
 import functools
 import importlib
-import importlib.util
 import inspect
 import io
 import json
@@ -43,20 +42,11 @@ class Refused(Exception):
 
 
 def load(path):
-    spec = importlib.util.spec_from_file_location("reference", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_task_module(path)
     for name in ("Model", "get_inputs", "get_init_inputs"):
         if not hasattr(module, name):
             raise Refused(f"it does not define `{name}`")
     return module
-
-
-def make(module):
-    arguments = module.get_init_inputs()
-    if isinstance(arguments, dict):
-        return module.Model(**arguments)
-    return module.Model(*arguments)
 
 
 # How get_inputs() draws its tensors: each call of these functions is remembered with the tensor that it gave.
@@ -320,7 +310,7 @@ def described(path):
     drawn = []
     with torch.device("meta"), watched(drawn):
         module = load(path)
-        model = make(module)
+        model = seeded_model(module, module.Model)
         inputs = list(module.get_inputs())
     for one in inputs:
         if not isinstance(one, torch.Tensor):
@@ -375,7 +365,7 @@ def described_with(module, model, inputs, free, drawn):
         names[spec.arg.name] = name
         tensor = nodes[spec.arg.name].meta["val"]
         meta.append(torch.empty(tensor.shape, dtype=tensor.dtype, device="meta"))
-        task["inputs"].append({"name": name, "role": spec.kind.name.lower(), "dtype": dtype_of(tensor), "values": values,
+        task["inputs"].append({"name": name, "role": spec.kind.name.lower(), "key": spec.target, "dtype": dtype_of(tensor), "values": values,
                                "shape": shape_words(tensor.shape, batch)})
     writer = Writer(names, task["inputs"][0]["name"] + ".device")
     for node in chosen:
@@ -396,12 +386,11 @@ def described_with(module, model, inputs, free, drawn):
     return task
 
 
-# The values that parameters and buffers begin with, as KernelBench seeds them; on the host. Kept for the next try at this module alone:
+# The parameters and buffers with which the module begins; on the host. Kept for the next try at this module alone:
 # some are gigabytes.
 @functools.lru_cache(maxsize=1)
 def initial_state(module):
-    torch.manual_seed(42)
-    return make(module).state_dict(keep_vars=False)
+    return state_of(seeded_model(module, module.Model))
 
 
 def dtype_of(tensor):

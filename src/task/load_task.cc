@@ -11,6 +11,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/task/task.h"
 #include "warpsmith/yaml/node.h"
 
@@ -23,6 +24,7 @@ using yaml::MapReader;
 using yaml::Node;
 
 constexpr std::string_view kSchema = "warpsmith.task/1";
+constexpr std::uint64_t kMostModuleBytes = 1 << 20;
 constexpr std::int64_t kMaxSize = 0x7FFFFFFF;  // of a dim: plans pass it as int32
 
 std::filesystem::path task_file(const std::filesystem::path& folder) { return folder / "task.yaml"; }
@@ -43,6 +45,9 @@ class TaskLoader {
     if (!is_name(task_.id))
       mistake(root_, "the folder's name `" + task_.id + "` is the task's id: letters, digits and _");
     read_root();
+    if (!task_.module.empty())
+      for (std::string* digest : {&task_.digest, &task_.gpu_digest})
+        *digest = sha256_hex(*digest + task_.module);
     if (diagnostics_.size() == before) check_shapes();
     if (diagnostics_.size() != before) return std::nullopt;
     return std::move(task_);
@@ -77,6 +82,7 @@ class TaskLoader {
     for (const Entry& entry : map.map("scalars")) read_scalar(entry);
     read_outputs(map);
     read_reference(map);
+    read_module(map);
     read_timing(map);
     task_.hidden = read_shapes(map, "hidden", "hidden");
     task_.small = map.string("small").value_or("");
@@ -179,6 +185,9 @@ class TaskLoader {
     static const std::vector<std::string> kRoles = {"data", "parameter", "buffer", "init"};
     if (const auto role = map.word("role", kRoles))
       tensor.role = static_cast<Role>(std::find(kRoles.begin(), kRoles.end(), *role) - kRoles.begin());
+    tensor.state_dict = map.string("state_dict").value_or("");
+    if (!tensor.state_dict.empty() && (tensor.role == Role::kData || tensor.role == Role::kInit))
+      map.mistake("state_dict", "`state_dict` names a parameter or a buffer: give it that role");
     read_dtype_and_shape(map, tensor);
     read_layout(map, tensor);
     const auto values = map.value("values");
@@ -274,6 +283,35 @@ class TaskLoader {
     for (const std::string& parameter : expected) wanted += (wanted.empty() ? "" : ", ") + parameter;
     map.mistake("reference", "the parameters of forward(…) must be the inputs and the scalars, in order",
                 "forward(" + wanted + ")");
+  }
+
+  // A file beside task.yaml. What the reference takes behind the module's own inputs is found in the module.
+  void read_module(MapReader& map) {
+    const auto name = map.string("module");
+    if (!name) return;
+    if (name->empty() || std::filesystem::path(*name).filename() != *name || name->starts_with("."))
+      return map.mistake("module", "`module` names a file beside task.yaml", "module: reference.py");
+    try {
+      task_.module = read_file_within(folder_ / *name, kMostModuleBytes);
+    } catch (const Error& error) {
+      return map.mistake("module", std::string("`module`: ") + error.what());
+    }
+    if (task_.module.empty()) map.mistake("module", "`module`: " + *name + " is empty");
+    if (first_not_utf8(task_.module) != task_.module.size())
+      map.mistake("module", "`module`: " + *name + " is not UTF-8");
+    if (!task_.scalars.empty())
+      map.mistake("module", "a task with a `module` has no scalars: its constructor takes them");
+    bool behind = false;
+    for (const TensorSpec& input : task_.inputs) {
+      if (input.role == Role::kData && behind)
+        map.mistake("module", "input `" + input.name + "` of role data stands behind parameters or buffers");
+      behind = behind || input.role != Role::kData;
+      if (input.role != Role::kData && input.state_dict.empty())
+        map.mistake("module", "input `" + input.name + "` lacks its name in the module",
+                    "state_dict: \"conv.weight\"");
+      if (input.role != Role::kData && (!input.strides.empty() || input.offset))
+        map.mistake("module", "input `" + input.name + "`: parameters and buffers of a module are contiguous");
+    }
   }
 
   // A list of shapes for all devices, or a map with a list for CPUs and one for GPUs.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
+#include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
 
 namespace warpsmith::task {
@@ -142,6 +144,17 @@ Task on_device(Task task, std::string_view device_kind) {
   for (const Dims& dims : task.timing)
     if (!holds(task.gpu_timing, dims) && !holds(task.hidden, dims)) task.hidden.push_back(dims);
   task.timing = task.gpu_timing;
+  return task;
+}
+
+Task as_module(Task task) {
+  if (task.module.empty()) return task;
+  const auto first = std::stable_partition(task.inputs.begin(), task.inputs.end(), [](const TensorSpec& input) {
+    return input.role == Role::kData;
+  });
+  task.state.assign(std::make_move_iterator(first), std::make_move_iterator(task.inputs.end()));
+  task.inputs.erase(first, task.inputs.end());
+  for (std::string* digest : {&task.digest, &task.gpu_digest}) *digest = sha256_hex(*digest + " as a module");
   return task;
 }
 

@@ -49,6 +49,9 @@ struct Settings {
   // Not a param: folder where GPUs' ceilings are kept (records/ceilings.h). Where a GPU's are missing they
   // are measured and put there; empty: each process measures them for itself.
   std::filesystem::path ceilings;
+  // Not a param: folder for the parameters of tasks that are modules (module_state.h); empty: each process has
+  // one of its own.
+  std::filesystem::path module_states;
   // Not a param: what the score's baseline gains over eager, by task; missing: 1. The measurers' speedups are
   // over eager, and `remeasure_above` is not.
   std::map<std::string, double> baseline_ratio;

@@ -62,7 +62,7 @@ std::map<std::string, std::string> torch_facts();
 class Reference {
  public:
   // Throws InvalidInput with torch's message, naming task.yaml, where the program does not compile or has no
-  // `forward`.
+  // `forward`; Error where the file of as_module()'s state cannot be read.
   explicit Reference(const task::Task& task, Place place = Place::kHost);
   ~Reference();
   Reference(Reference&&) noexcept;

@@ -10,6 +10,13 @@ namespace warpsmith::python {
 // either, and imports what it needs.
 std::string extension_key_script();
 
+// Defines `load_task_module(path)`, `seeded_model(module, make)` and `state_of(model)`: how tasks that are
+// modules are loaded, made and looked into. It stands in front of the scripts that do so.
+std::string task_module_script();
+
+// Writes the parameters and buffers of a task's module to a file; what it is asked stands at its head.
+std::string module_state_script();
+
 // Describes tasks of KernelBench for `warpsmith import`: paths on stdin, a line of JSON for each on stdout.
 std::string import_task_script();
 

@@ -60,7 +60,8 @@ struct TensorSpec {
   // address lies behind a 256-byte boundary (nothing: 0).
   std::vector<Expression> strides;
   std::optional<Expression> offset;
-  ValueSpec values;  // inputs only
+  ValueSpec values;        // inputs only
+  std::string state_dict;  // of a module's parameter or buffer: its name there
   // Outputs only, floating types: where the right answer is a zero its sign counts.
   bool signed_zeros = false;
 };
@@ -111,6 +112,13 @@ struct Task {
   std::vector<ScalarSpec> scalars;  // follow the inputs in the reference's parameters
   std::vector<TensorSpec> outputs;  // "out", or "out0", "out1", …
   std::string reference;            // TorchScript source with a function `forward`
+  // Where the task is a module in KernelBench's form: its text, with `Model`, `get_inputs`, `get_init_inputs`.
+  // Empty: it is none.
+  std::string module;
+  // as_module() alone: parameters and buffers that the module has of itself; they follow the inputs in the
+  // reference's parameters. And the file with their bytes, one after the other (measure/module_state.h).
+  std::vector<TensorSpec> state;
+  std::filesystem::path state_file;
   std::vector<Dims> timing;         // shapes that are timed (on_device()); the first is the score's
   std::vector<Dims> hidden;         // shapes for checks only
   std::vector<Dims> gpu_timing;     // shapes that GPUs time; empty: those of `timing`
@@ -136,6 +144,10 @@ struct Task {
 // The task as a device of this kind ("cpu", or a GPU type) times it. load_task() gives a CPU's. On a GPU that
 // has shapes of its own, those of the CPU become hidden ones. May be applied again.
 Task on_device(Task task, std::string_view device_kind);
+
+// A task that is a module, as a module meets it: its inputs are those of role `data`, and `state` the others,
+// with the values that the module has when it is made. Another task is given back as it is.
+Task as_module(Task task);
 
 // The math that counts for a task where the workflow asks for `asked`: "torch_default" where either of them
 // says so, else "strict".

@@ -67,6 +67,8 @@ void add_kept(const ExtensionInterpreter& python, process::ChildSpec& spec) {
 void add_interpreter(const ExtensionInterpreter& python, const fs::path& scratch, process::ChildSpec& spec) {
   const fs::path script = scratch / "candidate.py", library = find_ours(python.library, kLibrary);
   write_file_atomic(script, python.script);
+  const fs::path module = python.module.empty() ? fs::path() : scratch / "reference.py";
+  if (!module.empty()) write_file_atomic(module, python.module);
   // Numbers of descriptors and the candidate's path are what our own program would be given.
   std::vector<std::string> argv = python.command;
   argv.insert(argv.end(), {"-s", "-B", script.string(), library.string()});
@@ -74,7 +76,7 @@ void add_interpreter(const ExtensionInterpreter& python, const fs::path& scratch
   const char* closing = spec.sandbox.level == process::SandboxLevel::kNone ? "0"
                         : python.may_compile                               ? "2"
                                                                            : "1";
-  argv.insert(argv.end(), {python.device, python.math, closing});
+  argv.insert(argv.end(), {python.device, python.math, closing, module.string()});
   spec.argv = std::move(argv);
   if (!python.kept.empty()) add_kept(python, spec);
   spec.sandbox.read_only.push_back(library);

@@ -114,6 +114,7 @@ struct ExtensionMeasurer::State {
     interpreter.script = python::candidate_script();
     interpreter.folders = python::python_folders(*python);
     interpreter.environment = python::python_variables();
+    interpreter.module = task.module;
     interpreter.math = task.math;
     return interpreter;
   }

@@ -18,9 +18,11 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/random.h"
+#include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/measure/check.h"
 #include "warpsmith/measure/gpu.h"
 #include "warpsmith/measure/host.h"
+#include "warpsmith/measure/module_state.h"
 #include "warpsmith/process/gpu_watch.h"
 #include "warpsmith/process/machine.h"
 #include "warpsmith/stats/summary.h"
@@ -150,6 +152,18 @@ struct GpuMeasurer::State : EngineDevice {
   void watch_rounds(PairSettings& pairs) override { pairs.disturbed = slowed_down(watch, &seen_reasons); }
   std::optional<GpuState> state_now() override {
     return watch ? std::optional(state_of(watch->read())) : std::nullopt;
+  }
+
+  // As candidates of tier `python` meet the task. Without the GPU's lock: Python makes the module.
+  task::Task as_module(const task::Task& task) {
+    task::Task module = task::as_module(task);
+    if (module.state.empty()) return module;
+    if (settings.module_states.empty()) {
+      own_states.emplace("states");
+      settings.module_states = own_states->path();
+    }
+    module.state_file = module_state(module, settings.module_states, settings.unsandboxed);
+    return module;
   }
 
   GpuBench& bench_of(const task::Task& task) {
@@ -339,6 +353,7 @@ struct GpuMeasurer::State : EngineDevice {
   }
 
   Settings settings;
+  std::optional<TemporaryFolder> own_states;
   Engine engine;
   LaunchCost launch_cost;
   device::Gpu gpu;
@@ -373,10 +388,11 @@ void GpuMeasurer::know_best(const std::string& task, double speedup) {
   state_->settings.best[task] = speedup;
 }
 
-Measured GpuMeasurer::measure(const task::Task& task, const Candidate& candidate,
+Measured GpuMeasurer::measure(const task::Task& as_it_is, const Candidate& candidate,
                               const std::filesystem::path& binary, int attempt, const Measurement* checked) {
   const double begin = seconds_now();
   State& s = *state_;
+  const task::Task task = candidate.tier == Tier::kPython ? s.as_module(as_it_is) : as_it_is;
   if (const Ran ran = s.prepare(task, candidate, binary); ran.verdict != Verdict::kOk) {
     Measured failed{s.blank(task::under_math(task, s.settings.math), candidate.id), {}, ""};
     failed.measurement.verdict = ran.verdict;
@@ -440,7 +456,7 @@ Measured GpuMeasurer::measure_reference_against_itself(const task::Task& task) {
 
 Measured GpuMeasurer::measure_reference_as_python(const task::Task& task, int times) {
   State& s = *state_;
-  return s.null_test(task, "reference of " + task.id, [&](GpuBench& bench, Measured& out) {
+  return s.null_test(s.as_module(task), "reference of " + task.id, [&](GpuBench& bench, Measured& out) {
     s.extension_measurer().measure_reference(bench, times, out);
   });
 }

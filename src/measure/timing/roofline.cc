@@ -52,13 +52,17 @@ std::uint64_t distinct_bytes(const task::TensorSpec& tensor, const task::Dims& d
 
 double compulsory_bytes(const task::Task& task, const task::Dims& dims) {
   std::uint64_t bytes = output_bytes(task, dims);
-  for (const task::TensorSpec& input : task.inputs) bytes += distinct_bytes(input, dims);
+  for (const auto* tensors : {&task.inputs, &task.state})
+    for (const task::TensorSpec& input : *tensors) bytes += distinct_bytes(input, dims);
   const auto all = static_cast<double>(bytes);
   return std::min(all, cost_at(task.bytes, dims).value_or(all));
 }
 
 double compulsory_read_bytes(const task::Task& task, const task::Dims& dims) {
-  return std::max(0.0, compulsory_bytes(task, dims) - static_cast<double>(output_bytes(task, dims)));
+  // A module's weights are the same in each call of a row, and may lie in a cache.
+  std::uint64_t others = output_bytes(task, dims);
+  for (const task::TensorSpec& weights : task.state) others += distinct_bytes(weights, dims);
+  return std::max(0.0, compulsory_bytes(task, dims) - static_cast<double>(others));
 }
 
 double read_floor_ns(const task::Task& task, const task::Dims& dims, double read_bytes_s) {

@@ -65,6 +65,7 @@ std::string hosted_key(const std::string& toolchain_id, const Candidate& candida
                        const std::string& target) {
   Sha256 key = start_key(toolchain_id, candidate, task, {});
   for (const SourceFile& file : candidate.files) key.field(file.path).field(file.content);
+  if (candidate.tier == Tier::kPython && !task.module.empty()) key.field(task.module);
   return key.field(to_string(candidate.tier)).field(target).hex();
 }
 

@@ -164,9 +164,10 @@ void pack(const Candidate& candidate, const BuildReport& report, const GpuTarget
                              report.libraries, code_of(report, target, folders.ours)});
 }
 
-void compile_module(const Candidate& candidate, const GpuTarget& target, const CompileOptions& options,
-                    const PythonLimits& least, const PythonFolders& folders, Output& output) {
-  write_python_sources(candidate, folders);
+void compile_module(const Candidate& candidate, const task::Task& task, const GpuTarget& target,
+                    const CompileOptions& options, const PythonLimits& least, const PythonFolders& folders,
+                    Output& output) {
+  write_python_sources(candidate, task.module, folders);
   try_python(target, folders, options, least);
   const PythonRun run = build_python(candidate, target, folders, options, least);
   check_room(run.output, folders.ours);
@@ -203,7 +204,7 @@ CompileResult compile_python(const Candidate& candidate, const task::Task& task,
   };
   const auto compile = [&](const fs::path& ours, std::vector<Output>& outputs) {
     const Scratch theirs(options.cache);
-    compile_module(candidate, target, options, least, {ours, theirs.path()}, outputs.front());
+    compile_module(candidate, task, target, options, least, {ours, theirs.path()}, outputs.front());
   };
   const Language python = {
       Tier::kPython, "modules alone are candidates of tier `python`\n", ".zip", refuse, key, compile};

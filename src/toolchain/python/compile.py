@@ -1,8 +1,9 @@
 # Builds the extensions that a candidate of tier `python` asks for, without a GPU, by running its module; and packs what
-# came of it. (extension_key.py stands in front of this text.)
+# came of it. (extension_key.py and task_module.py stand in front of this text.)
 #
 #   build ORDER.json       runs the candidate, whose files lie in source/ below the working folder. ORDER.json:
-#                            {"files": [paths below source/, the module first], "gencode", "arch_list", "lacks", "own_s"}
+#                            {"files": [paths below source/, the module first], "gencode", "arch_list", "capability": [9, 0], "lacks",
+#                             "own_s", "task_module": path of a task that is a module, or ""}
 #                          It prints one JSON object on stderr, and nothing else:
 #                            {"outcome": "ok" | "error" | "unsupported" | "timeout" | "broken" (it is python3's fault),
 #                             "log": lines for people, "compiler_log": what nvcc, g++ and ninja said, of the candidate's
@@ -397,6 +398,36 @@ def line_of(place, text, kind="error"):
     return "%s:%d:%d: %s: %s\n" % (*place, kind, text)
 
 
+def make_without_values(order, model, builder):
+    """Makes what a task that is a module asks for on the meta device: weights may have gigabytes. What looks at their values is made on
+    the host."""
+    import torch
+
+    task_module = load_task_module(order["task_module"])
+    try:
+        with torch.device("meta"):
+            seeded_model(task_module, model)
+    except Exception:
+        if builder.failed is not None:
+            raise
+        seeded_model(task_module, model)
+
+
+def pretend_gpu(order):
+    """Many modules build nothing where there is no GPU: they are told of one. What then goes to it says that there is none."""
+    import types
+
+    import torch
+
+    major, minor = order["capability"]
+    name = "NVIDIA GPU of compute capability %d.%d" % (major, minor)
+    facts = types.SimpleNamespace(name=name, major=major, minor=minor, multi_processor_count=100, total_memory=24 << 30, warp_size=32)
+    answers = {"is_available": True, "device_count": 1, "current_device": 0, "get_device_capability": (major, minor),
+               "get_device_name": name, "get_device_properties": facts}
+    for word, answer in answers.items():
+        setattr(torch.cuda, word, lambda *_, answer=answer, **__: answer)
+
+
 def run_candidate(order, scratch, builder, places):
     """Imports the module and makes what will be measured."""
     import importlib.util
@@ -411,7 +442,9 @@ def run_candidate(order, scratch, builder, places):
     sys.modules["model"] = module
     spec.loader.exec_module(module)
     model = getattr(module, "ModelNew", None)
-    if model is not None:
+    if model is not None and order["task_module"]:
+        make_without_values(order, model, builder)
+    elif model is not None:
         model()
     elif not callable(getattr(module, "forward", None)):
         builder.report["outcome"] = "error"
@@ -464,6 +497,7 @@ def build(scratch, order):
     builder = Builder(order, scratch, places)
     try:
         builder.install()
+        pretend_gpu(order)
     except Exception as error:  # no candidate has run so far
         say(answers, {"outcome": "broken", "log": words_of(error, scratch), "compiler_log": "", "extensions": {}, "libraries": []})
         return

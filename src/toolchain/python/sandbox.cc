@@ -27,7 +27,11 @@ constexpr std::uint64_t kFileBytes = 512ull << 20;
 constexpr std::uint64_t kReportBytes = 4ull << 20;
 constexpr double kPackSeconds = 120;
 
-std::string script() { return python::extension_key_script() + "\n\n" + python_compile_py; }
+constexpr const char* kTaskModule = "task_module.py";
+
+std::string script() {
+  return python::extension_key_script() + "\n\n" + python::task_module_script() + "\n\n" + python_compile_py;
+}
 
 // "9.0a", as torch writes it.
 std::string torch_architecture(const GpuTarget& target) {
@@ -127,8 +131,10 @@ void try_python(const GpuTarget& target, const PythonFolders& folders, const Com
 
 std::string digest_of_python_script() { return sha256_hex(script()).substr(0, 16); }
 
-void write_python_sources(const Candidate& candidate, const PythonFolders& folders) {
+void write_python_sources(const Candidate& candidate, const std::string& task_module,
+                          const PythonFolders& folders) {
   write_file_atomic(folders.ours / kScript, script());
+  if (!task_module.empty()) write_file_atomic(folders.ours / kTaskModule, task_module);
   for (const fs::path& folder : {folders.ours, folders.theirs})
     for (const SourceFile& file : candidate.files) {
       make_folders((folder / "source" / file.path).parent_path());
@@ -142,11 +148,14 @@ PythonRun build_python(const Candidate& candidate, const GpuTarget& target, cons
   PythonRun run;
   run.limit_s = std::max(options.timeout_s, least.whole_s);
   const double own_s = std::min(run.limit_s, std::max(options.timeout_s, least.own_s));
-  const fs::path order = fs::absolute(folders.ours) / "build.json";
+  const fs::path ours = fs::absolute(folders.ours), order = ours / "build.json";
+  const bool is_module = fs::exists(ours / kTaskModule);
   write_file_atomic(order, Json{{"files", paths_of(candidate)},
                                 {"gencode", gencode(target)},
                                 {"arch_list", torch_architecture(target)},
+                                {"capability", {target.major, target.minor}},
                                 {"lacks", here.extension},
+                                {"task_module", is_module ? (ours / kTaskModule).string() : ""},
                                 {"own_s", own_s}}
                                .dump());
   static_cast<CompilerRun&>(run) =

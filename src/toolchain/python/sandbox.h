@@ -21,8 +21,9 @@ struct PythonFolders {
   std::filesystem::path theirs;  // the sources again, what is built
 };
 
-// Our script, and the sources in both folders.
-void write_python_sources(const Candidate& candidate, const PythonFolders& folders);
+// Our script, the task's module (empty: it is none), and the sources in both folders.
+void write_python_sources(const Candidate& candidate, const std::string& task_module,
+                          const PythonFolders& folders);
 // Digest of our script.
 std::string digest_of_python_script();
 
