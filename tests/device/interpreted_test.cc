@@ -121,6 +121,44 @@ TEST_F(InterpretedChild, AReferenceRunsAsACandidateDoes) {
   EXPECT_THAT(wrong.detail, HasSubstr("AttributeError: module 'torch' has no attribute 'no_such_operator'"));
 }
 
+// A task that is a module: what it makes of its arguments is the reference, and what the candidate makes of
+// them has the same weights.
+TEST_F(InterpretedChild, ACandidateIsMadeWithTheArgumentsOfItsTask) {
+  const auto module_of = [](const std::string& name) {
+    return "import torch\n"
+           "class " +
+           name +
+           "(torch.nn.Module):\n"
+           "  def __init__(self, most, *, least=0):\n"
+           "    super().__init__()\n"
+           "    self.weight = torch.nn.Parameter(torch.randint(least, most, (25,)).float())\n"
+           "  def forward(self, x):\n"
+           "    return x * self.weight\n";
+  };
+  options_.interpreter->module =
+      module_of("Model") + "def get_inputs():\n  return []\n" +
+      "def get_init_inputs():\n  return {'most': 9, 'least': int(torch.randint(1, 3, (1,)))}\n";
+  const auto outputs = [&](const ExtensionRun& run) {
+    EXPECT_EQ(run.verdict, Verdict::kOk) << run.detail;
+    return std::vector<float>(output(0), output(0) + kCount);
+  };
+  const auto run = [&](const std::string& name, const std::string& content) {
+    options_.binary = folder_.path() / name;
+    write_file_atomic(options_.binary, content);
+    return whole(layout());
+  };
+  const std::string reference =
+      Json{{"task", "t"}, {"reference", "def forward(x: Tensor, w: Tensor) -> Tensor:\n  return x"}, {"times", 1}}
+          .dump();
+  const std::vector<float> right = outputs(run("reference.json", reference));
+  EXPECT_NE(right, std::vector<float>(kCount, 0.f));
+  EXPECT_EQ(outputs(run("candidate.zip", candidate_archive(module_of("ModelNew")))), right);
+  // Without the task's module it would be made without arguments.
+  options_.interpreter->module.clear();
+  EXPECT_THAT(run("candidate.zip", candidate_archive(module_of("ModelNew"))).detail,
+              HasSubstr("missing 1 required positional argument: 'most'"));
+}
+
 // `forward` may be anything that can be called.
 TEST_F(InterpretedChild, AForwardThatIsAModuleRuns) {
   const ExtensionRun tries = tried(

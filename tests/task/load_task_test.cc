@@ -673,5 +673,70 @@ TEST_F(LoadTask, LayoutsThatMakeNoSense) {
             std::string::npos);
 }
 
+// A module in KernelBench's form. What its reference takes behind the inputs is found in the module.
+const char* const kModuleTask = R"yaml(schema: warpsmith.task/1
+title: A module
+level: 1
+split: train
+ops: [linear]
+dims: [BATCH]
+inputs:
+  x: {shape: [BATCH, 8]}
+  w: {shape: [4, 8], role: parameter, state_dict: "linear.weight"}
+outputs:
+  out: {shape: [BATCH, 4]}
+module: reference.py
+reference: |
+  def forward(x: Tensor, w: Tensor) -> Tensor:
+    return torch.linear(x, w)
+timing: [{BATCH: 4}]
+hidden: [{BATCH: 3}]
+)yaml";
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST_F(LoadTask, AModuleLiesBesideIt) {
+  EXPECT_EQ(mistakes(kModuleTask),
+            "t:14:9: `module`: cannot open " + (root_ / "t/reference.py").string() +
+                ": No such file or directory\n");
+  write_file_atomic(root_ / "t/reference.py", "class Model: pass\n");
+  EXPECT_EQ(mistakes(kModuleTask), "");
+  const auto load = [&] {
+    Diagnostics diagnostics;
+    return *load_task(root_ / "t", diagnostics);
+  };
+  const Task task = load();
+  EXPECT_EQ(task.module, "class Model: pass\n");
+  EXPECT_EQ(task.inputs[1].state_dict, "linear.weight");
+  const Task module = as_module(task);
+  ASSERT_EQ(module.inputs.size(), 1u);
+  ASSERT_EQ(module.state.size(), 1u);
+  EXPECT_EQ(module.inputs[0].name, "x");
+  EXPECT_EQ(module.state[0].name, "w");
+  EXPECT_NE(module.digest, task.digest);
+  write_file_atomic(root_ / "t/reference.py", "class Model: ...\n");
+  EXPECT_NE(load().digest, task.digest);
+}
+
+TEST_F(LoadTask, WhatAModuleAsksOfItsTask) {
+  make_folders(root_ / "t");
+  write_file_atomic(root_ / "t/reference.py", "class Model: pass\n");
+  const std::string other = "module: reference.py", key = ", state_dict: \"linear.weight\"";
+  EXPECT_EQ(mistakes(with(kModuleTask, other, "module: ../reference.py")),
+            "t:14:9: `module` names a file beside task.yaml (module: reference.py)\n");
+  EXPECT_EQ(mistakes(with(kModuleTask, key, "")),
+            "t:14:9: input `w` lacks its name in the module (state_dict: \"conv.weight\")\n");
+  EXPECT_EQ(mistakes(with(with(kModuleTask, "role: parameter", "role: data"), "x: {shape: [BATCH, 8]}",
+                          "x: {shape: [BATCH, 8], role: buffer, state_dict: \"x\"}")),
+            "t:9:51: `state_dict` names a parameter or a buffer: give it that role\n"
+            "t:14:9: input `w` of role data stands behind parameters or buffers\n");
+  write_file_atomic(root_ / "t/reference.py", "");
+  EXPECT_EQ(mistakes(kModuleTask), "t:14:9: `module`: reference.py is empty\n");
+  write_file_atomic(root_ / "t/reference.py", "\xff");
+  EXPECT_EQ(mistakes(kModuleTask), "t:14:9: `module`: reference.py is not UTF-8\n");
+}
+
 }  // namespace
 }  // namespace warpsmith::task

@@ -274,6 +274,46 @@ TEST_F(PythonCompiler, AGpuIsNotWanted) {
       r.log, AllOf(StartsWith("model.py:7:5: note: stopped here for want of a GPU"), Not(HasSubstr("/tmp"))));
 }
 
+// It is told of a GPU, so that it builds what it builds for one.
+TEST_F(PythonCompiler, AGpuIsPretended) {
+  const CompileResult r = compile(std::string(kModel) +
+                                  "assert torch.cuda.is_available() and torch.cuda.device_count() == 1\n"
+                                  "assert torch.cuda.get_device_capability() == (9, 0)\n"
+                                  "assert torch.cuda.get_device_properties(0).major == 9\n"
+                                  "torch.cuda.synchronize()\n");
+  EXPECT_EQ(r.verdict, Verdict::kOk) << r.log;
+  EXPECT_THAT(r.log, StartsWith("model.py:10:5: note: stopped here for want of a GPU"));
+}
+
+// Of a task that is a module it gets the arguments. Weights are not made, unless it looks at them.
+TEST_F(PythonCompiler, AModuleIsMadeWithTheArgumentsOfItsTask) {
+  task::Task task;
+  task.module =
+      "import torch\n"
+      "def get_init_inputs():\n"
+      "    return [1 << 20]\n";
+  const auto made = [&](const std::string& body) {
+    return compile_python(candidate_of("import torch\n"
+                                       "class ModelNew(torch.nn.Module):\n"
+                                       "    def __init__(self, width):\n"
+                                       "        super().__init__()\n"
+                                       "        " +
+                                       body + "\n"),
+                          task, *parse_gpu_target("sm_90a"), options_);
+  };
+  const CompileResult large = made("self.weight = torch.nn.Parameter(torch.randn(width, width))");
+  EXPECT_EQ(large.verdict, Verdict::kOk) << large.log;
+  const CompileResult looks = made("assert torch.rand(4).sum().item() > 0 and width == 1 << 20");
+  EXPECT_EQ(looks.verdict, Verdict::kOk) << looks.log;
+  const CompileResult wrong = made("raise ValueError(f'width {width}')");
+  EXPECT_EQ(wrong.verdict, Verdict::kCompileError);
+  EXPECT_EQ(wrong.log, "model.py:5:1: error: ValueError: width 1048576\n");
+  // Another module, another binary: what is built may depend on the arguments.
+  const fs::path before = looks.binary;
+  task.module += "# another\n";
+  EXPECT_NE(made("assert torch.rand(4).sum().item() > 0 and width == 1 << 20").binary, before);
+}
+
 TEST_F(PythonCompiler, WhatTheSandboxKeepsFromIt) {
   if (process::available_sandbox() != process::SandboxLevel::kBubblewrap)
     GTEST_SKIP() << "no bubblewrap here";
