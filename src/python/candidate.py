@@ -334,7 +334,22 @@ def keep_answers(path, may_compile):
     subprocess.check_output = check_output
 
 
+# Python's speed hangs on where its memory lies, by some per cent. The two sides of a pair lie at the same addresses, where the system
+# allows it: this program starts once more without random ones.
+def fix_addresses():
+    same_addresses, as_it_is = 0x0040000, 0xFFFFFFFF  # <sys/personality.h>
+    system = ctypes.CDLL(None)
+    now = system.personality(ctypes.c_ulong(as_it_is))
+    if now < 0 or now & same_addresses or not hasattr(sys, "orig_argv"):
+        return
+    if system.personality(ctypes.c_ulong(now | same_addresses)) < 0:
+        return
+    with contextlib.suppress(OSError):
+        os.execv(sys.executable, [sys.orig_argv[0], *sys.orig_argv[1:]])
+
+
 def main():
+    fix_addresses()
     global torch, Tensor, data_ptr, contiguous, is_contiguous, NUMBERS
     library, control_fd, socket_fd, archive, device, math, seccomp, task_module = sys.argv[1:9]
     try:

@@ -83,6 +83,7 @@ void add_interpreter(const ExtensionInterpreter& python, const fs::path& scratch
   spec.sandbox.read_only.insert(spec.sandbox.read_only.end(), python.folders.begin(), python.folders.end());
   for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"})
     (*spec.environment)[name] = "1";
+  (*spec.environment)["PYTHONHASHSEED"] = "0";  // the same dictionaries in both children of a pair
   for (const auto& [name, value] : python.environment) (*spec.environment)[name] = value;
 }
 
