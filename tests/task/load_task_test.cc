@@ -699,7 +699,7 @@ std::string with(std::string text, const std::string& from, const std::string& t
 
 TEST_F(LoadTask, AModuleLiesBesideIt) {
   EXPECT_EQ(mistakes(kModuleTask),
-            "t:14:9: `module`: cannot open " + (root_ / "t/reference.py").string() +
+            "t:12:9: `module`: cannot open " + (root_ / "t/reference.py").string() +
                 ": No such file or directory\n");
   write_file_atomic(root_ / "t/reference.py", "class Model: pass\n");
   EXPECT_EQ(mistakes(kModuleTask), "");
@@ -725,17 +725,17 @@ TEST_F(LoadTask, WhatAModuleAsksOfItsTask) {
   write_file_atomic(root_ / "t/reference.py", "class Model: pass\n");
   const std::string other = "module: reference.py", key = ", state_dict: \"linear.weight\"";
   EXPECT_EQ(mistakes(with(kModuleTask, other, "module: ../reference.py")),
-            "t:14:9: `module` names a file beside task.yaml (module: reference.py)\n");
+            "t:12:9: `module` names a file beside task.yaml (module: reference.py)\n");
   EXPECT_EQ(mistakes(with(kModuleTask, key, "")),
-            "t:14:9: input `w` lacks its name in the module (state_dict: \"conv.weight\")\n");
+            "t:12:9: input `w` lacks its name in the module (state_dict: \"conv.weight\")\n");
   EXPECT_EQ(mistakes(with(with(kModuleTask, "role: parameter", "role: data"), "x: {shape: [BATCH, 8]}",
                           "x: {shape: [BATCH, 8], role: buffer, state_dict: \"x\"}")),
-            "t:9:51: `state_dict` names a parameter or a buffer: give it that role\n"
-            "t:14:9: input `w` of role data stands behind parameters or buffers\n");
+            "t:9:46: `state_dict` names a parameter or a buffer: give it that role\n"
+            "t:12:9: input `w` of role data stands behind parameters or buffers\n");
   write_file_atomic(root_ / "t/reference.py", "");
-  EXPECT_EQ(mistakes(kModuleTask), "t:14:9: `module`: reference.py is empty\n");
+  EXPECT_EQ(mistakes(kModuleTask), "t:12:9: `module`: reference.py is empty\n");
   write_file_atomic(root_ / "t/reference.py", "\xff");
-  EXPECT_EQ(mistakes(kModuleTask), "t:14:9: `module`: reference.py is not UTF-8\n");
+  EXPECT_EQ(mistakes(kModuleTask), "t:12:9: `module`: reference.py is not UTF-8\n");
 }
 
 }  // namespace
