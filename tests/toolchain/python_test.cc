@@ -282,7 +282,7 @@ TEST_F(PythonCompiler, AGpuIsPretended) {
                                   "assert torch.cuda.get_device_properties(0).major == 9\n"
                                   "torch.cuda.synchronize()\n");
   EXPECT_EQ(r.verdict, Verdict::kOk) << r.log;
-  EXPECT_THAT(r.log, StartsWith("model.py:10:5: note: stopped here for want of a GPU"));
+  EXPECT_THAT(r.log, StartsWith("model.py:10:1: note: stopped here for want of a GPU"));
 }
 
 // Of a task that is a module it gets the arguments. Weights are not made, unless it looks at them.
@@ -307,7 +307,7 @@ TEST_F(PythonCompiler, AModuleIsMadeWithTheArgumentsOfItsTask) {
   EXPECT_EQ(looks.verdict, Verdict::kOk) << looks.log;
   const CompileResult wrong = made("raise ValueError(f'width {width}')");
   EXPECT_EQ(wrong.verdict, Verdict::kCompileError);
-  EXPECT_EQ(wrong.log, "model.py:5:1: error: ValueError: width 1048576\n");
+  EXPECT_EQ(wrong.log, "model.py:5:9: error: ValueError: width 1048576\n");
   // Another module, another binary: what is built may depend on the arguments.
   const fs::path before = looks.binary;
   task.module += "# another\n";
