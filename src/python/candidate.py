@@ -348,6 +348,22 @@ def fix_addresses():
         os.execv(sys.executable, [sys.orig_argv[0], *sys.orig_argv[1:]])
 
 
+# cudnn.benchmark tries algorithms one after the other, and asks torch's allocator how much memory they may take. One that is plugged in
+# cannot say, and torch fails. So the flag does nothing here; who measures says so beside the result.
+def without_benchmark():
+    asked = torch._C._get_cudnn_benchmark()
+
+    def answer(*_):
+        return asked
+
+    def ask(*arguments):
+        nonlocal asked
+        asked = bool(arguments[-1])
+
+    torch._C._get_cudnn_benchmark, torch._C._set_cudnn_benchmark = answer, ask
+    type(torch.backends.cudnn).benchmark = property(answer, ask)
+
+
 def main():
     fix_addresses()
     global torch, Tensor, data_ptr, contiguous, is_contiguous, NUMBERS
@@ -375,6 +391,7 @@ def main():
             for kind in ("load", "load_inline"):
                 setattr(cpp_extension, kind, candidate.built(kind, getattr(cpp_extension, kind)))
     if device == "cuda":
+        without_benchmark()
         torch.cuda.memory.change_current_allocator(
             torch.cuda.memory.CUDAPluggableAllocator(library, "warpsmith_allocate", "warpsmith_release"))
     if kept := os.environ.get("WARPSMITH_KEPT"):

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "arms.h"
 #include "hack.h"
@@ -52,6 +53,12 @@ stats::Protocol by_host_clock(stats::Protocol protocol) {
   if (protocol.variance_gate <= 0)
     protocol.variance_gate = stats::variance_of(stats::kWidestReward, protocol.buckets);
   return protocol;
+}
+
+bool mentions(const Candidate& candidate, std::string_view word) {
+  return std::any_of(candidate.files.begin(), candidate.files.end(), [&](const SourceFile& file) {
+    return file.content.find(word) != std::string::npos;
+  });
 }
 
 // The task's reference does not run as a program of Python.
@@ -402,10 +409,7 @@ Ran ExtensionMeasurer::compile_at_first_run(const task::Task& task, const Candid
                                             const fs::path& binary) {
   State& s = *state_;
   s.kept.reset();
-  const bool asks = std::any_of(candidate.files.begin(), candidate.files.end(), [](const SourceFile& file) {
-    return file.content.find("triton") != std::string::npos;
-  });
-  if (candidate.tier != Tier::kPython || !asks) return {};
+  if (candidate.tier != Tier::kPython || !mentions(candidate, "triton")) return {};
   device::ExtensionOptions o = s.options;
   o.binary = binary;
   o.interpreter = State::interpreter_for(task::under_math(task, s.settings.math));
@@ -463,6 +467,8 @@ void ExtensionMeasurer::measure(GpuBench& task, const Candidate& source, const f
     m.detail = "there is no python3 here, and candidates of tier `python` want one";
     return;
   }
+  if (of_python && mentions(source, "benchmark"))
+    m.clock["cudnn_benchmark"] = "mentioned by the module, and without effect here";
   s.measure(task, binary, out);
 }
 
