@@ -467,9 +467,9 @@ void ExtensionMeasurer::measure(GpuBench& task, const Candidate& source, const f
     m.detail = "there is no python3 here, and candidates of tier `python` want one";
     return;
   }
+  s.measure(task, binary, out);
   if (of_python && mentions(source, "benchmark"))
     m.clock["cudnn_benchmark"] = "mentioned by the module, and without effect here";
-  s.measure(task, binary, out);
 }
 
 void ExtensionMeasurer::measure_reference(GpuBench& task, int times, Measured& out) {
