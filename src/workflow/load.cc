@@ -27,6 +27,7 @@ using yaml::mistake_at;
 using yaml::Node;
 
 constexpr const char* kSchema = "warpsmith.workflow/1";
+constexpr int kMostLevel = 3;  // of KernelBench
 
 // Folders below `folder` that hold a task.yaml: the task ids.
 std::vector<std::string> task_ids(const fs::path& folder) {
@@ -141,12 +142,44 @@ class Loader {
     }
   }
 
+  // `kernelbench: PATH` and `levels: [1, 2]`. Returns the folder of its tasks; empty: there is a mistake.
+  fs::path read_kernelbench(MapReader& map) {
+    const auto path = map.text("kernelbench");
+    std::vector<int> levels;
+    for (const Node& item : map.sequence("levels"))
+      if (const auto level = yaml::read_integer(item, "a level of KernelBench", mistakes_)) {
+        if (*level < 1 || *level > kMostLevel)
+          mistakes_.push_back(mistake_at(item.place(), "`levels`: 1, 2 or 3"));
+        levels.push_back(static_cast<int>(*level));
+      }
+    if (!path || path->empty()) return {};
+    if (map.has("folder")) {
+      map.mistake("kernelbench", "`kernelbench` and `folder` stand together", "keep one of them");
+      return {};
+    }
+    if (!options_.kernelbench) {
+      map.mistake("kernelbench", "`kernelbench`: its tasks cannot be made here");
+      return {};
+    }
+    std::sort(levels.begin(), levels.end());
+    levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+    try {
+      return options_.kernelbench((base_folder() / *path).lexically_normal(), levels);
+    } catch (const Error& error) {
+      map.mistake("kernelbench", std::string("`kernelbench`: ") + error.what());
+      return {};
+    }
+  }
+
   void read_dataset(const Node& node, DatasetSettings& dataset) {
     MapReader map(node, "`dataset`", mistakes_);
     std::vector<std::string> known;
     bool readable = false;
-    if (const auto folder = map.text("folder", {.required = true})) {
+    const bool kernelbench = map.has("kernelbench");
+    if (kernelbench) dataset.folder = read_kernelbench(map);
+    if (const auto folder = map.text("folder", {.required = !kernelbench}))
       dataset.folder = (base_folder() / *folder).lexically_normal();
+    if (!dataset.folder.empty()) {
       std::error_code error;
       readable = options_.check_files && fs::is_directory(dataset.folder, error);
       if (options_.check_files && !readable)

@@ -124,15 +124,21 @@ Json stage_schema(const KindRule& rule) {
 
 Json dataset_schema() {
   const Json ids = or_reference(list_of({{"type", "string"}}, "Task ids."));
-  return closed_map(
+  Json dataset = closed_map(
       {{"folder",
         {{"type", "string"}, {"description", "Folder of the tasks, relative to the folder of this file."}}},
+       {"kernelbench",
+        {{"type", "string"},
+         {"description", "A checkout of KernelBench instead of `folder`: its modules become tasks."}}},
+       {"levels", list_of({{"type", "integer"}, {"minimum", 1}, {"maximum", 3}}, "Levels of KernelBench.")},
        {"train",
         {{"description", "Tasks to train on; all: every one that is not held out."},
          {"anyOf", {{{"const", "all"}}, ids}}}},
        {"heldout_combination", ids},
        {"heldout_operation", ids}},
-      "The tasks.", {"folder", "train"});
+      "The tasks.", {"train"});
+  dataset["oneOf"] = {{{"required", {"folder"}}}, {{"required", {"kernelbench"}}}};
+  return dataset;
 }
 
 }  // namespace

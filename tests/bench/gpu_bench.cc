@@ -6,6 +6,7 @@
 //               task's reference, and its first right candidate
 //   null_python  each task's reference as a candidate of tier `python`: once, which
 //               must score 1, and doing its work twice, which must score 0.5
+//               (WARPSMITH_BENCH_TIMES=1: once alone)
 //   null_python_small  the same at the shapes that the CPU times
 //   spread      ten repeats of 20 candidates, each by a fresh process: standard
 //               deviation of the log-speedup

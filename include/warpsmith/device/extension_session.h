@@ -56,6 +56,8 @@ struct ExtensionOptions {
   std::vector<std::filesystem::path> libraries;  // folders with cuBLAS and cuDNN
   std::string gpu;                               // UUID of the one that the child is to see
   double call_timeout_s = 10;                    // of one call; a row of more than four has that of four
+  // The child starts, loads torch where it is a python3, and waits for open() before it goes to the GPU.
+  bool waits = false;
   // On top for the first, of an interpreter at each layout: kernels are loaded when they are first launched,
   // cuBLAS and cuDNN when they are first asked.
   double first_call_s = 6;
@@ -103,6 +105,8 @@ class ExtensionSession {
  public:
   explicit ExtensionSession(
       const ExtensionOptions& options);  // throws Error where no child can be started, or it finds no GPU
+  // Of one that `waits`, before anything else. Throws Error where the child is gone, or finds no GPU.
+  void open(double call_timeout_s);
   ~ExtensionSession();
   ExtensionSession(ExtensionSession&&) noexcept;
   ExtensionSession& operator=(ExtensionSession&&) noexcept;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,10 @@ struct LoadOptions {
   std::filesystem::path base_folder;  // relative paths start here; empty: the folder of the file
   bool check_files = true;            // that the dataset folder exists and holds the tasks that are named;
                                       // known hacks are read
+  // A folder with the tasks of a checkout of KernelBench: `dataset: {kernelbench: PATH}`; `levels`: those
+  // alone, or all that become tasks. It may throw Error. Not set: such a dataset is a mistake.
+  std::function<std::filesystem::path(const std::filesystem::path& checkout, const std::vector<int>& levels)>
+      kernelbench;
   bool refuse_idle_gpus = true;       // false: of a run that is there, GPUs that no program uses are no mistake
 };
 

@@ -13,6 +13,12 @@
 
 namespace warpsmith::device {
 
+namespace {
+
+constexpr double kLookSeconds = 0.05;
+
+}  // namespace
+
 void serve_extension(int control_fd, int socket_fd, Closing closing, ExtensionGpu& gpu, ExtensionCode& code) {
   void* const memory =
       ::mmap(nullptr, kExtensionControlBytes, PROT_READ | PROT_WRITE, MAP_SHARED, control_fd, 0);
@@ -20,6 +26,8 @@ void serve_extension(int control_fd, int socket_fd, Closing closing, ExtensionGp
   ::close(control_fd);
   auto& control = *static_cast<ExtensionControl*>(memory);
   if (control.protocol != kExtensionProtocol) throw Error("started by another version of Warpsmith");
+  // Another process may be timed until the parent has the GPU.
+  while (control.request.load(std::memory_order_acquire) == 0) wait_on_word(control.request, 0, kLookSeconds);
   gpu.open();
   ExtensionServer server(socket_fd, gpu, control, code);
   code.open(server);

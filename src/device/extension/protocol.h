@@ -2,6 +2,8 @@
 // the one thing that memory cannot carry, a descriptor of GPU memory.
 //
 //   parent                         child
+//   request = 1  ────────────────►                             it has loaded torch, and may go to the GPU now
+//                ◄──────────────── response = 1                it works there
 //   request = n  ────────────────►                             command, sets
 //                ◄──────────────── response = n                kLoad, kPrepare, kRun: answer
 //   of kTime:

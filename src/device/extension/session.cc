@@ -152,6 +152,7 @@ struct ExtensionSession::State {
   }
 
   void start();
+  void open();
   bool answered(const std::atomic<std::uint32_t>& word, std::uint32_t value, double seconds);
   ExtensionRun dead();
   ExtensionRun result();
@@ -189,6 +190,10 @@ void ExtensionSession::State::start() {
   control->arena_bytes = options.arena_bytes;
   child = std::make_unique<process::Child>(
       extension_child_spec(options, scratch.path(), control.fd(), theirs.get()));
+}
+
+void ExtensionSession::State::open() {
+  post(control->request);
   if (!answered(control->response, 1, kGpuStartSeconds)) {
     child->kill();
     const process::ChildResult end = child->wait();
@@ -275,6 +280,12 @@ ExtensionRun ExtensionSession::State::request(ExtensionCommand command, double s
 ExtensionSession::ExtensionSession(const ExtensionOptions& options) : state_(std::make_unique<State>()) {
   state_->options = options;
   state_->start();
+  if (!options.waits) state_->open();
+}
+void ExtensionSession::open(double call_timeout_s) {
+  State& s = *state_;
+  s.options.call_timeout_s = call_timeout_s;
+  if (!s.alive) s.open();
 }
 ExtensionSession::~ExtensionSession() = default;
 ExtensionSession::ExtensionSession(ExtensionSession&&) noexcept = default;

@@ -50,10 +50,15 @@ class Bench {
   Alone alone_;
 };
 
+template <typename AnyBench>
+bool is_bench_of(const std::unique_ptr<AnyBench>& bench, const task::Task& task) {
+  return bench && bench->task().id == task.id && bench->task().digest == task.digest;
+}
+
 // The bench of `task`: the one that is there, where it is of the same task, else one that `make` makes.
 template <typename AnyBench, typename Make>
 AnyBench& bench_for(std::unique_ptr<AnyBench>& bench, const task::Task& task, const Make& make) {
-  if (!bench || bench->task().id != task.id || bench->task().digest != task.digest) {
+  if (!is_bench_of(bench, task)) {
     bench.reset();  // first: both at once may be much memory
     bench = make();
   }

@@ -132,8 +132,8 @@ ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionS
 }
 
 ExtensionCandidate::ExtensionCandidate(GpuHarness& harness, const task::Task& task,
-                                       const device::ExtensionOptions& options)
-    : harness_(harness), task_(task), session_(options) {}
+                                       device::ExtensionSession session)
+    : harness_(harness), task_(task), session_(std::move(session)) {}
 
 Ran ExtensionCandidate::load() { return as_ran(session_.load()); }
 

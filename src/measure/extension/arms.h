@@ -38,8 +38,8 @@ ExtensionOverhead measure_overhead(const GpuHarness& harness, device::ExtensionS
 
 class ExtensionCandidate : public Program {
  public:
-  // Starts the child. Throws Error where there can be none.
-  ExtensionCandidate(GpuHarness& harness, const task::Task& task, const device::ExtensionOptions& options);
+  // `session`: opened, with no candidate loaded so far.
+  ExtensionCandidate(GpuHarness& harness, const task::Task& task, device::ExtensionSession session);
   // Loads the shared object: its constructors run.
   Ran load();
   Ran prepare(const task::Dims& dims, int sets) override;

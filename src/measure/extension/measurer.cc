@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -126,9 +127,9 @@ struct ExtensionMeasurer::State {
     return interpreter;
   }
 
-  // A child that has loaded what `binary` holds. `kept_folder`: of compile_at_first_run(), or nothing.
-  std::unique_ptr<ExtensionCandidate> start(GpuBench& task, const fs::path& binary,
-                                            const fs::path& kept_folder, Ran* loaded) {
+  // Of a child for what `binary` holds. `kept_folder`: of compile_at_first_run(), or nothing.
+  device::ExtensionOptions options_of(const task::Task& task, const fs::path& binary,
+                                      const fs::path& kept_folder) const {
     device::ExtensionOptions o = options;
     o.binary = binary;
     if (interpreter) {
@@ -136,10 +137,21 @@ struct ExtensionMeasurer::State {
       o.interpreter->kept = kept_folder;
       o.first_call_s = kPythonFirstCall;
     }
-    o.arena_bytes = task.task().memory_bytes;
-    o.call_timeout_s = std::min(settings.call_timeout_s,
-                                std::max(kShortestTimeout, kSlowest * task.baseline_call_ns() * 1e-9));
-    auto candidate = std::make_unique<ExtensionCandidate>(harness, task.task(), o);
+    o.arena_bytes = task.memory_bytes;
+    o.waits = true;
+    return o;
+  }
+
+  // A child that has loaded it: the one that waits for this, or a fresh one.
+  std::unique_ptr<ExtensionCandidate> start(GpuBench& task, const fs::path& binary,
+                                            const fs::path& kept_folder, Ran* loaded) {
+    const double slowest = std::max(kShortestTimeout, kSlowest * task.baseline_call_ns() * 1e-9);
+    auto waits = waiting.extract(binary);
+    device::ExtensionSession session =
+        waits.empty() ? device::ExtensionSession(options_of(task.task(), binary, kept_folder))
+                      : std::move(waits.mapped());
+    session.open(std::min(settings.call_timeout_s, slowest));
+    auto candidate = std::make_unique<ExtensionCandidate>(harness, task.task(), std::move(session));
     *loaded = candidate->load();
     return candidate;
   }
@@ -158,7 +170,7 @@ struct ExtensionMeasurer::State {
 
   // The baseline as the candidate's tier meets it. Throws NotPython.
   HostRows& rows_of(GpuBench& task) {
-    return task.host_rows(interpreter ? "python" : "extension", [&] {
+    return task.host_rows(interpreter ? kPythonRows : kExtensionRows, [&] {
       HostRows::Make make = [&](int most_calls) {
         return std::make_unique<HostClockBaseline>(harness, task.task(), task.reference(), task.timing_dims(),
                                                    most_calls);
@@ -396,6 +408,8 @@ struct ExtensionMeasurer::State {
   std::optional<ExtensionOverhead> overhead;
   std::optional<TemporaryFolder> kept;        // of compile_at_first_run()
   std::optional<TemporaryFolder> references;  // reference_file()
+  // Children that were started before anybody held the GPU's lock, by what they will load.
+  std::map<fs::path, device::ExtensionSession> waiting;
   // Of the candidate that is measured.
   std::optional<device::ExtensionInterpreter> interpreter;
   bool libraries = false;
@@ -424,7 +438,7 @@ Ran ExtensionMeasurer::compile_at_first_run(const task::Task& task, const Candid
   o.arena_bytes = task.memory_bytes;
   o.first_call_s = kCompileSeconds;
   o.call_timeout_s = s.settings.call_timeout_s;
-  ExtensionCandidate first(s.harness, task, o);
+  ExtensionCandidate first(s.harness, task, device::ExtensionSession(o));
   Ran ran = first.load();
   const double until = seconds_now() + kCompileSeconds;
   std::vector<task::Dims> shapes = task.timing;
@@ -449,13 +463,31 @@ Ran ExtensionMeasurer::compile_at_first_run(const task::Task& task, const Candid
   return ran;
 }
 
+void ExtensionMeasurer::start_processes(const task::Task& task, const Candidate& candidate,
+                                        const fs::path& binary, bool with_reference) {
+  State& s = *state_;
+  s.waiting.clear();
+  if (candidate.tier != Tier::kPython) return;
+  const task::Task measured = task::under_math(task, s.settings.math);
+  s.interpreter = State::interpreter_for(measured);
+  if (!s.interpreter) return;
+  const auto start = [&](const fs::path& what, const fs::path& kept) {
+    s.waiting.emplace(what, device::ExtensionSession(s.options_of(measured, what, kept)));
+  };
+  start(binary, s.kept ? s.kept->path() : fs::path());
+  if (with_reference) start(s.reference_file(measured, 1), {});
+}
+
 void ExtensionMeasurer::measure(GpuBench& task, const Candidate& source, const fs::path& binary,
                                 Measured& out) {
   State& s = *state_;
   const struct Forget {
-    std::optional<TemporaryFolder>& kept;
-    ~Forget() { kept.reset(); }
-  } forget{s.kept};
+    State& state;
+    ~Forget() {
+      state.waiting.clear();
+      state.kept.reset();
+    }
+  } forget{s};
   Measurement& m = out.measurement;
   m.device->sandbox = std::string(process::to_string(s.level));
   const bool of_python = source.tier == Tier::kPython;

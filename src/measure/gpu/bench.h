@@ -14,6 +14,9 @@ namespace warpsmith::measure {
 
 class HostRows;  // extension/host_rows.h
 
+// Kinds of GpuBench::host_rows().
+inline constexpr const char *kPythonRows = "python", *kExtensionRows = "extension";
+
 class GpuBench : public Bench {
  public:
   GpuBench(GpuHarness& harness, const task::Task& task, const Settings& settings);
@@ -30,6 +33,7 @@ class GpuBench : public Bench {
   double idle_ns();
   // The baseline as candidates with host code meet it, by the kind of process that they run in. Made when a
   // kind is first asked for.
+  bool has_host_rows(const std::string& kind) const { return host_rows_.contains(kind); }
   using MakeHostRows = std::function<std::unique_ptr<HostRows>()>;
   HostRows& host_rows(const std::string& kind, const MakeHostRows& make);
 

@@ -323,7 +323,11 @@ struct GpuMeasurer::State : EngineDevice {
     if (candidate.tier == Tier::kPlan) return {};
     const std::string refused = host_code_refused(process::available_sandbox(), settings.unsandboxed);
     if (!refused.empty()) return {Verdict::kUnsupported, refused, 0};
-    return compile_at_first_run(task, candidate, binary);
+    if (Ran ran = compile_at_first_run(task, candidate, binary); ran.verdict != Verdict::kOk) return ran;
+    if (candidate.tier == Tier::kPython)
+      extensions->start_processes(task, candidate, binary,
+                                  !is_bench_of(bench, task) || !bench->has_host_rows(kPythonRows));
+    return {};
   }
 
   // Without the GPU's lock: a compiler may run.
