@@ -193,7 +193,7 @@ void import_run(const Options& options, Outcome& outcome) {
   make_tasks(options, outcome.tasks);
   for (const RunKernel& one : kernels) {
     const auto task = std::find_if(outcome.tasks.begin(), outcome.tasks.end(),
-                                   [&](const KernelBenchTask& task) { return is_of(one, task); });
+                                   [&](const KernelBenchTask& other) { return is_of(one, other); });
     if (task == outcome.tasks.end())
       outcome.mistakes.push_back(
           {one.file.string(), 0, 0,
