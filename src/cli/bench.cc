@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <regex>
 
 #include "job_here.h"
 #include "measure_here.h"
@@ -51,23 +50,14 @@ task::Task find_task(const std::string& name) {
   return std::move(*task);
 }
 
-// A launch plan is said in comments of the source.
-bool has_plan(const std::string& source) {
-  static const std::regex kPlan("(^|\n)[ \t]*//[ \t]*plan:");
-  return std::regex_search(source, kPlan);
-}
-
 Candidate candidate_of(const std::string& text, const task::Task& task) {
   const fs::path path = text;
   if (!path_exists(path)) throw Error(text + ": there is no such file", kExitUsage);
   const Origin origin{"dataset", "", 0, text, ""};
-  if (!is_folder(path) && task::is_native_source(text))
-    if (std::string source = read_file(path); has_plan(source))
-      return make_plan_candidate(task.id, std::move(source), origin);
   Diagnostics mistakes;
   const std::optional<task::HostedSource> source = task::load_hosted_source(path, mistakes);
   if (!source) throw InvalidInput(mistakes);
-  return toolchain::make_hosted_candidate(task.id, *source, origin);
+  return toolchain::make_candidate(task.id, *source, origin);
 }
 
 // The score is over eager; over another baseline it is divided by what that gains.

@@ -162,7 +162,12 @@ std::vector<KernelBenchTask> find_kernelbench(const fs::path& checkout, const st
       for (char& c : id)
         if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
       while (id.ends_with('_')) id.pop_back();
-      found.emplace_back(std::stoi(match[1]), KernelBenchTask{path, level, id, nullptr, ""});
+      std::string title = match[2];
+      std::replace(title.begin(), title.end(), '_', ' ');
+      const int number = std::stoi(match[1]);
+      found.emplace_back(number,
+                         KernelBenchTask{path, level, number, id, trim(title),
+                                         fmt::format("KernelBench level{}/{}", level, name), path.string()});
     }
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
       return std::tie(a.first, a.second.id) < std::tie(b.first, b.second.id);
@@ -174,7 +179,15 @@ std::vector<KernelBenchTask> find_kernelbench(const fs::path& checkout, const st
 }
 
 void describe_tasks(std::vector<KernelBenchTask>& tasks, bool unsandboxed,
-                    const std::function<void(std::size_t)>& progress) {
+                    const std::function<void(std::size_t, std::size_t)>& progress) {
+  const auto is_open = [](const KernelBenchTask* task) {
+    return task->described.is_null() && task->refused.empty() && !task->there;
+  };
+  std::vector<KernelBenchTask*> open;
+  for (KernelBenchTask& task : tasks)
+    if (is_open(&task)) open.push_back(&task);
+  if (open.empty()) return;
+  const std::size_t all = open.size();
   const fs::path python = python_with_torch();
   const TemporaryFolder folder("import");
   const fs::path script = folder.path() / "import_task.py", scratch = folder.path() / "scratch";
@@ -183,11 +196,6 @@ void describe_tasks(std::vector<KernelBenchTask>& tasks, bool unsandboxed,
   const StopSignals signals;
   const auto children_at_once =
       static_cast<std::size_t>(std::clamp<long>(::sysconf(_SC_NPROCESSORS_ONLN), 1, kMostChildren));
-  std::vector<KernelBenchTask*> open;
-  for (KernelBenchTask& task : tasks) open.push_back(&task);
-  const auto is_open = [](const KernelBenchTask* task) {
-    return task->described.is_null() && task->refused.empty();
-  };
   while (!open.empty()) {
     std::vector<std::vector<KernelBenchTask*>> asked;
     std::vector<process::Child> children;
@@ -205,22 +213,19 @@ void describe_tasks(std::vector<KernelBenchTask>& tasks, bool unsandboxed,
     wait_for_all(children);
     for (std::size_t i = 0; i < children.size(); ++i) take_answers(children[i].wait(), asked[i]);
     std::erase_if(open, [&](const KernelBenchTask* task) { return !is_open(task); });
-    progress(tasks.size() - open.size());
+    progress(all - open.size(), all);
   }
 }
 
 std::string task_yaml(const KernelBenchTask& task) {
   const Json& d = task.described;
-  std::string title = task.file.stem().string();
-  std::replace(title.begin(), title.end(), '_', ' ');
-  title = trim(title.substr(std::min(title.size(), title.find(' ') + 1)));
   std::string ops;
   for (const Json& op : d.at("ops")) ops += (ops.empty() ? "" : ", ") + op.get<std::string>();
   std::string text = fmt::format(
-      "# Made by `warpsmith import kernelbench`.\n"
-      "schema: warpsmith.task/1\ntitle: \"{}\"\nimported: \"KernelBench level{}/{}, SHA-256 {}\"\n"
+      "# Made by `warpsmith import`.\n"
+      "schema: warpsmith.task/1\ntitle: \"{}\"\nimported: \"{}, SHA-256 {}\"\n"
       "level: {}\nsplit: train\nops: [{}]\ndims: [BATCH]\ninputs:\n",
-      title, task.level, task.file.filename().string(), sha256_hex(read_file(task.file)), task.level, ops);
+      task.title, task.source, sha256_hex(read_file(task.file)), task.level, ops);
   for (const Json& input : d.at("inputs")) text += tensor_line(input.at("name"), input);
   text += "outputs:\n";
   const std::size_t outputs = d.at("outputs").size();
@@ -231,8 +236,8 @@ std::string task_yaml(const KernelBenchTask& task) {
                       a_batch = operand_bytes(d, 2) - operand_bytes(d, 1);
   text += distribution_line(d) + cost_line("flops", d.at("flops").at(0), d.at("flops").at(1)) +
           cost_line("bytes", operand_bytes(d, 1) - a_batch, a_batch);
-  text += fmt::format("math: torch_default\nmemory: {}GiB\nmodule: {}\nreference: |\n", 1 + ((4 * bytes) >> 30),
-                      kModuleFile);
+  text += fmt::format("math: torch_default\nmemory: {}GiB\nmodule: {}\nreference: |\n",
+                      1 + ((4 * bytes) >> 30), kModuleFile);
   for (const std::string& line : split_lines(d.at("reference").get<std::string>()))
     if (!line.empty()) text += "  " + line + "\n";
   return text;

@@ -1,4 +1,4 @@
-// Tasks of KernelBench as folders of tasks of ours: `warpsmith import kernelbench`.
+// Modules of KernelBench's form as folders of tasks of ours: `warpsmith import`.
 #pragma once
 
 #include <filesystem>
@@ -13,23 +13,28 @@ namespace warpsmith::cli {
 // What a task's folder calls the module.
 inline constexpr const char* kModuleFile = "reference.py";
 
-// A file of KernelBench, and what became of it.
+// A file of KernelBench, or of its form, and what became of it.
 struct KernelBenchTask {
   std::filesystem::path file;
-  int level = 1;
-  std::string id;       // of the task that it becomes: level2_1_Conv2D_ReLU_BiasAdd
-  Json described;       // src/python/import_task.py; null: refused
-  std::string refused;  // why; empty: it was not
+  int level = 1, number = 0;
+  std::string id;  // of the task that it becomes: level2_1_Conv2D_ReLU_BiasAdd
+  std::string title;
+  std::string source;        // where it comes from, for people
+  std::string place;         // and for messages: a file, or a file and a line
+  Json described = nullptr;  // src/python/import_task.py; null: refused, or there already
+  std::string refused = "";  // why; empty: it was not
+  bool there = false;        // its folder is there already
 };
 
 // level<N>/<number>_<name>.py below a checkout of KernelBench, sorted by level and number. `levels`: those
 // alone; empty: 1 to 3. Throws Error (kExitUsage) where there is none.
 std::vector<KernelBenchTask> find_kernelbench(const std::filesystem::path& checkout,
                                               const std::vector<int>& levels);
-// Describes all, in sandboxed python3 children beside each other. Throws Error where there is no python3 with
-// torch or, unless `unsandboxed`, no sandbox. `progress` is told how many are done.
+// Describes those that are neither refused nor there, in sandboxed python3 children beside each other. Throws
+// Error where there is no python3 with torch or, unless `unsandboxed`, no sandbox. `progress` is told how
+// many are done, and of how many.
 void describe_tasks(std::vector<KernelBenchTask>& tasks, bool unsandboxed,
-                    const std::function<void(std::size_t)>& progress);
+                    const std::function<void(std::size_t, std::size_t)>& progress);
 // The text of its task.yaml.
 std::string task_yaml(const KernelBenchTask& task);
 

@@ -81,7 +81,7 @@ Findings check_file(const fs::path& path, const std::vector<std::string>& overri
   found.summary = fmt::format("workflow {}, {} stages", loaded.spec->name, loaded.spec->stages.size());
   Diagnostics in_tasks, elsewhere;  // of the dataset that it names: `validate FOLDER` tells them one by one
   for (const auto& stage : loaded.spec->stages) {
-    if (stage.dataset.folder.empty()) continue;
+    if (stage.dataset.folder.empty() || !is_folder(stage.dataset.folder)) continue;
     task::load_tasks(stage.dataset.folder, stage.dataset.ids(), in_tasks, elsewhere);
     const std::string command = "warpsmith validate " + stage.dataset.folder.string();
     if (!in_tasks.empty())

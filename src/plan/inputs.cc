@@ -139,11 +139,11 @@ Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digest
     inputs["device_found"] = to_string(stage.device_found);
   }
   const auto* measure = std::get_if<workflow::MeasureSettings>(&stage.settings);
-  if (measure != nullptr && !measure->candidates_of_run.empty()) {
+  if (measure != nullptr && measure->takes()) {
     if (!stage.taken)
       throw Error("stage `" + stage.name + "`: the candidates of " + measure->candidates_of_run +
-                  " are not known");
-    inputs["candidates_of_run"] = stage.taken->digest;
+                  measure->candidates + " are not known");
+    inputs[measure->candidates.empty() ? "candidates_of_run" : "imported"] = stage.taken->digest;
   }
   // Only where cases are quoted, so that the other stages' hashes stay what they were.
   const auto* contrastive = std::get_if<workflow::ContrastiveSettings>(&stage.settings);
@@ -191,6 +191,8 @@ std::string to_string(const Change& change) {
     path = "behaviour of " + path.substr(9);
   else if (path == "candidates_of_run")
     path = "candidates of the run";
+  else if (path == "imported")
+    path = "imported kernels";
   else if (path == "hacks.database")
     path = "known hacks";
   else if (path == "hacks.quoted")

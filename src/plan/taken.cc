@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
@@ -12,6 +13,7 @@
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/records/run_files.h"
 #include "warpsmith/records/verdict.h"
+#include "warpsmith/toolchain/hosted_candidate.h"
 #include "warpsmith/workflow/other_run.h"
 
 namespace warpsmith::plan {
@@ -93,29 +95,67 @@ Source read_source(const fs::path& run) {
   return source;
 }
 
-workflow::TakenCandidates choose(const Source& source, const workflow::StageSpec& stage,
-                                 const workflow::MeasureSettings& settings) {
+std::vector<std::string> tasks_of(const workflow::StageSpec& stage,
+                                  const workflow::MeasureSettings& settings) {
   std::vector<std::string> tasks = stage.dataset.train;
   if (settings.heldout)
     for (const auto* more : {&stage.dataset.heldout_combination, &stage.dataset.heldout_operation})
       tasks.insert(tasks.end(), more->begin(), more->end());
-  workflow::TakenCandidates taken;
-  for (const std::string& task : tasks) {
+  return tasks;
+}
+
+std::shared_ptr<const workflow::TakenCandidates> taken_of(std::vector<Candidate> list) {
+  std::string ids;
+  for (const Candidate& candidate : list) ids += candidate.id + "\n";
+  return std::make_shared<const workflow::TakenCandidates>(
+      workflow::TakenCandidates{std::move(list), sha256_hex(ids)});
+}
+
+std::vector<Candidate> choose(const Source& source, const workflow::StageSpec& stage,
+                              const workflow::MeasureSettings& settings) {
+  std::vector<Candidate> list;
+  for (const std::string& task : tasks_of(stage, settings)) {
     const auto found = source.tasks.find(task);
     if (found == source.tasks.end()) continue;
     if (settings.select == "all") {
-      for (const Success& one : found->second) taken.list.push_back(candidate_from_json(one.candidate));
+      for (const Success& one : found->second) list.push_back(candidate_from_json(one.candidate));
     } else {
       const auto best =
           std::max_element(found->second.begin(), found->second.end(),
                            [](const Success& a, const Success& b) { return a.speedup < b.speedup; });
-      taken.list.push_back(candidate_from_json(best->candidate));
+      list.push_back(candidate_from_json(best->candidate));
     }
   }
-  std::string ids;
-  for (const Candidate& candidate : taken.list) ids += candidate.id + "\n";
-  taken.digest = sha256_hex(ids);
-  return taken;
+  return list;
+}
+
+std::vector<Candidate> imported(const workflow::StageSpec& stage, const workflow::MeasureSettings& settings,
+                                Diagnostics& mistakes) {
+  std::vector<Candidate> list;
+  std::set<std::string> ids;
+  for (const std::string& task : tasks_of(stage, settings))
+    for (const task::HostedSource& source :
+         task::load_imported_sources(stage.dataset.folder / task, mistakes)) {
+      const fs::path name = fs::path(task) / task::kImportedFolder / source.path.filename();
+      Candidate candidate =
+          toolchain::make_candidate(task, source, Origin{"imported", "", 0, name.generic_string(), ""});
+      if (ids.insert(candidate.id).second) list.push_back(std::move(candidate));
+    }
+  return list;
+}
+
+void take_imported(workflow::StageSpec& stage, const workflow::MeasureSettings& settings) {
+  const std::string folder = workflow::shown_path(stage.dataset.folder);
+  Diagnostics mistakes;
+  std::vector<Candidate> list = imported(stage, settings, mistakes);
+  if (!mistakes.empty())
+    stage.blocked = to_string(mistakes.front());
+  else if (!is_folder(stage.dataset.folder))
+    stage.blocked = "there is no folder " + folder + "; `warpsmith import` makes it";
+  else if (list.empty())
+    stage.blocked = "no task of this workflow in " + folder + " has kernels below imported/";
+  else
+    stage.taken = taken_of(std::move(list));
 }
 
 }  // namespace
@@ -124,16 +164,18 @@ void take_candidates(workflow::WorkflowSpec& spec) {
   std::map<fs::path, Source> sources;  // the instances of a matrix share theirs
   for (workflow::StageSpec& stage : spec.stages) {
     const auto* settings = std::get_if<workflow::MeasureSettings>(&stage.settings);
-    if (settings == nullptr || settings->candidates_of_run.empty()) continue;
+    if (settings == nullptr || !settings->takes()) continue;
+    if (!settings->candidates.empty()) {
+      take_imported(stage, *settings);
+      continue;
+    }
     const fs::path run = settings->candidates_of_run;
     std::string lack;
     try {
       auto found = sources.find(run);
       if (found == sources.end()) found = sources.emplace(run, read_source(run)).first;
       lack = found->second.lack;
-      if (lack.empty())
-        stage.taken =
-            std::make_shared<const workflow::TakenCandidates>(choose(found->second, stage, *settings));
+      if (lack.empty()) stage.taken = taken_of(choose(found->second, stage, *settings));
     } catch (const std::exception& e) {  // a file that is damaged, or of another version
       lack = "the run " + workflow::shown_path(run) + " cannot be read: " + e.what();
     }

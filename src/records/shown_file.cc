@@ -16,7 +16,7 @@ bool is_path_character(char c) {
 std::string shown_file(const Candidate& candidate) {
   if (candidate.files.size() != 1) return "";
   const std::string& path = candidate.files.front().path;
-  const bool has_own = candidate.origin.kind == "dataset" &&
+  const bool has_own = (candidate.origin.kind == "dataset" || candidate.origin.kind == "imported") &&
                        candidate.origin.detail.ends_with(std::filesystem::path(path).extension().string());
   return has_own ? candidate.origin.detail : candidate.id.substr(0, 8) + "/" + path;
 }

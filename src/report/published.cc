@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <sstream>
 #include <utility>
 
@@ -37,11 +38,10 @@ std::optional<double> number_of(const Json& value) {
   return number;
 }
 
-int id_of(const Json& record, const char* key) {
-  if (const auto number = number_of(record.at(key));
-      number && *number == std::floor(*number) && *number < 1e6)
+int id_of(const Json& value, const std::string& name) {
+  if (const auto number = number_of(value); number && *number == std::floor(*number) && *number < 1e6)
     return static_cast<int>(*number);
-  throw Error(std::string("`") + key + "` is no number of a problem");
+  throw Error("`" + name + "` is no number of a problem");
 }
 
 std::string text_of(const Json& record, const char* key) {
@@ -50,22 +50,24 @@ std::string text_of(const Json& record, const char* key) {
   return it->get<std::string>();
 }
 
-void add_release_record(const Json& record, Published& out) {
-  PublishedScore score;
-  score.level = id_of(record, "level_id");
-  score.number = id_of(record, "task_id");
-  score.source = text_of(record, "custom_code");
-  for (const auto& [key, baseline] : kReleaseScores) {
-    score.baseline = baseline;
-    score.speedup.reset();
-    score.note.clear();
-    const auto said = record.find(key);
-    if (score.source.empty())
-      score.note = "no kernel";
-    else if (said == record.end() || !(score.speedup = number_of(*said)))
-      score.note = "no score";
-    out.scores.push_back(score);
+// Fills in all but its place and level.
+void read_release_record(const Json& record, ReleaseRecord& out) {
+  out.number = id_of(record.at("task_id"), "task_id");
+  for (const char* key : {"ref_code", "custom_code"})
+    if (const auto it = record.find(key); it != record.end() && !it->is_null() && !it->is_string())
+      throw Error(std::string("`") + key + "` is no text");
+  out.reference = text_of(record, "ref_code");
+  out.kernel = text_of(record, "custom_code");
+  if (out.kernel.empty()) {
+    const auto it = record.find("custom_code");
+    out.missing = it == record.end() ? "custom_code is not there"
+                  : it->is_null()    ? "custom_code is null"
+                  : *it == "None"    ? "custom_code is the text None"
+                                     : "custom_code is empty";
   }
+  for (const auto& [key, baseline] : kReleaseScores)
+    if (const auto it = record.find(key); it != record.end())
+      if (const auto score = number_of(*it)) out.scores[baseline] = *score;
 }
 
 // A file that people wrote or fetched: a mistake in it is the user's.
@@ -73,22 +75,88 @@ void add_release_record(const Json& record, Published& out) {
   throw Error(where + ": " + why, kExitUsage);
 }
 
+// Calls `read`, and tells what it throws as a mistake at the record's place.
+void try_record(const std::filesystem::path& file, ReleaseRecord record, std::vector<ReleaseRecord>& out,
+                Diagnostics& mistakes, const std::function<void(ReleaseRecord&)>& read) {
+  std::string why;
+  try {
+    read(record);
+    out.push_back(std::move(record));
+    return;
+  } catch (const Json::exception& e) {
+    why = in_words(e);
+  } catch (const Error& e) {
+    why = e.what();
+  }
+  mistakes.push_back({file.string(), record.line, 0, record.line > 0 ? why : record.place + ": " + why, ""});
+}
+
 // Every line a record. A last line may lack its newline.
-Published read_release(const std::filesystem::path& file, const std::string& text) {
-  Published out{"CUDA-L1's release", file.stem().string(), {}};
+std::vector<ReleaseRecord> read_lines(const std::filesystem::path& file, const std::string& text,
+                                      Diagnostics& mistakes) {
+  std::vector<ReleaseRecord> out;
   std::istringstream lines(text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    const std::string where = file.string() + ", line " + std::to_string(number);
-    try {
-      add_release_record(parse_json(line, "the record"), out);
-    } catch (const Json::exception& e) {
-      refuse(where, in_words(e));
-    } catch (const Error& e) {
-      refuse(where, e.what());
+    ReleaseRecord record;
+    record.line = number;
+    record.place = "line " + std::to_string(number);
+    try_record(file, std::move(record), out, mistakes, [&](ReleaseRecord& one) {
+      const Json json = parse_json(line, "the record");
+      one.level = id_of(json.at("level_id"), "level_id");
+      read_release_record(json, one);
+    });
+  }
+  return out;
+}
+
+// Lists of records by level.
+std::vector<ReleaseRecord> read_lists(const std::filesystem::path& file, const Json& levels,
+                                      Diagnostics& mistakes) {
+  std::vector<ReleaseRecord> out;
+  for (const auto& [level, list] : levels.items()) {
+    int number = 0;
+    for (const Json& json : list) {
+      ReleaseRecord record;
+      record.place = "level " + level + ", record " + std::to_string(++number);
+      try_record(file, std::move(record), out, mistakes, [&](ReleaseRecord& one) {
+        one.level = id_of(Json(level), level);
+        read_release_record(json, one);
+        if (const auto score = json.contains("score") ? number_of(json["score"]) : std::nullopt)
+          one.scores["eager"] = *score;
+      });
     }
   }
+  return out;
+}
+
+bool has_lines(const Json& first_line) {
+  return first_line.is_object() && first_line.contains("level_id") && first_line.contains("task_id");
+}
+
+bool has_lists(const Json& json) {
+  const auto is_list = [](const Json& list) {
+    return list.is_array() && (list.empty() || (list[0].is_object() && list[0].contains("custom_code")));
+  };
+  return json.is_object() && std::all_of(json.begin(), json.end(), is_list) &&
+         std::any_of(json.begin(), json.end(), [](const Json& list) { return !list.empty(); });
+}
+
+Published scores_of(const std::filesystem::path& file, const std::vector<ReleaseRecord>& records) {
+  Published out{"CUDA-L1's release", file.stem().string(), {}};
+  for (const ReleaseRecord& record : records)
+    for (const auto& [key, baseline] : kReleaseScores) {
+      PublishedScore score{record.level, record.number, baseline, {}, "", record.kernel};
+      const auto said = record.scores.find(baseline);
+      if (record.kernel.empty())
+        score.note = "no kernel";
+      else if (said == record.scores.end())
+        score.note = "no score";
+      else
+        score.speedup = said->second;
+      out.scores.push_back(std::move(score));
+    }
   return out;
 }
 
@@ -192,13 +260,30 @@ Json parsed(const std::string& text) {
 
 }  // namespace
 
+std::vector<ReleaseRecord> read_release(const std::filesystem::path& file, Diagnostics& mistakes) {
+  const std::string text = read_file_within(file, kLargestFile);
+  if (const Json whole = parsed(text); has_lists(whole)) return read_lists(file, whole, mistakes);
+  std::vector<ReleaseRecord> records = read_lines(file, text, mistakes);
+  if (!records.empty()) return records;
+  refuse(file.string(),
+         "nothing of CUDA-L1's release: neither JSON lines (level_id, task_id, ref_code, custom_code, …) nor "
+         "lists of records by level" +
+             (mistakes.empty() ? "" : "; " + to_string(mistakes.front())));
+}
+
 Published read_published(const std::filesystem::path& file, const PublishedHints& hints) {
   const std::string text = read_file_within(file, kLargestFile);
-  const Json record = parsed(text.substr(0, text.find('\n')));
-  if (record.is_object() && record.contains("level_id") && record.contains("task_id"))
-    return read_release(file, text);
+  const Json whole = parsed(text);
+  if (has_lists(whole) || has_lines(parsed(text.substr(0, text.find('\n'))))) {
+    Diagnostics mistakes;
+    const Published out = scores_of(file, read_release(file, mistakes));
+    if (!mistakes.empty())
+      refuse(file.string() + (mistakes[0].line > 0 ? ", line " + std::to_string(mistakes[0].line) : ""),
+             mistakes[0].message);
+    return out;
+  }
   try {
-    if (const Json whole = parsed(text); is_evaluation(whole)) return read_evaluation(file, whole, hints);
+    if (is_evaluation(whole)) return read_evaluation(file, whole, hints);
   } catch (const Json::exception& e) {
     refuse(file.string(), in_words(e));
   }

@@ -1,5 +1,5 @@
 // `measure`: samples of a frozen checkpoint, or the candidates of earlier stages or of another run measured
-// again.
+// again, or imported ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,18 +27,18 @@ class EvaluateStage final : public Stage {
         round_(inputs_.spec, verifier_) {
     const workflow::StageSpec& spec = inputs_.spec;
     const bool sources[] = {!settings_.checkpoint_of.empty(), !settings_.candidates_of.empty(),
-                            !settings_.candidates_of_run.empty()};
+                            !settings_.candidates_of_run.empty(), !settings_.candidates.empty()};
     if (std::count(std::begin(sources), std::end(sources), true) != 1)
-      throw Error(
-          fmt::format("stage {}: needs one of `checkpoint_of`, `candidates_of` and `candidates_of_run`",
-                      spec.name),
-          kExitUsage);
+      throw Error(fmt::format("stage {}: needs one of `checkpoint_of`, `candidates_of`, `candidates_of_run` "
+                              "and `candidates`",
+                              spec.name),
+                  kExitUsage);
     if (!again() && !spec.lacks.empty())
       throw Error(fmt::format("stage {}: {}", spec.name, spec.lacks), kExitUsage);
-    if (!settings_.candidates_of_run.empty()) {
+    if (settings_.takes()) {
       if (!spec.taken || spec.taken->list.empty())
         throw Error(fmt::format("stage {}: the candidates of {} are not known", spec.name,
-                                settings_.candidates_of_run),
+                                settings_.candidates_of_run + settings_.candidates),
                     kExitUsage);
       selected_ = spec.taken->list;
     } else if (again()) {
@@ -146,13 +146,11 @@ class EvaluateStage final : public Stage {
     const std::vector<Counted> list = again() ? counted(verifier_) : counted(round_.samples(), verifier_);
     step.output["samples"] = Json::array();
     if (again()) {
-      if (settings_.candidates_of_run.empty()) {
-        step.output["candidates_of"] = settings_.candidates_of;
-      } else {
+      if (!settings_.candidates_of.empty()) step.output["candidates_of"] = settings_.candidates_of;
+      if (!settings_.candidates_of_run.empty())
         step.output["candidates_of_run"] =
             std::filesystem::path(settings_.candidates_of_run).filename().string();
-        step.output["tasks"] = tasks_json(selected_);
-      }
+      if (settings_.takes()) step.output["tasks"] = tasks_json(selected_);
       for (const Counted& c : list) step.output["samples"].push_back(remeasured_json(*c.known));
     } else {
       step.output["checkpoint_of"] = settings_.checkpoint_of;
@@ -168,7 +166,7 @@ class EvaluateStage final : public Stage {
     return step;
   }
 
-  // Those that candidates of another run are for: no stage of this workflow has collected them.
+  // Those that candidates from elsewhere are for: no stage of this workflow has collected them.
   Json tasks_json(const std::vector<Candidate>& candidates) const {
     std::set<std::string> wanted;
     for (const Candidate& c : candidates) wanted.insert(c.task);

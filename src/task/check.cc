@@ -95,6 +95,12 @@ void check_gpu_shapes(const Task& task, Diagnostics& diagnostics) {
                          "take a larger first shape for GPUs, or say `small: why`"});
 }
 
+// How many there are, imported ones included.
+std::size_t with_host_code(const Task& task, Diagnostics& diagnostics) {
+  return load_hosted_sources(task, diagnostics).size() +
+         load_imported_sources(task.folder, diagnostics).size();
+}
+
 void check_task(const Task& task, Diagnostics& diagnostics, DatasetCount& count) {
   const std::string path = (task.folder / "task.yaml").string();
   if (!task.flops) diagnostics.push_back({path, 0, 0, "`flops` is missing", ""});
@@ -102,7 +108,7 @@ void check_task(const Task& task, Diagnostics& diagnostics, DatasetCount& count)
   check_gpu_shapes(task, diagnostics);
   const std::vector<CandidateFile> files = load_candidate_files(task, diagnostics);
   count.tasks += 1;
-  count.candidates += static_cast<int>(files.size() + load_hosted_sources(task, diagnostics).size());
+  count.candidates += static_cast<int>(files.size() + with_host_code(task, diagnostics));
   check_plans(task, files, diagnostics);
   std::map<std::string, int> found;
   for (const CandidateFile& file : files) ++found[file.expected];
@@ -162,7 +168,7 @@ std::string form(std::string_view source) {
 int check_candidates(const Task& task, Diagnostics& diagnostics) {
   const std::vector<CandidateFile> files = load_candidate_files(task, diagnostics);
   check_plans(task, files, diagnostics);
-  return static_cast<int>(files.size() + load_hosted_sources(task, diagnostics).size());
+  return static_cast<int>(files.size() + with_host_code(task, diagnostics));
 }
 
 DatasetCount check_dataset(const std::filesystem::path& folder, Diagnostics& diagnostics) {

@@ -165,6 +165,7 @@ void check_python(const HostedSource& source, Diagnostics& diagnostics) {
     }
   }
   const HostedFile& model = source.files.front();
+  if (source.expected.empty()) return;
   if (!has_word(model.content, "ModelNew") && !has_word(model.content, "forward"))
     diagnostics.push_back({(fs::is_directory(source.path) ? source.path / model.path : source.path).string(),
                            1, 1, "defines neither `ModelNew` nor `forward`",
@@ -177,6 +178,12 @@ bool is_native_source(std::string_view path) {
   constexpr std::array<std::string_view, 8> kEndings = {".cu",  ".cuh", ".cpp", ".cc",
                                                         ".cxx", ".h",   ".hpp", ".inl"};
   return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view e) { return path.ends_with(e); });
+}
+
+bool has_plan(const HostedSource& source) {
+  static const std::regex kPlan("(^|\n)[ \t]*//[ \t]*plan:");
+  return source.tier == HostedTier::kExtension && !fs::is_directory(source.path) &&
+         std::regex_search(source.files.front().content, kPlan);
 }
 
 namespace {
@@ -199,6 +206,26 @@ std::optional<HostedSource> load_source(HostedTier tier, const fs::path& path, c
 std::optional<HostedSource> load_hosted_source(const fs::path& path, Diagnostics& diagnostics) {
   const bool of_python = fs::is_directory(path) ? fs::exists(path / "model.py") : path.extension() == ".py";
   return load_source(of_python ? HostedTier::kPython : HostedTier::kExtension, path, "ok", diagnostics);
+}
+
+std::optional<HostedSource> load_imported_source(const fs::path& path, Diagnostics& diagnostics) {
+  const bool of_python = path.extension() == ".py";
+  if (of_python || path.extension() == ".cu")
+    return load_source(of_python ? HostedTier::kPython : HostedTier::kExtension, path, "", diagnostics);
+  diagnostics.push_back({path.string(), 0, 0, "an imported kernel is a file that ends in .py or .cu", ""});
+  return std::nullopt;
+}
+
+std::vector<HostedSource> load_imported_sources(const fs::path& task_folder, Diagnostics& diagnostics) {
+  std::vector<HostedSource> sources;
+  const fs::path folder = task_folder / kImportedFolder;
+  if (!fs::exists(folder)) return sources;
+  for (const fs::path& path : sorted_names(folder, diagnostics)) {
+    if (is_made_by_python(path) || path.filename() == kImportedOrigin) continue;
+    if (std::optional<HostedSource> source = load_imported_source(path, diagnostics))
+      sources.push_back(std::move(*source));
+  }
+  return sources;
 }
 
 std::vector<HostedSource> load_hosted_sources(const Task& task, HostedTier tier, Diagnostics& diagnostics) {

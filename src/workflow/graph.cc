@@ -93,7 +93,7 @@ class Graph {
 
   void resolve_measure(std::size_t user, MeasureSettings& measure, std::set<std::size_t>& edges) {
     Draft& draft = drafts_[user];
-    if (!measure.candidates_of_run.empty()) return;  // another run's, not a stage's
+    if (measure.takes()) return;  // they are no stage's
     if (!draft.candidates_of.empty()) {
       measure.candidates_of.clear();
       for (const NamedPlace& name : draft.candidates_of) {

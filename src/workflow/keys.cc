@@ -171,7 +171,7 @@ Json rule_schema(const KeyRule& rule, const Json& standard) {
   if (rule.form == Form::kStrings && !rule.words.empty()) schema["anyOf"].push_back({{"enum", rule.words}});
   if (rule.form == Form::kSeconds && standard.is_number())
     schema["default"] = fmt::format("{}s", standard.get<double>());
-  else if (!standard.is_null())
+  else if (!standard.is_null() && !(rule.form == Form::kWord && standard == ""))
     schema["default"] = standard;
   return schema;
 }

@@ -95,6 +95,12 @@ class Loader {
     if (const auto dataset = map.value("dataset")) read_dataset(*dataset, defaults.dataset);
     map.finish();
     read_stages(raw, defaults, has_dataset);
+    // What is imported may be imported later: the workflow may be checked before it is.
+    const bool all_imported = std::all_of(spec_.stages.begin(), spec_.stages.end(), [](const StageSpec& s) {
+      const auto* measure = std::get_if<MeasureSettings>(&s.settings);
+      return measure != nullptr && !measure->candidates.empty();
+    });
+    if (no_dataset_) (all_imported && !spec_.stages.empty() ? notes_ : mistakes_).push_back(*no_dataset_);
     check_gpus_of_all(root);
     if (options_.refuse_idle_gpus) mistakes_.insert(mistakes_.end(), idle_gpus_.begin(), idle_gpus_.end());
     check_budget(raw);
@@ -183,8 +189,9 @@ class Loader {
       std::error_code error;
       readable = options_.check_files && fs::is_directory(dataset.folder, error);
       if (options_.check_files && !readable)
-        map.mistake("folder", fmt::format("there is no folder {}", dataset.folder.string()),
-                    "relative to the folder of this file");
+        no_dataset_ = mistake_at(node.find("folder")->place(),
+                                 fmt::format("there is no folder {}", dataset.folder.string()),
+                                 "relative to the folder of this file");
       if (readable) known = task_ids(dataset.folder);
       if (readable && known.empty())
         map.mistake("folder", fmt::format("{} holds no task", dataset.folder.string()),
@@ -405,6 +412,7 @@ class Loader {
   Diagnostics idle_gpus_;  // mistakes, too: GPUs that are asked for and that no program could use
   std::map<std::string, Node> params_;
   ReferenceBudget budget_;
+  std::optional<Diagnostic> no_dataset_;                           // its folder is not there
   std::map<fs::path, std::shared_ptr<const HackDatabase>> hacks_;  // by folder; null: it has mistakes
   WorkflowSpec spec_;
 };

@@ -160,14 +160,16 @@ MeasureSettings read_measure(MapReader& map, Draft& draft, Diagnostics& mistakes
   for (std::size_t i = 0; i < settings.candidates_of.size(); ++i)
     draft.candidates_of.push_back(
         {settings.candidates_of[i], map.node().find("candidates_of")->items()[i].place()});
-  if (!draft.checkpoint_of.empty() && !draft.candidates_of.empty())
-    map.mistake("candidates_of", "`candidates_of` and `checkpoint_of` stand together",
-                "a stage measures one or the other");
-  for (const auto& [other, stands] : {std::pair("checkpoint_of", !draft.checkpoint_of.empty()),
-                                      std::pair("candidates_of", !draft.candidates_of.empty())})
-    if (stands && !settings.candidates_of_run.empty())
-      map.mistake("candidates_of_run", fmt::format("`candidates_of_run` and `{}` stand together", other),
-                  "a stage measures one or the other");
+  const std::pair<const char*, bool> sources[] = {{"checkpoint_of", !draft.checkpoint_of.empty()},
+                                                  {"candidates_of", !draft.candidates_of.empty()},
+                                                  {"candidates_of_run", !settings.candidates_of_run.empty()},
+                                                  {"candidates", !settings.candidates.empty()}};
+  for (std::size_t i = 1; i < std::size(sources); ++i)
+    for (std::size_t other = 0; other < i; ++other)
+      if (sources[i].second && sources[other].second)
+        map.mistake(sources[i].first,
+                    fmt::format("`{}` and `{}` stand together", sources[i].first, sources[other].first),
+                    "a stage measures one or the other");
   return settings;
 }
 

@@ -343,6 +343,13 @@ const Table<MeasureSettings>& measure_keys() {
                     "file; instead of `checkpoint_of`.",
                 .hashed = false},  // the candidates themselves are
        .member = &S::candidates_of_run},
+      {.rule = {.name = "candidates",
+                .form = Form::kWord,
+                .meaning = "imported: all kernels that lie below `imported/` of the tasks; instead of "
+                           "`checkpoint_of`.",
+                .words = {"imported"},
+                .hashed = false},  // the kernels themselves are
+       .member = &S::candidates},
       {.rule = {.name = "select",
                 .form = Form::kWord,
                 .meaning = "With `candidates_of` and `candidates_of_run`: the best of each task, or all.",

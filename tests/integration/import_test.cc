@@ -1,5 +1,5 @@
-// `warpsmith import kernelbench`, the whole command: modules of KernelBench's form become tasks that can be
-// measured.
+// `warpsmith import`, the whole command: modules of KernelBench's form become tasks that can be measured, and
+// kernels of others come to lie beside them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -153,11 +153,195 @@ TEST_F(Import, WhatCannotBeImportedIsRefusedWithTheReason) {
   EXPECT_NE(why["level1_7_OneSize"], "");
 }
 
+// A record of CUDA-L1's release, as a line.
+std::string record_of(int task, const Json& reference, const Json& kernel, const Json& score) {
+  return Json{{"level_id", 1},
+              {"task_id", task},
+              {"ref_code", reference},
+              {"custom_code", kernel},
+              {"cuda_graph_code", nullptr},
+              {"cudnn_code", "x"},
+              {"score_default", score},
+              {"score_cudnn", nullptr}}
+             .dump() +
+         "\n";
+}
+
+constexpr const char* kKernelText = "import torch\nclass ModelNew(torch.nn.Module):\n  pass  # caf\u00e9\n";
+
+class ImportRelease : public Import {
+ protected:
+  void put(const std::string& name, const std::string& text) {
+    make_folders((scratch_.path() / name).parent_path());
+    write_file_atomic(scratch_.path() / name, text);
+  }
+  std::string read(const std::string& name) { return read_file(scratch_.path() / "tasks" / name); }
+  Json origins(const std::string& task) { return Json::parse(read(task + "/imported/origin.json")); }
+  Json import(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "import");
+    arguments.emplace_back("--json");
+    const process::ChildResult result = warpsmith(arguments);
+    err_ = result.err;
+    exit_code_ = result.exit_code;
+    return Json::parse(result.out, nullptr, false);
+  }
+};
+
+TEST_F(ImportRelease, EachReferenceBecomesATaskWithItsKernels) {
+  const std::string doubled = module_of("return x * 2"), random = module_of("return torch.rand_like(x)");
+  put("h100.json", record_of(3, doubled, kKernelText, 1.394) +
+                       record_of(4, module_of("return x + 2"), "None", 2.5) +
+                       record_of(5, random, kKernelText, "1.2"));
+  const Json answer = import({"cuda-l1", "h100.json", "--into", "tasks"});
+  EXPECT_EQ(exit_code_, kExitFailed) << err_;  // one is refused
+  ASSERT_TRUE(answer.is_object()) << err_;
+  EXPECT_EQ(answer.at("imported"), Json({"cuda_l1_level1_3", "cuda_l1_level1_4"})) << answer;
+  ASSERT_EQ(answer.at("refused").size(), 1u);
+  EXPECT_EQ(answer.at("refused")[0].at("file"), "h100.json, line 3");
+  EXPECT_THAT(answer.at("refused")[0].at("why").get<std::string>(), HasSubstr("random"));
+  EXPECT_EQ(answer.at("kernels"),
+            (Json{{"imported", 1}, {"there_already", 0}, {"missing", 1}, {"of_refused_tasks", 1}}));
+  const task::Task task = loaded("cuda_l1_level1_3");
+  EXPECT_EQ(task.module, doubled);
+  EXPECT_THAT(task.imported, HasSubstr("CUDA-L1's release, level 1, task 3"));
+  EXPECT_EQ(read("cuda_l1_level1_3/imported/h100.py"), kKernelText);
+  const Json entry = origins("cuda_l1_level1_3").at("h100");
+  EXPECT_EQ(entry.at("from"), "h100.json");
+  EXPECT_EQ(entry.at("at"), "line 1");
+  EXPECT_EQ(entry.at("published"), (Json{{"eager", 1.394}}));
+  EXPECT_EQ(entry.at("sha256").get<std::string>().size(), 64u);
+  // No kernel, and no gap: what is known of it stands there.
+  EXPECT_FALSE(path_exists(scratch_.path() / "tasks/cuda_l1_level1_4/imported/h100.py"));
+  EXPECT_EQ(origins("cuda_l1_level1_4"), (Json{{"h100",
+                                                {{"from", "h100.json"},
+                                                 {"at", "line 2"},
+                                                 {"published", {{"eager", 2.5}}},
+                                                 {"missing", "custom_code is the text None"}}}}));
+
+  // Again: nothing changes. Another file adds to it, in its other form; another reference is a task of its
+  // own.
+  const Json again = import({"cuda-l1", "h100.json", "--into", "tasks"});
+  EXPECT_EQ(again.at("there_already"), answer.at("imported"));
+  EXPECT_EQ(again.at("kernels"),
+            (Json{{"imported", 0}, {"there_already", 1}, {"missing", 1}, {"of_refused_tasks", 1}}));
+  EXPECT_EQ(origins("cuda_l1_level1_3"), (Json{{"h100", entry}}));
+  const Json lists = {
+      {"1",
+       {{{"task_id", 3}, {"ref_code", doubled}, {"custom_code", "ours = 1\n"}, {"score", "2"}},
+        {{"task_id", 3}, {"ref_code", module_of("return x * 3")}, {"custom_code", nullptr}}}}};
+  put("a100.json", lists.dump());
+  const Json more = import({"cuda-l1", "a100.json", "--into", "tasks"});
+  EXPECT_EQ(exit_code_, kExitOk) << err_ << more;
+  EXPECT_EQ(more.at("imported"), Json({"cuda_l1_level1_3_2"}));
+  EXPECT_EQ(origins("cuda_l1_level1_3").at("h100"), entry);
+  EXPECT_EQ(origins("cuda_l1_level1_3").at("a100").at("at"), "level 1, record 1");
+  EXPECT_EQ(read("cuda_l1_level1_3/imported/a100.py"), "ours = 1\n");
+  const process::ChildResult valid = warpsmith({"validate", "tasks"});
+  EXPECT_EQ(valid.exit_code, kExitOk) << valid.out << valid.err;
+  EXPECT_THAT(valid.out, HasSubstr("3 tasks, 2 candidates"));
+
+  // A workflow takes them.
+  put("w.yaml",
+      "schema: warpsmith.workflow/1\nname: w\ndevice: cpu\ndataset: {folder: tasks, train: all}\n"
+      "stages:\n  - {name: release, kind: measure, candidates: imported}\n");
+  const process::ChildResult plan = warpsmith({"plan", "w.yaml"});
+  EXPECT_EQ(plan.exit_code, kExitOk) << plan.out << plan.err;
+}
+
+// A bad record is told with its line; the others are imported all the same.
+TEST_F(ImportRelease, BadRecordsCostNoOtherItsPlace) {
+  const std::string doubled = module_of("return x * 2");
+  put("h100.json", "{\"level_id\": 1,\n" + record_of(1, nullptr, kKernelText, 1) +
+                       record_of(2, 7, kKernelText, 1) + record_of(3, doubled, kKernelText, 1));
+  const Json answer = import({"cuda-l1", "h100.json", "--into", "tasks"});
+  EXPECT_EQ(exit_code_, kExitFailed);
+  ASSERT_TRUE(answer.is_object()) << err_;
+  EXPECT_EQ(answer.at("imported"), Json({"cuda_l1_level1_3"}));
+  std::map<int, std::string> why;
+  for (const Json& one : answer.at("mistakes")) why[one.at("line")] = one.at("message");
+  EXPECT_EQ(why.size(), 3u);
+  EXPECT_EQ(why[2], "it has no `ref_code`");
+  EXPECT_EQ(why[3], "`ref_code` is no text");
+  // Another kernel under the name of one that is there stays out.
+  put("h100.json", record_of(3, doubled, "other = 1\n", 1));
+  const Json other = import({"cuda-l1", "h100.json", "--into", "tasks"});
+  EXPECT_EQ(exit_code_, kExitFailed);
+  EXPECT_THAT(other.at("mistakes")[0].at("message").get<std::string>(), HasSubstr("of another text"));
+  EXPECT_EQ(read("cuda_l1_level1_3/imported/h100.py"), kKernelText);
+  put("bad.json", "hello\n");
+  import({"cuda-l1", "bad.json", "--into", "tasks"});
+  EXPECT_EQ(exit_code_, kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("bad.json"));
+}
+
+TEST_F(ImportRelease, ARunOfKernelBench) {
+  add("level1/3_Doubled_.py", module_of("return x * 2"));
+  add("level1/4_Other.py", module_of("return x * 4"));
+  put("runs/mine.v1/level_1_problem_3_sample_0_kernel.py", kKernelText);
+  put("runs/mine.v1/level_1_problem_3_sample_1_kernel.py", "def broken(:\n");
+  put("runs/mine.v1/level_1_problem_9_sample_0_kernel.py", kKernelText);
+  put("runs/mine.v1/eval_results.json",
+      R"({"3": [{"sample_id": 0, "compiled": true, "correctness": true, "runtime": 0.25},
+                {"sample_id": 1, "compiled": false, "correctness": false, "runtime": -1.0}]})");
+  const std::vector<std::string> arguments = {"kernelbench-run", "runs/mine.v1", "--kernelbench",
+                                              "checkout",        "--into",       "tasks"};
+  const Json answer = import(arguments);
+  EXPECT_EQ(exit_code_, kExitFailed);
+  ASSERT_TRUE(answer.is_object()) << err_;
+  EXPECT_EQ(answer.at("imported"), Json({"level1_3_Doubled"})) << "only what the run needs";
+  ASSERT_EQ(answer.at("mistakes").size(), 1u);
+  EXPECT_THAT(answer.at("mistakes")[0].at("message").get<std::string>(),
+              HasSubstr("has no problem 9 of level 1"));
+  EXPECT_EQ(read("level1_3_Doubled/imported/mine_v1_sample_0.py"), kKernelText);
+  const Json all = origins("level1_3_Doubled");
+  EXPECT_EQ(all.at("mine_v1_sample_0").at("published"),
+            (Json{{"compiled", true}, {"correctness", true}, {"runtime_ms", 0.25}}));
+  EXPECT_EQ(all.at("mine_v1_sample_1").at("published"), (Json{{"compiled", false}, {"correctness", false}}));
+  EXPECT_EQ(import(arguments).at("kernels").at("there_already"), 2);
+  // The task of another module is left as it is, and takes no kernel that was written for this one.
+  add("level1/3_Doubled_.py", module_of("return x * 2 + 0"));
+  const Json changed = import(arguments);
+  EXPECT_THAT(changed.at("refused")[0].at("why").get<std::string>(), HasSubstr("was made of another module"));
+  EXPECT_EQ(changed.at("kernels").at("of_refused_tasks"), 2);
+}
+
+TEST_F(ImportRelease, KernelsOfATask) {
+  add("level1/3_Doubled_.py", module_of("return x * 2"));
+  imported({"--level", "1"});
+  put("mine.cu", kDoubled);
+  put("more/a b.py", kKernelText);
+  put("more/notes.txt", "x");
+  const std::vector<std::string> arguments = {"kernels", "mine.cu", "more", "--task",
+                                              "tasks/level1_3_Doubled"};
+  const Json answer = import(arguments);
+  EXPECT_EQ(exit_code_, kExitFailed);
+  EXPECT_EQ(answer.at("kernels").at("imported"), 2) << answer << err_;
+  EXPECT_THAT(answer.at("mistakes")[0].at("file").get<std::string>(), HasSubstr("notes.txt"));
+  EXPECT_EQ(read("level1_3_Doubled/imported/mine.cu"), kDoubled);
+  EXPECT_EQ(origins("level1_3_Doubled").at("a_b").at("from"), "a b.py");
+  put("more/mine.py", kKernelText);
+  EXPECT_THAT(import({"kernels", "more/mine.py", "--task", "tasks/level1_3_Doubled"})
+                  .at("mistakes")[0]
+                  .at("message")
+                  .get<std::string>(),
+              HasSubstr("of another text"));
+}
+
 TEST_F(Import, MistakesOfTheCommandLine) {
   EXPECT_EQ(warpsmith({"import", "kernelbench", "nowhere", "--into", "tasks"}).exit_code, kExitUsage);
   EXPECT_EQ(warpsmith({"import", "something", "checkout", "--into", "tasks"}).exit_code, kExitUsage);
   EXPECT_EQ(warpsmith({"import", "kernelbench", "checkout", "--into", "tasks", "--level", "9"}).exit_code,
             kExitUsage);
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"kernelbench", "checkout"},
+                                                    {"cuda-l1", "x.json", "--task", "t"},
+                                                    {"kernels", "x.py", "--into", "tasks"},
+                                                    {"kernelbench-run", "runs/x", "--into", "tasks"},
+                                                    {"cuda-l1", "nowhere.json", "--into", "tasks"}}) {
+    std::vector<std::string> all = {"import"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const int code = warpsmith(all).exit_code;
+    EXPECT_TRUE(code == kExitUsage || code == kExitEnvironment) << arguments[0] << " " << code;
+  }
 }
 
 }  // namespace

@@ -50,23 +50,39 @@ class TakenTest : public ::testing::Test {
     for (const auto& [name, hash8] : stages) list.push_back({{"stage", name}, {"hash8", hash8}});
     write_file_atomic(run_ / "state.json", Json{{"stages", list}}.dump());
   }
-  // Sources of what a stage of these settings takes; or why it cannot run.
-  std::vector<std::string> taken(const std::string& settings = "") {
+  void take(const std::string& settings) {
     workflow::LoadResult loaded = workflow::load_workflow_text(
         "schema: warpsmith.workflow/1\nname: w\n"
         "dataset: {folder: tasks, train: [mul, add], heldout_operation: [gelu]}\n"
-        "stages:\n  - {name: e, kind: measure, candidates_of_run: results/first" +
+        "stages:\n  - {name: e, kind: measure, " +
             settings + "}\n",
         folder_ / "w.yaml", {.overrides = {}, .seed = {}, .base_folder = {}, .check_files = false});
     if (!loaded.spec) throw InvalidInput(loaded.mistakes);
     take_candidates(*loaded.spec);
     spec_ = *loaded.spec;
+  }
+  // Sources of what a stage of these settings takes; or why it cannot run.
+  std::vector<std::string> taken(const std::string& settings = "") {
+    take("candidates_of_run: results/first" + settings);
     const workflow::StageSpec& stage = spec_.stages[0];
     if (!stage.taken) return {"blocked: " + stage.blocked};
     EXPECT_EQ(stage.blocked, "");
     std::vector<std::string> sources;
     for (const Candidate& c : stage.taken->list) sources.push_back(c.source());
     return sources;
+  }
+
+  // Tier and name of what a stage takes from imported/; or why it cannot run.
+  std::vector<std::string> imported(const std::string& settings = "") {
+    take("candidates: imported" + settings);
+    const workflow::StageSpec& stage = spec_.stages[0];
+    if (!stage.taken) return {stage.blocked};
+    std::vector<std::string> names;
+    for (const Candidate& c : stage.taken->list) {
+      EXPECT_EQ(c.origin.kind, "imported");
+      names.push_back(std::string(to_string(c.tier)) + " " + c.origin.detail);
+    }
+    return names;
   }
 
   fs::path folder_, run_;
@@ -146,6 +162,35 @@ TEST_F(TakenTest, ARunThatWillNotDoBlocksTheStage) {
   const auto plans = plan_stages(spec_, Digests{{folder_ / "tasks", {}}}, {});
   EXPECT_EQ(plans[0].action, Action::kBlocked);
   EXPECT_THAT(plans[0].reason, HasSubstr("there is no run"));
+}
+
+TEST_F(TakenTest, AllThatLiesBelowImportedOfTheTasks) {
+  const auto put = [&](const std::string& file, const std::string& text) {
+    make_folders((folder_ / "tasks" / file).parent_path());
+    write_file_atomic(folder_ / "tasks" / file, text);
+  };
+  EXPECT_THAT(imported(), ElementsAre(HasSubstr("`warpsmith import` makes it")));
+  put("add/task.yaml", "");
+  EXPECT_THAT(imported(), ElementsAre(HasSubstr("has kernels below imported/")));
+  put("add/imported/h100.py", "class ModelNew: pass");
+  put("add/imported/a100.py", "class ModelNew: pass");
+  put("add/imported/plan.cu", "// plan: launch k<<<1, 1>>>(x)");
+  put("mul/imported/host.cu", "int forward();");
+  put("gelu/imported/held_out.py", "x");
+  put("other/imported/not_ours.py", "x");
+  EXPECT_THAT(imported(), ElementsAre("extension mul/imported/host.cu", "python add/imported/a100.py",
+                                      "plan add/imported/plan.cu", "python gelu/imported/held_out.py"))
+      << "equal ones once";
+  EXPECT_THAT(imported(", heldout: false"), ::testing::SizeIs(3));
+  const auto inputs = [&] { return stage_inputs(spec_.stages[0], {}, {}); };
+  const Json before = inputs();
+  put("add/imported/plan.cu", "// plan: launch k<<<1, 2>>>(x)");
+  imported(", heldout: false");
+  const auto changes = differences(before, inputs());
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_THAT(to_string(changes[0]), HasSubstr("imported kernels: "));
+  put("mul/imported/notes.txt", "x");
+  EXPECT_THAT(imported(), ElementsAre(HasSubstr("notes.txt: an imported kernel is a file")));
 }
 
 }  // namespace

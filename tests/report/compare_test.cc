@@ -293,6 +293,43 @@ TEST_F(PublishedFiles, TheReleaseOfCudaL1) {
   EXPECT_EQ(p.scores[10].number, 3) << "the last line has no newline";
 }
 
+TEST_F(PublishedFiles, TheReleaseOfCudaL1AsListsByLevel) {
+  const std::filesystem::path file =
+      write("h100.json",
+            R"({"1": [{"task_id": 19, "ref_code": "r", "custom_code": "k", "score": "1.5"}], "2": []})");
+  const Published p = read_published(file, {});
+  ASSERT_EQ(p.scores.size(), 5u);
+  EXPECT_EQ(p.scores[0].speedup, 1.5);
+  EXPECT_EQ(p.scores[0].number, 19);
+  EXPECT_EQ(p.scores[1].note, "no score");
+}
+
+// A bad record costs the others nothing.
+TEST_F(PublishedFiles, RecordsOfTheReleaseWithTheirPlaces) {
+  Diagnostics mistakes;
+  std::vector<ReleaseRecord> records =
+      read_release(write("h100.json", std::string(kRelease) + "\n\n{\"level_id\": 1, \n" +
+                                          R"({"level_id": 1, "task_id": 2, "custom_code": 7})"),
+                   mistakes);
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0].place, "line 1");
+  EXPECT_EQ(records[0].scores,
+            (std::map<std::string, double>{{"eager", 3}, {"torch_compile", 1.25}, {"cudnn", 5}}));
+  EXPECT_EQ(records[1].missing, "custom_code is the text None");
+  EXPECT_EQ(records[1].scores.at("eager"), 7.5);
+  EXPECT_EQ(records[2].missing, "custom_code is null");
+  ASSERT_EQ(mistakes.size(), 2u);
+  EXPECT_EQ(mistakes[0].line, 5);
+  EXPECT_EQ(mistakes[1].message, "`custom_code` is no text");
+  records = read_release(
+      write("l40.json", R"({"3": [{"task_id": 4, "custom_code": ""}, 5, {"task_id": "x"}]})"), mistakes);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].place, "level 3, record 1");
+  EXPECT_EQ(records[0].missing, "custom_code is empty");
+  ASSERT_EQ(mistakes.size(), 4u);
+  EXPECT_THAT(mistakes[3].message, HasSubstr("level 3, record 3: `task_id` is no number"));
+}
+
 TEST_F(PublishedFiles, StandBesideTheRunsOwnProblemsAndAreNeverSignificant) {
   const RunOf a = run();
   const Published p = read_published(write("h100.json", kRelease), {});

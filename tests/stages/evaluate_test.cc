@@ -276,6 +276,22 @@ TEST(Evaluate, CandidatesOfAnotherRunAreMeasured) {
   EXPECT_THROW(make_stage(inputs), Error);
 }
 
+// They are nobody's of this workflow: no figure takes them for a model's.
+TEST(Evaluate, ImportedKernelsAreMeasured) {
+  Candidate kernel = program("a", "ok 2.00 q");
+  kernel.origin = {"imported", "", 0, "a/imported/h100.py", ""};
+  StageInputs inputs = with_taken({kernel});
+  inputs.spec.settings = MeasureSettings{.candidates = "imported"};
+  World world;
+  const StageOutput out = world.drive(inputs);
+  EXPECT_EQ(world.jobs(), (std::vector<std::string>{"0/compile", "0/measure"}));
+  EXPECT_EQ(out["candidates"][0]["candidate"]["origin"]["kind"], "imported");
+  EXPECT_EQ(out["summary"]["best_author"], "imported");
+  EXPECT_EQ(out["tasks"].size(), 1u);
+  EXPECT_FALSE(out.contains("candidates_of"));
+  EXPECT_FALSE(out.contains("candidates_of_run"));
+}
+
 TEST(Evaluate, ATwinSaysSo) {
   StageInputs inputs = with_taken({program("a", "ok 2.00 q")});
   inputs.spec.wanted_device = "L40";
@@ -338,8 +354,9 @@ TEST(Evaluate, MistakesAreNamed) {
     }
     return "";
   };
-  EXPECT_EQ(message(with_checkpoint({})),
-            "stage evaluate: needs one of `checkpoint_of`, `candidates_of` and `candidates_of_run`");
+  EXPECT_EQ(
+      message(with_checkpoint({})),
+      "stage evaluate: needs one of `checkpoint_of`, `candidates_of`, `candidates_of_run` and `candidates`");
   EXPECT_EQ(message(with_checkpoint({.checkpoint_of = "x"})),
             "stage evaluate: `x` is none of the stages that it needs");
   EXPECT_EQ(message(with_checkpoint({.checkpoint_of = "collect"})),

@@ -201,5 +201,31 @@ TEST_F(HostedFiles, WhereNoCompilingIsExpectedAModelMayDefineNothing) {
   EXPECT_THAT(mistakes(), ElementsAre());
 }
 
+// What cannot run gets its verdict when it is measured.
+TEST_F(HostedFiles, ImportedKernelsAreOfAnyTierAndNeedDefineNothing) {
+  write("imported/b.py", kModel);
+  write("imported/a.py", "print('nothing')\n");
+  write("imported/c.cu", "  // plan: launch k<<<1, 1>>>(x)\n");
+  write("imported/d.cu", "// explains the plan: none\n");
+  write("imported/origin.json", "{}");
+  write("imported/__pycache__/a.pyc", "x");
+  const std::vector<HostedSource> sources = load_imported_sources(folder_.path(), mistakes_);
+  EXPECT_THAT(mistakes(), SizeIs(0));
+  ASSERT_THAT(sources, SizeIs(4));
+  EXPECT_EQ(sources[0].name, "a");
+  EXPECT_EQ(sources[1].tier, HostedTier::kPython);
+  EXPECT_EQ(sources[1].files.front().path, "model.py");
+  EXPECT_EQ(sources[1].expected, "");
+  EXPECT_FALSE(has_plan(sources[1]));
+  EXPECT_TRUE(has_plan(sources[2]));
+  EXPECT_FALSE(has_plan(sources[3]));
+  write("imported/readme.txt", "x");
+  write("imported/e.py", "# \xff\n");
+  EXPECT_THAT(load_imported_sources(folder_.path(), mistakes_), SizeIs(4));
+  EXPECT_THAT(mistakes(),
+              ElementsAre("imported/e.py:1:3: a byte that is not UTF-8",
+                          "imported/readme.txt: an imported kernel is a file that ends in .py or .cu"));
+}
+
 }  // namespace
 }  // namespace warpsmith::task

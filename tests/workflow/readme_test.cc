@@ -104,7 +104,7 @@ Shown show_key(const Json& key) {
     std::string words;
     for (const Json& word : value.at("enum"))
       words += (words.empty() ? "`" : " / `") + word.get<std::string>() + "`";
-    return {words, standard.get<std::string>()};
+    return {words, standard.is_null() ? "" : standard.get<std::string>()};
   }
   if (value.contains("anyOf")) {  // a number, or text with a unit
     const Json number = value.at("anyOf").at(0);

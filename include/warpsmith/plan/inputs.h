@@ -41,7 +41,7 @@ std::vector<std::string> programs_of(
 //   {"params": {…}, "device", "threads", "seed", "tasks": {id: digest}, "candidates": {id: digest},
 //    "upstream": {stage: digest of its output.json}, "versions": {program: number},
 //    "device_found": "real" | "twin" | "none",   where `device` (as the file says) is not cpu and was looked
-//    for "candidates_of_run": digest of the chosen ones' ids,
+//    for "candidates_of_run" or "imported": digest of the chosen ones' ids,
 //    "hacks": {"quoted": number, "context": tokens, "database": digest}}    where known hacks are quoted
 // Throws Error where the candidates of another run, or the known hacks, have not been read.
 Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digests,

@@ -1,12 +1,16 @@
-// The candidates that stages take from another run: `candidates_of_run`.
+// The candidates that stages take from elsewhere: from another run (`candidates_of_run`), or from their
+// dataset (`candidates: imported`).
 #pragma once
 
 #include "warpsmith/workflow/spec.h"
 
 namespace warpsmith::plan {
 
-// Fills StageSpec::taken of every stage that names a run, from that run's folder; or StageSpec::blocked where
-// there is none, or it has no program that will do. Reads <run>/state.json and the output.json of each
+// Fills StageSpec::taken of every stage that takes any; or StageSpec::blocked where there are none that will
+// do.
+//
+// Imported: all below imported/ of the stage's tasks, each program of a task once, under the first of its
+// names. Of a run: from that run's folder. Reads <run>/state.json and the output.json of each
 // stage's current version; where there is no state.json, of the version that was written last.
 //
 // Programs that will do: verdict ok, of a task of the stage, measured on the run's own device kind over its

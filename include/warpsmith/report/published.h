@@ -2,9 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "warpsmith/base/error.h"
 
 namespace warpsmith::report {
 
@@ -22,6 +25,21 @@ struct Published {
   std::string device;  // "h100", "NVIDIA H100 80GB HBM3"; empty: the file does not say
   std::vector<PublishedScore> scores;
 };
+
+// A problem in a file of CUDA-L1's release.
+struct ReleaseRecord {
+  int line = 0;                          // in the file; 0: it is an element of a list, see `place`
+  std::string place;                     // "line 19", "level 1, record 19"
+  int level = 0, number = 0;             // KernelBench's
+  std::string reference;                 // `ref_code`; empty: the record has none
+  std::string kernel, missing;           // `custom_code`; where there is none, why
+  std::map<std::string, double> scores;  // by our names of the baselines; also where there is no kernel
+};
+
+// The records of either form: lines of JSON with level_id, task_id, ref_code, custom_code and scores, or one
+// object of lists of records by level, with one `score`. What is no record goes to `mistakes`, and costs the
+// others nothing. Throws Error (kExitUsage) where the file is of neither form.
+std::vector<ReleaseRecord> read_release(const std::filesystem::path& file, Diagnostics& mistakes);
 
 // What an eval_results.json of KernelBench does not say.
 struct PublishedHints {

@@ -24,6 +24,13 @@ inline Candidate make_hosted_candidate(std::string task, const task::HostedSourc
   return candidate;
 }
 
+// The same of a file that somebody else wrote, which may also be one of tier `plan`.
+inline Candidate make_candidate(std::string task, const task::HostedSource& source, Origin origin) {
+  if (task::has_plan(source))
+    return make_plan_candidate(std::move(task), source.files.front().content, std::move(origin));
+  return make_hosted_candidate(std::move(task), source, std::move(origin));
+}
+
 // Its one file is model.py.
 inline Candidate make_python_candidate(std::string task, std::string source, Origin origin) {
   return make_hosted_candidate(std::move(task),

@@ -69,7 +69,8 @@ struct CompileSettings {
 // The measurement protocol's settings; meaning: src/measure/README.md, defaults: workflows/README.md.
 struct ProtocolSettings {
   std::string baseline = "eager";  // of the score
-  std::vector<std::string> baselines = {"all"};  // timed for each task on a GPU, or "all"; that of the score always
+  std::vector<std::string> baselines = {
+      "all"};  // timed for each task on a GPU, or "all"; that of the score always
   std::string math = "strict";
   int threads = 1;        // CPU threads of candidate and baseline
   double target = 0;      // half width of the interval, as a share of the score; 0: by the device
@@ -137,22 +138,26 @@ struct ContrastiveSettings {
   std::string hacks;    // folder of known hacks (hack_database.h), absolute; empty: those of the run alone
   int quote_hacks = 0;  // that a prompt's restrictions quote, at most
 };
-// Samples from a stage's frozen checkpoint, compiled and measured; or the candidates of earlier stages, or of
-// another run, measured again.
+// Samples from a stage's frozen checkpoint, compiled and measured; or the candidates of earlier stages, of
+// another run, or imported ones.
 struct MeasureSettings {
-  std::string checkpoint_of;  // a stage; empty: `candidates_of` or `candidates_of_run`
+  std::string checkpoint_of;  // a stage; empty: one of the next three
   std::vector<std::string> candidates_of;
   std::string candidates_of_run;  // folder of a run, absolute
+  std::string candidates;         // "imported": all that lie below imported/ of the tasks; or empty
   std::string select = "best";    // of candidates: "best" of each task, or "all"
-  int samples = 8;              // a task
+  int samples = 8;                // a task
   bool contrastive_prompt = false;
   bool heldout = true;  // also the held-out tasks
+  // Whether they come from elsewhere than a stage of the workflow: StageSpec::taken.
+  bool takes() const { return !candidates_of_run.empty() || !candidates.empty(); }
 };
 struct CommandSettings {
   std::vector<std::string>
       argv;  // words that begin with ./ or ../ are made absolute, from the folder of the workflow file
-  std::string items = "none";   // "none": one item; "tasks"; "candidates"
-  std::string records = "own";  // "none": the program keeps none, its exit code 0 stands for all of a shard's items
+  std::string items = "none";  // "none": one item; "tasks"; "candidates"
+  std::string records =
+      "own";  // "none": the program keeps none, its exit code 0 stands for all of a shard's items
 };
 
 using StageSettings = std::variant<CollectSettings, SftSettings, SelfSupervisedSettings, ContrastiveSettings,
@@ -163,7 +168,7 @@ enum class DeviceFound { kUnasked, kReal, kTwin, kNone };
 
 struct HackDatabase;
 
-// The candidates that a stage takes from another run.
+// The candidates that a stage takes from another run, or from its dataset's imported/.
 struct TakenCandidates {
   std::vector<Candidate> list;  // in the order of the tasks
   std::string digest;           // SHA-256 of their ids, in this order
@@ -207,7 +212,7 @@ struct StageSpec {
   std::vector<std::string> device_names;
   std::string compile_target;
   std::string lacks;  // why nothing can be measured there: "no device: site lab has no H20"; empty: it can
-  // By plan::take_candidates(), where candidates_of_run is set:
+  // By plan::take_candidates(), where MeasureSettings::takes():
   std::shared_ptr<const TakenCandidates> taken;
   // By both: why it cannot run as things stand, and what mends that; empty: it can.
   std::string blocked;
