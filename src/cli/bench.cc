@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "job_here.h"
+#include "kernelbench_tasks.h"
 #include "measure_here.h"
 #include "print.h"
 #include "warpsmith/base/files.h"
@@ -32,8 +33,12 @@ struct Options {
   MeasureOptions measuring{.device = "auto"};
 };
 
-task::Task find_task(const std::string& name) {
+task::Task find_task(const std::string& name, bool unsandboxed) {
   fs::path folder = name;
+  if (name.ends_with(".py")) {
+    if (!path_exists(name)) throw Error(name + ": there is no such file", kExitUsage);
+    folder = task_of_module(name, unsandboxed);
+  }
   if (!path_exists(folder / "task.yaml")) folder = fs::path(kDatasets) / name;
   if (!path_exists(folder / "task.yaml")) {
     std::vector<std::string> known;
@@ -189,7 +194,7 @@ std::vector<std::string> baselines_asked(const Options& options, const DeviceHer
 
 int bench(const Options& options, CommandContext& context) {
   check_device(options.measuring.device);
-  const task::Task task = find_task(options.task);
+  const task::Task task = find_task(options.task, options.measuring.unsandboxed);
   MeasureOptions measuring = options.measuring;
   const DeviceHere device = find_device(measuring.device);
   measuring.baselines = baselines_asked(options, device);
@@ -232,7 +237,10 @@ void add_bench(CLI::App& app, CommandContext& context) {
   CLI::App* command = add_command(app, context, "bench", "Measures kernels of your own on a task",
                                   "warpsmith bench gelu mine.cu other.py --device H100 --baseline all",
                                   [options, &context] { return bench(*options, context); });
-  command->add_option("TASK", options->task, "Folder of a task, or its name below datasets/")->required();
+  command
+      ->add_option("TASK", options->task,
+                   "Folder of a task, its name below datasets/, or a module of KernelBench's form")
+      ->required();
   command
       ->add_option(
           "KERNEL", options->kernels,

@@ -6,12 +6,10 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <system_error>
 
 #include "import_kernels.h"
 #include "import_tasks.h"
 #include "print.h"
-#include "validate_tasks.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/temporary_folder.h"
@@ -39,63 +37,6 @@ struct Outcome {
   std::size_t kernels = 0, there = 0, missing = 0, without_task = 0;
   Diagnostics mistakes;
 };
-
-// Takes its folder back.
-void refuse(const fs::path& folder, std::string why, KernelBenchTask& task) {
-  task.refused = std::move(why);
-  std::error_code error;
-  for (const char* name : {"task.yaml", kModuleFile}) fs::remove(folder / name, error);
-  fs::remove(folder, error);  // stays where there is more in it
-}
-
-// Writes the task's folder; nothing is left of it where the task is none after all.
-std::optional<task::Task> write_task(const fs::path& folder, KernelBenchTask& from) {
-  Diagnostics mistakes;
-  make_folders(folder);
-  write_file_atomic(folder / kModuleFile, read_file(from.file));
-  write_file_atomic(folder / "task.yaml", task_yaml(from));
-  std::optional<task::Task> task = task::load_task(folder, mistakes);
-  if (!task) refuse(folder, to_string(mistakes.front()), from);
-  return task;
-}
-
-// Takes the folders back of those whose reference does not compile.
-void compile_all(const std::vector<task::Task>& written, std::vector<KernelBenchTask>& tasks,
-                 const fs::path& into) {
-  Diagnostics mistakes;
-  if (written.empty()) return;
-  if (!compile_references(written, mistakes)) {
-    print_error("note: references were not compiled: warpsmith-measure was not built\n");
-    return;
-  }
-  for (const Diagnostic& mistake : mistakes)
-    for (KernelBenchTask& task : tasks)
-      if (fs::path(mistake.file) == into / task.id / "task.yaml")
-        refuse(into / task.id, mistake.message, task);
-}
-
-// Whether the task's folder is made of the same module.
-bool is_there(const fs::path& folder, const KernelBenchTask& task) {
-  return path_exists(folder / kModuleFile) && read_file(folder / kModuleFile) == read_file(task.file);
-}
-
-void make_tasks(const Options& options, std::vector<KernelBenchTask>& tasks) {
-  const fs::path into = options.into;
-  for (KernelBenchTask& task : tasks) {
-    task.there = path_exists(into / task.id / "task.yaml");
-    if (task.there && !is_there(into / task.id, task))
-      task.refused = (into / task.id).string() + " was made of another module, and stays as it is";
-  }
-  describe_tasks(tasks, options.unsandboxed, [&](std::size_t done, std::size_t all) {
-    print_error("described %zu of %zu\n", done, all);
-  });
-  std::vector<task::Task> written;
-  for (KernelBenchTask& task : tasks)
-    if (task.refused.empty() && !task.there)
-      if (std::optional<task::Task> one = write_task(into / task.id, task))
-        written.push_back(std::move(*one));
-  compile_all(written, tasks, into);
-}
 
 // `at`: where the kernel stands, for messages.
 void add(const fs::path& task_folder, const ForeignKernel& kernel, Diagnostic at, Outcome& outcome) {
@@ -161,7 +102,7 @@ void import_cuda_l1(const Options& options, Outcome& outcome) {
       }
       all.push_back({file, std::move(record), task->second});
     }
-  make_tasks(options, outcome.tasks);
+  make_tasks(options.into, outcome.tasks, options.unsandboxed);
   for (const Found& one : all) {
     const KernelBenchTask& task = outcome.tasks[one.task];
     if (!task.refused.empty()) {
@@ -190,7 +131,7 @@ void import_run(const Options& options, Outcome& outcome) {
     return std::none_of(kernels.begin(), kernels.end(),
                         [&](const RunKernel& one) { return is_of(one, task); });
   });
-  make_tasks(options, outcome.tasks);
+  make_tasks(options.into, outcome.tasks, options.unsandboxed);
   for (const RunKernel& one : kernels) {
     const auto task = std::find_if(outcome.tasks.begin(), outcome.tasks.end(),
                                    [&](const KernelBenchTask& other) { return is_of(one, other); });
@@ -271,7 +212,7 @@ int import_all(const Options& options, CommandContext& context) {
   Outcome outcome;
   if (options.what == "kernelbench") {
     outcome.tasks = find_kernelbench(options.paths.front(), options.levels);
-    make_tasks(options, outcome.tasks);
+    make_tasks(options.into, outcome.tasks, options.unsandboxed);
   } else if (options.what == "cuda-l1") {
     import_cuda_l1(options, outcome);
   } else if (options.what == "kernelbench-run") {

@@ -7,8 +7,11 @@
 #include <cctype>
 #include <optional>
 #include <regex>
+#include <system_error>
 
 #include "job_here.h"
+#include "print.h"
+#include "validate_tasks.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"
@@ -142,11 +145,26 @@ std::string cost_line(const char* key, std::uint64_t fixed, std::uint64_t a_batc
 
 }  // namespace
 
+namespace {
+
+// The folder of its levels.
+fs::path levels_of(const fs::path& checkout) {
+  return is_folder(checkout / "level1") || !is_folder(checkout / "KernelBench") ? checkout
+                                                                                : checkout / "KernelBench";
+}
+
+}  // namespace
+
+bool is_kernelbench(const fs::path& folder) {
+  for (int level = 1; level <= 3; ++level)
+    if (is_folder(levels_of(folder) / fmt::format("level{}", level))) return true;
+  return false;
+}
+
 std::vector<KernelBenchTask> find_kernelbench(const fs::path& checkout, const std::vector<int>& levels) {
   static const std::regex kFile("([0-9]+)_(.*)\\.py");
   std::vector<KernelBenchTask> tasks;
-  fs::path folder = checkout;
-  if (!is_folder(folder / "level1") && is_folder(folder / "KernelBench")) folder /= "KernelBench";
+  const fs::path folder = levels_of(checkout);
   for (const int level : levels.empty() ? std::vector<int>{1, 2, 3} : levels) {
     const fs::path below = folder / fmt::format("level{}", level);
     if (!is_folder(below))
@@ -241,6 +259,66 @@ std::string task_yaml(const KernelBenchTask& task) {
   for (const std::string& line : split_lines(d.at("reference").get<std::string>()))
     if (!line.empty()) text += "  " + line + "\n";
   return text;
+}
+
+namespace {
+
+// Takes its folder back.
+void refuse(const fs::path& folder, std::string why, KernelBenchTask& task) {
+  task.refused = std::move(why);
+  std::error_code error;
+  for (const char* name : {"task.yaml", kModuleFile}) fs::remove(folder / name, error);
+  fs::remove(folder, error);  // stays where there is more in it
+}
+
+// Writes the task's folder; nothing is left of it where the task is none after all.
+std::optional<task::Task> write_task(const fs::path& folder, KernelBenchTask& from) {
+  Diagnostics mistakes;
+  make_folders(folder);
+  write_file_atomic(folder / kModuleFile, read_file(from.file));
+  write_file_atomic(folder / "task.yaml", task_yaml(from));
+  std::optional<task::Task> task = task::load_task(folder, mistakes);
+  if (!task) refuse(folder, to_string(mistakes.front()), from);
+  return task;
+}
+
+// Takes the folders back of those whose reference does not compile.
+void compile_all(const std::vector<task::Task>& written, std::vector<KernelBenchTask>& tasks,
+                 const fs::path& into) {
+  Diagnostics mistakes;
+  if (written.empty()) return;
+  if (!compile_references(written, mistakes)) {
+    print_error("note: references were not compiled: warpsmith-measure was not built\n");
+    return;
+  }
+  for (const Diagnostic& mistake : mistakes)
+    for (KernelBenchTask& task : tasks)
+      if (fs::path(mistake.file) == into / task.id / "task.yaml")
+        refuse(into / task.id, mistake.message, task);
+}
+
+// Whether the task's folder is made of the same module.
+bool is_there(const fs::path& folder, const KernelBenchTask& task) {
+  return path_exists(folder / kModuleFile) && read_file(folder / kModuleFile) == read_file(task.file);
+}
+
+}  // namespace
+
+void make_tasks(const fs::path& into, std::vector<KernelBenchTask>& tasks, bool unsandboxed) {
+  for (KernelBenchTask& task : tasks) {
+    task.there = path_exists(into / task.id / "task.yaml");
+    if (task.there && !is_there(into / task.id, task))
+      task.refused = (into / task.id).string() + " was made of another module, and stays as it is";
+  }
+  describe_tasks(tasks, unsandboxed, [&](std::size_t done, std::size_t all) {
+    print_error("described %zu of %zu\n", done, all);
+  });
+  std::vector<task::Task> written;
+  for (KernelBenchTask& task : tasks)
+    if (task.refused.empty() && !task.there)
+      if (std::optional<task::Task> one = write_task(into / task.id, task))
+        written.push_back(std::move(*one));
+  compile_all(written, tasks, into);
 }
 
 }  // namespace warpsmith::cli

@@ -26,6 +26,9 @@ struct KernelBenchTask {
   bool there = false;        // its folder is there already
 };
 
+// Whether it holds a level of KernelBench's.
+bool is_kernelbench(const std::filesystem::path& folder);
+
 // level<N>/<number>_<name>.py below a checkout of KernelBench, sorted by level and number. `levels`: those
 // alone; empty: 1 to 3. Throws Error (kExitUsage) where there is none.
 std::vector<KernelBenchTask> find_kernelbench(const std::filesystem::path& checkout,
@@ -35,6 +38,9 @@ std::vector<KernelBenchTask> find_kernelbench(const std::filesystem::path& check
 // many are done, and of how many.
 void describe_tasks(std::vector<KernelBenchTask>& tasks, bool unsandboxed,
                     const std::function<void(std::size_t, std::size_t)>& progress);
+// Describes them and writes a folder below `into` for each, and says on stderr how far it is. What is there
+// stays: `there`, where it is made of the same module, else `refused`. Throws Error as describe_tasks().
+void make_tasks(const std::filesystem::path& into, std::vector<KernelBenchTask>& tasks, bool unsandboxed);
 // The text of its task.yaml.
 std::string task_yaml(const KernelBenchTask& task);
 

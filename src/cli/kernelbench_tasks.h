@@ -18,8 +18,8 @@ struct CachedTasks {
   std::filesystem::path folder;        // of folders of tasks
   std::vector<KernelBenchTask> tasks;  // with what is refused
 };
-// `levels`: those alone; empty: 1 to 3. Says on stderr how far it is. Throws Error where there is no checkout,
-// no python3 with torch or, unless `unsandboxed`, no sandbox.
+// `levels`: those alone; empty: 1 to 3. Says on stderr how far it is. Throws Error where there is no
+// checkout, no python3 with torch or, unless `unsandboxed`, no sandbox.
 CachedTasks kernelbench_tasks(const std::filesystem::path& checkout, const std::vector<int>& levels,
                               bool unsandboxed = false);
 // The folder of the task that a module is. Throws Error with the reason where it is none.

@@ -27,7 +27,8 @@ std::uint64_t bytes_of(const std::vector<task::TensorSpec>& tensors, const task:
   std::uint64_t all = 0;
   for (const task::TensorSpec& tensor : tensors) {
     std::uint64_t bytes = task::size_of(tensor.dtype);
-    for (const std::int64_t size : task::memory_shape_at(tensor, dims)) bytes *= static_cast<std::uint64_t>(size);
+    for (const std::int64_t size : task::memory_shape_at(tensor, dims))
+      bytes *= static_cast<std::uint64_t>(size);
     all += bytes;
   }
   return all;
@@ -58,15 +59,15 @@ Json json_of(const task::Task& task, const std::string& device) {
 }
 
 std::string line_of(const Json& task) {
-  return fmt::format("{:<52} level {}  {} input{}, {} parameter{} or buffer{}, {}{}{}\n",
-                     task.at("task").get<std::string>(), task.at("level").get<int>(), task.at("inputs").get<int>(),
-                     task.at("inputs") == 1 ? "" : "s", task.at("parameters").get<int>(),
-                     task.at("parameters") == 1 ? "" : "s", task.at("parameters") == 1 ? "" : "s",
-                     format_size(task.at("bytes").get<std::uint64_t>()),
-                     task.contains("flops") && task.at("flops") > 0
-                         ? fmt::format(", {:.3g} GFLOP", task.at("flops").get<double>() / 1e9)
-                         : "",
-                     task.at("degenerate") == "" ? "" : ", degenerate");
+  return fmt::format(
+      "{:<52} level {}  {} input{}, {} parameter{} or buffer{}, {}{}{}\n", task.at("task").get<std::string>(),
+      task.at("level").get<int>(), task.at("inputs").get<int>(), task.at("inputs") == 1 ? "" : "s",
+      task.at("parameters").get<int>(), task.at("parameters") == 1 ? "" : "s",
+      task.at("parameters") == 1 ? "" : "s", format_size(task.at("bytes").get<std::uint64_t>()),
+      task.contains("flops") && task.at("flops") > 0
+          ? fmt::format(", {:.3g} GFLOP", task.at("flops").get<double>() / 1e9)
+          : "",
+      task.at("degenerate") == "" ? "" : ", degenerate");
 }
 
 int tasks(const Options& options, CommandContext& context) {
@@ -89,7 +90,8 @@ int tasks(const Options& options, CommandContext& context) {
   for (const task::Task& task : found) list.push_back(json_of(task, options.device));
   print_diagnostics(mistakes);
   if (context.json) {
-    print_json(context, {{"folder", folder.string()}, {"tasks", std::move(list)}, {"refused", std::move(refused)}});
+    print_json(context,
+               {{"folder", folder.string()}, {"tasks", std::move(list)}, {"refused", std::move(refused)}});
   } else {
     std::string text;
     for (const Json& task : list) text += line_of(task);
@@ -106,9 +108,9 @@ int tasks(const Options& options, CommandContext& context) {
 
 void add_tasks(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      add_command(app, context, "tasks", "Lists the tasks of a folder, or of a checkout of KernelBench",
-                  "warpsmith tasks ../KernelBench --level 1", [options, &context] { return tasks(*options, context); });
+  CLI::App* command = add_command(
+      app, context, "tasks", "Lists the tasks of a folder, or of a checkout of KernelBench",
+      "warpsmith tasks ../KernelBench --level 1", [options, &context] { return tasks(*options, context); });
   command->add_option("PATH", options->path, "A folder of tasks, or a checkout of KernelBench")->required();
   command->add_option("--level", options->levels, "This level of KernelBench alone (may be given again)")
       ->allow_extra_args(false);

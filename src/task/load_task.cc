@@ -310,7 +310,8 @@ class TaskLoader {
         map.mistake("module", "input `" + input.name + "` lacks its name in the module",
                     "state_dict: \"conv.weight\"");
       if (input.role != Role::kData && (!input.strides.empty() || input.offset))
-        map.mistake("module", "input `" + input.name + "`: parameters and buffers of a module are contiguous");
+        map.mistake("module",
+                    "input `" + input.name + "`: parameters and buffers of a module are contiguous");
     }
   }
 

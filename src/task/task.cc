@@ -149,9 +149,8 @@ Task on_device(Task task, std::string_view device_kind) {
 
 Task as_module(Task task) {
   if (task.module.empty()) return task;
-  const auto first = std::stable_partition(task.inputs.begin(), task.inputs.end(), [](const TensorSpec& input) {
-    return input.role == Role::kData;
-  });
+  const auto first = std::stable_partition(task.inputs.begin(), task.inputs.end(),
+                                           [](const TensorSpec& input) { return input.role == Role::kData; });
   task.state.assign(std::make_move_iterator(first), std::make_move_iterator(task.inputs.end()));
   task.inputs.erase(first, task.inputs.end());
   for (std::string* digest : {&task.digest, &task.gpu_digest}) *digest = sha256_hex(*digest + " as a module");

@@ -150,8 +150,7 @@ Json workflow_json_schema() {
   properties["schema"] = {{"const", "warpsmith.workflow/1"}, {"description", "Version of the format."}};
   properties["name"] = {{"type", "string"},
                         {"description", "Name of the workflow; default name of its run."}};
-  properties["budget"] =
-      closed_map(properties_schema(budget_keys(), Budget{}), "What the run may use up.");
+  properties["budget"] = closed_map(properties_schema(budget_keys(), Budget{}), "What the run may use up.");
   properties["params"] = {{"type", "object"}, {"description", "Values for ${params.NAME}."}};
   properties["dataset"] = dataset_schema();
   Json kinds = Json::array();

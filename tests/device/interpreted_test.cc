@@ -147,9 +147,10 @@ TEST_F(InterpretedChild, ACandidateIsMadeWithTheArgumentsOfItsTask) {
     write_file_atomic(options_.binary, content);
     return whole(layout());
   };
-  const std::string reference =
-      Json{{"task", "t"}, {"reference", "def forward(x: Tensor, w: Tensor) -> Tensor:\n  return x"}, {"times", 1}}
-          .dump();
+  const std::string reference = Json{
+      {"task", "t"},
+      {"reference", "def forward(x: Tensor, w: Tensor) -> Tensor:\n  return x"},
+      {"times", 1}}.dump();
   const std::vector<float> right = outputs(run("reference.json", reference));
   EXPECT_NE(right, std::vector<float>(kCount, 0.f));
   EXPECT_EQ(outputs(run("candidate.zip", candidate_archive(module_of("ModelNew")))), right);

@@ -121,8 +121,9 @@ TEST_F(ModuleState, AModuleThatIsNotTheTasksIsTold) {
     std::string text = kModule;
     return text.replace(text.find(from), from.size(), to);
   };
-  EXPECT_THAT(problem(changed("bias=False", "bias=False, dtype=torch.float16")),
-              HasSubstr("t/task.yaml: module: `linear.weight` is float16 [4, 8], the task says float32 [4, 8]"));
+  EXPECT_THAT(
+      problem(changed("bias=False", "bias=False, dtype=torch.float16")),
+      HasSubstr("t/task.yaml: module: `linear.weight` is float16 [4, 8], the task says float32 [4, 8]"));
   EXPECT_THAT(problem(changed("\"shift\"", "\"shifted\"")),
               HasSubstr("module: its Model has no parameter or buffer `shift`"));
   EXPECT_THAT(problem(changed("super().__init__()", "raise ValueError('not today')")),

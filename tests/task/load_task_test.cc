@@ -698,9 +698,8 @@ std::string with(std::string text, const std::string& from, const std::string& t
 }
 
 TEST_F(LoadTask, AModuleLiesBesideIt) {
-  EXPECT_EQ(mistakes(kModuleTask),
-            "t:12:9: `module`: cannot read " + (root_ / "t/reference.py").string() +
-                ": No such file or directory\n");
+  EXPECT_EQ(mistakes(kModuleTask), "t:12:9: `module`: cannot read " + (root_ / "t/reference.py").string() +
+                                       ": No such file or directory\n");
   write_file_atomic(root_ / "t/reference.py", "class Model: pass\n");
   EXPECT_EQ(mistakes(kModuleTask), "");
   const auto load = [&] {

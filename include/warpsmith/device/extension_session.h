@@ -38,7 +38,7 @@ struct ExtensionInterpreter {
   std::string script;                // text of src/python/candidate.py, which says what it is started with
   std::vector<std::filesystem::path> folders;      // that it reads
   std::map<std::string, std::string> environment;  // by which it finds its packages and libraries
-  std::string module;  // text of the task's module (task::Task::module); empty: the task is none
+  std::string module;             // text of the task's module (task::Task::module); empty: the task is none
   std::string math = "strict";    // or "torch_default": its flags before the candidate is loaded
   std::string device = "cuda";    // "cpu": host memory stands in for a GPU's, in tests
   std::filesystem::path library;  // empty: warpsmith-interpreted.so, beside this program

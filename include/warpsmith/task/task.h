@@ -112,17 +112,17 @@ struct Task {
   std::vector<ScalarSpec> scalars;  // follow the inputs in the reference's parameters
   std::vector<TensorSpec> outputs;  // "out", or "out0", "out1", …
   std::string reference;            // TorchScript source with a function `forward`
-  // Where the task is a module in KernelBench's form: its text, with `Model`, `get_inputs`, `get_init_inputs`.
-  // Empty: it is none.
+  // Where the task is a module in KernelBench's form: its text, with `Model`, `get_inputs`,
+  // `get_init_inputs`. Empty: it is none.
   std::string module;
   // as_module() alone: parameters and buffers that the module has of itself; they follow the inputs in the
   // reference's parameters. And the file with their bytes, one after the other (measure/module_state.h).
   std::vector<TensorSpec> state;
   std::filesystem::path state_file;
-  std::vector<Dims> timing;         // shapes that are timed (on_device()); the first is the score's
-  std::vector<Dims> hidden;         // shapes for checks only
-  std::vector<Dims> gpu_timing;     // shapes that GPUs time; empty: those of `timing`
-  std::string small;                // why its shapes are small on a GPU, too; empty: they are not on purpose
+  std::vector<Dims> timing;      // shapes that are timed (on_device()); the first is the score's
+  std::vector<Dims> hidden;      // shapes for checks only
+  std::vector<Dims> gpu_timing;  // shapes that GPUs time; empty: those of `timing`
+  std::string small;             // why its shapes are small on a GPU, too; empty: they are not on purpose
   std::vector<std::map<std::string, ValueSpec>>
       distributions;  // further value distributions for checks, by input
   std::optional<Expression> flops, bytes;

@@ -26,7 +26,7 @@ struct LoadOptions {
   // alone, or all that become tasks. It may throw Error. Not set: such a dataset is a mistake.
   std::function<std::filesystem::path(const std::filesystem::path& checkout, const std::vector<int>& levels)>
       kernelbench;
-  bool refuse_idle_gpus = true;       // false: of a run that is there, GPUs that no program uses are no mistake
+  bool refuse_idle_gpus = true;  // false: of a run that is there, GPUs that no program uses are no mistake
 };
 
 struct LoadResult {

@@ -57,9 +57,8 @@ stats::Protocol by_host_clock(stats::Protocol protocol) {
 }
 
 bool mentions(const Candidate& candidate, std::string_view word) {
-  return std::any_of(candidate.files.begin(), candidate.files.end(), [&](const SourceFile& file) {
-    return file.content.find(word) != std::string::npos;
-  });
+  return std::any_of(candidate.files.begin(), candidate.files.end(),
+                     [&](const SourceFile& file) { return file.content.find(word) != std::string::npos; });
 }
 
 // The task's reference does not run as a program of Python.
