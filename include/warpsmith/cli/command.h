@@ -81,6 +81,7 @@ void add_plan(CLI::App& app, CommandContext& context);
 void add_schema(CLI::App& app, CommandContext& context);
 void add_run(CLI::App& app, CommandContext& context);
 void add_sweep(CLI::App& app, CommandContext& context);
+void add_tasks(CLI::App& app, CommandContext& context);
 void add_list(CLI::App& app, CommandContext& context);
 void add_status(CLI::App& app, CommandContext& context);
 void add_logs(CLI::App& app, CommandContext& context);
