@@ -89,7 +89,8 @@ class ContrastiveStage final : public Stage {
       std::vector<method::Program> programs;
       std::vector<double> rewards;
       for (const Known& k : known_) {
-        if (k.candidate.task != task || method::outcome_of(k.measurement) != method::Outcome::kValid)
+        if (k.candidate.task != task || !is_example(k.candidate) ||
+            method::outcome_of(k.measurement) != method::Outcome::kValid)
           continue;
         programs.push_back({k.candidate.id, k.candidate.source(), k.measurement.speedup_rounded});
         rewards.push_back(method::reward_of(k.measurement.speedup_rounded, kind_));

@@ -117,7 +117,8 @@ class EvaluateStage final : public Stage {
     method::ExemplarDatabase database({});
     if (settings_.contrastive_prompt)
       for (const Known& k : known_candidates(inputs_, inputs_.upstream_order, Comparable::kDevice))
-        if (!is_by_model(k.candidate) && method::outcome_of(k.measurement) == method::Outcome::kValid)
+        if (!is_by_model(k.candidate) && is_example(k.candidate) &&
+            method::outcome_of(k.measurement) == method::Outcome::kValid)
           database.add(k.candidate.task, 0,
                        {k.candidate.id, k.candidate.source(), k.measurement.speedup_rounded});
     const int an_item = settings_.contrastive_prompt ? kSamplesADraw : kSamplesAnItem;

@@ -28,7 +28,8 @@ std::vector<TaskSuccesses> scored_successes(const TaskSet& tasks, const std::vec
   for (const std::string& task : tasks.train()) {
     TaskSuccesses entry{task, {}};
     for (const Known& k : candidates)
-      if (k.candidate.task == task && method::outcome_of(k.measurement) == method::Outcome::kValid)
+      if (k.candidate.task == task && is_example(k.candidate) &&
+          method::outcome_of(k.measurement) == method::Outcome::kValid)
         entry.programs.push_back(&k);
     if (entry.programs.size() >= 2) out.push_back(std::move(entry));
   }
@@ -91,7 +92,7 @@ std::vector<Json> sft_examples(const TaskSet& tasks, const std::vector<Known>& c
   const method::PromptStyle style = method::parse_prompt_style(settings.style);
   std::vector<Json> plain;
   for (const Known& k : candidates)
-    if (tasks.group(k.candidate.task) == "train" &&
+    if (tasks.group(k.candidate.task) == "train" && is_example(k.candidate) &&
         (!settings.successes_only || is_correct(k.measurement.verdict)))
       plain.push_back(make_example("sft/" + k.candidate.id,
                                    method::sft_prompt(tasks.at(k.candidate.task), style),

@@ -26,6 +26,10 @@ struct Known {
 // Whether a model of a workflow wrote it: not a person, augmentation, a teacher or an import.
 inline bool is_by_model(const Candidate& candidate) { return candidate.origin.kind == "generated"; }
 
+// Whether a model may learn from it, or be shown it: models write launch plans. Imported kernels may be of
+// other tiers.
+inline bool is_example(const Candidate& candidate) { return candidate.tier == Tier::kPlan; }
+
 // What makes numbers comparable: device kind, baseline, math, threads and the settings of the timing. Its
 // `math` is what the workflow asks for; what counts for a task is math_of().
 Json protocol_of(const workflow::StageSpec& spec);

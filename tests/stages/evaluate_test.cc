@@ -170,6 +170,16 @@ TEST(Evaluate, ContrastivePromptsShowTheDatasetsProgramsOnly) {
   const auto prompts = [](const char* name) {
     StageInputs inputs = with_checkpoint({.checkpoint_of = "rl", .samples = 16, .contrastive_prompt = true});
     inputs.spec.name = name;
+    // An imported kernel of another tier is no example: the model writes launch plans.
+    Json entry = inputs.upstream["collect"]["candidates"][0];
+    Candidate imported = candidate_from_json(entry["candidate"]);
+    imported.tier = Tier::kPython;
+    imported.files = {{"model.py", "ok 9.00 imported"}};
+    imported.origin.kind = "imported";
+    imported.id = candidate_id(imported);
+    entry["candidate"] = to_json(imported);
+    entry["measurement"]["candidate"] = imported.id;
+    inputs.upstream["collect"]["candidates"].push_back(entry);
     World world;
     world.answer = [](const JobRequest&, const Json& item) { return repeat(item, "bad x"); };
     world.drive(inputs);
@@ -184,6 +194,7 @@ TEST(Evaluate, ContrastivePromptsShowTheDatasetsProgramsOnly) {
   ASSERT_EQ(first.size(), 8u);
   EXPECT_NE(first[0].find("Earlier, 1.00x:\nok 1.00 p\nEarlier, 2.00x:\nok 2.00 q\n"), std::string::npos);
   EXPECT_EQ(first[0].find("found"), std::string::npos);
+  EXPECT_EQ(first[0].find("imported"), std::string::npos);
   EXPECT_EQ(first[2].rfind("Make it faster.\nRef", 0), 0u);  // `b` has no program
   EXPECT_NE(first[4].find("ok 3.50 q"), std::string::npos);
   EXPECT_EQ(first, prompts("evaluate-sft"));  // every checkpoint is asked the same

@@ -57,7 +57,7 @@ struct JobResult {
 //       "wrong_hidden", …) "known_from"}, …],               stage from whose output the verdict was taken
 //       over
 //    "tasks": [{"id", "title", "level", "ops", "split", "reference"}, …],    collect, measure with
-//    candidates from elsewhere: for results.h5 "samples": [                        self_supervised, contrastive,
+//    candidates from elsewhere: for results.h5 "samples": [                   self_supervised, contrastive,
 //    measure: every sample, also repeated ones
 //      {"round", "item", "sample", "task",
 //       "group",                         "train", "heldout_combination" or "heldout_operation"
