@@ -255,7 +255,7 @@ std::string task_yaml(const KernelBenchTask& task) {
   text += distribution_line(d) + cost_line("flops", d.at("flops").at(0), d.at("flops").at(1)) +
           cost_line("bytes", operand_bytes(d, 1) - a_batch, a_batch);
   text += fmt::format("math: torch_default\nmemory: {}GiB\nmodule: {}\nreference: |\n",
-                      1 + ((4 * bytes) >> 30), kModuleFile);
+                      1 + ((4 * bytes + d.at("made").get<std::uint64_t>()) >> 30), kModuleFile);
   for (const std::string& line : split_lines(d.at("reference").get<std::string>()))
     if (!line.empty()) text += "  " + line + "\n";
   return text;

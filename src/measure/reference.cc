@@ -285,6 +285,25 @@ std::map<std::string, std::string> torch_facts() {
           {"torchscript", "graph executor optimisation, profiling and fusers off"}};
 }
 
+namespace {
+
+// The nearest TF32, ten bits of mantissa: as the GPU's matrix units read a float.
+at::Tensor rounded_to_tf32(const at::Tensor& tensor) {
+  constexpr std::int64_t kHalf = 0x1000, kKept = ~std::int64_t{0x1FFF};
+  return tensor.contiguous().view(at::kInt).add(kHalf).bitwise_and(kKept).view(at::kFloat);
+}
+
+// What becomes of a reference's floating arguments before it runs.
+enum class Arguments { kAsTheyAre, kFloat64, kTf32 };
+
+at::Tensor argument_as(Arguments kind, const at::Tensor& tensor) {
+  if (kind == Arguments::kFloat64 && tensor.is_floating_point()) return tensor.to(at::kDouble);
+  if (kind == Arguments::kTf32 && tensor.scalar_type() == at::kFloat) return rounded_to_tf32(tensor);
+  return tensor;
+}
+
+}  // namespace
+
 struct Reference::State {
   task::Task task;
   Place place = Place::kHost;
@@ -456,10 +475,24 @@ std::vector<OutputValues> Reference::run_oracle(const task::Dims& dims,
   const c10::InferenceMode inference;
   return naming(state_->task, " in float64", [&] {
     std::vector<at::Tensor> tensors = state_->bring(dims, inputs);
-    for (at::Tensor& tensor : tensors)
-      if (tensor.is_floating_point()) tensor = tensor.to(at::kDouble);
+    for (at::Tensor& tensor : tensors) tensor = argument_as(Arguments::kFloat64, tensor);
     return state_->checked(state_->call(tensors), dims, true);
   });
+}
+
+std::vector<OutputValues> Reference::run_rounded(
+    const task::Dims& dims, const std::vector<std::span<const std::byte>>& inputs) const {
+  const c10::InferenceMode inference;
+  return naming(state_->task, " in TF32", [&] {
+    std::vector<at::Tensor> tensors = state_->bring(dims, inputs);
+    for (at::Tensor& tensor : tensors) tensor = argument_as(Arguments::kTf32, tensor);
+    return state_->checked(state_->call(tensors), dims, false);
+  });
+}
+
+bool Reference::rounds_to_tf32() const {
+  return state_->place == Place::kGpu && state_->task.math == "torch_default" &&
+         state_->task.reference.find("conv") != std::string::npos;
 }
 
 void Reference::release_memory() const {
@@ -473,14 +506,15 @@ void Reference::release_memory() const {
 struct Reference::Calls::State {
   const Reference::State* reference = nullptr;
   task::Dims dims;
-  bool oracle = false;
+  Arguments kind = Arguments::kAsTheyAre;
+  bool oracle() const { return kind == Arguments::kFloat64; }
   std::vector<std::vector<c10::IValue>> arguments;  // by set
   std::vector<c10::IValue> results;                 // of the last run
 
   std::vector<at::Tensor> tensors(int number) const {
     std::vector<at::Tensor> outputs =
         tensors_of(results.at(static_cast<std::size_t>(number)), reference->task);
-    reference->check(outputs, dims, oracle);
+    reference->check(outputs, dims, oracle());
     return outputs;
   }
 };
@@ -503,7 +537,14 @@ Reference::Calls Reference::bind(const task::Dims& dims,
 Reference::Calls Reference::bind_oracle(const task::Dims& dims,
                                         const std::vector<std::vector<std::span<std::byte>>>& inputs) const {
   Calls calls = bind(dims, inputs);
-  calls.state_->oracle = true;
+  calls.state_->kind = Arguments::kFloat64;
+  return calls;
+}
+
+Reference::Calls Reference::bind_rounded(const task::Dims& dims,
+                                         const std::vector<std::vector<std::span<std::byte>>>& inputs) const {
+  Calls calls = bind(dims, inputs);
+  calls.state_->kind = Arguments::kTf32;
   return calls;
 }
 
@@ -521,10 +562,9 @@ std::int64_t Reference::Calls::run(int first, int count) {
     for (int i = first; i < first + count; ++i) {
       const std::vector<c10::IValue>& arguments = state_->arguments[static_cast<std::size_t>(i)];
       stack.assign(arguments.begin(), arguments.end());
-      if (state_->oracle)
+      if (state_->kind != Arguments::kAsTheyAre)
         for (c10::IValue& argument : stack)
-          if (argument.isTensor() && argument.toTensor().is_floating_point())
-            argument = argument.toTensor().to(at::kDouble);
+          if (argument.isTensor()) argument = argument_as(state_->kind, argument.toTensor());
       forward.run(stack);
       state_->results.push_back(std::move(stack.back()));
     }
@@ -546,7 +586,7 @@ std::vector<OutputValues> Reference::Calls::outputs(int number) const {
   const c10::InferenceMode inference;
   return state_->reference->checked(
       tensors_of(state_->results.at(static_cast<std::size_t>(number)), state_->reference->task), state_->dims,
-      state_->oracle);
+      state_->oracle());
 }
 
 std::vector<Comparison> Reference::Calls::compare(int number,
@@ -596,6 +636,22 @@ std::vector<double> Reference::Calls::default_bounds(const Calls& oracle, bool* 
               ? default_bound(apart.max_error, scale_of(exact, overflow_limit(output.dtype)), output.dtype)
               : 0);
     }
+    return bounds;
+  });
+}
+
+std::vector<double> Reference::Calls::tf32_bounds(const Calls& oracle) const {
+  const c10::InferenceMode inference;
+  const task::Task& task = state_->reference->task;
+  return naming(task, "", [&] {
+    const std::vector<at::Tensor> own = state_->tensors(0), right = oracle.state_->tensors(0);
+    std::vector<double> bounds;
+    for (std::size_t i = 0; i < own.size(); ++i)
+      bounds.push_back(task::is_floating(task.outputs[i].dtype)
+                           ? tf32_bound(TensorComparison(task.outputs[i], std::numeric_limits<double>::max())
+                                            .run(flat(own[i]), flat(right[i]))
+                                            .max_error)
+                           : 0);
     return bounds;
   });
 }

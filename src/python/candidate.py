@@ -142,6 +142,28 @@ def as_module(forward):
     return model
 
 
+# What a graph repeats works in the memory that it was captured with: nobody else may get that, not even when its tensors are gone.
+def note_captures(functions):
+    graph = torch.cuda.CUDAGraph
+    begin, end = graph.capture_begin, graph.capture_end
+
+    def capture_begin(self, *arguments, **named):
+        functions.warpsmith_capture(1)
+        try:
+            return begin(self, *arguments, **named)
+        except BaseException:
+            functions.warpsmith_capture(0)
+            raise
+
+    def capture_end(self):
+        try:
+            return end(self)
+        finally:
+            functions.warpsmith_capture(0)
+
+    graph.capture_begin, graph.capture_end = capture_begin, capture_end
+
+
 class Reference:
     def __init__(self, path, task_module):
         with open(path) as file:
@@ -175,6 +197,8 @@ class Server:
         for word in (functions.warpsmith_current, functions.warpsmith_stop):
             word.restype = ctypes.POINTER(ctypes.c_uint32)
         self.functions = functions
+        if device == "cuda":
+            note_captures(functions)
         self.forward, self.results = None, ()
         self.inputs, self.places = [], []
 

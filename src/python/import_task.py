@@ -23,6 +23,8 @@ import sys
 import typing
 
 import torch
+import torch.utils._python_dispatch
+import torch.utils._pytree
 import torch.utils.flop_counter
 
 RANDOM = ("aten.dropout", "aten.bernoulli", "aten.rand", "aten.randn", "aten.normal", "aten.uniform", "aten.feature_dropout",
@@ -296,6 +298,28 @@ def flops_of(model, inputs, free):
     return [max(0, counts[0] - OTHER_BATCH * each), max(0, each)]
 
 
+# Bytes of all tensors that operators make, those that share memory apart: more than a call needs at any time.
+class Made(torch.utils._python_dispatch.TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.bytes = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        result = function(*arguments, **(named or {}))
+        given = {one.untyped_storage()._cdata for one in torch.utils._pytree.tree_leaves((arguments, named)) if
+                 isinstance(one, torch.Tensor)}
+        for one in torch.utils._pytree.tree_leaves(result):
+            if isinstance(one, torch.Tensor) and one.untyped_storage()._cdata not in given:
+                self.bytes += one.numel() * one.element_size()
+        return result
+
+
+def made_by(model, inputs):
+    with Made() as made:
+        model(*inputs)
+    return made.bytes
+
+
 # Holds the TorchScript to the module at another batch; on the meta device, so to its shapes and types alone.
 def check_at_another_batch(task, model, inputs, free, state):
     others = at_batch(inputs, free, OTHER_BATCH)
@@ -383,6 +407,7 @@ def described_with(module, model, inputs, free, drawn):
     task["ops"] = list(dict.fromkeys(writer.ops))
     check_at_another_batch(task, model, inputs, free, meta)
     task["flops"] = flops_of(model, inputs, free)
+    task["made"] = made_by(model, inputs)
     return task
 
 

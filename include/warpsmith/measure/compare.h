@@ -44,6 +44,9 @@ std::string describe(const Comparison& comparison, const std::string& name, cons
 // scale of the output (its largest finite absolute value). 0 for integers.
 double default_bound(const OutputValues& reference, const OutputValues& oracle);
 double default_bound(double error, double scale, task::Dtype dtype);  // of a floating type
+// Three times what TF32's rounding of the inputs costs the reference: another order of sums may cost as much
+// again, and bfloat16 costs eight times as much.
+double tf32_bound(double error);
 // Absolute values above this round to infinity in `dtype`, which is a floating type: half an ulp over its
 // largest number.
 double overflow_limit(task::Dtype dtype);

@@ -76,6 +76,11 @@ class Reference {
   // The same in float64: floating inputs are cast up, outputs come as they are. The right answer.
   std::vector<OutputValues> run_oracle(const task::Dims& dims,
                                        const std::vector<std::span<const std::byte>>& inputs) const;
+  // The same with floats rounded to TF32. Where the reference runs on a GPU at `torch_default` and convolves,
+  // cuDNN may do that or not, as it likes, shape by shape: rounds_to_tf32().
+  std::vector<OutputValues> run_rounded(const task::Dims& dims,
+                                        const std::vector<std::span<const std::byte>>& inputs) const;
+  bool rounds_to_tf32() const;
   // Gives back what torch keeps of the GPU's memory for later, so that nothing of an answer can be read
   // there. On the host: nothing.
   void release_memory() const;
@@ -112,6 +117,8 @@ class Reference {
     // those in float64 for the same inputs, of the first call of each one's last run. 0 for integers.
     // `decidable`: false where Asked::decidable (oracle.h) is.
     std::vector<double> default_bounds(const Calls& oracle, bool* decidable) const;
+    // tf32_bound() (compare.h) by output, where this is of bind_rounded().
+    std::vector<double> tf32_bounds(const Calls& oracle) const;
 
    private:
     friend class Reference;
@@ -122,6 +129,9 @@ class Reference {
   // inputs[set][input]; at Place::kGpu addresses on the device. There run() only enqueues, on the default
   // stream.
   Calls bind(const task::Dims& dims, const std::vector<std::vector<std::span<std::byte>>>& inputs) const;
+  // The same with floats rounded to TF32 in each run.
+  Calls bind_rounded(const task::Dims& dims,
+                     const std::vector<std::vector<std::span<std::byte>>>& inputs) const;
   // The same in float64, as run_oracle(): each run casts floating inputs up.
   Calls bind_oracle(const task::Dims& dims,
                     const std::vector<std::vector<std::span<std::byte>>>& inputs) const;

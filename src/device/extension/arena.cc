@@ -10,11 +10,15 @@ constexpr std::uint64_t kGrain = 512;
 constexpr std::uint64_t kSmall = 1 << 20;
 constexpr std::uint64_t kChunk = 8 << 20;
 
+std::uint64_t grains(std::uint64_t bytes) {
+  return std::max<std::uint64_t>((bytes + kGrain - 1) / kGrain * kGrain, kGrain);
+}
+
 }  // namespace
 
 void* Arena::allocate(std::uint64_t bytes, const void* stream) {
   if (bytes > limit_) return nullptr;
-  bytes = std::max<std::uint64_t>((bytes + kGrain - 1) / kGrain * kGrain, kGrain);
+  bytes = grains(bytes);
   const std::lock_guard lock(mutex_);
   // A block of up to twice the size will do.
   if (const auto found = free_.lower_bound({stream, bytes});
@@ -26,6 +30,12 @@ void* Arena::allocate(std::uint64_t bytes, const void* stream) {
   void* const memory = carve(bytes);
   if (memory != nullptr) blocks_[memory] = {stream, bytes};
   return memory;
+}
+
+void* Arena::allocate_for_ever(std::uint64_t bytes) {
+  if (bytes > limit_) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return carve(grains(bytes));
 }
 
 void* Arena::carve(std::uint64_t bytes) {

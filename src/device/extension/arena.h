@@ -17,6 +17,8 @@ class Arena {
   Arena(ExtensionGpu& gpu, std::uint64_t limit_bytes) : gpu_(gpu), limit_(limit_bytes) {}
   // Null where the limit or the device has no room. `stream`: where it is to be used.
   void* allocate(std::uint64_t bytes, const void* stream = nullptr);
+  // The same for work that a CUDA graph repeats: it is never handed out again.
+  void* allocate_for_ever(std::uint64_t bytes);
   // What did not come from here is passed over. Work enqueued before goes on with it: the next one to get it
   // uses it on the same stream, which keeps the order.
   void release(void* memory);

@@ -23,7 +23,8 @@ namespace {
   X(cuCtxSetLimit) X(cuCtxSynchronize) X(cuMemAlloc) X(cuMemFree) X(cuMemsetD8Async) X(cuMemsetD16Async) \
       X(cuMemsetD32Async) X(cuMemsetD2D32Async) X(cuMemcpyDtoDAsync) X(cuEventCreate) X(cuEventRecord)   \
           X(cuEventElapsedTime) X(cuMemImportFromShareableHandle) X(cuMemAddressReserve) X(cuMemMap)     \
-              X(cuMemSetAccess) X(cuMemRelease) X(cuIpcOpenMemHandle)
+              X(cuMemSetAccess) X(cuMemRelease) X(cuIpcOpenMemHandle) \
+                  X(cuThreadExchangeStreamCaptureMode)
 
 // Called by addresses that were looked up before the candidate was there: what it defines under these names
 // changes nothing here.
@@ -86,7 +87,11 @@ class CudaGpu : public ExtensionGpu {
 
   int allocate(std::uint64_t bytes, void** address) override {
     CUdeviceptr at = 0;
+    // A capture would forbid it.
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    cu_.cuThreadExchangeStreamCaptureMode(&mode);
     const CUresult result = cu_.cuMemAlloc(&at, bytes);
+    cu_.cuThreadExchangeStreamCaptureMode(&mode);
     *address = reinterpret_cast<void*>(at);
     return result;
   }

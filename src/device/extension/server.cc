@@ -233,6 +233,7 @@ void* ExtensionServer::allocate(std::uint64_t bytes, const std::int64_t*, std::i
 
 void* ExtensionServer::allocate_on(const void* stream, std::uint64_t bytes, ws::Scalar dtype) {
   ExtensionServer& s = *self;
+  if (s.capturing_) return s.arena_.allocate_for_ever(bytes);
   void* memory = s.in_call_ ? s.places_.place_for(bytes, dtype) : nullptr;
   if (memory == nullptr) memory = s.arena_.allocate(bytes, stream);
   if (memory != nullptr && s.in_call_) s.places_.note(memory);

@@ -60,6 +60,8 @@ class ExtensionServer {
   // To be used on this stream, and handed out again on this one alone.
   static void* allocate_on(const void* stream, std::uint64_t bytes, warpsmith_extension::Scalar dtype);
   static void release(void* memory);
+  // From now on memory is for a CUDA graph that is being captured, or no more.
+  static void capture(bool on) { self->capturing_ = on; }
 
  private:
   void wait_for(const std::atomic<std::uint32_t>& word, std::uint32_t value, bool soon = true) const;
@@ -85,7 +87,7 @@ class ExtensionServer {
   warpsmith_extension::Services services_{};
   warpsmith_extension::Frame frame_{};
   Places places_;
-  bool loaded_ = false, in_call_ = false;
+  bool loaded_ = false, in_call_ = false, capturing_ = false;
   void* own_ = nullptr;
   char* base_ = nullptr;
   std::vector<std::uint64_t> offsets_;

@@ -217,6 +217,8 @@ double default_bound(double error, double scale, task::Dtype dtype) {
   return 10 * std::max(error, 2 * ulp);
 }
 
+double tf32_bound(double error) { return 3 * error; }
+
 double overflow_limit(task::Dtype dtype) {
   const FloatFacts f = facts(dtype);
   return f.largest * (1 + f.epsilon / 4);

@@ -174,10 +174,20 @@ std::shared_ptr<const Expected> Oracle::make(const CheckCase& check) const {
   expected->outputs = reference_.run_oracle(check.dims, read_only);
   fill_host(check, inputs);  // a reference that works in place has changed them
   const std::vector<OutputValues> own = reference_.run(check.dims, read_only);
+  std::vector<OutputValues> rounded;
+  if (reference_.rounds_to_tf32()) {
+    fill_host(check, inputs);
+    rounded = reference_.run_rounded(check.dims, read_only);
+  }
   reference_.release_memory();  // no candidate finds the answer in memory that nobody holds any more
   for (std::size_t i = 0; i < own.size(); ++i) {
     expected->outputs[i].signed_zeros = task_.outputs[i].signed_zeros;
-    expected->bounds.push_back(bound_of(i, default_bound(own[i], expected->outputs[i])));
+    double bound = default_bound(own[i], expected->outputs[i]);
+    if (!rounded.empty())
+      bound = std::max(bound, tf32_bound(measure::compare(rounded[i], expected->outputs[i],
+                                                          std::numeric_limits<double>::max())
+                                             .max_error));
+    expected->bounds.push_back(bound_of(i, bound));
   }
   expected->undecidable_because = misses(own, expected->outputs);
   expected->decidable = expected->undecidable_because.empty();

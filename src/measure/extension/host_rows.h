@@ -21,7 +21,7 @@ class HostRows {
   int calls() const { return calls_; }            // of the baseline in a row
   int most_calls() const { return most_calls_; }  // that there is room for
   Alone& alone() { return alone_; }
-  // Calls that make a row, up to `most`, where one takes `call_ns`.
+  // Calls of either side that make a row, 1 to `most`, where one takes `call_ns`.
   static int calls_a_row(double call_ns, int most);
 
  private:

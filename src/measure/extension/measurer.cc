@@ -40,7 +40,6 @@ constexpr int kEstimateRounds = 5, kEstimateCalls = 8;
 constexpr int kTurns = 9, kTurnRounds = 15;  // some 50 ms each
 constexpr double kAgreement = 1.03;          // baseline in the pair against alone
 constexpr double kSlowest = 1000;            // times the reference
-constexpr double kLongCallNs = 30e6;         // of a candidate: two of them make a row, else one
 constexpr double kShortestTimeout = 0.5;     // seconds
 constexpr double kCompileSeconds = 120;
 constexpr double kPythonFirstCall = 30;  // seconds: torch loads libraries when they are first asked for
@@ -167,6 +166,16 @@ struct ExtensionMeasurer::State {
     return path;
   }
 
+  // What the time with the GPU's lock went to, from one end to the next.
+  void begin_phases() {
+    phases.clear();
+    phase_begin = seconds_now();
+  }
+  void end_phase(const char* name) {
+    phases += fmt::format("{}{} {:.2f}", phases.empty() ? "" : ", ", name, seconds_now() - phase_begin);
+    phase_begin = seconds_now();
+  }
+
   // The baseline as the candidate's tier meets it. Throws NotPython.
   HostRows& rows_of(GpuBench& task) {
     return task.host_rows(interpreter ? kPythonRows : kExtensionRows, [&] {
@@ -196,8 +205,9 @@ struct ExtensionMeasurer::State {
 
   Timing time_candidate(GpuBench& task, ExtensionCandidate& candidate, Measurement& m, AtRest* rest) {
     const StayOn here(options.cpu);
-    HostRows& rows = rows_of(task);
     const ExtensionOverhead& around = overhead_here();
+    HostRows& rows = rows_of(task);
+    end_phase("baseline");
     PairSettings pairs = pair_settings(by_host, m.task, m.candidate, m.remeasured);
     pairs.calls = rows.calls();
     double call_ns = 0;
@@ -206,8 +216,7 @@ struct ExtensionMeasurer::State {
     const int most = rows.most_calls();
     for (int tries = 0; tries < kMostEstimates; ++tries) {
       if (tries > 0) pairs.key = random_key({pairs.key, name_key("anew")});
-      const int least = call_ns < kLongCallNs ? std::min(2, most) : 1;
-      pairs.candidate_calls = std::max(least, HostRows::calls_a_row(call_ns, most));
+      pairs.candidate_calls = HostRows::calls_a_row(call_ns, most);
       auto own = std::make_unique<ExtensionArm>(candidate, task.reference(), task.timed_bounds(),
                                                 task.timing_dims(), pairs.candidate_calls, around);
       ExtensionArm& arm = *own;
@@ -215,7 +224,9 @@ struct ExtensionMeasurer::State {
       const double before_ns = values_alone(rows, pairs.candidate_calls, pairs.key, 0);
       arm.expect_values(before_ns);
       const double look_ns = arm.look_alone_ns(pairs.candidate_calls);
+      end_phase("estimate");
       Timing timing = engine.time(rows.baseline(), arm, pairs, m);
+      end_phase("pairs");
       note_timed(timing, rows.calls());
       if (timing.pairs.verdict != Verdict::kOk) return timing;
       call_ns = stats::median(to_doubles(timing.pairs.candidate_ns));
@@ -223,6 +234,7 @@ struct ExtensionMeasurer::State {
       if (pairs.candidate_calls < std::min(most, HostRows::calls_a_row(call_ns, most) / 2)) continue;
       const double behind_ns = values_alone(rows, timing.calls, pairs.key, 1);
       look_closer(rows, candidate, arm, timing, std::min(before_ns, behind_ns), pairs.key);
+      end_phase("looks");
       *rest = {std::max(before_ns, behind_ns), look_ns, std::move(own)};
       return timing;
     }
@@ -337,6 +349,7 @@ struct ExtensionMeasurer::State {
       return failed_timing({Verdict::kUnsupported, e.what(), 0});
     }
     candidate.reset();
+    end_phase("end");
     if (timing.pairs.verdict != Verdict::kOk || !rest.arm) return timing;
     // Now nothing of it is on the GPU any more.
     const StayOn here(options.cpu);
@@ -385,16 +398,20 @@ struct ExtensionMeasurer::State {
   void measure(GpuBench& task, const fs::path& binary, Measured& out) {
     Measurement& m = out.measurement;
     Ran loaded;
+    begin_phases();
     std::unique_ptr<ExtensionCandidate> candidate = start(task, binary, &loaded);
+    end_phase("start");
     m.verdict = loaded.verdict;
     m.detail = loaded.detail;
     if (loaded.verdict != Verdict::kOk) return;
-    if (!write_checks(check_candidate(*candidate, task.task(), task.oracle(), task.cases()), task.task(),
-                      task.oracle(), task.cases(), m))
-      return;
+    const bool right = write_checks(check_candidate(*candidate, task.task(), task.oracle(), task.cases()),
+                                    task.task(), task.oracle(), task.cases(), m);
+    end_phase("checks");
+    if (!right) return;
     if (!settings.timing) return;
     ChildContender contender(*this, task, std::move(candidate), binary);
     engine.measure(contender, out);
+    end_phase("rest");
   }
 
   GpuHarness& harness;
@@ -412,6 +429,8 @@ struct ExtensionMeasurer::State {
   // Of the candidate that is measured.
   std::optional<device::ExtensionInterpreter> interpreter;
   bool libraries = false;
+  std::string phases;  // "start 0.61, checks 0.30, …", in seconds
+  double phase_begin = 0;
 };
 
 ExtensionMeasurer::ExtensionMeasurer(GpuHarness& harness, Settings& settings, EngineDevice& device)
@@ -499,6 +518,7 @@ void ExtensionMeasurer::measure(GpuBench& task, const Candidate& source, const f
     return;
   }
   s.measure(task, binary, out);
+  m.clock["held_s"] = s.phases;
   if (of_python && mentions(source, "benchmark"))
     m.clock["cudnn_benchmark"] = "mentioned by the module, and without effect here";
 }
@@ -511,6 +531,7 @@ void ExtensionMeasurer::measure_reference(GpuBench& task, int times, Measured& o
   s.libraries = true;
   if (!s.interpreter) throw Error("there is no python3 here");
   s.measure(task, s.reference_file(task.task(), times), out);
+  m.clock["held_s"] = s.phases;
 }
 
 }  // namespace warpsmith::measure

@@ -25,9 +25,10 @@ struct GpuOracle::Shape {
   Shape(const GpuHarness& harness, const task::Task& task, const Reference& reference, const task::Dims& dims)
       : fresh(harness, task, dims),
         own(reference.bind(dims, fresh.sets())),
-        right(reference.bind_oracle(dims, fresh.sets())) {}
+        right(reference.bind_oracle(dims, fresh.sets())),
+        rounded(reference.bind_rounded(dims, fresh.sets())) {}
   GpuFreshInputs fresh;
-  Reference::Calls own, right;
+  Reference::Calls own, right, rounded;
 };
 
 GpuOracle::GpuOracle(const GpuHarness& harness, const task::Task& task, const Reference& reference,
@@ -68,6 +69,14 @@ Asked GpuOracle::ask(const CheckCase& check) {
   Asked asked;
   asked.bounds = shape.own.default_bounds(shape.right, &asked.decidable);
   if (!asked.decidable) asked.undecidable_because = misses(shape.own.outputs(0), shape.right.outputs(0));
+  if (reference().rounds_to_tf32()) {
+    shape.own.drop_outputs();
+    draw(check);
+    shape.rounded.run(0, 1);
+    const std::vector<double> rounded = shape.rounded.tf32_bounds(shape.right);
+    for (std::size_t i = 0; i < rounded.size(); ++i) asked.bounds[i] = std::max(asked.bounds[i], rounded[i]);
+    shape.rounded.drop_outputs();
+  }
   for (std::size_t i = 0; i < asked.bounds.size(); ++i) asked.bounds[i] = bound_of(i, asked.bounds[i]);
   shape.own.drop_outputs();
   shape.right.drop_outputs();

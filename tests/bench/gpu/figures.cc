@@ -19,6 +19,16 @@ std::ptrdiff_t count_near(const std::vector<double>& scores, double wanted) {
 
 }  // namespace
 
+namespace {
+
+// What the time with the GPU went to, by the measurer.
+std::string held_for(const Measurement& m) {
+  const auto phases = m.clock.find("held_s");
+  return phases == m.clock.end() ? "" : phases->second;
+}
+
+}  // namespace
+
 void null_python(Bench& bench, measure::GpuMeasurer& measurer) {
   const char* most = std::getenv("WARPSMITH_BENCH_TIMES");
   const int last = most != nullptr ? std::atoi(most) : 2;
@@ -38,8 +48,8 @@ void null_python(Bench& bench, measure::GpuMeasurer& measurer) {
     for (int times = 1; times <= last; ++times) {
       const Measurement m = measured(t, times);
       if (once.empty()) print_gpu(m);
-      std::printf("%-24s %s  %s, GPU held %.2f s\n", t.id.c_str(), times == 1 ? "once " : "twice",
-                  line_of(m).c_str(), m.seconds);
+      std::printf("%-24s %s  %s, GPU held %.2f s (%s)\n", t.id.c_str(), times == 1 ? "once " : "twice",
+                  line_of(m).c_str(), m.seconds, held_for(m).c_str());
       std::fflush(stdout);
       held.push_back(m.seconds);
       (times == 1 ? once : twice).push_back(m.rounds > 0 ? m.speedup : 0);
