@@ -130,8 +130,6 @@ std::string notes_text(const Measurement& m) {
   if (m.imprecise && m.rounds > 0) text += "    the interval is wider than was asked for\n";
   if (m.host_bound.value_or(false))
     text += "    eager waits for launches: what counts here are launches saved\n";
-  if (const auto word = m.clock.find("cudnn_benchmark"); word != m.clock.end())
-    text += "    cudnn.benchmark: " + word->second + "\n";
   for (const std::string& line : split_lines(trim(m.detail))) text += "    " + line + "\n";
   return text;
 }

@@ -199,8 +199,14 @@ class Server:
         self.functions = functions
         if device == "cuda":
             note_captures(functions)
+            functions.warpsmith_room.restype = ctypes.c_uint64
+            self.room = CACHE_INFO(self.tell_room)
+            answer_cudnn(self.room)
         self.forward, self.results = None, ()
         self.inputs, self.places = [], []
+
+    def tell_room(self, _allocator, _device, largest):
+        largest[0] = self.functions.warpsmith_room()
 
     # 0: torch does not work with this GPU, and the frame's message says why.
     def open(self):
@@ -372,20 +378,32 @@ def fix_addresses():
         os.execv(sys.executable, [sys.orig_argv[0], *sys.orig_argv[1:]])
 
 
-# cudnn.benchmark tries algorithms one after the other, and asks torch's allocator how much memory they may take. One that is plugged in
-# cannot say, and torch fails. So the flag does nothing here; who measures says so beside the result.
-def without_benchmark():
-    asked = torch._C._get_cudnn_benchmark()
+CACHE_INFO = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int8, ctypes.POINTER(ctypes.c_size_t))
 
-    def answer(*_):
-        return asked
 
-    def ask(*arguments):
-        nonlocal asked
-        asked = bool(arguments[-1])
-
-    torch._C._get_cudnn_benchmark, torch._C._set_cudnn_benchmark = answer, ask
-    type(torch.backends.cudnn).benchmark = property(answer, ask)
+# With cudnn.benchmark torch asks its allocator how much memory an algorithm may take, and one that is plugged in cannot say: torch fails.
+# So the entry of that question in the class's table of virtual functions becomes `answer`. False: this torch has none that is known here;
+# then modules that set the flag fail with torch's own words.
+def answer_cudnn(answer):
+    name = "N5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocator"
+    entries, word = 200, ctypes.sizeof(ctypes.c_void_p)
+    try:
+        library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cuda.so"))
+        table = ctypes.addressof(ctypes.c_void_p.in_dll(library, f"_ZTV{name}E"))
+        asked = ctypes.cast(library[f"_Z{name}9cacheInfoEaPm"], ctypes.c_void_p).value
+    except (OSError, ValueError, AttributeError):
+        return False
+    system, page = ctypes.CDLL(None), os.sysconf("SC_PAGESIZE")
+    for number in range(entries):
+        entry = ctypes.c_void_p.from_address(table + number * word)
+        if entry.value == asked:
+            start = ctypes.c_void_p((table + number * word) // page * page)
+            if system.mprotect(start, ctypes.c_size_t(page), 3) != 0:  # PROT_READ | PROT_WRITE
+                return False
+            entry.value = ctypes.cast(answer, ctypes.c_void_p).value
+            system.mprotect(start, ctypes.c_size_t(page), 1)
+            return True
+    return False
 
 
 def main():
@@ -415,7 +433,6 @@ def main():
             for kind in ("load", "load_inline"):
                 setattr(cpp_extension, kind, candidate.built(kind, getattr(cpp_extension, kind)))
     if device == "cuda":
-        without_benchmark()
         torch.cuda.memory.change_current_allocator(
             torch.cuda.memory.CUDAPluggableAllocator(library, "warpsmith_allocate", "warpsmith_release"))
     if kept := os.environ.get("WARPSMITH_KEPT"):

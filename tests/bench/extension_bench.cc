@@ -94,7 +94,7 @@ void look_at(measure::GpuHarness& harness, const task::Task& task, const std::st
       overhead.outside_ns, overhead.look_ns, bench.baseline_call_ns());
   options.binary = binary;
   options.arena_bytes = task.memory_bytes;
-  measure::ExtensionCandidate candidate(harness, task, options);
+  measure::ExtensionCandidate candidate(harness, task, device::ExtensionSession(options));
   if (const measure::Ran loaded = candidate.load(); loaded.verdict != Verdict::kOk) {
     std::printf("  %s\n", loaded.detail.c_str());
     return;

@@ -38,6 +38,11 @@ void* Arena::allocate_for_ever(std::uint64_t bytes) {
   return carve(grains(bytes));
 }
 
+std::uint64_t Arena::room() const {
+  const std::lock_guard lock(mutex_);
+  return limit_ - std::min(limit_, used_);
+}
+
 void* Arena::carve(std::uint64_t bytes) {
   if (bytes >= kSmall) return whole(bytes);
   if (chunk_left_ < bytes) {

@@ -19,6 +19,8 @@ class Arena {
   void* allocate(std::uint64_t bytes, const void* stream = nullptr);
   // The same for work that a CUDA graph repeats: it is never handed out again.
   void* allocate_for_ever(std::uint64_t bytes);
+  // What the limit leaves; of the device's memory there may be less.
+  std::uint64_t room() const;
   // What did not come from here is passed over. Work enqueued before goes on with it: the next one to get it
   // uses it on the same stream, which keeps the order.
   void release(void* memory);
@@ -39,7 +41,7 @@ class Arena {
   std::unordered_map<void*, Block> blocks_;  // all, handed out or not
   char* chunk_ = nullptr;                    // what small ones are carved from
   std::uint64_t chunk_left_ = 0;
-  std::mutex mutex_;  // a candidate may have threads
+  mutable std::mutex mutex_;  // a candidate may have threads
 };
 
 }  // namespace warpsmith::device

@@ -13,18 +13,18 @@ namespace {
 
 #define WARPSMITH_TEXT(x) #x
 #define WARPSMITH_NAME(x) WARPSMITH_TEXT(x)  // after cuda.h has turned cuMemAlloc into cuMemAlloc_v2
-#define WARPSMITH_FUNCTIONS(X)                                                                           \
-  X(cuInit)                                                                                              \
-  X(cuGetErrorName)                                                                                      \
-  X(cuGetErrorString)                                                                                    \
-  X(cuDeviceGet)                                                                                         \
-  X(cuDevicePrimaryCtxRetain)                                                                            \
-  X(cuCtxSetCurrent)                                                                                     \
-  X(cuCtxSetLimit) X(cuCtxSynchronize) X(cuMemAlloc) X(cuMemFree) X(cuMemsetD8Async) X(cuMemsetD16Async) \
-      X(cuMemsetD32Async) X(cuMemsetD2D32Async) X(cuMemcpyDtoDAsync) X(cuEventCreate) X(cuEventRecord)   \
-          X(cuEventElapsedTime) X(cuMemImportFromShareableHandle) X(cuMemAddressReserve) X(cuMemMap)     \
-              X(cuMemSetAccess) X(cuMemRelease) X(cuIpcOpenMemHandle) \
-                  X(cuThreadExchangeStreamCaptureMode)
+#define WARPSMITH_FUNCTIONS(X)                                                                              \
+  X(cuInit)                                                                                                 \
+  X(cuGetErrorName)                                                                                         \
+  X(cuGetErrorString)                                                                                       \
+  X(cuDeviceGet)                                                                                            \
+  X(cuDevicePrimaryCtxRetain)                                                                               \
+  X(cuCtxSetCurrent)                                                                                        \
+  X(cuCtxSetLimit)                                                                                          \
+  X(cuCtxSynchronize) X(cuMemAlloc) X(cuMemFree) X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async) \
+      X(cuMemsetD2D32Async) X(cuMemcpyDtoDAsync) X(cuEventCreate) X(cuEventRecord) X(cuEventElapsedTime)    \
+          X(cuMemImportFromShareableHandle) X(cuMemAddressReserve) X(cuMemMap) X(cuMemSetAccess)            \
+              X(cuMemRelease) X(cuIpcOpenMemHandle) X(cuThreadExchangeStreamCaptureMode)
 
 // Called by addresses that were looked up before the candidate was there: what it defines under these names
 // changes nothing here.

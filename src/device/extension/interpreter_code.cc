@@ -112,6 +112,7 @@ void* warpsmith_allocate(ssize_t bytes, int, void* stream) {
   Interpreted::refused = static_cast<std::uint64_t>(bytes);
   throw std::bad_alloc();
 }
+std::uint64_t warpsmith_room() { return ExtensionServer::room(); }
 void warpsmith_capture(std::int32_t on) { ExtensionServer::capture(on != 0); }
 std::uint64_t warpsmith_refused() { return std::exchange(Interpreted::refused, 0); }
 void warpsmith_release(void* memory, ssize_t, int, void*) {

@@ -50,6 +50,8 @@ std::uint32_t* warpsmith_current();
 // Memory for torch's CUDAPluggableAllocator. Throws std::bad_alloc, through torch, where there is no room.
 void* warpsmith_allocate(ssize_t bytes, int device, void* stream);
 void warpsmith_release(void* memory, ssize_t bytes, int device, void* stream);
+// Bytes that it may still give.
+std::uint64_t warpsmith_room();
 // Whether memory is for a CUDA graph that is being captured.
 void warpsmith_capture(std::int32_t on);
 // Bytes for which there was no room, last; 0: there was room for all. Asking forgets it.

@@ -60,6 +60,7 @@ class ExtensionServer {
   // To be used on this stream, and handed out again on this one alone.
   static void* allocate_on(const void* stream, std::uint64_t bytes, warpsmith_extension::Scalar dtype);
   static void release(void* memory);
+  static std::uint64_t room() { return self->arena_.room(); }
   // From now on memory is for a CUDA graph that is being captured, or no more.
   static void capture(bool on) { self->capturing_ = on; }
 

@@ -519,8 +519,6 @@ void ExtensionMeasurer::measure(GpuBench& task, const Candidate& source, const f
   }
   s.measure(task, binary, out);
   m.clock["held_s"] = s.phases;
-  if (of_python && mentions(source, "benchmark"))
-    m.clock["cudnn_benchmark"] = "mentioned by the module, and without effect here";
 }
 
 void ExtensionMeasurer::measure_reference(GpuBench& task, int times, Measured& out) {
