@@ -47,6 +47,26 @@ TEST(Arena, KeepsStreamsApart) {
   EXPECT_EQ(arena.allocate(4000, &streams[0]), memory);
 }
 
+// A CUDA graph works in what it was captured with, also when its tensors are gone.
+TEST(Arena, WhatIsForEverIsNeverHandedOutAgain) {
+  Memory gpu;
+  Arena arena(gpu, 64 << 20);
+  void* const captured = arena.allocate_for_ever(4000);
+  ASSERT_NE(captured, nullptr);
+  arena.release(captured);
+  EXPECT_NE(arena.allocate(4000), captured);
+  EXPECT_NE(arena.allocate_for_ever(4000), captured);
+  EXPECT_EQ(arena.allocate_for_ever(65 << 20), nullptr);
+}
+
+TEST(Arena, TellsItsRoom) {
+  Memory gpu;
+  Arena arena(gpu, 64 << 20);
+  EXPECT_EQ(arena.room(), 64u << 20);
+  ASSERT_NE(arena.allocate(40 << 20), nullptr);
+  EXPECT_EQ(arena.room(), 24u << 20);
+}
+
 // Of any stream: what is unused goes back before anything is refused.
 TEST(Arena, MakesRoom) {
   Memory gpu;

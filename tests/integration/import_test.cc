@@ -7,6 +7,7 @@
 #include <string>
 
 #include "scratch.h"
+#include "with_variable.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
@@ -342,6 +343,86 @@ TEST_F(Import, MistakesOfTheCommandLine) {
     const int code = warpsmith(all).exit_code;
     EXPECT_TRUE(code == kExitUsage || code == kExitEnvironment) << arguments[0] << " " << code;
   }
+}
+
+// Modules are tasks where no folder was made for them.
+class Modules : public Import {
+ protected:
+  void SetUp() override {
+    Import::SetUp();
+    if (IsSkipped()) return;
+    add("level1/1_Double.py", module_of("return x * 2"));
+    add("level1/2_Random.py", module_of("return torch.rand_like(x)"));
+    add("level2/1_Weighed.py", module_of("return self.linear(x)", "self.linear = nn.Linear(features, 8)"));
+  }
+  process::ChildResult cached(std::vector<std::string> arguments) {
+    const WithVariable cache("WARPSMITH_CACHE", (scratch_.path() / "cache").string());
+    return warpsmith(std::move(arguments));
+  }
+  Json listed(std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"tasks", "checkout", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const process::ChildResult result = cached(arguments);
+    EXPECT_EQ(result.exit_code, kExitOk) << result.err;
+    err_ = result.err;
+    return Json::parse(result.out, nullptr, false);
+  }
+};
+
+TEST_F(Modules, ACheckoutIsListed) {
+  const Json all = listed();
+  ASSERT_TRUE(all.is_object()) << err_;
+  ASSERT_EQ(all.at("tasks").size(), 2u) << all;
+  EXPECT_EQ(all.at("tasks")[0].at("task"), "level1_1_Double");
+  EXPECT_EQ(all.at("tasks")[1].at("parameters"), 2);
+  EXPECT_EQ(all.at("tasks")[1].at("module"), true);
+  ASSERT_EQ(all.at("refused").size(), 1u);
+  EXPECT_THAT(all.at("refused")[0].at("why").get<std::string>(), HasSubstr("random"));
+  EXPECT_THAT(err_, HasSubstr("described"));
+  // From then on it is known, what is refused as well.
+  EXPECT_EQ(listed(), all);
+  EXPECT_EQ(err_, "");
+  EXPECT_EQ(listed({"--level", "2"}).at("tasks").size(), 1u);
+  add("level1/1_Double.py", module_of("return x * 3"));
+  EXPECT_NE(listed().at("folder"), all.at("folder"));
+  const process::ChildResult plain = cached({"tasks", "checkout"});
+  EXPECT_THAT(plain.out, HasSubstr("2 tasks in"));
+  EXPECT_THAT(plain.out, HasSubstr("2_Random.py: no task: "));
+}
+
+TEST_F(Modules, AWorkflowTakesACheckout) {
+  const auto plan = [&](const std::string& dataset) {
+    write_file_atomic(scratch_.path() / "w.yaml",
+                      "schema: warpsmith.workflow/1\nname: w\ndevice: cpu\ndataset: " + dataset +
+                          "\nstages:\n  - {name: c, kind: collect}\n");
+    return cached({"plan", "w.yaml"});
+  };
+  const process::ChildResult good = plan("{kernelbench: checkout, levels: [1, 2], train: all}");
+  EXPECT_EQ(good.exit_code, kExitOk) << good.out << good.err;
+  EXPECT_THAT(good.err, HasSubstr("1 of 3 modules in"));
+  const process::ChildResult named = plan("{kernelbench: checkout, train: [level1_1_Dubble]}");
+  EXPECT_THAT(named.err, HasSubstr("there is no task `level1_1_Dubble` (did you mean `level1_1_Double`?)"));
+  EXPECT_THAT(plan("{kernelbench: nowhere, train: all}").err,
+              HasSubstr("w.yaml:4:25: `kernelbench`: "));
+  EXPECT_THAT(plan("{kernelbench: checkout, folder: tasks, train: all}").err,
+              HasSubstr("`kernelbench` and `folder` stand together"));
+  EXPECT_THAT(plan("{kernelbench: checkout, levels: [4], train: all}").err, HasSubstr("`levels`: 1, 2 or 3"));
+  EXPECT_THAT(plan("{folder: tasks, levels: [1], train: all}").err, HasSubstr("levels"));
+}
+
+// A person's own module and kernel, outside of any dataset.
+TEST_F(Modules, BenchTakesAModule) {
+  write_file_atomic(scratch_.path() / "doubled.cu", kDoubled);
+  const process::ChildResult good = cached({"bench", "checkout/KernelBench/level1/1_Double.py", "doubled.cu",
+                                            "--device", "cpu", "--verdicts-only", "--json"});
+  EXPECT_EQ(good.exit_code, kExitOk) << good.out << good.err;
+  EXPECT_EQ(Json::parse(good.out).at("kernels")[0].at("measurement").at("verdict"), "ok");
+  const process::ChildResult none = cached({"bench", "checkout/KernelBench/level1/2_Random.py", "doubled.cu"});
+  EXPECT_EQ(none.exit_code, kExitUsage);
+  EXPECT_THAT(none.err, HasSubstr("2_Random.py: forward() draws random numbers"));
+  const process::ChildResult missing = cached({"bench", "nowhere.py", "doubled.cu"});
+  EXPECT_EQ(missing.exit_code, kExitUsage);
+  EXPECT_THAT(missing.err, HasSubstr("nowhere.py: there is no such file"));
 }
 
 }  // namespace

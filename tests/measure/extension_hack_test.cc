@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "extension/hack.h"
+#include "extension/host_rows.h"
 #include "extension/refused.h"
 
 namespace warpsmith::measure {
@@ -84,6 +85,17 @@ TEST(ExtensionHack, WorkBesideTheClockIsCharged) {
   EXPECT_DOUBLE_EQ(values_beyond(1.03e6, 1e6), 0);
   EXPECT_EQ(charge_beside_clock(values_beyond(300e3, 300e3), 2e6), 0);
   EXPECT_DOUBLE_EQ(charge_beside_clock(values_beyond(400e3, 300e3), 2e6), 61e3);
+}
+
+// Of either side: the first call of a row takes longer than the others, so that one call against two would
+// make a difference.
+TEST(HostRows, TwoCallsAreTheLeast) {
+  EXPECT_EQ(HostRows::calls_a_row(10e3, 2048), 200);
+  EXPECT_EQ(HostRows::calls_a_row(1.5e6, 2048), 2);
+  EXPECT_EQ(HostRows::calls_a_row(8e6, 2048), 2);
+  EXPECT_EQ(HostRows::calls_a_row(8e6, 1), 1) << "there is no room for more";
+  EXPECT_EQ(HostRows::calls_a_row(31e6, 2048), 1);
+  EXPECT_EQ(HostRows::calls_a_row(0, 7), 7);
 }
 
 }  // namespace

@@ -94,6 +94,30 @@ TEST_F(ReferenceTest, TheOracleIsInDoubles) {
   EXPECT_NE(oracle, reference.run({{"N", 1}}, bytes(x))[0].reals[0]);
 }
 
+// As a matrix unit reads floats: ten bits of mantissa, the nearest.
+TEST_F(ReferenceTest, RoundedArgumentsAreTf32) {
+  const Reference reference(make_task("def forward(x):\n  return x\n", {tensor("x", Dtype::kFloat32, {"N"})},
+                                      {tensor("out", Dtype::kFloat32, {"N"})}));
+  std::vector<float> x = {1.f, 1.f + 0x1p-10f, 1.f + 0x1p-12f, 1.f + 0x1.8p-11f, -3.f - 0x1p-22f, 0.f};
+  const std::vector<double> right = {1, 1 + 0x1p-10, 1, 1 + 0x1p-10, -3, 0};
+  EXPECT_EQ(reference.run_rounded({{"N", 6}}, bytes(x))[0].reals, right);
+  const std::span<std::byte> memory = std::as_writable_bytes(std::span(x));
+  Reference::Calls calls = reference.bind_rounded({{"N", 6}}, {{memory}});
+  calls.run(0, 1);
+  EXPECT_EQ(calls.outputs(0)[0].reals, right);
+  EXPECT_EQ(x[2], 1.f + 0x1p-12f) << "the operands themselves stay";
+  EXPECT_DOUBLE_EQ(tf32_bound(0.5), 1.5);
+}
+
+// cuDNN's convolutions may round so, on a GPU and where the task lets torch do as it does.
+TEST_F(ReferenceTest, OnlyAGpuRoundsToTf32) {
+  task::Task task = make_task("def forward(x, w):\n  return torch.conv1d(x, w)\n",
+                              {tensor("x", Dtype::kFloat32, {"N"}), tensor("w", Dtype::kFloat32, {"N"})},
+                              {tensor("out", Dtype::kFloat32, {"N"})});
+  task.math = "torch_default";
+  EXPECT_FALSE(Reference(task).rounds_to_tf32());
+}
+
 TEST_F(ReferenceTest, SeveralOutputsOfSeveralTypes) {
   const task::Task task =
       make_task("def forward(x):\n  return torch.max(x, 0)\n", {tensor("x", Dtype::kFloat32, {"N"})},
