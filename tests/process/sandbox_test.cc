@@ -284,6 +284,7 @@ TEST_P(Sandboxed, WhereFoldersChangeWithoutRestItIsStoppedForALook) {
   ChildSpec s =
       spec({"/bin/sh", "-c", "trap 'echo resumed; exit 3' CONT; while :; do mkdir x; rmdir x; done"});
   s.limits.scratch_files = 200;
+  s.limits.wall_s = 90;  // it is chance which look is missed
   const ChildResult r = run_child(s);
   EXPECT_EQ(outcome(r), "exit 3");
   EXPECT_EQ(r.out, "resumed\n");
