@@ -10,6 +10,7 @@
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/measure/oracle.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/python/interpreter.h"
 #include "warpsmith/python/sandboxed.h"
@@ -23,6 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMemory = 48ull << 30;  // torch, and weights that are made one from the other
 constexpr double kSeconds = 600;
+constexpr std::uint64_t kScratchBytes = 1 << 30, kScratchFiles = 10'000;  // besides the tensors
 constexpr const char* kEnding = ".state";
 
 Json order_of(const task::Task& task, const fs::path& module, const fs::path& into) {
@@ -72,8 +74,18 @@ fs::path module_state(const task::Task& task, const fs::path& folder, bool unsan
   spec.argv.push_back(order.string());
   spec.sandbox.read_only.insert(spec.sandbox.read_only.end(), {module, order});
   spec.limits.wall_s = kSeconds;
+  std::uint64_t bytes = 0;
+  for (const task::TensorSpec& tensor : task.state) bytes += tensor_bytes(tensor, {});
+  spec.limits.scratch_bytes = bytes + kScratchBytes;
+  spec.limits.scratch_files = kScratchFiles;
   if (const std::string problem = problem_of(process::run_child(spec)); !problem.empty())
     throw InvalidInput({{(task.folder / "task.yaml").string(), 0, 0, "module: " + problem, ""}});
+  // The module may have left anything there.
+  std::error_code error;
+  if (fs::symlink_status(scratch / "state", error).type() != fs::file_type::regular ||
+      fs::file_size(scratch / "state", error) != bytes)
+    throw InvalidInput({{(task.folder / "task.yaml").string(), 0, 0,
+                         "module: what it wrote is not its parameters and buffers", ""}});
   // A copy first: the temporary folder may lie in another file system.
   const fs::path part = path.string() + "." + std::to_string(::getpid()) + ".part";
   fs::copy_file(scratch / "state", part, fs::copy_options::overwrite_existing);

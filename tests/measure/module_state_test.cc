@@ -129,6 +129,10 @@ TEST_F(ModuleState, AModuleThatIsNotTheTasksIsTold) {
   EXPECT_THAT(problem(changed("super().__init__()", "raise ValueError('not today')")),
               HasSubstr("module: ValueError: not today"));
   EXPECT_THAT(problem("import os\nos._exit(3)\n"), HasSubstr("module: its python3 ended"));
+  EXPECT_THAT(problem("import json, os, sys\n"
+                      "os.symlink('/etc/hostname', json.load(open(sys.argv[1]))['into'])\n"
+                      "os.write(1, json.dumps({'problem': ''}).encode())\nos._exit(0)\n"),
+              HasSubstr("module: what it wrote is not its parameters and buffers"));
   EXPECT_THAT(problem("class Model(:\n"), HasSubstr("module: SyntaxError: invalid syntax"));
 }
 
