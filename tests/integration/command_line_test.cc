@@ -122,6 +122,7 @@ TEST(CommandLine, ARemovedWorkingFolderIsNamed) {
       {"sweep", {run, "--gpu", "H100"}},
       {"bench", {"gelu", (scratch / "k.cu").string()}},
       {"import", {"kernelbench", (scratch / "kb").string(), "--into", (scratch / "tasks").string()}},
+      {"tasks", {scratch.path().string()}},
       {"compare", {run, run}},
       {"status", {run}},
       {"logs", {"c"}},
