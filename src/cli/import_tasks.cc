@@ -153,19 +153,25 @@ fs::path levels_of(const fs::path& checkout) {
                                                                                 : checkout / "KernelBench";
 }
 
+// Those that are there.
+std::vector<int> levels_in(const fs::path& folder) {
+  std::vector<int> levels;
+  for (int level = 1; level <= 3; ++level)
+    if (is_folder(folder / fmt::format("level{}", level))) levels.push_back(level);
+  return levels;
+}
+
 }  // namespace
 
-bool is_kernelbench(const fs::path& folder) {
-  for (int level = 1; level <= 3; ++level)
-    if (is_folder(levels_of(folder) / fmt::format("level{}", level))) return true;
-  return false;
-}
+bool is_kernelbench(const fs::path& folder) { return !levels_in(levels_of(folder)).empty(); }
 
 std::vector<KernelBenchTask> find_kernelbench(const fs::path& checkout, const std::vector<int>& levels) {
   static const std::regex kFile("([0-9]+)_(.*)\\.py");
   std::vector<KernelBenchTask> tasks;
   const fs::path folder = levels_of(checkout);
-  for (const int level : levels.empty() ? std::vector<int>{1, 2, 3} : levels) {
+  std::vector<int> wanted = levels.empty() ? levels_in(folder) : levels;
+  if (wanted.empty()) wanted = {1};
+  for (const int level : wanted) {
     const fs::path below = folder / fmt::format("level{}", level);
     if (!is_folder(below))
       throw Error(fmt::format("{}: there is no folder level{} in it; a checkout of KernelBench has one",

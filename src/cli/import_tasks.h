@@ -30,7 +30,7 @@ struct KernelBenchTask {
 bool is_kernelbench(const std::filesystem::path& folder);
 
 // level<N>/<number>_<name>.py below a checkout of KernelBench, sorted by level and number. `levels`: those
-// alone; empty: 1 to 3. Throws Error (kExitUsage) where there is none.
+// alone; empty: those of 1 to 3 that are there. Throws Error (kExitUsage) where there is none.
 std::vector<KernelBenchTask> find_kernelbench(const std::filesystem::path& checkout,
                                               const std::vector<int>& levels);
 // Describes those that are neither refused nor there, in sandboxed python3 children beside each other. Throws

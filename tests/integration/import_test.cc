@@ -403,7 +403,7 @@ TEST_F(Modules, AWorkflowTakesACheckout) {
   const process::ChildResult named = plan("{kernelbench: checkout, train: [level1_1_Dubble]}");
   EXPECT_THAT(named.err, HasSubstr("there is no task `level1_1_Dubble` (did you mean `level1_1_Double`?)"));
   EXPECT_THAT(plan("{kernelbench: nowhere, train: all}").err,
-              HasSubstr("w.yaml:4:25: `kernelbench`: "));
+              HasSubstr("w.yaml:4:24: `kernelbench`: "));
   EXPECT_THAT(plan("{kernelbench: checkout, folder: tasks, train: all}").err,
               HasSubstr("`kernelbench` and `folder` stand together"));
   EXPECT_THAT(plan("{kernelbench: checkout, levels: [4], train: all}").err, HasSubstr("`levels`: 1, 2 or 3"));
