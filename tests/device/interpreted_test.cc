@@ -100,6 +100,21 @@ TEST_F(InterpretedChild, AModuleRunsAndIsTimed) {
   EXPECT_EQ(session_->threads(), session_->threads_before());
 }
 
+// It loads torch while somebody else has the GPU, and goes there when it is told to.
+TEST_F(InterpretedChild, OneThatWaitsIsOpenedLater) {
+  options_.binary = folder_.path() / "candidate.zip";
+  write_file_atomic(options_.binary, candidate_archive("def forward(x):\n  return x\n"));
+  options_.waits = true;
+  { const ExtensionSession never(options_); }  // ends unopened
+  ExtensionSession session(options_);
+  EXPECT_FALSE(session.alive());
+  EXPECT_THROW(session.prepare(layout(), {}), Error) << "not before it is opened";
+  session.open(2);
+  EXPECT_TRUE(session.alive());
+  const ExtensionRun loaded = session.load();
+  EXPECT_EQ(loaded.verdict, Verdict::kOk) << loaded.detail;
+}
+
 // What candidates are timed against runs in a child of the same kind, by the same calls.
 TEST_F(InterpretedChild, AReferenceRunsAsACandidateDoes) {
   options_.binary = folder_.path() / "reference.json";
