@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "kernelbench_tasks.h"
 #include "print.h"
 #include "validate_measure.h"
 #include "validate_tasks.h"
@@ -74,8 +75,8 @@ Findings check_file(const fs::path& path, const std::vector<std::string>& overri
     return {path.string(), "", {{"", 0, 0, e.what(), ""}}, {}};
   }
   if (workflow::is_site_text(text)) return check_site(path, text, overrides);
-  workflow::LoadResult loaded =
-      workflow::load_workflow_text(text, path, {.overrides = overrides, .seed = {}, .base_folder = {}});
+  workflow::LoadResult loaded = workflow::load_workflow_text(
+      text, path, with_kernelbench({.overrides = overrides, .seed = {}, .base_folder = {}}));
   Findings found{path.string(), "", std::move(loaded.mistakes), std::move(loaded.notes)};
   if (!loaded.spec) return found;
   found.summary = fmt::format("workflow {}, {} stages", loaded.spec->name, loaded.spec->stages.size());

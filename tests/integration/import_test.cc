@@ -400,6 +400,8 @@ TEST_F(Modules, AWorkflowTakesACheckout) {
   const process::ChildResult good = plan("{kernelbench: checkout, levels: [1, 2], train: all}");
   EXPECT_EQ(good.exit_code, kExitOk) << good.out << good.err;
   EXPECT_THAT(good.err, HasSubstr("1 of 3 modules in"));
+  const process::ChildResult valid = cached({"validate", "w.yaml"});
+  EXPECT_EQ(valid.exit_code, kExitOk) << valid.out << valid.err;
   const process::ChildResult named = plan("{kernelbench: checkout, train: [level1_1_Dubble]}");
   EXPECT_THAT(named.err, HasSubstr("there is no task `level1_1_Dubble` (did you mean `level1_1_Double`?)"));
   EXPECT_THAT(plan("{kernelbench: nowhere, train: all}").err,
