@@ -420,6 +420,17 @@ struct Reference::State {
     return compare(right, tensors, bounds);
   }
 
+  // `what`: for messages.
+  std::vector<OutputValues> run_as(Arguments kind, const char* what, const task::Dims& dims,
+                                   const std::vector<std::span<const std::byte>>& inputs) const {
+    const c10::InferenceMode inference;
+    return naming(task, what, [&] {
+      std::vector<at::Tensor> tensors = bring(dims, inputs);
+      for (at::Tensor& tensor : tensors) tensor = argument_as(kind, tensor);
+      return checked(call(tensors), dims, kind == Arguments::kFloat64);
+    });
+  }
+
   // What passes check(), as plain numbers.
   std::vector<OutputValues> checked(const std::vector<at::Tensor>& outputs, const task::Dims& dims,
                                     bool oracle) const {
@@ -465,29 +476,17 @@ Reference::Reference(Reference&&) noexcept = default;
 
 std::vector<OutputValues> Reference::run(const task::Dims& dims,
                                          const std::vector<std::span<const std::byte>>& inputs) const {
-  const c10::InferenceMode inference;
-  return naming(state_->task, "",
-                [&] { return state_->checked(state_->call(state_->bring(dims, inputs)), dims, false); });
+  return state_->run_as(Arguments::kAsTheyAre, "", dims, inputs);
 }
 
 std::vector<OutputValues> Reference::run_oracle(const task::Dims& dims,
                                                 const std::vector<std::span<const std::byte>>& inputs) const {
-  const c10::InferenceMode inference;
-  return naming(state_->task, " in float64", [&] {
-    std::vector<at::Tensor> tensors = state_->bring(dims, inputs);
-    for (at::Tensor& tensor : tensors) tensor = argument_as(Arguments::kFloat64, tensor);
-    return state_->checked(state_->call(tensors), dims, true);
-  });
+  return state_->run_as(Arguments::kFloat64, " in float64", dims, inputs);
 }
 
 std::vector<OutputValues> Reference::run_rounded(
     const task::Dims& dims, const std::vector<std::span<const std::byte>>& inputs) const {
-  const c10::InferenceMode inference;
-  return naming(state_->task, " in TF32", [&] {
-    std::vector<at::Tensor> tensors = state_->bring(dims, inputs);
-    for (at::Tensor& tensor : tensors) tensor = argument_as(Arguments::kTf32, tensor);
-    return state_->checked(state_->call(tensors), dims, false);
-  });
+  return state_->run_as(Arguments::kTf32, " in TF32", dims, inputs);
 }
 
 bool Reference::rounds_to_tf32() const {
