@@ -29,8 +29,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kAChild = 16;  // files that a child describes, so that progress can be told
-constexpr int kMostChildren = 4;
+constexpr std::size_t kAChild = 6;  // files that a child describes, so that progress can be told
+constexpr long kMostChildren = 16;
+constexpr long kUsualBytes = 6l << 30;  // of a child; some take more
 constexpr double kSecondsAFile = 120, kStartSeconds = 60;
 constexpr std::uint64_t kMemory = 12ull << 30;
 constexpr std::uint64_t kCpuBytes = 64ull << 20;  // of a call's operands at the shape that CPUs time
@@ -69,11 +70,15 @@ void take_answers(const process::ChildResult& result, const std::vector<KernelBe
                                                                        : "its python3 ended: " + words.back();
 }
 
-// "BATCH" times a number, or a number: at this batch.
+// "3 * BATCH + 1", "BATCH", "8": at this batch.
 std::uint64_t size_at(const std::string& word, std::int64_t batch) {
-  std::uint64_t size = 1;
-  for (const std::string& factor : split(word, '*'))
-    size *= static_cast<std::uint64_t>(trim(factor) == "BATCH" ? batch : std::stoll(trim(factor)));
+  std::uint64_t size = 0;
+  for (const std::string& part : split(word, '+')) {
+    std::uint64_t product = 1;
+    for (const std::string& factor : split(part, '*'))
+      product *= static_cast<std::uint64_t>(trim(factor) == "BATCH" ? batch : std::stoll(trim(factor)));
+    size += product;
+  }
   return size;
 }
 
@@ -218,8 +223,9 @@ void describe_tasks(std::vector<KernelBenchTask>& tasks, bool unsandboxed,
   write_file_atomic(script, python::import_task_script());
   make_folders(scratch);
   const StopSignals signals;
-  const auto children_at_once =
-      static_cast<std::size_t>(std::clamp<long>(::sysconf(_SC_NPROCESSORS_ONLN), 1, kMostChildren));
+  const long fit = ::sysconf(_SC_PHYS_PAGES) / (kUsualBytes / ::sysconf(_SC_PAGESIZE));
+  const auto children_at_once = static_cast<std::size_t>(
+      std::clamp<long>(std::min(::sysconf(_SC_NPROCESSORS_ONLN), fit), 1, kMostChildren));
   while (!open.empty()) {
     std::vector<std::vector<KernelBenchTask*>> asked;
     std::vector<process::Child> children;
@@ -251,6 +257,11 @@ std::string task_yaml(const KernelBenchTask& task) {
       "level: {}\nsplit: train\nops: [{}]\ndims: [BATCH]\ninputs:\n",
       task.title, task.source, sha256_hex(read_file(task.file)), task.level, ops);
   for (const Json& input : d.at("inputs")) text += tensor_line(input.at("name"), input);
+  std::string scalars;
+  for (const Json& scalar : d.at("scalars"))
+    scalars += fmt::format("{}{}: {}", scalars.empty() ? "" : ", ", scalar.at("name").get<std::string>(),
+                           scalar.at("value").dump());
+  if (!scalars.empty()) text += "scalars: {" + scalars + "}\n";
   text += "outputs:\n";
   const std::size_t outputs = d.at("outputs").size();
   for (std::size_t i = 0; i < outputs; ++i)

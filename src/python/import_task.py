@@ -224,6 +224,8 @@ def in_place(program):
 
 # `free`: of some inputs, by their numbers, the dimension whose size may be any.
 def exported(model, inputs, free):
+    if any(inputs[number].shape[dim] == 1 for number, dim in free.items()):
+        inputs = at_batch(inputs, free, OTHER_BATCH)  # a size of 1 is a fixed one to torch.export
     shapes = tuple({free[number]: torch.export.Dim.AUTO} if number in free else None for number in range(len(inputs)))
     program = torch.export.export(model, tuple(inputs), dynamic_shapes=shapes, strict=False)
     return program.run_decompositions({}) if in_place(program) else program
@@ -255,18 +257,37 @@ def shape_words(shape, batch):
         text = str(size.node.expr)
         text = re.sub(rf"\b{batch[0]}\b", BATCH, text)
         if re.fullmatch(rf"(\d+\*)?{BATCH}", text) is None:
-            raise Refused(f"an output has the size {text}")
+            raise Refused(f"an input has the size {text}")
         words.append(text.replace("*", " * "))
     return words
+
+
+# Of each output its sizes, as words. They are what forward() gives, for torch.export may take a size for fixed that is not.
+def output_shapes(model, inputs, free, batch):
+    at = [[tuple(one.shape) for one in tensors_of(model(*at_batch(inputs, free, size)))] for size in (OTHER_BATCH, OTHER_BATCH + 1, batch)]
+    if len({tuple(map(len, shapes)) for shapes in at}) != 1:
+        raise Refused("its outputs have other numbers of dimensions at another size of its inputs")
+    return [[size_word(*sizes, batch) for sizes in zip(*shapes)] for shapes in zip(*at)]
+
+
+# "8", "BATCH", "3 * BATCH + 1": what is this big at OTHER_BATCH, one behind it, and `batch`.
+def size_word(first, second, last, batch):
+    each = second - first
+    more = first - each * OTHER_BATCH
+    if each < 0 or more < 0 or each * batch + more != last:
+        raise Refused(f"an output's size is {first} where its input's is {OTHER_BATCH}, {second} at {OTHER_BATCH + 1} and {last} at {batch}")
+    words = [f"{each} * {BATCH}" if each > 1 else BATCH] if each else []
+    return " + ".join(words + ([str(more)] if more or not words else []))
 
 
 # What may be a batch: the first size of the inputs whose first size is that of the first one; that of the first one alone; any other
 # size of one input.
 def free_sizes(inputs):
-    sizes = [(number, dim) for number, one in enumerate(inputs) for dim in range(one.dim())]
+    tensors = [(number, one) for number, one in enumerate(inputs) if isinstance(one, torch.Tensor)]
+    sizes = [(number, dim) for number, one in tensors for dim in range(one.dim())]
     if not sizes:
         return []
-    alike = {number: 0 for number, one in enumerate(inputs) if one.dim() > 0 and one.shape[0] == inputs[sizes[0][0]].shape[0]}
+    alike = {number: 0 for number, one in tensors if one.dim() > 0 and one.shape[0] == inputs[sizes[0][0]].shape[0]}
     single = [{number: dim} for number, dim in sorted(sizes, key=lambda size: (size[1], size[0]))]
     return [alike] + [free for free in single if free != alike][:MOST_TRIES]
 
@@ -277,13 +298,19 @@ class Operators:
         return getattr(torch.ops.aten, name)
 
 
+# Tensors, and what else there is.
+def apart(inputs):
+    tensors = [one for one in inputs if isinstance(one, torch.Tensor)]
+    return tensors, [one for one in inputs if not isinstance(one, torch.Tensor)]
+
+
 def tensors_of(result):
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
 def at_batch(inputs, free, batch):
     return [torch.empty([batch if free.get(number) == dim else size for dim, size in enumerate(one.shape)], dtype=one.dtype, device="meta")
-            for number, one in enumerate(inputs)]
+            if isinstance(one, torch.Tensor) else one for number, one in enumerate(inputs)]
 
 
 # Floating-point operations of products and convolutions, as torch counts them: those that do not hang on the batch, and those that come
@@ -325,7 +352,8 @@ def check_at_another_batch(task, model, inputs, free, state):
     others = at_batch(inputs, free, OTHER_BATCH)
     names = {"torch": Operators(), "Tensor": torch.Tensor, "Tuple": typing.Tuple}
     exec(task["reference"], names)
-    got, right = tensors_of(names["forward"](*others, *state)), tensors_of(model(*others))
+    tensors, numbers = apart(others)
+    got, right = tensors_of(names["forward"](*tensors, *state, *numbers)), tensors_of(model(*others))
     if [(one.shape, one.dtype) for one in got] != [(one.shape, one.dtype) for one in right]:
         raise Refused("what was written of it gives other shapes than the module")
 
@@ -336,9 +364,12 @@ def described(path):
         module = load(path)
         model = seeded_model(module, module.Model)
         inputs = list(module.get_inputs())
-    for one in inputs:
-        if not isinstance(one, torch.Tensor):
-            raise Refused(f"get_inputs() gives a {type(one).__name__} as well as tensors")
+    tensors, numbers = apart(inputs)
+    for one in numbers:
+        if type(one) not in (int, float):
+            raise Refused(f"get_inputs() gives a {type(one).__name__}")
+    if [id(one) for one in inputs] != [id(one) for one in tensors + numbers]:
+        raise Refused("get_inputs() gives a number before a tensor")
     problem = None
     for free in free_sizes(inputs):
         try:
@@ -363,25 +394,33 @@ def described_with(module, model, inputs, free, drawn):
     if len(user) != len(inputs):
         raise Refused("forward() has other inputs than get_inputs() gives")
     parameters = list(inspect.signature(model.forward).parameters)
-    task, names, used, meta = {"inputs": [], "outputs": []}, {}, set(), []
+    task, names, used, meta = {"inputs": [], "scalars": [], "outputs": []}, {}, set(), []
     for number, (spec, one) in enumerate(zip(user, inputs)):
         name = identifier(parameters[number] if number < len(parameters) else f"x{number}", used)
+        if not isinstance(one, torch.Tensor):  # the program that torch.export gives has its value
+            task["scalars"].append({"name": name, "dtype": type(one).__name__, "value": one})
+            continue
         names[spec.arg.name] = name
         task["inputs"].append({"name": name, "role": "data", "dtype": dtype_of(one), "values": values_of(one, drawn, name),
                                "shape": shape_words(nodes[spec.arg.name].meta["val"].shape, batch)})
     outputs = [nodes[spec.arg.name] for spec in signature.output_specs if spec.kind.name == "USER_OUTPUT"]
     chosen = needed(program, outputs)
     wanted = {node.name for node in chosen if node.op == "placeholder"}
-    for spec in user:
-        if spec.arg.name not in wanted:
+    for spec, one in zip(user, inputs):
+        if isinstance(one, torch.Tensor) and spec.arg.name not in wanted:
             raise Refused(f"its answer does not depend on `{names[spec.arg.name]}`")
     state = None
     for spec in signature.input_specs:
         if spec.kind.name == "USER_INPUT" or spec.arg.name not in wanted:
             continue
-        if spec.kind.name not in ("PARAMETER", "BUFFER"):
-            raise Refused("forward() makes tensors of constants")
+        constant = program.constants.get(spec.target) if spec.kind.name == "CONSTANT_TENSOR" else None
+        if constant is not None and constant.dim() == 0 and constant.device.type != "meta" and constant.dtype in SCALAR_TYPES:
+            names[spec.arg.name] = (f"torch.scalar_tensor({constant.item()!r}, dtype={SCALAR_TYPES[constant.dtype]}, "
+                                    f"device={task['inputs'][0]['name']}.device)")
+            continue
         state = state or initial_state(module)
+        if spec.target not in state:
+            raise Refused("forward() makes tensors of constants")
         values = values_like(state[spec.target])
         if values is None:
             raise Refused(f"`{spec.target}` has values that no distribution gives")
@@ -389,17 +428,17 @@ def described_with(module, model, inputs, free, drawn):
         names[spec.arg.name] = name
         tensor = nodes[spec.arg.name].meta["val"]
         meta.append(torch.empty(tensor.shape, dtype=tensor.dtype, device="meta"))
-        task["inputs"].append({"name": name, "role": spec.kind.name.lower(), "key": spec.target, "dtype": dtype_of(tensor), "values": values,
+        task["inputs"].append({"name": name, "role": "parameter" if spec.kind.name == "PARAMETER" else "buffer", "key": spec.target, "dtype": dtype_of(tensor), "values": values,
                                "shape": shape_words(tensor.shape, batch)})
     writer = Writer(names, task["inputs"][0]["name"] + ".device")
     for node in chosen:
         if node.op == "call_function":
             writer.write(node)
-    for node in outputs:
-        value = node.meta["val"]
-        task["outputs"].append({"dtype": dtype_of(value), "shape": shape_words(value.shape, batch)})
+    for node, words in zip(outputs, output_shapes(model, inputs, free, batch[1])):
+        task["outputs"].append({"dtype": dtype_of(node.meta["val"]), "shape": words})
     results = [writer.text(node) + (".contiguous()" if not node.meta["val"].is_contiguous() else "") for node in outputs]
-    arguments = ", ".join(f"{one['name']}: Tensor" for one in task["inputs"])
+    arguments = ", ".join([f"{one['name']}: Tensor" for one in task["inputs"]] +
+                          [f"{one['name']}: {one['dtype']}" for one in task["scalars"]])
     kind = "Tensor" if len(results) == 1 else f"Tuple[{', '.join('Tensor' for _ in results)}]"
     task["reference"] = "\n".join([f"def forward({arguments}) -> {kind}:"] + ["  " + line for line in writer.lines] +
                                   ["  return " + ", ".join(results), ""])

@@ -24,6 +24,10 @@ def seeded_model(module, make):
     return make(**arguments) if isinstance(arguments, dict) else make(*arguments)
 
 
-# Its parameters and buffers, by the names that state_dict gives them; buffers that state_dict leaves out as well.
+# Its parameters and buffers, by the names that state_dict gives them; buffers that state_dict leaves out as well, and tensors that are
+# plain attributes.
 def state_of(model):
-    return {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers(remove_duplicate=False))}
+    import torch
+    plain = {f"{path}.{name}".lstrip("."): value for path, part in model.named_modules(remove_duplicate=False)
+             for name, value in vars(part).items() if isinstance(value, torch.Tensor)}
+    return {**plain, **dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers(remove_duplicate=False))}

@@ -108,7 +108,9 @@ Fields<M> first_fields() {
       field("detail", &M::detail, {.meaning = "what was wrong, and where", .presence = Presence::kWritten}),
       field("hack", &M::hack, {.meaning = "kind, where the verdict is `hack`", .width = kLongestText}),
       field("only_hidden", &M::only_hidden,
-            {.meaning = "1: wrong at a hidden shape, and right at the timing shapes", .since = 8}),
+            {.meaning = "1: it fails at a hidden shape, and is right at the timing shapes; with a speedup it counts "
+                        "as correct for KernelBench (`one_shape`)",
+             .since = 8}),
       field("baseline", &M::baseline,
             {.meaning = "what it is compared with", .presence = Presence::kWritten, .width = 32}),
       field("math", &M::math,

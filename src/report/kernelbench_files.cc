@@ -132,10 +132,15 @@ class KernelBenchExport {
     return !by_model_ || authors_.is_models(sample.candidate);
   }
   bool correct(const store::SampleRow& sample) const {
-    return sample.verdict == to_string(Verdict::kOk) && sample.speedup > 0 && credited(sample);
+    if (!credited(sample)) return false;
+    if (sample.verdict == to_string(Verdict::kOk)) return sample.speedup > 0;
+    const store::MeasurementRow* row = measured_.row_of(sample);
+    return row != nullptr && is_one_shape(row->value);
   }
   double counted_speedup(const store::SampleRow& sample) const {
-    return correct(sample) ? sample.speedup : 0;
+    if (!correct(sample)) return 0;
+    return sample.verdict == to_string(Verdict::kOk) ? sample.speedup
+                                                     : measured_.row_of(sample)->value.speedup;
   }
 
   // Times in ms. `begin`: 0 the baseline's, 1 the candidate's. Without samples the median alone.
@@ -181,6 +186,7 @@ class KernelBenchExport {
       metadata["speedup"] = m.speedup;
       metadata["speedup_interval"] = {m.speedup_low, m.speedup_high};
       metadata["baseline"] = m.baseline;
+      if (is_one_shape(m)) metadata["one_shape"] = "right at the task's own shape, and wrong at another";
     } else if (correct(sample)) {  // its measurement is damaged: no time, so nothing to be faster with
       out["correctness"] = false;
       metadata["no_time"] = "results.h5 lacks its measurement";

@@ -20,7 +20,8 @@ namespace {
 // What is known of a task in a set.
 struct PaperTask {
   bool attempted = false;
-  const store::MeasurementRow* best = nullptr;  // of the fastest correct program
+  const store::MeasurementRow* best = nullptr;     // of the fastest correct program
+  const store::MeasurementRow* as_paper = nullptr;  // the same with those that are right at one shape alone
 };
 using PaperTasks = std::map<std::string, PaperTask>;
 
@@ -34,8 +35,12 @@ double over_eager_of(const Measurement& m) {
 void take(PaperTask& task, const store::MeasurementRow& row) {
   const Verdict verdict = row.value.verdict;
   task.attempted = task.attempted || (verdict != Verdict::kNotMeasured && verdict != Verdict::kUnsupported);
-  if (verdict != Verdict::kOk || !(row.value.speedup > 0)) return;
-  if (task.best == nullptr || over_eager_of(row.value) > over_eager_of(task.best->value)) task.best = &row;
+  const auto keep = [&](const store::MeasurementRow*& best) {
+    if (best == nullptr || over_eager_of(row.value) > over_eager_of(best->value)) best = &row;
+  };
+  if (!(row.value.speedup > 0)) return;
+  if (verdict == Verdict::kOk) keep(task.best);
+  if (verdict == Verdict::kOk || is_one_shape(row.value)) keep(task.as_paper);
 }
 
 class PaperMaker {
@@ -66,10 +71,13 @@ class PaperMaker {
       ++row.total;
       row.attempted += task.attempted;
       row.valid += task.best != nullptr;
+      row.one_shape += task.best == nullptr && task.as_paper != nullptr;
+      const std::optional<stats::Ratio> published =
+          task.as_paper ? over(*task.as_paper, baseline) : std::nullopt;
+      if (published || !pairs_alone(baseline)) paper.push_back(published ? published->value : 1.0);
+      row.above += published && stats::is_above_bar(published->value);
       const std::optional<stats::Ratio> speedup = task.best ? over(*task.best, baseline) : std::nullopt;
-      if (speedup || !pairs_alone(baseline)) paper.push_back(speedup ? speedup->value : 1.0);
       if (!speedup) continue;
-      row.above += stats::is_above_bar(speedup->value);
       if (degenerate_.contains(id) || host_bound_.holds(*task.best)) {
         ++row.left_out;
         continue;
@@ -186,7 +194,7 @@ class PaperMaker {
       const bool drew = authors_.drew(sample->stage, sample->hash8);
       const bool own = drew ? !sample->repeated : counts(sample->candidate);
       task.attempted = task.attempted || ((drew || own) && says_something(*sample));
-      if (!own || sample->verdict != to_string(Verdict::kOk)) continue;
+      if (!own) continue;
       if (const store::MeasurementRow* row = measured_.row_of(*sample)) take(task, *row);
     }
     return tasks;

@@ -36,8 +36,8 @@ std::string row_html(const PaperRow& row, int table) {
   std::string out = fmt::format("<tr><th>{}</th><td>{}</td>", escape(table == 5 ? row.stage : row.device),
                                 escape(row.baseline));
   if (table == 4) out += "<td>" + level_text(row) + "</td>";
-  out += fmt::format("<td>{}</td><td>{}</td><td>{}</td><td>{}</td>", row.total, row.attempted, row.valid,
-                     averaged);
+  out += fmt::format("<td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>", row.total, row.attempted,
+                     row.valid, row.one_shape, averaged);
   out += speedup_cells(
       row.paper, {&Spread::mean, &Spread::max, &Spread::quantile75, &Spread::median, &Spread::quantile25});
   out += fmt::format("<td>{}</td><td>{}</td>", row.above, measured);
@@ -48,9 +48,10 @@ std::string row_html(const PaperRow& row, int table) {
 std::string part_html(const Part& part, const std::vector<PaperRow>& rows) {
   const int keys = part.table == 4 ? 3 : 2;
   std::string out = fmt::format(
-      "<h3>{}</h3>\n<table id=\"paper-{}\"><thead><tr><th colspan=\"{}\"></th><th colspan=\"3\">tasks</th>"
+      "<h3>{}</h3>\n<table id=\"paper-{}\"><thead><tr><th colspan=\"{}\"></th><th colspan=\"4\">tasks</th>"
       "<th colspan=\"7\">the paper's convention</th><th colspan=\"6\">only what was measured</th></tr>\n"
-      "<tr><th>{}</th><th>over</th>{}<th>total</th><th>attempted</th><th>valid</th><th>averaged</th>"
+      "<tr><th>{}</th><th>over</th>{}<th>total</th><th>attempted</th><th>valid</th><th>one shape</th>"
+      "<th>averaged</th>"
       "<th>mean</th><th>max</th><th>75 %</th><th>50 %</th><th>25 %</th><th>&gt; 1.01×</th><th>measured</th>"
       "<th>geo. mean</th><th>median</th><th>mean</th><th>wins</th><th>left out</th></tr></thead><tbody>\n",
       part.title, part.table, keys, part.table == 5 ? "stage" : "device",
@@ -99,13 +100,12 @@ std::string paper_html(const PaperTables& tables) {
          (by_model ? "of those that a model wrote and that repeat nobody else's"
                    : "whoever wrote it: no model wrote any in this run") +
          ". Total: tasks of the set (of table 5: of the groups that the stage has samples of). Attempted: "
-         "with a "
-         "program whose verdict says something about it. Valid: with a correct one. The paper's convention: "
-         "over "
-         "eager, torch.compile and reduce-overhead all tasks count, one without a number as 1.00×; CUDA "
-         "Graph "
-         "and cuDNN average the pairs that exist; averaged says over how many tasks. &gt; 1.01×: tasks whose "
-         "score is. Only what was measured: tasks without a number are left out" +
+         "with a program whose verdict says something about it. Valid: with a correct one. One shape: "
+         "without one, but with a program that is right at the task's own shape and wrong at others; by the "
+         "paper's convention it counts as correct. The paper's convention: over eager, torch.compile and "
+         "reduce-overhead all tasks count, one without a number as 1.00×; CUDA Graph and cuDNN average the "
+         "pairs that exist; averaged says over how many tasks. &gt; 1.01×: tasks whose score is. Only what "
+         "was measured: tasks without a number are left out" +
          (left_out > 0 ? ", and so are those that a program without any work would pass or whose baseline is "
                          "bound by the host (left out says how many)"
                        : "") +
@@ -113,7 +113,7 @@ std::string paper_html(const PaperTables& tables) {
 }
 
 std::string paper_csv(const PaperTables& tables) {
-  std::string out = "table,device,stage,hash8,baseline,level,authors,total,attempted,valid";
+  std::string out = "table,device,stage,hash8,baseline,level,authors,total,attempted,valid,one_shape";
   for (const char* side : {"paper", "ours"}) {
     out += "," + key_of(side, "tasks");
     for_each_figure({}, [&](const char* name, double) { out += "," + key_of(side, name); });
@@ -125,7 +125,7 @@ std::string paper_csv(const PaperTables& tables) {
       for (const std::string& text :
            {row.device, row.stage, row.hash8, row.baseline, level_text(row), row.authors})
         out += "," + cell(text);
-      for (const std::int64_t count : {row.total, row.attempted, row.valid}) out += "," + cell(count);
+      for (const std::int64_t count : {row.total, row.attempted, row.valid, row.one_shape}) out += "," + cell(count);
       for (const auto* side : {&row.paper, &row.ours}) {
         const stats::Spread spread = side->value_or(stats::Spread{});
         out += "," + std::to_string(spread.count);
@@ -151,6 +151,7 @@ Json paper_json(const PaperTables& tables) {
                       {"total", row.total},
                       {"attempted", row.attempted},
                       {"valid", row.valid},
+                      {"one_shape", row.one_shape},
                       {"paper", spread_json(row.paper)},
                       {"ours", spread_json(row.ours)},
                       {"above_1_01", row.above},

@@ -299,8 +299,6 @@ class TaskLoader {
     if (task_.module.empty()) map.mistake("module", "`module`: " + *name + " is empty");
     if (first_not_utf8(task_.module) != task_.module.size())
       map.mistake("module", "`module`: " + *name + " is not UTF-8");
-    if (!task_.scalars.empty())
-      map.mistake("module", "a task with a `module` has no scalars: its constructor takes them");
     bool behind = false;
     for (const TensorSpec& input : task_.inputs) {
       if (input.role == Role::kData && behind)

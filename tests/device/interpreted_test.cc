@@ -107,6 +107,7 @@ TEST_F(InterpretedChild, OneThatWaitsIsOpenedLater) {
   options_.waits = true;
   { const ExtensionSession never(options_); }  // ends unopened
   ExtensionSession session(options_);
+  session.wait_until_loaded(30);
   EXPECT_FALSE(session.alive());
   EXPECT_THROW(session.prepare(layout(), {}), Error) << "not before it is opened";
   session.open(2);
@@ -134,6 +135,30 @@ TEST_F(InterpretedChild, AReferenceRunsAsACandidateDoes) {
   const ExtensionRun wrong = run("torch.no_such_operator(x)", 1);
   EXPECT_EQ(wrong.verdict, Verdict::kLaunchError);
   EXPECT_THAT(wrong.detail, HasSubstr("AttributeError: module 'torch' has no attribute 'no_such_operator'"));
+}
+
+// What a call costs beside its work is what rows of calls that do nothing take. Their results stay unwritten, and the
+// candidate's calls are its own again afterwards.
+TEST_F(InterpretedChild, CallsThatDoNothingCanBeTimed) {
+  const ExtensionRun first = tried_body(
+      "begin = time.perf_counter()\n"
+      "  while time.perf_counter() - begin < 0.02: pass\n"
+      "  return x * a + n",
+      "import time");
+  ASSERT_EQ(first.verdict, Verdict::kOk) << first.detail;
+  renew(11);
+  for (int i = 0; i < 2; ++i) {  // the first makes what they give back
+    const ExtensionRun idle = session_->time_idle(0, 3, [] {});
+    ASSERT_EQ(idle.verdict, Verdict::kOk) << idle.detail;
+    EXPECT_LT(idle.elapsed_ns, 20e6);
+    EXPECT_GE(idle.drain_ns, 0);
+    EXPECT_LE(idle.drain_ns, idle.elapsed_ns);
+  }
+  EXPECT_FALSE(right(0) || right(1) || right(2));
+  const ExtensionRun run = session_->time(0, 3, [] {});
+  ASSERT_EQ(run.verdict, Verdict::kOk) << run.detail;
+  EXPECT_GT(run.elapsed_ns, 60e6);
+  EXPECT_TRUE(right(0) && right(1) && right(2));
 }
 
 // A task that is a module: what it makes of its arguments is the reference, and what the candidate makes of

@@ -111,6 +111,24 @@ TEST(Pairs, RowsAreStoppedShortBehindCallsThatAreComparedInFull) {
   EXPECT_EQ(single.candidate.stopped, 0);
 }
 
+// The first look is as close as ever; behind it a look comes in so many times as many rounds.
+TEST(Pairs, LaterLooksCanBeFewer) {
+  const auto looks = [](int fewer) {
+    Bench bench(1000, 1000, 0.05);
+    bench.settings.protocol.target = 1e-9;
+    bench.settings.fewer_later = fewer;
+    bench.settings.budget_s = 1000 * bench.settings.calls * 2 * 1000e-9;
+    const std::size_t rounds = bench.take().baseline_ns.size();
+    return std::pair(rounds, bench.candidate.inspected.size());
+  };
+  const auto [rounds, all] = looks(1);
+  const auto [as_many, few] = looks(4);
+  ASSERT_GT(rounds, 200u);
+  EXPECT_NEAR(static_cast<double>(as_many), static_cast<double>(rounds), 14);
+  const std::size_t first = 2 + 35 / 8 + 1;
+  EXPECT_NEAR(static_cast<double>(few - first), static_cast<double>(all - first) / 4, 2);
+}
+
 // A fake arm says so where a run has not as many calls as its values were made for.
 TEST(Pairs, BothSidesMayHaveRowsOfAsManyCallsAsTheirsNeed) {
   const auto with_rows = [](Bench& bench) {

@@ -115,6 +115,22 @@ TEST_F(Paper, AMissingKernelCountsOneInThePapersColumnAndNowhereElse) {
   EXPECT_EQ(row.wins, 1);
 }
 
+// KernelBench asks about one shape.
+TEST_F(Paper, OneThatIsRightAtOneShapeCountsByThePapersConventionAlone) {
+  four_tasks();
+  measured("c", "p5", 3, Verdict::kWrongOutput).value.only_hidden = true;
+  measured("d", "p6", 0, Verdict::kLaunchError).value.only_hidden = true;  // not timed
+  measured("a", "p7", 4, Verdict::kWrongOutput).value.only_hidden = true;
+  const PaperRow row = levels("eager");
+  EXPECT_EQ(row.valid, 2);
+  EXPECT_EQ(row.one_shape, 1) << "of `a` there is a program that is right at all";
+  EXPECT_DOUBLE_EQ(row.paper->mean, (4 + 0.5 + 3 + 1) / 4);
+  EXPECT_EQ(row.above, 2);
+  EXPECT_EQ(row.ours->count, 2u);
+  EXPECT_DOUBLE_EQ(row.ours->geometric_mean, 1);
+  EXPECT_EQ(row.wins, 1);
+}
+
 TEST_F(Paper, CudaGraphAndCudnnAverageThePairsThatExist) {
   four_tasks();
   const PaperRow compiled = levels("torch_compile"), graph = levels("cuda_graph");
@@ -235,7 +251,7 @@ TEST_F(Paper, TablesStandInThePageAndInExports) {
   const std::string page = html(results_);
   EXPECT_THAT(page, HasSubstr("<h2>CUDA-L1's tables</h2>"));
   EXPECT_THAT(page,
-              HasSubstr("<tr><th>H100</th><td>eager</td><td>all</td><td>4</td><td>3</td><td>2</td><td>4</td>"
+              HasSubstr("<tr><th>H100</th><td>eager</td><td>all</td><td>4</td><td>3</td><td>2</td><td>0</td><td>4</td>"
                         "<td>1.12×</td><td>2.00×</td><td>1.25×</td><td>1.00×</td><td>0.88×</td><td>1</td>"
                         "<td>2</td><td>1.00×</td><td>1.25×</td><td>1.25×</td><td>1</td><td>0</td></tr>"))
       << page.substr(page.find("id=\"paper-4\""), 2000);
@@ -245,7 +261,7 @@ TEST_F(Paper, TablesStandInThePageAndInExports) {
   EXPECT_EQ(json.at("table_4").at(0).at("paper").at("tasks"), 4);
   EXPECT_EQ(json.at("table_4").at(0).at("ours").at("median"), 1.25);
   EXPECT_EQ(json.at("table_6"), Json::array());
-  EXPECT_THAT(csv(results_, "paper_tables"), HasSubstr("\n4,H100,,,eager,all,all,4,3,2,4,1.125,"));
+  EXPECT_THAT(csv(results_, "paper_tables"), HasSubstr("\n4,H100,,,eager,all,all,4,3,2,0,4,1.125,"));
   EXPECT_THAT(html(store::Results{}), Not(HasSubstr("CUDA-L1's tables")));
 }
 

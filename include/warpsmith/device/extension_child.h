@@ -13,7 +13,10 @@ namespace warpsmith::device {
 class ExtensionGpu {
  public:
   virtual ~ExtensionGpu() = default;
-  virtual void open() = 0;  // throws Error
+  // Opens a context in which launches cost about as little as `least_ns`, the least that was seen so far in
+  // others (0: none was seen), or the last of some. What they cost in it, in nanoseconds; 0: it is not known.
+  // Throws Error.
+  virtual double open(double least_ns) = 0;
   // Memory of the parent's: by a descriptor, or, where that is -1, by the 64 bytes of a handle. What was mapped
   // before stays.
   virtual int map(int fd, const void* handle, std::uint64_t bytes, void** address) = 0;

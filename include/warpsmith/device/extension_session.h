@@ -96,6 +96,8 @@ struct ExtensionRun {
   // Of time(): from the word to get ready for the clock until the child says it is: little, unless it works
   // there for calls that the clock is to hold.
   std::int64_t arm_ns = 0;
+  // Of time(), as the child has it: from the return of the last call until the GPU was done.
+  std::int64_t drain_ns = 0;
   // Of time() with a Pause: calls were left when the child was told to wait, and it made them all: its code,
   // in its process, took the word back.
   bool did_not_wait = false;
@@ -106,7 +108,10 @@ class ExtensionSession {
   explicit ExtensionSession(
       const ExtensionOptions& options);  // throws Error where no child can be started, or it finds no GPU
   // Of one that `waits`, before anything else. Throws Error where the child is gone, or finds no GPU.
-  void open(double call_timeout_s);
+  // `least_launch_ns`: the least launch_ns() so far of sessions on this GPU; 0: none.
+  void open(double call_timeout_s, double least_launch_ns = 0);
+  // Until it does wait, or is gone, or the time is over: then open() need not wait for it.
+  void wait_until_loaded(double timeout_s);
   ~ExtensionSession();
   ExtensionSession(ExtensionSession&&) noexcept;
   ExtensionSession& operator=(ExtensionSession&&) noexcept;
@@ -118,6 +123,9 @@ class ExtensionSession {
   // for. The child stands still while it runs: no thread of it sees what is written then before the child is
   // to get ready.
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock);
+  // The same with calls that do nothing: what a call costs beside its work. Of an interpreter; others do not
+  // know how.
+  ExtensionRun time_idle(int first_set, int sets, const std::function<void()>& before_clock);
   // So long after the start the child is sent a signal to stop, wherever it is, unless its row is over; it is
   // told nothing. `paused` is called while it stands still, but for the time that another processor takes to
   // hear of that: what it has enqueued on the GPU goes on. Then the row does. `more`: it is told to
@@ -133,6 +141,9 @@ class ExtensionSession {
   // … and whether it says that all of these have returned, for it waits between two calls.
   bool between_calls() const;
   bool alive() const;
+  // What a launch costs in the child's context, as it measured it before the candidate was loaded: contexts
+  // differ by chance. 0: it is not known.
+  double launch_ns() const;
   // Of the child, as the kernel counts them: before the candidate was loaded, and now (0: not to be known
   // here).
   int threads_before() const;

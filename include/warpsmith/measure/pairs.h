@@ -17,9 +17,10 @@ struct PairSettings {
   double budget_s = 2;
   int calls = 1;            // K: calls in each timed interval, each on operands of its own
   int candidate_calls = 0;  // in the candidate's, where its are others; 0: as many
-  // Timed calls that are compared in full: so many in the rounds of the first look, then at the same rate; at
-  // least one.
+  // Timed calls that are compared in full: so many in the rounds of the first look, then at the same rate over
+  // `fewer_later`; at least one.
   int inspections = 4;
+  int fewer_later = 1;
   std::uint64_t key = 0;        // of values, order and choice
   std::function<double()> now;  // seconds on a steady clock
   // Whether the device is, at this moment, in a state in which times mean nothing (a GPU that heat slows

@@ -64,8 +64,9 @@ struct Measurement : CodeFacts {
   std::string
       detail;  // human: what was wrong and where ("out[3,5]: 1.25 where 1.5 was expected (shape M=3 N=33)")
   std::string hack;          // kind, where verdict is kHack
-  bool only_hidden = false;  // wrong_output at a hidden shape, and right at the timing shapes
-  // Set where verdict is ok, unstable or too_fast:
+  bool only_hidden = false;  // it fails at a hidden shape, and is right at the timing shapes
+  // Set where verdict is ok, unstable or too_fast; and with `only_hidden` where the task is a module: see
+  // is_one_shape().
   double speedup = 0;  // score: median of bucket means of log(baseline/candidate), exponentiated; unrounded
   double speedup_rounded = 0;                // two decimals toward 1.00: the reward
   double speedup_low = 0, speedup_high = 0;  // 95 % interval
@@ -114,6 +115,12 @@ struct Measurement : CodeFacts {
   int rounds_thrown_away = 0;  // because the GPU was slowed down around them
   std::optional<DeviceFacts> device;
 };
+// Right at the one shape that KernelBench asks about, and wrong at another: such a candidate of a task that is
+// a module keeps the verdict that it got at the other shape, and is timed all the same. Its score counts where
+// KernelBench's conventions are followed, and nowhere else.
+inline bool is_one_shape(const Measurement& m) {
+  return m.verdict != Verdict::kOk && m.only_hidden && m.speedup > 0;
+}
 // roofline_ns / candidate_ns; nothing where one of them is not known.
 std::optional<double> roofline_share(const Measurement& m);
 const Fields<Measurement>& measurement_fields();

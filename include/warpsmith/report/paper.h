@@ -19,9 +19,10 @@ struct PaperRow {
   std::string baseline;
   std::optional<std::int64_t> level;  // nothing: all of them
   std::string authors;                // whose programs count: "model", or "all" where no model wrote any
-  // Tasks: of the set; with a program whose verdict says something; with a correct one.
-  std::int64_t total = 0, attempted = 0, valid = 0;
-  // The paper's convention. Over eager, torch.compile and reduce-overhead: all tasks of the set, one without
+  // Tasks: of the set; with a program whose verdict says something; with a correct one; without one, but with
+  // a program that is correct at the task's own shape (is_one_shape()).
+  std::int64_t total = 0, attempted = 0, valid = 0, one_shape = 0;
+  // The paper's convention, by which one shape is enough. Over eager, torch.compile and reduce-overhead: all tasks of the set, one without
   // a number counts 1. Over cuda_graph and cudnn: the tasks that have one.
   std::optional<stats::Spread> paper;
   std::int64_t above = 0;  // of them with a score above 1.01

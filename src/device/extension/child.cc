@@ -26,9 +26,11 @@ void serve_extension(int control_fd, int socket_fd, Closing closing, ExtensionGp
   ::close(control_fd);
   auto& control = *static_cast<ExtensionControl*>(memory);
   if (control.protocol != kExtensionProtocol) throw Error("started by another version of Warpsmith");
+  control.loaded.store(1, std::memory_order_release);
+  wake_word(control.loaded);
   // Another process may be timed until the parent has the GPU.
   while (control.request.load(std::memory_order_acquire) == 0) wait_on_word(control.request, 0, kLookSeconds);
-  gpu.open();
+  control.launch_ns = gpu.open(control.least_launch_ns);
   ExtensionServer server(socket_fd, gpu, control, code);
   code.open(server);
   // Tells the parent who we are, as the kernel sees it, while nobody else can.

@@ -26,6 +26,9 @@ class ExtensionCode {
   // Calls on sets first…first+count-1, in which nothing is learnt of where results are made; false: the
   // server has been told why not. It may do them one by one.
   virtual bool row(std::uint32_t first, std::uint32_t count) = 0;
+  // The same with calls that do nothing but have results: what a call costs beside its work. Where it is not
+  // known how to do that, nothing.
+  virtual bool idle_row(std::uint32_t, std::uint32_t) { return true; }
 };
 
 // A shared object of tier `extension`.

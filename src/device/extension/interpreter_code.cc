@@ -36,6 +36,9 @@ class Interpreted : public warpsmith::device::ExtensionCode {
     server_->end_call();
     return good;
   }
+  bool idle_row(std::uint32_t first, std::uint32_t count) override {
+    return hooks_.idle_row(first, count) != 0;
+  }
   // Whoever asks for memory within a row may be the first to do so in its call.
   void look_at_call() {
     if (!in_row_) return;

@@ -13,7 +13,7 @@
 extern "C" {
 
 // As ExtensionCode (code.h) has them. open(), load() and call() write to warpsmith_frame(); open() answers 0
-// where it failed, row() where warpsmith_take() did.
+// where it failed, rows where warpsmith_take() did.
 struct WarpsmithHooks {
   std::int32_t (*open)();
   void (*load)();
@@ -21,6 +21,7 @@ struct WarpsmithHooks {
   void (*call)(std::uint32_t set);
   void (*drop)();
   std::int32_t (*row)(std::uint32_t first, std::uint32_t count);
+  std::int32_t (*idle_row)(std::uint32_t first, std::uint32_t count);
 };
 
 // `seccomp`: 1, or 0 where there is none, or 2 where programs may be started (Closing, child.h).

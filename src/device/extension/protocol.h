@@ -2,6 +2,7 @@
 // the one thing that memory cannot carry, a descriptor of GPU memory.
 //
 //   parent                         child
+//                ◄──────────────── loaded = 1
 //   request = 1  ────────────────►                             it has loaded torch, and may go to the GPU now
 //                ◄──────────────── response = 1                it works there
 //   request = n  ────────────────►                             command, sets
@@ -34,7 +35,7 @@
 namespace warpsmith::device {
 
 // Programs in tests/hacks/ that write here themselves know this number and the block as it is.
-inline constexpr std::uint32_t kExtensionProtocol = 6;
+inline constexpr std::uint32_t kExtensionProtocol = 7;
 inline constexpr std::uint64_t kExtensionControlBytes = 1 << 20;
 inline constexpr std::size_t kExtensionMessageBytes = 512;
 
@@ -80,6 +81,12 @@ struct ExtensionControl {
   std::int32_t error;
   std::int64_t event_ns;
   char message[kExtensionMessageBytes];
+  // Behind everything else, where programs in tests/hacks/ need not know of them.
+  std::atomic<std::uint32_t> loaded;  // 1: it waits for the first request, and has loaded what it needs no GPU for
+  double least_launch_ns;             // of the first request: ExtensionGpu::open()
+  double launch_ns;                   // its answer
+  std::uint32_t idle;                 // of kTime: 1: calls that do nothing (ExtensionCode::idle_row())
+  std::int64_t drain_ns;              // of kTime: from the last call's return until the GPU was done
 };
 static_assert(sizeof(ExtensionControl) <= kExtensionControlBytes);
 

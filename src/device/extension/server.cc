@@ -153,9 +153,13 @@ void ExtensionServer::time(std::uint32_t sequence) {
   wait_for(control_.go, sequence);
   gpu_.mark(0);
   // A session without a candidate times nothing, with everything around it.
-  if (loaded_ && !code_.row(first, sets)) return;
+  if (loaded_ && !(control_.idle != 0 ? code_.idle_row(first, sets) : code_.row(first, sets))) return;
+  const auto enqueued = Clock::now();
   gpu_.mark(1);
-  if (settled(gpu_.synchronize())) control_.event_ns = gpu_.ns_between_marks();
+  if (!settled(gpu_.synchronize())) return;
+  control_.drain_ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - enqueued).count();
+  control_.event_ns = gpu_.ns_between_marks();
 }
 
 void ExtensionServer::wake_up_gpu() { gpu_.fill(own_, 0, 1, kOwnBytes); }

@@ -138,6 +138,7 @@ struct ExtensionSession::State {
   std::uint32_t sequence = 1;  // 1: the child's first response
   int threads_before = 0, sets = 0;
   std::optional<cpu_set_t> processors_before;
+  double launch_ns = 0;
   bool alive = false, loaded = false;
   std::uint32_t row_first = 0;  // of the row that time() has begun last, as first_set
   bool spin = false;            // as `control` has it, which the child can write to
@@ -157,7 +158,8 @@ struct ExtensionSession::State {
   ExtensionRun dead();
   ExtensionRun result();
   ExtensionRun request(ExtensionCommand command, double seconds);
-  ExtensionRun time(int first_set, int calls, const std::function<void()>& before_clock, const Pause* pause);
+  ExtensionRun time(int first_set, int calls, const std::function<void()>& before_clock, const Pause* pause,
+                    bool idle = false);
   int begun() const {
     const std::uint32_t begun = control->current.load(std::memory_order_seq_cst) + 1 - row_first;
     return static_cast<int>(std::min<std::uint32_t>(begun, std::numeric_limits<int>::max()));
@@ -206,6 +208,7 @@ void ExtensionSession::State::open() {
   peer = process::Peer(process::sender_of(socket.get()));
   threads_before = count_threads(peer.pid());
   processors_before = processors_of(peer.pid());
+  launch_ns = control->launch_ns;
   alive = true;
 }
 
@@ -282,10 +285,14 @@ ExtensionSession::ExtensionSession(const ExtensionOptions& options) : state_(std
   state_->start();
   if (!options.waits) state_->open();
 }
-void ExtensionSession::open(double call_timeout_s) {
+void ExtensionSession::open(double call_timeout_s, double least_launch_ns) {
   State& s = *state_;
   s.options.call_timeout_s = call_timeout_s;
+  s.control->least_launch_ns = least_launch_ns;
   if (!s.alive) s.open();
+}
+void ExtensionSession::wait_until_loaded(double timeout_s) {
+  (void)state_->answered(state_->control->loaded, 1, timeout_s);
 }
 ExtensionSession::~ExtensionSession() = default;
 ExtensionSession::ExtensionSession(ExtensionSession&&) noexcept = default;
@@ -350,12 +357,14 @@ bool ExtensionSession::State::pause_row(const Pause& pause, int calls, double pa
 }
 
 ExtensionRun ExtensionSession::State::time(int first_set, int calls,
-                                           const std::function<void()>& before_clock, const Pause* pause) {
+                                           const std::function<void()>& before_clock, const Pause* pause,
+                                           bool idle) {
   if (!alive) throw Error("time() of a session whose child has ended");
   row_first = static_cast<std::uint32_t>(first_set);
   control->first_set = row_first;
   control->sets = static_cast<std::uint32_t>(calls);
   control->command = ExtensionCommand::kTime;
+  control->idle = idle ? 1 : 0;
   control->stop.store(0, std::memory_order_release);
   ++sequence;
   post(control->request);
@@ -383,12 +392,17 @@ ExtensionRun ExtensionSession::State::time(int first_set, int calls,
   run.arm_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(start - arm).count();
   run.elapsed_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count();
   run.event_ns = control->event_ns;
+  run.drain_ns = std::clamp<std::int64_t>(control->drain_ns, 0, run.elapsed_ns);
   run.did_not_wait = !paused;
   return run;
 }
 
 ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function<void()>& before_clock) {
   return state_->time(first_set, sets, before_clock, nullptr);
+}
+
+ExtensionRun ExtensionSession::time_idle(int first_set, int sets, const std::function<void()>& before_clock) {
+  return state_->time(first_set, sets, before_clock, nullptr, true);
 }
 
 ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function<void()>& before_clock,
@@ -400,6 +414,7 @@ int ExtensionSession::begun() const { return state_->begun(); }
 bool ExtensionSession::between_calls() const {
   return state_->control->waits.load(std::memory_order_acquire) == state_->sequence;
 }
+double ExtensionSession::launch_ns() const { return state_->launch_ns; }
 bool ExtensionSession::alive() const { return state_->alive; }
 int ExtensionSession::threads_before() const { return state_->threads_before; }
 int ExtensionSession::threads() const { return count_threads(state_->peer.pid()); }

@@ -1,6 +1,7 @@
 #include "warpsmith/measure/check.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "warpsmith/measure/compare.h"
@@ -93,23 +94,31 @@ class Checker {
 
 }  // namespace
 
+std::vector<CheckCase> cases_at_timing_shapes(const std::vector<CheckCase>& cases) {
+  std::vector<CheckCase> own;
+  std::copy_if(cases.begin(), cases.end(), std::back_inserter(own),
+               [](const CheckCase& check) { return !check.hidden; });
+  return own;
+}
+
 CheckOutcome check_candidate(Program& program, const task::Task& task, Oracle& oracle,
                              const std::vector<CheckCase>& cases) {
   Checker checker(program, task, oracle);
   for (const CheckCase& check : cases) {
     if (checker.check(check)) continue;
     CheckOutcome outcome = checker.outcome();
+    outcome.died_at_hidden = check.hidden && !program.alive();
     // Wrong at a hidden shape: whether it is right where it would be timed tells a careless kernel from a
     // wrong one.
-    const bool wrong = outcome.verdict == Verdict::kWrongOutput && check.hidden && program.alive();
-    if (!wrong) return outcome;
+    const bool wrong = outcome.verdict == Verdict::kWrongOutput || outcome.verdict == Verdict::kLaunchError;
+    if (!wrong || !check.hidden || !program.alive()) return outcome;
     Checker timing(program, task, oracle);
-    const bool right_at_timing = std::all_of(cases.begin(), cases.end(), [&](const CheckCase& other) {
-      return other.hidden || timing.check(other);
-    });
+    const std::vector<CheckCase> own = cases_at_timing_shapes(cases);
+    const bool right_at_timing =
+        std::all_of(own.begin(), own.end(), [&](const CheckCase& other) { return timing.check(other); });
     if (right_at_timing) {
       outcome.only_hidden = true;
-      outcome.detail += "; right at the timing shapes";
+      outcome.detail += kRightAtTimingShapes;
       return outcome;
     }
     if (timing.outcome().verdict == Verdict::kWrongOutput)

@@ -75,6 +75,11 @@ class ExtensionArm : public Arm {
   // HostClockBaseline::values_ns() for rows as they come now: what they take longer is charged. Until then
   // nothing is.
   void expect_values(double ns) { values_alone_ns_ = ns; }
+  // What a call costs beside its work, measured in calls that do nothing, in nanoseconds; the child stands
+  // still before and behind. Of a child that we trust, since it may do as it likes.
+  double idle_call_ns(int calls);
+  // This is taken off every call from now on, as far as the host and not the GPU was what a row waited for.
+  void take_off_call(double ns) { call_overhead_ns_ = ns; }
   // What a look at the outputs of a row of `calls` takes by itself, in nanoseconds, while the child stands
   // still; run() takes it off from now on. May be asked when the candidate is gone, and nothing but this and
   // clocks() may.
@@ -108,7 +113,8 @@ class ExtensionArm : public Arm {
   // Looks at outputs of these calls for `written` or unwritten ones, and at all canaries. Waits. Not ok:
   // something was written to that is no operand's.
   Run look_at_outputs(int first_call, int calls, bool written = false);
-  device::ExtensionRun row(int calls, const device::ExtensionSession::Pause* pause = nullptr);
+  device::ExtensionRun row(int calls, const device::ExtensionSession::Pause* pause = nullptr,
+                           bool idle = false);
   // Waits until what the child has enqueued must be done, and looks (stopped_row.h). `begun`: calls that it
   // has begun, at least 1; nothing of what lies behind these, nor between operands, has been written to, or
   // else it is bad.
@@ -132,6 +138,7 @@ class ExtensionArm : public Arm {
   GpuOutputs outputs_;
   std::uint64_t key_ = 0;
   double call_ns_ = 0;             // in the last run
+  double call_overhead_ns_ = 0;
   double stop_share_[2] = {1, 1};  // by kind: of their time after which calls are surely not all begun
   double last_values_ns_ = 0;
   double values_alone_ns_ = 0;  // 0: not known, and nothing is charged
@@ -146,6 +153,9 @@ class HostBaseline : public Arm {
   // What the values of `calls` calls and the flush of L2 take with no candidate's row around them, in
   // nanoseconds by the GPU's clock: the median of some. To compare with ExtensionArm::Clocks::values_ns.
   virtual double values_ns(int calls, std::uint64_t key) = 0;
+  // What a call costs beside its work in rows of so many; it is taken off this side's rows from now on, and
+  // is to be taken off the other's. 0: nothing that is known.
+  virtual double take_off_call(int) { return 0; }
 };
 
 // Eager in this process: what candidates of tier `extension` are timed against.
@@ -193,6 +203,7 @@ class ChildBaseline : public HostBaseline {
   std::optional<int> unwritten(int) override { return std::nullopt; }
   Run inspect(int) override { return {}; }
   double values_ns(int calls, std::uint64_t key) override { return arm_.values_ns(calls, key); }
+  double take_off_call(int calls) override;
 
  private:
   std::shared_ptr<ExtensionCandidate> child_;

@@ -12,28 +12,26 @@ namespace warpsmith::measure {
 
 namespace {
 
-// Of either side: long against the clock's own scatter (some microseconds an interval) and what beside it is
-// chance, and so short that a host that is busy for a moment spoils few of many: launches take the host's
-// time, and one side is half as fast for 10 to 100 ms now and then.
-constexpr double kIntervalNs = 2e6;
 constexpr int kMostCalls = 2048;
 // Two shorter ones make a row, of either side: the first of a row takes longer, by up to 5 % of 2 ms.
 constexpr double kLongCallNs = 30e6;
 // Of an interval: four places of it fit what a child is told.
 constexpr std::uint64_t kMostOperands = 12 << 10;
-constexpr int kEstimateRounds = 5, kEstimateCalls = 8, kAloneRounds = 63;
+constexpr int kEstimateRounds = 5, kEstimateCalls = 8;
 
 }  // namespace
 
-int HostRows::calls_a_row(double call_ns, int most) {
+int HostRows::calls_a_row(const Pace& pace, double call_ns, int most) {
   const double least = call_ns < kLongCallNs ? 2 : 1;
-  return std::min(most, static_cast<int>(std::max(std::round(kIntervalNs / std::max(1.0, call_ns)), least)));
+  return std::min(most, static_cast<int>(std::max(std::round(pace.row_ns / std::max(1.0, call_ns)), least)));
 }
 
-HostRows::HostRows(const GpuHarness& harness, const GpuBench& task, std::uint64_t seed, const Make& make)
-    : alone_(random_key({seed, name_key("host clock alone")}), [this](int calls, std::uint64_t key) {
-        return time_alone(*baseline_, calls, kAloneRounds, key);
-      }) {
+HostRows::HostRows(const GpuHarness& harness, const GpuBench& task, const Pace& pace, std::uint64_t seed,
+                   const Make& make)
+    : alone_(random_key({seed, name_key("host clock alone")}),
+             [this, rounds = pace.alone_rounds](int calls, std::uint64_t key) {
+               return time_alone(*baseline_, calls, rounds, key);
+             }) {
   const task::Dims& dims = task.timing_dims();
   const std::uint64_t bytes =
       std::max<std::uint64_t>(1, input_bytes(task.task(), dims) + output_bytes(task.task(), dims));
@@ -48,8 +46,9 @@ HostRows::HostRows(const GpuHarness& harness, const GpuBench& task, std::uint64_
         time_alone(*make(few), few, kEstimateRounds, random_key({seed, name_key("host clock")})));
   }
   most_calls_ = static_cast<int>(std::max(1.0, std::min<double>(kMostCalls, static_cast<double>(room) - 1)));
-  calls_ = calls_a_row(call_ns, most_calls_);
+  calls_ = calls_a_row(pace, call_ns, most_calls_);
   baseline_ = make(calls_);
+  call_overhead_ns_ = baseline_->take_off_call(calls_);
 }
 
 }  // namespace warpsmith::measure

@@ -12,19 +12,35 @@
 
 namespace warpsmith::measure {
 
+// How rows by the host's clock are taken. They are long against the clock's own scatter (some microseconds an
+// interval) and what beside it is chance. They are so short that a host that is busy for a moment spoils few
+// of many: launches take the host's time, and one side is half as fast for 10 to 100 ms now and then.
+struct Pace {
+  double row_ns;           // of either side
+  int alone_rounds;        // of the baseline's time alone
+  int turns, turn_rounds;  // where it is compared with the time in a pair (time_in_turns())
+};
+inline constexpr Pace kExtensionPace = {.row_ns = 2e6, .alone_rounds = 63, .turns = 9, .turn_rounds = 15};
+// The first calls of a row in Python take some 0.3 ms longer, for the processor's caches are empty.
+inline constexpr Pace kPythonPace = {.row_ns = 4e6, .alone_rounds = 31, .turns = 5, .turn_rounds = 9};
+
 class HostRows {
  public:
   // Makes the baseline with room for rows of so many calls.
   using Make = std::function<std::unique_ptr<HostBaseline>(int most_calls)>;
-  HostRows(const GpuHarness& harness, const GpuBench& task, std::uint64_t seed, const Make& make);
+  HostRows(const GpuHarness& harness, const GpuBench& task, const Pace& pace, std::uint64_t seed,
+           const Make& make);
   HostBaseline& baseline() { return *baseline_; }
   int calls() const { return calls_; }            // of the baseline in a row
   int most_calls() const { return most_calls_; }  // that there is room for
   Alone& alone() { return alone_; }
+  // HostBaseline::take_off_call()
+  double call_overhead_ns() const { return call_overhead_ns_; }
   // Calls of either side that make a row, 1 to `most`, where one takes `call_ns`.
-  static int calls_a_row(double call_ns, int most);
+  static int calls_a_row(const Pace& pace, double call_ns, int most);
 
  private:
+  double call_overhead_ns_ = 0;
   int calls_ = 1, most_calls_ = 1;
   std::unique_ptr<HostBaseline> baseline_;
   Alone alone_;

@@ -33,9 +33,10 @@ class ExtensionMeasurer {
   Ran compile_at_first_run(const task::Task& task, const Candidate& candidate,
                            const std::filesystem::path& binary);
   // Starts the processes that measure() will want for a Python module, its baseline's as well where
-  // `with_reference`: they load torch, and wait. Nothing touches the GPU. Throws Error.
-  void start_processes(const task::Task& task, const Candidate& candidate,
-                       const std::filesystem::path& binary, bool with_reference);
+  // `with_baseline`. Comes back when they have loaded torch, and wait. Nothing touches the GPU. Throws Error.
+  void start_processes(const task::Task& task, const std::filesystem::path& binary, bool with_baseline);
+  // The same for measure_reference().
+  void start_reference(const task::Task& task, int times, bool with_baseline);
   // A null test: the task's reference through the whole path of a candidate of tier `python`. `times`: how
   // often a call does its work; the score should be one over that.
   void measure_reference(GpuBench& task, int times, Measured& out);

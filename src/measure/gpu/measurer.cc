@@ -325,19 +325,26 @@ struct GpuMeasurer::State : EngineDevice {
     if (!refused.empty()) return {Verdict::kUnsupported, refused, 0};
     if (Ran ran = compile_at_first_run(task, candidate, binary); ran.verdict != Verdict::kOk) return ran;
     if (candidate.tier == Tier::kPython)
-      extensions->start_processes(task, candidate, binary,
-                                  !is_bench_of(bench, task) || !bench->has_host_rows(kPythonRows));
+      extensions->start_processes(task, binary, !has_python_baseline(task));
     return {};
+  }
+
+  bool has_python_baseline(const task::Task& task) const {
+    return is_bench_of(bench, task) && bench->has_host_rows(kPythonRows);
+  }
+
+  // Looks for the one from which launches are fastest, once.
+  void claim_processor() {
+    if (extensions) return;
+    const FileLock lock(gpu_lock_path(facts.uuid));
+    extension_measurer();
   }
 
   // Without the GPU's lock: a compiler may run.
   Ran compile_at_first_run(const task::Task& task, const Candidate& candidate,
                            const std::filesystem::path& binary) {
     if (candidate.tier != Tier::kPython) return {};
-    if (!extensions) {  // looks for the processor from which launches are fastest
-      const FileLock lock(gpu_lock_path(facts.uuid));
-      extension_measurer();
-    }
+    claim_processor();
     try {
       return extensions->compile_at_first_run(task, candidate, binary);
     } catch (const device::GpuError& e) {
@@ -462,7 +469,10 @@ Measured GpuMeasurer::measure_reference_against_itself(const task::Task& task) {
 
 Measured GpuMeasurer::measure_reference_as_python(const task::Task& task, int times) {
   State& s = *state_;
-  return s.null_test(s.as_module(task), "reference of " + task.id, [&](GpuBench& bench, Measured& out) {
+  const task::Task module = s.as_module(task);
+  s.claim_processor();
+  s.extension_measurer().start_reference(module, times, !s.has_python_baseline(module));
+  return s.null_test(module, "reference of " + task.id, [&](GpuBench& bench, Measured& out) {
     s.extension_measurer().measure_reference(bench, times, out);
   });
 }

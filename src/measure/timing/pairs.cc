@@ -170,8 +170,12 @@ class Pairing {
         call && failed(candidate_.inspect(*call)))
       return false;
     if (settings_.inspections <= 0) return true;
-    const int stretch = std::max(1, stats::next_look(0, settings_.protocol) / settings_.inspections);
-    const int place = rounds_++ % stretch;
+    const int first_look = stats::next_look(0, settings_.protocol);
+    const bool later = rounds_ >= first_look;
+    const int stretch =
+        std::max(1, first_look / settings_.inspections) * (later ? std::max(1, settings_.fewer_later) : 1);
+    const int place = (later ? rounds_ - first_look : rounds_) % stretch;
+    ++rounds_;
     if (place == 0) full_at_ = static_cast<int>(random_.below(static_cast<std::uint64_t>(stretch)));
     full_now_ = place == full_at_;
     return !full_now_ || inspect_one();

@@ -21,10 +21,9 @@ std::ptrdiff_t count_near(const std::vector<double>& scores, double wanted) {
 
 namespace {
 
-// What the time with the GPU went to, by the measurer.
-std::string held_for(const Measurement& m) {
-  const auto phases = m.clock.find("held_s");
-  return phases == m.clock.end() ? "" : phases->second;
+std::string fact(const Measurement& m, const char* name) {
+  const auto found = m.clock.find(name);
+  return found == m.clock.end() ? "?" : found->second;
 }
 
 }  // namespace
@@ -48,8 +47,11 @@ void null_python(Bench& bench, measure::GpuMeasurer& measurer) {
     for (int times = 1; times <= last; ++times) {
       const Measurement m = measured(t, times);
       if (once.empty()) print_gpu(m);
-      std::printf("%-24s %s  %s, GPU held %.2f s (%s)\n", t.id.c_str(), times == 1 ? "once " : "twice",
-                  line_of(m).c_str(), m.seconds, held_for(m).c_str());
+      std::printf("%-24s %s  %s, a call costs %s ns beside its work, a launch in its context %s, GPU held %.2f s "
+                  "(%s)\n",
+                  t.id.c_str(), times == 1 ? "once " : "twice", line_of(m).c_str(),
+                  fact(m, "call_overhead_ns").c_str(), fact(m, "context_launch_ns").c_str(), m.seconds,
+                  fact(m, "held_s").c_str());
       std::fflush(stdout);
       held.push_back(m.seconds);
       (times == 1 ? once : twice).push_back(m.rounds > 0 ? m.speedup : 0);
