@@ -106,6 +106,45 @@ TEST_F(MeasurerTest, RoundingOtherwiseIsRight) {
   expect_timed(verdict_of("float e = expf(-fabsf(x[i])); out[i] = 2.f * (fmaxf(x[i], 0.f) + log1pf(e));"));
 }
 
+// Of such a task most answers are all zeros, and the checks' bounds are 0 then. A timed call that has one of the
+// few other answers asks for its own.
+TEST_F(MeasurerTest, TimedCallsWithRareAnswersHaveBoundsOfTheirOwn) {
+  const TaskFolder folder("rare", R"yaml(schema: warpsmith.task/1
+title: What is far out
+level: 1
+split: train
+ops: [clamp]
+dims: [N]
+inputs:
+  x: {role: data, dtype: float32, shape: [N], values: "normal(0, 1)"}
+outputs:
+  out: {dtype: float32, shape: [N]}
+reference: |
+  def forward(x: Tensor) -> Tensor:
+    return torch.relu((x * 0.7 - 2.3) * 1.5)
+timing:
+  - {N: 256}
+hidden:
+  - {N: 3}
+flops: 4 * N
+bytes: 8 * N
+)yaml");
+  const std::string source =
+      "// plan: launch k<<<cdiv(N, 128), 128>>>(x, out, N)\n"
+      "extern \"C\" __global__ void k(const float* x, float* out, int N) {\n"
+      "  int i = blockIdx.x * 128 + threadIdx.x;\n"
+      "  if (i < N) out[i] = fmaxf(fmaf(x[i], 1.05f, -3.45f), 0.f);\n}\n";
+  Settings settings = quick_settings();
+  settings.check_seeds = 1;
+  settings.budget_s = 1;
+  const Candidate made = make_plan_candidate("rare", source, {});
+  const std::filesystem::path binary = folder.compile(made);
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    settings.seed = seed;
+    expect_timed(Measurer(settings).measure(folder.task(), made, binary).measurement);
+  }
+}
+
 TEST_F(MeasurerTest, NanAndPoisonAreWrong) {
   EXPECT_EQ(verdict_of("out[i] = x[i] > 1.f ? logf(-1.f) : logf(expf(x[i]) + 1.f) * 2.f;").verdict,
             Verdict::kWrongOutput);

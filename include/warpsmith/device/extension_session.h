@@ -123,9 +123,9 @@ class ExtensionSession {
   // for. The child stands still while it runs: no thread of it sees what is written then before the child is
   // to get ready.
   ExtensionRun time(int first_set, int sets, const std::function<void()>& before_clock);
-  // The same with calls that do nothing: what a call costs beside its work. Of an interpreter; others do not
-  // know how.
-  ExtensionRun time_idle(int first_set, int sets, const std::function<void()>& before_clock);
+  // The same `times` over, with calls that do nothing: what a call costs beside its work. Of an interpreter;
+  // others do not know how.
+  ExtensionRun time_idle(int first_set, int sets, int times, const std::function<void()>& before_clock);
   // So long after the start the child is sent a signal to stop, wherever it is, unless its row is over; it is
   // told nothing. `paused` is called while it stands still, but for the time that another processor takes to
   // hear of that: what it has enqueued on the GPU goes on. Then the row does. `more`: it is told to

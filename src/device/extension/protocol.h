@@ -85,7 +85,7 @@ struct ExtensionControl {
   std::atomic<std::uint32_t> loaded;  // 1: it waits for the first request, and has loaded what it needs no GPU for
   double least_launch_ns;             // of the first request: ExtensionGpu::open()
   double launch_ns;                   // its answer
-  std::uint32_t idle;                 // of kTime: 1: calls that do nothing (ExtensionCode::idle_row())
+  std::uint32_t idle;                 // of kTime: the row so many times with calls that do nothing
   std::int64_t drain_ns;              // of kTime: from the last call's return until the GPU was done
 };
 static_assert(sizeof(ExtensionControl) <= kExtensionControlBytes);

@@ -153,7 +153,12 @@ void ExtensionServer::time(std::uint32_t sequence) {
   wait_for(control_.go, sequence);
   gpu_.mark(0);
   // A session without a candidate times nothing, with everything around it.
-  if (loaded_ && !(control_.idle != 0 ? code_.idle_row(first, sets) : code_.row(first, sets))) return;
+  if (const std::uint32_t idle = control_.idle; idle != 0) {
+    for (std::uint32_t i = 0; i < idle; ++i)
+      if (!code_.idle_row(first, sets)) return;
+  } else if (loaded_ && !code_.row(first, sets)) {
+    return;
+  }
   const auto enqueued = Clock::now();
   gpu_.mark(1);
   if (!settled(gpu_.synchronize())) return;

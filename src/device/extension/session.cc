@@ -159,7 +159,7 @@ struct ExtensionSession::State {
   ExtensionRun result();
   ExtensionRun request(ExtensionCommand command, double seconds);
   ExtensionRun time(int first_set, int calls, const std::function<void()>& before_clock, const Pause* pause,
-                    bool idle = false);
+                    int idle = 0);
   int begun() const {
     const std::uint32_t begun = control->current.load(std::memory_order_seq_cst) + 1 - row_first;
     return static_cast<int>(std::min<std::uint32_t>(begun, std::numeric_limits<int>::max()));
@@ -358,13 +358,13 @@ bool ExtensionSession::State::pause_row(const Pause& pause, int calls, double pa
 
 ExtensionRun ExtensionSession::State::time(int first_set, int calls,
                                            const std::function<void()>& before_clock, const Pause* pause,
-                                           bool idle) {
+                                           int idle) {
   if (!alive) throw Error("time() of a session whose child has ended");
   row_first = static_cast<std::uint32_t>(first_set);
   control->first_set = row_first;
   control->sets = static_cast<std::uint32_t>(calls);
   control->command = ExtensionCommand::kTime;
-  control->idle = idle ? 1 : 0;
+  control->idle = static_cast<std::uint32_t>(idle);
   control->stop.store(0, std::memory_order_release);
   ++sequence;
   post(control->request);
@@ -401,8 +401,9 @@ ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function
   return state_->time(first_set, sets, before_clock, nullptr);
 }
 
-ExtensionRun ExtensionSession::time_idle(int first_set, int sets, const std::function<void()>& before_clock) {
-  return state_->time(first_set, sets, before_clock, nullptr, true);
+ExtensionRun ExtensionSession::time_idle(int first_set, int sets, int times,
+                                         const std::function<void()>& before_clock) {
+  return state_->time(first_set, sets, before_clock, nullptr, std::max(1, times));
 }
 
 ExtensionRun ExtensionSession::time(int first_set, int sets, const std::function<void()>& before_clock,

@@ -37,12 +37,21 @@ class Checker {
     ++outcome_.decided;
     OutputSets outputs;
     for (int set = 0; set < sets; ++set) outputs.push_back(program_.outputs(set));
-    return judge(check, oracle_.compare(check, outputs), asked.bounds);
+    std::vector<Compared> compared = oracle_.compare(check, outputs);
+    if (!all_right(compared) && oracle_.widen(check)) compared = oracle_.compare(check, outputs);
+    return judge(check, compared, oracle_.asked(check).bounds);
   }
 
   CheckOutcome& outcome() { return outcome_; }
 
  private:
+  static bool all_right(const std::vector<Compared>& outputs) {
+    return std::all_of(outputs.begin(), outputs.end(), [](const Compared& output) {
+      return output.agree && std::all_of(output.with_right.begin(), output.with_right.end(),
+                                         [](const Comparison& set) { return set.agrees; });
+    });
+  }
+
   bool fail(Verdict verdict, const std::string& detail, const CheckCase& check) {
     outcome_.verdict = verdict;
     outcome_.detail =

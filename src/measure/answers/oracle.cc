@@ -120,14 +120,39 @@ Asked Oracle::asked(const CheckCase& check) {
   return asked_.emplace(key_of(check), std::move(asked)).first->second;
 }
 
+bool Oracle::widen(const CheckCase& check) {
+  constexpr std::int64_t kEnough = 1 << 16, kMost = 127;  // answers; seeds
+  constexpr int kFirst = 1 << 20;                        // no check has such a seed
+  std::int64_t answers = 0;
+  for (const task::TensorSpec& output : task_.outputs) {
+    std::int64_t elements = 1;
+    for (const std::int64_t size : task::shape_at(output, check.dims)) elements *= size;
+    answers += elements;
+  }
+  std::vector<double> bounds = asked(check).bounds;
+  const std::int64_t seeds = std::min(kMost, kEnough / std::max<std::int64_t>(1, answers));
+  for (std::int64_t i = 0; i < seeds; ++i) {
+    CheckCase more = check;
+    more.seed = kFirst + static_cast<int>(i);
+    const Asked other = asked(more);
+    for (std::size_t output = 0; output < bounds.size() && other.decidable; ++output)
+      bounds[output] = std::max(bounds[output], other.bounds[output]);
+  }
+  std::vector<double>& kept = asked_.at(key_of(check)).bounds;
+  const bool wider = bounds != kept;
+  kept = std::move(bounds);
+  return wider;
+}
+
 Asked Oracle::ask(const CheckCase& check) { return *expected(check); }
 
 std::vector<Compared> Oracle::compare(const CheckCase& check, const OutputSets& sets) {
   const std::shared_ptr<const Expected> expected = this->expected(check);
+  const std::vector<double> bounds = asked(check).bounds;
   std::vector<Compared> all(expected->outputs.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const OutputValues& right = expected->outputs[i];
-    const double bound = expected->bounds[i];
+    const double bound = bounds[i];
     for (const auto& outputs : sets)
       all[i].with_right.push_back(measure::compare(outputs.at(i), right, bound));
     if (sets.size() < 2) continue;

@@ -16,8 +16,9 @@ std::uint64_t Bench::bytes_a_call() const {
 }
 
 std::vector<double> Bench::timed_bounds() {
+  // Whose answers are few meets others in timed calls than in the checks.
   for (const CheckCase& check : cases_)
-    if (check.dims == timing_dims() && check.distribution < 0) oracle_->asked(check);
+    if (check.dims == timing_dims() && check.distribution < 0) (void)oracle_->widen(check);
   return oracle_->bounds_at(timing_dims());
 }
 

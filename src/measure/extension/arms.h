@@ -114,7 +114,7 @@ class ExtensionArm : public Arm {
   // something was written to that is no operand's.
   Run look_at_outputs(int first_call, int calls, bool written = false);
   device::ExtensionRun row(int calls, const device::ExtensionSession::Pause* pause = nullptr,
-                           bool idle = false);
+                           int idle_times = 0);
   // Waits until what the child has enqueued must be done, and looks (stopped_row.h). `begun`: calls that it
   // has begun, at least 1; nothing of what lies behind these, nor between operands, has been written to, or
   // else it is bad.

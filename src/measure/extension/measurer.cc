@@ -211,7 +211,6 @@ struct ExtensionMeasurer::State {
 
   Timing time_candidate(GpuBench& task, ExtensionCandidate& candidate, Measurement& m, AtRest* rest) {
     const StayOn here(options.cpu);
-    const ExtensionOverhead& around = overhead_here();
     HostRows& rows = rows_of(task);
     end_phase("baseline");
     PairSettings pairs = pair_settings(by_host, m.task, m.candidate, m.remeasured);
@@ -224,14 +223,10 @@ struct ExtensionMeasurer::State {
     for (int tries = 0; tries < kMostEstimates; ++tries) {
       if (tries > 0) pairs.key = random_key({pairs.key, name_key("anew")});
       pairs.candidate_calls = HostRows::calls_a_row(pace(), call_ns, most);
-      const int room = std::min(most, pairs.candidate_calls + pairs.candidate_calls / 4 + 1);
-      auto own = std::make_unique<ExtensionArm>(candidate, task.reference(), task.timed_bounds(),
-                                                task.timing_dims(), room, around);
-      ExtensionArm& arm = *own;
-      if (arm.outcome().verdict != Verdict::kOk) return failed_timing(arm.outcome());
-      arm.take_off_call(rows.call_overhead_ns());
-      if (const Ran ran = match(rows, arm, room, pairs); ran.verdict != Verdict::kOk)
+      std::unique_ptr<ExtensionArm> own;
+      if (const Ran ran = match(task, rows, candidate, pairs, &own); ran.verdict != Verdict::kOk)
         return failed_timing(ran);
+      ExtensionArm& arm = *own;
       const double before_ns = values_alone(rows, pairs.candidate_calls, pairs.key, 0);
       arm.expect_values(before_ns);
       const double look_ns = arm.look_alone_ns(pairs.candidate_calls);
@@ -241,8 +236,9 @@ struct ExtensionMeasurer::State {
       note_timed(timing, rows.calls());
       if (timing.pairs.verdict != Verdict::kOk) return timing;
       call_ns = stats::median(to_doubles(timing.pairs.candidate_ns));
-      // A row that is far shorter than it should be is not what was estimated.
-      if (pairs.candidate_calls < std::min(most, HostRows::calls_a_row(pace(), call_ns, most) / 2)) continue;
+      // A row that is far shorter than the baseline's is not what was estimated.
+      const double baseline_ns = stats::median(to_doubles(timing.pairs.baseline_ns)) * rows.calls();
+      if (pairs.candidate_calls < most && call_ns * pairs.candidate_calls < baseline_ns / 2) continue;
       const double behind_ns = values_alone(rows, timing.calls, pairs.key, 1);
       look_closer(rows, candidate, arm, timing, std::min(before_ns, behind_ns), pairs.key);
       end_phase("looks");
@@ -274,19 +270,30 @@ struct ExtensionMeasurer::State {
     return {};
   }
 
-  // Rows of both sides get equal length. The first calls of a row take longer, since the processor's caches
-  // are empty, and that must be the same share of both.
-  static Ran match(HostRows& rows, ExtensionArm& arm, int room, PairSettings& pairs) {
-    Ran failed;
-    std::vector<double> own;
-    const std::uint64_t key = random_key({pairs.key, name_key("match")});
-    const std::vector<double> baseline = time_beside(
-        rows.baseline(), arm, {rows.calls(), pairs.candidate_calls}, kMatchRounds, key, &failed, &own);
-    if (failed.verdict != Verdict::kOk) return failed;
-    const double calls = stats::median(baseline) * rows.calls() / stats::median(own);
-    pairs.candidate_calls =
-        static_cast<int>(std::clamp<double>(std::round(calls), std::min(2, pairs.candidate_calls), room));
-    return {};
+  // An arm whose rows are as long as the baseline's. The first calls of a row take longer, since the
+  // processor's caches are empty, and that must be the same share of both sides' rows. `pairs` comes with a
+  // guess at the candidate's calls, and goes with their number.
+  Ran match(GpuBench& task, HostRows& rows, ExtensionCandidate& candidate, PairSettings& pairs,
+            std::unique_ptr<ExtensionArm>* arm) {
+    const int most = rows.most_calls(), least = std::min(2, pairs.candidate_calls);
+    for (std::uint64_t tries = 0;; ++tries) {
+      const int room = std::min(most, pairs.candidate_calls + pairs.candidate_calls / 4 + 1);
+      arm->reset();
+      *arm = std::make_unique<ExtensionArm>(candidate, task.reference(), task.timed_bounds(),
+                                            task.timing_dims(), room, overhead_here());
+      if ((*arm)->outcome().verdict != Verdict::kOk) return (*arm)->outcome();
+      (*arm)->take_off_call(rows.call_overhead_ns());
+      Ran failed;
+      std::vector<double> own;
+      const std::uint64_t key = random_key({pairs.key, name_key("match"), tries});
+      const std::vector<double> baseline = time_beside(
+          rows.baseline(), **arm, {rows.calls(), pairs.candidate_calls}, kMatchRounds, key, &failed, &own);
+      if (failed.verdict != Verdict::kOk) return failed;
+      const double wanted = std::round(stats::median(baseline) * rows.calls() / stats::median(own));
+      const bool fits = wanted <= room || room == most || tries + 1 == kMostEstimates;
+      pairs.candidate_calls = static_cast<int>(std::clamp<double>(wanted, least, fits ? room : most));
+      if (fits) return {};
+    }
   }
 
   // `number`: which time for this candidate, which stands still.
