@@ -23,6 +23,7 @@ import sys
 import typing
 
 import torch
+import torch.overrides
 import torch.utils._python_dispatch
 import torch.utils._pytree
 import torch.utils.flop_counter
@@ -51,11 +52,12 @@ def load(path):
     return module
 
 
-# How get_inputs() draws its tensors: each call of these functions is remembered with the tensor that it gave.
+# How get_inputs() draws its tensors: each call of these functions is remembered with the tensor that it gave, and what is computed of
+# one by a number, or by becoming of another type, too. Values are (kind, numbers).
 @contextlib.contextmanager
 def watched(drawn):
-    functions = {"rand": lambda a, n: "uniform(0, 1)", "randn": lambda a, n: "normal(0, 1)", "zeros": lambda a, n: "zeros",
-                 "ones": lambda a, n: "ones", "randint": randint_values}
+    functions = {"rand": lambda a, n: ("uniform", 0, 1), "randn": lambda a, n: ("normal", 0, 1), "zeros": lambda a, n: ("zeros",),
+                 "ones": lambda a, n: ("ones",), "randint": randint_values}
     saved = {name: getattr(torch, name) for name in functions}
 
     def watching(name):
@@ -68,10 +70,59 @@ def watched(drawn):
     for name in functions:
         setattr(torch, name, watching(name))
     try:
-        yield
+        with Followed(drawn):
+            yield
     finally:
         for name, function in saved.items():
             setattr(torch, name, function)
+
+
+class Followed(torch.overrides.TorchFunctionMode):
+    def __init__(self, drawn):
+        super().__init__()
+        self.drawn = drawn
+
+    def __torch_function__(self, function, types, arguments=(), named=None):
+        result = function(*arguments, **(named or {}))
+        if isinstance(result, torch.Tensor) and arguments:
+            values = computed_values(getattr(function, "__name__", "").strip("_"), arguments, self.drawn)
+            if values is not None:
+                self.drawn.append((result, values))
+        return result
+
+
+def computed_values(name, arguments, drawn):
+    values = known_values(arguments[0], drawn)
+    if values is None:
+        return None
+    if name == "bool":
+        return values if values == ("integers", 0, 2) else None
+    if name in ("float", "double", "half", "to", "clone", "contiguous", "cuda"):
+        return values
+    other = arguments[1] if len(arguments) == 2 else None
+    if name in ("mul", "rmul") and isinstance(other, torch.Tensor) and other.dim() == 0 and known_values(other, drawn) == ("uniform", 0, 1):
+        return values  # at the largest that this factor can be
+    if isinstance(other, bool) or not isinstance(other, (int, float)):
+        return None
+    factor, shift = {"mul": (other, 0), "rmul": (other, 0), "add": (1, other), "radd": (1, other), "sub": (1, -other), "rsub": (-1, other),
+                     "div": (1 / other if other else None, 0), "truediv": (1 / other if other else None, 0)}.get(name, (None, 0))
+    return None if factor is None else transformed(values, factor, shift)
+
+
+# Of values v those of factor * v + shift; nothing where no distribution gives them.
+def transformed(values, factor, shift):
+    kind, numbers = values[0], values[1:]
+    if kind == "uniform" and factor != 0:
+        return (kind, *sorted(factor * one + shift for one in numbers))
+    if kind == "normal" and factor != 0:
+        return (kind, factor * numbers[0] + shift, abs(factor) * numbers[1])
+    if kind == "integers" and factor == 1 and shift == int(shift):
+        return (kind, numbers[0] + int(shift), numbers[1] + int(shift))
+    return None
+
+
+def known_values(tensor, drawn):
+    return next((values for other, values in drawn if other is tensor), None)
 
 
 def randint_values(arguments, named):
@@ -79,15 +130,17 @@ def randint_values(arguments, named):
         low, high = arguments[0], arguments[1]
     else:
         low, high = named.get("low", 0), named.get("high", arguments[0] if arguments else 0)
-    return f"integers({low}, {high})"
+    return ("integers", low, high)
 
 
+# "uniform(0, 1)"
 def values_of(tensor, drawn, name):
-    for other, values in drawn:
-        if other is tensor:
-            return values
-    raise Refused(f"how get_inputs() makes `{name}` is not known: its values come from other functions than rand, randn, randint, "
-                  "zeros and ones")
+    values = known_values(tensor, drawn)
+    if values is None:
+        raise Refused(f"how get_inputs() makes `{name}` is not known: its values come from other functions than rand, randn, randint, "
+                      "zeros and ones, and numbers")
+    words = [str(int(one)) if one == int(one) else repr(float(one)) for one in values[1:]]
+    return f"{values[0]}({', '.join(words)})" if words else values[0]
 
 
 # A parameter's values as its module initialises them: a distribution with the same mean, spread and form.

@@ -126,6 +126,48 @@ TEST_F(Import, ParametersFollowTheInputsAndABatchNormTrains) {
   EXPECT_EQ(valid.exit_code, kExitOk) << valid.out << valid.err;
 }
 
+// What modules of KernelBench have beside tensors of one draw.
+TEST_F(Import, NumbersConstantsPlainTensorsAndWhatIsComputed) {
+  const auto module = [&](const std::string& name, const std::string& init, const std::string& forward,
+                          const std::string& inputs) {
+    add("level1/" + name + ".py",
+        "import torch\nimport torch.nn as nn\n\nclass Model(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        " +
+            init + "\n    def forward(self, " + forward + "\n\ndef get_inputs():\n    " + inputs +
+            "\n\ndef get_init_inputs():\n    return []\n");
+  };
+  module("1_Number", "pass", "x, s: float):\n        return x * s", "return [torch.rand(8, 6), 2.5]");
+  module("2_BatchOfOne", "self.linear = nn.Linear(6, 4)", "x):\n        return self.linear(x)",
+         "return [torch.rand(1, 6)]");
+  module("3_Plain", "self.h = torch.randn(6)", "x):\n        return x + self.h.to(x.device)",
+         "return [torch.rand(8, 6)]");
+  module("4_Constant", "pass", "x):\n        return torch.min(x, torch.tensor(0.25))",
+         "return [torch.randn(8, 6)]");
+  module("5_Computed", "pass", "x, y, mask, z):\n        return torch.where(mask, x * y, -z)",
+         "scale = torch.rand(())\n    return [torch.rand(8, 6) * scale, torch.randint(0, 2, (8, 6)).float() - 1, "
+         "torch.randint(0, 2, (8, 6)).bool(), 3 * torch.randn(8, 6) + 1]");
+  module("6_OneMore", "pass", "x):\n        return torch.cat([x, x[:1]])", "return [torch.rand(8, 6)]");
+  const Json answer = imported({"--level", "1"});
+  ASSERT_EQ(exit_code_, kExitOk) << err_ << answer;
+  const task::Task number = loaded("level1_1_Number");
+  ASSERT_EQ(number.scalars.size(), 1u);
+  EXPECT_EQ(number.scalars[0].name, "s");
+  EXPECT_EQ(number.scalars[0].value, 2.5);
+  EXPECT_EQ(loaded("level1_2_BatchOfOne").timing.front().at("BATCH"), 1);
+  const task::Task plain = loaded("level1_3_Plain");
+  ASSERT_EQ(plain.inputs.size(), 2u);
+  EXPECT_EQ(plain.inputs[1].state_dict, "h");
+  EXPECT_THAT(loaded("level1_4_Constant").reference, HasSubstr("torch.scalar_tensor(0.25"));
+  const task::Task computed = loaded("level1_5_Computed");
+  std::vector<std::string> values;
+  for (const task::TensorSpec& input : computed.inputs) values.push_back(task::to_string(input.values));
+  EXPECT_EQ(values, (std::vector<std::string>{"uniform(0, 1)", "integers(-1, 1)", "integers(0, 2)", "normal(1, 3)"}));
+  EXPECT_EQ(task::shape_at(loaded("level1_6_OneMore").outputs.at(0), {{"BATCH", 4}}),
+            (std::vector<std::int64_t>{5, 6}));
+  const process::ChildResult valid = warpsmith({"validate", "tasks", "--device", "cpu"});
+  EXPECT_EQ(valid.exit_code, kExitOk) << valid.out << valid.err;
+}
+
 // One bad module costs no other its place.
 TEST_F(Import, WhatCannotBeImportedIsRefusedWithTheReason) {
   add("level1/1_Random.py", module_of("return nn.functional.dropout(x, 0.5, self.training)"));
