@@ -128,6 +128,8 @@ Row cells(const std::string& path, const Measurement& m, const std::vector<Basel
 std::string notes_text(const Measurement& m) {
   std::string text;
   if (m.imprecise && m.rounds > 0) text += "    the interval is wider than was asked for\n";
+  if (is_one_shape(m))
+    text += "    timed for KernelBench's tables alone: it is right at this shape, and not at others\n";
   if (m.host_bound.value_or(false))
     text += "    eager waits for launches: what counts here are launches saved\n";
   for (const std::string& line : split_lines(trim(m.detail))) text += "    " + line + "\n";

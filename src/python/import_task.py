@@ -275,12 +275,30 @@ def in_place(program):
                not is_batch_norm(node) and not str(node.args[0]).endswith("num_batches_tracked") for node in program.graph.nodes)
 
 
+# torch.tensor(number, device=x.device) would be a constant without a value, since x is on the meta device: a call of torch.full has it.
+@contextlib.contextmanager
+def filled_numbers():
+    saved = torch.tensor
+
+    def tensor(data, *, dtype=None, device=None, **named):
+        if named or type(data) not in (bool, int, float):
+            return saved(data, dtype=dtype, device=device, **named)
+        return torch.full((), data, dtype=dtype or saved(data).dtype, device=device)
+
+    torch.tensor = tensor
+    try:
+        yield
+    finally:
+        torch.tensor = saved
+
+
 # `free`: of some inputs, by their numbers, the dimension whose size may be any.
 def exported(model, inputs, free):
     if any(inputs[number].shape[dim] == 1 for number, dim in free.items()):
         inputs = at_batch(inputs, free, OTHER_BATCH)  # a size of 1 is a fixed one to torch.export
     shapes = tuple({free[number]: torch.export.Dim.AUTO} if number in free else None for number in range(len(inputs)))
-    program = torch.export.export(model, tuple(inputs), dynamic_shapes=shapes, strict=False)
+    with filled_numbers():
+        program = torch.export.export(model, tuple(inputs), dynamic_shapes=shapes, strict=False)
     return program.run_decompositions({}) if in_place(program) else program
 
 
@@ -333,16 +351,22 @@ def size_word(first, second, last, batch):
     return " + ".join(words + ([str(more)] if more or not words else []))
 
 
-# What may be a batch: the first size of the inputs whose first size is that of the first one; that of the first one alone; any other
-# size of one input.
+# What may be a batch: the first size of the inputs whose first size is that of the first one; any size of the first one together with
+# equal ones of others; any size of one input.
 def free_sizes(inputs):
     tensors = [(number, one) for number, one in enumerate(inputs) if isinstance(one, torch.Tensor)]
     sizes = [(number, dim) for number, one in tensors for dim in range(one.dim())]
     if not sizes:
         return []
     alike = {number: 0 for number, one in tensors if one.dim() > 0 and one.shape[0] == inputs[sizes[0][0]].shape[0]}
+    first = sizes[0][0]
+    equal = [{number: one.shape.index(size) for number, one in tensors if size in one.shape} for size in inputs[first].shape]
     single = [{number: dim} for number, dim in sorted(sizes, key=lambda size: (size[1], size[0]))]
-    return [alike] + [free for free in single if free != alike][:MOST_TRIES]
+    others = []
+    for free in [one for one in equal if len(one) > 1] + single:
+        if free != alike and free not in others:
+            others.append(free)
+    return [alike] + others[:MOST_TRIES]
 
 
 # torch's operators by their own names, as TorchScript finds them.
