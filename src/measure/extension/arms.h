@@ -79,7 +79,12 @@ class ExtensionArm : public Arm {
   // still before and behind. Of a child that we trust, since it may do as it likes.
   double idle_call_ns(int calls);
   // This is taken off every call from now on, as far as the host and not the GPU was what a row waited for.
-  void take_off_call(double ns) { call_overhead_ns_ = ns; }
+  void take_off_call(double ns) {
+    call_overhead_ns_ = ns;
+    taken_off_ns_ = rows_taken_off_ = 0;
+  }
+  // What was taken off a call since then, in the mean over rows; 0: there was no row.
+  double taken_off_ns() const { return rows_taken_off_ > 0 ? taken_off_ns_ / rows_taken_off_ : 0; }
   // What a look at the outputs of a row of `calls` takes by itself, in nanoseconds, while the child stands
   // still; run() takes it off from now on. May be asked when the candidate is gone, and nothing but this and
   // clocks() may.
@@ -138,7 +143,7 @@ class ExtensionArm : public Arm {
   GpuOutputs outputs_;
   std::uint64_t key_ = 0;
   double call_ns_ = 0;             // in the last run
-  double call_overhead_ns_ = 0;
+  double call_overhead_ns_ = 0, taken_off_ns_ = 0, rows_taken_off_ = 0;
   double stop_share_[2] = {1, 1};  // by kind: of their time after which calls are surely not all begun
   double last_values_ns_ = 0;
   double values_alone_ns_ = 0;  // 0: not known, and nothing is charged
@@ -153,9 +158,11 @@ class HostBaseline : public Arm {
   // What the values of `calls` calls and the flush of L2 take with no candidate's row around them, in
   // nanoseconds by the GPU's clock: the median of some. To compare with ExtensionArm::Clocks::values_ns.
   virtual double values_ns(int calls, std::uint64_t key) = 0;
-  // What a call costs beside its work in rows of so many; it is taken off this side's rows from now on, and
-  // is to be taken off the other's. 0: nothing that is known.
+  // What a call costs beside its work in rows of so many; it is taken off this side's rows from now on. 0:
+  // nothing that is known.
   virtual double take_off_call(int) { return 0; }
+  // ExtensionArm::taken_off_ns()
+  virtual double taken_off_ns() const { return 0; }
 };
 
 // Eager in this process: what candidates of tier `extension` are timed against.
@@ -204,6 +211,7 @@ class ChildBaseline : public HostBaseline {
   Run inspect(int) override { return {}; }
   double values_ns(int calls, std::uint64_t key) override { return arm_.values_ns(calls, key); }
   double take_off_call(int calls) override;
+  double taken_off_ns() const override { return arm_.taken_off_ns(); }
 
  private:
   std::shared_ptr<ExtensionCandidate> child_;

@@ -49,6 +49,9 @@ HostRows::HostRows(const GpuHarness& harness, const GpuBench& task, const Pace& 
   calls_ = calls_a_row(pace, call_ns, most_calls_);
   baseline_ = make(calls_);
   call_overhead_ns_ = baseline_->take_off_call(calls_);
+  // How much of it can be taken off is known from rows.
+  if (call_overhead_ns_ > 0)
+    (void)time_alone(*baseline_, calls_, kEstimateRounds, random_key({seed, name_key("taken off")}));
 }
 
 }  // namespace warpsmith::measure

@@ -282,7 +282,8 @@ struct ExtensionMeasurer::State {
       *arm = std::make_unique<ExtensionArm>(candidate, task.reference(), task.timed_bounds(),
                                             task.timing_dims(), room, overhead_here());
       if ((*arm)->outcome().verdict != Verdict::kOk) return (*arm)->outcome();
-      (*arm)->take_off_call(rows.call_overhead_ns());
+      // No more than is taken off the baseline's: a child may lie about what its rows waited for.
+      (*arm)->take_off_call(rows.baseline().taken_off_ns());
       Ran failed;
       std::vector<double> own;
       const std::uint64_t key = random_key({pairs.key, name_key("match"), tries});
