@@ -1,7 +1,6 @@
 #include "import_tasks.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -18,6 +17,7 @@
 #include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/child.h"
+#include "warpsmith/process/machine.h"
 #include "warpsmith/python/folders.h"
 #include "warpsmith/python/interpreter.h"
 #include "warpsmith/python/sandboxed.h"
@@ -30,8 +30,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kAChild = 6;  // files that a child describes, so that progress can be told
-constexpr long kMostChildren = 16;
-constexpr long kUsualBytes = 6l << 30;  // of a child; some take more
+constexpr std::size_t kMostChildren = 16;
+constexpr std::uint64_t kUsualBytes = 6ull << 30;  // of a child; some take more
 constexpr double kSecondsAFile = 120, kStartSeconds = 60;
 constexpr std::uint64_t kMemory = 12ull << 30;
 constexpr std::uint64_t kCpuBytes = 64ull << 20;  // of a call's operands at the shape that CPUs time
@@ -223,9 +223,9 @@ void describe_tasks(std::vector<KernelBenchTask>& tasks, bool unsandboxed,
   write_file_atomic(script, python::import_task_script());
   make_folders(scratch);
   const StopSignals signals;
-  const long fit = ::sysconf(_SC_PHYS_PAGES) / (kUsualBytes / ::sysconf(_SC_PAGESIZE));
-  const auto children_at_once = static_cast<std::size_t>(
-      std::clamp<long>(std::min(::sysconf(_SC_NPROCESSORS_ONLN), fit), 1, kMostChildren));
+  const std::size_t fit = process::available_memory() / kUsualBytes;
+  const auto children_at_once =
+      std::clamp<std::size_t>(std::min(process::allowed_cpus().size(), fit), 1, kMostChildren);
   while (!open.empty()) {
     std::vector<std::vector<KernelBenchTask*>> asked;
     std::vector<process::Child> children;

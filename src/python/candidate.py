@@ -341,7 +341,6 @@ class Server:
             self.say_error(error)
             return self.functions.warpsmith_take(number)
 
-
     # The same with calls that do nothing, and whose results are where they should be. The first such row makes these.
     def idle_row(self, first, count):
         if (first, count) not in self.there:

@@ -35,6 +35,10 @@ NAMES = {torch.float64: "float64", torch.float32: "float32", torch.float16: "flo
          torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8", torch.bool: "bool"}
 SCALAR_TYPES = {torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6,
                 torch.float64: 7, torch.bool: 11, torch.bfloat16: 15}
+# Calls that change no value, and what a method fills its tensor with: (first argument, its default), (second one, …).
+KEEPING = {"float", "double", "half", "bfloat16", "bool", "int", "long", "to", "clone", "contiguous", "cuda", "cpu", "detach",
+           "requires_grad_"}
+FILLING = {"uniform_": (("from", 0), ("to", 1)), "normal_": (("mean", 0), ("std", 1))}
 BATCH, OTHER_BATCH, MOST_TRIES, MOST_LOOKED_AT = "BATCH", 3, 6, 1 << 22
 TAKEN = {"out", BATCH, "SMS", "SMEM_MAX", "forward", "torch", "float", "int", "bool", "let", "if", "else", "end", "for", "in", "temp",
          "launch", "fill", "copy", "const", "tensormap", "cdiv", "min", "max", "clog2", "aligned", "contiguous"}
@@ -53,11 +57,13 @@ def load(path):
 
 
 # How get_inputs() draws its tensors: each call of these functions is remembered with the tensor that it gave, and what is computed of
-# one by a number, or by becoming of another type, too. Values are (kind, numbers).
+# one by a number, or by becoming of another type, too. Values are (kind, numbers); None: they are not known any more. Of several that
+# are remembered of a tensor the last counts.
 @contextlib.contextmanager
 def watched(drawn):
     functions = {"rand": lambda a, n: ("uniform", 0, 1), "randn": lambda a, n: ("normal", 0, 1), "zeros": lambda a, n: ("zeros",),
                  "ones": lambda a, n: ("ones",), "randint": randint_values}
+    functions |= {f"{name}_like": functions[name] for name in ("rand", "randn", "zeros", "ones")}
     saved = {name: getattr(torch, name) for name in functions}
 
     def watching(name):
@@ -83,22 +89,44 @@ class Followed(torch.overrides.TorchFunctionMode):
         self.drawn = drawn
 
     def __torch_function__(self, function, types, arguments=(), named=None):
-        result = function(*arguments, **(named or {}))
-        if isinstance(result, torch.Tensor) and arguments:
-            values = computed_values(getattr(function, "__name__", "").strip("_"), arguments, self.drawn)
+        named = named or {}
+        result = function(*arguments, **named)
+        name = getattr(function, "__name__", "")
+        changed = changed_tensor(name, arguments, named, result)
+        if isinstance(changed if changed is not None else result, torch.Tensor) and arguments:
+            values = computed_values(name, arguments, named, result, self.drawn)
+            if changed is not None:  # and with it all that shares its memory
+                where = changed.untyped_storage()._cdata
+                self.drawn += [(other, None) for other, _ in list(self.drawn) if other.untyped_storage()._cdata == where]
             if values is not None:
                 self.drawn.append((result, values))
         return result
 
 
-def computed_values(name, arguments, drawn):
+# What a call writes to; nothing where it makes a tensor.
+def changed_tensor(name, arguments, named, result):
+    if name == "__setitem__":
+        return arguments[0]
+    if name not in KEEPING and any(one is result for one in [*arguments, *named.values()]):
+        return result if isinstance(result, torch.Tensor) else None
+    return None
+
+
+def computed_values(name, arguments, named, result, drawn):
+    filled = filled_values(name, arguments, named)
+    if filled is not None:
+        return filled
     values = known_values(arguments[0], drawn)
-    if values is None:
+    if values is None or not isinstance(result, torch.Tensor):
         return None
-    if name == "bool":
-        return values if values == ("integers", 0, 2) else None
-    if name in ("float", "double", "half", "to", "clone", "contiguous", "cuda"):
+    if not holds(values, arguments[0].dtype, result.dtype):
+        return None
+    if name in KEEPING:
         return values
+    if named:
+        return None
+    name = name.strip("_")
+    name = name[1:] if name in ("iadd", "isub", "imul", "idiv", "itruediv") else name
     other = arguments[1] if len(arguments) == 2 else None
     if name in ("mul", "rmul") and isinstance(other, torch.Tensor) and other.dim() == 0 and known_values(other, drawn) == ("uniform", 0, 1):
         return values  # at the largest that this factor can be
@@ -107,6 +135,30 @@ def computed_values(name, arguments, drawn):
     factor, shift = {"mul": (other, 0), "rmul": (other, 0), "add": (1, other), "radd": (1, other), "sub": (1, -other), "rsub": (-1, other),
                      "div": (1 / other if other else None, 0), "truediv": (1 / other if other else None, 0)}.get(name, (None, 0))
     return None if factor is None else transformed(values, factor, shift)
+
+
+# Of what a tensor is filled with by its own method.
+def filled_values(name, arguments, named):
+    if name == "zero_":
+        return ("zeros",)
+    first, second = FILLING.get(name, (None, None))
+    if first is None or not set(named) <= {first[0], second[0]} or len(arguments) > 3:
+        return None
+    numbers = [arguments[place] if len(arguments) > place else named.get(key, default)
+               for place, (key, default) in enumerate((first, second), 1)]
+    return (name.strip("_"), *numbers) if all(type(one) in (int, float) for one in numbers) else None
+
+
+# Whether values of one type are the same in the other.
+def holds(values, before, behind):
+    if behind == before or behind.is_floating_point:
+        return True
+    if before.is_floating_point and values[0] not in ("integers", "zeros", "ones"):
+        return False
+    if values[0] != "integers":
+        return True
+    low, high = (0, 1) if behind == torch.bool else (torch.iinfo(behind).min, torch.iinfo(behind).max)
+    return low <= values[1] and values[2] - 1 <= high
 
 
 # Of values v those of factor * v + shift; nothing where no distribution gives them.
@@ -122,7 +174,7 @@ def transformed(values, factor, shift):
 
 
 def known_values(tensor, drawn):
-    return next((values for other, values in drawn if other is tensor), None)
+    return next((values for other, values in reversed(drawn) if other is tensor), None)
 
 
 def randint_values(arguments, named):
@@ -139,6 +191,8 @@ def values_of(tensor, drawn, name):
     if values is None:
         raise Refused(f"how get_inputs() makes `{name}` is not known: its values come from other functions than rand, randn, randint, "
                       "zeros and ones, and numbers")
+    if not all(math.isfinite(one) for one in values[1:]):
+        raise Refused(f"get_inputs() draws `{name}` from {values[0]}({', '.join(map(str, values[1:]))})")
     words = [str(int(one)) if one == int(one) else repr(float(one)) for one in values[1:]]
     return f"{values[0]}({', '.join(words)})" if words else values[0]
 
@@ -335,18 +389,20 @@ def shape_words(shape, batch):
 
 # Of each output its sizes, as words. They are what forward() gives, for torch.export may take a size for fixed that is not.
 def output_shapes(model, inputs, free, batch):
-    at = [[tuple(one.shape) for one in tensors_of(model(*at_batch(inputs, free, size)))] for size in (OTHER_BATCH, OTHER_BATCH + 1, batch)]
+    third = batch if batch > OTHER_BATCH + 1 or batch < OTHER_BATCH else 2 * OTHER_BATCH + 1
+    at = [[tuple(one.shape) for one in tensors_of(model(*at_batch(inputs, free, size)))]
+          for size in (OTHER_BATCH, OTHER_BATCH + 1, third)]
     if len({tuple(map(len, shapes)) for shapes in at}) != 1:
         raise Refused("its outputs have other numbers of dimensions at another size of its inputs")
-    return [[size_word(*sizes, batch) for sizes in zip(*shapes)] for shapes in zip(*at)]
+    return [[size_word(*sizes, third) for sizes in zip(*shapes)] for shapes in zip(*at)]
 
 
-# "8", "BATCH", "3 * BATCH + 1": what is this big at OTHER_BATCH, one behind it, and `batch`.
-def size_word(first, second, last, batch):
+# "8", "BATCH", "3 * BATCH + 1": what is this big at OTHER_BATCH, one behind it, and `third`.
+def size_word(first, second, last, third):
     each = second - first
     more = first - each * OTHER_BATCH
-    if each < 0 or more < 0 or each * batch + more != last:
-        raise Refused(f"an output's size is {first} where its input's is {OTHER_BATCH}, {second} at {OTHER_BATCH + 1} and {last} at {batch}")
+    if each < 0 or more < 0 or each * third + more != last:
+        raise Refused(f"an output's size is {first} where its input's is {OTHER_BATCH}, {second} at {OTHER_BATCH + 1} and {last} at {third}")
     words = [f"{each} * {BATCH}" if each > 1 else BATCH] if each else []
     return " + ".join(words + ([str(more)] if more or not words else []))
 
@@ -424,27 +480,33 @@ def made_by(model, inputs):
     return made.bytes
 
 
-# Holds the TorchScript to the module at another batch; on the meta device, so to its shapes and types alone.
-def check_at_another_batch(task, model, inputs, free, state):
-    others = at_batch(inputs, free, OTHER_BATCH)
+# Holds the TorchScript to the module at other batches; on the meta device, so to its shapes and types alone. At two of them, for one may
+# be the batch that torch.export was given.
+def check_at_other_batches(task, model, inputs, free, state):
     names = {"torch": Operators(), "Tensor": torch.Tensor, "Tuple": typing.Tuple}
     exec(task["reference"], names)
-    tensors, numbers = apart(others)
-    got, right = tensors_of(names["forward"](*tensors, *state, *numbers)), tensors_of(model(*others))
-    if [(one.shape, one.dtype) for one in got] != [(one.shape, one.dtype) for one in right]:
-        raise Refused("what was written of it gives other shapes than the module")
+    for batch in (OTHER_BATCH, OTHER_BATCH + 1):
+        others = at_batch(inputs, free, batch)
+        tensors, numbers = apart(others)
+        got, right = tensors_of(names["forward"](*tensors, *state, *numbers)), tensors_of(model(*others))
+        if [(one.shape, one.dtype) for one in got] != [(one.shape, one.dtype) for one in right]:
+            raise Refused("what was written of it gives other shapes than the module")
 
 
 def described(path):
     drawn = []
-    with torch.device("meta"), watched(drawn):
-        module = load(path)
+    with torch.device("meta"):
+        with watched(drawn):
+            module = load(path)
         model = seeded_model(module, module.Model)
-        inputs = list(module.get_inputs())
+        with watched(drawn):
+            inputs = list(module.get_inputs())
     tensors, numbers = apart(inputs)
     for one in numbers:
         if type(one) not in (int, float):
             raise Refused(f"get_inputs() gives a {type(one).__name__}")
+        if not math.isfinite(one):
+            raise Refused(f"get_inputs() gives the number {one}")
     if [id(one) for one in inputs] != [id(one) for one in tensors + numbers]:
         raise Refused("get_inputs() gives a number before a tensor")
     problem = None
@@ -486,14 +548,13 @@ def described_with(module, model, inputs, free, drawn):
     for spec, one in zip(user, inputs):
         if isinstance(one, torch.Tensor) and spec.arg.name not in wanted:
             raise Refused(f"its answer does not depend on `{names[spec.arg.name]}`")
-    state = None
+    state, scalars = None, {}
     for spec in signature.input_specs:
         if spec.kind.name == "USER_INPUT" or spec.arg.name not in wanted:
             continue
         constant = program.constants.get(spec.target) if spec.kind.name == "CONSTANT_TENSOR" else None
         if constant is not None and constant.dim() == 0 and constant.device.type != "meta" and constant.dtype in SCALAR_TYPES:
-            names[spec.arg.name] = (f"torch.scalar_tensor({constant.item()!r}, dtype={SCALAR_TYPES[constant.dtype]}, "
-                                    f"device={task['inputs'][0]['name']}.device)")
+            scalars[spec.arg.name] = constant
             continue
         state = state or initial_state(module)
         if spec.target not in state:
@@ -505,9 +566,12 @@ def described_with(module, model, inputs, free, drawn):
         names[spec.arg.name] = name
         tensor = nodes[spec.arg.name].meta["val"]
         meta.append(torch.empty(tensor.shape, dtype=tensor.dtype, device="meta"))
-        task["inputs"].append({"name": name, "role": "parameter" if spec.kind.name == "PARAMETER" else "buffer", "key": spec.target, "dtype": dtype_of(tensor), "values": values,
+        role = "parameter" if spec.kind.name == "PARAMETER" else "buffer"
+        task["inputs"].append({"name": name, "role": role, "key": spec.target, "dtype": dtype_of(tensor), "values": values,
                                "shape": shape_words(tensor.shape, batch)})
     writer = Writer(names, task["inputs"][0]["name"] + ".device")
+    for name, constant in scalars.items():
+        names[name] = f"torch.scalar_tensor({writer.text(constant.item())}, dtype={SCALAR_TYPES[constant.dtype]}, device={writer.device})"
     for node in chosen:
         if node.op == "call_function":
             writer.write(node)
@@ -521,7 +585,7 @@ def described_with(module, model, inputs, free, drawn):
                                   ["  return " + ", ".join(results), ""])
     task["batch"] = batch[1]
     task["ops"] = list(dict.fromkeys(writer.ops))
-    check_at_another_batch(task, model, inputs, free, meta)
+    check_at_other_batches(task, model, inputs, free, meta)
     task["flops"] = flops_of(model, inputs, free)
     task["made"] = made_by(model, inputs)
     return task

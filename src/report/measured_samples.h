@@ -53,7 +53,11 @@ class Measured {
   void of(const store::SampleRow& sample, Use use) const {
     const auto [begin, end] = rows_.equal_range(sample.candidate);
     for (auto it = begin; it != end; ++it)
-      if (it->second->value.speedup == sample.speedup) use(*it->second);
+      if (it->second->value.speedup == sample.speedup || fails_alike(*it->second, sample)) use(*it->second);
+  }
+  // A sample that failed has no speedup, and its measurement may have one (is_one_shape()).
+  static bool fails_alike(const store::MeasurementRow& row, const store::SampleRow& sample) {
+    return row.value.verdict != Verdict::kOk && sample.verdict == to_string(row.value.verdict);
   }
   HostBoundTasks host_bound_;
   std::unordered_multimap<std::string, const store::MeasurementRow*> rows_;

@@ -20,8 +20,8 @@ namespace {
 // What is known of a task in a set.
 struct PaperTask {
   bool attempted = false;
-  const store::MeasurementRow* best = nullptr;     // of the fastest correct program
-  const store::MeasurementRow* as_paper = nullptr;  // the same with those that are right at one shape alone
+  const store::MeasurementRow* best = nullptr;      // of the fastest correct program
+  const store::MeasurementRow* as_paper = nullptr;  // of this or one that is right at one shape alone
 };
 using PaperTasks = std::map<std::string, PaperTask>;
 
@@ -153,7 +153,7 @@ class PaperMaker {
     // A device on which nothing is correct has no speedups, so no rows.
     std::erase_if(devices, [](const auto& device) {
       return std::none_of(device.second.begin(), device.second.end(),
-                          [](const auto& task) { return task.second.best != nullptr; });
+                          [](const auto& task) { return task.second.as_paper != nullptr; });
     });
     for (auto& [device, tasks] : devices)
       for (const auto& [id, level] : level_of_) tasks[id];
@@ -164,8 +164,8 @@ class PaperMaker {
   std::vector<std::string> baselines_of(const PaperTasks& tasks) const {
     std::vector<std::string> names;
     for (const auto& [id, task] : tasks)
-      if (task.best != nullptr)
-        for (const OverBaseline& one : compare_with_baselines(results_, *task.best).all)
+      if (task.as_paper != nullptr)
+        for (const OverBaseline& one : compare_with_baselines(results_, *task.as_paper).all)
           if (one.speedup && std::find(names.begin(), names.end(), one.name) == names.end())
             names.push_back(one.name);
     static const std::vector<std::string> kOrder = {"eager", "torch_compile", "torch_compile_reduce_overhead",
@@ -179,7 +179,7 @@ class PaperMaker {
   std::set<std::string> own_baselines(const PaperTasks& tasks) const {
     std::set<std::string> names;
     for (const auto& [id, task] : tasks)
-      if (task.best != nullptr) names.insert(task.best->value.baseline);
+      if (task.as_paper != nullptr) names.insert(task.as_paper->value.baseline);
     if (names.empty()) names.insert("eager");
     return names;
   }

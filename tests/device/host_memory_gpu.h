@@ -14,7 +14,7 @@ namespace warpsmith::device {
 
 class HostMemoryGpu : public ExtensionGpu {
  public:
-  double open(double) override { return 0; }
+  double open(double*) override { return 0; }
   int map(int fd, const void*, std::uint64_t bytes, void** address) override {
     *address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     return *address == MAP_FAILED ? 1 : 0;

@@ -1,13 +1,15 @@
 // `warpsmith import`, the whole command: modules of KernelBench's form become tasks that can be measured, and
 // kernels of others come to lie beside them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "scratch.h"
-#include "with_variable.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
@@ -17,6 +19,7 @@
 #include "warpsmith/python/folders.h"
 #include "warpsmith/python/interpreter.h"
 #include "warpsmith/task/task.h"
+#include "with_variable.h"
 
 namespace warpsmith {
 namespace {
@@ -144,7 +147,8 @@ TEST_F(Import, NumbersConstantsPlainTensorsAndWhatIsComputed) {
   module("4_Constant", "pass", "x):\n        return torch.min(x, torch.tensor(0.25))",
          "return [torch.randn(8, 6)]");
   module("5_Computed", "pass", "x, y, mask, z):\n        return torch.where(mask, x * y, -z)",
-         "scale = torch.rand(())\n    return [torch.rand(8, 6) * scale, torch.randint(0, 2, (8, 6)).float() - 1, "
+         "scale = torch.rand(())\n    return [torch.rand(8, 6) * scale, torch.randint(0, 2, (8, 6)).float() "
+         "- 1, "
          "torch.randint(0, 2, (8, 6)).bool(), 3 * torch.randn(8, 6) + 1]");
   module("6_OneMore", "pass", "x):\n        return torch.cat([x, x[:1]])", "return [torch.rand(8, 6)]");
   const Json answer = imported({"--level", "1"});
@@ -161,11 +165,44 @@ TEST_F(Import, NumbersConstantsPlainTensorsAndWhatIsComputed) {
   const task::Task computed = loaded("level1_5_Computed");
   std::vector<std::string> values;
   for (const task::TensorSpec& input : computed.inputs) values.push_back(task::to_string(input.values));
-  EXPECT_EQ(values, (std::vector<std::string>{"uniform(0, 1)", "integers(-1, 1)", "integers(0, 2)", "normal(1, 3)"}));
+  EXPECT_EQ(values,
+            (std::vector<std::string>{"uniform(0, 1)", "integers(-1, 1)", "integers(0, 2)", "normal(1, 3)"}));
   EXPECT_EQ(task::shape_at(loaded("level1_6_OneMore").outputs.at(0), {{"BATCH", 4}}),
             (std::vector<std::int64_t>{5, 6}));
   const process::ChildResult valid = warpsmith({"validate", "tasks", "--device", "cpu"});
   EXPECT_EQ(valid.exit_code, kExitOk) << valid.out << valid.err;
+}
+
+// What get_inputs() does with a tensor that it has drawn is followed, or refused.
+TEST_F(Import, DrawnTensorsThatAreWorkedWith) {
+  const std::string draw = "x = torch.rand(batch, width)\n    ",
+                    normal = "x = torch.empty(batch, width)\n    ";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {draw + "x *= 4", "uniform(0, 4)"},
+      {draw + "x.sub_(1)", "uniform(-1, 0)"},
+      {draw + "x = torch.randn_like(x)", "normal(0, 1)"},
+      {normal + "x.normal_(std=2)", "normal(0, 2)"},
+      {normal + "x.uniform_(-1, 1)", "uniform(-1, 1)"},
+      {draw + "x[:, 0] = 5", ""},
+      {draw + "x[0].zero_()", ""},
+      {draw + "x = torch.add(x, 1, alpha=2)", ""},
+      {draw + "torch.exp(x, out=x)", ""},
+      {draw + "x = x.to(torch.int64).float()", ""},
+      {"x = torch.randint(0, 5, (batch, width)).to(torch.bool).float()", ""},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    add(fmt::format("level1/{}_Case.py", i + 1), module_of("return x + 1", "pass", "[drawn()]") +
+                                                     "\ndef drawn():\n    " + cases[i].first +
+                                                     "\n    return x\n");
+  const Json answer = imported({"--level", "1"});
+  ASSERT_TRUE(answer.is_object()) << err_;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const std::string id = fmt::format("level1_{}_Case", i + 1);
+    const bool refused = cases[i].second.empty();
+    EXPECT_EQ(answer.at("imported").dump().find('"' + id + '"') == std::string::npos, refused) << answer;
+    if (refused) continue;
+    EXPECT_EQ(task::to_string(loaded(id).inputs.at(0).values), cases[i].second) << cases[i].first;
+  }
 }
 
 // One bad module costs no other its place.
@@ -446,8 +483,7 @@ TEST_F(Modules, AWorkflowTakesACheckout) {
   EXPECT_EQ(valid.exit_code, kExitOk) << valid.out << valid.err;
   const process::ChildResult named = plan("{kernelbench: checkout, train: [level1_1_Dubble]}");
   EXPECT_THAT(named.err, HasSubstr("there is no task `level1_1_Dubble` (did you mean `level1_1_Double`?)"));
-  EXPECT_THAT(plan("{kernelbench: nowhere, train: all}").err,
-              HasSubstr("w.yaml:4:24: `kernelbench`: "));
+  EXPECT_THAT(plan("{kernelbench: nowhere, train: all}").err, HasSubstr("w.yaml:4:24: `kernelbench`: "));
   EXPECT_THAT(plan("{kernelbench: checkout, folder: tasks, train: all}").err,
               HasSubstr("`kernelbench` and `folder` stand together"));
   EXPECT_THAT(plan("{kernelbench: checkout, levels: [4], train: all}").err, HasSubstr("`levels`: 1, 2 or 3"));
@@ -461,7 +497,8 @@ TEST_F(Modules, BenchTakesAModule) {
                                             "--device", "cpu", "--verdicts-only", "--json"});
   EXPECT_EQ(good.exit_code, kExitOk) << good.out << good.err;
   EXPECT_EQ(Json::parse(good.out).at("kernels")[0].at("measurement").at("verdict"), "ok");
-  const process::ChildResult none = cached({"bench", "checkout/KernelBench/level1/2_Random.py", "doubled.cu"});
+  const process::ChildResult none =
+      cached({"bench", "checkout/KernelBench/level1/2_Random.py", "doubled.cu"});
   EXPECT_EQ(none.exit_code, kExitUsage);
   EXPECT_THAT(none.err, HasSubstr("2_Random.py: forward() draws random numbers"));
   const process::ChildResult missing = cached({"bench", "nowhere.py", "doubled.cu"});

@@ -207,6 +207,26 @@ TEST_F(KernelBenchTest, TimesAreMeansInMilliseconds) {
   EXPECT_NEAR(baseline.at("level1").at("19_ReLU.py").at("mean").get<double>(), 3, 1e-9);
 }
 
+// KernelBench asks about one shape. Such a sample has no speedup, and its measurement has one.
+TEST_F(KernelBenchTest, OneThatIsRightAtItsShapeAloneIsCorrect) {
+  benchmark({"19_ReLU.py"});
+  task("level1_19_ReLU");
+  for (const auto& [candidate, verdict] :
+       {std::pair("a", Verdict::kWrongOutput), {"b", Verdict::kHack}, {"c", Verdict::kUnstable}}) {
+    sample("level1_19_ReLU", candidate, std::string(to_string(verdict)), 3, 2).speedup = 0;
+    results_.measurements.back().value.verdict = verdict;
+    results_.measurements.back().value.only_hidden = true;
+  }
+  write();
+  const Json list = evaluation().at("19");
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_EQ(list[0].at("correctness"), true);
+  EXPECT_NEAR(list[0].at("runtime").get<double>(), 2, 1e-9);
+  EXPECT_EQ(list[0].at("metadata").count("one_shape"), 1u);
+  EXPECT_EQ(list[1].at("correctness"), false) << "a hack has no score";
+  EXPECT_EQ(list[2].at("correctness"), false);
+}
+
 TEST_F(KernelBenchTest, TasksThatAreNotItsHaveLevelsOfTheirOwn) {
   for (const char* id : {"gelu", "add", "never"}) task(id);
   sample("gelu", "a", "ok", 3, 1);

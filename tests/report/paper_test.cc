@@ -72,6 +72,10 @@ class Paper : public ::testing::Test {
     row.origin = origin;
     results_.candidates.push_back(row);
   }
+  void failed_sample(const std::string& task, const std::string& candidate, Verdict verdict) {
+    sample(task, candidate, 0);
+    results_.generated.back().verdict = to_string(verdict);
+  }
   void sample(const std::string& task, const std::string& candidate, double speedup, bool repeated = false) {
     results_.generated.push_back({"measure", "0a1b2c3d", task, "train", candidate,
                                   speedup > 0 ? "ok" : "crash", 0, speedup, repeated});
@@ -215,6 +219,18 @@ TEST_F(Paper, StagesHaveTheBestOfTheirOwnSamples) {
   EXPECT_DOUBLE_EQ(rows[0].paper->mean, (2 + 1 + 1 + 1) / 4.0);
 }
 
+TEST_F(Paper, AStageCountsItsProgramsThatAreRightAtOneShape) {
+  measured("c", "p5", 3, Verdict::kWrongOutput).value.only_hidden = true;
+  program("p5", "c", "generated");
+  failed_sample("c", "p5", Verdict::kWrongOutput);
+  const auto rows = paper_tables(results_).stages;
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].valid, 0);
+  EXPECT_EQ(rows[0].one_shape, 1);
+  EXPECT_DOUBLE_EQ(rows[0].paper->mean, (3 + 1 + 1 + 1) / 4.0);
+  EXPECT_EQ(levels("eager").one_shape, 1) << "its device has no other program";
+}
+
 TEST_F(Paper, AStageOfPeoplesProgramsAloneHasNoRow) {
   four_tasks();
   program("p1", "a", "dataset");
@@ -250,10 +266,12 @@ TEST_F(Paper, TablesStandInThePageAndInExports) {
   four_tasks();
   const std::string page = html(results_);
   EXPECT_THAT(page, HasSubstr("<h2>CUDA-L1's tables</h2>"));
-  EXPECT_THAT(page,
-              HasSubstr("<tr><th>H100</th><td>eager</td><td>all</td><td>4</td><td>3</td><td>2</td><td>0</td><td>4</td>"
-                        "<td>1.12×</td><td>2.00×</td><td>1.25×</td><td>1.00×</td><td>0.88×</td><td>1</td>"
-                        "<td>2</td><td>1.00×</td><td>1.25×</td><td>1.25×</td><td>1</td><td>0</td></tr>"))
+  EXPECT_THAT(
+      page,
+      HasSubstr(
+          "<tr><th>H100</th><td>eager</td><td>all</td><td>4</td><td>3</td><td>2</td><td>0</td><td>4</td>"
+          "<td>1.12×</td><td>2.00×</td><td>1.25×</td><td>1.00×</td><td>0.88×</td><td>1</td>"
+          "<td>2</td><td>1.00×</td><td>1.25×</td><td>1.25×</td><td>1</td><td>0</td></tr>"))
       << page.substr(page.find("id=\"paper-4\""), 2000);
   EXPECT_THAT(page, HasSubstr("whoever wrote it: no model wrote any in this run"));
   EXPECT_THAT(page, Not(HasSubstr("id=\"paper-6\"")));

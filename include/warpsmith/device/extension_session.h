@@ -108,7 +108,8 @@ class ExtensionSession {
   explicit ExtensionSession(
       const ExtensionOptions& options);  // throws Error where no child can be started, or it finds no GPU
   // Of one that `waits`, before anything else. Throws Error where the child is gone, or finds no GPU.
-  // `least_launch_ns`: the least launch_ns() so far of sessions on this GPU; 0: none.
+  // `least_launch_ns`: least_launch_ns() of sessions on this GPU so far; 0: there was none. One that does not
+  // wait takes any context.
   void open(double call_timeout_s, double least_launch_ns = 0);
   // Until it does wait, or is gone, or the time is over: then open() need not wait for it.
   void wait_until_loaded(double timeout_s);
@@ -144,6 +145,8 @@ class ExtensionSession {
   // What a launch costs in the child's context, as it measured it before the candidate was loaded: contexts
   // differ by chance. 0: it is not known.
   double launch_ns() const;
+  // Of all contexts that it opened for that, and of those that open() was told of, the least.
+  double least_launch_ns() const;
   // Of the child, as the kernel counts them: before the candidate was loaded, and now (0: not to be known
   // here).
   int threads_before() const;

@@ -93,8 +93,8 @@ class Oracle {
   // Found once, and kept. Throws Error where the reference fails.
   Asked asked(const CheckCase& check);
   // Bounds come from the reference's own errors. One call whose answers are few, or nearly all zeros, tells
-  // little of these. So this looks at more seeds of the case's shape and distribution; true where that makes a
-  // bound of the case wider.
+  // little of these. So this looks at more seeds of the case's shape and distribution; true where that makes
+  // a bound of the case wider. It looks at none where the task says its tolerance.
   bool widen(const CheckCase& check);
   // What one or two calls on equal inputs have given, by output.
   virtual std::vector<Compared> compare(const CheckCase& check, const OutputSets& sets);

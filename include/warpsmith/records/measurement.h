@@ -115,11 +115,14 @@ struct Measurement : CodeFacts {
   int rounds_thrown_away = 0;  // because the GPU was slowed down around them
   std::optional<DeviceFacts> device;
 };
-// Right at the one shape that KernelBench asks about, and wrong at another: such a candidate of a task that is
-// a module keeps the verdict that it got at the other shape, and is timed all the same. Its score counts where
-// KernelBench's conventions are followed, and nowhere else.
+// Right at the one shape that KernelBench asks about, and wrong at another: such a candidate of a task that
+// is a module keeps the verdict that it got at the other shape, and is timed all the same. Its score counts
+// where KernelBench's conventions are followed, and nowhere else.
 inline bool is_one_shape(const Measurement& m) {
-  return m.verdict != Verdict::kOk && m.only_hidden && m.speedup > 0;
+  const bool of_timing = m.verdict == Verdict::kOk || m.verdict == Verdict::kHack ||
+                         m.verdict == Verdict::kTooFast || m.verdict == Verdict::kUnstable ||
+                         m.verdict == Verdict::kSandboxViolation;
+  return m.only_hidden && m.speedup > 0 && !of_timing;
 }
 // roofline_ns / candidate_ns; nothing where one of them is not known.
 std::optional<double> roofline_share(const Measurement& m);

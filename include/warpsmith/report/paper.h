@@ -22,8 +22,8 @@ struct PaperRow {
   // Tasks: of the set; with a program whose verdict says something; with a correct one; without one, but with
   // a program that is correct at the task's own shape (is_one_shape()).
   std::int64_t total = 0, attempted = 0, valid = 0, one_shape = 0;
-  // The paper's convention, by which one shape is enough. Over eager, torch.compile and reduce-overhead: all tasks of the set, one without
-  // a number counts 1. Over cuda_graph and cudnn: the tasks that have one.
+  // The paper's convention, by which one shape is enough. Over eager, torch.compile and reduce-overhead: all
+  // tasks of the set, one without a number counts 1. Over cuda_graph and cudnn: the tasks that have one.
   std::optional<stats::Spread> paper;
   std::int64_t above = 0;  // of them with a score above 1.01
   // Ours: the tasks that have a number, but those that are degenerate or whose baseline is bound by the host.

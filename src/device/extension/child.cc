@@ -30,7 +30,7 @@ void serve_extension(int control_fd, int socket_fd, Closing closing, ExtensionGp
   wake_word(control.loaded);
   // Another process may be timed until the parent has the GPU.
   while (control.request.load(std::memory_order_acquire) == 0) wait_on_word(control.request, 0, kLookSeconds);
-  control.launch_ns = gpu.open(control.least_launch_ns);
+  control.launch_ns = gpu.open(&control.least_launch_ns);
   ExtensionServer server(socket_fd, gpu, control, code);
   code.open(server);
   // Tells the parent who we are, as the kernel sees it, while nobody else can.

@@ -82,7 +82,7 @@ struct ExtensionControl {
   std::int64_t event_ns;
   char message[kExtensionMessageBytes];
   // Behind everything else, where programs in tests/hacks/ need not know of them.
-  std::atomic<std::uint32_t> loaded;  // 1: it waits for the first request, and has loaded what it needs no GPU for
+  std::atomic<std::uint32_t> loaded;  // 1: what needs no GPU is loaded, and it waits for the first request
   double least_launch_ns;             // of the first request: ExtensionGpu::open()
   double launch_ns;                   // its answer
   std::uint32_t idle;                 // of kTime: the row so many times with calls that do nothing

@@ -35,6 +35,7 @@ namespace ws = ::warpsmith_extension;
 using Clock = std::chrono::steady_clock;
 
 constexpr double kGpuStartSeconds = 60;    // a busy driver takes long to open a GPU
+constexpr double kAnyContext = -1;         // ExtensionGpu::open()
 constexpr double kPrepareSeconds = 60;     // also of loading: constructors, and CUDA's own start
 constexpr double kLivenessSeconds = 0.01;  // how often a wait looks whether the child lives
 constexpr double kSpinSeconds = 100e-3;  // longer than a timed row: being woken takes longer than it scatters
@@ -138,7 +139,7 @@ struct ExtensionSession::State {
   std::uint32_t sequence = 1;  // 1: the child's first response
   int threads_before = 0, sets = 0;
   std::optional<cpu_set_t> processors_before;
-  double launch_ns = 0;
+  double launch_ns = 0, least_launch_ns = 0;
   bool alive = false, loaded = false;
   std::uint32_t row_first = 0;  // of the row that time() has begun last, as first_set
   bool spin = false;            // as `control` has it, which the child can write to
@@ -209,6 +210,7 @@ void ExtensionSession::State::open() {
   threads_before = count_threads(peer.pid());
   processors_before = processors_of(peer.pid());
   launch_ns = control->launch_ns;
+  least_launch_ns = std::max(0., control->least_launch_ns);
   alive = true;
 }
 
@@ -283,6 +285,7 @@ ExtensionRun ExtensionSession::State::request(ExtensionCommand command, double s
 ExtensionSession::ExtensionSession(const ExtensionOptions& options) : state_(std::make_unique<State>()) {
   state_->options = options;
   state_->start();
+  state_->control->least_launch_ns = kAnyContext;
   if (!options.waits) state_->open();
 }
 void ExtensionSession::open(double call_timeout_s, double least_launch_ns) {
@@ -416,6 +419,7 @@ bool ExtensionSession::between_calls() const {
   return state_->control->waits.load(std::memory_order_acquire) == state_->sequence;
 }
 double ExtensionSession::launch_ns() const { return state_->launch_ns; }
+double ExtensionSession::least_launch_ns() const { return state_->least_launch_ns; }
 bool ExtensionSession::alive() const { return state_->alive; }
 int ExtensionSession::threads_before() const { return state_->threads_before; }
 int ExtensionSession::threads() const { return count_threads(state_->peer.pid()); }

@@ -116,7 +116,8 @@ CheckOutcome check_candidate(Program& program, const task::Task& task, Oracle& o
   for (const CheckCase& check : cases) {
     if (checker.check(check)) continue;
     CheckOutcome outcome = checker.outcome();
-    outcome.died_at_hidden = check.hidden && !program.alive();
+    outcome.died_at_hidden =
+        check.hidden && !program.alive() && outcome.verdict != Verdict::kSandboxViolation;
     // Wrong at a hidden shape: whether it is right where it would be timed tells a careless kernel from a
     // wrong one.
     const bool wrong = outcome.verdict == Verdict::kWrongOutput || outcome.verdict == Verdict::kLaunchError;
@@ -124,7 +125,8 @@ CheckOutcome check_candidate(Program& program, const task::Task& task, Oracle& o
     Checker timing(program, task, oracle);
     const std::vector<CheckCase> own = cases_at_timing_shapes(cases);
     const bool right_at_timing =
-        std::all_of(own.begin(), own.end(), [&](const CheckCase& other) { return timing.check(other); });
+        std::all_of(own.begin(), own.end(), [&](const CheckCase& other) { return timing.check(other); }) &&
+        timing.outcome().decided > 0;
     if (right_at_timing) {
       outcome.only_hidden = true;
       outcome.detail += kRightAtTimingShapes;

@@ -263,8 +263,11 @@ double ExtensionArm::idle_call_ns(int calls) {
   const int repeated = 1 + kFewest / calls;
   std::vector<double> times;
   for (int i = -1; i < kTimes; ++i) {  // the first makes what the others give back
-    renew(random_key({name_key("idle"), static_cast<std::uint64_t>(i + 1)}), calls);
-    first_ = 0;  // which is made for these calls
+    // The first place: the others have no room for what the child makes for calls that do nothing.
+    key_ = random_key({name_key("idle"), static_cast<std::uint64_t>(i + 1)});
+    place_ = first_ = 0;
+    renew_operands(calls, 1);
+    inputs_.fill(harness_);
     const device::ExtensionRun run = row(calls, nullptr, repeated);
     if (run.verdict != Verdict::kOk) throw Error("calls that do nothing: " + run.detail);
     if (i >= 0) times.push_back(static_cast<double>(run.elapsed_ns));
@@ -313,7 +316,8 @@ Arm::Run ExtensionArm::run(int calls) {
   if (values_alone_ns_ > 0)
     elapsed += charge_beside_clock(values_beyond(last_values_ns_, values_alone_ns_), by_clock);
   // Where the GPU was the last to be done, the host's part was hidden behind it.
-  const double hosts = std::max(0., calls * call_overhead_ns_ - static_cast<double>(run.drain_ns));
+  const double hosts = std::min(calls * most_taken_off_ns_,
+                                std::max(0., calls * call_overhead_ns_ - static_cast<double>(run.drain_ns)));
   taken_off_ns_ += hosts / calls;
   ++rows_taken_off_;
   const double without = std::max(elapsed / 4, elapsed - overhead_.interval_ns - hosts);
@@ -514,7 +518,7 @@ ChildBaseline::ChildBaseline(std::shared_ptr<ExtensionCandidate> child, const Re
 
 double ChildBaseline::take_off_call(int calls) {
   const double ns = arm_.idle_call_ns(calls);
-  arm_.take_off_call(ns);
+  arm_.take_off_call(ns, ns);
   return ns;
 }
 

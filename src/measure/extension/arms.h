@@ -78,9 +78,11 @@ class ExtensionArm : public Arm {
   // What a call costs beside its work, measured in calls that do nothing, in nanoseconds; the child stands
   // still before and behind. Of a child that we trust, since it may do as it likes.
   double idle_call_ns(int calls);
-  // This is taken off every call from now on, as far as the host and not the GPU was what a row waited for.
-  void take_off_call(double ns) {
+  // This is taken off every call from now on, as far as the host and not the GPU was what a row waited for,
+  // and never more than `most_ns`.
+  void take_off_call(double ns, double most_ns) {
     call_overhead_ns_ = ns;
+    most_taken_off_ns_ = most_ns;
     taken_off_ns_ = rows_taken_off_ = 0;
   }
   // What was taken off a call since then, in the mean over rows; 0: there was no row.
@@ -142,8 +144,8 @@ class ExtensionArm : public Arm {
   GpuCallCheck check_;
   GpuOutputs outputs_;
   std::uint64_t key_ = 0;
-  double call_ns_ = 0;             // in the last run
-  double call_overhead_ns_ = 0, taken_off_ns_ = 0, rows_taken_off_ = 0;
+  double call_ns_ = 0;  // in the last run
+  double call_overhead_ns_ = 0, most_taken_off_ns_ = 0, taken_off_ns_ = 0, rows_taken_off_ = 0;
   double stop_share_[2] = {1, 1};  // by kind: of their time after which calls are surely not all begun
   double last_values_ns_ = 0;
   double values_alone_ns_ = 0;  // 0: not known, and nothing is charged
@@ -163,6 +165,8 @@ class HostBaseline : public Arm {
   virtual double take_off_call(int) { return 0; }
   // ExtensionArm::taken_off_ns()
   virtual double taken_off_ns() const { return 0; }
+  // What a launch costs in its context; 0: it is not known.
+  virtual double launch_ns() const { return 0; }
 };
 
 // Eager in this process: what candidates of tier `extension` are timed against.
@@ -212,6 +216,7 @@ class ChildBaseline : public HostBaseline {
   double values_ns(int calls, std::uint64_t key) override { return arm_.values_ns(calls, key); }
   double take_off_call(int calls) override;
   double taken_off_ns() const override { return arm_.taken_off_ns(); }
+  double launch_ns() const override { return child_->session().launch_ns(); }
 
  private:
   std::shared_ptr<ExtensionCandidate> child_;

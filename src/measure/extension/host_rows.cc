@@ -13,7 +13,7 @@ namespace warpsmith::measure {
 namespace {
 
 constexpr int kMostCalls = 2048;
-// Two shorter ones make a row, of either side: the first of a row takes longer, by up to 5 % of 2 ms.
+// kFewestCalls shorter ones make a row, of either side: the first takes longer, by up to 5 % of 2 ms.
 constexpr double kLongCallNs = 30e6;
 // Of an interval: four places of it fit what a child is told.
 constexpr std::uint64_t kMostOperands = 12 << 10;
@@ -22,7 +22,7 @@ constexpr int kEstimateRounds = 5, kEstimateCalls = 8;
 }  // namespace
 
 int HostRows::calls_a_row(const Pace& pace, double call_ns, int most) {
-  const double least = call_ns < kLongCallNs ? 2 : 1;
+  const double least = call_ns < kLongCallNs ? kFewestCalls : 1;
   return std::min(most, static_cast<int>(std::max(std::round(pace.row_ns / std::max(1.0, call_ns)), least)));
 }
 
@@ -47,6 +47,7 @@ HostRows::HostRows(const GpuHarness& harness, const GpuBench& task, const Pace& 
   }
   most_calls_ = static_cast<int>(std::max(1.0, std::min<double>(kMostCalls, static_cast<double>(room) - 1)));
   calls_ = calls_a_row(pace, call_ns, most_calls_);
+  row_ns_ = call_ns * calls_;
   baseline_ = make(calls_);
   call_overhead_ns_ = baseline_->take_off_call(calls_);
   // How much of it can be taken off is known from rows.

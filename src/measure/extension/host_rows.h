@@ -24,6 +24,8 @@ inline constexpr Pace kExtensionPace = {.row_ns = 2e6, .alone_rounds = 63, .turn
 // The first calls of a row in Python take some 0.3 ms longer, for the processor's caches are empty.
 inline constexpr Pace kPythonPace = {.row_ns = 4e6, .alone_rounds = 31, .turns = 5, .turn_rounds = 9};
 
+inline constexpr int kFewestCalls = 2;  // of a row, unless one call is long
+
 class HostRows {
  public:
   // Makes the baseline with room for rows of so many calls.
@@ -34,13 +36,14 @@ class HostRows {
   int calls() const { return calls_; }            // of the baseline in a row
   int most_calls() const { return most_calls_; }  // that there is room for
   Alone& alone() { return alone_; }
+  double estimated_row_ns() const { return row_ns_; }
   // HostBaseline::take_off_call()
   double call_overhead_ns() const { return call_overhead_ns_; }
   // Calls of either side that make a row, 1 to `most`, where one takes `call_ns`.
   static int calls_a_row(const Pace& pace, double call_ns, int most);
 
  private:
-  double call_overhead_ns_ = 0;
+  double call_overhead_ns_ = 0, row_ns_ = 0;
   int calls_ = 1, most_calls_ = 1;
   std::unique_ptr<HostBaseline> baseline_;
   Alone alone_;

@@ -38,11 +38,13 @@ namespace fs = std::filesystem;
 constexpr double kTarget = 0.01;  // of the interval's half width, at best: as by any host's clock
 constexpr int kEstimateRounds = 5, kEstimateCalls = 8;
 constexpr int kMatchRounds = 7;
-constexpr int kFewerLater = 4;               // looks behind the first 35 rounds: each costs some rows
-constexpr double kLoadSeconds = 60;          // of a python3 and torch
-constexpr double kAgreement = 1.03;          // baseline in the pair against alone
-constexpr double kSlowest = 1000;            // times the reference
-constexpr double kShortestTimeout = 0.5;     // seconds
+// A candidate's row may be so many times shorter or longer than the baseline's.
+constexpr double kShorterRow = 2, kLongerRow = 1.25;
+constexpr int kFewerLater = 4;            // looks behind the first 35 rounds: each costs some rows
+constexpr double kLoadSeconds = 60;       // of a python3 and torch
+constexpr double kAgreement = 1.03;       // baseline in the pair against alone
+constexpr double kSlowest = 1000;         // times the reference
+constexpr double kShortestTimeout = 0.5;  // seconds
 constexpr double kCompileSeconds = 120;
 constexpr double kPythonFirstCall = 30;  // seconds: torch loads libraries when they are first asked for
 
@@ -151,8 +153,7 @@ struct ExtensionMeasurer::State {
         waits == waiting.end() ? device::ExtensionSession(options_of(task.task(), binary, kept_folder))
                                : std::move(waiting.extract(waits).mapped());
     session.open(std::min(settings.call_timeout_s, slowest), least_launch_ns);
-    if (const double ns = session.launch_ns(); ns > 0)
-      least_launch_ns = least_launch_ns > 0 ? std::min(least_launch_ns, ns) : ns;
+    least_launch_ns = session.least_launch_ns();
     auto candidate = std::make_unique<ExtensionCandidate>(harness, task.task(), std::move(session));
     *loaded = candidate->load();
     return candidate;
@@ -224,7 +225,7 @@ struct ExtensionMeasurer::State {
       if (tries > 0) pairs.key = random_key({pairs.key, name_key("anew")});
       pairs.candidate_calls = HostRows::calls_a_row(pace(), call_ns, most);
       std::unique_ptr<ExtensionArm> own;
-      if (const Ran ran = match(task, rows, candidate, pairs, &own); ran.verdict != Verdict::kOk)
+      if (const Ran ran = match(task, rows, candidate, call_ns, pairs, &own); ran.verdict != Verdict::kOk)
         return failed_timing(ran);
       ExtensionArm& arm = *own;
       const double before_ns = values_alone(rows, pairs.candidate_calls, pairs.key, 0);
@@ -236,9 +237,12 @@ struct ExtensionMeasurer::State {
       note_timed(timing, rows.calls());
       if (timing.pairs.verdict != Verdict::kOk) return timing;
       call_ns = stats::median(to_doubles(timing.pairs.candidate_ns));
-      // A row that is far shorter than the baseline's is not what was estimated.
+      // A row of another length than the baseline's is not what was estimated.
       const double baseline_ns = stats::median(to_doubles(timing.pairs.baseline_ns)) * rows.calls();
-      if (pairs.candidate_calls < most && call_ns * pairs.candidate_calls < baseline_ns / 2) continue;
+      if (pairs.candidate_calls < most && call_ns * pairs.candidate_calls < baseline_ns / kShorterRow)
+        continue;
+      if (pairs.candidate_calls > kFewestCalls && call_ns * pairs.candidate_calls > baseline_ns * kLongerRow)
+        continue;
       const double behind_ns = values_alone(rows, timing.calls, pairs.key, 1);
       look_closer(rows, candidate, arm, timing, std::min(before_ns, behind_ns), pairs.key);
       end_phase("looks");
@@ -271,25 +275,33 @@ struct ExtensionMeasurer::State {
   }
 
   // An arm whose rows are as long as the baseline's. The first calls of a row take longer, since the
-  // processor's caches are empty, and that must be the same share of both sides' rows. `pairs` comes with a
-  // guess at the candidate's calls, and goes with their number.
-  Ran match(GpuBench& task, HostRows& rows, ExtensionCandidate& candidate, PairSettings& pairs,
-            std::unique_ptr<ExtensionArm>* arm) {
-    const int most = rows.most_calls(), least = std::min(2, pairs.candidate_calls);
+  // processor's caches are empty, and that must be the same share of both sides' rows. `pairs` comes with
+  // the calls that `call_ns` makes a row of, and goes with their number.
+  Ran match(GpuBench& task, HostRows& rows, ExtensionCandidate& candidate, double call_ns,
+            PairSettings& pairs, std::unique_ptr<ExtensionArm>* arm) {
+    const int most = rows.most_calls(), least = std::min(kFewestCalls, pairs.candidate_calls);
+    // With fewer calls it could not become as short.
+    const bool is_long = pairs.candidate_calls == least && call_ns * least > rows.estimated_row_ns();
     for (std::uint64_t tries = 0;; ++tries) {
-      const int room = std::min(most, pairs.candidate_calls + pairs.candidate_calls / 4 + 1);
+      const int room =
+          is_long ? least : std::min(most, pairs.candidate_calls + pairs.candidate_calls / 4 + 1);
       arm->reset();
       *arm = std::make_unique<ExtensionArm>(candidate, task.reference(), task.timed_bounds(),
                                             task.timing_dims(), room, overhead_here());
       if ((*arm)->outcome().verdict != Verdict::kOk) return (*arm)->outcome();
       // No more than is taken off the baseline's: a child may lie about what its rows waited for.
-      (*arm)->take_off_call(rows.baseline().taken_off_ns());
+      (*arm)->take_off_call(rows.call_overhead_ns(), rows.baseline().taken_off_ns());
+      if (is_long) return {};
       Ran failed;
       std::vector<double> own;
       const std::uint64_t key = random_key({pairs.key, name_key("match"), tries});
       const std::vector<double> baseline = time_beside(
           rows.baseline(), **arm, {rows.calls(), pairs.candidate_calls}, kMatchRounds, key, &failed, &own);
       if (failed.verdict != Verdict::kOk) return failed;
+      // Who idles here would get longer rows.
+      const int drawn = static_cast<int>(key % static_cast<std::uint64_t>(pairs.candidate_calls));
+      if (Ran looked = (*arm)->inspect(drawn); looked.verdict != Verdict::kOk) return looked;
+      (*arm)->forget_clocks();
       const double wanted = std::round(stats::median(baseline) * rows.calls() / stats::median(own));
       const bool fits = wanted <= room || room == most || tries + 1 == kMostEstimates;
       pairs.candidate_calls = static_cast<int>(std::clamp<double>(wanted, least, fits ? room : most));
@@ -305,7 +317,7 @@ struct ExtensionMeasurer::State {
   // At a timing that looks well.
   void look_closer(HostRows& rows, ExtensionCandidate& candidate, ExtensionArm& arm, Timing& timing,
                    double values_ns, std::uint64_t key) {
-    look_for_hacks(candidate, arm, values_ns, rows.call_overhead_ns(), timing);
+    look_for_hacks(candidate, arm, values_ns, rows.call_overhead_ns(), rows.baseline().launch_ns(), timing);
     if (timing.pairs.verdict != Verdict::kOk) return;
     rows.alone().compare_with(engine.rules().agreement, rows.calls(), timing);
     if (!timing.baseline_agrees) compare_in_turns(rows, arm, timing, key);
@@ -336,7 +348,7 @@ struct ExtensionMeasurer::State {
   }
 
   void look_for_hacks(const ExtensionCandidate& candidate, const ExtensionArm& arm, double values_alone_ns,
-                      double call_overhead_ns, Timing& timing) {
+                      double call_overhead_ns, double baseline_launch_ns, Timing& timing) {
     const ExtensionArm::Clocks clocks = arm.clocks();
     const ClockFacts facts{.ours_ns = clocks.ours_ns,
                            .events_ns = clocks.events_ns,
@@ -356,8 +368,9 @@ struct ExtensionMeasurer::State {
         {"candidate_clock_ns", fmt::format("{:.0f}", clocks.ours_ns / timing.calls)},
         {"late_ns", fmt::format("{:.0f}", clocks.late_ns)},
         {"call_overhead_ns", fmt::format("{:.0f}", call_overhead_ns)},
-        {"context_launch_ns", fmt::format("{:.0f} ({:.0f} the least seen)", candidate.session().launch_ns(),
-                                          least_launch_ns)},
+        {"context_launch_ns",
+         fmt::format("{:.0f}; baseline's {:.0f}, the least seen {:.0f}", candidate.session().launch_ns(),
+                     baseline_launch_ns, least_launch_ns)},
         {"armed_ns", fmt::format("{:.0f}", clocks.armed_ns)},
         {"values_ns",
          fmt::format("{:.0f}, {:.0f} without the candidate", clocks.values_ns, facts.values_alone_ns)},
@@ -435,10 +448,17 @@ struct ExtensionMeasurer::State {
   bool is_right_at_timing(GpuBench& task, const fs::path& binary,
                           std::unique_ptr<ExtensionCandidate>* candidate) {
     Ran loaded;
-    *candidate = start(task, binary, &loaded);
-    return loaded.verdict == Verdict::kOk &&
-           check_candidate(**candidate, task.task(), task.oracle(), cases_at_timing_shapes(task.cases()))
-                   .verdict == Verdict::kOk;
+    try {
+      *candidate = start(task, binary, &loaded);
+    } catch (const device::GpuError&) {
+      throw;
+    } catch (const Error&) {  // no second child, so nothing is known of it
+      return false;
+    }
+    if (loaded.verdict != Verdict::kOk) return false;
+    const CheckOutcome own =
+        check_candidate(**candidate, task.task(), task.oracle(), cases_at_timing_shapes(task.cases()));
+    return own.verdict == Verdict::kOk && own.decided > 0;
   }
 
   // What `binary` holds: checks, then times.
@@ -462,14 +482,13 @@ struct ExtensionMeasurer::State {
     const bool one_shape = is_module && checked.only_hidden && candidate->alive();
     if (!settings.timing || !(right || one_shape)) return;
     ChildContender contender(*this, task, std::move(candidate), binary);
+    const double best = settings.best[m.task];
     engine.measure(contender, out);
     end_phase("rest");
-    if (!one_shape || m.verdict == Verdict::kHack) return;
-    if (m.verdict != Verdict::kOk) {  // no score at that shape either
-      m.speedup = m.speedup_rounded = m.speedup_low = m.speedup_high = 0;
-      m.rounds = 0;
-      out.samples.clear();
-    }
+    if (!one_shape) return;
+    settings.best[m.task] = best;  // of those that are right
+    if (m.verdict != Verdict::kOk) drop_score(out);
+    if (m.verdict == Verdict::kHack || m.verdict == Verdict::kSandboxViolation) return;
     m.verdict = checked.verdict;
     m.detail = checked.detail;
   }
@@ -482,7 +501,7 @@ struct ExtensionMeasurer::State {
   std::optional<Processor> processor;
   device::ExtensionOptions options;
   std::optional<ExtensionOverhead> overhead;
-  double least_launch_ns = 0;  // in the contexts of children so far
+  double least_launch_ns = 0;                 // in the contexts of children so far
   std::optional<TemporaryFolder> kept;        // of compile_at_first_run()
   std::optional<TemporaryFolder> references;  // reference_file()
   // Children that were started before anybody held the GPU's lock, by what they will load.

@@ -443,6 +443,7 @@ Measured GpuMeasurer::measure(const task::Task& as_it_is, const Candidate& candi
     const Ran ran = s.blame(e);
     m.verdict = ran.verdict;
     m.detail = ran.detail;
+    drop_score(out);
   }
   // What is certain is not measured again: a second verdict would take its place.
   if (s.lost || (m.verdict != Verdict::kOk && m.verdict != Verdict::kUnstable)) out.again.clear();

@@ -113,6 +113,14 @@ void write_score(const Settings& settings, const Timing& timing, Measured& out) 
   out.samples.insert(out.samples.end(), timing.pairs.candidate_ns.begin(), timing.pairs.candidate_ns.end());
 }
 
+void drop_score(Measured& out) {
+  Measurement& m = out.measurement;
+  m.speedup = m.speedup_rounded = m.speedup_low = m.speedup_high = 0;
+  m.rounds = 0;
+  m.imprecise = false;
+  out.samples.clear();
+}
+
 bool baseline_agrees(const Timing& timing, double most) {
   const double error = stats::median_error(to_doubles(timing.pairs.baseline_ns)) / timing.pair_ns;
   return ratio_apart(timing.pair_ns, timing.alone_ns) <=

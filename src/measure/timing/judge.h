@@ -66,6 +66,8 @@ Timing failed_timing(const Ran& run);
 // The verdict, kind and detail of a timing that failed; false where it did not.
 bool write_failure(const Timing& timing, Measurement& m);
 void write_clock(const Timing& timing, Measurement& m);
+// As if it had not been timed, but for its clock's facts.
+void drop_score(Measured& out);
 // Whether the buckets agree, as far as the gate wants it.
 bool steady(const Settings& settings, const Timing& timing);
 // Whether the score may be used at all; else the verdict is set.
