@@ -1,5 +1,7 @@
 #include "arms.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -51,6 +53,17 @@ int places_for(const GpuHarness& harness, const task::Task& task, const task::Di
 }
 
 Ran as_ran(const device::ExtensionRun& run) { return {run.verdict, run.detail, run.elapsed_ns}; }
+
+// Adds the time of its life to `seconds`.
+class Spending {
+ public:
+  explicit Spending(double& seconds) : seconds_(seconds) {}
+  ~Spending() { seconds_ += std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+ private:
+  double& seconds_;
+  const Clock::time_point begin_ = Clock::now();
+};
 
 std::int64_t ns_since(Clock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
@@ -210,6 +223,7 @@ ExtensionArm::ExtensionArm(ExtensionCandidate& candidate, const Reference& refer
 }
 
 void ExtensionArm::renew(std::uint64_t key, int calls) {
+  const Spending spending(spent_.renew);
   key_ = key;
   place_ = deck_.draw(places_);
   first_ = place_ * (most_calls_ + 1);
@@ -230,6 +244,7 @@ void ExtensionArm::renew_operands(int first_call, int calls) {
 }
 
 Arm::Run ExtensionArm::look_at_outputs(int first_call, int calls, bool written) {
+  const Spending spending(spent_.looks);
   outputs_.look(first_ + first_call, calls, written, key_);
   operands_->look_at_canaries();
   settle_awake(harness_);
@@ -278,10 +293,12 @@ double ExtensionArm::idle_call_ns(int calls) {
 // The others' values come behind the untimed call: what that could do for them is gone.
 device::ExtensionRun ExtensionArm::row(int calls, const device::ExtensionSession::Pause* pause,
                                        int idle_times) {
+  const Spending spending(spent_.rows);
   harness_.gpu().reset_persisting_l2();
   harness_.kernels().scrub_shared_memory();
   settle(harness_);
   const auto before_clock = [&] {
+    const Spending of_it(spent_.before_clock);
     renew_operands(0, calls);
     last_values_ns_ = fill_and_flush(harness_, inputs_);
   };
@@ -348,6 +365,19 @@ Arm::Run ExtensionArm::look_at_unwritten(int call, int calls) {
 // A signal finds those who do the work of several calls within one that takes long; words find those who idle
 // where a signal tells nothing of them.
 Arm::Run ExtensionArm::stop_short(std::uint64_t key, int calls, int made) {
+  const Spent before = spent_;
+  double stopped = 0;
+  Run looked;
+  {
+    const Spending spending(stopped);
+    looked = stop_rows(key, calls, made);
+  }
+  spent_ = before;
+  spent_.stopped += stopped;
+  return looked;
+}
+
+Arm::Run ExtensionArm::stop_rows(std::uint64_t key, int calls, int made) {
   constexpr std::uint64_t kRows = 3;  // the first by a signal
   for (std::uint64_t number = 0; number < kRows; ++number) {
     const Stop kind = number == 0 ? Stop::kSignal : Stop::kWord;
@@ -442,6 +472,7 @@ Arm::Run ExtensionArm::look_at_others(int begun, int calls) {
 }
 
 Arm::Run ExtensionArm::inspect(int call) {
+  const Spending spending(spent_.compared);
   return check_.look(call_seed(key_, call), *operands_, first_ + call);
 }
 
@@ -449,6 +480,12 @@ ExtensionArm::Clocks ExtensionArm::clocks() const {
   if (ours_.empty()) return {};
   return {stats::median(ours_), stats::median(events_), stats::median(late_), stats::median(armed_),
           stats::median(values_)};
+}
+
+std::string ExtensionArm::spent() const {
+  return fmt::format("values {:.2f}, rows {:.2f}, looks {:.2f}, compared {:.2f}, stopped {:.2f}",
+                     spent_.renew + spent_.before_clock, spent_.rows - spent_.before_clock, spent_.looks,
+                     spent_.compared, spent_.stopped);
 }
 
 void ExtensionArm::forget_clocks() {

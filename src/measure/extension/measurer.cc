@@ -367,6 +367,7 @@ struct ExtensionMeasurer::State {
         {"baseline", interpreter ? "eager in a python3 of its own" : "eager in this process"},
         {"candidate_clock_ns", fmt::format("{:.0f}", clocks.ours_ns / timing.calls)},
         {"late_ns", fmt::format("{:.0f}", clocks.late_ns)},
+        {"candidate_spent_s", arm.spent()},
         {"call_overhead_ns", fmt::format("{:.0f}", call_overhead_ns)},
         {"context_launch_ns",
          fmt::format("{:.0f}; baseline's {:.0f}, the least seen {:.0f}", candidate.session().launch_ns(),

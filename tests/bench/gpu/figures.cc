@@ -49,10 +49,10 @@ void null_python(Bench& bench, measure::GpuMeasurer& measurer) {
       if (once.empty()) print_gpu(m);
       std::printf(
           "%-24s %s  %s, a call costs %s ns beside its work, a launch in its context %s, "
-          "GPU held %.2f s (%s)\n",
+          "GPU held %.2f s (%s; the candidate's rows: %s)\n",
           t.id.c_str(), times == 1 ? "once " : "twice", line_of(m).c_str(),
           fact(m, "call_overhead_ns").c_str(), fact(m, "context_launch_ns").c_str(), m.seconds,
-          fact(m, "held_s").c_str());
+          fact(m, "held_s").c_str(), fact(m, "candidate_spent_s").c_str());
       std::fflush(stdout);
       held.push_back(m.seconds);
       (times == 1 ? once : twice).push_back(m.rounds > 0 ? m.speedup : 0);
