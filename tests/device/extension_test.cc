@@ -122,6 +122,35 @@ TEST_F(ExtensionChild, RunsAndTimes) {
   EXPECT_EQ(session_->threads(), session_->threads_before());
 }
 
+// There may be no room for operands of an untimed call.
+TEST_F(ExtensionChild, TheUntimedCallTakesTheRowsOperandsWhereThereAreNoOthers) {
+  ASSERT_EQ(tried(kHonest).verdict, Verdict::kOk);
+  for (const int calls : {4, 5}) {
+    renew(7);
+    bool spare = false, own = false;
+    const auto look = [&] {
+      spare = right(4);
+      own = right(0);
+      renew(8);
+    };
+    ASSERT_EQ(session_->time(0, calls, look).verdict, Verdict::kOk);
+    EXPECT_EQ(spare, calls == 4);
+    EXPECT_EQ(own, calls == 5);
+    for (int set = 0; set < calls; ++set) EXPECT_TRUE(right(set)) << set;
+  }
+}
+
+TEST_F(ExtensionChild, ForgetsOperandsAndGetsOthers) {
+  ASSERT_EQ(tried(kHonest).verdict, Verdict::kOk);
+  ASSERT_EQ(session_->forget().verdict, Verdict::kOk);
+  EXPECT_THROW((void)session_->run(0, 1), Error);
+  ASSERT_EQ(session_->forget().verdict, Verdict::kOk) << "there is nothing any more";
+  ASSERT_EQ(session_->prepare(layout(), share()).verdict, Verdict::kOk);
+  renew(2);
+  ASSERT_EQ(session_->run(0, 2).verdict, Verdict::kOk);
+  EXPECT_TRUE(right(0) && right(1));
+}
+
 // It says itself that it is ready, waits for the row's values in its untimed call, and works there: what that
 // takes is told.
 TEST_F(ExtensionChild, WorkBeforeTheClockIsSeen) {

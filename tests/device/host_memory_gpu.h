@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 
 #include "warpsmith/device/extension_child.h"
@@ -17,8 +18,10 @@ class HostMemoryGpu : public ExtensionGpu {
   double open(double*) override { return 0; }
   int map(int fd, const void*, std::uint64_t bytes, void** address) override {
     *address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    mapped_[*address] = bytes;
     return *address == MAP_FAILED ? 1 : 0;
   }
+  int unmap(void* address) override { return ::munmap(address, mapped_.at(address)) == 0 ? 0 : 1; }
   int allocate(std::uint64_t bytes, void** address) override {
     *address = std::malloc(bytes);
     return *address == nullptr ? 2 : 0;
@@ -47,6 +50,7 @@ class HostMemoryGpu : public ExtensionGpu {
   std::string words(int error) const override { return "error " + std::to_string(error); }
 
  private:
+  std::map<void*, std::uint64_t> mapped_;
   std::chrono::steady_clock::time_point marks_[2];
 };
 

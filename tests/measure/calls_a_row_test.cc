@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "fake_arm.h"
@@ -105,6 +106,23 @@ TEST(CallsARow, WhoWritesNothingInOneIsLookedAt) {
   Rows wrong_later(5e3);
   wrong_later.arm.wrong_from = 4;
   EXPECT_EQ(wrong_later.estimate().failed.verdict, Verdict::kWrongOutput);
+}
+
+// Baseline, candidate: nanoseconds and bounds of calls.
+TEST(CallsARow, RowsOfTwoSidesAreEquallyLong) {
+  const auto calls = [](double own_ns, CallsRange own, double others_ns, CallsRange others) {
+    const RowCalls equal = equal_rows(own_ns, own, others_ns, others);
+    return std::pair(equal.own, equal.others);
+  };
+  EXPECT_EQ(calls(50e3, {80, 80}, 50.1e3, {2, 2048}), std::pair(80, 80));
+  EXPECT_EQ(calls(50e3, {80, 80}, 25e3, {2, 2048}), std::pair(80, 160));
+  EXPECT_EQ(calls(50e3, {80, 80}, 25e3, {2, 100}), std::pair(80, 100));
+  EXPECT_EQ(calls(3e6, {2, 4}, 3.01e6, {2, 2048}), std::pair(2, 2));
+  EXPECT_EQ(calls(3e6, {2, 4}, 6e6, {2, 2048}), std::pair(4, 2)) << "its two calls are as long as four";
+  EXPECT_EQ(calls(3e6, {2, 4}, 4.5e6, {2, 2048}), std::pair(3, 2));
+  EXPECT_EQ(calls(3e6, {2, 2}, 6e6, {2, 2048}), std::pair(2, 2));
+  EXPECT_EQ(calls(50e6, {1, 1}, 400e6, {1, 2048}), std::pair(1, 1));
+  EXPECT_EQ(calls(0, {1, 4}, 0, {1, 8}), std::pair(1, 1));
 }
 
 }  // namespace

@@ -19,8 +19,9 @@ class ExtensionGpu {
   // known. Throws Error.
   virtual double open(double* least_ns) = 0;
   // Memory of the parent's: by a descriptor, or, where that is -1, by the 64 bytes of a handle. What was
-  // mapped before stays.
+  // mapped before stays until it is unmapped.
   virtual int map(int fd, const void* handle, std::uint64_t bytes, void** address) = 0;
+  virtual int unmap(void* address) = 0;
   virtual int allocate(std::uint64_t bytes, void** address) = 0;
   virtual int release(void* address) = 0;  // of allocate()
   virtual int fill(void* at, std::uint64_t pattern, std::uint32_t width, std::uint64_t count) = 0;

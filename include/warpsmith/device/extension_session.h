@@ -118,7 +118,10 @@ class ExtensionSession {
   ExtensionSession& operator=(ExtensionSession&&) noexcept;
 
   ExtensionRun load();
+  // What was prepared before stays mapped: a program may have kept an address of it.
   ExtensionRun prepare(const ExtensionLayout& layout, const GpuShare& share);
+  // The child unmaps what was prepared last: for memory that is wanted back.
+  ExtensionRun forget();
   ExtensionRun run(int first_set, int sets);
   // `before_clock`: after the untimed call, shortly before the clock; what it does on the GPU it must wait
   // for. The child stands still while it runs: no thread of it sees what is written then before the child is

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "../gpu/fill.h"
 #include "warpsmith/base/error.h"
@@ -20,20 +21,22 @@ constexpr int kMostContexts = 3;
 
 #define WARPSMITH_TEXT(x) #x
 #define WARPSMITH_NAME(x) WARPSMITH_TEXT(x)  // after cuda.h has turned cuMemAlloc into cuMemAlloc_v2
-#define WARPSMITH_FUNCTIONS(X)                                                                           \
-  X(cuInit)                                                                                              \
-  X(cuGetErrorName)                                                                                      \
-  X(cuGetErrorString)                                                                                    \
-  X(cuDeviceGet)                                                                                         \
-  X(cuDevicePrimaryCtxRetain)                                                                            \
-  X(cuDevicePrimaryCtxRelease)                                                                           \
-  X(cuCtxSetCurrent)                                                                                     \
-  X(cuCtxSetLimit)                                                                                       \
-  X(cuCtxSynchronize)                                                                                    \
-  X(cuMemAlloc) X(cuMemFree) X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async)                  \
-      X(cuMemsetD2D32Async) X(cuMemcpyDtoDAsync) X(cuEventCreate) X(cuEventRecord) X(cuEventElapsedTime) \
-          X(cuMemImportFromShareableHandle) X(cuMemAddressReserve) X(cuMemMap) X(cuMemSetAccess)         \
-              X(cuMemRelease) X(cuIpcOpenMemHandle) X(cuThreadExchangeStreamCaptureMode)
+#define WARPSMITH_FUNCTIONS(X)                                                                               \
+  X(cuInit)                                                                                                  \
+  X(cuGetErrorName)                                                                                          \
+  X(cuGetErrorString)                                                                                        \
+  X(cuDeviceGet)                                                                                             \
+  X(cuDevicePrimaryCtxRetain)                                                                                \
+  X(cuDevicePrimaryCtxRelease)                                                                               \
+  X(cuCtxSetCurrent)                                                                                         \
+  X(cuCtxSetLimit)                                                                                           \
+  X(cuCtxSynchronize)                                                                                        \
+  X(cuMemAlloc)                                                                                              \
+  X(cuMemFree) X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuMemsetD2D32Async)              \
+      X(cuMemcpyDtoDAsync) X(cuEventCreate) X(cuEventRecord) X(cuEventElapsedTime)                           \
+          X(cuMemImportFromShareableHandle) X(cuMemAddressReserve) X(cuMemMap) X(cuMemSetAccess)             \
+              X(cuMemRelease) X(cuMemUnmap) X(cuMemAddressFree) X(cuIpcOpenMemHandle) X(cuIpcCloseMemHandle) \
+                  X(cuThreadExchangeStreamCaptureMode)
 
 // Called by addresses that were looked up before the candidate was there: what it defines under these names
 // changes nothing here.
@@ -70,8 +73,6 @@ class CudaGpu : public ExtensionGpu {
     }
   }
 
-  // Nothing is unmapped: a candidate may have kept an address. It costs the parent the memory of the shapes
-  // that it has been through.
   int map(int fd, const void* handle, std::uint64_t bytes, void** address) override {
     CUdeviceptr at = 0;
     if (fd < 0) {
@@ -79,6 +80,7 @@ class CudaGpu : public ExtensionGpu {
       std::memcpy(&ipc, handle, sizeof ipc);
       const CUresult opened = cu_.cuIpcOpenMemHandle(&at, ipc, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
       *address = reinterpret_cast<void*>(at);
+      if (opened == CUDA_SUCCESS) mapped_[at] = 0;
       return opened;
     }
     CUmemGenericAllocationHandle memory = 0;
@@ -95,7 +97,18 @@ class CudaGpu : public ExtensionGpu {
     if (result == CUDA_SUCCESS) result = cu_.cuMemSetAccess(at, bytes, &access, 1);
     cu_.cuMemRelease(memory);
     *address = reinterpret_cast<void*>(at);
+    if (result == CUDA_SUCCESS) mapped_[at] = bytes;
     return result;
+  }
+
+  int unmap(void* address) override {
+    const auto found = mapped_.find(reinterpret_cast<CUdeviceptr>(address));
+    if (found == mapped_.end()) return CUDA_ERROR_INVALID_VALUE;
+    const auto [at, bytes] = *found;
+    mapped_.erase(found);
+    if (bytes == 0) return cu_.cuIpcCloseMemHandle(at);
+    const CUresult result = cu_.cuMemUnmap(at, bytes);
+    return result == CUDA_SUCCESS ? cu_.cuMemAddressFree(at, bytes) : result;
   }
 
   int allocate(std::uint64_t bytes, void** address) override {
@@ -171,6 +184,8 @@ class CudaGpu : public ExtensionGpu {
     if (result != CUDA_SUCCESS) throw Error(std::string(doing) + ": " + words(result));
   }
 
+  // Bytes by address; 0: opened by a handle.
+  std::map<CUdeviceptr, std::uint64_t> mapped_;
   Calls cu_;
   CUevent marks_[2] = {};
 };

@@ -35,11 +35,11 @@
 namespace warpsmith::device {
 
 // Programs in tests/hacks/ that write here themselves know this number and the block as it is.
-inline constexpr std::uint32_t kExtensionProtocol = 7;
+inline constexpr std::uint32_t kExtensionProtocol = 8;
 inline constexpr std::uint64_t kExtensionControlBytes = 1 << 20;
 inline constexpr std::size_t kExtensionMessageBytes = 512;
 
-enum class ExtensionCommand : std::uint32_t { kLoad = 1, kPrepare, kRun, kTime };
+enum class ExtensionCommand : std::uint32_t { kLoad = 1, kPrepare, kRun, kTime, kForget };
 
 enum class ExtensionAnswer : std::uint32_t {
   kDone,

@@ -87,6 +87,8 @@ void ExtensionServer::answer(std::uint32_t sequence) {
     }
     case ExtensionCommand::kTime:
       return time(sequence);
+    case ExtensionCommand::kForget:
+      return forget();
   }
 }
 
@@ -131,6 +133,13 @@ void ExtensionServer::prepare() {
   code_.prepare();
 }
 
+// What was prepared, whose memory its owner wants back.
+void ExtensionServer::forget() {
+  if (base_ == nullptr || !settled(gpu_.synchronize())) return;
+  offsets_.clear();
+  settled(gpu_.unmap(std::exchange(base_, nullptr)));
+}
+
 void ExtensionServer::come_to_stop() {
   const std::uint32_t calls = control_.stop.load(std::memory_order_acquire);
   if (calls > 1) return control_.stop.store(calls - 1, std::memory_order_release);
@@ -141,7 +150,10 @@ void ExtensionServer::come_to_stop() {
 
 void ExtensionServer::time(std::uint32_t sequence) {
   const std::uint32_t first = control_.first_set, sets = control_.sets;
-  if ((loaded_ && !call(first + sets)) || !settled(gpu_.synchronize())) return;
+  // On operands of its own; where there is no room for them, on the row's, whose values are renewed behind
+  // it.
+  const std::uint32_t untimed = first + sets < this->sets() ? first + sets : first;
+  if ((loaded_ && !call(untimed)) || !settled(gpu_.synchronize())) return;
   control_.current.store(first - 1, std::memory_order_relaxed);
   control_.ready.store(sequence, std::memory_order_release);
   wake_word(control_.ready);
@@ -162,8 +174,7 @@ void ExtensionServer::time(std::uint32_t sequence) {
   const auto enqueued = Clock::now();
   gpu_.mark(1);
   if (!settled(gpu_.synchronize())) return;
-  control_.drain_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - enqueued).count();
+  control_.drain_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - enqueued).count();
   control_.event_ns = gpu_.ns_between_marks();
 }
 

@@ -72,6 +72,7 @@ class ExtensionServer {
   bool settled(int error);
   void load();
   void prepare();
+  void forget();
   void time(std::uint32_t sequence);
   void wake_up_gpu();
   bool calls(std::uint32_t first, std::uint32_t sets);

@@ -330,6 +330,11 @@ ExtensionRun ExtensionSession::prepare(const ExtensionLayout& layout, const GpuS
   return s.request(ExtensionCommand::kPrepare, kPrepareSeconds);
 }
 
+ExtensionRun ExtensionSession::forget() {
+  state_->sets = 0;
+  return state_->request(ExtensionCommand::kForget, kPrepareSeconds);
+}
+
 ExtensionRun ExtensionSession::run(int first_set, int sets) {
   State& s = *state_;
   if (first_set < 0 || sets < 1 || first_set + sets > s.sets)

@@ -25,8 +25,10 @@ constexpr double kBaselineTimeout = 60;
 constexpr int kEmptyIntervals = 21;
 constexpr int kOverheads = 3;  // taken, of which the least counts
 constexpr std::uint64_t kOwnBytes = 4096;
-constexpr std::uint64_t kStops = 4;  // tries, until one comes within the row
-constexpr int kMostMore = 16;        // calls that a row makes until it comes to its stop
+constexpr std::uint64_t kStops = 4;          // tries, until one comes within the row
+constexpr double kLaterStop = 1.3;           // times as late as one that came within its row is the next one
+constexpr int kMostMore = 16;                // calls that a row makes until it comes to its stop
+constexpr std::uint64_t kMuch = 1ull << 30;  // bytes of operands that are not kept beside the next ones
 constexpr const char* kLateResults = "its results come behind its answer";
 constexpr const char* kDidNotWait =
     "its row did not wait where it was to be stopped: it writes to words of its process that are not its own";
@@ -50,6 +52,12 @@ int places_for(const GpuHarness& harness, const task::Task& task, const task::Di
   const int most = static_cast<int>(device::kMostExtensionOffsets / std::max<std::uint64_t>(1, offsets));
   return std::clamp(gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls),
                     1, std::max(1, most));
+}
+
+// Sets of operands: for the calls of a row and an untimed one; of what is so large that it has one place and
+// one call, one set for both.
+int sets_of(int places, int most_calls) {
+  return places > 1 || most_calls > 1 ? places * (most_calls + 1) : 1;
 }
 
 Ran as_ran(const device::ExtensionRun& run) { return {run.verdict, run.detail, run.elapsed_ns}; }
@@ -151,6 +159,10 @@ ExtensionCandidate::ExtensionCandidate(GpuHarness& harness, const task::Task& ta
 Ran ExtensionCandidate::load() { return as_ran(session_.load()); }
 
 std::unique_ptr<GpuOperands> ExtensionCandidate::lay_out(const task::Dims& dims, int sets, Ran* outcome) {
+  if (laid_out_bytes_ >= kMuch) {
+    operands_.reset();
+    if (session_.alive()) (void)session_.forget();  // if that fails, so does what comes now
+  }
   auto operands = std::make_unique<GpuOperands>(harness_, all_specs(task_, dims), sets, true);
   device::ExtensionLayout layout;
   const auto add = [&](const task::TensorSpec& tensor, std::vector<device::ExtensionTensor>& to,
@@ -165,7 +177,9 @@ std::unique_ptr<GpuOperands> ExtensionCandidate::lay_out(const task::Dims& dims,
   for (int set = 0; set < sets; ++set)
     for (std::size_t i = 0; i < operands->specs().size(); ++i)
       layout.offsets.push_back(operands->address(set, i) - operands->memory().address());
-  *outcome = as_ran(session_.prepare(layout, *operands->memory().share()));
+  laid_out_bytes_ = operands->memory().bytes();
+  *outcome = session_.alive() ? as_ran(session_.prepare(layout, *operands->memory().share()))
+                              : Ran{Verdict::kCrash, "its process ended between two shapes", 0};
   return operands;
 }
 
@@ -215,9 +229,12 @@ ExtensionArm::ExtensionArm(ExtensionCandidate& candidate, const Reference& refer
       inputs_(task_, dims),
       places_(places_for(harness_, task_, dims, most_calls)),
       most_calls_(most_calls),
+      has_spare_(places_ > 1 || most_calls > 1),
       overhead_(overhead),
-      operands_(candidate.lay_out(dims, places_ * (most_calls + 1), &outcome_)),
-      check_(harness_, task_, reference, dims, std::move(bounds)),
+      operands_(candidate.lay_out(dims, sets_of(places_, most_calls), &outcome_)),
+      make_check_([this, &reference, dims, bounds = std::move(bounds)] {
+        return std::make_unique<GpuCallCheck>(harness_, task_, reference, dims, bounds);
+      }),
       outputs_(harness_, task_, *operands_) {
   settle(harness_);
 }
@@ -227,7 +244,7 @@ void ExtensionArm::renew(std::uint64_t key, int calls) {
   key_ = key;
   place_ = deck_.draw(places_);
   first_ = place_ * (most_calls_ + 1);
-  renew_operands(calls, 1);
+  renew_operands(calls, 1);  // of the untimed call
   inputs_.fill(harness_);
 }
 
@@ -236,9 +253,9 @@ void ExtensionArm::renew_operands(int first_call, int calls) {
   for (int call = first_call; call < first_call + calls; ++call) {
     for (std::size_t i = 0; i < task_.outputs.size(); ++i) {
       const std::size_t output = task_.inputs.size() + i;
-      memory.push_back({operands_->address(first_ + call, output), operands_->specs()[output].bytes});
+      memory.push_back({operands_->address(set_of(call), output), operands_->specs()[output].bytes});
     }
-    inputs_.add(call_seed(key_, call), *operands_, first_ + call);
+    inputs_.add(call_seed(key_, call), *operands_, set_of(call));
   }
   harness_.kernels().poison(memory);
 }
@@ -414,14 +431,14 @@ Arm::Run ExtensionArm::stop_row(Stop kind, std::uint64_t key, int calls, int mad
     if (looked.verdict == Verdict::kOk && begun < calls) looked = look_at_others(begun, calls);
     if (looked.verdict != Verdict::kOk || ((begun > 1 || calls == 2) && begun < calls)) return looked;
     // Calls may all be enqueued long before the GPU is done with them.
-    share = begun < calls ? std::min(1.0, 2 * share) : share / 3;
+    share = begun < calls ? std::min(1.0, kLaterStop * share) : share / 3;
   }
   return {};
 }
 
 Arm::Run ExtensionArm::look_behind_stop(int calls, int* begun) {
   constexpr double kLeast = 1e-3;  // seconds
-  constexpr int kLooks = 8, kComparisons = 3;
+  constexpr int kLooks = 12, kComparisons = 3;
   const StoppedRow row{calls,
                        [&](int begin, std::optional<int>* call) {
                          Run looked = look_at_outputs(begin, calls - begin);
@@ -430,20 +447,28 @@ Arm::Run ExtensionArm::look_behind_stop(int calls, int* begun) {
                        },
                        [&](int call) { return inspect(call); }};
   const device::ExtensionSession& session = candidate_.session();
-  double wait_s = kLeast + 2 * call_ns_ * calls * 1e-9;
+  // Until what it has begun must be done, at first; then for as long as two more calls take.
+  const double call_s = call_ns_ * 1e-9, longest_s = kLeast + 2 * call_s;
+  double wait_s = std::max(kLeast, call_s / 4);
   const auto wait = [&] { std::this_thread::sleep_for(std::chrono::duration<double>(wait_s)); };
   int written = -1, said = 0, returned = 0;
   OutOfStep step = OutOfStep::kNo;
   for (int i = 0; i < kLooks; ++i) {
     wait();
+    const bool waited = wait_s >= longest_s;
     const int before = written;
     said = std::min(calls, session.begun());
     returned = session.between_calls() ? said : std::max(0, said - 1);
     if (const Run looked = count_written(row, said, &written); looked.verdict != Verdict::kOk) return looked;
     step = out_of_step(written, said, returned);
-    if (written == before && step != OutOfStep::kBehind) break;
-    // Where other work comes between on the GPU, it takes longer.
-    if (i > 0) wait_s *= 2;
+    if (step == OutOfStep::kAhead) break;
+    if (step == OutOfStep::kBehind) {  // where other work comes between on the GPU, it takes longer
+      wait_s *= 2;
+      continue;
+    }
+    // With all begun there is nothing that could come too early.
+    if (said == calls || (waited && written == before)) break;
+    wait_s = std::max(wait_s, longest_s);
   }
   if (step == OutOfStep::kAhead) return {Verdict::kOutOfBounds, kWorkedAhead, 0};
   if (step == OutOfStep::kBehind)
@@ -473,7 +498,8 @@ Arm::Run ExtensionArm::look_at_others(int begun, int calls) {
 
 Arm::Run ExtensionArm::inspect(int call) {
   const Spending spending(spent_.compared);
-  return check_.look(call_seed(key_, call), *operands_, first_ + call);
+  if (!check_) check_ = make_check_();
+  return check_->look(call_seed(key_, call), *operands_, set_of(call));
 }
 
 ExtensionArm::Clocks ExtensionArm::clocks() const {
@@ -500,7 +526,8 @@ HostClockBaseline::HostClockBaseline(GpuHarness& harness, const task::Task& task
       inputs_(task_, dims),
       places_(gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls)),
       most_calls_(most_calls),
-      operands_(harness, input_specs(task, dims), places_ * (most_calls + 1)),
+      has_spare_(places_ > 1 || most_calls > 1),
+      operands_(harness, input_specs(task, dims), sets_of(places_, most_calls)),
       calls_(reference.bind(dims, spans_of(operands_, 0, operands_.sets()))),
       own_(kOwnBytes) {
   for (int i = 0; i < kOverheads; ++i) {
@@ -514,7 +541,8 @@ void HostClockBaseline::renew(std::uint64_t key, int calls) {
   calls_->drop_outputs();
   place_ = deck_.draw(places_);
   first_ = place_ * (most_calls_ + 1);
-  for (int call = 0; call <= calls; ++call) inputs_.add(call_seed(key, call), operands_, first_ + call);
+  const int filled = has_spare_ ? calls + 1 : calls;
+  for (int call = 0; call < filled; ++call) inputs_.add(call_seed(key, call), operands_, first_ + call);
   inputs_.fill(harness_);
 }
 
@@ -537,7 +565,7 @@ std::int64_t HostClockBaseline::interval(int calls) {
 
 Arm::Run HostClockBaseline::run(int calls) {
   harness_.gpu().reset_persisting_l2();
-  calls_->run(first_ + calls, 1);  // untimed
+  calls_->run(has_spare_ ? first_ + calls : first_, 1);  // untimed
   harness_.gpu().settle(kBaselineTimeout);
   calls_->drop_outputs();
   const auto elapsed = static_cast<double>(interval(calls));

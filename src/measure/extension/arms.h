@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,7 +55,8 @@ class ExtensionCandidate : public Program {
   const task::Task& task() const { return task_; }
   device::ExtensionSession& session() { return session_; }
   const device::ExtensionSession& session() const { return session_; }
-  // Operands of `sets` calls, shared with the child, which is told of them.
+  // Operands of `sets` calls, shared with the child, which is told of them. Those of before must be gone
+  // where they are much memory: the child cannot use them any more.
   std::unique_ptr<GpuOperands> lay_out(const task::Dims& dims, int sets, Ran* outcome);
 
  private:
@@ -63,6 +65,7 @@ class ExtensionCandidate : public Program {
   device::ExtensionSession session_;
   task::Dims dims_;
   std::unique_ptr<GpuOperands> operands_;
+  std::uint64_t laid_out_bytes_ = 0;  // that the child has mapped last
 };
 
 class ExtensionArm : public Arm {
@@ -134,17 +137,21 @@ class ExtensionArm : public Arm {
   Run stop_row(Stop kind, std::uint64_t key, int calls, int made);
   // New values and poison for these calls of the row: enqueues the poison, and prepares the values.
   void renew_operands(int first_call, int calls);
+  int set_of(int call) const { return first_ + (has_spare_ ? call : 0); }
 
   ExtensionCandidate& candidate_;
   GpuHarness& harness_;
   const task::Task& task_;
   GpuInputs inputs_;
-  int places_, most_calls_, place_ = 0, first_ = 0;
+  int places_, most_calls_;
+  bool has_spare_;  // each place has a set for the untimed call, behind those of a row
+  int place_ = 0, first_ = 0;
   PlaceDeck deck_;
   ExtensionOverhead overhead_;
   Ran outcome_;
   std::unique_ptr<GpuOperands> operands_;
-  GpuCallCheck check_;
+  std::function<std::unique_ptr<GpuCallCheck>()> make_check_;
+  std::unique_ptr<GpuCallCheck> check_;  // made when it is wanted: it takes as much memory as a call
   GpuOutputs outputs_;
   std::uint64_t key_ = 0;
   double call_ns_ = 0;  // in the last run
@@ -198,7 +205,9 @@ class HostClockBaseline : public HostBaseline {
   const task::Task& task_;
   task::Dims dims_;
   GpuInputs inputs_;
-  int places_, most_calls_, place_ = 0, first_ = 0;
+  int places_, most_calls_;
+  bool has_spare_;  // as ExtensionArm has it
+  int place_ = 0, first_ = 0;
   PlaceDeck deck_;
   GpuOperands operands_;
   std::optional<Reference::Calls> calls_;

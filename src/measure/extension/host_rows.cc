@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "timing/calls_a_row.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/oracle.h"
 #include "warpsmith/measure/pairs.h"
@@ -18,6 +19,8 @@ constexpr double kLongCallNs = 30e6;
 // Of an interval: four places of it fit what a child is told.
 constexpr std::uint64_t kMostOperands = 12 << 10;
 constexpr int kEstimateRounds = 5, kEstimateCalls = 8;
+constexpr int kFewestAlone = 13;
+constexpr int kMostOfSlow = 4;  // calls of the baseline in a row beside a candidate that is slower
 
 }  // namespace
 
@@ -26,12 +29,19 @@ int HostRows::calls_a_row(const Pace& pace, double call_ns, int most) {
   return std::min(most, static_cast<int>(std::max(std::round(pace.row_ns / std::max(1.0, call_ns)), least)));
 }
 
+RowCalls HostRows::calls_beside(double candidate_ns, double baseline_ns, int least, int most) const {
+  return equal_rows(baseline_ns, {calls_, room_}, candidate_ns, {least, most});
+}
+
 HostRows::HostRows(const GpuHarness& harness, const GpuBench& task, const Pace& pace, std::uint64_t seed,
                    const Make& make)
-    : alone_(random_key({seed, name_key("host clock alone")}),
-             [this, rounds = pace.alone_rounds](int calls, std::uint64_t key) {
-               return time_alone(*baseline_, calls, rounds, key);
-             }) {
+    : alone_(random_key({seed, name_key("host clock alone")}), [this, pace](int calls, std::uint64_t key) {
+        // Long rows scatter less.
+        const double rows = pace.row_ns / std::max(1.0, row_ns_ / calls_ * calls);
+        const int rounds =
+            std::clamp(static_cast<int>(rows * pace.alone_rounds), kFewestAlone, pace.alone_rounds);
+        return time_alone(*baseline_, calls, rounds, key);
+      }) {
   const task::Dims& dims = task.timing_dims();
   const std::uint64_t bytes =
       std::max<std::uint64_t>(1, input_bytes(task.task(), dims) + output_bytes(task.task(), dims));
@@ -48,7 +58,8 @@ HostRows::HostRows(const GpuHarness& harness, const GpuBench& task, const Pace& 
   most_calls_ = static_cast<int>(std::max(1.0, std::min<double>(kMostCalls, static_cast<double>(room) - 1)));
   calls_ = calls_a_row(pace, call_ns, most_calls_);
   row_ns_ = call_ns * calls_;
-  baseline_ = make(calls_);
+  room_ = calls_ > 1 ? std::max(calls_, std::min(kMostOfSlow, most_calls_)) : 1;
+  baseline_ = make(room_);
   call_overhead_ns_ = baseline_->take_off_call(calls_);
   // How much of it can be taken off is known from rows.
   if (call_overhead_ns_ > 0)

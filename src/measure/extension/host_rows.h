@@ -33,18 +33,23 @@ class HostRows {
   HostRows(const GpuHarness& harness, const GpuBench& task, const Pace& pace, std::uint64_t seed,
            const Make& make);
   HostBaseline& baseline() { return *baseline_; }
-  int calls() const { return calls_; }            // of the baseline in a row
+  int calls() const { return calls_; }            // of the baseline in a row …
+  int room() const { return room_; }              // … and the most of them
   int most_calls() const { return most_calls_; }  // that there is room for
   Alone& alone() { return alone_; }
   double estimated_row_ns() const { return row_ns_; }
   // HostBaseline::take_off_call()
   double call_overhead_ns() const { return call_overhead_ns_; }
+  // Calls of rows that are as equally long as whole calls make them, the baseline's and the candidate's
+  // (`own` and `others`), where one call takes so long. The candidate's row has `least` to `most` calls; the
+  // baseline's has more than calls(), up to room(), beside a candidate that is slower.
+  RowCalls calls_beside(double candidate_ns, double baseline_ns, int least, int most) const;
   // Calls of either side that make a row, 1 to `most`, where one takes `call_ns`.
   static int calls_a_row(const Pace& pace, double call_ns, int most);
 
  private:
   double call_overhead_ns_ = 0, row_ns_ = 0;
-  int calls_ = 1, most_calls_ = 1;
+  int calls_ = 1, room_ = 1, most_calls_ = 1;
   std::unique_ptr<HostBaseline> baseline_;
   Alone alone_;
 };

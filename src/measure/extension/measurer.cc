@@ -215,7 +215,6 @@ struct ExtensionMeasurer::State {
     HostRows& rows = rows_of(task);
     end_phase("baseline");
     PairSettings pairs = pair_settings(by_host, m.task, m.candidate, m.remeasured);
-    pairs.calls = rows.calls();
     pairs.fewer_later = kFewerLater;
     double call_ns = 0;
     if (const Ran ran = estimate(task, candidate, pairs.key, &call_ns); ran.verdict != Verdict::kOk)
@@ -234,17 +233,17 @@ struct ExtensionMeasurer::State {
       end_phase("estimate");
       Timing timing = engine.time(rows.baseline(), arm, pairs, m);
       end_phase("pairs");
-      note_timed(timing, rows.calls());
+      note_timed(timing, pairs.calls);
       if (timing.pairs.verdict != Verdict::kOk) return timing;
       call_ns = stats::median(to_doubles(timing.pairs.candidate_ns));
       // A row of another length than the baseline's is not what was estimated.
-      const double baseline_ns = stats::median(to_doubles(timing.pairs.baseline_ns)) * rows.calls();
+      const double baseline_ns = stats::median(to_doubles(timing.pairs.baseline_ns)) * pairs.calls;
       if (pairs.candidate_calls < most && call_ns * pairs.candidate_calls < baseline_ns / kShorterRow)
         continue;
       if (pairs.candidate_calls > kFewestCalls && call_ns * pairs.candidate_calls > baseline_ns * kLongerRow)
         continue;
       const double behind_ns = values_alone(rows, timing.calls, pairs.key, 1);
-      look_closer(rows, candidate, arm, timing, std::min(before_ns, behind_ns), pairs.key);
+      look_closer(rows, candidate, arm, timing, std::min(before_ns, behind_ns), pairs);
       end_phase("looks");
       *rest = {std::max(before_ns, behind_ns), look_ns, std::move(own)};
       return timing;
@@ -274,14 +273,17 @@ struct ExtensionMeasurer::State {
     return {};
   }
 
-  // An arm whose rows are as long as the baseline's. The first calls of a row take longer, since the
-  // processor's caches are empty, and that must be the same share of both sides' rows. `pairs` comes with
-  // the calls that `call_ns` makes a row of, and goes with their number.
+  // An arm, and calls of both sides whose rows are equally long. The first calls of a row take longer, since
+  // the processor's caches are empty, and that must be the same share of both sides' rows. `pairs` comes with
+  // the candidate's calls that `call_ns` makes a row of.
   Ran match(GpuBench& task, HostRows& rows, ExtensionCandidate& candidate, double call_ns,
             PairSettings& pairs, std::unique_ptr<ExtensionArm>* arm) {
     const int most = rows.most_calls(), least = std::min(kFewestCalls, pairs.candidate_calls);
     // With fewer calls it could not become as short.
     const bool is_long = pairs.candidate_calls == least && call_ns * least > rows.estimated_row_ns();
+    pairs.calls = rows.calls();
+    if (is_long)
+      pairs.calls = rows.calls_beside(call_ns, rows.estimated_row_ns() / rows.calls(), least, least).own;
     for (std::uint64_t tries = 0;; ++tries) {
       const int room =
           is_long ? least : std::min(most, pairs.candidate_calls + pairs.candidate_calls / 4 + 1);
@@ -296,16 +298,20 @@ struct ExtensionMeasurer::State {
       std::vector<double> own;
       const std::uint64_t key = random_key({pairs.key, name_key("match"), tries});
       const std::vector<double> baseline = time_beside(
-          rows.baseline(), **arm, {rows.calls(), pairs.candidate_calls}, kMatchRounds, key, &failed, &own);
+          rows.baseline(), **arm, {pairs.calls, pairs.candidate_calls}, kMatchRounds, key, &failed, &own);
       if (failed.verdict != Verdict::kOk) return failed;
       // Who idles here would get longer rows.
       const int drawn = static_cast<int>(key % static_cast<std::uint64_t>(pairs.candidate_calls));
       if (Ran looked = (*arm)->inspect(drawn); looked.verdict != Verdict::kOk) return looked;
       (*arm)->forget_clocks();
-      const double wanted = std::round(stats::median(baseline) * rows.calls() / stats::median(own));
-      const bool fits = wanted <= room || room == most || tries + 1 == kMostEstimates;
-      pairs.candidate_calls = static_cast<int>(std::clamp<double>(wanted, least, fits ? room : most));
-      if (fits) return {};
+      const double own_ns = stats::median(own), baseline_ns = stats::median(baseline);
+      RowCalls calls = rows.calls_beside(own_ns, baseline_ns, least, most);
+      const bool fits = calls.others <= room || tries + 1 == kMostEstimates;
+      if (fits && calls.others > room) calls = rows.calls_beside(own_ns, baseline_ns, least, room);
+      pairs.candidate_calls = calls.others;
+      if (!fits) continue;
+      pairs.calls = calls.own;
+      return {};
     }
   }
 
@@ -316,11 +322,11 @@ struct ExtensionMeasurer::State {
 
   // At a timing that looks well.
   void look_closer(HostRows& rows, ExtensionCandidate& candidate, ExtensionArm& arm, Timing& timing,
-                   double values_ns, std::uint64_t key) {
+                   double values_ns, const PairSettings& pairs) {
     look_for_hacks(candidate, arm, values_ns, rows.call_overhead_ns(), rows.baseline().launch_ns(), timing);
     if (timing.pairs.verdict != Verdict::kOk) return;
-    rows.alone().compare_with(engine.rules().agreement, rows.calls(), timing);
-    if (!timing.baseline_agrees) compare_in_turns(rows, arm, timing, key);
+    rows.alone().compare_with(engine.rules().agreement, pairs.calls, timing);
+    if (!timing.baseline_agrees) compare_in_turns(rows, arm, timing, pairs);
   }
 
   // That the intervals of both sides took: the GPU may have waited for the host in them.
@@ -333,9 +339,9 @@ struct ExtensionMeasurer::State {
 
   // A host's processors grow slower and faster by a quarter within seconds: what was alone a second ago may
   // differ from what is beside the candidate now for that alone.
-  void compare_in_turns(HostRows& rows, ExtensionArm& arm, Timing& timing, std::uint64_t key) const {
-    const Turns turns = time_in_turns(rows.baseline(), arm, {rows.calls(), timing.calls}, pace().turns,
-                                      pace().turn_rounds, key);
+  void compare_in_turns(HostRows& rows, ExtensionArm& arm, Timing& timing, const PairSettings& pairs) const {
+    const Turns turns = time_in_turns(rows.baseline(), arm, {pairs.calls, timing.calls}, pace().turns,
+                                      pace().turn_rounds, pairs.key);
     if (turns.failed.verdict != Verdict::kOk) {
       timing = failed_timing(turns.failed);
       return;

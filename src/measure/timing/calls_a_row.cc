@@ -17,6 +17,22 @@ int gpu_calls_a_row(double call_ns, double enqueue_ns, double row_ns, int most) 
   return static_cast<int>(std::clamp(std::min(wanted, enqueued), 1.0, std::max<double>(1, most)));
 }
 
+RowCalls equal_rows(double own_ns, CallsRange own, double others_ns, CallsRange others) {
+  constexpr double kMuch = 0.7;  // of the difference in length that fewer calls leave
+  RowCalls best;
+  double least_apart = 0;
+  for (int calls = own.least; calls <= own.most; ++calls) {
+    const double wanted = std::round(calls * own_ns / std::max(1.0, others_ns));
+    const int beside = static_cast<int>(std::clamp<double>(wanted, others.least, others.most));
+    const double apart =
+        std::abs(std::log(calls * std::max(1.0, own_ns) / (beside * std::max(1.0, others_ns))));
+    if (calls > own.least && apart >= kMuch * least_apart) continue;
+    best = {calls, beside};
+    least_apart = apart;
+  }
+  return best;
+}
+
 RowEstimate estimate_row(Arm& arm, const std::function<double()>& enqueue_ns, double row_ns, int most,
                          std::uint64_t key) {
   constexpr std::uint64_t kRows = 3;

@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "warpsmith/measure/arm.h"
+#include "warpsmith/measure/pairs.h"
 
 namespace warpsmith::measure {
 
@@ -23,6 +24,13 @@ inline constexpr double kRowNs = 160e3;
 // The number of calls, at least 1, that take nearest to `row_ns`. `call_ns`: what a call takes the GPU,
 // `enqueue_ns`: what enqueueing one takes the host.
 int gpu_calls_a_row(double call_ns, double enqueue_ns, double row_ns = kRowNs, int most = kMostCallsARow);
+
+// Calls of two rows that take about as long as each other, where one call takes so long: each side's from
+// `least` to `most`. No more than the least of `own` where more do not make them much more alike.
+struct CallsRange {
+  int least = 1, most = 1;
+};
+RowCalls equal_rows(double own_ns, CallsRange own, double others_ns, CallsRange others);
 
 // What a call of an arm takes by rows of its own, on new values and looked at like timed ones: whoever is
 // fast in these alone would choose the length of its rows.
