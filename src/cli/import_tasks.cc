@@ -117,15 +117,16 @@ std::string tensor_line(const std::string& name, const Json& tensor) {
 
 std::string timing_lines(const Json& described) {
   const std::int64_t batch = described.at("batch");
+  const std::int64_t least = described.value("least_batch", 1);
   std::int64_t on_cpu = batch;
-  while (on_cpu > 1 && operand_bytes(described, on_cpu) > kCpuBytes) on_cpu = (on_cpu + 1) / 2;
+  while (on_cpu > least && operand_bytes(described, on_cpu) > kCpuBytes) on_cpu = (on_cpu + 1) / 2;
   std::string text =
       on_cpu == batch
           ? fmt::format("timing: [{{BATCH: {}}}]\n", batch)
           : fmt::format("timing:\n  cpu: [{{BATCH: {}}}]\n  gpu: [{{BATCH: {}}}]\n", on_cpu, batch);
   std::string hidden;
   for (const std::int64_t size : kHidden)
-    if (size != batch && size != on_cpu && hidden.size() < 24)
+    if (size != batch && size != on_cpu && size >= least && hidden.size() < 24)
       hidden += fmt::format("{}{{BATCH: {}}}", hidden.empty() ? "" : ", ", size);
   return text + "hidden: [" + hidden + "]\n";
 }

@@ -49,13 +49,15 @@ struct Version {
 //  12  protocol: rows by a host's clock are equally long on both sides, 4 ms in tier `python`, less what a call costs
 //      beside its work; children look for a quick context; a module's candidate that is right at its own shape alone
 //      is timed; where a bound is not enough, more seeds of the reference are asked
+//  13  protocol: by a host's clock rows are equally long beside slower candidates, too; a score at one shape alone is
+//      gone where its timing came to a bad end; a stopped row is looked at as soon as what was begun must be done
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},
     {"warpsmith-compile", 4},
     {"warpsmith-measure", 1},
     {"warpsmith-train", 1},
-    {"protocol", 12},  // how times become a score, and what is checked before
+    {"protocol", 13},  // how times become a score, and what is checked before
 }};
 
 }  // namespace

@@ -493,6 +493,15 @@ def check_at_other_batches(task, model, inputs, free, state):
             raise Refused("what was written of it gives other shapes than the module")
 
 
+# A batch norm in training refuses a batch of one value per channel.
+def runs_at(model, inputs):
+    try:
+        model(*inputs)
+        return True
+    except Exception:
+        return False
+
+
 def described(path):
     drawn = []
     with torch.device("meta"):
@@ -586,6 +595,7 @@ def described_with(module, model, inputs, free, drawn):
     task["batch"] = batch[1]
     task["ops"] = list(dict.fromkeys(writer.ops))
     check_at_other_batches(task, model, inputs, free, meta)
+    task["least_batch"] = 1 if runs_at(model, at_batch(inputs, free, 1)) else 2
     task["flops"] = flops_of(model, inputs, free)
     task["made"] = made_by(model, inputs)
     return task

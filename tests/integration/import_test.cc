@@ -125,6 +125,8 @@ TEST_F(Import, ParametersFollowTheInputsAndABatchNormTrains) {
   EXPECT_EQ(task.inputs.at(2).values.kind, "ones");
   EXPECT_EQ(task.inputs.at(3).values.kind, "zeros");
   EXPECT_THAT(task.reference, HasSubstr("torch.batch_norm("));
+  // The module refuses a batch of one there.
+  EXPECT_EQ(task.hidden, (std::vector<task::Dims>{{{"BATCH", 3}}, {{"BATCH", 2}}}));
   const process::ChildResult valid = warpsmith({"validate", "tasks/level2_1_Chain", "--device", "cpu"});
   EXPECT_EQ(valid.exit_code, kExitOk) << valid.out << valid.err;
 }
