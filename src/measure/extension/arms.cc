@@ -229,7 +229,6 @@ ExtensionArm::ExtensionArm(ExtensionCandidate& candidate, const Reference& refer
       inputs_(task_, dims),
       places_(places_for(harness_, task_, dims, most_calls)),
       most_calls_(most_calls),
-      has_spare_(places_ > 1 || most_calls > 1),
       overhead_(overhead),
       operands_(candidate.lay_out(dims, sets_of(places_, most_calls), &outcome_)),
       make_check_([this, &reference, dims, bounds = std::move(bounds)] {
@@ -526,7 +525,6 @@ HostClockBaseline::HostClockBaseline(GpuHarness& harness, const task::Task& task
       inputs_(task_, dims),
       places_(gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls)),
       most_calls_(most_calls),
-      has_spare_(places_ > 1 || most_calls > 1),
       operands_(harness, input_specs(task, dims), sets_of(places_, most_calls)),
       calls_(reference.bind(dims, spans_of(operands_, 0, operands_.sets()))),
       own_(kOwnBytes) {
@@ -541,7 +539,7 @@ void HostClockBaseline::renew(std::uint64_t key, int calls) {
   calls_->drop_outputs();
   place_ = deck_.draw(places_);
   first_ = place_ * (most_calls_ + 1);
-  const int filled = has_spare_ ? calls + 1 : calls;
+  const int filled = operands_.sets() > 1 ? calls + 1 : calls;
   for (int call = 0; call < filled; ++call) inputs_.add(call_seed(key, call), operands_, first_ + call);
   inputs_.fill(harness_);
 }
@@ -565,7 +563,7 @@ std::int64_t HostClockBaseline::interval(int calls) {
 
 Arm::Run HostClockBaseline::run(int calls) {
   harness_.gpu().reset_persisting_l2();
-  calls_->run(has_spare_ ? first_ + calls : first_, 1);  // untimed
+  calls_->run(operands_.sets() > 1 ? first_ + calls : first_, 1);  // untimed
   harness_.gpu().settle(kBaselineTimeout);
   calls_->drop_outputs();
   const auto elapsed = static_cast<double>(interval(calls));

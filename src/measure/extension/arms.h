@@ -137,14 +137,14 @@ class ExtensionArm : public Arm {
   Run stop_row(Stop kind, std::uint64_t key, int calls, int made);
   // New values and poison for these calls of the row: enqueues the poison, and prepares the values.
   void renew_operands(int first_call, int calls);
-  int set_of(int call) const { return first_ + (has_spare_ ? call : 0); }
+  // The untimed call comes behind those of the row, or, where there is one set, takes that.
+  int set_of(int call) const { return operands_->sets() > 1 ? first_ + call : first_; }
 
   ExtensionCandidate& candidate_;
   GpuHarness& harness_;
   const task::Task& task_;
   GpuInputs inputs_;
   int places_, most_calls_;
-  bool has_spare_;  // each place has a set for the untimed call, behind those of a row
   int place_ = 0, first_ = 0;
   PlaceDeck deck_;
   ExtensionOverhead overhead_;
@@ -206,7 +206,6 @@ class HostClockBaseline : public HostBaseline {
   task::Dims dims_;
   GpuInputs inputs_;
   int places_, most_calls_;
-  bool has_spare_;  // as ExtensionArm has it
   int place_ = 0, first_ = 0;
   PlaceDeck deck_;
   GpuOperands operands_;
