@@ -51,13 +51,15 @@ struct Version {
 //      is timed; where a bound is not enough, more seeds of the reference are asked
 //  13  protocol: by a host's clock rows are equally long beside slower candidates, too; a score at one shape alone is
 //      gone where its timing came to a bad end; a stopped row is looked at as soon as what was begun must be done
+//  14  protocol: by a host's clock both sides begin with as many calls and become equally long by and by; the stacks
+//      of both sides' python3 lie at one place
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},
     {"warpsmith-compile", 4},
     {"warpsmith-measure", 1},
     {"warpsmith-train", 1},
-    {"protocol", 13},  // how times become a score, and what is checked before
+    {"protocol", 14},  // how times become a score, and what is checked before
 }};
 
 }  // namespace

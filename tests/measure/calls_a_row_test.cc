@@ -125,5 +125,39 @@ TEST(CallsARow, RowsOfTwoSidesAreEquallyLong) {
   EXPECT_EQ(calls(0, {1, 4}, 0, {1, 8}), std::pair(1, 1));
 }
 
+// A row takes 0.3 ms beside its calls. With one try, counts that began wrongly end so, and equal programs
+// score 1.05.
+TEST(CallsARow, RowsBecomeAlikeByAndByAndTheirRatioIsThatOfTheCalls) {
+  constexpr double kBeginning = 0.3e6;
+  constexpr CallsRange kOwn{370, 370}, kOthers{2, 2048};
+  struct Row {
+    double own_ns, others_ns;
+    int begun;
+  };
+  for (const Row& row : {Row{10e3, 10e3, 370},
+                         {10e3, 10e3, 40},
+                         {10e3, 10e3, 1500},
+                         {10e3, 20e3, 370},
+                         {10e3, 5e3, 370},
+                         {10e3, 40e3, 370},
+                         {10e3, 9e3, 370}}) {
+    RowCalls now{kOwn.least, row.begun};
+    const auto a_call = [&](double ns, int calls) { return ns + kBeginning / calls; };
+    for (int tries = 0; tries < 3; ++tries) {
+      const std::optional<RowCalls> next =
+          other_calls(now, a_call(row.own_ns, now.own), kOwn, a_call(row.others_ns, now.others), kOthers);
+      if (!next) break;
+      now = *next;
+    }
+    const double score = a_call(row.own_ns, now.own) / a_call(row.others_ns, now.others);
+    EXPECT_NEAR(score / (row.own_ns / row.others_ns), 1, 0.01)
+        << row.own_ns << " and " << row.others_ns << " from " << row.begun << ": " << now.others;
+    if (row.own_ns == row.others_ns && row.begun == kOwn.least) {
+      EXPECT_EQ(now.others, now.own);
+    }
+  }
+  EXPECT_FALSE(other_calls({2, 1}, 3e6, {2, 2}, 9e6, {1, 1})) << "there are no others";
+}
+
 }  // namespace
 }  // namespace warpsmith::measure

@@ -18,7 +18,7 @@ constexpr int kMostCalls = 2048;
 constexpr double kLongCallNs = 30e6;
 // Of an interval: four places of it fit what a child is told.
 constexpr std::uint64_t kMostOperands = 12 << 10;
-constexpr int kEstimateRounds = 5, kEstimateCalls = 8;
+constexpr int kEstimateRounds = 5, kFewCalls = 8, kMoreCalls = 64;
 constexpr int kFewestAlone = 13;
 constexpr int kMostOfSlow = 4;  // calls of the baseline in a row beside a candidate that is slower
 
@@ -31,6 +31,11 @@ int HostRows::calls_a_row(const Pace& pace, double call_ns, int most) {
 
 RowCalls HostRows::calls_beside(double candidate_ns, double baseline_ns, int least, int most) const {
   return equal_rows(baseline_ns, {calls_, room_}, candidate_ns, {least, most});
+}
+
+std::optional<RowCalls> HostRows::other_calls_beside(RowCalls now, double candidate_ns, double baseline_ns,
+                                                     int least, int most) const {
+  return other_calls(now, baseline_ns, {calls_, room_}, candidate_ns, {least, most});
 }
 
 HostRows::HostRows(const GpuHarness& harness, const GpuBench& task, const Pace& pace, std::uint64_t seed,
@@ -49,14 +54,20 @@ HostRows::HostRows(const GpuHarness& harness, const GpuBench& task, const Pace& 
       std::max<std::size_t>(1, task.task().inputs.size() + task.task().outputs.size());
   const std::uint64_t room =
       std::min(harness.gpu().facts().memory_bytes / 16 / bytes, kMostOperands / tensors);
-  double call_ns = 0;
-  {
-    const int few = static_cast<int>(std::clamp<std::uint64_t>(room, 1, kEstimateCalls));
-    call_ns = stats::median(
-        time_alone(*make(few), few, kEstimateRounds, random_key({seed, name_key("host clock")})));
-  }
+  const auto estimate = [&](int calls) {
+    return stats::median(
+        time_alone(*make(calls), calls, kEstimateRounds, random_key({seed, name_key("host clock")})));
+  };
   most_calls_ = static_cast<int>(std::max(1.0, std::min<double>(kMostCalls, static_cast<double>(room) - 1)));
+  few_calls_ = static_cast<int>(std::clamp<std::uint64_t>(room, 1, kFewCalls));
+  few_call_ns_ = estimate(few_calls_);
+  double call_ns = few_call_ns_;
   calls_ = calls_a_row(pace, call_ns, most_calls_);
+  // The beginning of a short row is much of it.
+  if (calls_ > few_calls_ && most_calls_ > few_calls_) {
+    call_ns = estimate(std::min(most_calls_, kMoreCalls));
+    calls_ = calls_a_row(pace, call_ns, most_calls_);
+  }
   row_ns_ = call_ns * calls_;
   room_ = calls_ > 1 ? std::max(calls_, std::min(kMostOfSlow, most_calls_)) : 1;
   baseline_ = make(room_);

@@ -38,18 +38,24 @@ class HostRows {
   int most_calls() const { return most_calls_; }  // that there is room for
   Alone& alone() { return alone_; }
   double estimated_row_ns() const { return row_ns_; }
+  // What a call took in rows of few calls (few_calls()): with its share of what a row's beginning takes.
+  double few_call_ns() const { return few_call_ns_; }
+  int few_calls() const { return few_calls_; }
   // HostBaseline::take_off_call()
   double call_overhead_ns() const { return call_overhead_ns_; }
   // Calls of rows that are as equally long as whole calls make them, the baseline's and the candidate's
   // (`own` and `others`), where one call takes so long. The candidate's row has `least` to `most` calls; the
   // baseline's has more than calls(), up to room(), beside a candidate that is slower.
   RowCalls calls_beside(double candidate_ns, double baseline_ns, int least, int most) const;
+  // other_calls() of these.
+  std::optional<RowCalls> other_calls_beside(RowCalls now, double candidate_ns, double baseline_ns, int least,
+                                             int most) const;
   // Calls of either side that make a row, 1 to `most`, where one takes `call_ns`.
   static int calls_a_row(const Pace& pace, double call_ns, int most);
 
  private:
-  double call_overhead_ns_ = 0, row_ns_ = 0;
-  int calls_ = 1, room_ = 1, most_calls_ = 1;
+  double call_overhead_ns_ = 0, row_ns_ = 0, few_call_ns_ = 0;
+  int few_calls_ = 1, calls_ = 1, room_ = 1, most_calls_ = 1;
   std::unique_ptr<HostBaseline> baseline_;
   Alone alone_;
 };

@@ -36,8 +36,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kTarget = 0.01;  // of the interval's half width, at best: as by any host's clock
-constexpr int kEstimateRounds = 5, kEstimateCalls = 8;
+constexpr int kEstimateRounds = 5;
 constexpr int kMatchRounds = 7;
+constexpr double kOtherCall = 1.3;  // times apart
 // A candidate's row may be so many times shorter or longer than the baseline's.
 constexpr double kShorterRow = 2, kLongerRow = 1.25;
 constexpr int kFewerLater = 4;            // looks behind the first 35 rounds: each costs some rows
@@ -255,7 +256,7 @@ struct ExtensionMeasurer::State {
 
   // What a call takes, roughly, in some short rows: the least, for a host can only be held up.
   Ran estimate(GpuBench& task, ExtensionCandidate& candidate, std::uint64_t key, double* call_ns) {
-    const int few = std::min(rows_of(task).calls(), kEstimateCalls);
+    const int few = std::min(rows_of(task).calls(), rows_of(task).few_calls());
     ExtensionArm arm(candidate, task.reference(), task.timed_bounds(), task.timing_dims(), few,
                      overhead_here());
     if (arm.outcome().verdict != Verdict::kOk) return arm.outcome();
@@ -282,15 +283,24 @@ struct ExtensionMeasurer::State {
     // With fewer calls it could not become as short.
     const bool is_long = pairs.candidate_calls == least && call_ns * least > rows.estimated_row_ns();
     pairs.calls = rows.calls();
-    if (is_long)
+    if (is_long) {
       pairs.calls = rows.calls_beside(call_ns, rows.estimated_row_ns() / rows.calls(), least, least).own;
+    } else {
+      // Begun with as many calls on both sides, or with what rows of few calls told of quite another one: of
+      // rows with different numbers of calls, the shorter one's call looks longer.
+      const double beside = rows.few_call_ns() / std::max(1.0, call_ns);
+      const double wanted = rows.calls() * (ratio_apart(beside, 1) > kOtherCall ? beside : 1);
+      pairs.candidate_calls = static_cast<int>(std::clamp<double>(std::round(wanted), least, most));
+    }
+    int room = 0;
     for (std::uint64_t tries = 0;; ++tries) {
-      const int room =
-          is_long ? least : std::min(most, pairs.candidate_calls + pairs.candidate_calls / 4 + 1);
-      arm->reset();
-      *arm = std::make_unique<ExtensionArm>(candidate, task.reference(), task.timed_bounds(),
-                                            task.timing_dims(), room, overhead_here());
-      if ((*arm)->outcome().verdict != Verdict::kOk) return (*arm)->outcome();
+      if (pairs.candidate_calls > room) {
+        room = is_long ? least : std::min(most, pairs.candidate_calls + pairs.candidate_calls / 4 + 1);
+        arm->reset();
+        *arm = std::make_unique<ExtensionArm>(candidate, task.reference(), task.timed_bounds(),
+                                              task.timing_dims(), room, overhead_here());
+        if ((*arm)->outcome().verdict != Verdict::kOk) return (*arm)->outcome();
+      }
       // No more than is taken off the baseline's: a child may lie about what its rows waited for.
       (*arm)->take_off_call(rows.call_overhead_ns(), rows.baseline().taken_off_ns());
       if (is_long) return {};
@@ -304,14 +314,14 @@ struct ExtensionMeasurer::State {
       const int drawn = static_cast<int>(key % static_cast<std::uint64_t>(pairs.candidate_calls));
       if (Ran looked = (*arm)->inspect(drawn); looked.verdict != Verdict::kOk) return looked;
       (*arm)->forget_clocks();
-      const double own_ns = stats::median(own), baseline_ns = stats::median(baseline);
-      RowCalls calls = rows.calls_beside(own_ns, baseline_ns, least, most);
-      const bool fits = calls.others <= room || tries + 1 == kMostEstimates;
-      if (fits && calls.others > room) calls = rows.calls_beside(own_ns, baseline_ns, least, room);
-      pairs.candidate_calls = calls.others;
-      if (!fits) continue;
-      pairs.calls = calls.own;
-      return {};
+      const bool is_last = tries + 1 == kMostEstimates;
+      const std::optional<RowCalls> calls =
+          rows.other_calls_beside({pairs.calls, pairs.candidate_calls}, stats::median(own),
+                                  stats::median(baseline), least, is_last ? room : most);
+      if (!calls) return {};
+      pairs.calls = calls->own;
+      pairs.candidate_calls = calls->others;
+      if (is_last) return {};
     }
   }
 

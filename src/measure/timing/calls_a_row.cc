@@ -33,6 +33,15 @@ RowCalls equal_rows(double own_ns, CallsRange own, double others_ns, CallsRange 
   return best;
 }
 
+std::optional<RowCalls> other_calls(RowCalls now, double own_ns, CallsRange own, double others_ns,
+                                    CallsRange others) {
+  constexpr double kAlike = 1.06;  // times as long: chance of some rows
+  const double own_row = own_ns * now.own, others_row = others_ns * now.others;
+  if (std::max(own_row, others_row) <= kAlike * std::min(own_row, others_row)) return std::nullopt;
+  const RowCalls next = equal_rows(own_ns, own, others_ns, others);
+  return next.own == now.own && next.others == now.others ? std::nullopt : std::optional(next);
+}
+
 RowEstimate estimate_row(Arm& arm, const std::function<double()>& enqueue_ns, double row_ns, int most,
                          std::uint64_t key) {
   constexpr std::uint64_t kRows = 3;

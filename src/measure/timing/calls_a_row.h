@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "warpsmith/measure/arm.h"
 #include "warpsmith/measure/pairs.h"
@@ -31,6 +32,11 @@ struct CallsRange {
   int least = 1, most = 1;
 };
 RowCalls equal_rows(double own_ns, CallsRange own, double others_ns, CallsRange others);
+// Calls to try next, where a call in rows of `now` calls took so long; nothing where these rows are alike
+// already. A row's beginning takes long, so of rows with different numbers of calls the shorter one's call
+// looks longer, and one try is not enough.
+std::optional<RowCalls> other_calls(RowCalls now, double own_ns, CallsRange own, double others_ns,
+                                    CallsRange others);
 
 // What a call of an arm takes by rows of its own, on new values and looked at like timed ones: whoever is
 // fast in these alone would choose the length of its rows.

@@ -26,6 +26,16 @@ std::string fact(const Measurement& m, const char* name) {
   return found == m.clock.end() ? "?" : found->second;
 }
 
+// WARPSMITH_BENCH_SAMPLES: a file that gets a line a measurement, what it is of, then the nanoseconds of
+// each round, all of the baseline and all of the candidate.
+void write_samples(const std::string& name, const std::vector<std::int64_t>& samples) {
+  const char* file = std::getenv("WARPSMITH_BENCH_SAMPLES");
+  if (file == nullptr || *file == '\0') return;
+  std::string line = name;
+  for (const std::int64_t each : samples) line += " " + std::to_string(each);
+  std::ofstream(file, std::ios::app) << line << '\n';
+}
+
 }  // namespace
 
 void null_python(Bench& bench, measure::GpuMeasurer& measurer) {
@@ -34,7 +44,9 @@ void null_python(Bench& bench, measure::GpuMeasurer& measurer) {
   std::vector<double> once, twice, held;
   const auto measured = [&](const task::Task& t, int times) {
     try {
-      return measurer.measure_reference_as_python(t, times).measurement;
+      const measure::Measured m = measurer.measure_reference_as_python(t, times);
+      write_samples(t.id + (times == 1 ? " once" : " twice"), m.samples);
+      return m.measurement;
     } catch (const Error& e) {  // of this task: the others have theirs
       if (measurer.lost()) throw;
       Measurement failed;
@@ -48,9 +60,10 @@ void null_python(Bench& bench, measure::GpuMeasurer& measurer) {
       const Measurement m = measured(t, times);
       if (once.empty()) print_gpu(m);
       std::printf(
-          "%-24s %s  %s, a call costs %s ns beside its work, a launch in its context %s, "
+          "%-24s %s  %s, baseline's row %s calls, a call costs %s ns beside its work, a launch in its "
+          "context %s, "
           "GPU held %.2f s (%s; the candidate's rows: %s)\n",
-          t.id.c_str(), times == 1 ? "once " : "twice", line_of(m).c_str(),
+          t.id.c_str(), times == 1 ? "once " : "twice", line_of(m).c_str(), fact(m, "baseline_batch").c_str(),
           fact(m, "call_overhead_ns").c_str(), fact(m, "context_launch_ns").c_str(), m.seconds,
           fact(m, "held_s").c_str(), fact(m, "candidate_spent_s").c_str());
       std::fflush(stdout);
@@ -93,16 +106,6 @@ struct Repeats {
   std::vector<int> mhz;
 };
 
-// WARPSMITH_BENCH_SAMPLES: a file that gets a line a measurement, its task and name, then the nanoseconds of
-// each round, all of the baseline and all of the candidate.
-void write_samples(const Entry& entry, const std::vector<std::int64_t>& samples) {
-  const char* file = std::getenv("WARPSMITH_BENCH_SAMPLES");
-  if (file == nullptr || *file == '\0') return;
-  std::string line = entry.task->id + " " + entry.name;
-  for (const std::int64_t each : samples) line += " " + std::to_string(each);
-  std::ofstream(file, std::ios::app) << line << '\n';
-}
-
 }  // namespace
 
 // Each repeat by a fresh process, with values, order and places in memory of its own.
@@ -119,7 +122,7 @@ void spread(Bench& bench, measure::GpuWorkers& workers) {
       const measure::Measured measured =
           workers.measure_once(r.entry->candidate, r.entry->compiled.binary, static_cast<int>(repeat));
       const Measurement& m = measured.measurement;
-      write_samples(*r.entry, measured.samples);
+      write_samples(r.entry->task->id + " " + r.entry->name, measured.samples);
       print_gpu(m);
       if (m.rounds == 0) {
         std::printf("%s %s: %s\n", r.entry->task->id.c_str(), r.entry->name.c_str(), line_of(m).c_str());
