@@ -1,6 +1,7 @@
 // Where the results of a candidate's calls come to lie.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <tuple>
@@ -17,7 +18,8 @@ inline constexpr auto kAnyDtype = static_cast<warpsmith_extension::Scalar>(-1);
 // An output that a candidate makes by the same allocation in each call gets its place in the parent's memory
 // at once, so that nothing has to be copied: torch's caching allocator charges nothing for an output either.
 // Which allocation that is, is learnt from the call before: one that was given back by its end. A tensor that
-// the candidate keeps is never given such a place.
+// the candidate keeps is never given such a place, and a place that is held is not given twice: at another
+// shape the same number may be of another allocation.
 class Places {
  public:
   void begin(std::vector<void*> places, std::vector<WireTensor> outputs) {
@@ -35,16 +37,19 @@ class Places {
     if (found == learnt_.end() || found->second >= outputs_.size()) return nullptr;
     const WireTensor& output = outputs_[found->second];
     const bool same_dtype = output.dtype == dtype || dtype == kAnyDtype;
-    return output.bytes == bytes && same_dtype ? places_[found->second] : nullptr;
+    void* const place = places_[found->second];
+    return output.bytes == bytes && same_dtype && !is_held(place) ? place : nullptr;
   }
   void note(void* memory) { made_.push_back({memory, last_, false}); }
   void note_release(const void* memory) {
     for (Made& m : made_)
       if (m.memory == memory) m.released = true;
   }
+  // Of several that had this memory one after the other it is the last.
   void note_result(std::size_t output, const void* memory) {
-    for (const Made& m : made_)
-      if (m.memory == memory) results_[m.key] = output;
+    const auto last =
+        std::find_if(made_.rbegin(), made_.rend(), [&](const Made& m) { return m.memory == memory; });
+    if (last != made_.rend()) results_[last->key] = output;
   }
   // After the results were dropped.
   void learn() {
@@ -69,6 +74,11 @@ class Places {
     Key key;
     bool released;
   };
+  bool is_held(const void* memory) const {
+    return std::any_of(made_.begin(), made_.end(),
+                       [&](const Made& m) { return m.memory == memory && !m.released; });
+  }
+
   std::vector<void*> places_;
   std::vector<WireTensor> outputs_;
   std::vector<Made> made_;
