@@ -29,6 +29,10 @@ int HostRows::calls_a_row(const Pace& pace, double call_ns, int most) {
   return std::min(most, static_cast<int>(std::max(std::round(pace.row_ns / std::max(1.0, call_ns)), least)));
 }
 
+int HostRows::room_for(int calls) const {
+  return calls > 1 ? std::max(calls, std::min(kMostOfSlow, most_calls_)) : 1;
+}
+
 RowCalls HostRows::calls_beside(double candidate_ns, double baseline_ns, int least, int most) const {
   return equal_rows(baseline_ns, {calls_, room_}, candidate_ns, {least, most});
 }
@@ -69,7 +73,7 @@ HostRows::HostRows(const GpuHarness& harness, const GpuBench& task, const Pace& 
     calls_ = calls_a_row(pace, call_ns, most_calls_);
   }
   row_ns_ = call_ns * calls_;
-  room_ = calls_ > 1 ? std::max(calls_, std::min(kMostOfSlow, most_calls_)) : 1;
+  room_ = room_for(calls_);
   baseline_ = make(room_);
   call_overhead_ns_ = baseline_->take_off_call(calls_);
   // How much of it can be taken off is known from rows.

@@ -294,8 +294,8 @@ struct ExtensionMeasurer::State {
     }
     int room = 0;
     for (std::uint64_t tries = 0;; ++tries) {
-      if (pairs.candidate_calls > room) {
-        room = is_long ? least : std::min(most, pairs.candidate_calls + pairs.candidate_calls / 4 + 1);
+      if (const int wanted = rows.room_for(pairs.candidate_calls); wanted != room) {
+        room = wanted;
         arm->reset();
         *arm = std::make_unique<ExtensionArm>(candidate, task.reference(), task.timed_bounds(),
                                               task.timing_dims(), room, overhead_here());
