@@ -39,6 +39,7 @@ TEST(GpuValues, AreThoseOfTheHost) {
                                    spec("uniform", {"-1", "2"}),
                                    spec("integers", {"0", "100"}),
                                    spec("bernoulli", {"0.3"}),
+                                   spec("choice", {"1", "0"}),
                                    spec("ones", {}),
                                    spec("permutation", {})};
   for (int dtype = 0; dtype <= static_cast<int>(task::Dtype::kBool); ++dtype)
