@@ -31,7 +31,7 @@ import torch.utils._pytree
 import torch.utils.flop_counter
 
 RANDOM = ("aten.dropout", "aten.bernoulli", "aten.rand", "aten.randn", "aten.normal", "aten.uniform", "aten.feature_dropout",
-          "aten.alpha_dropout", "aten.rrelu")
+          "aten.alpha_dropout", "aten.rrelu", "aten.multinomial", "aten.poisson")
 ARITHMETIC = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "//", operator.mod: "%"}
 NAMES = {torch.float64: "float64", torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16",
          torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8", torch.bool: "bool"}
@@ -97,7 +97,8 @@ class Draws:
 @contextlib.contextmanager
 def watched(draws):
     functions = {"rand": lambda a, n: ("uniform", 0, 1), "randn": lambda a, n: ("normal", 0, 1), "zeros": lambda a, n: ("zeros",),
-                 "ones": lambda a, n: ("ones",), "randint": randint_values, "randperm": lambda a, n: ("permutation",)}
+                 "ones": lambda a, n: ("ones",), "randint": randint_values, "randperm": lambda a, n: ("permutation",),
+                 "normal": normal_values}
     functions |= {f"{name}_like": functions[name] for name in ("rand", "randn", "zeros", "ones")}
     functions["randint_like"] = lambda a, n: randint_values(a[1:], n)
     saved = {name: getattr(torch, name) for name in functions}
@@ -191,13 +192,12 @@ def computed_values(name, arguments, named, result, draws):
 # Of what is drawn those that are above a number (`above`), or below it.
 def compared(values, above, number):
     if values[0] == "uniform":
-        share = (values[2] - number) / (values[2] - values[1])
+        share = (values[2] - number if above else number - values[1]) / (values[2] - values[1])
     elif values[0] == "normal" and values[2] > 0:
-        share = math.erfc((number - values[1]) / (values[2] * math.sqrt(2))) / 2
+        share = math.erfc((number - values[1]) / (values[2] * math.sqrt(2)) * (1 if above else -1)) / 2
     else:
         return None
-    share = min(1.0, max(0.0, share))
-    return ("bernoulli", share if above else 1 - share)
+    return ("bernoulli", min(1.0, max(0.0, share)))
 
 
 def whole(numbers):
@@ -218,8 +218,8 @@ def filled_values(name, arguments, named):
 
 # Whether values of one type are the same in the other.
 def holds(values, before, behind):
-    if behind == before or behind.is_floating_point:
-        return True
+    if behind == before or behind.is_floating_point or behind.is_complex:
+        return not behind.is_complex
     low, high = (0, 1) if behind == torch.bool else (torch.iinfo(behind).min, torch.iinfo(behind).max)
     if values[0] == "integers":
         return low <= values[1] and values[2] - 1 <= high
@@ -261,6 +261,11 @@ def randint_values(arguments, named):
     else:
         low, high = named.get("low", 0), named.get("high", arguments[0] if arguments else 0)
     return ("integers", low, high)
+
+
+def normal_values(arguments, named):
+    numbers = [*arguments[:2], *(named[key] for key in ("mean", "std") if key in named)]
+    return ("normal", *numbers) if len(numbers) == 2 and all(type(one) in (int, float) for one in numbers) else None
 
 
 # "uniform(0, 1)"
@@ -429,8 +434,8 @@ def exported(model, inputs, free, size=None):
         size = torch.export.Dim(BATCH) if any(len(dims) > 1 for dims in free.values()) else torch.export.Dim.AUTO
     shapes = tuple({dim: size for dim in free.get(number, ())} or None for number in range(len(inputs)))
     with filled_numbers():
-        program = torch.export.export(model, tuple(inputs), dynamic_shapes=(shapes,) if isinstance(model, Drawing) else shapes,
-                                      strict=False)
+        program = torch.export.export(model, tuple(inputs), strict=False,
+                                      dynamic_shapes=shapes if not isinstance(model, Drawing) else (shapes,) if inputs else None)
     return program.run_decompositions({}) if in_place(program) else program
 
 
@@ -772,7 +777,13 @@ def described(path):
     # A call's inputs lie apart, and are contiguous.
     inputs = [torch.empty(one.shape, dtype=one.dtype, device="meta") if isinstance(one, torch.Tensor) else one for one in inputs]
     problem = None
-    for free in free_sizes(inputs, bool(tensors) and is_square(module, tensors)):
+    # What indices point into keeps its size, if that can be.
+    highs = {values[number][2] for number, one in enumerate(inputs)
+             if isinstance(one, torch.Tensor) and not one.is_floating_point() and values[number][0] == "integers"}
+    tries = free_sizes(inputs, bool(tensors) and is_square(module, tensors))
+    tries.sort(key=lambda free: any(inputs[number].is_floating_point() and inputs[number].shape[dim] in highs
+                                    for number, dims in free.items() for dim in dims))
+    for free in tries:
         try:
             return described_with(module, model, inputs, names, values, free, loaded, held)
         except Exception as error:

@@ -262,7 +262,7 @@ class TaskLoader {
   // What a program of TorchScript says of a function of it.
   struct Signature {
     std::vector<std::string> parameters;  // "x: Tensor"
-    std::string result;                   // "Tuple[Tensor,Tensor]": without blanks; empty: it does not say
+    std::string result;                   // "Tuple[Tensor, Tensor]"; empty: it does not say
   };
   static std::optional<Signature> signature_of(std::string_view text, const std::string& function) {
     const std::string begin = "def " + function + "(";
@@ -279,8 +279,8 @@ class TaskLoader {
     }
     const std::string behind = trim(text.substr(close + 1, text.find(':', close) - close - 1));
     if (behind.starts_with("->"))
-      for (const char c : behind.substr(2))
-        if (c != ' ') signature.result += c;
+      for (const std::string& part : split(behind.substr(2), ','))
+        signature.result += (signature.result.empty() ? "" : ", ") + trim(part);
     return signature;
   }
 
@@ -311,7 +311,7 @@ class TaskLoader {
       if (!input->strides.empty())
         return map.mistake("prepare", "input `" + name + "` of prepare(…) has `strides`");
       task_.prepared.push_back(number);
-      result += (result.empty() ? "Tensor" : ",Tensor");
+      result += (result.empty() ? "Tensor" : ", Tensor");
     }
     if (task_.prepared.empty()) return map.mistake("prepare", "prepare(…) takes no input");
     if (task_.prepared.size() > 1) result = "Tuple[" + result + "]";
