@@ -418,7 +418,7 @@ TEST_F(LoadTask, WhatPreparesItsInputs) {
             "t:20:10: there is no function `prepare(…)`\n");
   EXPECT_EQ(told("\"def prepare(id: Tensor) -> Tensor: return id\""),
             "t:20:10: `id` of prepare(…) is no input of role data (did you mean `ids`?)\n");
-  EXPECT_EQ(told("\"def prepare(w: Tensor) -> Tensor: return w\"").substr(0, 51),
+  EXPECT_EQ(told("\"def prepare(w: Tensor) -> Tensor: return w\"").substr(0, 53),
             "t:20:10: `w` of prepare(…) is no input of role data");
   EXPECT_EQ(told("\"def prepare(x: Tensor, x: Tensor) -> Tensor: return x\""),
             "t:20:10: prepare(…) takes `x` twice\n");
