@@ -136,6 +136,8 @@ class Followed(torch.overrides.TorchFunctionMode):
         changed = changed_tensor(name, arguments, named, result)
         if not isinstance(changed if changed is not None else result, torch.Tensor) or not arguments:
             return result
+        if len(arguments) == 2 and name == "mul" and is_factor(*arguments):
+            arguments = (arguments[1], arguments[0])
         values, root = computed_values(name, arguments, named, result, self.draws), self.draws.entry(arguments[0])[2]
         if changed is None:
             return result if values is None else self.draws.note(values, root, lambda: result)
@@ -149,6 +151,11 @@ class Followed(torch.overrides.TorchFunctionMode):
         where = tensor.untyped_storage()._cdata
         self.draws.known += [(one[0], None, one[2], None) for one in list(self.draws.known)
                              if one[0].untyped_storage()._cdata == where]
+
+
+# Whether a tensor is one number, and another one is more.
+def is_factor(factor, tensor):
+    return isinstance(factor, torch.Tensor) and isinstance(tensor, torch.Tensor) and factor.numel() == 1 < tensor.numel()
 
 
 # What a call writes to; nothing where it makes a tensor.
@@ -171,16 +178,18 @@ def computed_values(name, arguments, named, result, draws):
         return compared(values, COMPARED[plain], other)
     if name in ("__invert__", "logical_not") and values[0] == "bernoulli" and result.dtype == torch.bool:
         return ("bernoulli", 1 - values[1])
-    if name in KEEPING and not result.is_floating_point() and values[0] == "uniform" and whole(values[1:]) and values[1] >= 0:
+    integer = not result.is_floating_point() and not result.is_complex() and result.dtype != torch.bool
+    if name in KEEPING and integer and values[0] == "uniform" and whole(values[1:]) and values[1] >= 0:
         values = ("integers", int(values[1]), int(values[2]))  # rounded down
     if not holds(values, arguments[0].dtype, result.dtype):
         return None
-    if name in KEEPING or name in MOVING and values[0] != "permutation" and result.numel() == arguments[0].numel():
+    moved = name in MOVING and (result.numel(), result.dtype) == (arguments[0].numel(), arguments[0].dtype)
+    if name in KEEPING or moved and values[0] != "permutation":
         return values
     if named:
         return None
     name = plain[1:] if plain in ("iadd", "isub", "imul", "idiv", "itruediv") else plain
-    if name in ("mul", "rmul") and isinstance(other, torch.Tensor) and other.dim() == 0 and draws.values(other) == ("uniform", 0, 1):
+    if name in ("mul", "rmul") and is_factor(other, arguments[0]) and draws.values(other) == ("uniform", 0, 1):
         return values  # at the largest that this factor can be
     if not number:
         return None
@@ -867,7 +876,8 @@ def described_with(module, model, inputs, input_names, input_values, free, loade
                                   [at_batch(inputs, free, 1)[number] for number in held])
         task["any_draws"] = not any(op.startswith(PARTIAL) for op in ops)
         for number in held:
-            task["inputs"][number].update(compulsory=set(ops) <= ONE_BY_ONE, drawn=held[number] is not None)
+            drawn = held[number] is not None
+            task["inputs"][number].update(compulsory=drawn and set(ops) <= ONE_BY_ONE, drawn=drawn)
     task["least_batch"] = 1 if alone else 2
     task["flops"] = flops_of(model, inputs, free)
     task["made"] = made_by(model, inputs)
