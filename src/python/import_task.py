@@ -479,11 +479,17 @@ def shape_words(shape, batch):
     return words
 
 
-# Of each output its sizes, as words. They are what forward() gives, for torch.export may take a size for fixed that is not.
-def output_shapes(model, inputs, free, batch):
-    third = batch if batch > OTHER_BATCH + 1 or batch < OTHER_BATCH else 2 * OTHER_BATCH + 1
-    at = [[tuple(one.shape) for one in tensors_of(model(*at_batch(inputs, free, size)))]
-          for size in (OTHER_BATCH, OTHER_BATCH + 1, third)]
+# What forward() gives at a batch: the shapes of its outputs, and the floating-point operations of its products and convolutions, as torch
+# counts them. Each run of some modules takes seconds.
+def run_at(model, inputs, free, batch):
+    with torch.utils.flop_counter.FlopCounterMode(display=False) as counter:
+        outputs = tensors_of(model(*at_batch(inputs, free, batch)))
+    return [tuple(one.shape) for one in outputs], counter.get_total_flops()
+
+
+# Of each output its sizes, as words, from its shapes at OTHER_BATCH, one behind it, and `third`: torch.export may take a size for fixed
+# that is not.
+def output_shapes(at, third):
     if len({tuple(map(len, shapes)) for shapes in at}) != 1:
         raise Refused("its outputs have other numbers of dimensions at another size of its inputs")
     return [[size_word(*sizes, third) for sizes in zip(*shapes)] for shapes in zip(*at)]
@@ -539,17 +545,12 @@ def at_batch(inputs, free, batch):
                         device="meta") if isinstance(one, torch.Tensor) else one for number, one in enumerate(inputs)]
 
 
-# Floating-point operations of products and convolutions, as torch counts them, as a polynomial in the batch: what stands before each of
-# its powers. Where they are none of degree 4, a straight line.
-def flops_of(model, inputs, free):
-    def count(batch):
-        with torch.utils.flop_counter.FlopCounterMode(display=False) as counter:
-            model(*at_batch(inputs, free, batch))
-        return counter.get_total_flops()
-
-    counts = [count(OTHER_BATCH + k) for k in range(3)]
-    if counts[2] - counts[1] != counts[1] - counts[0]:
-        counts += [count(OTHER_BATCH + k) for k in range(3, 7)]
+# Floating-point operations as a polynomial in the batch: what stands before each of its powers. Where they are none of degree 4, a
+# straight line. `counts`: at the batches that output_shapes() has.
+def flops_of(model, inputs, free, counts, third):
+    each = counts[1] - counts[0]
+    straight = counts[2] - counts[0] == each * (third - OTHER_BATCH)
+    counts = [*counts[:2], *(counts[0] + k * each if straight else run_at(model, inputs, free, OTHER_BATCH + k)[1] for k in range(2, 7))]
     differences = []
     while any(counts):
         differences.append(counts[0])
@@ -858,7 +859,9 @@ def described_with(module, model, inputs, input_names, input_values, free, loade
     for node in chosen:
         if node.op == "call_function":
             writer.write(node)
-    for node, words in zip(outputs, output_shapes(model, inputs, free, batch[1])):
+    third = batch[1] if batch[1] > OTHER_BATCH + 1 or batch[1] < OTHER_BATCH else 2 * OTHER_BATCH + 1
+    shapes, counts = zip(*(run_at(model, inputs, free, size) for size in (OTHER_BATCH, OTHER_BATCH + 1, third)))
+    for node, words in zip(outputs, output_shapes(shapes, third)):
         task["outputs"].append({"dtype": dtype_of(node.meta["val"]), "shape": words})
     results = [writer.text(node) + (".contiguous()" if not node.meta["val"].is_contiguous() else "") for node in outputs]
     arguments = ", ".join([f"{one['name']}: Tensor" for one in task["inputs"]] +
@@ -879,7 +882,7 @@ def described_with(module, model, inputs, input_names, input_values, free, loade
             drawn = held[number] is not None
             task["inputs"][number].update(compulsory=drawn and set(ops) <= ONE_BY_ONE, drawn=drawn)
     task["least_batch"] = 1 if alone else 2
-    task["flops"] = flops_of(model, inputs, free)
+    task["flops"] = flops_of(model, inputs, free, counts, third)
     task["made"] = made_by(model, inputs)
     return task
 
