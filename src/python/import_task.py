@@ -22,6 +22,7 @@ import math
 import operator
 import re
 import sys
+import time
 import typing
 
 import torch
@@ -52,7 +53,7 @@ ONE_BY_ONE = {"abs", "exp", "sigmoid", "tanh", "add", "sub", "rsub", "mul", "div
               "softmax", "_softmax", "log_softmax", "_log_softmax", "log", "sqrt", "pow", "linalg_vector_norm", "clamp_min", "expand_as",
               "expand", "sum", "mean", "std", "cumsum", "sort", "getitem", "view", "reshape", "unsqueeze", "size"}
 FILLING = {"uniform_": (("from", 0), ("to", 1)), "normal_": (("mean", 0), ("std", 1))}
-BATCH, OTHER_BATCH, MOST_TRIES, MOST_LOOKED_AT, MOST_CHOICES = "BATCH", 3, 6, 1 << 22, 16
+BATCH, OTHER_BATCH, MOST_TRIES, MOST_LOOKED_AT, MOST_CHOICES, LONG_S = "BATCH", 3, 6, 1 << 22, 16, 2
 TAKEN = {"out", BATCH, "SMS", "SMEM_MAX", "forward", "torch", "float", "int", "bool", "let", "if", "else", "end", "for", "in", "temp",
          "launch", "fill", "copy", "const", "tensormap", "cdiv", "min", "max", "clog2", "aligned", "contiguous", "prepare"}
 
@@ -479,17 +480,11 @@ def shape_words(shape, batch):
     return words
 
 
-# What forward() gives at a batch: the shapes of its outputs, and the floating-point operations of its products and convolutions, as torch
-# counts them. Each run of some modules takes seconds.
-def run_at(model, inputs, free, batch):
-    with torch.utils.flop_counter.FlopCounterMode(display=False) as counter:
-        outputs = tensors_of(model(*at_batch(inputs, free, batch)))
-    return [tuple(one.shape) for one in outputs], counter.get_total_flops()
-
-
-# Of each output its sizes, as words, from its shapes at OTHER_BATCH, one behind it, and `third`: torch.export may take a size for fixed
-# that is not.
-def output_shapes(at, third):
+# Of each output its sizes, as words. They are what forward() gives, for torch.export may take a size for fixed that is not.
+def output_shapes(model, inputs, free, batch):
+    third = batch if batch > OTHER_BATCH + 1 or batch < OTHER_BATCH else 2 * OTHER_BATCH + 1
+    at = [[tuple(one.shape) for one in tensors_of(model(*at_batch(inputs, free, size)))]
+          for size in (OTHER_BATCH, OTHER_BATCH + 1, third)]
     if len({tuple(map(len, shapes)) for shapes in at}) != 1:
         raise Refused("its outputs have other numbers of dimensions at another size of its inputs")
     return [[size_word(*sizes, third) for sizes in zip(*shapes)] for shapes in zip(*at)]
@@ -545,12 +540,17 @@ def at_batch(inputs, free, batch):
                         device="meta") if isinstance(one, torch.Tensor) else one for number, one in enumerate(inputs)]
 
 
-# Floating-point operations as a polynomial in the batch: what stands before each of its powers. Where they are none of degree 4, a
-# straight line. `counts`: at the batches that output_shapes() has.
-def flops_of(model, inputs, free, counts, third):
-    each = counts[1] - counts[0]
-    straight = counts[2] - counts[0] == each * (third - OTHER_BATCH)
-    counts = [*counts[:2], *(counts[0] + k * each if straight else run_at(model, inputs, free, OTHER_BATCH + k)[1] for k in range(2, 7))]
+# Floating-point operations of products and convolutions, as torch counts them, as a polynomial in the batch: what stands before each of
+# its powers. A straight line where they are none of degree 4, or take long to count (of a recurrent module a minute).
+def flops_of(model, inputs, free):
+    def count(batch):
+        with torch.utils.flop_counter.FlopCounterMode(display=False) as counter:
+            model(*at_batch(inputs, free, batch))
+        return counter.get_total_flops()
+
+    begin = time.monotonic()
+    counts = [count(OTHER_BATCH), count(OTHER_BATCH + 1)]
+    counts += [count(OTHER_BATCH + k) for k in range(2, 7)] if counts[0] and time.monotonic() - begin < LONG_S else []
     differences = []
     while any(counts):
         differences.append(counts[0])
@@ -859,9 +859,7 @@ def described_with(module, model, inputs, input_names, input_values, free, loade
     for node in chosen:
         if node.op == "call_function":
             writer.write(node)
-    third = batch[1] if batch[1] > OTHER_BATCH + 1 or batch[1] < OTHER_BATCH else 2 * OTHER_BATCH + 1
-    shapes, counts = zip(*(run_at(model, inputs, free, size) for size in (OTHER_BATCH, OTHER_BATCH + 1, third)))
-    for node, words in zip(outputs, output_shapes(shapes, third)):
+    for node, words in zip(outputs, output_shapes(model, inputs, free, batch[1])):
         task["outputs"].append({"dtype": dtype_of(node.meta["val"]), "shape": words})
     results = [writer.text(node) + (".contiguous()" if not node.meta["val"].is_contiguous() else "") for node in outputs]
     arguments = ", ".join([f"{one['name']}: Tensor" for one in task["inputs"]] +
@@ -882,7 +880,7 @@ def described_with(module, model, inputs, input_names, input_values, free, loade
             drawn = held[number] is not None
             task["inputs"][number].update(compulsory=drawn and set(ops) <= ONE_BY_ONE, drawn=drawn)
     task["least_batch"] = 1 if alone else 2
-    task["flops"] = flops_of(model, inputs, free, counts, third)
+    task["flops"] = flops_of(model, inputs, free)
     task["made"] = made_by(model, inputs)
     return task
 
