@@ -8,6 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 TORCH_VERSION=2.11.0
+EINOPS_VERSION=0.8.2
 TORCH_NEEDS_KIB=$((9 * 1024 * 1024))  # the wheel, what it needs, and pip's own copies while it unpacks
 
 packages=(
@@ -120,6 +121,15 @@ install_cuda_headers() {
     say "CUDA's headers: pip has none of CUDA $version; candidates that include <cuda/…> or <mma.h> will be unsupported"
 }
 
+# Two modules of KernelBench import it. Beside the torch in .venv; another torch's python3 is its owner's.
+install_einops() {
+  [ -x .venv/bin/pip ] && has_torch "$(echo .venv/lib/python3*/site-packages/torch)" || return 0
+  if [ -e "$(echo .venv/lib/python3*/site-packages/einops/__init__.py)" ]; then say "einops: in .venv"; return 0; fi
+  say "einops: adding einops $EINOPS_VERSION to .venv"
+  .venv/bin/pip install --quiet --no-cache-dir --no-deps --disable-pip-version-check "einops==$EINOPS_VERSION" ||
+    say "einops: pip could not install it; modules of KernelBench that import it will be no tasks"
+}
+
 install_torch() {
   if [ "${WARPSMITH_TORCH:-ON}" = OFF ]; then say "LibTorch: not wanted (WARPSMITH_TORCH=OFF)"; return 0; fi
   local found
@@ -152,4 +162,5 @@ else
   say "no apt here: the dependencies must come from modules, conda or the system; configuring names what is missing"
 fi
 install_torch
+install_einops
 install_cuda_headers

@@ -70,33 +70,60 @@ void take_answers(const process::ChildResult& result, const std::vector<KernelBe
                                                                        : "its python3 ended: " + words.back();
 }
 
-// "3 * BATCH + 1", "BATCH", "8": at this batch.
-std::uint64_t size_at(const std::string& word, std::int64_t batch) {
-  std::uint64_t size = 0;
+// In the batch: what stands before each of its powers.
+using Polynomial = std::vector<std::uint64_t>;
+
+Polynomial sum(const Polynomial& a, const Polynomial& b) {
+  Polynomial all(std::max(a.size(), b.size()));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = (i < a.size() ? a[i] : 0) + (i < b.size() ? b[i] : 0);
+  return all;
+}
+
+Polynomial product(const Polynomial& a, const Polynomial& b) {
+  Polynomial all(a.size() + b.size() - 1);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t j = 0; j < b.size(); ++j) all[i + j] += a[i] * b[j];
+  return all;
+}
+
+std::uint64_t value_at(const Polynomial& polynomial, std::int64_t batch) {
+  std::uint64_t value = 0;
+  for (std::size_t i = polynomial.size(); i-- > 0;)
+    value = value * static_cast<std::uint64_t>(batch) + polynomial[i];
+  return value;
+}
+
+// "3 * BATCH + 1", "BATCH", "8".
+Polynomial size_of(const std::string& word) {
+  Polynomial size = {0};
   for (const std::string& part : split(word, '+')) {
-    std::uint64_t product = 1;
+    Polynomial term = {1};
     for (const std::string& factor : split(part, '*'))
-      product *= static_cast<std::uint64_t>(trim(factor) == "BATCH" ? batch : std::stoll(trim(factor)));
-    size += product;
+      term = product(term, trim(factor) == "BATCH"
+                               ? Polynomial{0, 1}
+                               : Polynomial{static_cast<std::uint64_t>(std::stoll(trim(factor)))});
+    size = sum(size, term);
   }
   return size;
 }
 
-std::uint64_t bytes_of(const Json& tensor, std::int64_t batch) {
+Polynomial bytes_of(const Json& tensor) {
   const std::string dtype = tensor.at("dtype");
-  std::uint64_t bytes = dtype == "float64" || dtype == "int64"                          ? 8
-                        : dtype == "bool" || dtype == "uint8" || dtype == "int8"        ? 1
-                        : dtype == "float16" || dtype == "bfloat16" || dtype == "int16" ? 2
-                                                                                        : 4;
-  for (const Json& word : tensor.at("shape")) bytes *= size_at(word.get<std::string>(), batch);
+  Polynomial bytes = {dtype == "float64" || dtype == "int64"                          ? 8u
+                      : dtype == "bool" || dtype == "uint8" || dtype == "int8"        ? 1u
+                      : dtype == "float16" || dtype == "bfloat16" || dtype == "int16" ? 2u
+                                                                                      : 4u};
+  for (const Json& word : tensor.at("shape")) bytes = product(bytes, size_of(word.get<std::string>()));
   return bytes;
 }
 
-// Of the operands of a call.
-std::uint64_t operand_bytes(const Json& described, std::int64_t batch) {
-  std::uint64_t bytes = 0;
+// Of the operands of a call. `compulsory`: without inputs of which a program may know some values unread, as
+// of a triangular matrix.
+Polynomial operand_bytes(const Json& described, bool compulsory = false) {
+  Polynomial bytes = {0};
   for (const char* list : {"inputs", "outputs"})
-    for (const Json& tensor : described.at(list)) bytes += bytes_of(tensor, batch);
+    for (const Json& tensor : described.at(list))
+      if (!compulsory || tensor.value("compulsory", true)) bytes = sum(bytes, bytes_of(tensor));
   return bytes;
 }
 
@@ -119,7 +146,8 @@ std::string timing_lines(const Json& described) {
   const std::int64_t batch = described.at("batch");
   const std::int64_t least = described.value("least_batch", 1);
   std::int64_t on_cpu = batch;
-  while (on_cpu > least && operand_bytes(described, on_cpu) > kCpuBytes) on_cpu = (on_cpu + 1) / 2;
+  const Polynomial bytes = operand_bytes(described);
+  while (on_cpu > least && value_at(bytes, on_cpu) > kCpuBytes) on_cpu = (on_cpu + 1) / 2;
   std::string text =
       on_cpu == batch
           ? fmt::format("timing: [{{BATCH: {}}}]\n", batch)
@@ -135,18 +163,31 @@ std::string timing_lines(const Json& described) {
 // copy.
 std::string distribution_line(const Json& described) {
   std::string text;
+  if (!described.value("any_draws", true)) return "";
   for (const Json& input : described.at("inputs")) {
-    if (input.at("role") != "data") continue;
+    if (input.at("role") != "data" || !input.value("drawn", true)) continue;
     if (input.at("values") != "uniform(0, 1)") return "";
     text += (text.empty() ? "" : ", ") + input.at("name").get<std::string>() + ": \"normal(0, 1)\"";
   }
-  return "distributions: [{" + text + "}]\n";
+  return text.empty() ? "" : "distributions: [{" + text + "}]\n";
 }
 
 // "bytes: 98304 * BATCH + 1024"; nothing where that is nothing.
-std::string cost_line(const char* key, std::uint64_t fixed, std::uint64_t a_batch) {
-  if (fixed + a_batch == 0) return "";
-  return fmt::format("{}: {} * BATCH + {}\n", key, a_batch, fixed);
+std::string cost_line(const char* key, const Polynomial& cost) {
+  std::string text;
+  for (std::size_t power = cost.size(); power-- > 0;) {
+    if (cost[power] == 0) continue;
+    text += (text.empty() ? "" : " + ") + std::to_string(cost[power]);
+    for (std::size_t i = 0; i < power; ++i) text += " * BATCH";
+  }
+  return text.empty() ? "" : fmt::format("{}: {}\n", key, text);
+}
+
+std::string program_lines(const char* key, const std::string& program) {
+  std::string text = fmt::format("{}: |\n", key);
+  for (const std::string& line : split_lines(program))
+    if (!line.empty()) text += "  " + line + "\n";
+  return text;
 }
 
 }  // namespace
@@ -268,14 +309,14 @@ std::string task_yaml(const KernelBenchTask& task) {
   for (std::size_t i = 0; i < outputs; ++i)
     text += tensor_line(outputs == 1 ? "out" : fmt::format("out{}", i), d.at("outputs").at(i));
   text += timing_lines(d);
-  const std::uint64_t bytes = operand_bytes(d, d.at("batch")),
-                      a_batch = operand_bytes(d, 2) - operand_bytes(d, 1);
-  text += distribution_line(d) + cost_line("flops", d.at("flops").at(0), d.at("flops").at(1)) +
-          cost_line("bytes", operand_bytes(d, 1) - a_batch, a_batch);
-  text += fmt::format("math: torch_default\nmemory: {}GiB\nmodule: {}\nreference: |\n",
-                      1 + ((4 * bytes + d.at("made").get<std::uint64_t>()) >> 30), kModuleFile);
-  for (const std::string& line : split_lines(d.at("reference").get<std::string>()))
-    if (!line.empty()) text += "  " + line + "\n";
+  text += distribution_line(d) + cost_line("flops", d.at("flops").get<Polynomial>()) +
+          cost_line("bytes", operand_bytes(d, true));
+  text += fmt::format(
+      "math: torch_default\nmemory: {}GiB\nmodule: {}\n",
+      1 + ((4 * value_at(operand_bytes(d), d.at("batch")) + d.at("made").get<std::uint64_t>()) >> 30),
+      kModuleFile);
+  if (d.contains("prepare")) text += program_lines("prepare", d.at("prepare"));
+  text += program_lines("reference", d.at("reference"));
   return text;
 }
 

@@ -5,11 +5,9 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
-#include <ATen/core/function.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/Stream.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/csrc/jit/codegen/fuser/interface.h>
 #include <torch/csrc/jit/passes/graph_fuser.h>
 #include <torch/csrc/jit/passes/tensorexpr_fuser.h>
@@ -31,90 +29,14 @@
 #include <limits>
 #include <optional>
 
+#include "answers/preparation.h"
+#include "torch_program.h"
 #include "warpsmith/base/allocator.h"
-#include "warpsmith/base/text.h"
 #include "warpsmith/measure/compare.h"
 
 namespace warpsmith::measure {
 
 namespace {
-
-at::ScalarType scalar_type(task::Dtype dtype) {
-  using task::Dtype;
-  switch (dtype) {
-    case Dtype::kFloat64:
-      return at::kDouble;
-    case Dtype::kFloat32:
-      return at::kFloat;
-    case Dtype::kFloat16:
-      return at::kHalf;
-    case Dtype::kBfloat16:
-      return at::kBFloat16;
-    case Dtype::kFloat8E4m3:
-      return at::kFloat8_e4m3fn;
-    case Dtype::kFloat8E5m2:
-      return at::kFloat8_e5m2;
-    case Dtype::kInt64:
-      return at::kLong;
-    case Dtype::kInt32:
-      return at::kInt;
-    case Dtype::kInt16:
-      return at::kShort;
-    case Dtype::kInt8:
-      return at::kChar;
-    case Dtype::kUint8:
-      return at::kByte;
-    case Dtype::kBool:
-      return at::kBool;
-  }
-  return at::kFloat;
-}
-
-std::string shape_text(at::IntArrayRef shape) {
-  std::string text = "[";
-  for (const std::int64_t size : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
-  return text + "]";
-}
-
-std::vector<std::int64_t> to_vector(at::IntArrayRef shape) { return {shape.begin(), shape.end()}; }
-
-// The tensors that a reference returned: one, or a tuple or list of them.
-std::vector<at::Tensor> tensors_of(const c10::IValue& value, const task::Task& task) {
-  if (value.isTensor()) return {value.toTensor()};
-  if (value.isTensorList()) return value.toTensorVector();
-  std::vector<at::Tensor> tensors;
-  if (value.isTuple()) {
-    for (const c10::IValue& element : value.toTupleRef().elements()) {
-      if (!element.isTensor()) break;
-      tensors.push_back(element.toTensor());
-    }
-    if (tensors.size() == value.toTupleRef().elements().size()) return tensors;
-  }
-  throw Error("task " + task.id + ": the reference does not return a tensor or a tuple of tensors");
-}
-
-// What torch has to say, in a line: the interpreter puts its traceback before the message, operators their
-// stack after it.
-std::string in_a_line(const std::exception& error) {
-  if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error)) {
-    const std::string text = torch_error->what_without_backtrace();
-    return text.substr(0, text.find('\n'));
-  }
-  const std::vector<std::string> lines = split_lines(trim(error.what()));
-  return lines.empty() ? "no message" : trim(lines.back());
-}
-
-// Calls `run`; what torch throws becomes an Error that names the task.
-template <typename Run>
-auto naming(const task::Task& task, const char* what, Run run) {
-  try {
-    return run();
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& e) {
-    throw Error("task " + task.id + ": the reference fails" + what + ": " + in_a_line(e));
-  }
-}
 
 // Flat, and a bool as its byte: 2 is no right answer.
 at::Tensor flat(const at::Tensor& tensor) {
@@ -122,6 +44,7 @@ at::Tensor flat(const at::Tensor& tensor) {
   return line.scalar_type() == at::kBool ? line.view(at::kByte) : line;
 }
 
+constexpr const char* kFails = "the reference fails";
 constexpr std::int64_t kPiece = 1 << 24;  // elements: doubles of all of a large output may find no room
 
 // compare() of compare.h for flat tensors, piece by piece.
@@ -307,8 +230,8 @@ at::Tensor argument_as(Arguments kind, const at::Tensor& tensor) {
 struct Reference::State {
   task::Task task;
   Place place = Place::kHost;
-  std::shared_ptr<torch::jit::CompilationUnit> unit;
-  torch::jit::Function* forward = nullptr;
+  TorchProgram program;
+  std::optional<Preparation> preparation;
   std::vector<at::Tensor> module_state;  // of task.state, where the reference runs
 
   // Tensors over memory of `memory_place`, without copies; behind them the module's own.
@@ -316,16 +239,8 @@ struct Reference::State {
                                Place memory_place) const {
     if (inputs.size() != task.inputs.size()) throw Error("task " + task.id + ": wrong number of inputs");
     std::vector<at::Tensor> tensors;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const task::TensorSpec& spec = task.inputs[i];
-      void* memory = const_cast<std::byte*>(inputs[i].data());
-      const at::TensorOptions options =
-          at::TensorOptions(scalar_type(spec.dtype))
-              .device(memory_place == Place::kGpu ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU));
-      tensors.push_back(spec.strides.empty() ? at::from_blob(memory, task::shape_at(spec, dims), options)
-                                             : at::from_blob(memory, task::shape_at(spec, dims),
-                                                             task::strides_at(spec, dims), options));
-    }
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      tensors.push_back(input_over(task.inputs[i], dims, inputs[i], memory_place));
     tensors.insert(tensors.end(), module_state.begin(), module_state.end());
     return tensors;
   }
@@ -367,7 +282,7 @@ struct Reference::State {
   std::vector<at::Tensor> call(const std::vector<at::Tensor>& tensors) const {
     std::vector<c10::IValue> stack = stack_of(tensors);
     set_math(task.math);
-    forward->run(stack);
+    program.function().run(stack);
     return tensors_of(stack.back(), task);
   }
 
@@ -380,14 +295,7 @@ struct Reference::State {
       const task::TensorSpec& spec = task.outputs[i];
       const bool same_type = outputs[i].scalar_type() == scalar_type(spec.dtype) ||
                              (oracle && task::is_floating(spec.dtype) && outputs[i].is_floating_point());
-      if (!same_type)
-        throw Error("task " + task.id + ": output `" + spec.name + "` of the reference is " +
-                    std::string(at::toString(outputs[i].scalar_type())) + ", the task says " +
-                    std::string(task::to_string(spec.dtype)));
-      const std::vector<std::int64_t> shape = task::shape_at(spec, dims);
-      if (to_vector(outputs[i].sizes()) != shape)
-        throw Error("task " + task.id + ": output `" + spec.name + "` of the reference has shape " +
-                    shape_text(outputs[i].sizes()) + ", the task says " + shape_text(shape));
+      check_tensor(outputs[i], spec, dims, same_type, task, "output `" + spec.name + "` of the reference");
     }
   }
 
@@ -424,7 +332,7 @@ struct Reference::State {
   std::vector<OutputValues> run_as(Arguments kind, const char* what, const task::Dims& dims,
                                    const std::vector<std::span<const std::byte>>& inputs) const {
     const c10::InferenceMode inference;
-    return naming(task, what, [&] {
+    return naming(task, std::string(kFails) + what, [&] {
       std::vector<at::Tensor> tensors = bring(dims, inputs);
       for (at::Tensor& tensor : tensors) tensor = argument_as(kind, tensor);
       return checked(call(tensors), dims, kind == Arguments::kFloat64);
@@ -446,33 +354,23 @@ Reference::Reference(const task::Task& task, Place place) : state_(std::make_uni
   state_->task = task;
   state_->place = place;
   if (place == Place::kGpu) at::empty({1}, at::TensorOptions(at::kCUDA));  // starts torch's CUDA
-
-  try {
-    state_->unit = torch::jit::compile(task.reference);
-    state_->forward = state_->unit->find_function(c10::QualifiedName("forward"));
-  } catch (const c10::Error& e) {
-    throw InvalidInput({{(task.folder / "task.yaml").string(), 0, 0,
-                         std::string("reference: ") + e.what_without_backtrace(), ""}});
-  } catch (const std::exception& e) {
-    throw InvalidInput(
-        {{(task.folder / "task.yaml").string(), 0, 0, std::string("reference: ") + e.what(), ""}});
-  }
-  if (state_->forward == nullptr)
-    throw InvalidInput(
-        {{(task.folder / "task.yaml").string(), 0, 0, "reference: there is no function `forward`", ""}});
-  const std::size_t wanted = task.inputs.size() + task.state.size() + task.scalars.size();
-  const std::size_t has = state_->forward->getSchema().arguments().size();
-  if (has != wanted)
-    throw InvalidInput({{(task.folder / "task.yaml").string(), 0, 0,
-                         "reference: `forward` takes " + std::to_string(has) + " arguments, the task has " +
-                             std::to_string(wanted) + " inputs and scalars",
-                         ""}});
+  state_->program =
+      TorchProgram(task, task.reference, "reference", "forward",
+                   task.inputs.size() + task.state.size() + task.scalars.size(), "inputs and scalars");
+  state_->preparation.emplace(state_->task, place);
   const c10::InferenceMode inference;
   state_->read_module_state();
 }
 
 Reference::~Reference() = default;
 Reference::Reference(Reference&&) noexcept = default;
+
+const task::Task& Reference::task() const { return state_->task; }
+
+void Reference::prepare(const task::Dims& dims, const std::vector<std::span<std::byte>>& inputs,
+                        Place memory) const {
+  state_->preparation->run(dims, inputs, memory);
+}
 
 std::vector<OutputValues> Reference::run(const task::Dims& dims,
                                          const std::vector<std::span<const std::byte>>& inputs) const {
@@ -550,14 +448,14 @@ Reference::Calls Reference::bind_rounded(const task::Dims& dims,
 std::int64_t Reference::Calls::run(int first, int count) {
   using Clock = std::chrono::steady_clock;
   const c10::InferenceMode inference;
-  torch::jit::Function& forward = *state_->reference->forward;
+  torch::jit::Function& forward = state_->reference->program.function();
   state_->results.clear();
   state_->results.reserve(static_cast<std::size_t>(count));
   std::vector<c10::IValue> stack;
   stack.reserve(16);
   set_math(state_->reference->task.math);
   const Clock::time_point begin = Clock::now();
-  naming(state_->reference->task, "", [&] {
+  naming(state_->reference->task, kFails, [&] {
     for (int i = first; i < first + count; ++i) {
       const std::vector<c10::IValue>& arguments = state_->arguments[static_cast<std::size_t>(i)];
       stack.assign(arguments.begin(), arguments.end());
@@ -592,14 +490,14 @@ std::vector<Comparison> Reference::Calls::compare(int number,
                                                   const std::vector<std::span<const std::byte>>& got,
                                                   const std::vector<double>& bounds) const {
   const c10::InferenceMode inference;
-  return naming(state_->reference->task, "",
+  return naming(state_->reference->task, kFails,
                 [&] { return state_->reference->compare(state_->tensors(number), got, bounds); });
 }
 
 std::vector<Comparison> Reference::Calls::compare(int number, const Calls& got, int got_number,
                                                   const std::vector<double>& bounds) const {
   const c10::InferenceMode inference;
-  return naming(state_->reference->task, "", [&] {
+  return naming(state_->reference->task, kFails, [&] {
     return state_->reference->compare(state_->tensors(number), got.state_->tensors(got_number), bounds);
   });
 }
@@ -609,7 +507,7 @@ std::vector<Comparison> Reference::compare(const task::Dims& dims,
                                            const std::vector<std::span<const std::byte>>& expected,
                                            const std::vector<double>& bounds) const {
   const c10::InferenceMode inference;
-  return naming(state_->task, "", [&] {
+  return naming(state_->task, kFails, [&] {
     std::vector<at::Tensor> right;
     for (std::size_t i = 0; i < expected.size(); ++i)
       right.push_back(state_->output_of(i, expected[i], task::shape_at(state_->task.outputs.at(i), dims)));
@@ -620,7 +518,7 @@ std::vector<Comparison> Reference::compare(const task::Dims& dims,
 std::vector<double> Reference::Calls::default_bounds(const Calls& oracle, bool* decidable) const {
   const c10::InferenceMode inference;
   const task::Task& task = state_->reference->task;
-  return naming(task, "", [&] {
+  return naming(task, kFails, [&] {
     const std::vector<at::Tensor> own = state_->tensors(0), right = oracle.state_->tensors(0);
     std::vector<double> bounds;
     *decidable = true;
@@ -642,7 +540,7 @@ std::vector<double> Reference::Calls::default_bounds(const Calls& oracle, bool* 
 std::vector<double> Reference::Calls::tf32_bounds(const Calls& oracle) const {
   const c10::InferenceMode inference;
   const task::Task& task = state_->reference->task;
-  return naming(task, "", [&] {
+  return naming(task, kFails, [&] {
     const std::vector<at::Tensor> own = state_->tensors(0), right = oracle.state_->tensors(0);
     std::vector<double> bounds;
     for (std::size_t i = 0; i < own.size(); ++i)

@@ -75,6 +75,8 @@ std::string full_reference(const task::Task& task) {
   for (const task::TensorSpec& input : task.inputs) text += full_tensor(input);
   for (const task::ScalarSpec& scalar : task.scalars)
     text += fmt::format("- `{}`: {} = {}\n", scalar.name, scalar.is_float ? "float" : "int", scalar.value);
+  if (!task.prepare.empty())
+    text += "\nTheir values are made of random ones:\n\n```python\n" + end_in_newline(task.prepare) + "```\n";
   text += "\nOutputs:\n";
   for (const task::TensorSpec& output : task.outputs) text += full_tensor(output);
   text += "\nTimed at:";

@@ -3,7 +3,7 @@
 #
 #   {"hello": {"device": "cuda" | "cpu", "threads": 1}}
 #       -> {"flags": {"torch": "2.11.0", …}, "torch": "2.11.0", "name": "NVIDIA H200", "uuid": "GPU-…"}
-#   {"open": {"task": "id", "reference": "def forward…", "inputs": [{"dtype", "shape", "strides", "elements", "offset_bytes", "kind", "arguments"}, …], "scalars": [0.5, …]},
+#   {"open": {"task": "id", "reference": "def forward…", "prepare": "def prepare…" or "", "prepared": [numbers of inputs], "inputs": [{"dtype", "shape", "strides", "elements", "offset_bytes", "kind", "arguments"}, …], "scalars": [0.5, …]},
 #    "baseline": "eager" | "torchscript" | "torch_compile" | "torch_compile_reduce_overhead", "math": "strict" | "torch_default"}
 #       -> {"flags": {…}}          torch's flags are those of this math from here on; the reference runs, and the other arm agrees with it; `torchscript` is the reference as the C++ side runs it
 #   {"operands": K}                operands for K timed calls and an untimed one, in several places, for either arm
@@ -61,6 +61,9 @@ def fill(tensor, spec, generator):
         wide = torch.randint(low, high, tensor.shape, generator=generator, device=tensor.device)
     elif kind == "bernoulli":
         wide.bernoulli_(argument(spec, 0, 0.5), generator=generator)
+    elif kind == "choice":
+        numbers = torch.tensor(spec["arguments"], dtype=wide.dtype, device=tensor.device)
+        wide = numbers[torch.randint(len(numbers), tensor.shape, generator=generator, device=tensor.device)]
     elif kind == "permutation":
         wide = torch.rand(tensor.shape, generator=generator, device=tensor.device).argsort(-1)
     else:
@@ -84,6 +87,7 @@ class Task:
         self.spec = spec
         self.device = device
         self.forward = python_reference(spec["reference"], spec["task"])
+        self.prepare = python_reference(spec["prepare"], spec["task"], "prepare") if spec["prepare"] else None
         self.scalars = list(spec["scalars"])
         self.generator = torch.Generator(device=device)
         self.gaps = random.Random(f"<reference of {spec['task']}>")
@@ -103,6 +107,11 @@ class Task:
         for number, (tensor, spec) in enumerate(zip(operands, self.spec["inputs"])):
             self.generator.manual_seed(random.Random(f"{key} {number}").getrandbits(62))
             fill(tensor, spec, self.generator)
+        if self.prepare:
+            prepared = [operands[number] for number in self.spec["prepared"]]
+            made = outputs_of(self.prepare(*[tensor.clone() for tensor in prepared]))
+            for tensor, values in zip(prepared, made):
+                tensor.copy_(values)
 
     def bytes_a_call(self, outputs):
         return sum(t.numel() * t.element_size() for t in self.new_operands() + outputs)

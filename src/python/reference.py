@@ -39,9 +39,9 @@ class OperatorsByName(ast.NodeTransformer):
         return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), arguments, call.keywords), call)
 
 
-# The function `forward` of a task's reference, run by Python: eager as its users see it.
-def python_reference(reference, task):
-    name = f"<reference of {task}>"
+# A function of a task's reference (or of its `prepare`), run by Python: eager as its users see it.
+def python_reference(reference, task, function="forward"):
+    name = f"<{'reference' if function == 'forward' else function} of {task}>"
     names = {"torch": torch, "math": math, "Tensor": torch.Tensor, "F": torch.nn.functional}
     names.update({n: getattr(typing, n) for n in ("Any", "Dict", "List", "Optional", "Tuple", "Union")})
     linecache.cache[name] = (len(reference), None, reference.splitlines(True), name)
@@ -49,6 +49,6 @@ def python_reference(reference, task):
     tree = ast.fix_missing_locations(by_name.visit(ast.parse(reference, name)))
     names.update(by_name.found)
     exec(compile(tree, name, "exec"), names)
-    return names["forward"]
+    return names[function]
 
 

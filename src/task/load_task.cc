@@ -82,6 +82,7 @@ class TaskLoader {
     for (const Entry& entry : map.map("scalars")) read_scalar(entry);
     read_outputs(map);
     read_reference(map);
+    read_prepare(map);
     read_module(map);
     read_timing(map);
     task_.hidden = read_shapes(map, "hidden", "hidden");
@@ -258,27 +259,78 @@ class TaskLoader {
     }
   }
 
+  // What a program of TorchScript says of a function of it.
+  struct Signature {
+    std::vector<std::string> parameters;  // "x: Tensor"
+    std::string result;                   // "Tuple[Tensor, Tensor]"; empty: it does not say
+  };
+  static std::optional<Signature> signature_of(std::string_view text, const std::string& function) {
+    const std::string begin = "def " + function + "(";
+    const std::size_t at = text.find(begin);
+    const std::size_t close = at == std::string::npos ? at : text.find(')', at);
+    if (close == std::string::npos) return std::nullopt;
+    Signature signature;
+    const std::size_t first = at + begin.size();
+    for (const std::string& parameter : split(trim(text.substr(first, close - first)), ',')) {
+      const std::vector<std::string> parts = split(parameter, ':');
+      if (!trim(parameter).empty())
+        signature.parameters.push_back(trim(parts[0]) +
+                                       (parts.size() > 1 ? ": " + trim(parts[1]) : ": Tensor"));
+    }
+    const std::string behind = trim(text.substr(close + 1, text.find(':', close) - close - 1));
+    if (behind.starts_with("->"))
+      for (const std::string& part : split(behind.substr(2), ','))
+        signature.result += (signature.result.empty() ? "" : ", ") + trim(part);
+    return signature;
+  }
+
+  // The parameters of prepare(…) are inputs of role data, and its results as many tensors.
+  void read_prepare(MapReader& map) {
+    const auto text = map.string("prepare");
+    if (!text) return;
+    task_.prepare = *text;
+    const auto signature = signature_of(*text, "prepare");
+    if (!signature) return map.mistake("prepare", "there is no function `prepare(…)`");
+    std::vector<std::string> names;
+    for (const TensorSpec& input : task_.inputs)
+      if (input.role == Role::kData) names.push_back(input.name);
+    std::string result;
+    for (const std::string& parameter : signature->parameters) {
+      const std::string name = parameter.substr(0, parameter.find(':'));
+      const auto input = std::find_if(task_.inputs.begin(), task_.inputs.end(), [&](const TensorSpec& one) {
+        return one.name == name && one.role == Role::kData;
+      });
+      const auto number = static_cast<std::size_t>(input - task_.inputs.begin());
+      if (input == task_.inputs.end())
+        return map.mistake("prepare", "`" + name + "` of prepare(…) is no input of role data",
+                           yaml::suggest(name, names));
+      if (std::count(task_.prepared.begin(), task_.prepared.end(), number) > 0)
+        return map.mistake("prepare", "prepare(…) takes `" + name + "` twice");
+      if (parameter != name + ": Tensor")
+        return map.mistake("prepare", "`" + parameter + "` of prepare(…) is no Tensor");
+      if (!input->strides.empty())
+        return map.mistake("prepare", "input `" + name + "` of prepare(…) has `strides`");
+      task_.prepared.push_back(number);
+      result += (result.empty() ? "Tensor" : ", Tensor");
+    }
+    if (task_.prepared.empty()) return map.mistake("prepare", "prepare(…) takes no input");
+    if (task_.prepared.size() > 1) result = "Tuple[" + result + "]";
+    if (signature->result != result)
+      map.mistake("prepare", "prepare(…) must give a tensor for each input that it takes", "-> " + result);
+  }
+
   // The parameters of forward(…) are the inputs and then the scalars, by name and in order.
   void read_reference(MapReader& map) {
     const auto text = map.string("reference", {.required = true});
     if (!text) return;
     task_.reference = *text;
-    const std::size_t at = task_.reference.find("def forward(");
-    const std::size_t close = at == std::string::npos ? at : task_.reference.find(')', at);
-    if (close == std::string::npos)
-      return map.mistake("reference", "the reference has no function `forward(…)`");
+    const auto signature = signature_of(*text, "forward");
+    if (!signature) return map.mistake("reference", "the reference has no function `forward(…)`");
     std::vector<std::string> expected;
     for (const TensorSpec& tensor : task_.inputs) expected.push_back(tensor.name + ": Tensor");
     for (const ScalarSpec& scalar : task_.scalars)
       expected.push_back(scalar.name + (scalar.is_float ? ": float" : ": int"));
-    std::vector<std::string> found;
-    const std::string list = trim(std::string_view(task_.reference).substr(at + 12, close - at - 12));
-    for (const std::string& parameter : split(list, ',')) {
-      const std::vector<std::string> parts = split(parameter, ':');
-      if (!trim(parameter).empty())
-        found.push_back(trim(parts[0]) + (parts.size() > 1 ? ": " + trim(parts[1]) : ": Tensor"));
-    }
-    if (found == expected) return;
+    if (signature->parameters == expected) return;
     std::string wanted;
     for (const std::string& parameter : expected) wanted += (wanted.empty() ? "" : ", ") + parameter;
     map.mistake("reference", "the parameters of forward(…) must be the inputs and the scalars, in order",

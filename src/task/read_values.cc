@@ -29,7 +29,7 @@ constexpr std::array<ValueKind, 12> kValueKinds = {{
     {"ones", 0, 0, 0, false, "ones"},
     {"permutation", 0, 0, 0, false, "permutation"},
     {"bernoulli", 1, 1, 0, false, "bernoulli(p)"},
-    {"choice", 1, 16, 0, true, "choice(a, b, …), 1 to 16 numbers"},
+    {"choice", 1, 16, 0, false, "choice(a, b, …), 1 to 16 numbers"},
     {"mix", 1, 1, 2, true, "mix(p, values, other values)"},
     {"sorted", 0, 0, 1, true, "sorted(values)"},
     {"descending", 0, 0, 1, true, "descending(values)"},
@@ -163,7 +163,10 @@ bool ValueReader::fits(const ValueSpec& spec) {
   return true;
 }
 
-void check_values(const ValueSpec& values, Dtype dtype, const Dims& dims) {
+void check_values(const ValueSpec& values, Dtype dtype, const Dims& dims, bool in_distribution) {
+  if (values.kind == "choice" && !in_distribution && !even_choice(values, dims))
+    throw Error(
+        "values `choice`: its numbers are not evenly spaced; such a choice is for `distributions` alone");
   std::vector<double> arguments;
   for (std::size_t i = 0; i < values.arguments.size(); ++i) {
     arguments.push_back(value_argument(values, i, dims));
@@ -180,7 +183,7 @@ void check_values(const ValueSpec& values, Dtype dtype, const Dims& dims) {
   const bool probability = values.kind == "bernoulli" || values.kind == "mix";
   if (probability && !(arguments[0] >= 0 && arguments[0] <= 1))
     throw Error("values `" + values.kind + "`: p is not between 0 and 1");
-  for (const ValueSpec& part : values.parts) check_values(part, dtype, dims);
+  for (const ValueSpec& part : values.parts) check_values(part, dtype, dims, in_distribution);
 }
 
 }  // namespace warpsmith::task

@@ -37,6 +37,7 @@ class ValueReader {
 };
 
 // Throws Error where the arguments make no sense at `dims`: an empty range, 300 as an int8.
-void check_values(const ValueSpec& values, Dtype dtype, const Dims& dims);
+// `in_distribution`: as ValueReader has it.
+void check_values(const ValueSpec& values, Dtype dtype, const Dims& dims, bool in_distribution);
 
 }  // namespace warpsmith::task

@@ -41,10 +41,10 @@ void check_shape(const Task& task, const Dims& dims, const yaml::Node& node, Dia
   try {
     check_memory(task, dims);
     for (const TensorSpec& input : task.inputs) {
-      check_values(input.values, input.dtype, dims);
+      check_values(input.values, input.dtype, dims, false);
       for (const auto& distribution : task.distributions)
         if (const auto it = distribution.find(input.name); it != distribution.end())
-          check_values(it->second, input.dtype, dims);
+          check_values(it->second, input.dtype, dims, true);
     }
     for (const auto& [cost, key] : {std::pair(&task.flops, "flops"), std::pair(&task.bytes, "bytes")})
       if (*cost && (*cost)->evaluate(dims_scope(dims)) < 0)

@@ -190,4 +190,19 @@ double value_argument(const ValueSpec& values, std::size_t index, const Dims& di
   }
 }
 
+std::optional<EvenChoice> even_choice(const ValueSpec& values, const Dims& dims) {
+  std::vector<double> numbers;
+  for (std::size_t i = 0; i < values.arguments.size(); ++i)
+    numbers.push_back(value_argument(values, i, dims));
+  if (numbers.empty()) return std::nullopt;
+  EvenChoice even{static_cast<float>(numbers[0]), 0, numbers.size()};
+  if (numbers.size() > 1) even.step = static_cast<float>(numbers[1] - numbers[0]);
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    const float offset = even.step * static_cast<float>(k);
+    const double number = even.base + offset;
+    if (number != numbers[k] || std::signbit(number) != std::signbit(numbers[k])) return std::nullopt;
+  }
+  return even;
+}
+
 }  // namespace warpsmith::task

@@ -185,12 +185,22 @@ TEST_F(Import, DrawnTensorsThatAreWorkedWith) {
       {draw + "x = torch.randn_like(x)", "normal(0, 1)"},
       {normal + "x.normal_(std=2)", "normal(0, 2)"},
       {normal + "x.uniform_(-1, 1)", "uniform(-1, 1)"},
-      {draw + "x[:, 0] = 5", ""},
-      {draw + "x[0].zero_()", ""},
-      {draw + "x = torch.add(x, 1, alpha=2)", ""},
-      {draw + "torch.exp(x, out=x)", ""},
-      {draw + "x = x.to(torch.int64).float()", ""},
-      {"x = torch.randint(0, 5, (batch, width)).to(torch.bool).float()", ""},
+      {draw + "x = x.view(width, batch).T.reshape(batch, width)", "uniform(0, 1)"},
+      {draw + "x = (x * 4).long().float()", "integers(0, 4)"},
+      {draw + "x = (x > 0.25).float()", "bernoulli(0.75)"},
+      {draw + "x = (x < 0.25).float() * 2 - 1", "bernoulli(0.25) prepared"},
+      {"x = torch.randint(0, 5, (batch, width)).float() / 4", "choice(0, 0.25, 0.5, 0.75, 1)"},
+      {"x = torch.randint(0, 2, (batch, width)).float() * 2 - 1", "choice(-1, 1)"},
+      {draw + "x[:, 0] = 5", "uniform(0, 1) prepared"},
+      {draw + "x[0].zero_()", "uniform(0, 1) prepared"},
+      {draw + "x = torch.add(x, 1, alpha=2)", "uniform(0, 1) prepared"},
+      {draw + "torch.exp(x, out=x)", "uniform(0, 1) prepared"},
+      {draw + "x = (x * 9).to(torch.int16).float()", "integers(0, 9)"},
+      {normal + "x.normal_()\n    x = x.abs()", "normal(0, 1) prepared"},
+      {"x = torch.randint(0, 5, (batch, width)).to(torch.bool).float()", "integers(0, 5) prepared"},
+      {draw + "x = x * torch.rand(width)", ""},
+      {draw + "x = x + torch.rand(batch, width)", ""},
+      {draw + "x = nn.functional.dropout(x)", ""},
   };
   for (std::size_t i = 0; i < cases.size(); ++i)
     add(fmt::format("level1/{}_Case.py", i + 1), module_of("return x + 1", "pass", "[drawn()]") +
@@ -203,8 +213,72 @@ TEST_F(Import, DrawnTensorsThatAreWorkedWith) {
     const bool refused = cases[i].second.empty();
     EXPECT_EQ(answer.at("imported").dump().find('"' + id + '"') == std::string::npos, refused) << answer;
     if (refused) continue;
-    EXPECT_EQ(task::to_string(loaded(id).inputs.at(0).values), cases[i].second) << cases[i].first;
+    const task::Task task = loaded(id);
+    EXPECT_EQ(task::to_string(task.inputs.at(0).values) + (task.prepare.empty() ? "" : " prepared"),
+              cases[i].second)
+        << cases[i].first;
   }
+  const process::ChildResult valid = warpsmith({"validate", "tasks", "--device", "cpu"});
+  EXPECT_EQ(valid.exit_code, kExitOk) << valid.out << valid.err;
+}
+
+// What get_inputs() computes of its draws becomes the task's `prepare`.
+TEST_F(Import, InputsThatAreComputed) {
+  struct Case {
+    std::string arguments, forward, inputs, prepare;  // a part of it
+  };
+  const std::vector<Case> cases = {
+      {"A, B", "A @ B",
+       "A = torch.rand(N, N)\n    A = (A + A.T) / 2\n    return [A, torch.triu(torch.rand(N, N))]",
+       "torch.triu(B)"},
+      {"A", "torch.linalg.cholesky(A)", "A = torch.rand(N, N)\n    return [A @ A.T + N * torch.eye(N)]",
+       "torch.eye("},
+      {"p, q", "nn.functional.kl_div(torch.log(p), q)",
+       "s = torch.rand(())\n    return [(torch.rand(M, 6) * s).softmax(dim=-1), torch.rand(M, 6).softmax(0)]",
+       "torch.softmax(p, -1)"},
+      {"x", "x * 2", "return [nn.functional.normalize(torch.randn(M, 6))]", "torch.linalg_vector_norm(x"},
+      {"x, m", "x.masked_fill(m, 0.0)", "return [torch.rand(M, 6, 6), torch.ones(6, 6).tril().bool()]",
+       "torch.ones([6, 6]"},
+      {"x, i", "x[i]", "return [torch.rand(M, 6), torch.arange(M).flip(0)]", "torch.flip(v_arange, [0])"},
+      {"x, i", "torch.gather(x, 1, i)", "x = torch.rand(M, 6)\n    return [x, x.argsort(1)]",
+       "return x, v_argsort"},
+      {"x, y", "x * y", "x = torch.rand(M, 6)\n    return [x, x + 0.1 * torch.randn(M, 6)]",
+       "torch.add(x, y)"},
+      {"x, y", "x * y", "x = torch.rand(M, 6)\n    return [x, x]", "return x, x"},
+      {"x", "x + 1", "return [torch.randint(0, 100, (M, 6)) / 100]", "torch.div(v_to, 100)"},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    add(fmt::format("level1/{}_Case.py", i + 1),
+        fmt::format("import torch\nimport torch.nn as nn\n\nN = 24\nM = 40\n\nclass Model(nn.Module):\n"
+                    "    def forward(self, {}):\n        return {}\n\ndef get_inputs():\n    {}\n\n"
+                    "def get_init_inputs():\n    return []\n",
+                    cases[i].arguments, cases[i].forward, cases[i].inputs));
+  const Json answer = imported({"--level", "1"});
+  ASSERT_EQ(exit_code_, kExitOk) << err_ << answer;
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    EXPECT_THAT(loaded(fmt::format("level1_{}_Case", i + 1)).prepare, HasSubstr(cases[i].prepare));
+  const process::ChildResult valid = warpsmith({"validate", "tasks", "--device", "cpu"});
+  EXPECT_EQ(valid.exit_code, kExitOk) << valid.out << valid.err;
+  // Of square matrices all sizes are the batch.
+  const task::Task square = loaded("level1_1_Case");
+  EXPECT_EQ(task::shape_at(square.inputs.at(1), {{"BATCH", 3}}), (std::vector<std::int64_t>{3, 3}));
+  EXPECT_EQ(square.flops->evaluate(task::dims_scope({{"BATCH", 10}})), 2000);
+  EXPECT_EQ(square.bytes->evaluate(task::dims_scope({{"BATCH", 10}})), 400)
+      << "the output: zeros need no reading";
+  EXPECT_EQ(square.hidden.size(), 3u);
+}
+
+// Sizes that are equal by chance are no square.
+TEST_F(Import, SquaresAreToldByTheModulesConstants) {
+  add("level1/1_Square.py", module_of("return x + 1", "pass", "[torch.rand(batch, batch)]"));
+  std::string chance = module_of("return x + 1");
+  chance.replace(chance.find("width = 48"), 10, "width = 64");
+  add("level1/2_Chance.py", chance);
+  imported({"--level", "1"});
+  ASSERT_EQ(exit_code_, kExitOk) << err_;
+  const task::Dims dims = {{"BATCH", 3}};
+  EXPECT_EQ(task::shape_at(loaded("level1_1_Square").inputs.at(0), dims), (std::vector<std::int64_t>{3, 3}));
+  EXPECT_EQ(task::shape_at(loaded("level1_2_Chance").inputs.at(0), dims), (std::vector<std::int64_t>{3, 64}));
 }
 
 // One bad module costs no other its place.
@@ -213,7 +287,8 @@ TEST_F(Import, WhatCannotBeImportedIsRefusedWithTheReason) {
   add("level1/2_Ends.py", "import os\nos._exit(3)\n");
   add("level1/3_Broken.py", "def get_inputs(:\n");
   add("level1/4_NoModel.py", "def get_inputs():\n    return []\n");
-  add("level1/5_Values.py", module_of("return x + 1", "pass", "[torch.rand(batch, width).sort()[0]]"));
+  add("level1/5_Values.py",
+      module_of("return x + 1", "pass", "[torch.rand(batch, width) * torch.rand(width)]"));
   add("level1/6_Unneeded.py", module_of("return torch.ones(3)"));
   add("level1/7_OneSize.py", module_of("return x.view(64, 6, 8)"));
   add("level1/8_Prints.py", "print('{\"task\": 1}')\n" + module_of("return x - 1"));
@@ -230,7 +305,7 @@ TEST_F(Import, WhatCannotBeImportedIsRefusedWithTheReason) {
   EXPECT_THAT(why["level1_2_Ends"], HasSubstr("its python3 ended"));
   EXPECT_THAT(why["level1_3_Broken"], HasSubstr("SyntaxError"));
   EXPECT_THAT(why["level1_4_NoModel"], HasSubstr("it does not define `Model`"));
-  EXPECT_THAT(why["level1_5_Values"], HasSubstr("how get_inputs() makes `x` is not known"));
+  EXPECT_THAT(why["level1_5_Values"], HasSubstr("get_inputs() computes `x` of a draw of float32 [48]"));
   EXPECT_NE(why["level1_6_Unneeded"], "");
   EXPECT_NE(why["level1_7_OneSize"], "");
 }

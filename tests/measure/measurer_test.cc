@@ -106,8 +106,8 @@ TEST_F(MeasurerTest, RoundingOtherwiseIsRight) {
   expect_timed(verdict_of("float e = expf(-fabsf(x[i])); out[i] = 2.f * (fmaxf(x[i], 0.f) + log1pf(e));"));
 }
 
-// Of such a task most answers are all zeros, and the checks' bounds are 0 then. A timed call that has one of the
-// few other answers asks for its own.
+// Of such a task most answers are all zeros, and the checks' bounds are 0 then. A timed call that has one of
+// the few other answers asks for its own.
 TEST_F(MeasurerTest, TimedCallsWithRareAnswersHaveBoundsOfTheirOwn) {
   const TaskFolder folder("rare", R"yaml(schema: warpsmith.task/1
 title: What is far out
@@ -143,6 +143,46 @@ bytes: 8 * N
     settings.seed = seed;
     expect_timed(Measurer(settings).measure(folder.task(), made, binary).measurement);
   }
+}
+
+// A program that leaves the zeros of a triangular matrix unread is right where the task makes them.
+TEST_F(MeasurerTest, PreparedInputsAreThoseOfReferenceAndCandidate) {
+  const std::string task = R"yaml(schema: warpsmith.task/1
+title: Sum of each row of an upper triangular matrix
+level: 1
+split: train
+ops: [row_sum]
+dims: [N]
+inputs:
+  x: {role: data, dtype: float32, shape: [N, N], values: "uniform(0, 1)"}
+outputs:
+  out: {dtype: float32, shape: [N]}
+reference: |
+  def forward(x: Tensor) -> Tensor:
+    return x.sum(1)
+timing:
+  - {N: 64}
+hidden:
+  - {N: 3}
+distributions:
+  - {x: "normal(0, 1)"}
+)yaml";
+  const std::string source =
+      "// plan: launch k<<<cdiv(N, 64), 64>>>(x, out, N)\n"
+      "extern \"C\" __global__ void k(const float* x, float* out, int N) {\n"
+      "  int m = blockIdx.x * 64 + threadIdx.x;\n"
+      "  if (m >= N) return;\n"
+      "  float a = 0.f;\n"
+      "  for (int n = m; n < N; n++) a += x[m * N + n];\n"
+      "  out[m] = a;\n}\n";
+  const Candidate made = make_plan_candidate("upper", source, {});
+  const TaskFolder prepared(
+      "upper", (task + "prepare: |\n  def prepare(x: Tensor) -> Tensor:\n    return x.triu()\n").c_str());
+  Measurer measurer(quick_settings());
+  expect_timed(measurer.measure(prepared.task(), made, prepared.compile(made)).measurement);
+  const TaskFolder plain("upper", task.c_str());
+  EXPECT_EQ(measurer.measure(plain.task(), made, plain.compile(made)).measurement.verdict,
+            Verdict::kWrongOutput);
 }
 
 TEST_F(MeasurerTest, NanAndPoisonAreWrong) {

@@ -137,6 +137,21 @@ TEST_F(PythonBaselinesTest, InputsMayHaveStrides) {
   }
 }
 
+// Draws would be no indices.
+TEST_F(PythonBaselinesTest, InputsMayBePrepared) {
+  PythonBaselines python(shortest(), "cpu", folder_ / "python");
+  task::Task task = one("gelu");
+  task.reference =
+      "def forward(x: Tensor) -> Tensor:\n"
+      "  return x + torch.index_select(torch.arange(2.0), 0, x.flatten().long()).view_as(x)\n";
+  task.prepare = "def prepare(x: Tensor) -> Tensor:\n  return torch.clamp(x, 0.0, 1.0)\n";
+  task.prepared = {0};
+  const BaselineTiming timing = python.measure(task, "torchscript");
+  if (skips(timing)) GTEST_SKIP() << timing.reason;
+  EXPECT_TRUE(timing.state == BaselineState::kCovered || timing.reason.starts_with("unstable"))
+      << timing.reason;
+}
+
 // What is no number where eager's is one is as wrong as can be.
 TEST_F(PythonBaselinesTest, AnswersThatAreNoNumbersAreWrong) {
   PythonBaselines python(shortest(), "cpu", folder_ / "python");

@@ -217,6 +217,9 @@ std::vector<T> draw_like_kernel(const task::ValueSpec& values, std::size_t count
         case ValueDraw::Kind::kIntegers:
           out[i] = static_cast<T>(integer_of(bits, d.low, d.range));
           break;
+        case ValueDraw::Kind::kSteps:
+          out[i] = static_cast<T>(step_of(bits, d.base, d.x_scale, d.range));
+          break;
         case ValueDraw::Kind::kBernoulli:
           out[i] = static_cast<T>(bernoulli_of(bits, d.range));
           break;
@@ -245,6 +248,9 @@ TEST(Values, AreThoseOfTheKernel) {
                 draw_like_kernel<std::int64_t>(integers, n, key, threads));
       EXPECT_EQ(draw<std::uint8_t>(bernoulli, Dtype::kUint8, {count}, key),
                 draw_like_kernel<std::uint8_t>(bernoulli, n, key, threads));
+      const task::ValueSpec choice = spec("choice", {"1", "0.5", "0", "-0.5"});
+      EXPECT_EQ(draw<float>(choice, Dtype::kFloat32, {count}, key),
+                draw_like_kernel<float>(choice, n, key, threads));
     }
 }
 
@@ -268,6 +274,18 @@ TEST(Values, AChoiceIsOneOfItsNumbersEachAsLikely) {
   EXPECT_EQ(zeros + ones + nans + infinities, 40'000);
   const auto ends = draw<std::int64_t>(spec("choice", {"0", "V - 1"}), Dtype::kInt64, {100}, 5, {{"V", 7}});
   EXPECT_EQ(std::set<std::int64_t>(ends.begin(), ends.end()), (std::set<std::int64_t>{0, 6}));
+}
+
+// Those of even numbers are what they were when the host looked each one up.
+TEST(Values, AnEvenChoiceIsDrawnByKernels) {
+  const auto even = spec("choice", {"0", "V - 1"}), uneven = spec("choice", {"0", "6", "0", "6"});
+  EXPECT_FALSE(ValueSource::drawn_by_host(even, {{"V", 7}}));
+  EXPECT_TRUE(ValueSource::drawn_by_host(uneven, {}));
+  EXPECT_TRUE(ValueSource::drawn_by_host(spec("choice", {"-0.0", "0"}), {}));
+  EXPECT_TRUE(ValueSource::drawn_by_host(spec("choice", {"-3e38", "3e38"}), {}));
+  const auto a = draw<std::int64_t>(spec("choice", {"-1", "1"}), Dtype::kInt64, {1000}, 9);
+  const auto b = draw<std::int64_t>(spec("integers", {"0", "2"}), Dtype::kInt64, {1000}, 9);
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(a[i], 2 * b[i] - 1);
 }
 
 TEST(Values, AMixHasBothWithTheProbabilityAskedFor) {

@@ -376,8 +376,62 @@ TEST_F(LoadTask, MistakesInValuesWithinValues) {
   };
   EXPECT_EQ(of_ids("choice(nan)"), "t:21:5: values `choice`: `nan` is not a number of type int64\n");
   EXPECT_EQ(of_ids("choice(0.5)"), "t:21:5: values `choice`: `0.5` is not a number of type int64\n");
-  EXPECT_EQ(mistakes(with("\"integers(0, N)\"", "\"choice(0, 1)\"")),
-            "t:10:43: `choice` is for `distributions` alone: timed calls have values that a GPU draws\n");
+  EXPECT_EQ(mistakes(with("\"integers(0, N)\"", "\"sorted(integers(0, N))\"")),
+            "t:10:43: `sorted` is for `distributions` alone: timed calls have values that a GPU draws\n");
+}
+
+// A GPU draws the numbers of a choice as base + k * step: such ones may be an input's own.
+TEST_F(LoadTask, AnInputsOwnChoiceIsEven) {
+  const auto own = [&](const std::string& values) {
+    return mistakes(with("normal(0, 1 / sqrt(N))", values));
+  };
+  for (const char* even : {"choice(-1, 1)", "choice(0.25)", "choice(1, 0.5, 0, -0.5)", "choice(0, N - 1)"})
+    EXPECT_EQ(own(even), "") << even;
+  for (const char* uneven :
+       {"choice(0, 1, 3)", "choice(0, 0.1, 0.2, 0.3)", "choice(-0.0, 0.0)", "choice(nan)"})
+    EXPECT_EQ(
+        own(uneven).substr(0, 120),
+        "t:21:5: values `choice`: its numbers are not evenly spaced; such a choice is for `distributions` "
+        "alone\nt:23:5: values `c")
+        << uneven;
+  const std::string sixteen = "choice(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15";
+  EXPECT_EQ(own(sixteen + ")"), "");
+  EXPECT_NE(own(sixteen + ", 16)"), "");
+}
+
+TEST_F(LoadTask, WhatPreparesItsInputs) {
+  const auto told = [&](const std::string& prepare) {
+    return mistakes(with("timing:\n", "prepare: " + prepare + "\ntiming:\n"));
+  };
+  Diagnostics diagnostics;
+  const std::string text =
+      with("timing:\n",
+           "prepare: |\n  def prepare(ids: Tensor,\n              x: Tensor) -> Tuple[Tensor, Tensor]:\n"
+           "    return ids.sort()[0], x.abs()\ntiming:\n");
+  const auto task = load_task(write("t", text), diagnostics);
+  ASSERT_TRUE(task) << to_string(diagnostics.at(0));
+  EXPECT_EQ(task->prepare.substr(0, 12), "def prepare(");
+  EXPECT_EQ(task->prepared, (std::vector<std::size_t>{2, 0}));
+  EXPECT_NE(task->digest, sha256_hex(kGood));
+  EXPECT_EQ(told("\"def prepare(x: Tensor) -> Tensor: return x.abs()\""), "");
+  EXPECT_EQ(told("\"def forward(x: Tensor) -> Tensor: return x\""),
+            "t:20:10: there is no function `prepare(…)`\n");
+  EXPECT_EQ(told("\"def prepare(id: Tensor) -> Tensor: return id\""),
+            "t:20:10: `id` of prepare(…) is no input of role data (did you mean `ids`?)\n");
+  EXPECT_EQ(told("\"def prepare(w: Tensor) -> Tensor: return w\"").substr(0, 53),
+            "t:20:10: `w` of prepare(…) is no input of role data");
+  EXPECT_EQ(told("\"def prepare(x: Tensor, x: Tensor) -> Tensor: return x\""),
+            "t:20:10: prepare(…) takes `x` twice\n");
+  EXPECT_EQ(told("\"def prepare(x: float) -> Tensor: return x\""),
+            "t:20:10: `x: float` of prepare(…) is no Tensor\n");
+  EXPECT_EQ(told("\"def prepare() -> Tensor: return 1\""), "t:20:10: prepare(…) takes no input\n");
+  for (const char* result : {"", " -> Tensor", " -> Tuple[Tensor, Tensor, Tensor]"})
+    EXPECT_EQ(
+        told(std::string("\"def prepare(x: Tensor, ids: Tensor)") + result + ": return x\""),
+        "t:20:10: prepare(…) must give a tensor for each input that it takes (-> Tuple[Tensor, Tensor])\n");
+  std::string strided = with("shape: [M, N], values:", "shape: [M, N], strides: [2 * N, 1], values:");
+  strided.insert(strided.find("timing:"), "prepare: \"def prepare(x: Tensor) -> Tensor: return x\"\n");
+  EXPECT_EQ(mistakes(strided), "t:20:10: input `x` of prepare(…) has `strides`\n");
 }
 
 TEST_F(LoadTask, RowsWithGapsAreNotSorted) {

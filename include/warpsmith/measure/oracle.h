@@ -45,9 +45,11 @@ bool is_large(const task::Task& task, const task::Dims& dims);
 
 // What an input (its number) is filled with. distribution: as in CheckCase.
 const task::ValueSpec& values_of(const task::Task& task, std::size_t input, int distribution);
-// Fills the memory of the task's inputs (in order) at `dims`, gaps included. distribution: as in CheckCase.
-void fill_inputs(const ValueSource& source, const task::Task& task, const task::Dims& dims, int distribution,
-                 std::uint64_t seed, std::uint64_t use, const std::vector<std::span<std::byte>>& inputs);
+// Fills the host's memory of the inputs (in order) of the reference's task at `dims`, gaps included, as its
+// `prepare` leaves them. distribution: as in CheckCase.
+void fill_inputs(const ValueSource& source, const Reference& reference, const task::Dims& dims,
+                 int distribution, std::uint64_t seed, std::uint64_t use,
+                 const std::vector<std::span<std::byte>>& inputs);
 
 // What a check asks of an answer.
 struct Asked {

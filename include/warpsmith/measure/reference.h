@@ -62,10 +62,18 @@ std::map<std::string, std::string> torch_facts();
 class Reference {
  public:
   // Throws InvalidInput with torch's message, naming task.yaml, where the program does not compile or has no
-  // `forward`; Error where the file of as_module()'s state cannot be read.
+  // `forward`, or the task's `prepare` does not compile; Error where the file of as_module()'s state cannot
+  // be read.
   explicit Reference(const task::Task& task, Place place = Place::kHost);
   ~Reference();
   Reference(Reference&&) noexcept;
+  const task::Task& task() const;
+
+  // Makes of the draws of the task's inputs, in order, what its `prepare` makes of them
+  // (answers/preparation.h); without one nothing. `memory`: where they lie, which may be the host while the
+  // reference runs on the GPU.
+  void prepare(const task::Dims& dims, const std::vector<std::span<std::byte>>& inputs,
+               Place memory = Place::kHost) const;
 
   // Inputs are the bytes of the task's inputs, in order, in the dtypes and at the shapes that they have at
   // `dims`; they are only read, and copied where the reference works in place. Throws Error with torch's

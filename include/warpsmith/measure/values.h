@@ -33,6 +33,7 @@ struct ValueDraw {
     kUniform,    // base + x_scale * (bits >> 8), from the pools of bits, in float
     kIntegers,   // low + (bits * range >> 32)
     kBernoulli,  // bits < range
+    kSteps,      // base + x_scale * (bits * range >> 32), in float
     kConstant,   // base
     kHost,       // no kernel makes them
   };
@@ -49,9 +50,10 @@ class ValueSource {
   ValueSource();
   ~ValueSource();
 
-  // Whether no kernel can draw them: permutations, and what distributions alone may have.
-  static bool drawn_by_host(const task::ValueSpec& values) {
-    return values.kind == "permutation" || values.kind == "choice" || !values.parts.empty();
+  // Whether no kernel can draw them: permutations, and what distributions alone may have. Throws as fill()
+  // does.
+  static bool drawn_by_host(const task::ValueSpec& values, const task::Dims& dims) {
+    return draw(values, dims, 0).kind == ValueDraw::Kind::kHost;
   }
   // Throws as fill() does.
   static ValueDraw draw(const task::ValueSpec& values, const task::Dims& dims, std::uint64_t key);

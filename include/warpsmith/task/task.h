@@ -37,9 +37,10 @@ bool is_floating(Dtype dtype);
 
 // How an input's values are made.
 //   normal(mean, deviation) | uniform(low, high) | integers(low, high) (high excluded; bounds may be
-//   expressions) | zeros | ones | permutation (of 0…n-1, int types) | bernoulli(p)
+//   expressions) | zeros | ones | permutation (of 0…n-1, int types) | bernoulli(p) | choice(a, b, …) of
+//   evenly spaced numbers
 // and in distributions alone, with values within values:
-//   choice(a, b, …) | mix(p, values, others) | sorted(values) | descending(values) | by_row(values)
+//   choice of any numbers | mix(p, values, others) | sorted(values) | descending(values) | by_row(values)
 struct ValueSpec {
   std::string kind = "normal";
   std::vector<Expression> arguments;  // reals over the task's dims: see value_argument()
@@ -112,6 +113,10 @@ struct Task {
   std::vector<ScalarSpec> scalars;  // follow the inputs in the reference's parameters
   std::vector<TensorSpec> outputs;  // "out", or "out0", "out1", …
   std::string reference;            // TorchScript source with a function `forward`
+  // TorchScript source with a function `prepare`, and the inputs (their numbers) that it takes and gives
+  // back: what it makes of the draws of their values is what calls get. Empty: the draws are.
+  std::string prepare;
+  std::vector<std::size_t> prepared;
   // Where the task is a module in KernelBench's form: its text, with `Model`, `get_inputs`,
   // `get_init_inputs`. Empty: it is none.
   std::string module;
@@ -167,6 +172,13 @@ std::uint64_t misalignment_at(const TensorSpec& tensor, const Dims& dims);
 
 // An argument of `values` at `dims`, as a real number. Throws Error where it cannot be evaluated.
 double value_argument(const ValueSpec& values, std::size_t index, const Dims& dims);
+// The numbers of a `choice` where they are evenly spaced: number k is exactly base + k * step in float, each
+// operation rounded by itself. Nothing where they are not. Throws as value_argument().
+struct EvenChoice {
+  float base = 0, step = 0;
+  std::size_t count = 0;
+};
+std::optional<EvenChoice> even_choice(const ValueSpec& values, const Dims& dims);
 // Names the dims as an expression sees them. `dims` must outlive the scope.
 Scope dims_scope(const Dims& dims);
 

@@ -84,13 +84,16 @@ const task::ValueSpec& values_of(const task::Task& task, std::size_t input, int 
   return task.inputs.at(input).values;
 }
 
-void fill_inputs(const ValueSource& source, const task::Task& task, const task::Dims& dims, int distribution,
-                 std::uint64_t seed, std::uint64_t use, const std::vector<std::span<std::byte>>& inputs) {
+void fill_inputs(const ValueSource& source, const Reference& reference, const task::Dims& dims,
+                 int distribution, std::uint64_t seed, std::uint64_t use,
+                 const std::vector<std::span<std::byte>>& inputs) {
+  const task::Task& task = reference.task();
   for (std::size_t i = 0; i < task.inputs.size(); ++i) {
     const task::TensorSpec& input = task.inputs[i];
     source.fill(values_of(task, i, distribution), input.dtype, task::memory_shape_at(input, dims), dims,
                 input_key(seed, task, dims, input.name, use), inputs.at(i));
   }
+  reference.prepare(dims, inputs);
 }
 
 Oracle::Oracle(const task::Task& task, const Reference& reference, const ValueSource& source,
@@ -103,7 +106,7 @@ std::uint64_t Oracle::use_of(const CheckCase& check) {
 }
 
 void Oracle::fill_host(const CheckCase& check, const std::vector<std::span<std::byte>>& inputs) const {
-  fill_inputs(source_, task_, check.dims, check.distribution, seed_, use_of(check), inputs);
+  fill_inputs(source_, reference_, check.dims, check.distribution, seed_, use_of(check), inputs);
 }
 
 void Oracle::fill(const CheckCase& check, const std::vector<std::span<std::byte>>& inputs) const {

@@ -133,8 +133,8 @@ class TaskChecker {
       if (needed_[j]) continue;
       Memory inputs = inputs_of(check);
       Memory others = inputs;
-      fill_inputs(source_, task_, check.dims, check.distribution, seed_, random_key({name_key("others")}),
-                  spans_of(others));
+      fill_inputs(source_, reference_, check.dims, check.distribution, seed_,
+                  random_key({name_key("others")}), spans_of(others));
       if (others[j] == inputs[j]) continue;  // its values are always the same
       inputs[j] = std::move(others[j]);
       varied_.insert(j);

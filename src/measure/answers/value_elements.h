@@ -85,6 +85,9 @@ WARPSMITH_ANYWHERE float uniform_of(unsigned bits, float base, float step) {
 WARPSMITH_ANYWHERE constexpr long long integer_of(unsigned bits, long long low, Word range) {
   return low + static_cast<long long>((bits * range) >> 32);
 }
+WARPSMITH_ANYWHERE float step_of(unsigned bits, float base, float step, Word count) {
+  return sum_of(base, product_of(step, static_cast<float>(integer_of(bits, 0, count))));
+}
 WARPSMITH_ANYWHERE constexpr int bernoulli_of(unsigned bits, Word range) { return bits < range ? 1 : 0; }
 
 // What thread `thread` of `threads` (whole warps) makes of `count` elements: a warp has every so many-th

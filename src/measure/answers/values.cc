@@ -132,7 +132,13 @@ ValueDraw ValueSource::draw(const task::ValueSpec& values, const task::Dims& dim
     if (!(p >= 0 && p <= 1)) throw Error("values bernoulli: the probability is not within [0, 1]");
     draw.kind = ValueDraw::Kind::kBernoulli;
     draw.range = static_cast<std::uint64_t>(p * 4294967296.0);
-  } else if (drawn_by_host(values)) {
+  } else if (const auto even = values.kind == "choice" ? task::even_choice(values, dims) : std::nullopt;
+             even) {
+    draw.kind = ValueDraw::Kind::kSteps;
+    draw.base = even->base;
+    draw.x_scale = even->step;
+    draw.range = even->count;
+  } else if (values.kind == "permutation" || values.kind == "choice" || !values.parts.empty()) {
     draw.kind = ValueDraw::Kind::kHost;
   } else if (values.kind == "zeros" || values.kind == "ones") {
     draw.base = values.kind == "ones" ? 1.0f : 0.0f;
@@ -172,6 +178,8 @@ void ValueSource::Pools::fill(const task::ValueSpec& values, const std::vector<s
     case Kind::kBernoulli:
       return write_bits<std::int32_t>(draw.key, out,
                                       [=](unsigned bits) { return bernoulli_of(bits, range); });
+    case Kind::kSteps:
+      return write_bits<float>(draw.key, out, [=](unsigned bits) { return step_of(bits, base, c, range); });
     case Kind::kHost:
       return fill_by_host(values, shape, dims, draw.key, out);
     case Kind::kConstant:

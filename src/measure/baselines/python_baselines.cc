@@ -53,10 +53,8 @@ Json task_json(const task::Task& task) {
   }
   for (const task::ScalarSpec& scalar : task.scalars)
     scalars.push_back(scalar.is_float ? Json(scalar.value) : Json(static_cast<std::int64_t>(scalar.value)));
-  return {{"task", task.id},
-          {"reference", task.reference},
-          {"inputs", std::move(inputs)},
-          {"scalars", std::move(scalars)}};
+  return {{"task", task.id},           {"reference", task.reference}, {"prepare", task.prepare},
+          {"prepared", task.prepared}, {"inputs", std::move(inputs)}, {"scalars", std::move(scalars)}};
 }
 
 // One of the script's two arms.

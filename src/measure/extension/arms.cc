@@ -89,7 +89,7 @@ void flush(const GpuHarness& harness) {
 // caches are empty, and what waits on the GPU for these values finds it busy until the flush is done. In
 // nanoseconds by the GPU's clock: longer where another process has work there.
 double fill_and_flush(GpuHarness& harness, GpuInputs& inputs) {
-  inputs.fill_drawn_by_host(harness);
+  inputs.fill_ahead(harness);
   harness.gpu().settle(kCopyTimeout);
   return harness.clock().time_at_once(
       [&] {
@@ -226,7 +226,7 @@ ExtensionArm::ExtensionArm(ExtensionCandidate& candidate, const Reference& refer
     : candidate_(candidate),
       harness_(candidate.harness()),
       task_(candidate.task()),
-      inputs_(task_, dims),
+      inputs_(reference, dims),
       places_(places_for(harness_, task_, dims, most_calls)),
       most_calls_(most_calls),
       overhead_(overhead),
@@ -522,7 +522,7 @@ HostClockBaseline::HostClockBaseline(GpuHarness& harness, const task::Task& task
     : harness_(harness),
       task_(task),
       dims_(dims),
-      inputs_(task_, dims),
+      inputs_(reference, dims),
       places_(gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls)),
       most_calls_(most_calls),
       operands_(harness, input_specs(task, dims), sets_of(places_, most_calls)),

@@ -558,10 +558,11 @@ Ran ExtensionMeasurer::compile_at_first_run(const task::Task& task, const Candid
   const double until = seconds_now() + kCompileSeconds;
   std::vector<task::Dims> shapes = task.timing;
   shapes.insert(shapes.end(), task.hidden.begin(), task.hidden.end());
+  const Reference reference(task, Place::kGpu);  // for its `prepare`
   for (std::size_t i = 0; i < shapes.size() && ran.verdict == Verdict::kOk; ++i) {
     const std::unique_ptr<GpuOperands> operands = first.lay_out(shapes[i], 1, &ran);
     if (ran.verdict != Verdict::kOk) break;
-    GpuInputs inputs(task, shapes[i]);
+    GpuInputs inputs(reference, shapes[i]);
     inputs.add(random_key({s.settings.seed, name_key("first run"), i}), *operands, 0);
     inputs.fill(s.harness);
     settle(s.harness);

@@ -50,7 +50,7 @@ GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, cons
     : harness_(harness),
       task_(task),
       dims_(dims),
-      inputs_(task, dims),
+      inputs_(reference, dims),
       places_(std::min(
           most_places,
           gpu_places(harness.gpu(), input_bytes(task, dims) + output_bytes(task, dims), most_calls))),
@@ -176,7 +176,7 @@ GpuCandidateArm::GpuCandidateArm(GpuCandidate& candidate, const Reference& refer
     : candidate_(candidate),
       harness_(candidate.harness()),
       task_(candidate.task()),
-      inputs_(task_, dims),
+      inputs_(reference, dims),
       layout_(harness_, task_, candidate.plan(), candidate.program(), dims,
               gpu_sets(harness_.gpu(), input_bytes(task_, dims) + output_bytes(task_, dims)),
               harness_.gpu().facts().memory_bytes / 8),
@@ -193,6 +193,7 @@ void GpuCandidateArm::renew(std::uint64_t key, int calls) {
   layout_.poison(first_ + calls, 1);
   inputs_.add(call_seed(key, calls), layout_.operands(), first_ + calls);
   inputs_.fill(harness_);
+  inputs_.release_memory();
 }
 
 void GpuCandidateArm::fill(int first_call, int calls) {
@@ -200,6 +201,7 @@ void GpuCandidateArm::fill(int first_call, int calls) {
   for (int call = first_call; call < first_call + calls; ++call)
     inputs_.add(call_seed(key_, call), layout_.operands(), first_ + call);
   inputs_.fill(harness_);
+  inputs_.release_memory();
 }
 
 Arm::Run GpuCandidateArm::run(int calls) {

@@ -26,7 +26,7 @@ GpuCallCheck::GpuCallCheck(const GpuHarness& harness, const task::Task& task, co
     : task_(task),
       dims_(dims),
       bounds_(std::move(bounds)),
-      fresh_(harness, task, dims),
+      fresh_(harness, reference, dims),
       right_(reference.bind(dims, fresh_.sets())) {
   for (double& bound : bounds_) bound *= kBoundOfTimed;
   for (const task::TensorSpec& output : task.outputs) outputs_.emplace_back(tensor_bytes(output, dims));

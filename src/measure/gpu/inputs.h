@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness.h"
+#include "warpsmith/measure/reference.h"
 #include "warpsmith/task/task.h"
 
 namespace warpsmith::measure {
@@ -26,22 +27,38 @@ std::vector<std::vector<std::span<std::byte>>> spans_of(const GpuOperands& opera
 // What the inputs of calls are filled with, all calls at once.
 class GpuInputs {
  public:
-  GpuInputs(const task::Task& task, const task::Dims& dims);
+  // Inputs of the reference's task. `reference` runs on the GPU and must outlive it.
+  GpuInputs(const Reference& reference, const task::Dims& dims);
   // The inputs of one call, in the first operands of a set.
   void add(std::uint64_t seed, const GpuOperands& operands, int set);
   // The same at these addresses, as fill_inputs() (oracle.h) has them.
   void add(std::uint64_t seed, std::uint64_t use, int distribution,
            const std::vector<std::span<std::byte>>& inputs);
-  // Of what was added, fills what the host draws, and waits; the rest is left to fill().
-  void fill_drawn_by_host(const GpuHarness& harness) { harness.kernels().fill_drawn_by_host(fills_, dims_); }
-  // Enqueues what was added.
+  // Of what was added, does what a stream that is held cannot wait for, and waits: fills what the host draws,
+  // and runs the task's `prepare` in memory of its own, from where fill() copies. What torch has used for it
+  // goes back to the driver.
+  void fill_ahead(const GpuHarness& harness);
+  // Enqueues what was added; with a `prepare` that was not run ahead it waits for what was enqueued before,
+  // and what torch has used stays with torch.
   void fill(const GpuHarness& harness);
+  // Gives that back, so that nothing can be read there, where the task has a `prepare`. Waits.
+  void release_memory() const;
 
  private:
-  const task::Task& task_;
+  struct Copy {
+    GpuRegion to;
+    device::GpuAddress from = 0;
+  };
+  using Call = std::vector<std::span<std::byte>>;  // its inputs
+  bool is_prepared(std::size_t input) const;
+
+  const Reference& reference_;
   task::Dims dims_;
   std::vector<std::vector<std::int64_t>> shapes_;
   std::vector<GpuFill> fills_;
+  std::vector<Call> calls_;   // that `prepare` has still to run on
+  std::vector<Copy> copies_;  // of what was prepared ahead
+  device::GpuMemory ahead_;
 };
 
 // The inputs of one call at one shape, drawn anew where no candidate has been. The right answer is the one
@@ -49,9 +66,11 @@ class GpuInputs {
 class GpuFreshInputs {
  public:
   // All that is referred to must outlive it.
-  GpuFreshInputs(const GpuHarness& harness, const task::Task& task, const task::Dims& dims);
+  GpuFreshInputs(const GpuHarness& harness, const Reference& reference, const task::Dims& dims);
   // Enqueues the values, as GpuInputs::add() has them.
   void draw(std::uint64_t seed, std::uint64_t use = 0, int distribution = -1);
+  // GpuInputs::release_memory().
+  void release_memory() const { values_.release_memory(); }
   // One set, as Reference::bind() takes it.
   const std::vector<std::vector<std::span<std::byte>>>& sets() const { return sets_; }
   // The number of the first input among these sets that is not as it was drawn; or nothing. Waits.

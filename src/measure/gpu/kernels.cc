@@ -79,7 +79,7 @@ void GpuKernels::fill_by_host(const GpuFill& fill, const task::Dims& dims) const
 
 void GpuKernels::fill_drawn_by_host(std::vector<GpuFill>& fills, const task::Dims& dims) const {
   std::erase_if(fills, [&](const GpuFill& fill) {
-    if (!ValueSource::drawn_by_host(*fill.values)) return false;
+    if (!ValueSource::drawn_by_host(*fill.values, dims)) return false;
     if (fill.to.bytes > 0) fill_by_host(fill, dims);
     return true;
   });

@@ -87,6 +87,9 @@ __device__ void make_tensor(const GpuDraw& d) {
         return static_cast<i64>(bernoulli_of(bits(a, b, mask), d.range));
       });
     case 4:
+      return make_elements<T>(
+          d, [&](u32 a, u32 b, u32 mask) { return step_of(bits(a, b, mask), d.base, d.x_scale, d.range); });
+    case 5:
       return make_elements<T>(d, [&](u32, u32, u32) { return d.base; });
   }
 }

@@ -14,7 +14,7 @@ constexpr double kTimeout = 60;                // seconds: of work of the harnes
 std::uint64_t bytes_drawn_by_host(const task::Task& task, const CheckCase& check) {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < task.inputs.size(); ++i)
-    if (ValueSource::drawn_by_host(values_of(task, i, check.distribution)))
+    if (ValueSource::drawn_by_host(values_of(task, i, check.distribution), check.dims))
       bytes += tensor_bytes(task.inputs[i], check.dims);
   return bytes;
 }
@@ -22,8 +22,8 @@ std::uint64_t bytes_drawn_by_host(const task::Task& task, const CheckCase& check
 }  // namespace
 
 struct GpuOracle::Shape {
-  Shape(const GpuHarness& harness, const task::Task& task, const Reference& reference, const task::Dims& dims)
-      : fresh(harness, task, dims),
+  Shape(const GpuHarness& harness, const Reference& reference, const task::Dims& dims)
+      : fresh(harness, reference, dims),
         own(reference.bind(dims, fresh.sets())),
         right(reference.bind_oracle(dims, fresh.sets())),
         rounded(reference.bind_rounded(dims, fresh.sets())) {}
@@ -39,19 +39,21 @@ GpuOracle::~GpuOracle() = default;
 
 GpuOracle::Shape& GpuOracle::shape_of(const task::Dims& dims) {
   std::unique_ptr<Shape>& shape = shapes_[dims];
-  if (!shape) shape = std::make_unique<Shape>(harness_, task(), reference(), dims);
+  if (!shape) shape = std::make_unique<Shape>(harness_, reference(), dims);
   return *shape;
 }
 
 void GpuOracle::fill(const CheckCase& check, const std::vector<std::span<std::byte>>& inputs) const {
-  GpuInputs values(task(), check.dims);
+  GpuInputs values(reference(), check.dims);
   values.add(seed(), use_of(check), check.distribution, inputs);
   values.fill(harness_);
+  values.release_memory();
 }
 
 GpuFreshInputs& GpuOracle::draw(const CheckCase& check) {
   GpuFreshInputs& fresh = shape_of(check.dims).fresh;
   fresh.draw(seed(), use_of(check), check.distribution);
+  fresh.release_memory();
   return fresh;
 }
 

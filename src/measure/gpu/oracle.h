@@ -46,7 +46,7 @@ class GpuOracle : public Oracle {
 
 // What check_cases() gives for a GPU, without what large shapes need not repeat: seeds but the first, for a
 // timed call has a seed of its own and is compared in full, too; and distributions of over 1 MiB that only
-// the host can draw (sorted rows, choices), which are asked at every smaller shape.
+// the host can draw (sorted rows, uneven choices), which are asked at every smaller shape.
 std::vector<CheckCase> gpu_check_cases(const task::Task& task, int seeds);
 
 }  // namespace warpsmith::measure

@@ -50,9 +50,10 @@ std::uint64_t call_seed(std::uint64_t key, int call) {
 }
 
 struct BaselineArm::State {
-  State(const task::Task& the_task, const ValueSource& the_source, task::Dims the_dims, std::uint64_t bytes)
-      : task(the_task), source(the_source), dims(std::move(the_dims)), pages(bytes) {}
-  const task::Task& task;
+  State(const Reference& the_reference, const ValueSource& the_source, task::Dims the_dims,
+        std::uint64_t bytes)
+      : reference(the_reference), source(the_source), dims(std::move(the_dims)), pages(bytes) {}
+  const Reference& reference;
   const ValueSource& source;
   task::Dims dims;
   Pages pages;
@@ -70,7 +71,7 @@ BaselineArm::BaselineArm(const task::Task& task, const Reference& reference, con
   std::uint64_t set_bytes = 0;
   for (const task::TensorSpec& input : task.inputs) set_bytes += padded(input);
   const int sets = kPlacements * (most_calls + 1);
-  state_ = std::make_unique<State>(task, source, dims, set_bytes * static_cast<std::uint64_t>(sets));
+  state_ = std::make_unique<State>(reference, source, dims, set_bytes * static_cast<std::uint64_t>(sets));
   std::byte* at = state_->pages.data();
   for (int set = 0; set < sets; ++set) {
     auto& spans = state_->inputs.emplace_back();
@@ -90,7 +91,7 @@ void BaselineArm::renew(std::uint64_t key, int calls) {
   state_->first = first_set(key, calls);
   for (int call = 0; call <= calls; ++call) {
     const auto& inputs = state_->inputs.at(static_cast<std::size_t>(state_->first + call));
-    fill_inputs(state_->source, state_->task, state_->dims, -1, call_seed(key, call), 0, inputs);
+    fill_inputs(state_->source, state_->reference, state_->dims, -1, call_seed(key, call), 0, inputs);
   }
 }
 
@@ -158,7 +159,7 @@ void CandidateArm::renew(std::uint64_t key, int calls) {
   key_ = key;
   process_.session().poison(0, calls + 1);
   for (int call = 0; call <= calls; ++call) {
-    fill_inputs(source_, task_, process_.dims(), -1, call_seed(key, call), 0, process_.inputs(call));
+    fill_inputs(source_, reference_, process_.dims(), -1, call_seed(key, call), 0, process_.inputs(call));
   }
 }
 
@@ -212,7 +213,8 @@ Arm::Run CandidateArm::inspect(int call) {
   }
   const std::vector<std::span<std::byte>> given = process_.inputs(call);
   for (const std::span<std::byte> input : given) drawn.emplace_back(input.size());
-  fill_inputs(source_, task_, process_.dims(), -1, call_seed(key_, call), 0, {drawn.begin(), drawn.end()});
+  fill_inputs(source_, reference_, process_.dims(), -1, call_seed(key_, call), 0,
+              {drawn.begin(), drawn.end()});
   for (std::size_t i = 0; i < drawn.size(); ++i)
     if (!std::ranges::equal(given[i], drawn[i]))
       return {Verdict::kInputModified, "writes to input `" + task_.inputs[i].name + "` in a timed call", 0};
