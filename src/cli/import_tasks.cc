@@ -32,7 +32,7 @@ namespace {
 constexpr std::size_t kAChild = 6;  // files that a child describes, so that progress can be told
 constexpr std::size_t kMostChildren = 16;
 constexpr std::uint64_t kUsualBytes = 6ull << 30;  // of a child; some take more
-constexpr double kSecondsAFile = 120, kStartSeconds = 60;
+constexpr double kSecondsAFile = 300, kStartSeconds = 60;
 constexpr std::uint64_t kMemory = 12ull << 30;
 constexpr std::uint64_t kCpuBytes = 64ull << 20;  // of a call's operands at the shape that CPUs time
 constexpr std::int64_t kHidden[] = {3, 1, 2};     // batches for checks

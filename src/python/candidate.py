@@ -405,7 +405,7 @@ def fix_addresses():
 def padded(arguments, environment):
     texts = [os.fsencode(one) for one in arguments] + [os.fsencode(f"{name}={value}") for name, value in environment.items()]
     used = sum(len(one) + 1 + ctypes.sizeof(ctypes.c_void_p) for one in texts)
-    return {**environment, "WARPSMITH_PADDING": "." * max(0, STACK_TOP_BYTES - used)}
+    return {**environment, "STACK_PADDING": "." * max(0, STACK_TOP_BYTES - used)}
 
 
 CACHE_INFO = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int8, ctypes.POINTER(ctypes.c_size_t))
