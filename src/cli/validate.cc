@@ -152,8 +152,10 @@ int validate_by_measuring(const Options& options, CommandContext& context) {
 }
 
 int validate_on_device(const Options& options, CommandContext& context) {
-  const std::vector<CheckedTask> checked = check_tasks(
-      tasks_to_measure(options), {.device = options.device, .threads = options.measuring.threads});
+  const std::vector<CheckedTask> checked =
+      check_tasks(tasks_to_measure(options), {.device = options.device,
+                                              .threads = options.measuring.threads,
+                                              .unsandboxed = options.measuring.unsandboxed});
   const Diagnostics mistakes = mistakes_of(checked);
   if (context.json) {
     print_json(context, {{"tasks", checked_json(checked)}, {"mistakes", diagnostics_json(mistakes)}});
@@ -227,7 +229,7 @@ void add_validate(CLI::App& app, CommandContext& context) {
                    "With --measure: seconds to time a candidate in, at most")
       ->check(CLI::PositiveNumber);
   command->add_flag("--unsandboxed", options->measuring.unsandboxed,
-                    "With --measure: go on where there is no sandbox");
+                    "With --measure and --device: go on where there is no sandbox");
   command->add_flag("!--verdicts-only", options->measuring.timing,
                     "With --measure: no timing, for a machine that is busy");
   command->add_flag("--keep", options->measuring.keep,

@@ -23,6 +23,8 @@ CheckedTask checked_of(const task::Task& task, const Json& record) {
   if (c.degenerate.empty())
     for (const std::string& answer : record.value("cheap", std::vector<std::string>()))
       c.notes.push_back("an output that costs nothing: " + answer);
+  for (const std::string& answer : record.value("cheap_when_timed", std::vector<std::string>()))
+    c.notes.push_back("right at the shape that is timed, and at no other: " + answer);
   return c;
 }
 
@@ -48,9 +50,12 @@ std::vector<CheckedTask> run_checks(const std::vector<task::Task>& tasks, const 
 std::vector<CheckedTask> check_tasks(const std::vector<task::Task>& tasks,
                                      const ValidateTasksOptions& options) {
   const std::optional<process::Gpu> gpu = find_gpu(options.device);
-  return run_checks(
-      tasks, {{"device_kind", options.device}, {"threads", options.threads}, {"check_seeds", options.seeds}},
-      gpu ? gpu->uuid : "");
+  return run_checks(tasks,
+                    {{"device_kind", options.device},
+                     {"threads", options.threads},
+                     {"check_seeds", options.seeds},
+                     {"unsandboxed", options.unsandboxed}},
+                    gpu ? gpu->uuid : "");
 }
 
 bool compile_references(const std::vector<task::Task>& tasks, Diagnostics& mistakes) {

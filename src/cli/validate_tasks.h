@@ -16,6 +16,7 @@ struct ValidateTasksOptions {
   std::string device = "cpu";  // "cpu", "auto" (a GPU where there is one), or a GPU type
   int threads = 1;
   int seeds = 3;  // of every shape's own values
+  bool unsandboxed = false;
 };
 
 struct CheckedTask {

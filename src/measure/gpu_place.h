@@ -10,6 +10,10 @@
 
 namespace warpsmith::measure {
 
+// Why a GPU is refused where WARPSMITH_HAS_GPU is not defined.
+inline constexpr const char* kBuiltWithoutGpu =
+    "this warpsmith-measure was built without CUDA's headers and NVRTC, and measures on the CPU only";
+
 // Throws Error (kExitWrongDevice) where a GPU of this name is none that the settings ask for.
 void require_gpu(const Settings& settings, const std::string& name);
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "gpu_place.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/measure/baselines.h"
@@ -149,9 +150,7 @@ Means on_gpu(Settings settings, const ShardSession& shard, const std::vector<Wor
 }
 #else
 Means on_gpu(const Settings& settings, const ShardSession&, const std::vector<Work>&) {
-  throw Error(
-      "device kind " + settings.device_kind +
-      ": this warpsmith-measure was built without CUDA's headers and NVRTC, and measures on the CPU only");
+  throw Error("device kind " + settings.device_kind + ": " + kBuiltWithoutGpu);
 }
 #endif
 

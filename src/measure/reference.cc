@@ -25,6 +25,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -129,6 +130,22 @@ double scale_of(const at::Tensor& right, double limit) {
     scale = std::max(scale, at::where(e.le(limit), e, at::zeros({}, e.options())).max().item<double>());
   }
   return scale;
+}
+
+// The least and the largest element; NaN where one is not finite: a NaN anywhere makes both NaN.
+std::pair<double, double> range_of(const at::Tensor& right) {
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+  for (std::int64_t at = 0; at < right.numel(); at += kPiece) {
+    const at::Tensor e = right.narrow(0, at, std::min(kPiece, right.numel() - at)).to(at::kDouble);
+    const double low = e.min().item<double>(), high = e.max().item<double>();
+    if (!std::isfinite(low) || !std::isfinite(high)) {
+      least = most = std::numeric_limits<double>::quiet_NaN();
+      break;
+    }
+    least = std::min(least, low);
+    most = std::max(most, high);
+  }
+  return {least, most};
 }
 
 OutputValues plain_values(const at::Tensor& tensor, task::Dtype dtype) {
@@ -479,6 +496,27 @@ std::vector<std::span<const std::byte>> Reference::Calls::output_memory() const 
 
 void Reference::Calls::drop_outputs() { state_->results.clear(); }
 
+Reference::Calls Reference::Calls::part(const task::Dims& dims, std::int64_t first) const {
+  const c10::InferenceMode inference;
+  const Reference::State& reference = *state_->reference;
+  std::vector<at::Tensor> outputs = state_->tensors(0);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::vector<std::int64_t> shape = task::shape_at(reference.task.outputs[i], dims);
+    if (to_vector(outputs[i].sizes()) != shape) outputs[i] = outputs[i].narrow(0, first, shape.front());
+  }
+  auto part = std::make_unique<State>();
+  part->reference = state_->reference;
+  part->dims = dims;
+  part->kind = state_->kind;
+  if (outputs.size() == 1) {
+    part->results.emplace_back(outputs.front());
+  } else {
+    part->results.emplace_back(
+        c10::ivalue::Tuple::create(std::vector<c10::IValue>(outputs.begin(), outputs.end())));
+  }
+  return Calls(std::move(part));
+}
+
 std::vector<OutputValues> Reference::Calls::outputs(int number) const {
   const c10::InferenceMode inference;
   return state_->reference->checked(
@@ -499,6 +537,26 @@ std::vector<Comparison> Reference::Calls::compare(int number, const Calls& got, 
   const c10::InferenceMode inference;
   return naming(state_->reference->task, kFails, [&] {
     return state_->reference->compare(state_->tensors(number), got.state_->tensors(got_number), bounds);
+  });
+}
+
+Comparison Reference::Calls::compare_output(int number, std::size_t output, std::span<const std::byte> got,
+                                            double bound) const {
+  const c10::InferenceMode inference;
+  const Reference::State& reference = *state_->reference;
+  return naming(reference.task, kFails, [&] {
+    const at::Tensor right = state_->tensors(number).at(output);
+    return TensorComparison(reference.task.outputs.at(output), bound)
+        .run(flat(reference.output_of(output, got, right.sizes())), flat(right));
+  });
+}
+
+std::vector<std::pair<double, double>> Reference::Calls::ranges(int number) const {
+  const c10::InferenceMode inference;
+  return naming(state_->reference->task, kFails, [&] {
+    std::vector<std::pair<double, double>> ranges;
+    for (const at::Tensor& tensor : state_->tensors(number)) ranges.push_back(range_of(flat(tensor)));
+    return ranges;
   });
 }
 

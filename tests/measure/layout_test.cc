@@ -103,7 +103,7 @@ TEST_F(Layout, GapsNeedNotBeRead) {
 
 TEST_F(Layout, TheTaskItselfIsFine) {
   configure_torch(1);
-  const TaskFindings found = check_task(folder_.task(), Place::kHost, 2, 1);
+  const TaskFindings found = check_task(folder_.task(), 2, 1);
   EXPECT_FALSE(found.degenerate) << found.why();
 }
 

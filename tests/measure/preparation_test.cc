@@ -123,10 +123,10 @@ TEST_F(PreparationTest, OracleAndTaskCheckHaveIt) {
   const std::vector<double> sorted =
       Oracle(task, reference, source, 5).expected({{{"N", 64}}, false, -1, 0})->outputs[0].reals;
   EXPECT_TRUE(std::is_sorted(sorted.begin(), sorted.end()));
-  EXPECT_FALSE(check_task(task, Place::kHost, 2, 1).degenerate);
+  EXPECT_FALSE(check_task(task, 2, 1).degenerate);
   task.prepare = "def prepare(x):\n  return x * 0.0\n";
   task.prepared = {0};
-  EXPECT_THAT(check_task(task, Place::kHost, 2, 1).why(), HasSubstr("does not depend on input `x`"));
+  EXPECT_THAT(check_task(task, 2, 1).why(), HasSubstr("does not depend on input `x`"));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ task::Task one_to_one(const std::string& body) {
 class TaskCheckTest : public testing::Test {
  protected:
   static void SetUpTestSuite() { configure_torch(1); }
-  static TaskFindings check(const task::Task& task) { return check_task(task, Place::kHost, 3, 1); }
+  static TaskFindings check(const task::Task& task) { return check_task(task, 3, 1); }
 };
 
 TEST_F(TaskCheckTest, AnHonestTaskIsNone) {
@@ -58,6 +58,18 @@ TEST_F(TaskCheckTest, AConstant) {
   task::Task task = task_of("torch.softmax(x, dim=1) * 3.0", {tensor("x", Dtype::kFloat32, {"N", "1"})},
                             {tensor("out", Dtype::kFloat32, {"N", "1"})});
   EXPECT_THAT(check(task).cheap, ElementsAre("`out`: one constant, 3"));
+}
+
+// Nearly zeros beside one large element, as long as there are many of them.
+TEST_F(TaskCheckTest, ZerosAtTheTimedShapeAlone) {
+  const TaskFindings found = check(one_to_one("torch.relu(x) * max(0, 100 - x.size(0))"));
+  EXPECT_FALSE(found.degenerate);
+  EXPECT_THAT(found.cheap, IsEmpty());
+  EXPECT_THAT(found.cheap_when_timed, IsEmpty());
+  task::Task large = one_to_one("torch.relu(x) * max(0, 100 - x.size(0))");
+  large.timing = {{{"N", 128}}};
+  EXPECT_FALSE(check(large).degenerate);
+  EXPECT_THAT(check(large).cheap_when_timed, ElementsAre("`out`: zeros"));
 }
 
 TEST_F(TaskCheckTest, AConstantOfEachShape) {
@@ -138,7 +150,7 @@ TEST_F(TaskCheckTest, NoneOfOurTasksIsDegenerate) {
   ASSERT_TRUE(mistakes.empty());
   ASSERT_GE(tasks.size(), 30u);
   for (const task::Task& task : tasks) {
-    const TaskFindings found = check_task(task, Place::kHost, 2, 1);
+    const TaskFindings found = check_task(task, 2, 1);
     EXPECT_FALSE(found.degenerate) << task.id << ": " << found.why();
     EXPECT_THAT(found.cheap, IsEmpty()) << task.id;
   }

@@ -35,6 +35,9 @@ inline constexpr double kBoundOfTimed = 1.1;
 // The same between two arrays of values, as a reference returns them.
 Comparison compare(const OutputValues& got, const OutputValues& expected, double bound);
 
+// Adds what was found of a part of an output, whose first element is number `first` of it.
+void add_part(Comparison& whole, const Comparison& part, std::int64_t first);
+
 // "out[3, 5]: 1.25 where 1.5 was expected (17 of 4096 elements are wrong)"
 std::string describe(const Comparison& comparison, const std::string& name, task::Dtype dtype,
                      const std::vector<std::int64_t>& shape);

@@ -69,6 +69,13 @@ struct Expected : Asked {
 using InputSets = std::vector<std::vector<std::span<std::byte>>>;
 using OutputSets = std::vector<std::vector<std::span<const std::byte>>>;
 
+// What an output's right answer is like at a check: what task_check.h asks.
+struct AnswerFacts {
+  double bound = 0;            // as Asked has it
+  double least = 0, most = 0;  // of its elements; both NaN where one of them is a NaN or an infinity
+  std::vector<bool> is_input;  // by input: whether its bytes, as they are, would be right
+};
+
 // An output of a check.
 struct Compared {
   std::vector<Comparison> with_right;  // by set
@@ -101,6 +108,12 @@ class Oracle {
   // What one or two calls on equal inputs have given, by output.
   virtual std::vector<Compared> compare(const CheckCase& check, const OutputSets& sets);
 
+  // Of a decidable case, by output. Throws as asked() does.
+  virtual std::vector<AnswerFacts> facts(const CheckCase& check);
+  // Whether other values of this input (its number), all else the same, make some output wrong. Nothing where
+  // the input has the same values always. Throws as asked() does.
+  virtual std::optional<bool> needs(const CheckCase& check, std::size_t input);
+
   // The right answer for the inputs that fill() makes, in the host's memory. Throws as asked() does.
   std::shared_ptr<const Expected> expected(const CheckCase& check);
   // Bounds for timed calls at `dims`: the largest of the checks' there that were asked for so far.
@@ -110,7 +123,10 @@ class Oracle {
   using Key = std::tuple<task::Dims, int, int>;
   static Key key_of(const CheckCase& check) { return {check.dims, check.distribution, check.seed}; }
   static std::uint64_t use_of(const CheckCase& check);  // for input_key()
-  virtual Asked ask(const CheckCase& check);            // what asked() keeps
+  static std::uint64_t use_of_others();                 // for the other values of needs()
+  // Whether the bytes of an input can be those of an output at `dims`.
+  bool may_be(std::size_t input, std::size_t output, const task::Dims& dims) const;
+  virtual Asked ask(const CheckCase& check);  // what asked() keeps
   // What counts for an output, given its default bound: the task's tolerance, if it has one; integers are
   // exact.
   double bound_of(std::size_t output, double default_bound) const;

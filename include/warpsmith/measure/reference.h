@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "warpsmith/task/task.h"
@@ -113,6 +114,9 @@ class Reference {
     std::vector<std::span<const std::byte>> output_memory() const;
     // Frees the outputs, so that the next run's come from memory that is mapped already.
     void drop_outputs();
+    // A part of the outputs of the last run's first call, as if a call at `dims` had given them: those that
+    // begin at `first` along their first axis, or all of them. It is a view: this one must keep its outputs meanwhile.
+    Calls part(const task::Dims& dims, std::int64_t first) const;
     // Outputs of the last run's call `number`, counted from its first.
     std::vector<OutputValues> outputs(int number) const;
     // Reference::compare() of `got` with what the last run's call `number` gave.
@@ -121,6 +125,12 @@ class Reference {
     // The same of what the last run's call `got_number` of `got` gave.
     std::vector<Comparison> compare(int number, const Calls& got, int got_number,
                                     const std::vector<double>& bounds) const;
+    // The same of one output.
+    Comparison compare_output(int number, std::size_t output, std::span<const std::byte> got,
+                              double bound) const;
+    // By output the least and the largest element of what the last run's call `number` gave; both NaN where
+    // one is a NaN or an infinity.
+    std::vector<std::pair<double, double>> ranges(int number) const;
     // default_bound() (compare.h) by output: these are outputs in the reference's own precision, `oracle`'s
     // those in float64 for the same inputs, of the first call of each one's last run. 0 for integers.
     // `decidable`: false where Asked::decidable (oracle.h) is.

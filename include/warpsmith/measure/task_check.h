@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "warpsmith/measure/oracle.h"
 #include "warpsmith/measure/reference.h"
 #include "warpsmith/records/shard.h"
 #include "warpsmith/task/task.h"
@@ -20,6 +21,9 @@ struct TaskFindings {
   // Answers that cost nothing and pass every case: "`out`: zeros", "`out`: one constant, 0.5", "`out`: a
   // constant for each shape", "`out`: input `x` as it is".
   std::vector<std::string> cheap;
+  // The same of the shapes that are timed alone, where they do not pass at every other: KernelBench's table
+  // takes a program that is right at its own shape.
+  std::vector<std::string> cheap_when_timed;
   // Inputs whose values change nothing, at no shape: a program that never reads them passes.
   std::vector<std::string> unread;
   // Every output has a cheap answer, some input is never needed, or no case can be decided: a speedup there
@@ -31,12 +35,16 @@ struct TaskFindings {
 
 Json to_json(const TaskFindings& findings);
 
-// At the task's `math`. configure_torch() must have been called, for Place::kGpu load_torch_cuda() too.
-// Throws Error where the reference fails, with torch's words.
-TaskFindings check_task(const task::Task& task, Place place, int seeds, std::uint64_t seed);
+// On the host, at the task's `math`. configure_torch() must have been called. Throws Error where the
+// reference fails, with torch's words.
+TaskFindings check_task(const task::Task& task, int seeds, std::uint64_t seed);
+// The same where the oracle's reference runs. Of large shapes (is_large()) one seed of the task's own values
+// is asked, and no other: the smaller shapes show the others.
+TaskFindings check_task(const task::Task& task, Oracle& oracle, std::vector<CheckCase> cases);
 
 // A shard of `warpsmith-measure` whose params have `check_tasks: true`: items {"id": TASK}; params
-// `datasets`, `device_kind` ("cpu", a GPU type, or "auto"), `device_names`, `threads`, `check_seeds`, `math`.
+// `datasets`, `device_kind` ("cpu", a GPU type, or "auto"), `device_names`, `threads`, `check_seeds`, `math`,
+// `unsandboxed` (the compiler of the harness).
 // With `compile_only: true` references are compiled and not run.
 // A record has the findings, or `error`, and `device`, the name of what it ran on.
 void run_task_checks(ShardSession& shard);

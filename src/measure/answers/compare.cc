@@ -197,6 +197,21 @@ std::string describe(const Comparison& comparison, const std::string& name, task
                      number(comparison.got), number(comparison.expected), comparison.wrong, count);
 }
 
+void add_part(Comparison& whole, const Comparison& part, std::int64_t first) {
+  const auto error = [](const Comparison& c) {  // of its worst element
+    const double distance = std::abs(c.got - c.expected);
+    return std::isnan(distance) ? std::numeric_limits<double>::infinity() : distance;
+  };
+  if (part.worst >= 0 && (whole.worst < 0 || error(part) > error(whole))) {
+    whole.worst = first + part.worst;
+    whole.got = part.got;
+    whole.expected = part.expected;
+  }
+  whole.agrees = whole.agrees && part.agrees;
+  whole.wrong += part.wrong;
+  whole.max_error = std::max(whole.max_error, part.max_error);
+}
+
 double default_bound(const OutputValues& reference, const OutputValues& oracle) {
   if (!task::is_floating(oracle.dtype)) return 0;
   const FloatRules exact = rules(oracle, 0);

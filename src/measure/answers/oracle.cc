@@ -3,15 +3,37 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
 #include <utility>
 
+#include "host_inputs.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/compare.h"
 
 namespace warpsmith::measure {
+
+namespace {
+
+// The least and the largest element; NaN where one is not finite.
+std::pair<double, double> range_of(const OutputValues& values) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+  const auto add = [&](double value) {
+    least = std::min(least, value);
+    most = std::max(most, value);
+  };
+  for (const double value : values.reals) {
+    if (!std::isfinite(value)) return {kNone, kNone};
+    add(value);
+  }
+  for (const std::int64_t value : values.integers) add(static_cast<double>(value));
+  return {least, most};
+}
+
+}  // namespace
 
 std::uint64_t tensor_bytes(const task::TensorSpec& tensor, const task::Dims& dims) {
   std::uint64_t bytes = task::size_of(tensor.dtype);
@@ -172,6 +194,42 @@ std::vector<Compared> Oracle::compare(const CheckCase& check, const OutputSets& 
   return all;
 }
 
+std::uint64_t Oracle::use_of_others() { return random_key({name_key("others")}); }
+
+bool Oracle::may_be(std::size_t input, std::size_t output, const task::Dims& dims) const {
+  const task::TensorSpec &in = task_.inputs.at(input), &out = task_.outputs.at(output);
+  return in.strides.empty() && in.dtype == out.dtype && tensor_bytes(in, dims) == tensor_bytes(out, dims);
+}
+
+std::vector<AnswerFacts> Oracle::facts(const CheckCase& check) {
+  const std::shared_ptr<const Expected> expected = this->expected(check);
+  HostInputs inputs(task_, check.dims);
+  fill_host(check, inputs.spans());
+  std::vector<AnswerFacts> all;
+  for (std::size_t i = 0; i < expected->outputs.size(); ++i) {
+    const OutputValues& right = expected->outputs[i];
+    AnswerFacts facts{expected->bounds[i], 0, 0, {}};
+    std::tie(facts.least, facts.most) = range_of(right);
+    for (std::size_t j = 0; j < task_.inputs.size(); ++j)
+      facts.is_input.push_back(may_be(j, i, check.dims) &&
+                               measure::compare(inputs.bytes(j), right, facts.bound).agrees);
+    all.push_back(std::move(facts));
+  }
+  return all;
+}
+
+std::optional<bool> Oracle::needs(const CheckCase& check, std::size_t input) {
+  HostInputs inputs(task_, check.dims), others(task_, check.dims);
+  fill_host(check, inputs.spans());
+  fill_inputs(source_, reference_, check.dims, check.distribution, seed_, use_of_others(), others.spans());
+  if (!inputs.take(input, others)) return std::nullopt;
+  const std::shared_ptr<const Expected> expected = this->expected(check);
+  const std::vector<OutputValues> outputs = reference_.run_oracle(check.dims, inputs.read_only());
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (!measure::compare(outputs[i], expected->outputs[i], expected->bounds[i]).agrees) return true;
+  return false;
+}
+
 void Oracle::note_bounds(const CheckCase& check, const Asked& asked) {
   if (!asked.decidable || check.distribution >= 0) return;
   std::vector<double>& bounds = bounds_[check.dims];
@@ -198,12 +256,10 @@ std::vector<double> Oracle::bounds_at(const task::Dims& dims) const {
 }
 
 std::shared_ptr<const Expected> Oracle::make(const CheckCase& check) const {
-  std::vector<std::vector<std::byte>> memory;
-  std::vector<std::span<std::byte>> inputs;
-  for (const task::TensorSpec& input : task_.inputs) memory.emplace_back(tensor_bytes(input, check.dims));
-  for (std::vector<std::byte>& input : memory) inputs.emplace_back(input);
+  HostInputs memory(task_, check.dims);
+  const std::vector<std::span<std::byte>> inputs = memory.spans();
+  const std::vector<std::span<const std::byte>> read_only = memory.read_only();
   fill_host(check, inputs);
-  const std::vector<std::span<const std::byte>> read_only(inputs.begin(), inputs.end());
   auto expected = std::make_shared<Expected>();
   expected->outputs = reference_.run_oracle(check.dims, read_only);
   fill_host(check, inputs);  // a reference that works in place has changed them

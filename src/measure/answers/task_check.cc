@@ -8,9 +8,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
-#include "warpsmith/base/random.h"
-#include "warpsmith/measure/compare.h"
 #include "warpsmith/measure/oracle.h"
 
 namespace warpsmith::measure {
@@ -35,42 +34,15 @@ struct Constants {
   }
 };
 
-constexpr Constants kNone{1, 0};
-
-Constants constants_of(const OutputValues& right, double bound) {
-  Constants all;
-  for (const double value : right.reals) {
-    if (!std::isfinite(value)) return kNone;  // a NaN or an infinity wants just that one
-    all.meet({value - bound, value + bound});
-  }
-  for (const std::int64_t value : right.integers)
-    all.meet({static_cast<double>(value), static_cast<double>(value)});
-  return all;
-}
-
-std::int64_t elements(const std::vector<std::int64_t>& shape) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : shape) count *= size;
-  return count;
-}
-
-using Memory = std::vector<std::vector<std::byte>>;
-
-std::vector<std::span<std::byte>> spans_of(Memory& memory) { return {memory.begin(), memory.end()}; }
-
-std::vector<std::span<const std::byte>> read_only(const Memory& memory) {
-  return {memory.begin(), memory.end()};
+Constants constants_of(const AnswerFacts& facts) {
+  if (std::isnan(facts.least)) return {1, 0};  // a NaN or an infinity wants just that one
+  return {facts.most - facts.bound, facts.least + facts.bound};
 }
 
 class TaskChecker {
  public:
-  TaskChecker(const task::Task& task, Place place, int seeds, std::uint64_t seed)
-      : task_(task),
-        reference_(task, place),
-        oracle_(task, reference_, source_, seed, 0),
-        cases_(check_cases(task, seeds)),
-        seed_(seed) {
-    // What a large shape could show of a distribution or another seed the smaller ones show as well.
+  TaskChecker(const task::Task& task, Oracle& oracle, std::vector<CheckCase> cases)
+      : task_(task), oracle_(oracle), cases_(std::move(cases)) {
     std::erase_if(cases_, [&](const CheckCase& check) {
       return is_large(task_, check.dims) && (check.seed > 0 || check.distribution >= 0);
     });
@@ -79,78 +51,74 @@ class TaskChecker {
   TaskFindings run() {
     findings_.task = task_.id;
     answers_.resize(task_.outputs.size());
-    for (Answers& a : answers_) a.as_input.assign(task_.inputs.size(), true);
+    for (Answers& a : answers_)
+      a.anywhere.is_input = a.timed.is_input = std::vector(task_.inputs.size(), true);
     needed_.assign(task_.inputs.size(), false);
     for (const CheckCase& check : cases_) {
       ++findings_.cases;
-      const auto expected = oracle_.expected(check);
-      if (!expected->decidable) {
-        findings_.undecidable.push_back(describe(check, task_) + ": " + expected->undecidable_because);
+      const Asked asked = oracle_.asked(check);
+      if (!asked.decidable) {
+        findings_.undecidable.push_back(describe(check, task_) + ": " + asked.undecidable_because);
         continue;
       }
-      look_at(check, *expected);
-      look_at_inputs(check, *expected);
+      look_at(check);
+      look_at_inputs(check);
     }
     conclude();
     return std::move(findings_);
   }
 
  private:
-  struct Answers {  // that are still possible for an output
+  struct Possible {
     Constants constant;
+    std::vector<bool> is_input;
+
+    void meet(const Constants& constants, const AnswerFacts& facts) {
+      constant.meet(constants);
+      for (std::size_t j = 0; j < is_input.size(); ++j) is_input[j] = is_input[j] && facts.is_input[j];
+    }
+  };
+  struct Answers {  // that are still possible for an output
+    Possible anywhere, timed;
+    bool is_timed = false;  // some timed shape was asked
     std::map<task::Dims, Constants> by_shape;
-    std::vector<bool> as_input;
   };
 
-  Memory inputs_of(const CheckCase& check) const {
-    Memory memory;
-    for (const task::TensorSpec& input : task_.inputs) memory.emplace_back(tensor_bytes(input, check.dims));
-    oracle_.fill(check, spans_of(memory));
-    return memory;
-  }
-
-  void look_at(const CheckCase& check, const Expected& expected) {
-    const Memory inputs = inputs_of(check);
+  void look_at(const CheckCase& check) {
+    const std::vector<AnswerFacts> facts = oracle_.facts(check);
     for (std::size_t i = 0; i < answers_.size(); ++i) {
-      const OutputValues& right = expected.outputs[i];
-      const Constants constants = constants_of(right, expected.bounds[i]);
-      answers_[i].constant.meet(constants);
-      answers_[i].by_shape[check.dims].meet(constants);
-      for (std::size_t j = 0; j < inputs.size(); ++j) {
-        if (!answers_[i].as_input[j]) continue;
-        const task::TensorSpec& input = task_.inputs[j];
-        const std::vector<std::int64_t> shape = task::shape_at(input, check.dims);
-        answers_[i].as_input[j] = input.strides.empty() && elements(shape) == elements(right.shape) &&
-                                  input.dtype == right.dtype &&
-                                  compare(inputs[j], right, expected.bounds[i]).agrees;
-      }
+      const Constants constants = constants_of(facts[i]);
+      Answers& answers = answers_[i];
+      answers.anywhere.meet(constants, facts[i]);
+      answers.by_shape[check.dims].meet(constants);
+      if (check.hidden || check.distribution >= 0) continue;
+      answers.is_timed = true;
+      answers.timed.meet(constants, facts[i]);
     }
   }
 
-  // One input after the other with other values, all else the same.
-  void look_at_inputs(const CheckCase& check, const Expected& expected) {
+  void look_at_inputs(const CheckCase& check) {
     for (std::size_t j = 0; j < task_.inputs.size(); ++j) {
       if (needed_[j]) continue;
-      Memory inputs = inputs_of(check);
-      Memory others = inputs;
-      fill_inputs(source_, reference_, check.dims, check.distribution, seed_,
-                  random_key({name_key("others")}), spans_of(others));
-      if (others[j] == inputs[j]) continue;  // its values are always the same
-      inputs[j] = std::move(others[j]);
+      const std::optional<bool> needed = oracle_.needs(check, j);
+      if (!needed) continue;
       varied_.insert(j);
-      const std::vector<OutputValues> outputs = reference_.run_oracle(check.dims, read_only(inputs));
-      for (std::size_t i = 0; i < outputs.size(); ++i)
-        if (!compare(outputs[i], expected.outputs[i], expected.bounds[i]).agrees) needed_[j] = true;
+      needed_[j] = *needed;
     }
   }
 
-  std::optional<std::string> cheap_answer(const Answers& answers) const {
-    if (answers.constant.some()) {
-      const double value = answers.constant.any();
+  std::optional<std::string> cheap_answer(const Possible& possible) const {
+    if (possible.constant.some()) {
+      const double value = possible.constant.any();
       return value == 0 ? "zeros" : fmt::format("one constant, {:.6g}", value);
     }
     for (std::size_t j = 0; j < task_.inputs.size(); ++j)
-      if (answers.as_input[j]) return "input `" + task_.inputs[j].name + "` as it is";
+      if (possible.is_input[j]) return "input `" + task_.inputs[j].name + "` as it is";
+    return std::nullopt;
+  }
+
+  std::optional<std::string> cheap_answer(const Answers& answers) const {
+    if (auto answer = cheap_answer(answers.anywhere)) return answer;
     if (std::all_of(answers.by_shape.begin(), answers.by_shape.end(),
                     [](const auto& entry) { return entry.second.some(); }))
       return "a constant for each shape";
@@ -162,20 +130,23 @@ class TaskChecker {
       findings_.degenerate = true;
       return;
     }
-    for (std::size_t i = 0; i < answers_.size(); ++i)
-      if (const auto answer = cheap_answer(answers_[i]))
-        findings_.cheap.push_back("`" + task_.outputs[i].name + "`: " + *answer);
+    for (std::size_t i = 0; i < answers_.size(); ++i) {
+      const std::string output = "`" + task_.outputs[i].name + "`: ";
+      if (const auto answer = cheap_answer(answers_[i])) {
+        findings_.cheap.push_back(output + *answer);
+      } else if (const auto when_timed = cheap_answer(answers_[i].timed);
+                 answers_[i].is_timed && when_timed) {
+        findings_.cheap_when_timed.push_back(output + *when_timed);
+      }
+    }
     for (const std::size_t j : varied_)
       if (!needed_[j]) findings_.unread.push_back(task_.inputs[j].name);
     findings_.degenerate = findings_.cheap.size() == answers_.size() || !findings_.unread.empty();
   }
 
   const task::Task& task_;
-  ValueSource source_;
-  Reference reference_;
-  Oracle oracle_;
+  Oracle& oracle_;
   std::vector<CheckCase> cases_;
-  std::uint64_t seed_;
   TaskFindings findings_;
   std::vector<Answers> answers_;
   std::vector<bool> needed_;
@@ -198,13 +169,25 @@ std::string TaskFindings::why() const {
 }
 
 Json to_json(const TaskFindings& findings) {
-  return {{"task", findings.task},   {"cases", findings.cases},   {"undecidable", findings.undecidable},
-          {"cheap", findings.cheap}, {"unread", findings.unread}, {"degenerate", findings.degenerate},
+  return {{"task", findings.task},
+          {"cases", findings.cases},
+          {"undecidable", findings.undecidable},
+          {"cheap", findings.cheap},
+          {"unread", findings.unread},
+          {"degenerate", findings.degenerate},
+          {"cheap_when_timed", findings.cheap_when_timed},
           {"why", findings.why()}};
 }
 
-TaskFindings check_task(const task::Task& task, Place place, int seeds, std::uint64_t seed) {
-  return TaskChecker(task, place, seeds, seed).run();
+TaskFindings check_task(const task::Task& task, Oracle& oracle, std::vector<CheckCase> cases) {
+  return TaskChecker(task, oracle, std::move(cases)).run();
+}
+
+TaskFindings check_task(const task::Task& task, int seeds, std::uint64_t seed) {
+  const ValueSource source;
+  const Reference reference(task);
+  Oracle oracle(task, reference, source, seed);
+  return check_task(task, oracle, check_cases(task, seeds));
 }
 
 }  // namespace warpsmith::measure

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include <chrono>
-#include <optional>
+#include <functional>
+#include <memory>
 
 #include "gpu_place.h"
 #include "warpsmith/base/log.h"
@@ -11,29 +11,43 @@
 #include "warpsmith/measure/task_check.h"
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/task/task_source.h"
+#ifdef WARPSMITH_HAS_GPU
+#include "gpu/task_checker.h"
+#endif
 
 namespace warpsmith::measure {
 
 namespace {
 
+using Check = std::function<TaskFindings(const task::Task&)>;
+
 struct Where {
-  Place place = Place::kHost;
-  std::string name, uuid;
+  std::string kind, name;  // "gpu" or "cpu": whose timing shapes count
+  Check check;
 };
 
-Where place_for(Settings& settings) {
-  const Where host{Place::kHost, cpu_facts().name, ""};
-  if (settings.device_kind == "cpu") return host;
+Where on_host(const Settings& settings) {
+  return {"cpu", cpu_facts().name, [&settings](const task::Task& task) {
+            return check_task(task, settings.check_seeds, settings.seed);
+          }};
+}
+
+Where where_to_check(Settings& settings) {
+  if (settings.device_kind == "cpu") return on_host(settings);
   const bool any = settings.device_kind == "auto";
   const std::vector<process::Gpu> gpus = process::usable_gpus();
-  if (gpus.empty() && any) return host;
+  if (gpus.empty() && any) return on_host(settings);
   if (gpus.empty())
     throw Error("there is no GPU here, and device kind " + settings.device_kind + " is wanted",
                 kExitWrongDevice);
   if (any) settings.device_names.clear();
   require_gpu(settings, gpus.front().name);
-  load_torch_cuda();
-  return {Place::kGpu, gpus.front().name, gpus.front().uuid};
+#ifdef WARPSMITH_HAS_GPU
+  const auto checker = std::make_shared<GpuTaskChecker>(settings);
+  return {"gpu", gpus.front().name, [checker](const task::Task& task) { return checker->check(task); }};
+#else
+  throw Error("device kind " + settings.device_kind + ": " + kBuiltWithoutGpu);
+#endif
 }
 
 // What there is to say of a reference that is not run: whether it compiles.
@@ -47,28 +61,23 @@ Json compile_reference(const task::Task& task) {
 void run_task_checks(ShardSession& shard) {
   const Json& params = shard.job().params;
   Settings settings = settings_from_json(params, shard.job().seed);
-  const Where where = place_for(settings);
-  task::TaskSource tasks(json_at<std::string>(params, "datasets", "params"),
-                         where.place == Place::kGpu ? "gpu" : "cpu");
+  const Where where = where_to_check(settings);
+  task::TaskSource tasks(json_at<std::string>(params, "datasets", "params"), where.kind);
   const bool compile_only = params.value("compile_only", false);
   configure_torch(settings.threads);
   for (const Item& item : shard.open_items()) {
     Json record;
     try {
-      std::optional<FileLock> alone;  // somebody may be timing there
-      if (where.place == Place::kGpu) alone.emplace(gpu_lock_path(where.uuid));
-      record = compile_only
-                   ? compile_reference(tasks.of(item.id))
-                   : to_json(check_task(task::under_math(tasks.of(item.id), settings.math), where.place,
-                                        settings.check_seeds, settings.seed));
+      record = compile_only ? compile_reference(tasks.of(item.id))
+                            : to_json(where.check(task::under_math(tasks.of(item.id), settings.math)));
     } catch (const Error& e) {
       record = {{"task", item.id}, {"error", e.what()}};
     }
     record["device"] = where.name;
     if (!compile_only)
       log_info(item.id + ": " +
-             (record.contains("error") ? record["error"].get<std::string>()
-                                       : fmt::format("{} checks", record["cases"].get<int>())));
+               (record.contains("error") ? record["error"].get<std::string>()
+                                         : fmt::format("{} checks", record["cases"].get<int>())));
     shard.write(item, std::move(record));
   }
   shard.finish();

@@ -4,6 +4,8 @@
 // candidate's outputs are compared with them. Answers of large shapes (is_large(); 25 million numbers as
 // doubles) would take seconds to make, carry and compare there: they are made on the device behind each
 // candidate's call, compared there, and given back to the driver before anything else of a candidate runs.
+// Answers of over 1 GiB with their inputs are made some samples of the batch at a time, where the reference
+// answers each sample for itself (answers/samples.h).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "harness.h"
@@ -32,15 +35,24 @@ class GpuOracle : public Oracle {
   void fill(const CheckCase& check, const std::vector<std::span<std::byte>>& inputs) const override;
   std::optional<std::size_t> changed_input(const CheckCase& check, const InputSets& sets) override;
   std::vector<Compared> compare(const CheckCase& check, const OutputSets& sets) override;
+  std::vector<AnswerFacts> facts(const CheckCase& check) override;
+  std::optional<bool> needs(const CheckCase& check, std::size_t input) override;
 
  private:
+  struct Piece;  // of a call: all of it, or some of its samples
   struct Shape;  // inputs drawn anew at one shape, and the reference's calls on them
+  std::vector<Piece> pieces_of(const task::Dims& dims, const InputSets& inputs);
+  const std::string& batch();  // the dim by which answers may be cut; or empty
+  std::uint64_t first_byte(std::size_t output, const task::Dims& dims, const Piece& piece) const;
+  std::span<const std::byte> part_of_output(std::size_t output, const task::Dims& dims, const Piece& piece,
+                                            std::span<const std::byte> whole) const;
   Shape& shape_of(const task::Dims& dims);
   GpuFreshInputs& draw(const CheckCase& check);
   Asked ask(const CheckCase& check) override;
   std::vector<Compared> compare_on_host(const CheckCase& check, const OutputSets& sets);
 
   const GpuHarness& harness_;
+  std::optional<std::string> batch_;
   std::map<task::Dims, std::unique_ptr<Shape>> shapes_;
 };
 
