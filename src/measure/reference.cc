@@ -417,6 +417,16 @@ void Reference::release_memory() const {
 #endif
 }
 
+namespace {
+
+// As tensors_of() reads it.
+c10::IValue value_of(const std::vector<at::Tensor>& outputs) {
+  if (outputs.size() == 1) return outputs.front();
+  return c10::ivalue::Tuple::create(std::vector<c10::IValue>(outputs.begin(), outputs.end()));
+}
+
+}  // namespace
+
 struct Reference::Calls::State {
   const Reference::State* reference = nullptr;
   task::Dims dims;
@@ -494,6 +504,23 @@ std::vector<std::span<const std::byte>> Reference::Calls::output_memory() const 
   return memory;
 }
 
+void Reference::Calls::keep_outputs() {
+  const c10::InferenceMode inference;
+  for (c10::IValue& result : state_->results) {
+    std::vector<at::Tensor> outputs = tensors_of(result, state_->reference->task);
+    const auto is_input = [&](const at::Tensor& output) {
+      for (const std::vector<c10::IValue>& set : state_->arguments)
+        for (const c10::IValue& argument : set)
+          if (argument.isTensor() && argument.toTensor().is_alias_of(output)) return true;
+      return false;
+    };
+    if (std::none_of(outputs.begin(), outputs.end(), is_input)) continue;
+    for (at::Tensor& output : outputs)
+      if (is_input(output)) output = output.clone();
+    result = value_of(outputs);
+  }
+}
+
 void Reference::Calls::drop_outputs() { state_->results.clear(); }
 
 Reference::Calls Reference::Calls::part(const task::Dims& dims, std::int64_t first) const {
@@ -508,12 +535,7 @@ Reference::Calls Reference::Calls::part(const task::Dims& dims, std::int64_t fir
   part->reference = state_->reference;
   part->dims = dims;
   part->kind = state_->kind;
-  if (outputs.size() == 1) {
-    part->results.emplace_back(outputs.front());
-  } else {
-    part->results.emplace_back(
-        c10::ivalue::Tuple::create(std::vector<c10::IValue>(outputs.begin(), outputs.end())));
-  }
+  part->results.push_back(value_of(outputs));
   return Calls(std::move(part));
 }
 

@@ -112,10 +112,14 @@ class Reference {
     std::int64_t run(int first, int count);
     // Memory of the outputs of the last run, to be flushed. Empty before the first.
     std::vector<std::span<const std::byte>> output_memory() const;
+    // Copies those outputs of the last run that lie in inputs: a reference that works in place returns them.
+    // To be called before inputs are filled anew while the outputs are still needed.
+    void keep_outputs();
     // Frees the outputs, so that the next run's come from memory that is mapped already.
     void drop_outputs();
     // A part of the outputs of the last run's first call, as if a call at `dims` had given them: those that
-    // begin at `first` along their first axis, or all of them. It is a view: this one must keep its outputs meanwhile.
+    // begin at `first` along their first axis, or all of them. It is a view: this one must keep its outputs
+    // meanwhile.
     Calls part(const task::Dims& dims, std::int64_t first) const;
     // Outputs of the last run's call `number`, counted from its first.
     std::vector<OutputValues> outputs(int number) const;
