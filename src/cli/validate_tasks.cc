@@ -23,6 +23,8 @@ CheckedTask checked_of(const task::Task& task, const Json& record) {
   if (c.degenerate.empty())
     for (const std::string& answer : record.value("cheap", std::vector<std::string>()))
       c.notes.push_back("an output that costs nothing: " + answer);
+  if (const std::string names = record.value("unread_names", ""); c.degenerate.empty() && !names.empty())
+    c.notes.push_back("the answer does not depend on " + names);
   for (const std::string& answer : record.value("cheap_when_timed", std::vector<std::string>()))
     c.notes.push_back("right at the shape that is timed, and at no other: " + answer);
   return c;

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "answers/host_inputs.h"
 #include "plain_task.h"
 #include "warpsmith/measure/compare.h"
 
@@ -28,7 +29,10 @@ task::Task matrix_task(const std::string& body, std::vector<task::TensorSpec> mo
 
 bool each_sample(const task::Task& task) {
   const Reference reference(task);
-  return answers_each_sample(reference, ValueSource(), 1, "N");
+  const task::Dims dims = {{"N", 5}};
+  HostInputs inputs(task, dims);
+  fill_inputs(ValueSource(), reference, dims, -1, 1, 0, inputs.spans());
+  return answers_each_sample(reference, dims, "N", inputs.spans());
 }
 
 TEST_F(SamplesTest, TheBatchIsWhatEveryOutputLeadsWith) {
@@ -60,10 +64,14 @@ TEST_F(SamplesTest, WhetherEachIsAnsweredForItself) {
   // Refuses a batch of one.
   EXPECT_FALSE(
       each_sample(matrix_task("torch.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False)")));
-  task::Task large_alone = matrix_task("torch.relu(x)");
+}
+
+TEST_F(SamplesTest, ItIsAskedWithTwoSamplesOrMore) {
+  EXPECT_EQ(few_samples(matrix_task("x"), "N", 1 << 20), (task::Dims{{"N", 5}}));
+  EXPECT_EQ(few_samples(matrix_task("x"), "N", 279), std::nullopt) << "five samples take 280 bytes";
+  task::Task large_alone = matrix_task("x");
   large_alone.hidden = {{{"N", 1}}};
-  large_alone.timing = {{{"N", 1 << 20}}};
-  EXPECT_FALSE(each_sample(large_alone)) << "two samples at least, and not many";
+  EXPECT_EQ(few_samples(large_alone, "N", 1 << 20), (task::Dims{{"N", 64}}));
 }
 
 TEST_F(SamplesTest, APartOfACall) {

@@ -89,6 +89,27 @@ TEST_F(TaskCheckTest, AnInputAsItIs) {
   EXPECT_FALSE(check(one_to_one("x * 1.001")).degenerate);
 }
 
+// As a bias before a norm is: a program may leave it out, and gains little.
+TEST_F(TaskCheckTest, ASmallInputThatIsNotNeededIsANote) {
+  const task::Task task =
+      task_of("torch.relu(x) + 0.0 * y",
+              {tensor("x", Dtype::kFloat32, {"N", "N"}), tensor("y", Dtype::kFloat32, {"1"})},
+              {tensor("out", Dtype::kFloat32, {"N", "N"})});
+  const TaskFindings found = check(task);
+  EXPECT_FALSE(found.degenerate) << found.why();
+  EXPECT_THAT(found.unread, ElementsAre("y"));
+  EXPECT_NEAR(found.unread_share, 1.0 / 4097, 1e-9);
+  EXPECT_EQ(found.unread_names(), "`y`");
+}
+
+TEST_F(TaskCheckTest, AShareOfTheInputsIsTold) {
+  const task::Task task =
+      task_of("torch.relu(x) + 0.0 * y.sum()",
+              {tensor("x", Dtype::kFloat32, {"N", "3"}), tensor("y", Dtype::kFloat32, {"N"})},
+              {tensor("out", Dtype::kFloat32, {"N", "3"})});
+  EXPECT_EQ(check(task).why(), "the answer does not depend on input `y` (25 % of the inputs' bytes)");
+}
+
 // With other values it is needed: a distribution says so.
 TEST_F(TaskCheckTest, AnInputThatIsNeededInOneDistributionIsNeeded) {
   task::Task task = task_of("torch.minimum(x, y)",

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 
-#include "host_inputs.h"
 #include "warpsmith/base/error.h"
-#include "warpsmith/base/random.h"
+#include "warpsmith/measure/compare.h"
 
 namespace warpsmith::measure {
 
@@ -32,29 +30,6 @@ bool becomes_a_copy(const task::TensorSpec& input) {
   return task::is_floating(input.dtype) && input.dtype != task::Dtype::kFloat64;
 }
 
-// The smallest shape with two samples or more that is not large.
-std::optional<task::Dims> small_batch(const task::Task& task, const std::string& batch) {
-  for (const CheckCase& check : check_cases(task, 1))
-    if (check.distribution < 0 && check.dims.at(batch) > 1)
-      return is_large(task, check.dims) ? std::nullopt : std::optional(check.dims);
-  return std::nullopt;
-}
-
-// Of one answer in float64: its rounding apart.
-bool is_same(const OutputValues& sample, const OutputValues& all, std::size_t first) {
-  constexpr double kRounding = 1e-11;
-  double scale = 0;
-  for (const double value : all.reals)
-    if (std::isfinite(value)) scale = std::max(scale, std::fabs(value));
-  for (std::size_t i = 0; i < sample.reals.size(); ++i) {
-    const double alone = sample.reals[i], together = all.reals.at(first + i);
-    if (std::isnan(alone) && std::isnan(together)) continue;
-    if (alone != together && !(std::fabs(alone - together) <= kRounding * scale)) return false;
-  }
-  return std::equal(sample.integers.begin(), sample.integers.end(),
-                    all.integers.begin() + static_cast<std::ptrdiff_t>(all.integers.empty() ? 0 : first));
-}
-
 }  // namespace
 
 std::string batch_dim(const task::Task& task) {
@@ -77,26 +52,34 @@ task::Dims with_samples(task::Dims dims, const std::string& batch, std::int64_t 
   return dims;
 }
 
-bool answers_each_sample(const Reference& reference, const ValueSource& source, std::uint64_t seed,
-                         const std::string& batch) {
-  const task::Task& task = reference.task();
-  const std::optional<task::Dims> dims = small_batch(task, batch);
-  if (!dims) return false;
-  HostInputs inputs(task, *dims);
-  const auto draw = [&] {  // a reference that works in place changes them
-    fill_inputs(source, reference, *dims, -1, seed, random_key({name_key("samples")}), inputs.spans());
-  };
+std::optional<task::Dims> few_samples(const task::Task& task, const std::string& batch,
+                                      std::uint64_t most_bytes) {
+  for (const CheckCase& check : check_cases(task, 1)) {
+    if (check.distribution >= 0 || check.dims.at(batch) < 2) continue;
+    const std::uint64_t bytes = input_bytes(task, check.dims) + output_bytes(task, check.dims);
+    return bytes <= most_bytes ? std::optional(check.dims) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+bool answers_each_sample(const Reference& reference, const task::Dims& dims, const std::string& batch,
+                         const std::vector<std::span<std::byte>>& call) {
+  constexpr double kRounding = 1e-11;  // of two ways to one answer in float64, by its scale
+  Reference::Calls all = reference.bind_oracle(dims, {call});
+  all.run(0, 1);
+  std::vector<double> bounds;
+  for (const auto& [least, most] : all.ranges(0)) {
+    const double scale = std::max(std::fabs(least), std::fabs(most));
+    bounds.push_back(std::isfinite(scale) ? kRounding * scale : 0);
+  }
+  const task::Dims one = with_samples(dims, batch, 1);
   try {
-    draw();
-    const std::vector<OutputValues> all = reference.run_oracle(*dims, inputs.read_only());
-    for (std::int64_t sample = 0; sample < dims->at(batch); ++sample) {
-      draw();
-      const std::vector<OutputValues> alone = reference.run_oracle(
-          with_samples(*dims, batch, 1), part_of(task.inputs, *dims, batch, inputs.read_only(), sample, 1));
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        const std::size_t size = std::max(alone[i].reals.size(), alone[i].integers.size());
-        if (!is_same(alone[i], all[i], static_cast<std::size_t>(sample) * size)) return false;
-      }
+    for (std::int64_t sample = 0; sample < dims.at(batch); ++sample) {
+      Reference::Calls alone =
+          reference.bind_oracle(one, {part_of(reference.task().inputs, dims, batch, call, sample, 1)});
+      alone.run(0, 1);
+      for (const Comparison& apart : all.part(one, sample).compare(0, alone, 0, bounds))
+        if (!apart.agrees) return false;
     }
   } catch (const Error&) {
     return false;  // of one sample, for with all of them it runs

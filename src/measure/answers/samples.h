@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,11 +16,16 @@ namespace warpsmith::measure {
 // there is none, and where an input would not be copied to be in float64.
 std::string batch_dim(const task::Task& task);
 
-// Whether the reference's float64 answer for each sample alone is that for all of them together, looked at
-// with two samples or more at the smallest such shape of the task. False where there is no such shape, where
-// it is large (is_large()) and where the reference refuses one sample: a norm over the batch does.
-bool answers_each_sample(const Reference& reference, const ValueSource& source, std::uint64_t seed,
-                         const std::string& batch);
+// The shape at which answers_each_sample() is asked: the smallest of the task with two samples or more, if
+// its inputs and outputs take up to `most_bytes`.
+std::optional<task::Dims> few_samples(const task::Task& task, const std::string& batch,
+                                      std::uint64_t most_bytes);
+
+// Whether the reference's float64 answer for each sample alone is that for all of them together. `call`: the
+// inputs at `dims`, where the reference runs. False where the reference refuses one sample: a norm over the
+// batch does.
+bool answers_each_sample(const Reference& reference, const task::Dims& dims, const std::string& batch,
+                         const std::vector<std::span<std::byte>>& call);
 
 task::Dims with_samples(task::Dims dims, const std::string& batch, std::int64_t samples);
 

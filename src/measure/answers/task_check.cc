@@ -39,6 +39,9 @@ Constants constants_of(const AnswerFacts& facts) {
   return {facts.most - facts.bound, facts.least + facts.bound};
 }
 
+// Share of the inputs' bytes: what need not be read beyond that makes a speedup.
+constexpr double kMuchUnread = 0.01;
+
 class TaskChecker {
  public:
   TaskChecker(const task::Task& task, Oracle& oracle, std::vector<CheckCase> cases)
@@ -141,7 +144,17 @@ class TaskChecker {
     }
     for (const std::size_t j : varied_)
       if (!needed_[j]) findings_.unread.push_back(task_.inputs[j].name);
-    findings_.degenerate = findings_.cheap.size() == answers_.size() || !findings_.unread.empty();
+    findings_.unread_share = unread_share();
+    findings_.degenerate = findings_.cheap.size() == answers_.size() || findings_.unread_share > kMuchUnread;
+  }
+
+  double unread_share() const {
+    const CheckCase& largest = cases_.back();
+    std::uint64_t unread = 0;
+    for (const std::size_t j : varied_)
+      if (!needed_[j]) unread += tensor_bytes(task_.inputs[j], largest.dims);
+    return static_cast<double>(unread) /
+           static_cast<double>(std::max<std::uint64_t>(1, input_bytes(task_, largest.dims)));
   }
 
   const task::Task& task_;
@@ -160,12 +173,20 @@ std::string TaskFindings::why() const {
   if (static_cast<std::size_t>(cases) == undecidable.size())
     return "no check can be decided: " + undecidable.front();
   std::string text;
-  if (!unread.empty()) {
-    for (const std::string& name : unread) text += (text.empty() ? "`" : ", `") + name + "`";
-    return "the answer does not depend on input " + text;
-  }
+  if (unread_share > kMuchUnread)
+    return "the answer does not depend on input " + unread_names() +
+           (unread_share < 0.995 ? fmt::format(" ({:.0f} % of the inputs' bytes)", 100 * unread_share) : "");
   for (const std::string& answer : cheap) text += (text.empty() ? "" : "; ") + answer;
   return "it passes every check without computing anything: " + text;
+}
+
+std::string TaskFindings::unread_names() const {
+  constexpr std::size_t kMost = 4;
+  std::string text;
+  for (std::size_t i = 0; i < unread.size() && i < kMost; ++i)
+    text += (text.empty() ? "`" : ", `") + unread[i] + "`";
+  if (unread.size() > kMost) text += fmt::format(" and {} more", unread.size() - kMost);
+  return text;
 }
 
 Json to_json(const TaskFindings& findings) {
@@ -174,6 +195,8 @@ Json to_json(const TaskFindings& findings) {
           {"undecidable", findings.undecidable},
           {"cheap", findings.cheap},
           {"unread", findings.unread},
+          {"unread_names", findings.unread_names()},
+          {"unread_share", findings.unread_share},
           {"degenerate", findings.degenerate},
           {"cheap_when_timed", findings.cheap_when_timed},
           {"why", findings.why()}};

@@ -52,6 +52,11 @@ class GpuBaselineArm : public Arm {
   Run inspect(int call) override;  // eager itself is right by definition
   // One call from an idle GPU, on the values of the last renewal: nanoseconds.
   Run run_idle();
+  // From now on rows are timed as the host enqueues them, from an idle GPU. run() does so by itself where not
+  // even one call could be enqueued ahead: a recurrent network may launch more kernels than the GPU's queue
+  // holds.
+  void pace_by_host() { paced_by_host_ = true; }
+  bool is_paced_by_host() const { return paced_by_host_; }
   // What it took the host to enqueue the last row.
   double enqueue_ns() const { return enqueue_ns_; }
   // Remembers what the last row's untimed call has read, until the next renewal.
@@ -62,6 +67,7 @@ class GpuBaselineArm : public Arm {
  private:
   void renew_here(std::uint64_t key, int calls);
   void fill(int first_call, int calls);
+  Run run_from_idle(int calls);
   device::GpuOutcome enqueue(int first_call, int calls);
   std::vector<GpuRegion> memory_of(int calls) const;
 
@@ -71,6 +77,7 @@ class GpuBaselineArm : public Arm {
   GpuInputs inputs_;
   int places_, most_calls_, place_ = 0;
   int calls_in_row_ = 0;  // of the last renewal
+  bool paced_by_host_ = false;
   PlaceDeck deck_;
   GpuOperands operands_;
   std::optional<GpuOperands> copy_;  // of one set's inputs …

@@ -27,6 +27,7 @@ GpuBench::GpuBench(GpuHarness& harness, const task::Task& task, const Settings& 
   GpuBaselineArm first(harness_, task_, reference_, timing_dims(), few, kEstimatePlaces);
   const RowEstimate row = estimate_row(
       first, [&] { return first.enqueue_ns(); }, kRowNs, few, random_key({seed_, name_key("baseline")}));
+  paced_by_host_ = first.is_paced_by_host();
   baseline_call_ns_ = row.call_ns;
   calls_ = gpu_calls_a_row(row.call_ns, row.enqueue_ns, kRowNs, most);
 }
@@ -45,7 +46,9 @@ GpuBaselineArm& GpuBench::baseline() {
 }
 
 std::unique_ptr<GpuBaselineArm> GpuBench::another_baseline() const {
-  return std::make_unique<GpuBaselineArm>(harness_, task_, reference_, timing_dims(), calls_);
+  auto arm = std::make_unique<GpuBaselineArm>(harness_, task_, reference_, timing_dims(), calls_);
+  if (paced_by_host_) arm->pace_by_host();
+  return arm;
 }
 
 double GpuBench::alone_ns() { return stats::median(alone().times(calls_)); }

@@ -29,6 +29,9 @@ class GpuBench : public Bench {
   std::unique_ptr<GpuBaselineArm> another_baseline() const;
   // Median nanoseconds a call of the baseline with nothing beside it, in rows as long as beside a candidate.
   double alone_ns();
+  // Whether the baseline is timed as the host enqueues it (GpuBaselineArm::pace_by_host()): then the host
+  // bounds it.
+  bool is_paced_by_host() const { return paced_by_host_; }
   // Nanoseconds of a call of the baseline from an idle GPU, median of a few.
   double idle_ns();
   // The baseline as candidates with host code meet it, by the kind of process that they run in. Made when a
@@ -41,6 +44,7 @@ class GpuBench : public Bench {
   std::vector<double> rows_alone(int calls, std::uint64_t key) override;
 
   GpuHarness& harness_;
+  bool paced_by_host_ = false;
   double idle_ns_ = 0;
   std::unique_ptr<GpuBaselineArm> baseline_;
   std::map<std::string, std::unique_ptr<HostRows>> host_rows_;

@@ -253,7 +253,7 @@ struct GpuMeasurer::State : EngineDevice {
 
   static void note_host_bound(GpuBench& task, Measurement& m) {
     m.baseline_idle_ns = task.idle_ns();
-    m.host_bound = task.idle_ns() > kHostBound * task.alone_ns();
+    m.host_bound = task.is_paced_by_host() || task.idle_ns() > kHostBound * task.alone_ns();
   }
 
   void write_roofline(Measurement& m) override {

@@ -8,14 +8,16 @@
 #include <utility>
 
 #include "answers/samples.h"
+#include "warpsmith/base/random.h"
 #include "warpsmith/measure/compare.h"
 
 namespace warpsmith::measure {
 
 namespace {
 
-constexpr std::uint64_t kManyDrawn = 1 << 20;  // bytes
-constexpr double kTimeout = 60;                // seconds: of work of the harness
+constexpr std::uint64_t kManyDrawn = 1 << 20;   // bytes
+constexpr double kTimeout = 60;                 // seconds: of work of the harness
+constexpr std::uint64_t kPiece = 512ull << 20;  // bytes of a piece's inputs and outputs
 
 std::uint64_t bytes_drawn_by_host(const task::Task& task, const CheckCase& check) {
   std::uint64_t bytes = 0;
@@ -60,27 +62,35 @@ GpuOracle::Shape& GpuOracle::shape_of(const task::Dims& dims) {
 const std::string& GpuOracle::batch() {
   if (!batch_) {
     batch_ = batch_dim(task());
-    if (!batch_->empty() && !answers_each_sample(reference(), harness_.source(), seed(), *batch_))
-      batch_ = "";
+    const auto dims = batch_->empty() ? std::nullopt : few_samples(task(), *batch_, 2 * kPiece);
+    if (!dims || !answers_each_sample(*dims)) batch_ = "";
   }
   return *batch_;
 }
 
+bool GpuOracle::answers_each_sample(const task::Dims& dims) {
+  GpuFreshInputs inputs(harness_, reference(), dims);
+  inputs.draw(seed(), random_key({name_key("samples")}));
+  inputs.release_memory();
+  const bool each = measure::answers_each_sample(reference(), dims, *batch_, inputs.sets().front());
+  reference().release_memory();
+  return each;
+}
+
 std::vector<GpuOracle::Piece> GpuOracle::pieces_of(const task::Dims& dims, const InputSets& inputs) {
-  constexpr std::uint64_t kMost = 512ull << 20;  // bytes of a piece's inputs and outputs
   const std::uint64_t bytes = input_bytes(task(), dims) + output_bytes(task(), dims);
   std::vector<Piece> pieces;
   const auto add = [&](const task::Dims& its_dims, std::int64_t first, const InputSets& its_inputs) {
     pieces.push_back({its_dims, first, reference().bind_oracle(its_dims, its_inputs),
                       reference().bind_rounded(its_dims, its_inputs)});
   };
-  if (bytes <= 2 * kMost || batch().empty()) {
+  if (bytes <= 2 * kPiece || batch().empty()) {
     add(dims, 0, inputs);
     return pieces;
   }
   const std::int64_t samples = dims.at(batch());
   const auto a_piece = std::max<std::int64_t>(
-      1, static_cast<std::int64_t>(static_cast<double>(samples) * static_cast<double>(kMost) /
+      1, static_cast<std::int64_t>(static_cast<double>(samples) * static_cast<double>(kPiece) /
                                    static_cast<double>(bytes)));
   for (std::int64_t first = 0; first < samples; first += a_piece) {
     const std::int64_t count = std::min(a_piece, samples - first);
@@ -248,7 +258,8 @@ std::optional<bool> GpuOracle::needs(const CheckCase& check, std::size_t input) 
   for (std::size_t i = 0; i < other.size() && !needed; ++i) {
     Reference::Calls &right = shape.pieces[i].right, &apart = other[i].right;
     right.run(0, 1);
-    if (shape.is_whole()) draw(check);  // a reference that works in place has changed them
+    if (shape.is_whole()) draw(check);                   // a reference that works in place has changed them
+    if (shape.is_whole()) reference().release_memory();  // these may be as large as the GPU
     apart.run(0, 1);
     for (const Comparison& compared : right.compare(0, apart, 0, bounds)) needed |= !compared.agrees;
     right.drop_outputs();

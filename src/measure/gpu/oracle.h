@@ -43,6 +43,7 @@ class GpuOracle : public Oracle {
   struct Shape;  // inputs drawn anew at one shape, and the reference's calls on them
   std::vector<Piece> pieces_of(const task::Dims& dims, const InputSets& inputs);
   const std::string& batch();  // the dim by which answers may be cut; or empty
+  bool answers_each_sample(const task::Dims& dims);
   std::uint64_t first_byte(std::size_t output, const task::Dims& dims, const Piece& piece) const;
   std::span<const std::byte> part_of_output(std::size_t output, const task::Dims& dims, const Piece& piece,
                                             std::span<const std::byte> whole) const;
