@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <optional>
 #include <regex>
 #include <system_error>
@@ -22,6 +23,10 @@
 #include "warpsmith/python/interpreter.h"
 #include "warpsmith/python/sandboxed.h"
 #include "warpsmith/python/scripts.h"
+#include "warpsmith/yaml/node.h"
+
+extern const char kernelbench_degenerate[];
+extern const unsigned long kernelbench_degenerate_size;
 
 namespace warpsmith::cli {
 
@@ -289,15 +294,38 @@ void describe_tasks(std::vector<KernelBenchTask>& tasks, bool unsandboxed,
   }
 }
 
+namespace {
+
+std::map<std::string, std::string> read_degenerate() {
+  Diagnostics mistakes;
+  const yaml::Node list = yaml::load_text({kernelbench_degenerate, kernelbench_degenerate_size},
+                                          "kernelbench_degenerate.yaml", mistakes);
+  std::map<std::string, std::string> why;
+  for (const yaml::Entry& entry : list.entries())
+    if (const yaml::Node* reason = entry.value.find("why"))
+      why[entry.key] = yaml::read_string(*reason, "`why`", mistakes).value_or("");
+  if (!mistakes.empty()) throw Error(to_string(mistakes.front()));
+  return why;
+}
+
+}  // namespace
+
+std::string why_degenerate(const std::string& sha256) {
+  static const std::map<std::string, std::string> known = read_degenerate();
+  const auto found = known.find(sha256);
+  return found == known.end() ? "" : found->second;
+}
+
 std::string task_yaml(const KernelBenchTask& task) {
   const Json& d = task.described;
+  const std::string sha256 = sha256_hex(read_file(task.file)), why = why_degenerate(sha256);
   std::string ops;
   for (const Json& op : d.at("ops")) ops += (ops.empty() ? "" : ", ") + op.get<std::string>();
   std::string text = fmt::format(
       "# Made by `warpsmith import`.\n"
       "schema: warpsmith.task/1\ntitle: \"{}\"\nimported: \"{}, SHA-256 {}\"\n"
-      "level: {}\nsplit: train\nops: [{}]\ndims: [BATCH]\ninputs:\n",
-      task.title, task.source, sha256_hex(read_file(task.file)), task.level, ops);
+      "level: {}\nsplit: train\nops: [{}]\n{}dims: [BATCH]\ninputs:\n",
+      task.title, task.source, sha256, task.level, ops, why.empty() ? "" : "degenerate: \"" + why + "\"\n");
   for (const Json& input : d.at("inputs")) text += tensor_line(input.at("name"), input);
   std::string scalars;
   for (const Json& scalar : d.at("scalars"))

@@ -41,6 +41,9 @@ void describe_tasks(std::vector<KernelBenchTask>& tasks, bool unsandboxed,
 // Describes them and writes a folder below `into` for each, and says on stderr how far it is. What is there
 // stays: `there`, where it is made of the same module, else `refused`. Throws Error as describe_tasks().
 void make_tasks(const std::filesystem::path& into, std::vector<KernelBenchTask>& tasks, bool unsandboxed);
+// By the SHA-256 of a module's file, in hexadecimal digits: why a speedup over it says nothing, as
+// datasets/kernelbench_degenerate.yaml has it; empty for others.
+std::string why_degenerate(const std::string& sha256);
 // The text of its task.yaml.
 std::string task_yaml(const KernelBenchTask& task);
 

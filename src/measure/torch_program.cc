@@ -59,13 +59,36 @@ at::Tensor input_over(const task::TensorSpec& input, const task::Dims& dims,
 }
 
 // The interpreter puts its traceback before the message, operators their stack after it.
+namespace {
+
+// The word behind `before` in `text`, with its unit: "8.00 GiB". Empty where it is not there.
+std::string amount_behind(const std::string& text, const std::string& before) {
+  const std::size_t at = text.find(before);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + before.size();
+  const std::size_t unit = text.find(' ', begin);
+  return unit == std::string::npos ? "" : text.substr(begin, text.find_first_of(" .\n", unit + 1) - begin);
+}
+
+// What torch says where the GPU has no memory left, in short; else as it is.
+std::string without_advice(const std::string& text) {
+  if (text.find("CUDA out of memory") == std::string::npos) return text;
+  const std::string wanted = amount_behind(text, "Tried to allocate "),
+                    all = amount_behind(text, "total capacity of "), left = amount_behind(text, "of which ");
+  if (wanted.empty() || all.empty() || left.empty()) return "it does not fit on this GPU: " + text;
+  return "it does not fit on this GPU: it wants another " + wanted + ", and of " + all + " " + left +
+         " are free";
+}
+
+}  // namespace
+
 std::string in_a_line(const std::exception& error) {
   if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error)) {
     const std::string text = torch_error->what_without_backtrace();
-    return text.substr(0, text.find('\n'));
+    return without_advice(text.substr(0, text.find('\n')));
   }
   const std::vector<std::string> lines = split_lines(trim(error.what()));
-  return lines.empty() ? "no message" : trim(lines.back());
+  return lines.empty() ? "no message" : without_advice(trim(lines.back()));
 }
 
 TorchProgram::TorchProgram(const task::Task& task, const std::string& text, const std::string& key,

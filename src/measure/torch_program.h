@@ -30,7 +30,8 @@ std::vector<std::int64_t> to_vector(at::IntArrayRef shape);
 at::Tensor input_over(const task::TensorSpec& input, const task::Dims& dims,
                       std::span<const std::byte> memory, Place place);
 
-// What torch has to say, in a line.
+// What torch has to say, in a line. Where a GPU's memory was too small that is said first: "it does not fit
+// on this GPU: it wants another 8.00 GiB, and of 79.18 GiB 4.04 GiB are free".
 std::string in_a_line(const std::exception& error);
 
 // Calls `run`; what torch throws becomes an Error: "task gelu: the reference fails: …".

@@ -48,6 +48,27 @@ Nvml::Device find_device(const Nvml& nvml, const std::string& uuid, std::string&
   return nullptr;
 }
 
+// What a function tells that takes room for so many and says how many there are. Nothing where it does not
+// tell; empty where there is none, which some drivers call "not found".
+template <typename T, typename Ask>
+std::optional<std::vector<T>> all_of(Ask ask, bool there) {
+  constexpr int kTries = 3;  // there may be more of them the next time
+  constexpr int kNotFound = 6;
+  std::vector<T> room;
+  for (int i = 0; there && i < kTries; ++i) {
+    unsigned count = static_cast<unsigned>(room.size());
+    const int answer = ask(&count, room.empty() ? nullptr : room.data());
+    if (answer == kNotFound) return std::vector<T>();
+    if (answer == Nvml::kSuccess && count <= room.size()) {
+      room.resize(count);
+      return room;
+    }
+    if (answer != Nvml::kSuccess && answer != Nvml::kInsufficientSize) return std::nullopt;
+    room.resize(count + 8);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string clock_reason_words(std::uint64_t bits) {
@@ -136,6 +157,32 @@ GpuReading GpuWatch::read() const {
   return reading;
 }
 
+std::optional<std::vector<int>> GpuWatch::processes() const {
+  std::vector<int> pids;
+  const auto found = all_of<Nvml::Process>(
+      [&](unsigned* count, Nvml::Process* room) {
+        return state_->nvml->processes(state_->device, count, room);
+      },
+      state_->nvml->processes != nullptr);
+  if (!found) return std::nullopt;
+  for (const Nvml::Process& process : *found) pids.push_back(static_cast<int>(process.pid));
+  return pids;
+}
+
+std::optional<std::vector<GpuUse>> GpuWatch::uses(std::uint64_t since_us) const {
+  std::vector<GpuUse> uses;
+  const auto found = all_of<Nvml::Use>(
+      [&](unsigned* count, Nvml::Use* room) {
+        return state_->nvml->uses(state_->device, room, count, since_us);
+      },
+      state_->nvml->uses != nullptr);
+  if (!found) return std::nullopt;
+  for (const Nvml::Use& use : *found)
+    if (use.pid != 0 && use.time_us > since_us)
+      uses.push_back({static_cast<int>(use.pid), static_cast<int>(use.sm), use.time_us});
+  return uses;
+}
+
 std::map<std::string, std::string> GpuWatch::settings() const {
   const State& s = *state_;
   const Nvml& nvml = *s.nvml;
@@ -158,6 +205,10 @@ std::map<std::string, std::string> GpuWatch::settings() const {
     out["sm_clock_max_mhz"] = std::to_string(*clock);
   if (const auto clock = s.number(nvml.max_clock, Nvml::kClockMemory))
     out["memory_clock_max_mhz"] = std::to_string(*clock);
+  const auto clients = all_of<Nvml::Process>(
+      [&](unsigned* count, Nvml::Process* room) { return nvml.mps_processes(s.device, count, room); },
+      nvml.mps_processes != nullptr);
+  if (clients && !clients->empty()) out["mps"] = "on";
   return out;
 }
 

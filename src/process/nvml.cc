@@ -35,6 +35,9 @@ bool Nvml::find_functions() {
   find("nvmlDeviceGetPersistenceMode", persistence);
   find("nvmlDeviceGetEccMode", ecc);
   find("nvmlDeviceGetComputeMode", compute_mode);
+  find("nvmlDeviceGetComputeRunningProcesses_v3", processes);
+  find("nvmlDeviceGetMPSComputeRunningProcesses_v3", mps_processes);
+  find("nvmlDeviceGetProcessUtilization", uses);
   return find("nvmlInit_v2", begin_) && find("nvmlShutdown", shut_down_) &&
          find("nvmlSystemGetDriverVersion", system_driver) && find("nvmlDeviceGetCount_v2", device_count) &&
          find("nvmlDeviceGetHandleByIndex_v2", device_by_index) && find("nvmlDeviceGetName", name) &&

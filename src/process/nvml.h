@@ -16,7 +16,17 @@ class Nvml {
   struct Memory {
     unsigned long long total, free, used;
   };
-  static constexpr int kSuccess = 0;
+  struct Process {  // nvmlProcessInfo_t, of …_v3
+    unsigned pid;
+    unsigned long long used_memory;
+    unsigned gpu_instance, compute_instance;
+  };
+  struct Use {  // nvmlProcessUtilizationSample_t
+    unsigned pid;
+    unsigned long long time_us;             // since 1970
+    unsigned sm, memory, encoder, decoder;  // per cent
+  };
+  static constexpr int kSuccess = 0, kInsufficientSize = 7;
   static constexpr int kClockSm = 1, kClockMemory = 2;  // nvmlClockType_t
   static constexpr int kTemperatureGpu = 0;             // nvmlTemperatureSensors_t
 
@@ -51,6 +61,10 @@ class Nvml {
   int (*persistence)(Device, int*) = nullptr;  // 1: on
   int (*ecc)(Device, int*, int*) = nullptr;    // now, after the next restart; 1: on
   int (*compute_mode)(Device, int*) = nullptr;
+  // Room for so many, and how many there are.
+  int (*processes)(Device, unsigned*, Process*) = nullptr;      // with a context there
+  int (*mps_processes)(Device, unsigned*, Process*) = nullptr;  // clients of MPS
+  int (*uses)(Device, Use*, unsigned*, unsigned long long since_us) = nullptr;
 
  private:
   explicit Nvml(void* handle) : handle_(handle) {}

@@ -7,6 +7,7 @@
 
 #include "plain_task.h"
 #include "torch_flags.h"
+#include "torch_program.h"
 #include "warpsmith/measure/compare.h"
 #include "warpsmith/measure/oracle.h"
 
@@ -156,6 +157,18 @@ TEST_F(ReferenceTest, AnOutputUnlikeTheTasksIsAnError) {
   EXPECT_THROW(Reference(task).run({{"N", 2}}, bytes(x)), Error);
   task.reference = "def forward(x):\n  return x.view(3, 5)\n";
   EXPECT_THROW(Reference(task).run({{"N", 2}}, bytes(x)), Error);
+}
+
+TEST_F(ReferenceTest, WhatDoesNotFitIsSaidFirst) {
+  EXPECT_EQ(
+      in_a_line(std::runtime_error(
+          "The following operation failed in the TorchScript interpreter.\nTraceback\nRuntimeError: CUDA "
+          "out of memory. Tried to allocate 8.00 GiB. GPU 0 has a total capacity of 79.18 GiB of which 4.04 "
+          "GiB is free. Including non-PyTorch memory, this process has 57.74 GiB memory in use.")),
+      "it does not fit on this GPU: it wants another 8.00 GiB, and of 79.18 GiB 4.04 GiB are free");
+  EXPECT_EQ(in_a_line(std::runtime_error("RuntimeError: CUDA out of memory.")),
+            "it does not fit on this GPU: RuntimeError: CUDA out of memory.");
+  EXPECT_EQ(in_a_line(std::runtime_error("a\nRuntimeError: no")), "RuntimeError: no");
 }
 
 TEST_F(ReferenceTest, BoundCallsHaveOperandsAndOutputsOfTheirOwn) {

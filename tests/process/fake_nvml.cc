@@ -8,7 +8,10 @@
 //   FAKE_READING="1980 2619 45 312500 0x4"     SM and memory clock, temperature, mW, clock reasons; asked for
 //   anew by each call
 //
-// Without it, and for each number that is `-`, the GPU does not tell (NVML_ERROR_NOT_SUPPORTED).
+//   FAKE_PROCESSES="4711 4712"                 that have a context there
+//   FAKE_USES="4711 30 1764190000000000;..."   process, per cent of its time, when (microseconds since 1970)
+//
+// Without them, and for each number that is `-`, the GPU does not tell (NVML_ERROR_NOT_SUPPORTED).
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -70,6 +73,26 @@ int reading(std::size_t index, Number* out) {
     if (!(in >> word)) return kNotSupported;
   if (word == "-") return kNotSupported;
   *out = static_cast<Number>(std::strtoull(word.c_str(), nullptr, 0));
+  return 0;
+}
+
+struct Process {
+  unsigned pid;
+  unsigned long long memory;
+  unsigned gpu_instance, compute_instance;
+};
+struct Use {
+  unsigned pid;
+  unsigned long long time_us;
+  unsigned sm, memory, encoder, decoder;
+};
+
+template <typename T>
+int give(const std::vector<T>& all, unsigned* count, T* room) {
+  const bool fits = *count >= all.size();
+  *count = static_cast<unsigned>(all.size());
+  if (!fits) return 7;  // NVML_ERROR_INSUFFICIENT_SIZE
+  for (std::size_t i = 0; i < all.size(); ++i) room[i] = all[i];
   return 0;
 }
 
@@ -144,5 +167,26 @@ int nvmlDeviceGetEccMode(void*, int* now, int* next) {
 int nvmlDeviceGetComputeMode(void*, int* mode) {
   *mode = 3;
   return 0;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, Process* room) {
+  const char* text = std::getenv("FAKE_PROCESSES");
+  if (text == nullptr) return kNotSupported;
+  std::istringstream in(text);
+  std::vector<Process> all;
+  for (unsigned pid = 0; in >> pid;) all.push_back({pid, 0, 0, 0});
+  return give(all, count, room);
+}
+int nvmlDeviceGetProcessUtilization(void*, Use* room, unsigned* count, unsigned long long since_us) {
+  const char* text = std::getenv("FAKE_USES");
+  if (text == nullptr) return kNotSupported;
+  std::istringstream in(text);
+  std::vector<Use> all;
+  for (std::string entry; std::getline(in, entry, ';');) {
+    Use use = {};
+    std::istringstream(entry) >> use.pid >> use.sm >> use.time_us;
+    if (use.time_us > since_us) all.push_back(use);
+  }
+  if (all.empty()) return 6;  // NVML_ERROR_NOT_FOUND
+  return give(all, count, room);
 }
 }

@@ -26,10 +26,11 @@ struct TaskFindings {
   std::vector<std::string> cheap_when_timed;
   // Inputs whose values change nothing, at no shape: a program that never reads them passes.
   std::vector<std::string> unread;
-  double unread_share = 0;           // of the bytes of all inputs at the largest shape
+  double unread_share = 0;   // of the bytes of all inputs at the largest shape
+  bool much_unread = false;  // over 5 % of these bytes, or every input that is no parameter of a module
   std::string unread_names() const;  // "`a`, `b` and 3 more"; or empty
-  // Every output has a cheap answer, over 1 % of the inputs' bytes are never needed, or no case can be
-  // decided: a speedup there says nothing. (A bias before a norm is not needed, and small.)
+  // Every output has a cheap answer, much is unread, or no case can be decided: a speedup there says nothing.
+  // (A bias before a norm is not needed, and small.)
   bool degenerate = false;
   // Why, in one line; empty where it is not.
   std::string why() const;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace warpsmith::process {
 
@@ -15,6 +16,13 @@ struct GpuReading {
   std::optional<int> sm_clock_mhz, memory_clock_mhz, temperature_c;
   std::optional<double> power_w;
   std::optional<std::uint64_t> reasons;  // bits of NVML's nvmlClocksEventReasons
+};
+
+// What a process did on a GPU in some tenths of a second.
+struct GpuUse {
+  int pid = 0;                // as the driver counts: the machine's, where a container has a count of its own
+  int sm_percent = 0;         // of the time in which some kernel of it ran
+  std::uint64_t time_us = 0;  // of the end of that stretch; since 1970
 };
 
 // "gpu_idle sw_power_cap": the reasons in `bits`, in the order of their bits; "none" without any. Bits that
@@ -41,8 +49,13 @@ class GpuWatch {
   GpuReading read() const;
   // One question.
   std::optional<std::uint64_t> reasons() const;
+  // Process ids of who has a context there; nothing where the GPU does not tell.
+  std::optional<std::vector<int>> processes() const;
+  // What was seen of processes since then (microseconds since 1970), as often as the driver looks; nothing
+  // where the GPU does not tell.
+  std::optional<std::vector<GpuUse>> uses(std::uint64_t since_us) const;
   // How the GPU is set up: driver, persistence, ecc, compute_mode, mig, power_limit_w, sm_clock_max_mhz,
-  // memory_clock_max_mhz.
+  // memory_clock_max_mhz; mps, where clients of MPS are there: "on".
   std::map<std::string, std::string> settings() const;
 
  private:

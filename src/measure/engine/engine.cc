@@ -14,7 +14,16 @@ Timing Engine::time(Arm& baseline, Arm& candidate, PairSettings pairs, Measureme
   device_.watch_rounds(pairs);
   if (!m.gpu_before) m.gpu_before = device_.state_now();
   const int calls = pairs.candidate_calls > 0 ? pairs.candidate_calls : pairs.calls;
-  Timing timing = judge(by_clock_, time_pairs(baseline, candidate, pairs), calls);
+  device_.begin_to_watch_others();
+  PairResult result = time_pairs(baseline, candidate, pairs);
+  if (const std::string others = device_.others_seen(); !others.empty() && result.verdict == Verdict::kOk) {
+    const int rounds = static_cast<int>(result.candidate_ns.size());
+    result = {};
+    result.verdict = Verdict::kNotMeasured;
+    result.detail = others + ": " + std::to_string(rounds) + " rounds were thrown away";
+    result.rounds_thrown_away = rounds;
+  }
+  Timing timing = judge(by_clock_, std::move(result), calls);
   if (pairs.candidate_calls > 0) timing.clock_facts["baseline_batch"] = std::to_string(pairs.calls);
   m.gpu_after = device_.state_now();
   m.rounds_thrown_away += timing.pairs.rounds_thrown_away;

@@ -18,6 +18,10 @@ class EngineDevice {
   virtual ~EngineDevice() = default;
   // Asks that rounds around which the device was slowed down do not count.
   virtual void watch_rounds(PairSettings&) {}
+  // From now on what other processes do there counts …
+  virtual void begin_to_watch_others() {}
+  // … and if some have worked there, this says so.
+  virtual std::string others_seen() { return ""; }
   virtual std::optional<GpuState> state_now() { return std::nullopt; }
   // Nanoseconds that the task's compulsory bytes take at least. `candidate_ns`: a call that may be below
   // them.

@@ -23,6 +23,7 @@
 #include "warpsmith/measure/gpu.h"
 #include "warpsmith/measure/host.h"
 #include "warpsmith/measure/module_state.h"
+#include "warpsmith/process/gpu_neighbours.h"
 #include "warpsmith/process/gpu_watch.h"
 #include "warpsmith/process/machine.h"
 #include "warpsmith/stats/summary.h"
@@ -95,10 +96,13 @@ struct GpuMeasurer::State : EngineDevice {
     facts = facts_of(settings, gpu.facts());
     std::string problem;
     watch = process::GpuWatch::open(facts.uuid, &problem);
-    if (watch)
+    if (watch) {
       for (const auto& [name, value] : watch->settings()) facts.extra["nvml_" + name] = value;
-    else
+      neighbours.emplace(*watch);
+      facts.extra["other_processes"] = neighbours->can_tell() ? "watched" : "not told by the driver";
+    } else {
       facts.extra["nvml"] = "not to be had: " + problem;
+    }
   }
 
   // What this GPU can do at most: once a run and GPU it is measured, in 1 to 3 s, by who times. The caller
@@ -150,6 +154,10 @@ struct GpuMeasurer::State : EngineDevice {
 
   // What NVML says of the GPU's clocks is noted.
   void watch_rounds(PairSettings& pairs) override { pairs.disturbed = slowed_down(watch, &seen_reasons); }
+  void begin_to_watch_others() override {
+    if (neighbours) neighbours->begin();
+  }
+  std::string others_seen() override { return neighbours ? neighbours->seen() : ""; }
   std::optional<GpuState> state_now() override {
     return watch ? std::optional(state_of(watch->read())) : std::nullopt;
   }
@@ -371,7 +379,8 @@ struct GpuMeasurer::State : EngineDevice {
   ValueSource source;
   GpuHarness harness;
   DeviceFacts facts;
-  std::optional<process::GpuWatch> watch;     // nothing where there is no NVML
+  std::optional<process::GpuWatch> watch;  // nothing where there is no NVML
+  std::optional<process::GpuNeighbours> neighbours;
   std::optional<std::uint64_t> seen_reasons;  // of clocks, during this measurement
   std::optional<Ceilings> ceilings;
   bool lost = false;

@@ -23,7 +23,8 @@ std::uint64_t round_up(std::uint64_t bytes) { return (bytes + kAlignment - 1) / 
 }  // namespace
 
 device::GpuMemory GpuMemoryPool::borrow(std::uint64_t bytes) {
-  const std::uint64_t wanted = std::bit_ceil(std::max<std::uint64_t>(bytes, 2 << 20));
+  constexpr std::uint64_t kMuch = 1ull << 30;  // rounding that up may take what others need
+  const std::uint64_t wanted = bytes > kMuch ? bytes : std::bit_ceil(std::max<std::uint64_t>(bytes, 2 << 20));
   if (const auto found = spare_.find(wanted); found != spare_.end()) {
     device::GpuMemory memory = std::move(found->second);
     spare_.erase(found);

@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint64_t kManyDrawn = 1 << 20;   // bytes
 constexpr double kTimeout = 60;                 // seconds: of work of the harness
 constexpr std::uint64_t kPiece = 512ull << 20;  // bytes of a piece's inputs and outputs
+constexpr std::uint64_t kFew = 4ull << 30;      // … of the samples that are looked at together
 
 std::uint64_t bytes_drawn_by_host(const task::Task& task, const CheckCase& check) {
   std::uint64_t bytes = 0;
@@ -62,7 +63,7 @@ GpuOracle::Shape& GpuOracle::shape_of(const task::Dims& dims) {
 const std::string& GpuOracle::batch() {
   if (!batch_) {
     batch_ = batch_dim(task());
-    const auto dims = batch_->empty() ? std::nullopt : few_samples(task(), *batch_, 2 * kPiece);
+    const auto dims = batch_->empty() ? std::nullopt : few_samples(task(), *batch_, kFew);
     if (!dims || !answers_each_sample(*dims)) batch_ = "";
   }
   return *batch_;

@@ -45,23 +45,19 @@ bool kernel_lists_children() {
   return kYes;
 }
 
-struct Stat {
-  char state = 0;
-  pid_t parent = -1;
-};
-
-// Nothing of it where the process is gone.
-Stat stat_of(pid_t pid, std::string& buffer) {
+// `buffer`: its memory is used again.
+ProcessStat stat_of(pid_t pid, std::string& buffer) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
   if (!slurp(path, buffer)) return {};
-  const auto behind_name = buffer.rfind(')');  // the name may hold anything
-  Stat stat;
+  const auto name = buffer.find('('), behind_name = buffer.rfind(')');  // the name may hold anything
+  ProcessStat stat;
   int parent = -1;
-  if (behind_name == std::string::npos ||
+  if (behind_name == std::string::npos || name >= behind_name ||
       std::sscanf(buffer.c_str() + behind_name + 1, " %c %d", &stat.state, &parent) != 2)
     return {};
   stat.parent = parent;
+  stat.name.assign(buffer, name + 1, behind_name - name - 1);
   return stat;
 }
 
@@ -118,10 +114,12 @@ std::vector<pid_t> descendants(pid_t root) {
   return out;
 }
 
-bool is_stopped(pid_t pid) {
+ProcessStat stat_of(pid_t pid) {
   std::string buffer;
-  return stat_of(pid, buffer).state == 'T';
+  return stat_of(pid, buffer);
 }
+
+bool is_stopped(pid_t pid) { return stat_of(pid).state == 'T'; }
 
 std::uint64_t resident_bytes(const std::vector<pid_t>& processes, std::uint64_t limit) {
   static const auto kPage = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));

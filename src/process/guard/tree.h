@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace warpsmith::process {
@@ -13,6 +14,14 @@ std::vector<pid_t> descendants(pid_t root);
 
 // Children of this very process.
 std::vector<pid_t> children_of(pid_t parent);
+
+struct ProcessStat {  // of /proc/PID/stat
+  std::string name;   // 15 characters at most
+  char state = 0;
+  pid_t parent = -1;
+};
+// Nothing of it where the process is gone, or may not be seen.
+ProcessStat stat_of(pid_t pid);
 
 // Whether a signal has stopped this process.
 bool is_stopped(pid_t pid);
