@@ -17,6 +17,7 @@ CheckedTask checked_of(const task::Task& task, const Json& record) {
   c.device = record.value("device", "");
   c.error = record.value("error", "");
   c.cases = record.value("cases", 0);
+  c.eager_ns = record.value("eager_ns", 0.0);
   c.undecidable = record.value("undecidable", std::vector<std::string>());
   c.degenerate = record.value("why", "");
   c.marked = task.degenerate;
@@ -86,6 +87,7 @@ std::string checked_text(const std::vector<CheckedTask>& checked) {
   for (const CheckedTask& c : checked) {
     if (!c.error.empty()) continue;
     text += fmt::format("{}: {} checks", c.task, c.cases);
+    if (c.eager_ns > 0) text += fmt::format(", eager takes {:.4g} us", c.eager_ns / 1e3);
     if (!c.undecidable.empty())
       text += fmt::format(", {} of them undecidable ({})", c.undecidable.size(), c.undecidable.front());
     if (!c.degenerate.empty()) text += ", degenerate";
@@ -104,6 +106,7 @@ Json checked_json(const std::vector<CheckedTask>& checked) {
                     {"device", c.device},
                     {"error", c.error},
                     {"checks", c.cases},
+                    {"eager_ns", c.eager_ns},
                     {"undecidable", c.undecidable},
                     {"degenerate", c.degenerate},
                     {"marked", c.marked},

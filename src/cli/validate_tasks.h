@@ -22,6 +22,7 @@ struct ValidateTasksOptions {
 struct CheckedTask {
   std::string task, file, device, error;  // file: its task.yaml; error: what kept the reference from running
   int cases = 0;
+  double eager_ns = 0;  // of a call at the timing shape, roughly; 0: it was not taken
   std::vector<std::string> undecidable;
   std::string degenerate;  // as found; empty: a speedup says something
   std::string marked;      // as its file has it

@@ -48,6 +48,13 @@ std::vector<std::string> baselines_of(const workflow::ProtocolSettings& p) {
   return names;
 }
 
+template <typename Seconds>
+double mean_seconds(const std::vector<Candidate>& candidates, double of_none, const Seconds& seconds) {
+  double all_s = 0;
+  for (const Candidate& candidate : candidates) all_s += seconds(candidate);
+  return candidates.empty() ? of_none : all_s / static_cast<double>(candidates.size());
+}
+
 }  // namespace
 
 std::vector<Prompt> split_samples(const std::string& task, int samples, int an_item) {
@@ -94,7 +101,7 @@ JobRequest compile_request(const workflow::StageSpec& spec, int round,
   if (!spec.compile_target.empty()) job.params["targets"] = Json::array({spec.compile_target});
   for (const Candidate& c : candidates) job.items.push_back({{"id", c.id}, {"candidate", to_json(c)}});
   job.resources = spec.compile;
-  job.expected_item_s = kCompileSeconds;
+  job.expected_item_s = compile_seconds(candidates);
   return job;
 }
 
@@ -109,6 +116,25 @@ double measure_seconds(const workflow::StageSpec& spec, Tier tier) {
       return kGpuPythonSeconds;
   }
   return kGpuPlanSeconds;
+}
+
+double measure_seconds(const workflow::StageSpec& spec, const std::vector<Candidate>& candidates) {
+  return mean_seconds(candidates, measure_seconds(spec, Tier::kPlan),
+                      [&](const Candidate& c) { return measure_seconds(spec, c.tier); });
+}
+
+double compile_seconds(const Candidate& candidate) {
+  if (candidate.tier == Tier::kPlan) return kCompilePlanSeconds;
+  if (candidate.tier == Tier::kExtension) return kCompileExtensionSeconds;
+  const bool builds = std::any_of(candidate.files.begin(), candidate.files.end(), [](const SourceFile& file) {
+    return file.content.find("load_inline") != std::string::npos ||
+           file.content.find("cpp_extension") != std::string::npos;
+  });
+  return builds ? kBuildSeconds : kCompilePythonSeconds;
+}
+
+double compile_seconds(const std::vector<Candidate>& candidates) {
+  return mean_seconds(candidates, kCompilePlanSeconds, [](const Candidate& c) { return compile_seconds(c); });
 }
 
 JobRequest measure_request(const workflow::StageSpec& spec, int round,
@@ -138,14 +164,13 @@ JobRequest measure_request(const workflow::StageSpec& spec, int round,
                 {"unsandboxed", false}};
   if (!spec.device_names.empty()) job.params["device_names"] = spec.device_names;
   if (spec.device != "cpu") job.params["baselines"] = baselines_of(p);
-  double all_s = 0;
+  std::vector<Candidate> measured;
   for (const Compiled& c : candidates) {
     job.items.push_back({{"id", c.candidate.id}, {"candidate", to_json(c.candidate)}, {"binary", c.binary}});
-    all_s += measure_seconds(spec, c.candidate.tier);
+    measured.push_back(c.candidate);
   }
   job.resources = spec.measure;
-  job.expected_item_s = candidates.empty() ? measure_seconds(spec, Tier::kPlan)
-                                           : all_s / static_cast<double>(candidates.size());
+  job.expected_item_s = measure_seconds(spec, measured);
   job.one_shard = measures_in_one_shard(spec);
   return job;
 }

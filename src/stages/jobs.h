@@ -26,12 +26,19 @@ inline constexpr int kSamplesADraw = 8;
 
 // Guesses of an item's duration, for packing only.
 inline constexpr double kSecondsAToken = 5e-4;
-inline constexpr double kCompileSeconds = 0.3, kTrainStepSeconds = 0.1;
+inline constexpr double kTrainStepSeconds = 0.1;
+// By tier: one kernel; host code with torch's headers; a module that loads torch, and one that builds, too.
+inline constexpr double kCompilePlanSeconds = 0.3, kCompileExtensionSeconds = 30, kCompilePythonSeconds = 8,
+                        kBuildSeconds = 60;
 inline constexpr double kCheckSeconds = 0.5;  // beside the budget of a timing on the CPU
 // On a GPU: far less than the budget; what has host code runs in a process of its own.
 inline constexpr double kGpuPlanSeconds = 0.3, kGpuExtensionSeconds = 3, kGpuPythonSeconds = 8;
 // Of a candidate of that tier.
 double measure_seconds(const workflow::StageSpec& spec, Tier tier);
+double compile_seconds(const Candidate& candidate);
+// Of one, in the mean over these; where there is none, as of tier `plan`.
+double measure_seconds(const workflow::StageSpec& spec, const std::vector<Candidate>& candidates);
+double compile_seconds(const std::vector<Candidate>& candidates);
 // Timings of one CPU take turns by the host's lock: more shards would only wait for one another.
 inline bool measures_in_one_shard(const workflow::StageSpec& spec) { return spec.device == "cpu"; }
 

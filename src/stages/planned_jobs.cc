@@ -84,8 +84,9 @@ struct Planner {
 
 void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
   if (job.job == "generate") job.expected_item_s = kSecondsAToken * spec.sample.max_tokens * kSamplesAnItem;
-  if (job.job == "compile") job.expected_item_s = kCompileSeconds;
-  if (job.job == "measure") job.expected_item_s = measure_seconds(spec, Tier::kPlan);
+  const std::vector<Candidate> known = spec.taken ? spec.taken->list : std::vector<Candidate>();
+  if (job.job == "compile") job.expected_item_s = compile_seconds(known);
+  if (job.job == "measure") job.expected_item_s = measure_seconds(spec, known);
   if (job.job == "train") job.expected_item_s = kTrainStepSeconds;
   job.one_shard = job.job == "train" || (job.job == "measure" && measures_in_one_shard(spec));
 }

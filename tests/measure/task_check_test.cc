@@ -102,6 +102,17 @@ TEST_F(TaskCheckTest, ASmallInputThatIsNotNeededIsANote) {
   EXPECT_EQ(found.unread_names(), "`y`");
 }
 
+// A module whose answer hangs on its parameters alone: its data may be few of the bytes.
+TEST_F(TaskCheckTest, DataThatIsNotReadIsMuchHoweverSmall) {
+  task::Task task = task_of("torch.relu(x) + 0.0 * y",
+                            {tensor("x", Dtype::kFloat32, {"N", "N"}), tensor("y", Dtype::kFloat32, {"1"})},
+                            {tensor("out", Dtype::kFloat32, {"N", "N"})});
+  task.inputs[0].state_dict = "weight";
+  const TaskFindings found = check(task);
+  EXPECT_TRUE(found.degenerate);
+  EXPECT_EQ(found.why(), "the answer does not depend on input `y`");
+}
+
 TEST_F(TaskCheckTest, AShareOfTheInputsIsTold) {
   const task::Task task =
       task_of("torch.relu(x) + 0.0 * y.sum()",

@@ -62,6 +62,23 @@ TEST(PlannedJobs, AMeasurementOnAGpuIsExpectedToTakeFarLessThanItsBudget) {
   EXPECT_LT(measure_s("H200"), 0.5);
 }
 
+// What is built with torch's headers is packed apart: else one shard would build all of them, one by one.
+TEST(PlannedJobs, CandidatesThatAreKnownAreExpectedToTakeWhatTheirTiersTake) {
+  const auto compile_s = [](Tier tier, const std::string& text) {
+    StageInputs inputs = make_inputs("s", "measure", workflow::MeasureSettings{.candidates_of_run = "/run"});
+    Candidate candidate = program("a", "ok 1.00 x");
+    candidate.tier = tier;
+    candidate.files.front().content = text;
+    inputs.spec.taken =
+        std::make_shared<const workflow::TakenCandidates>(workflow::TakenCandidates{{candidate}, "d"});
+    return planned_jobs(inputs.spec, {}).front().expected_item_s;
+  };
+  EXPECT_LT(compile_s(Tier::kPlan, "load_inline"), 1);
+  EXPECT_GT(compile_s(Tier::kPython, "import torch"), 2);
+  EXPECT_GT(compile_s(Tier::kPython, "load_inline(name='x')"), 30);
+  EXPECT_GT(compile_s(Tier::kExtension, "torch::Tensor"), 10);
+}
+
 TEST(PlannedJobs, BoundWhatAStageAsksFor) {
   StageInputs inputs = make_inputs("ssl", "self_supervised",
                                    workflow::SelfSupervisedSettings{.rounds = 2, .samples = 20, .steps = 3});

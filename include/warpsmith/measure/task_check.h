@@ -15,7 +15,8 @@ namespace warpsmith::measure {
 
 struct TaskFindings {
   std::string task;
-  int cases = 0;  // that were asked: every shape, every distribution (oracle.h)
+  double eager_ns = 0;  // of a call at the timing shape, roughly; on a GPU alone, else 0
+  int cases = 0;        // that were asked: every shape, every distribution (oracle.h)
   // Cases that no candidate is asked, with the reason: there the reference misses its own float64 answer.
   std::vector<std::string> undecidable;
   // Answers that cost nothing and pass every case: "`out`: zeros", "`out`: one constant, 0.5", "`out`: a

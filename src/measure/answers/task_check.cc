@@ -145,7 +145,8 @@ class TaskChecker {
     for (const std::size_t j : varied_)
       if (!needed_[j]) findings_.unread.push_back(task_.inputs[j].name);
     findings_.unread_share = unread_share();
-    findings_.degenerate = findings_.cheap.size() == answers_.size() || findings_.unread_share > kMuchUnread;
+    findings_.much_unread = findings_.unread_share > kMuchUnread || no_data_is_read();
+    findings_.degenerate = findings_.cheap.size() == answers_.size() || findings_.much_unread;
   }
 
   double unread_share() const {
@@ -186,7 +187,9 @@ std::string TaskFindings::why() const {
   std::string text;
   if (much_unread)
     return "the answer does not depend on input " + unread_names() +
-           (unread_share < 0.995 ? fmt::format(" ({:.0f} % of the inputs' bytes)", 100 * unread_share) : "");
+           (unread_share > kMuchUnread && unread_share < 0.995
+                ? fmt::format(" ({:.0f} % of the inputs' bytes)", 100 * unread_share)
+                : "");
   for (const std::string& answer : cheap) text += (text.empty() ? "" : "; ") + answer;
   return "it passes every check without computing anything: " + text;
 }
@@ -203,6 +206,7 @@ std::string TaskFindings::unread_names() const {
 Json to_json(const TaskFindings& findings) {
   return {{"task", findings.task},
           {"cases", findings.cases},
+          {"eager_ns", findings.eager_ns},
           {"undecidable", findings.undecidable},
           {"cheap", findings.cheap},
           {"unread", findings.unread},

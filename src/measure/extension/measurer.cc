@@ -193,6 +193,7 @@ struct ExtensionMeasurer::State {
         Ran loaded;
         std::shared_ptr<ExtensionCandidate> child = start(task, reference_file(task.task(), 1), {}, &loaded);
         if (loaded.verdict != Verdict::kOk) throw NotPython(loaded.detail);
+        end_phase("baseline's start");
         make = [&, child](int most_calls) {
           return std::make_unique<ChildBaseline>(child, task.reference(), task.timed_bounds(),
                                                  task.timing_dims(), most_calls, overhead_here());

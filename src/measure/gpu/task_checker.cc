@@ -1,6 +1,6 @@
 #include "task_checker.h"
 
-#include "oracle.h"
+#include "bench.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/measure/harness_cubin.h"
@@ -20,16 +20,15 @@ std::vector<std::byte> harness_for(const device::Gpu& gpu, bool unsandboxed) {
 }  // namespace
 
 GpuTaskChecker::GpuTaskChecker(const Settings& settings)
-    : seeds_(settings.check_seeds),
-      seed_(settings.seed),
+    : settings_(settings),
       harness_((load_torch_cuda(), gpu_), harness_for(gpu_, settings.unsandboxed), source_) {}
 
-TaskFindings GpuTaskChecker::check(const task::Task& task) const {
-  constexpr std::uint64_t kAnswers = 1ull << 30;  // bytes, on the host
+TaskFindings GpuTaskChecker::check(const task::Task& task) {
   const FileLock alone(gpu_lock_path(gpu_.facts().uuid));
-  const Reference reference(task, Place::kGpu);
-  GpuOracle oracle(harness_, task, reference, seed_, kAnswers);
-  return check_task(task, oracle, gpu_check_cases(task, seeds_));
+  GpuBench bench(harness_, task, settings_);
+  TaskFindings findings = check_task(task, bench.oracle(), bench.cases());
+  findings.eager_ns = bench.baseline_call_ns();
+  return findings;
 }
 
 }  // namespace warpsmith::measure

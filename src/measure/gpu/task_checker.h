@@ -1,8 +1,6 @@
 // check_task() (task_check.h) on the GPU of this process.
 #pragma once
 
-#include <cstdint>
-
 #include "harness.h"
 #include "warpsmith/measure/measurer.h"
 #include "warpsmith/measure/task_check.h"
@@ -15,11 +13,10 @@ class GpuTaskChecker {
   // configure_torch() must be called.
   explicit GpuTaskChecker(const Settings& settings);
   // Holds the GPU's lock meanwhile: somebody may be timing there.
-  TaskFindings check(const task::Task& task) const;
+  TaskFindings check(const task::Task& task);
 
  private:
-  int seeds_;
-  std::uint64_t seed_;
+  Settings settings_;
   device::Gpu gpu_;
   ValueSource source_;
   GpuHarness harness_;
