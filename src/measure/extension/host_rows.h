@@ -22,7 +22,7 @@ struct Pace {
 };
 inline constexpr Pace kExtensionPace = {.row_ns = 2e6, .alone_rounds = 63, .turns = 9, .turn_rounds = 15};
 // The first calls of a row in Python take some 0.3 ms longer, for the processor's caches are empty.
-inline constexpr Pace kPythonPace = {.row_ns = 4e6, .alone_rounds = 31, .turns = 5, .turn_rounds = 9};
+inline constexpr Pace kPythonPace = {.row_ns = 4e6, .alone_rounds = 21, .turns = 5, .turn_rounds = 9};
 
 inline constexpr int kFewestCalls = 2;  // of a row, unless one call is long
 

@@ -141,6 +141,9 @@ struct ExtensionMeasurer::State {
       o.first_call_s = kPythonFirstCall;
     }
     o.arena_bytes = task.memory_bytes;
+    // A module is made on the host, with its parameters, and may make them from others.
+    for (const task::TensorSpec& tensor : task.state)
+      o.host_memory_bytes += 2 * tensor_bytes(tensor, task.timing.front());
     o.waits = true;
     return o;
   }

@@ -20,6 +20,9 @@ constexpr int kEstimateCalls = 8, kEstimatePlaces = 8;
 
 GpuBench::GpuBench(GpuHarness& harness, const task::Task& task, const Settings& settings)
     : Bench(task, settings, Place::kGpu), harness_(harness) {
+  // What was kept for the tasks before may be most of the GPU.
+  reference_.release_memory();
+  harness_.memory().drop_spare();
   oracle_ = std::make_unique<GpuOracle>(harness, task_, reference_, settings.seed, kOracleBytes);
   cases_ = gpu_check_cases(task_, settings.check_seeds);
   const int most = most_calls_a_row(gpu_sets(harness_.gpu(), bytes_a_call()));

@@ -19,6 +19,8 @@ namespace warpsmith::measure {
 class GpuMemoryPool {
  public:
   explicit GpuMemoryPool(const device::Gpu& gpu) : gpu_(gpu) {}
+  // What nobody has borrowed goes back to the GPU.
+  void drop_spare() { spare_.clear(); }
   // At least as many bytes, those of an earlier borrower where they fit.
   device::GpuMemory borrow(std::uint64_t bytes);
   void give_back(device::GpuMemory memory);
