@@ -48,11 +48,11 @@ std::vector<std::string> baselines_of(const workflow::ProtocolSettings& p) {
   return names;
 }
 
-template <typename Seconds>
-double mean_seconds(const std::vector<Candidate>& candidates, double of_none, const Seconds& seconds) {
+template <typename List, typename Seconds>
+double mean_seconds(const List& list, double of_none, const Seconds& seconds) {
   double all_s = 0;
-  for (const Candidate& candidate : candidates) all_s += seconds(candidate);
-  return candidates.empty() ? of_none : all_s / static_cast<double>(candidates.size());
+  for (const auto& one : list) all_s += seconds(one);
+  return list.empty() ? of_none : all_s / static_cast<double>(list.size());
 }
 
 }  // namespace
@@ -164,13 +164,12 @@ JobRequest measure_request(const workflow::StageSpec& spec, int round,
                 {"unsandboxed", false}};
   if (!spec.device_names.empty()) job.params["device_names"] = spec.device_names;
   if (spec.device != "cpu") job.params["baselines"] = baselines_of(p);
-  std::vector<Candidate> measured;
-  for (const Compiled& c : candidates) {
+  for (const Compiled& c : candidates)
     job.items.push_back({{"id", c.candidate.id}, {"candidate", to_json(c.candidate)}, {"binary", c.binary}});
-    measured.push_back(c.candidate);
-  }
   job.resources = spec.measure;
-  job.expected_item_s = measure_seconds(spec, measured);
+  job.expected_item_s = mean_seconds(candidates, measure_seconds(spec, Tier::kPlan), [&](const Compiled& c) {
+    return measure_seconds(spec, c.candidate.tier);
+  });
   job.one_shard = measures_in_one_shard(spec);
   return job;
 }

@@ -84,7 +84,8 @@ struct Planner {
 
 void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
   if (job.job == "generate") job.expected_item_s = kSecondsAToken * spec.sample.max_tokens * kSamplesAnItem;
-  const std::vector<Candidate> known = spec.taken ? spec.taken->list : std::vector<Candidate>();
+  static const std::vector<Candidate> kNone;
+  const std::vector<Candidate>& known = spec.taken ? spec.taken->list : kNone;
   if (job.job == "compile") job.expected_item_s = compile_seconds(known);
   if (job.job == "measure") job.expected_item_s = measure_seconds(spec, known);
   if (job.job == "train") job.expected_item_s = kTrainStepSeconds;

@@ -1,7 +1,7 @@
 // Processes of others that work on a GPU while something is timed there.
 #pragma once
 
-#include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "warpsmith/process/gpu_watch.h"
