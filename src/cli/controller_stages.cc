@@ -292,7 +292,8 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
            .shard_s = parts.shard_s > 0 ? parts.shard_s : one.spec->shard_s,
            .one_shard = request.one_shard,
            .slots = slots_of(request.resources),
-           .start_s = parts.start_s});
+           .start_s = parts.start_s,
+           .item_s = request.item_s});
     file.token = "ws-" + parts.run_id + "-" + std::to_string(number);
     write_job(job.folder, file, request, items);
     if (parts.replay != nullptr && request.program == "warpsmith-measure")

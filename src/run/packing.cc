@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace warpsmith::run {
 
@@ -9,6 +10,26 @@ namespace {
 
 // As many attempts, or as long at work, and what was seen counts as much as the guess.
 constexpr double kAttemptsAsGoodAsTheGuess = 3, kSecondsAsGoodAsTheGuess = 30;
+
+using Shards = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+// Each shard ends where its time is nearest to its share of what is left. None is empty.
+Shards equally_long(std::span<const double> item_s, std::uint64_t count) {
+  Shards shards;
+  double left_s = std::accumulate(item_s.begin(), item_s.end(), 0.);
+  std::uint64_t begin = 0;
+  for (std::uint64_t left = count; left > 0; --left) {
+    const std::uint64_t most = item_s.size() - (left - 1);  // the others get one each
+    const double share_s = left_s / static_cast<double>(left);
+    std::uint64_t end = begin + 1;
+    double taken_s = item_s[begin];
+    while (end < most && (left == 1 || taken_s + item_s[end] / 2 <= share_s)) taken_s += item_s[end++];
+    shards.emplace_back(begin, end);
+    begin = end;
+    left_s -= taken_s;
+  }
+  return shards;
+}
 
 }  // namespace
 
@@ -22,7 +43,8 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> pack_items(const PackReques
     count = static_cast<std::uint64_t>(
         std::clamp(std::max(by_length, by_slots), 1.0, static_cast<double>(r.items)));
   }
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> shards;
+  if (r.item_s.size() == r.items) return equally_long(r.item_s, count);
+  Shards shards;
   shards.reserve(count);
   for (std::uint64_t i = 0; i < count; ++i)
     shards.emplace_back(r.items / count * i + std::min(i, r.items % count),

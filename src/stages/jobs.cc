@@ -99,7 +99,10 @@ JobRequest compile_request(const workflow::StageSpec& spec, int round,
                 {"log_bytes", spec.compiler.log_bytes},
                 {"unsandboxed", false}};
   if (!spec.compile_target.empty()) job.params["targets"] = Json::array({spec.compile_target});
-  for (const Candidate& c : candidates) job.items.push_back({{"id", c.id}, {"candidate", to_json(c)}});
+  for (const Candidate& c : candidates) {
+    job.items.push_back({{"id", c.id}, {"candidate", to_json(c)}});
+    job.item_s.push_back(compile_seconds(c));
+  }
   job.resources = spec.compile;
   job.expected_item_s = compile_seconds(candidates);
   return job;
@@ -164,8 +167,10 @@ JobRequest measure_request(const workflow::StageSpec& spec, int round,
                 {"unsandboxed", false}};
   if (!spec.device_names.empty()) job.params["device_names"] = spec.device_names;
   if (spec.device != "cpu") job.params["baselines"] = baselines_of(p);
-  for (const Compiled& c : candidates)
+  for (const Compiled& c : candidates) {
     job.items.push_back({{"id", c.candidate.id}, {"candidate", to_json(c.candidate)}, {"binary", c.binary}});
+    job.item_s.push_back(measure_seconds(spec, c.candidate.tier));
+  }
   job.resources = spec.measure;
   job.expected_item_s = mean_seconds(candidates, measure_seconds(spec, Tier::kPlan), [&](const Compiled& c) {
     return measure_seconds(spec, c.candidate.tier);

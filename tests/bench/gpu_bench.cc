@@ -8,6 +8,9 @@
 //               must score 1, and doing its work twice, which must score 0.5
 //               (WARPSMITH_BENCH_TIMES=1: once alone)
 //   null_python_small  the same at the shapes that the CPU times
+//   known_ratio  in every tier, a program that does the reference's work twice, of
+//               tasks of its own (10 us to 5 ms): it must score 0.5 of the one
+//               that does it once
 //   spread      ten repeats of 20 candidates, each by a fresh process: standard
 //               deviation of the log-speedup
 //   throughput  500 candidates, of which 5 % loop or crash: seconds that the
@@ -30,9 +33,11 @@
 #include <string>
 
 #include "gpu/figures.h"
+#include "gpu/known_ratio.h"
 #include "gpu/verdicts.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/device/gpu.h"
 #include "warpsmith/measure/harness_cubin.h"
 #include "warpsmith/measure/reference.h"
@@ -45,7 +50,11 @@ using namespace warpsmith;
 
 int run(const std::string& mode, const std::filesystem::path& datasets) {
   const bool of_python = mode.starts_with("null_python");
-  gpu_bench::Bench bench = gpu_bench::open_bench(datasets, mode == "null_python_small" ? "cpu" : "gpu");
+  const bool of_known_ratio = mode == "known_ratio";
+  std::optional<TemporaryFolder> own_tasks;
+  if (of_known_ratio) gpu_bench::write_known_ratio_tasks(own_tasks.emplace("known-ratio").path());
+  gpu_bench::Bench bench = gpu_bench::open_bench(of_known_ratio ? own_tasks->path() : datasets,
+                                                 mode == "null_python_small" ? "cpu" : "gpu");
   if (mode == "python_eager" || mode == "baselines") {
     if (mode == "baselines") {
       bench.settings.budget_s = 0.5;
@@ -59,7 +68,7 @@ int run(const std::string& mode, const std::filesystem::path& datasets) {
     return 0;
   }
   if (mode == "throughput") gpu_bench::add_bad_ones(bench, 25);
-  if (!of_python) gpu_bench::compile(bench);
+  if (!of_python && !of_known_ratio) gpu_bench::compile(bench);
   std::vector<std::byte> harness = measure::harness_cubin(bench.target, bench.cache, true);
   if (mode == "all" || mode == "throughput" || mode == "spread") {
     measure::GpuWorkers workers(bench.settings, bench.datasets, std::move(harness));
@@ -75,7 +84,8 @@ int run(const std::string& mode, const std::filesystem::path& datasets) {
     bench.settings.remeasure_over_best = 1e9;
   }
   if (mode == "checks") bench.settings.timing = false;
-  if (of_python) bench.settings.protocol.give_up_below = 0;  // work done twice is to be known as well
+  if (of_python || of_known_ratio)
+    bench.settings.protocol.give_up_below = 0;  // work done twice is to be known as well
   measure::load_torch_cuda();
   // Under a tool launches cost what the tool costs: the context is taken as it comes.
   std::optional<device::Gpu> any;
@@ -84,6 +94,7 @@ int run(const std::string& mode, const std::filesystem::path& datasets) {
   bool fine = true;
   if (mode == "null") gpu_bench::null_test(bench, measurer);
   if (of_python) gpu_bench::null_python(bench, measurer);
+  if (of_known_ratio) gpu_bench::known_ratio(bench, measurer);
   if (mode == "few") fine = gpu_bench::few_rounds(bench, measurer);
   if (mode == "checks") fine = gpu_bench::repeat_checks(bench, measurer);
   return fine ? kExitOk : kExitFailed;
@@ -103,10 +114,11 @@ int main(int argc, char** argv) {
   }
   if (mode != "null" && mode != "spread" && mode != "throughput" && mode != "all" && mode != "few" &&
       mode != "checks" && mode != "python_eager" && mode != "baselines" && mode != "null_python" &&
-      mode != "null_python_small") {
+      mode != "null_python_small" && mode != "known_ratio") {
     std::fprintf(stderr,
                  "usage: gpu_bench "
-                 "null|null_python|null_python_small|spread|throughput|python_eager|baselines|all|checks|few "
+                 "null|null_python|null_python_small|known_ratio|spread|throughput|python_eager|baselines|"
+                 "all|checks|few "
                  "[DATASETS]\n");
     return kExitUsage;
   }

@@ -9,6 +9,7 @@
 #   null          programs against themselves: 1.00 +- 0.01 wanted
 #   null_python, null_python_small  references as candidates of tier python: 1.00 and, with their work done twice, 0.50
 #                 wanted; some 10 minutes each on an H100, so neither runs where no part is named
+#   known_ratio   in every tier, work done twice: 0.50 +- 0.01 wanted
 #   spread        ten repeats of 20 candidates, by fresh processes: sd of the log-speedup
 #   checks        twenty checks of every right candidate
 #   all           every candidate of the dataset: verdicts, seconds that the GPU was held
@@ -116,6 +117,7 @@ run() {
   case $1 in
     tests) part tests 12 ctest --test-dir "$BUILD" -L gpu --output-on-failure ;;
     probe) part probe 20 "$BUILD/warpsmith-probe" ;;
+    known_ratio) part known_ratio 50 "$BUILD/bench/gpu_bench" known_ratio ;;
     null | spread | checks | all | baselines) part "$1" 2 "$BUILD/bench/gpu_bench" "$1" ;;
     null_python | null_python_small) limit=$((2 * limit)) part "$1" 70 "$BUILD/bench/gpu_bench" "$1" ;;
     python_eager) part python_eager 3 "$BUILD/bench/gpu_bench" python_eager ;;

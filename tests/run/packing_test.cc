@@ -28,6 +28,30 @@ TEST(Packing, OneShardStaysOne) {
             (Shards{{0, 8}}));
 }
 
+TEST(Packing, ShardsAreAboutAsLongWhereItemsAreNot) {
+  const std::vector<double> item_s = {60, 60, 60, 8, 8, 8, 8, 60, 60, 8};
+  const Shards shards =
+      pack_items({.items = 10, .expected_item_s = 34, .shard_s = 600, .slots = 5, .item_s = item_s});
+  EXPECT_EQ(shards, (Shards{{0, 1}, {1, 2}, {2, 5}, {5, 8}, {8, 10}}));
+}
+
+TEST(Packing, CoversAllItemsOnceWhereOneTakesAlmostAll) {
+  for (const std::uint64_t longest : {0, 3, 6}) {
+    std::vector<double> item_s(7, 0.);
+    item_s[longest] = 1000;
+    const Shards shards =
+        pack_items({.items = 7, .expected_item_s = 143, .shard_s = 600, .slots = 4, .item_s = item_s});
+    ASSERT_EQ(shards.size(), 4u);
+    std::uint64_t next = 0;
+    for (const auto& [begin, end] : shards) {
+      EXPECT_EQ(begin, next);
+      EXPECT_LT(begin, end);
+      next = end;
+    }
+    EXPECT_EQ(next, 7u);
+  }
+}
+
 TEST(Packing, NeverMoreShardsThanItems) {
   EXPECT_EQ(pack_items({.items = 2, .expected_item_s = 1000, .shard_s = 1, .slots = 16}),
             (Shards{{0, 1}, {1, 2}}));

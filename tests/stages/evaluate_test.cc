@@ -287,6 +287,17 @@ TEST(Evaluate, CandidatesOfAnotherRunAreMeasured) {
   EXPECT_THROW(make_stage(inputs), Error);
 }
 
+// A program of CUDA takes no second to compile, what is built with torch's headers a minute.
+TEST(Evaluate, EachItemSaysHowLongItMayTake) {
+  Candidate built = program("c", "ok 1.00 x");
+  built.tier = Tier::kPython;
+  built.files.front().content = "load_inline(name='x')";
+  const StageStep step = make_stage(with_taken({program("a", "ok 2.00 q"), built}))->start();
+  ASSERT_EQ(step.jobs.size(), 1u);
+  ASSERT_EQ(step.jobs[0].item_s.size(), 2u);
+  EXPECT_GT(step.jobs[0].item_s[1], 30 * step.jobs[0].item_s[0]);
+}
+
 // They are nobody's of this workflow: no figure takes them for a model's.
 TEST(Evaluate, ImportedKernelsAreMeasured) {
   Candidate kernel = program("a", "ok 2.00 q");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -12,17 +13,18 @@ struct PackRequest {
   double expected_item_s = 1;  // expected duration of an item
   double shard_s = 60;         // what a shard should take
   bool one_shard = false;
-  int slots = 1;       // shards that may run side by side here
-  double start_s = 1;  // what starting a shard costs: work shorter than that is not spread
+  int slots = 1;                        // shards that may run side by side here
+  double start_s = 1;                   // what starting a shard costs: work shorter than that is not spread
+  std::span<const double> item_s = {};  // each item's expected duration against the others'; empty: all alike
 };
 
-// As many shards as make each take about shard_s, but enough to keep every slot busy where that pays. No
-// items: no shards. A function of its argument; what it made stands in job.json, and a controller that goes on
-// with a run takes it from there: by then more may have been learnt.
+// As many shards as make each take about shard_s, but enough to keep every slot busy where that pays; all of
+// them about as long. No items: no shards. A function of its argument; what it made stands in job.json, and a
+// controller that goes on with a run takes it from there: by then more may have been learnt.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> pack_items(const PackRequest& request);
 
-// How many items shard `shard` of `shards` has: each as many, the first ones one more where they do not
-// divide.
+// How many items shard `shard` of `shards` has where all are alike: each as many, the first ones one more
+// where they do not divide.
 std::uint64_t items_of_shard(std::uint64_t items, std::uint64_t shards, std::uint64_t shard);
 
 // Items that got their record, and the attempts that it took.

@@ -26,8 +26,9 @@ struct JobRequest {
   std::vector<Json> items;       // each with a string "id"
   std::map<std::string, std::string> files;  // further files beside job.json: name -> content
   Resources resources;
-  double expected_item_s = 1;
-  bool one_shard = false;  // never split (train; measure on one host)
+  double expected_item_s = 1;  // in the mean
+  std::vector<double> item_s;  // of each item, where they differ; only their ratios count
+  bool one_shard = false;      // never split (train; measure on one host)
 };
 
 struct ItemResult {

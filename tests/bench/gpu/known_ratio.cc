@@ -1,0 +1,206 @@
+#include "known_ratio.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/task/hosted_files.h"
+#include "warpsmith/toolchain/extension.h"
+#include "warpsmith/toolchain/hosted_candidate.h"
+
+namespace warpsmith::gpu_bench {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kNear = 0.01;
+constexpr double kCompileTimeout = 300;  // seconds: torch's headers
+constexpr int kTimes[] = {1, 2};
+
+struct Size {
+  const char* id;
+  std::int64_t elements;
+  int steps;
+};
+// Some 2.3 us a launch where the operands are small; 128 MiB that are read and written take 45 us on an H100.
+constexpr Size kSizes[] = {{"small_4", 1 << 12, 4},
+                           {"small_20", 1 << 12, 20},
+                           {"small_200", 1 << 12, 200},
+                           {"large_10", 1 << 24, 10},
+                           {"large_100", 1 << 24, 100}};
+
+std::string task_text(const Size& size) {
+  return fmt::format(R"yaml(schema: warpsmith.task/1
+title: A product by a constant, {1} times
+level: 1
+split: extra
+ops: [scale]
+dims: [N]
+inputs:
+  x: {{role: data, dtype: float32, shape: [N], values: "normal(0, 1)"}}
+scalars: {{steps: {1}}}
+outputs:
+  out: {{dtype: float32, shape: [N]}}
+reference: |
+  def forward(x: Tensor, steps: int) -> Tensor:
+    for _ in range(steps):
+      x = x * 1.0009765625
+    return x
+timing:
+  cpu: [{{N: 64}}]
+  gpu: [{{N: {0}}}]
+hidden:
+  - {{N: 1000}}
+flops: N * {1}
+bytes: 8 * N
+small: "It shows what a score of a short call is worth."
+)yaml",
+                     size.elements, size.steps);
+}
+
+std::string plan_source(int steps, int times) {
+  std::string source;
+  for (int i = 0; i < times; ++i)
+    for (int step = 0; step < steps; ++step)
+      source +=
+          fmt::format("// plan: launch k<<<cdiv(N, 256), 256>>>({}, out, N)\n", step == 0 ? "x" : "out");
+  return source + R"(extern "C" __global__ void k(const float* x, float* out, int N) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < N) out[i] = x[i] * 1.0009765625f;
+}
+)";
+}
+
+std::string extension_source(int times) {
+  return fmt::format(R"cuda(#include <torch/extension.h>
+__global__ void k(const float* x, float* out, int n) {{
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) out[i] = x[i] * 1.0009765625f;
+}}
+torch::Tensor forward(torch::Tensor x, int64_t steps) {{
+  torch::Tensor out = torch::empty_like(x);
+  const int n = x.numel();
+  for (int i = 0; i < {}; ++i)
+    for (int64_t step = 0; step < steps; ++step)
+      k<<<(n + 255) / 256, 256>>>((step == 0 ? x : out).data_ptr<float>(), out.data_ptr<float>(), n);
+  return out;
+}}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ m.def("forward", &forward); }}
+)cuda",
+                     times);
+}
+
+struct Program {
+  const task::Task* task = nullptr;
+  Candidate candidate;
+  toolchain::CompileResult compiled;
+};
+
+Program program_of(const task::Task& task, int steps, Tier tier, int times) {
+  if (tier == Tier::kPlan) return {&task, make_plan_candidate(task.id, plan_source(steps, times), {}), {}};
+  const task::HostedSource source{
+      task::HostedTier::kExtension, "", "", {}, {{"kernel.cu", extension_source(times)}}};
+  return {&task, toolchain::make_hosted_candidate(task.id, source, {}), {}};
+}
+
+void compile_all(const Bench& bench, std::vector<Program>& programs) {
+  const auto target = toolchain::parse_gpu_target(bench.target);
+  toolchain::CompileOptions options;
+  options.cache = bench.cache;
+  options.unsandboxed = true;
+  options.timeout_s = kCompileTimeout;
+  std::atomic<std::size_t> next{0};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i)
+    threads.emplace_back([&] {
+      for (std::size_t n = next++; n < programs.size(); n = next++) {
+        Program& p = programs[n];
+        try {
+          p.compiled = p.candidate.tier == Tier::kPlan
+                           ? toolchain::compile_for_gpu(p.candidate, *p.task, *target, options)
+                           : toolchain::compile_extension(p.candidate, *p.task, *target, options);
+        } catch (const Error& e) {  // no nvcc
+          p.compiled.verdict = Verdict::kUnsupported;
+          p.compiled.log = e.what();
+        }
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+bool near(double value, double wanted) { return std::abs(value - wanted) <= kNear; }
+
+}  // namespace
+
+void write_known_ratio_tasks(const fs::path& folder) {
+  fs::remove_all(folder);
+  for (const Size& size : kSizes) {
+    fs::create_directories(folder / size.id);
+    write_file_atomic(folder / size.id / "task.yaml", task_text(size));
+  }
+}
+
+void known_ratio(Bench& bench, measure::GpuMeasurer& measurer) {
+  struct Pair {
+    const task::Task* task;
+    Tier tier;
+    std::size_t first;  // of `programs`, once; the one behind it does the work twice
+  };
+  std::vector<Pair> pairs;
+  std::vector<Program> programs;
+  for (const task::Task& task : bench.tasks) {
+    const auto size = std::find_if(std::begin(kSizes), std::end(kSizes),
+                                   [&](const Size& one) { return task.id == one.id; });
+    for (const Tier tier : {Tier::kPlan, Tier::kExtension, Tier::kPython}) {
+      pairs.push_back({&task, tier, programs.size()});
+      if (tier == Tier::kPython) continue;
+      for (const int times : kTimes) programs.push_back(program_of(task, size->steps, tier, times));
+    }
+  }
+  compile_all(bench, programs);
+  int right = 0, once_right = 0, with_once = 0, all = 0;
+  for (const Pair& pair : pairs) {
+    Measurement m[2];
+    for (const int times : kTimes) {
+      Measurement& one = m[times - 1];
+      if (pair.tier == Tier::kPython) {
+        one = measurer.measure_reference_as_python(*pair.task, times).measurement;
+      } else {
+        const Program& p = programs[pair.first + static_cast<std::size_t>(times - 1)];
+        one.verdict = p.compiled.verdict;
+        one.detail = p.compiled.log.substr(0, p.compiled.log.find('\n'));
+        if (p.compiled.verdict == Verdict::kOk)
+          one = measurer.measure(*pair.task, p.candidate, p.compiled.binary).measurement;
+      }
+      print_gpu(one);
+      std::printf("%-12s %-10s %s %s\n", pair.task->id.c_str(), std::string(to_string(pair.tier)).c_str(),
+                  times == 1 ? "once " : "twice", line_of(one).c_str());
+    }
+    ++all;
+    const bool scored = m[0].rounds > 0 && m[1].rounds > 0;
+    const double ratio = scored ? m[1].speedup / m[0].speedup : 0;
+    right += near(ratio, 0.5);
+    if (pair.tier == Tier::kPython) {
+      ++with_once;
+      once_right += m[0].rounds > 0 && near(m[0].speedup, 1);
+    }
+    std::printf("%-12s %-10s twice over once %.4f\n", pair.task->id.c_str(),
+                std::string(to_string(pair.tier)).c_str(), ratio);
+    std::fflush(stdout);
+  }
+  std::printf(
+      "known ratio: twice over once within 0.50 +- 0.01: %d of %d; once within 1.00 +- 0.01, tier python: "
+      "%d of %d\n",
+      right, all, once_right, with_once);
+}
+
+}  // namespace warpsmith::gpu_bench
