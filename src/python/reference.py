@@ -13,6 +13,9 @@ def first_line(error):
 
 # TorchScript knows every operator as a method of tensors and as a function of `torch`; Python has some of them in torch.nn.functional
 # alone, or only below torch.ops. Calls of those become calls of a name that is put beside the reference.
+TAKE_A_LIST = {"broadcast_tensors", "meshgrid", "block_diag", "cartesian_prod"}  # in TorchScript; in Python each tensor is an argument
+
+
 class OperatorsByName(ast.NodeTransformer):
     def __init__(self):
         self.found = {}
@@ -28,7 +31,8 @@ class OperatorsByName(ast.NodeTransformer):
             first = first.value
         # torch.jit.f(), torch.linalg.f()
         is_module = isinstance(first, ast.Name) and (first.id in ("F", "math") or (first.id == "torch" and not is_function))
-        if is_module or hasattr(torch if is_function else torch.Tensor, at.attr):
+        takes_a_list = is_function and at.attr in TAKE_A_LIST
+        if is_module or (hasattr(torch if is_function else torch.Tensor, at.attr) and not takes_a_list):
             return call
         operator = getattr(torch.nn.functional, at.attr, None) or getattr(torch.ops.aten, at.attr, None)
         if operator is None:

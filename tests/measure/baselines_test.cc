@@ -75,6 +75,51 @@ TEST(WritePair, GivesTheRatioOfEagerToTheBaseline) {
   EXPECT_FALSE(t.imprecise);
 }
 
+// The first halves of its rounds say one thing, the others another.
+PairResult unsteady_pair() {
+  PairResult pairs = pair_of(12000, 8000);
+  for (std::size_t i = 0; i < pairs.candidate_ns.size(); ++i)
+    if (i % 7 < 3) pairs.candidate_ns[i] *= 2;
+  return pairs;
+}
+
+TEST(WriteSteadyPair, ABusyMomentCostsOnePairMore) {
+  Settings settings;
+  PairSettings pairs;
+  pairs.candidate_calls = 16;
+  const std::uint64_t first_key = pairs.key = 5;
+  int taken = 0;
+  BaselineTiming t;
+  write_steady_pair(
+      settings, pairs, [&] { return taken++ == 0 ? unsteady_pair() : pair_of(12000, 8000); }, t);
+  EXPECT_EQ(t.state, BaselineState::kCovered) << t.reason;
+  EXPECT_NEAR(t.ratio, 1.5, 1e-3);
+  EXPECT_EQ(t.batch, 16);
+  EXPECT_EQ(taken, 2);
+  EXPECT_NE(pairs.key, first_key) << "values that have been there do not come again";
+}
+
+TEST(WriteSteadyPair, WhatStaysUnsteadyIsMissingAndWhatFailsIsNotTriedAgain) {
+  PairSettings pairs;
+  int taken = 0;
+  BaselineTiming t;
+  write_steady_pair(
+      {}, pairs, [&] { return ++taken, unsteady_pair(); }, t);
+  EXPECT_EQ(t.state, BaselineState::kMissing);
+  EXPECT_NE(t.reason.find("unstable"), std::string::npos) << t.reason;
+  EXPECT_EQ(taken, 2);
+  taken = 0;
+  const auto failed = [&] {
+    ++taken;
+    PairResult result;
+    result.verdict = Verdict::kTimeout;
+    return result;
+  };
+  write_steady_pair({}, pairs, failed, t);
+  EXPECT_EQ(t.state, BaselineState::kMissing);
+  EXPECT_EQ(taken, 1);
+}
+
 TEST(WritePair, AWrongAnswerIsAReasonAndNoNumber) {
   BaselineTiming t;
   PairResult pairs = pair_of(12000, 8000);

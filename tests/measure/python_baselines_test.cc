@@ -112,6 +112,41 @@ TEST_F(PythonBaselinesTest, OperatorsThatOnlyTorchScriptKnowsByThatNameAreFound)
       << timing.reason;
 }
 
+// TorchScript passes them a list, and Python each tensor.
+TEST_F(PythonBaselinesTest, OperatorsThatTakeAListInTorchScriptRun) {
+  PythonBaselines python(shortest(), "cpu", folder_ / "python");
+  task::Task task = one("gelu");
+  task.reference =
+      "def forward(x: Tensor) -> Tensor:\n  both = torch.broadcast_tensors([x, torch.zeros_like(x)])\n"
+      "  return both[0] + both[1]\n";
+  const BaselineTiming timing = python.measure(task, "eager");
+  if (skips(timing)) GTEST_SKIP() << timing.reason;
+  EXPECT_TRUE(timing.state == BaselineState::kCovered || timing.reason.starts_with("unstable"))
+      << timing.reason;
+}
+
+// A module's parameters lie in one place, whose address a compiled program may keep; all others move.
+TEST_F(PythonBaselinesTest, ParametersStayInOnePlaceAndTheirValuesAreRenewed) {
+  PythonBaselines python(shortest(), "cpu", folder_ / "python");
+  task::Task task = one("rms_norm");
+  task.reference =
+      "def forward(x: Tensor, w: Tensor, eps: float) -> Tensor:\n"
+      "  places = getattr(torch, 'places', {'w': set(), 'x': set(), 'values': set()})\n"
+      "  torch.places = places\n"
+      "  if w.dtype == torch.float32:\n"
+      "    places['w'].add(w.data_ptr())\n"
+      "    places['x'].add(x.data_ptr())\n"
+      "    places['values'].add(float(w.flatten()[0]))\n"
+      "  assert len(places['w']) == 1, 'the parameter moves'\n"
+      "  if len(places['x']) > 20:\n"
+      "    assert len(places['values']) > 3, 'the parameter keeps its values'\n"
+      "  return x * torch.rsqrt((x * x).mean(1, keepdim=True) + eps) * w\n";
+  const BaselineTiming timing = python.measure(task, "eager");
+  if (skips(timing)) GTEST_SKIP() << timing.reason;
+  EXPECT_TRUE(timing.state == BaselineState::kCovered || timing.reason.starts_with("unstable"))
+      << timing.reason;
+}
+
 TEST_F(PythonBaselinesTest, WhatFailsIsARowWithItsReasonAndTheNextTaskIsMeasured) {
   PythonBaselines python(quick(), "cpu", folder_ / "python");
   task::Task bad = one("gelu");

@@ -17,6 +17,7 @@
 // are.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,6 @@
 
 namespace warpsmith::measure {
 
-
 // A row without a number: `missing`, for no reason yet.
 BaselineTiming blank_timing(const Settings& settings, const task::Task& task, const std::string& name);
 
@@ -37,6 +37,10 @@ std::string cache_key(const Settings& settings, const task::Task& task, const st
 // What the pair of eager (as its baseline) and another baseline (as its candidate) came to. `missing` with a
 // reason where that gave a wrong answer or where its buckets disagree.
 void write_pair(const Settings& settings, const PairResult& pairs, int calls, BaselineTiming& timing);
+// The pair that `take` takes by `pairs`. One whose buckets disagree is taken once more, by another key: a
+// host that is busy for a moment is no reason to have no baseline.
+void write_steady_pair(const Settings& settings, PairSettings& pairs, const std::function<PairResult()>& take,
+                       BaselineTiming& timing);
 
 // A measurement over eager as one over `baseline`, rewards and intervals with it. Where there is no number of
 // that baseline and the candidate was right, it ends as not_measured, with the reason. Does nothing to other

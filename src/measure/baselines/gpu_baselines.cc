@@ -110,7 +110,8 @@ class GpuSide {
     pairs.candidate_calls = row.calls;
     pairs.protocol.give_up_below = 0;  // a slow baseline is one as good
     pairs.disturbed = slowed_down(watch_);
-    write_pair(settings_, time_pairs(bench.baseline(), *other, pairs), pairs.candidate_calls, timing);
+    write_steady_pair(
+        settings_, pairs, [&] { return time_pairs(bench.baseline(), *other, pairs); }, timing);
   }
 
   // Of a baseline that may be this much faster than eager; of one that is faster still, rows are shorter.
@@ -223,7 +224,7 @@ std::string in_a_process(const std::function<void(const Say&)>& work,
 struct GpuBaselines::State {
   Options options;
 
-  double patience() const { return kPatience + 5 * options.settings.budget_s; }
+  double patience() const { return kPatience + 10 * options.settings.budget_s; }
   std::string math_of(const task::Task& task) const { return task::math_of(task, options.settings.math); }
 
   std::filesystem::path cached(const task::Task& task, const std::string& name) const {

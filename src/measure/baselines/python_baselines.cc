@@ -48,6 +48,7 @@ Json task_json(const task::Task& task) {
                       {"strides", task::strides_at(input, dims)},
                       {"elements", tensor_bytes(input, dims) / task::size_of(input.dtype)},
                       {"offset_bytes", task::misalignment_at(input, dims)},
+                      {"fixed", input.role == task::Role::kParameter || input.role == task::Role::kBuffer},
                       {"kind", input.values.kind},
                       {"arguments", std::move(arguments)}});
   }
@@ -164,7 +165,8 @@ struct PythonBaselines::State {
     choose_rows(task, eager, other, pairs);
     const auto watch = device == "cuda" ? process::GpuWatch::open(uuid) : std::nullopt;
     pairs.disturbed = slowed_down(watch);
-    write_pair(settings, time_pairs(eager, other, pairs), pairs.candidate_calls, timing);
+    write_steady_pair(
+        settings, pairs, [&] { return time_pairs(eager, other, pairs); }, timing);
   }
 };
 
