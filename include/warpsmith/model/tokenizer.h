@@ -12,13 +12,14 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "warpsmith/tokenizer/byte_pairs.h"
+
 namespace warpsmith::model {
 
-using Token = std::int32_t;
+using Token = tokenizer::Token;
 
 inline constexpr Token kPad = 0, kBos = 1, kEos = 2, kPrompt = 3, kAnswer = 4;
 inline constexpr Token kFirstByte = 5, kFirstMerge = kFirstByte + 256;
@@ -45,11 +46,10 @@ class Tokenizer {
 
  private:
   explicit Tokenizer(std::vector<std::pair<Token, Token>> merges);
-  void encode_piece(std::string_view piece, std::vector<Token>& out) const;
 
   std::vector<std::pair<Token, Token>> merges_;
-  std::unordered_map<std::uint64_t, Token> merged_;  // pair -> its token
-  std::vector<std::string> bytes_;                   // of each token
+  tokenizer::BytePairs pairs_;
+  std::vector<std::string> bytes_;  // of each token
 };
 
 // Cuts text into pieces; their concatenation is the text. A piece is a newline run with the indent behind it,
