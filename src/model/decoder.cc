@@ -2,6 +2,7 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/ops/addmm.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -10,7 +11,11 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <numbers>
+#include <utility>
 
 #include "functions.h"
 #include "warpsmith/base/error.h"
@@ -43,18 +48,135 @@ void require(bool condition, const std::string& message) {
 
 }  // namespace
 
+namespace {
+
+constexpr std::pair<RopeScaling::Kind, const char*> kRopeKinds[] = {{RopeScaling::Kind::kNone, "none"},
+                                                                    {RopeScaling::Kind::kLinear, "linear"},
+                                                                    {RopeScaling::Kind::kLlama3, "llama3"},
+                                                                    {RopeScaling::Kind::kYarn, "yarn"}};
+
+Json to_json(const RopeScaling& r) {
+  const auto kind = std::find_if(std::begin(kRopeKinds), std::end(kRopeKinds),
+                                 [&](const auto& one) { return one.first == r.kind; });
+  return {{"kind", kind->second},
+          {"factor", r.factor},
+          {"original_context", r.original_context},
+          {"low_frequency", r.low_frequency},
+          {"high_frequency", r.high_frequency},
+          {"beta_fast", r.beta_fast},
+          {"beta_slow", r.beta_slow},
+          {"attention_factor", r.attention_factor},
+          {"truncate", r.truncate}};
+}
+
+RopeScaling rope_scaling_from_json(const Json& json) {
+  constexpr const char* kWhat = "model settings: rope_scaling";
+  RopeScaling r;
+  const auto name = json_at<std::string>(json, "kind", kWhat);
+  const auto kind = std::find_if(std::begin(kRopeKinds), std::end(kRopeKinds),
+                                 [&](const auto& one) { return one.second == name; });
+  require(kind != std::end(kRopeKinds), "rope_scaling: `" + name + "` is not known");
+  r.kind = kind->first;
+  r.factor = json_at<double>(json, "factor", kWhat);
+  r.original_context = json_at<double>(json, "original_context", kWhat);
+  r.low_frequency = json_at<double>(json, "low_frequency", kWhat);
+  r.high_frequency = json_at<double>(json, "high_frequency", kWhat);
+  r.beta_fast = json_at<double>(json, "beta_fast", kWhat);
+  r.beta_slow = json_at<double>(json, "beta_slow", kWhat);
+  r.attention_factor = json_at<double>(json, "attention_factor", kWhat);
+  r.truncate = json_at<bool>(json, "truncate", kWhat);
+  require(r.factor > 0 && r.attention_factor > 0, "rope_scaling: factors must be positive");
+  return r;
+}
+
+// Radians a position, for each pair of a head's elements.
+std::vector<double> rotary_frequencies(const DecoderSettings& s) {
+  const RopeScaling& r = s.rope_scaling;
+  const std::int64_t half = s.head_dim() / 2;
+  const auto dim = static_cast<double>(s.head_dim());
+  std::vector<double> frequencies;
+  for (std::int64_t i = 0; i < half; ++i)
+    frequencies.push_back(std::pow(s.rope_base, -static_cast<double>(2 * i) / dim));
+  // The element whose wave turns so often within the original context.
+  const auto element_of = [&](double turns) {
+    return dim * std::log(r.original_context / (turns * 2 * std::numbers::pi)) / (2 * std::log(s.rope_base));
+  };
+  double low = 0, high = 0;
+  if (r.kind == RopeScaling::Kind::kYarn) {
+    low = element_of(r.beta_fast);
+    high = element_of(r.beta_slow);
+    if (r.truncate) {
+      low = std::floor(low);
+      high = std::ceil(high);
+    }
+    low = std::max(low, 0.0);
+    high = std::min(high, dim - 1);
+    if (low == high) high += 0.001;
+  }
+  for (std::int64_t i = 0; i < half; ++i) {
+    double& own = frequencies[static_cast<std::size_t>(i)];
+    const double slower = own / r.factor;
+    switch (r.kind) {
+      case RopeScaling::Kind::kNone:
+        break;
+      case RopeScaling::Kind::kLinear:
+        own = slower;
+        break;
+      case RopeScaling::Kind::kLlama3: {
+        const double turns = r.original_context * own / (2 * std::numbers::pi);
+        const double share =
+            std::clamp((turns - r.low_frequency) / (r.high_frequency - r.low_frequency), 0.0, 1.0);
+        own = share * own + (1 - share) * slower;
+        break;
+      }
+      case RopeScaling::Kind::kYarn: {
+        const double ramp = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
+        own = ramp * slower + (1 - ramp) * own;
+        break;
+      }
+    }
+  }
+  return frequencies;
+}
+
+// Queries and keys of `qkv`, each head normed by itself.
+at::Tensor norm_heads(const at::Tensor& qkv, const LayerWeights& w, const DecoderSettings& s) {
+  const std::int64_t d = s.head_dim(), rows = qkv.size(0);
+  const auto part = [&](std::int64_t first, std::int64_t heads, const at::Tensor& weight) {
+    const at::Tensor heads_of = qkv.narrow(1, first * d, heads * d).reshape({rows * heads, d});
+    return rms_norm(heads_of, weight, s.norm_epsilon).view({rows, heads * d});
+  };
+  return at::cat({part(0, s.heads, w.q_norm), part(s.heads, s.kv_heads, w.k_norm),
+                  qkv.narrow(1, (s.heads + s.kv_heads) * d, s.kv_heads * d)},
+                 1);
+}
+
+}  // namespace
+
+at::Tensor qkv_of(const at::Tensor& x, const LayerWeights& w, const DecoderSettings& s) {
+  const at::Tensor qkv = at::linear(rms_norm(x, w.attention_norm, s.norm_epsilon), w.qkv, w.qkv_bias);
+  return s.qk_norm ? norm_heads(qkv, w, s) : qkv;
+}
+
 Json to_json(const DecoderSettings& s) {
-  return {{"layers", s.layers},
-          {"width", s.width},
-          {"heads", s.heads},
-          {"kv_heads", s.kv_heads},
-          {"hidden", s.hidden},
-          {"context", s.context},
-          {"vocabulary", s.vocabulary},
-          {"rope_base", s.rope_base},
-          {"norm_epsilon", s.norm_epsilon},
-          {"qkv_bias", s.qkv_bias},
-          {"init_deviation", s.init_deviation}};
+  Json json = {{"layers", s.layers},
+               {"width", s.width},
+               {"heads", s.heads},
+               {"kv_heads", s.kv_heads},
+               {"hidden", s.hidden},
+               {"context", s.context},
+               {"vocabulary", s.vocabulary},
+               {"rope_base", s.rope_base},
+               {"norm_epsilon", s.norm_epsilon},
+               {"qkv_bias", s.qkv_bias},
+               {"init_deviation", s.init_deviation}};
+  // Only where they are not what every model had before they came.
+  const DecoderSettings plain;
+  if (s.tied != plain.tied) json["tied"] = s.tied;
+  if (s.qk_norm != plain.qk_norm) json["qk_norm"] = s.qk_norm;
+  if (s.head_size != plain.head_size) json["head_size"] = s.head_size;
+  if (s.rope_scaling != plain.rope_scaling) json["rope_scaling"] = to_json(s.rope_scaling);
+  return json;
 }
 
 DecoderSettings decoder_settings_from_json(const Json& json) {
@@ -73,9 +195,14 @@ DecoderSettings decoder_settings_from_json(const Json& json) {
   take("norm_epsilon", s.norm_epsilon);
   take("init_deviation", s.init_deviation);
   take("qkv_bias", s.qkv_bias);
+  take("tied", s.tied);
+  take("qk_norm", s.qk_norm);
+  take("head_size", s.head_size);
+  if (json.contains("rope_scaling")) s.rope_scaling = rope_scaling_from_json(json["rope_scaling"]);
   require(s.layers > 0 && s.width > 0 && s.heads > 0 && s.kv_heads > 0 && s.hidden > 0 && s.context > 1,
           "sizes must be positive");
-  require(s.width % s.heads == 0 && s.head_dim() % 2 == 0, "width must be an even multiple of heads");
+  require(s.head_size > 0 || s.width % s.heads == 0, "width must be an even multiple of heads");
+  require(s.head_size >= 0 && s.head_dim() % 2 == 0, "width must be an even multiple of heads");
   require(s.heads % s.kv_heads == 0, "heads must be a multiple of kv_heads");
   require(s.vocabulary >= kFirstMerge, "vocabulary must be at least " + std::to_string(kFirstMerge));
   return s;
@@ -128,12 +255,17 @@ Decoder::Decoder(const DecoderSettings& settings, at::ScalarType dtype) : settin
     slots.push_back({prefix + "attention_norm", {s.width}, &layer.attention_norm});
     slots.push_back({prefix + "qkv", {s.qkv_width(), s.width}, &layer.qkv});
     if (s.qkv_bias) slots.push_back({prefix + "qkv_bias", {s.qkv_width()}, &layer.qkv_bias});
-    slots.push_back({prefix + "attention_out", {s.width, s.width}, &layer.attention_out});
+    if (s.qk_norm) {
+      slots.push_back({prefix + "q_norm", {s.head_dim()}, &layer.q_norm});
+      slots.push_back({prefix + "k_norm", {s.head_dim()}, &layer.k_norm});
+    }
+    slots.push_back({prefix + "attention_out", {s.width, s.attention_width()}, &layer.attention_out});
     slots.push_back({prefix + "mlp_norm", {s.width}, &layer.mlp_norm});
     slots.push_back({prefix + "gate_up", {2 * s.hidden, s.width}, &layer.gate_up});
     slots.push_back({prefix + "down", {s.width, s.hidden}, &layer.down});
   }
   slots.push_back({"final_norm", {s.width}, &final_norm_});
+  if (!s.tied) slots.push_back({"head", {s.vocabulary, s.width}, &head_});
 
   std::int64_t total = 0;
   const auto padded = [](std::int64_t n) { return (n + 15) / 16 * 16; };
@@ -152,12 +284,13 @@ Decoder::Decoder(const DecoderSettings& settings, at::ScalarType dtype) : settin
 
   const std::int64_t half = s.head_dim() / 2;
   at::Tensor cosine = at::empty({s.context, half}, at::kDouble), sine = at::empty_like(cosine);
+  const std::vector<double> frequencies = rotary_frequencies(s);
+  const double factor = s.rope_scaling.attention_factor;
   for (std::int64_t position = 0; position < s.context; ++position)
     for (std::int64_t i = 0; i < half; ++i) {
-      const double frequency = std::pow(s.rope_base, -static_cast<double>(i) / static_cast<double>(half));
-      const double angle = static_cast<double>(position) * frequency;
-      cosine.mutable_data_ptr<double>()[position * half + i] = std::cos(angle);
-      sine.mutable_data_ptr<double>()[position * half + i] = std::sin(angle);
+      const double angle = static_cast<double>(position) * frequencies[static_cast<std::size_t>(i)];
+      cosine.mutable_data_ptr<double>()[position * half + i] = factor * std::cos(angle);
+      sine.mutable_data_ptr<double>()[position * half + i] = factor * std::sin(angle);
     }
   cosine_ = cosine.to(dtype);
   sine_ = sine.to(dtype);
@@ -195,7 +328,7 @@ at::Tensor Decoder::logits(const PackedBatch& batch) const {
   at::Tensor x = at::embedding(embedding_, int64_tensor(batch.tokens));  // [tokens, width]
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     const LayerWeights& w = layers_[l];
-    const at::Tensor qkv = at::linear(rms_norm(x, w.attention_norm, s.norm_epsilon), w.qkv, w.qkv_bias);
+    const at::Tensor qkv = qkv_of(x, w, s);
     at::Tensor attended = attention(qkv, positions, cosine_, sine_, batch.segments, shape);
     if (l + 1 == layers_.size()) {  // behind the last attention only the rows that are asked for matter
       attended = attended.index_select(0, rows);
@@ -205,7 +338,7 @@ at::Tensor Decoder::logits(const PackedBatch& batch) const {
     const at::Tensor gate_up = at::linear(rms_norm(x, w.mlp_norm, s.norm_epsilon), w.gate_up);
     x = at::addmm(x, swiglu(gate_up), w.down.t());
   }
-  return at::linear(rms_norm(x, final_norm_, s.norm_epsilon), embedding_);
+  return at::linear(rms_norm(x, final_norm_, s.norm_epsilon), head());
 }
 
 at::Tensor Decoder::log_probabilities(const PackedBatch& batch) const {

@@ -14,6 +14,9 @@ at::Tensor swiglu(const at::Tensor& gate_up);  // [rows, 2 * hidden] -> [rows, h
 at::Tensor attention(const at::Tensor& qkv, const at::Tensor& positions, const at::Tensor& cosine,
                      const at::Tensor& sine, const std::vector<Segment>& segments, const HeadShape& shape);
 
+// Queries, keys and values behind a layer's first norm, before they are rotated: [rows, qkv_width].
+at::Tensor qkv_of(const at::Tensor& x, const LayerWeights& weights, const DecoderSettings& settings);
+
 // In place, on plain memory.
 void rotate_rows(at::Tensor& qkv, const at::Tensor& positions, const at::Tensor& cosine,
                  const at::Tensor& sine, const HeadShape& shape, int sign);

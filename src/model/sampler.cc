@@ -43,6 +43,7 @@ class Batch {
 
  private:
   void prefill(std::span<const Token> prompt);
+  void norm_heads(float* qkv, std::int64_t rows, const LayerWeights& weights);
   void attend(std::size_t layer, const std::vector<std::int64_t>& living, std::int64_t position);
   at::Tensor rows(const at::Tensor& buffer, std::int64_t n) const { return buffer.narrow(0, 0, n); }
 
@@ -53,6 +54,7 @@ class Batch {
   std::vector<LayerCache> cache_;
   at::Tensor prompt_logits_;
   at::Tensor x_, normed_, inverse_, qkv_, attended_, gate_up_, hidden_, logits_;  // [samples, …]
+  at::Tensor heads_;                     // of one row: [heads, head_dim]
   at::Tensor queries_, scores_, mixed_;  // of one key head: [samples * group, head_dim | keys | head_dim]
   at::Tensor logits_view_;
   std::vector<std::int64_t> positions_;
@@ -73,7 +75,8 @@ Batch::Batch(const Decoder& decoder, std::span<const Token> prompt, std::int64_t
   normed_ = buffer(samples, s.width);
   inverse_ = buffer(samples, 1);
   qkv_ = buffer(samples, s.qkv_width());
-  attended_ = buffer(samples, s.width);
+  attended_ = buffer(samples, s.attention_width());
+  heads_ = buffer(s.heads, s.head_dim());
   gate_up_ = buffer(samples, 2 * s.hidden);
   hidden_ = buffer(samples, s.hidden);
   logits_ = buffer(samples, s.vocabulary);
@@ -101,9 +104,9 @@ void Batch::prefill(std::span<const Token> prompt) {
   at::Tensor x = at::embedding(decoder_.embedding(), at::tensor(list, at::kLong));
   for (std::size_t l = 0; l < cache_.size(); ++l) {
     const LayerWeights& w = decoder_.layers()[l];
-    at::Tensor qkv = at::linear(rms_norm(x, w.attention_norm, s.norm_epsilon), w.qkv, w.qkv_bias);
+    at::Tensor qkv = qkv_of(x, w, s);
     rotate_rows(qkv, positions, decoder_.cosine(), decoder_.sine(), shape_, 1);
-    at::Tensor attended = at::empty({prompt_length_, s.width}, at::kFloat);
+    at::Tensor attended = at::empty({prompt_length_, s.attention_width()}, at::kFloat);
     at::Tensor log_sums = at::empty({s.heads, prompt_length_}, at::kFloat);
     attention_forward(qkv, segments, shape_, attended, log_sums);
     cache_[l].prompt = qkv;
@@ -115,7 +118,7 @@ void Batch::prefill(std::span<const Token> prompt) {
     const at::Tensor gate_up = at::linear(rms_norm(x, w.mlp_norm, s.norm_epsilon), w.gate_up);
     x = at::addmm(x, swiglu(gate_up), w.down.t());
   }
-  prompt_logits_ = at::linear(rms_norm(x, decoder_.final_norm(), s.norm_epsilon), decoder_.embedding());
+  prompt_logits_ = at::linear(rms_norm(x, decoder_.final_norm(), s.norm_epsilon), decoder_.head());
 }
 
 const at::Tensor& Batch::step(const std::vector<Token>& tokens, const std::vector<std::int64_t>& living,
@@ -143,6 +146,7 @@ const at::Tensor& Batch::step(const std::vector<Token>& tokens, const std::vecto
       at::addmm_out(qkv, w.qkv_bias, normed, w.qkv.t());
     else
       at::mm_out(qkv, normed, w.qkv.t());
+    if (s.qk_norm) norm_heads(qkv.mutable_data_ptr<float>(), n, w);
     k.rotate(qkv.mutable_data_ptr<float>(), s.qkv_width(), n, s.heads + s.kv_heads, s.head_dim(),
              positions_.data(), decoder_.cosine().const_data_ptr<float>(),
              decoder_.sine().const_data_ptr<float>(), 1);
@@ -155,8 +159,24 @@ const at::Tensor& Batch::step(const std::vector<Token>& tokens, const std::vecto
   }
   norm(decoder_.final_norm());
   logits_view_ = rows(logits_, n);
-  at::mm_out(logits_view_, normed, decoder_.embedding().t());
+  at::mm_out(logits_view_, normed, decoder_.head().t());
   return logits_view_;
+}
+
+// Queries and keys of each row, head by head.
+void Batch::norm_heads(float* qkv, std::int64_t rows, const LayerWeights& weights) {
+  const DecoderSettings& s = settings_;
+  const std::int64_t d = s.head_dim();
+  float* normed = heads_.mutable_data_ptr<float>();
+  std::vector<float> inverse(static_cast<std::size_t>(s.heads));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    float* at = qkv + row * s.qkv_width();
+    for (const auto& [weight, heads] : {std::pair(&weights.q_norm, s.heads), {&weights.k_norm, s.kv_heads}}) {
+      kernels<float>().rms_norm(at, weight->const_data_ptr<float>(), normed, inverse.data(), heads, d,
+                                s.norm_epsilon);
+      at = std::copy_n(normed, heads * d, at);
+    }
+  }
 }
 
 // attended_ = attention of each living sample's query over the prompt and its own positions [0, position].
@@ -204,7 +224,7 @@ void Batch::attend(std::size_t layer, const std::vector<std::int64_t>& living, s
       for (std::int64_t j = i * group; j < (i + 1) * group; ++j)
         k.add_vector_matrix(scores + j * stride + prompt_length_, values, d, own, d, mixed + j * d);
       std::copy_n(mixed + i * group * d, group * d,
-                  attended_.mutable_data_ptr<float>() + i * settings_.width + h * group * d);
+                  attended_.mutable_data_ptr<float>() + i * settings_.attention_width() + h * group * d);
     }
   }
 }

@@ -18,7 +18,13 @@ namespace {
 
 using ::testing::ElementsAre;
 
-Decoder random_decoder(bool bias = true) {
+// What differs between families.
+struct Shape {
+  bool qkv_bias = true, tied = true, qk_norm = false;
+  std::int64_t head_size = 0;
+};
+
+Decoder random_decoder(const Shape& shape = {}) {
   at::set_num_threads(1);
   DecoderSettings s;
   s.layers = 2;
@@ -29,7 +35,10 @@ Decoder random_decoder(bool bias = true) {
   s.context = 128;
   s.vocabulary = 300;
   s.init_deviation = 0.25;
-  s.qkv_bias = bias;
+  s.qkv_bias = shape.qkv_bias;
+  s.tied = shape.tied;
+  s.qk_norm = shape.qk_norm;
+  s.head_size = shape.head_size;
   Decoder decoder(s);
   decoder.initialise(9);
   return decoder;
@@ -43,7 +52,7 @@ std::vector<std::uint64_t> keys(std::size_t n) {
   return out;
 }
 
-class CacheTest : public ::testing::TestWithParam<bool> {};
+class CacheTest : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(CacheTest, LogProbabilitiesEqualThoseWithoutCache) {
   const Decoder decoder = random_decoder(GetParam());
@@ -61,7 +70,10 @@ TEST_P(CacheTest, LogProbabilitiesEqualThoseWithoutCache) {
   EXPECT_GT(compared, 100u);
 }
 
-INSTANTIATE_TEST_SUITE_P(QkvBias, CacheTest, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Families, CacheTest,
+                         ::testing::Values(Shape{}, Shape{.qkv_bias = false}, Shape{.tied = false},
+                                           Shape{.qkv_bias = false, .qk_norm = true, .head_size = 12},
+                                           Shape{.head_size = 6}));
 
 TEST(Sampler, GreedyTokenIsTheLargestLogitWithoutCache) {
   const Decoder decoder = random_decoder();

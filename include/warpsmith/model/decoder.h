@@ -1,5 +1,5 @@
-// A decoder of the Qwen2/Llama family: RMSNorm, rotary positions, grouped-query attention, SwiGLU, tied
-// embeddings.
+// A decoder of the Llama family (Qwen2, Qwen3, Llama, Mistral): RMSNorm, rotary positions, grouped-query
+// attention, SwiGLU.
 //
 // Sequences are packed: all tokens of a batch in one list, cut into segments, so nothing is padded. A segment
 // attends to itself causally, and to all of one earlier segment if it names one as its prefix: a prompt
@@ -21,12 +21,31 @@
 
 namespace warpsmith::model {
 
+// How rotary frequencies are changed for contexts that are longer than those that the model began with: as
+// transformers' modeling_rope_utils.py has it.
+struct RopeScaling {
+  enum class Kind { kNone, kLinear, kLlama3, kYarn };
+  Kind kind = Kind::kNone;
+  double factor = 1;
+  double original_context = 0;                   // llama3, yarn
+  double low_frequency = 1, high_frequency = 4;  // llama3
+  double beta_fast = 32, beta_slow = 1;          // yarn
+  double attention_factor = 1;                   // yarn: sines and cosines are multiplied by it
+  bool truncate = true;                          // yarn: whole dimensions bound the ramp
+  friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
+};
+
 struct DecoderSettings {
   std::int64_t layers = 4, width = 128, heads = 4, kv_heads = 2, hidden = 352, context = 1024,
                vocabulary = 1024;
   double rope_base = 10000.0, norm_epsilon = 1e-6, init_deviation = 0.05;
-  bool qkv_bias = true;  // as Qwen2; Llama has none
-  std::int64_t head_dim() const { return width / heads; }
+  bool qkv_bias = true;        // as Qwen2; Llama has none
+  bool tied = true;            // the embedding is the head as well
+  bool qk_norm = false;        // queries and keys are normed head by head, as in Qwen3
+  std::int64_t head_size = 0;  // of one head; 0: width / heads
+  RopeScaling rope_scaling;
+  std::int64_t head_dim() const { return head_size > 0 ? head_size : width / heads; }
+  std::int64_t attention_width() const { return heads * head_dim(); }
   std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim(); }
   friend bool operator==(const DecoderSettings&, const DecoderSettings&) = default;
 };
@@ -59,6 +78,7 @@ void append_sequence(PackedBatch& batch, const std::vector<Token>& prompt,
 struct LayerWeights {
   at::Tensor attention_norm;  // [width]
   at::Tensor qkv, qkv_bias;   // [qkv_width, width], [qkv_width] (undefined without)
+  at::Tensor q_norm, k_norm;  // [head_dim] (undefined without qk_norm)
   at::Tensor attention_out;   // [width, heads * head_dim]
   at::Tensor mlp_norm;        // [width]
   at::Tensor gate_up;         // [2 * hidden, width]
@@ -95,7 +115,8 @@ class Decoder {
   at::Tensor log_probabilities(const PackedBatch& batch) const;
 
   // For the sampler.
-  const at::Tensor& embedding() const { return embedding_; }  // [vocabulary, width]
+  const at::Tensor& embedding() const { return embedding_; }                      // [vocabulary, width]
+  const at::Tensor& head() const { return settings_.tied ? embedding_ : head_; }  // [vocabulary, width]
   const at::Tensor& final_norm() const { return final_norm_; }
   const std::vector<LayerWeights>& layers() const { return layers_; }
   const at::Tensor& cosine() const { return cosine_; }  // [context, head_dim / 2]
@@ -104,7 +125,7 @@ class Decoder {
  private:
   DecoderSettings settings_;
   at::Tensor flat_, gradient_;
-  at::Tensor embedding_, final_norm_, cosine_, sine_;
+  at::Tensor embedding_, head_, final_norm_, cosine_, sine_;
   std::vector<LayerWeights> layers_;
   std::vector<NamedTensor> named_;
 };
