@@ -1,19 +1,27 @@
-# Times what only Python has: torch.compile against Python's eager, and Python's eager itself. Run by warpsmith-measure in a process of its own,
-# with a socket's descriptor in sys.argv[1]. Questions and answers are JSON, one a line; the questions, in the order in which they may come:
+# Times what only Python has: torch.compile against Python's eager, and Python's eager itself. Run by
+# warpsmith-measure in a process of its own, with a socket's descriptor in sys.argv[1]. Questions and answers
+# are JSON, one a line; the questions, in the order in which they may come:
 #
 #   {"hello": {"device": "cuda" | "cpu", "threads": 1}}
 #       -> {"flags": {"torch": "2.11.0", …}, "torch": "2.11.0", "name": "NVIDIA H200", "uuid": "GPU-…"}
-#   {"open": {"task": "id", "reference": "def forward…", "prepare": "def prepare…" or "", "prepared": [numbers of inputs], "inputs": [{"dtype", "shape", "strides", "elements", "offset_bytes", "kind", "arguments", "fixed"}, …], "scalars": [0.5, …]},
-#    "baseline": "eager" | "torchscript" | "torch_compile" | "torch_compile_reduce_overhead", "math": "strict" | "torch_default"}
-#       -> {"flags": {…}}          torch's flags are those of this math from here on; the reference runs, and the other arm agrees with it; `torchscript` is the reference as the C++ side runs it
-#   {"operands": K}                operands for K timed calls and an untimed one, in several places, for either arm
+#   {"open": {"task": "id", "reference": "def forward…", "prepare": "def prepare…" or "", "prepared": [numbers
+#       of inputs], "inputs": [{"dtype", "shape", "strides", "elements", "offset_bytes", "kind", "arguments",
+#       "fixed"}, …], "scalars": [0.5, …]},
+#    "baseline": "eager" | "torchscript" | "torch_compile" | "torch_compile_reduce_overhead", "math": "strict"
+#        | "torch_default"}
+#       -> {"flags": {…}}          torch's flags are those of this math from here on; the reference runs, and
+#           the other arm agrees with it; `torchscript` is the reference as the C++ side runs it
+#   {"operands": K}                operands for K timed calls and an untimed one, in several places, for
+#       either arm
 #       -> {}
 #   {"renew": 0 | 1, "key": n, "calls": K}      new values for an arm: 0 is eager, 1 the baseline
 #       -> {"place": which of its operands' places they went to}
-#   {"run": 0 | 1, "calls": K}     -> {"ns": nanoseconds of all K calls, "enqueue_ns": what they took the host}
+#   {"run": 0 | 1, "calls": K}     -> {"ns": nanoseconds of all K calls, "enqueue_ns": what they took the
+#       host}
 #
-# or {"missing": "why"} to any of them. Calls are timed much as the C++ side times its own (src/measure/gpu/clock.cc): between two events, on a
-# stream that a sleeping kernel holds for as long as enqueueing took the last times and some more, behind a write of twice the L2 cache.
+# or {"missing": "why"} to any of them. Calls are timed much as the C++ side times its own
+# (src/measure/gpu/clock.cc): between two events, on a stream that a sleeping kernel holds for as long as
+# enqueueing took the last times and some more, behind a write of twice the L2 cache.
 import gc
 import json
 import math
@@ -29,9 +37,18 @@ TRIES = 10
 GAP = 65536
 LONGEST_HOLD_NS = 50e6
 DTYPES = {
-    "float64": "float64", "float32": "float32", "float16": "float16", "bfloat16": "bfloat16",
-    "float8_e4m3": "float8_e4m3fn", "float8_e5m2": "float8_e5m2", "int64": "int64", "int32": "int32", "int16": "int16",
-    "int8": "int8", "uint8": "uint8", "bool": "bool",
+    "float64": "float64",
+    "float32": "float32",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float8_e4m3": "float8_e4m3fn",
+    "float8_e5m2": "float8_e5m2",
+    "int64": "int64",
+    "int32": "int32",
+    "int16": "int16",
+    "int8": "int8",
+    "uint8": "uint8",
+    "bool": "bool",
 }
 MODES = {"torch_compile": "default", "torch_compile_reduce_overhead": "reduce-overhead"}
 
@@ -91,9 +108,12 @@ class Task:
         self.scalars = list(spec["scalars"])
         self.generator = torch.Generator(device=device)
         self.gaps = random.Random(f"<reference of {spec['task']}>")
-        # Parameters and buffers lie in one place, as a module's do: a compiled graph need not copy them to where it expects them. Their
-        # values are renewed there.
-        self.fixed = {number: self.new_operand(one) for number, one in enumerate(spec["inputs"]) if one["fixed"]}
+        # Parameters and buffers lie in one place, as a module's do: a compiled graph need not copy them to
+        # where it expects them. Their values are renewed there.
+        self.fixed = {
+            number: self.new_operand(one)
+            for number, one in enumerate(spec["inputs"]) if one["fixed"]
+        }
         for tensor in self.fixed.values():
             torch._dynamo.mark_static_address(tensor)
 
@@ -101,12 +121,19 @@ class Task:
     def new_operand(self, spec):
         dtype = getattr(torch, DTYPES[spec["dtype"]])
         gap = self.gaps.randrange(GAP // 256 + 1) * 256
-        memory = torch.zeros(spec["elements"] * dtype.itemsize + GAP + 256, dtype=torch.uint8, device=self.device)
-        return torch.empty(0, dtype=dtype, device=self.device).set_(
-            memory.untyped_storage(), (gap + spec["offset_bytes"]) // dtype.itemsize, spec["shape"], spec["strides"])
+        memory = torch.zeros(spec["elements"] * dtype.itemsize + GAP + 256,
+                             dtype=torch.uint8,
+                             device=self.device)
+        return torch.empty(0, dtype=dtype,
+                           device=self.device).set_(memory.untyped_storage(),
+                                                    (gap + spec["offset_bytes"]) // dtype.itemsize,
+                                                    spec["shape"], spec["strides"])
 
     def new_operands(self):
-        return [self.fixed[number] if number in self.fixed else self.new_operand(one) for number, one in enumerate(self.spec["inputs"])]
+        return [
+            self.fixed[number] if number in self.fixed else self.new_operand(one)
+            for number, one in enumerate(self.spec["inputs"])
+        ]
 
     def renew(self, operands, key):
         for number, (tensor, spec) in enumerate(zip(operands, self.spec["inputs"])):
@@ -133,9 +160,10 @@ def rounded_to_tf32(tensor):
     return tensor.contiguous().view(torch.int32).add(0x1000).bitwise_and(~0x1FFF).view(torch.float32)
 
 
-# What eager gives, within ten times eager's own error against float64, or 2 units in the last place of the output's scale. Where cuDNN
-# may convolve in TF32, it does so or not as it likes, and a compiled program may get another answer of it than eager: three times what
-# that rounding costs is allowed (tf32_bound() in src/measure/answers/compare.cc).
+# What eager gives, within ten times eager's own error against float64, or 2 units in the last place of the
+# output's scale. Where cuDNN may convolve in TF32, it does so or not as it likes, and a compiled program may
+# get another answer of it than eager: three times what that rounding costs is allowed (tf32_bound() in
+# src/measure/answers/compare.cc).
 def look_at_answer(task, other):
     rounds = task.device == "cuda" and torch.backends.cudnn.allow_tf32 and "conv" in task.spec["reference"]
     for seed in range(4):
@@ -144,7 +172,8 @@ def look_at_answer(task, other):
         wide = [t.double() if t.is_floating_point() else t for t in operands]
         right = [t.clone() for t in outputs_of(task.forward(*operands, *task.scalars))]
         oracle = outputs_of(task.forward(*wide, *task.scalars))
-        rounded = outputs_of(task.forward(*map(rounded_to_tf32, operands), *task.scalars)) if rounds else right
+        rounded = outputs_of(task.forward(*map(rounded_to_tf32, operands), *
+                                          task.scalars)) if rounds else right
         got = [t.clone() for t in outputs_of(other(*operands, *task.scalars))]
         for number, (g, r, o, t) in enumerate(zip(got, right, oracle, rounded)):
             if g.shape != r.shape or g.dtype != r.dtype:
@@ -255,7 +284,8 @@ class GpuClock:
             host = time.perf_counter_ns() - begin
             self.stop.record()
             late = self.start.query()
-            arm.enqueue_ns = max(arm.enqueue_ns, host) if late or arm.enqueue_ns == 0 else 0.8 * arm.enqueue_ns + 0.2 * host
+            arm.enqueue_ns = max(arm.enqueue_ns,
+                                 host) if late or arm.enqueue_ns == 0 else 0.8 * arm.enqueue_ns + 0.2 * host
             if late:
                 arm.margin = min(1.2 * arm.margin, 10)
             torch.cuda.synchronize()
@@ -275,7 +305,9 @@ class Server:
         self.device = asked["device"]
         torch.set_num_threads(asked["threads"])
         self.defaults = [getattr(place, name) for place, name in math_flags(torch)]
-        self.flags = {"python": platform.python_version(), "torch": torch.__version__, "cuda": str(torch.version.cuda)}
+        self.flags = {
+            "python": platform.python_version(), "torch": torch.__version__, "cuda": str(torch.version.cuda)
+        }
         answer = {"torch": torch.__version__.split("+")[0]}
         if self.device == "cuda":
             if not torch.cuda.is_available():

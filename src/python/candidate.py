@@ -1,20 +1,22 @@
-# Runs a candidate of tier `python` for an ExtensionSession (include/warpsmith/device/extension_session.h), in a sandboxed child:
+# Runs a candidate of tier `python` for an ExtensionSession (include/warpsmith/device/extension_session.h), in
+# a sandboxed child:
 #
 #   python3 candidate.py LIBRARY CONTROL_FD SOCKET_FD CANDIDATE DEVICE MATH SECCOMP MODULE
 #
-# LIBRARY is warpsmith-interpreted.so: it speaks to the parent, maps its memory and calls the hooks below (src/device/extension/
-# interpreter_code.h). CANDIDATE is what the compile job made: a zip of `source/`, `extensions/` and `index.json`; empty: none. Or it is a
-# task's reference, which candidates are timed against in a child like theirs: a .json file of
+# LIBRARY is warpsmith-interpreted.so: it speaks to the parent, maps its memory and calls the hooks below
+# (src/device/extension/interpreter_code.h). CANDIDATE is what the compile job made: a zip of `source/`,
+# `extensions/` and `index.json`; empty: none. Or it is a task's reference, which candidates are timed against
+# in a child like theirs: a .json file of
 #   {"task": "id", "reference": "def forward...", "times": how often a call does its work}
-# MODULE is the file of a task that is a module (task_module.py): candidates are made with its get_init_inputs(), and its Model is the
-# reference. Empty: the task is none.
-# DEVICE is "cuda", or "cpu" where host memory stands in for a GPU's in tests. MATH is "strict" or "torch_default".
+# MODULE is the file of a task that is a module (task_module.py): candidates are made with its
+# get_init_inputs(), and its Model is the reference. Empty: the task is none. DEVICE is "cuda", or "cpu" where
+# host memory stands in for a GPU's in tests. MATH is "strict" or "torch_default".
 #
-# WARPSMITH_KEPT, if set, is a folder for what is compiled when the candidate first runs, by Triton; with WARPSMITH_MAY_COMPILE it is
-# made there, without it is found there, and no process can be started.
+# WARPSMITH_KEPT, if set, is a folder for what is compiled when the candidate first runs, by Triton; with
+# WARPSMITH_MAY_COMPILE it is made there, without it is found there, and no process can be started.
 #
-# The candidate runs in this process and can change whatever it likes in it: nothing that is said here counts in its favour. What it is
-# held to lies in the parent's memory, and the clock is there.
+# The candidate runs in this process and can change whatever it likes in it: nothing that is said here counts
+# in its favour. What it is held to lies in the parent's memory, and the clock is there.
 import contextlib
 import ctypes
 import gc
@@ -34,7 +36,8 @@ STACK_TOP_BYTES = 1 << 15
 
 
 class PlainTensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("sizes", ctypes.c_int64 * MOST_DIMS), ("dims", ctypes.c_int32), ("dtype", ctypes.c_int32)]
+    _fields_ = [("data", ctypes.c_void_p), ("sizes", ctypes.c_int64 * MOST_DIMS), ("dims", ctypes.c_int32),
+                ("dtype", ctypes.c_int32)]
 
 
 class PlainScalar(ctypes.Structure):
@@ -43,8 +46,9 @@ class PlainScalar(ctypes.Structure):
 
 class Frame(ctypes.Structure):
     _fields_ = [("inputs", ctypes.c_void_p), ("scalars", ctypes.c_void_p), ("input_count", ctypes.c_int32),
-                ("scalar_count", ctypes.c_int32), ("outputs", PlainTensor * MOST_TENSORS), ("output_count", ctypes.c_int32),
-                ("status", ctypes.c_int32), ("message", ctypes.c_char * MESSAGE_BYTES)]
+                ("scalar_count", ctypes.c_int32), ("outputs", PlainTensor * MOST_TENSORS),
+                ("output_count", ctypes.c_int32), ("status", ctypes.c_int32),
+                ("message", ctypes.c_char * MESSAGE_BYTES)]
 
 
 OPEN = ctypes.CFUNCTYPE(ctypes.c_int32)
@@ -54,18 +58,23 @@ ROW = IDLE_ROW = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint
 
 
 class Hooks(ctypes.Structure):
-    _fields_ = [("open", OPEN), ("load", LOAD), ("prepare", PREPARE), ("call", CALL), ("drop", DROP), ("row", ROW), ("idle_row", IDLE_ROW)]
+    _fields_ = [("open", OPEN), ("load", LOAD), ("prepare", PREPARE), ("call", CALL), ("drop", DROP),
+                ("row", ROW), ("idle_row", IDLE_ROW)]
 
 
 # The numbers of torch's dtypes, and what __cuda_array_interface__ calls elements of that size.
-DTYPES = {0: ("uint8", "|u1"), 1: ("int8", "|i1"), 2: ("int16", "<i2"), 3: ("int32", "<i4"), 4: ("int64", "<i8"), 5: ("float16", "<f2"),
-          6: ("float32", "<f4"), 7: ("float64", "<f8"), 11: ("bool", "|b1"), 15: ("bfloat16", "<i2"), 23: ("float8_e5m2", "|u1"),
-          24: ("float8_e4m3fn", "|u1")}
+DTYPES = {
+    0: ("uint8", "|u1"), 1: ("int8", "|i1"), 2: ("int16", "<i2"), 3: ("int32", "<i4"), 4: ("int64", "<i8"),
+    5: ("float16", "<f2"), 6: ("float32", "<f4"), 7: ("float64", "<f8"), 11: ("bool", "|b1"),
+    15: ("bfloat16", "<i2"), 23: ("float8_e5m2", "|u1"), 24: ("float8_e4m3fn", "|u1")
+}
 
 
 class OnDevice:
     def __init__(self, address, shape, typestr):
-        self.__cuda_array_interface__ = {"data": (address, False), "shape": shape, "typestr": typestr, "strides": None, "version": 3}
+        self.__cuda_array_interface__ = {
+            "data": (address, False), "shape": shape, "typestr": typestr, "strides": None, "version": 3
+        }
 
 
 class Candidate:
@@ -86,7 +95,10 @@ class Candidate:
     # "RuntimeError: what it says (model.py:12)"
     def words(self, error):
         text = first_line(error)
-        here = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(self.source + os.sep)]
+        here = [
+            f for f in traceback.extract_tb(error.__traceback__)
+            if f.filename.startswith(self.source + os.sep)
+        ]
         if here:
             text += f" ({os.path.relpath(here[-1].filename, self.source)}:{here[-1].lineno})"
         return text.replace(self.source + os.sep, "")
@@ -101,8 +113,9 @@ class Candidate:
             key = extension_key(kind, dict(bound.arguments), self.source)
             name = self.index["extensions"].get(key)
             if name is None:
-                raise RuntimeError(f"{kind}() asks for an extension that was not built when the candidate was compiled: it must ask for "
-                                   "the same one in every process, when it is imported or in ModelNew()")
+                raise RuntimeError(
+                    f"{kind}() asks for an extension that was not built when the candidate was compiled: it "
+                    "must ask for the same one in every process, when it is imported or in ModelNew()")
             if key in self.modules:
                 return self.modules[key]
             path = os.path.join(self.folder, "extensions", key + ".so")
@@ -111,7 +124,8 @@ class Candidate:
                 self.modules[key] = path
                 return path
             loader = importlib.machinery.ExtensionFileLoader(name, path)
-            module = importlib.util.module_from_spec(importlib.util.spec_from_file_location(name, path, loader=loader))
+            module = importlib.util.module_from_spec(
+                importlib.util.spec_from_file_location(name, path, loader=loader))
             loader.exec_module(module)
             self.modules[key] = module
             return module
@@ -127,14 +141,16 @@ class Candidate:
         sys.modules["model"] = module
         spec.loader.exec_module(module)
         if hasattr(module, "ModelNew"):
-            model = seeded_model(load_task_module(self.task_module), module.ModelNew) if self.task_module else module.ModelNew()
+            model = seeded_model(load_task_module(self.task_module),
+                                 module.ModelNew) if self.task_module else module.ModelNew()
             return model.to(device) if hasattr(model, "to") else model
         if hasattr(module, "forward"):
             return as_module(module.forward)
         raise NameError("neither a class `ModelNew` nor a function `forward` is defined")
 
 
-# A call of a module takes a microsecond more than that of a function. So that neither side of a pair has this alone, both are modules.
+# A call of a module takes a microsecond more than that of a function. So that neither side of a pair has this
+# alone, both are modules.
 def as_module(forward):
     if isinstance(forward, torch.nn.Module):
         return forward
@@ -143,7 +159,8 @@ def as_module(forward):
     return model
 
 
-# What a graph repeats works in the memory that it was captured with: nobody else may get that, not even when its tensors are gone.
+# What a graph repeats works in the memory that it was captured with: nobody else may get that, not even when
+# its tensors are gone.
 def note_captures(functions):
     graph = torch.cuda.CUDAGraph
     begin, end = graph.capture_begin, graph.capture_end
@@ -217,7 +234,8 @@ class Server:
 
     # 0: torch does not work with this GPU, and the frame's message says why.
     def open(self):
-        self.current, self.stop = self.functions.warpsmith_current().contents, self.functions.warpsmith_stop().contents
+        self.current, self.stop = self.functions.warpsmith_current().contents, self.functions.warpsmith_stop(
+        ).contents
         try:
             torch.set_grad_enabled(False)
             if self.device == "cuda":
@@ -320,7 +338,8 @@ class Server:
 
     # A timed one: nothing is done between two calls that need not be.
     def row(self, first, count):
-        current, stop, forward, inputs, places = self.current, self.stop, self.forward, self.inputs, self.places
+        current, stop = self.current, self.stop
+        forward, inputs, places = self.forward, self.inputs, self.places
         number = first
         try:
             for number in range(first, first + count):
@@ -331,7 +350,8 @@ class Server:
                 if type(result) is Tensor:
                     there = [data_ptr(result)] == places[number] and is_contiguous(result)
                 else:
-                    there = (type(result) is tuple and [data_ptr(one) for one in result if type(one) is Tensor] == places[number] and
+                    there = (type(result) is tuple and
+                             [data_ptr(one) for one in result if type(one) is Tensor] == places[number] and
                              len(result) == len(places[number]) and all(is_contiguous(one) for one in result))
                 if not there:
                     kept = self.show(result)
@@ -344,10 +364,12 @@ class Server:
             self.say_error(error)
             return self.functions.warpsmith_take(number)
 
-    # The same with calls that do nothing, and whose results are where they should be. The first such row makes these.
+    # The same with calls that do nothing, and whose results are where they should be. The first such row
+    # makes these.
     def idle_row(self, first, count):
         if (first, count) not in self.there:
-            made = [[self.tensor(place, 0, (1,)) for place in self.places[number]] for number in range(first, first + count)]
+            made = [[self.tensor(place, 0, (1, )) for place in self.places[number]]
+                    for number in range(first, first + count)]
             self.there = {(first, count): [one[0] if len(one) == 1 else tuple(one) for one in made]}
         results = iter(self.there[first, count])
 
@@ -361,7 +383,8 @@ class Server:
             self.forward = forward
 
 
-# Triton asks programs for their versions and paths whenever it starts; without processes it gets the answers of the time before.
+# Triton asks programs for their versions and paths whenever it starts; without processes it gets the answers
+# of the time before.
 def keep_answers(path, may_compile):
     import subprocess
     ask = subprocess.check_output
@@ -388,9 +411,10 @@ def keep_answers(path, may_compile):
     subprocess.check_output = check_output
 
 
-# Python's speed hangs on where its memory lies, by some per cent. The two sides of a pair lie at the same addresses, where the system
-# allows it: this program starts once more without random ones. Above its stack lie its arguments and its environment, so they are made
-# equally long in all children. (As they came, one side of a pair was 1 % faster than the other with the same program.)
+# Python's speed hangs on where its memory lies, by some per cent. The two sides of a pair lie at the same
+# addresses, where the system allows it: this program starts once more without random ones. Above its stack
+# lie its arguments and its environment, so they are made equally long in all children. (As they came, one
+# side of a pair was 1 % faster than the other with the same program.)
 def fix_addresses():
     same_addresses, as_it_is = 0x0040000, 0xFFFFFFFF  # <sys/personality.h>
     system = ctypes.CDLL(None)
@@ -403,9 +427,11 @@ def fix_addresses():
         os.execve(sys.executable, sys.orig_argv, padded(sys.orig_argv, os.environ))
 
 
-# The environment, longer, so that it and the arguments take STACK_TOP_BYTES: a byte behind each text, a pointer to it, and "=".
+# The environment, longer, so that it and the arguments take STACK_TOP_BYTES: a byte behind each text, a
+# pointer to it, and "=".
 def padded(arguments, environment):
-    texts = [os.fsencode(one) for one in arguments] + [os.fsencode(f"{name}={value}") for name, value in environment.items()]
+    texts = [os.fsencode(one)
+             for one in arguments] + [os.fsencode(f"{name}={value}") for name, value in environment.items()]
     used = sum(len(one) + 1 + ctypes.sizeof(ctypes.c_void_p) for one in texts)
     return {**environment, "STACK_PADDING": "." * max(0, STACK_TOP_BYTES - used)}
 
@@ -413,9 +439,10 @@ def padded(arguments, environment):
 CACHE_INFO = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int8, ctypes.POINTER(ctypes.c_size_t))
 
 
-# With cudnn.benchmark torch asks its allocator how much memory an algorithm may take, and one that is plugged in cannot say: torch fails.
-# So the entry of that question in the class's table of virtual functions becomes `answer`. False: this torch has none that is known here;
-# then modules that set the flag fail with torch's own words.
+# With cudnn.benchmark torch asks its allocator how much memory an algorithm may take, and one that is plugged
+# in cannot say: torch fails. So the entry of that question in the class's table of virtual functions becomes
+# `answer`. False: this torch has none that is known here; then modules that set the flag fail with torch's
+# own words.
 def answer_cudnn(answer):
     name = "N5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocator"
     entries, word = 200, ctypes.sizeof(ctypes.c_void_p)
@@ -471,11 +498,12 @@ def main():
         keep_answers(os.path.join(kept, "answers.json"), "WARPSMITH_MAY_COMPILE" in os.environ)
     gc.disable()  # no pause in a timed row
     server = Server(library, device, candidate)
-    hooks = Hooks(OPEN(server.open), LOAD(server.load), PREPARE(server.prepare), CALL(server.call), DROP(server.drop), ROW(server.row),
-                  IDLE_ROW(server.idle_row))
+    hooks = Hooks(OPEN(server.open), LOAD(server.load), PREPARE(server.prepare), CALL(server.call),
+                  DROP(server.drop), ROW(server.row), IDLE_ROW(server.idle_row))
     problem = ctypes.create_string_buffer(1024)
     serving = ctypes.CDLL(library)  # without the interpreter's lock, as hooks take it
-    serving.warpsmith_serve(int(control_fd), int(socket_fd), int(seccomp), ctypes.byref(hooks), problem, ctypes.c_size_t(len(problem)))
+    serving.warpsmith_serve(int(control_fd), int(socket_fd), int(seccomp), ctypes.byref(hooks), problem,
+                            ctypes.c_size_t(len(problem)))
     sys.exit(problem.value.decode(errors="replace"))
 
 

@@ -6,10 +6,10 @@ import os
 def extension_key(kind, arguments, folder=None):
     """The name of an extension: SHA-256 (64 hex digits) of all that its binary is made from.
 
-    kind: "load" or "load_inline". arguments: all of them by torch's names of its parameters, defaults filled in, as they
-    are before torch sees them (load_inline puts lines into the lists that it is given). folder: where the candidate's
-    files lie (by default the working folder): it is another one each time, so that it is no part of the key.
-    """
+    kind: "load" or "load_inline". arguments: all of them by torch's names of its parameters, defaults
+    filled in, as they are before torch sees them (load_inline puts lines into the lists that it is given).
+    folder: where the candidate's files lie (by default the working folder): it is another one each time,
+    so that it is no part of the key."""
     # What changes where the extension is built and what is printed, but not the binary.
     left_out = {"build_directory", "keep_intermediates", "use_pch", "verbose"}
     names = [os.path.abspath(folder or os.getcwd())]

@@ -1,14 +1,15 @@
-# Describes KernelBench's tasks for `warpsmith import`: what a task.yaml wants of a module with `Model`, `get_inputs` and
-# `get_init_inputs`. (task_module.py stands in front of this text.)
+# Describes KernelBench's tasks for `warpsmith import`: what a task.yaml wants of a module with `Model`,
+# `get_inputs` and `get_init_inputs`. (task_module.py stands in front of this text.)
 #
 #   python3 import_task.py < PATHS > ANSWERS
 #
-# PATHS has a file a line; ANSWERS a line of JSON for each: {"file": …, "task": {…}}, or {"file": …, "refused": why}. It runs in a
-# sandbox, for the modules are other people's programs.
+# PATHS has a file a line; ANSWERS a line of JSON for each: {"file": …, "task": {…}}, or {"file": …,
+# "refused": why}. It runs in a sandbox, for the modules are other people's programs.
 #
-# The module is made on torch's meta device, where tensors have shapes and no values: no task is too large. torch.export turns forward()
-# into calls of torch's operators; they are written as TorchScript. Parameters and buffers become inputs behind the module's own, in the
-# order of its state_dict. The batch becomes a dim of the task where forward() allows every size of it.
+# The module is made on torch's meta device, where tensors have shapes and no values: no task is too large.
+# torch.export turns forward() into calls of torch's operators; they are written as TorchScript. Parameters
+# and buffers become inputs behind the module's own, in the order of its state_dict. The batch becomes a dim
+# of the task where forward() allows every size of it.
 import contextlib
 import ctypes
 import fractions
@@ -31,31 +32,49 @@ import torch.utils._python_dispatch
 import torch.utils._pytree
 import torch.utils.flop_counter
 
-RANDOM = ("aten.dropout", "aten.bernoulli", "aten.rand", "aten.randn", "aten.normal", "aten.uniform", "aten.feature_dropout",
-          "aten.alpha_dropout", "aten.rrelu", "aten.multinomial", "aten.poisson")
-ARITHMETIC = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "//", operator.mod: "%"}
-NAMES = {torch.float64: "float64", torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16",
-         torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8", torch.bool: "bool"}
-SCALAR_TYPES = {torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6,
-                torch.float64: 7, torch.bool: 11, torch.bfloat16: 15}
-# Calls that change no value, and what a method fills its tensor with: (first argument, its default), (second one, …).
-KEEPING = {"float", "double", "half", "bfloat16", "bool", "int", "long", "to", "clone", "contiguous", "cuda", "cpu", "detach",
-           "requires_grad_"}
+RANDOM = ("aten.dropout", "aten.bernoulli", "aten.rand", "aten.randn", "aten.normal", "aten.uniform",
+          "aten.feature_dropout", "aten.alpha_dropout", "aten.rrelu", "aten.multinomial", "aten.poisson")
+ARITHMETIC = {
+    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "//", operator.mod: "%"
+}
+NAMES = {
+    torch.float64: "float64", torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16",
+    torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8",
+    torch.uint8: "uint8", torch.bool: "bool"
+}
+SCALAR_TYPES = {
+    torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5,
+    torch.float32: 6, torch.float64: 7, torch.bool: 11, torch.bfloat16: 15
+}
+# Calls that change no value, and what a method fills its tensor with: (first argument, its default), (second
+# one, …).
+KEEPING = {
+    "float", "double", "half", "bfloat16", "bool", "int", "long", "to", "clone", "contiguous", "cuda", "cpu",
+    "detach", "requires_grad_"
+}
 # Calls that give the same values in another order or shape; and comparisons: whether with what is above.
-MOVING = {"T", "mT", "t", "transpose", "swapaxes", "swapdims", "permute", "movedim", "view", "reshape", "flatten", "unflatten", "squeeze",
-          "unsqueeze", "flip"}
+MOVING = {
+    "T", "mT", "t", "transpose", "swapaxes", "swapdims", "permute", "movedim", "view", "reshape", "flatten",
+    "unflatten", "squeeze", "unsqueeze", "flip"
+}
 COMPARED = {"gt": True, "ge": True, "lt": False, "le": False}
-# Operators that have no value for some numbers; and those that leave each value about as much to read as it was. Up to MOST_EXACT
-# integers are exact in float32.
+# Operators that have no value for some numbers; and those that leave each value about as much to read as it
+# was. Up to MOST_EXACT integers are exact in float32.
 MOST_EXACT = 1 << 24
 PARTIAL = ("log", "sqrt", "rsqrt", "pow", "acos", "asin", "acosh", "atanh", "erfinv", "logit")
-ONE_BY_ONE = {"abs", "exp", "sigmoid", "tanh", "add", "sub", "rsub", "mul", "div", "neg", "to", "_to_copy", "clone", "contiguous",
-              "softmax", "_softmax", "log_softmax", "_log_softmax", "log", "sqrt", "pow", "linalg_vector_norm", "clamp_min", "expand_as",
-              "expand", "sum", "mean", "std", "cumsum", "sort", "getitem", "view", "reshape", "unsqueeze", "size"}
+ONE_BY_ONE = {
+    "abs", "exp", "sigmoid", "tanh", "add", "sub", "rsub", "mul", "div", "neg", "to", "_to_copy", "clone",
+    "contiguous", "softmax", "_softmax", "log_softmax", "_log_softmax", "log", "sqrt", "pow",
+    "linalg_vector_norm", "clamp_min", "expand_as", "expand", "sum", "mean", "std", "cumsum", "sort",
+    "getitem", "view", "reshape", "unsqueeze", "size"
+}
 FILLING = {"uniform_": (("from", 0), ("to", 1)), "normal_": (("mean", 0), ("std", 1))}
 BATCH, OTHER_BATCH, MOST_TRIES, MOST_LOOKED_AT, MOST_CHOICES, LONG_S = "BATCH", 3, 6, 1 << 22, 16, 2
-TAKEN = {"out", BATCH, "SMS", "SMEM_MAX", "forward", "torch", "float", "int", "bool", "let", "if", "else", "end", "for", "in", "temp",
-         "launch", "fill", "copy", "const", "tensormap", "cdiv", "min", "max", "clog2", "aligned", "contiguous", "prepare"}
+TAKEN = {
+    "out", BATCH, "SMS", "SMEM_MAX", "forward", "torch", "float", "int", "bool", "let", "if", "else", "end",
+    "for", "in", "temp", "launch", "fill", "copy", "const", "tensormap", "cdiv", "min", "max", "clog2",
+    "aligned", "contiguous", "prepare"
+}
 
 
 class Refused(Exception):
@@ -70,9 +89,10 @@ def load(path):
     return module
 
 
-# The tensors whose values are known, and which: (kind, numbers), or None where they are not any more. Of several entries of a tensor the
-# last counts. Entries are numbered as they come, so that get_inputs() can be run again with other tensors in their place: `given`, by
-# number. Constants and what is worked with in place are not replaced. The root of an entry is the draw that it came from.
+# The tensors whose values are known, and which: (kind, numbers), or None where they are not any more. Of
+# several entries of a tensor the last counts. Entries are numbered as they come, so that get_inputs() can be
+# run again with other tensors in their place: `given`, by number. Constants and what is worked with in place
+# are not replaced. The root of an entry is the draw that it came from.
 class Draws:
     def __init__(self, known=(), given=None):
         self.known, self.given, self.count = list(known), given, 0
@@ -82,7 +102,8 @@ class Draws:
         if values is not None and values[0] not in ("zeros", "ones"):
             number, self.count = self.count, self.count + 1
         replaced = self.given.get(number) if self.given and number is not None else None
-        tensor = make() if replaced is None else replaced if into is None else into.copy_(replaced)  # `into`: what make() fills
+        tensor = make() if replaced is None else replaced if into is None else into.copy_(
+            replaced)  # `into`: what make() fills
         self.known.append((tensor, values, root or object(), number))
         return tensor
 
@@ -93,20 +114,23 @@ class Draws:
         return self.entry(tensor)[1]
 
 
-# Notes how get_inputs() draws its tensors: each call of these functions, and what is computed of one by a number, by becoming of another
-# type or shape, too.
+# Notes how get_inputs() draws its tensors: each call of these functions, and what is computed of one by a
+# number, by becoming of another type or shape, too.
 @contextlib.contextmanager
 def watched(draws):
-    functions = {"rand": lambda a, n: ("uniform", 0, 1), "randn": lambda a, n: ("normal", 0, 1), "zeros": lambda a, n: ("zeros",),
-                 "ones": lambda a, n: ("ones",), "randint": randint_values, "randperm": lambda a, n: ("permutation",),
-                 "normal": normal_values}
+    functions = {
+        "rand": lambda a, n: ("uniform", 0, 1), "randn": lambda a, n: ("normal", 0, 1), "zeros": lambda a, n:
+        ("zeros", ), "ones": lambda a, n: ("ones", ), "randint": randint_values, "randperm": lambda a, n:
+        ("permutation", ), "normal": normal_values
+    }
     functions |= {f"{name}_like": functions[name] for name in ("rand", "randn", "zeros", "ones")}
     functions["randint_like"] = lambda a, n: randint_values(a[1:], n)
     saved = {name: getattr(torch, name) for name in functions}
 
     def watching(name):
         def call(*arguments, **named):
-            return draws.note(functions[name](arguments, named), None, lambda: saved[name](*arguments, **named))
+            return draws.note(functions[name](arguments, named), None, lambda: saved[name]
+                              (*arguments, **named))
         return call
 
     for name in functions:
@@ -139,7 +163,8 @@ class Followed(torch.overrides.TorchFunctionMode):
             return result
         if len(arguments) == 2 and name == "mul" and is_factor(*arguments):
             arguments = (arguments[1], arguments[0])
-        values, root = computed_values(name, arguments, named, result, self.draws), self.draws.entry(arguments[0])[2]
+        values, root = computed_values(name, arguments, named, result,
+                                       self.draws), self.draws.entry(arguments[0])[2]
         if changed is None:
             return result if values is None else self.draws.note(values, root, lambda: result)
         self.forget(changed)
@@ -156,7 +181,8 @@ class Followed(torch.overrides.TorchFunctionMode):
 
 # Whether a tensor is one number, and another one is more.
 def is_factor(factor, tensor):
-    return isinstance(factor, torch.Tensor) and isinstance(tensor, torch.Tensor) and factor.numel() == 1 < tensor.numel()
+    return isinstance(factor, torch.Tensor) and isinstance(
+        tensor, torch.Tensor) and factor.numel() == 1 < tensor.numel()
 
 
 # What a call writes to; nothing where it makes a tensor.
@@ -190,12 +216,16 @@ def computed_values(name, arguments, named, result, draws):
     if named:
         return None
     name = plain[1:] if plain in ("iadd", "isub", "imul", "idiv", "itruediv") else plain
-    if name in ("mul", "rmul") and is_factor(other, arguments[0]) and draws.values(other) == ("uniform", 0, 1):
+    if name in ("mul", "rmul") and is_factor(other,
+                                             arguments[0]) and draws.values(other) == ("uniform", 0, 1):
         return values  # at the largest that this factor can be
     if not number:
         return None
-    factor, shift = {"mul": (other, 0), "rmul": (other, 0), "add": (1, other), "radd": (1, other), "sub": (1, -other), "rsub": (-1, other),
-                     "div": (1 / other if other else None, 0), "truediv": (1 / other if other else None, 0)}.get(name, (None, 0))
+    factor, shift = {
+        "mul": (other, 0), "rmul": (other, 0), "add": (1, other), "radd": (1, other), "sub": (1, -other),
+        "rsub": (-1, other), "div": (1 / other if other else None, 0),
+        "truediv": (1 / other if other else None, 0)
+    }.get(name, (None, 0))
     return None if factor is None else transformed(values, factor, shift)
 
 
@@ -262,7 +292,8 @@ def is_even(numbers):
 
     step = single(numbers[1] - numbers[0]) if len(numbers) > 1 else 0.0
     made = [single(single(numbers[0]) + single(step * k)) for k in range(len(numbers))]
-    return all(one == right and math.copysign(1, one) == math.copysign(1, right) for one, right in zip(made, numbers))
+    return all(one == right and math.copysign(1, one) == math.copysign(1, right)
+               for one, right in zip(made, numbers))
 
 
 def randint_values(arguments, named):
@@ -275,7 +306,8 @@ def randint_values(arguments, named):
 
 def normal_values(arguments, named):
     numbers = [*arguments[:2], *(named[key] for key in ("mean", "std") if key in named)]
-    return ("normal", *numbers) if len(numbers) == 2 and all(type(one) in (int, float) for one in numbers) else None
+    return ("normal", *numbers) if len(numbers) == 2 and all(type(one) in (int, float)
+                                                             for one in numbers) else None
 
 
 # "uniform(0, 1)"
@@ -289,12 +321,15 @@ def values_text(values, name):
 # A parameter's values as its module initialises them: a distribution with the same mean, spread and form.
 def values_like(tensor):
     if tensor.numel() == 0 or not tensor.is_floating_point():
-        return "zeros" if tensor.numel() == 0 or not bool(tensor.any()) else "ones" if bool((tensor == 1).all()) else None
+        return "zeros" if tensor.numel() == 0 or not bool(tensor.any()) else "ones" if bool(
+            (tensor == 1).all()) else None
     flat = tensor.flatten()
     tensor = flat[::max(1, flat.numel() // MOST_LOOKED_AT)].double()  # some are gigabytes
     low, high = float(tensor.min()), float(tensor.max())
     if low == high:
-        return "zeros" if low == 0 else "ones" if low == 1 else f"uniform({low!r}, {math.nextafter(low, math.inf)!r})"
+        if low in (0, 1):
+            return "ones" if low == 1 else "zeros"
+        return f"uniform({low!r}, {math.nextafter(low, math.inf)!r})"
     mean, deviation = float(tensor.mean()), float(tensor.std(correction=0))
     if high - low <= 3.6 * deviation:  # of a uniform distribution 3.46
         return f"uniform({low:.6g}, {high:.6g})"
@@ -303,7 +338,8 @@ def values_like(tensor):
 
 def identifier(text, used):
     name = re.sub(r"\W", "_", text)
-    if not name or name[0].isdigit() or keyword.iskeyword(name) or name in TAKEN or name.startswith(("ws_", "out")):
+    if not name or name[0].isdigit() or keyword.iskeyword(name) or name in TAKEN or name.startswith(
+        ("ws_", "out")):
         name = "p_" + name
     while name in used:
         name += "_"
@@ -361,7 +397,8 @@ class Writer:
             return f"{self.text(node.args[0])}.size({node.args[1]})"
         if any(str(target).startswith(one) for one in RANDOM) and not self.without_effect(node, name):
             raise Refused(f"{self.whose} draws random numbers (aten::{name})" +
-                          (": such a task has no right answer" if self.whose == "forward()" else ", which no input holds"))
+                          (": such a task has no right answer" if self.whose ==
+                           "forward()" else ", which no input holds"))
         arguments = arguments_of(node)
         if is_batch_norm(node):
             name = "batch_norm"
@@ -369,15 +406,19 @@ class Writer:
         self.ops.append(name)
         schema = target._schema.arguments
         words = [self.text(one) for one in arguments]
-        words += [f"{key}={self.text(value)}" for key, value in node.kwargs.items()
-                  if value is not None and key in {one.name for one in schema} and not isinstance(value, torch.layout)]
+        words += [
+            f"{key}={self.text(value)}" for key, value in node.kwargs.items()
+            if value is not None and key in {one.name
+                                             for one in schema} and not isinstance(value, torch.layout)
+        ]
         if "device" in {one.name for one in schema} and "device" not in node.kwargs:
             words.append(f"device={self.device}")
         return f"torch.{name}({', '.join(words)})"
 
     @staticmethod
     def without_effect(node, name):
-        return name in ("dropout", "feature_dropout", "alpha_dropout") and (not node.args[2] or node.args[1] == 0)
+        return name in ("dropout", "feature_dropout", "alpha_dropout") and (not node.args[2] or
+                                                                            node.args[1] == 0)
 
     def write(self, node):
         if node.name not in self.names:
@@ -387,7 +428,8 @@ class Writer:
 
 # Torch's own, or what is left of it where forward() works in place.
 def is_batch_norm(node):
-    return node.op == "call_function" and str(node.target).startswith(("aten.batch_norm", "aten._native_batch_norm_legit"))
+    return node.op == "call_function" and str(node.target).startswith(
+        ("aten.batch_norm", "aten._native_batch_norm_legit"))
 
 
 # In training a batch norm writes its running statistics, and does not read them.
@@ -413,13 +455,17 @@ def needed(program, outputs):
     return [node for node in program.graph.nodes if node in wanted]
 
 
-# Whether forward() writes to a tensor that it still needs. (What counts the batches of a batch norm is not needed.)
+# Whether forward() writes to a tensor that it still needs. (What counts the batches of a batch norm is not
+# needed.)
 def in_place(program):
-    return any(node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable and
-               not is_batch_norm(node) and not str(node.args[0]).endswith("num_batches_tracked") for node in program.graph.nodes)
+    return any(
+        node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload) and node.target._schema.
+        is_mutable and not is_batch_norm(node) and not str(node.args[0]).endswith("num_batches_tracked")
+        for node in program.graph.nodes)
 
 
-# torch.tensor(number, device=x.device) would be a constant without a value, since x is on the meta device: a call of torch.full has it.
+# torch.tensor(number, device=x.device) would be a constant without a value, since x is on the meta device: a
+# call of torch.full has it.
 @contextlib.contextmanager
 def filled_numbers():
     saved = torch.tensor
@@ -436,16 +482,21 @@ def filled_numbers():
         torch.tensor = saved
 
 
-# `free`: of some inputs, by their numbers, the dimensions whose size may be any: one size for all, where they are several of an input.
+# `free`: of some inputs, by their numbers, the dimensions whose size may be any: one size for all, where they
+# are several of an input.
 def exported(model, inputs, free, size=None):
     if any(inputs[number].shape[dim] == 1 for number, dims in free.items() for dim in dims):
         inputs = at_batch(inputs, free, OTHER_BATCH)  # a size of 1 is a fixed one to torch.export
     if size is None:
-        size = torch.export.Dim(BATCH) if any(len(dims) > 1 for dims in free.values()) else torch.export.Dim.AUTO
+        size = torch.export.Dim(BATCH) if any(len(dims) > 1
+                                              for dims in free.values()) else torch.export.Dim.AUTO
     shapes = tuple({dim: size for dim in free.get(number, ())} or None for number in range(len(inputs)))
     with filled_numbers():
-        program = torch.export.export(model, tuple(inputs), strict=False,
-                                      dynamic_shapes=shapes if not isinstance(model, Drawing) else (shapes,) if inputs else None)
+        program = torch.export.export(model,
+                                      tuple(inputs),
+                                      strict=False,
+                                      dynamic_shapes=shapes if not isinstance(model, Drawing) else
+                                      (shapes, ) if inputs else None)
     return program.run_decompositions({}) if in_place(program) else program
 
 
@@ -453,7 +504,8 @@ def is_symbol(size):
     return not isinstance(size, int)
 
 
-# The one symbol in the sizes of all inputs, and its size here; nothing where there is none, or several. `linked`: several do, of one size.
+# The one symbol in the sizes of all inputs, and its size here; nothing where there is none, or several.
+# `linked`: several do, of one size.
 def batch_of(inputs, placeholders, linked):
     symbols, sizes = set(), set()
     for one, node in zip(inputs, placeholders):
@@ -480,7 +532,8 @@ def shape_words(shape, batch):
     return words
 
 
-# Of each output its sizes, as words. They are what forward() gives, for torch.export may take a size for fixed that is not.
+# Of each output its sizes, as words. They are what forward() gives, for torch.export may take a size for
+# fixed that is not.
 def output_shapes(model, inputs, free, batch):
     third = batch if batch > OTHER_BATCH + 1 or batch < OTHER_BATCH else 2 * OTHER_BATCH + 1
     at = [[tuple(one.shape) for one in tensors_of(model(*at_batch(inputs, free, size)))]
@@ -495,21 +548,29 @@ def size_word(first, second, last, third):
     each = second - first
     more = first - each * OTHER_BATCH
     if each < 0 or more < 0 or each * third + more != last:
-        raise Refused(f"an output's size is {first} where its input's is {OTHER_BATCH}, {second} at {OTHER_BATCH + 1} and {last} at {third}")
+        raise Refused(
+            f"an output's size is {first} where its input's is {OTHER_BATCH}, {second} at {OTHER_BATCH + 1} "
+            f"and {last} at {third}"
+        )
     words = [f"{each} * {BATCH}" if each > 1 else BATCH] if each else []
     return " + ".join(words + ([str(more)] if more or not words else []))
 
 
-# What may be a batch: the first size of the inputs whose first size is that of the first one; any size of the first one together with
-# equal ones of others; any size of one input. Before these all sizes at once, where they are one (square matrices).
+# What may be a batch: the first size of the inputs whose first size is that of the first one; any size of the
+# first one together with equal ones of others; any size of one input. Before these all sizes at once, where
+# they are one (square matrices).
 def free_sizes(inputs, square):
     tensors = [(number, one) for number, one in enumerate(inputs) if isinstance(one, torch.Tensor)]
     sizes = [(number, dim) for number, one in tensors for dim in range(one.dim())]
     if not sizes:
         return []
-    alike = {number: (0,) for number, one in tensors if one.dim() > 0 and one.shape[0] == inputs[sizes[0][0]].shape[0]}
+    alike = {
+        number: (0, )
+        for number, one in tensors if one.dim() > 0 and one.shape[0] == inputs[sizes[0][0]].shape[0]
+    }
     first = sizes[0][0]
-    equal = [{number: (one.shape.index(size),) for number, one in tensors if size in one.shape} for size in inputs[first].shape]
+    equal = [{number: (one.shape.index(size), )
+              for number, one in tensors if size in one.shape} for size in inputs[first].shape]
     single = [{number: (dim,)} for number, dim in sorted(sizes, key=lambda size: (size[1], size[0]))]
     together = [{number: tuple(range(one.dim())) for number, one in tensors}] if square else []
     others = []
@@ -536,12 +597,17 @@ def tensors_of(result):
 
 
 def at_batch(inputs, free, batch):
-    return [torch.empty([batch if dim in free.get(number, ()) else size for dim, size in enumerate(one.shape)], dtype=one.dtype,
-                        device="meta") if isinstance(one, torch.Tensor) else one for number, one in enumerate(inputs)]
+    return [
+        torch.empty([batch if dim in free.get(number, ()) else size for dim, size in enumerate(one.shape)],
+                    dtype=one.dtype,
+                    device="meta") if isinstance(one, torch.Tensor) else one
+        for number, one in enumerate(inputs)
+    ]
 
 
-# Floating-point operations of products and convolutions, as torch counts them, as a polynomial in the batch: what stands before each of
-# its powers. A straight line where they are none of degree 4, or take long to count (of a recurrent module a minute).
+# Floating-point operations of products and convolutions, as torch counts them, as a polynomial in the batch:
+# what stands before each of its powers. A straight line where they are none of degree 4, or take long to
+# count (of a recurrent module a minute).
 def flops_of(model, inputs, free):
     def count(batch):
         with torch.utils.flop_counter.FlopCounterMode(display=False) as counter:
@@ -550,7 +616,8 @@ def flops_of(model, inputs, free):
 
     begin = time.monotonic()
     counts = [count(OTHER_BATCH), count(OTHER_BATCH + 1)]
-    counts += [count(OTHER_BATCH + k) for k in range(2, 7)] if counts[0] and time.monotonic() - begin < LONG_S else []
+    counts += [count(OTHER_BATCH + k)
+               for k in range(2, 7)] if counts[0] and time.monotonic() - begin < LONG_S else []
     differences = []
     while any(counts):
         differences.append(counts[0])
@@ -572,8 +639,10 @@ class Made(torch.utils._python_dispatch.TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
         result = function(*arguments, **(named or {}))
-        given = {one.untyped_storage()._cdata for one in torch.utils._pytree.tree_leaves((arguments, named)) if
-                 isinstance(one, torch.Tensor)}
+        given = {
+            one.untyped_storage()._cdata
+            for one in torch.utils._pytree.tree_leaves((arguments, named)) if isinstance(one, torch.Tensor)
+        }
         for one in torch.utils._pytree.tree_leaves(result):
             if isinstance(one, torch.Tensor) and one.untyped_storage()._cdata not in given:
                 self.bytes += one.numel() * one.element_size()
@@ -586,8 +655,8 @@ def made_by(model, inputs):
     return made.bytes
 
 
-# Holds the TorchScript to the module at other batches; on the meta device, so to its shapes and types alone. At two of them, for one may
-# be the batch that torch.export was given.
+# Holds the TorchScript to the module at other batches; on the meta device, so to its shapes and types alone.
+# At two of them, for one may be the batch that torch.export was given.
 def check_at_other_batches(task, model, inputs, free, state):
     names = {"torch": Operators(), "Tensor": torch.Tensor, "Tuple": typing.Tuple}
     exec(task["reference"], names)
@@ -608,15 +677,19 @@ def runs_at(model, inputs):
         return False
 
 
-# What get_inputs() makes of tensors that stand in for its draws, by their numbers; `outputs`: which of its tensors. `sized`: the module's
-# constants of that value are the size that this one of the tensors has there: (value, number, dimension).
+# What get_inputs() makes of tensors that stand in for its draws, by their numbers; `outputs`: which of its
+# tensors. `sized`: the module's constants of that value are the size that this one of the tensors has there:
+# (value, number, dimension).
 class Drawing(torch.nn.Module):
     def __init__(self, module, known, draws, outputs, sized=None):
         super().__init__()
         self.module, self.known, self.draws, self.outputs, self.sized = module, known, draws, outputs, sized
 
     def forward(self, *tensors):
-        given = {number: one if one.dtype == dtype else one.to(dtype) for one, (number, dtype) in zip(tensors, self.draws)}
+        given = {
+            number: one if one.dtype == dtype else one.to(dtype)
+            for one, (number, dtype) in zip(tensors, self.draws)
+        }
         constants = {}
         if self.sized:
             value, place, dim = self.sized
@@ -640,7 +713,8 @@ def inputs_of(module, draws, constants):
         vars(module).update(saved)
 
 
-# Whether all sizes of all tensors are one, as far as the module's constants tell: with none of them only some of the sizes change.
+# Whether all sizes of all tensors are one, as far as the module's constants tell: with none of them only some
+# of the sizes change.
 def is_square(module, tensors):
     sizes = {size for one in tensors for size in one.shape}
     if len(sizes) != 1 or max(one.dim() for one in tensors) < 2:
@@ -648,7 +722,11 @@ def is_square(module, tensors):
     size = sizes.pop()
     for name in constants_of(module, size):
         try:
-            changed = {one != size for tensor in apart(inputs_of(module, Draws(), {name: size + 1}))[0] for one in tensor.shape}
+            changed = {
+                one != size
+                for tensor in apart(inputs_of(module, Draws(), {name: size + 1}))[0]
+                for one in tensor.shape
+            }
         except Exception:  # that constant is no size of its own
             continue
         if len(changed) > 1:
@@ -656,8 +734,8 @@ def is_square(module, tensors):
     return True
 
 
-# Which inputs get_inputs() computes, and of which draws: for each, by its number, the draw that it holds, as (number, dtype, values), or
-# nothing where others hold what it is made of.
+# Which inputs get_inputs() computes, and of which draws: for each, by its number, the draw that it holds, as
+# (number, dtype, values), or nothing where others hold what it is made of.
 def computed_inputs(module, inputs, names, loaded, draws):
     tensors = [number for number, one in enumerate(inputs) if isinstance(one, torch.Tensor)]
     roots = [draws.entry(inputs[number])[2] for number in tensors]
@@ -666,16 +744,23 @@ def computed_inputs(module, inputs, names, loaded, draws):
     dropped = set()
     while True:
         entries = [one for one in draws.known if one[3] is not None and one[3] not in dropped]
-        made_of = draws_behind(Drawing(module, loaded.known, [(one[3], one[0].dtype) for one in entries], tensors), entries)
+        made_of = draws_behind(
+            Drawing(module, loaded.known, [(one[3], one[0].dtype) for one in entries], tensors), entries)
         root_of = {one[3]: one[2] for one in entries}
-        chosen = [number for number, root in zip(tensors, roots) if draws.values(inputs[number]) is None or roots.count(root) > 1]
+        chosen = [
+            number for number, root in zip(tensors, roots)
+            if draws.values(inputs[number]) is None or roots.count(root) > 1
+        ]
         for number in tensors * len(tensors):  # and all that comes from the same draws
             behind = {root for other in chosen for root in roots_behind(made_of[other], root_of)}
             if number not in chosen and behind & roots_behind(made_of[number], root_of):
                 chosen.append(number)
         needed_ones = sorted(set().union(*(made_of[number] for number in chosen)))
         # Of a draw one entry alone is held, the last one that all others come from.
-        more = {root_of[one]: one for one in needed_ones if [root_of[other] for other in needed_ones].count(root_of[one]) > 1}
+        more = {
+            root_of[one]: one
+            for one in needed_ones if [root_of[other] for other in needed_ones].count(root_of[one]) > 1
+        }
         if not more:
             break
         dropped |= set(more.values())
@@ -685,18 +770,26 @@ def computed_inputs(module, inputs, names, loaded, draws):
         free.sort(key=lambda number: entry[3] not in made_of[number])
         if not free:
             of = next(number for number in held if entry[3] in made_of[number])
-            raise Refused(f"get_inputs() computes `{names[of]}` of a draw of {dtype_of(entry[0])} {list(entry[0].shape)}, and no input is "
-                          "left of this shape and type to hold it")
+            raise Refused(
+                f"get_inputs() computes `{names[of]}` of a draw of {dtype_of(entry[0])} "
+                f"{list(entry[0].shape)}, and no input is "
+                "left of this shape and type to hold it")
         held[free[0]] = (entry[3], entry[0].dtype, entry[1])
     return held
 
 
 # Of each tensor that `drawing` gives the numbers of the entries that it is made of, by its number.
 def draws_behind(drawing, entries):
-    program = exported(drawing, [torch.empty(one[0].shape, dtype=one[0].dtype, device="meta") for one in entries], {})
+    program = exported(drawing,
+                       [torch.empty(one[0].shape, dtype=one[0].dtype, device="meta") for one in entries], {})
     nodes = {node.name: node for node in program.graph.nodes}
-    placeholders = [spec.arg.name for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
-    outputs = [nodes[spec.arg.name] for spec in program.graph_signature.output_specs if spec.kind.name == "USER_OUTPUT"]
+    placeholders = [
+        spec.arg.name for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"
+    ]
+    outputs = [
+        nodes[spec.arg.name] for spec in program.graph_signature.output_specs
+        if spec.kind.name == "USER_OUTPUT"
+    ]
     wanted = [{node.name for node in needed(program, [output])} for output in outputs]
     return {number: {entry[3] for entry, name in zip(entries, placeholders) if name in names}
             for number, names in zip(drawing.outputs, wanted)}
@@ -709,28 +802,34 @@ def roots_behind(numbers, root_of):
 # An entry of Draws, in the place of an input.
 def can_hold(tensor, entry):
     drawn, values = entry[:2]
-    exact = values[0] in ("integers", "choice", "bernoulli") and all(abs(one) <= MOST_EXACT for one in values[1:])
-    return tensor.shape == drawn.shape and (tensor.dtype == drawn.dtype or
-                                            exact and tensor.dtype in (torch.float64, torch.float32, torch.int64, torch.int32))
+    exact = values[0] in ("integers", "choice", "bernoulli") and all(
+        abs(one) <= MOST_EXACT for one in values[1:])
+    return tensor.shape == drawn.shape and (tensor.dtype == drawn.dtype or exact and tensor.dtype in
+                                            (torch.float64, torch.float32, torch.int64, torch.int32))
 
 
-# The TorchScript that makes the values of these inputs, and its operators; `names`: of the inputs. At other batches it gives their shapes.
+# The TorchScript that makes the values of these inputs, and its operators; `names`: of the inputs. At other
+# batches it gives their shapes.
 def preparation(module, inputs, names, free, loaded, held):
     numbers = list(held)
     draws = [(held[number][0], held[number][1]) if held[number] else (None, None) for number in numbers]
-    places = [(inputs[number].shape[dim], place, dim) for place, number in enumerate(numbers) for dim in free.get(number, ())]
+    places = [(inputs[number].shape[dim], place, dim) for place, number in enumerate(numbers)
+              for dim in free.get(number, ())]
     problem = None
     for sized in [None] + places[:1]:
         try:
-            program = exported(Drawing(module, loaded.known, draws, numbers, sized), [inputs[number] for number in numbers],
-                               {place: free[number] for place, number in enumerate(numbers) if number in free}, torch.export.Dim.AUTO)
+            program = exported(
+                Drawing(module, loaded.known, draws, numbers, sized), [inputs[number] for number in numbers],
+                {place: free[number]
+                 for place, number in enumerate(numbers) if number in free}, torch.export.Dim.AUTO)
             text, ops = written_preparation(program, [names[number] for number in numbers])
             sets = [at_batch(inputs, free, batch) for batch in (OTHER_BATCH, OTHER_BATCH + 1)]
             check_preparation(text, [[one[number] for number in numbers] for one in sets])
             return text, ops
         except Exception as error:
             problem = error if problem is None or isinstance(error, Refused) else problem
-    raise problem if isinstance(problem, Refused) else Refused(f"what get_inputs() computes is not known: {one_line(problem)}")
+    raise problem if isinstance(
+        problem, Refused) else Refused(f"what get_inputs() computes is not known: {one_line(problem)}")
 
 
 def written_preparation(program, names):
@@ -741,14 +840,20 @@ def written_preparation(program, names):
     wanted = {node.name for node in chosen if node.op == "placeholder"}
     user = [spec.arg.name for spec in signature.input_specs if spec.kind.name == "USER_INPUT"]
     if wanted - set(user):
-        raise Refused("get_inputs() computes with tensors of constants, or with some that are drawn when the module is loaded")
+        raise Refused(
+            "get_inputs() computes with tensors of constants, or with some that are drawn when the module is "
+            "loaded"
+        )
     writer = Writer(dict(zip(user, names)), names[0] + ".device", "get_inputs()")
     for node in chosen:
         if node.op == "call_function":
             writer.write(node)
     kind = "Tensor" if len(names) == 1 else f"Tuple[{', '.join('Tensor' for _ in names)}]"
-    lines = [f"def prepare({', '.join(name + ': Tensor' for name in names)}) -> {kind}:", *("  " + line for line in writer.lines),
-             "  return " + ", ".join(writer.text(node) for node in outputs), ""]
+    lines = [
+        f"def prepare({', '.join(name + ': Tensor' for name in names)}) -> {kind}:",
+        *("  " + line for line in writer.lines),
+        "  return " + ", ".join(writer.text(node) for node in outputs), ""
+    ]
     return "\n".join(lines), list(dict.fromkeys(writer.ops))
 
 
@@ -780,16 +885,25 @@ def described(path):
     if [id(one) for one in inputs] != [id(one) for one in tensors + numbers]:
         raise Refused("get_inputs() gives a number before a tensor")
     parameters, used = list(inspect.signature(model.forward).parameters), set()
-    names = [identifier(parameters[number] if number < len(parameters) else f"x{number}", used) for number in range(len(inputs))]
+    names = [
+        identifier(parameters[number] if number < len(parameters) else f"x{number}", used)
+        for number in range(len(inputs))
+    ]
     held = computed_inputs(module, inputs, names, loaded, draws)
     values = [held[number][2] if held.get(number) else ("zeros",) if number in held else draws.values(one)
               for number, one in enumerate(inputs)]
     # A call's inputs lie apart, and are contiguous.
-    inputs = [torch.empty(one.shape, dtype=one.dtype, device="meta") if isinstance(one, torch.Tensor) else one for one in inputs]
+    inputs = [
+        torch.empty(one.shape, dtype=one.dtype, device="meta") if isinstance(one, torch.Tensor) else one
+        for one in inputs
+    ]
     problem = None
     # What indices point into keeps its size, if that can be.
-    highs = {values[number][2] for number, one in enumerate(inputs)
-             if isinstance(one, torch.Tensor) and not one.is_floating_point() and values[number][0] == "integers"}
+    highs = {
+        values[number][2]
+        for number, one in enumerate(inputs)
+        if isinstance(one, torch.Tensor) and not one.is_floating_point() and values[number][0] == "integers"
+    }
     tries = free_sizes(inputs, bool(tensors) and is_square(module, tensors))
     tries.sort(key=lambda free: any(inputs[number].is_floating_point() and inputs[number].shape[dim] in highs
                                     for number, dims in free.items() for dim in dims))
@@ -811,8 +925,9 @@ def described_with(module, model, inputs, input_names, input_values, free, loade
     nodes = {node.name: node for node in program.graph.nodes}
     user = [spec for spec in signature.input_specs if spec.kind.name == "USER_INPUT"]
     # Indices that get_inputs() computes are those of the other inputs' sizes.
-    linked = any(isinstance(one, torch.Tensor) and not one.is_floating_point() and
-                 (number in held or input_values[number][0] == "permutation") for number, one in enumerate(inputs))
+    linked = any(
+        isinstance(one, torch.Tensor) and not one.is_floating_point() and
+        (number in held or input_values[number][0] == "permutation") for number, one in enumerate(inputs))
     batch = batch_of(inputs, [nodes[spec.arg.name] for spec in user if spec.arg.name in nodes], linked)
     if batch is None:
         raise RuntimeError("no batch")
@@ -824,8 +939,11 @@ def described_with(module, model, inputs, input_names, input_values, free, loade
             task["scalars"].append({"name": name, "dtype": type(one).__name__, "value": one})
             continue
         names[spec.arg.name] = name
-        task["inputs"].append({"name": name, "role": "data", "dtype": dtype_of(one), "values": values_text(input_values[number], name),
-                               "shape": shape_words(nodes[spec.arg.name].meta["val"].shape, batch)})
+        task["inputs"].append({
+            "name": name, "role": "data", "dtype": dtype_of(one),
+            "values": values_text(input_values[number],
+                                  name), "shape": shape_words(nodes[spec.arg.name].meta["val"].shape, batch)
+        })
     outputs = [nodes[spec.arg.name] for spec in signature.output_specs if spec.kind.name == "USER_OUTPUT"]
     chosen = needed(program, outputs)
     wanted = {node.name for node in chosen if node.op == "placeholder"}
@@ -837,7 +955,8 @@ def described_with(module, model, inputs, input_names, input_values, free, loade
         if spec.kind.name == "USER_INPUT" or spec.arg.name not in wanted:
             continue
         constant = program.constants.get(spec.target) if spec.kind.name == "CONSTANT_TENSOR" else None
-        if constant is not None and constant.dim() == 0 and constant.device.type != "meta" and constant.dtype in SCALAR_TYPES:
+        if constant is not None and constant.dim(
+        ) == 0 and constant.device.type != "meta" and constant.dtype in SCALAR_TYPES:
             scalars[spec.arg.name] = constant
             continue
         state = state or initial_state(module)
@@ -851,22 +970,29 @@ def described_with(module, model, inputs, input_names, input_values, free, loade
         tensor = nodes[spec.arg.name].meta["val"]
         meta.append(torch.empty(tensor.shape, dtype=tensor.dtype, device="meta"))
         role = "parameter" if spec.kind.name == "PARAMETER" else "buffer"
-        task["inputs"].append({"name": name, "role": role, "key": spec.target, "dtype": dtype_of(tensor), "values": values,
-                               "shape": shape_words(tensor.shape, batch)})
+        task["inputs"].append({
+            "name": name, "role": role, "key": spec.target, "dtype": dtype_of(tensor), "values": values,
+            "shape": shape_words(tensor.shape, batch)
+        })
     writer = Writer(names, task["inputs"][0]["name"] + ".device")
     for name, constant in scalars.items():
-        names[name] = f"torch.scalar_tensor({writer.text(constant.item())}, dtype={SCALAR_TYPES[constant.dtype]}, device={writer.device})"
+        dtype = SCALAR_TYPES[constant.dtype]
+        names[name] = f"torch.scalar_tensor({writer.text(constant.item())}, dtype={dtype}, device={writer.device})"
     for node in chosen:
         if node.op == "call_function":
             writer.write(node)
     for node, words in zip(outputs, output_shapes(model, inputs, free, batch[1])):
         task["outputs"].append({"dtype": dtype_of(node.meta["val"]), "shape": words})
-    results = [writer.text(node) + (".contiguous()" if not node.meta["val"].is_contiguous() else "") for node in outputs]
+    results = [
+        writer.text(node) + (".contiguous()" if not node.meta["val"].is_contiguous() else "")
+        for node in outputs
+    ]
     arguments = ", ".join([f"{one['name']}: Tensor" for one in task["inputs"]] +
                           [f"{one['name']}: {one['dtype']}" for one in task["scalars"]])
     kind = "Tensor" if len(results) == 1 else f"Tuple[{', '.join('Tensor' for _ in results)}]"
-    task["reference"] = "\n".join([f"def forward({arguments}) -> {kind}:"] + ["  " + line for line in writer.lines] +
-                                  ["  return " + ", ".join(results), ""])
+    task["reference"] = "\n".join([f"def forward({arguments}) -> {kind}:"] +
+                                  ["  " + line
+                                   for line in writer.lines] + ["  return " + ", ".join(results), ""])
     task["batch"] = batch[1]
     task["ops"] = list(dict.fromkeys(writer.ops))
     check_at_other_batches(task, model, inputs, free, meta)
@@ -885,8 +1011,8 @@ def described_with(module, model, inputs, input_names, input_values, free, loade
     return task
 
 
-# The parameters and buffers with which the module begins; on the host. Kept for the next try at this module alone:
-# some are gigabytes.
+# The parameters and buffers with which the module begins; on the host. Kept for the next try at this module
+# alone: some are gigabytes.
 @functools.lru_cache(maxsize=1)
 def initial_state(module):
     return state_of(seeded_model(module, module.Model))
@@ -915,7 +1041,8 @@ def answer(path):
 
 def main():
     torch.set_grad_enabled(False)
-    importlib.import_module("torch._dynamo")  # torch.export wants it: at once, for a module may change what it imports
+    importlib.import_module(
+        "torch._dynamo")  # torch.export wants it: at once, for a module may change what it imports
     with torch.device("meta"):
         torch.empty(0)  # torch looks up which functions make tensors once: before they are watched
     for line in sys.stdin:

@@ -1,9 +1,11 @@
-# Writes the parameters and buffers with which a task's module begins. (task_module.py stands in front of this text.)
+# Writes the parameters and buffers with which a task's module begins. (task_module.py stands in front of this
+# text.)
 #
 #   python3 module_state.py ORDER.json
 #
-# ORDER.json: {"module": path, "state": [{"key": "conv.weight", "dtype": "float32", "shape": [8, 3]}, ...], "into": path}
-# Their bytes come to lie in `into`, one after the other. The last line that is printed is {"problem": "why not"}; empty: all is there.
+# ORDER.json: {"module": path, "state": [{"key": "conv.weight", "dtype": "float32", "shape": [8, 3]}, ...],
+# "into": path} Their bytes come to lie in `into`, one after the other. The last line that is printed is
+# {"problem": "why not"}; empty: all is there.
 import contextlib
 import ctypes
 import io
@@ -22,7 +24,8 @@ def write_state(order):
                 return f"its Model has no parameter or buffer `{wanted['key']}`"
             shape, dtype = list(tensor.shape), str(tensor.dtype).removeprefix("torch.")
             if shape != wanted["shape"] or dtype != wanted["dtype"]:
-                return f"`{wanted['key']}` is {dtype} {shape}, the task says {wanted['dtype']} {wanted['shape']}"
+                said = f"{wanted['dtype']} {wanted['shape']}"
+                return f"`{wanted['key']}` is {dtype} {shape}, the task says {said}"
             tensor = tensor.detach().cpu().contiguous()
             size = tensor.numel() * tensor.element_size()
             if size > 0:

@@ -1,4 +1,5 @@
-# A task's reference as a program of Python. Stands in front of scripts that have imported torch as `torch` before they ask for it.
+# A task's reference as a program of Python. Stands in front of scripts that have imported torch as `torch`
+# before they ask for it.
 import ast
 import linecache
 import math
@@ -11,9 +12,11 @@ def first_line(error):
     return f"{type(error).__name__}: {lines[0]}"[:400] if lines else type(error).__name__
 
 
-# TorchScript knows every operator as a method of tensors and as a function of `torch`; Python has some of them in torch.nn.functional
-# alone, or only below torch.ops. Calls of those become calls of a name that is put beside the reference.
-TAKE_A_LIST = {"broadcast_tensors", "meshgrid", "block_diag", "cartesian_prod"}  # in TorchScript; in Python each tensor is an argument
+# TorchScript knows every operator as a method of tensors and as a function of `torch`; Python has some of
+# them in torch.nn.functional alone, or only below torch.ops. Calls of those become calls of a name that is
+# put beside the reference.
+TAKE_A_LIST = {"broadcast_tensors", "meshgrid", "block_diag",
+               "cartesian_prod"}  # in TorchScript; in Python each tensor is an argument
 
 
 class OperatorsByName(ast.NodeTransformer):
@@ -30,7 +33,8 @@ class OperatorsByName(ast.NodeTransformer):
         while isinstance(first, ast.Attribute):
             first = first.value
         # torch.jit.f(), torch.linalg.f()
-        is_module = isinstance(first, ast.Name) and (first.id in ("F", "math") or (first.id == "torch" and not is_function))
+        is_module = isinstance(first, ast.Name) and (first.id in ("F", "math") or
+                                                     (first.id == "torch" and not is_function))
         takes_a_list = is_function and at.attr in TAKE_A_LIST
         if is_module or (hasattr(torch if is_function else torch.Tensor, at.attr) and not takes_a_list):
             return call
@@ -54,5 +58,3 @@ def python_reference(reference, task, function="forward"):
     names.update(by_name.found)
     exec(compile(tree, name, "exec"), names)
     return names[function]
-
-

@@ -1,8 +1,9 @@
 """hugging_face_models.py OUT: tiny models with random weights, and what transformers makes of them.
 
-OUT/<name>/ is a Hugging Face folder; OUT/<name>.expected.safetensors has `tokens` [n], the `logits` behind them in
-float32 [n, vocabulary], `greedy`: 40 tokens behind the first five of them, and, of the mean negative
-log-likelihood of tokens[1:], the gradient of each parameter as `gradient.<name>`. Prints `model <name>` for each."""
+OUT/<name>/ is a Hugging Face folder; OUT/<name>.expected.safetensors has `tokens` [n], the `logits` behind
+them in float32 [n, vocabulary], `greedy`: 40 tokens behind the first five of them, and, of the mean
+negative log-likelihood of tokens[1:], the gradient of each parameter as `gradient.<name>`. Prints `model
+<name>` for each."""
 import json
 import os
 import sys
@@ -13,10 +14,14 @@ from safetensors.torch import save_file
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
-SIZES = {"vocab_size": 320, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4,
-         "num_key_value_heads": 2, "max_position_embeddings": 256}
-LLAMA3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-          "original_max_position_embeddings": 64}
+SIZES = {
+    "vocab_size": 320, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256
+}
+LLAMA3 = {
+    "rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0, "original_max_position_embeddings": 64
+}
 YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 64}
 # name: family, what differs, how it is saved
 MODELS = {
@@ -27,8 +32,12 @@ MODELS = {
     "qwen3_one_key_head": ("qwen3", {"head_dim": 8, "num_key_value_heads": 1}, {}),
     "llama": ("llama", {"rms_norm_eps": 1e-5}, {}),
     "llama3": ("llama", {"rope_parameters": LLAMA3, "head_dim": 16, "tie_word_embeddings": True}, {}),
-    "llama_linear": ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}}, {}),
-    "mistral": ("mistral", {"sliding_window": None, "head_dim": 12, "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}}, {}),
+    "llama_linear": ("llama",
+                     {"rope_parameters": {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}}, {}),
+    "mistral": ("mistral", {
+        "sliding_window": None, "head_dim": 12,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}
+    }, {}),
     "mistral_window": ("mistral", {"sliding_window": 128}, {}),
 }
 # Also with the keys of older releases.
@@ -38,7 +47,8 @@ HALVES = {"llama_bfloat16": ("llama", torch.bfloat16), "qwen2_float16": ("qwen2"
 
 def make(family, settings):
     torch.manual_seed(1)
-    model = transformers.AutoModelForCausalLM.from_config(transformers.AutoConfig.for_model(family, **{**SIZES, **settings}))
+    model = transformers.AutoModelForCausalLM.from_config(
+        transformers.AutoConfig.for_model(family, **{**SIZES, **settings}))
     with torch.no_grad():
         for parameter in model.parameters():  # norms and biases too
             parameter.add_(0.1 * torch.randn_like(parameter))
@@ -53,8 +63,13 @@ def expect(model, path):
     loss = torch.nn.functional.cross_entropy(logits[:-1], tokens[1:])
     loss.backward()
     prompt = tokens[None, :5]
-    greedy = model.generate(prompt, attention_mask=torch.ones_like(prompt), do_sample=False, max_new_tokens=40, min_new_tokens=40,
-                            eos_token_id=None, pad_token_id=0)[0, 5:]
+    greedy = model.generate(prompt,
+                            attention_mask=torch.ones_like(prompt),
+                            do_sample=False,
+                            max_new_tokens=40,
+                            min_new_tokens=40,
+                            eos_token_id=None,
+                            pad_token_id=0)[0, 5:]
     tensors = {"tokens": tokens, "logits": logits.detach().contiguous(), "greedy": greedy.contiguous()}
     for name, parameter in model.named_parameters():
         tensors["gradient." + name] = parameter.grad.contiguous()
@@ -94,7 +109,8 @@ def main():
 
 
 def load_back():
-    """hugging_face_models.py --load FOLDER EXPECTED: the largest difference of a folder's logits from the expected."""
+    """hugging_face_models.py --load FOLDER EXPECTED: the largest difference of a folder's logits from the
+    expected."""
     from safetensors.torch import load_file
     folder, path = sys.argv[2:]
     expected = load_file(path)

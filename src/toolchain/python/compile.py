@@ -1,16 +1,24 @@
-# Builds the extensions that a candidate of tier `python` asks for, without a GPU, by running its module; and packs what
-# came of it. (extension_key.py and task_module.py stand in front of this text.)
+# Builds the extensions that a candidate of tier `python` asks for, without a GPU, by running its module; and
+# packs what came of it. (extension_key.py and task_module.py stand in front of this text.)
 #
-#   build ORDER.json       runs the candidate, whose files lie in source/ below the working folder. ORDER.json:
-#                            {"files": [paths below source/, the module first], "gencode", "arch_list", "capability": [9, 0], "lacks",
+#   build ORDER.json       runs the candidate, whose files lie in source/ below the working folder.
+#       ORDER.json:
+#                            {"files": [paths below source/, the module first], "gencode", "arch_list",
+#                                "capability": [9, 0], "lacks",
 #                             "own_s", "task_module": path of a task that is a module, or ""}
 #                          It prints one JSON object on stderr, and nothing else:
-#                            {"outcome": "ok" | "error" | "unsupported" | "timeout" | "broken" (it is python3's fault),
-#                             "log": lines for people, "compiler_log": what nvcc, g++ and ninja said, of the candidate's
-#                             own files where that is known, "extensions": {key: module name}, "libraries": ["cublas"]}
-#                          The shared objects lie in extensions/<key>.so. A process that ends otherwise prints nothing.
-#   try                    does the same without a candidate: whether python3 and torch start. Says nothing, or why not.
-#   pack ORDER.json FROM   runs no foreign code. It puts source/ of the working folder and FROM/<key>.so into candidate.zip,
+#                            {"outcome": "ok" | "error" | "unsupported" | "timeout" | "broken" (it is
+#                                python3's fault),
+#                             "log": lines for people, "compiler_log": what nvcc, g++ and ninja said, of the
+#                                 candidate's
+#                             own files where that is known, "extensions": {key: module name}, "libraries":
+#                                 ["cublas"]}
+#                          The shared objects lie in extensions/<key>.so. A process that ends otherwise prints
+#                              nothing.
+#   try                    does the same without a candidate: whether python3 and torch start. Says nothing,
+#       or why not.
+#   pack ORDER.json FROM   runs no foreign code. It puts source/ of the working folder and FROM/<key>.so into
+#       candidate.zip,
 #                          and copies the latter, unless they are very large, into the working folder.
 #                          ORDER.json: {"files": [paths below source/], "index": what index.json is to hold}
 #                          Where a shared object is none that can be packed it ends with "refused: why".
@@ -68,7 +76,8 @@ def pack(scratch, order, extensions):
 
 
 class Lacking(BaseException):
-    """What an extension wants and this machine has not. No Exception: candidates catch those to go on without."""
+    """What an extension wants and this machine has not. No Exception: candidates catch those to go on
+    without."""
 
 
 # Said by torch, triton, CUDA and the loader where there is no GPU or no driver.
@@ -120,7 +129,8 @@ class Places:
         return name if name in self.texts else None
 
     def of_error(self, error):
-        """The last of the candidate's own lines that an exception came through: (path, line, column), or None."""
+        """The last of the candidate's own lines that an exception came through: (path, line, column), or
+        None."""
         import traceback
 
         if isinstance(error, SyntaxError) and error.filename and self.own(error.filename):
@@ -139,8 +149,8 @@ class Places:
         return self.files[0], 1, 1
 
     def of_text(self, line, sources):
-        """Where a line (counted from 1) of several sources joined by newlines is written in a .py file, with what the
-        columns of a compiler are short of; None where it was put together from pieces."""
+        """Where a line (counted from 1) of several sources joined by newlines is written in a .py file,
+        with what the columns of a compiler are short of; None where it was put together from pieces."""
         import ast
 
         for text in sources:
@@ -217,8 +227,10 @@ class Builder:
         place = self.places.of_caller()
         # load_inline puts lines of its own into lists that it is given.
         arguments = {name: copy.copy(v) if isinstance(v, list) else v for name, v in arguments.items()}
-        sources = {name: texts_of(arguments.get(source)) for name, source in
-                   (("main.cpp", "cpp_sources"), ("cuda.cu", "cuda_sources"))} if kind == "load_inline" else {}
+        sources = {
+            name: texts_of(arguments.get(source))
+            for name, source in (("main.cpp", "cpp_sources"), ("cuda.cu", "cuda_sources"))
+        } if kind == "load_inline" else {}
         folder = os.path.join(self.scratch, "build", key[:16])
         os.makedirs(folder, exist_ok=True)
         arguments["build_directory"] = folder
@@ -247,17 +259,18 @@ class Builder:
         return made
 
     def for_target(self, flags):
-        """nvcc's options with the target's architecture alone: code for another one would not run, and more than one
-        takes longer."""
+        """nvcc's options with the target's architecture alone: code for another one would not run, and
+        more than one takes longer."""
         words = " ".join(str(f) for f in without_native(flags)).split()
         kept, skip = [], False
         for word in words:
             if skip:
                 skip = False
-            elif word in ("-gencode", "--generate-code", "-arch", "--gpu-architecture", "-code", "--gpu-code"):
+            elif word in ("-gencode", "--generate-code", "-arch", "--gpu-architecture", "-code",
+                          "--gpu-code"):
                 skip = True
-            elif not word.startswith(("-gencode=", "--generate-code=", "-arch=", "--gpu-architecture=", "-code=",
-                                      "--gpu-code=")):
+            elif not word.startswith(
+                ("-gencode=", "--generate-code=", "-arch=", "--gpu-architecture=", "-code=", "--gpu-code=")):
                 kept.append(word)
         # (Machine code lies there as it is, for who looks at it.)
         plain = [] if any("compress" in word for word in kept) else ["--no-compress"]
@@ -314,14 +327,16 @@ class Builder:
 
 
 class WithoutDriver:
-    """An extension that was built and that the loader refuses here, as it is linked with the driver's library."""
+    """An extension that was built and that the loader refuses here, as it is linked with the driver's
+    library."""
 
     def __init__(self, name):
         self.__name__ = name
 
     def __getattr__(self, name):
         def call(*_, **__):
-            raise RuntimeError("No CUDA GPUs are available: " + name + " cannot be called while it is compiled")
+            raise RuntimeError("No CUDA GPUs are available: " + name +
+                               " cannot be called while it is compiled")
 
         if name.startswith("__"):
             raise AttributeError(name)
@@ -333,12 +348,14 @@ def texts_of(value):
 
 
 def without_native(flags):
-    """The machine that compiles is often not the one that measures. (Another option in its place, as `-Xcompiler` may
-    stand before it.)"""
+    """The machine that compiles is often not the one that measures. (Another option in its place, as
+    `-Xcompiler` may stand before it.)"""
     import re
 
     flags = [flags] if isinstance(flags, str) else list(flags or [])
-    return [re.sub(r"-m(arch|tune|cpu)=native", "-mtune=generic", f) if isinstance(f, str) else f for f in flags]
+    return [
+        re.sub(r"-m(arch|tune|cpu)=native", "-mtune=generic", f) if isinstance(f, str) else f for f in flags
+    ]
 
 
 def libraries_of(path):
@@ -346,8 +363,10 @@ def libraries_of(path):
     import re
     import subprocess
 
-    usual = {"c10", "c10_cuda", "torch", "torch_cpu", "torch_cuda", "torch_python", "cudart", "cuda", "stdc++", "m", "gcc_s",
-             "c", "pthread", "dl", "rt", "gomp"}
+    usual = {
+        "c10", "c10_cuda", "torch", "torch_cpu", "torch_cuda", "torch_python", "cudart", "cuda", "stdc++",
+        "m", "gcc_s", "c", "pthread", "dl", "rt", "gomp"
+    }
     try:
         text = subprocess.run(["readelf", "-dW", path], capture_output=True, text=True, timeout=60).stdout
     except (OSError, subprocess.SubprocessError):
@@ -356,8 +375,8 @@ def libraries_of(path):
     return [name for name in names if name not in usual]
 
 
-# The candidate's own time, builds not counted: an endless loop need not last as long as the slowest build may. (In
-# native code it does, as handlers run between Python's own steps; the sandbox has the last word.)
+# The candidate's own time, builds not counted: an endless loop need not last as long as the slowest build
+# may. (In native code it does, as handlers run between Python's own steps; the sandbox has the last word.)
 own_time_left = 0.0
 
 
@@ -399,8 +418,8 @@ def line_of(place, text, kind="error"):
 
 
 def make_without_values(order, model, builder):
-    """Makes what a task that is a module asks for on the meta device: weights may have gigabytes. What looks at their values is made on
-    the host."""
+    """Makes what a task that is a module asks for on the meta device: weights may have gigabytes. What
+    looks at their values is made on the host."""
     import torch
 
     task_module = load_task_module(order["task_module"])
@@ -414,16 +433,24 @@ def make_without_values(order, model, builder):
 
 
 def pretend_gpu(order):
-    """Many modules build nothing where there is no GPU: they are told of one. What then goes to it says that there is none."""
+    """Many modules build nothing where there is no GPU: they are told of one. What then goes to it says
+    that there is none."""
     import types
 
     import torch
 
     major, minor = order["capability"]
     name = "NVIDIA GPU of compute capability %d.%d" % (major, minor)
-    facts = types.SimpleNamespace(name=name, major=major, minor=minor, multi_processor_count=100, total_memory=24 << 30, warp_size=32)
-    answers = {"is_available": True, "device_count": 1, "current_device": 0, "get_device_capability": (major, minor),
-               "get_device_name": name, "get_device_properties": facts}
+    facts = types.SimpleNamespace(name=name,
+                                  major=major,
+                                  minor=minor,
+                                  multi_processor_count=100,
+                                  total_memory=24 << 30,
+                                  warp_size=32)
+    answers = {
+        "is_available": True, "device_count": 1, "current_device": 0, "get_device_capability": (major, minor),
+        "get_device_name": name, "get_device_properties": facts
+    }
     for word, answer in answers.items():
         setattr(torch.cuda, word, lambda *_, answer=answer, **__: answer)
 
@@ -448,7 +475,8 @@ def run_candidate(order, scratch, builder, places):
         model()
     elif not callable(getattr(module, "forward", None)):
         builder.report["outcome"] = "error"
-        builder.report["log"] += line_of((order["files"][0], 1, 1), "neither a class `ModelNew` nor a function `forward` is defined")
+        builder.report["log"] += line_of((order["files"][0], 1, 1),
+                                         "neither a class `ModelNew` nor a function `forward` is defined")
 
 
 def judge(error, order, scratch, builder, places):
@@ -456,8 +484,10 @@ def judge(error, order, scratch, builder, places):
     report = builder.report
     place = places.of_error(error)
     if says_no_gpu(error):
-        report["log"] += line_of(place or (order["files"][0], 1, 1),
-                                 "stopped here for want of a GPU; what was built until then counts: " + words_of(error, scratch), "note")
+        report["log"] += line_of(
+            place or (order["files"][0], 1, 1),
+            "stopped here for want of a GPU; what was built until then counts: " + words_of(error, scratch),
+            "note")
         return
     report["outcome"] = "error"
     if place is None:
@@ -499,7 +529,11 @@ def build(scratch, order):
         builder.install()
         pretend_gpu(order)
     except Exception as error:  # no candidate has run so far
-        say(answers, {"outcome": "broken", "log": words_of(error, scratch), "compiler_log": "", "extensions": {}, "libraries": []})
+        say(
+            answers, {
+                "outcome": "broken", "log": words_of(error, scratch), "compiler_log": "", "extensions": {},
+                "libraries": []
+            })
         return
     global own_time_left
     own_time_left = float(order["own_s"])
@@ -516,13 +550,18 @@ def build(scratch, order):
     if builder.lacking:
         builder.report.update(outcome="unsupported", log=order["lacks"] + "\n", compiler_log="")
     elif builder.report["outcome"] == "ok" and builder.failed is not None:
-        builder.report["log"] += line_of((order["files"][0], 1, 1), "an extension failed to build, and the module went on without it", "note")
+        builder.report["log"] += line_of((order["files"][0], 1, 1),
+                                         "an extension failed to build, and the module went on without it",
+                                         "note")
     say(answers, builder.report)
 
 
 def say(fd, report):
     # Half a character, which Python may have in a text, is no JSON.
-    report = {k: v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for k, v in report.items()}
+    report = {
+        k: v.encode("utf-8", "replace").decode() if isinstance(v, str) else v
+        for k, v in report.items()
+    }
     with open(fd, "w", encoding="utf-8") as file:
         json.dump(report, file)
         file.flush()
