@@ -11,6 +11,7 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/model/safetensors.h"
 
 namespace warpsmith::model {

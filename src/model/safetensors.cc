@@ -15,6 +15,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
+#include "warpsmith/base/paths.h"
 
 namespace warpsmith::model {
 

@@ -60,7 +60,7 @@ class At {
       refuse(fmt::format("an id of 0 to {} was expected", kMostId));
     return json_.get<Token>();
   }
-  static constexpr std::int64_t kMostId = (1 << 30) - 1;
+  static constexpr std::int64_t kMostId = (1 << 22) - 1;  // each id up to the largest has a place in memory
 
  private:
   const Json& json_;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Fuzzing of the loaders (loaders_fuzz.cc) under address and undefined-behaviour sanitizers.
 #   fuzz.sh build FOLDER               compiles the program with clang into FOLDER/build: a few minutes the first time
-#   fuzz.sh run FOLDER MODE SECONDS    MODE: task, plan, workflow, site, records, run or manifest. What it learns stays in
-#                                      FOLDER/corpus,
-#                                      an input that fails in FOLDER/findings
+#   fuzz.sh run FOLDER MODE SECONDS    MODE: task, plan, workflow, site, records, run, manifest, safetensors or
+#                                      tokenizer. What it learns stays in FOLDER/corpus, an input that fails in
+#                                      FOLDER/findings
 # Exit 77: this machine lacks clang or libFuzzer; the reason is printed.
 set -euo pipefail
 source=$(cd "$(dirname "$0")/../.." && pwd)
@@ -22,7 +22,7 @@ find_clang() {
 build() {  # FOLDER
   cmake -S "$source" -B "$1/build" -G Ninja -DCMAKE_CXX_COMPILER="$clang" -DCMAKE_C_COMPILER="${clang/++/}" \
     -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O1 -gline-tables-only' \
-    -DWARPSMITH_SANITIZE=fuzzer-no-link,address,undefined -DWARPSMITH_MODULES='base;yaml;records;task;workflow;fuzz' \
+    -DWARPSMITH_SANITIZE=fuzzer-no-link,address,undefined -DWARPSMITH_MODULES='base;yaml;records;task;workflow;tokenizer;fuzz' \
     -DWARPSMITH_UNITY=ON -DWARPSMITH_TORCH=OFF -DWARPSMITH_CUDA=OFF -DWARPSMITH_SLURM=OFF -DWARPSMITH_BENCH=OFF >"$1/configure.log" ||
     { cat "$1/configure.log" >&2; exit 1; }
   cmake --build "$1/build" --target loaders_fuzz -j 2
@@ -39,6 +39,8 @@ seed() {  # CORPUS MODE
     records) files=("$source"/tests/fuzz/records/*.jsonl) ;;
     run) files=("$source"/tests/fuzz/run/*.json) ;;
     manifest) files=("$source"/tests/fuzz/manifest/*.json) ;;
+    safetensors) files=("$source"/tests/fuzz/safetensors/*.safetensors) ;;
+    tokenizer) files=("$source"/tests/fuzz/tokenizer/*.json) ;;
   esac
   local file
   for file in "${files[@]}"; do cp "$file" "$1/$(sha1sum <"$file" | cut -c1-40)"; done
@@ -55,5 +57,5 @@ clang=$(find_clang)
 case ${1:-} in
   build) mkdir -p "$2" && build "$2" ;;
   run) run "$2" "$3" "$4" ;;
-  *) echo 'usage: fuzz.sh build FOLDER | run FOLDER task|plan|workflow|site|records|run|manifest SECONDS' >&2; exit 2 ;;
+  *) echo 'usage: fuzz.sh build FOLDER | run FOLDER task|plan|workflow|site|records|run|manifest|safetensors|tokenizer SECONDS' >&2; exit 2 ;;
 esac

@@ -1,8 +1,8 @@
 // A libFuzzer target for what people and jobs write:
 //   loaders_fuzz MODE SOURCE [libFuzzer's options and corpus folders]
-// MODE is task, plan, workflow, site, records, run or manifest; SOURCE is the checkout. A mistake in the
-// input must end as diagnostics, PlanError or Error. Any other exception, a crash, a hang or a leak is a
-// finding.
+// MODE is task, plan, workflow, site, records, run, manifest, safetensors or tokenizer; SOURCE is the
+// checkout. A mistake in the input must end as diagnostics, PlanError or Error. Any other exception, a crash,
+// a hang or a leak is a finding.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +15,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/model/manifest.h"
+#include "warpsmith/model/safetensors.h"
 #include "warpsmith/records/baseline.h"
 #include "warpsmith/records/candidate.h"
 #include "warpsmith/records/job.h"
@@ -23,6 +24,9 @@
 #include "warpsmith/records/shard.h"
 #include "warpsmith/task/launch_plan.h"
 #include "warpsmith/task/task.h"
+#ifdef WARPSMITH_HAS_TEXT_LIBRARIES
+#include "warpsmith/tokenizer/pretrained.h"
+#endif
 #include "warpsmith/workflow/load.h"
 #include "warpsmith/workflow/site.h"
 
@@ -146,19 +150,45 @@ void fuzz_manifest(std::string_view text) {
   });
 }
 
+// Every byte that a tensor is said to have is read.
+void fuzz_safetensors(std::string_view text) {
+  static FilesInMemory files({"model.safetensors"});
+  const fs::path& folder = files.write(text);
+  take([&] {
+    const model::StoredTensors stored = model::StoredTensors::open(folder);
+    volatile unsigned sum = 0;
+    for (const auto& [name, tensor] : stored.all())
+      for (const std::byte byte : tensor.bytes) sum = sum + static_cast<unsigned>(byte);
+  });
+}
+
+void fuzz_tokenizer([[maybe_unused]] std::string_view text) {
+#ifdef WARPSMITH_HAS_TEXT_LIBRARIES
+  take([&] {
+    const tokenizer::Pretrained read = tokenizer::Pretrained::from_json(text, "tokenizer.json");
+    for (const char* some : {"", "the  <a> \n 12 caf\u00e9 \u4f60\u597d\r\n\tthe", "<a><a>b   "})
+      take([&] { (void)read.decode(read.encode(some), false); });
+  });
+#endif
+}
+
 void (*entry)(std::string_view) = nullptr;
 
 }  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   const std::map<std::string, void (*)(std::string_view)> modes = {
-      {"task", fuzz_task},       {"plan", fuzz_plan}, {"workflow", fuzz_workflow}, {"site", fuzz_site},
-      {"records", fuzz_records}, {"run", fuzz_run},   {"manifest", fuzz_manifest}};
+      {"task", fuzz_task},          {"plan", fuzz_plan},
+      {"workflow", fuzz_workflow},  {"site", fuzz_site},
+      {"records", fuzz_records},    {"run", fuzz_run},
+      {"manifest", fuzz_manifest},  {"safetensors", fuzz_safetensors},
+      {"tokenizer", fuzz_tokenizer}};
   const auto mode = *argc < 3 ? modes.end() : modes.find((*argv)[1]);
   if (mode == modes.end()) {
-    std::fprintf(stderr,
-                 "usage: loaders_fuzz task|plan|workflow|site|records|run|manifest SOURCE "
-                 "[libFuzzer's arguments]\n");
+    std::fprintf(
+        stderr,
+        "usage: loaders_fuzz task|plan|workflow|site|records|run|manifest|safetensors|tokenizer SOURCE "
+        "[libFuzzer's arguments]\n");
     std::exit(2);
   }
   entry = mode->second;
