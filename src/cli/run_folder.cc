@@ -15,6 +15,7 @@
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/untrusted.h"
+#include "warpsmith/process/machine.h"
 #include "warpsmith/records/run_files.h"
 #include "warpsmith/run/journal.h"
 #include "warpsmith/run/usage.h"
@@ -26,8 +27,6 @@ namespace {
 using namespace std::chrono_literals;
 
 fs::path lock_file(const fs::path& run) { return run / "controller.lock"; }
-
-bool process_lives(pid_t pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
 
 // Shard processes of a run: `warpsmith-X [arguments] <run>/stages/…/job.json SHARD`.
 std::vector<pid_t> shard_processes(const std::string& prefix) {
@@ -147,7 +146,7 @@ RunLock::RunLock(const fs::path& run) {
     }
     const auto other = holder(run);
     // Between a kill and the end of the process lie some milliseconds.
-    if ((!other || !process_lives(*other)) && tries < 40) {
+    if ((!other || !process::process_lives(*other)) && tries < 40) {
       std::this_thread::sleep_for(50ms);
       continue;
     }

@@ -1,13 +1,12 @@
 #include "warpsmith/process/gpu_neighbours.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 
 #include "guard/tree.h"
+#include "warpsmith/process/machine.h"
 
 namespace warpsmith::process {
 
@@ -27,8 +26,6 @@ bool is_ours(int pid) {
   }
   return false;
 }
-
-bool is_there(int pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
 
 std::uint64_t now_us() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
@@ -52,7 +49,7 @@ std::string GpuNeighbours::seen() const {
   const auto uses = watch_.uses(begin_us_ + kBeforeUs);
   if (!uses) return "";
   for (const GpuUse& use : *uses) {
-    if (use.sm_percent < kBusyPercent || is_ours(use.pid) || !is_there(use.pid)) continue;
+    if (use.sm_percent < kBusyPercent || is_ours(use.pid) || !process_lives(use.pid)) continue;
     const std::string name = stat_of(use.pid).name;
     return "process " + std::to_string(use.pid) + (name.empty() ? "" : " (`" + name + "`)") +
            " worked on this GPU, too";

@@ -1,6 +1,7 @@
 #include "warpsmith/process/machine.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -177,6 +178,8 @@ std::uint64_t available_memory() {
 }
 
 int landlock_version() { return landlock_abi(); }
+
+bool process_lives(int pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
 
 std::vector<Fact> machine_facts(const fs::path& folder) {
   std::vector<Fact> facts;

@@ -28,5 +28,7 @@ std::vector<int> allowed_cpus();                       // those that this proces
 // that is less.
 std::uint64_t available_memory();
 int landlock_version();  // 0: none
+// Whether there is such a process, ours or not. One that has ended, and that nobody has waited for, is there.
+bool process_lives(int pid);
 
 }  // namespace warpsmith::process
