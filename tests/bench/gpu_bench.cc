@@ -68,7 +68,8 @@ int run(const std::string& mode, const std::filesystem::path& datasets) {
     return 0;
   }
   if (mode == "throughput") gpu_bench::add_bad_ones(bench, 25);
-  if (!of_python && !of_known_ratio) gpu_bench::compile(bench);
+  if (of_known_ratio) gpu_bench::add_known_ratio_programs(bench);
+  if (!of_python) gpu_bench::compile(bench);
   std::vector<std::byte> harness = measure::harness_cubin(bench.target, bench.cache, true);
   if (mode == "all" || mode == "throughput" || mode == "spread") {
     measure::GpuWorkers workers(bench.settings, bench.datasets, std::move(harness));

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/toolchain/extension.h"
 
 namespace warpsmith::gpu_bench {
 
@@ -24,6 +25,8 @@ void compile(Bench& bench) {
   toolchain::CompileOptions options;
   options.cache = bench.cache;
   options.unsandboxed = true;
+  toolchain::CompileOptions with_headers = options;
+  with_headers.timeout_s = 300;  // torch's
   std::atomic<std::size_t> next{0};
   std::vector<std::thread> threads;
   const double begin = now();
@@ -31,7 +34,9 @@ void compile(Bench& bench) {
     threads.emplace_back([&] {
       for (std::size_t n = next++; n < bench.entries.size(); n = next++) {
         Entry& e = bench.entries[n];
-        e.compiled = toolchain::compile_for_gpu(e.candidate, *e.task, *target, options);
+        e.compiled = e.candidate.tier == Tier::kPlan
+                         ? toolchain::compile_for_gpu(e.candidate, *e.task, *target, options)
+                         : toolchain::compile_extension(e.candidate, *e.task, *target, with_headers);
       }
     });
   for (std::thread& thread : threads) thread.join();

@@ -3,17 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
-#include <thread>
+#include <string>
 #include <utility>
-#include <vector>
 
-#include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/task/hosted_files.h"
-#include "warpsmith/toolchain/extension.h"
 #include "warpsmith/toolchain/hosted_candidate.h"
 
 namespace warpsmith::gpu_bench {
@@ -23,8 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kNear = 0.01;
-constexpr double kCompileTimeout = 300;  // seconds: torch's headers
 constexpr int kTimes[] = {1, 2};
+const char* name_of(int times) { return times == 1 ? "once" : "twice"; }
 
 struct Size {
   const char* id;
@@ -99,44 +95,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ m.def("forward", &forward); }}
                      times);
 }
 
-struct Program {
-  const task::Task* task = nullptr;
-  Candidate candidate;
-  toolchain::CompileResult compiled;
-};
-
-Program program_of(const task::Task& task, int steps, Tier tier, int times) {
-  if (tier == Tier::kPlan) return {&task, make_plan_candidate(task.id, plan_source(steps, times), {}), {}};
-  const task::HostedSource source{
-      task::HostedTier::kExtension, "", "", {}, {{"kernel.cu", extension_source(times)}}};
-  return {&task, toolchain::make_hosted_candidate(task.id, source, {}), {}};
-}
-
-void compile_all(const Bench& bench, std::vector<Program>& programs) {
-  const auto target = toolchain::parse_gpu_target(bench.target);
-  toolchain::CompileOptions options;
-  options.cache = bench.cache;
-  options.unsandboxed = true;
-  options.timeout_s = kCompileTimeout;
-  std::atomic<std::size_t> next{0};
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i)
-    threads.emplace_back([&] {
-      for (std::size_t n = next++; n < programs.size(); n = next++) {
-        Program& p = programs[n];
-        try {
-          p.compiled = p.candidate.tier == Tier::kPlan
-                           ? toolchain::compile_for_gpu(p.candidate, *p.task, *target, options)
-                           : toolchain::compile_extension(p.candidate, *p.task, *target, options);
-        } catch (const Error& e) {  // no nvcc
-          p.compiled.verdict = Verdict::kUnsupported;
-          p.compiled.log = e.what();
-        }
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-}
-
 bool near(double value, double wanted) { return std::abs(value - wanted) <= kNear; }
 
 }  // namespace
@@ -149,54 +107,56 @@ void write_known_ratio_tasks(const fs::path& folder) {
   }
 }
 
-void known_ratio(Bench& bench, measure::GpuMeasurer& measurer) {
-  struct Pair {
-    const task::Task* task;
-    Tier tier;
-    std::size_t first;  // of `programs`, once; the one behind it does the work twice
-  };
-  std::vector<Pair> pairs;
-  std::vector<Program> programs;
+void add_known_ratio_programs(Bench& bench) {
   for (const task::Task& task : bench.tasks) {
     const auto size = std::find_if(std::begin(kSizes), std::end(kSizes),
                                    [&](const Size& one) { return task.id == one.id; });
-    for (const Tier tier : {Tier::kPlan, Tier::kExtension, Tier::kPython}) {
-      pairs.push_back({&task, tier, programs.size()});
-      if (tier == Tier::kPython) continue;
-      for (const int times : kTimes) programs.push_back(program_of(task, size->steps, tier, times));
-    }
-  }
-  compile_all(bench, programs);
-  int right = 0, once_right = 0, with_once = 0, all = 0;
-  for (const Pair& pair : pairs) {
-    Measurement m[2];
     for (const int times : kTimes) {
-      Measurement& one = m[times - 1];
-      if (pair.tier == Tier::kPython) {
-        one = measurer.measure_reference_as_python(*pair.task, times).measurement;
-      } else {
-        const Program& p = programs[pair.first + static_cast<std::size_t>(times - 1)];
-        one.verdict = p.compiled.verdict;
-        one.detail = p.compiled.log.substr(0, p.compiled.log.find('\n'));
-        if (p.compiled.verdict == Verdict::kOk)
-          one = measurer.measure(*pair.task, p.candidate, p.compiled.binary).measurement;
-      }
-      print_gpu(one);
-      std::printf("%-12s %-10s %s %s\n", pair.task->id.c_str(), std::string(to_string(pair.tier)).c_str(),
-                  times == 1 ? "once " : "twice", line_of(one).c_str());
+      const auto add = [&](Candidate candidate) {
+        bench.entries.push_back({&task, name_of(times), "ok", std::move(candidate), {}});
+      };
+      add(make_plan_candidate(task.id, plan_source(size->steps, times), {}));
+      const task::HostedSource source{
+          task::HostedTier::kExtension, "", "", {}, {{"kernel.cu", extension_source(times)}}};
+      add(toolchain::make_hosted_candidate(task.id, source, {}));
     }
-    ++all;
-    const bool scored = m[0].rounds > 0 && m[1].rounds > 0;
-    const double ratio = scored ? m[1].speedup / m[0].speedup : 0;
-    right += near(ratio, 0.5);
-    if (pair.tier == Tier::kPython) {
-      ++with_once;
-      once_right += m[0].rounds > 0 && near(m[0].speedup, 1);
-    }
-    std::printf("%-12s %-10s twice over once %.4f\n", pair.task->id.c_str(),
-                std::string(to_string(pair.tier)).c_str(), ratio);
-    std::fflush(stdout);
   }
+}
+
+void known_ratio(const Bench& bench, measure::GpuMeasurer& measurer) {
+  const auto measured = [&](const task::Task& task, Tier tier, int times) {
+    if (tier == Tier::kPython) return measurer.measure_reference_as_python(task, times).measurement;
+    const Entry& entry = *std::find_if(bench.entries.begin(), bench.entries.end(), [&](const Entry& e) {
+      return e.task == &task && e.candidate.tier == tier && e.name == name_of(times);
+    });
+    if (entry.compiled.verdict == Verdict::kOk)
+      return measurer.measure(task, entry.candidate, entry.compiled.binary).measurement;
+    Measurement failed;
+    failed.verdict = entry.compiled.verdict;
+    failed.detail = entry.compiled.log.substr(0, entry.compiled.log.find('\n'));
+    return failed;
+  };
+  int right = 0, once_right = 0, with_once = 0, all = 0;
+  for (const task::Task& task : bench.tasks)
+    for (const Tier tier : {Tier::kPlan, Tier::kExtension, Tier::kPython}) {
+      const std::string what = fmt::format("{:<12} {:<10}", task.id, to_string(tier));
+      Measurement m[2];
+      for (const int times : kTimes) {
+        m[times - 1] = measured(task, tier, times);
+        print_gpu(m[times - 1]);
+        std::printf("%s %-5s %s\n", what.c_str(), name_of(times), line_of(m[times - 1]).c_str());
+      }
+      const bool scored = m[0].rounds > 0 && m[1].rounds > 0;
+      const double ratio = scored ? m[1].speedup / m[0].speedup : 0;
+      ++all;
+      right += near(ratio, 0.5);
+      if (tier == Tier::kPython) {
+        ++with_once;
+        once_right += m[0].rounds > 0 && near(m[0].speedup, 1);
+      }
+      std::printf("%s twice over once %.4f\n", what.c_str(), ratio);
+      std::fflush(stdout);
+    }
   std::printf(
       "known ratio: twice over once within 0.50 +- 0.01: %d of %d; once within 1.00 +- 0.01, tier python: "
       "%d of %d\n",

@@ -13,9 +13,12 @@ namespace warpsmith::gpu_bench {
 // that do not fit into L2.
 void write_known_ratio_tasks(const std::filesystem::path& folder);
 
-// In each tier a program that does the reference's work once in a call, launch by launch, and one that does
-// it twice. Prints both scores and what one is of the other, which must be 0.50; in tier `python`, where the
-// program is the reference, once must be 1.00. Compiles the programs itself.
-void known_ratio(Bench& bench, measure::GpuMeasurer& measurer);
+// To `bench.entries`: for each task and tier but `python`, a program that does the reference's work once in a
+// call, launch by launch, and one that does it twice.
+void add_known_ratio_programs(Bench& bench);
+
+// Measures them, and in tier `python` the reference. Prints both scores and what one is of the other, which
+// must be 0.50; in tier `python`, where the program is the reference, once must be 1.00.
+void known_ratio(const Bench& bench, measure::GpuMeasurer& measurer);
 
 }  // namespace warpsmith::gpu_bench
