@@ -108,6 +108,10 @@ std::string read_file(const fs::path& path) {
 }
 
 void write_file_atomic(const fs::path& path, std::string_view content) {
+  write_parts_atomic(path, {&content, 1});
+}
+
+void write_parts_atomic(const fs::path& path, std::span<const std::string_view> parts) {
   const fs::path part = path.string() + ".part" + std::to_string(::gettid());
   {
     // What lies there is an old process's, or, in a folder that others may write to, a link to elsewhere.
@@ -115,7 +119,7 @@ void write_file_atomic(const fs::path& path, std::string_view content) {
     const Closer file{::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode)};
     if (file.fd < 0) throw file_error("write", part, errno);
     try {
-      write_all(file.fd, content, part);
+      for (const std::string_view content : parts) write_all(file.fd, content, part);
       if (::fsync(file.fd) != 0) throw file_error("write", part, errno);
     } catch (...) {
       ::unlink(part.c_str());

@@ -233,7 +233,12 @@ DecoderSettings settings_of_config(const Json& json, const std::string& name, st
 Decoder load_pretrained(const std::filesystem::path& folder, std::int64_t context) {
   const std::filesystem::path config = folder / "config.json";
   if (!path_exists(config)) throw Error(config.string() + ": it is not there", kExitUsage);
-  const DecoderSettings settings = settings_of_config(read_json_file(config), config.string(), context);
+  DecoderSettings settings;
+  try {
+    settings = settings_of_config(read_json_file(config), config.string(), context);
+  } catch (const Error& e) {
+    throw Error(e.what(), kExitUsage);
+  }
   const StoredTensors stored = StoredTensors::open(folder);
   Decoder decoder(settings);
   std::set<std::string> used;

@@ -1,21 +1,19 @@
 #include "warpsmith/model/safetensors.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/paths.h"
+#include "warpsmith/base/untrusted.h"
 
 namespace warpsmith::model {
 
@@ -33,6 +31,13 @@ constexpr std::pair<const char*, std::size_t> kDtypes[] = {
   throw Error(file.string() + ": " + why, kExitUsage);
 }
 
+// Bytes of an element; 0: the format has no such dtype.
+std::size_t bytes_of_stored(const std::string& dtype) {
+  for (const auto& [name, bytes] : kDtypes)
+    if (dtype == name) return bytes;
+  return 0;
+}
+
 // Bytes of a tensor; nothing where that is no number of bytes at all.
 bool bytes_of_shape(const StoredTensor& tensor, std::uint64_t* bytes) {
   std::uint64_t all = bytes_of_stored(tensor.dtype);
@@ -43,25 +48,24 @@ bool bytes_of_shape(const StoredTensor& tensor, std::uint64_t* bytes) {
   return true;
 }
 
-}  // namespace
-
-std::size_t bytes_of_stored(const std::string& dtype) {
-  for (const auto& [name, bytes] : kDtypes)
-    if (dtype == name) return bytes;
-  return 0;
+InputFile opened(const std::filesystem::path& file) {
+  try {
+    return InputFile(file);
+  } catch (const BadContent&) {
+    refuse(file, "it is no regular file");
+  } catch (const Error& e) {
+    refuse(file, std::string("it cannot be opened: ") + std::strerror(e.error_number()));
+  }
 }
+
+}  // namespace
 
 struct StoredTensors::Mapping {
   explicit Mapping(const std::filesystem::path& file) {
-    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) refuse(file, std::string("it cannot be opened: ") + std::strerror(errno));
-    struct stat facts {};
-    const bool regular = ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
-    size = regular ? static_cast<std::size_t>(facts.st_size) : 0;
-    void* const mapped = size > 0 ? ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-    ::close(fd);
-    if (!regular) refuse(file, "it is no regular file");
+    const InputFile input = opened(file);
+    size = static_cast<std::size_t>(input.size());
     if (size == 0) refuse(file, "it is empty");
+    void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, input.descriptor(), 0);
     if (mapped == MAP_FAILED) refuse(file, "it cannot be mapped");
     data = static_cast<const std::byte*>(mapped);
   }
@@ -164,31 +168,10 @@ void write_safetensors(const std::filesystem::path& file, const std::vector<Tens
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const std::uint64_t length = text.size();
-  const std::filesystem::path partial = file.string() + ".partial-" + std::to_string(::getpid());
-  const int fd = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) throw system_error("cannot create " + partial.string(), errno);
-  int error = 0;
-  const auto write_all = [&](const void* data, std::size_t size) {
-    const char* at = static_cast<const char*>(data);
-    while (size > 0 && error == 0) {
-      const ssize_t n = ::write(fd, at, size);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) error = errno;
-      if (n > 0) {
-        at += n;
-        size -= static_cast<std::size_t>(n);
-      }
-    }
-  };
-  write_all(&length, sizeof length);
-  write_all(text.data(), text.size());
-  for (const TensorToStore& tensor : tensors) write_all(tensor.bytes.data(), tensor.bytes.size());
-  if (error == 0 && ::fsync(fd) != 0) error = errno;
-  ::close(fd);
-  if (error == 0 && std::rename(partial.c_str(), file.c_str()) != 0) error = errno;
-  if (error == 0) return;
-  ::unlink(partial.c_str());
-  throw system_error("cannot write " + file.string(), error);
+  std::vector<std::string_view> parts = {{reinterpret_cast<const char*>(&length), sizeof length}, text};
+  for (const TensorToStore& tensor : tensors)
+    parts.emplace_back(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+  write_parts_atomic(file, parts);
 }
 
 }  // namespace warpsmith::model

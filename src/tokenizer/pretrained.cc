@@ -12,7 +12,6 @@
 #include "pattern.h"
 #include "warpsmith/base/characters.h"
 #include "warpsmith/base/error.h"
-#include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/untrusted.h"
 
@@ -399,7 +398,14 @@ Pretrained& Pretrained::operator=(Pretrained&&) noexcept = default;
 Pretrained::~Pretrained() = default;
 
 Pretrained Pretrained::load(const std::filesystem::path& file) {
-  return from_json(read_file(file), file.string());
+  constexpr std::uint64_t kMostBytes = 1u << 30;
+  std::string text;
+  try {
+    text = read_file_within(file, kMostBytes);
+  } catch (const Error& e) {
+    throw Error(e.what(), kExitUsage);
+  }
+  return from_json(text, file.string());
 }
 
 Pretrained Pretrained::from_json(std::string_view text, const std::string& name) {

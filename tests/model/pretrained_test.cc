@@ -285,6 +285,13 @@ TEST_F(PretrainedFolder, DamagedIsToldByItsFile) {
   EXPECT_THAT(error(), HasSubstr("it is no regular file"));
 }
 
+TEST_F(PretrainedFolder, AConfigThatCannotBeReadIsTheUsersMistake) {
+  write_file_atomic(folder_ / "m/config.json", "{");
+  EXPECT_THAT(error(), HasSubstr("config.json"));
+  fs::remove(folder_ / "m/config.json");
+  EXPECT_THAT(error(), HasSubstr("config.json: it is not there"));
+}
+
 TEST_F(PretrainedFolder, ShardsMustHaveWhatTheirIndexSays) {
   fs::rename(weights(), folder_ / "m/a.safetensors");
   const auto with = [&](const Json& map) {

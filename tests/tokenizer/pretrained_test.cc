@@ -147,6 +147,16 @@ TEST(Pretrained, EverythingElseIsRefused) {
   EXPECT_THROW((void)Pretrained::from_json("[]", "t.json"), Error);
 }
 
+TEST(Pretrained, AFileThatCannotBeReadIsTheUsersMistake) {
+  for (const char* path : {"/nowhere/tokenizer.json", "/", "/dev/null"}) try {
+      (void)Pretrained::load(path);
+      ADD_FAILURE() << path;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.exit_code(), kExitUsage) << e.what();
+      EXPECT_THAT(e.what(), HasSubstr(path));
+    }
+}
+
 TEST(Pretrained, TextThatIsNoUtf8IsRefused) { EXPECT_THROW((void)made(plain()).encode("ab\xff"), Error); }
 
 // PCRE2's own \s has U+180E.

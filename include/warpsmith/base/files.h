@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ std::string read_file(const fs::path& path);
 // The file holds either its old content or all of the new, also after a power cut: written beside, fsynced,
 // renamed.
 void write_file_atomic(const fs::path& path, std::string_view content);
+// The same of its parts, one behind the other.
+void write_parts_atomic(const fs::path& path, std::span<const std::string_view> parts);
 
 // Creates `path` with `content` only if nothing is there; false if something is. Exclusive also over NFS.
 bool create_file_exclusive(const fs::path& path, std::string_view content);

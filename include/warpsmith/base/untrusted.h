@@ -38,6 +38,7 @@ class InputFile {
   std::uint64_t size() const { return size_; }  // when it was opened; 0 in /proc
   void seek(std::uint64_t offset);
   std::size_t read(char* to, std::size_t bytes);  // 0: the end. Throws Error
+  int descriptor() const { return fd_; }          // ours, for as long as this lives
 
  private:
   std::filesystem::path path_;

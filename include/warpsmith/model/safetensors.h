@@ -40,9 +40,6 @@ class StoredTensors {
   std::map<std::string, StoredTensor> tensors_;
 };
 
-// Bytes of an element; 0: the format has no such dtype.
-std::size_t bytes_of_stored(const std::string& dtype);
-
 struct TensorToStore {
   std::string name, dtype;
   std::vector<std::int64_t> shape;
