@@ -64,6 +64,7 @@ void generate(int argc, char** argv) {
     settings.top_k = params.value("top_k", settings.top_k);
     settings.max_tokens = params.value("max_tokens", settings.max_tokens);
     settings.batch = params.value("batch", settings.batch);
+    settings.stops = checkpoint.tokenizer.stops();
     std::int64_t tokens = 0;
     double seconds = 0;
     for (std::size_t i = 0; i < open.size(); ++i) {

@@ -11,9 +11,12 @@
 // grad_norm, tokens,
 //   seconds; grpo also kl, clip_share, ratio_mean; the last one also checkpoint and checkpoint_digest.
 //
-// The tokenizer is trained on the examples where init is null, else taken from it. AdamW's moments are taken
-// from init where the same stage wrote it. A retried attempt goes on from the newest whole checkpoint of an
-// earlier one.
+// Where init is null: `pretrained` ({"folder", "weights", "frame"}) is a Hugging Face folder from which the
+// weights (or their shape alone) and the tokenizer come; without it the tokenizer is trained on the examples.
+// Else both are init's. AdamW's moments are taken from init where the same stage wrote it. A retried attempt
+// goes on from the newest whole checkpoint of an earlier one.
+//
+// Mode `export` writes init as a Hugging Face folder instead: see write_export().
 #include <chrono>
 #include <cmath>
 
@@ -23,6 +26,7 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/learn/series.h"
 #include "warpsmith/learn/trainer.h"
+#include "warpsmith/model/pretrained.h"
 #include "warpsmith/records/shard.h"
 
 namespace {
@@ -76,7 +80,7 @@ model::Checkpoint start_model(ShardSession& shard, const learn::CheckpointSeries
     }
     return start;
   }
-  if (!inputs.init) return model_from_nothing(job.params, inputs.examples, inputs.settings.seed);
+  if (!inputs.init) return first_model(job.params, inputs.examples, inputs.settings.seed);
   model::Checkpoint start = std::move(*inputs.init);
   if (start.facts.stage != job.stage) start.optimizer.reset();
   return start;
@@ -122,11 +126,9 @@ void run_steps(ShardSession& shard, learn::Trainer& trainer, learn::CheckpointSe
     ++summed;
     if (done == last || (every > 0 && trainer.done() % every == 0)) {
       shard.sync();  // the records up to here are at least as durable as the checkpoint
-      const model::CheckpointFacts facts = {shard.job().stage,
-                                            done,
-                                            losses / static_cast<double>(summed),
-                                            inputs.parents,
-                                            {{"record", record}}};
+      const model::CheckpointFacts facts = {
+          shard.job().stage, done, losses / static_cast<double>(summed), inputs.parents, {{"record", record}},
+          inputs.companions};
       const std::string digest =
           series.save(facts, trainer.decoder(), trainer.tokenizer(), &trainer.optimizer_state());
       losses = 0;
@@ -138,12 +140,29 @@ void run_steps(ShardSession& shard, learn::Trainer& trainer, learn::CheckpointSe
   }
 }
 
+// params: init, type ("float32", "bfloat16"), stage_folder.
+void write_export(ShardSession& shard) {
+  const Json& params = shard.job().params;
+  const std::vector<Item> open = shard.open_items();
+  if (!open.empty()) {
+    const model::Checkpoint checkpoint =
+        model::load_checkpoint(shard.run_folder() / json_at<std::string>(params, "init", "job.json"));
+    const std::string folder = json_at<std::string>(params, "stage_folder", "job.json") + "/model";
+    const auto type = json_at<std::string>(params, "type", "job.json");
+    const std::uint64_t bytes = model::export_checkpoint(shard.run_folder() / folder, checkpoint,
+                                                         type == "bfloat16" ? at::kBFloat16 : at::kFloat);
+    shard.write(open.front(), {{"folder", folder}, {"type", type}, {"bytes", bytes}});
+  }
+  shard.finish();
+}
+
 void train(int argc, char** argv) {
   if (argc != 3) throw Error("usage: warpsmith-train JOB.json SHARD", kExitUsage);
   ShardSession shard(argv[1], std::stoul(argv[2]));
   const JobFile& job = shard.job();
   if (shard.items().empty()) throw Error("a job without steps", kExitUsage);
   learn::prepare_process(job.params.value("threads", 1));
+  if (job.params.value("mode", "") == "export") return write_export(shard);
   TrainInputs inputs = read_train_inputs(shard);
   const learn::TrainerSettings& settings = inputs.settings;
 
@@ -153,6 +172,7 @@ void train(int argc, char** argv) {
       job.token + "/" + std::to_string(shard.shard()), settings.optimizer.keep_last,
       settings.optimizer.keep_best && settings.mode != learn::Mode::kGrpo);
   model::Checkpoint start = start_model(shard, series, inputs);
+  inputs.companions = start.facts.companions;
   const std::int64_t done = start.facts.step - inputs.first;
   learn::Trainer trainer(settings, std::move(start.decoder), std::move(start.tokenizer),
                          std::move(start.optimizer), inputs.reference ? &inputs.reference->decoder : nullptr,

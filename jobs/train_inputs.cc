@@ -4,7 +4,10 @@
 #include <cstring>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
 #include "warpsmith/base/random.h"
+#include "warpsmith/model/folder.h"
+#include "warpsmith/model/pretrained.h"
 
 namespace warpsmith {
 
@@ -72,8 +75,36 @@ std::int64_t step_of(const Item& item) {
   return step;
 }
 
-model::Checkpoint model_from_nothing(const Json& params, const std::vector<learn::Example>& examples,
-                                     std::uint64_t seed) {
+namespace {
+
+// params.pretrained: {"folder", "weights", "frame", "context"}.
+model::Checkpoint model_of_folder(const Json& pretrained, const model::DecoderSettings& settings,
+                                  std::uint64_t seed) {
+  const fs::path folder = json_at<std::string>(pretrained, "folder", "job.json");
+  const bool weights = json_at<bool>(pretrained, "weights", "job.json");
+  model::Decoder decoder =
+      weights ? model::load_pretrained(folder, settings.context) : model::Decoder(settings);
+  if (!weights) decoder.initialise(seed);
+  if (decoder.settings() != settings)
+    throw Error(folder.string() + ": its config.json was changed since the run was planned", kExitUsage);
+  model::CheckpointFacts facts;
+  facts.companions = model::companions_of(folder);
+  const fs::path tokens = folder / "tokenizer.json";
+  return {std::move(facts), "", std::move(decoder),
+          model::Tokenizer::pretrained(
+              read_file(tokens), tokens.string(),
+              tokenizer::frame_from_json(json_at<Json>(pretrained, "frame", "job.json"))),
+          std::nullopt};
+}
+
+}  // namespace
+
+model::Checkpoint first_model(const Json& params, const std::vector<learn::Example>& examples,
+                              std::uint64_t seed) {
+  if (params.contains("pretrained"))
+    return model_of_folder(params["pretrained"],
+                           model::decoder_settings_from_json(json_at<Json>(params, "model", "job.json")),
+                           seed);
   std::vector<std::string> texts;
   for (const learn::Example& e : examples) texts.insert(texts.end(), {e.prompt, e.completion});
   model::Decoder decoder(model::decoder_settings_from_json(params.value("model", Json::object())));

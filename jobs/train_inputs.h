@@ -15,10 +15,11 @@ namespace warpsmith {
 struct TrainInputs {
   learn::TrainerSettings settings;
   std::vector<learn::Example> examples;
-  std::optional<model::Checkpoint> init;       // with its optimiser's state
-  std::optional<model::Checkpoint> reference;  // grpo: of the KL term
-  std::vector<std::string> parents;            // digests of the checkpoints above
-  std::int64_t first = 0;                      // steps that init has behind it
+  std::optional<model::Checkpoint> init;                        // with its optimiser's state
+  std::optional<model::Checkpoint> reference;                   // grpo: of the KL term
+  std::vector<std::string> parents;                             // digests of the checkpoints above
+  std::int64_t first = 0;                                       // steps that init has behind it
+  std::vector<std::pair<std::string, std::string>> companions;  // of a Hugging Face folder that it began from
 };
 
 // Throws Error with kExitUsage where the job file makes no sense.
@@ -27,8 +28,9 @@ TrainInputs read_train_inputs(const ShardSession& shard);
 // The number in an item's id.
 std::int64_t step_of(const Item& item);
 
-// Random weights, and a tokenizer trained on the examples.
-model::Checkpoint model_from_nothing(const Json& params, const std::vector<learn::Example>& examples,
-                                     std::uint64_t seed);
+// Where there is no init: the model of a Hugging Face folder or of its shape; else random weights, and a
+// tokenizer trained on the examples.
+model::Checkpoint first_model(const Json& params, const std::vector<learn::Example>& examples,
+                              std::uint64_t seed);
 
 }  // namespace warpsmith

@@ -271,6 +271,9 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
   if (parts.unsandboxed) file.params["unsandboxed"] = true;
   if (file.params.contains("checkpoint_prefix"))
     file.params["checkpoint_prefix"] = checkpoint_prefix(one.spec->name, one.plan.hash);
+  if (file.params.contains("stage_folder"))
+    file.params["stage_folder"] =
+        fs::relative(stage_folder(parts.run, one.spec->name, one.plan.hash), parts.run).generic_string();
   if (number >= 0) {
     const JobFile before = read_job_file(job.folder / "job.json");
     if (reactor.job(static_cast<std::uint32_t>(number)).digest != digest)

@@ -10,7 +10,6 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
-#include "warpsmith/base/log.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/python/scripts.h"
@@ -84,19 +83,6 @@ std::filesystem::path task_of_module(const std::filesystem::path& module, bool u
   fill(folder, task, unsandboxed);
   if (!task.front().refused.empty()) throw Error(module.string() + ": " + task.front().refused, kExitUsage);
   return folder / id;
-}
-
-workflow::LoadOptions with_kernelbench(workflow::LoadOptions options) {
-  options.kernelbench = [](const std::filesystem::path& checkout, const std::vector<int>& levels) {
-    const CachedTasks all = kernelbench_tasks(checkout, levels);
-    const auto refused = std::count_if(all.tasks.begin(), all.tasks.end(),
-                                       [](const KernelBenchTask& task) { return !task.refused.empty(); });
-    if (refused > 0)
-      log_info(fmt::format("{} of {} modules in {} are no tasks: `warpsmith tasks {}` says why", refused,
-                           all.tasks.size(), checkout.string(), checkout.string()));
-    return all.folder;
-  };
-  return options;
 }
 
 }  // namespace warpsmith::cli

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "import_tasks.h"
-#include "warpsmith/workflow/load.h"
 
 namespace warpsmith::cli {
 
@@ -24,8 +23,5 @@ CachedTasks kernelbench_tasks(const std::filesystem::path& checkout, const std::
                               bool unsandboxed = false);
 // The folder of the task that a module is. Throws Error with the reason where it is none.
 std::filesystem::path task_of_module(const std::filesystem::path& module, bool unsandboxed = false);
-
-// For load_workflow(): with `dataset: {kernelbench: …}`.
-workflow::LoadOptions with_kernelbench(workflow::LoadOptions options);
 
 }  // namespace warpsmith::cli

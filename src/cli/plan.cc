@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "kernelbench_tasks.h"
+#include "load_options.h"
 #include "plan_cost.h"
 #include "print.h"
 #include "site_executor.h"
@@ -184,8 +184,7 @@ Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::Stage
 
 int plan_command(const Options& options, CommandContext& context) {
   workflow::LoadResult loaded = workflow::load_workflow(
-      options.file,
-      with_kernelbench({.overrides = options.overrides, .seed = options.seed, .base_folder = {}}));
+      options.file, with_folders({.overrides = options.overrides, .seed = options.seed, .base_folder = {}}));
   if (!loaded.spec) throw InvalidInput(loaded.mistakes);
   workflow::WorkflowSpec& spec = *loaded.spec;
   if (const Diagnostics mistakes = plan::check_selection(spec, options.selection); !mistakes.empty())

@@ -13,7 +13,7 @@
 
 #include "attempts.h"
 #include "in_job.h"
-#include "kernelbench_tasks.h"
+#include "load_options.h"
 #include "print.h"
 #include "progress.h"
 #include "run.h"
@@ -255,8 +255,7 @@ void add_place_options(CLI::App& command, RunOptions& options, CommandContext& c
 int run_workflow(const Options& options, CommandContext& context) {
   if (options.in_job) (void)own_job();  // throws where there is none
   workflow::LoadResult loaded = workflow::load_workflow(
-      options.file,
-      with_kernelbench({.overrides = options.overrides, .seed = options.seed, .base_folder = {}}));
+      options.file, with_folders({.overrides = options.overrides, .seed = options.seed, .base_folder = {}}));
   if (!loaded.spec) throw InvalidInput(loaded.mistakes);
   workflow::WorkflowSpec& spec = *loaded.spec;
   if (Diagnostics mistakes = plan::check_selection(spec, options.selection); !mistakes.empty())

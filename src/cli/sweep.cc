@@ -5,7 +5,7 @@
 #include <memory>
 #include <set>
 
-#include "kernelbench_tasks.h"
+#include "load_options.h"
 #include "print.h"
 #include "run.h"
 #include "warpsmith/base/files.h"
@@ -42,10 +42,10 @@ workflow::WorkflowSpec workflow_of(const fs::path& run) {
   const Json json = read_run_json(run);
   workflow::LoadResult loaded = workflow::load_workflow(
       run / "workflow.yaml",
-      with_kernelbench({.overrides = json.value("overrides", std::vector<std::string>{}),
-                        .seed = json.value("seed", std::uint64_t{1}),
-                        .base_folder = fs::path(json.value("workflow_file", "")).parent_path(),
-                        .refuse_idle_gpus = false}));
+      with_folders({.overrides = json.value("overrides", std::vector<std::string>{}),
+                    .seed = json.value("seed", std::uint64_t{1}),
+                    .base_folder = fs::path(json.value("workflow_file", "")).parent_path(),
+                    .refuse_idle_gpus = false}));
   if (!loaded.spec) throw InvalidInput(std::move(loaded.mistakes));
   return std::move(*loaded.spec);
 }

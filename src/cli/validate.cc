@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "kernelbench_tasks.h"
+#include "load_options.h"
 #include "print.h"
 #include "validate_measure.h"
 #include "validate_tasks.h"
@@ -76,7 +76,7 @@ Findings check_file(const fs::path& path, const std::vector<std::string>& overri
   }
   if (workflow::is_site_text(text)) return check_site(path, text, overrides);
   workflow::LoadResult loaded = workflow::load_workflow_text(
-      text, path, with_kernelbench({.overrides = overrides, .seed = {}, .base_folder = {}}));
+      text, path, with_folders({.overrides = overrides, .seed = {}, .base_folder = {}}));
   Findings found{path.string(), "", std::move(loaded.mistakes), std::move(loaded.notes)};
   if (!loaded.spec) return found;
   found.summary = fmt::format("workflow {}, {} stages", loaded.spec->name, loaded.spec->stages.size());

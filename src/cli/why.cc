@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "journal_view.h"
-#include "kernelbench_tasks.h"
+#include "load_options.h"
 #include "print.h"
 #include "progress.h"
 #include "site_executor.h"
@@ -43,7 +43,7 @@ std::optional<std::pair<workflow::WorkflowSpec, std::vector<plan::StagePlan>>> p
   workflow::LoadOptions options;
   options.overrides = json.value("overrides", std::vector<std::string>{});
   options.seed = json.value("seed", std::uint64_t{1});
-  workflow::LoadResult loaded = workflow::load_workflow(file, with_kernelbench(options));
+  workflow::LoadResult loaded = workflow::load_workflow(file, with_folders(options));
   if (!loaded.spec) throw InvalidInput(std::move(loaded.mistakes));
   look_at_place(*loaded.spec, site_of(run, json));
   auto plans = plan::plan_stages(*loaded.spec, plan::digest_datasets(*loaded.spec), read_history(run));

@@ -19,6 +19,7 @@ namespace {
 constexpr const char* kModelFile = "model.h5";
 constexpr const char* kOptimizerFile = "optimizer.h5";
 constexpr const char* kTokenizerFile = "tokenizer.json";
+constexpr const char* kFrameFile = "frame.json";
 
 void sync_file(const fs::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -80,8 +81,15 @@ std::string save_checkpoint(const fs::path& folder, const CheckpointFacts& facts
       files[kOptimizerFile] = describe_file(partial / kOptimizerFile);
       sync_file(partial / kOptimizerFile);
     }
-    write_file_atomic(partial / kTokenizerFile, tokenizer.to_json() + "\n");
-    files[kTokenizerFile] = describe_file(partial / kTokenizerFile);
+    const auto write_text = [&](const std::string& name, const std::string& text) {
+      write_file_atomic(partial / name, text);
+      files[name] = describe_file(partial / name);
+    };
+    const tokenizer::Frame* frame = tokenizer.frame();
+    write_text(kTokenizerFile, frame ? tokenizer.to_json() : tokenizer.to_json() + "\n");
+    if (frame) write_text(kFrameFile, tokenizer::to_json(*frame).dump(2) + "\n");
+    if (!facts.companions.empty()) make_folders(partial / kCompanionFolder);
+    for (const auto& [name, text] : facts.companions) write_text(std::string(kCompanionFolder) + name, text);
     write_file_atomic(partial / kOriginFile, facts.origin.dump(2) + "\n");
     sync_file(partial / kModelFile);
 
@@ -115,8 +123,14 @@ Checkpoint load_checkpoint(const fs::path& folder, bool with_optimizer) {
       read_tensor(file, "first", optimizer->first);
       read_tensor(file, "second", optimizer->second);
     }
+    std::string tokens = read_file(folder / kTokenizerFile);
+    Tokenizer tokenizer =
+        manifest["files"].contains(kFrameFile)
+            ? Tokenizer::pretrained(std::move(tokens), kTokenizerFile,
+                                    tokenizer::frame_from_json(read_json_file(folder / kFrameFile)))
+            : Tokenizer::from_json(tokens);
     return Checkpoint{facts_of_manifest(folder, manifest), checkpoint_digest(folder), std::move(decoder),
-                      Tokenizer::from_json(read_file(folder / kTokenizerFile)), std::move(optimizer)};
+                      std::move(tokenizer), std::move(optimizer)};
   });
 }
 

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <numbers>
 #include <utility>
 
 #include "functions.h"
@@ -42,102 +41,16 @@ at::Tensor int64_tensor(const std::vector<Token>& values) {
   return int64_tensor(std::vector<std::int64_t>(values.begin(), values.end()));
 }
 
-void require(bool condition, const std::string& message) {
-  if (!condition) throw Error("model settings: " + message, kExitUsage);
-}
-
-}  // namespace
-
-namespace {
-
-constexpr std::pair<RopeScaling::Kind, const char*> kRopeKinds[] = {{RopeScaling::Kind::kNone, "none"},
-                                                                    {RopeScaling::Kind::kLinear, "linear"},
-                                                                    {RopeScaling::Kind::kLlama3, "llama3"},
-                                                                    {RopeScaling::Kind::kYarn, "yarn"}};
-
-Json to_json(const RopeScaling& r) {
-  const auto kind = std::find_if(std::begin(kRopeKinds), std::end(kRopeKinds),
-                                 [&](const auto& one) { return one.first == r.kind; });
-  return {{"kind", kind->second},
-          {"factor", r.factor},
-          {"original_context", r.original_context},
-          {"low_frequency", r.low_frequency},
-          {"high_frequency", r.high_frequency},
-          {"beta_fast", r.beta_fast},
-          {"beta_slow", r.beta_slow},
-          {"attention_factor", r.attention_factor},
-          {"truncate", r.truncate}};
-}
-
-RopeScaling rope_scaling_from_json(const Json& json) {
-  constexpr const char* kWhat = "model settings: rope_scaling";
-  RopeScaling r;
-  const auto name = json_at<std::string>(json, "kind", kWhat);
-  const auto kind = std::find_if(std::begin(kRopeKinds), std::end(kRopeKinds),
-                                 [&](const auto& one) { return one.second == name; });
-  require(kind != std::end(kRopeKinds), "rope_scaling: `" + name + "` is not known");
-  r.kind = kind->first;
-  r.factor = json_at<double>(json, "factor", kWhat);
-  r.original_context = json_at<double>(json, "original_context", kWhat);
-  r.low_frequency = json_at<double>(json, "low_frequency", kWhat);
-  r.high_frequency = json_at<double>(json, "high_frequency", kWhat);
-  r.beta_fast = json_at<double>(json, "beta_fast", kWhat);
-  r.beta_slow = json_at<double>(json, "beta_slow", kWhat);
-  r.attention_factor = json_at<double>(json, "attention_factor", kWhat);
-  r.truncate = json_at<bool>(json, "truncate", kWhat);
-  require(r.factor > 0 && r.attention_factor > 0, "rope_scaling: factors must be positive");
-  return r;
-}
-
-// Radians a position, for each pair of a head's elements.
-std::vector<double> rotary_frequencies(const DecoderSettings& s) {
-  const RopeScaling& r = s.rope_scaling;
-  const std::int64_t half = s.head_dim() / 2;
-  const auto dim = static_cast<double>(s.head_dim());
-  std::vector<double> frequencies;
-  for (std::int64_t i = 0; i < half; ++i)
-    frequencies.push_back(std::pow(s.rope_base, -static_cast<double>(2 * i) / dim));
-  // The element whose wave turns so often within the original context.
-  const auto element_of = [&](double turns) {
-    return dim * std::log(r.original_context / (turns * 2 * std::numbers::pi)) / (2 * std::log(s.rope_base));
-  };
-  double low = 0, high = 0;
-  if (r.kind == RopeScaling::Kind::kYarn) {
-    low = element_of(r.beta_fast);
-    high = element_of(r.beta_slow);
-    if (r.truncate) {
-      low = std::floor(low);
-      high = std::ceil(high);
-    }
-    low = std::max(low, 0.0);
-    high = std::min(high, dim - 1);
-    if (low == high) high += 0.001;
-  }
-  for (std::int64_t i = 0; i < half; ++i) {
-    double& own = frequencies[static_cast<std::size_t>(i)];
-    const double slower = own / r.factor;
-    switch (r.kind) {
-      case RopeScaling::Kind::kNone:
-        break;
-      case RopeScaling::Kind::kLinear:
-        own = slower;
-        break;
-      case RopeScaling::Kind::kLlama3: {
-        const double turns = r.original_context * own / (2 * std::numbers::pi);
-        const double share =
-            std::clamp((turns - r.low_frequency) / (r.high_frequency - r.low_frequency), 0.0, 1.0);
-        own = share * own + (1 - share) * slower;
-        break;
-      }
-      case RopeScaling::Kind::kYarn: {
-        const double ramp = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
-        own = ramp * slower + (1 - ramp) * own;
-        break;
-      }
-    }
-  }
-  return frequencies;
-}
+constexpr std::pair<const char*, at::Tensor LayerWeights::*> kOfLayer[] = {
+    {"attention_norm", &LayerWeights::attention_norm},
+    {"qkv", &LayerWeights::qkv},
+    {"qkv_bias", &LayerWeights::qkv_bias},
+    {"q_norm", &LayerWeights::q_norm},
+    {"k_norm", &LayerWeights::k_norm},
+    {"attention_out", &LayerWeights::attention_out},
+    {"mlp_norm", &LayerWeights::mlp_norm},
+    {"gate_up", &LayerWeights::gate_up},
+    {"down", &LayerWeights::down}};
 
 // Queries and keys of `qkv`, each head normed by itself.
 at::Tensor norm_heads(const at::Tensor& qkv, const LayerWeights& w, const DecoderSettings& s) {
@@ -156,56 +69,6 @@ at::Tensor norm_heads(const at::Tensor& qkv, const LayerWeights& w, const Decode
 at::Tensor qkv_of(const at::Tensor& x, const LayerWeights& w, const DecoderSettings& s) {
   const at::Tensor qkv = at::linear(rms_norm(x, w.attention_norm, s.norm_epsilon), w.qkv, w.qkv_bias);
   return s.qk_norm ? norm_heads(qkv, w, s) : qkv;
-}
-
-Json to_json(const DecoderSettings& s) {
-  Json json = {{"layers", s.layers},
-               {"width", s.width},
-               {"heads", s.heads},
-               {"kv_heads", s.kv_heads},
-               {"hidden", s.hidden},
-               {"context", s.context},
-               {"vocabulary", s.vocabulary},
-               {"rope_base", s.rope_base},
-               {"norm_epsilon", s.norm_epsilon},
-               {"qkv_bias", s.qkv_bias},
-               {"init_deviation", s.init_deviation}};
-  // Only where they are not what every model had before they came.
-  const DecoderSettings plain;
-  if (s.tied != plain.tied) json["tied"] = s.tied;
-  if (s.qk_norm != plain.qk_norm) json["qk_norm"] = s.qk_norm;
-  if (s.head_size != plain.head_size) json["head_size"] = s.head_size;
-  if (s.rope_scaling != plain.rope_scaling) json["rope_scaling"] = to_json(s.rope_scaling);
-  return json;
-}
-
-DecoderSettings decoder_settings_from_json(const Json& json) {
-  DecoderSettings s;
-  const auto take = [&](const char* key, auto& value) {
-    if (json.contains(key)) value = json_at<std::decay_t<decltype(value)>>(json, key, "model settings");
-  };
-  take("layers", s.layers);
-  take("width", s.width);
-  take("heads", s.heads);
-  take("kv_heads", s.kv_heads);
-  take("hidden", s.hidden);
-  take("context", s.context);
-  take("vocabulary", s.vocabulary);
-  take("rope_base", s.rope_base);
-  take("norm_epsilon", s.norm_epsilon);
-  take("init_deviation", s.init_deviation);
-  take("qkv_bias", s.qkv_bias);
-  take("tied", s.tied);
-  take("qk_norm", s.qk_norm);
-  take("head_size", s.head_size);
-  if (json.contains("rope_scaling")) s.rope_scaling = rope_scaling_from_json(json["rope_scaling"]);
-  require(s.layers > 0 && s.width > 0 && s.heads > 0 && s.kv_heads > 0 && s.hidden > 0 && s.context > 1,
-          "sizes must be positive");
-  require(s.head_size > 0 || s.width % s.heads == 0, "width must be an even multiple of heads");
-  require(s.head_size >= 0 && s.head_dim() % 2 == 0, "width must be an even multiple of heads");
-  require(s.heads % s.kv_heads == 0, "heads must be a multiple of kv_heads");
-  require(s.vocabulary >= kFirstMerge, "vocabulary must be at least " + std::to_string(kFirstMerge));
-  return s;
 }
 
 void append_group(PackedBatch& batch, const std::vector<Token>& prompt,
@@ -242,43 +105,21 @@ void append_sequence(PackedBatch& batch, const std::vector<Token>& prompt,
 
 Decoder::Decoder(const DecoderSettings& settings, at::ScalarType dtype) : settings_(settings) {
   const DecoderSettings& s = settings_;
-  struct Slot {
-    std::string name;
-    std::vector<std::int64_t> shape;
-    at::Tensor* tensor;
-  };
   layers_.resize(static_cast<std::size_t>(s.layers));
-  std::vector<Slot> slots = {{"embedding", {s.vocabulary, s.width}, &embedding_}};
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
-    const std::string prefix = "layers." + std::to_string(l) + ".";
-    LayerWeights& layer = layers_[l];
-    slots.push_back({prefix + "attention_norm", {s.width}, &layer.attention_norm});
-    slots.push_back({prefix + "qkv", {s.qkv_width(), s.width}, &layer.qkv});
-    if (s.qkv_bias) slots.push_back({prefix + "qkv_bias", {s.qkv_width()}, &layer.qkv_bias});
-    if (s.qk_norm) {
-      slots.push_back({prefix + "q_norm", {s.head_dim()}, &layer.q_norm});
-      slots.push_back({prefix + "k_norm", {s.head_dim()}, &layer.k_norm});
-    }
-    slots.push_back({prefix + "attention_out", {s.width, s.attention_width()}, &layer.attention_out});
-    slots.push_back({prefix + "mlp_norm", {s.width}, &layer.mlp_norm});
-    slots.push_back({prefix + "gate_up", {2 * s.hidden, s.width}, &layer.gate_up});
-    slots.push_back({prefix + "down", {s.width, s.hidden}, &layer.down});
-  }
-  slots.push_back({"final_norm", {s.width}, &final_norm_});
-  if (!s.tied) slots.push_back({"head", {s.vocabulary, s.width}, &head_});
-
+  const std::vector<ParameterShape> parameters = parameters_of(s);
   std::int64_t total = 0;
   const auto padded = [](std::int64_t n) { return (n + 15) / 16 * 16; };
-  for (const Slot& slot : slots) total += padded(c10::multiply_integers(slot.shape));
+  for (const ParameterShape& one : parameters) total += padded(c10::multiply_integers(one.shape));
   flat_ = at::zeros({total}, dtype);
   gradient_ = at::zeros({total}, dtype);
   std::int64_t offset = 0;
-  for (const Slot& slot : slots) {
-    const std::int64_t n = c10::multiply_integers(slot.shape);
-    *slot.tensor = flat_.narrow(0, offset, n).view(slot.shape).detach();
-    slot.tensor->requires_grad_(true);
-    slot.tensor->mutable_grad() = gradient_.narrow(0, offset, n).view(slot.shape).detach();
-    named_.push_back({slot.name, *slot.tensor, slot.shape.size() > 1});
+  for (const ParameterShape& one : parameters) {
+    const std::int64_t n = c10::multiply_integers(one.shape);
+    at::Tensor& tensor = slot(one.name);
+    tensor = flat_.narrow(0, offset, n).view(one.shape).detach();
+    tensor.requires_grad_(true);
+    tensor.mutable_grad() = gradient_.narrow(0, offset, n).view(one.shape).detach();
+    named_.push_back({one.name, tensor, one.shape.size() > 1});
     offset += padded(n);
   }
 
@@ -294,6 +135,17 @@ Decoder::Decoder(const DecoderSettings& settings, at::ScalarType dtype) : settin
     }
   cosine_ = cosine.to(dtype);
   sine_ = sine.to(dtype);
+}
+
+at::Tensor& Decoder::slot(const std::string& name) {
+  if (name == "embedding") return embedding_;
+  if (name == "final_norm") return final_norm_;
+  if (name == "head") return head_;
+  const std::size_t dot = name.rfind('.');
+  LayerWeights& layer = layers_[std::stoul(name.substr(name.find('.') + 1))];
+  const auto found = std::find_if(std::begin(kOfLayer), std::end(kOfLayer),
+                                  [&](const auto& one) { return name.substr(dot + 1) == one.first; });
+  return layer.*found->second;
 }
 
 void Decoder::initialise(std::uint64_t seed) {

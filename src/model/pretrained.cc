@@ -1,326 +1,115 @@
 #include "warpsmith/model/pretrained.h"
 
 #include <ATen/ops/empty.h>
-#include <fmt/format.h>
+#include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <optional>
-#include <set>
+#include <vector>
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
-#include "warpsmith/base/paths.h"
+#include "warpsmith/model/folder.h"
 #include "warpsmith/model/safetensors.h"
 
 namespace warpsmith::model {
 
 namespace {
 
-// What differs between the families.
-struct Family {
-  const char* type;  // `model_type`
-  const char* architecture;
-  bool qkv_bias, qk_norm;
-  double norm_epsilon;           // where the file does not say
-  std::int64_t sliding_window;   // the same; 0: none
-  bool window_wants_permission;  // it counts only with `use_sliding_window`
-};
-constexpr Family kFamilies[] = {{"qwen2", "Qwen2ForCausalLM", true, false, 1e-6, 4096, true},
-                                {"qwen3", "Qwen3ForCausalLM", false, true, 1e-6, 4096, true},
-                                {"llama", "LlamaForCausalLM", false, false, 1e-6, 0, false},
-                                {"mistral", "MistralForCausalLM", false, false, 1e-6, 4096, false}};
-
-std::string known_families() {
-  std::string names;
-  for (const Family& family : kFamilies) names += std::string(names.empty() ? "" : ", ") + family.type;
-  return names;
-}
-
-const Family* find_family(const std::string& type) {
-  const Family* found = std::find_if(std::begin(kFamilies), std::end(kFamilies),
-                                     [&](const Family& f) { return type == f.type; });
-  return found == std::end(kFamilies) ? nullptr : found;
-}
-
-// A config.json, key by key.
-class Config {
- public:
-  Config(const Json& json, std::string name) : json_(json), name_(std::move(name)) {
-    if (!json.is_object()) throw Error(name_ + ": an object was expected", kExitUsage);
-  }
-  [[noreturn]] void refuse(const std::string& key, const std::string& why) const {
-    throw Error(fmt::format("{}: {}: {}", name_, key, why), kExitUsage);
-  }
-  bool has(const char* key) const {
-    const auto found = json_.find(key);
-    return found != json_.end() && !found->is_null();
-  }
-  template <typename T>
-  T get(const char* key) const {
-    if (!has(key)) refuse(key, "it is not there");
-    try {
-      return json_at<T>(json_, key, name_);
-    } catch (const Error& e) {
-      throw Error(e.what(), kExitUsage);
-    }
-  }
-  template <typename T>
-  T get(const char* key, T otherwise) const {
-    return has(key) ? get<T>(key) : otherwise;
-  }
-  std::int64_t size(const char* key) const {
-    const auto value = get<std::int64_t>(key);
-    constexpr std::int64_t kMost = 1 << 30;
-    if (value < 1 || value > kMost) refuse(key, fmt::format("{} is no size", value));
-    return value;
-  }
-  Config part(const char* key) const {
-    if (!json_.at(key).is_object()) refuse(key, "an object was expected");
-    return {json_.at(key), name_ + ": " + key};
-  }
-
- private:
-  const Json& json_;
-  std::string name_;
-};
-
-void read_rope(const Config& config, DecoderSettings& s) {
-  s.rope_base = config.get("rope_theta", 10000.0);
-  const char* key = config.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
-  if (!config.has(key)) return;
-  const Config rope = config.part(key);
-  s.rope_base = rope.get("rope_theta", s.rope_base);
-  const auto type = rope.get<std::string>(rope.has("rope_type") ? "rope_type" : "type", "default");
-  if (rope.get("partial_rotary_factor", 1.0) != 1.0)
-    rope.refuse("partial_rotary_factor", "it is not supported");
-  if (type == "default") return;
-  RopeScaling& r = s.rope_scaling;
-  r.factor = rope.get<double>("factor");
-  if (r.factor <= 0) rope.refuse("factor", "it must be positive");
-  const double original = rope.get("original_max_position_embeddings",
-                                   static_cast<double>(config.size("max_position_embeddings")));
-  if (type == "linear") {
-    r.kind = RopeScaling::Kind::kLinear;
-  } else if (type == "llama3") {
-    r.kind = RopeScaling::Kind::kLlama3;
-    r.original_context = original;
-    r.low_frequency = rope.get<double>("low_freq_factor");
-    r.high_frequency = rope.get<double>("high_freq_factor");
-    if (r.low_frequency == r.high_frequency) rope.refuse("high_freq_factor", "it equals low_freq_factor");
-  } else if (type == "yarn") {
-    r.kind = RopeScaling::Kind::kYarn;
-    r.original_context = original;
-    r.beta_fast = rope.get("beta_fast", r.beta_fast);
-    r.beta_slow = rope.get("beta_slow", r.beta_slow);
-    r.truncate = rope.get("truncate", true);
-    const auto mscale = [&](double of) { return r.factor <= 1 ? 1.0 : 0.1 * of * std::log(r.factor) + 1; };
-    const double all = rope.get("mscale_all_dim", 0.0), own = rope.get("mscale", 0.0);
-    r.attention_factor = rope.has("attention_factor") ? rope.get<double>("attention_factor")
-                         : own != 0 && all != 0       ? mscale(own) / mscale(all)
-                                                      : mscale(1);
-  } else {
-    rope.refuse("rope_type",
-                fmt::format("`{}` is not supported; default, linear, llama3 and yarn are", type));
-  }
-}
-
-// A tensor of the folder that is some rows of one of the decoder's.
-struct Source {
-  std::string name;
-  std::int64_t rows;
-};
-
-// Of the decoder's parameter `name`, in the order of its rows.
-std::vector<Source> sources_of(const std::string& name, const DecoderSettings& s) {
-  const std::int64_t d = s.head_dim();
-  if (name == "embedding") return {{"model.embed_tokens.weight", s.vocabulary}};
-  if (name == "final_norm") return {{"model.norm.weight", s.width}};
-  if (name == "head") return {{"lm_head.weight", s.vocabulary}};
-  const std::size_t dot = name.rfind('.');
-  const std::string layer = "model." + name.substr(0, dot + 1), part = name.substr(dot + 1);
-  const auto projections = [&](const char* what) -> std::vector<Source> {
-    return {{layer + "self_attn.q_proj." + what, s.heads * d},
-            {layer + "self_attn.k_proj." + what, s.kv_heads * d},
-            {layer + "self_attn.v_proj." + what, s.kv_heads * d}};
-  };
-  if (part == "attention_norm") return {{layer + "input_layernorm.weight", s.width}};
-  if (part == "qkv") return projections("weight");
-  if (part == "qkv_bias") return projections("bias");
-  if (part == "q_norm") return {{layer + "self_attn.q_norm.weight", d}};
-  if (part == "k_norm") return {{layer + "self_attn.k_norm.weight", d}};
-  if (part == "attention_out") return {{layer + "self_attn.o_proj.weight", s.width}};
-  if (part == "mlp_norm") return {{layer + "post_attention_layernorm.weight", s.width}};
-  if (part == "gate_up")
-    return {{layer + "mlp.gate_proj.weight", s.hidden}, {layer + "mlp.up_proj.weight", s.hidden}};
-  if (part == "down") return {{layer + "mlp.down_proj.weight", s.width}};
-  throw Error("parameter " + name + " has no name in a Hugging Face folder");
-}
-
-std::optional<at::ScalarType> float_type(const std::string& dtype) {
-  if (dtype == "F32") return at::kFloat;
-  if (dtype == "BF16") return at::kBFloat16;
-  if (dtype == "F16") return at::kHalf;
-  return std::nullopt;
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) { return Json(shape).dump(); }
-
-void copy_rows(const StoredTensor& stored, const std::string& name, const at::Tensor& into) {
-  const auto refuse = [&](const std::string& why) {
-    throw Error(fmt::format("{}: tensor {}: {}", stored.file.string(), name, why), kExitUsage);
-  };
-  const std::optional<at::ScalarType> type = float_type(stored.dtype);
-  if (!type) refuse(fmt::format("its dtype is {}; F32, BF16 and F16 are supported", stored.dtype));
-  if (stored.shape != into.sizes().vec())
-    refuse(fmt::format("its shape is {}, and config.json says {}", shape_text(stored.shape),
-                       shape_text(into.sizes().vec())));
-  const at::Tensor values = at::empty(into.sizes(), *type);  // bytes in the file need not be aligned
-  std::memcpy(values.mutable_data_ptr(), stored.bytes.data(), stored.bytes.size());
-  into.copy_(values);
-}
-
-// What older files hold beside the parameters.
-bool may_be_left(const std::string& name, const DecoderSettings& s) {
-  return name.ends_with(".rotary_emb.inv_freq") || (s.tied && name == "lm_head.weight");
+at::ScalarType float_type(const std::string& dtype) {
+  return dtype == "BF16" ? at::kBFloat16 : dtype == "F16" ? at::kHalf : at::kFloat;
 }
 
 }  // namespace
 
-DecoderSettings settings_of_config(const Json& json, const std::string& name, std::int64_t context) {
-  const Config config(json, name);
-  const auto type = config.get<std::string>("model_type");
-  const Family* family = find_family(type);
-  if (family == nullptr)
-    config.refuse("model_type", fmt::format("`{}` is not supported; {} are", type, known_families()));
-  DecoderSettings s;
-  s.layers = config.size("num_hidden_layers");
-  s.width = config.size("hidden_size");
-  s.heads = config.size("num_attention_heads");
-  s.kv_heads = config.has("num_key_value_heads") ? config.size("num_key_value_heads") : s.heads;
-  s.hidden = config.size("intermediate_size");
-  s.vocabulary = config.size("vocab_size");
-  s.context = config.size("max_position_embeddings");
-  s.norm_epsilon = config.get("rms_norm_eps", family->norm_epsilon);
-  s.tied = config.get("tie_word_embeddings", false);
-  s.qkv_bias = family->qkv_bias;
-  s.qk_norm = family->qk_norm;
-  if (config.has("head_dim")) {
-    const std::int64_t size = config.size("head_dim");
-    if (size * s.heads != s.width) s.head_size = size;
-  }
-  if (s.heads % s.kv_heads != 0)
-    config.refuse("num_key_value_heads", "it does not divide num_attention_heads");
-  if (s.head_size == 0 && s.width % s.heads != 0)
-    config.refuse("num_attention_heads", "it does not divide hidden_size, and there is no head_dim");
-  if (s.head_dim() % 2 != 0) config.refuse("head_dim", "it must be even");
-  for (const char* key : {"attention_bias", "mlp_bias"})
-    if (config.get(key, false)) config.refuse(key, "it is not supported");
-  if (const auto act = config.get<std::string>("hidden_act", "silu"); act != "silu")
-    config.refuse("hidden_act", fmt::format("`{}` is not supported, silu is", act));
-  read_rope(config, s);
-  // Within its window a token sees all that is before it: a context of that size has no other.
-  const bool windowed = family->window_wants_permission
-                            ? config.get("use_sliding_window", false)
-                            : !json.contains("sliding_window") || config.has("sliding_window");
-  if (windowed && family->sliding_window > 0)
-    s.context = std::min(s.context, config.get("sliding_window", family->sliding_window));
-  if (context > 0) s.context = std::min(s.context, context);
-  return s;
-}
-
 Decoder load_pretrained(const std::filesystem::path& folder, std::int64_t context) {
-  const std::filesystem::path config = folder / "config.json";
-  if (!path_exists(config)) throw Error(config.string() + ": it is not there", kExitUsage);
-  DecoderSettings settings;
-  try {
-    settings = settings_of_config(read_json_file(config), config.string(), context);
-  } catch (const Error& e) {
-    throw Error(e.what(), kExitUsage);
-  }
+  const DecoderSettings settings =
+      settings_of_config(read_config(folder), (folder / "config.json").string(), context);
   const StoredTensors stored = StoredTensors::open(folder);
+  check_weights(stored, settings, folder);
   Decoder decoder(settings);
-  std::set<std::string> used;
   for (const NamedTensor& parameter : decoder.parameters()) {
     const at::Tensor values = parameter.tensor.detach();
     std::int64_t row = 0;
     for (const Source& source : sources_of(parameter.name, settings)) {
-      const auto found = stored.all().find(source.name);
-      if (found == stored.all().end())
-        throw Error(fmt::format("{}: there is no tensor {}", folder.string(), source.name), kExitUsage);
-      copy_rows(found->second, source.name, values.narrow(0, row, source.rows));
+      const StoredTensor& from = stored.all().at(source.name);
+      const at::Tensor copy =
+          at::empty(from.shape, float_type(from.dtype));  // bytes in the file need not be aligned
+      std::memcpy(copy.mutable_data_ptr(), from.bytes.data(), from.bytes.size());
+      values.narrow(0, row, source.rows).copy_(copy);
       row += source.rows;
-      used.insert(source.name);
     }
   }
-  for (const auto& [name, tensor] : stored.all())
-    if (!used.contains(name) && !may_be_left(name, settings))
-      throw Error(fmt::format("{}: tensor {}: such a model has none: config.json is of another one",
-                              tensor.file.string(), name),
-                  kExitUsage);
   return decoder;
 }
 
-void save_pretrained(const std::filesystem::path& folder, const Decoder& decoder, const std::string& type) {
-  const DecoderSettings& s = decoder.settings();
-  const Family* family = find_family(type);
-  if (family == nullptr)
-    throw Error(fmt::format("family `{}` is not known; {} are", type, known_families()), kExitUsage);
-  if (family->qkv_bias != s.qkv_bias || family->qk_norm != s.qk_norm)
-    throw Error(
-        fmt::format("family `{}` cannot have these weights: its queries and keys are of another kind", type),
-        kExitUsage);
-  Json rope = {{"rope_type", "default"}, {"rope_theta", s.rope_base}};
-  const RopeScaling& r = s.rope_scaling;
-  if (r.kind != RopeScaling::Kind::kNone) rope["factor"] = r.factor;
-  if (r.kind == RopeScaling::Kind::kLinear) rope["rope_type"] = "linear";
-  if (r.kind == RopeScaling::Kind::kLlama3)
-    rope.update({{"rope_type", "llama3"},
-                 {"low_freq_factor", r.low_frequency},
-                 {"high_freq_factor", r.high_frequency},
-                 {"original_max_position_embeddings", static_cast<std::int64_t>(r.original_context)}});
-  if (r.kind == RopeScaling::Kind::kYarn)
-    rope.update({{"rope_type", "yarn"},
-                 {"beta_fast", r.beta_fast},
-                 {"beta_slow", r.beta_slow},
-                 {"truncate", r.truncate},
-                 {"attention_factor", r.attention_factor},
-                 {"original_max_position_embeddings", static_cast<std::int64_t>(r.original_context)}});
-  Json config = {{"architectures", {family->architecture}},
-                 {"model_type", family->type},
-                 {"hidden_size", s.width},
-                 {"num_hidden_layers", s.layers},
-                 {"num_attention_heads", s.heads},
-                 {"num_key_value_heads", s.kv_heads},
-                 {"head_dim", s.head_dim()},
-                 {"intermediate_size", s.hidden},
-                 {"vocab_size", s.vocabulary},
-                 {"max_position_embeddings", s.context},
-                 {"rms_norm_eps", s.norm_epsilon},
-                 {"tie_word_embeddings", s.tied},
-                 {"hidden_act", "silu"},
-                 {"sliding_window", nullptr},
-                 {"rope_theta", s.rope_base},
-                 {"rope_parameters", rope},
-                 {"torch_dtype", "float32"},
-                 {"dtype", "float32"}};
-  if (r.kind != RopeScaling::Kind::kNone) config["rope_scaling"] = rope;
+namespace {
+
+// The weights' types by their names in the folder's files.
+struct TypeNames {
+  const char *stored, *config;
+};
+TypeNames names_of(at::ScalarType type) {
+  return type == at::kBFloat16 ? TypeNames{"BF16", "bfloat16"} : TypeNames{"F32", "float32"};
+}
+
+void save_weights(const std::filesystem::path& file, const Decoder& decoder, at::ScalarType type) {
   std::vector<TensorToStore> tensors;
+  std::vector<at::Tensor> kept;  // what was converted
   for (const NamedTensor& parameter : decoder.parameters()) {
-    const auto* bytes = static_cast<const std::byte*>(parameter.tensor.const_data_ptr());
+    kept.push_back(parameter.tensor.detach().to(type));
+    const auto* bytes = static_cast<const std::byte*>(kept.back().const_data_ptr());
     std::vector<std::int64_t> shape = parameter.tensor.sizes().vec();
-    const std::size_t row = static_cast<std::size_t>(parameter.tensor.numel() / shape[0]) * sizeof(float);
-    for (const Source& source : sources_of(parameter.name, s)) {
+    const std::size_t row =
+        static_cast<std::size_t>(kept.back().numel() / shape[0]) * kept.back().element_size();
+    for (const Source& source : sources_of(parameter.name, decoder.settings())) {
       shape[0] = source.rows;
       const std::size_t size = row * static_cast<std::size_t>(source.rows);
-      tensors.push_back({source.name, "F32", shape, {bytes, size}});
+      tensors.push_back({source.name, names_of(type).stored, shape, {bytes, size}});
       bytes += size;
     }
   }
-  make_folders(folder);
-  write_safetensors(folder / "model.safetensors", tensors);
+  write_safetensors(file, tensors);
+}
+
+void save_config(const std::filesystem::path& folder, Json config, at::ScalarType type) {
+  for (const char* key : {"torch_dtype", "dtype"}) config[key] = names_of(type).config;
   write_file_atomic(folder / "config.json", config.dump(2) + "\n");
+}
+
+}  // namespace
+
+void save_pretrained(const std::filesystem::path& folder, const Decoder& decoder, const std::string& family) {
+  const Json config = config_of_settings(decoder.settings(), family);
+  make_folders(folder);
+  save_weights(folder / "model.safetensors", decoder, at::kFloat);
+  save_config(folder, config, at::kFloat);
+}
+
+std::uint64_t export_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint,
+                                at::ScalarType type) {
+  namespace fs = std::filesystem;
+  const fs::path partial = folder.string() + ".partial-" + std::to_string(::getpid());
+  fs::remove_all(partial);
+  make_folders(partial);
+  save_weights(partial / "model.safetensors", checkpoint.decoder, type);
+  const DecoderSettings& settings = checkpoint.decoder.settings();
+  const bool own = checkpoint.facts.companions.empty();
+  if (own) save_config(partial, config_of_settings(settings, family_of_settings(settings)), type);
+  for (const auto& [name, text] : checkpoint.facts.companions) {
+    if (name == "config.json")
+      save_config(partial, parse_json(text, name), type);
+    else
+      write_file_atomic(partial / name, text);
+  }
+  write_file_atomic(partial / (own ? "tokenizer.warpsmith.json" : "tokenizer.json"),
+                    checkpoint.tokenizer.to_json());
+  std::uint64_t bytes = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(partial)) bytes += entry.file_size();
+  sync_folder(partial);
+  fs::remove_all(folder);
+  fs::rename(partial, folder);
+  sync_folder(folder.parent_path());
+  return bytes;
 }
 
 }  // namespace warpsmith::model

@@ -270,8 +270,9 @@ void sample_batch(const Decoder& decoder, std::span<const Token> prompt, std::sp
       const Token token = pick_token(row, settings, randoms[s].uniform());
       out[s].tokens.push_back(token);
       out[s].log_probabilities.push_back(log_probability(row, token));
-      out[s].finished = token == kEos;
-      if (token == kEos) continue;
+      out[s].finished =
+          std::find(settings.stops.begin(), settings.stops.end(), token) != settings.stops.end();
+      if (out[s].finished) continue;
       still.push_back(living[i]);
       tokens.push_back(token);
     }

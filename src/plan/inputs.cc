@@ -145,6 +145,8 @@ Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digest
                   measure->candidates + " are not known");
     inputs[measure->candidates.empty() ? "candidates_of_run" : "imported"] = stage.taken->digest;
   }
+  if (stage.model.pretrained && stage.resolved.contains("model"))
+    inputs["model"] = stage.model.pretrained->digest;
   // Only where cases are quoted, so that the other stages' hashes stay what they were.
   const auto* contrastive = std::get_if<workflow::ContrastiveSettings>(&stage.settings);
   if (contrastive != nullptr && contrastive->quote_hacks > 0) {
@@ -191,6 +193,8 @@ std::string to_string(const Change& change) {
     path = "behaviour of " + path.substr(9);
   else if (path == "candidates_of_run")
     path = "candidates of the run";
+  else if (path == "model")
+    path = "folder of the model";
   else if (path == "imported")
     path = "imported kernels";
   else if (path == "hacks.database")

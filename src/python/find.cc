@@ -9,6 +9,7 @@ extern const char candidate_py[];
 extern const char extension_key_py[];
 extern const char import_task_py[];
 extern const char math_flags_py[];
+extern const char chat_template_py[];
 extern const char module_state_py[];
 extern const char reference_py[];
 extern const char task_module_py[];
@@ -44,6 +45,7 @@ std::string baselines_script() { return std::string(math_flags_py) + reference_p
 std::string extension_key_script() { return extension_key_py; }
 std::string task_module_script() { return task_module_py; }
 std::string import_task_script() { return task_module_script() + import_task_py; }
+std::string chat_template_script() { return chat_template_py; }
 std::string module_state_script() { return task_module_script() + module_state_py; }
 std::string candidate_script() {
   return extension_key_script() + task_module_script() + math_flags_py + reference_py + candidate_py;

@@ -191,8 +191,12 @@ JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& train)
                 {"threads", spec.train.cpus},
                 {"checkpoint_prefix", "checkpoints/" + spec.name}};
   if (!train.init) {
-    job.params["model"] = model_json(spec.model);
-    job.params["tokenizer_texts"] = true;
+    const workflow::ModelSettings& m = spec.model;
+    job.params["model"] = m.pretrained ? m.pretrained->settings : model_json(m);
+    if (m.pretrained)
+      job.params["pretrained"] = {{"folder", m.from.empty() ? m.shape_of : m.from},
+                                  {"weights", !m.from.empty()},
+                                  {"frame", m.pretrained->frame}};
   }
   const std::int64_t first = train.init ? train.init->step : 0;
   for (std::int64_t i = 1; i <= train.steps; ++i)
@@ -203,6 +207,29 @@ JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& train)
   job.files["examples.jsonl"] = std::move(lines);
   job.resources = spec.train;
   job.expected_item_s = kTrainStepSeconds;
+  job.one_shard = true;
+  return job;
+}
+
+std::string export_type(const workflow::ModelSettings& model) {
+  if (model.export_as == "none") return "";
+  if (model.export_as != "auto") return model.export_as;
+  return model.from.empty() && model.shape_of.empty() ? "" : "float32";
+}
+
+JobRequest export_request(const workflow::StageSpec& spec, int round, const std::string& checkpoint) {
+  JobRequest job;
+  job.round = round;
+  job.job = "export";
+  job.program = "warpsmith-train";
+  job.params = {{"mode", "export"},
+                {"init", checkpoint},
+                {"type", export_type(spec.model)},
+                {"threads", spec.train.cpus},
+                {"stage_folder", ""}};
+  job.items.push_back({{"id", "export"}});
+  job.resources = spec.train;
+  job.expected_item_s = kExportSeconds;
   job.one_shard = true;
   return job;
 }

@@ -26,7 +26,7 @@ inline constexpr int kSamplesADraw = 8;
 
 // Guesses of an item's duration, for packing only.
 inline constexpr double kSecondsAToken = 5e-4;
-inline constexpr double kTrainStepSeconds = 0.1;
+inline constexpr double kTrainStepSeconds = 0.1, kExportSeconds = 10;
 // By tier: one kernel; host code with torch's headers; a module that loads torch, and one that builds, too.
 inline constexpr double kCompilePlanSeconds = 0.3, kCompileExtensionSeconds = 30, kCompilePythonSeconds = 8,
                         kBuildSeconds = 60;
@@ -68,6 +68,11 @@ struct TrainJob {
   std::vector<Json> examples;  // lines of examples.jsonl
 };
 JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& job);
+
+// float32, bfloat16, or empty: none.
+std::string export_type(const workflow::ModelSettings& model);
+// Writes the checkpoint as a Hugging Face folder, `model` in the stage's.
+JobRequest export_request(const workflow::StageSpec& spec, int round, const std::string& checkpoint);
 
 struct Trained {
   Checkpoint checkpoint;

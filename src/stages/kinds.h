@@ -14,6 +14,9 @@ std::unique_ptr<Stage> make_contrastive(StageInputs inputs);
 std::unique_ptr<Stage> make_evaluate(StageInputs inputs);
 std::unique_ptr<Stage> make_command(StageInputs inputs);
 
+// Adds the export of its model to a stage that trains, where one is wanted.
+std::unique_ptr<Stage> make_exported(const workflow::StageSpec& spec, std::unique_ptr<Stage> stage);
+
 // A step that asks for one job.
 StageStep ask(JobRequest job, StageProgress progress);
 

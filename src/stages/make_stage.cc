@@ -18,11 +18,12 @@ void unexpected(const workflow::StageSpec& spec, const JobResult& result) {
 }
 
 std::unique_ptr<Stage> make_stage(StageInputs inputs) {
-  const std::string& kind = inputs.spec.kind;
+  const workflow::StageSpec spec = inputs.spec;
+  const std::string& kind = spec.kind;
   if (kind == "collect") return make_collect(std::move(inputs));
-  if (kind == "sft") return make_sft(std::move(inputs));
-  if (kind == "self_supervised") return make_self_supervised(std::move(inputs));
-  if (kind == "contrastive") return make_contrastive(std::move(inputs));
+  if (kind == "sft") return make_exported(spec, make_sft(std::move(inputs)));
+  if (kind == "self_supervised") return make_exported(spec, make_self_supervised(std::move(inputs)));
+  if (kind == "contrastive") return make_exported(spec, make_contrastive(std::move(inputs)));
   if (kind == "measure") return make_evaluate(std::move(inputs));
   if (kind == "command") return make_command(std::move(inputs));
   throw Error(fmt::format("stage {}: there is no stage kind `{}`", inputs.spec.name, kind), kExitUsage);

@@ -26,13 +26,20 @@ struct Planner {
     return train_tasks() + spec.dataset.heldout_combination.size() + spec.dataset.heldout_operation.size();
   }
 
+  void add_export(int round) {
+    if (!export_type(spec.model).empty()) jobs.push_back({round, "export", 1, false});
+  }
+
   // How many candidates the dataset's files and their variants are is known when they have been read.
   void operator()(const workflow::CollectSettings&) {
     jobs.push_back({0, "collect", all_tasks(), false});
     jobs.push_back({0, "compile", 0, false});
     jobs.push_back({0, "measure", 0, false});
   }
-  void operator()(const workflow::SftSettings& s) { jobs.push_back({0, "train", count(s.steps), false}); }
+  void operator()(const workflow::SftSettings& s) {
+    jobs.push_back({0, "train", count(s.steps), false});
+    add_export(0);
+  }
   void operator()(const workflow::SelfSupervisedSettings& s) {
     for (int round = 1; round <= s.rounds; ++round) {
       jobs.push_back(
@@ -40,6 +47,7 @@ struct Planner {
       add_verification(jobs, round, train_tasks() * count(s.samples));
       jobs.push_back({round, "train", count(s.steps), true});
     }
+    add_export(s.rounds);
   }
   void operator()(const workflow::ContrastiveSettings& s) {
     const std::uint64_t samples = count(s.prompts) * count(s.group);
@@ -54,6 +62,7 @@ struct Planner {
       const std::uint64_t steps = std::min((tokens + batch - 1) / batch, count(s.prompts));  // whole groups
       if (s.update) jobs.push_back({round, "train", count(std::max(1, s.epochs)) * steps, true});
     }
+    if (s.update) add_export(s.rounds);
   }
   void operator()(const workflow::MeasureSettings& s) {
     const std::uint64_t tasks = s.heldout ? all_tasks() : train_tasks();
@@ -89,12 +98,14 @@ void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
   if (job.job == "compile") job.expected_item_s = compile_seconds(known);
   if (job.job == "measure") job.expected_item_s = measure_seconds(spec, known);
   if (job.job == "train") job.expected_item_s = kTrainStepSeconds;
-  job.one_shard = job.job == "train" || (job.job == "measure" && measures_in_one_shard(spec));
+  if (job.job == "export") job.expected_item_s = kExportSeconds;
+  job.one_shard =
+      job.job == "train" || job.job == "export" || (job.job == "measure" && measures_in_one_shard(spec));
 }
 
 void add_program(PlannedJob& job, const workflow::StageSpec& spec) {
   const auto* command = std::get_if<workflow::CommandSettings>(&spec.settings);
-  job.program = command == nullptr      ? "warpsmith-" + job.job
+  job.program = command == nullptr      ? "warpsmith-" + (job.job == "export" ? "train" : job.job)
                 : command->argv.empty() ? ""
                                         : command->argv.front();
   job.resources = job.job == "generate"                          ? spec.generate

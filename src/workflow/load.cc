@@ -87,6 +87,8 @@ class Loader {
     for (const CauseRule& rule : cause_rules()) defaults.retry.times[rule.cause] = rule.standard;
     read_shared(map, {"model", "sample", "optimizer", "compile", "measure", "prompt"}, defaults, mistakes_,
                 idle_gpus_);
+    const Node* model = root.find("model");
+    if (model != nullptr) find_model(defaults.model, model->place());
     if (defaults.sample.max_tokens >= defaults.model.context)
       map.mistake("sample",
                   fmt::format("`max_tokens` {} leaves no room for a prompt in the model's context of {}",
@@ -278,11 +280,13 @@ class Loader {
     }
     for (Draft& draft : drafts) {
       if (draft.hacks) find_hacks(draft);
+      if (draft.model) find_model(draft.spec.model, *draft.model);
       if (const auto* command = std::get_if<CommandSettings>(&draft.spec.settings))
         check_command_files(draft, *command);
     }
     spec_.stages = order_stages(std::move(drafts), stated, mistakes_);
     for (StageSpec& stage : spec_.stages) {
+      check_model_memory(stage);
       if (auto* command = std::get_if<CommandSettings>(&stage.settings)) find_command_files(stage, *command);
       if (auto* measure = std::get_if<MeasureSettings>(&stage.settings)) find_run(stage, *measure);
     }
@@ -346,6 +350,56 @@ class Loader {
         known->second = std::make_shared<const HackDatabase>(std::move(*database));
     }
     draft.spec.hacks = known->second;
+  }
+
+  // The folder of a model is made absolute and looked at.
+  void find_model(ModelSettings& model, const yaml::Place& place) {
+    std::string& named = model.from.empty() ? model.shape_of : model.from;
+    if (named.empty()) return;
+    const fs::path folder = without_end((base_folder() / named).lexically_normal());
+    named = folder.string();
+    if (!options_.check_files) return;
+    const bool weights = !model.from.empty();
+    const int context = model.context_given ? model.context : 0;
+    const auto [known, fresh] = models_.emplace(std::tuple(folder, weights, context), nullptr);
+    if (fresh) {
+      const std::string key = weights ? "from" : "shape_of";
+      try {
+        if (!options_.pretrained) throw Error("a folder of a model cannot be looked at here");
+        known->second =
+            std::make_shared<const PretrainedModel>(options_.pretrained(folder, weights, context));
+        for (const std::string& note : known->second->notes)
+          notes_.push_back(mistake_at(place, fmt::format("`{}`: {}: {}", key, folder.string(), note)));
+      } catch (const Error& error) {
+        mistakes_.push_back(mistake_at(place, fmt::format("`{}`: {}", key, error.what()),
+                                       "a Hugging Face folder, relative to the folder of this file"));
+      }
+    }
+    model.pretrained = known->second;
+    if (model.pretrained) model.context = model.pretrained->context;
+  }
+
+  // What is certain of the memory of a folder's model: its weights, and what training keeps for each.
+  void check_model_memory(const StageSpec& stage) {
+    if (!stage.model.pretrained) return;
+    const auto parameters = static_cast<std::uint64_t>(stage.model.pretrained->parameters);
+    const auto check = [&](const char* job, std::uint64_t bytes_each, const char* what) {
+      for (const StageJob& one : stage_jobs(stage)) {
+        const std::uint64_t limit = one.resources->memory_bytes, needed = parameters * bytes_each;
+        if (one.name != job || limit == 0 || limit >= needed) continue;
+        mistakes_.push_back(
+            {file_.string(), stage.line, 1,
+             fmt::format("stage `{}`: its {} jobs have {}, and {} for {} parameters takes {}",
+                         stage.base_name, job, format_size(limit), what, parameters, format_size(needed)),
+             fmt::format("resources: {{{}: {{memory: …}}}}", job)});
+      }
+    };
+    const auto* contrastive = std::get_if<ContrastiveSettings>(&stage.settings);
+    const bool two = contrastive != nullptr && contrastive->kl > 0;
+    check("train", two ? 20 : 16,
+          two ? "weights, gradients, two moments and the reference's weights in float32"
+              : "weights, gradients and two moments in float32");
+    check("generate", 4, "weights in float32");
   }
 
   // "runs/x/" -> "runs/x"
@@ -414,6 +468,8 @@ class Loader {
   ReferenceBudget budget_;
   std::optional<Diagnostic> no_dataset_;                           // its folder is not there
   std::map<fs::path, std::shared_ptr<const HackDatabase>> hacks_;  // by folder; null: it has mistakes
+  // By folder, whether with weights, and context; null: it has mistakes.
+  std::map<std::tuple<fs::path, bool, int>, std::shared_ptr<const PretrainedModel>> models_;
   WorkflowSpec spec_;
 };
 

@@ -68,6 +68,23 @@ void read_retry(const Node& node, RetryRule& retry, Diagnostics& mistakes) {
   map.finish();
 }
 
+// Of a model that a Hugging Face folder describes.
+void check_folder_model(const Node& node, const ModelSettings& model, Diagnostics& mistakes) {
+  if (!model.from.empty() && !model.shape_of.empty())
+    mistakes.push_back(mistake_at(node.place(), "`from` and `shape_of` stand together", "keep one of them"));
+  for (const Entry& entry : node.entries()) {
+    const std::string& key = entry.key;
+    const bool applies = key == "from" || key == "shape_of" || key == "context" || key == "export" ||
+                         (key == "init_deviation" && model.from.empty());
+    const auto& keys = model_keys();
+    if (!applies && std::any_of(keys.begin(), keys.end(), [&](const auto& k) { return k.rule.name == key; }))
+      mistakes.push_back(mistake_at(
+          entry.place,
+          fmt::format("`{}`: the folder says it: {}", key, model.from.empty() ? model.shape_of : model.from),
+          "leave it out"));
+  }
+}
+
 void read_block(const std::string& block, const Node& node, StageSpec& spec, Diagnostics& mistakes) {
   const std::string what = "`" + block + "`";
   if (block == "model") read_map(model_keys(), node, what, spec.model, mistakes);
@@ -76,8 +93,13 @@ void read_block(const std::string& block, const Node& node, StageSpec& spec, Dia
   if (block == "compile") read_map(compile_keys(), node, what, spec.compiler, mistakes);
   if (block == "measure") read_map(protocol_keys(), node, what, spec.protocol, mistakes);
   if (block == "prompt") read_map(prompt_keys(), node, what, spec.prompt, mistakes);
-  const ModelSettings& m = spec.model;
   if (block != "model") return;
+  ModelSettings& m = spec.model;
+  m.context_given = m.context_given || node.find("context") != nullptr;
+  if (!m.from.empty() || !m.shape_of.empty()) {
+    check_folder_model(node, m, mistakes);
+    return;
+  }
   if (m.width % m.heads != 0 || m.width / m.heads % 2 != 0)
     mistakes.push_back(mistake_at(node.place(),
                                   fmt::format("`width` {} cannot be shared by {} heads", m.width, m.heads),
@@ -273,6 +295,7 @@ Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnos
   StageSpec& spec = draft.spec;
   MapReader map(node, fmt::format("stage `{}`", spec.base_name), mistakes);
   read_common(map, kind.blocks, spec, mistakes, idle);
+  if (const Node* model = map.node().find("model")) draft.model = model->place();
   for (const std::string& job : kJobNames)  // the file says it for all stages: not all can use them
     resources_of(spec, job).gpus = std::min(resources_of(spec, job).gpus, most_gpus(spec, job));
   const auto holds = [](const std::vector<std::string>& list, const std::string& word) {
@@ -373,7 +396,8 @@ std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults, const
                 .checkpoint_of = {},
                 .candidates_of = {},
                 .argv = {},
-                .hacks = {}};
+                .hacks = {},
+                .model = {}};
     draft.spec.base_name = name->text();
     draft.spec.name = instance_name(name->text(), matrix, point);
     draft.spec.kind = kind->name;
@@ -395,11 +419,24 @@ std::set<std::string> DatasetSettings::ids() const {
   return ids;
 }
 
+namespace {
+
+// Of a folder's model the folder's digest stands for the sizes: plan/inputs.h.
+Json hashed_model(const ModelSettings& model) {
+  Json json = hashed_json(model_keys(), model);
+  if (model.from.empty() && model.shape_of.empty()) return json;
+  Json kept = {{"context", json["context"]}, {"weights", model.from.empty() ? "random" : "folder"}};
+  if (model.from.empty()) kept["init_deviation"] = json["init_deviation"];
+  return kept;
+}
+
+}  // namespace
+
 Json resolved_parameters(const StageSpec& spec) {
   const KindRule* kind = find_kind(spec.kind);
   Json json = {{"kind", spec.kind}};
   for (const std::string& block : kind->blocks) {
-    if (block == "model") json[block] = hashed_json(model_keys(), spec.model);
+    if (block == "model") json[block] = hashed_model(spec.model);
     if (block == "sample") json[block] = hashed_json(sample_keys(), spec.sample);
     if (block == "optimizer") json[block] = hashed_json(optimizer_keys(), spec.optimizer);
     if (block == "compile") json[block] = hashed_json(compile_keys(), spec.compiler);

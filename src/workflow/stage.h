@@ -29,6 +29,7 @@ struct Draft {
   std::vector<NamedPlace> checkpoint_of, candidates_of;
   std::vector<yaml::Place> argv;     // of the words of `argv`
   std::optional<yaml::Place> hacks;  // of the folder of known hacks; nothing: none is named
+  std::optional<yaml::Place> model;  // of the stage's own `model`
 };
 
 // GPUs that a shard of `job` can use: one to measure on, many where a program of the user's runs. The other

@@ -9,6 +9,26 @@ constexpr double kManySteps = 100'000'000;
 const Table<ModelSettings>& model_keys() {
   using S = ModelSettings;
   static const Table<S> table = {
+      {.rule = {.name = "from",
+                .form = Form::kString,
+                .meaning = "A Hugging Face folder to begin from: config.json, safetensors, tokenizer.json; "
+                           "relative to the folder of this file.",
+                .hashed = false},
+       .member = &S::from},
+      {.rule = {.name = "shape_of",
+                .form = Form::kString,
+                .meaning =
+                    "The same, of which the shape and the tokenizer are taken; the weights are random.",
+                .hashed = false},
+       .member = &S::shape_of},
+      {.rule = {.name = "export",
+                .form = Form::kWord,
+                .meaning =
+                    "What each stage that trains leaves in `model/` of its folder for transformers: "
+                    "weights of this type, or nothing; auto: float32 where the model came from a folder.",
+                .words = {"auto", "float32", "bfloat16", "none"},
+                .hashed = false},
+       .member = &S::export_as},
       {{"layers", Form::kInteger, "Transformer blocks.", 1, 1000}, &S::layers},
       {{"width", Form::kInteger, "Width of the residual stream; a multiple of `heads`.", 8, 65536},
        &S::width},

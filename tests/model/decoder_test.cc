@@ -11,6 +11,7 @@
 #include <iostream>
 
 #include "warpsmith/base/random.h"
+#include "warpsmith/model/tokenizer.h"
 
 namespace warpsmith::model {
 namespace {
@@ -176,7 +177,7 @@ TEST(Decoder, RefusesWhatDoesNotFit) {
   EXPECT_THROW((void)decoder.logits(longer), Error);
   EXPECT_THROW(decoder_settings_from_json({{"width", 10}, {"heads", 4}}), Error);
   EXPECT_THROW(decoder_settings_from_json({{"heads", 4}, {"kv_heads", 3}}), Error);
-  EXPECT_THROW(decoder_settings_from_json({{"vocabulary", 100}}), Error);
+  EXPECT_THROW(decoder_settings_from_json({{"vocabulary", 0}}), Error);
   EXPECT_EQ(decoder_settings_from_json(to_json(small())), small());
 }
 

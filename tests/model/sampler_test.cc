@@ -12,6 +12,7 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
+#include "warpsmith/model/tokenizer.h"
 
 namespace warpsmith::model {
 namespace {

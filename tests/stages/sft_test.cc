@@ -31,7 +31,6 @@ TEST(Sft, TrainsOnTheSuccessesOfTrainTasks) {
   EXPECT_EQ(train.params["mode"], "sft");
   EXPECT_TRUE(train.params["init"].is_null());
   EXPECT_EQ(train.params["model"]["layers"], 4);
-  EXPECT_EQ(train.params["tokenizer_texts"], true);
   EXPECT_EQ(train.params["checkpoint_prefix"], "checkpoints/sft");
   EXPECT_DOUBLE_EQ(train.params["optimizer"]["learning_rate"].get<double>(), 4e-3);
   EXPECT_EQ(ids_of(train.items), (std::vector<std::string>{"step-1", "step-2", "step-3"}));
@@ -51,6 +50,31 @@ TEST(Sft, TrainsOnTheSuccessesOfTrainTasks) {
   EXPECT_EQ(out["step"], 3);
   EXPECT_EQ(out["summary"]["examples"], 4);
   EXPECT_EQ(out["summary"]["curve_tail"].size(), 3u);
+}
+
+TEST(Sft, AModelOfAFolderIsNamedAndExportedAtTheEnd) {
+  StageInputs inputs = with_collect({.steps = 3, .contrastive_share = 0});
+  workflow::PretrainedModel found;
+  found.settings = {{"layers", 7}};
+  found.frame = {{"before", "user: "}};
+  inputs.spec.model.from = "/models/qwen";
+  inputs.spec.model.pretrained = std::make_shared<const workflow::PretrainedModel>(found);
+  World world;
+  const StageOutput out = world.drive(inputs);
+  ASSERT_EQ(world.jobs(), (std::vector<std::string>{"0/train", "0/export"}));
+  const Json& pretrained = world.log[0].params["pretrained"];
+  EXPECT_EQ(pretrained, (Json{{"folder", "/models/qwen"}, {"weights", true}, {"frame", found.frame}}));
+  EXPECT_EQ(world.log[0].params["model"], found.settings);
+  EXPECT_EQ(world.log[1].program, "warpsmith-train");
+  EXPECT_EQ(world.log[1].params["mode"], "export");
+  EXPECT_EQ(world.log[1].params["init"], "checkpoints/sft-3");
+  EXPECT_EQ(world.log[1].params["type"], "float32");
+  EXPECT_EQ(out["checkpoint"], "checkpoints/sft-3");
+
+  inputs.spec.model.export_as = "none";
+  World without;
+  without.drive(inputs);
+  EXPECT_EQ(without.jobs(), (std::vector<std::string>{"0/train"}));
 }
 
 TEST(Sft, AContrastiveShareShowsSlowerProgramsBeforeAFasterTarget) {

@@ -144,6 +144,8 @@ JobResult World::run(const JobRequest& job) {
             job.params.at("checkpoint_prefix").get<std::string>() + "-" + std::to_string(step);
         r.record["checkpoint_digest"] = "digest of " + std::to_string(step);
       }
+    } else if (job.job == "export") {
+      r.record["folder"] = "model";
     } else if (job.job == "collect") {
       r.record = collected(id);
     } else {

@@ -315,6 +315,88 @@ TEST(ShippedWorkflows, MutatedFilesNeverThrow) {
   EXPECT_LT(good_files, 1400);  // the mutations do bite
 }
 
+class FolderModels : public ::testing::Test {
+ protected:
+  LoadResult load_model(const std::string& model, const std::string& more = "") {
+    LoadOptions options{.overrides = {}, .seed = {}, .base_folder = make_base()};
+    options.pretrained = [this](const fs::path& folder, bool weights, int context) {
+      asked_.push_back(folder.filename().string() + (weights ? " weights " : " shape ") +
+                       std::to_string(context));
+      if (folder.filename() == "bad") throw Error("config.json: it is not there", kExitUsage);
+      return PretrainedModel{.family = "qwen2",
+                             .settings = {},
+                             .frame = {},
+                             .context = context > 0 ? context : 32768,
+                             .parameters = 1'000'000'000,
+                             .digest = "d",
+                             .notes = {"no system role"}};
+    };
+    return load_workflow_text(kHead + "model: " + model + "\n" + more +
+                                  "stages: [{name: c, kind: collect}, {name: s, kind: sft, needs: c, "
+                                  "resources: {memory: 16GiB}}]\n",
+                              "w.yaml", options);
+  }
+  std::vector<std::string> asked_;
+};
+
+TEST_F(FolderModels, AreLookedAtOnce) {
+  const LoadResult result = load_model("{from: models/good/}");
+  EXPECT_THAT(lines_of(result.mistakes), IsEmpty());
+  ASSERT_TRUE(result.spec);
+  EXPECT_THAT(asked_, ElementsAre("good weights 0"));
+  ASSERT_EQ(result.notes.size(), 1u);
+  EXPECT_THAT(result.notes[0].message, ::testing::HasSubstr("no system role"));
+  const StageSpec& stage = result.spec->stages.back();
+  EXPECT_EQ(stage.model.context, 32768);
+  // The folder's place is no part of the hash; its digest is (plan/inputs.h).
+  EXPECT_EQ(stage.resolved["model"], (Json{{"context", 32768}, {"weights", "folder"}}));
+}
+
+TEST_F(FolderModels, AShapeKeepsItsContextAndDeviation) {
+  const LoadResult result = load_model("{shape_of: good, context: 1000, init_deviation: 0.02}");
+  ASSERT_TRUE(result.spec);
+  EXPECT_THAT(asked_, ElementsAre("good shape 1000"));
+  EXPECT_EQ(result.spec->stages.back().resolved["model"],
+            (Json{{"context", 1000}, {"weights", "random"}, {"init_deviation", 0.02}}));
+}
+
+TEST_F(FolderModels, WhatDoesNotFitIsAMistakeWithItsPlace) {
+  const auto mistakes = [&](const std::string& model, const std::string& more = "") {
+    std::string text;
+    for (const Diagnostic& mistake : load_model(model, more).mistakes) text += to_string(mistake) + "\n";
+    return text;
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(mistakes("{from: bad}"), HasSubstr("w.yaml:4:8: `from`: config.json: it is not there"));
+  EXPECT_THAT(mistakes("{from: good, layers: 3}"), HasSubstr("w.yaml:4:21: `layers`: the folder says it"));
+  EXPECT_THAT(mistakes("{from: good, init_deviation: 0.1}"),
+              HasSubstr("`init_deviation`: the folder says it"));
+  EXPECT_THAT(mistakes("{from: good, shape_of: good}"), HasSubstr("`from` and `shape_of` stand together"));
+  EXPECT_THAT(mistakes("{from: good, context: 300}"), HasSubstr("leaves no room for a prompt"));
+  EXPECT_THAT(mistakes("{from: good, export: int8}"), HasSubstr("int8"));
+}
+
+TEST_F(FolderModels, MemoryThatIsSurelyTooLittleIsAMistake) {
+  LoadResult result = load_workflow_text(
+      kHead +
+          "model: {from: good}\nresources: {train: {memory: 8GiB}}\n"
+          "stages: [{name: c, kind: collect}, {name: s, kind: sft, needs: c}]\n",
+      "w.yaml",
+      {.overrides = {}, .seed = {}, .base_folder = make_base(), .pretrained = [](const fs::path&, bool, int) {
+         return PretrainedModel{.family = "",
+                                .settings = {},
+                                .frame = {},
+                                .context = 4096,
+                                .parameters = 1'000'000'000,
+                                .digest = "",
+                                .notes = {}};
+       }});
+  ASSERT_EQ(result.mistakes.size(), 1u);
+  EXPECT_THAT(result.mistakes[0].message,
+              ::testing::HasSubstr("its train jobs have 8.0 GiB, and weights, gradients and two moments in "
+                                   "float32 for 1000000000 parameters takes 14.9 GiB"));
+}
+
 TEST(Schema, EqualsTheCommittedFile) {
   EXPECT_EQ(workflow_json_schema(), read_json_file(kSource / "workflows/workflow.schema.json"))
       << "write it anew: warpsmith schema > workflows/workflow.schema.json";

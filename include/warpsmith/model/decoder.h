@@ -16,43 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "warpsmith/base/json.h"
-#include "warpsmith/model/tokenizer.h"
+#include "warpsmith/model/settings.h"
 
 namespace warpsmith::model {
-
-// How rotary frequencies are changed for contexts that are longer than those that the model began with: as
-// transformers' modeling_rope_utils.py has it.
-struct RopeScaling {
-  enum class Kind { kNone, kLinear, kLlama3, kYarn };
-  Kind kind = Kind::kNone;
-  double factor = 1;
-  double original_context = 0;                   // llama3, yarn
-  double low_frequency = 1, high_frequency = 4;  // llama3
-  double beta_fast = 32, beta_slow = 1;          // yarn
-  double attention_factor = 1;                   // yarn: sines and cosines are multiplied by it
-  bool truncate = true;                          // yarn: whole dimensions bound the ramp
-  friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
-};
-
-struct DecoderSettings {
-  std::int64_t layers = 4, width = 128, heads = 4, kv_heads = 2, hidden = 352, context = 1024,
-               vocabulary = 1024;
-  double rope_base = 10000.0, norm_epsilon = 1e-6, init_deviation = 0.05;
-  bool qkv_bias = true;        // as Qwen2; Llama has none
-  bool tied = true;            // the embedding is the head as well
-  bool qk_norm = false;        // queries and keys are normed head by head, as in Qwen3
-  std::int64_t head_size = 0;  // of one head; 0: width / heads
-  RopeScaling rope_scaling;
-  std::int64_t head_dim() const { return head_size > 0 ? head_size : width / heads; }
-  std::int64_t attention_width() const { return heads * head_dim(); }
-  std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim(); }
-  friend bool operator==(const DecoderSettings&, const DecoderSettings&) = default;
-};
-Json to_json(const DecoderSettings& settings);
-// Missing keys keep their defaults, unknown ones are ignored; throws Error (exit code 2) for sizes that do
-// not fit together.
-DecoderSettings decoder_settings_from_json(const Json& json);
 
 // Tokens [begin, begin + length) of a batch.
 struct Segment {
@@ -123,6 +89,8 @@ class Decoder {
   const at::Tensor& sine() const { return sine_; }
 
  private:
+  at::Tensor& slot(const std::string& name);  // where the parameter of that name is kept
+
   DecoderSettings settings_;
   at::Tensor flat_, gradient_;
   at::Tensor embedding_, head_, final_norm_, cosine_, sine_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "warpsmith/base/error.h"
@@ -15,6 +16,7 @@ namespace warpsmith::model {
 inline constexpr std::string_view kCheckpointSchema = "warpsmith.checkpoint/1";
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kOriginFile = "origin.json";
+inline constexpr std::string_view kCompanionFolder = "pretrained/";
 
 struct CheckpointFacts {
   std::string stage;                 // that made it
@@ -22,6 +24,8 @@ struct CheckpointFacts {
   double score = 0;                  // the lower the better: the mean loss since the checkpoint before
   std::vector<std::string> parents;  // digests of the checkpoint that it began from and of its reference
   Json origin = Json::object();
+  // Of a model that came as a Hugging Face folder: the folder's small files, which its export has again.
+  std::vector<std::pair<std::string, std::string>> companions = {};
 };
 
 // The checksum that a manifest must hold: over all of it but its checksum.

@@ -16,21 +16,22 @@
 namespace warpsmith::model {
 
 struct SamplerSettings {
-  double temperature = 1.0;       // 0: always the most probable token
-  double top_p = 1.0;             // the smallest set of tokens with at least this share; 1: off
-  std::int64_t top_k = 0;         // 0: off
-  std::int64_t max_tokens = 400;  // of a completion, <eos> included
-  std::int64_t batch = 64;        // samples at a time; further ones follow in batches of as many
+  double temperature = 1.0;        // 0: always the most probable token
+  double top_p = 1.0;              // the smallest set of tokens with at least this share; 1: off
+  std::int64_t top_k = 0;          // 0: off
+  std::int64_t max_tokens = 400;   // of a completion, the token that ends it included
+  std::int64_t batch = 64;         // samples at a time; further ones follow in batches of as many
+  std::vector<Token> stops = {2};  // each ends a completion: Tokenizer::stops()
 };
 
 struct Sample {
-  std::vector<Token> tokens;  // with <eos>, where it ended
+  std::vector<Token> tokens;  // with the token that ended it, where one did
   // Of each token: log softmax(logits) at temperature 1 over the whole vocabulary, which is what the trainer
   // computes. It is the log-probability of the draw itself where temperature and top_p are 1 and top_k is 0.
   // Otherwise samples come from a sharper distribution than the one that the policy-gradient ratio is formed
   // with.
   std::vector<float> log_probabilities;
-  bool finished = false;  // ended with <eos>; otherwise max_tokens or the context cut it off
+  bool finished = false;  // ended by a token of `stops`; otherwise max_tokens or the context cut it off
 };
 
 // `prompt` as Tokenizer::encode_prompt gives it; one sample for each of `keys`, whose random numbers are

@@ -1,14 +1,16 @@
-// Byte-level BPE (Sennrich et al. 2016, on bytes as in GPT-2). Any byte string comes back exactly from its
-// tokens.
+// Texts as tokens, and the form of what a model is asked and answers.
 //
-// Ids: 0…4 are the special tokens below, 5…260 the 256 bytes, then one for each merge in the order in which
-// they were learnt. Text is first cut into pieces that no merge crosses, see split_pieces(). No text encodes
-// to a special token.
+// A trained one is byte-level BPE (Sennrich et al. 2016, on bytes as in GPT-2): any byte string comes back
+// exactly from its tokens. Ids: 0…4 are the special tokens below, 5…260 the 256 bytes, then one for each
+// merge in the order in which they were learnt. Text is first cut into pieces that no merge crosses, see
+// split_pieces(). No text encodes to a special token. A training sequence is
+// <bos> <prompt> PROMPT <answer> COMPLETION <eos>.
 //
-// A training sequence is  <bos> <prompt> PROMPT <answer> COMPLETION <eos>.
+// A pretrained one is that of a Hugging Face folder, with the frame that its chat template gives.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "warpsmith/tokenizer/byte_pairs.h"
+#include "warpsmith/tokenizer/frame.h"
 
 namespace warpsmith::model {
 
@@ -30,26 +33,31 @@ class Tokenizer {
   // left that occurs twice. Depends on the texts' contents and not on their order. Equal counts: the smaller
   // pair of ids wins.
   static Tokenizer train(std::span<const std::string> texts, int vocabulary);
-
-  // As to_json() gave it; throws Error where it is damaged.
+  // A trained one, as to_json() gave it; throws Error where it is damaged.
   static Tokenizer from_json(std::string_view text);
-  std::string to_json() const;
+  // `json`: tokenizer.json of a Hugging Face folder; `name` stands in messages. Throws Error (exit code 2).
+  static Tokenizer pretrained(std::string json, const std::string& name, tokenizer::Frame frame);
 
-  int size() const { return kFirstMerge + static_cast<int>(merges_.size()); }
+  // The text of tokenizer.json: of our form, or the folder's.
+  std::string to_json() const;
+  const tokenizer::Frame* frame() const;  // of a pretrained one; else null
+
+  int size() const;
   std::vector<Token> encode(std::string_view text) const;
   std::string decode(std::span<const Token> tokens) const;  // special and unknown tokens give nothing
 
-  // <bos> <prompt> prompt <answer>: what a completion is sampled after.
+  // What a completion is sampled after.
   std::vector<Token> encode_prompt(std::string_view prompt) const;
-  // completion <eos>
+  // The completion, and the token that ends it.
   std::vector<Token> encode_completion(std::string_view completion) const;
+  // Each of these ends a completion that is sampled.
+  const std::vector<Token>& stops() const;
+
+  class Coding;  // how each kind does it
 
  private:
-  explicit Tokenizer(std::vector<std::pair<Token, Token>> merges);
-
-  std::vector<std::pair<Token, Token>> merges_;
-  tokenizer::BytePairs pairs_;
-  std::vector<std::string> bytes_;  // of each token
+  explicit Tokenizer(std::shared_ptr<const Coding> coding) : coding_(std::move(coding)) {}
+  std::shared_ptr<const Coding> coding_;
 };
 
 // Cuts text into pieces; their concatenation is the text. A piece is a newline run with the indent behind it,

@@ -20,6 +20,9 @@ std::string module_state_script();
 // Describes tasks of KernelBench for `warpsmith import`: paths on stdin, a line of JSON for each on stdout.
 std::string import_task_script();
 
+// Renders a chat template; what it is asked and answers stands at its head.
+std::string chat_template_script();
+
 // Runs a candidate in a child; how it is started stands at its head.
 std::string candidate_script();
 

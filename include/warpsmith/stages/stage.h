@@ -19,11 +19,13 @@ namespace warpsmith::stages {
 // and `files`.
 struct JobRequest {
   int round = 0;        // looping stages count from 1, the others have round 0
-  std::string job;      // "collect", "generate", "compile", "measure", "train", "command"
+  std::string job;      // "collect", "generate", "compile", "measure", "train", "export", "command"
   std::string program;  // "warpsmith-generate", or the user's program
   std::vector<std::string> arguments;
-  Json params = Json::object();  // to a `checkpoint_prefix` the controller adds "-" and the stage's hash8
-  std::vector<Json> items;       // each with a string "id"
+  // The controller adds "-" and the stage's hash8 to a `checkpoint_prefix`, and sets `stage_folder` where it
+  // is there: the stage's folder, relative to the run folder.
+  Json params = Json::object();
+  std::vector<Json> items;                   // each with a string "id"
   std::map<std::string, std::string> files;  // further files beside job.json: name -> content
   Resources resources;
   double expected_item_s = 1;  // in the mean

@@ -26,6 +26,10 @@ struct LoadOptions {
   // alone, or all that become tasks. It may throw Error. Not set: such a dataset is a mistake.
   std::function<std::filesystem::path(const std::filesystem::path& checkout, const std::vector<int>& levels)>
       kernelbench;
+  // Looks at a Hugging Face folder: `model: {from: PATH}` and `{shape_of: PATH}`; `weights`: they must be
+  // there; `context`: at most so many tokens, 0: as many as it allows. It may throw Error. Not set: such a
+  // model is a mistake, unless files are not checked.
+  std::function<PretrainedModel(const std::filesystem::path& folder, bool weights, int context)> pretrained;
   bool refuse_idle_gpus = true;  // false: of a run that is there, GPUs that no program uses are no mistake
 };
 

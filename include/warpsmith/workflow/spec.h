@@ -36,8 +36,26 @@ struct Budget {
   double gpu_hours = 0;
 };
 
+// A model of a Hugging Face folder, as it was found when the workflow was loaded.
+struct PretrainedModel {
+  std::string family;  // `model_type` of its config.json
+  Json settings;       // DecoderSettings of warpsmith/model
+  Json frame;          // Frame of warpsmith/tokenizer
+  int context = 0;
+  std::int64_t parameters = 0;
+  std::string digest;  // of its files
+  std::vector<std::string> notes;
+};
+
 // Decoder of the Qwen2/Llama family; see warpsmith/model.
 struct ModelSettings {
+  // Hugging Face folders, absolute: one to begin from, or one whose shape and tokenizer are taken, with
+  // random weights. Where either is named, the sizes below are not used, but for `context`.
+  std::string from, shape_of;
+  std::shared_ptr<const PretrainedModel> pretrained;  // where either is named and it was looked at
+  bool context_given = false;
+  std::string export_as = "auto";  // a folder for transformers at a stage's end: "float32", "bfloat16",
+                                   // "none"; auto: float32 where either is named, else none
   int layers = 4, width = 128, heads = 4, kv_heads = 2, hidden = 352, context = 1024, vocabulary = 1024;
   double rope_base = 10000.0, norm_epsilon = 1e-6;
   double init_deviation = 0.05;

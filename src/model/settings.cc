@@ -1,0 +1,191 @@
+#include "warpsmith/model/settings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <numbers>
+#include <type_traits>
+#include <utility>
+
+#include "warpsmith/base/error.h"
+
+namespace warpsmith::model {
+
+namespace {
+
+void require(bool condition, const std::string& message) {
+  if (!condition) throw Error("model settings: " + message, kExitUsage);
+}
+
+constexpr std::pair<RopeScaling::Kind, const char*> kRopeKinds[] = {{RopeScaling::Kind::kNone, "none"},
+                                                                    {RopeScaling::Kind::kLinear, "linear"},
+                                                                    {RopeScaling::Kind::kLlama3, "llama3"},
+                                                                    {RopeScaling::Kind::kYarn, "yarn"}};
+
+Json to_json(const RopeScaling& r) {
+  const auto kind = std::find_if(std::begin(kRopeKinds), std::end(kRopeKinds),
+                                 [&](const auto& one) { return one.first == r.kind; });
+  return {{"kind", kind->second},
+          {"factor", r.factor},
+          {"original_context", r.original_context},
+          {"low_frequency", r.low_frequency},
+          {"high_frequency", r.high_frequency},
+          {"beta_fast", r.beta_fast},
+          {"beta_slow", r.beta_slow},
+          {"attention_factor", r.attention_factor},
+          {"truncate", r.truncate}};
+}
+
+RopeScaling rope_scaling_from_json(const Json& json) {
+  constexpr const char* kWhat = "model settings: rope_scaling";
+  RopeScaling r;
+  const auto name = json_at<std::string>(json, "kind", kWhat);
+  const auto kind = std::find_if(std::begin(kRopeKinds), std::end(kRopeKinds),
+                                 [&](const auto& one) { return one.second == name; });
+  require(kind != std::end(kRopeKinds), "rope_scaling: `" + name + "` is not known");
+  r.kind = kind->first;
+  r.factor = json_at<double>(json, "factor", kWhat);
+  r.original_context = json_at<double>(json, "original_context", kWhat);
+  r.low_frequency = json_at<double>(json, "low_frequency", kWhat);
+  r.high_frequency = json_at<double>(json, "high_frequency", kWhat);
+  r.beta_fast = json_at<double>(json, "beta_fast", kWhat);
+  r.beta_slow = json_at<double>(json, "beta_slow", kWhat);
+  r.attention_factor = json_at<double>(json, "attention_factor", kWhat);
+  r.truncate = json_at<bool>(json, "truncate", kWhat);
+  require(r.factor > 0 && r.attention_factor > 0, "rope_scaling: factors must be positive");
+  return r;
+}
+
+}  // namespace
+
+std::vector<double> rotary_frequencies(const DecoderSettings& s) {
+  const RopeScaling& r = s.rope_scaling;
+  const std::int64_t half = s.head_dim() / 2;
+  const auto dim = static_cast<double>(s.head_dim());
+  std::vector<double> frequencies;
+  for (std::int64_t i = 0; i < half; ++i)
+    frequencies.push_back(std::pow(s.rope_base, -static_cast<double>(2 * i) / dim));
+  // The element whose wave turns so often within the original context.
+  const auto element_of = [&](double turns) {
+    return dim * std::log(r.original_context / (turns * 2 * std::numbers::pi)) / (2 * std::log(s.rope_base));
+  };
+  double low = 0, high = 0;
+  if (r.kind == RopeScaling::Kind::kYarn) {
+    low = element_of(r.beta_fast);
+    high = element_of(r.beta_slow);
+    if (r.truncate) {
+      low = std::floor(low);
+      high = std::ceil(high);
+    }
+    low = std::max(low, 0.0);
+    high = std::min(high, dim - 1);
+    if (low == high) high += 0.001;
+  }
+  for (std::int64_t i = 0; i < half; ++i) {
+    double& own = frequencies[static_cast<std::size_t>(i)];
+    const double slower = own / r.factor;
+    switch (r.kind) {
+      case RopeScaling::Kind::kNone:
+        break;
+      case RopeScaling::Kind::kLinear:
+        own = slower;
+        break;
+      case RopeScaling::Kind::kLlama3: {
+        const double turns = r.original_context * own / (2 * std::numbers::pi);
+        const double share =
+            std::clamp((turns - r.low_frequency) / (r.high_frequency - r.low_frequency), 0.0, 1.0);
+        own = share * own + (1 - share) * slower;
+        break;
+      }
+      case RopeScaling::Kind::kYarn: {
+        const double ramp = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
+        own = ramp * slower + (1 - ramp) * own;
+        break;
+      }
+    }
+  }
+  return frequencies;
+}
+
+Json to_json(const DecoderSettings& s) {
+  Json json = {{"layers", s.layers},
+               {"width", s.width},
+               {"heads", s.heads},
+               {"kv_heads", s.kv_heads},
+               {"hidden", s.hidden},
+               {"context", s.context},
+               {"vocabulary", s.vocabulary},
+               {"rope_base", s.rope_base},
+               {"norm_epsilon", s.norm_epsilon},
+               {"qkv_bias", s.qkv_bias},
+               {"init_deviation", s.init_deviation}};
+  // Only where they are not what every model had before they came.
+  const DecoderSettings plain;
+  if (s.tied != plain.tied) json["tied"] = s.tied;
+  if (s.qk_norm != plain.qk_norm) json["qk_norm"] = s.qk_norm;
+  if (s.head_size != plain.head_size) json["head_size"] = s.head_size;
+  if (s.rope_scaling != plain.rope_scaling) json["rope_scaling"] = to_json(s.rope_scaling);
+  return json;
+}
+
+DecoderSettings decoder_settings_from_json(const Json& json) {
+  DecoderSettings s;
+  const auto take = [&](const char* key, auto& value) {
+    if (json.contains(key)) value = json_at<std::decay_t<decltype(value)>>(json, key, "model settings");
+  };
+  take("layers", s.layers);
+  take("width", s.width);
+  take("heads", s.heads);
+  take("kv_heads", s.kv_heads);
+  take("hidden", s.hidden);
+  take("context", s.context);
+  take("vocabulary", s.vocabulary);
+  take("rope_base", s.rope_base);
+  take("norm_epsilon", s.norm_epsilon);
+  take("init_deviation", s.init_deviation);
+  take("qkv_bias", s.qkv_bias);
+  take("tied", s.tied);
+  take("qk_norm", s.qk_norm);
+  take("head_size", s.head_size);
+  if (json.contains("rope_scaling")) s.rope_scaling = rope_scaling_from_json(json["rope_scaling"]);
+  require(s.layers > 0 && s.width > 0 && s.heads > 0 && s.kv_heads > 0 && s.hidden > 0 && s.context > 1,
+          "sizes must be positive");
+  require(s.head_size > 0 || s.width % s.heads == 0, "width must be an even multiple of heads");
+  require(s.head_size >= 0 && s.head_dim() % 2 == 0, "width must be an even multiple of heads");
+  require(s.heads % s.kv_heads == 0, "heads must be a multiple of kv_heads");
+  require(s.vocabulary > 0, "vocabulary must be positive");
+  return s;
+}
+
+std::vector<ParameterShape> parameters_of(const DecoderSettings& s) {
+  std::vector<ParameterShape> all = {{"embedding", {s.vocabulary, s.width}}};
+  for (std::int64_t l = 0; l < s.layers; ++l) {
+    const std::string prefix = "layers." + std::to_string(l) + ".";
+    all.push_back({prefix + "attention_norm", {s.width}});
+    all.push_back({prefix + "qkv", {s.qkv_width(), s.width}});
+    if (s.qkv_bias) all.push_back({prefix + "qkv_bias", {s.qkv_width()}});
+    if (s.qk_norm) {
+      all.push_back({prefix + "q_norm", {s.head_dim()}});
+      all.push_back({prefix + "k_norm", {s.head_dim()}});
+    }
+    all.push_back({prefix + "attention_out", {s.width, s.attention_width()}});
+    all.push_back({prefix + "mlp_norm", {s.width}});
+    all.push_back({prefix + "gate_up", {2 * s.hidden, s.width}});
+    all.push_back({prefix + "down", {s.width, s.hidden}});
+  }
+  all.push_back({"final_norm", {s.width}});
+  if (!s.tied) all.push_back({"head", {s.vocabulary, s.width}});
+  return all;
+}
+
+std::int64_t parameter_count(const DecoderSettings& settings) {
+  std::int64_t count = 0;
+  for (const ParameterShape& parameter : parameters_of(settings)) {
+    std::int64_t elements = 1;
+    for (const std::int64_t size : parameter.shape) elements *= size;
+    count += elements;
+  }
+  return count;
+}
+
+}  // namespace warpsmith::model

