@@ -118,6 +118,29 @@ TEST(Architecture, TorchStaysInItsModules) {
   }
 }
 
+// Some of a torch module's headers need no torch: only those may be used from elsewhere.
+bool brings_torch(const std::string& header) {
+  std::istringstream lines(slurp(fs::path(WARPSMITH_SOURCE_DIR) / "include" / header));
+  static const std::regex kInclude(R"(\s*#\s*include\s*[<"]([^>"]+)[>"].*)");
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (!std::regex_match(line, match, kInclude)) continue;
+    const std::string path = match[1];
+    if (path.starts_with("torch/") || path.starts_with("ATen/") || path.starts_with("c10/")) return true;
+    if (path.starts_with("warpsmith/") && brings_torch(path)) return true;
+  }
+  return false;
+}
+
+TEST(Architecture, HeadersThatBringTorchAreUsedInItsModulesAlone) {
+  static const std::set<std::string> kTorch = {"measure", "model", "learn"};
+  EXPECT_TRUE(brings_torch("warpsmith/model/decoder.h"));
+  EXPECT_FALSE(brings_torch("warpsmith/model/folder.h"));
+  for (const Include& include : all_includes())
+    EXPECT_TRUE(kTorch.contains(include.module) || !include.path.starts_with("warpsmith/") || !brings_torch(include.path))
+        << include.file.string() << ":" << include.line << ": " << include.path;
+}
+
 TEST(Architecture, PublicHeadersOutsideTheTorchModulesShowOnlyStandardTypes) {
   static const std::set<std::string> kTorch = {"measure", "model", "learn"};
   for (const Include& include : all_includes()) {
