@@ -5,8 +5,8 @@
 
 namespace warpsmith::python {
 
-// What it is asked and answers: RenderChats in tokenizer/frame.h. Throws Error (exit code 2) where there is no
-// such python3, or it does not answer.
+// What it is asked and answers: RenderChats in tokenizer/frame.h. Throws Error (exit code 2) where there is
+// no such python3, or it does not answer.
 Json render_chats(const Json& question);
 
 }  // namespace warpsmith::python
