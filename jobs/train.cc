@@ -1,15 +1,13 @@
 // warpsmith-train JOB.json SHARD: trains a model on the examples beside the job file, one item a step.
 //
 // params: mode (sft, rejection, grpo); model (settings, where init is null); init, reference (checkpoints,
-// relative to the
-//   run folder, or null); optimizer (OptimizerSettings by name); threads; checkpoint_prefix; grpo: epochs,
-//   clip_ratio, kl, kl_clamp.
+// relative to the run folder, or null); optimizer (OptimizerSettings by name); threads; checkpoint_prefix;
+// grpo: epochs, clip_ratio, kl, kl_clamp.
 // examples.jsonl: {"id", "prompt", "completion", "weight"}; grpo also "group", "advantage", "folder" (an
-// attempt's, relative
-//   to the run folder), "tokens" and "logprobs" (blobs there).
+// attempt's, relative to the run folder), "tokens" and "logprobs" (blobs there).
 // items: {"id": "step-17"}, numbered on from the init checkpoint. Records: step, loss, learning_rate,
-// grad_norm, tokens,
-//   seconds; grpo also kl, clip_share, ratio_mean; the last one also checkpoint and checkpoint_digest.
+// grad_norm, tokens, seconds; grpo also kl, clip_share, ratio_mean; the last one also checkpoint and
+// checkpoint_digest.
 //
 // Where init is null: `pretrained` ({"folder", "weights", "frame"}) is a Hugging Face folder from which the
 // weights (or their shape alone) and the tokenizer come; without it the tokenizer is trained on the examples.
@@ -110,7 +108,7 @@ class Progress {
 
 // Steps (done, last], their records and checkpoints.
 void run_steps(ShardSession& shard, learn::Trainer& trainer, learn::CheckpointSeries& series,
-               const TrainInputs& inputs) {
+               const TrainInputs& inputs, const model::Companions& companions) {
   const learn::TrainerSettings& settings = inputs.settings;
   const std::int64_t first = inputs.first, last = first + settings.steps;
   const std::int64_t every = settings.optimizer.checkpoint_every;
@@ -127,8 +125,8 @@ void run_steps(ShardSession& shard, learn::Trainer& trainer, learn::CheckpointSe
     if (done == last || (every > 0 && trainer.done() % every == 0)) {
       shard.sync();  // the records up to here are at least as durable as the checkpoint
       const model::CheckpointFacts facts = {
-          shard.job().stage, done, losses / static_cast<double>(summed), inputs.parents, {{"record", record}},
-          inputs.companions};
+          shard.job().stage,    done,      losses / static_cast<double>(summed), inputs.parents,
+          {{"record", record}}, companions};
       const std::string digest =
           series.save(facts, trainer.decoder(), trainer.tokenizer(), &trainer.optimizer_state());
       losses = 0;
@@ -172,7 +170,6 @@ void train(int argc, char** argv) {
       job.token + "/" + std::to_string(shard.shard()), settings.optimizer.keep_last,
       settings.optimizer.keep_best && settings.mode != learn::Mode::kGrpo);
   model::Checkpoint start = start_model(shard, series, inputs);
-  inputs.companions = start.facts.companions;
   const std::int64_t done = start.facts.step - inputs.first;
   learn::Trainer trainer(settings, std::move(start.decoder), std::move(start.tokenizer),
                          std::move(start.optimizer), inputs.reference ? &inputs.reference->decoder : nullptr,
@@ -181,7 +178,7 @@ void train(int argc, char** argv) {
   if (trainer.left_out() > 0)
     log_warning(std::to_string(trainer.left_out()) +
                 " examples are longer than the model's context: left out");
-  run_steps(shard, trainer, series, inputs);
+  run_steps(shard, trainer, series, inputs, start.facts.companions);
   shard.finish();
 }
 

@@ -77,7 +77,7 @@ std::int64_t step_of(const Item& item) {
 
 namespace {
 
-// params.pretrained: {"folder", "weights", "frame", "context"}.
+// `pretrained`: {"folder", "weights", "frame"}.
 model::Checkpoint model_of_folder(const Json& pretrained, const model::DecoderSettings& settings,
                                   std::uint64_t seed) {
   const fs::path folder = json_at<std::string>(pretrained, "folder", "job.json");

@@ -15,11 +15,10 @@ namespace warpsmith {
 struct TrainInputs {
   learn::TrainerSettings settings;
   std::vector<learn::Example> examples;
-  std::optional<model::Checkpoint> init;                        // with its optimiser's state
-  std::optional<model::Checkpoint> reference;                   // grpo: of the KL term
-  std::vector<std::string> parents;                             // digests of the checkpoints above
-  std::int64_t first = 0;                                       // steps that init has behind it
-  std::vector<std::pair<std::string, std::string>> companions;  // of a Hugging Face folder that it began from
+  std::optional<model::Checkpoint> init;       // with its optimiser's state
+  std::optional<model::Checkpoint> reference;  // grpo: of the KL term
+  std::vector<std::string> parents;            // digests of the checkpoints above
+  std::int64_t first = 0;                      // steps that init has behind it
 };
 
 // Throws Error with kExitUsage where the job file makes no sense.

@@ -11,6 +11,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/hdf5/hdf5.h"
+#include "whole_folder.h"
 
 namespace warpsmith::model {
 
@@ -55,56 +56,51 @@ Json describe_file(const fs::path& path) {
 std::string save_checkpoint(const fs::path& folder, const CheckpointFacts& facts, const Decoder& decoder,
                             const Tokenizer& tokenizer, const OptimizerState* optimizer) {
   return in_checkpoint(folder, [&] {
-    make_folders(folder.parent_path());
-    const fs::path partial = folder.string() + ".partial-" + std::to_string(::getpid());
-    fs::remove_all(partial);
-    make_folders(partial);
+    std::string manifest_text;
+    write_folder_whole(folder, [&](const fs::path& partial) {
+      Json tensors = Json::array();
+      hdf5::File model = hdf5::File::create(partial / kModelFile);
+      for (const NamedTensor& parameter : decoder.parameters()) {
+        write_tensor(model, parameter.name, parameter.tensor);
+        tensors.push_back({{"name", parameter.name},
+                           {"shape", parameter.tensor.sizes().vec()},
+                           {"dtype", "float32"},
+                           {"file", kModelFile}});
+      }
+      model.close();
+      Json files = Json::object();
+      files[kModelFile] = describe_file(partial / kModelFile);
+      if (optimizer) {
+        hdf5::File state = hdf5::File::create(partial / kOptimizerFile);
+        write_tensor(state, "first", optimizer->first);
+        write_tensor(state, "second", optimizer->second);
+        state.set_attribute("steps", optimizer->steps);
+        state.close();
+        files[kOptimizerFile] = describe_file(partial / kOptimizerFile);
+        sync_file(partial / kOptimizerFile);
+      }
+      const auto write_text = [&](const std::string& name, const std::string& text) {
+        write_file_atomic(partial / name, text);
+        files[name] = describe_file(partial / name);
+      };
+      const tokenizer::Frame* frame = tokenizer.frame();
+      write_text(kTokenizerFile, frame ? tokenizer.to_json() : tokenizer.to_json() + "\n");
+      if (frame) write_text(kFrameFile, tokenizer::to_json(*frame).dump(2) + "\n");
+      if (!facts.companions.empty()) make_folders(partial / kCompanionFolder);
+      for (const auto& [name, text] : facts.companions)
+        write_text(std::string(kCompanionFolder) + name, text);
+      write_file_atomic(partial / kOriginFile, facts.origin.dump(2) + "\n");
+      sync_file(partial / kModelFile);
 
-    Json tensors = Json::array();
-    hdf5::File model = hdf5::File::create(partial / kModelFile);
-    for (const NamedTensor& parameter : decoder.parameters()) {
-      write_tensor(model, parameter.name, parameter.tensor);
-      tensors.push_back({{"name", parameter.name},
-                         {"shape", parameter.tensor.sizes().vec()},
-                         {"dtype", "float32"},
-                         {"file", kModelFile}});
-    }
-    model.close();
-    Json files = Json::object();
-    files[kModelFile] = describe_file(partial / kModelFile);
-    if (optimizer) {
-      hdf5::File state = hdf5::File::create(partial / kOptimizerFile);
-      write_tensor(state, "first", optimizer->first);
-      write_tensor(state, "second", optimizer->second);
-      state.set_attribute("steps", optimizer->steps);
-      state.close();
-      files[kOptimizerFile] = describe_file(partial / kOptimizerFile);
-      sync_file(partial / kOptimizerFile);
-    }
-    const auto write_text = [&](const std::string& name, const std::string& text) {
-      write_file_atomic(partial / name, text);
-      files[name] = describe_file(partial / name);
-    };
-    const tokenizer::Frame* frame = tokenizer.frame();
-    write_text(kTokenizerFile, frame ? tokenizer.to_json() : tokenizer.to_json() + "\n");
-    if (frame) write_text(kFrameFile, tokenizer::to_json(*frame).dump(2) + "\n");
-    if (!facts.companions.empty()) make_folders(partial / kCompanionFolder);
-    for (const auto& [name, text] : facts.companions) write_text(std::string(kCompanionFolder) + name, text);
-    write_file_atomic(partial / kOriginFile, facts.origin.dump(2) + "\n");
-    sync_file(partial / kModelFile);
-
-    Json manifest = {
-        {"schema", kCheckpointSchema}, {"stage", facts.stage},     {"step", facts.step},
-        {"score", facts.score},        {"parents", facts.parents}, {"model", to_json(decoder.settings())},
-        {"tensors", tensors},          {"files", files},           {"tokenizer_tokens", tokenizer.size()}};
-    manifest["checksum"] = manifest_checksum(manifest);
-    const std::string text = manifest.dump(2) + "\n";
-    write_file_atomic(partial / kManifestFile, text);
-    sync_folder(partial);
-    if (fs::exists(folder)) fs::remove_all(folder);
-    fs::rename(partial, folder);
-    sync_folder(folder.parent_path());
-    return sha256_hex(text);
+      Json manifest = {
+          {"schema", kCheckpointSchema}, {"stage", facts.stage},     {"step", facts.step},
+          {"score", facts.score},        {"parents", facts.parents}, {"model", to_json(decoder.settings())},
+          {"tensors", tensors},          {"files", files},           {"tokenizer_tokens", tokenizer.size()}};
+      manifest["checksum"] = manifest_checksum(manifest);
+      manifest_text = manifest.dump(2) + "\n";
+      write_file_atomic(partial / kManifestFile, manifest_text);
+    });
+    return sha256_hex(manifest_text);
   });
 }
 

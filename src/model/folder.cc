@@ -76,11 +76,10 @@ FolderFacts look_at_folder(const fs::path& folder, bool weights, std::int64_t co
   return facts;
 }
 
-std::vector<std::pair<std::string, std::string>> companions_of(const fs::path& folder) {
-  std::vector<std::pair<std::string, std::string>> files;
-  for (const char* name :
-       {"config.json", "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja",
-        "generation_config.json"})
+Companions companions_of(const fs::path& folder) {
+  Companions files;
+  for (const char* name : {"config.json", "tokenizer_config.json", "special_tokens_map.json",
+                           "chat_template.jinja", "generation_config.json"})
     if (path_exists(folder / name)) files.emplace_back(name, read_file_within(folder / name, kMostBytes));
   return files;
 }

@@ -1,7 +1,6 @@
 #include "warpsmith/model/pretrained.h"
 
 #include <ATen/ops/empty.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/model/folder.h"
 #include "warpsmith/model/safetensors.h"
+#include "whole_folder.h"
 
 namespace warpsmith::model {
 
@@ -88,27 +88,22 @@ void save_pretrained(const std::filesystem::path& folder, const Decoder& decoder
 std::uint64_t export_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint,
                                 at::ScalarType type) {
   namespace fs = std::filesystem;
-  const fs::path partial = folder.string() + ".partial-" + std::to_string(::getpid());
-  fs::remove_all(partial);
-  make_folders(partial);
-  save_weights(partial / "model.safetensors", checkpoint.decoder, type);
-  const DecoderSettings& settings = checkpoint.decoder.settings();
-  const bool own = checkpoint.facts.companions.empty();
-  if (own) save_config(partial, config_of_settings(settings, family_of_settings(settings)), type);
-  for (const auto& [name, text] : checkpoint.facts.companions) {
-    if (name == "config.json")
-      save_config(partial, parse_json(text, name), type);
-    else
-      write_file_atomic(partial / name, text);
-  }
-  write_file_atomic(partial / (own ? "tokenizer.warpsmith.json" : "tokenizer.json"),
-                    checkpoint.tokenizer.to_json());
   std::uint64_t bytes = 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator(partial)) bytes += entry.file_size();
-  sync_folder(partial);
-  fs::remove_all(folder);
-  fs::rename(partial, folder);
-  sync_folder(folder.parent_path());
+  write_folder_whole(folder, [&](const fs::path& partial) {
+    save_weights(partial / "model.safetensors", checkpoint.decoder, type);
+    const DecoderSettings& settings = checkpoint.decoder.settings();
+    const bool own = checkpoint.facts.companions.empty();
+    if (own) save_config(partial, config_of_settings(settings, family_of_settings(settings)), type);
+    for (const auto& [name, text] : checkpoint.facts.companions) {
+      if (name == "config.json")
+        save_config(partial, parse_json(text, name), type);
+      else
+        write_file_atomic(partial / name, text);
+    }
+    write_file_atomic(partial / (own ? "tokenizer.warpsmith.json" : "tokenizer.json"),
+                      checkpoint.tokenizer.to_json());
+    for (const fs::directory_entry& entry : fs::directory_iterator(partial)) bytes += entry.file_size();
+  });
   return bytes;
 }
 

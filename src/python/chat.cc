@@ -7,7 +7,6 @@
 #include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/process/child.h"
-#include "warpsmith/python/folders.h"
 #include "warpsmith/python/interpreter.h"
 #include "warpsmith/python/sandboxed.h"
 #include "warpsmith/python/scripts.h"
@@ -23,10 +22,7 @@ constexpr double kSeconds = 60;
 
 Json render_chats(const Json& question) {
   const auto python = find_python();
-  if (!python || !ask_python(*python, "import jinja2, json; print(json.dumps(jinja2.__version__))"))
-    throw Error(
-        "a chat template needs a python3 with jinja2 (torch's wheel brings it), and there is none here",
-        kExitUsage);
+  if (!python) throw Error("a chat template needs a python3, and there is none here", kExitUsage);
   const TemporaryFolder folder("chat");
   const std::filesystem::path script = folder.path() / "chat_template.py",
                               scratch = folder.path() / "scratch";
@@ -40,7 +36,9 @@ Json render_chats(const Json& question) {
   Json answers = Json::parse(result.out, nullptr, false);
   if (answers.is_array() && answers.size() == question.at("chats").size()) return answers;
   const std::vector<std::string> words = split_lines(trim(result.err));
-  throw Error("the chat template cannot be rendered" + (words.empty() ? std::string() : ": " + words.back()),
+  throw Error("the chat template cannot be rendered by " + python->string() +
+                  " (it needs jinja2, which torch's wheel brings)" +
+                  (words.empty() ? std::string() : ": " + words.back()),
               kExitUsage);
 }
 

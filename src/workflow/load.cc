@@ -89,7 +89,10 @@ class Loader {
                 idle_gpus_);
     const Node* model = root.find("model");
     if (model != nullptr) find_model(defaults.model, model->place());
-    if (defaults.sample.max_tokens >= defaults.model.context)
+    // A folder's context is known where it was looked at.
+    const ModelSettings& m = defaults.model;
+    const bool known = m.pretrained || m.context_given || (m.from.empty() && m.shape_of.empty());
+    if (known && defaults.sample.max_tokens >= m.context)
       map.mistake("sample",
                   fmt::format("`max_tokens` {} leaves no room for a prompt in the model's context of {}",
                               defaults.sample.max_tokens, defaults.model.context));

@@ -6,11 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <functional>
 #include <optional>
 #include <sstream>
 
+#include "output_of.h"
 #include "scratch.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
@@ -29,13 +29,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const std::string kTests = WARPSMITH_SOURCE_DIR "/tests/model/";
-
-std::string output_of(const std::string& command) {
-  std::string said;
-  FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
-  for (char part[512]; std::fgets(part, sizeof part, pipe) != nullptr;) said += part;
-  return ::pclose(pipe) == 0 ? said : "failed: " + said;
-}
 
 class Folder : public testing::Test {
  protected:

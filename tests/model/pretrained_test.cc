@@ -6,12 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
 
+#include "output_of.h"
 #include "scratch.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
@@ -24,14 +24,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr const char* kHelper = WARPSMITH_SOURCE_DIR "/tests/model/hugging_face_models.py";
-
-std::string output_of(const std::string& command, int* status) {
-  std::string said;
-  FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
-  for (char part[512]; std::fgets(part, sizeof part, pipe) != nullptr;) said += part;
-  *status = ::pclose(pipe);
-  return said;
-}
 
 at::Tensor tensor_of(const StoredTensors& stored, const std::string& name) {
   const StoredTensor& tensor = stored.all().at(name);

@@ -4,11 +4,11 @@
 //                          decoder.h
 //   <name>/optimizer.h5    "first", "second": AdamW's moments, flat, in the order of the parameters, with
 //                          their padding
-//   <name>/tokenizer.json  of our form, or that of the Hugging Face folder that the model came from; then
-//   also <name>/frame.json      what its chat template gives, and <name>/pretrained/     the other small
-//   files of that folder <name>/origin.json     who wrote it: free of meaning for what it holds, and outside
-//   the digest <name>/manifest.json   written last: model settings, step, stage, parents (digests), dtype,
-//   shape and
+//   <name>/tokenizer.json  of our form, or that of the Hugging Face folder that the model came from
+//   <name>/frame.json      of such a model: what its chat template puts around a prompt
+//   <name>/pretrained/     of such a model: the other small files of that folder
+//   <name>/origin.json     who wrote it: free of meaning for what it holds, and outside the digest
+//   <name>/manifest.json   written last: model settings, step, stage, parents (digests), dtype, shape and
 //                          file of every tensor, bytes and SHA-256 of every file, and a checksum over itself
 //
 // A checkpoint is written to <name>.partial-<pid> and renamed. The SHA-256 of manifest.json is its digest:

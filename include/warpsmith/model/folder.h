@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "warpsmith/base/json.h"
+#include "warpsmith/model/manifest.h"
 #include "warpsmith/model/settings.h"
 #include "warpsmith/tokenizer/frame.h"
 
@@ -35,6 +35,6 @@ Json read_config(const std::filesystem::path& folder);
 
 // Small files of the folder that others want beside weights and tokenizer.json: chat template, settings of
 // generation and the like, by name; those that are there.
-std::vector<std::pair<std::string, std::string>> companions_of(const std::filesystem::path& folder);
+Companions companions_of(const std::filesystem::path& folder);
 
 }  // namespace warpsmith::model

@@ -18,14 +18,17 @@ inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kOriginFile = "origin.json";
 inline constexpr std::string_view kCompanionFolder = "pretrained/";
 
+// Of a model that came as a Hugging Face folder: the folder's small files by name, which its export has
+// again.
+using Companions = std::vector<std::pair<std::string, std::string>>;
+
 struct CheckpointFacts {
   std::string stage;                 // that made it
   std::int64_t step = 0;             // optimiser steps since the random initialisation, over all stages
   double score = 0;                  // the lower the better: the mean loss since the checkpoint before
   std::vector<std::string> parents;  // digests of the checkpoint that it began from and of its reference
   Json origin = Json::object();
-  // Of a model that came as a Hugging Face folder: the folder's small files, which its export has again.
-  std::vector<std::pair<std::string, std::string>> companions = {};
+  Companions companions = {};
 };
 
 // The checksum that a manifest must hold: over all of it but its checksum.

@@ -12,16 +12,17 @@
 #include <vector>
 
 #include "warpsmith/model/decoder.h"
+#include "warpsmith/model/tokenizer.h"
 
 namespace warpsmith::model {
 
 struct SamplerSettings {
-  double temperature = 1.0;        // 0: always the most probable token
-  double top_p = 1.0;              // the smallest set of tokens with at least this share; 1: off
-  std::int64_t top_k = 0;          // 0: off
-  std::int64_t max_tokens = 400;   // of a completion, the token that ends it included
-  std::int64_t batch = 64;         // samples at a time; further ones follow in batches of as many
-  std::vector<Token> stops = {2};  // each ends a completion: Tokenizer::stops()
+  double temperature = 1.0;           // 0: always the most probable token
+  double top_p = 1.0;                 // the smallest set of tokens with at least this share; 1: off
+  std::int64_t top_k = 0;             // 0: off
+  std::int64_t max_tokens = 400;      // of a completion, the token that ends it included
+  std::int64_t batch = 64;            // samples at a time; further ones follow in batches of as many
+  std::vector<Token> stops = {kEos};  // each ends a completion: Tokenizer::stops()
 };
 
 struct Sample {
