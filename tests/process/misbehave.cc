@@ -173,6 +173,24 @@ int move_about(const std::string& path) {
   }
 }
 
+// Threads that make and remove folders without rest, until the process is woken (SIGCONT). There are several,
+// so that one of them has just run whenever somebody looks, on a busy machine too.
+int change_until_woken(const std::string& path) {
+  static volatile std::sig_atomic_t woken = 0;
+  std::signal(SIGCONT, [](int) { woken = 1; });
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([folder = path + "/" + std::to_string(i)] {
+      while (woken == 0) {
+        mkdir(folder.c_str(), 0755);
+        rmdir(folder.c_str());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::printf("resumed\n");
+  return 0;
+}
+
 // What an honest one may do: a file with a hole of a TiB, one of a MiB under many names, and a while of both.
 int write_little(const std::string& path) {
   const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY);
@@ -272,6 +290,7 @@ const std::map<std::string, Mode>& modes() {
       {"make_empty_files", make_empty_files},
       {"nest", nest},
       {"move_about", move_about},
+      {"change_until_woken", change_until_woken},
       {"write_little", write_little},
       {"open_files",
        [](const std::string&) {
