@@ -127,8 +127,8 @@ void run_steps(ShardSession& shard, learn::Trainer& trainer, learn::CheckpointSe
       const model::CheckpointFacts facts = {
           shard.job().stage,    done,      losses / static_cast<double>(summed), inputs.parents,
           {{"record", record}}, companions};
-      const std::string digest =
-          series.save(facts, trainer.decoder(), trainer.tokenizer(), &trainer.optimizer_state());
+      const model::OptimizerState moments = trainer.optimizer_state();
+      const std::string digest = series.save(facts, trainer.decoder(), trainer.tokenizer(), &moments);
       losses = 0;
       summed = 0;
       if (done == last) record.update(checkpoint_fields(shard, done, digest));

@@ -14,15 +14,21 @@ at::Tensor spread(const std::vector<double>& values, const std::vector<std::int6
   std::vector<double> all;
   for (std::size_t i = 0; i < lengths.size(); ++i)
     all.insert(all.end(), static_cast<std::size_t>(lengths[i]), values[i]);
-  return at::tensor(all, at::kDouble).to(options.dtype());
+  return at::tensor(all, at::kDouble).to(options.device(), options.dtype().toScalarType());
 }
 
 }  // namespace
 
 at::Tensor likelihood_loss(const at::Tensor& log_probabilities, const std::vector<std::int64_t>& lengths,
                            const std::vector<double>& weights, double weighted_tokens) {
-  return (log_probabilities * spread(weights, lengths, log_probabilities.options())).sum() *
-         (-1.0 / weighted_tokens);
+  return (log_probabilities *
+          likelihood_gradient(lengths, weights, weighted_tokens, log_probabilities.options()))
+      .sum();
+}
+
+at::Tensor likelihood_gradient(const std::vector<std::int64_t>& lengths, const std::vector<double>& weights,
+                               double weighted_tokens, const at::TensorOptions& options) {
+  return spread(weights, lengths, options) * (-1.0 / weighted_tokens);
 }
 
 GrpoTerms grpo_loss(const at::Tensor& log_probabilities, const GrpoSamples& samples,
@@ -45,6 +51,7 @@ GrpoTerms grpo_loss(const at::Tensor& log_probabilities, const GrpoSamples& samp
   }
   terms.loss = (objective * share).sum() * (-1.0 / static_cast<double>(samples_in_step));
   const at::Tensor r = ratio.detach();
+  terms.entropy = -(log_probabilities.detach() * share).sum().item().toDouble();
   terms.ratio = (r * share).sum().item().toDouble();
   terms.clip_share = ((r != clipped.detach()).to(share.scalar_type()) * share).sum().item().toDouble();
   return terms;

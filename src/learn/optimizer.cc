@@ -1,6 +1,11 @@
 #include "warpsmith/learn/optimizer.h"
 
-#include <ATen/ops/zeros_like.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
@@ -51,40 +56,83 @@ double learning_rate(const OptimizerSettings& settings, std::int64_t index, std:
   return settings.learning_rate * (settings.final_rate + (1 - settings.final_rate) * cosine);
 }
 
-AdamW::AdamW(const OptimizerSettings& settings, const model::Decoder& decoder,
+AdamW::AdamW(const OptimizerSettings& settings, const model::Decoder& decoder, const at::Tensor& weights,
              std::optional<model::OptimizerState> state)
-    : settings_(settings), decay_(at::zeros_like(decoder.flat())) {
+    : settings_(settings) {
+  const at::Tensor& flat = decoder.trained_flat();
+  const auto wide = flat.options().dtype(at::kFloat);
+  master_ = flat.scalar_type() == at::kFloat ? flat : weights.to(wide.device(), at::kFloat, false, true);
   if (state) {
-    state_ = std::move(*state);
-    if (state_.first.sizes() != decoder.flat().sizes())
-      throw Error("optimizer state of a model of another size");
+    if (state->first.sizes() != flat.sizes()) throw Error("optimizer state of a model of another size");
+    state_ = {state->first.to(wide.device()), state->second.to(wide.device()), state->steps};
   } else {
-    state_ = {at::zeros_like(decoder.flat()), at::zeros_like(decoder.flat()), 0};
+    state_ = {at::zeros(flat.sizes(), wide), at::zeros(flat.sizes(), wide), 0};
   }
-  const float* base = decoder.flat().const_data_ptr<float>();
-  for (const model::NamedTensor& p : decoder.parameters())
+  if (decoder.backend() != model::Backend::kLoops) return;
+  decay_ = at::zeros(flat.sizes(), wide);
+  const float* base = flat.const_data_ptr<float>();
+  for (const model::NamedTensor& p : decoder.trained())
     if (p.decays)
       std::fill_n(decay_.mutable_data_ptr<float>() + (p.tensor.const_data_ptr<float>() - base),
                   p.tensor.numel(), static_cast<float>(settings.weight_decay));
 }
 
 double AdamW::step(model::Decoder& decoder, double rate) {
-  const model::Kernels<float>& k = model::kernels<float>();
-  const float* gradient = decoder.flat_gradient().const_data_ptr<float>();
-  const std::int64_t n = decoder.flat().numel();
-  const double norm = std::sqrt(k.sum_of_squares(gradient, n));
+  const at::NoGradGuard guard;
+  const at::Tensor& gradient = decoder.flat_gradient();
+  const bool loops = decoder.backend() == model::Backend::kLoops;
+  const double norm =
+      loops ? std::sqrt(
+                  model::kernels<float>().sum_of_squares(gradient.const_data_ptr<float>(), gradient.numel()))
+            : at::linalg_vector_norm(gradient, 2, std::nullopt, false, at::kFloat).item().toDouble();
   if (!std::isfinite(norm))
     throw Error("the gradient is not finite: training has diverged (a lower learning_rate may help)",
                 kExitFailed);
   const double factor =
       settings_.clip_norm > 0 && norm > settings_.clip_norm ? settings_.clip_norm / norm : 1.0;
   ++state_.steps;
-  const auto t = static_cast<double>(state_.steps);
-  k.adamw(decoder.flat().mutable_data_ptr<float>(), gradient, state_.first.mutable_data_ptr<float>(),
-          state_.second.mutable_data_ptr<float>(), decay_.const_data_ptr<float>(), n, factor,
-          {rate, settings_.beta1, settings_.beta2, settings_.epsilon, 1 - std::pow(settings_.beta1, t),
-           1 - std::pow(settings_.beta2, t)});
+  if (loops)
+    step_by_loops(gradient, factor, rate);
+  else
+    step_by_operators(decoder, factor, rate);
   return norm;
+}
+
+void AdamW::step_by_loops(const at::Tensor& gradient, double factor, double rate) {
+  const auto t = static_cast<double>(state_.steps);
+  model::kernels<float>().adamw(master_.mutable_data_ptr<float>(), gradient.const_data_ptr<float>(),
+                                state_.first.mutable_data_ptr<float>(),
+                                state_.second.mutable_data_ptr<float>(), decay_.const_data_ptr<float>(),
+                                gradient.numel(), factor,
+                                {rate, settings_.beta1, settings_.beta2, settings_.epsilon,
+                                 1 - std::pow(settings_.beta1, t), 1 - std::pow(settings_.beta2, t)});
+}
+
+// Parameters in runs of equal decay, each at most kRun elements, so that the float32 copies of gradients that
+// the fused operator wants stay small.
+void AdamW::step_by_operators(model::Decoder& decoder, double factor, double rate) {
+  constexpr std::int64_t kRun = std::int64_t{1} << 24;
+  const at::Tensor &flat = decoder.trained_flat(), &gradient = decoder.flat_gradient();
+  const at::Tensor step = at::full({}, static_cast<double>(state_.steps), master_.options());
+  const auto update = [&](std::int64_t begin, std::int64_t n, double decay) {
+    at::Tensor weights = master_.narrow(0, begin, n);
+    const at::Tensor wide = gradient.narrow(0, begin, n).to(at::kFloat) * factor;
+    at::_fused_adamw_({weights}, {wide}, {state_.first.narrow(0, begin, n)},
+                      {state_.second.narrow(0, begin, n)}, {}, {step}, rate, settings_.beta1, settings_.beta2,
+                      decay, settings_.epsilon, false, false);
+    if (!master_.is_same(flat)) flat.narrow(0, begin, n).copy_(weights);
+  };
+  const std::vector<model::NamedTensor>& all = decoder.trained();
+  const auto begin_of = [&](std::size_t i) {
+    return i < all.size() ? all[i].tensor.storage_offset() - flat.storage_offset() : flat.numel();
+  };
+  for (std::size_t i = 0; i < all.size();) {
+    std::size_t end = i + 1;
+    while (end < all.size() && all[end].decays == all[i].decays) ++end;
+    for (std::int64_t at = begin_of(i); at < begin_of(end); at += kRun)
+      update(at, std::min(kRun, begin_of(end) - at), all[i].decays ? settings_.weight_decay : 0);
+    i = end;
+  }
 }
 
 }  // namespace warpsmith::learn

@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
@@ -136,7 +137,8 @@ std::vector<std::vector<std::size_t>> plan_batches(const TrainerSettings& settin
 
 struct Trainer::State {
   TrainerSettings settings;
-  model::Decoder decoder;
+  model::Decoder decoder;              // in training
+  std::optional<model::Decoder> host;  // where that is not on the CPU in float32: a copy that is
   model::Tokenizer tokenizer;
   AdamW optimizer;
   std::vector<Example> examples;
@@ -144,6 +146,7 @@ struct Trainer::State {
   std::vector<at::Tensor>
       reference;  // log-probabilities of each example under the reference; computed when first needed
   const model::Decoder* reference_decoder;
+  std::optional<model::Decoder> placed_reference;  // where the trained one is not on the CPU in float32
   std::vector<std::vector<std::size_t>> batches;
   std::size_t left_out = 0;
   std::int64_t done = 0;
@@ -151,8 +154,28 @@ struct Trainer::State {
   void encode(std::vector<Example> all);
   void likelihood_step(const std::vector<std::size_t>& numbers, StepRecord& record);
   void grpo_step(const std::vector<std::size_t>& numbers, StepRecord& record);
+  void grpo_part(const std::vector<std::size_t>& numbers, std::int64_t samples, StepRecord& record);
   at::Tensor reference_of(const Packed& packed);
+  // `numbers` in runs of at most micro_batch_tokens.
+  std::vector<std::vector<std::size_t>> micro_batches(const std::vector<std::size_t>& numbers) const;
 };
+
+std::vector<std::vector<std::size_t>> Trainer::State::micro_batches(
+    const std::vector<std::size_t>& numbers) const {
+  if (settings.micro_batch_tokens == 0) return {numbers};
+  std::vector<std::vector<std::size_t>> runs;
+  std::int64_t sum = 0;
+  for (const std::size_t i : numbers) {
+    const std::int64_t tokens = encoded[i].tokens();
+    if (runs.empty() || sum + tokens > settings.micro_batch_tokens) {
+      runs.emplace_back();
+      sum = 0;
+    }
+    runs.back().push_back(i);
+    sum += tokens;
+  }
+  return runs;
+}
 
 void Trainer::State::encode(std::vector<Example> all) {
   const bool grpo = settings.mode == Mode::kGrpo;
@@ -178,17 +201,24 @@ void Trainer::State::encode(std::vector<Example> all) {
 }
 
 void Trainer::State::likelihood_step(const std::vector<std::size_t>& numbers, StepRecord& record) {
-  const Packed packed = pack(encoded, numbers);
-  std::vector<double> weights;
+  const auto weight_of = [&](std::size_t i) {
+    return settings.mode == Mode::kSft ? examples[i].weight : 1.0;
+  };
   double weighted_tokens = 0;
-  for (std::size_t i = 0; i < packed.order.size(); ++i) {
-    weights.push_back(settings.mode == Mode::kSft ? examples[packed.order[i]].weight : 1.0);
-    weighted_tokens += weights.back() * static_cast<double>(packed.lengths[i]);
+  for (const std::size_t i : numbers)
+    weighted_tokens += weight_of(i) * static_cast<double>(encoded[i].completion.size());
+  at::Tensor total;
+  for (const std::vector<std::size_t>& run : micro_batches(numbers)) {
+    const Packed packed = pack(encoded, run);
+    std::vector<double> weights;
+    for (const std::size_t i : packed.order) weights.push_back(weight_of(i));
+    const at::Tensor known =
+        likelihood_gradient(packed.lengths, weights, weighted_tokens, settings.placement.dtype(at::kFloat));
+    const at::Tensor loss = (decoder.log_probabilities(packed.batch, known) * known).sum();
+    loss.backward();
+    total = total.defined() ? total + loss.detach() : loss.detach();
   }
-  const at::Tensor loss =
-      likelihood_loss(decoder.log_probabilities(packed.batch), packed.lengths, weights, weighted_tokens);
-  loss.backward();
-  record.loss = loss.item().toDouble();
+  record.loss = total.item().toDouble();
 }
 
 at::Tensor Trainer::State::reference_of(const Packed& packed) {
@@ -213,30 +243,60 @@ void Trainer::State::grpo_step(const std::vector<std::size_t>& numbers, StepReco
   for (const std::size_t i : numbers) groups[examples[i].group].push_back(i);
   const auto samples = static_cast<std::int64_t>(numbers.size());
   for (const auto& [name, members] : groups) {
-    const Packed packed = pack(encoded, members);
-    GrpoSamples group{{}, reference_of(packed), packed.lengths, {}};
-    std::vector<float> old;
-    for (const std::size_t i : packed.order) {
-      old.insert(old.end(), examples[i].log_probabilities.begin(), examples[i].log_probabilities.end());
-      group.advantages.push_back(examples[i].advantage);
-    }
-    group.old_log_probabilities = at::tensor(old, at::kFloat);
-    const GrpoTerms terms = grpo_loss(decoder.log_probabilities(packed.batch), group, settings.grpo, samples);
-    terms.loss.backward();
-    record.loss += terms.loss.item().toDouble();
-    record.kl += terms.kl / static_cast<double>(samples);
-    record.clip_share += terms.clip_share / static_cast<double>(samples);
-    record.ratio_mean += terms.ratio / static_cast<double>(samples);
+    ++record.groups;
+    record.groups_without_spread += std::all_of(members.begin(), members.end(),
+                                                [&](std::size_t i) { return examples[i].advantage == 0; });
+    for (const std::vector<std::size_t>& run : micro_batches(members)) grpo_part(run, samples, record);
   }
+}
+
+void Trainer::State::grpo_part(const std::vector<std::size_t>& numbers, std::int64_t samples,
+                               StepRecord& record) {
+  const Packed packed = pack(encoded, numbers);
+  GrpoSamples part{{}, reference_of(packed), packed.lengths, {}};
+  std::vector<float> old;
+  for (const std::size_t i : packed.order) {
+    old.insert(old.end(), examples[i].log_probabilities.begin(), examples[i].log_probabilities.end());
+    part.advantages.push_back(examples[i].advantage);
+  }
+  part.old_log_probabilities = at::tensor(old, at::kFloat).to(settings.placement.device());
+  const GrpoTerms terms = grpo_loss(decoder.log_probabilities(packed.batch), part, settings.grpo, samples);
+  terms.loss.backward();
+  const auto all = static_cast<double>(samples);
+  record.loss += terms.loss.item().toDouble();
+  record.kl += terms.kl / all;
+  record.clip_share += terms.clip_share / all;
+  record.ratio_mean += terms.ratio / all;
+  record.entropy += terms.entropy / all;
 }
 
 Trainer::Trainer(const TrainerSettings& settings, model::Decoder decoder, model::Tokenizer tokenizer,
                  std::optional<model::OptimizerState> optimizer, const model::Decoder* reference,
                  std::vector<Example> examples) {
-  AdamW adamw(settings.optimizer, decoder, std::move(optimizer));
-  state_ = std::make_unique<State>(State{
-      settings, std::move(decoder), std::move(tokenizer), std::move(adamw), {}, {}, {}, reference, {}, 0, 0});
+  const bool on_host = settings.placement.device().is_cpu() && settings.placement.dtype() == at::kFloat;
+  std::optional<model::Decoder> placed, host, placed_reference;
+  if (!on_host) {
+    placed = decoder.copied(settings.placement);
+    if (reference) placed_reference = (reference->copied(settings.placement));
+  }
+  AdamW adamw(settings.optimizer, placed ? *placed : decoder, decoder.trained_flat(), std::move(optimizer));
+  if (placed) host = std::move(decoder);
+  state_ = std::make_unique<State>(State{settings,
+                                         placed ? std::move(*placed) : std::move(decoder),
+                                         std::move(host),
+                                         std::move(tokenizer),
+                                         std::move(adamw),
+                                         {},
+                                         {},
+                                         {},
+                                         reference,
+                                         std::move(placed_reference),
+                                         {},
+                                         0,
+                                         0});
   State& s = *state_;
+  if (s.placed_reference) s.reference_decoder = &*s.placed_reference;
+  s.decoder.recompute(settings.recompute);
   if (s.tokenizer.size() > s.decoder.settings().vocabulary)
     throw Error("a tokenizer of " + std::to_string(s.tokenizer.size()) + " tokens for a model of " +
                     std::to_string(s.decoder.settings().vocabulary),
@@ -258,9 +318,18 @@ Trainer::Trainer(Trainer&&) noexcept = default;
 std::int64_t Trainer::done() const { return state_->done; }
 void Trainer::skip_to(std::int64_t done) { state_->done = done; }
 std::size_t Trainer::left_out() const { return state_->left_out; }
-const model::Decoder& Trainer::decoder() const { return state_->decoder; }
+const model::Decoder& Trainer::decoder() const {
+  if (!state_->host) return state_->decoder;
+  const at::NoGradGuard guard;
+  at::Tensor flat = state_->host->trained_flat();
+  flat.copy_(state_->optimizer.master());
+  return *state_->host;
+}
 const model::Tokenizer& Trainer::tokenizer() const { return state_->tokenizer; }
-const model::OptimizerState& Trainer::optimizer_state() const { return state_->optimizer.state(); }
+model::OptimizerState Trainer::optimizer_state() const {
+  const model::OptimizerState& state = state_->optimizer.state();
+  return {state.first.cpu(), state.second.cpu(), state.steps};
+}
 
 StepRecord Trainer::step() {
   State& s = *state_;

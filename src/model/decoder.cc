@@ -1,18 +1,20 @@
 #include "warpsmith/model/decoder.h"
 
 #include <ATen/Dispatch.h>
-#include <ATen/ops/addmm.h>
-#include <ATen/ops/cat.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/log_softmax.h>
-#include <ATen/ops/tensor.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/custom_class.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -23,23 +25,6 @@
 namespace warpsmith::model {
 
 namespace {
-
-// Position of each token in its sequence: behind its prefix, if it has one.
-std::vector<std::int64_t> positions_of(const PackedBatch& batch) {
-  std::vector<std::int64_t> positions(batch.tokens.size());
-  for (const Segment& segment : batch.segments) {
-    const std::int64_t start =
-        segment.prefix < 0 ? 0 : batch.segments[static_cast<std::size_t>(segment.prefix)].length;
-    for (std::int64_t i = 0; i < segment.length; ++i)
-      positions[static_cast<std::size_t>(segment.begin + i)] = start + i;
-  }
-  return positions;
-}
-
-at::Tensor int64_tensor(const std::vector<std::int64_t>& values) { return at::tensor(values, at::kLong); }
-at::Tensor int64_tensor(const std::vector<Token>& values) {
-  return int64_tensor(std::vector<std::int64_t>(values.begin(), values.end()));
-}
 
 constexpr std::pair<const char*, at::Tensor LayerWeights::*> kOfLayer[] = {
     {"attention_norm", &LayerWeights::attention_norm},
@@ -52,76 +37,101 @@ constexpr std::pair<const char*, at::Tensor LayerWeights::*> kOfLayer[] = {
     {"gate_up", &LayerWeights::gate_up},
     {"down", &LayerWeights::down}};
 
-// Queries and keys of `qkv`, each head normed by itself.
-at::Tensor norm_heads(const at::Tensor& qkv, const LayerWeights& w, const DecoderSettings& s) {
-  const std::int64_t d = s.head_dim(), rows = qkv.size(0);
-  const auto part = [&](std::int64_t first, std::int64_t heads, const at::Tensor& weight) {
-    const at::Tensor heads_of = qkv.narrow(1, first * d, heads * d).reshape({rows * heads, d});
-    return rms_norm(heads_of, weight, s.norm_epsilon).view({rows, heads * d});
-  };
-  return at::cat({part(0, s.heads, w.q_norm), part(s.heads, s.kv_heads, w.k_norm),
-                  qkv.narrow(1, (s.heads + s.kv_heads) * d, s.kv_heads * d)},
-                 1);
+constexpr std::pair<const char*, std::vector<Adapter> LayerWeights::*> kAdaptersOfLayer[] = {
+    {"qkv", &LayerWeights::qkv_adapters},
+    {"attention_out", &LayerWeights::attention_out_adapters},
+    {"gate_up", &LayerWeights::gate_up_adapters},
+    {"down", &LayerWeights::down_adapters}};
+
+template <typename Table>
+auto member_named(const Table& table, std::string_view name) {
+  return std::find_if(std::begin(table), std::end(table), [&](const auto& one) { return name == one.first; })
+      ->second;
 }
+
+// One buffer for `parameters`, each of which gets its view; where `gradient` is given, one for their
+// gradients as well.
+at::Tensor lay_out(const std::vector<ParameterShape>& parameters, const at::TensorOptions& options,
+                   at::Tensor* gradient, const std::function<void(const ParameterShape&, at::Tensor)>& take) {
+  const auto padded = [](std::int64_t n) { return (n + 15) / 16 * 16; };
+  std::int64_t total = 0, offset = 0;
+  for (const ParameterShape& one : parameters) total += padded(c10::multiply_integers(one.shape));
+  at::Tensor flat = at::zeros({total}, options);
+  if (gradient) *gradient = at::zeros({total}, options);
+  for (const ParameterShape& one : parameters) {
+    const std::int64_t n = c10::multiply_integers(one.shape);
+    at::Tensor tensor = flat.narrow(0, offset, n).view(one.shape).detach();
+    if (gradient) {
+      tensor.requires_grad_(true);
+      tensor.mutable_grad() = gradient->narrow(0, offset, n).view(one.shape).detach();
+    }
+    take(one, std::move(tensor));
+    offset += padded(n);
+  }
+  return flat;
+}
+
+// One layer, but for the last, whose rows are chosen in between.
+struct LayerOf : torch::CustomClassHolder {
+  LayerOf(const Decoder& d, Packing p) : decoder(d), packing(std::move(p)) {}
+  const Decoder& decoder;
+  const Packing packing;
+  at::Tensor operator()(std::size_t l, const at::Tensor& x) const {
+    const LayerWeights& w = decoder.layers()[l];
+    const DecoderSettings& s = decoder.settings();
+    const Backend backend = decoder.backend();
+    const at::Tensor attended =
+        attention(qkv_of(x, w, s, backend), decoder.cosine(), decoder.sine(), packing, backend);
+    if (l + 1 < decoder.layers().size()) return behind_attention(x, attended, w, s, backend);
+    // Behind the last attention only the rows that are asked for matter.
+    return behind_attention(x.index_select(0, packing.rows), attended.index_select(0, packing.rows), w, s,
+                            backend);
+  }
+};
+
+// A layer that keeps its input alone. Its weights get their gradients while it is computed again.
+struct RecomputedLayer : torch::autograd::Function<RecomputedLayer> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                            const c10::intrusive_ptr<LayerOf>& layer, std::int64_t l) {
+    context->save_for_backward({x});
+    context->saved_data["layer"] = c10::IValue::make_capsule(layer);
+    context->saved_data["number"] = l;
+    return (*layer)(static_cast<std::size_t>(l), x);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto layer = c10::static_intrusive_pointer_cast<LayerOf>(context->saved_data["layer"].toCapsule());
+    const at::AutoGradMode on(true);
+    at::Tensor x = context->get_saved_variables()[0].detach().requires_grad_(true);
+    const at::Tensor y = (*layer)(static_cast<std::size_t>(context->saved_data["number"].toInt()), x);
+    torch::autograd::backward({y}, {gradients[0]});
+    return {x.grad(), at::Tensor(), at::Tensor()};
+  }
+};
 
 }  // namespace
 
-at::Tensor qkv_of(const at::Tensor& x, const LayerWeights& w, const DecoderSettings& s) {
-  const at::Tensor qkv = at::linear(rms_norm(x, w.attention_norm, s.norm_epsilon), w.qkv, w.qkv_bias);
-  return s.qk_norm ? norm_heads(qkv, w, s) : qkv;
+Backend backend_for(const at::TensorOptions& options) {
+  const at::ScalarType type = options.dtype().toScalarType();
+  return options.device().is_cpu() && (type == at::kFloat || type == at::kDouble) ? Backend::kLoops
+                                                                                  : Backend::kOperators;
 }
 
-void append_group(PackedBatch& batch, const std::vector<Token>& prompt,
-                  const std::vector<std::vector<Token>>& completions) {
-  const auto size = [&] { return static_cast<std::int64_t>(batch.tokens.size()); };
-  const auto prefix = static_cast<std::int64_t>(batch.segments.size());
-  batch.segments.push_back({size(), static_cast<std::int64_t>(prompt.size()), -1});
-  batch.tokens.insert(batch.tokens.end(), prompt.begin(), prompt.end());
-  const std::int64_t last = size() - 1;
-  for (const std::vector<Token>& completion : completions) {
-    if (completion.empty()) continue;
-    const std::int64_t begin = size();
-    // The last token is only asked for, never attended to.
-    batch.tokens.insert(batch.tokens.end(), completion.begin(), completion.end() - 1);
-    if (size() > begin) batch.segments.push_back({begin, size() - begin, prefix});
-    for (std::size_t i = 0; i < completion.size(); ++i)
-      batch.rows.push_back(i == 0 ? last : begin + static_cast<std::int64_t>(i) - 1);
-    batch.targets.insert(batch.targets.end(), completion.begin(), completion.end());
-  }
-}
+Decoder::Decoder(const DecoderSettings& settings, at::TensorOptions options)
+    : Decoder(settings, options, backend_for(options)) {}
 
-void append_sequence(PackedBatch& batch, const std::vector<Token>& prompt,
-                     const std::vector<Token>& completion) {
-  if (completion.empty()) return;
-  const auto begin = static_cast<std::int64_t>(batch.tokens.size());
-  const auto length = static_cast<std::int64_t>(prompt.size() + completion.size()) - 1;
-  batch.segments.push_back({begin, length, -1});
-  batch.tokens.insert(batch.tokens.end(), prompt.begin(), prompt.end());
-  batch.tokens.insert(batch.tokens.end(), completion.begin(), completion.end() - 1);
-  for (std::size_t i = 0; i < completion.size(); ++i)
-    batch.rows.push_back(begin + static_cast<std::int64_t>(prompt.size() + i) - 1);
-  batch.targets.insert(batch.targets.end(), completion.begin(), completion.end());
-}
-
-Decoder::Decoder(const DecoderSettings& settings, at::ScalarType dtype) : settings_(settings) {
+Decoder::Decoder(const DecoderSettings& settings, at::TensorOptions options, Backend backend)
+    : settings_(settings), backend_(backend) {
   const DecoderSettings& s = settings_;
+  if (backend == Backend::kLoops && backend_for(options) != Backend::kLoops)
+    throw Error("the loops compute on the CPU in float32 and float64");
   layers_.resize(static_cast<std::size_t>(s.layers));
-  const std::vector<ParameterShape> parameters = parameters_of(s);
-  std::int64_t total = 0;
-  const auto padded = [](std::int64_t n) { return (n + 15) / 16 * 16; };
-  for (const ParameterShape& one : parameters) total += padded(c10::multiply_integers(one.shape));
-  flat_ = at::zeros({total}, dtype);
-  gradient_ = at::zeros({total}, dtype);
-  std::int64_t offset = 0;
-  for (const ParameterShape& one : parameters) {
-    const std::int64_t n = c10::multiply_integers(one.shape);
-    at::Tensor& tensor = slot(one.name);
-    tensor = flat_.narrow(0, offset, n).view(one.shape).detach();
-    tensor.requires_grad_(true);
-    tensor.mutable_grad() = gradient_.narrow(0, offset, n).view(one.shape).detach();
-    named_.push_back({one.name, tensor, one.shape.size() > 1});
-    offset += padded(n);
-  }
+  flat_ = lay_out(parameters_of(s), options, s.lora.rank > 0 ? nullptr : &gradient_,
+                  [&](const ParameterShape& one, at::Tensor tensor) {
+                    slot(one.name) = tensor;
+                    named_.push_back({one.name, std::move(tensor), one.shape.size() > 1});
+                  });
+  if (s.lora.rank > 0) add_adapters(options);
 
   const std::int64_t half = s.head_dim() / 2;
   at::Tensor cosine = at::empty({s.context, half}, at::kDouble), sine = at::empty_like(cosine);
@@ -133,8 +143,50 @@ Decoder::Decoder(const DecoderSettings& settings, at::ScalarType dtype) : settin
       cosine.mutable_data_ptr<double>()[position * half + i] = factor * std::cos(angle);
       sine.mutable_data_ptr<double>()[position * half + i] = factor * std::sin(angle);
     }
-  cosine_ = cosine.to(dtype);
-  sine_ = sine.to(dtype);
+  cosine_ = cosine.to(options.device(), options.dtype().toScalarType());
+  sine_ = sine.to(options.device(), options.dtype().toScalarType());
+}
+
+void Decoder::add_adapters(const at::TensorOptions& options) {
+  flat_adapters_ =
+      lay_out(adapters_of(settings_), options, &gradient_, [&](const ParameterShape& one, at::Tensor tensor) {
+        const AdapterPlace place = place_of_adapter(one.name, settings_);
+        std::vector<Adapter>& adapters =
+            layers_[static_cast<std::size_t>(place.layer)].*member_named(kAdaptersOfLayer, place.matrix);
+        if (place.is_a)
+          adapters.push_back({place.first_row, tensor, {}});
+        else
+          adapters.back().b = tensor;
+        named_adapters_.push_back({one.name, std::move(tensor), true});
+      });
+}
+
+Decoder Decoder::copied(at::TensorOptions options, Backend backend) const {
+  Decoder result(settings_, options, backend);
+  const at::NoGradGuard guard;
+  result.flat_.copy_(flat_);
+  if (flat_adapters_.defined()) result.flat_adapters_.copy_(flat_adapters_);
+  result.recompute_ = recompute_;
+  return result;
+}
+
+Decoder Decoder::merged() const {
+  DecoderSettings settings = settings_;
+  settings.lora = {};
+  Decoder result(settings);
+  const at::NoGradGuard guard;
+  result.flat_.copy_(flat_);
+  const auto matrix_of = [&](std::size_t l, const char* name) {
+    return result.layers_[l].*member_named(kOfLayer, name);
+  };
+  for (std::size_t l = 0; l < layers_.size(); ++l)
+    for (const auto& [name, adapters] : kAdaptersOfLayer)
+      for (const Adapter& one : layers_[l].*adapters)
+        matrix_of(l, name)
+            .narrow(0, one.first_row, one.b.size(0))
+            .add_(at::mm(one.b.to(at::kCPU, at::kFloat), one.a.to(at::kCPU, at::kFloat)),
+                  settings_.lora.scale());
+  return result;
 }
 
 at::Tensor& Decoder::slot(const std::string& name) {
@@ -143,9 +195,7 @@ at::Tensor& Decoder::slot(const std::string& name) {
   if (name == "head") return head_;
   const std::size_t dot = name.rfind('.');
   LayerWeights& layer = layers_[std::stoul(name.substr(name.find('.') + 1))];
-  const auto found = std::find_if(std::begin(kOfLayer), std::end(kOfLayer),
-                                  [&](const auto& one) { return name.substr(dot + 1) == one.first; });
-  return layer.*found->second;
+  return layer.*member_named(kOfLayer, std::string_view(name).substr(dot + 1));
 }
 
 void Decoder::initialise(std::uint64_t seed) {
@@ -163,38 +213,44 @@ void Decoder::initialise(std::uint64_t seed) {
   }
 }
 
-void Decoder::zero_gradient() { gradient_.zero_(); }
-
-at::Tensor Decoder::logits(const PackedBatch& batch) const {
-  const DecoderSettings& s = settings_;
-  const HeadShape shape{s.heads, s.kv_heads, s.head_dim()};
-  for (const Token token : batch.tokens)
-    if (token < 0 || token >= s.vocabulary)
-      throw Error("token " + std::to_string(token) + " is not in the vocabulary");
-  const std::vector<std::int64_t> position_list = positions_of(batch);
-  for (const std::int64_t position : position_list)
-    if (position >= s.context)
-      throw Error("a sequence of more than " + std::to_string(s.context) + " tokens (the model's context)");
-  const at::Tensor positions = int64_tensor(position_list), rows = int64_tensor(batch.rows);
-
-  at::Tensor x = at::embedding(embedding_, int64_tensor(batch.tokens));  // [tokens, width]
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
-    const LayerWeights& w = layers_[l];
-    const at::Tensor qkv = qkv_of(x, w, s);
-    at::Tensor attended = attention(qkv, positions, cosine_, sine_, batch.segments, shape);
-    if (l + 1 == layers_.size()) {  // behind the last attention only the rows that are asked for matter
-      attended = attended.index_select(0, rows);
-      x = x.index_select(0, rows);
+void Decoder::initialise_adapters(std::uint64_t seed) {
+  for (const NamedTensor& parameter : named_adapters_) {
+    if (parameter.name.ends_with(".b")) {
+      at::NoGradGuard guard;
+      parameter.tensor.zero_();
+      continue;
     }
-    x = at::addmm(x, attended, w.attention_out.t());
-    const at::Tensor gate_up = at::linear(rms_norm(x, w.mlp_norm, s.norm_epsilon), w.gate_up);
-    x = at::addmm(x, swiglu(gate_up), w.down.t());
+    const double bound = 1 / std::sqrt(static_cast<double>(parameter.tensor.size(1)));
+    Random random(random_key({seed, name_key("initialise"), name_key(parameter.name)}));
+    AT_DISPATCH_FLOATING_TYPES(flat_adapters_.scalar_type(), "initialise_adapters", [&] {
+      scalar_t* out = parameter.tensor.mutable_data_ptr<scalar_t>();
+      for (std::int64_t i = 0; i < parameter.tensor.numel(); ++i)
+        out[i] = static_cast<scalar_t>(bound * (2 * random.uniform() - 1));
+    });
   }
-  return at::linear(rms_norm(x, final_norm_, s.norm_epsilon), head());
 }
 
-at::Tensor Decoder::log_probabilities(const PackedBatch& batch) const {
-  return at::log_softmax(logits(batch), -1).gather(1, int64_tensor(batch.targets).unsqueeze(1)).squeeze(1);
+void Decoder::zero_gradient() { gradient_.zero_(); }
+
+at::Tensor Decoder::behind_layers(const Packing& packing) const {
+  at::Tensor x = at::embedding(embedding_, packing.tokens);  // [tokens, width]
+  const auto layer = c10::make_intrusive<LayerOf>(*this, packing);
+  const bool again = recompute_ && at::GradMode::is_enabled();
+  // What is computed again gets its gradients by way of x.
+  if (again && !x.requires_grad()) x.requires_grad_(true);
+  for (std::size_t l = 0; l < layers_.size(); ++l)
+    x = again ? RecomputedLayer::apply(x, layer, static_cast<std::int64_t>(l)) : (*layer)(l, x);
+  return rms_norm(x, final_norm_, settings_.norm_epsilon, backend_);
+}
+
+at::Tensor Decoder::logits(const PackedBatch& batch) const {
+  const Packing packing = make_packing(batch, settings_, flat_.device());
+  return at::linear(behind_layers(packing), head());
+}
+
+at::Tensor Decoder::log_probabilities(const PackedBatch& batch, const at::Tensor& known) const {
+  const Packing packing = make_packing(batch, settings_, flat_.device());
+  return head_log_probabilities(behind_layers(packing), head(), packing.targets, known);
 }
 
 }  // namespace warpsmith::model

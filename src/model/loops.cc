@@ -1,4 +1,4 @@
-#include "functions.h"
+#include "loops.h"
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
@@ -9,7 +9,7 @@
 
 #include "warpsmith/model/kernels.h"
 
-namespace warpsmith::model {
+namespace warpsmith::model::loops {
 
 namespace {
 
@@ -92,25 +92,19 @@ struct SwiGlu : Function<SwiGlu> {
   }
 };
 
-// What the attention needs beside tensors.
-struct AttentionPlan {
-  std::vector<Segment> segments;
-  HeadShape shape;
-};
-
 struct Attention : Function<Attention> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const at::Tensor& positions,
-                            const at::Tensor& cosine, const at::Tensor& sine,
-                            const std::shared_ptr<const AttentionPlan>& plan) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const at::Tensor& cosine,
+                            const at::Tensor& sine, const Packing& packing) {
+    const HeadShape& shape = packing.shape;
     at::Tensor rotated = qkv.clone();
-    rotate_rows(rotated, positions, cosine, sine, plan->shape, 1);
-    at::Tensor out = at::empty({qkv.size(0), plan->shape.heads * plan->shape.head_dim}, qkv.options());
-    at::Tensor log_sums = at::empty({plan->shape.heads, qkv.size(0)}, qkv.options());
-    attention_forward(rotated, plan->segments, plan->shape, out, log_sums);
-    context->save_for_backward({rotated, out, log_sums, positions, cosine, sine});
+    rotate_rows(rotated, packing.positions, cosine, sine, shape, 1);
+    at::Tensor out = at::empty({qkv.size(0), shape.heads * shape.head_dim}, qkv.options());
+    at::Tensor log_sums = at::empty({shape.heads, qkv.size(0)}, qkv.options());
+    attention_forward(rotated, packing.segments, shape, out, log_sums);
+    context->save_for_backward({rotated, out, log_sums, packing.positions, cosine, sine});
     auto& data = context->saved_data;
-    std::vector<std::int64_t> numbers = {plan->shape.heads, plan->shape.kv_heads, plan->shape.head_dim};
-    for (const Segment& s : plan->segments) numbers.insert(numbers.end(), {s.begin, s.length, s.prefix});
+    std::vector<std::int64_t> numbers = {shape.heads, shape.kv_heads, shape.head_dim};
+    for (const Segment& s : packing.segments) numbers.insert(numbers.end(), {s.begin, s.length, s.prefix});
     data["plan"] = numbers;
     return out;
   }
@@ -125,7 +119,7 @@ struct Attention : Function<Attention> {
     at::Tensor dqkv = at::empty_like(saved[0]);
     attention_backward(saved[0], saved[1], saved[2], gradients[0].contiguous(), segments, shape, dqkv);
     rotate_rows(dqkv, saved[3], saved[4], saved[5], shape, -1);
-    return {dqkv, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
+    return {dqkv, at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
 
@@ -150,10 +144,9 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
 
 at::Tensor swiglu(const at::Tensor& gate_up) { return SwiGlu::apply(gate_up); }
 
-at::Tensor attention(const at::Tensor& qkv, const at::Tensor& positions, const at::Tensor& cosine,
-                     const at::Tensor& sine, const std::vector<Segment>& segments, const HeadShape& shape) {
-  return Attention::apply(qkv, positions, cosine, sine,
-                          std::make_shared<const AttentionPlan>(AttentionPlan{segments, shape}));
+at::Tensor attention(const at::Tensor& qkv, const at::Tensor& cosine, const at::Tensor& sine,
+                     const Packing& packing) {
+  return Attention::apply(qkv, cosine, sine, packing);
 }
 
-}  // namespace warpsmith::model
+}  // namespace warpsmith::model::loops

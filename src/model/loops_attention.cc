@@ -1,4 +1,4 @@
-#include "attention.h"
+#include "loops_attention.h"
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
@@ -12,7 +12,7 @@
 
 #include "warpsmith/model/kernels.h"
 
-namespace warpsmith::model {
+namespace warpsmith::model::loops {
 
 namespace {
 
@@ -190,4 +190,4 @@ void attention_backward(const at::Tensor& qkv, const at::Tensor& out, const at::
   });
 }
 
-}  // namespace warpsmith::model
+}  // namespace warpsmith::model::loops

@@ -7,13 +7,9 @@
 
 #include <vector>
 
-#include "warpsmith/model/decoder.h"
+#include "packing.h"
 
-namespace warpsmith::model {
-
-struct HeadShape {
-  std::int64_t heads, kv_heads, head_dim;
-};
+namespace warpsmith::model::loops {
 
 // qkv: [tokens, (heads + 2 * kv_heads) * head_dim], rotated: queries, keys, values side by side.
 // out: [tokens, heads * head_dim], log_sums: [heads, tokens]; both are set.
@@ -25,4 +21,4 @@ void attention_backward(const at::Tensor& qkv, const at::Tensor& out, const at::
                         const at::Tensor& dout, const std::vector<Segment>& segments, const HeadShape& shape,
                         at::Tensor& dqkv);
 
-}  // namespace warpsmith::model
+}  // namespace warpsmith::model::loops

@@ -13,9 +13,11 @@
 #include <numeric>
 
 #include "functions.h"
+#include "loops.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/model/kernels.h"
+#include "wave.h"
 
 namespace warpsmith::model {
 
@@ -104,21 +106,20 @@ void Batch::prefill(std::span<const Token> prompt) {
   at::Tensor x = at::embedding(decoder_.embedding(), at::tensor(list, at::kLong));
   for (std::size_t l = 0; l < cache_.size(); ++l) {
     const LayerWeights& w = decoder_.layers()[l];
-    at::Tensor qkv = qkv_of(x, w, s);
-    rotate_rows(qkv, positions, decoder_.cosine(), decoder_.sine(), shape_, 1);
+    at::Tensor qkv = qkv_of(x, w, s, Backend::kLoops);
+    loops::rotate_rows(qkv, positions, decoder_.cosine(), decoder_.sine(), shape_, 1);
     at::Tensor attended = at::empty({prompt_length_, s.attention_width()}, at::kFloat);
     at::Tensor log_sums = at::empty({s.heads, prompt_length_}, at::kFloat);
-    attention_forward(qkv, segments, shape_, attended, log_sums);
+    loops::attention_forward(qkv, segments, shape_, attended, log_sums);
     cache_[l].prompt = qkv;
     if (l + 1 == cache_.size()) {
       attended = attended.narrow(0, prompt_length_ - 1, 1);
       x = x.narrow(0, prompt_length_ - 1, 1);
     }
-    x = at::addmm(x, attended, w.attention_out.t());
-    const at::Tensor gate_up = at::linear(rms_norm(x, w.mlp_norm, s.norm_epsilon), w.gate_up);
-    x = at::addmm(x, swiglu(gate_up), w.down.t());
+    x = behind_attention(x, attended, w, s, Backend::kLoops);
   }
-  prompt_logits_ = at::linear(rms_norm(x, decoder_.final_norm(), s.norm_epsilon), decoder_.head());
+  prompt_logits_ =
+      at::linear(rms_norm(x, decoder_.final_norm(), s.norm_epsilon, Backend::kLoops), decoder_.head());
 }
 
 const at::Tensor& Batch::step(const std::vector<Token>& tokens, const std::vector<std::int64_t>& living,
@@ -332,6 +333,29 @@ std::vector<Sample> sample(const Decoder& decoder, std::span<const Token> prompt
     sample_batch(decoder, prompt, keys.subspan(begin, count), settings,
                  std::span(samples).subspan(begin, count));
   }
+  return samples;
+}
+
+std::vector<std::vector<Sample>> sample_all(const Decoder& decoder, std::span<const SampleRequest> requests,
+                                            const SamplerSettings& settings) {
+  std::vector<std::vector<Sample>> samples;
+  if (decoder.backend() == Backend::kLoops) {
+    for (const SampleRequest& request : requests)
+      samples.push_back(sample(decoder, request.prompt, request.keys, settings));
+    return samples;
+  }
+  check(settings);
+  std::vector<Draw> draws;
+  samples.resize(requests.size());
+  for (std::size_t r = 0; r < requests.size(); ++r) {
+    if (requests[r].prompt.empty()) throw Error("sampling: an empty prompt");
+    samples[r].resize(requests[r].keys.size());
+    for (std::size_t i = 0; i < samples[r].size(); ++i)
+      draws.push_back({&requests[r].prompt, requests[r].keys[i], &samples[r][i]});
+  }
+  const auto wave = static_cast<std::size_t>(settings.batch);
+  for (std::size_t begin = 0; begin < draws.size(); begin += wave)
+    sample_wave(decoder, std::span(draws).subspan(begin, std::min(wave, draws.size() - begin)), settings);
   return samples;
 }
 

@@ -56,6 +56,19 @@ RopeScaling rope_scaling_from_json(const Json& json) {
   return r;
 }
 
+LoraSettings lora_from_json(const Json& json) {
+  constexpr const char* kWhat = "model settings: lora";
+  LoraSettings lora;
+  lora.rank = json_at<std::int64_t>(json, "rank", kWhat);
+  lora.alpha = json_at<double>(json, "alpha", kWhat);
+  const auto names = json_at<std::vector<std::string>>(json, "targets", kWhat);
+  for (const char* target : kLoraTargets)
+    if (std::find(names.begin(), names.end(), target) != names.end()) lora.targets.emplace_back(target);
+  require(lora.targets.size() == names.size(), "lora: a target is not known or stands twice");
+  require(lora.rank > 0 && !lora.targets.empty(), "lora: rank must be positive, and there must be targets");
+  return lora;
+}
+
 }  // namespace
 
 std::vector<double> rotary_frequencies(const DecoderSettings& s) {
@@ -125,6 +138,8 @@ Json to_json(const DecoderSettings& s) {
   if (s.qk_norm != plain.qk_norm) json["qk_norm"] = s.qk_norm;
   if (s.head_size != plain.head_size) json["head_size"] = s.head_size;
   if (s.rope_scaling != plain.rope_scaling) json["rope_scaling"] = to_json(s.rope_scaling);
+  if (s.lora != plain.lora)
+    json["lora"] = {{"rank", s.lora.rank}, {"alpha", s.lora.alpha}, {"targets", s.lora.targets}};
   return json;
 }
 
@@ -148,6 +163,7 @@ DecoderSettings decoder_settings_from_json(const Json& json) {
   take("qk_norm", s.qk_norm);
   take("head_size", s.head_size);
   if (json.contains("rope_scaling")) s.rope_scaling = rope_scaling_from_json(json["rope_scaling"]);
+  if (json.contains("lora")) s.lora = lora_from_json(json["lora"]);
   require(s.layers > 0 && s.width > 0 && s.heads > 0 && s.kv_heads > 0 && s.hidden > 0 && s.context > 1,
           "sizes must be positive");
   require(s.head_size > 0 || s.width % s.heads == 0, "width must be an even multiple of heads");
@@ -178,14 +194,58 @@ std::vector<ParameterShape> parameters_of(const DecoderSettings& s) {
   return all;
 }
 
-std::int64_t parameter_count(const DecoderSettings& settings) {
+namespace {
+
+std::int64_t numbers_in(const std::vector<ParameterShape>& parameters) {
   std::int64_t count = 0;
-  for (const ParameterShape& parameter : parameters_of(settings)) {
+  for (const ParameterShape& parameter : parameters) {
     std::int64_t elements = 1;
     for (const std::int64_t size : parameter.shape) elements *= size;
     count += elements;
   }
   return count;
+}
+
+// The rows of a decoder's matrix that a target is.
+AdapterPlace place_of_target(const std::string& target, const DecoderSettings& s) {
+  const std::int64_t queries = s.heads * s.head_dim(), keys = s.kv_heads * s.head_dim();
+  const auto place = [&](const char* matrix, std::int64_t first, std::int64_t rows, std::int64_t columns) {
+    return AdapterPlace{0, target, matrix, first, rows, columns, false};
+  };
+  if (target == "q_proj") return place("qkv", 0, queries, s.width);
+  if (target == "k_proj") return place("qkv", queries, keys, s.width);
+  if (target == "v_proj") return place("qkv", queries + keys, keys, s.width);
+  if (target == "o_proj") return place("attention_out", 0, s.width, queries);
+  if (target == "gate_proj") return place("gate_up", 0, s.hidden, s.width);
+  if (target == "up_proj") return place("gate_up", s.hidden, s.hidden, s.width);
+  if (target == "down_proj") return place("down", 0, s.width, s.hidden);
+  throw Error("model settings: lora: there is no target `" + target + "`", kExitUsage);
+}
+
+}  // namespace
+
+std::int64_t parameter_count(const DecoderSettings& settings) { return numbers_in(parameters_of(settings)); }
+
+std::vector<ParameterShape> adapters_of(const DecoderSettings& settings) {
+  std::vector<ParameterShape> all;
+  for (std::int64_t l = 0; l < settings.layers; ++l)
+    for (const std::string& target : settings.lora.targets) {
+      const AdapterPlace place = place_of_target(target, settings);
+      const std::string name = "layers." + std::to_string(l) + "." + target;
+      all.push_back({name + ".a", {settings.lora.rank, place.columns}});
+      all.push_back({name + ".b", {place.rows, settings.lora.rank}});
+    }
+  return all;
+}
+
+std::int64_t adapter_count(const DecoderSettings& settings) { return numbers_in(adapters_of(settings)); }
+
+AdapterPlace place_of_adapter(const std::string& name, const DecoderSettings& settings) {
+  const std::size_t number = name.find('.') + 1, target = name.find('.', number) + 1, end = name.rfind('.');
+  AdapterPlace place = place_of_target(name.substr(target, end - target), settings);
+  place.layer = std::stoll(name.substr(number));
+  place.is_a = name.ends_with(".a");
+  return place;
 }
 
 }  // namespace warpsmith::model

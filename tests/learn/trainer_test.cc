@@ -73,6 +73,22 @@ TrainerSettings sft(std::int64_t steps) {
   return s;
 }
 
+// How training is computed.
+struct Way {
+  const char* name;
+  at::ScalarType type = at::kFloat;
+  std::int64_t micro_batch_tokens = 0;
+  bool recompute = false;
+};
+
+TrainerSettings sft(std::int64_t steps, const Way& way) {
+  TrainerSettings s = sft(steps);
+  s.placement = way.type;
+  s.micro_batch_tokens = way.micro_batch_tokens;
+  s.recompute = way.recompute;
+  return s;
+}
+
 Trainer make_sft(std::int64_t steps) {
   return Trainer(sft(steps), make_decoder(), make_tokenizer(), std::nullopt, nullptr, examples());
 }
@@ -94,8 +110,9 @@ TEST(Trainer, ResumedTrainingRepeatsEveryLossBitForBit) {
   {
     Trainer stopped = make_sft(kSteps);
     for (std::int64_t i = 0; i < kStop; ++i) halves.push_back(stopped.step());
+    const model::OptimizerState moments = stopped.optimizer_state();
     model::save_checkpoint(folder, {"sft", kStop, 0, {}, {}}, stopped.decoder(), stopped.tokenizer(),
-                           &stopped.optimizer_state());
+                           &moments);
   }
   model::Checkpoint back = model::load_checkpoint(folder, true);
   Trainer resumed(sft(kSteps), std::move(back.decoder), std::move(back.tokenizer), std::move(back.optimizer),
@@ -107,6 +124,43 @@ TEST(Trainer, ResumedTrainingRepeatsEveryLossBitForBit) {
     EXPECT_EQ(whole[i].gradient_norm, halves[i].gradient_norm) << "step " << i;
   }
   EXPECT_TRUE(at::equal(one.decoder().flat(), resumed.decoder().flat()));
+  fs::remove_all(folder);
+}
+
+TEST(Trainer, MicroBatchesAddUp) {
+  const auto losses = [](const Way& way) {
+    Trainer trainer(sft(20, way), make_decoder(), make_tokenizer(), std::nullopt, nullptr, examples());
+    std::vector<double> all;
+    for (int i = 0; i < 20; ++i) all.push_back(trainer.step().loss);
+    return all;
+  };
+  const std::vector<double> whole = losses({"whole"}), parts = losses({"parts", at::kFloat, 30, true});
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(whole[i], parts[i], 1e-3 * whole[i]) << i;
+}
+
+TEST(Trainer, BFloat16FollowsFloat32AndResumes) {
+  const fs::path folder = fs::temp_directory_path() / ("warpsmith-half-" + std::to_string(::getpid()));
+  const Way half{"bfloat16", at::kBFloat16, 60, true};
+  const auto make = [&](model::Decoder decoder, std::optional<model::OptimizerState> moments) {
+    return Trainer(sft(60, half), std::move(decoder), make_tokenizer(), std::move(moments), nullptr,
+                   examples());
+  };
+  Trainer exact = make_sft(60), narrow = make(make_decoder(), std::nullopt);
+  std::vector<double> losses;
+  for (int i = 0; i < 60; ++i) {
+    const double wide = exact.step().loss;
+    losses.push_back(narrow.step().loss);
+    EXPECT_NEAR(losses.back(), wide, 0.1) << "step " << i;
+    if (i != 30) continue;
+    const model::OptimizerState moments = narrow.optimizer_state();
+    model::save_checkpoint(folder, {"sft", 31, 0, {}, {}}, narrow.decoder(), narrow.tokenizer(), &moments);
+  }
+  EXPECT_LT(losses.back(), 0.7 * losses.front());
+  model::Checkpoint back = model::load_checkpoint(folder, true);
+  Trainer resumed = make(std::move(back.decoder), std::move(back.optimizer));
+  resumed.skip_to(31);
+  for (std::size_t i = 31; i < 60; ++i) EXPECT_EQ(resumed.step().loss, losses[i]) << "step " << i;
+  EXPECT_TRUE(at::equal(narrow.decoder().flat(), resumed.decoder().flat()));
   fs::remove_all(folder);
 }
 

@@ -35,6 +35,12 @@ std::vector<Token> random_tokens(Random& random, std::size_t n) {
   return tokens;
 }
 
+DecoderSettings with_adapters() {
+  DecoderSettings s = small();
+  s.lora = {3, 6, {"q_proj", "v_proj", "o_proj", "up_proj", "down_proj"}};
+  return s;
+}
+
 Decoder random_decoder(const DecoderSettings& settings, at::ScalarType dtype) {
   at::set_num_threads(1);  // the machine may be busy, and these are small
   Decoder decoder(settings, dtype);
@@ -44,6 +50,9 @@ Decoder random_decoder(const DecoderSettings& settings, at::ScalarType dtype) {
   for (const NamedTensor& p : decoder.parameters())
     if (!p.decays)
       for (std::int64_t i = 0; i < p.tensor.numel(); ++i) p.tensor.view(-1)[i] += 0.2 * random.normal();
+  decoder.initialise_adapters(5);
+  for (const NamedTensor& p : decoder.adapters())
+    for (std::int64_t i = 0; i < p.tensor.numel(); ++i) p.tensor.view(-1)[i] += 0.3 * random.normal();
   return decoder;
 }
 
@@ -66,17 +75,28 @@ at::Tensor weighted_sum(const at::Tensor& log_probabilities) {
   return (log_probabilities * weights).sum();
 }
 
-class GradientTest : public ::testing::TestWithParam<bool> {};
+struct Form {
+  const char* name;
+  bool shared;
+  Backend backend;
+  bool recompute, adapters;
+};
+void PrintTo(const Form& form, std::ostream* out) { *out << form.name; }
+
+class GradientTest : public ::testing::TestWithParam<Form> {};
 
 TEST_P(GradientTest, EqualsFiniteDifferences) {
-  Decoder decoder = random_decoder(small(), at::kDouble);
-  const PackedBatch batch = example_batch(GetParam());
+  const Form& form = GetParam();
+  Decoder decoder = random_decoder(form.adapters ? with_adapters() : small(), at::kDouble)
+                        .copied(at::kDouble, form.backend);
+  decoder.recompute(form.recompute);
+  const PackedBatch batch = example_batch(form.shared);
   decoder.zero_gradient();
   weighted_sum(decoder.log_probabilities(batch)).backward();
   const at::NoGradGuard guard;
   const auto loss = [&] { return weighted_sum(decoder.log_probabilities(batch)).item<double>(); };
   Random random(1);
-  for (const NamedTensor& p : decoder.parameters()) {
+  for (const NamedTensor& p : decoder.trained()) {
     double* values = p.tensor.mutable_data_ptr<double>();
     const double* gradient = p.tensor.grad().const_data_ptr<double>();
     double largest = 0;
@@ -99,8 +119,102 @@ TEST_P(GradientTest, EqualsFiniteDifferences) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Forms, GradientTest, ::testing::Bool(),
-                         [](const auto& form) { return form.param ? "SharedPrefix" : "Plain"; });
+INSTANTIATE_TEST_SUITE_P(
+    Forms, GradientTest,
+    ::testing::Values(Form{"Plain", false, Backend::kLoops, false, false},
+                      Form{"SharedPrefix", true, Backend::kLoops, false, false},
+                      Form{"Recomputed", true, Backend::kLoops, true, false},
+                      Form{"Adapters", true, Backend::kLoops, false, true},
+                      Form{"Operators", false, Backend::kOperators, false, false},
+                      Form{"OperatorsSharedPrefix", true, Backend::kOperators, false, false},
+                      Form{"OperatorsRecomputedAdapters", true, Backend::kOperators, true, true}),
+    [](const auto& form) { return std::string(form.param.name); });
+
+at::Tensor gradient_of(Decoder& decoder, const PackedBatch& batch) {
+  decoder.zero_gradient();
+  weighted_sum(decoder.log_probabilities(batch)).backward();
+  return decoder.flat_gradient().clone();
+}
+
+double furthest(const at::Tensor& a, const at::Tensor& b) {
+  return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
+}
+
+TEST(Decoder, BackendsAgree) {
+  DecoderSettings settings = small();
+  settings.qk_norm = true;
+  settings.tied = false;
+  Decoder loops = random_decoder(settings, at::kDouble);
+  Decoder operators = loops.copied(at::kDouble, Backend::kOperators);
+  for (const bool shared : {false, true}) {
+    const PackedBatch batch = example_batch(shared);
+    EXPECT_LT(furthest(loops.logits(batch), operators.logits(batch)), 1e-12);
+    EXPECT_LT(furthest(gradient_of(loops, batch), gradient_of(operators, batch)), 1e-11);
+  }
+  EXPECT_THROW(Decoder(settings, at::kBFloat16, Backend::kLoops), Error);
+}
+
+TEST(Decoder, BFloat16IsNear) {
+  Decoder exact = random_decoder(small(), at::kFloat), half = exact.copied(at::kBFloat16);
+  const PackedBatch batch = example_batch(true);
+  const at::Tensor wide = exact.log_probabilities(batch), narrow = half.log_probabilities(batch);
+  EXPECT_EQ(narrow.scalar_type(), at::kFloat);
+  EXPECT_LT(furthest(wide, narrow), 0.1);
+  EXPECT_GT(furthest(wide, narrow), 0);
+  const at::Tensor a = gradient_of(exact, batch), b = gradient_of(half, batch).to(at::kFloat);
+  EXPECT_GT(at::cosine_similarity(a, b, 0).item<double>(), 0.999);
+}
+
+TEST(Decoder, RecomputedLayersGiveTheSameGradientsBitForBit) {
+  for (const Backend backend : {Backend::kLoops, Backend::kOperators}) {
+    Decoder decoder = random_decoder(small(), at::kFloat).copied(at::kFloat, backend);
+    const at::Tensor kept = gradient_of(decoder, example_batch(true));
+    decoder.recompute(true);
+    EXPECT_TRUE(at::equal(kept, gradient_of(decoder, example_batch(true))));
+  }
+}
+
+// So many words that the head's rows come in three parts.
+TEST(Decoder, PartsOfTheHeadAddUp) {
+  DecoderSettings settings = small();
+  settings.vocabulary = 1 << 21;
+  settings.layers = 1;
+  settings.width = 4;
+  settings.heads = settings.kv_heads = 1;
+  Decoder decoder = random_decoder(settings, at::kFloat);
+  const PackedBatch batch = example_batch(true);
+  ASSERT_EQ(batch.rows.size(), 18);
+  decoder.zero_gradient();
+  const at::Tensor whole =
+      at::log_softmax(decoder.logits(batch), -1)
+          .gather(
+              1,
+              at::tensor(std::vector<std::int64_t>(batch.targets.begin(), batch.targets.end())).unsqueeze(1))
+          .squeeze(1);
+  weighted_sum(whole).backward();
+  const at::Tensor gradient = decoder.flat_gradient().clone();
+  EXPECT_LT(furthest(whole, decoder.log_probabilities(batch)), 1e-5);
+  EXPECT_LT(furthest(gradient, gradient_of(decoder, batch)), 1e-5);
+  // Where the gradient that comes back is known, it is used at once.
+  const at::Tensor known = at::arange(1, 19, at::kFloat).sin();
+  decoder.zero_gradient();
+  (decoder.log_probabilities(batch, known) * known).sum().backward();
+  EXPECT_LT(furthest(gradient, decoder.flat_gradient()), 1e-5);
+}
+
+TEST(Lora, FreshAdaptersChangeNothingAndNothingElseIsTrained) {
+  Decoder plain = random_decoder(small(), at::kFloat), adapted(with_adapters());
+  at::Tensor flat = adapted.flat();
+  flat.copy_(plain.flat());
+  adapted.initialise_adapters(1);
+  const PackedBatch batch = example_batch(true);
+  EXPECT_TRUE(at::equal(plain.logits(batch), adapted.logits(batch)));
+  EXPECT_EQ(adapted.trained().size(), 2 * 2 * 5);
+  EXPECT_EQ(adapter_count(with_adapters()),
+            2 * 3 * ((16 + 16) + (16 + 8) + (16 + 16) + (16 + 24) + (24 + 16)));
+  EXPECT_FALSE(adapted.parameters()[1].tensor.requires_grad());
+  EXPECT_EQ(decoder_settings_from_json(to_json(with_adapters())), with_adapters());
+}
 
 TEST(Decoder, SharedPrefixEqualsTheNaiveForm) {
   Decoder decoder = random_decoder(small(), at::kDouble);
@@ -194,6 +308,15 @@ TEST(Decoder, RepeatsBitForBit) {
     return decoder.flat_gradient().clone();
   };
   EXPECT_TRUE(at::equal(run(), run()));
+}
+
+TEST(Lora, MergedMatricesDoWhatAdaptersDid) {
+  const Decoder adapted = random_decoder(with_adapters(), at::kFloat);
+  const Decoder merged = adapted.merged();
+  EXPECT_EQ(merged.settings(), small());
+  const PackedBatch batch = example_batch(true);
+  EXPECT_LT(furthest(adapted.logits(batch), merged.logits(batch)), 1e-4);
+  EXPECT_GT(furthest(adapted.flat(), merged.flat()), 0.01);
 }
 
 }  // namespace

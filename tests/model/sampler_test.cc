@@ -143,6 +143,66 @@ TEST(Sampler, SmallerBatchesOfOneItemGiveTheSameTokens) {
   for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one[i].tokens, two[i].tokens);
 }
 
+// Prompts of several lengths, two of them equal, waves that cut requests in two.
+std::vector<SampleRequest> requests() {
+  std::vector<SampleRequest> out = {{kPromptTokens, keys(6)},
+                                    {{kBos, kPrompt, 44, kAnswer}, keys(9)},
+                                    {kPromptTokens, {random_key({8, 1}), random_key({8, 2})}},
+                                    {std::vector<Token>(126, 40), keys(2)},
+                                    {std::vector<Token>(128, 40), keys(2)}};
+  return out;
+}
+
+class WaveTest : public ::testing::TestWithParam<SamplerSettings> {};
+
+TEST_P(WaveTest, DrawsWhatTheLoopsDraw) {
+  for (const Shape& shape : {Shape{}, Shape{.qkv_bias = false, .qk_norm = true, .head_size = 12}}) {
+    const Decoder decoder = random_decoder(shape);
+    const std::vector<std::vector<Sample>> by_loops = sample_all(decoder, requests(), GetParam());
+    const auto by_waves = sample_all(decoder.copied(at::kFloat, Backend::kOperators), requests(), GetParam());
+    ASSERT_EQ(by_waves.size(), 5u);
+    for (std::size_t r = 0; r < by_waves.size(); ++r) {
+      ASSERT_EQ(by_waves[r].size(), requests()[r].keys.size());
+      for (std::size_t i = 0; i < by_waves[r].size(); ++i) {
+        const Sample &wave = by_waves[r][i], &loops = by_loops[r][i];
+        EXPECT_EQ(wave.tokens, loops.tokens) << r << " " << i;
+        EXPECT_EQ(wave.finished, loops.finished);
+        for (std::size_t t = 0; t < wave.tokens.size(); ++t)
+          EXPECT_NEAR(wave.log_probabilities[t], loops.log_probabilities[t], 1e-5);
+      }
+    }
+    EXPECT_EQ(by_waves[3][0].tokens.size(), by_waves[3][0].finished ? by_waves[3][0].tokens.size() : 2);
+    EXPECT_TRUE(by_waves[4][0].tokens.empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Settings, WaveTest,
+                         ::testing::Values(SamplerSettings{.max_tokens = 50, .batch = 7},
+                                           SamplerSettings{.temperature = 0, .max_tokens = 30},
+                                           SamplerSettings{
+                                               .temperature = 0.7, .top_p = 0.8, .max_tokens = 40},
+                                           SamplerSettings{.top_k = 20, .max_tokens = 40, .batch = 3},
+                                           SamplerSettings{.max_tokens = 40, .stops = {kEos, 40, 41, 42}}));
+
+TEST(Wave, BFloat16IsTheTrainersLogProbabilities) {
+  const Decoder decoder = random_decoder().copied(at::kBFloat16);
+  const auto samples = sample_all(decoder, requests(), {.max_tokens = 60});
+  const at::NoGradGuard guard;
+  double sum = 0;
+  std::size_t compared = 0;
+  for (std::size_t r = 0; r < samples.size(); ++r)
+    for (const Sample& s : samples[r]) {
+      PackedBatch batch;
+      append_sequence(batch, requests()[r].prompt, s.tokens);
+      if (s.tokens.empty()) continue;
+      const at::Tensor whole = decoder.log_probabilities(batch);
+      for (std::size_t i = 0; i < s.tokens.size(); ++i, ++compared)
+        sum += std::abs(s.log_probabilities[i] - whole[static_cast<std::int64_t>(i)].item<float>());
+    }
+  EXPECT_GT(compared, 300u);
+  EXPECT_LT(sum / static_cast<double>(compared), 0.01);
+}
+
 TEST(PickToken, FollowsTheDistribution) {
   const std::vector<float> logits = {std::log(0.5f), std::log(0.1f), std::log(0.4f)};
   EXPECT_EQ(pick_token(logits, {}, 0.0), 0);

@@ -13,6 +13,9 @@ namespace warpsmith::learn {
 // tokens over the whole step, of which this may be a part).
 at::Tensor likelihood_loss(const at::Tensor& log_probabilities, const std::vector<std::int64_t>& lengths,
                            const std::vector<double>& weights, double weighted_tokens);
+// The gradient of that loss by each log-probability: -weight[sample] / weighted_tokens.
+at::Tensor likelihood_gradient(const std::vector<std::int64_t>& lengths, const std::vector<double>& weights,
+                               double weighted_tokens, const at::TensorOptions& options);
 
 struct GrpoSettings {
   double clip_ratio = 0.2;  // ε
@@ -33,6 +36,7 @@ struct GrpoTerms {
   double kl = 0;    // sums over samples of the mean over their tokens; divide by the step's samples
   double clip_share = 0;
   double ratio = 0;
+  double entropy = 0;  // of -log π of the sampled tokens: an estimate of the policy's entropy
 };
 
 // -J of CUDA-L1 and DeepSeekMath (2402.03300): with ρ_t = exp(log π - log π_old) of each token,

@@ -28,20 +28,28 @@ OptimizerSettings optimizer_settings_from_json(const Json& json);
 // Rate of step `index` (from 0) of `steps`: linear warm-up, then a cosine down to final_rate.
 double learning_rate(const OptimizerSettings& settings, std::int64_t index, std::int64_t steps);
 
+// Works on what a decoder trains (Decoder::trained_flat()). Where that is no float32, a float32 copy of it,
+// the master, gets the updates and the decoder their rounded values.
 class AdamW {
  public:
-  // Fresh moments, or `state`'s.
-  AdamW(const OptimizerSettings& settings, const model::Decoder& decoder,
+  // `weights`: what the decoder trains, in float32, on any device. Fresh moments, or `state`'s.
+  AdamW(const OptimizerSettings& settings, const model::Decoder& decoder, const at::Tensor& weights,
         std::optional<model::OptimizerState> state);
   // One update by decoder.flat_gradient(); returns its norm before clipping. Throws Error where that is not
   // finite.
   double step(model::Decoder& decoder, double rate);
   const model::OptimizerState& state() const { return state_; }
+  // float32, on the decoder's device.
+  const at::Tensor& master() const { return master_; }
 
  private:
+  void step_by_loops(const at::Tensor& gradient, double factor, double rate);
+  void step_by_operators(model::Decoder& decoder, double factor, double rate);
+
   OptimizerSettings settings_;
   model::OptimizerState state_;
-  at::Tensor decay_;  // weight decay of each element
+  at::Tensor master_;  // the decoder's own weights where those are float32
+  at::Tensor decay_;   // for the loops: weight decay of each element
 };
 
 }  // namespace warpsmith::learn

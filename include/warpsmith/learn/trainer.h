@@ -35,12 +35,21 @@ struct TrainerSettings {
   std::int64_t epochs = 1;  // grpo: passes over the groups, spread evenly over the steps
   std::int64_t steps = 1;   // of this job: what the schedule of the learning rate runs over
   std::uint64_t seed = 0;
+  // Where the decoder is trained and in what type: weights and gradients have it, the master weights and
+  // moments are float32.
+  at::TensorOptions placement = at::kFloat;
+  // At most so many tokens are computed at a time (an example at least); their gradients add up. 0: a whole
+  // step at a time, in grpo a group.
+  std::int64_t micro_batch_tokens = 0;
+  bool recompute = false;  // Decoder::recompute()
 };
 
 struct StepRecord {
   double loss = 0, learning_rate = 0, gradient_norm = 0, seconds = 0;
-  std::int64_t tokens = 0;                        // prompt and completion tokens of the batch's examples
-  double kl = 0, clip_share = 0, ratio_mean = 0;  // grpo only: means over samples of means over tokens
+  std::int64_t tokens = 0;  // prompt and completion tokens of the batch's examples
+  // grpo only: means over samples of means over tokens, and groups whose samples all have the advantage zero.
+  double kl = 0, clip_share = 0, ratio_mean = 0, entropy = 0;
+  std::int64_t groups = 0, groups_without_spread = 0;
 };
 
 // Batches of example numbers, one a step.
@@ -57,7 +66,8 @@ std::vector<std::vector<std::size_t>> plan_batches(const TrainerSettings& settin
 
 class Trainer {
  public:
-  // `reference`: the policy that GRPO's KL holds to; may be null where kl is 0. Examples longer than the
+  // `decoder`, `reference`: on the CPU in float32, wherever training is. `reference`: the policy that GRPO's
+  // KL holds to; may be null where kl is 0; has to live as long as the trainer. Examples longer than the
   // context are left out and counted; throws Error (exit code 2) where none is left or a grpo example lacks
   // its tokens.
   Trainer(const TrainerSettings& settings, model::Decoder decoder, model::Tokenizer tokenizer,
@@ -70,9 +80,10 @@ class Trainer {
   void skip_to(std::int64_t done);  // after resuming: the next step's index
   StepRecord step();                // the next one
   std::size_t left_out() const;
+  // As trained so far, on the CPU in float32.
   const model::Decoder& decoder() const;
+  model::OptimizerState optimizer_state() const;
   const model::Tokenizer& tokenizer() const;
-  const model::OptimizerState& optimizer_state() const;
 
  private:
   struct State;

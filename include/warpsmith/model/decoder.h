@@ -1,13 +1,9 @@
 // A decoder of the Llama family (Qwen2, Qwen3, Llama, Mistral): RMSNorm, rotary positions, grouped-query
-// attention, SwiGLU.
+// attention, SwiGLU; over packed batches (packed_batch.h).
 //
-// Sequences are packed: all tokens of a batch in one list, cut into segments, so nothing is padded. A segment
-// attends to itself causally, and to all of one earlier segment if it names one as its prefix: a prompt
-// shared by several completions is computed once, and its gradient is the sum over them.
-//
-// Works on the CPU in float32 (float64 in tests). Matrix products are ATen's; the rest are fused loops with
-// backward functions of their own (src/model/functions.h). For a given number of threads, results repeat bit
-// for bit.
+// Two backends compute the same. `loops`: fused loops on the CPU in float32 or float64 beside ATen's matrix
+// products; for a given number of threads, results repeat bit for bit. `operators`: torch's operators, on any
+// device, in bfloat16 as well.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,30 +12,21 @@
 #include <string>
 #include <vector>
 
-#include "warpsmith/model/settings.h"
+#include "warpsmith/model/packed_batch.h"
 
 namespace warpsmith::model {
 
-// Tokens [begin, begin + length) of a batch.
-struct Segment {
-  std::int64_t begin = 0, length = 0;
-  std::int64_t prefix = -1;  // an earlier segment of the batch, without a prefix of its own; -1: none
-};
+enum class Backend { kLoops, kOperators };
+// Loops where they can: on the CPU in float32 and float64.
+Backend backend_for(const at::TensorOptions& options);
 
-struct PackedBatch {
-  std::vector<Token> tokens;
-  std::vector<Segment> segments;
-  // What is asked of it: the log-probability of targets[i] after the token in row rows[i].
-  std::vector<std::int64_t> rows;
-  std::vector<Token> targets;
+// A low-rank addition to rows [first_row, first_row + rows) of a matrix (LoRA, Hu et al. 2021): what the
+// matrix makes of x grows by scale * b a x.
+struct Adapter {
+  std::int64_t first_row = 0;
+  at::Tensor a;  // [rank, columns of the matrix]
+  at::Tensor b;  // [rows, rank]
 };
-
-// A segment for `prompt` and, sharing it, one for each completion; asks for every token of every completion.
-void append_group(PackedBatch& batch, const std::vector<Token>& prompt,
-                  const std::vector<std::vector<Token>>& completions);
-// The same question, without sharing: prompt and completion in one segment.
-void append_sequence(PackedBatch& batch, const std::vector<Token>& prompt,
-                     const std::vector<Token>& completion);
 
 struct LayerWeights {
   at::Tensor attention_norm;  // [width]
@@ -49,6 +36,8 @@ struct LayerWeights {
   at::Tensor mlp_norm;        // [width]
   at::Tensor gate_up;         // [2 * hidden, width]
   at::Tensor down;            // [width, hidden]
+  // In the order of their rows; empty without LoRA.
+  std::vector<Adapter> qkv_adapters, attention_out_adapters, gate_up_adapters, down_adapters;
 };
 
 struct NamedTensor {
@@ -57,28 +46,51 @@ struct NamedTensor {
   bool decays;  // matrices do; norms and biases do not
 };
 
-// Parameters are leaves of autograd that lie in one flat buffer, as their gradients do in another: each
-// begins at a multiple of 64 bytes, gaps stay zero.
+// Weights that are trained are leaves of autograd that lie in one flat buffer, as their gradients do in
+// another: each begins at a multiple of 16 elements, gaps stay zero. Without LoRA those are all weights; with
+// it the adapters alone, and the rest, in a buffer of its own, has no gradient.
 class Decoder {
  public:
-  explicit Decoder(const DecoderSettings& settings, at::ScalarType dtype = at::kFloat);  // all zero
+  // All zero.
+  explicit Decoder(const DecoderSettings& settings, at::TensorOptions options = at::kFloat);
+  Decoder(const DecoderSettings& settings, at::TensorOptions options, Backend backend);
   Decoder(Decoder&&) = default;
   Decoder& operator=(Decoder&&) = default;
+  // The same weights on another device, in another type or by another backend.
+  Decoder copied(at::TensorOptions options) const { return copied(options, backend_for(options)); }
+  Decoder copied(at::TensorOptions options, Backend backend) const;
 
-  // Normal(0, init_deviation), those that add to the residual stream divided by sqrt(2 * layers), norms one,
-  // biases zero. A function of `seed` and each parameter's name alone.
+  // Without adapters: what they add is in the matrices. On the CPU in float32.
+  Decoder merged() const;
+
+  // On the CPU in float32 or float64. Normal(0, init_deviation), those that add to the residual stream
+  // divided by sqrt(2 * layers), norms one, biases zero. A function of `seed` and each parameter's name
+  // alone.
   void initialise(std::uint64_t seed);
+  // The adapters alone: `a` uniform in ±1/sqrt(columns), as PEFT has it, `b` zero.
+  void initialise_adapters(std::uint64_t seed);
 
   const DecoderSettings& settings() const { return settings_; }
-  const std::vector<NamedTensor>& parameters() const { return named_; }
-  const at::Tensor& flat() const { return flat_; }
-  const at::Tensor& flat_gradient() const { return gradient_; }
+  at::TensorOptions options() const { return flat_.options(); }
+  Backend backend() const { return backend_; }
+  // Layers are computed again in the backward pass, which holds each layer's input alone.
+  void recompute(bool on) { recompute_ = on; }
+
+  const std::vector<NamedTensor>& parameters() const { return named_; }  // without adapters
+  const std::vector<NamedTensor>& adapters() const { return named_adapters_; }
+  const std::vector<NamedTensor>& trained() const {
+    return settings_.lora.rank > 0 ? named_adapters_ : named_;
+  }
+  const at::Tensor& flat() const { return flat_; }  // all but the adapters
+  const at::Tensor& trained_flat() const { return settings_.lora.rank > 0 ? flat_adapters_ : flat_; }
+  const at::Tensor& flat_gradient() const { return gradient_; }  // of trained_flat()
   void zero_gradient();
 
   // Logits after each of batch.rows: [rows, vocabulary]. Differentiable where gradients are on.
   at::Tensor logits(const PackedBatch& batch) const;
-  // log softmax(logits)[targets]: [rows].
-  at::Tensor log_probabilities(const PackedBatch& batch) const;
+  // log softmax(logits)[targets]: [rows], float32 or float64. `known`: the gradient that backward() will
+  // bring to them, where it does not depend on them; saves time.
+  at::Tensor log_probabilities(const PackedBatch& batch, const at::Tensor& known = {}) const;
 
   // For the sampler.
   const at::Tensor& embedding() const { return embedding_; }                      // [vocabulary, width]
@@ -90,12 +102,16 @@ class Decoder {
 
  private:
   at::Tensor& slot(const std::string& name);  // where the parameter of that name is kept
+  void add_adapters(const at::TensorOptions& options);
+  at::Tensor behind_layers(const struct Packing& packing) const;  // normed, of the rows that are asked for
 
   DecoderSettings settings_;
-  at::Tensor flat_, gradient_;
+  Backend backend_;
+  bool recompute_ = false;
+  at::Tensor flat_, flat_adapters_, gradient_;
   at::Tensor embedding_, head_, final_norm_, cosine_, sine_;
   std::vector<LayerWeights> layers_;
-  std::vector<NamedTensor> named_;
+  std::vector<NamedTensor> named_, named_adapters_;
 };
 
 }  // namespace warpsmith::model

@@ -1,10 +1,14 @@
-// Samples completions of one prompt: the prompt is computed once, its keys and values are shared by all
+// Samples completions of prompts.
+//
+// By the loops: one prompt at a time. The prompt is computed once, its keys and values are shared by all
 // samples, each of which adds its own behind them. Samples that end leave the batch.
 //
+// By the operators: in waves of `batch` samples of any prompts, each computed once. Keys and values lie in
+// buffers that do not grow; a wave ends when all its samples have.
+//
 // What a sample draws depends on the weights, the prompt, the settings and its keys, and on the other samples
-// of the same call only through rounding in the matrix products. So callers make one call an item (prompt and
-// number of samples): then results are the same in whatever shard, batch or attempt the item runs, on CPUs of
-// one type with one number of threads.
+// of the same call only through rounding in the matrix products. So callers make equal calls whatever the
+// shard or attempt: then results are the same on devices of one type, on CPUs with one number of threads.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +25,7 @@ struct SamplerSettings {
   double top_p = 1.0;                 // the smallest set of tokens with at least this share; 1: off
   std::int64_t top_k = 0;             // 0: off
   std::int64_t max_tokens = 400;      // of a completion, the token that ends it included
-  std::int64_t batch = 64;            // samples at a time; further ones follow in batches of as many
+  std::int64_t batch = 64;            // samples at a time, the size of a wave; further ones follow
   std::vector<Token> stops = {kEos};  // each ends a completion: Tokenizer::stops()
 };
 
@@ -35,9 +39,18 @@ struct Sample {
   bool finished = false;  // ended by a token of `stops`; otherwise max_tokens or the context cut it off
 };
 
-// `prompt` as Tokenizer::encode_prompt gives it; one sample for each of `keys`, whose random numbers are
-// Random(key): one for each token. Where the prompt fills the context the samples are empty. Throws Error for
-// settings that make no sense.
+// A prompt as Tokenizer::encode_prompt gives it; one sample for each of `keys`.
+struct SampleRequest {
+  std::vector<Token> prompt;
+  std::vector<std::uint64_t> keys;
+};
+// By the decoder's backend; samples of each request. Errors as for sample().
+std::vector<std::vector<Sample>> sample_all(const Decoder& decoder, std::span<const SampleRequest> requests,
+                                            const SamplerSettings& settings);
+
+// By the loops alone. `prompt` as Tokenizer::encode_prompt gives it; one sample for each of `keys`, whose
+// random numbers are Random(key): one for each token. Where the prompt fills the context the samples are
+// empty. Throws Error for settings that make no sense.
 std::vector<Sample> sample(const Decoder& decoder, std::span<const Token> prompt,
                            std::span<const std::uint64_t> keys, const SamplerSettings& settings);
 

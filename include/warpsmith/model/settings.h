@@ -26,6 +26,18 @@ struct RopeScaling {
   friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
 };
 
+// Low-rank adapters (Hu et al. 2021): the model's own weights stay as they are.
+struct LoraSettings {
+  std::int64_t rank = 0;  // 0: none
+  double alpha = 16;
+  std::vector<std::string> targets;  // of kLoraTargets, in that order
+  double scale() const { return rank > 0 ? alpha / static_cast<double>(rank) : 0; }
+  friend bool operator==(const LoraSettings&, const LoraSettings&) = default;
+};
+// Matrices of a layer, by the names that transformers and PEFT have for them.
+inline constexpr const char* kLoraTargets[] = {"q_proj",    "k_proj",  "v_proj",   "o_proj",
+                                               "gate_proj", "up_proj", "down_proj"};
+
 struct DecoderSettings {
   std::int64_t layers = 4, width = 128, heads = 4, kv_heads = 2, hidden = 352, context = 1024,
                vocabulary = 1024;
@@ -35,6 +47,7 @@ struct DecoderSettings {
   bool qk_norm = false;        // queries and keys are normed head by head, as in Qwen3
   std::int64_t head_size = 0;  // of one head; 0: width / heads
   RopeScaling rope_scaling;
+  LoraSettings lora;
   std::int64_t head_dim() const { return head_size > 0 ? head_size : width / heads; }
   std::int64_t attention_width() const { return heads * head_dim(); }
   std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim(); }
@@ -53,6 +66,19 @@ struct ParameterShape {
 // All of them, in the order in which they lie in memory.
 std::vector<ParameterShape> parameters_of(const DecoderSettings& settings);
 std::int64_t parameter_count(const DecoderSettings& settings);
+
+// Adapters, two a target: "layers.<l>.<target>.a" [rank, columns] and "….b" [rows, rank].
+std::vector<ParameterShape> adapters_of(const DecoderSettings& settings);
+std::int64_t adapter_count(const DecoderSettings& settings);  // numbers in them
+
+// Where an adapter of that name belongs.
+struct AdapterPlace {
+  std::int64_t layer;
+  std::string target, matrix;  // "q_proj", "qkv"
+  std::int64_t first_row, rows, columns;
+  bool is_a;
+};
+AdapterPlace place_of_adapter(const std::string& name, const DecoderSettings& settings);
 
 // Radians a position, for each pair of a head's elements.
 std::vector<double> rotary_frequencies(const DecoderSettings& settings);

@@ -1,0 +1,36 @@
+// The same by torch's operators: any device, float32, float64 and bfloat16, differentiable once.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "packing.h"
+
+namespace warpsmith::model::operators {
+
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+at::Tensor swiglu(const at::Tensor& gate_up);
+// By FlashAttention over packed segments on a GPU in bfloat16 or float16, else segment by segment.
+at::Tensor attention(const at::Tensor& qkv, const at::Tensor& cosine, const at::Tensor& sine,
+                     const Packing& packing);
+
+// What `attention` is made of: the parts of qkv, queries and keys rotated, and attention over them.
+struct Heads {
+  at::Tensor queries;       // [tokens, heads, head_dim]
+  at::Tensor keys, values;  // [tokens, kv_heads, head_dim]
+};
+Heads heads_of(const at::Tensor& qkv, const at::Tensor& positions, const at::Tensor& cosine,
+               const at::Tensor& sine, const HeadShape& shape);
+at::Tensor attend(const Heads& heads, const Packing& packing);
+
+// Keys and values of sequences that grow, `length` places each: [sequences * length, kv_heads, head_dim].
+struct Cache {
+  at::Tensor keys, values;
+  std::int64_t length;
+};
+// One query of each sequence, over its first used[i] places: [sequences, heads, head_dim] -> [sequences,
+// heads * head_dim]. used: [sequences] int32; ends: 0, 1, 2 … [sequences + 1] int32. No place from
+// `longest` on is looked at.
+at::Tensor attend_to_cache(const at::Tensor& queries, const Cache& cache, const at::Tensor& used,
+                           const at::Tensor& ends, std::int64_t longest);
+
+}  // namespace warpsmith::model::operators
