@@ -1,13 +1,14 @@
 // warpsmith-generate JOB.json SHARD: samples completions of prompts from a checkpoint.
 //
-// params: checkpoint (relative to the run folder), temperature, top_k, top_p, max_tokens, batch, threads.
-// items: {"id", "task", "prompt", "n"}. Records: {"prompt_tokens", "samples": [{"text", "finished", "tokens",
-// "tokens_blob"
-//   (int32 ids, with the stop token), "logprobs_blob" (float32)}], "seconds"}; "error" where the prompt
-//   leaves no room.
+// params: checkpoint (relative to the run folder), temperature, top_k, top_p, max_tokens, threads; batch
+// (samples at a time), gpus (0 or 1), type ("auto", "float32", "bfloat16"). items: {"id", "task", "prompt",
+// "n"}. Records: {"prompt_tokens", "samples": [{"text", "finished", "tokens", "tokens_blob" (int32 ids, with
+// the stop token), "logprobs_blob" (float32)}], "seconds"}; "error" where the prompt leaves no room.
+// `seconds` is the item's share of the time of what was sampled together.
 //
-// Each item is sampled by itself, with random numbers of (seed, stage, round, item, sample): see
-// model/sampler.h.
+// Random numbers are of (seed, stage, round, item, sample). On the CPU each item is sampled by itself, on a
+// GPU in waves that the shard's list of items fixes, whatever is recorded already: see model/sampler.h.
+#include <algorithm>
 #include <chrono>
 
 #include "warpsmith/base/error.h"
@@ -15,6 +16,7 @@
 #include "warpsmith/base/random.h"
 #include "warpsmith/learn/trainer.h"
 #include "warpsmith/model/checkpoint.h"
+#include "warpsmith/model/placement.h"
 #include "warpsmith/model/sampler.h"
 #include "warpsmith/records/shard.h"
 
@@ -22,42 +24,107 @@ namespace {
 
 using namespace warpsmith;
 
-Json sample_item(ShardSession& shard, const Item& item, const model::Checkpoint& checkpoint,
-                 const model::SamplerSettings& settings) {
-  const auto begin = std::chrono::steady_clock::now();
+// An item to be sampled.
+struct Asked {
+  const Item* item;
+  model::SampleRequest request;
+};
+
+Asked ask(const ShardSession& shard, const Item& item, const model::Checkpoint& checkpoint) {
   const JobFile& job = shard.job();
-  const std::vector<model::Token> prompt =
-      checkpoint.tokenizer.encode_prompt(json_at<std::string>(item.value, "prompt", "item " + item.id));
-  std::vector<std::uint64_t> keys(json_at<std::size_t>(item.value, "n", "item " + item.id));
+  Asked asked{
+      &item,
+      {checkpoint.tokenizer.encode_prompt(json_at<std::string>(item.value, "prompt", "item " + item.id)),
+       std::vector<std::uint64_t>(json_at<std::size_t>(item.value, "n", "item " + item.id))}};
+  std::vector<std::uint64_t>& keys = asked.request.keys;
   for (std::size_t i = 0; i < keys.size(); ++i)
     keys[i] = random_key(
         {job.seed, name_key(job.stage), static_cast<std::uint64_t>(job.round), name_key(item.id), i});
-  Json samples = Json::array();
-  for (const model::Sample& sample : model::sample(checkpoint.decoder, prompt, keys, settings))
-    samples.push_back(
+  return asked;
+}
+
+Json to_record(ShardSession& shard, const Asked& asked, const std::vector<model::Sample>& samples,
+               const model::Checkpoint& checkpoint, double seconds) {
+  Json list = Json::array();
+  for (const model::Sample& sample : samples)
+    list.push_back(
         {{"text", checkpoint.tokenizer.decode(sample.tokens)},
          {"finished", sample.finished},
          {"tokens", sample.tokens.size()},
          {"tokens_blob", to_json(shard.write_blob(std::as_bytes(std::span(sample.tokens))))},
          {"logprobs_blob", to_json(shard.write_blob(std::as_bytes(std::span(sample.log_probabilities))))}});
-  Json record = {{"prompt_tokens", prompt.size()}, {"samples", std::move(samples)}};
-  if (static_cast<std::int64_t>(prompt.size()) >= checkpoint.decoder.settings().context)
-    record["error"] = "a prompt of " + std::to_string(prompt.size()) +
-                      " tokens leaves no room in a context of " +
-                      std::to_string(checkpoint.decoder.settings().context);
-  record["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const std::size_t prompt = asked.request.prompt.size();
+  Json record = {{"prompt_tokens", prompt}, {"samples", std::move(list)}, {"seconds", seconds}};
+  const std::int64_t context = checkpoint.decoder.settings().context;
+  if (static_cast<std::int64_t>(prompt) < context) return record;
+  record["error"] = "a prompt of " + std::to_string(prompt) + " tokens leaves no room in a context of " +
+                    std::to_string(context);
+  log_warning("item " + asked.item->id + ": " + record["error"].get<std::string>());
   return record;
+}
+
+// Items that are sampled together: by loops each alone, by operators as many as fill a wave.
+std::vector<std::vector<const Item*>> waves_of(const ShardSession& shard, bool alone, std::int64_t batch) {
+  std::vector<std::vector<const Item*>> waves;
+  std::int64_t filled = 0;
+  for (const Item& item : shard.items()) {
+    const auto n = json_at<std::int64_t>(item.value, "n", "item " + item.id);
+    if (waves.empty() || alone || filled + n > batch) {
+      waves.emplace_back();
+      filled = 0;
+    }
+    waves.back().push_back(&item);
+    filled += n;
+  }
+  return waves;
+}
+
+void sample_items(ShardSession& shard, const model::Checkpoint& checkpoint,
+                  const model::SamplerSettings& settings) {
+  const model::Decoder& decoder = checkpoint.decoder;
+  const auto recorded = [&](const Item* item) { return shard.earlier_records().contains(item->id); };
+  std::size_t done = 0, tokens = 0;
+  double all_s = 0;
+  for (const auto& wave : waves_of(shard, decoder.backend() == model::Backend::kLoops, settings.batch)) {
+    done += wave.size();
+    if (std::all_of(wave.begin(), wave.end(), recorded)) continue;
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<Asked> asked;
+    std::vector<model::SampleRequest> requests;
+    std::size_t samples_asked = 0;
+    for (const Item* item : wave) {
+      asked.push_back(ask(shard, *item, checkpoint));
+      requests.push_back(asked.back().request);
+      samples_asked += requests.back().keys.size();
+    }
+    const std::vector<std::vector<model::Sample>> samples = model::sample_all(decoder, requests, settings);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    all_s += seconds;
+    for (std::size_t i = 0; i < wave.size(); ++i) {
+      for (const model::Sample& sample : samples[i]) tokens += sample.tokens.size();
+      if (recorded(wave[i])) continue;
+      const double share = static_cast<double>(samples[i].size()) /
+                           static_cast<double>(std::max<std::size_t>(1, samples_asked));
+      shard.write(*wave[i], to_record(shard, asked[i], samples[i], checkpoint, seconds * share));
+    }
+    log_info("prompt " + std::to_string(done) + "/" + std::to_string(shard.items().size()) + "  " +
+             std::to_string(static_cast<std::int64_t>(static_cast<double>(tokens) / all_s)) + " tokens/s");
+  }
 }
 
 void generate(int argc, char** argv) {
   if (argc != 3) throw Error("usage: warpsmith-generate JOB.json SHARD", kExitUsage);
   ShardSession shard(argv[1], std::stoul(argv[2]));
   const Json& params = shard.job().params;
-  learn::prepare_process(params.value("threads", 1));
-  const std::vector<Item> open = shard.open_items();
-  if (!open.empty()) {
-    const model::Checkpoint checkpoint =
+  const at::TensorOptions placement =
+      model::place_for(params.value("gpus", 0) > 0, params.value("type", "float32"));
+  learn::prepare_process(params.value("threads", 1), placement.device().is_cuda());
+  if (!shard.open_items().empty()) {
+    model::Checkpoint checkpoint =
         model::load_checkpoint(shard.run_folder() / json_at<std::string>(params, "checkpoint", "job.json"));
+    if (checkpoint.decoder.settings().lora.rank > 0) checkpoint.decoder = checkpoint.decoder.merged();
+    if (model::backend_for(placement) == model::Backend::kOperators)
+      checkpoint.decoder = checkpoint.decoder.copied(placement);
     model::SamplerSettings settings;
     settings.temperature = params.value("temperature", settings.temperature);
     settings.top_p = params.value("top_p", settings.top_p);
@@ -65,19 +132,7 @@ void generate(int argc, char** argv) {
     settings.max_tokens = params.value("max_tokens", settings.max_tokens);
     settings.batch = params.value("batch", settings.batch);
     settings.stops = checkpoint.tokenizer.stops();
-    std::int64_t tokens = 0;
-    double seconds = 0;
-    for (std::size_t i = 0; i < open.size(); ++i) {
-      Json record = sample_item(shard, open[i], checkpoint, settings);
-      for (const Json& sample : record["samples"]) tokens += sample["tokens"].get<std::int64_t>();
-      seconds += record["seconds"].get<double>();
-      if (record.contains("error"))
-        log_warning("item " + open[i].id + ": " + record["error"].get<std::string>());
-      shard.write(open[i], std::move(record));
-      log_info("prompt " + std::to_string(i + 1) + "/" + std::to_string(open.size()) + "  " +
-               std::to_string(static_cast<std::int64_t>(static_cast<double>(tokens) / seconds)) +
-               " tokens/s");
-    }
+    sample_items(shard, checkpoint, settings);
   }
   shard.finish();
 }

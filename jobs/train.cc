@@ -2,12 +2,13 @@
 //
 // params: mode (sft, rejection, grpo); model (settings, where init is null); init, reference (checkpoints,
 // relative to the run folder, or null); optimizer (OptimizerSettings by name); threads; checkpoint_prefix;
-// grpo: epochs, clip_ratio, kl, kl_clamp.
+// gpus (0 or 1), type ("auto", "float32", "bfloat16"), micro_batch_tokens, recompute; lora (rank, alpha,
+// targets) or null; grpo: epochs, clip_ratio, kl, kl_clamp.
 // examples.jsonl: {"id", "prompt", "completion", "weight"}; grpo also "group", "advantage", "folder" (an
 // attempt's, relative to the run folder), "tokens" and "logprobs" (blobs there).
 // items: {"id": "step-17"}, numbered on from the init checkpoint. Records: step, loss, learning_rate,
-// grad_norm, tokens, seconds; grpo also kl, clip_share, ratio_mean; the last one also checkpoint and
-// checkpoint_digest.
+// grad_norm, tokens, seconds; grpo also kl, clip_share, ratio_mean, entropy, groups, groups_without_spread;
+// the last one also checkpoint and checkpoint_digest.
 //
 // Where init is null: `pretrained` ({"folder", "weights", "frame"}) is a Hugging Face folder from which the
 // weights (or their shape alone) and the tokenizer come; without it the tokenizer is trained on the examples.
@@ -24,6 +25,7 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/learn/series.h"
 #include "warpsmith/learn/trainer.h"
+#include "warpsmith/model/placement.h"
 #include "warpsmith/model/pretrained.h"
 #include "warpsmith/records/shard.h"
 
@@ -39,7 +41,12 @@ Json to_record(const learn::StepRecord& r, std::int64_t step, learn::Mode mode) 
                  {"tokens", r.tokens},
                  {"seconds", r.seconds}};
   if (mode == learn::Mode::kGrpo)
-    record.update({{"kl", r.kl}, {"clip_share", r.clip_share}, {"ratio_mean", r.ratio_mean}});
+    record.update({{"kl", r.kl},
+                   {"clip_share", r.clip_share},
+                   {"ratio_mean", r.ratio_mean},
+                   {"entropy", r.entropy},
+                   {"groups", r.groups},
+                   {"groups_without_spread", r.groups_without_spread}});
   return record;
 }
 
@@ -79,7 +86,7 @@ model::Checkpoint start_model(ShardSession& shard, const learn::CheckpointSeries
     return start;
   }
   if (!inputs.init) return first_model(job.params, inputs.examples, inputs.settings.seed);
-  model::Checkpoint start = std::move(*inputs.init);
+  model::Checkpoint start = with_lora(std::move(*inputs.init), job.params, inputs.settings.seed);
   if (start.facts.stage != job.stage) start.optimizer.reset();
   return start;
 }
@@ -108,7 +115,7 @@ class Progress {
 
 // Steps (done, last], their records and checkpoints.
 void run_steps(ShardSession& shard, learn::Trainer& trainer, learn::CheckpointSeries& series,
-               const TrainInputs& inputs, const model::Companions& companions) {
+               const TrainInputs& inputs, const model::CheckpointFacts& began) {
   const learn::TrainerSettings& settings = inputs.settings;
   const std::int64_t first = inputs.first, last = first + settings.steps;
   const std::int64_t every = settings.optimizer.checkpoint_every;
@@ -124,9 +131,13 @@ void run_steps(ShardSession& shard, learn::Trainer& trainer, learn::CheckpointSe
     ++summed;
     if (done == last || (every > 0 && trainer.done() % every == 0)) {
       shard.sync();  // the records up to here are at least as durable as the checkpoint
-      const model::CheckpointFacts facts = {
-          shard.job().stage,    done,      losses / static_cast<double>(summed), inputs.parents,
-          {{"record", record}}, companions};
+      const model::CheckpointFacts facts = {shard.job().stage,
+                                            done,
+                                            losses / static_cast<double>(summed),
+                                            inputs.parents,
+                                            {{"record", record}},
+                                            began.companions,
+                                            began.base};
       const model::OptimizerState moments = trainer.optimizer_state();
       const std::string digest = series.save(facts, trainer.decoder(), trainer.tokenizer(), &moments);
       losses = 0;
@@ -159,9 +170,12 @@ void train(int argc, char** argv) {
   ShardSession shard(argv[1], std::stoul(argv[2]));
   const JobFile& job = shard.job();
   if (shard.items().empty()) throw Error("a job without steps", kExitUsage);
-  learn::prepare_process(job.params.value("threads", 1));
+  const at::TensorOptions placement =
+      model::place_for(job.params.value("gpus", 0) > 0, job.params.value("type", "float32"));
+  learn::prepare_process(job.params.value("threads", 1), placement.device().is_cuda());
   if (job.params.value("mode", "") == "export") return write_export(shard);
   TrainInputs inputs = read_train_inputs(shard);
+  inputs.settings.placement = placement;
   const learn::TrainerSettings& settings = inputs.settings;
 
   // A GRPO loss says nothing about how good a model is: only the newest are kept there.
@@ -178,7 +192,7 @@ void train(int argc, char** argv) {
   if (trainer.left_out() > 0)
     log_warning(std::to_string(trainer.left_out()) +
                 " examples are longer than the model's context: left out");
-  run_steps(shard, trainer, series, inputs, start.facts.companions);
+  run_steps(shard, trainer, series, inputs, start.facts);
   shard.finish();
 }
 

@@ -1,5 +1,7 @@
 #include "train_inputs.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <charconv>
 #include <cstring>
 
@@ -59,6 +61,8 @@ learn::TrainerSettings read_settings(const ShardSession& shard) {
   settings.optimizer = learn::optimizer_settings_from_json(params.value("optimizer", Json::object()));
   settings.grpo = {params.value("clip_ratio", 0.2), params.value("kl", 0.01), params.value("kl_clamp", 10.0)};
   settings.epochs = params.value("epochs", 1);
+  settings.micro_batch_tokens = params.value("micro_batch_tokens", std::int64_t{0});
+  settings.recompute = params.value("recompute", false);
   settings.steps = static_cast<std::int64_t>(shard.items().size());
   settings.seed = random_key({job.seed, name_key(job.stage), static_cast<std::uint64_t>(job.round)});
   return settings;
@@ -89,6 +93,7 @@ model::Checkpoint model_of_folder(const Json& pretrained, const model::DecoderSe
     throw Error(folder.string() + ": its config.json was changed since the run was planned", kExitUsage);
   model::CheckpointFacts facts;
   facts.companions = model::companions_of(folder);
+  if (weights) facts.base = {folder.string(), false, model::weights_digest(folder)};
   const fs::path tokens = folder / "tokenizer.json";
   return {std::move(facts), "", std::move(decoder),
           model::Tokenizer::pretrained(
@@ -101,16 +106,53 @@ model::Checkpoint model_of_folder(const Json& pretrained, const model::DecoderSe
 
 model::Checkpoint first_model(const Json& params, const std::vector<learn::Example>& examples,
                               std::uint64_t seed) {
-  if (params.contains("pretrained"))
-    return model_of_folder(params["pretrained"],
-                           model::decoder_settings_from_json(json_at<Json>(params, "model", "job.json")),
-                           seed);
+  if (params.contains("pretrained")) {
+    model::Checkpoint first =
+        model_of_folder(params["pretrained"],
+                        model::decoder_settings_from_json(json_at<Json>(params, "model", "job.json")), seed);
+    return with_lora(std::move(first), params, seed);
+  }
   std::vector<std::string> texts;
   for (const learn::Example& e : examples) texts.insert(texts.end(), {e.prompt, e.completion});
   model::Decoder decoder(model::decoder_settings_from_json(params.value("model", Json::object())));
   decoder.initialise(seed);
   const auto vocabulary = static_cast<int>(decoder.settings().vocabulary);
   return {{}, "", std::move(decoder), model::Tokenizer::train(texts, vocabulary), std::nullopt};
+}
+
+model::Checkpoint with_lora(model::Checkpoint start, const Json& params, std::uint64_t seed) {
+  model::DecoderSettings settings = start.decoder.settings();
+  const model::LoraSettings has = settings.lora;
+  Json asked = model::to_json(settings);
+  asked.erase("lora");
+  if (params.contains("lora") && !params["lora"].is_null()) asked["lora"] = params["lora"];
+  settings = model::decoder_settings_from_json(asked);
+  if (settings.lora == has) return start;
+  start.optimizer.reset();
+  if (settings.lora.rank == 0) {
+    start.decoder = start.decoder.merged();
+    start.facts.base.reset();
+    return start;
+  }
+  if (has.rank > 0)
+    throw Error(
+        "this stage's `lora` is another than that of the stage that it goes on from: give both the same, or "
+        "none to one of them",
+        kExitUsage);
+  model::Decoder decoder(settings);
+  const at::NoGradGuard guard;
+  at::Tensor flat = decoder.flat();
+  flat.copy_(start.decoder.flat());
+  decoder.initialise_adapters(seed);
+  start.decoder = std::move(decoder);
+  // A folder's model brought it; a checkpoint becomes the base of those that are written beside it.
+  if (!start.digest.empty()) {
+    const fs::path init = json_at<std::string>(params, "init", "job.json");
+    start.facts.base = {"../" + init.filename().string(), true, start.digest};
+  }
+  if (!start.facts.base)
+    throw Error("`lora` adds to weights that somebody trained, and these are random", kExitUsage);
+  return start;
 }
 
 TrainInputs read_train_inputs(const ShardSession& shard) {

@@ -32,4 +32,8 @@ std::int64_t step_of(const Item& item);
 model::Checkpoint first_model(const Json& params, const std::vector<learn::Example>& examples,
                               std::uint64_t seed);
 
+// The model with the adapters that params.lora asks for: fresh ones, those that it has, or, where none are
+// asked for, merged into its matrices. Throws Error (exit code 2) where it has others.
+model::Checkpoint with_lora(model::Checkpoint start, const Json& params, std::uint64_t seed);
+
 }  // namespace warpsmith

@@ -5,6 +5,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
@@ -146,7 +147,7 @@ struct Trainer::State {
   std::vector<at::Tensor>
       reference;  // log-probabilities of each example under the reference; computed when first needed
   const model::Decoder* reference_decoder;
-  std::optional<model::Decoder> placed_reference;  // where the trained one is not on the CPU in float32
+  std::optional<model::Decoder> own_reference;  // what it points to, where that is not the caller's
   std::vector<std::vector<std::size_t>> batches;
   std::size_t left_out = 0;
   std::int64_t done = 0;
@@ -270,15 +271,29 @@ void Trainer::State::grpo_part(const std::vector<std::size_t>& numbers, std::int
   record.entropy += terms.entropy / all;
 }
 
+// The reference where `trained` is; without a second copy of weights that both add to. `decoder`: `trained`
+// on the host. Nothing where the reference can be used as it is.
+static std::optional<model::Decoder> reference_beside(const model::Decoder& trained,
+                                                      const model::Decoder& decoder,
+                                                      const model::Decoder& reference) {
+  const model::LoraSettings &own = decoder.settings().lora, &other = reference.settings().lora;
+  if (own.rank > 0 && (other.rank == 0 || other == own) && at::equal(decoder.flat(), reference.flat())) {
+    model::Decoder beside = trained.beside();
+    const at::NoGradGuard guard;
+    if (other.rank > 0) beside.trained_flat().copy_(reference.trained_flat());
+    return beside;
+  }
+  if (&trained == &decoder) return std::nullopt;
+  return reference.copied(trained.options());
+}
+
 Trainer::Trainer(const TrainerSettings& settings, model::Decoder decoder, model::Tokenizer tokenizer,
                  std::optional<model::OptimizerState> optimizer, const model::Decoder* reference,
                  std::vector<Example> examples) {
   const bool on_host = settings.placement.device().is_cpu() && settings.placement.dtype() == at::kFloat;
-  std::optional<model::Decoder> placed, host, placed_reference;
-  if (!on_host) {
-    placed = decoder.copied(settings.placement);
-    if (reference) placed_reference = (reference->copied(settings.placement));
-  }
+  std::optional<model::Decoder> placed, host, own_reference;
+  if (!on_host) placed = decoder.copied(settings.placement);
+  if (reference) own_reference = reference_beside(placed ? *placed : decoder, decoder, *reference);
   AdamW adamw(settings.optimizer, placed ? *placed : decoder, decoder.trained_flat(), std::move(optimizer));
   if (placed) host = std::move(decoder);
   state_ = std::make_unique<State>(State{settings,
@@ -290,12 +305,12 @@ Trainer::Trainer(const TrainerSettings& settings, model::Decoder decoder, model:
                                          {},
                                          {},
                                          reference,
-                                         std::move(placed_reference),
+                                         std::move(own_reference),
                                          {},
                                          0,
                                          0});
   State& s = *state_;
-  if (s.placed_reference) s.reference_decoder = &*s.placed_reference;
+  if (s.own_reference) s.reference_decoder = &*s.own_reference;
   s.decoder.recompute(settings.recompute);
   if (s.tokenizer.size() > s.decoder.settings().vocabulary)
     throw Error("a tokenizer of " + std::to_string(s.tokenizer.size()) + " tokens for a model of " +
@@ -349,9 +364,10 @@ StepRecord Trainer::step() {
   return record;
 }
 
-void prepare_process(int threads) {
+void prepare_process(int threads, bool gpu) {
   at::set_num_threads(std::max(1, threads));
-  at::globalContext().setDeterministicAlgorithms(true, false);
+  // On a GPU a few operators have no such form; torch warns of each once.
+  at::globalContext().setDeterministicAlgorithms(true, gpu);
   at::globalContext().setDeterministicFillUninitializedMemory(false);  // it would fill every new tensor
   keep_freed_memory();  // activations of a step are megabytes each
 }

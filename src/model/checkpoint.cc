@@ -11,6 +11,8 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/hdf5/hdf5.h"
+#include "warpsmith/model/folder.h"
+#include "warpsmith/model/pretrained.h"
 #include "whole_folder.h"
 
 namespace warpsmith::model {
@@ -18,6 +20,7 @@ namespace warpsmith::model {
 namespace {
 
 constexpr const char* kModelFile = "model.h5";
+constexpr const char* kAdapterFile = "adapter.h5";
 constexpr const char* kOptimizerFile = "optimizer.h5";
 constexpr const char* kTokenizerFile = "tokenizer.json";
 constexpr const char* kFrameFile = "frame.json";
@@ -51,6 +54,21 @@ Json describe_file(const fs::path& path) {
   return {{"bytes", fs::file_size(path)}, {"sha256", sha256_file_hex(path)}};
 }
 
+// The weights that a checkpoint of adapters adds to.
+Decoder load_base(const fs::path& folder, const BaseWeights& base, std::int64_t context) {
+  const fs::path path = base.checkpoint ? (folder / base.path).lexically_normal() : fs::path(base.path);
+  const auto check = [&](const std::string& digest) {
+    if (digest != base.digest)
+      throw Error("the weights that it adds to have changed since: " + path.string());
+  };
+  if (!base.checkpoint) {
+    check(weights_digest(path));
+    return load_pretrained(path, context);
+  }
+  check(checkpoint_digest(path));
+  return load_checkpoint(path).decoder;
+}
+
 }  // namespace
 
 std::string save_checkpoint(const fs::path& folder, const CheckpointFacts& facts, const Decoder& decoder,
@@ -59,17 +77,20 @@ std::string save_checkpoint(const fs::path& folder, const CheckpointFacts& facts
     std::string manifest_text;
     write_folder_whole(folder, [&](const fs::path& partial) {
       Json tensors = Json::array();
-      hdf5::File model = hdf5::File::create(partial / kModelFile);
-      for (const NamedTensor& parameter : decoder.parameters()) {
+      const bool adapted = decoder.settings().lora.rank > 0;
+      if (adapted && !facts.base) throw Error("adapters without weights that they add to");
+      const char* const weights_file = adapted ? kAdapterFile : kModelFile;
+      hdf5::File model = hdf5::File::create(partial / weights_file);
+      for (const NamedTensor& parameter : decoder.trained()) {
         write_tensor(model, parameter.name, parameter.tensor);
         tensors.push_back({{"name", parameter.name},
                            {"shape", parameter.tensor.sizes().vec()},
                            {"dtype", "float32"},
-                           {"file", kModelFile}});
+                           {"file", weights_file}});
       }
       model.close();
       Json files = Json::object();
-      files[kModelFile] = describe_file(partial / kModelFile);
+      files[weights_file] = describe_file(partial / weights_file);
       if (optimizer) {
         hdf5::File state = hdf5::File::create(partial / kOptimizerFile);
         write_tensor(state, "first", optimizer->first);
@@ -90,12 +111,16 @@ std::string save_checkpoint(const fs::path& folder, const CheckpointFacts& facts
       for (const auto& [name, text] : facts.companions)
         write_text(std::string(kCompanionFolder) + name, text);
       write_file_atomic(partial / kOriginFile, facts.origin.dump(2) + "\n");
-      sync_file(partial / kModelFile);
+      sync_file(partial / weights_file);
 
       Json manifest = {
           {"schema", kCheckpointSchema}, {"stage", facts.stage},     {"step", facts.step},
           {"score", facts.score},        {"parents", facts.parents}, {"model", to_json(decoder.settings())},
           {"tensors", tensors},          {"files", files},           {"tokenizer_tokens", tokenizer.size()}};
+      if (adapted)
+        manifest["base"] = {{"path", facts.base->path},
+                            {"checkpoint", facts.base->checkpoint},
+                            {"digest", facts.base->digest}};
       manifest["checksum"] = manifest_checksum(manifest);
       manifest_text = manifest.dump(2) + "\n";
       write_file_atomic(partial / kManifestFile, manifest_text);
@@ -108,14 +133,22 @@ Checkpoint load_checkpoint(const fs::path& folder, bool with_optimizer) {
   return in_checkpoint(folder, [&] {
     const Json manifest = read_whole_manifest(folder);
     Decoder decoder(decoder_settings_from_json(json_at<Json>(manifest, "model", kManifestFile)));
-    const hdf5::File model = hdf5::File::open_read_only(folder / kModelFile);
-    for (const NamedTensor& parameter : decoder.parameters())
+    CheckpointFacts facts = facts_of_manifest(folder, manifest);
+    if (facts.base) {
+      const Decoder base = load_base(folder, *facts.base, decoder.settings().context);
+      if (base.flat().sizes() != decoder.flat().sizes())
+        throw Error("the weights that it adds to are of another model");
+      at::Tensor flat = decoder.flat();
+      flat.copy_(base.flat());
+    }
+    const hdf5::File model = hdf5::File::open_read_only(folder / (facts.base ? kAdapterFile : kModelFile));
+    for (const NamedTensor& parameter : decoder.trained())
       read_tensor(model, parameter.name, parameter.tensor);
     std::optional<OptimizerState> optimizer;
     if (with_optimizer && manifest["files"].contains(kOptimizerFile)) {
       const hdf5::File file = hdf5::File::open_read_only(folder / kOptimizerFile);
-      optimizer = OptimizerState{at::empty_like(decoder.flat()), at::empty_like(decoder.flat()),
-                                 file.int_attribute("steps")};
+      optimizer = OptimizerState{at::empty_like(decoder.trained_flat()),
+                                 at::empty_like(decoder.trained_flat()), file.int_attribute("steps")};
       read_tensor(file, "first", optimizer->first);
       read_tensor(file, "second", optimizer->second);
     }
@@ -125,8 +158,8 @@ Checkpoint load_checkpoint(const fs::path& folder, bool with_optimizer) {
             ? Tokenizer::pretrained(std::move(tokens), kTokenizerFile,
                                     tokenizer::frame_from_json(read_json_file(folder / kFrameFile)))
             : Tokenizer::from_json(tokens);
-    return Checkpoint{facts_of_manifest(folder, manifest), checkpoint_digest(folder), std::move(decoder),
-                      std::move(tokenizer), std::move(optimizer)};
+    return Checkpoint{std::move(facts), checkpoint_digest(folder), std::move(decoder), std::move(tokenizer),
+                      std::move(optimizer)};
   });
 }
 

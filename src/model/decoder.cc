@@ -170,6 +170,15 @@ Decoder Decoder::copied(at::TensorOptions options, Backend backend) const {
   return result;
 }
 
+Decoder Decoder::beside() const {
+  Decoder result(*this);
+  for (LayerWeights& layer : result.layers_)
+    for (const auto& [name, adapters] : kAdaptersOfLayer) (layer.*adapters).clear();
+  result.named_adapters_.clear();
+  result.add_adapters(options());
+  return result;
+}
+
 Decoder Decoder::merged() const {
   DecoderSettings settings = settings_;
   settings.lora = {};

@@ -84,4 +84,10 @@ Companions companions_of(const fs::path& folder) {
   return files;
 }
 
+std::string weights_digest(const std::filesystem::path& folder) {
+  Sha256 digest;
+  add_weights(StoredTensors::open(folder), digest);
+  return digest.hex();
+}
+
 }  // namespace warpsmith::model

@@ -1,4 +1,5 @@
 // Log-probabilities of targets behind the head's matrix product, never holding all rows' logits at once.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -41,9 +42,10 @@ struct HeadLogProbabilities : Function<HeadLogProbabilities> {
                             std::int64_t begin) {
     const std::int64_t n = whole.size(0);
     const at::Tensor by_row = gradient.narrow(0, begin, n).unsqueeze(1).to(whole.scalar_type());
+    const at::Tensor columns = targets.narrow(0, begin, n).unsqueeze(1);
     // d log p[target] / d logits = one-hot(target) - p
-    whole.mul_(by_row.neg());
-    whole.scatter_add_(1, targets.narrow(0, begin, n).unsqueeze(1), by_row);
+    const at::Tensor of_targets = by_row * (1 - whole.gather(1, columns));
+    whole.mul_(by_row.neg()).scatter_(1, columns, of_targets);
     const at::Tensor dlogits = whole.to(x.scalar_type());
     at::Tensor dx = to.x.narrow(0, begin, n), dhead = to.head;
     if (dx.defined()) at::mm_out(dx, dlogits, head);

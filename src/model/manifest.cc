@@ -56,6 +56,12 @@ CheckpointFacts facts_of_manifest(const fs::path& folder, const Json& manifest) 
   facts.step = json_at<std::int64_t>(manifest, "step", kManifestFile);
   facts.score = json_at<double>(manifest, "score", kManifestFile);
   facts.parents = json_at<std::vector<std::string>>(manifest, "parents", kManifestFile);
+  if (manifest.contains("base")) {
+    const Json& base = manifest["base"];
+    facts.base = {json_at<std::string>(base, "path", kManifestFile),
+                  json_at<bool>(base, "checkpoint", kManifestFile),
+                  json_at<std::string>(base, "digest", kManifestFile)};
+  }
   for (const auto& [name, expected] : json_at<Json::object_t>(manifest, "files", kManifestFile))
     if (name.starts_with(kCompanionFolder))
       facts.companions.emplace_back(name.substr(kCompanionFolder.size()), read_file(folder / name));

@@ -76,6 +76,39 @@ void save_config(const std::filesystem::path& folder, Json config, at::ScalarTyp
   write_file_atomic(folder / "config.json", config.dump(2) + "\n");
 }
 
+// "layers.3.q_proj.a" -> "base_model.model.model.layers.3.self_attn.q_proj.lora_A.weight"
+std::string peft_name(const std::string& name, const DecoderSettings& settings) {
+  const AdapterPlace place = place_of_adapter(name, settings);
+  const bool of_mlp = place.matrix == "gate_up" || place.matrix == "down";
+  return "base_model.model.model.layers." + std::to_string(place.layer) + (of_mlp ? ".mlp." : ".self_attn.") +
+         place.target + (place.is_a ? ".lora_A.weight" : ".lora_B.weight");
+}
+
+void save_adapters(const std::filesystem::path& folder, const Checkpoint& checkpoint) {
+  make_folders(folder);
+  const LoraSettings& lora = checkpoint.decoder.settings().lora;
+  std::vector<TensorToStore> tensors;
+  for (const NamedTensor& adapter : checkpoint.decoder.adapters()) {
+    const std::span values(adapter.tensor.const_data_ptr<float>(),
+                           static_cast<std::size_t>(adapter.tensor.numel()));
+    tensors.push_back({peft_name(adapter.name, checkpoint.decoder.settings()), names_of(at::kFloat).stored,
+                       adapter.tensor.sizes().vec(), std::as_bytes(values)});
+  }
+  write_safetensors(folder / "adapter_model.safetensors", tensors);
+  const std::optional<BaseWeights>& base = checkpoint.facts.base;
+  const Json config = {{"peft_type", "LORA"},
+                       {"task_type", "CAUSAL_LM"},
+                       {"base_model_name_or_path", base && !base->checkpoint ? Json(base->path) : Json()},
+                       {"r", lora.rank},
+                       {"lora_alpha", lora.alpha},
+                       {"target_modules", lora.targets},
+                       {"lora_dropout", 0.0},
+                       {"bias", "none"},
+                       {"fan_in_fan_out", false},
+                       {"inference_mode", true}};
+  write_file_atomic(folder / "adapter_config.json", config.dump(2) + "\n");
+}
+
 }  // namespace
 
 void save_pretrained(const std::filesystem::path& folder, const Decoder& decoder, const std::string& family) {
@@ -90,8 +123,14 @@ std::uint64_t export_checkpoint(const std::filesystem::path& folder, const Check
   namespace fs = std::filesystem;
   std::uint64_t bytes = 0;
   write_folder_whole(folder, [&](const fs::path& partial) {
-    save_weights(partial / "model.safetensors", checkpoint.decoder, type);
-    const DecoderSettings& settings = checkpoint.decoder.settings();
+    DecoderSettings settings = checkpoint.decoder.settings();
+    if (settings.lora.rank > 0) {
+      save_adapters(partial / "adapter", checkpoint);
+      save_weights(partial / "model.safetensors", checkpoint.decoder.merged(), type);
+      settings.lora = {};
+    } else {
+      save_weights(partial / "model.safetensors", checkpoint.decoder, type);
+    }
     const bool own = checkpoint.facts.companions.empty();
     if (own) save_config(partial, config_of_settings(settings, family_of_settings(settings)), type);
     for (const auto& [name, text] : checkpoint.facts.companions) {
@@ -102,7 +141,8 @@ std::uint64_t export_checkpoint(const std::filesystem::path& folder, const Check
     }
     write_file_atomic(partial / (own ? "tokenizer.warpsmith.json" : "tokenizer.json"),
                       checkpoint.tokenizer.to_json());
-    for (const fs::directory_entry& entry : fs::directory_iterator(partial)) bytes += entry.file_size();
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(partial))
+      if (entry.is_regular_file()) bytes += entry.file_size();
   });
   return bytes;
 }

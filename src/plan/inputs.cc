@@ -41,6 +41,9 @@ Json threads_of(const workflow::StageSpec& stage) {
   }
   if (kind == "measure" || kind == "self_supervised" || kind == "contrastive")
     threads["generate"] = stage.generate.cpus;
+  // Another device gives other numbers.
+  if (threads.contains("train") && stage.train.gpus > 0) threads["train_gpus"] = stage.train.gpus;
+  if (threads.contains("generate") && stage.generate.gpus > 0) threads["generate_gpus"] = stage.generate.gpus;
   return threads;
 }
 

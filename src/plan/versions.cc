@@ -53,12 +53,13 @@ struct Version {
 //      gone where its timing came to a bad end; a stopped row is looked at as soon as what was begun must be done
 //  14  protocol: by a host's clock both sides begin with as many calls and become equally long by and by; the stacks
 //      of both sides' python3 lie at one place
+//      warpsmith-train 2: the head's gradients are formed with the loss; sums are rounded otherwise
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 1},
     {"warpsmith-compile", 4},
     {"warpsmith-measure", 1},
-    {"warpsmith-train", 1},
+    {"warpsmith-train", 2},
     {"protocol", 14},  // how times become a score, and what is checked before
 }};
 

@@ -70,10 +70,16 @@ JobRequest generate_request(const workflow::StageSpec& spec, int round, const st
   job.round = round;
   job.job = "generate";
   job.program = "warpsmith-generate";
-  job.params = {
-      {"checkpoint", checkpoint},   {"temperature", spec.sample.temperature}, {"top_k", spec.sample.top_k},
-      {"top_p", spec.sample.top_p}, {"max_tokens", spec.sample.max_tokens},   {"threads", spec.generate.cpus},
-      {"batch", kSamplesAnItem}};
+  job.params = {{"checkpoint", checkpoint},
+                {"temperature", spec.sample.temperature},
+                {"top_k", spec.sample.top_k},
+                {"top_p", spec.sample.top_p},
+                {"max_tokens", spec.sample.max_tokens},
+                {"threads", spec.generate.cpus},
+                {"gpus", spec.generate.gpus},
+                {"type", spec.sample.type}};
+  const bool waves = spec.generate.gpus > 0 || spec.sample.type == "bfloat16";
+  job.params["batch"] = waves ? spec.sample.wave : kSamplesAnItem;
   int samples = 0;
   for (const Prompt& p : prompts) {
     job.items.push_back({{"id", p.id}, {"task", p.task}, {"prompt", p.text}, {"n", p.samples}});
@@ -189,7 +195,14 @@ JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& train)
                 {"reference", train.reference.empty() ? Json() : Json(train.reference)},
                 {"optimizer", optimizer_json(spec.optimizer)},
                 {"threads", spec.train.cpus},
+                {"gpus", spec.train.gpus},
+                {"type", spec.optimizer.type},
+                {"micro_batch_tokens", spec.optimizer.micro_batch_tokens},
+                {"recompute", spec.optimizer.recompute},
                 {"checkpoint_prefix", "checkpoints/" + spec.name}};
+  if (spec.lora.rank > 0)
+    job.params["lora"] = {
+        {"rank", spec.lora.rank}, {"alpha", spec.lora.alpha}, {"targets", spec.lora.targets}};
   if (!train.init) {
     const workflow::ModelSettings& m = spec.model;
     job.params["model"] = m.pretrained ? m.pretrained->settings : model_json(m);
@@ -229,6 +242,8 @@ JobRequest export_request(const workflow::StageSpec& spec, int round, const std:
                 {"stage_folder", ""}};
   job.items.push_back({{"id", "export"}});
   job.resources = spec.train;
+  job.resources.gpus = 0;
+  job.resources.gpu_type.clear();
   job.expected_item_s = kExportSeconds;
   job.one_shard = true;
   return job;

@@ -85,8 +85,8 @@ class Loader {
     StageSpec defaults;
     defaults.seed = spec_.seed;
     for (const CauseRule& rule : cause_rules()) defaults.retry.times[rule.cause] = rule.standard;
-    read_shared(map, {"model", "sample", "optimizer", "compile", "measure", "prompt"}, defaults, mistakes_,
-                idle_gpus_);
+    read_shared(map, {"model", "sample", "optimizer", "lora", "compile", "measure", "prompt"}, defaults,
+                mistakes_, idle_gpus_);
     const Node* model = root.find("model");
     if (model != nullptr) find_model(defaults.model, model->place());
     // A folder's context is known where it was looked at.
@@ -119,12 +119,14 @@ class Loader {
       if (holder == nullptr) return;
       int most = 0;
       for (const StageSpec& stage : spec_.stages)
-        for (const std::string& job : jobs) most = std::max(most, most_gpus(stage, job));
+        for (const std::string& job : jobs)
+          most = std::max(most, holder == resources ? most_gpus_unnamed(stage, job) : most_gpus(stage, job));
       refuse_gpus(*holder, fmt::format("`resources`: the {} of these stages", who), most, idle_gpus_);
     };
     check(resources, {"measure", "train"}, "jobs");
     check(resources->find("measure"), {"measure"}, "measure jobs");
     check(resources->find("train"), {"train"}, "train jobs");
+    check(resources->find("generate"), {"generate"}, "generate jobs");
   }
 
   // What a shard without a time limit may use cannot be told beforehand.
@@ -290,6 +292,19 @@ class Loader {
     spec_.stages = order_stages(std::move(drafts), stated, mistakes_);
     for (StageSpec& stage : spec_.stages) {
       check_model_memory(stage);
+      for (const StageJob& job : stage_jobs(stage))
+        if (job.resources->gpus == 0 && !job.resources->gpu_type.empty() && stage.kind != "command" &&
+            (job.name == "train" || job.name == "generate"))
+          idle_gpus_.push_back({file_.string(), stage.line, 1,
+                                fmt::format("stage `{}`: its {} jobs have a GPU type, `{}`, and no GPU",
+                                            stage.base_name, job.name, job.resources->gpu_type),
+                                fmt::format("{}: {{gpus: 1}}, or leave `gpu_type` out", job.name)});
+      if (stage.lora.rank > 0 && stage.kind == "sft" && stage.model.from.empty() && !goes_on(stage))
+        mistakes_.push_back({file_.string(), stage.line, 1,
+                             fmt::format("stage `{}`: `lora` adds to weights that somebody trained, and this "
+                                         "model's are random",
+                                         stage.base_name),
+                             "model: {from: FOLDER}, or leave `lora` out"});
       if (auto* command = std::get_if<CommandSettings>(&stage.settings)) find_command_files(stage, *command);
       if (auto* measure = std::get_if<MeasureSettings>(&stage.settings)) find_run(stage, *measure);
     }
@@ -382,6 +397,15 @@ class Loader {
     if (model.pretrained) model.context = model.pretrained->context;
   }
 
+  // Whether it begins with the model of a stage that it needs.
+  bool goes_on(const StageSpec& stage) const {
+    return std::any_of(spec_.stages.begin(), spec_.stages.end(), [&](const StageSpec& other) {
+      const bool needed = std::find(stage.needs.begin(), stage.needs.end(), other.name) != stage.needs.end();
+      return needed &&
+             (other.kind == "sft" || other.kind == "self_supervised" || other.kind == "contrastive");
+    });
+  }
+
   // What is certain of the memory of a folder's model: its weights, and what training keeps for each.
   void check_model_memory(const StageSpec& stage) {
     if (!stage.model.pretrained) return;
@@ -399,9 +423,12 @@ class Loader {
     };
     const auto* contrastive = std::get_if<ContrastiveSettings>(&stage.settings);
     const bool two = contrastive != nullptr && contrastive->kl > 0;
-    check("train", two ? 20 : 16,
-          two ? "weights, gradients, two moments and the reference's weights in float32"
-              : "weights, gradients and two moments in float32");
+    if (stage.lora.rank > 0)
+      check("train", 4, "weights in float32");
+    else
+      check("train", two ? 20 : 16,
+            two ? "weights, gradients, two moments and the reference's weights in float32"
+                : "weights, gradients and two moments in float32");
     check("generate", 4, "weights in float32");
   }
 

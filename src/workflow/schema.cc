@@ -80,6 +80,8 @@ Json block_properties() {
            closed_map(properties_schema(sample_keys(), SampleSettings{}), "How completions are drawn.")},
           {"optimizer", closed_map(properties_schema(optimizer_keys(), OptimizerSettings{}),
                                    "AdamW with warm-up and cosine.")},
+          {"lora", closed_map(properties_schema(lora_keys(), LoraSettings{}),
+                              "Low-rank adapters: the model's own weights stay as they are.")},
           {"compile",
            closed_map(properties_schema(compile_keys(), CompileSettings{}), "Limits of a compilation.")},
           {"measure",
@@ -145,7 +147,7 @@ Json dataset_schema() {
 
 Json workflow_json_schema() {
   Json properties = shared_properties();
-  for (const char* block : {"model", "sample", "optimizer", "compile", "measure", "prompt"})
+  for (const char* block : {"model", "sample", "optimizer", "lora", "compile", "measure", "prompt"})
     properties[block] = {{"$ref", std::string("#/$defs/") + block}};
   properties["schema"] = {{"const", "warpsmith.workflow/1"}, {"description", "Version of the format."}};
   properties["name"] = {{"type", "string"},

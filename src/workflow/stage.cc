@@ -36,16 +36,21 @@ void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes, Di
     if (!read) continue;
     const bool of_gpus = std::string_view(key.rule.name).starts_with("gpu");
     for (const std::string& job : kJobNames)
-      if (!of_gpus || most_gpus(spec, job) > 0) assign(key, resources_of(spec, job), KeyValue(*read));
+      if (!of_gpus || most_gpus_unnamed(spec, job) > 0) assign(key, resources_of(spec, job), KeyValue(*read));
   }
   int most = 0;
-  for (const std::string& job : kJobNames) most = std::max(most, most_gpus(spec, job));
-  refuse_gpus(node, "`resources`: jobs of a stage of kind " + spec.kind, most, idle);
+  for (const std::string& job : kJobNames) most = std::max(most, most_gpus_unnamed(spec, job));
+  refuse_gpus(node, "`resources`: jobs of a stage of kind " + spec.kind, most, idle,
+              most == 0 && most_gpus(spec, "train") > 0
+                  ? "train: {gpus: 1}: GPUs of training are asked for by name"
+                  : "");
   for (const std::string& job : kJobNames) {
     const auto value = map.value(job);
     if (!value) continue;
     read_map(resource_keys(), *value, "`resources: " + job + "`", resources_of(spec, job), mistakes);
     refuse_gpus(*value, "`resources`: " + job + " jobs", most_gpus(spec, job), idle);
+    if (job == "train" && (value->find("gpus") != nullptr || value->find("gpu_type") != nullptr))
+      spec.train_gpus_named = true;
   }
   map.finish();
 }
@@ -90,6 +95,9 @@ void read_block(const std::string& block, const Node& node, StageSpec& spec, Dia
   if (block == "model") read_map(model_keys(), node, what, spec.model, mistakes);
   if (block == "sample") read_map(sample_keys(), node, what, spec.sample, mistakes);
   if (block == "optimizer") read_map(optimizer_keys(), node, what, spec.optimizer, mistakes);
+  if (block == "lora") read_map(lora_keys(), node, what, spec.lora, mistakes);
+  if (block == "lora" && spec.lora.rank > 0 && spec.lora.targets.empty())
+    mistakes.push_back(mistake_at(node.place(), "`lora`: `targets` is empty", "targets: [q_proj, v_proj]"));
   if (block == "compile") read_map(compile_keys(), node, what, spec.compiler, mistakes);
   if (block == "measure") read_map(protocol_keys(), node, what, spec.protocol, mistakes);
   if (block == "prompt") read_map(prompt_keys(), node, what, spec.prompt, mistakes);
@@ -259,7 +267,8 @@ std::optional<std::string> device_word(const std::string& text) {
   return lower;
 }
 
-const std::vector<std::string> kBlocks = {"model", "sample", "optimizer", "compile", "measure", "prompt"};
+const std::vector<std::string> kBlocks = {"model",   "sample",  "optimizer", "lora",
+                                          "compile", "measure", "prompt"};
 
 // What stages of all kinds have.
 void read_common(MapReader& map, const std::vector<std::string>& blocks, StageSpec& spec,
@@ -296,6 +305,10 @@ Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnos
   MapReader map(node, fmt::format("stage `{}`", spec.base_name), mistakes);
   read_common(map, kind.blocks, spec, mistakes, idle);
   if (const Node* model = map.node().find("model")) draft.model = model->place();
+  if (!spec.train_gpus_named && spec.kind != "command") {
+    spec.train.gpus = 0;
+    spec.train.gpu_type.clear();
+  }
   for (const std::string& job : kJobNames)  // the file says it for all stages: not all can use them
     resources_of(spec, job).gpus = std::min(resources_of(spec, job).gpus, most_gpus(spec, job));
   const auto holds = [](const std::vector<std::string>& list, const std::string& word) {
@@ -316,7 +329,8 @@ Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnos
 
 }  // namespace
 
-void refuse_gpus(const Node& resources, const std::string& who, int most, Diagnostics& idle) {
+void refuse_gpus(const Node& resources, const std::string& who, int most, Diagnostics& idle,
+                 const std::string& other_hint) {
   const auto refuse = [&](const Node& at, const std::string& what, const std::string& hint) {
     Diagnostic mistake = mistake_at(at.place(), who + " cannot use " + what, hint);
     const bool told = std::any_of(idle.begin(), idle.end(), [&](const Diagnostic& d) {
@@ -332,14 +346,25 @@ void refuse_gpus(const Node& resources, const std::string& who, int most, Diagno
   if (const Node* gpus = value_of("gpus"))
     if (const int count = std::atoi(gpus->text().c_str()); count > most && count <= kMostGpus)
       refuse(*gpus, fmt::format("{} GPU{}", count, count == 1 ? "" : "s"),
-             most == 0 ? "they run on the CPU: leave `gpus` out"
-                       : "gpus: 1; `max_jobs` says how many run at a time");
+             !other_hint.empty() ? other_hint
+             : most == 0         ? "they run on the CPU: leave `gpus` out"
+                                 : "gpus: 1; `max_jobs` says how many run at a time");
   if (const Node* type = value_of("gpu_type"); type != nullptr && most == 0 && !type->text().empty())
     refuse(*type, fmt::format("a GPU of type `{}`", type->text()),
            "they run on the CPU: leave `gpu_type` out");
 }
 
 int most_gpus(const StageSpec& spec, std::string_view job) {
+  if (job == "measure") return most_gpus_unnamed(spec, job);
+  const std::string& kind = spec.kind;
+  if (kind.empty() || kind == "command")
+    return job == "train" ? kMostGpus : job == "generate" && kind.empty();
+  const bool samples = kind == "measure" || kind == "self_supervised" || kind == "contrastive";
+  const bool trains = kind == "sft" || kind == "self_supervised" || kind == "contrastive";
+  return (job == "train" && trains) || (job == "generate" && samples) ? 1 : 0;
+}
+
+int most_gpus_unnamed(const StageSpec& spec, std::string_view job) {
   if (job == "train") return spec.kind.empty() || spec.kind == "command" ? kMostGpus : 0;
   if (job != "measure" || spec.kind == "command" || spec.kind == "sft") return 0;
   return spec.kind.empty() || spec.device != "cpu" ? 1 : 0;
@@ -439,6 +464,7 @@ Json resolved_parameters(const StageSpec& spec) {
     if (block == "model") json[block] = hashed_model(spec.model);
     if (block == "sample") json[block] = hashed_json(sample_keys(), spec.sample);
     if (block == "optimizer") json[block] = hashed_json(optimizer_keys(), spec.optimizer);
+    if (block == "lora" && spec.lora.rank > 0) json[block] = hashed_json(lora_keys(), spec.lora);
     if (block == "compile") json[block] = hashed_json(compile_keys(), spec.compiler);
     if (block == "measure") json[block] = hashed_json(protocol_keys(), spec.protocol);
     if (block == "prompt") json[block] = hashed_json(prompt_keys(), spec.prompt);

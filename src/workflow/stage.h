@@ -32,14 +32,17 @@ struct Draft {
   std::optional<yaml::Place> model;  // of the stage's own `model`
 };
 
-// GPUs that a shard of `job` can use: one to measure on, many where a program of the user's runs. The other
-// programs of ours run on the CPU. Of a spec without a kind, what the file says of all stages: any of them
-// may use it.
+// GPUs that a shard of `job` can use where the file names that job: one to measure, train or sample on, many
+// where a program of the user's runs. Compilers run on the CPU. Of a spec without a kind, what the file says of
+// all stages: any of them may use it.
 inline constexpr int kMostGpus = 64;
 int most_gpus(const StageSpec& spec, std::string_view job);
+// Where the file speaks of a stage's jobs together: training and sampling stay on the CPU then.
+int most_gpus_unnamed(const StageSpec& spec, std::string_view job);
 // Adds to `idle` that `who` cannot use what `gpus` and `gpu_type` of the map `resources` ask for, but `most`
 // GPUs.
-void refuse_gpus(const yaml::Node& resources, const std::string& who, int most, Diagnostics& idle);
+void refuse_gpus(const yaml::Node& resources, const std::string& who, int most, Diagnostics& idle,
+                 const std::string& other_hint = "");
 
 // Reads blocks that both the file and a stage may have (of those in `blocks`), and resources, retry and plain
 // keys. `idle`: mistakes, too, each a request for GPUs that no program could use.

@@ -4,6 +4,12 @@ namespace warpsmith::workflow {
 
 namespace {
 constexpr double kManySteps = 100'000'000;
+
+// Both types' keys: what weights are computed in.
+KeyRule type_rule(const char* meaning) {
+  return {.name = "type", .form = Form::kWord, .meaning = meaning, .words = {"auto", "float32", "bfloat16"}};
+}
+
 }  // namespace
 
 const Table<ModelSettings>& model_keys() {
@@ -57,6 +63,11 @@ const Table<SampleSettings>& sample_keys() {
        &S::top_p},
       {{"top_k", Form::kInteger, "Most likely tokens kept; 0: all.", 0, 1000000}, &S::top_k},
       {{"max_tokens", Form::kInteger, "Longest completion.", 1, 1000000}, &S::max_tokens},
+      {.rule = type_rule("Type of the weights that sample; auto: bfloat16 on a GPU, else float32."),
+       .member = &S::type},
+      {{"wave", Form::kInteger, "On a GPU: samples that are drawn at a time. Equal waves give equal samples.",
+        1, 100000},
+       &S::wave},
   };
   return table;
 }
@@ -77,6 +88,19 @@ const Table<OptimizerSettings>& optimizer_keys() {
        &S::clip_norm},
       {{"batch_tokens", Form::kInteger, "Tokens of prompts and completions in a step.", 1, kManySteps},
        &S::batch_tokens},
+      {{"micro_batch_tokens", Form::kInteger,
+        "At most so many of them are computed at a time, an example at least; 0: a whole step.", 0,
+        kManySteps},
+       &S::micro_batch_tokens},
+      {.rule = {.name = "recompute",
+                .form = Form::kBoolean,
+                .meaning = "Compute layers again in the backward pass: less memory, the same numbers.",
+                .hashed = false},
+       .member = &S::recompute},
+      {.rule =
+           type_rule("Type of weights and gradients; auto: bfloat16 on a GPU, else float32. Master weights "
+                     "and moments are float32."),
+       .member = &S::type},
       {.rule = {.name = "checkpoint_every",
                 .form = Form::kInteger,
                 .meaning = "Steps between checkpoints.",
@@ -96,6 +120,20 @@ const Table<OptimizerSettings>& optimizer_keys() {
                 .meaning = "Keep the best checkpoint as well.",
                 .hashed = false},
        .member = &S::keep_best},
+  };
+  return table;
+}
+
+const Table<LoraSettings>& lora_keys() {
+  using S = LoraSettings;
+  static const Table<S> table = {
+      {{"rank", Form::kInteger, "Rank of each adapter; 0: all weights are trained.", 0, 65536}, &S::rank},
+      {{"alpha", Form::kNumber, "What adapters add is multiplied by alpha / rank.", 0, 1e6, true}, &S::alpha},
+      {.rule = {.name = "targets",
+                .form = Form::kStrings,
+                .meaning = "The matrices of each layer that have adapters.",
+                .words = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}},
+       .member = &S::targets},
   };
   return table;
 }
@@ -462,19 +500,19 @@ const std::vector<KindRule>& kind_rules() {
        .jobs = {}},
       {.name = "sft",
        .meaning = "Stage 1: makes a model and fine-tunes it on the successes of the stages that it needs.",
-       .blocks = {"model", "optimizer", "prompt"},
+       .blocks = {"model", "optimizer", "lora", "prompt"},
        .jobs = {"train"},
        .trains = true,
        .needs_candidates = true},
       {.name = "self_supervised",
        .meaning = "Stage 2: samples, keeps what succeeds, trains on it, and again.",
-       .blocks = {"sample", "optimizer", "compile", "measure", "prompt"},
+       .blocks = {"sample", "optimizer", "lora", "compile", "measure", "prompt"},
        .jobs = {"generate", "train"},
        .trains = true,
        .needs_checkpoint = true},
       {.name = "contrastive",
        .meaning = "Stage 3: contrastive reinforcement learning with GRPO.",
-       .blocks = {"sample", "optimizer", "compile", "measure", "prompt"},
+       .blocks = {"sample", "optimizer", "lora", "compile", "measure", "prompt"},
        .jobs = {"generate", "train"},
        .trains = true,
        .needs_checkpoint = true},

@@ -9,6 +9,7 @@ namespace warpsmith::workflow {
 const Table<ModelSettings>& model_keys();
 const Table<SampleSettings>& sample_keys();
 const Table<OptimizerSettings>& optimizer_keys();
+const Table<LoraSettings>& lora_keys();
 const Table<CompileSettings>& compile_keys();
 const Table<ProtocolSettings>& protocol_keys();
 const Table<PromptSettings>& prompt_keys();

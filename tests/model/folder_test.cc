@@ -27,6 +27,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::ThrowsMessage;
 
 const std::string kTests = WARPSMITH_SOURCE_DIR "/tests/model/";
 
@@ -258,6 +259,48 @@ TEST_F(Folder, ACheckpointKeepsIt) {
     EXPECT_TRUE(at::equal(load_pretrained(exported).flat(), decoder.flat()));
     EXPECT_EQ(prompts_of_transformers(exported, kPrompts), prompts_of_transformers(folder(), kPrompts));
   }
+}
+
+TEST_F(Folder, ACheckpointOfAdaptersNamesItsBase) {
+  const fs::path file = folder() / "tokenizer.json";
+  const Decoder base = load_pretrained(folder());
+  DecoderSettings settings = base.settings();
+  settings.lora = {4, 8, {"q_proj", "v_proj", "down_proj"}};
+  Decoder adapted(settings);
+  at::Tensor flat = adapted.flat(), adapters = adapted.trained_flat();
+  flat.copy_(base.flat());
+  adapters.copy_(at::randn_like(adapters) * 0.05);
+  const Tokenizer tokenizer = Tokenizer::pretrained(read_file(file), file.string(), look().frame);
+  CheckpointFacts facts{"sft", 7, 0.5, {}, Json::object(), companions_of(folder())};
+  EXPECT_THROW(save_checkpoint(scratch_ / "adapters", facts, adapted, tokenizer, nullptr), Error);
+  facts.base = {folder().string(), false, weights_digest(folder())};
+  const OptimizerState moments{at::rand_like(adapters), at::rand_like(adapters), 3};
+  save_checkpoint(scratch_ / "adapters", facts, adapted, tokenizer, &moments);
+  EXPECT_FALSE(fs::exists(scratch_ / "adapters/model.h5"));
+
+  const Checkpoint read = load_checkpoint(scratch_ / "adapters", true);
+  EXPECT_EQ(read.facts.base, facts.base);
+  EXPECT_EQ(read.decoder.settings(), settings);
+  EXPECT_TRUE(at::equal(read.decoder.flat(), flat));
+  EXPECT_TRUE(at::equal(read.decoder.trained_flat(), adapters));
+  EXPECT_TRUE(at::equal(read.optimizer->second, moments.second));
+
+  // What transformers loads is merged; PEFT's form of the adapters merges to the same.
+  export_checkpoint(scratch_ / "exported", read, at::kFloat);
+  const Decoder merged = read.decoder.merged();
+  EXPECT_TRUE(at::equal(load_pretrained(scratch_ / "exported").flat(), merged.flat()));
+  EXPECT_FALSE(at::equal(merged.flat(), base.flat()));
+  const std::string furthest = output_of(python_ + kTests + "merged_adapters.py '" + folder().string() +
+                                         "' '" + (scratch_ / "exported").string() + "'");
+  EXPECT_LT(std::strtod(furthest.c_str(), nullptr), 1e-6) << furthest;
+  EXPECT_THAT(furthest, Not(HasSubstr("failed")));
+
+  // A base that has changed is not added to.
+  std::string bytes = read_file(folder() / "model.safetensors");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_file_atomic(folder() / "model.safetensors", bytes);
+  EXPECT_THAT([&] { load_checkpoint(scratch_ / "adapters"); },
+              ThrowsMessage<Error>(HasSubstr("the weights that it adds to have changed since")));
 }
 
 }  // namespace

@@ -156,6 +156,10 @@ TEST(Devices, OnlyMeasureJobsHaveAGpuUnlessTheFileSaysMore) {
   EXPECT_EQ(asked("", two), "generate 0, compile 0, measure 1L40, train 0, ");
   EXPECT_EQ(asked("resources: {gpus: 1}\n", two), "generate 0, compile 0, measure 1L40, train 0, ")
       << "the other programs run on the CPU";
+  EXPECT_EQ(asked("resources: {train: {gpus: 1}}\n", two),
+            "generate 0, compile 0, measure 1L40, train 1L40, ");
+  EXPECT_EQ(asked("resources: {generate: {gpus: 1}}\n", two),
+            "generate 1L40, compile 0, measure 1L40, train 0, ");
 }
 
 TEST(Devices, GpusOfNoTypeAreOfAnyHereAndOfOneAtASite) {

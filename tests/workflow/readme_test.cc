@@ -163,7 +163,8 @@ std::set<std::string> names(const Json& object) {
 
 // ---- the comparison ----
 
-const std::set<std::string> kBlocks = {"model", "sample", "optimizer", "compile", "measure", "prompt"};
+const std::set<std::string> kBlocks = {"model",   "sample",  "optimizer", "lora",
+                                       "compile", "measure", "prompt"};
 const std::set<std::string> kOfEveryStage = {"name", "kind", "needs", "matrix", "seed"};
 const std::set<std::string> kShared = {"device",    "tolerate", "max_jobs", "shard_time",
                                        "resources", "retry",    "notify"};

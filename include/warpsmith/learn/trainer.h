@@ -92,6 +92,6 @@ class Trainer {
 
 // For the process: threads of ATen, algorithms that repeat bit for bit, and memory that is kept for the next
 // step.
-void prepare_process(int threads);
+void prepare_process(int threads, bool gpu = false);
 
 }  // namespace warpsmith::learn

@@ -2,6 +2,8 @@
 //
 //   <name>/model.h5        a float32 dataset for each parameter, at its name ("layers.0.qkv"), shapes as in
 //                          decoder.h
+//   <name>/adapter.h5      of a model with LoRA, in the place of model.h5: the adapters alone; the manifest's
+//                          `base` says where the rest is
 //   <name>/optimizer.h5    "first", "second": AdamW's moments, flat, in the order of the parameters, with
 //                          their padding
 //   <name>/tokenizer.json  of our form, or that of the Hugging Face folder that the model came from
@@ -27,7 +29,7 @@
 
 namespace warpsmith::model {
 
-// AdamW's state, laid out as Decoder::flat().
+// AdamW's state, laid out as Decoder::trained_flat().
 struct OptimizerState {
   at::Tensor first, second;
   std::int64_t steps = 0;  // taken since the moments were zero

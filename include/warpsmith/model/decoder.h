@@ -60,6 +60,8 @@ class Decoder {
   Decoder copied(at::TensorOptions options) const { return copied(options, backend_for(options)); }
   Decoder copied(at::TensorOptions options, Backend backend) const;
 
+  // Another decoder over the same weights, with adapters of its own, all zero: they add nothing.
+  Decoder beside() const;
   // Without adapters: what they add is in the matrices. On the CPU in float32.
   Decoder merged() const;
 
@@ -101,6 +103,7 @@ class Decoder {
   const at::Tensor& sine() const { return sine_; }
 
  private:
+  Decoder(const Decoder&) = default;          // over the same weights and adapters
   at::Tensor& slot(const std::string& name);  // where the parameter of that name is kept
   void add_adapters(const at::TensorOptions& options);
   at::Tensor behind_layers(const struct Packing& packing) const;  // normed, of the rows that are asked for

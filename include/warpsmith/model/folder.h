@@ -30,6 +30,9 @@ struct FolderFacts {
 FolderFacts look_at_folder(const std::filesystem::path& folder, bool weights, std::int64_t context,
                            const tokenizer::RenderChats& render);
 
+// Of each tensor's name, dtype, shape, first and last 4 KiB. Throws Error (exit code 2).
+std::string weights_digest(const std::filesystem::path& folder);
+
 // config.json. Throws Error (exit code 2).
 Json read_config(const std::filesystem::path& folder);
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,14 @@ inline constexpr std::string_view kCompanionFolder = "pretrained/";
 // again.
 using Companions = std::vector<std::pair<std::string, std::string>>;
 
+// Where the weights are to which a checkpoint of adapters adds.
+struct BaseWeights {
+  std::string path;    // of a checkpoint, relative to the folder of the one that adds; else absolute
+  bool checkpoint;     // else a Hugging Face folder
+  std::string digest;  // of that checkpoint's manifest; of the folder's weights (weights_digest())
+  friend bool operator==(const BaseWeights&, const BaseWeights&) = default;
+};
+
 struct CheckpointFacts {
   std::string stage;                 // that made it
   std::int64_t step = 0;             // optimiser steps since the random initialisation, over all stages
@@ -29,6 +38,7 @@ struct CheckpointFacts {
   std::vector<std::string> parents;  // digests of the checkpoint that it began from and of its reference
   Json origin = Json::object();
   Companions companions = {};
+  std::optional<BaseWeights> base = {};  // of a model with LoRA: its checkpoints hold the adapters alone
 };
 
 // The checksum that a manifest must hold: over all of it but its checksum.

@@ -65,6 +65,8 @@ struct SampleSettings {
   double temperature = 1.0, top_p = 1.0;
   int top_k = 0;  // 0: off
   int max_tokens = 400;
+  std::string type = "auto";  // "float32", "bfloat16"; auto: bfloat16 on a GPU, else float32
+  int wave = 64;              // samples that are drawn at a time, on a GPU
 };
 
 struct OptimizerSettings {
@@ -72,10 +74,21 @@ struct OptimizerSettings {
   double final_rate = 0.1;  // share of learning_rate at the end of the cosine
   int warmup_steps = 50;
   double weight_decay = 0.01, beta1 = 0.9, beta2 = 0.95, clip_norm = 1.0;
-  int batch_tokens = 1500;  // prompt and completion tokens of a step
+  int batch_tokens = 1500;     // prompt and completion tokens of a step
+  int micro_batch_tokens = 0;  // tokens that are computed at a time; 0: a whole step's
+  bool recompute = false;      // layers again in the backward pass
+  std::string type = "auto";   // of weights and gradients: "float32", "bfloat16"; as SampleSettings::type
   int checkpoint_every = 200;
   int keep_last = 2;
   bool keep_best = true;
+};
+
+// Low-rank adapters in the place of training all weights.
+struct LoraSettings {
+  int rank = 0;  // 0: none
+  double alpha = 16;
+  std::vector<std::string> targets = {"q_proj",    "k_proj",  "v_proj",   "o_proj",
+                                      "gate_proj", "up_proj", "down_proj"};
 };
 
 struct CompileSettings {
@@ -213,6 +226,8 @@ struct StageSpec {
   ModelSettings model;
   SampleSettings sample;
   OptimizerSettings optimizer;
+  LoraSettings lora;
+  bool train_gpus_named = false;  // the file gives GPUs to train jobs by name, not to all jobs of a stage
   CompileSettings compiler;
   ProtocolSettings protocol;
   StageSettings settings;

@@ -1,0 +1,15 @@
+// Where a job program computes with torch, and in what type.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+namespace warpsmith::model {
+
+// `gpu`: on the first GPU that this process sees; torch's CUDA library is loaded for that, which programs are
+// not linked with. `type`: "float32", "bfloat16", or "auto": bfloat16 on a GPU, else float32. Before anything
+// else of torch. Throws Error: torch is one without CUDA, or there is no GPU.
+at::TensorOptions place_for(bool gpu, const std::string& type);
+
+}  // namespace warpsmith::model

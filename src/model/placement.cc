@@ -1,0 +1,27 @@
+#include "warpsmith/model/placement.h"
+
+#include <ATen/Context.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+#include "warpsmith/base/error.h"
+
+namespace warpsmith::model {
+
+at::TensorOptions place_for(bool gpu, const std::string& type) {
+  const at::ScalarType wanted = type == "bfloat16" || (type == "auto" && gpu) ? at::kBFloat16 : at::kFloat;
+  if (type != "auto" && type != "float32" && type != "bfloat16")
+    throw Error("type `" + type + "`: auto, float32 and bfloat16 are known", kExitUsage);
+  if (!gpu) return at::TensorOptions(wanted);
+  // cuBLAS repeats its results bit for bit with workspaces of a fixed size.
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+  if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
+    throw Error(std::string("a GPU is asked for, and this torch has no CUDA: ") + dlerror());
+  if (!at::detail::getCUDAHooks().hasCUDA())
+    throw Error("a GPU is asked for, and torch finds none: is there a driver, and is it new enough?");
+  return at::TensorOptions(wanted).device(at::Device(at::kCUDA, 0));
+}
+
+}  // namespace warpsmith::model
