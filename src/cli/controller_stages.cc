@@ -308,7 +308,8 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
          .round = request.round,
          .open = static_cast<std::uint32_t>(request.items.size()),
          .name = request.job,
-         .hash = digest});
+         .hash = digest,
+         .text = run::told_sizes(file.shards)});
   }
   one.programs[request.job] = request.program;
   one.open_jobs.insert(static_cast<std::uint32_t>(number));

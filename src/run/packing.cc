@@ -1,6 +1,7 @@
 #include "warpsmith/run/packing.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numeric>
 
@@ -52,8 +53,33 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> pack_items(const PackReques
   return shards;
 }
 
-std::uint64_t items_of_shard(std::uint64_t items, std::uint64_t shards, std::uint64_t shard) {
-  return shard < shards ? items / shards + (shard < items % shards ? 1 : 0) : 0;
+std::string told_sizes(std::span<const std::pair<std::uint64_t, std::uint64_t>> shards) {
+  std::string told;
+  std::uint64_t items = 0;
+  for (const auto& [begin, end] : shards) items += end - begin;
+  const std::vector<std::uint64_t> equal = sizes_told("", items, shards.size());
+  bool as_many = true;
+  for (std::size_t s = 0; s < shards.size(); ++s) {
+    const std::uint64_t size = shards[s].second - shards[s].first;
+    as_many = as_many && size == equal[s];
+    told += (s > 0 ? "," : "") + std::to_string(size);
+  }
+  return as_many ? "" : told;
+}
+
+std::vector<std::uint64_t> sizes_told(const std::string& told, std::uint64_t items, std::uint64_t shards) {
+  std::vector<std::uint64_t> sizes;
+  const char* at = told.data();
+  for (const char* const end = at + told.size(); at < end;) {
+    const auto [behind, error] = std::from_chars(at, end, sizes.emplace_back());
+    if (error != std::errc()) break;
+    at = behind + 1;
+  }
+  if (sizes.size() == shards && std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}) == items)
+    return sizes;
+  sizes.clear();
+  for (std::uint64_t s = 0; s < shards; ++s) sizes.push_back(items / shards + (s < items % shards ? 1 : 0));
+  return sizes;
 }
 
 double learnt_item_s(double guess_s, const TimedItems& seen, double start_s) {

@@ -21,8 +21,8 @@ std::optional<Attempt> Attempts::take(const Event& e) {
       return std::nullopt;
     case EventKind::kJobAdded:
       jobs_.push_back({e.execution, e.round, e.name, e.open, e.end, shards_.size()});
-      for (std::uint32_t s = 0; s < e.end; ++s)
-        shards_.push_back({.open = static_cast<std::uint32_t>(items_of_shard(e.open, e.end, s))});
+      for (const std::uint64_t size : sizes_told(e.text, e.open, e.end))
+        shards_.push_back({.open = static_cast<std::uint32_t>(size)});
       return std::nullopt;
     case EventKind::kSubmitted:
       on_submitted(e);

@@ -70,14 +70,24 @@ TEST(Packing, CoversAllItemsOnce) {
   }
 }
 
-TEST(Packing, SaysHowManyItemsAShardHas) {
+TEST(Packing, TheJournalKnowsHowManyItemsAShardHas) {
   for (std::uint64_t items = 1; items < 60; ++items) {
-    const Shards shards = pack_items({.items = items, .expected_item_s = 7, .shard_s = 40, .slots = 3});
-    for (std::uint64_t s = 0; s < shards.size(); ++s)
-      EXPECT_EQ(items_of_shard(items, shards.size(), s), shards[s].second - shards[s].first)
-          << items << ": " << s;
+    std::vector<double> item_s(items, 7);
+    for (std::uint64_t i = 0; i < items; i += 5) item_s[i] = 60;
+    for (const auto& times : {std::vector<double>{}, item_s}) {
+      const Shards shards =
+          pack_items({.items = items, .expected_item_s = 7, .shard_s = 40, .slots = 3, .item_s = times});
+      const std::string told = told_sizes(shards);
+      EXPECT_TRUE(!times.empty() || told.empty()) << items;
+      std::vector<std::uint64_t> sizes;
+      for (const auto& [begin, end] : shards) sizes.push_back(end - begin);
+      EXPECT_EQ(sizes_told(told, items, shards.size()), sizes) << told;
+    }
   }
-  EXPECT_EQ(items_of_shard(5, 2, 2), 0u);
+  EXPECT_EQ(told_sizes(Shards{{0, 15}, {15, 31}, {31, 46}}), "15,16,15");
+  const std::vector<std::uint64_t> equal = {16, 15, 15};
+  for (const char* wrong : {"", "15,16", "15,16,16", "a", "15,,16,15", "15,16,15,0"})
+    EXPECT_EQ(sizes_told(wrong, 46, 3), equal) << wrong;
 }
 
 // guess, items, attempts, seconds of these, seconds of a start -> expected

@@ -44,6 +44,15 @@ Event ended(std::uint32_t number, std::uint32_t shard, std::uint32_t open, doubl
           .memory = 50 + shard};
 }
 
+TEST(Attempts, KnowShardsOfUnlikeSizes) {
+  Attempts attempts;
+  Event unlike = job(0, 0, 46, 3);
+  unlike.text = "15,16,15";
+  for (const Event& e : {stage("a"), unlike, submitted(0, 0, 3)}) attempts.take(e);
+  EXPECT_EQ(attempts.take(ended(0, 0, 0, 10))->items, 15u);
+  EXPECT_EQ(attempts.take(ended(0, 1, 2, 10))->items, 14u);
+}
+
 TEST(Attempts, AreNumberedAndHaveWhatTheyAskedFor) {
   Attempts attempts;
   // 5 items in two shards: of 3 and of 2.

@@ -19,7 +19,8 @@ enum class EventKind : std::uint8_t {
             // count
   kStageStarted,   // name, hash; also when a controller goes on with an execution that is in the journal
                    // already
-  kJobAdded,       // job, execution, round, name, shards (`end`), items (`open`), digest of these (`hash`)
+  kJobAdded,       // job, execution, round, name, shards (`end`), items (`open`), digest of these (`hash`),
+                   // items of each shard (`text`: told_sizes())
   kSubmitted,      // job, shards [shard, end), submission: on disk before they are handed to the executor;
                    // what each asks for: cpus, gpus, GPU type (`text`), time_s, memory
   kShardStarted,   // job, shard, where

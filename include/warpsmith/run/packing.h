@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,9 +24,11 @@ struct PackRequest {
 // controller that goes on with a run takes it from there: by then more may have been learnt.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> pack_items(const PackRequest& request);
 
-// How many items shard `shard` of `shards` has where all are alike: each as many, the first ones one more
-// where they do not divide.
-std::uint64_t items_of_shard(std::uint64_t items, std::uint64_t shards, std::uint64_t shard);
+// Items of each shard, as the journal keeps them: "" where each has as many, the first ones one more where
+// they do not divide; else "15,16,15".
+std::string told_sizes(std::span<const std::pair<std::uint64_t, std::uint64_t>> shards);
+// The way back. What is no list of so many sizes is taken for "".
+std::vector<std::uint64_t> sizes_told(const std::string& told, std::uint64_t items, std::uint64_t shards);
 
 // Items that got their record, and the attempts that it took.
 struct TimedItems {
