@@ -9,6 +9,7 @@
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/base/untrusted.h"
+#include "warpsmith/method/source_text.h"
 #include "warpsmith/process/program_path.h"
 #include "warpsmith/records/done_shards.h"
 #include "warpsmith/run/packing.h"
@@ -88,6 +89,25 @@ const std::vector<task::Task>& Controller::State::tasks_of(const workflow::Stage
   return tasks.emplace(key, std::move(loaded)).first->second;
 }
 
+namespace {
+
+// Of all candidates below the dataset's folder, also those of tasks that the workflow does not name.
+std::shared_ptr<const std::set<std::string>> structures_below(const fs::path& dataset) {
+  auto structures = std::make_shared<std::set<std::string>>();
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(dataset, error)) {
+    if (!path_exists(entry.path() / "candidates")) continue;
+    task::Task task;
+    task.folder = entry.path();
+    Diagnostics elsewhere;  // who begins with such a task is told
+    for (const task::CandidateFile& file : task::load_candidate_files(task, elsewhere))
+      structures->insert(method::normal_form(file.source));
+  }
+  return structures;
+}
+
+}  // namespace
+
 // All that a stage needs, directly or not, in the order of the workflow.
 stages::StageInputs Controller::State::stage_inputs(std::uint32_t stage) {
   std::set<std::string> needed(live[stage].spec->needs.begin(), live[stage].spec->needs.end());
@@ -100,6 +120,11 @@ stages::StageInputs Controller::State::stage_inputs(std::uint32_t stage) {
                                           : tasks_of(*live[stage].spec),
                              .upstream = {},
                              .upstream_order = {}};
+  const fs::path& dataset = live[stage].spec->dataset.folder;
+  auto& structures = peoples_structures[dataset];
+  if (structures == nullptr && !dataset.empty() && live[stage].spec->kind != "command")
+    structures = structures_below(dataset);
+  inputs.peoples_structures = structures;
   for (std::uint32_t i = 0; i < stage; ++i) {
     const std::string& name = live[i].spec->name;
     if (!needed.contains(name) || live[i].output_file.empty()) continue;

@@ -109,6 +109,8 @@ struct Controller::State {
   run::Reactor reactor;
   std::unique_ptr<run::Journal> journal;
   plan::Digests digests;
+  // StageInputs::peoples_structures, by dataset
+  std::map<fs::path, std::shared_ptr<const std::set<std::string>>> peoples_structures;
   std::map<std::pair<fs::path, bool>, std::vector<task::Task>> tasks;  // by dataset, and whether a GPU's
   std::map<std::uint32_t, LiveJob> jobs;
   std::map<std::uint32_t, std::vector<std::uint32_t>>

@@ -45,7 +45,11 @@ std::string figures(const Json& p) {
                        100 * p.at("wins").get<double>(), 100 * p.value("above_1_01", 0.0));
   if (const auto tasks = p.value("host_bound", std::size_t{0}); tasks > 0)
     out += fmt::format("  without {} task{} bound by the host", tasks, tasks == 1 ? "" : "s");
-  if (number("valid_share")) out += fmt::format("  valid {:.0f}%", 100 * p.at("valid_share").get<double>());
+  if (number("valid_share")) {
+    out += fmt::format("  valid {:.0f}%", 100 * p.at("valid_share").get<double>());
+    if (p.value("known", 0) > 0)
+      out += fmt::format(" ({} of {} novel)", p.value("novel", 0), p.value("novel", 0) + p.value("known", 0));
+  }
   if (number("loss")) out += fmt::format("  loss {:.3f}", p.at("loss").get<double>());
   return out;
 }

@@ -17,13 +17,13 @@ class Authors {
   explicit Authors(const store::Results& results) {
     for (const store::CandidateRow& row : results.candidates) origins_.emplace(row.id, row.origin);
     for (const store::SampleRow& row : results.generated)
-      if (row.repeated) copies_.insert(row.candidate);
+      if (row.known) copies_.insert(row.candidate);
     for (const store::ShardRow& row : results.shards) {
       bool& generates = generates_[{row.stage, row.hash8}];
       generates = generates || row.job == "generate";
     }
   }
-  // A model wrote the program, and it is no copy of somebody else's.
+  // A model wrote the program, and it is novel.
   bool is_models(const std::string& candidate) const {
     const auto it = origins_.find(candidate);
     return it != origins_.end() && it->second == "generated" && !copies_.contains(candidate);

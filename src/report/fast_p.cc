@@ -63,7 +63,7 @@ class FastPTable {
   std::vector<FastPRow> rows_of(const Samples& samples) const {
     const store::SampleRow& first = *samples.front();
     if (authors_.drew(first.stage, first.hash8))
-      return {row_of(samples, "model", [](const store::SampleRow& s) { return !s.repeated; })};
+      return {row_of(samples, "model", [](const store::SampleRow& s) { return !s.known; })};
     std::vector<FastPRow> rows;
     const auto by_model = [&](const store::SampleRow& s) { return authors_.is_models(s.candidate); };
     const auto some_are = [&](bool models) {

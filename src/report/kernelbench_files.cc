@@ -128,7 +128,7 @@ class KernelBenchExport {
 
   // Whether a correct sample is one where the file is a claim about a model.
   bool credited(const store::SampleRow& sample) const {
-    if (drew()) return !sample.repeated;
+    if (drew()) return !sample.known;
     return !by_model_ || authors_.is_models(sample.candidate);
   }
   bool correct(const store::SampleRow& sample) const {

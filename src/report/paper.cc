@@ -192,7 +192,7 @@ class PaperMaker {
         for (const std::string& id : group->second) tasks[id];
       PaperTask& task = tasks[sample->task];
       const bool drew = authors_.drew(sample->stage, sample->hash8);
-      const bool own = drew ? !sample->repeated : counts(sample->candidate);
+      const bool own = drew ? !sample->known : counts(sample->candidate);
       task.attempted = task.attempted || ((drew || own) && says_something(*sample));
       if (!own) continue;
       if (const store::MeasurementRow* row = measured_.row_of(*sample)) take(task, *row);

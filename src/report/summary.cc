@@ -24,7 +24,7 @@ EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples, con
   row.hash8 = samples.front()->hash8;
   row.group = samples.front()->group;
   const std::set<std::string> host_bound = measured.host_bound(samples);
-  std::set<std::string> tasks, distinct;
+  std::set<std::string> tasks, distinct, novel;
   std::vector<double> own, floored, unfloored;
   stats::WinCount count;
   for (const store::SampleRow* sample : samples) {
@@ -33,13 +33,17 @@ EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples, con
     const bool ok = sample->verdict == to_string(Verdict::kOk) && sample->speedup > 0;
     row.valid += ok;
     row.repeated += ok && sample->repeated;
+    row.known += ok && sample->known;
+    if (ok && !sample->known) novel.insert(sample->candidate);
     if (host_bound.contains(sample->task)) continue;
     floored.push_back(ok ? std::max(1.0, sample->speedup) : 1.0);
     unfloored.push_back(ok ? sample->speedup : kFailureSpeedup);
-    const bool counts = ok && !sample->repeated;
+    const bool counts = ok && !sample->known;
     count.add(counts && measured.is_win(*sample), counts ? sample->speedup : 0);
     if (counts) own.push_back(sample->speedup);
   }
+  row.novel = row.valid - row.known;
+  row.novel_programs = static_cast<std::int64_t>(novel.size());
   row.tasks = static_cast<std::int64_t>(tasks.size());
   row.host_bound = static_cast<std::int64_t>(host_bound.size());
   row.samples = static_cast<std::int64_t>(samples.size());

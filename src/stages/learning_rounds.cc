@@ -40,7 +40,7 @@ StageProgress LearningRounds::progress() const {
   if (!ended_.empty())
     for (const char* key :
          {"valid_share", "distinct_share", "best", "best_author", "median", "geomean", "wins", "above_1_01",
-          "host_bound", "repeated", "loss", "mean_reward", "groups_skipped", "note"})
+          "host_bound", "repeated", "known", "novel", "loss", "mean_reward", "groups_skipped", "note"})
       if (ended_.back().contains(key)) p[key] = ended_.back()[key];
   return p;
 }

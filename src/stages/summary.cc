@@ -20,8 +20,7 @@ Json speedup_figures(const std::vector<const Known*>& scored) {
   for (const Known* k : scored) speedups.push_back(k->measurement.speedup);
   const auto best = std::max_element(speedups.begin(), speedups.end());
   stats::WinCount count;
-  for (const Known* k : scored)
-    count.add(stats::is_win(k->measurement.speedup_low), k->measurement.speedup);
+  for (const Known* k : scored) count.add(stats::is_win(k->measurement.speedup_low), k->measurement.speedup);
   return {{"best", *best},
           {"best_author", scored[static_cast<std::size_t>(best - speedups.begin())]->candidate.origin.kind},
           {"median", stats::median(speedups)},
@@ -49,7 +48,8 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
   std::map<std::string, int> verdicts;
   std::set<std::string> distinct, forms;
   std::vector<const Known*> scored;
-  std::size_t right = 0, repeated = 0;
+  std::size_t right = 0, repeated = 0, known = 0;
+  std::set<std::string> novel_programs;
   double judged = 0, drawn = 0, floored = 0, unfloored = 0;
   const std::set<std::string> host_bound = host_bound_tasks(samples, tasks);
   for (const Counted& s : samples) {
@@ -62,16 +62,20 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
     judged += 1;
     const bool ok = m.verdict == Verdict::kOk && m.speedup > 0;
     right += ok ? 1 : 0;
-    repeated += ok && !s.own ? 1 : 0;
+    repeated += ok && s.repeated ? 1 : 0;
+    known += ok && !s.own ? 1 : 0;
+    if (ok && s.own) novel_programs.insert(s.known->candidate.id);
     if (!tasks.at(s.task).degenerate.empty() || host_bound.contains(s.task)) continue;
     drawn += 1;
     if (ok && s.own) scored.push_back(s.known);
     floored += ok ? std::log(std::max(1.0, m.speedup)) : 0;
     unfloored += std::log(ok ? m.speedup : kFailureSpeedup);
   }
-  Json out = {{"samples", samples.size()},      {"ok", right},
-              {"repeated", repeated},           {"distinct", distinct.size()},
-              {"distinct_forms", forms.size()}, {"verdicts", verdicts}};
+  Json out = {{"samples", samples.size()},   {"ok", right},
+              {"repeated", repeated},        {"known", known},
+              {"novel", right - known},      {"novel_programs", novel_programs.size()},
+              {"distinct", distinct.size()}, {"distinct_forms", forms.size()},
+              {"verdicts", verdicts}};
   if (!host_bound.empty()) out["host_bound"] = host_bound.size();
   if (!samples.empty()) {
     out["distinct_share"] = static_cast<double>(distinct.size()) / static_cast<double>(samples.size());
@@ -98,7 +102,8 @@ Json figures_by_group(const std::vector<Counted>& samples, const TaskSet& tasks)
 std::vector<Counted> counted(const std::vector<Sample>& samples, const Verifier& verifier) {
   std::vector<Counted> out;
   for (const Sample& s : samples)
-    out.push_back({s.task, &verifier.at(s.candidate), !verifier.is_by_others(s.candidate)});
+    out.push_back({s.task, &verifier.at(s.candidate), !verifier.is_known(s.candidate),
+                   verifier.is_by_others(s.candidate)});
   return out;
 }
 

@@ -20,7 +20,21 @@ Verifier::Verifier(const StageInputs& inputs, std::vector<Known> known)
     : inputs_(inputs), spec_(inputs.spec) {
   for (Known& k : known) settle(std::move(k));
   for (const Known& k : known_candidates(inputs, inputs.upstream_order, Comparable::kAnything))
-    if (!is_by_model(k.candidate)) forms_of_others_.insert(form_of(k.candidate));
+    if (!is_by_model(k.candidate)) {
+      forms_of_others_.insert(form_of(k.candidate));
+      structures_of_others_.insert(method::normal_form(k.candidate.source()));
+    }
+}
+
+bool Verifier::is_known(const std::string& id) const {
+  const auto [entry, fresh] = is_known_.try_emplace(id, false);
+  if (!fresh) return entry->second;
+  const auto known = [&](const std::string& structure) {
+    return structures_of_others_.contains(structure) ||
+           (inputs_.peoples_structures != nullptr && inputs_.peoples_structures->contains(structure));
+  };
+  entry->second = is_by_others(id) || known(method::normal_form(at(id).candidate.source()));
+  return entry->second;
 }
 
 bool Verifier::is_by_others(const std::string& id) const {

@@ -30,6 +30,9 @@ class Verifier {
   const Known& at(const std::string& id) const { return known_.at(id); }
   // Whether the program, layout and comments aside, is one that no model wrote and that was known before.
   bool is_by_others(const std::string& id) const;
+  // Whether it is known: by others, or with names and constants taken out a program of others for any task. A
+  // model's program that is not known is novel.
+  bool is_known(const std::string& id) const;
   // Ids of the distinct candidates that this stage came upon, in order; also those with a verdict from
   // upstream.
   const std::vector<std::string>& met() const { return met_; }
@@ -43,7 +46,9 @@ class Verifier {
   const StageInputs& inputs_;
   const workflow::StageSpec& spec_;
   std::map<std::string, Known> known_;
-  std::set<std::string> forms_of_others_;  // of programs that no model wrote, by task
+  std::set<std::string> forms_of_others_;         // of programs that no model wrote, by task
+  std::set<std::string> structures_of_others_;    // method::normal_form()
+  mutable std::map<std::string, bool> is_known_;  // by id, where it was asked for
   std::map<std::string, std::string> expected_;
   std::map<std::string, double> best_;
   std::vector<std::string> met_;

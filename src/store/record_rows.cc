@@ -111,6 +111,7 @@ class Rows {
     fields_from_json(sample_table().fields, json, row);
     // Older outputs do not say it. What was measured again is no item of a prompt.
     if (json.contains("item") && by_others_.contains(row.candidate)) row.repeated = true;
+    row.known = row.known || row.repeated;
     out.generated.push_back(std::move(row));
   }
 

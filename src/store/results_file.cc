@@ -19,8 +19,9 @@ namespace warpsmith::store {
 
 namespace {
 
-constexpr std::array<const char*, 3> kOlderSchemas = {"warpsmith.results/5", "warpsmith.results/6",
-                                                      "warpsmith.results/7"};  // can be read
+constexpr std::array<const char*, 4> kOlderSchemas = {"warpsmith.results/5", "warpsmith.results/6",
+                                                      "warpsmith.results/7",
+                                                      "warpsmith.results/8"};  // can be read
 
 // The number of a schema that can be read; 0: it cannot.
 int schema_number(const std::string& schema) {
@@ -225,6 +226,7 @@ Results read_results(const fs::path& path) {
     r.workflow = file.open_dataset("workflow").read_strings().at(0);
     r.provenance = file.open_dataset("provenance").read_strings().at(0);
     for_each_table([&](const auto& table) { r.*table.rows = read_table(file, table); });
+    for (SampleRow& row : r.generated) row.known = row.known || row.repeated;  // an older file says no more
     r.samples = file.open_dataset("measurements/samples_ns").read<std::int64_t>();
     return r;
   } catch (const Error& e) {

@@ -81,7 +81,7 @@ TEST_F(FastPRows, PassAtKIsOverTheTasksWithSoManySamples) {
 }
 
 TEST_F(FastPRows, APersonsProgramIsNeverTheModels) {
-  sample("add", "a", 3).repeated = true;
+  sample("add", "a", 3).known = true;
   sample("add", "b", 1.2);
   const FastPRow r = row();
   EXPECT_THAT(r.best, ElementsAre(0.25, 0.25, 0.25, 0.25, 0, 0));
@@ -120,7 +120,7 @@ TEST_F(FastPRows, ProgramsMeasuredAgainAreNoDrawsAndStandByAuthor) {
 
 TEST_F(FastPRows, ACopyIsNotTheModelsWhereItIsMeasuredAgainEither) {
   program("copy", "generated");
-  sample("add", "copy", 3).repeated = true;
+  sample("add", "copy", 3).known = true;
   results_.generated.back().stage = "contrastive";
   measures_again();
   sample("add", "copy", 3);

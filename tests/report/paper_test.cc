@@ -76,9 +76,9 @@ class Paper : public ::testing::Test {
     sample(task, candidate, 0);
     results_.generated.back().verdict = to_string(verdict);
   }
-  void sample(const std::string& task, const std::string& candidate, double speedup, bool repeated = false) {
+  void sample(const std::string& task, const std::string& candidate, double speedup, bool known = false) {
     results_.generated.push_back({"measure", "0a1b2c3d", task, "train", candidate,
-                                  speedup > 0 ? "ok" : "crash", 0, speedup, repeated});
+                                  speedup > 0 ? "ok" : "crash", 0, speedup, known, known});
   }
   // Two of four tasks have a correct program, one a wrong one, one none.
   void four_tasks() {

@@ -378,10 +378,12 @@ TEST(Wins, OfAStageAreThoseOfTheSamplesMeasurements) {
 
 TEST(Credit, AStageHasItsOwnProgramsAlone) {
   store::Results r = example();
-  r.generated[0].repeated = true;  // evaluate-sft's 2.0x
+  r.generated[0].known = true;  // evaluate-sft's 2.0x
   const EvaluationRow row = evaluation_rows(r)[0];
   EXPECT_EQ(row.valid, 2);
-  EXPECT_EQ(row.repeated, 1);
+  EXPECT_EQ(row.known, 1);
+  EXPECT_EQ(row.novel, 1);
+  EXPECT_EQ(row.novel_programs, 1);
   EXPECT_EQ(*row.max, 0.5);
   EXPECT_EQ(row.above, 0);
   EXPECT_NEAR(row.one_draw, std::pow(2.0, 0.25), 1e-12) << "a draw gives what it gives";

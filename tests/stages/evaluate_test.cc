@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
+#include <set>
 
+#include "warpsmith/method/source_text.h"
 #include "world.h"
 
 namespace warpsmith::stages {
@@ -15,7 +18,7 @@ StageInputs with_checkpoint(MeasureSettings settings) {
   const StageOutput more = output_with("collect", "c", {"ok 3.00 p", "ok 3.50 q"});
   for (const Json& entry : more["candidates"]) collect["candidates"].push_back(entry);
   add_upstream(inputs, "collect", collect);
-  StageOutput rl = output_with("rl", "a", {"ok 7.00 found"}, "generated");
+  StageOutput rl = output_with("rl", "a", {"ok 7.00 found + by + one"}, "generated");
   rl["checkpoint"] = "checkpoints/rl-300";
   add_upstream(inputs, "rl", rl);
   return inputs;
@@ -28,7 +31,7 @@ std::vector<std::string> repeat(const Json& item, const std::string& text) {
 TEST(Evaluate, SamplesAFrozenCheckpointOverAllGroups) {
   World world;
   world.answer = [](const JobRequest&, const Json& item) {
-    return repeat(item, item["task"] == "d" ? "bad x" : item["task"] == "a" ? "ok 2.00 q" : "ok 0.50 y");
+    return repeat(item, item["task"] == "d" ? "bad x" : item["task"] == "a" ? "ok 2.00 q" : "ok 0.50 y + z");
   };
   const StageOutput out = world.drive(with_checkpoint({.checkpoint_of = "rl", .samples = 24}));
   EXPECT_EQ(world.jobs(), (std::vector<std::string>{"0/generate", "0/compile", "0/measure"}));
@@ -48,7 +51,8 @@ TEST(Evaluate, SamplesAFrozenCheckpointOverAllGroups) {
                                      {"candidate", program("a", "ok 2.00 q").id},
                                      {"verdict", "ok"},
                                      {"speedup", 2.0},
-                                     {"repeated", true}}));
+                                     {"repeated", true},
+                                     {"known", true}}));
   EXPECT_EQ(out["evaluated"], "checkpoints/rl-300");
   EXPECT_FALSE(out.contains("checkpoint"));
   const Json& groups = out["summary"]["groups"];
@@ -64,19 +68,29 @@ TEST(Evaluate, SamplesAFrozenCheckpointOverAllGroups) {
   EXPECT_FALSE(groups["heldout_operation"].contains("geomean"));
 }
 
-// What it repeats of others is right, and is not its merit: neither with another layout, nor with comments.
+// What it repeats of others is right, and is not its merit: neither with another layout, nor with comments,
+// names or constants, nor where they wrote it for another task.
 TEST(Evaluate, IsCreditedWithItsOwnProgramsAlone) {
   World world;
   world.answer = [](const JobRequest&, const Json& item) -> std::vector<std::string> {
-    if (item["task"] != "a") return {"bad x", "bad x", "bad x", "bad x", "bad x"};
-    return {"ok 2.00 q", "ok 2.00   q", "ok 2.00 q  // by me", "ok 1.50 mine", "imprecise 1.05 mine"};
+    if (item["task"] != "a") return {"bad x", "bad x", "bad x", "bad x", "bad x", "bad x", "bad x"};
+    return {"ok 2.00 q",     "ok 2.00   q",      "ok 2.00 q  // by me",    "ok 2.50 other_name",
+            "ok 9.00 a - b", "ok 1.50 mine + m", "imprecise 1.05 mine / m"};
   };
-  const StageOutput out =
-      world.drive(with_checkpoint({.checkpoint_of = "rl", .samples = 5, .heldout = false}));
+  StageInputs inputs = with_checkpoint({.checkpoint_of = "rl", .samples = 7, .heldout = false});
+  inputs.peoples_structures =
+      std::make_shared<const std::set<std::string>>(std::set{method::normal_form("ok 8.00 c - d")});
+  const StageOutput out = world.drive(inputs);
   const Json& train = out["summary"]["groups"]["train"];
-  EXPECT_EQ(train["samples"], 10);
-  EXPECT_EQ(train["ok"], 5);
+  EXPECT_EQ(train["samples"], 14);
+  EXPECT_EQ(train["ok"], 7);
   EXPECT_EQ(train["repeated"], 3);
+  EXPECT_EQ(train["known"], 5);
+  EXPECT_EQ(train["novel"], 2);
+  EXPECT_EQ(train["novel_programs"], 2);
+  EXPECT_EQ(out["samples"][3]["known"], true);
+  EXPECT_FALSE(out["samples"][3].contains("repeated"));
+  EXPECT_FALSE(out["samples"][5].contains("known"));
   EXPECT_DOUBLE_EQ(train["best"].get<double>(), 1.5);
   EXPECT_EQ(train["best_author"], "generated");
   EXPECT_DOUBLE_EQ(train["median"].get<double>(), 1.275);
@@ -90,7 +104,7 @@ TEST(Evaluate, TasksBoundByTheHostAreInNoMeanAndAreCounted) {
   World world;
   world.answer = [](const JobRequest&, const Json& item) -> std::vector<std::string> {
     if (item["task"] == "a") return {"ok 9.00 x host-bound", "ok 8.00 y host-bound", "bad z"};
-    return {"ok 2.00 x", "bad y", "bad z"};
+    return {"ok 2.00 x + y", "bad y", "bad z"};
   };
   const StageOutput out =
       world.drive(with_checkpoint({.checkpoint_of = "rl", .samples = 3, .heldout = false}));
@@ -114,7 +128,7 @@ TEST(Evaluate, TasksBoundByTheHostAreInNoMeanAndAreCounted) {
 // Another model stage's program is a model's.
 TEST(Evaluate, AModelsEarlierProgramCounts) {
   World world;
-  world.answer = [](const JobRequest&, const Json& item) { return repeat(item, "ok 7.00 found"); };
+  world.answer = [](const JobRequest&, const Json& item) { return repeat(item, "ok 7.00 found + by + one"); };
   const StageOutput out =
       world.drive(with_checkpoint({.checkpoint_of = "rl", .samples = 1, .heldout = false}));
   EXPECT_EQ(out["summary"]["repeated"], 0);
@@ -204,8 +218,9 @@ TEST(Evaluate, CandidatesAreMeasuredAgain) {
   World world;
   const StageOutput best = world.drive(with_checkpoint({.candidates_of = {"collect", "rl"}}));
   EXPECT_EQ(world.jobs(), (std::vector<std::string>{"0/compile", "0/measure"}));
-  EXPECT_EQ(ids_of(world.job("0/measure").items),
-            (std::vector<std::string>{program("a", "ok 7.00 found").id, program("c", "ok 3.50 q").id}));
+  EXPECT_EQ(
+      ids_of(world.job("0/measure").items),
+      (std::vector<std::string>{program("a", "ok 7.00 found + by + one").id, program("c", "ok 3.50 q").id}));
   ASSERT_EQ(best["samples"].size(), 2u);
   EXPECT_EQ(best["samples"][1]["group"], "heldout_combination");
   World again;

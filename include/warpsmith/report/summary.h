@@ -22,12 +22,15 @@ namespace warpsmith::report {
 struct EvaluationRow {
   std::string stage, hash8, group;
   std::int64_t tasks = 0, samples = 0, valid = 0;
-  std::int64_t repeated = 0;    // correct, and a program that no model wrote
-  std::int64_t host_bound = 0;  // tasks whose speedups are left out: their baseline waits for the host
-  std::int64_t counted = 0;     // samples of the others
-  // Over their correct programs but `repeated` ones; nothing where there is none.
+  std::int64_t repeated = 0;        // correct, and a program that no model wrote
+  std::int64_t known = 0;           // these, and those that differ from one in names and constants alone
+  std::int64_t novel = 0;           // the other correct ones: the model's own
+  std::int64_t novel_programs = 0;  // distinct ones of them
+  std::int64_t host_bound = 0;      // tasks whose speedups are left out: their baseline waits for the host
+  std::int64_t counted = 0;         // samples of the others
+  // Over their novel programs; nothing where there is none.
   std::optional<double> mean, geometric_mean, quantile75, median, quantile25, max;
-  // Shares of the counted samples; `repeated` ones count in neither.
+  // Shares of the counted samples; known ones count in neither.
   double wins = 0;               // the interval lies above 1.01x (stats::is_win)
   double above = 0;              // the score does: CUDA-L1's count
   double one_draw = 1;           // geometric mean over them of max(1, speedup); a failure counts 1

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,8 @@ struct JobResult {
 //       "candidate", "verdict",
 //       "speedup",                       where the verdict is ok; unrounded
 //       "repeated": true,                a program that no model wrote, and that was known before
+//       "known": true,                   it, or one that differs from a program of others in names and
+//       constants alone; any other is novel
 //       "cut_off": true,                 the answer ended at max_tokens
 //       "reward", "advantage"}, …],      contrastive: smoothed reward; advantage where its group was not
 //       skipped
@@ -79,16 +82,18 @@ struct JobResult {
 // Figures: samples, ok, valid_share, distinct, distinct_share (by source), distinct_forms,
 // distinct_form_share (identifiers and constants renamed), verdicts: {name: count}; best, best_author
 // (Origin::kind), median, mean, geomean, p25, p75, wins (share whose interval lies above 1.01), above_1_01
-// (share whose score does) over the correct ones that are the stage's own; repeated: correct ones that repeat
-// a program which no model wrote; one_draw: geometric mean over all samples of max(1,
-// speedup), one without a correct program counting 1; one_draw_unfloored: of the speedup, counting 0.01;
-// host_bound: tasks whose baseline waits for the host, which these leave out.
-// `not_measured` and `unsupported` samples are in no mean, and in no share but those of what is distinct.
+// (share whose score does) over the correct ones that are the stage's own, which are the novel ones where a
+// model writes; repeated: correct ones that repeat a program which no model wrote; known: these and correct
+// ones that differ from such a program in names and constants alone; novel: the other correct ones;
+// novel_programs: distinct ones of these; one_draw: geometric mean over all samples of max(1, speedup), one
+// without a correct program counting 1; one_draw_unfloored: of the speedup, counting 0.01; host_bound: tasks
+// whose baseline waits for the host, which these leave out. `not_measured` and `unsupported` samples are in
+// no mean, and in no share but those of what is distinct.
 using StageOutput = Json;
 
 // Numbers for people while it works: round, rounds, job, and of the round before: loss, best, best_author,
-// median and geomean speedup, wins, above_1_01, host_bound, repeated, valid_share, distinct_share,
-// mean_reward, groups_skipped, note.
+// median and geomean speedup, wins, above_1_01, host_bound, repeated, known, novel, valid_share,
+// distinct_share, mean_reward, groups_skipped, note.
 using StageProgress = Json;
 
 struct StageStep {
@@ -105,6 +110,9 @@ struct StageInputs {
   std::map<std::string, StageOutput>
       upstream;  // outputs of all stages that it needs, directly or not, by instance name
   std::vector<std::string> upstream_order;  // in the order of the workflow
+  // method::normal_form() of every program that lies in the dataset's folders, of all tasks, held-out ones
+  // too; may be null.
+  std::shared_ptr<const std::set<std::string>> peoples_structures = nullptr;
 };
 
 class Stage {

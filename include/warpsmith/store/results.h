@@ -19,7 +19,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/8";
+inline constexpr const char* kSchema = "warpsmith.results/9";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, degenerate, stage, hash8;
@@ -63,7 +63,8 @@ struct SampleRow {
   std::string stage, hash8, task, group, candidate, verdict;
   std::int64_t round = 0;
   double speedup = 0;     // 0 where it is no success
-  bool repeated = false;  // it repeats a program that no model wrote: its speed is not the stage's merit
+  bool repeated = false;  // it is a copy of a program that no model wrote
+  bool known = false;     // so, or but for names and constants: its speed is not the stage's merit
 };
 
 struct TrainingRow {
