@@ -70,6 +70,11 @@ Json best_json(const BestKernel& k) {
               {"degenerate", k.degenerate},
               {"origin", k.origin},
               {"author_stage", k.author_stage},
+              {"novel", k.novel},
+              {"best_novel", k.novel_candidate.empty() ? Json(nullptr)
+                                                       : Json{{"candidate", k.novel_candidate},
+                                                              {"stage", k.novel_stage},
+                                                              {"speedup", k.novel_speedup}}},
               {"source", k.source},
               {"baseline", k.baseline},
               {"over", comparison_json(k.over)},

@@ -97,7 +97,7 @@ std::string paper_html(const PaperTables& tables) {
   if (out.empty()) return "";
   return "<section><h2>CUDA-L1's tables</h2>\n" + out +
          "<p class=\"note\">Speedup of the fastest correct program of each task, " +
-         (by_model ? "of those that a model wrote and that repeat nobody else's"
+         (by_model ? "of those that a model wrote and that are novel"
                    : "whoever wrote it: no model wrote any in this run") +
          ". Total: tasks of the set (of table 5: of the groups that the stage has samples of). Attempted: "
          "with a program whose verdict says something about it. Valid: with a correct one. One shape: "
@@ -125,7 +125,8 @@ std::string paper_csv(const PaperTables& tables) {
       for (const std::string& text :
            {row.device, row.stage, row.hash8, row.baseline, level_text(row), row.authors})
         out += "," + cell(text);
-      for (const std::int64_t count : {row.total, row.attempted, row.valid, row.one_shape}) out += "," + cell(count);
+      for (const std::int64_t count : {row.total, row.attempted, row.valid, row.one_shape})
+        out += "," + cell(count);
       for (const auto* side : {&row.paper, &row.ours}) {
         const stats::Spread spread = side->value_or(stats::Spread{});
         out += "," + std::to_string(spread.count);

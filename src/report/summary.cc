@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "authors.h"
 #include "direction.h"
 #include "host_bound.h"
 #include "measured_samples.h"
@@ -129,7 +130,8 @@ std::vector<VerdictCounts> verdict_counts(const store::Results& results) {
 
 std::vector<BestKernel> best_kernels(const store::Results& results) {
   std::map<std::string, BestKernel> best;
-  std::map<std::string, double> fastest;
+  std::map<std::string, double> fastest, fastest_novel;
+  const Authors authors(results);
   const HostBoundTasks host_bound(results);
   for (const store::TaskRow& task : results.tasks) best[task.id].task = task.id;
   for (const store::MeasurementRow& row : results.measurements) {
@@ -142,6 +144,11 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
     // Over eager, which every score can be taken back to.
     const double over_eager =
         row.value.speedup * (row.value.baseline_ratio > 0 ? row.value.baseline_ratio : 1);
+    if (authors.is_models(row.value.candidate) && over_eager > fastest_novel[row.value.task]) {
+      fastest_novel[row.value.task] = over_eager;
+      kernel.novel_candidate = row.value.candidate;
+      kernel.novel_speedup = row.value.speedup;
+    }
     if (over_eager <= fastest[row.value.task]) continue;
     fastest[row.value.task] = over_eager;
     kernel.candidate = row.value.candidate;
@@ -176,6 +183,10 @@ std::vector<BestKernel> best_kernels(const store::Results& results) {
       kernel.origin = it->second->origin;
       kernel.author_stage = it->second->stage;
     }
+    if (const auto it = candidates.find(kernel.novel_candidate); it != candidates.end())
+      kernel.novel_stage = it->second->stage;
+    kernel.novel = !kernel.candidate.empty() && kernel.candidate == kernel.novel_candidate;
+    kernel.any_models = authors.any_models();
     rows.push_back(std::move(kernel));
   }
   return rows;
@@ -199,7 +210,7 @@ Headline headline_of(const std::vector<BestKernel>& best, bool with_host_bound) 
     }
     speedups.push_back(kernel.speedup);
     count.add(kernel.win, kernel.speedup);
-    h.by_model += kernel.origin == "generated";
+    h.by_model += kernel.novel;
     if (kernel.over.all.size() > 1 && kernel.over.over_best)
       over_best.push_back(kernel.over.over_best->value);
     if (std::find(h.baselines.begin(), h.baselines.end(), kernel.baseline) == h.baselines.end())

@@ -62,6 +62,11 @@ struct BestKernel : CodeFacts {
   std::string task, candidate, stage, hash8, origin, source, reference;
   std::string degenerate;    // why its speedup says nothing; empty: it says something
   std::string author_stage;  // the stage that made it; `stage`: the one that measured it
+  bool novel = false;        // a model wrote it, and it is no known program (store::SampleRow::known)
+  // The fastest novel one; empty: there is none.
+  std::string novel_candidate, novel_stage;
+  double novel_speedup = 0;
+  bool any_models = false;  // whether models wrote in this run at all
   double speedup = 0, low = 0, high = 0, baseline_ns = 0, candidate_ns = 0;
   bool imprecise = false, win = false;
   std::string direction;  // why score and times point in different directions; empty: they do not
@@ -81,7 +86,7 @@ struct Headline {
   std::int64_t tasks = 0;
   std::int64_t degenerate = 0;  // tasks with a correct kernel that are left out
   std::int64_t host_bound = 0;  // the same, for their baseline waits for the host
-  std::int64_t by_model = 0;    // tasks whose best kernel a model wrote
+  std::int64_t by_model = 0;    // tasks whose best kernel is a model's novel program
   double geometric_mean = 1, median = 1, mean = 1;
   double wins = 0;                     // share of tasks with a win (BestKernel::win)
   double above = 0;                    // share of tasks whose best score is above 1.01x: CUDA-L1's count
