@@ -1,10 +1,12 @@
 // warpsmith-generate JOB.json SHARD: samples completions of prompts from a checkpoint.
 //
 // params: checkpoint (relative to the run folder), temperature, top_k, top_p, max_tokens, threads; batch
-// (samples at a time), gpus (0 or 1), type ("auto", "float32", "bfloat16"). items: {"id", "task", "prompt",
-// "n"}. Records: {"prompt_tokens", "samples": [{"text", "finished", "tokens", "tokens_blob" (int32 ids, with
-// the stop token), "logprobs_blob" (float32)}], "seconds"}; "error" where the prompt leaves no room.
-// `seconds` is the item's share of the time of what was sampled together.
+// (samples at a time), gpus (0 or 1), type ("auto", "float32", "bfloat16"); base_folder (see
+// load_checkpoint()).
+// items: {"id", "task", "prompt", "n"}.
+// Records: {"prompt_tokens", "samples": [{"text", "finished", "tokens", "tokens_blob" (int32 ids, with the
+// stop token), "logprobs_blob" (float32)}], "seconds"}; "error" where the prompt leaves no room. `seconds` is
+// the item's share of the time of what was sampled together.
 //
 // Random numbers are of (seed, stage, round, item, sample). On the CPU each item is sampled by itself, on a
 // GPU in waves that the shard's list of items fixes, whatever is recorded already: see model/sampler.h.
@@ -118,10 +120,11 @@ void generate(int argc, char** argv) {
   const Json& params = shard.job().params;
   const at::TensorOptions placement =
       model::place_for(params.value("gpus", 0) > 0, params.value("type", "float32"));
-  learn::prepare_process(params.value("threads", 1), placement.device().is_cuda());
+  learn::prepare_process(params.value("threads", 1), placement.device().is_cuda(), false);
   if (!shard.open_items().empty()) {
     model::Checkpoint checkpoint =
-        model::load_checkpoint(shard.run_folder() / json_at<std::string>(params, "checkpoint", "job.json"));
+        model::load_checkpoint(shard.run_folder() / json_at<std::string>(params, "checkpoint", "job.json"),
+                               false, params.value("base_folder", ""));
     if (checkpoint.decoder.settings().lora.rank > 0) checkpoint.decoder = checkpoint.decoder.merged();
     if (model::backend_for(placement) == model::Backend::kOperators)
       checkpoint.decoder = checkpoint.decoder.copied(placement);

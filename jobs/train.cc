@@ -3,7 +3,7 @@
 // params: mode (sft, rejection, grpo); model (settings, where init is null); init, reference (checkpoints,
 // relative to the run folder, or null); optimizer (OptimizerSettings by name); threads; checkpoint_prefix;
 // gpus (0 or 1), type ("auto", "float32", "bfloat16"), micro_batch_tokens, recompute; lora (rank, alpha,
-// targets) or null; grpo: epochs, clip_ratio, kl, kl_clamp.
+// targets) or null; base_folder (see load_checkpoint()); grpo: epochs, clip_ratio, kl, kl_clamp.
 // examples.jsonl: {"id", "prompt", "completion", "weight"}; grpo also "group", "advantage", "folder" (an
 // attempt's, relative to the run folder), "tokens" and "logprobs" (blobs there).
 // items: {"id": "step-17"}, numbered on from the init checkpoint. Records: step, loss, learning_rate,
@@ -14,6 +14,9 @@
 // weights (or their shape alone) and the tokenizer come; without it the tokenizer is trained on the examples.
 // Else both are init's. AdamW's moments are taken from init where the same stage wrote it. A retried attempt
 // goes on from the newest whole checkpoint of an earlier one.
+//
+// Where params.steps is 0 there is one item, the init's own step: its checkpoint is written and nothing
+// trained.
 //
 // Mode `export` writes init as a Hugging Face folder instead: see write_export().
 #include <chrono>
@@ -74,7 +77,8 @@ model::Checkpoint start_model(ShardSession& shard, const learn::CheckpointSeries
   const JobFile& job = shard.job();
   if (const std::optional<std::int64_t> step = resumable(shard, series)) {
     inputs.init.reset();
-    model::Checkpoint start = model::load_checkpoint(series.folder_of(*step), true);
+    model::Checkpoint start =
+        model::load_checkpoint(series.folder_of(*step), true, job.params.value("base_folder", ""));
     log_info("resuming behind step " + std::to_string(*step));
     const Item& item = shard.items()[static_cast<std::size_t>(*step - inputs.first - 1)];
     if (!shard.earlier_records().contains(item.id)) {
@@ -149,13 +153,32 @@ void run_steps(ShardSession& shard, learn::Trainer& trainer, learn::CheckpointSe
   }
 }
 
+// The model that training would begin with.
+void write_start(ShardSession& shard, learn::CheckpointSeries& series, TrainInputs& inputs) {
+  if (!shard.open_items().empty()) {
+    const Json& params = shard.job().params;
+    const model::Checkpoint start = inputs.init
+                                        ? with_lora(std::move(*inputs.init), params, inputs.settings.seed)
+                                        : first_model(params, inputs.examples, inputs.settings.seed);
+    Json record = {{"step", inputs.first}, {"tokens", 0}};
+    const model::CheckpointFacts facts = {shard.job().stage, inputs.first,         0,
+                                          inputs.parents,    {{"record", record}}, start.facts.companions,
+                                          start.facts.base};
+    record.update(
+        checkpoint_fields(shard, inputs.first, series.save(facts, start.decoder, start.tokenizer, nullptr)));
+    shard.write(shard.open_items().front(), std::move(record));
+  }
+  shard.finish();
+}
+
 // params: init, type ("float32", "bfloat16"), stage_folder.
 void write_export(ShardSession& shard) {
   const Json& params = shard.job().params;
   const std::vector<Item> open = shard.open_items();
   if (!open.empty()) {
     const model::Checkpoint checkpoint =
-        model::load_checkpoint(shard.run_folder() / json_at<std::string>(params, "init", "job.json"));
+        model::load_checkpoint(shard.run_folder() / json_at<std::string>(params, "init", "job.json"), false,
+                               params.value("base_folder", ""));
     const std::string folder = json_at<std::string>(params, "stage_folder", "job.json") + "/model";
     const auto type = json_at<std::string>(params, "type", "job.json");
     const std::uint64_t bytes = model::export_checkpoint(shard.run_folder() / folder, checkpoint,
@@ -183,6 +206,7 @@ void train(int argc, char** argv) {
       shard.run_folder() / json_at<std::string>(job.params, "checkpoint_prefix", "job.json"),
       job.token + "/" + std::to_string(shard.shard()), settings.optimizer.keep_last,
       settings.optimizer.keep_best && settings.mode != learn::Mode::kGrpo);
+  if (settings.steps == 0) return write_start(shard, series, inputs);
   model::Checkpoint start = start_model(shard, series, inputs);
   const std::int64_t done = start.facts.step - inputs.first;
   learn::Trainer trainer(settings, std::move(start.decoder), std::move(start.tokenizer),

@@ -50,7 +50,8 @@ std::vector<learn::Example> read_examples(const ShardSession& shard, learn::Mode
 std::optional<model::Checkpoint> load_if_named(const ShardSession& shard, const char* key) {
   const Json& params = shard.job().params;
   if (!params.contains(key) || params[key].is_null()) return std::nullopt;
-  return model::load_checkpoint(shard.run_folder() / params[key].get<std::string>(), true);
+  return model::load_checkpoint(shard.run_folder() / params[key].get<std::string>(), true,
+                                params.value("base_folder", ""));
 }
 
 learn::TrainerSettings read_settings(const ShardSession& shard) {
@@ -63,7 +64,7 @@ learn::TrainerSettings read_settings(const ShardSession& shard) {
   settings.epochs = params.value("epochs", 1);
   settings.micro_batch_tokens = params.value("micro_batch_tokens", std::int64_t{0});
   settings.recompute = params.value("recompute", false);
-  settings.steps = static_cast<std::int64_t>(shard.items().size());
+  settings.steps = params.value("steps", static_cast<std::int64_t>(shard.items().size()));
   settings.seed = random_key({job.seed, name_key(job.stage), static_cast<std::uint64_t>(job.round)});
   return settings;
 }
@@ -112,6 +113,8 @@ model::Checkpoint first_model(const Json& params, const std::vector<learn::Examp
                         model::decoder_settings_from_json(json_at<Json>(params, "model", "job.json")), seed);
     return with_lora(std::move(first), params, seed);
   }
+  if (params.contains("lora") && !params["lora"].is_null())
+    throw Error("`lora` adds to weights that somebody trained, and these are random", kExitUsage);
   std::vector<std::string> texts;
   for (const learn::Example& e : examples) texts.insert(texts.end(), {e.prompt, e.completion});
   model::Decoder decoder(model::decoder_settings_from_json(params.value("model", Json::object())));
@@ -165,7 +168,8 @@ TrainInputs read_train_inputs(const ShardSession& shard) {
   if (inputs.reference) inputs.parents.push_back(inputs.reference->digest);
   inputs.first = inputs.init ? inputs.init->facts.step : 0;
   const Item &front = shard.items().front(), &back = shard.items().back();
-  if (step_of(front) != inputs.first + 1 || step_of(back) != inputs.first + inputs.settings.steps)
+  const std::int64_t begin = inputs.first + (inputs.settings.steps > 0 ? 1 : 0);
+  if (step_of(front) != begin || step_of(back) != inputs.first + inputs.settings.steps)
     throw Error("the items are " + front.id + " to " + back.id + ", the init checkpoint ends at step " +
                     std::to_string(inputs.first),
                 kExitUsage);

@@ -364,10 +364,10 @@ StepRecord Trainer::step() {
   return record;
 }
 
-void prepare_process(int threads, bool gpu) {
+void prepare_process(int threads, bool gpu, bool trains) {
   at::set_num_threads(std::max(1, threads));
   // On a GPU a few operators have no such form; torch warns of each once.
-  at::globalContext().setDeterministicAlgorithms(true, gpu);
+  at::globalContext().setDeterministicAlgorithms(trains || !gpu, gpu);
   at::globalContext().setDeterministicFillUninitializedMemory(false);  // it would fill every new tensor
   keep_freed_memory();  // activations of a step are megabytes each
 }

@@ -9,6 +9,7 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/hdf5/hdf5.h"
 #include "warpsmith/model/folder.h"
@@ -55,8 +56,12 @@ Json describe_file(const fs::path& path) {
 }
 
 // The weights that a checkpoint of adapters adds to.
-Decoder load_base(const fs::path& folder, const BaseWeights& base, std::int64_t context) {
-  const fs::path path = base.checkpoint ? (folder / base.path).lexically_normal() : fs::path(base.path);
+Decoder load_base(const fs::path& folder, const BaseWeights& base, const fs::path& base_folder,
+                  std::int64_t context) {
+  const bool moved = !base.checkpoint && !base_folder.empty() && path_exists(base_folder);
+  const fs::path path = base.checkpoint ? (folder / base.path).lexically_normal()
+                        : moved         ? base_folder
+                                        : fs::path(base.path);
   const auto check = [&](const std::string& digest) {
     if (digest != base.digest)
       throw Error("the weights that it adds to have changed since: " + path.string());
@@ -66,7 +71,7 @@ Decoder load_base(const fs::path& folder, const BaseWeights& base, std::int64_t 
     return load_pretrained(path, context);
   }
   check(checkpoint_digest(path));
-  return load_checkpoint(path).decoder;
+  return load_checkpoint(path, false, base_folder).decoder;
 }
 
 }  // namespace
@@ -129,13 +134,13 @@ std::string save_checkpoint(const fs::path& folder, const CheckpointFacts& facts
   });
 }
 
-Checkpoint load_checkpoint(const fs::path& folder, bool with_optimizer) {
+Checkpoint load_checkpoint(const fs::path& folder, bool with_optimizer, const fs::path& base_folder) {
   return in_checkpoint(folder, [&] {
     const Json manifest = read_whole_manifest(folder);
     Decoder decoder(decoder_settings_from_json(json_at<Json>(manifest, "model", kManifestFile)));
     CheckpointFacts facts = facts_of_manifest(folder, manifest);
     if (facts.base) {
-      const Decoder base = load_base(folder, *facts.base, decoder.settings().context);
+      const Decoder base = load_base(folder, *facts.base, base_folder, decoder.settings().context);
       if (base.flat().sizes() != decoder.flat().sizes())
         throw Error("the weights that it adds to are of another model");
       at::Tensor flat = decoder.flat();

@@ -66,13 +66,6 @@ struct Rotate : Function<Rotate> {
   }
 };
 
-// queries: [tokens, heads, head_dim]
-bool flash_can(const at::Tensor& queries) {
-  return queries.is_cuda() &&
-         (queries.scalar_type() == at::kBFloat16 || queries.scalar_type() == at::kHalf) &&
-         queries.size(2) <= 256 && queries.size(2) % 8 == 0;
-}
-
 // One segment after the other. queries: [tokens, heads, head_dim]; keys, values: those of all segments in a
 // row.
 at::Tensor attend_by_segment(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
@@ -100,6 +93,12 @@ at::Tensor attend_by_segment(const at::Tensor& queries, const at::Tensor& keys, 
 }
 
 }  // namespace
+
+bool is_flash(const at::Tensor& queries) {
+  return queries.is_cuda() &&
+         (queries.scalar_type() == at::kBFloat16 || queries.scalar_type() == at::kHalf) &&
+         queries.size(2) <= 256 && queries.size(2) % 8 == 0;
+}
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
   if (x.is_cuda()) return std::get<0>(at::_fused_rms_norm(x, {x.size(-1)}, weight, epsilon));
@@ -131,7 +130,7 @@ at::Tensor attend(const Heads& heads, const Packing& packing) {
     keys = keys.index_select(0, packing.key_rows);
     values = values.index_select(0, packing.key_rows);
   }
-  if (!flash_can(heads.queries)) return attend_by_segment(heads.queries, keys, values, packing);
+  if (!is_flash(heads.queries)) return attend_by_segment(heads.queries, keys, values, packing);
   return std::get<0>(at::_flash_attention_forward(heads.queries, keys, values, packing.query_ends,
                                                   packing.key_ends, packing.most_queries, packing.most_keys,
                                                   0.0, true, false))
@@ -144,11 +143,11 @@ at::Tensor attention(const at::Tensor& qkv, const at::Tensor& cosine, const at::
 }
 
 at::Tensor attend_to_cache(const at::Tensor& queries, const Cache& cache, const at::Tensor& used,
-                           const at::Tensor& ends, std::int64_t longest) {
+                           std::int64_t longest) {
   const std::int64_t sequences = queries.size(0);
-  if (flash_can(queries))
-    return std::get<0>(at::_flash_attention_forward(queries, cache.keys, cache.values, ends,
-                                                    ends * cache.length, 1, cache.length, 0.0, false, false,
+  if (is_flash(queries))
+    return std::get<0>(at::_flash_attention_forward(queries, cache.keys, cache.values, cache.query_ends,
+                                                    cache.key_ends, 1, cache.length, 0.0, false, false,
                                                     std::nullopt, std::nullopt, std::nullopt, used))
         .flatten(1);
   const auto of_sequences = [&](const at::Tensor& rows) {  // [sequences, kv_heads, longest, head_dim]

@@ -26,11 +26,15 @@ at::Tensor attend(const Heads& heads, const Packing& packing);
 struct Cache {
   at::Tensor keys, values;
   std::int64_t length;
+  at::Tensor query_ends, key_ends;  // 0, 1, 2 …; 0, length, 2 * length …: [sequences + 1] int32
 };
 // One query of each sequence, over its first used[i] places: [sequences, heads, head_dim] -> [sequences,
-// heads * head_dim]. used: [sequences] int32; ends: 0, 1, 2 … [sequences + 1] int32. No place from
+// heads * head_dim]. used: [sequences] int32. No place from
 // `longest` on is looked at.
 at::Tensor attend_to_cache(const at::Tensor& queries, const Cache& cache, const at::Tensor& used,
-                           const at::Tensor& ends, std::int64_t longest);
+                           std::int64_t longest);
+// Whether attention looks at no more places than it must without being told `longest`: a step's shapes are
+// the same then from the first to the last.
+bool is_flash(const at::Tensor& queries);
 
 }  // namespace warpsmith::model::operators

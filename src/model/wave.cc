@@ -19,9 +19,11 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "functions.h"
 #include "operators.h"
+#include "step_graph.h"
 #include "warpsmith/base/random.h"
 
 namespace warpsmith::model {
@@ -29,7 +31,8 @@ namespace warpsmith::model {
 namespace {
 
 constexpr std::int64_t kPrefillTokens = 16384;  // of prompts computed at a time, a prompt at least
-constexpr std::int64_t kLookEvery = 16;         // steps between looks whether all samples have ended
+constexpr std::int64_t kStepsBeforeRecording = 3;
+constexpr std::int64_t kLookEvery = 16;  // steps between looks whether all samples have ended
 
 // The tokens that uniform numbers in [0, 1) pick, row by row, as pick_token() does: logits [rows,
 // vocabulary] float32, uniforms [rows] float64. Sums are float64 on a CPU and float32 on a GPU.
@@ -82,7 +85,7 @@ class Wave {
   std::int64_t longest_ = 0;                    // places in use
   std::vector<std::int64_t> limits_;            // tokens of each sample at most
   std::vector<operators::Cache> caches_;        // of each layer
-  at::Tensor first_places_, ends_, stops_;
+  at::Tensor first_places_, stops_;
   at::Tensor uniforms_;          // [steps, samples]
   at::Tensor number_;            // of the step, [1]
   at::Tensor token_, position_;  // of each sample: what the next step reads
@@ -106,11 +109,12 @@ Wave::Wave(const Decoder& decoder, std::span<const Draw> draws, const SamplerSet
   }
   // Rounded up, so that waves of about the same length have the same shapes.
   const std::int64_t length = (longest_prompt_ + most_ + 63) / 64 * 64;
+  const at::Tensor ends = at::arange(count() + 1, at::TensorOptions().device(device_).dtype(at::kInt));
   for (std::int64_t l = 0; l < shape_of_.layers; ++l) {
     const auto buffer = [&] {
       return at::zeros({count() * length, shape_.kv_heads, shape_.head_dim}, decoder.options());
     };
-    caches_.push_back({buffer(), buffer(), length});
+    caches_.push_back({buffer(), buffer(), length, ends, ends * length});
   }
   at::Tensor uniforms = at::empty({most_, count()}, at::kDouble);
   for (std::int64_t i = 0; i < count(); ++i) {
@@ -121,7 +125,6 @@ Wave::Wave(const Decoder& decoder, std::span<const Draw> draws, const SamplerSet
   const auto on_device = at::TensorOptions().device(device_);
   uniforms_ = uniforms.to(device_);
   first_places_ = at::arange(count(), on_device.dtype(at::kLong)) * length;
-  ends_ = at::arange(count() + 1, on_device.dtype(at::kInt));
   stops_ = numbers({settings.stops.begin(), settings.stops.end()});
   number_ = at::zeros({1}, on_device.dtype(at::kLong));
   token_ = at::zeros({count()}, on_device.dtype(at::kLong));
@@ -201,7 +204,7 @@ void Wave::step() {
                                                        position_, decoder_.cosine(), decoder_.sine(), shape_);
     caches_[l].keys.index_copy_(0, places, heads.keys);
     caches_[l].values.index_copy_(0, places, heads.values);
-    const at::Tensor attended = operators::attend_to_cache(heads.queries, caches_[l], used, ends_, longest_);
+    const at::Tensor attended = operators::attend_to_cache(heads.queries, caches_[l], used, longest_);
     x = behind_attention(x, attended, w, shape_of_, Backend::kOperators);
   }
   x = rms_norm(x, decoder_.final_norm(), shape_of_.norm_epsilon, Backend::kOperators);
@@ -217,10 +220,17 @@ void Wave::run() {
   prefill();
   draw(prompt_logits_);
   prompt_logits_.reset();
+  // On a GPU a few steps as they are: libraries choose and allocate in their first calls.
+  const bool recordable = operators::is_flash(caches_[0].keys) && most_ > kStepsBeforeRecording + kLookEvery;
+  const std::unique_ptr<StepGraph> graph = recordable ? make_step_graph() : nullptr;
   for (std::int64_t done = 1; done < most_; ++done) {
     if (done % kLookEvery == 0 && ended()) break;
     longest_ = std::min(longest_prompt_ + done, caches_[0].length);
-    step();
+    if (graph && done == kStepsBeforeRecording) graph->record([&] { step(); });
+    if (graph && done >= kStepsBeforeRecording)
+      graph->replay();
+    else
+      step();
   }
   deliver();
 }

@@ -80,6 +80,7 @@ JobRequest generate_request(const workflow::StageSpec& spec, int round, const st
                 {"type", spec.sample.type}};
   const bool waves = spec.generate.gpus > 0 || spec.sample.type == "bfloat16";
   job.params["batch"] = waves ? spec.sample.wave : kSamplesAnItem;
+  if (!spec.model.from.empty()) job.params["base_folder"] = spec.model.from;
   int samples = 0;
   for (const Prompt& p : prompts) {
     job.items.push_back({{"id", p.id}, {"task", p.task}, {"prompt", p.text}, {"n", p.samples}});
@@ -200,6 +201,7 @@ JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& train)
                 {"micro_batch_tokens", spec.optimizer.micro_batch_tokens},
                 {"recompute", spec.optimizer.recompute},
                 {"checkpoint_prefix", "checkpoints/" + spec.name}};
+  if (!spec.model.from.empty()) job.params["base_folder"] = spec.model.from;
   if (spec.lora.rank > 0)
     job.params["lora"] = {
         {"rank", spec.lora.rank}, {"alpha", spec.lora.alpha}, {"targets", spec.lora.targets}};
@@ -214,6 +216,10 @@ JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& train)
   const std::int64_t first = train.init ? train.init->step : 0;
   for (std::int64_t i = 1; i <= train.steps; ++i)
     job.items.push_back({{"id", fmt::format("step-{}", first + i)}});
+  if (train.steps == 0) {  // its checkpoint alone
+    job.params["steps"] = 0;
+    job.items.push_back({{"id", fmt::format("step-{}", first)}});
+  }
   std::string lines;
   for (const Json& example : train.examples)
     lines += example.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -240,6 +246,7 @@ JobRequest export_request(const workflow::StageSpec& spec, int round, const std:
                 {"type", export_type(spec.model)},
                 {"threads", spec.train.cpus},
                 {"stage_folder", ""}};
+  if (!spec.model.from.empty()) job.params["base_folder"] = spec.model.from;
   job.items.push_back({{"id", "export"}});
   job.resources = spec.train;
   job.resources.gpus = 0;
@@ -255,7 +262,7 @@ Trained read_trained(const workflow::StageSpec& spec, const JobResult& result) {
     if (item.record.is_null()) continue;
     Json point = item.record;
     for (const char* key : {"item", "index", "seconds", "checkpoint", "checkpoint_digest"}) point.erase(key);
-    out.curve.push_back(std::move(point));
+    if (point.contains("loss")) out.curve.push_back(std::move(point));
     if (const std::string path = item.record.value("checkpoint", ""); !path.empty()) {
       out.checkpoint = {path, item.record.value("step", std::int64_t{0})};
       out.digest = item.record.value("checkpoint_digest", "");

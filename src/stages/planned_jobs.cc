@@ -37,7 +37,7 @@ struct Planner {
     jobs.push_back({0, "measure", 0, false});
   }
   void operator()(const workflow::SftSettings& s) {
-    jobs.push_back({0, "train", count(s.steps), false});
+    jobs.push_back({0, "train", count(std::max(1, s.steps)), false});
     add_export(0);
   }
   void operator()(const workflow::SelfSupervisedSettings& s) {

@@ -19,8 +19,8 @@ class SftStage final : public Stage {
         tasks_(inputs_.spec.dataset, inputs_.tasks),
         init_(newest_checkpoint(inputs_)) {
     const workflow::StageSpec& spec = inputs_.spec;
-    if (settings_.steps < 1)
-      throw Error(fmt::format("stage {}: `steps` must be at least 1", spec.name), kExitUsage);
+    if (settings_.steps < 0)
+      throw Error(fmt::format("stage {}: `steps` must not be negative", spec.name), kExitUsage);
     example_settings_ = {inputs_.upstream_order,   spec.prompt.style,
                          spec.prompt.exemplars,    settings_.contrastive_share,
                          settings_.successes_only, random_key({spec.seed, name_key(spec.name)})};

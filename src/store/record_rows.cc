@@ -122,6 +122,7 @@ class Rows {
   }
 
   void add_training(const Json& record) {
+    if (!record.contains("loss")) return;  // nothing was trained
     auto row = new_row<TrainingRow>();
     fields_from_json(training_table().fields, record, row);
     out.training.push_back(std::move(row));

@@ -287,7 +287,9 @@ const Table<AugmentSettings>& augment_keys() {
 const Table<SftSettings>& sft_keys() {
   using S = SftSettings;
   static const Table<S> table = {
-      {{"steps", Form::kInteger, "Optimiser steps.", 1, kManySteps}, &S::steps},
+      {{"steps", Form::kInteger, "Optimiser steps; 0: the model as it is, to be sampled and measured.", 0,
+        kManySteps},
+       &S::steps},
       {{"contrastive_share", Form::kShare, "Share of the examples that have the contrastive prompt.", 0, 1},
        &S::contrastive_share},
       {{"successes_only", Form::kBoolean, "Train on successes only."}, &S::successes_only},

@@ -30,7 +30,7 @@ class TrainJobTest : public ::testing::Test {
     const fs::path folder = root_ / run / "stages/sft/00000000/0" / name;
     make_folders(folder);
     JobFile job;
-    job.program = "warpsmith-" + name;
+    job.program = name == "generate" ? "warpsmith-generate" : "warpsmith-train";
     job.run = run;
     job.stage = "sft";
     job.job = name;
@@ -45,7 +45,9 @@ class TrainJobTest : public ::testing::Test {
     return folder;
   }
 
-  fs::path make_train_job(const std::string& run, int steps, Json changes = Json::object()) {
+  // Steps first + 1 to first + steps; where there are none, an item of `first` itself.
+  fs::path make_train_job(const std::string& run, int steps, Json changes = Json::object(), int first = 0,
+                          const std::string& name = "train") {
     Json params = {{"mode", "sft"},
                    {"init", nullptr},
                    {"reference", nullptr},
@@ -62,8 +64,9 @@ class TrainJobTest : public ::testing::Test {
                    {"optimizer", {{"batch_tokens", 120}, {"checkpoint_every", 20}}}};
     params.update(changes);
     std::vector<Json> items;
-    for (int i = 1; i <= steps; ++i) items.push_back({{"id", "step-" + std::to_string(i)}});
-    const fs::path folder = make_job(run, "train", params, items, items.size());
+    for (int i = steps > 0 ? 1 : 0; i <= steps; ++i)
+      items.push_back({{"id", "step-" + std::to_string(first + i)}});
+    const fs::path folder = make_job(run, name, params, items, items.size());
     std::ofstream examples(folder / "examples.jsonl");
     for (int i = 0; i < 12; ++i)
       examples << Json{{"id", std::to_string(i)},
@@ -163,6 +166,72 @@ TEST_F(TrainJobTest, MistakesEndWithCodeTwo) {
   EXPECT_EQ(run("warpsmith-train", b), 2) << log(b);
   EXPECT_EQ(run("warpsmith-train", make_train_job("c", 3, {{"model", {{"heads", 3}}}})), 2);
   EXPECT_EQ(run("warpsmith-train", make_train_job("d", 3), 7), 2);
+}
+
+TEST_F(TrainJobTest, NoStepsLeaveTheModelAsItIs) {
+  const fs::path none = make_train_job("run", 0, {{"steps", 0}});
+  ASSERT_EQ(run("warpsmith-train", none), 0) << log(none);
+  const ShardRecords records = read_shard_records(none / "0");
+  EXPECT_TRUE(records.ended);
+  const Json& record = records.records.at("step-0");
+  EXPECT_EQ(record.at("checkpoint"), "checkpoints/sft-0");
+  EXPECT_FALSE(record.contains("loss"));
+  // Training goes on from it as from the same model made anew, apart from the schedule.
+  const fs::path on = make_train_job(
+      "run", 5, {{"init", "checkpoints/sft-0"}, {"checkpoint_prefix", "checkpoints/on"}}, 0, "on");
+  ASSERT_EQ(run("warpsmith-train", on), 0) << log(on);
+  const fs::path anew = make_train_job("anew", 5);
+  ASSERT_EQ(run("warpsmith-train", anew), 0) << log(anew);
+  EXPECT_EQ(read_shard_records(on / "0").records.at("step-1").at("loss"),
+            read_shard_records(anew / "0").records.at("step-1").at("loss"));
+}
+
+// Full training, then adapters in two jobs, then samples of what they make, then full training again.
+TEST_F(TrainJobTest, AdaptersAddToACheckpointAndAreMerged) {
+  ASSERT_EQ(run("warpsmith-train", make_train_job("run", 20)), 0);
+  const Json lora = {{"rank", 2}, {"alpha", 4}, {"targets", {"q_proj", "v_proj", "down_proj"}}};
+  const auto go_on = [&](const std::string& name, int first, const std::string& init, const Json& with) {
+    const fs::path job = make_train_job(
+        "run", 10,
+        {{"init", "checkpoints/" + init}, {"checkpoint_prefix", "checkpoints/" + name}, {"lora", with}},
+        first, name);
+    EXPECT_EQ(run("warpsmith-train", job), 0) << log(job);
+    return read_shard_records(job / "0").records;
+  };
+  const auto one = go_on("adapters", 20, "sft-20", lora);
+  const auto two = go_on("more", 30, "adapters-30", lora);
+  ASSERT_EQ(two.size(), 10u);
+  EXPECT_LT(two.at("step-40").at("loss").get<double>(), one.at("step-21").at("loss").get<double>());
+  for (const char* folder : {"adapters-30", "more-40"}) {
+    EXPECT_FALSE(fs::exists(root_ / "run/checkpoints" / folder / "model.h5"));
+    const Json manifest = read_json_file(root_ / "run/checkpoints" / folder / "manifest.json");
+    EXPECT_EQ(manifest.at("base").at("path"), "../sft-20") << "adapters never add to adapters";
+  }
+  const fs::path samples =
+      make_job("run", "generate", {{"checkpoint", "checkpoints/more-40"}, {"max_tokens", 20}},
+               {{{"id", "t#0"}, {"task", "t"}, {"prompt", "task 1:"}, {"n", 3}}}, 1);
+  EXPECT_EQ(run("warpsmith-generate", samples), 0) << log(samples);
+  go_on("whole", 40, "more-40", nullptr);
+  EXPECT_TRUE(fs::exists(root_ / "run/checkpoints/whole-50/model.h5"));
+
+  Json other = lora;
+  other["rank"] = 4;
+  const fs::path refused = make_train_job(
+      "run", 10, {{"init", "checkpoints/more-40"}, {"checkpoint_prefix", "checkpoints/x"}, {"lora", other}},
+      40, "x");
+  EXPECT_EQ(run("warpsmith-train", refused), 2);
+  EXPECT_THAT(log(refused), ::testing::HasSubstr("is another than that of the stage"));
+  const fs::path random = make_train_job("random", 10, {{"lora", lora}});
+  EXPECT_EQ(run("warpsmith-train", random), 2);
+  EXPECT_THAT(log(random), ::testing::HasSubstr("these are random"));
+  // A base that has changed is not added to.
+  fs::remove_all(root_ / "run/checkpoints/sft-20");
+  fs::copy(root_ / "run/checkpoints/whole-50", root_ / "run/checkpoints/sft-20", fs::copy_options::recursive);
+  const fs::path lost = make_train_job(
+      "run", 10, {{"init", "checkpoints/more-40"}, {"checkpoint_prefix", "checkpoints/y"}, {"lora", lora}},
+      40, "y");
+  EXPECT_NE(run("warpsmith-train", lost), 0);
+  EXPECT_THAT(log(lost), ::testing::HasSubstr("the weights that it adds to have changed since"));
 }
 
 TEST_F(TrainJobTest, SamplesDoNotDependOnTheShardsNorOnKills) {

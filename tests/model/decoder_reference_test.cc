@@ -43,7 +43,7 @@ TEST(DecoderReference, TwoStepsEqualThePythonProgram) {
   learn::OptimizerSettings optimizer;
   optimizer.weight_decay = 0.1;
   optimizer.clip_norm = 0.5;
-  learn::AdamW adamw(optimizer, decoder, std::nullopt);
+  learn::AdamW adamw(optimizer, decoder, decoder.flat(), std::nullopt);
   const Json reference = read_json_file(kFolder / "reference_step.json");
 
   PackedBatch batch;

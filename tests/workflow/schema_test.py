@@ -17,6 +17,7 @@ jsonschema.Draft202012Validator.check_schema(schema)
 validator = jsonschema.Draft202012Validator(schema)
 
 good = [root / f for f in ("workflows/quickstart.yaml", "workflows/cuda_l1.yaml", "workflows/portability.yaml", "workflows/cuda_l1_release.yaml",
+                            "workflows/pretrained.yaml",
                           "tests/workflows/tiny.yaml")]
 failures = 0
 for path in good:

@@ -276,7 +276,7 @@ TEST(Workflow, ManyParametersInAnyOrder) {
 TEST(ShippedWorkflows, AreGood) {
   for (const char* file :
        {"workflows/quickstart.yaml", "workflows/cuda_l1.yaml", "workflows/portability.yaml",
-        "workflows/cuda_l1_release.yaml", "tests/workflows/tiny.yaml"}) {
+        "workflows/cuda_l1_release.yaml", "workflows/pretrained.yaml", "tests/workflows/tiny.yaml"}) {
     const LoadResult result = load_workflow(kSource / file);
     EXPECT_THAT(lines_of(result.mistakes), IsEmpty()) << file;
   }

@@ -88,6 +88,7 @@ void add_logs(CLI::App& app, CommandContext& context);
 void add_why(CLI::App& app, CommandContext& context);
 void add_cancel(CLI::App& app, CommandContext& context);
 void add_clean(CLI::App& app, CommandContext& context);
+void add_pack(CLI::App& app, CommandContext& context);  // and `unpack`
 void add_aggregate(CLI::App& app, CommandContext& context);
 void add_report(CLI::App& app, CommandContext& context);
 void add_compare(CLI::App& app, CommandContext& context);

@@ -91,7 +91,8 @@ class Trainer {
 };
 
 // For the process: threads of ATen, algorithms that repeat bit for bit, and memory that is kept for the next
-// step.
-void prepare_process(int threads, bool gpu = false);
+// step. `gpu`: it computes there; then who samples (`trains` false) does without those algorithms, which are
+// slower: its sums are formed in one order anyway.
+void prepare_process(int threads, bool gpu = false, bool trains = true);
 
 }  // namespace warpsmith::learn

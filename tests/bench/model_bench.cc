@@ -1,0 +1,234 @@
+// What training and sampling cost, in tokens a second.
+//
+//   model_bench [THREADS]           the quickstart's model on the CPU, by both backends
+//   model_bench SHAPE [--gpu] [--type T] [--sequences N] [--length L] [--steps S] [--peak TFLOPS] [--only
+//   train|sample]
+//
+// SHAPE: smollm2-135m, qwen2-0.5b, or a Hugging Face folder, whose shape is taken; weights are random.
+// Training: packed steps of N sequences of L tokens, all of them real, AdamW included. Sampling: 512 + 128
+// tokens of distinct prompts, prefill included, nothing in common, at 1, 16 and 128 prompts. `--peak`: the
+// device's peak for that type; the share of it that 6 operations a parameter and token are, attention left
+// out, is printed. model_bench.py does the same with transformers.
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/random.h"
+#include "warpsmith/learn/trainer.h"
+#include "warpsmith/model/config.h"
+#include "warpsmith/model/folder.h"
+#include "warpsmith/model/placement.h"
+#include "warpsmith/model/sampler.h"
+
+namespace {
+
+using namespace warpsmith;
+
+double seconds_of(const auto& call) {
+  const auto begin = std::chrono::steady_clock::now();
+  call();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+std::vector<model::Token> random_tokens(std::uint64_t key, std::size_t n, std::int64_t vocabulary) {
+  Random random(random_key({key}));
+  std::vector<model::Token> tokens(n);
+  for (model::Token& token : tokens)
+    token = static_cast<model::Token>(random.below(static_cast<std::uint64_t>(vocabulary)));
+  return tokens;
+}
+
+struct Asked {
+  std::string shape;
+  at::TensorOptions placement = at::kFloat;
+  std::int64_t sequences = 8, length = 2048, steps = 10;
+  double peak = 0;  // operations a second
+  std::string only;
+};
+
+model::DecoderSettings settings_of(const std::string& shape) {
+  model::DecoderSettings s;
+  s.init_deviation = 0.02;
+  if (shape == "smollm2-135m") {
+    s.layers = 30, s.width = 576, s.heads = 9, s.kv_heads = 3, s.hidden = 1536, s.vocabulary = 49152;
+    s.context = 2048, s.rope_base = 100000, s.norm_epsilon = 1e-5, s.qkv_bias = false;
+    return s;
+  }
+  if (shape == "qwen2-0.5b") {
+    s.layers = 24, s.width = 896, s.heads = 14, s.kv_heads = 2, s.hidden = 4864, s.vocabulary = 151936;
+    s.context = 2048, s.rope_base = 1e6;
+    return s;
+  }
+  return model::settings_of_config(model::read_config(shape), shape + "/config.json", 2048);
+}
+
+void bench_training(const Asked& asked, const model::DecoderSettings& settings) {
+  model::Decoder host(settings);
+  host.initialise(1);
+  model::Decoder decoder = host.copied(asked.placement);
+  learn::AdamW optimizer({}, decoder, host.trained_flat(), std::nullopt);
+  double best = 1e9, loss = 0;
+  const std::int64_t tokens = asked.sequences * asked.length;
+  for (std::int64_t step = 0; step < asked.steps; ++step) {
+    model::PackedBatch batch;
+    std::vector<std::int64_t> lengths;
+    for (std::int64_t i = 0; i < asked.sequences; ++i) {
+      std::vector<model::Token> all =
+          random_tokens(static_cast<std::uint64_t>(step * asked.sequences + i),
+                        static_cast<std::size_t>(asked.length + 1), settings.vocabulary);
+      model::append_sequence(batch, {all.front()}, {all.begin() + 1, all.end()});
+      lengths.push_back(asked.length);
+    }
+    const std::vector<double> weights(lengths.size(), 1);
+    best = std::min(best, seconds_of([&] {
+                      decoder.zero_gradient();
+                      const at::Tensor known = learn::likelihood_gradient(
+                          lengths, weights, static_cast<double>(tokens), asked.placement.dtype(at::kFloat));
+                      const at::Tensor sum = (decoder.log_probabilities(batch, known) * known).sum();
+                      sum.backward();
+                      optimizer.step(decoder, 1e-5);  // reads the norm: waits for the device
+                      loss = sum.item().toDouble();
+                    }));
+  }
+  const double rate = static_cast<double>(tokens) / best;
+  std::printf("training  %3lld x %lld  %8.1f ms/step  %9.0f tokens/s  loss %.3f",
+              static_cast<long long>(asked.sequences), static_cast<long long>(asked.length), best * 1e3, rate,
+              loss);
+  const double done = 6.0 * static_cast<double>(model::parameter_count(settings)) * rate;
+  if (asked.peak > 0) std::printf("  %.1f %% of the peak", 100 * done / asked.peak);
+  std::printf("\n");
+}
+
+void bench_sampling(const Asked& asked, const model::DecoderSettings& settings) {
+  model::Decoder decoder(settings);
+  decoder.initialise(1);
+  if (model::backend_for(asked.placement) == model::Backend::kOperators)
+    decoder = decoder.copied(asked.placement);
+  const std::size_t prompt = std::min<std::size_t>(512, static_cast<std::size_t>(settings.context / 2));
+  for (const std::size_t batch : {1u, 16u, 128u}) {
+    std::vector<model::SampleRequest> requests;
+    for (std::size_t i = 0; i < batch; ++i)
+      requests.push_back({random_tokens(1000 + i, prompt, settings.vocabulary), {random_key({i})}});
+    model::SamplerSettings how;
+    how.max_tokens = 128;
+    how.batch = static_cast<std::int64_t>(batch);
+    how.stops = {};
+    double best = 1e9;
+    std::size_t tokens = 0;
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      std::vector<std::vector<model::Sample>> samples;
+      best = std::min(best, seconds_of([&] { samples = model::sample_all(decoder, requests, how); }));
+      tokens = 0;
+      for (const auto& of_prompt : samples)
+        for (const model::Sample& one : of_prompt) tokens += one.tokens.size();
+    }
+    std::printf("sampling  %3zu prompts of %zu + 128  %8.1f ms  %9.0f tokens/s\n", batch, prompt, best * 1e3,
+                static_cast<double>(tokens) / best);
+    std::fflush(stdout);
+  }
+}
+
+// The quickstart's model: why its loops stay.
+void compare_backends(int threads) {
+  model::Decoder loops{model::DecoderSettings{}};
+  loops.initialise(1);
+  std::printf("the quickstart's model, %lld parameters, %d thread(s), float32 on the CPU\n",
+              static_cast<long long>(loops.flat().numel()), threads);
+  double seconds[2][2] = {};
+  const std::int64_t vocabulary = loops.settings().vocabulary;
+  for (const bool operators : {false, true}) {
+    model::Decoder decoder =
+        loops.copied(at::kFloat, operators ? model::Backend::kOperators : model::Backend::kLoops);
+    model::PackedBatch batch;
+    for (std::uint64_t i = 0; i < 5; ++i)
+      model::append_sequence(batch, random_tokens(i, 150, vocabulary), random_tokens(i + 9, 150, vocabulary));
+    const std::vector<model::SampleRequest> requests = {
+        {random_tokens(3, 300, vocabulary),
+         std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}}};
+    double train = 1e9, sample = 1e9;
+    for (int repeat = 0; repeat < 10; ++repeat)
+      train = std::min(train, seconds_of([&] {
+                         decoder.zero_gradient();
+                         decoder.log_probabilities(batch).sum().backward();
+                       }));
+    for (int repeat = 0; repeat < 3; ++repeat)
+      sample = std::min(sample, seconds_of([&] {
+                          model::SamplerSettings how;
+                          how.max_tokens = 150;
+                          how.stops = {};
+                          model::sample_all(decoder, requests, how);
+                        }));
+    seconds[operators][0] = train;
+    seconds[operators][1] = sample;
+  }
+  const char* names[] = {"gradients of 1,500 tokens", "16 samples of 150 tokens"};
+  std::printf("  %-26s %10s %12s %7s\n", "", "loops", "operators", "ratio");
+  for (int i = 0; i < 2; ++i)
+    std::printf("  %-26s %7.1f ms %9.1f ms %6.2fx\n", names[i], seconds[0][i] * 1e3, seconds[1][i] * 1e3,
+                seconds[1][i] / seconds[0][i]);
+}
+
+int run(int argc, char** argv) {
+  Asked asked;
+  bool gpu = false;
+  std::string type = "auto";
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const auto next = [&] {
+      if (i + 1 >= argc) throw Error(word + " wants a value", kExitUsage);
+      return std::string(argv[++i]);
+    };
+    if (word == "--gpu")
+      gpu = true;
+    else if (word == "--type")
+      type = next();
+    else if (word == "--sequences")
+      asked.sequences = std::stoll(next());
+    else if (word == "--length")
+      asked.length = std::stoll(next());
+    else if (word == "--steps")
+      asked.steps = std::stoll(next());
+    else if (word == "--peak")
+      asked.peak = 1e12 * std::stod(next());
+    else if (word == "--only")
+      asked.only = next();
+    else
+      asked.shape = word;
+  }
+  asked.placement = model::place_for(gpu, type);
+  const bool by_threads =
+      !asked.shape.empty() && asked.shape.find_first_not_of("0123456789") == std::string::npos;
+  const int threads = by_threads ? std::atoi(asked.shape.c_str()) : gpu || asked.shape.empty() ? 1 : 2;
+  learn::prepare_process(threads, gpu, false);
+  if (asked.shape.empty() || by_threads) {
+    compare_backends(threads);
+    return 0;
+  }
+  const model::DecoderSettings settings = settings_of(asked.shape);
+  std::printf("%s, %lld parameters, %s on %s\n", asked.shape.c_str(),
+              static_cast<long long>(model::parameter_count(settings)),
+              at::toString(asked.placement.dtype().toScalarType()), gpu ? "the GPU" : "the CPU");
+  if (asked.only != "sample") bench_training(asked, settings);
+  if (asked.only != "train") bench_sampling(asked, settings);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "model_bench: %s\n", e.what());
+    return 1;
+  }
+}
