@@ -11,6 +11,7 @@
 // out, is printed. model_bench.py does the same with transformers.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 
 #include <algorithm>
 #include <chrono>
