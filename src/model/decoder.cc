@@ -35,7 +35,25 @@ constexpr std::pair<const char*, at::Tensor LayerWeights::*> kOfLayer[] = {
     {"attention_out", &LayerWeights::attention_out},
     {"mlp_norm", &LayerWeights::mlp_norm},
     {"gate_up", &LayerWeights::gate_up},
-    {"down", &LayerWeights::down}};
+    {"down", &LayerWeights::down},
+    {"attention_norm_bias", &LayerWeights::attention_norm_bias},
+    {"attention_out_bias", &LayerWeights::attention_out_bias},
+    {"mlp_norm_bias", &LayerWeights::mlp_norm_bias},
+    {"up", &LayerWeights::up},
+    {"up_bias", &LayerWeights::up_bias},
+    {"down_bias", &LayerWeights::down_bias},
+    {"router", &LayerWeights::router},
+    {"router_bias", &LayerWeights::router_bias},
+    {"experts_gate_up", &LayerWeights::experts_gate_up},
+    {"experts_down", &LayerWeights::experts_down},
+    {"shared_gate_up", &LayerWeights::shared_gate_up},
+    {"shared_down", &LayerWeights::shared_down},
+    {"query_down", &LayerWeights::query_down},
+    {"query_norm", &LayerWeights::query_norm},
+    {"query", &LayerWeights::query},
+    {"kv_down", &LayerWeights::kv_down},
+    {"kv_norm", &LayerWeights::kv_norm},
+    {"kv_up", &LayerWeights::kv_up}};
 
 constexpr std::pair<const char*, std::vector<Adapter> LayerWeights::*> kAdaptersOfLayer[] = {
     {"qkv", &LayerWeights::qkv_adapters},
@@ -80,8 +98,7 @@ struct LayerOf : torch::CustomClassHolder {
     const LayerWeights& w = decoder.layers()[l];
     const DecoderSettings& s = decoder.settings();
     const Backend backend = decoder.backend();
-    const at::Tensor attended =
-        attention(qkv_of(x, w, s, backend), decoder.cosine(), decoder.sine(), packing, backend);
+    const at::Tensor attended = attention_of(x, w, s, decoder.cosine(), decoder.sine(), packing, backend);
     if (l + 1 < decoder.layers().size()) return behind_attention(x, attended, w, s, backend);
     // Behind the last attention only the rows that are asked for matter.
     return behind_attention(x.index_select(0, packing.rows), attended.index_select(0, packing.rows), w, s,
@@ -111,20 +128,20 @@ struct RecomputedLayer : torch::autograd::Function<RecomputedLayer> {
 
 }  // namespace
 
-Backend backend_for(const at::TensorOptions& options) {
+Backend backend_for(const at::TensorOptions& options, const DecoderSettings& settings) {
   const at::ScalarType type = options.dtype().toScalarType();
-  return options.device().is_cpu() && (type == at::kFloat || type == at::kDouble) ? Backend::kLoops
-                                                                                  : Backend::kOperators;
+  const bool can = options.device().is_cpu() && (type == at::kFloat || type == at::kDouble);
+  return can && settings.is_plain() ? Backend::kLoops : Backend::kOperators;
 }
 
 Decoder::Decoder(const DecoderSettings& settings, at::TensorOptions options)
-    : Decoder(settings, options, backend_for(options)) {}
+    : Decoder(settings, options, backend_for(options, settings)) {}
 
 Decoder::Decoder(const DecoderSettings& settings, at::TensorOptions options, Backend backend)
     : settings_(settings), backend_(backend) {
   const DecoderSettings& s = settings_;
-  if (backend == Backend::kLoops && backend_for(options) != Backend::kLoops)
-    throw Error("the loops compute on the CPU in float32 and float64");
+  if (backend == Backend::kLoops && backend_for(options, s) != Backend::kLoops)
+    throw Error("the loops compute plain decoders, on the CPU in float32 and float64");
   layers_.resize(static_cast<std::size_t>(s.layers));
   flat_ = lay_out(parameters_of(s), options, s.lora.rank > 0 ? nullptr : &gradient_,
                   [&](const ParameterShape& one, at::Tensor tensor) {
@@ -133,7 +150,7 @@ Decoder::Decoder(const DecoderSettings& settings, at::TensorOptions options, Bac
                   });
   if (s.lora.rank > 0) add_adapters(options);
 
-  const std::int64_t half = s.head_dim() / 2;
+  const std::int64_t half = s.rope_dim() / 2;
   at::Tensor cosine = at::empty({s.context, half}, at::kDouble), sine = at::empty_like(cosine);
   const std::vector<double> frequencies = rotary_frequencies(s);
   const double factor = s.rope_scaling.attention_factor;
@@ -201,6 +218,7 @@ Decoder Decoder::merged() const {
 at::Tensor& Decoder::slot(const std::string& name) {
   if (name == "embedding") return embedding_;
   if (name == "final_norm") return final_norm_;
+  if (name == "final_norm_bias") return final_norm_bias_;
   if (name == "head") return head_;
   const std::size_t dot = name.rfind('.');
   LayerWeights& layer = layers_[std::stoul(name.substr(name.find('.') + 1))];
@@ -212,7 +230,7 @@ void Decoder::initialise(std::uint64_t seed) {
   for (const NamedTensor& parameter : named_) {
     const bool norm = parameter.name.ends_with("norm"), bias = parameter.name.ends_with("bias");
     double deviation = norm || bias ? 0 : settings_.init_deviation;
-    if (parameter.name.ends_with("attention_out") || parameter.name.ends_with("down")) deviation *= residual;
+    if (parameter.name.ends_with("attention_out") || parameter.name.ends_with(".down")) deviation *= residual;
     Random random(random_key({seed, name_key("initialise"), name_key(parameter.name)}));
     AT_DISPATCH_FLOATING_TYPES(flat_.scalar_type(), "initialise", [&] {
       scalar_t* out = parameter.tensor.mutable_data_ptr<scalar_t>();
@@ -249,7 +267,11 @@ at::Tensor Decoder::behind_layers(const Packing& packing) const {
   if (again && !x.requires_grad()) x.requires_grad_(true);
   for (std::size_t l = 0; l < layers_.size(); ++l)
     x = again ? RecomputedLayer::apply(x, layer, static_cast<std::int64_t>(l)) : (*layer)(l, x);
-  return rms_norm(x, final_norm_, settings_.norm_epsilon, backend_);
+  return normed(x);
+}
+
+at::Tensor Decoder::normed(const at::Tensor& x) const {
+  return norm(x, final_norm_, final_norm_bias_, settings_, backend_);
 }
 
 at::Tensor Decoder::logits(const PackedBatch& batch) const {

@@ -3,20 +3,30 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "operators.h"
 #include "packing.h"
 #include "warpsmith/model/decoder.h"
 
 namespace warpsmith::model {
 
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon, Backend backend);
+// RMSNorm, or LayerNorm where the settings say so; `bias` is undefined without.
+at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                const DecoderSettings& settings, Backend backend);
 at::Tensor swiglu(const at::Tensor& gate_up, Backend backend);  // [rows, 2 * hidden] -> [rows, hidden]
-// Rotates queries and keys, then attends: [tokens, qkv_width] -> [tokens, heads * head_dim].
-at::Tensor attention(const at::Tensor& qkv, const at::Tensor& cosine, const at::Tensor& sine,
-                     const Packing& packing, Backend backend);
 
-// Queries, keys and values behind a layer's first norm, before they are rotated: [rows, qkv_width].
+// Of a plain decoder: queries, keys and values behind a layer's first norm, before they are rotated: [rows,
+// qkv_width].
 at::Tensor qkv_of(const at::Tensor& x, const LayerWeights& weights, const DecoderSettings& settings,
                   Backend backend);
+// The same for any decoder by the operators, rotated, head by head.
+operators::Heads heads_of_layer(const at::Tensor& x, const LayerWeights& weights,
+                                const DecoderSettings& settings, const at::Tensor& positions,
+                                const at::Tensor& cosine, const at::Tensor& sine);
+double score_scale(const DecoderSettings& settings);  // of queries times keys
+// A layer's attention, its first norm included: [tokens, attention_width].
+at::Tensor attention_of(const at::Tensor& x, const LayerWeights& weights, const DecoderSettings& settings,
+                        const at::Tensor& cosine, const at::Tensor& sine, const Packing& packing,
+                        Backend backend);
 // The rest of a layer: x + attended's projection, and the MLP of that: [rows, width].
 at::Tensor behind_attention(const at::Tensor& x, const at::Tensor& attended, const LayerWeights& weights,
                             const DecoderSettings& settings, Backend backend);

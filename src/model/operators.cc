@@ -5,6 +5,7 @@
 #include <ATen/ops/_fused_rms_norm.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rsqrt.h>
@@ -69,7 +70,7 @@ struct Rotate : Function<Rotate> {
 // One segment after the other. queries: [tokens, heads, head_dim]; keys, values: those of all segments in a
 // row.
 at::Tensor attend_by_segment(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
-                             const Packing& packing) {
+                             const Packing& packing, double scale) {
   std::vector<at::Tensor> parts;
   std::int64_t first_key = 0;
   for (const Segment& segment : packing.segments) {
@@ -81,10 +82,10 @@ at::Tensor attend_by_segment(const at::Tensor& queries, const at::Tensor& keys, 
     };
     std::optional<at::Tensor> seen;
     if (before > 0) seen = at::ones({segment.length, all}, queries.options().dtype(at::kBool)).tril(before);
-    parts.push_back(at::scaled_dot_product_attention(
-                        heads_first(queries, segment.begin, segment.length),
-                        heads_first(keys, first_key, all), heads_first(values, first_key, all), seen, 0.0,
-                        before == 0, std::nullopt, packing.shape.heads != packing.shape.kv_heads)
+    parts.push_back(at::scaled_dot_product_attention(heads_first(queries, segment.begin, segment.length),
+                                                     heads_first(keys, first_key, all),
+                                                     heads_first(values, first_key, all), seen, 0.0,
+                                                     before == 0, scale, queries.size(1) != keys.size(1))
                         .squeeze(0)
                         .transpose(0, 1));
     first_key += all;
@@ -94,10 +95,14 @@ at::Tensor attend_by_segment(const at::Tensor& queries, const at::Tensor& keys, 
 
 }  // namespace
 
-bool is_flash(const at::Tensor& queries) {
+static bool can_flash(const at::Tensor& queries) {
   return queries.is_cuda() &&
          (queries.scalar_type() == at::kBFloat16 || queries.scalar_type() == at::kHalf) &&
          queries.size(2) <= 256 && queries.size(2) % 8 == 0;
+}
+
+bool is_flash(const at::Tensor& queries, const at::Tensor& values) {
+  return can_flash(queries) && queries.size(2) == values.size(2);
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
@@ -110,45 +115,49 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
 
 at::Tensor swiglu(const at::Tensor& gate_up) { return SwiGlu::apply(gate_up); }
 
-Heads heads_of(const at::Tensor& qkv, const at::Tensor& positions, const at::Tensor& cosine,
-               const at::Tensor& sine, const HeadShape& shape) {
-  const std::int64_t turning = shape.heads + shape.kv_heads, d = shape.head_dim;
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& positions, const at::Tensor& cosine,
+                  const at::Tensor& sine) {
   const auto of_tokens = [&](const at::Tensor& table) {
     return table.index_select(0, positions).unsqueeze(1);
   };
+  return Rotate::apply(x, of_tokens(cosine), of_tokens(sine));
+}
+
+Heads heads_of(const at::Tensor& qkv, const at::Tensor& positions, const at::Tensor& cosine,
+               const at::Tensor& sine, const HeadShape& shape) {
+  const std::int64_t turning = shape.heads + shape.kv_heads, d = shape.head_dim;
   const auto part = [&](std::int64_t first, std::int64_t heads) {
     return qkv.narrow(1, first * d, heads * d).view({qkv.size(0), heads, d});
   };
-  const at::Tensor turned = Rotate::apply(part(0, turning), of_tokens(cosine), of_tokens(sine));
+  const at::Tensor turned = rotate(part(0, turning), positions, cosine, sine);
   return {turned.narrow(1, 0, shape.heads), turned.narrow(1, shape.heads, shape.kv_heads),
           part(turning, shape.kv_heads)};
 }
 
-at::Tensor attend(const Heads& heads, const Packing& packing) {
+at::Tensor attend(const Heads& heads, const Packing& packing, double scale) {
   at::Tensor keys = heads.keys, values = heads.values;
   if (packing.key_rows.defined()) {
     keys = keys.index_select(0, packing.key_rows);
     values = values.index_select(0, packing.key_rows);
   }
-  if (!is_flash(heads.queries)) return attend_by_segment(heads.queries, keys, values, packing);
+  if (!can_flash(heads.queries)) return attend_by_segment(heads.queries, keys, values, packing, scale);
+  // It wants values as wide as keys.
+  const std::int64_t size = values.size(2), more = keys.size(2) - size;
+  if (more > 0) values = at::constant_pad_nd(values, {0, more});
   return std::get<0>(at::_flash_attention_forward(heads.queries, keys, values, packing.query_ends,
                                                   packing.key_ends, packing.most_queries, packing.most_keys,
-                                                  0.0, true, false))
+                                                  0.0, true, false, scale))
+      .narrow(2, 0, size)
       .flatten(1);
 }
 
-at::Tensor attention(const at::Tensor& qkv, const at::Tensor& cosine, const at::Tensor& sine,
-                     const Packing& packing) {
-  return attend(heads_of(qkv, packing.positions, cosine, sine, packing.shape), packing);
-}
-
 at::Tensor attend_to_cache(const at::Tensor& queries, const Cache& cache, const at::Tensor& used,
-                           std::int64_t longest) {
+                           std::int64_t longest, double scale) {
   const std::int64_t sequences = queries.size(0);
-  if (is_flash(queries))
+  if (is_flash(queries, cache.values))
     return std::get<0>(at::_flash_attention_forward(queries, cache.keys, cache.values, cache.query_ends,
-                                                    cache.key_ends, 1, cache.length, 0.0, false, false,
-                                                    std::nullopt, std::nullopt, std::nullopt, used))
+                                                    cache.key_ends, 1, cache.length, 0.0, false, false, scale,
+                                                    std::nullopt, std::nullopt, used))
         .flatten(1);
   const auto of_sequences = [&](const at::Tensor& rows) {  // [sequences, kv_heads, longest, head_dim]
     return rows.view({sequences, cache.length, rows.size(1), rows.size(2)})
@@ -158,7 +167,7 @@ at::Tensor attend_to_cache(const at::Tensor& queries, const Cache& cache, const 
   const at::Tensor seen =
       at::arange(longest, used.options()).unsqueeze(0).lt(used.unsqueeze(1)).view({sequences, 1, 1, longest});
   return at::scaled_dot_product_attention(queries.unsqueeze(2), of_sequences(cache.keys),
-                                          of_sequences(cache.values), seen, 0.0, false, std::nullopt,
+                                          of_sequences(cache.values), seen, 0.0, false, scale,
                                           queries.size(1) != cache.keys.size(1))
       .squeeze(2)
       .flatten(1);

@@ -9,18 +9,22 @@ namespace warpsmith::model::operators {
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 at::Tensor swiglu(const at::Tensor& gate_up);
-// By FlashAttention over packed segments on a GPU in bfloat16 or float16, else segment by segment.
-at::Tensor attention(const at::Tensor& qkv, const at::Tensor& cosine, const at::Tensor& sine,
-                     const Packing& packing);
+// x: [tokens, heads, size], its pairs (i, i + size / 2) turned by the angles of their positions. cosine,
+// sine: [context, size / 2].
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& positions, const at::Tensor& cosine,
+                  const at::Tensor& sine);
 
-// What `attention` is made of: the parts of qkv, queries and keys rotated, and attention over them.
 struct Heads {
-  at::Tensor queries;       // [tokens, heads, head_dim]
-  at::Tensor keys, values;  // [tokens, kv_heads, head_dim]
+  at::Tensor queries;  // [tokens, heads, head_dim], rotated
+  at::Tensor keys;     // [tokens, kv_heads, head_dim], rotated
+  at::Tensor values;   // [tokens, kv_heads, value_dim]
 };
+// The parts of [tokens, qkv_width].
 Heads heads_of(const at::Tensor& qkv, const at::Tensor& positions, const at::Tensor& cosine,
                const at::Tensor& sine, const HeadShape& shape);
-at::Tensor attend(const Heads& heads, const Packing& packing);
+// By FlashAttention over packed segments on a GPU in bfloat16 or float16, else segment by segment. `scale`:
+// of queries times keys. [tokens, heads * value_dim].
+at::Tensor attend(const Heads& heads, const Packing& packing, double scale);
 
 // Keys and values of sequences that grow, `length` places each: [sequences * length, kv_heads, head_dim].
 struct Cache {
@@ -32,9 +36,9 @@ struct Cache {
 // heads * head_dim]. used: [sequences] int32. No place from
 // `longest` on is looked at.
 at::Tensor attend_to_cache(const at::Tensor& queries, const Cache& cache, const at::Tensor& used,
-                           std::int64_t longest);
+                           std::int64_t longest, double scale);
 // Whether attention looks at no more places than it must without being told `longest`: a step's shapes are
 // the same then from the first to the last.
-bool is_flash(const at::Tensor& queries);
+bool is_flash(const at::Tensor& queries, const at::Tensor& values);
 
 }  // namespace warpsmith::model::operators

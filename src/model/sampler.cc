@@ -118,8 +118,7 @@ void Batch::prefill(std::span<const Token> prompt) {
     }
     x = behind_attention(x, attended, w, s, Backend::kLoops);
   }
-  prompt_logits_ =
-      at::linear(rms_norm(x, decoder_.final_norm(), s.norm_epsilon, Backend::kLoops), decoder_.head());
+  prompt_logits_ = at::linear(decoder_.normed(x), decoder_.head());
 }
 
 const at::Tensor& Batch::step(const std::vector<Token>& tokens, const std::vector<std::int64_t>& living,
@@ -325,6 +324,8 @@ std::vector<Sample> sample(const Decoder& decoder, std::span<const Token> prompt
                            std::span<const std::uint64_t> keys, const SamplerSettings& settings) {
   check(settings);
   if (prompt.empty()) throw Error("sampling: an empty prompt");
+  if (decoder.backend() != Backend::kLoops || decoder.settings().lora.rank > 0)
+    throw Error("sampling by the loops: a plain decoder of theirs, without adapters, is wanted");
   const at::NoGradGuard guard;
   std::vector<Sample> samples(keys.size());
   const auto batch = static_cast<std::size_t>(settings.batch);

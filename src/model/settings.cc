@@ -6,6 +6,7 @@
 #include <numbers>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "warpsmith/base/error.h"
 
@@ -56,6 +57,50 @@ RopeScaling rope_scaling_from_json(const Json& json) {
   return r;
 }
 
+// Parts by key: numbers and flags.
+template <typename T>
+using Member = std::variant<std::int64_t T::*, double T::*, bool T::*>;
+template <typename T>
+using Members = std::vector<std::pair<const char*, Member<T>>>;
+
+const Members<ExpertSettings> kOfExperts = {
+    {"experts", &ExpertSettings::experts},         {"chosen", &ExpertSettings::chosen},
+    {"hidden", &ExpertSettings::hidden},           {"shared", &ExpertSettings::shared},
+    {"first_layer", &ExpertSettings::first_layer}, {"sigmoid", &ExpertSettings::sigmoid},
+    {"normalised", &ExpertSettings::normalised},   {"scaling", &ExpertSettings::scaling},
+    {"groups", &ExpertSettings::groups},           {"chosen_groups", &ExpertSettings::chosen_groups}};
+const Members<LatentSettings> kOfLatent = {
+    {"kv_rank", &LatentSettings::kv_rank},          {"q_rank", &LatentSettings::q_rank},
+    {"plain_size", &LatentSettings::plain_size},    {"rope_size", &LatentSettings::rope_size},
+    {"value_size", &LatentSettings::value_size},    {"interleaved", &LatentSettings::interleaved},
+    {"score_factor", &LatentSettings::score_factor}};
+
+constexpr std::pair<const char*, bool DecoderSettings::*> kFlags[] = {
+    {"layer_norm", &DecoderSettings::layer_norm},
+    {"biases", &DecoderSettings::biases},
+    {"gelu", &DecoderSettings::gelu}};
+
+template <typename T>
+Json part_to_json(const Members<T>& members, const T& part) {
+  Json json = Json::object();
+  for (const auto& [key, member] : members) std::visit([&](auto at) { json[key] = part.*at; }, member);
+  return json;
+}
+Json to_json(const ExpertSettings& experts) { return part_to_json(kOfExperts, experts); }
+Json to_json(const LatentSettings& latent) { return part_to_json(kOfLatent, latent); }
+
+template <typename T>
+T part_from_json(const Members<T>& members, const Json& json, const std::string& name) {
+  T part;
+  for (const auto& [key, member] : members)
+    std::visit(
+        [&](auto at) {
+          part.*at = json_at<std::decay_t<decltype(part.*at)>>(json, key, "model settings: " + name);
+        },
+        member);
+  return part;
+}
+
 LoraSettings lora_from_json(const Json& json) {
   constexpr const char* kWhat = "model settings: lora";
   LoraSettings lora;
@@ -73,8 +118,8 @@ LoraSettings lora_from_json(const Json& json) {
 
 std::vector<double> rotary_frequencies(const DecoderSettings& s) {
   const RopeScaling& r = s.rope_scaling;
-  const std::int64_t half = s.head_dim() / 2;
-  const auto dim = static_cast<double>(s.head_dim());
+  const std::int64_t half = s.rope_dim() / 2;
+  const auto dim = static_cast<double>(s.rope_dim());
   std::vector<double> frequencies;
   for (std::int64_t i = 0; i < half; ++i)
     frequencies.push_back(std::pow(s.rope_base, -static_cast<double>(2 * i) / dim));
@@ -140,6 +185,10 @@ Json to_json(const DecoderSettings& s) {
   if (s.rope_scaling != plain.rope_scaling) json["rope_scaling"] = to_json(s.rope_scaling);
   if (s.lora != plain.lora)
     json["lora"] = {{"rank", s.lora.rank}, {"alpha", s.lora.alpha}, {"targets", s.lora.targets}};
+  for (const auto& [key, member] : kFlags)
+    if (s.*member) json[key] = true;
+  if (s.experts != plain.experts) json["experts"] = to_json(s.experts);
+  if (s.latent != plain.latent) json["latent"] = to_json(s.latent);
   return json;
 }
 
@@ -164,6 +213,18 @@ DecoderSettings decoder_settings_from_json(const Json& json) {
   take("head_size", s.head_size);
   if (json.contains("rope_scaling")) s.rope_scaling = rope_scaling_from_json(json["rope_scaling"]);
   if (json.contains("lora")) s.lora = lora_from_json(json["lora"]);
+  for (const auto& [key, member] : kFlags) take(key, s.*member);
+  if (json.contains("experts"))
+    s.experts = part_from_json<ExpertSettings>(kOfExperts, json["experts"], "experts");
+  if (json.contains("latent")) s.latent = part_from_json<LatentSettings>(kOfLatent, json["latent"], "latent");
+  require(s.lora.rank == 0 || s.is_plain(), "lora: not for models of this family");
+  const ExpertSettings& e = s.experts;
+  require(e.experts == 0 || (e.chosen > 0 && e.chosen <= e.experts && e.hidden > 0 && e.groups > 0 &&
+                             e.experts % e.groups == 0 && e.chosen_groups > 0 && e.chosen_groups <= e.groups),
+          "experts: sizes do not fit together");
+  require(s.latent.kv_rank == 0 ||
+              (s.latent.rope_size > 0 && s.latent.rope_size % 2 == 0 && s.latent.value_size > 0),
+          "latent: sizes do not fit together");
   require(s.layers > 0 && s.width > 0 && s.heads > 0 && s.kv_heads > 0 && s.hidden > 0 && s.context > 1,
           "sizes must be positive");
   require(s.head_size > 0 || s.width % s.heads == 0, "width must be an even multiple of heads");
@@ -175,22 +236,57 @@ DecoderSettings decoder_settings_from_json(const Json& json) {
 
 std::vector<ParameterShape> parameters_of(const DecoderSettings& s) {
   std::vector<ParameterShape> all = {{"embedding", {s.vocabulary, s.width}}};
+  std::string prefix;
+  const auto matrix = [&](const char* name, std::int64_t rows, std::int64_t columns, bool bias = false) {
+    all.push_back({prefix + name, {rows, columns}});
+    if (bias) all.push_back({prefix + name + "_bias", {rows}});
+  };
+  const auto norm = [&](const char* name, std::int64_t width, bool bias = false) {
+    all.push_back({prefix + name, {width}});
+    if (bias) all.push_back({prefix + name + "_bias", {width}});
+  };
   for (std::int64_t l = 0; l < s.layers; ++l) {
-    const std::string prefix = "layers." + std::to_string(l) + ".";
-    all.push_back({prefix + "attention_norm", {s.width}});
-    all.push_back({prefix + "qkv", {s.qkv_width(), s.width}});
-    if (s.qkv_bias) all.push_back({prefix + "qkv_bias", {s.qkv_width()}});
-    if (s.qk_norm) {
-      all.push_back({prefix + "q_norm", {s.head_dim()}});
-      all.push_back({prefix + "k_norm", {s.head_dim()}});
+    prefix = "layers." + std::to_string(l) + ".";
+    norm("attention_norm", s.width, s.layer_norm);
+    if (s.latent.kv_rank > 0) {
+      const LatentSettings& latent = s.latent;
+      if (latent.q_rank > 0) {
+        matrix("query_down", latent.q_rank, s.width);
+        norm("query_norm", latent.q_rank);
+      }
+      matrix("query", s.heads * s.head_dim(), latent.q_rank > 0 ? latent.q_rank : s.width);
+      matrix("kv_down", latent.kv_rank + latent.rope_size, s.width);
+      norm("kv_norm", latent.kv_rank);
+      matrix("kv_up", s.heads * (latent.plain_size + latent.value_size), latent.kv_rank);
+    } else {
+      matrix("qkv", s.qkv_width(), s.width, s.qkv_bias);
     }
-    all.push_back({prefix + "attention_out", {s.width, s.attention_width()}});
-    all.push_back({prefix + "mlp_norm", {s.width}});
-    all.push_back({prefix + "gate_up", {2 * s.hidden, s.width}});
-    all.push_back({prefix + "down", {s.width, s.hidden}});
+    if (s.qk_norm) {
+      norm("q_norm", s.head_dim());
+      norm("k_norm", s.head_dim());
+    }
+    matrix("attention_out", s.width, s.attention_width(), s.biases);
+    norm("mlp_norm", s.width, s.layer_norm);
+    if (s.has_experts(l)) {
+      const ExpertSettings& e = s.experts;
+      matrix("router", e.experts, s.width, e.sigmoid);
+      matrix("experts_gate_up", e.experts * 2 * e.hidden, s.width);
+      matrix("experts_down", e.experts * s.width, e.hidden);
+      if (e.shared > 0) {
+        matrix("shared_gate_up", 2 * e.shared * e.hidden, s.width);
+        matrix("shared_down", s.width, e.shared * e.hidden);
+      }
+      continue;
+    }
+    if (s.gelu)
+      matrix("up", s.hidden, s.width, s.biases);
+    else
+      matrix("gate_up", 2 * s.hidden, s.width);
+    matrix("down", s.width, s.hidden, s.biases);
   }
-  all.push_back({"final_norm", {s.width}});
-  if (!s.tied) all.push_back({"head", {s.vocabulary, s.width}});
+  prefix.clear();
+  norm("final_norm", s.width, s.layer_norm);
+  if (!s.tied) matrix("head", s.vocabulary, s.width);
   return all;
 }
 

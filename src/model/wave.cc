@@ -78,7 +78,6 @@ class Wave {
   const Decoder& decoder_;
   const SamplerSettings& settings_;
   const DecoderSettings& shape_of_;
-  const HeadShape shape_;
   const std::span<const Draw> draws_;
   const at::Device device_;
   std::int64_t most_ = 0, longest_prompt_ = 0;  // steps; tokens
@@ -97,7 +96,6 @@ Wave::Wave(const Decoder& decoder, std::span<const Draw> draws, const SamplerSet
     : decoder_(decoder),
       settings_(settings),
       shape_of_(decoder.settings()),
-      shape_{shape_of_.heads, shape_of_.kv_heads, shape_of_.head_dim()},
       draws_(draws),
       device_(decoder.flat().device()) {
   std::vector<std::int64_t> positions;
@@ -111,10 +109,12 @@ Wave::Wave(const Decoder& decoder, std::span<const Draw> draws, const SamplerSet
   const std::int64_t length = (longest_prompt_ + most_ + 63) / 64 * 64;
   const at::Tensor ends = at::arange(count() + 1, at::TensorOptions().device(device_).dtype(at::kInt));
   for (std::int64_t l = 0; l < shape_of_.layers; ++l) {
-    const auto buffer = [&] {
-      return at::zeros({count() * length, shape_.kv_heads, shape_.head_dim}, decoder.options());
+    const auto buffer = [&](std::int64_t size) {
+      const std::int64_t heads = shape_of_.latent.kv_rank > 0 ? shape_of_.heads : shape_of_.kv_heads;
+      return at::zeros({count() * length, heads, size}, decoder.options());
     };
-    caches_.push_back({buffer(), buffer(), length, ends, ends * length});
+    caches_.push_back(
+        {buffer(shape_of_.head_dim()), buffer(shape_of_.value_dim()), length, ends, ends * length});
   }
   at::Tensor uniforms = at::empty({most_, count()}, at::kDouble);
   for (std::int64_t i = 0; i < count(); ++i) {
@@ -168,18 +168,17 @@ void Wave::prefill() {
     for (std::size_t l = 0; l < caches_.size(); ++l) {
       const LayerWeights& w = decoder_.layers()[l];
       const operators::Heads heads =
-          operators::heads_of(qkv_of(x, w, shape_of_, Backend::kOperators), packing.positions,
-                              decoder_.cosine(), decoder_.sine(), shape_);
+          heads_of_layer(x, w, shape_of_, packing.positions, decoder_.cosine(), decoder_.sine());
       caches_[l].keys.index_copy_(0, to_places, heads.keys.index_select(0, from_rows));
       caches_[l].values.index_copy_(0, to_places, heads.values.index_select(0, from_rows));
-      at::Tensor attended = operators::attend(heads, packing);
+      at::Tensor attended = operators::attend(heads, packing, score_scale(shape_of_));
       if (l + 1 == caches_.size()) {
         attended = attended.index_select(0, packing.rows);
         x = x.index_select(0, packing.rows);
       }
       x = behind_attention(x, attended, w, shape_of_, Backend::kOperators);
     }
-    x = rms_norm(x, decoder_.final_norm(), shape_of_.norm_epsilon, Backend::kOperators);
+    x = decoder_.normed(x);
     const at::Tensor logits = at::linear(x, decoder_.head()).to(at::kFloat);
     prompt_logits_.index_copy_(0, numbers(sample), logits.index_select(0, numbers(last)));
   }
@@ -200,14 +199,15 @@ void Wave::step() {
   at::Tensor x = at::embedding(decoder_.embedding(), token_);
   for (std::size_t l = 0; l < caches_.size(); ++l) {
     const LayerWeights& w = decoder_.layers()[l];
-    const operators::Heads heads = operators::heads_of(qkv_of(x, w, shape_of_, Backend::kOperators),
-                                                       position_, decoder_.cosine(), decoder_.sine(), shape_);
+    const operators::Heads heads =
+        heads_of_layer(x, w, shape_of_, position_, decoder_.cosine(), decoder_.sine());
     caches_[l].keys.index_copy_(0, places, heads.keys);
     caches_[l].values.index_copy_(0, places, heads.values);
-    const at::Tensor attended = operators::attend_to_cache(heads.queries, caches_[l], used, longest_);
+    const at::Tensor attended =
+        operators::attend_to_cache(heads.queries, caches_[l], used, longest_, score_scale(shape_of_));
     x = behind_attention(x, attended, w, shape_of_, Backend::kOperators);
   }
-  x = rms_norm(x, decoder_.final_norm(), shape_of_.norm_epsilon, Backend::kOperators);
+  x = decoder_.normed(x);
   draw(at::linear(x, decoder_.head()).to(at::kFloat));
   // A sample that has come to its limit stays at its last place until the wave ends.
   position_.add_(1).clamp_max_(shape_of_.context - 1);
@@ -221,7 +221,8 @@ void Wave::run() {
   draw(prompt_logits_);
   prompt_logits_.reset();
   // On a GPU a few steps as they are: libraries choose and allocate in their first calls.
-  const bool recordable = operators::is_flash(caches_[0].keys) && most_ > kStepsBeforeRecording + kLookEvery;
+  const bool recordable = operators::is_flash(caches_[0].keys, caches_[0].values) &&
+                          shape_of_.experts.experts == 0 && most_ > kStepsBeforeRecording + kLookEvery;
   const std::unique_ptr<StepGraph> graph = recordable ? make_step_graph() : nullptr;
   for (std::int64_t done = 1; done < most_; ++done) {
     if (done % kLookEvery == 0 && ended()) break;

@@ -299,6 +299,13 @@ class Loader {
                                 fmt::format("stage `{}`: its {} jobs have a GPU type, `{}`, and no GPU",
                                             stage.base_name, job.name, job.resources->gpu_type),
                                 fmt::format("{}: {{gpus: 1}}, or leave `gpu_type` out", job.name)});
+      if (stage.lora.rank > 0 && stage.model.pretrained)
+        for (const char* part : {"gelu", "experts", "latent"})
+          if (stage.model.pretrained->settings.contains(part))
+            mistakes_.push_back({file_.string(), stage.line, 1,
+                                 fmt::format("stage `{}`: `lora` is not supported for models of this family",
+                                             stage.base_name),
+                                 "leave it out; it is for qwen2, qwen3, llama and mistral"});
       if (stage.lora.rank > 0 && stage.kind == "sft" && stage.model.from.empty() && !goes_on(stage))
         mistakes_.push_back({file_.string(), stage.line, 1,
                              fmt::format("stage `{}`: `lora` adds to weights that somebody trained, and this "
@@ -423,7 +430,8 @@ class Loader {
     };
     const auto* contrastive = std::get_if<ContrastiveSettings>(&stage.settings);
     const bool two = contrastive != nullptr && contrastive->kl > 0;
-    if (stage.lora.rank > 0)
+    // On a GPU the host holds the weights alone.
+    if (stage.lora.rank > 0 || stage.train.gpus > 0)
       check("train", 4, "weights in float32");
     else
       check("train", two ? 20 : 16,

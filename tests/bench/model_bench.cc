@@ -112,7 +112,7 @@ void bench_training(const Asked& asked, const model::DecoderSettings& settings) 
 void bench_sampling(const Asked& asked, const model::DecoderSettings& settings) {
   model::Decoder decoder(settings);
   decoder.initialise(1);
-  if (model::backend_for(asked.placement) == model::Backend::kOperators)
+  if (!(asked.placement.device().is_cpu() && asked.placement.dtype() == at::kFloat))
     decoder = decoder.copied(asked.placement);
   const std::size_t prompt = std::min<std::size_t>(512, static_cast<std::size_t>(settings.context / 2));
   for (const std::size_t batch : {1u, 16u, 128u}) {

@@ -129,6 +129,8 @@ TEST(CommandLine, ARemovedWorkingFolderIsNamed) {
       {"why", {"c"}},
       {"cancel", {run}},
       {"clean", {run}},
+      {"pack", {run}},
+      {"unpack", {(scratch / "w.pack").string()}},
       {"doctor", {}},
       {"schema", {}},
       {"list", {}},

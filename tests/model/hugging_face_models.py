@@ -23,6 +23,10 @@ LLAMA3 = {
     "high_freq_factor": 4.0, "original_max_position_embeddings": 64
 }
 YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 64}
+EXPERTS = {"num_experts_per_tok": 2, "moe_intermediate_size": 24}
+LATENT = {"kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 10, "v_head_dim": 12,
+          "num_key_value_heads": 4}
+DEEPSEEK = {"n_routed_experts": 8, "n_shared_experts": 2, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1}
 # name: family, what differs, how it is saved
 MODELS = {
     "qwen2": ("qwen2", {"tie_word_embeddings": True}, {}),
@@ -39,6 +43,17 @@ MODELS = {
         "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}
     }, {}),
     "mistral_window": ("mistral", {"sliding_window": 128}, {}),
+    "starcoder2": ("starcoder2", {"sliding_window": None}, {}),
+    "qwen3_moe": ("qwen3_moe", {"head_dim": 8, **EXPERTS, "num_experts": 6, "norm_topk_prob": True}, {}),
+    "deepseek_v2": ("deepseek_v2", {**LATENT, **EXPERTS, **DEEPSEEK, "q_lora_rank": None}, {}),
+    "deepseek_v2_groups": ("deepseek_v2", {**LATENT, **EXPERTS, **DEEPSEEK, "q_lora_rank": 12, "n_group": 4,
+                                           "topk_group": 2, "topk_method": "group_limited_greedy",
+                                           "rope_parameters": {**YARN, "mscale": 0.707, "mscale_all_dim": 0.707}}, {}),
+    "deepseek_v3": ("deepseek_v3", {**LATENT, **EXPERTS, **DEEPSEEK, "q_lora_rank": 12, "n_group": 4,
+                                    "topk_group": 2, "routed_scaling_factor": 2.5}, {}),
+    "deepseek_v3_yarn": ("deepseek_v3", {**LATENT, **EXPERTS, **DEEPSEEK, "q_lora_rank": None, "n_group": 2,
+                                         "topk_group": 1,
+                                         "rope_parameters": {**YARN, "mscale": 1.0, "mscale_all_dim": 1.0}}, {}),
 }
 # Also with the keys of older releases.
 OLD_SPELLINGS = {"llama3_old": "llama3", "qwen2_yarn_old": "qwen2_yarn"}
@@ -52,6 +67,9 @@ def make(family, settings):
     with torch.no_grad():
         for parameter in model.parameters():  # norms and biases too
             parameter.add_(0.1 * torch.randn_like(parameter))
+        for name, buffer in model.named_buffers():
+            if name.endswith("e_score_correction_bias"):
+                buffer.add_(0.1 * torch.randn_like(buffer))
     return model.float().eval()
 
 
@@ -72,8 +90,24 @@ def expect(model, path):
                             pad_token_id=0)[0, 5:]
     tensors = {"tokens": tokens, "logits": logits.detach().contiguous(), "greedy": greedy.contiguous()}
     for name, parameter in model.named_parameters():
-        tensors["gradient." + name] = parameter.grad.contiguous()
+        for stored, gradient in by_expert(name, parameter.grad):
+            tensors["gradient." + stored] = gradient.contiguous().clone()
     save_file(tensors, path)
+
+
+def by_expert(name, gradient):
+    """Experts lie together in memory, and each by itself in files."""
+    stem = name.rsplit(".", 1)[0]
+    if name.endswith(".experts.gate_up_proj"):
+        for i, both in enumerate(gradient):
+            gate, up = both.chunk(2)
+            yield f"{stem}.{i}.gate_proj.weight", gate
+            yield f"{stem}.{i}.up_proj.weight", up
+    elif name.endswith(".experts.down_proj"):
+        for i, down in enumerate(gradient):
+            yield f"{stem}.{i}.down_proj.weight", down
+    else:
+        yield name, gradient
 
 
 def main():

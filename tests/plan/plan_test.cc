@@ -186,7 +186,7 @@ TEST(Plan, AutoCountsAsWhatItBecomes) {
   EXPECT_EQ(inputs("auto", l40).at("device_found"), "real");
   EXPECT_EQ(inputs("auto", {}), inputs("cpu", {}));
   EXPECT_EQ(inputs("auto", {}), inputs("cpu", l40));
-  EXPECT_EQ(inputs("auto", l40).dump().find("auto"), std::string::npos);
+  EXPECT_EQ(inputs("auto", l40).at("device"), "L40");
 }
 
 TEST(Plan, AStageWhoseDeviceIsLackingCannotRun) {
@@ -208,7 +208,7 @@ TEST(Plan, ABehaviourVersionCounts) {
   run(spec, digests(), history);
   history["s"][0].inputs["versions"]["warpsmith-train"] = 0;
   history["s"][0].hash = hash_inputs(history["s"][0].inputs);
-  EXPECT_EQ(plan_stages(spec, digests(), history)[1].reason, "behaviour of warpsmith-train: 0 -> 1");
+  EXPECT_EQ(plan_stages(spec, digests(), history)[1].reason, "behaviour of warpsmith-train: 0 -> 2");
 }
 
 TEST(Plan, UnfinishedGoesOn) {

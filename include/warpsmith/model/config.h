@@ -1,5 +1,5 @@
-// What config.json of a Hugging Face folder says, and how its tensors are named: families qwen2, qwen3, llama
-// and mistral. No torch.
+// What config.json of a Hugging Face folder says, and how its tensors are named: families qwen2, qwen3,
+// llama, mistral, starcoder2, qwen3_moe, deepseek_v2 and deepseek_v3. No torch.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace warpsmith::model {
 // refused; nothing is passed over.
 DecoderSettings settings_of_config(const Json& config, const std::string& name, std::int64_t context = 0);
 
-// The way back: what transformers loads as `family`: "qwen2", "qwen3", "llama" or "mistral", with weights in
-// float32. Throws Error where that family cannot be these settings.
+// The way back: what transformers loads as `family`: one of those above, with weights in float32. Throws
+// Error where that family cannot be these settings.
 Json config_of_settings(const DecoderSettings& settings, const std::string& family);
 // The first of them that can.
 std::string family_of_settings(const DecoderSettings& settings);

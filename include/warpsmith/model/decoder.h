@@ -1,9 +1,10 @@
 // A decoder of the Llama family (Qwen2, Qwen3, Llama, Mistral): RMSNorm, rotary positions, grouped-query
-// attention, SwiGLU; over packed batches (packed_batch.h).
+// attention, SwiGLU; over packed batches (packed_batch.h). With what StarCoder2, Qwen3 MoE and DeepSeek V2
+// and V3 have in these parts' places.
 //
-// Two backends compute the same. `loops`: fused loops on the CPU in float32 or float64 beside ATen's matrix
-// products; for a given number of threads, results repeat bit for bit. `operators`: torch's operators, on any
-// device, in bfloat16 as well.
+// Two backends compute the same. `loops`, for plain decoders: fused loops on the CPU in float32 or float64
+// beside ATen's matrix products; for a given number of threads, results repeat bit for bit. `operators`:
+// torch's operators, on any device, in bfloat16 as well.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,8 +18,8 @@
 namespace warpsmith::model {
 
 enum class Backend { kLoops, kOperators };
-// Loops where they can: on the CPU in float32 and float64.
-Backend backend_for(const at::TensorOptions& options);
+// Loops where they can: on the CPU in float32 and float64, of plain decoders.
+Backend backend_for(const at::TensorOptions& options, const DecoderSettings& settings);
 
 // A low-rank addition to rows [first_row, first_row + rows) of a matrix (LoRA, Hu et al. 2021): what the
 // matrix makes of x grows by scale * b a x.
@@ -36,6 +37,10 @@ struct LayerWeights {
   at::Tensor mlp_norm;        // [width]
   at::Tensor gate_up;         // [2 * hidden, width]
   at::Tensor down;            // [width, hidden]
+  // Of the families that are not plain; shapes: parameters_of().
+  at::Tensor attention_norm_bias, attention_out_bias, mlp_norm_bias, up, up_bias, down_bias;
+  at::Tensor router, router_bias, experts_gate_up, experts_down, shared_gate_up, shared_down;
+  at::Tensor query_down, query_norm, query, kv_down, kv_norm, kv_up;
   // In the order of their rows; empty without LoRA.
   std::vector<Adapter> qkv_adapters, attention_out_adapters, gate_up_adapters, down_adapters;
 };
@@ -57,7 +62,7 @@ class Decoder {
   Decoder(Decoder&&) = default;
   Decoder& operator=(Decoder&&) = default;
   // The same weights on another device, in another type or by another backend.
-  Decoder copied(at::TensorOptions options) const { return copied(options, backend_for(options)); }
+  Decoder copied(at::TensorOptions options) const { return copied(options, backend_for(options, settings_)); }
   Decoder copied(at::TensorOptions options, Backend backend) const;
 
   // Another decoder over the same weights, with adapters of its own, all zero: they add nothing.
@@ -97,9 +102,10 @@ class Decoder {
   // For the sampler.
   const at::Tensor& embedding() const { return embedding_; }                      // [vocabulary, width]
   const at::Tensor& head() const { return settings_.tied ? embedding_ : head_; }  // [vocabulary, width]
+  at::Tensor normed(const at::Tensor& x) const;  // by the norm in front of the head
   const at::Tensor& final_norm() const { return final_norm_; }
   const std::vector<LayerWeights>& layers() const { return layers_; }
-  const at::Tensor& cosine() const { return cosine_; }  // [context, head_dim / 2]
+  const at::Tensor& cosine() const { return cosine_; }  // [context, rope_dim / 2]
   const at::Tensor& sine() const { return sine_; }
 
  private:
@@ -112,7 +118,7 @@ class Decoder {
   Backend backend_;
   bool recompute_ = false;
   at::Tensor flat_, flat_adapters_, gradient_;
-  at::Tensor embedding_, head_, final_norm_, cosine_, sine_;
+  at::Tensor embedding_, head_, final_norm_, final_norm_bias_, cosine_, sine_;
   std::vector<LayerWeights> layers_;
   std::vector<NamedTensor> named_, named_adapters_;
 };

@@ -38,6 +38,35 @@ struct LoraSettings {
 inline constexpr const char* kLoraTargets[] = {"q_proj",    "k_proj",  "v_proj",   "o_proj",
                                                "gate_proj", "up_proj", "down_proj"};
 
+// A mixture of experts in the place of the MLP, in layers from `first_layer` on. experts 0: none.
+struct ExpertSettings {
+  std::int64_t experts = 0, chosen = 0;  // of each layer; for a token
+  std::int64_t hidden = 0;               // width inside each
+  std::int64_t shared = 0;               // as wide as so many experts: an MLP that every token goes through
+  std::int64_t first_layer = 0;
+  // The router's scores are a sigmoid, and the choice is by score and a bias of each expert (DeepSeek V3);
+  // else a softmax.
+  bool sigmoid = false;
+  bool normalised = false;  // weights of the chosen ones sum to 1
+  double scaling = 1;       // the weights are multiplied by it
+  // Experts come in groups, and are chosen from the best groups alone: by a group's best score, with
+  // `sigmoid` by the sum of its two best.
+  std::int64_t groups = 1, chosen_groups = 1;
+  friend bool operator==(const ExpertSettings&, const ExpertSettings&) = default;
+};
+
+// Multi-head latent attention (DeepSeek V2): keys and values are made of one narrow vector a token. kv_rank
+// 0: none.
+struct LatentSettings {
+  std::int64_t kv_rank = 0, q_rank = 0;  // q_rank 0: queries are made of the token itself
+  std::int64_t plain_size = 0;           // of a head's query and key: elements without positions,
+  std::int64_t rope_size = 0;   // and those behind them that are rotated; of keys, shared by all heads
+  std::int64_t value_size = 0;  // of a head's value
+  bool interleaved = true;      // pairs that turn together are neighbours
+  double score_factor = 1;      // scores are multiplied by it as well
+  friend bool operator==(const LatentSettings&, const LatentSettings&) = default;
+};
+
 struct DecoderSettings {
   std::int64_t layers = 4, width = 128, heads = 4, kv_heads = 2, hidden = 352, context = 1024,
                vocabulary = 1024;
@@ -48,8 +77,23 @@ struct DecoderSettings {
   std::int64_t head_size = 0;  // of one head; 0: width / heads
   RopeScaling rope_scaling;
   LoraSettings lora;
-  std::int64_t head_dim() const { return head_size > 0 ? head_size : width / heads; }
-  std::int64_t attention_width() const { return heads * head_dim(); }
+  // As StarCoder2: LayerNorm, biases of all matrices, an MLP without gate behind a GELU (by tanh).
+  bool layer_norm = false, biases = false, gelu = false;
+  ExpertSettings experts;
+  LatentSettings latent;
+  std::int64_t head_dim() const {  // of queries and keys
+    return latent.kv_rank > 0 ? latent.plain_size + latent.rope_size
+           : head_size > 0    ? head_size
+                              : width / heads;
+  }
+  std::int64_t rope_dim() const { return latent.kv_rank > 0 ? latent.rope_size : head_dim(); }
+  std::int64_t value_dim() const { return latent.kv_rank > 0 ? latent.value_size : head_dim(); }
+  std::int64_t attention_width() const { return heads * value_dim(); }
+  bool has_experts(std::int64_t layer) const { return experts.experts > 0 && layer >= experts.first_layer; }
+  // A plain decoder of the Llama family.
+  bool is_plain() const {
+    return !layer_norm && !biases && !gelu && experts.experts == 0 && latent.kv_rank == 0;
+  }
   std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim(); }
   friend bool operator==(const DecoderSettings&, const DecoderSettings&) = default;
 };
