@@ -70,12 +70,16 @@ class PretrainedModels : public testing::Test {
   static fs::path model(const std::string& name) { return *folder_ / "models" / name; }
   static fs::path expected(const std::string& name) { return model(name + ".expected.safetensors"); }
 
+  static void compare_logits();
+  static void compare_greedy_tokens();
+  static void compare_gradients();
+
   static inline Scratch* folder_ = nullptr;
   static inline std::string python_;
   static inline std::vector<std::string> names_;
 };
 
-TEST_F(PretrainedModels, GiveTheLogitsOfTransformers) {
+void PretrainedModels::compare_logits() {
   EXPECT_GE(names_.size(), 20u);
   for (const std::string& name : names_) {
     SCOPED_TRACE(name);
@@ -90,7 +94,7 @@ TEST_F(PretrainedModels, GiveTheLogitsOfTransformers) {
   }
 }
 
-TEST_F(PretrainedModels, GiveTheGreedyTokensOfTransformers) {
+void PretrainedModels::compare_greedy_tokens() {
   for (const std::string& name : names_) {
     SCOPED_TRACE(name);
     const Decoder decoder = load_pretrained(model(name));
@@ -114,7 +118,7 @@ TEST_F(PretrainedModels, GiveTheGreedyTokensOfTransformers) {
   }
 }
 
-TEST_F(PretrainedModels, GiveTheGradientsOfTransformers) {
+void PretrainedModels::compare_gradients() {
   for (const std::string& name : names_) {
     SCOPED_TRACE(name);
     Decoder decoder = load_pretrained(model(name));
@@ -142,6 +146,13 @@ TEST_F(PretrainedModels, GiveTheGradientsOfTransformers) {
     }
     EXPECT_EQ(compared + 3, stored.all().size()) << "tokens, logits and greedy are the rest";
   }
+}
+
+// One test: a process of its own would make the models again.
+TEST_F(PretrainedModels, GiveTheLogitsTheGreedyTokensAndTheGradientsOfTransformers) {
+  compare_logits();
+  compare_greedy_tokens();
+  compare_gradients();
 }
 
 TEST_F(PretrainedModels, AreLoadedByTransformersAsWeWriteThem) {
