@@ -126,8 +126,7 @@ void generate(int argc, char** argv) {
         model::load_checkpoint(shard.run_folder() / json_at<std::string>(params, "checkpoint", "job.json"),
                                false, params.value("base_folder", ""));
     if (checkpoint.decoder.settings().lora.rank > 0) checkpoint.decoder = checkpoint.decoder.merged();
-    if (!(placement.device().is_cpu() && placement.dtype() == at::kFloat))
-      checkpoint.decoder = checkpoint.decoder.copied(placement);
+    if (!model::is_host(placement)) checkpoint.decoder = checkpoint.decoder.copied(placement);
     model::SamplerSettings settings;
     settings.temperature = params.value("temperature", settings.temperature);
     settings.top_p = params.value("top_p", settings.top_p);

@@ -249,6 +249,20 @@ FileLock::~FileLock() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+void write_folder_whole(const fs::path& folder, const std::function<void(const fs::path&)>& fill) {
+  const fs::path place = folder.has_filename() ? folder : folder.parent_path();  // "runs/x/" -> "runs/x"
+  const fs::path parent = place.has_parent_path() ? place.parent_path() : fs::path(".");
+  const fs::path partial = place.string() + ".partial-" + std::to_string(::getpid());
+  make_folders(parent);
+  fs::remove_all(partial);
+  make_folders(partial);
+  fill(partial);
+  sync_folder(partial);
+  fs::remove_all(place);
+  fs::rename(partial, place);
+  sync_folder(parent);
+}
+
 fs::path program_folder() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);

@@ -21,6 +21,7 @@ workflow::PretrainedModel look_at_model(const std::filesystem::path& folder, boo
           .context = static_cast<int>(facts.settings.context),
           .parameters = facts.parameters,
           .digest = std::move(facts.digest),
+          .takes_lora = facts.settings.is_plain(),
           .notes = std::move(facts.notes)};
 }
 

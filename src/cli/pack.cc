@@ -4,6 +4,8 @@
 //   left out <folder>/part-001 …         a gzipped tar of the run's folder, cut
 //
 // What can be made again from the rest is left out: results.h5, report.html, and exported models.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
@@ -95,41 +97,38 @@ int pack(const PackOptions& options, CommandContext& context) {
   if (path_exists(folder)) throw Error(folder.string() + " is there already", kExitUsage);
   std::map<std::string, std::uint64_t> left_out;
   const std::vector<std::string> files = files_of(run, options.exports, left_out);
-  const fs::path partial = folder.string() + ".partial";
-  fs::remove_all(partial);
-  make_folders(partial);
-  std::string list;
-  for (const std::string& file : files) list += file + '\0';
-  write_file_atomic(partial / "files", list);
-  const fs::path whole = partial / "whole";
-  run_tar({"--create", "--gzip", "--file", whole.string(), "--directory", run.string(), "--null",
-           "--verbatim-files-from", "--no-recursion", "--files-from", (partial / "files").string()});
-  const std::uint64_t bytes = fs::file_size(whole);
-  if (bytes / *size >= kMostParts)
-    throw Error("that would be more than 10,000 parts: larger --parts", kExitUsage);
-  Json parts = Json::array();
-  std::ifstream from(whole, std::ios::binary);
-  for (std::uint64_t begin = 0; begin < bytes; begin += *size) {
-    const std::uint64_t part = std::min(*size, bytes - begin);
-    const std::string file = "part-" +
-                             std::string(begin / *size + 1 < 10    ? "00"
-                                         : begin / *size + 1 < 100 ? "0"
-                                                                   : "") +
-                             std::to_string(begin / *size + 1);
-    parts.push_back({{"file", file}, {"bytes", part}, {"sha256", cut(from, part, partial / file)}});
-  }
-  const Json said = {{"schema", kSchema}, {"run", name},          {"files", files.size()},
-                     {"bytes", bytes},    {"left_out", left_out}, {"parts", parts}};
-  fs::remove(whole);
-  fs::remove(partial / "files");
-  write_file_atomic(partial / kListFile, said.dump(2) + "\n");
-  fs::rename(partial, folder);
+  Json said;
+  write_folder_whole(folder, [&](const fs::path& partial) {
+    std::string list;
+    for (const std::string& file : files) list += file + '\0';
+    write_file_atomic(partial / "files", list);
+    const fs::path whole = partial / "whole";
+    run_tar({"--create", "--gzip", "--file", whole.string(), "--directory", run.string(), "--null",
+             "--verbatim-files-from", "--no-recursion", "--files-from", (partial / "files").string()});
+    const std::uint64_t bytes = fs::file_size(whole);
+    if (bytes / *size >= kMostParts)
+      throw Error("that would be more than 10,000 parts: larger --parts", kExitUsage);
+    Json parts = Json::array();
+    std::ifstream from(whole, std::ios::binary);
+    for (std::uint64_t begin = 0; begin < bytes; begin += *size) {
+      const std::uint64_t part = std::min(*size, bytes - begin);
+      const std::string file = fmt::format("part-{:03}", parts.size() + 1);
+      parts.push_back({{"file", file}, {"bytes", part}, {"sha256", cut(from, part, partial / file)}});
+    }
+    said = {{"schema", kSchema}, {"run", name},          {"files", files.size()},
+            {"bytes", bytes},    {"left_out", left_out}, {"parts", std::move(parts)}};
+    fs::remove(whole);
+    fs::remove(partial / "files");
+    write_file_atomic(partial / kListFile, said.dump(2) + "\n");
+  });
   if (context.json) {
     print_json(context, said);
     return kExitOk;
   }
-  print("%s: %s in %zu part%s, of %zu files of %s\n", folder.string().c_str(), format_size(bytes).c_str(),
-        parts.size(), parts.size() == 1 ? "" : "s", files.size(), run.string().c_str());
+  const std::size_t parts = said["parts"].size();
+  print("%s: %s in %zu part%s, of %zu files of %s\n", folder.string().c_str(),
+        format_size(said["bytes"].get<std::uint64_t>()).c_str(), parts, parts == 1 ? "" : "s", files.size(),
+        run.string().c_str());
   for (const auto& [what, size_of] : left_out)
     print("left out: %s, %s\n", what.c_str(), format_size(size_of).c_str());
   return kExitOk;
@@ -150,27 +149,26 @@ int unpack(const UnpackOptions& options, CommandContext& context) {
   if (path_exists(run))
     throw Error(run.string() + " is there already: name another folder by --into, or move it away",
                 kExitUsage);
-  const fs::path partial = run.string() + ".partial";
-  fs::remove_all(partial);
-  make_folders(partial / "run");
-  {
-    std::ofstream whole(partial / "whole", std::ios::binary);
-    for (const Json& part : json_at<Json>(said, "parts", where)) {
-      const fs::path file = folder / fs::path(json_at<std::string>(part, "file", where)).filename();
-      if (!path_exists(file)) throw Error("a part is missing: " + file.string(), kExitUsage);
-      const std::string bytes = read_file(file);
-      if (sha256_hex(bytes) != json_at<std::string>(part, "sha256", where))
-        throw Error("a part is damaged: " + file.string(), kExitUsage);
-      whole << bytes;
+  write_folder_whole(run, [&](const fs::path& partial) {
+    const fs::path whole = partial / ".whole-pack";
+    {
+      std::ofstream joined(whole, std::ios::binary);
+      for (const Json& part : json_at<Json>(said, "parts", where)) {
+        const fs::path file = folder / fs::path(json_at<std::string>(part, "file", where)).filename();
+        if (!path_exists(file)) throw Error("a part is missing: " + file.string(), kExitUsage);
+        const std::string bytes = read_file(file);
+        if (sha256_hex(bytes) != json_at<std::string>(part, "sha256", where))
+          throw Error("a part is damaged: " + file.string(), kExitUsage);
+        joined << bytes;
+      }
+      if (!joined.flush()) throw Error("cannot write " + whole.string(), kExitFailed);
     }
-    if (!whole.flush()) throw Error("cannot write " + (partial / "whole").string(), kExitFailed);
-  }
-  run_tar({"--extract", "--gzip", "--file", (partial / "whole").string(), "--directory",
-           (partial / "run").string(), "--no-same-owner"});
-  if (!path_exists(partial / "run" / "run.json"))
-    throw Error(folder.string() + " holds no run: there is no run.json in it", kExitUsage);
-  fs::rename(partial / "run", run);
-  fs::remove_all(partial);
+    run_tar({"--extract", "--gzip", "--file", whole.string(), "--directory", partial.string(),
+             "--no-same-owner"});
+    fs::remove(whole);
+    if (!path_exists(partial / "run.json"))
+      throw Error(folder.string() + " holds no run: there is no run.json in it", kExitUsage);
+  });
   if (context.json)
     print_json(context, {{"run", run.string()}});
   else

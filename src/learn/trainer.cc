@@ -16,6 +16,7 @@
 #include "warpsmith/base/allocator.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
+#include "warpsmith/model/placement.h"
 
 namespace warpsmith::learn {
 
@@ -290,9 +291,8 @@ static std::optional<model::Decoder> reference_beside(const model::Decoder& trai
 Trainer::Trainer(const TrainerSettings& settings, model::Decoder decoder, model::Tokenizer tokenizer,
                  std::optional<model::OptimizerState> optimizer, const model::Decoder* reference,
                  std::vector<Example> examples) {
-  const bool on_host = settings.placement.device().is_cpu() && settings.placement.dtype() == at::kFloat;
   std::optional<model::Decoder> placed, host, own_reference;
-  if (!on_host) placed = decoder.copied(settings.placement);
+  if (!model::is_host(settings.placement)) placed = decoder.copied(settings.placement);
   if (reference) own_reference = reference_beside(placed ? *placed : decoder, decoder, *reference);
   AdamW adamw(settings.optimizer, placed ? *placed : decoder, decoder.trained_flat(), std::move(optimizer));
   if (placed) host = std::move(decoder);

@@ -14,7 +14,6 @@
 #include "warpsmith/hdf5/hdf5.h"
 #include "warpsmith/model/folder.h"
 #include "warpsmith/model/pretrained.h"
-#include "whole_folder.h"
 
 namespace warpsmith::model {
 

@@ -1,6 +1,5 @@
 // Log-probabilities of targets behind the head's matrix product, never holding all rows' logits at once.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/log_softmax.h>

@@ -24,4 +24,8 @@ at::TensorOptions place_for(bool gpu, const std::string& type) {
   return at::TensorOptions(wanted).device(at::Device(at::kCUDA, 0));
 }
 
+bool is_host(const at::TensorOptions& placement) {
+  return placement.device().is_cpu() && placement.dtype() == at::kFloat;
+}
+
 }  // namespace warpsmith::model

@@ -9,7 +9,6 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/model/folder.h"
 #include "warpsmith/model/safetensors.h"
-#include "whole_folder.h"
 
 namespace warpsmith::model {
 

@@ -299,13 +299,12 @@ class Loader {
                                 fmt::format("stage `{}`: its {} jobs have a GPU type, `{}`, and no GPU",
                                             stage.base_name, job.name, job.resources->gpu_type),
                                 fmt::format("{}: {{gpus: 1}}, or leave `gpu_type` out", job.name)});
-      if (stage.lora.rank > 0 && stage.model.pretrained)
-        for (const char* part : {"gelu", "experts", "latent"})
-          if (stage.model.pretrained->settings.contains(part))
-            mistakes_.push_back({file_.string(), stage.line, 1,
-                                 fmt::format("stage `{}`: `lora` is not supported for models of this family",
-                                             stage.base_name),
-                                 "leave it out; it is for qwen2, qwen3, llama and mistral"});
+      if (stage.lora.rank > 0 && find_kind(stage.kind)->trains && stage.model.pretrained &&
+          !stage.model.pretrained->takes_lora)
+        mistakes_.push_back({file_.string(), stage.line, 1,
+                             fmt::format("stage `{}`: `lora` is not supported for models of family {}",
+                                         stage.base_name, stage.model.pretrained->family),
+                             "leave it out"});
       if (stage.lora.rank > 0 && stage.kind == "sft" && stage.model.from.empty() && !goes_on(stage))
         mistakes_.push_back({file_.string(), stage.line, 1,
                              fmt::format("stage `{}`: `lora` adds to weights that somebody trained, and this "
@@ -407,9 +406,8 @@ class Loader {
   // Whether it begins with the model of a stage that it needs.
   bool goes_on(const StageSpec& stage) const {
     return std::any_of(spec_.stages.begin(), spec_.stages.end(), [&](const StageSpec& other) {
-      const bool needed = std::find(stage.needs.begin(), stage.needs.end(), other.name) != stage.needs.end();
-      return needed &&
-             (other.kind == "sft" || other.kind == "self_supervised" || other.kind == "contrastive");
+      return std::find(stage.needs.begin(), stage.needs.end(), other.name) != stage.needs.end() &&
+             find_kind(other.kind)->trains;
     });
   }
 

@@ -359,9 +359,10 @@ int most_gpus(const StageSpec& spec, std::string_view job) {
   const std::string& kind = spec.kind;
   if (kind.empty() || kind == "command")
     return job == "train" ? kMostGpus : job == "generate" && kind.empty();
-  const bool samples = kind == "measure" || kind == "self_supervised" || kind == "contrastive";
-  const bool trains = kind == "sft" || kind == "self_supervised" || kind == "contrastive";
-  return (job == "train" && trains) || (job == "generate" && samples) ? 1 : 0;
+  const KindRule* const rule = find_kind(kind);
+  const bool runs =
+      rule != nullptr && std::find(rule->jobs.begin(), rule->jobs.end(), job) != rule->jobs.end();
+  return runs && (job == "train" || job == "generate") ? 1 : 0;
 }
 
 int most_gpus_unnamed(const StageSpec& spec, std::string_view job) {

@@ -132,7 +132,7 @@ const Table<LoraSettings>& lora_keys() {
       {.rule = {.name = "targets",
                 .form = Form::kStrings,
                 .meaning = "The matrices of each layer that have adapters.",
-                .words = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}},
+                .words = S{}.targets},
        .member = &S::targets},
   };
   return table;

@@ -40,7 +40,7 @@ struct KindRule {
   const char* name;
   const char* meaning;
   std::vector<std::string>
-      blocks;  // of model, sample, optimizer, compile, measure, prompt: those that its result depends on
+      blocks;  // of model, sample, optimizer, lora, compile, measure, prompt: those that its result depends on
   std::vector<std::string> jobs;  // whose threads its result depends on
   bool uses_dataset = true;
   bool trains = false;  // leaves a checkpoint

@@ -2,16 +2,18 @@
 //
 //   model_bench [THREADS]           the quickstart's model on the CPU, by both backends
 //   model_bench SHAPE [--gpu] [--type T] [--sequences N] [--length L] [--steps S] [--peak TFLOPS] [--only
-//   train|sample]
+//   train|sample] [--trace FILE]
 //
 // SHAPE: smollm2-135m, qwen2-0.5b, or a Hugging Face folder, whose shape is taken; weights are random.
 // Training: packed steps of N sequences of L tokens, all of them real, AdamW included. Sampling: 512 + 128
 // tokens of distinct prompts, prefill included, nothing in common, at 1, 16 and 128 prompts. `--peak`: the
 // device's peak for that type; the share of it that 6 operations a parameter and token are, attention left
-// out, is printed. model_bench.py does the same with transformers.
+// out, is printed. `--trace`: what the last step and the last wave launch, for chrome://tracing.
+// model_bench.py does the same with transformers.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
 #include <chrono>
@@ -20,6 +22,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "warpsmith/base/error.h"
@@ -53,8 +56,21 @@ struct Asked {
   at::TensorOptions placement = at::kFloat;
   std::int64_t sequences = 8, length = 2048, steps = 10;
   double peak = 0;  // operations a second
-  std::string only;
+  std::string only, trace;
 };
+
+// Calls, and where a trace is asked for writes FILE.WHAT.json.
+void traced(const Asked& asked, const char* what, bool now, const auto& call) {
+  namespace profiler = torch::autograd::profiler;
+  if (asked.trace.empty() || !now) return call();
+  const std::set<profiler::ActivityType> activities = {profiler::ActivityType::CPU,
+                                                       profiler::ActivityType::CUDA};
+  const profiler::ProfilerConfig config(profiler::ProfilerState::KINETO);
+  profiler::prepareProfiler(config, activities);
+  profiler::enableProfiler(config, activities);
+  call();
+  profiler::disableProfiler()->save(asked.trace + "." + what + ".json");
+}
 
 model::DecoderSettings settings_of(const std::string& shape) {
   model::DecoderSettings s;
@@ -90,15 +106,17 @@ void bench_training(const Asked& asked, const model::DecoderSettings& settings) 
       lengths.push_back(asked.length);
     }
     const std::vector<double> weights(lengths.size(), 1);
-    best = std::min(best, seconds_of([&] {
-                      decoder.zero_gradient();
-                      const at::Tensor known = learn::likelihood_gradient(
-                          lengths, weights, static_cast<double>(tokens), asked.placement.dtype(at::kFloat));
-                      const at::Tensor sum = (decoder.log_probabilities(batch, known) * known).sum();
-                      sum.backward();
-                      optimizer.step(decoder, 1e-5);  // reads the norm: waits for the device
-                      loss = sum.item().toDouble();
-                    }));
+    const auto one_step = [&] {
+      decoder.zero_gradient();
+      const at::Tensor known = learn::likelihood_gradient(lengths, weights, static_cast<double>(tokens),
+                                                          asked.placement.dtype(at::kFloat));
+      const at::Tensor sum = (decoder.log_probabilities(batch, known) * known).sum();
+      sum.backward();
+      optimizer.step(decoder, 1e-5);  // reads the norm: waits for the device
+      loss = sum.item().toDouble();
+    };
+    const double seconds = seconds_of([&] { traced(asked, "train", step + 1 == asked.steps, one_step); });
+    best = std::min(best, seconds);
   }
   const double rate = static_cast<double>(tokens) / best;
   std::printf("training  %3lld x %lld  %8.1f ms/step  %9.0f tokens/s  loss %.3f",
@@ -112,8 +130,7 @@ void bench_training(const Asked& asked, const model::DecoderSettings& settings) 
 void bench_sampling(const Asked& asked, const model::DecoderSettings& settings) {
   model::Decoder decoder(settings);
   decoder.initialise(1);
-  if (!(asked.placement.device().is_cpu() && asked.placement.dtype() == at::kFloat))
-    decoder = decoder.copied(asked.placement);
+  if (!model::is_host(asked.placement)) decoder = decoder.copied(asked.placement);
   const std::size_t prompt = std::min<std::size_t>(512, static_cast<std::size_t>(settings.context / 2));
   for (const std::size_t batch : {1u, 16u, 128u}) {
     std::vector<model::SampleRequest> requests;
@@ -127,7 +144,11 @@ void bench_sampling(const Asked& asked, const model::DecoderSettings& settings) 
     std::size_t tokens = 0;
     for (int repeat = 0; repeat < 3; ++repeat) {
       std::vector<std::vector<model::Sample>> samples;
-      best = std::min(best, seconds_of([&] { samples = model::sample_all(decoder, requests, how); }));
+      const std::string what = "sample" + std::to_string(batch);
+      best = std::min(best, seconds_of([&] {
+                        traced(asked, what.c_str(), repeat == 2,
+                               [&] { samples = model::sample_all(decoder, requests, how); });
+                      }));
       tokens = 0;
       for (const auto& of_prompt : samples)
         for (const model::Sample& one : of_prompt) tokens += one.tokens.size();
@@ -200,6 +221,8 @@ int run(int argc, char** argv) {
       asked.steps = std::stoll(next());
     else if (word == "--peak")
       asked.peak = 1e12 * std::stod(next());
+    else if (word == "--trace")
+      asked.trace = next();
     else if (word == "--only")
       asked.only = next();
     else

@@ -339,6 +339,7 @@ class FolderModels : public ::testing::Test {
                              .context = context > 0 ? context : 32768,
                              .parameters = 1'000'000'000,
                              .digest = "d",
+                             .takes_lora = folder.filename() != "experts",
                              .notes = {"no system role"}};
     };
     return load_workflow_text(kHead + "model: " + model + "\n" + more +
@@ -348,6 +349,12 @@ class FolderModels : public ::testing::Test {
   }
   std::vector<std::string> asked_;
 };
+
+TEST_F(FolderModels, OfAnotherFamilyTakeNoAdapters) {
+  EXPECT_THAT(lines_of(load_model("{from: models/good}", "lora: {rank: 8}\n").mistakes), IsEmpty());
+  EXPECT_THAT(lines_of(load_model("{from: models/experts}", "lora: {rank: 8}\n").mistakes),
+              ElementsAre(::testing::HasSubstr("stage `s`: `lora` is not supported for models of family")));
+}
 
 TEST_F(FolderModels, AreLookedAtOnce) {
   const LoadResult result = load_model("{from: models/good/}");

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -72,6 +73,10 @@ class FileLock {
 
   int fd_ = -1;
 };
+
+// A folder that is whole or is not there: `fill` writes into one beside it, <name>.partial-<pid>, which then
+// takes its place; what stood there is removed. `fill` sees to it that its files are on disk.
+void write_folder_whole(const fs::path& folder, const std::function<void(const fs::path&)>& fill);
 
 // The folder of the running program, symbolic links resolved: job programs lie beside the controller.
 fs::path program_folder();

@@ -12,4 +12,7 @@ namespace warpsmith::model {
 // else of torch. Throws Error: torch is one without CUDA, or there is no GPU.
 at::TensorOptions place_for(bool gpu, const std::string& type);
 
+// Whether models are there as checkpoints give them: on the CPU in float32.
+bool is_host(const at::TensorOptions& placement);
+
 }  // namespace warpsmith::model

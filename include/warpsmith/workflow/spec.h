@@ -44,6 +44,7 @@ struct PretrainedModel {
   int context = 0;
   std::int64_t parameters = 0;
   std::string digest;  // of its files
+  bool takes_lora = true;
   std::vector<std::string> notes;
 };
 

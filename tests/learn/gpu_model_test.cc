@@ -1,0 +1,239 @@
+// The model on a GPU against the CPU, and against itself. Skips where there is no GPU.
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/random.h"
+#include "warpsmith/learn/trainer.h"
+#include "warpsmith/model/placement.h"
+#include "warpsmith/model/sampler.h"
+
+namespace warpsmith::learn {
+namespace {
+
+using model::Decoder;
+using model::PackedBatch;
+using model::Token;
+
+// Heads of 64, as most models have them, so that flash attention serves.
+model::DecoderSettings shape() {
+  model::DecoderSettings s;
+  s.layers = 4;
+  s.width = 256;
+  s.heads = 4;
+  s.kv_heads = 2;
+  s.hidden = 512;
+  s.context = 1024;
+  s.vocabulary = 4096;
+  s.init_deviation = 0.05;
+  return s;
+}
+
+Decoder make_decoder(model::DecoderSettings settings = shape()) {
+  Decoder decoder(settings);
+  decoder.initialise(3);
+  decoder.initialise_adapters(4);
+  return decoder;
+}
+
+std::vector<Token> random_tokens(Random& random, std::size_t n) {
+  std::vector<Token> tokens(n);
+  for (Token& token : tokens) token = static_cast<Token>(random.below(4096));
+  return tokens;
+}
+
+PackedBatch example_batch(bool shared) {
+  Random random(5);
+  const std::vector<Token> prompt = random_tokens(random, 150), other = random_tokens(random, 40);
+  const std::vector<std::vector<Token>> completions = {random_tokens(random, 130), random_tokens(random, 1),
+                                                       random_tokens(random, 77)};
+  PackedBatch batch;
+  if (shared) append_group(batch, prompt, completions);
+  for (const auto& completion : completions)
+    if (!shared) append_sequence(batch, prompt, completion);
+  append_sequence(batch, other, completions[2]);
+  return batch;
+}
+
+struct Answer {
+  at::Tensor log_probabilities, gradient;  // on the CPU in float32
+};
+
+Answer answer_of(Decoder& decoder, const PackedBatch& batch) {
+  decoder.zero_gradient();
+  const at::Tensor all = decoder.log_probabilities(batch);
+  (all * at::arange(1, all.numel() + 1, all.options()).sin()).sum().backward();
+  return {all.detach().cpu().to(at::kFloat), decoder.flat_gradient().cpu().to(at::kFloat)};
+}
+
+double furthest(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
+double alike(const at::Tensor& a, const at::Tensor& b) {
+  return at::cosine_similarity(a, b, 0).item<double>();
+}
+
+class GpuModel : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      (void)model::place_for(true, "float32");
+    } catch (const Error& why) {
+      GTEST_SKIP() << why.what();
+    }
+    prepare_process(2, true, true);
+  }
+  const at::TensorOptions wide_ = at::TensorOptions(at::kFloat).device(at::kCUDA, 0),
+                          half_ = at::TensorOptions(at::kBFloat16).device(at::kCUDA, 0);
+};
+
+TEST_F(GpuModel, Float32IsTheCpus) {
+  for (const bool shared : {false, true}) {
+    Decoder cpu = make_decoder(), gpu = cpu.copied(wide_);
+    const Answer here = answer_of(cpu, example_batch(shared)), there = answer_of(gpu, example_batch(shared));
+    EXPECT_LT(furthest(here.log_probabilities, there.log_probabilities), 1e-4) << shared;
+    EXPECT_GT(alike(here.gradient, there.gradient), 0.999999) << shared;
+    EXPECT_LT(furthest(here.gradient, there.gradient), 1e-3 * here.gradient.abs().max().item<double>());
+  }
+}
+
+// Flash attention: sequences of unlike lengths, and completions behind one prompt.
+TEST_F(GpuModel, BFloat16IsNearTheCpus) {
+  model::DecoderSettings with_adapters = shape();
+  with_adapters.lora = {4, 8, {"q_proj", "v_proj", "o_proj", "down_proj"}};
+  for (const model::DecoderSettings& settings : {shape(), with_adapters})
+    for (const bool shared : {false, true})
+      for (const bool recompute : {false, true}) {
+        Decoder cpu = make_decoder(settings), gpu = cpu.copied(half_);
+        gpu.recompute(recompute);
+        const Answer here = answer_of(cpu, example_batch(shared)),
+                     there = answer_of(gpu, example_batch(shared));
+        EXPECT_LT((here.log_probabilities - there.log_probabilities).abs().mean().item<double>(), 0.02);
+        EXPECT_GT(alike(here.gradient, there.gradient), 0.998) << shared << recompute;
+      }
+}
+
+TEST_F(GpuModel, ASharedPromptIsThePromptOfEach) {
+  Decoder gpu = make_decoder().copied(half_);
+  const Answer apart = answer_of(gpu, example_batch(false)), together = answer_of(gpu, example_batch(true));
+  EXPECT_LT((apart.log_probabilities - together.log_probabilities).abs().mean().item<double>(), 0.02);
+  EXPECT_GT(alike(apart.gradient, together.gradient), 0.999);
+}
+
+TEST_F(GpuModel, GradientsRepeatBitForBit) {
+  Decoder gpu = make_decoder().copied(half_);
+  const Answer first = answer_of(gpu, example_batch(true)), second = answer_of(gpu, example_batch(true));
+  EXPECT_TRUE(at::equal(first.gradient, second.gradient));
+}
+
+std::vector<model::SampleRequest> requests(std::size_t prompts, std::size_t samples) {
+  Random random(8);
+  std::vector<model::SampleRequest> all;
+  for (std::size_t i = 0; i < prompts; ++i) {
+    all.push_back({random_tokens(random, 20 + 7 * i), {}});
+    for (std::size_t k = 0; k < samples; ++k) all.back().keys.push_back(random_key({i, k}));
+  }
+  return all;
+}
+
+// Differences of log-probabilities between the sampler and the decoder's forward pass, all tokens.
+std::vector<double> differences(const Decoder& decoder, std::int64_t max_tokens) {
+  const auto asked = requests(16, 8);
+  const auto samples = sample_all(decoder, asked, {.max_tokens = max_tokens, .stops = {}});
+  std::vector<double> all;
+  const at::NoGradGuard guard;
+  for (std::size_t r = 0; r < samples.size(); ++r)
+    for (const model::Sample& s : samples[r]) {
+      PackedBatch batch;
+      append_sequence(batch, asked[r].prompt, s.tokens);
+      const at::Tensor whole = decoder.log_probabilities(batch).cpu();
+      for (std::size_t i = 0; i < s.tokens.size(); ++i)
+        all.push_back(std::abs(s.log_probabilities[i] - whole[static_cast<std::int64_t>(i)].item<float>()));
+    }
+  return all;
+}
+
+TEST_F(GpuModel, SamplersLogProbabilitiesAreTheTrainers) {
+  prepare_process(2, true, false);
+  const std::vector<double> wide = differences(make_decoder().copied(wide_), 80);
+  EXPECT_EQ(wide.size(), 16u * 8 * 80);
+  EXPECT_LT(*std::max_element(wide.begin(), wide.end()), 1e-5);
+  const std::vector<double> half = differences(make_decoder().copied(half_), 80);
+  double sum = 0;
+  for (const double d : half) sum += d;
+  const auto far = std::count_if(half.begin(), half.end(), [](double d) { return d > 0.1; });
+  RecordProperty("mean", std::to_string(sum / static_cast<double>(half.size())));
+  std::printf("bfloat16, %zu tokens: mean difference %.5f, %td above 0.1, largest %.3f\n", half.size(),
+              sum / static_cast<double>(half.size()), far, *std::max_element(half.begin(), half.end()));
+  EXPECT_LE(sum / static_cast<double>(half.size()), 0.01);
+  EXPECT_LE(far, static_cast<std::ptrdiff_t>(half.size() / 1000));
+}
+
+// Short waves are not recorded, longer ones are.
+TEST_F(GpuModel, RecordedStepsDrawWhatUnrecordedOnesDo) {
+  prepare_process(2, true, false);
+  const Decoder gpu = make_decoder().copied(half_);
+  const auto asked = requests(3, 5);
+  const auto few = sample_all(gpu, asked, {.max_tokens = 19, .stops = {}}),
+             many = sample_all(gpu, asked, {.max_tokens = 24, .stops = {}}),
+             again = sample_all(gpu, asked, {.max_tokens = 24, .stops = {}});
+  for (std::size_t r = 0; r < few.size(); ++r)
+    for (std::size_t i = 0; i < few[r].size(); ++i) {
+      EXPECT_EQ(few[r][i].tokens,
+                std::vector<Token>(many[r][i].tokens.begin(), many[r][i].tokens.begin() + 19));
+      EXPECT_EQ(many[r][i].tokens, again[r][i].tokens);
+    }
+}
+
+std::vector<Example> examples() {
+  std::vector<Example> all;
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "task" + std::to_string(i % 5);
+    all.push_back({std::to_string(i),
+                   name + ":",
+                   "out = " + name + "(x[" + std::to_string(i) + "]);",
+                   1.0,
+                   "",
+                   0,
+                   {},
+                   {}});
+  }
+  return all;
+}
+
+TEST_F(GpuModel, ResumedTrainingRepeatsEveryLossBitForBit) {
+  std::vector<std::string> texts;
+  for (const Example& e : examples()) texts.insert(texts.end(), {e.prompt, e.completion});
+  TrainerSettings settings;
+  settings.steps = 60;
+  settings.optimizer.learning_rate = 3e-3;
+  settings.optimizer.batch_tokens = 400;
+  settings.micro_batch_tokens = 200;
+  settings.placement = half_;
+  model::DecoderSettings small = shape();
+  small.vocabulary = 300;
+  const auto make = [&](Decoder decoder, std::optional<model::OptimizerState> state) {
+    return Trainer(settings, std::move(decoder), model::Tokenizer::train(texts, 300), std::move(state),
+                   nullptr, examples());
+  };
+  Trainer whole = make(make_decoder(small), std::nullopt);
+  std::vector<double> losses;
+  std::optional<Trainer> resumed;
+  for (int i = 0; i < 60; ++i) {
+    losses.push_back(whole.step().loss);
+    if (i != 25) continue;
+    Decoder copy(small);
+    at::Tensor flat = copy.flat().detach();
+    flat.copy_(whole.decoder().flat().detach());
+    resumed.emplace(make(std::move(copy), whole.optimizer_state()));
+    resumed->skip_to(26);
+  }
+  EXPECT_LT(losses.back(), 0.7 * losses.front());
+  for (std::size_t i = 26; i < 60; ++i) EXPECT_EQ(resumed->step().loss, losses[i]) << "step " << i;
+}
+
+}  // namespace
+}  // namespace warpsmith::learn
