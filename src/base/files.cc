@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/base/untrusted.h"
 
@@ -268,6 +269,13 @@ fs::path program_folder() {
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (error) throw Error("cannot find the folder of this program: " + error.message());
   return self.parent_path();
+}
+
+fs::path beside_programs(const std::string& name) {
+  const fs::path here = program_folder();
+  for (const fs::path& folder : {here, here.parent_path()})
+    if (path_exists(folder / name)) return folder / name;
+  return {};
 }
 
 }  // namespace warpsmith

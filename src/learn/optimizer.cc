@@ -68,13 +68,18 @@ AdamW::AdamW(const OptimizerSettings& settings, const model::Decoder& decoder, c
   } else {
     state_ = {at::zeros(flat.sizes(), wide), at::zeros(flat.sizes(), wide), 0};
   }
-  if (decoder.backend() != model::Backend::kLoops) return;
-  decay_ = at::zeros(flat.sizes(), wide);
-  const float* base = flat.const_data_ptr<float>();
+  const bool loops = decoder.backend() == model::Backend::kLoops;
+  if (!loops && !model::fused_for(flat)) return;
+  // Each parameter begins at a multiple of 16 elements.
+  const std::int64_t grain = loops ? 1 : 16;
+  at::Tensor decay = at::zeros({flat.numel() / grain}, loops ? at::kFloat : at::kByte);
   for (const model::NamedTensor& p : decoder.trained())
     if (p.decays)
-      std::fill_n(decay_.mutable_data_ptr<float>() + (p.tensor.const_data_ptr<float>() - base),
-                  p.tensor.numel(), static_cast<float>(settings.weight_decay));
+      decay
+          .narrow(0, (p.tensor.storage_offset() - flat.storage_offset()) / grain,
+                  (p.tensor.numel() + grain - 1) / grain)
+          .fill_(loops ? settings.weight_decay : 1);
+  decay_ = decay.to(flat.device());
 }
 
 double AdamW::step(model::Decoder& decoder, double rate) {
@@ -93,6 +98,8 @@ double AdamW::step(model::Decoder& decoder, double rate) {
   ++state_.steps;
   if (loops)
     step_by_loops(gradient, factor, rate);
+  else if (const model::Fused* const fused = model::fused_for(gradient))
+    step_fused(*fused, decoder, factor, rate);
   else
     step_by_operators(decoder, factor, rate);
   return norm;
@@ -106,6 +113,12 @@ void AdamW::step_by_loops(const at::Tensor& gradient, double factor, double rate
                                 gradient.numel(), factor,
                                 {rate, settings_.beta1, settings_.beta2, settings_.epsilon,
                                  1 - std::pow(settings_.beta1, t), 1 - std::pow(settings_.beta2, t)});
+}
+
+void AdamW::step_fused(const model::Fused& fused, model::Decoder& decoder, double factor, double rate) {
+  fused.adamw(decoder.trained_flat(), decoder.flat_gradient(), master_, state_.first, state_.second, decay_,
+              {rate, settings_.beta1, settings_.beta2, settings_.epsilon, settings_.weight_decay, factor,
+               state_.steps});
 }
 
 // Parameters in runs of equal decay, each at most kRun elements, so that the float32 copies of gradients that

@@ -98,10 +98,10 @@ struct LayerOf : torch::CustomClassHolder {
     const LayerWeights& w = decoder.layers()[l];
     const DecoderSettings& s = decoder.settings();
     const Backend backend = decoder.backend();
-    const at::Tensor attended = attention_of(x, w, s, decoder.cosine(), decoder.sine(), packing, backend);
-    if (l + 1 < decoder.layers().size()) return behind_attention(x, attended, w, s, backend);
+    const auto [same, attended] = attention_of(x, w, s, decoder.cosine(), decoder.sine(), packing, backend);
+    if (l + 1 < decoder.layers().size()) return behind_attention(same, attended, w, s, backend);
     // Behind the last attention only the rows that are asked for matter.
-    return behind_attention(x.index_select(0, packing.rows), attended.index_select(0, packing.rows), w, s,
+    return behind_attention(same.index_select(0, packing.rows), attended.index_select(0, packing.rows), w, s,
                             backend);
   }
 };

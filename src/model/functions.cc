@@ -140,8 +140,17 @@ at::Tensor swiglu(const at::Tensor& gate_up, Backend backend) {
   return backend == Backend::kLoops ? loops::swiglu(gate_up) : operators::swiglu(gate_up);
 }
 
-at::Tensor qkv_of(const at::Tensor& x, const LayerWeights& w, const DecoderSettings& s, Backend backend) {
-  const at::Tensor normed = norm(x, w.attention_norm, w.attention_norm_bias, s, backend);
+// sum = x + y, and its norm; y may be undefined.
+static operators::Normed add_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight,
+                                  const at::Tensor& bias, const DecoderSettings& s, Backend backend) {
+  if (backend == Backend::kOperators && !s.layer_norm)
+    return operators::add_norm(x, y, weight, s.norm_epsilon);
+  const at::Tensor sum = y.defined() ? x + y : x;
+  return {sum, norm(sum, weight, bias, s, backend)};
+}
+
+at::Tensor qkv_of(const at::Tensor& normed, const LayerWeights& w, const DecoderSettings& s,
+                  Backend backend) {
   const at::Tensor qkv =
       adapted(at::linear(normed, w.qkv, w.qkv_bias), normed, w.qkv_adapters, s.lora.scale());
   return s.qk_norm ? norm_heads(qkv, w, s, backend) : qkv;
@@ -155,24 +164,36 @@ operators::Heads heads_of_layer(const at::Tensor& x, const LayerWeights& w, cons
                                 const at::Tensor& positions, const at::Tensor& cosine,
                                 const at::Tensor& sine) {
   if (s.latent.kv_rank > 0) return latent_heads(x, w, s, positions, cosine, sine);
-  return operators::heads_of(qkv_of(x, w, s, Backend::kOperators), positions, cosine, sine,
-                             {s.heads, s.kv_heads, s.head_dim()});
+  const at::Tensor normed = norm(x, w.attention_norm, w.attention_norm_bias, s, Backend::kOperators);
+  return operators::heads_of(qkv_of(normed, w, s, Backend::kOperators), positions, cosine, sine,
+                             head_shape(s));
 }
 
-at::Tensor attention_of(const at::Tensor& x, const LayerWeights& w, const DecoderSettings& s,
-                        const at::Tensor& cosine, const at::Tensor& sine, const Packing& packing,
-                        Backend backend) {
-  if (backend == Backend::kLoops) return loops::attention(qkv_of(x, w, s, backend), cosine, sine, packing);
-  return operators::attend(heads_of_layer(x, w, s, packing.positions, cosine, sine), packing, score_scale(s));
+Attended attention_of(const at::Tensor& x, const LayerWeights& w, const DecoderSettings& s,
+                      const at::Tensor& cosine, const at::Tensor& sine, const Packing& packing,
+                      Backend backend) {
+  if (s.latent.kv_rank > 0)
+    return {x, operators::attend(heads_of_layer(x, w, s, packing.positions, cosine, sine), packing,
+                                 score_scale(s))};
+  const auto [sum, normed] = add_norm(x, {}, w.attention_norm, w.attention_norm_bias, s, backend);
+  const at::Tensor qkv = qkv_of(normed, w, s, backend);
+  return {sum, backend == Backend::kLoops ? loops::attention(qkv, cosine, sine, packing)
+                                          : operators::attend(qkv, packing, cosine, sine, score_scale(s))};
 }
 
 at::Tensor behind_attention(const at::Tensor& x, const at::Tensor& attended, const LayerWeights& w,
                             const DecoderSettings& s, Backend backend) {
   const double scale = s.lora.scale();
-  at::Tensor middle =
-      adapted(at::addmm(x, attended, w.attention_out.t()), attended, w.attention_out_adapters, scale);
-  if (w.attention_out_bias.defined()) middle = middle + w.attention_out_bias;
-  const at::Tensor normed = norm(middle, w.mlp_norm, w.mlp_norm_bias, s, backend);
+  const auto [middle, normed] = [&]() -> operators::Normed {
+    if (backend == Backend::kLoops) {
+      const at::Tensor sum =
+          adapted(at::addmm(x, attended, w.attention_out.t()), attended, w.attention_out_adapters, scale);
+      return {sum, norm(sum, w.mlp_norm, w.mlp_norm_bias, s, backend)};
+    }
+    const at::Tensor out = adapted(at::linear(attended, w.attention_out, w.attention_out_bias), attended,
+                                   w.attention_out_adapters, scale);
+    return add_norm(x, out, w.mlp_norm, w.mlp_norm_bias, s, backend);
+  }();
   if (w.router.defined()) return middle + mixed(normed, w, s);
   if (w.up.defined())
     return middle + at::linear(at::gelu(at::linear(normed, w.up, w.up_bias), "tanh"), w.down, w.down_bias);

@@ -14,19 +14,23 @@ at::Tensor norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor&
                 const DecoderSettings& settings, Backend backend);
 at::Tensor swiglu(const at::Tensor& gate_up, Backend backend);  // [rows, 2 * hidden] -> [rows, hidden]
 
-// Of a plain decoder: queries, keys and values behind a layer's first norm, before they are rotated: [rows,
-// qkv_width].
-at::Tensor qkv_of(const at::Tensor& x, const LayerWeights& weights, const DecoderSettings& settings,
+// Without latent attention: queries, keys and values of rows behind a layer's first norm, before they are
+// rotated: [rows, qkv_width].
+at::Tensor qkv_of(const at::Tensor& normed, const LayerWeights& weights, const DecoderSettings& settings,
                   Backend backend);
-// The same for any decoder by the operators, rotated, head by head.
+// The same for any decoder by the operators, rotated, head by head. x: in front of that norm.
 operators::Heads heads_of_layer(const at::Tensor& x, const LayerWeights& weights,
                                 const DecoderSettings& settings, const at::Tensor& positions,
                                 const at::Tensor& cosine, const at::Tensor& sine);
 double score_scale(const DecoderSettings& settings);  // of queries times keys
-// A layer's attention, its first norm included: [tokens, attention_width].
-at::Tensor attention_of(const at::Tensor& x, const LayerWeights& weights, const DecoderSettings& settings,
-                        const at::Tensor& cosine, const at::Tensor& sine, const Packing& packing,
-                        Backend backend);
+struct Attended {
+  at::Tensor x;         // what came, to be used in its place
+  at::Tensor attended;  // [tokens, attention_width]
+};
+// A layer's attention, its first norm included.
+Attended attention_of(const at::Tensor& x, const LayerWeights& weights, const DecoderSettings& settings,
+                      const at::Tensor& cosine, const at::Tensor& sine, const Packing& packing,
+                      Backend backend);
 // The rest of a layer: x + attended's projection, and the MLP of that: [rows, width].
 at::Tensor behind_attention(const at::Tensor& x, const at::Tensor& attended, const LayerWeights& weights,
                             const DecoderSettings& settings, Backend backend);

@@ -1,11 +1,16 @@
 #include "operators.h"
 
+#include "warpsmith/model/fused.h"
+
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_flash_attention_backward.h>
 #include <ATen/ops/_flash_attention_forward.h>
 #include <ATen/ops/_fused_rms_norm.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rsqrt.h>
@@ -13,6 +18,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/silu_backward.h>
+#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 namespace warpsmith::model::operators {
@@ -23,11 +29,22 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
+// The fused operations, where x is such rows that they take, parts of rows `width` long.
+const Fused* fused_rows(const at::Tensor& x, std::int64_t width) {
+  return width % 8 == 0 && x.is_contiguous() ? fused_for(x) : nullptr;
+}
+constexpr std::int64_t kWidestNorm = 8192;
+
 // Saves its input alone.
 struct SwiGlu : Function<SwiGlu> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& gate_up) {
     context->save_for_backward({gate_up});
     const std::vector<at::Tensor> halves = gate_up.chunk(2, 1);
+    if (const Fused* const fused = fused_rows(gate_up, halves[0].size(1))) {
+      at::Tensor out = at::empty(halves[0].sizes(), gate_up.options());
+      fused->swiglu(gate_up, out);
+      return out;
+    }
     return at::silu(halves[0]).mul_(halves[1]);
   }
 
@@ -35,10 +52,95 @@ struct SwiGlu : Function<SwiGlu> {
     const at::Tensor gate_up = context->get_saved_variables()[0], &dout = gradients[0];
     const std::vector<at::Tensor> halves = gate_up.chunk(2, 1);
     at::Tensor result = at::empty_like(gate_up);
+    if (const Fused* const fused = fused_rows(gate_up, halves[0].size(1))) {
+      fused->swiglu_backward(gate_up, dout.contiguous(), result);
+      return {result};
+    }
     std::vector<at::Tensor> out = result.chunk(2, 1);
     at::mul_out(out[1], at::silu(halves[0]), dout);
     at::silu_backward_out(out[0], dout * halves[1], halves[0]);
     return {result};
+  }
+};
+
+// Saves the sum and one number a row.
+struct AddNorm : Function<AddNorm> {
+  static variable_list forward(AutogradContext* context, const at::Tensor& x,
+                               const std::optional<at::Tensor>& y, const at::Tensor& weight, double epsilon) {
+    const at::Tensor sum = y ? at::empty_like(x) : x, normed = at::empty_like(x);
+    const at::Tensor scale = at::empty({x.size(0)}, x.options().dtype(at::kFloat));
+    fused_for(x)->add_norm(x, y.value_or(at::Tensor()), weight, epsilon, sum, normed, scale);
+    context->save_for_backward({sum, scale, weight});
+    context->saved_data["two"] = y.has_value();
+    context->set_materialize_grads(false);
+    return {sum, normed};
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const bool two = context->saved_data["two"].toBool();
+    const at::Tensor &dsum = gradients[0], &dnormed = gradients[1];
+    if (!dnormed.defined()) return {dsum, two ? dsum : at::Tensor(), at::Tensor(), at::Tensor()};
+    at::Tensor dx = at::empty_like(saved[0]);
+    const at::Tensor dweight = fused_for(dx)->norm_backward(
+        saved[0], saved[1], saved[2], dnormed.contiguous(), dsum.defined() ? dsum.contiguous() : dsum, dx);
+    return {dx, two ? dx : at::Tensor(), dweight, at::Tensor()};
+  }
+};
+
+TurnedHeads parts_of(const at::Tensor& qkv, const HeadShape& shape) {
+  const std::int64_t d = shape.head_dim;
+  const auto part = [&](std::int64_t first, std::int64_t heads) {
+    return qkv.narrow(1, first * d, heads * d).view({qkv.size(0), heads, d});
+  };
+  return {part(0, shape.heads), part(shape.heads, shape.kv_heads),
+          part(shape.heads + shape.kv_heads, shape.kv_heads)};
+}
+
+// The fused operations, where they turn these heads.
+const Fused* fused_turn(const at::Tensor& qkv, const HeadShape& shape) {
+  return shape.head_dim % 16 == 0 ? fused_rows(qkv, qkv.size(1)) : nullptr;
+}
+
+at::Tensor rows_or_all(const at::Tensor& x, const at::Tensor& rows) {
+  return rows.defined() ? x.index_select(0, rows) : x;
+}
+
+// Rotation and FlashAttention in one: saves the turned qkv, in place of the one that came, and the result.
+struct Attend : Function<Attend> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const at::Tensor& cosine,
+                            const at::Tensor& sine, const Packing& packing, double scale) {
+    const TurnedHeads heads = parts_of(qkv, packing.shape);
+    fused_for(qkv)->turn(heads, heads, packing.positions, {}, cosine, sine, 1);
+    const auto [out, sums, seed, unused, mask] = at::_flash_attention_forward(
+        heads.queries, rows_or_all(heads.keys, packing.key_rows), rows_or_all(heads.values, packing.key_rows),
+        packing.query_ends, packing.key_ends, packing.most_queries, packing.most_keys, 0.0, true, false,
+        scale);
+    context->save_for_backward({qkv, out, sums, seed, unused, cosine, sine, packing.positions,
+                                packing.query_ends, packing.key_ends, packing.key_rows});
+    auto& kept = context->saved_data;
+    kept["shape"] =
+        std::vector<std::int64_t>{packing.shape.heads, packing.shape.kv_heads, packing.shape.head_dim,
+                                  packing.most_queries, packing.most_keys};
+    kept["scale"] = scale;
+    return out.flatten(1);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &qkv = saved[0], &out = saved[1], &rows = saved[10];
+    const std::vector<std::int64_t> kept = context->saved_data["shape"].toIntVector();
+    const HeadShape shape{kept[0], kept[1], kept[2]};
+    const TurnedHeads heads = parts_of(qkv, shape);
+    auto [queries, keys, values] = at::_flash_attention_backward(
+        gradients[0].contiguous().view(out.sizes()), heads.queries, rows_or_all(heads.keys, rows),
+        rows_or_all(heads.values, rows), out, saved[2], saved[8], saved[9], kept[3], kept[4], 0.0, true,
+        saved[3], saved[4], context->saved_data["scale"].toDouble());
+    const auto gathered = [&](const at::Tensor& x) {  // of a row that serves several segments
+      return rows.defined() ? at::zeros(heads.keys.sizes(), x.options()).index_add_(0, rows, x) : x;
+    };
+    const at::Tensor result = at::empty_like(qkv);
+    fused_for(qkv)->turn({queries, gathered(keys), gathered(values)}, parts_of(result, shape), saved[7], {},
+                         saved[5], saved[6], -1);
+    return {result, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
 
@@ -93,24 +195,41 @@ at::Tensor attend_by_segment(const at::Tensor& queries, const at::Tensor& keys, 
   return at::cat(parts).flatten(1);
 }
 
+constexpr std::int64_t kWidestFlashHead = 256;
+
 }  // namespace
 
 static bool can_flash(const at::Tensor& queries) {
   return queries.is_cuda() &&
          (queries.scalar_type() == at::kBFloat16 || queries.scalar_type() == at::kHalf) &&
-         queries.size(2) <= 256 && queries.size(2) % 8 == 0;
+         queries.size(2) <= kWidestFlashHead && queries.size(2) % 8 == 0;
 }
 
 bool is_flash(const at::Tensor& queries, const at::Tensor& values) {
   return can_flash(queries) && queries.size(2) == values.size(2);
 }
 
+static bool is_normed_fused(const at::Tensor& x) {
+  return x.dim() == 2 && x.size(1) <= kWidestNorm && fused_rows(x, x.size(1)) != nullptr;
+}
+
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  if (is_normed_fused(x)) return AddNorm::apply(x, std::nullopt, weight, epsilon)[1];
   if (x.is_cuda()) return std::get<0>(at::_fused_rms_norm(x, {x.size(-1)}, weight, epsilon));
   const bool half = x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf;
   const at::Tensor wide = half ? x.to(at::kFloat) : x;
   const at::Tensor normed = wide * at::rsqrt(wide.square().mean(-1, true) + epsilon);
   return normed.to(x.scalar_type()) * weight;
+}
+
+Normed add_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight, double epsilon) {
+  if (is_normed_fused(x) && (!y.defined() || y.is_contiguous())) {
+    const variable_list both =
+        AddNorm::apply(x, y.defined() ? std::optional(y) : std::nullopt, weight, epsilon);
+    return {both[0], both[1]};
+  }
+  const at::Tensor sum = y.defined() ? x + y : x;
+  return {sum, rms_norm(sum, weight, epsilon)};
 }
 
 at::Tensor swiglu(const at::Tensor& gate_up) { return SwiGlu::apply(gate_up); }
@@ -125,13 +244,41 @@ at::Tensor rotate(const at::Tensor& x, const at::Tensor& positions, const at::Te
 
 Heads heads_of(const at::Tensor& qkv, const at::Tensor& positions, const at::Tensor& cosine,
                const at::Tensor& sine, const HeadShape& shape) {
-  const std::int64_t turning = shape.heads + shape.kv_heads, d = shape.head_dim;
-  const auto part = [&](std::int64_t first, std::int64_t heads) {
-    return qkv.narrow(1, first * d, heads * d).view({qkv.size(0), heads, d});
-  };
-  const at::Tensor turned = rotate(part(0, turning), positions, cosine, sine);
-  return {turned.narrow(1, 0, shape.heads), turned.narrow(1, shape.heads, shape.kv_heads),
-          part(turning, shape.kv_heads)};
+  const TurnedHeads parts = parts_of(qkv, shape);
+  if (const Fused* const fused = at::GradMode::is_enabled() ? nullptr : fused_turn(qkv, shape)) {
+    fused->turn(parts, parts, positions, {}, cosine, sine, 1);
+    return {parts.queries, parts.keys, parts.values};
+  }
+  const std::int64_t turning = shape.heads + shape.kv_heads;
+  const at::Tensor turned =
+      rotate(qkv.narrow(1, 0, turning * shape.head_dim).view({qkv.size(0), turning, shape.head_dim}),
+             positions, cosine, sine);
+  return {turned.narrow(1, 0, shape.heads), turned.narrow(1, shape.heads, shape.kv_heads), parts.values};
+}
+
+at::Tensor attend(const at::Tensor& qkv, const Packing& packing, const at::Tensor& cosine,
+                  const at::Tensor& sine, double scale) {
+  if (packing.shape.head_dim <= kWidestFlashHead && fused_turn(qkv, packing.shape))
+    return Attend::apply(qkv, cosine, sine, packing, scale);
+  return attend(heads_of(qkv, packing.positions, cosine, sine, packing.shape), packing, scale);
+}
+
+at::Tensor put_into_cache(const at::Tensor& qkv, const at::Tensor& positions, const at::Tensor& cosine,
+                          const at::Tensor& sine, const HeadShape& shape, const Cache& cache,
+                          const at::Tensor& rows) {
+  if (const Fused* const fused = fused_turn(qkv, shape)) {
+    const TurnedHeads parts = parts_of(qkv, shape);
+    fused->turn(parts, {parts.queries, cache.keys, cache.values}, positions, rows, cosine, sine, 1);
+    return parts.queries;
+  }
+  const Heads heads = heads_of(qkv, positions, cosine, sine, shape);
+  put_into_cache(heads, cache, rows);
+  return heads.queries;
+}
+
+void put_into_cache(const Heads& heads, const Cache& cache, const at::Tensor& rows) {
+  at::Tensor(cache.keys).index_copy_(0, rows, heads.keys);
+  at::Tensor(cache.values).index_copy_(0, rows, heads.values);
 }
 
 at::Tensor attend(const Heads& heads, const Packing& packing, double scale) {

@@ -8,6 +8,12 @@
 namespace warpsmith::model::operators {
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+struct Normed {
+  at::Tensor sum, normed;
+};
+// sum = x + y, and its norm; y undefined: x itself. Both are to be used in x's place, so that their gradients
+// are formed together.
+Normed add_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight, double epsilon);
 at::Tensor swiglu(const at::Tensor& gate_up);
 // x: [tokens, heads, size], its pairs (i, i + size / 2) turned by the angles of their positions. cosine,
 // sine: [context, size / 2].
@@ -25,6 +31,9 @@ Heads heads_of(const at::Tensor& qkv, const at::Tensor& positions, const at::Ten
 // By FlashAttention over packed segments on a GPU in bfloat16 or float16, else segment by segment. `scale`:
 // of queries times keys. [tokens, heads * value_dim].
 at::Tensor attend(const Heads& heads, const Packing& packing, double scale);
+// The same over [tokens, qkv_width], by the fused form where there is one: qkv's memory is overwritten then.
+at::Tensor attend(const at::Tensor& qkv, const Packing& packing, const at::Tensor& cosine,
+                  const at::Tensor& sine, double scale);
 
 // Keys and values of sequences that grow, `length` places each: [sequences * length, kv_heads, head_dim].
 struct Cache {
@@ -32,6 +41,13 @@ struct Cache {
   std::int64_t length;
   at::Tensor query_ends, key_ends;  // 0, 1, 2 …; 0, length, 2 * length …: [sequences + 1] int32
 };
+// Puts keys and values of one token a sequence at their rows of the cache.
+void put_into_cache(const Heads& heads, const Cache& cache, const at::Tensor& rows);
+// Turns the parts of qkv [sequences, qkv_width] and puts keys and values at their rows of the cache: the
+// queries. qkv's memory may be overwritten.
+at::Tensor put_into_cache(const at::Tensor& qkv, const at::Tensor& positions, const at::Tensor& cosine,
+                          const at::Tensor& sine, const HeadShape& shape, const Cache& cache,
+                          const at::Tensor& rows);
 // One query of each sequence, over its first used[i] places: [sequences, heads, head_dim] -> [sequences,
 // heads * head_dim]. used: [sequences] int32. No place from
 // `longest` on is looked at.

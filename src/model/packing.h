@@ -12,6 +12,7 @@ namespace warpsmith::model {
 struct HeadShape {
   std::int64_t heads, kv_heads, head_dim;
 };
+inline HeadShape head_shape(const DecoderSettings& s) { return {s.heads, s.kv_heads, s.head_dim()}; }
 
 struct Packing {
   at::Tensor tokens, positions;  // [tokens] int64

@@ -106,7 +106,7 @@ void Batch::prefill(std::span<const Token> prompt) {
   at::Tensor x = at::embedding(decoder_.embedding(), at::tensor(list, at::kLong));
   for (std::size_t l = 0; l < cache_.size(); ++l) {
     const LayerWeights& w = decoder_.layers()[l];
-    at::Tensor qkv = qkv_of(x, w, s, Backend::kLoops);
+    at::Tensor qkv = qkv_of(norm(x, w.attention_norm, {}, s, Backend::kLoops), w, s, Backend::kLoops);
     loops::rotate_rows(qkv, positions, decoder_.cosine(), decoder_.sine(), shape_, 1);
     at::Tensor attended = at::empty({prompt_length_, s.attention_width()}, at::kFloat);
     at::Tensor log_sums = at::empty({s.heads, prompt_length_}, at::kFloat);

@@ -21,15 +21,15 @@
 
 #include "functions.h"
 #include "operators.h"
-#include "step_graph.h"
 #include "warpsmith/base/random.h"
+#include "warpsmith/model/fused.h"
 
 namespace warpsmith::model {
 
 namespace {
 
 constexpr std::int64_t kPrefillTokens = 16384;  // of prompts computed at a time, a prompt at least
-constexpr std::int64_t kStepsBeforeRecording = 3;
+constexpr std::int64_t kStepsBeforeRecording = 2;
 constexpr std::int64_t kLookEvery = 16;  // steps between looks whether all samples have ended
 
 // The tokens that uniform numbers in [0, 1) pick, row by row, as pick_token() does: logits [rows,
@@ -66,6 +66,7 @@ class Wave {
   void prefill();
   void step();
   void draw(const at::Tensor& logits);
+  at::Tensor queries_of(std::size_t layer, const at::Tensor& x, const at::Tensor& places) const;
   bool ended() const;
   void deliver() const;
   std::int64_t count() const { return static_cast<std::int64_t>(draws_.size()); }
@@ -137,7 +138,7 @@ void Wave::prefill() {
   std::map<std::vector<Token>, std::vector<std::int64_t>> samples_of;
   for (std::int64_t i = 0; i < count(); ++i)
     samples_of[*draws_[static_cast<std::size_t>(i)].prompt].push_back(i);
-  prompt_logits_ = at::empty({count(), shape_of_.vocabulary}, decoder_.options().dtype(at::kFloat));
+  prompt_logits_ = at::empty({count(), shape_of_.vocabulary}, decoder_.options());
   auto next = samples_of.begin();
   while (next != samples_of.end()) {
     PackedBatch batch;
@@ -177,13 +178,22 @@ void Wave::prefill() {
       x = behind_attention(x, attended, w, shape_of_, Backend::kOperators);
     }
     x = decoder_.normed(x);
-    const at::Tensor logits = at::linear(x, decoder_.head()).to(at::kFloat);
+    const at::Tensor logits = at::linear(x, decoder_.head());
     prompt_logits_.index_copy_(0, numbers(sample), logits.index_select(0, numbers(last)));
   }
 }
 
 // Writes the next token of every sample: to its column, and to where the next step reads it.
-void Wave::draw(const at::Tensor& logits) {
+void Wave::draw(const at::Tensor& narrow) {
+  const Fused* const fused =
+      settings_.top_k > 0 || settings_.top_p < 1 || narrow.size(1) % 8 != 0 ? nullptr : fused_for(narrow);
+  if (fused != nullptr) {
+    fused->draw(narrow, uniforms_, number_, settings_.temperature, token_, tokens_, log_probabilities_);
+    ended_.logical_or_(at::isin(token_, stops_));
+    number_.add_(1);
+    return;
+  }
+  const at::Tensor logits = narrow.to(at::kFloat);
   token_.copy_(pick_tokens(logits, settings_, uniforms_.index_select(0, number_).squeeze(0)));
   tokens_.index_copy_(0, number_, token_.unsqueeze(0));
   log_probabilities_.index_copy_(
@@ -192,21 +202,32 @@ void Wave::draw(const at::Tensor& logits) {
   number_.add_(1);
 }
 
+// Of each sample's newest token, whose keys and values go to their places.
+at::Tensor Wave::queries_of(std::size_t layer, const at::Tensor& x, const at::Tensor& places) const {
+  const LayerWeights& w = decoder_.layers()[layer];
+  const at::Tensor &cosine = decoder_.cosine(), &sine = decoder_.sine();
+  if (shape_of_.latent.kv_rank > 0) {
+    const operators::Heads heads = heads_of_layer(x, w, shape_of_, position_, cosine, sine);
+    operators::put_into_cache(heads, caches_[layer], places);
+    return heads.queries;
+  }
+  const at::Tensor normed = norm(x, w.attention_norm, w.attention_norm_bias, shape_of_, Backend::kOperators);
+  return operators::put_into_cache(qkv_of(normed, w, shape_of_, Backend::kOperators), position_, cosine, sine,
+                                   head_shape(shape_of_), caches_[layer], places);
+}
+
 void Wave::step() {
   const at::Tensor places = first_places_ + position_, used = (position_ + 1).to(at::kInt);
   at::Tensor x = at::embedding(decoder_.embedding(), token_);
   for (std::size_t l = 0; l < caches_.size(); ++l) {
     const LayerWeights& w = decoder_.layers()[l];
-    const operators::Heads heads =
-        heads_of_layer(x, w, shape_of_, position_, decoder_.cosine(), decoder_.sine());
-    caches_[l].keys.index_copy_(0, places, heads.keys);
-    caches_[l].values.index_copy_(0, places, heads.values);
+    const at::Tensor queries = queries_of(l, x, places);
     const at::Tensor attended =
-        operators::attend_to_cache(heads.queries, caches_[l], used, longest_, score_scale(shape_of_));
+        operators::attend_to_cache(queries, caches_[l], used, longest_, score_scale(shape_of_));
     x = behind_attention(x, attended, w, shape_of_, Backend::kOperators);
   }
   x = decoder_.normed(x);
-  draw(at::linear(x, decoder_.head()).to(at::kFloat));
+  draw(at::linear(x, decoder_.head()));
   // A sample that has come to its limit stays at its last place until the wave ends.
   position_.add_(1).clamp_max_(shape_of_.context - 1);
 }
@@ -221,7 +242,8 @@ void Wave::run() {
   // On a GPU a few steps as they are: libraries choose and allocate in their first calls.
   const bool recordable = operators::is_flash(caches_[0].keys, caches_[0].values) &&
                           shape_of_.experts.experts == 0 && most_ > kStepsBeforeRecording + kLookEvery;
-  const std::unique_ptr<StepGraph> graph = recordable ? make_step_graph() : nullptr;
+  const Fused* const fused = recordable ? fused_for(decoder_.flat()) : nullptr;
+  const std::unique_ptr<StepGraph> graph = fused ? fused->make_step_graph() : nullptr;
   for (std::int64_t done = 1; done < most_; ++done) {
     if (done % kLookEvery == 0 && ended()) break;
     longest_ = std::min(longest_prompt_ + done, caches_[0].length);

@@ -170,10 +170,9 @@ std::string_view to_string(SandboxLevel level) {
 
 const fs::path& guard_program() {
   static const fs::path kPath = [] {
-    const fs::path here = program_folder();
-    for (const fs::path& folder : {here, here.parent_path()})
-      if (runnable(folder / "warpsmith-guard")) return folder / "warpsmith-guard";
-    throw Error("warpsmith-guard is missing beside this program, in " + here.string());
+    const fs::path guard = beside_programs("warpsmith-guard");
+    if (!guard.empty() && runnable(guard)) return guard;
+    throw Error("warpsmith-guard is missing beside this program, in " + program_folder().string());
   }();
   return kPath;
 }

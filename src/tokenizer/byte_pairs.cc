@@ -32,7 +32,8 @@ void BytePairs::encode(std::string_view piece, std::vector<Token>& out) const {
   if (piece.size() > kShort) return encode_long(piece, out);
   Token tokens[kShort];
   std::size_t count = 0;
-  for (const char c : piece) tokens[count++] = bytes_[static_cast<unsigned char>(c)];
+  for (const char c : piece)
+    if (const Token token = bytes_[static_cast<unsigned char>(c)]; token != kNoToken) tokens[count++] = token;
   while (count > 1) {
     std::size_t at = count;
     Into best{std::numeric_limits<std::int32_t>::max(), 0};
@@ -67,9 +68,10 @@ void BytePairs::encode_long(std::string_view piece, std::vector<Token>& out) con
   };
   std::vector<Node> nodes;
   nodes.reserve(piece.size());
-  for (std::size_t i = 0; i < piece.size(); ++i)
-    nodes.push_back({bytes_[static_cast<unsigned char>(piece[i])], i == 0 ? kEnd : i - 1,
-                     i + 1 == piece.size() ? kEnd : i + 1});
+  for (const char c : piece)
+    if (const Token token = bytes_[static_cast<unsigned char>(c)]; token != kNoToken)
+      nodes.push_back({token, nodes.empty() ? kEnd : nodes.size() - 1, nodes.size() + 1});
+  if (!nodes.empty()) nodes.back().behind = kEnd;
   std::priority_queue<Candidate> queue;
   const auto add = [&](std::size_t at) {
     if (at == kEnd || nodes[at].behind == kEnd) return;
@@ -77,7 +79,6 @@ void BytePairs::encode_long(std::string_view piece, std::vector<Token>& out) con
     if (const Into* into = find(left, right)) queue.push({into->rank, at, left, right, into->token});
   };
   for (std::size_t i = 0; i < nodes.size(); ++i) add(i);
-  constexpr Token kGone = -1;
   while (!queue.empty()) {
     const Candidate next = queue.top();
     queue.pop();
@@ -85,14 +86,14 @@ void BytePairs::encode_long(std::string_view piece, std::vector<Token>& out) con
     if (node.token != next.left || node.behind == kEnd || nodes[node.behind].token != next.right) continue;
     Node& gone = nodes[node.behind];
     node.token = next.into;
-    gone.token = kGone;
+    gone.token = kNoToken;
     node.behind = gone.behind;
     if (node.behind != kEnd) nodes[node.behind].before = next.at;
     add(node.before);
     add(next.at);
   }
   for (const Node& node : nodes)
-    if (node.token != kGone) out.push_back(node.token);
+    if (node.token != kNoToken) out.push_back(node.token);
 }
 
 }  // namespace warpsmith::tokenizer

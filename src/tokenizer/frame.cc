@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "warpsmith/base/error.h"
-#include "warpsmith/base/untrusted.h"
 #include "warpsmith/base/paths.h"
+#include "warpsmith/base/untrusted.h"
 #include "warpsmith/tokenizer/pretrained.h"
 
 namespace warpsmith::tokenizer {

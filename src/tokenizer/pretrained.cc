@@ -228,7 +228,7 @@ struct Pretrained::State {
     if (type != "BPE") model["type"].refuse(fmt::format("`{}` is not supported, only BPE on bytes is", type));
     for (const char* key : {"byte_fallback", "fuse_unk"})
       if (model[key].flag(false)) model[key].refuse("it is not supported, only BPE on bytes is");
-    for (const char* key : {"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix"})
+    for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
       if (const At one = model[key]; !one.is_null() && one.json() != "") one.refuse("it is not supported");
     ignore_merges = model["ignore_merges"].flag(false);
     const At vocab = model["vocab"];
@@ -242,12 +242,20 @@ struct Pretrained::State {
       set_bytes(token, of_it.value_or(word));
       if (ignore_merges && of_it) whole.emplace(*of_it, token);
     }
+    // Hugging Face's own rule for bytes that the vocabulary lacks: the unknown token, else nothing.
+    Token unknown = kNoToken;
+    if (const At one = model["unk_token"]; !one.is_null() && one.json() != "") {
+      const auto found = written.find(one.text());
+      if (found == written.end()) one.refuse("it is not in model.vocab");
+      unknown = found->second;
+    }
     std::array<Token, 256> of_bytes{};
     const auto names = characters_of_bytes();
     for (std::size_t byte = 0; byte < names.size(); ++byte) {
       const auto found = written.find(to_utf8(names[byte]));
-      if (found == written.end()) vocab.refuse(fmt::format("it has no token of byte 0x{:02x}", byte));
-      of_bytes[byte] = found->second;
+      if (found == written.end() && byte >= ' ' && byte <= '~')
+        vocab.refuse(fmt::format("it has no token of `{}`", static_cast<char>(byte)));
+      of_bytes[byte] = found == written.end() ? unknown : found->second;
     }
     pairs.emplace(of_bytes, read_merges(model["merges"]));
   }

@@ -188,6 +188,39 @@ TEST_F(GpuModel, RecordedStepsDrawWhatUnrecordedOnesDo) {
     }
 }
 
+// A number u in [0, 1) picks the first token whose probability and those of smaller ids add up to more than
+// u.
+TEST_F(GpuModel, DrawsFollowTheSumsOfProbabilities) {
+  const Decoder gpu = make_decoder().copied(half_);
+  const std::vector<Token> prompt = requests(1, 1)[0].prompt;
+  std::vector<std::uint64_t> keys;
+  for (std::uint64_t k = 0; k < 500; ++k) keys.push_back(random_key({77, k}));
+  PackedBatch batch;
+  batch.tokens = prompt;
+  batch.segments = {{0, static_cast<std::int64_t>(prompt.size()), -1}};
+  batch.rows = {batch.segments[0].length - 1};
+  const at::NoGradGuard guard;
+  const at::Tensor logits = gpu.logits(batch).cpu().to(at::kDouble)[0];
+  for (const double temperature : {1.0, 0.5, 0.0}) {
+    const auto samples = sample_all(gpu, std::vector<model::SampleRequest>{{prompt, keys}},
+                                    {.temperature = temperature, .max_tokens = 1, .batch = 500, .stops = {}});
+    const at::Tensor sums = at::softmax(logits / std::max(temperature, 1e-9), -1).cumsum(0);
+    const at::Tensor log_softmax = at::log_softmax(logits, -1);
+    for (std::size_t k = 0; k < keys.size(); ++k) {
+      const model::Sample& one = samples[0][k];
+      const std::int64_t token = one.tokens.at(0);
+      EXPECT_NEAR(one.log_probabilities[0], log_softmax[token].item<double>(), 1e-3);
+      if (temperature == 0) {
+        EXPECT_EQ(token, logits.argmax().item<std::int64_t>());
+        continue;
+      }
+      const double u = Random(keys[k]).uniform();
+      EXPECT_GT(sums[token].item<double>(), u - 1e-5);
+      EXPECT_LT(token == 0 ? 0 : sums[token - 1].item<double>(), u + 1e-5);
+    }
+  }
+}
+
 std::vector<Example> examples() {
   std::vector<Example> all;
   for (int i = 0; i < 40; ++i) {
@@ -220,10 +253,15 @@ TEST_F(GpuModel, ResumedTrainingRepeatsEveryLossBitForBit) {
                    nullptr, examples());
   };
   Trainer whole = make(make_decoder(small), std::nullopt);
+  TrainerSettings exact = settings;
+  exact.placement = at::kFloat;
+  Trainer wide(exact, make_decoder(small), model::Tokenizer::train(texts, 300), std::nullopt, nullptr,
+               examples());
   std::vector<double> losses;
   std::optional<Trainer> resumed;
   for (int i = 0; i < 60; ++i) {
     losses.push_back(whole.step().loss);
+    EXPECT_NEAR(losses.back(), wide.step().loss, 0.2) << "the CPU's in float32, step " << i;
     if (i != 25) continue;
     Decoder copy(small);
     at::Tensor flat = copy.flat().detach();

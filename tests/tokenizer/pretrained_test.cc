@@ -114,6 +114,17 @@ TEST(Pretrained, TheTemplateSaysWhatStandsAround) {
   EXPECT_EQ(t.encode("the"), std::vector<Token>{257}) << "the caller puts them there";
 }
 
+TEST(Pretrained, BytesWithoutATokenAreLeftOutOrUnknown) {
+  Json json = plain();
+  std::string seven;  // how byte 0x07 is written
+  for (const auto& [word, id] : json["model"]["vocab"].items())
+    if (id == 7) seven = word;
+  json["model"]["vocab"].erase(seven);
+  EXPECT_EQ(made(json).encode("the\x07"), std::vector<Token>{257});
+  json["model"]["unk_token"] = "the";
+  EXPECT_EQ(made(json).encode("\x07!"), (std::vector<Token>{257, '!'}));
+}
+
 // What is not supported, or wrong, is told with its place.
 TEST(Pretrained, EverythingElseIsRefused) {
   const auto refused = [](const char* pointer, const Json& value) {
@@ -123,14 +134,13 @@ TEST(Pretrained, EverythingElseIsRefused) {
   };
   EXPECT_THAT(refused("/model/type", "Unigram"), HasSubstr("t.json: model.type: `Unigram` is not supported"));
   EXPECT_THAT(refused("/model/byte_fallback", true), HasSubstr("model.byte_fallback: it is not supported"));
-  EXPECT_THAT(refused("/model/unk_token", "<unk>"), HasSubstr("model.unk_token: it is not supported"));
+  EXPECT_THAT(refused("/model/unk_token", "<unk>"), HasSubstr("model.unk_token: it is not in model.vocab"));
   EXPECT_THAT(refused("/model/dropout", 0.1), HasSubstr("model.dropout: it is not supported"));
   EXPECT_THAT(refused("/model/merges/1", "th"), HasSubstr("model.merges[1]: two tokens"));
   EXPECT_THAT(refused("/model/merges/1", "th q"), HasSubstr("the vocabulary has no token `thq`"));
   EXPECT_THAT(refused("/model/vocab/the", -1), HasSubstr(R"(model.vocab["the"]: an id of 0 to)"));
   EXPECT_THAT(refused("/model/vocab/the", "x"), HasSubstr(R"(model.vocab["the"]: an id of 0 to)"));
-  EXPECT_THAT(refused("/model/vocab", Json::object()),
-              HasSubstr("model.vocab: it has no token of byte 0x00"));
+  EXPECT_THAT(refused("/model/vocab", Json::object()), HasSubstr("model.vocab: it has no token of ` `"));
   EXPECT_THAT(refused("/normalizer", {{"type", "Lowercase"}}), HasSubstr("normalizer: `Lowercase` is not"));
   EXPECT_THAT(refused("/pre_tokenizer", nullptr), HasSubstr("pre_tokenizer: there is none"));
   EXPECT_THAT(refused("/pre_tokenizer", {{"type", "Metaspace"}}), HasSubstr("`Metaspace` is not supported"));

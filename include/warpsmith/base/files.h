@@ -80,5 +80,7 @@ void write_folder_whole(const fs::path& folder, const std::function<void(const f
 
 // The folder of the running program, symbolic links resolved: job programs lie beside the controller.
 fs::path program_folder();
+// The file of that name there, or one folder up, where a test or a benchmark runs; empty where there is none.
+fs::path beside_programs(const std::string& name);
 
 }  // namespace warpsmith

@@ -5,6 +5,7 @@
 
 #include "warpsmith/base/json.h"
 #include "warpsmith/model/checkpoint.h"
+#include "warpsmith/model/fused.h"
 
 namespace warpsmith::learn {
 
@@ -45,11 +46,12 @@ class AdamW {
  private:
   void step_by_loops(const at::Tensor& gradient, double factor, double rate);
   void step_by_operators(model::Decoder& decoder, double factor, double rate);
+  void step_fused(const model::Fused& fused, model::Decoder& decoder, double factor, double rate);
 
   OptimizerSettings settings_;
   model::OptimizerState state_;
   at::Tensor master_;  // the decoder's own weights where those are float32
-  at::Tensor decay_;   // for the loops: weight decay of each element
+  at::Tensor decay_;   // for the loops: weight decay of each element; fused: whether each 16 elements decay
 };
 
 }  // namespace warpsmith::learn

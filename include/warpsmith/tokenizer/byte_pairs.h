@@ -13,6 +13,8 @@ namespace warpsmith::tokenizer {
 
 using Token = std::int32_t;
 
+constexpr Token kNoToken = -1;
+
 struct Merge {
   Token left = 0, right = 0, into = 0;
 };
@@ -20,7 +22,8 @@ struct Merge {
 class BytePairs {
  public:
   BytePairs() = default;  // knows no tokens
-  // `bytes`: the token of each byte. Earlier merges come first. Of two merges of one pair the first counts.
+  // `bytes`: the token of each byte; kNoToken: it is left out of texts. Earlier merges come first. Of two
+  // merges of one pair the first counts.
   BytePairs(const std::array<Token, 256>& bytes, std::span<const Merge> merges);
 
   // Appends the piece's tokens: of all pairs side by side the earliest merge is made, the leftmost one of

@@ -20,10 +20,9 @@ constexpr const char* kLibrary = "warpsmith-interpreted.so";
 
 fs::path find_ours(const fs::path& chosen, const char* name) {
   if (!chosen.empty()) return chosen;
-  const fs::path folder = program_folder();
-  for (const fs::path& f : {folder, folder.parent_path()})
-    if (fs::exists(f / name)) return f / name;
-  throw Error(std::string(name) + " is missing in " + folder.string());
+  const fs::path found = beside_programs(name);
+  if (found.empty()) throw Error(std::string(name) + " is missing in " + program_folder().string());
+  return found;
 }
 
 // Triton wants a C compiler: the system's, which every sandbox shows, else that of $CC with what lies around
