@@ -2,13 +2,13 @@
 //
 // params: mode (sft, rejection, grpo); model (settings, where init is null); init, reference (checkpoints,
 // relative to the run folder, or null); optimizer (OptimizerSettings by name); threads; checkpoint_prefix;
-// gpus (0 or 1), type ("auto", "float32", "bfloat16"), micro_batch_tokens, recompute; lora (rank, alpha,
-// targets) or null; base_folder (see load_checkpoint()); grpo: epochs, clip_ratio, kl, kl_clamp.
-// examples.jsonl: {"id", "prompt", "completion", "weight"}; grpo also "group", "advantage", "folder" (an
-// attempt's, relative to the run folder), "tokens" and "logprobs" (blobs there).
-// items: {"id": "step-17"}, numbered on from the init checkpoint. Records: step, loss, learning_rate,
-// grad_norm, tokens, seconds; grpo also kl, clip_share, ratio_mean, entropy, groups, groups_without_spread;
-// the last one also checkpoint and checkpoint_digest.
+// gpus (one process, a rank, for each; 0: on the CPU), ranks (processes on the CPU, by default 1), type
+// ("auto", "float32", "bfloat16"), micro_batch_tokens, recompute; lora (rank, alpha, targets) or null;
+// base_folder (see load_checkpoint()); grpo: epochs, clip_ratio, kl, kl_clamp. examples.jsonl: {"id",
+// "prompt", "completion", "weight"}; grpo also "group", "advantage", "folder" (an attempt's, relative to the
+// run folder), "tokens" and "logprobs" (blobs there). items: {"id": "step-17"}, numbered on from the init
+// checkpoint. Records: step, loss, learning_rate, grad_norm, tokens, seconds; grpo also kl, clip_share,
+// ratio_mean, entropy, groups, groups_without_spread; the last one also checkpoint and checkpoint_digest.
 //
 // Where init is null: `pretrained` ({"folder", "weights", "frame"}) is a Hugging Face folder from which the
 // weights (or their shape alone) and the tokenizer come; without it the tokenizer is trained on the examples.
@@ -28,6 +28,7 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/learn/series.h"
 #include "warpsmith/learn/trainer.h"
+#include "warpsmith/model/collective.h"
 #include "warpsmith/model/placement.h"
 #include "warpsmith/model/pretrained.h"
 #include "warpsmith/records/shard.h"
@@ -71,14 +72,16 @@ std::optional<std::int64_t> resumable(const ShardSession& shard, const learn::Ch
 }
 
 // The model that this attempt starts with: that of the newest checkpoint of an earlier one, else the job's.
-// Writes the record of the checkpoint's own step where the earlier attempt did not come to it.
-model::Checkpoint start_model(ShardSession& shard, const learn::CheckpointSeries& series,
-                              TrainInputs& inputs) {
+// Writes the record of the checkpoint's own step where the earlier attempt did not come to it, where this
+// process `leads` the others.
+model::Checkpoint start_model(ShardSession& shard, const learn::CheckpointSeries& series, TrainInputs& inputs,
+                              bool leads) {
   const JobFile& job = shard.job();
   if (const std::optional<std::int64_t> step = resumable(shard, series)) {
     inputs.init.reset();
     model::Checkpoint start =
         model::load_checkpoint(series.folder_of(*step), true, job.params.value("base_folder", ""));
+    if (!leads) return start;
     log_info("resuming behind step " + std::to_string(*step));
     const Item& item = shard.items()[static_cast<std::size_t>(*step - inputs.first - 1)];
     if (!shard.earlier_records().contains(item.id)) {
@@ -123,6 +126,7 @@ void run_steps(ShardSession& shard, learn::Trainer& trainer, learn::CheckpointSe
   const learn::TrainerSettings& settings = inputs.settings;
   const std::int64_t first = inputs.first, last = first + settings.steps;
   const std::int64_t every = settings.optimizer.checkpoint_every;
+  const bool leads = !settings.ranks || settings.ranks->rank() == 0;
   Progress progress(first + trainer.done(), last);
   double losses = 0;
   std::int64_t summed = 0;
@@ -134,7 +138,7 @@ void run_steps(ShardSession& shard, learn::Trainer& trainer, learn::CheckpointSe
     losses += step.loss;
     ++summed;
     if (done == last || (every > 0 && trainer.done() % every == 0)) {
-      shard.sync();  // the records up to here are at least as durable as the checkpoint
+      if (leads) shard.sync();  // the records up to here are at least as durable as the checkpoint
       const model::CheckpointFacts facts = {shard.job().stage,
                                             done,
                                             losses / static_cast<double>(summed),
@@ -143,11 +147,13 @@ void run_steps(ShardSession& shard, learn::Trainer& trainer, learn::CheckpointSe
                                             began.companions,
                                             began.base};
       const model::OptimizerState moments = trainer.optimizer_state();
-      const std::string digest = series.save(facts, trainer.decoder(), trainer.tokenizer(), &moments);
+      const model::Decoder& decoder = trainer.decoder();  // of all ranks
+      const std::string digest = leads ? series.save(facts, decoder, trainer.tokenizer(), &moments) : "";
       losses = 0;
       summed = 0;
       if (done == last) record.update(checkpoint_fields(shard, done, digest));
     }
+    if (!leads) continue;
     if (!shard.earlier_records().contains(item.id)) shard.write(item, std::move(record));
     progress.say(done, step);
   }
@@ -193,10 +199,12 @@ void train(int argc, char** argv) {
   ShardSession shard(argv[1], std::stoul(argv[2]));
   const JobFile& job = shard.job();
   if (shard.items().empty()) throw Error("a job without steps", kExitUsage);
-  const at::TensorOptions placement =
-      model::place_for(job.params.value("gpus", 0) > 0, job.params.value("type", "float32"));
+  const bool exports = job.params.value("mode", "") == "export";
+  const int gpus = job.params.value("gpus", 0);
+  const model::Ranks ranks(exports ? 1 : std::max(gpus, job.params.value("ranks", 1)), gpus > 0);
+  const at::TensorOptions placement = model::place_for(gpus > 0, job.params.value("type", "float32"));
   learn::prepare_process(job.params.value("threads", 1), placement.device().is_cuda());
-  if (job.params.value("mode", "") == "export") return write_export(shard);
+  if (exports) return write_export(shard);
   TrainInputs inputs = read_train_inputs(shard);
   inputs.settings.placement = placement;
   const learn::TrainerSettings& settings = inputs.settings;
@@ -206,8 +214,12 @@ void train(int argc, char** argv) {
       shard.run_folder() / json_at<std::string>(job.params, "checkpoint_prefix", "job.json"),
       job.token + "/" + std::to_string(shard.shard()), settings.optimizer.keep_last,
       settings.optimizer.keep_best && settings.mode != learn::Mode::kGrpo);
-  if (settings.steps == 0) return write_start(shard, series, inputs);
-  model::Checkpoint start = start_model(shard, series, inputs);
+  if (settings.steps == 0) return ranks.rank() == 0 ? write_start(shard, series, inputs) : void();
+  const std::unique_ptr<model::Collective> together = ranks.connect(placement);
+  inputs.settings.ranks = together.get();
+  model::Checkpoint start = start_model(shard, series, inputs, ranks.rank() == 0);
+  // All have read what an earlier attempt left before the first of them writes.
+  if (together) (void)together->sums({0});
   const std::int64_t done = start.facts.step - inputs.first;
   learn::Trainer trainer(settings, std::move(start.decoder), std::move(start.tokenizer),
                          std::move(start.optimizer), inputs.reference ? &inputs.reference->decoder : nullptr,
@@ -217,7 +229,7 @@ void train(int argc, char** argv) {
     log_warning(std::to_string(trainer.left_out()) +
                 " examples are longer than the model's context: left out");
   run_steps(shard, trainer, series, inputs, start.facts);
-  shard.finish();
+  if (ranks.rank() == 0) shard.finish();
 }
 
 }  // namespace

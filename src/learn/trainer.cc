@@ -158,18 +158,22 @@ struct Trainer::State {
   void grpo_step(const std::vector<std::size_t>& numbers, StepRecord& record);
   void grpo_part(const std::vector<std::size_t>& numbers, std::int64_t samples, StepRecord& record);
   at::Tensor reference_of(const Packed& packed);
-  // `numbers` in runs of at most micro_batch_tokens.
+  // This rank's share of `numbers`, by tokens, in runs of at most micro_batch_tokens.
   std::vector<std::vector<std::size_t>> micro_batches(const std::vector<std::size_t>& numbers) const;
 };
 
 std::vector<std::vector<std::size_t>> Trainer::State::micro_batches(
     const std::vector<std::size_t>& numbers) const {
-  if (settings.micro_batch_tokens == 0) return {numbers};
   std::vector<std::vector<std::size_t>> runs;
-  std::int64_t sum = 0;
+  std::int64_t sum = 0, before = 0, all = 0;
+  for (const std::size_t i : numbers) all += encoded[i].tokens();
   for (const std::size_t i : numbers) {
     const std::int64_t tokens = encoded[i].tokens();
-    if (runs.empty() || sum + tokens > settings.micro_batch_tokens) {
+    // An example is the rank's in whose share its middle lies.
+    const std::int64_t middle = 2 * before + tokens;
+    before += tokens;
+    if (settings.ranks && middle * settings.ranks->size() / (2 * all) != settings.ranks->rank()) continue;
+    if (runs.empty() || (settings.micro_batch_tokens > 0 && sum + tokens > settings.micro_batch_tokens)) {
       runs.emplace_back();
       sum = 0;
     }
@@ -220,7 +224,7 @@ void Trainer::State::likelihood_step(const std::vector<std::size_t>& numbers, St
     loss.backward();
     total = total.defined() ? total + loss.detach() : loss.detach();
   }
-  record.loss = total.item().toDouble();
+  if (total.defined()) record.loss = total.item().toDouble();  // a rank may have no share
 }
 
 at::Tensor Trainer::State::reference_of(const Packed& packed) {
@@ -294,7 +298,8 @@ Trainer::Trainer(const TrainerSettings& settings, model::Decoder decoder, model:
   std::optional<model::Decoder> placed, host, own_reference;
   if (!model::is_host(settings.placement)) placed = decoder.copied(settings.placement);
   if (reference) own_reference = reference_beside(placed ? *placed : decoder, decoder, *reference);
-  AdamW adamw(settings.optimizer, placed ? *placed : decoder, decoder.trained_flat(), std::move(optimizer));
+  AdamW adamw(settings.optimizer, placed ? *placed : decoder, decoder.trained_flat(), std::move(optimizer),
+              settings.ranks);
   if (placed) host = std::move(decoder);
   state_ = std::make_unique<State>(State{settings,
                                          placed ? std::move(*placed) : std::move(decoder),
@@ -335,16 +340,12 @@ void Trainer::skip_to(std::int64_t done) { state_->done = done; }
 std::size_t Trainer::left_out() const { return state_->left_out; }
 const model::Decoder& Trainer::decoder() const {
   if (!state_->host) return state_->decoder;
-  const at::NoGradGuard guard;
-  at::Tensor flat = state_->host->trained_flat();
-  flat.copy_(state_->optimizer.master());
+  state_->optimizer.copy_master(state_->host->trained_flat());
   return *state_->host;
 }
 const model::Tokenizer& Trainer::tokenizer() const { return state_->tokenizer; }
-model::OptimizerState Trainer::optimizer_state() const {
-  const model::OptimizerState& state = state_->optimizer.state();
-  return {state.first.cpu(), state.second.cpu(), state.steps};
-}
+model::OptimizerState Trainer::optimizer_state() const { return state_->optimizer.state(); }
+std::int64_t Trainer::optimizer_bytes() const { return state_->optimizer.bytes(); }
 
 StepRecord Trainer::step() {
   State& s = *state_;
@@ -357,6 +358,12 @@ StepRecord Trainer::step() {
     s.grpo_step(numbers, record);
   else
     s.likelihood_step(numbers, record);
+  if (s.settings.ranks) {
+    const std::vector<double> sums = s.settings.ranks->sums(
+        {record.loss, record.kl, record.clip_share, record.ratio_mean, record.entropy});
+    record.loss = sums[0], record.kl = sums[1], record.clip_share = sums[2], record.ratio_mean = sums[3];
+    record.entropy = sums[4];
+  }
   record.learning_rate = learning_rate(s.settings.optimizer, s.done, s.settings.steps);
   record.gradient_norm = s.optimizer.step(s.decoder, record.learning_rate);
   ++s.done;

@@ -362,7 +362,8 @@ int most_gpus(const StageSpec& spec, std::string_view job) {
   const KindRule* const rule = find_kind(kind);
   const bool runs =
       rule != nullptr && std::find(rule->jobs.begin(), rule->jobs.end(), job) != rule->jobs.end();
-  return runs && (job == "train" || job == "generate") ? 1 : 0;
+  if (!runs) return 0;
+  return job == "train" ? kMostGpus : job == "generate" ? 1 : 0;
 }
 
 int most_gpus_unnamed(const StageSpec& spec, std::string_view job) {

@@ -2,14 +2,16 @@
 //
 //   model_bench [THREADS]           the quickstart's model on the CPU, by both backends
 //   model_bench SHAPE [--gpu] [--type T] [--sequences N] [--length L] [--steps S] [--peak TFLOPS] [--only
-//   train|sample] [--trace FILE]
+//   train|sample] [--trace FILE] [--ranks R] [--losses]
 //
 // SHAPE: smollm2-135m, qwen2-0.5b, or a Hugging Face folder, whose shape is taken; weights are random.
 // Training: packed steps of N sequences of L tokens, all of them real, AdamW included. Sampling: 512 + 128
 // tokens of distinct prompts, prefill included, nothing in common, at 1, 16 and 128 prompts. `--peak`: the
 // device's peak for that type; the share of it that 6 operations a parameter and token are, attention left
 // out, is printed. `--trace`: what the last step and the last wave launch, for chrome://tracing.
-// model_bench.py does the same with transformers.
+// `--ranks`: training by R processes, each on a GPU of its own with N sequences. `--losses`: prints the loss
+// of every step, each of which has the same sequences, so that it falls; R times N sequences give the same
+// whatever R. model_bench.py does the same with transformers.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
@@ -28,6 +30,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/learn/trainer.h"
+#include "warpsmith/model/collective.h"
 #include "warpsmith/model/config.h"
 #include "warpsmith/model/folder.h"
 #include "warpsmith/model/placement.h"
@@ -57,6 +60,8 @@ struct Asked {
   std::int64_t sequences = 8, length = 2048, steps = 10;
   double peak = 0;  // operations a second
   std::string only, trace;
+  bool losses = false;
+  model::Collective* ranks = nullptr;
 };
 
 // Calls, and where a trace is asked for writes FILE.WHAT.json.
@@ -92,16 +97,18 @@ void bench_training(const Asked& asked, const model::DecoderSettings& settings) 
   model::Decoder host(settings);
   host.initialise(1);
   model::Decoder decoder = host.copied(asked.placement);
-  learn::AdamW optimizer({}, decoder, host.trained_flat(), std::nullopt);
+  const std::int64_t rank = asked.ranks ? asked.ranks->rank() : 0,
+                     ranks = asked.ranks ? asked.ranks->size() : 1;
+  learn::AdamW optimizer({}, decoder, host.trained_flat(), std::nullopt, asked.ranks);
   double best = 1e9, loss = 0;
-  const std::int64_t tokens = asked.sequences * asked.length;
+  const std::int64_t tokens = ranks * asked.sequences * asked.length;
   for (std::int64_t step = 0; step < asked.steps; ++step) {
     model::PackedBatch batch;
     std::vector<std::int64_t> lengths;
     for (std::int64_t i = 0; i < asked.sequences; ++i) {
-      std::vector<model::Token> all =
-          random_tokens(static_cast<std::uint64_t>(step * asked.sequences + i),
-                        static_cast<std::size_t>(asked.length + 1), settings.vocabulary);
+      std::vector<model::Token> all = random_tokens(
+          static_cast<std::uint64_t>(((asked.losses ? 0 : step) * ranks + rank) * asked.sequences + i),
+          static_cast<std::size_t>(asked.length + 1), settings.vocabulary);
       model::append_sequence(batch, {all.front()}, {all.begin() + 1, all.end()});
       lengths.push_back(asked.length);
     }
@@ -112,18 +119,23 @@ void bench_training(const Asked& asked, const model::DecoderSettings& settings) 
                                                           asked.placement.dtype(at::kFloat));
       const at::Tensor sum = (decoder.log_probabilities(batch, known) * known).sum();
       sum.backward();
-      optimizer.step(decoder, 1e-5);  // reads the norm: waits for the device
+      optimizer.step(decoder, asked.losses ? 1e-3 : 1e-5);  // reads the norm: waits for the device
       loss = sum.item().toDouble();
+      if (asked.ranks) loss = asked.ranks->sums({loss})[0];
     };
     const double seconds = seconds_of([&] { traced(asked, "train", step + 1 == asked.steps, one_step); });
     best = std::min(best, seconds);
+    if (asked.losses && rank == 0)
+      std::printf("step %3lld  loss %.6f\n", static_cast<long long>(step + 1), loss);
   }
+  if (rank > 0) return;
   const double rate = static_cast<double>(tokens) / best;
-  std::printf("training  %3lld x %lld  %8.1f ms/step  %9.0f tokens/s  loss %.3f",
-              static_cast<long long>(asked.sequences), static_cast<long long>(asked.length), best * 1e3, rate,
-              loss);
+  std::printf("training  %3lld x %lld  %8.1f ms/step  %9.0f tokens/s  loss %.3f  %.1f MB of optimiser a rank",
+              static_cast<long long>(ranks * asked.sequences), static_cast<long long>(asked.length),
+              best * 1e3, rate, loss, static_cast<double>(optimizer.bytes()) / 1e6);
   const double done = 6.0 * static_cast<double>(model::parameter_count(settings)) * rate;
-  if (asked.peak > 0) std::printf("  %.1f %% of the peak", 100 * done / asked.peak);
+  if (asked.peak > 0)
+    std::printf("  %.1f %% of the peak", 100 * done / asked.peak / static_cast<double>(ranks));
   std::printf("\n");
 }
 
@@ -202,6 +214,7 @@ void compare_backends(int threads) {
 int run(int argc, char** argv) {
   Asked asked;
   bool gpu = false;
+  int processes = 1;
   std::string type = "auto";
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -221,6 +234,10 @@ int run(int argc, char** argv) {
       asked.steps = std::stoll(next());
     else if (word == "--peak")
       asked.peak = 1e12 * std::stod(next());
+    else if (word == "--ranks")
+      processes = std::stoi(next());
+    else if (word == "--losses")
+      asked.losses = true;
     else if (word == "--trace")
       asked.trace = next();
     else if (word == "--only")
@@ -228,7 +245,10 @@ int run(int argc, char** argv) {
     else
       asked.shape = word;
   }
+  const model::Ranks ranks(processes, gpu);
   asked.placement = model::place_for(gpu, type);
+  const std::unique_ptr<model::Collective> together = ranks.connect(asked.placement);
+  asked.ranks = together.get();
   const bool by_threads =
       !asked.shape.empty() && asked.shape.find_first_not_of("0123456789") == std::string::npos;
   const int threads = by_threads ? std::atoi(asked.shape.c_str()) : gpu || asked.shape.empty() ? 1 : 2;
@@ -238,11 +258,12 @@ int run(int argc, char** argv) {
     return 0;
   }
   const model::DecoderSettings settings = settings_of(asked.shape);
-  std::printf("%s, %lld parameters, %s on %s\n", asked.shape.c_str(),
-              static_cast<long long>(model::parameter_count(settings)),
-              at::toString(asked.placement.dtype().toScalarType()), gpu ? "the GPU" : "the CPU");
+  if (ranks.rank() == 0)
+    std::printf("%s, %lld parameters, %s on %s\n", asked.shape.c_str(),
+                static_cast<long long>(model::parameter_count(settings)),
+                at::toString(asked.placement.dtype().toScalarType()), gpu ? "the GPU" : "the CPU");
   if (asked.only != "sample") bench_training(asked, settings);
-  if (asked.only != "train") bench_sampling(asked, settings);
+  if (asked.only != "train" && processes == 1) bench_sampling(asked, settings);
   return 0;
 }
 

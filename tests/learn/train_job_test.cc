@@ -8,8 +8,10 @@
 
 #include <chrono>
 #include <fstream>
+#include <map>
 #include <thread>
 
+#include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/records/shard.h"
 
@@ -141,6 +143,89 @@ TEST_F(TrainJobTest, KilledTrainingEndsWithTheRecordsOfTrainingThatNeverStopped)
     scan_json_lines(attempt.path() / "records.jsonl", 0,
                     [&](Json&& r, std::uint64_t) { ++times[r.value("item", "end")]; });
   for (const auto& [item, n] : times) EXPECT_EQ(n, 1) << item;
+}
+
+// Processes whose parent `of` is.
+std::vector<pid_t> children_of(pid_t of) {
+  std::ifstream file("/proc/" + std::to_string(of) + "/task/" + std::to_string(of) + "/children");
+  std::vector<pid_t> all;
+  for (pid_t child = 0; file >> child;) all.push_back(child);
+  return all;
+}
+
+// In float32 by the loops, and in bfloat16 by the operators with small parts of a batch at a time.
+TEST_F(TrainJobTest, RanksTrainAsOneProcessDoes) {
+  for (const Json& way :
+       {Json{{"type", "float32"}}, Json{{"type", "bfloat16"}, {"micro_batch_tokens", 50}}}) {
+    const std::string type = way["type"];
+    std::map<int, ShardRecords> of;
+    for (const int ranks : {1, 2, 3}) {
+      Json params = way;
+      params["ranks"] = ranks;
+      const fs::path folder = make_train_job(type + std::to_string(ranks), 60, params);
+      ASSERT_EQ(run("warpsmith-train", folder), 0) << log(folder);
+      of[ranks] = read_shard_records(folder / "0");
+      EXPECT_TRUE(of[ranks].ended);
+      ASSERT_EQ(of[ranks].records.size(), 60u);
+      EXPECT_EQ(children_of(::getpid()).size(), 0u);
+    }
+    const auto loss = [&](int ranks, int step) {
+      return of[ranks].records.at("step-" + std::to_string(step)).at("loss").get<double>();
+    };
+    EXPECT_LT(loss(1, 60), 0.67 * loss(1, 1));
+    for (const int ranks : {2, 3})
+      for (int step = 1; step <= 60; ++step)
+        EXPECT_NEAR(loss(ranks, step), loss(1, step), (type == "float32" ? 1e-3 : 2e-2) * loss(1, step))
+            << ranks << " ranks, step " << step;
+    EXPECT_EQ(of[2].records.at("step-60").at("tokens"), of[1].records.at("step-60").at("tokens"));
+  }
+}
+
+TEST_F(TrainJobTest, ALostRankEndsTheJobWhichIsResumedByAnyNumberOfRanks) {
+  const fs::path whole = make_train_job("whole", 150, {{"ranks", 2}}),
+                 lost = make_train_job("lost", 150, {{"ranks", 2}});
+  ASSERT_EQ(run("warpsmith-train", whole), 0) << log(whole);
+  const pid_t first = start("warpsmith-train", lost, 0);
+  while (!fs::exists(lost / "0") || read_shard_records(lost / "0").records.size() < 45) {
+    ASSERT_EQ(::waitpid(first, nullptr, WNOHANG), 0) << "it ended before a rank was lost: " << log(lost);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const std::vector<pid_t> ranks = children_of(first);
+  ASSERT_EQ(ranks.size(), 1u);
+  ::kill(ranks[0], SIGKILL);
+  EXPECT_EQ(wait(first), kExitFailed);
+  EXPECT_THAT(log(lost), ::testing::HasSubstr("rank 1 ended by signal 9"));
+  ASSERT_EQ(run("warpsmith-train", lost), 0) << log(lost);
+  EXPECT_THAT(log(lost), ::testing::HasSubstr("resuming behind step"));
+  EXPECT_EQ(essence(read_shard_records(whole / "0")), essence(read_shard_records(lost / "0")));
+
+  // Rank 0 lost: no other goes on.
+  const fs::path leader = make_train_job("leader", 150, {{"ranks", 3}});
+  const pid_t leads = start("warpsmith-train", leader, 0);
+  while (!fs::exists(leader / "0") || read_shard_records(leader / "0").records.size() < 45)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const std::vector<pid_t> others = children_of(leads);
+  ASSERT_EQ(others.size(), 2u);
+  ::kill(leads, SIGKILL);
+  wait(leads);
+  for (const pid_t other : others)
+    for (int i = 0; i < 500 && ::kill(other, 0) == 0 && fs::exists("/proc/" + std::to_string(other) + "/exe");
+         ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (const pid_t other : others) EXPECT_FALSE(fs::exists("/proc/" + std::to_string(other) + "/exe"));
+  // One process goes on where three left off.
+  Json params = read_json_file(leader / "job.json");
+  params["params"]["ranks"] = 1;
+  write_file_atomic(leader / "job.json", params.dump());
+  ASSERT_EQ(run("warpsmith-train", leader), 0) << log(leader);
+  const Json last = read_shard_records(leader / "0").records.at("step-150");
+  EXPECT_NEAR(last.at("loss").get<double>(),
+              read_shard_records(whole / "0").records.at("step-150").at("loss").get<double>(), 1e-3);
+}
+
+TEST_F(TrainJobTest, AMistakeOfAllRanksIsNoLostRank) {
+  const fs::path folder = make_train_job("run", 3, {{"ranks", 2}, {"model", {{"heads", 3}}}});
+  EXPECT_EQ(run("warpsmith-train", folder), kExitUsage) << log(folder);
 }
 
 TEST_F(TrainJobTest, ADamagedCheckpointIsPassedOver) {

@@ -5,6 +5,7 @@
 
 #include "warpsmith/base/json.h"
 #include "warpsmith/model/checkpoint.h"
+#include "warpsmith/model/collective.h"
 #include "warpsmith/model/fused.h"
 
 namespace warpsmith::learn {
@@ -30,28 +31,37 @@ OptimizerSettings optimizer_settings_from_json(const Json& json);
 double learning_rate(const OptimizerSettings& settings, std::int64_t index, std::int64_t steps);
 
 // Works on what a decoder trains (Decoder::trained_flat()). Where that is no float32, a float32 copy of it,
-// the master, gets the updates and the decoder their rounded values.
+// the master, gets the updates and the decoder their rounded values. Of several ranks each holds master and
+// moments of its own part alone, updates that, and gets the others' weights from them.
 class AdamW {
  public:
   // `weights`: what the decoder trains, in float32, on any device. Fresh moments, or `state`'s.
+  // `state`: of all ranks. `ranks`: null where this process trains alone; else it has to live as long.
   AdamW(const OptimizerSettings& settings, const model::Decoder& decoder, const at::Tensor& weights,
-        std::optional<model::OptimizerState> state);
-  // One update by decoder.flat_gradient(); returns its norm before clipping. Throws Error where that is not
-  // finite.
+        std::optional<model::OptimizerState> state, model::Collective* ranks = nullptr);
+  // One update by the sum of all ranks' decoder.flat_gradient(); returns its norm before clipping. Throws
+  // Error where that is not finite.
   double step(model::Decoder& decoder, double rate);
-  const model::OptimizerState& state() const { return state_; }
-  // float32, on the decoder's device.
-  const at::Tensor& master() const { return master_; }
+  // The whole state and master, on the CPU in float32. Of several ranks all must ask; rank 0 gets them, the
+  // others what is not said.
+  model::OptimizerState state() const;
+  void copy_master(const at::Tensor& to) const;
+  // Of this rank's master and moments.
+  std::int64_t bytes() const;
 
  private:
   void step_by_loops(const at::Tensor& gradient, double factor, double rate);
   void step_by_operators(model::Decoder& decoder, double factor, double rate);
   void step_fused(const model::Fused& fused, model::Decoder& decoder, double factor, double rate);
+  at::Tensor of_all_ranks(const at::Tensor& own) const;
 
   OptimizerSettings settings_;
-  model::OptimizerState state_;
-  at::Tensor master_;  // the decoder's own weights where those are float32
-  at::Tensor decay_;   // for the loops: weight decay of each element; fused: whether each 16 elements decay
+  model::Collective* ranks_;
+  std::int64_t all_ = 0;       // elements
+  model::Part part_;           // of them, this rank's
+  model::OptimizerState own_;  // of the part, as all below are
+  at::Tensor master_;          // the decoder's own weights where those are float32
+  at::Tensor decay_;  // for the loops: weight decay of each element; fused: whether each 16 elements decay
 };
 
 }  // namespace warpsmith::learn

@@ -42,6 +42,9 @@ struct TrainerSettings {
   // step at a time, in grpo a group.
   std::int64_t micro_batch_tokens = 0;
   bool recompute = false;  // Decoder::recompute()
+  // Ranks that train together: each computes its share of every step's tokens. Null: this process alone. Each
+  // makes the same calls in the same order, and gets the same records.
+  model::Collective* ranks = nullptr;
 };
 
 struct StepRecord {
@@ -80,9 +83,10 @@ class Trainer {
   void skip_to(std::int64_t done);  // after resuming: the next step's index
   StepRecord step();                // the next one
   std::size_t left_out() const;
-  // As trained so far, on the CPU in float32.
+  // As trained so far, on the CPU in float32; of several ranks all must ask, and rank 0 gets it.
   const model::Decoder& decoder() const;
   model::OptimizerState optimizer_state() const;
+  std::int64_t optimizer_bytes() const;  // of this rank
   const model::Tokenizer& tokenizer() const;
 
  private:

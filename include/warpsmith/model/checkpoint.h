@@ -50,8 +50,8 @@ std::string save_checkpoint(const std::filesystem::path& folder, const Checkpoin
                             const OptimizerState* optimizer);
 
 // Throws Error that names the file and what is wrong with it, where anything is missing, cut short or
-// altered. `base_folder`: where the Hugging Face folder lies here whose weights adapters add to; empty, or not
-// there: where it lay when the checkpoint was written.
+// altered. `base_folder`: where the Hugging Face folder lies here whose weights adapters add to; empty, or
+// not there: where it lay when the checkpoint was written.
 Checkpoint load_checkpoint(const std::filesystem::path& folder, bool with_optimizer = false,
                            const std::filesystem::path& base_folder = {});
 

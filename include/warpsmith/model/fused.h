@@ -10,6 +10,8 @@
 #include <functional>
 #include <memory>
 
+#include "warpsmith/model/collective.h"
+
 namespace warpsmith::model {
 
 // A step of the sampler is some hundred short kernels, whose launches cost more than their work.
@@ -36,6 +38,10 @@ struct AdamRates {
 class Fused {
  public:
   virtual ~Fused() = default;
+  // NCCL: the first rank makes the id, and all connect with it.
+  virtual void make_nccl_id(unsigned char (&id)[128]) const = 0;
+  virtual std::unique_ptr<Collective> make_collective(const unsigned char (&id)[128], int rank,
+                                                      int size) const = 0;
   virtual std::unique_ptr<StepGraph> make_step_graph() const = 0;
 
   // sum = x + y; normed = weight * sum / rms(sum); scale: [rows] float32, 1 / rms(sum). y undefined: sum is x
@@ -80,7 +86,10 @@ class Fused {
                      const AdamRates& rates) const = 0;
 };
 
-// From the module warpsmith-gpu.so beside the programs, which is linked with torch's CUDA library. Null where
+// The module warpsmith-gpu.so beside the programs, which is linked with torch's CUDA library. Throws Error
+// where it or NVRTC is missing.
+const Fused& gpu_module();
+// Its fused operations. Null where
 // `options` are not bfloat16 on a GPU of compute capability 8.0 or more, and, after one warning, where the
 // module or NVRTC is missing.
 const Fused* fused_for(const at::TensorOptions& options);

@@ -1,5 +1,6 @@
-// Fused operations of a decoder in bfloat16: module.cc says what each computes. Made by NVRTC for the GPU at hand
-// and for one WIDTH of normed rows. Sums are formed in float32 and in one order, so results repeat bit for bit.
+// Fused operations of a decoder in bfloat16: module.cc says what each computes. Made by NVRTC for the GPU at
+// hand and for one WIDTH of normed rows. Sums are formed in float32 and in one order, so results repeat bit
+// for bit.
 //
 // Rows begin at multiples of 16 bytes and are multiples of 8 elements long.
 typedef unsigned int u32;
@@ -73,8 +74,8 @@ __device__ __forceinline__ float of_team(float x) {
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads)
-    ws_add_norm(const bf16* x, const bf16* y, const bf16* weight, bf16* sum, bf16* normed, float* scale, i64 rows,
-                float epsilon) {
+    ws_add_norm(const bf16* x, const bf16* y, const bf16* weight, bf16* sum, bf16* normed, float* scale,
+                i64 rows, float epsilon) {
   const i64 row = static_cast<i64>(blockIdx.x) * kTeams + threadIdx.x / kTeam;
   const int lane = threadIdx.x % kTeam;
   if (row >= rows) return;  // a whole team
@@ -109,8 +110,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 // Each team takes every teams-th row, and leaves its part of the weight's gradient in a row of dweight.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    ws_norm_backward(const bf16* sum, const float* scale, const bf16* weight, const bf16* dnormed, const bf16* dsum,
-                     bf16* dx, float* dweight, i64 rows) {
+    ws_norm_backward(const bf16* sum, const float* scale, const bf16* weight, const bf16* dnormed,
+                     const bf16* dsum, bf16* dx, float* dweight, i64 rows) {
   const i64 team = static_cast<i64>(blockIdx.x) * kTeams + threadIdx.x / kTeam;
   const i64 teams = static_cast<i64>(gridDim.x) * kTeams;
   const int lane = threadIdx.x % kTeam;
@@ -177,7 +178,8 @@ extern "C" __global__ void ws_swiglu(const bf16* gate_up, bf16* out, i64 hidden)
   }
 }
 
-extern "C" __global__ void ws_swiglu_backward(const bf16* gate_up, const bf16* dout, bf16* dgate_up, i64 hidden) {
+extern "C" __global__ void ws_swiglu_backward(const bf16* gate_up, const bf16* dout, bf16* dgate_up,
+                                              i64 hidden) {
   const i64 row = blockIdx.x, begin = row * 2 * hidden;
   for (i64 at = 8 * threadIdx.x; at < hidden; at += 8 * blockDim.x) {
     Eight g = load(gate_up + begin + at), u = load(gate_up + begin + hidden + at);
@@ -284,14 +286,15 @@ extern "C" __global__ void __launch_bounds__(1024)
 }
 
 extern "C" __global__ void __launch_bounds__(1024)
-    ws_log_probabilities_backward(bf16* logits, const i64* targets, const float* gradients, const float* logsums,
-                                  i64 columns) {
-  put_gradient(logits + static_cast<i64>(blockIdx.x) * columns, columns, targets[blockIdx.x], logsums[blockIdx.x],
-               gradients[blockIdx.x]);
+    ws_log_probabilities_backward(bf16* logits, const i64* targets, const float* gradients,
+                                  const float* logsums, i64 columns) {
+  put_gradient(logits + static_cast<i64>(blockIdx.x) * columns, columns, targets[blockIdx.x],
+               logsums[blockIdx.x], gradients[blockIdx.x]);
 }
 
-// A block a row: the token that the row's number in [0, 1) picks, by the sums of probabilities in the order of
-// ids; the most probable one where factor (1 / temperature) is 0. tokens, log_probabilities: [steps, rows].
+// A block a row: the token that the row's number in [0, 1) picks, by the sums of probabilities in the order
+// of ids; the most probable one where factor (1 / temperature) is 0. tokens, log_probabilities: [steps,
+// rows].
 extern "C" __global__ void __launch_bounds__(1024)
     ws_draw(const bf16* logits, const double* uniforms, const i64* step, i64* token, i64* tokens,
             float* log_probabilities, i64 columns, float factor) {
@@ -334,7 +337,8 @@ extern "C" __global__ void __launch_bounds__(1024)
         for (int i = 0; i < 8; ++i) {
           sum += e.v[i];
           if (sum > wanted || i == 7) {
-            atomicMin(reinterpret_cast<unsigned long long*>(&chosen), static_cast<unsigned long long>(at + i));
+            atomicMin(reinterpret_cast<unsigned long long*>(&chosen),
+                      static_cast<unsigned long long>(at + i));
             break;
           }
         }
@@ -361,16 +365,16 @@ extern "C" __global__ void __launch_bounds__(1024)
 }
 
 struct Rates {
-  float size;            // learning rate / (1 - beta1^t)
-  float root;            // 1 / sqrt(1 - beta2^t)
-  float decay;           // learning rate * weight decay
-  float factor;          // of gradients: clipping
+  float size;    // learning rate / (1 - beta1^t)
+  float root;    // 1 / sqrt(1 - beta2^t)
+  float decay;   // learning rate * weight decay
+  float factor;  // of gradients: clipping
   float beta1, beta2, epsilon;
 };
 
 // Decoupled weight decay (AdamW), of 8 elements a thread; decays: a byte for each 16 elements.
-extern "C" __global__ void ws_adamw(bf16* weights, const bf16* gradients, float* master, float* first, float* second,
-                                    const unsigned char* decays, i64 n, Rates r) {
+extern "C" __global__ void ws_adamw(bf16* weights, const bf16* gradients, float* master, float* first,
+                                    float* second, const unsigned char* decays, i64 n, Rates r) {
   const i64 at = 8 * (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x);
   if (at >= n) return;
   const Eight g = load(gradients + at);
@@ -378,7 +382,8 @@ extern "C" __global__ void ws_adamw(bf16* weights, const bf16* gradients, float*
   Eight out;
 #pragma unroll
   for (int i = 0; i < 8; i += 4) {
-    float4 *const w = reinterpret_cast<float4*>(master + at + i), *const m = reinterpret_cast<float4*>(first + at + i),
+    float4 *const w = reinterpret_cast<float4*>(master + at + i),
+                  *const m = reinterpret_cast<float4*>(first + at + i),
                   *const v = reinterpret_cast<float4*>(second + at + i);
     const float4 weight = *w, mean = *m, square = *v;
     float ws[4] = {weight.x, weight.y, weight.z, weight.w}, ms[4] = {mean.x, mean.y, mean.z, mean.w},

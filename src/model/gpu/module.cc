@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "nccl.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/model/fused.h"
 
@@ -156,8 +157,11 @@ T* data(const at::Tensor& x) {
 
 class OnGpu : public Fused {
  public:
-  OnGpu() { (void)kernels(kAnyWidth); }
-
+  void make_nccl_id(unsigned char (&id)[128]) const override { nccl::make_id(id); }
+  std::unique_ptr<Collective> make_collective(const unsigned char (&id)[128], int rank,
+                                              int size) const override {
+    return nccl::connect(id, rank, size);
+  }
   std::unique_ptr<StepGraph> make_step_graph() const override { return std::make_unique<CudaGraph>(); }
 
   void add_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight, double epsilon,
