@@ -78,7 +78,7 @@ model::Checkpoint start_model(ShardSession& shard, const learn::CheckpointSeries
                               bool leads) {
   const JobFile& job = shard.job();
   if (const std::optional<std::int64_t> step = resumable(shard, series)) {
-    inputs.init.reset();
+    if (inputs.settings.mode != learn::Mode::kGrpo) inputs.init.reset();  // else it drew the samples
     model::Checkpoint start =
         model::load_checkpoint(series.folder_of(*step), true, job.params.value("base_folder", ""));
     if (!leads) return start;
@@ -223,8 +223,10 @@ void train(int argc, char** argv) {
   const std::int64_t done = start.facts.step - inputs.first;
   learn::Trainer trainer(settings, std::move(start.decoder), std::move(start.tokenizer),
                          std::move(start.optimizer), inputs.reference ? &inputs.reference->decoder : nullptr,
-                         std::move(inputs.examples));
+                         std::move(inputs.examples),
+                         done > 0 && inputs.init ? &inputs.init->decoder : nullptr);
   trainer.skip_to(done);
+  inputs.init.reset();
   if (trainer.left_out() > 0)
     log_warning(std::to_string(trainer.left_out()) +
                 " examples are longer than the model's context: left out");

@@ -10,11 +10,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <numeric>
 
 #include "warpsmith/base/allocator.h"
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/log.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/model/placement.h"
 
@@ -154,25 +156,36 @@ struct Trainer::State {
   std::int64_t done = 0;
 
   void encode(std::vector<Example> all);
+  void compute_old(const model::Decoder& policy);
   void likelihood_step(const std::vector<std::size_t>& numbers, StepRecord& record);
   void grpo_step(const std::vector<std::size_t>& numbers, StepRecord& record);
   void grpo_part(const std::vector<std::size_t>& numbers, std::int64_t samples, StepRecord& record);
   at::Tensor reference_of(const Packed& packed);
   // This rank's share of `numbers`, by tokens, in runs of at most micro_batch_tokens.
   std::vector<std::vector<std::size_t>> micro_batches(const std::vector<std::size_t>& numbers) const;
+  std::vector<std::vector<std::size_t>> runs_of(const std::vector<std::size_t>& numbers) const;
 };
 
 std::vector<std::vector<std::size_t>> Trainer::State::micro_batches(
     const std::vector<std::size_t>& numbers) const {
-  std::vector<std::vector<std::size_t>> runs;
-  std::int64_t sum = 0, before = 0, all = 0;
+  if (!settings.ranks) return runs_of(numbers);
+  std::vector<std::size_t> share;
+  std::int64_t before = 0, all = 0;
   for (const std::size_t i : numbers) all += encoded[i].tokens();
   for (const std::size_t i : numbers) {
-    const std::int64_t tokens = encoded[i].tokens();
     // An example is the rank's in whose share its middle lies.
-    const std::int64_t middle = 2 * before + tokens;
-    before += tokens;
-    if (settings.ranks && middle * settings.ranks->size() / (2 * all) != settings.ranks->rank()) continue;
+    const std::int64_t middle = 2 * before + encoded[i].tokens();
+    before += encoded[i].tokens();
+    if (middle * settings.ranks->size() / (2 * all) == settings.ranks->rank()) share.push_back(i);
+  }
+  return runs_of(share);
+}
+
+std::vector<std::vector<std::size_t>> Trainer::State::runs_of(const std::vector<std::size_t>& numbers) const {
+  std::vector<std::vector<std::size_t>> runs;
+  std::int64_t sum = 0;
+  for (const std::size_t i : numbers) {
+    const std::int64_t tokens = encoded[i].tokens();
     if (runs.empty() || (settings.micro_batch_tokens > 0 && sum + tokens > settings.micro_batch_tokens)) {
       runs.emplace_back();
       sum = 0;
@@ -204,6 +217,32 @@ void Trainer::State::encode(std::vector<Example> all) {
                             : "every example is longer than the context of " +
                                   std::to_string(decoder.settings().context) + " tokens",
                 kExitUsage);
+}
+
+// The examples' old log-probabilities by the trainer's own forward pass.
+void Trainer::State::compute_old(const model::Decoder& policy) {
+  const at::NoGradGuard guard;
+  std::map<std::string, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < examples.size(); ++i) groups[examples[i].group].push_back(i);
+  double sum = 0;
+  std::size_t far = 0, tokens = 0;
+  for (const auto& [name, members] : groups)
+    for (const std::vector<std::size_t>& run : runs_of(members)) {
+      const Packed packed = pack(encoded, run);
+      const at::Tensor all = policy.log_probabilities(packed.batch).to(at::kCPU, at::kFloat);
+      const float* next = all.const_data_ptr<float>();
+      for (const std::size_t i : packed.order)
+        for (float& old : examples[i].log_probabilities) {
+          const double difference = std::abs(old - *next);
+          sum += difference;
+          far += difference > 0.1;
+          ++tokens;
+          old = *next++;
+        }
+    }
+  log_info("the sampler's log-probabilities of " + std::to_string(tokens) +
+           " tokens differ from the trainer's by " + std::to_string(sum / static_cast<double>(tokens)) +
+           " on average, " + std::to_string(far) + " of them by more than 0.1: the trainer's count");
 }
 
 void Trainer::State::likelihood_step(const std::vector<std::size_t>& numbers, StepRecord& record) {
@@ -294,7 +333,7 @@ static std::optional<model::Decoder> reference_beside(const model::Decoder& trai
 
 Trainer::Trainer(const TrainerSettings& settings, model::Decoder decoder, model::Tokenizer tokenizer,
                  std::optional<model::OptimizerState> optimizer, const model::Decoder* reference,
-                 std::vector<Example> examples) {
+                 std::vector<Example> examples, const model::Decoder* sampled_by) {
   std::optional<model::Decoder> placed, host, own_reference;
   if (!model::is_host(settings.placement)) placed = decoder.copied(settings.placement);
   if (reference) own_reference = reference_beside(placed ? *placed : decoder, decoder, *reference);
@@ -322,6 +361,12 @@ Trainer::Trainer(const TrainerSettings& settings, model::Decoder decoder, model:
                     std::to_string(s.decoder.settings().vocabulary),
                 kExitUsage);
   s.encode(std::move(examples));
+  if (settings.mode == Mode::kGrpo && !model::is_host(settings.placement)) {
+    if (sampled_by)
+      s.compute_old(sampled_by->copied(settings.placement));
+    else
+      s.compute_old(s.decoder);
+  }
   s.reference.resize(s.examples.size());
   std::vector<std::int64_t> tokens;
   std::vector<std::string> groups;

@@ -73,9 +73,11 @@ class Trainer {
   // KL holds to; may be null where kl is 0; has to live as long as the trainer. Examples longer than the
   // context are left out and counted; throws Error (exit code 2) where none is left or a grpo example lacks
   // its tokens.
+  // `sampled_by`: grpo, the policy that drew the samples; null: `decoder`. On a GPU or in bfloat16 the old
+  // log-probabilities of the ratios are computed by it here, since the sampler's differ by rounding.
   Trainer(const TrainerSettings& settings, model::Decoder decoder, model::Tokenizer tokenizer,
           std::optional<model::OptimizerState> optimizer, const model::Decoder* reference,
-          std::vector<Example> examples);
+          std::vector<Example> examples, const model::Decoder* sampled_by = nullptr);
   ~Trainer();
   Trainer(Trainer&&) noexcept;
 
