@@ -4,7 +4,8 @@ PREFIX ?= /usr/local
 BUILD := build/$(PRESET)
 CMAKE_FLAGS ?=
 JOBS ?= $(shell cmake/build_jobs.sh)
-TEST_JOBS ?= 2
+# One more than there are processors: tests on Slurm mostly wait.
+TEST_JOBS ?= $(shell echo $$(( $$(cmake/build_jobs.sh) + 1 )))
 GOAL ?= programs
 CTEST_FLAGS ?=
 

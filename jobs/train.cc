@@ -4,11 +4,15 @@
 // relative to the run folder, or null); optimizer (OptimizerSettings by name); threads; checkpoint_prefix;
 // gpus (one process, a rank, for each; 0: on the CPU), ranks (processes on the CPU, by default 1), type
 // ("auto", "float32", "bfloat16"), micro_batch_tokens, recompute; lora (rank, alpha, targets) or null;
-// base_folder (see load_checkpoint()); grpo: epochs, clip_ratio, kl, kl_clamp. examples.jsonl: {"id",
-// "prompt", "completion", "weight"}; grpo also "group", "advantage", "folder" (an attempt's, relative to the
-// run folder), "tokens" and "logprobs" (blobs there). items: {"id": "step-17"}, numbered on from the init
-// checkpoint. Records: step, loss, learning_rate, grad_norm, tokens, seconds; grpo also kl, clip_share,
-// ratio_mean, entropy, groups, groups_without_spread; the last one also checkpoint and checkpoint_digest.
+// base_folder (see load_checkpoint()); grpo: epochs, clip_ratio, kl, kl_clamp.
+//
+// examples.jsonl: {"id", "prompt", "completion", "weight"}; grpo also "group", "advantage", "finished",
+// "folder" (an attempt's, relative to the run folder), "tokens" and "logprobs" (blobs there).
+//
+// items: {"id": "step-17"}, numbered on from the init checkpoint.
+//
+// Records: step, loss, learning_rate, grad_norm, tokens, seconds; grpo also kl, clip_share, ratio_mean,
+// entropy, groups, groups_without_spread, truncated; the last one also checkpoint and checkpoint_digest.
 //
 // Where init is null: `pretrained` ({"folder", "weights", "frame"}) is a Hugging Face folder from which the
 // weights (or their shape alone) and the tokenizer come; without it the tokenizer is trained on the examples.
@@ -50,7 +54,8 @@ Json to_record(const learn::StepRecord& r, std::int64_t step, learn::Mode mode) 
                    {"ratio_mean", r.ratio_mean},
                    {"entropy", r.entropy},
                    {"groups", r.groups},
-                   {"groups_without_spread", r.groups_without_spread}});
+                   {"groups_without_spread", r.groups_without_spread},
+                   {"truncated", r.truncated}});
   return record;
 }
 

@@ -285,7 +285,10 @@ at::Tensor Trainer::State::reference_of(const Packed& packed) {
 void Trainer::State::grpo_step(const std::vector<std::size_t>& numbers, StepRecord& record) {
   // One group after the other: their gradients add up, and memory does not grow with the groups of a step.
   std::map<std::string, std::vector<std::size_t>> groups;
-  for (const std::size_t i : numbers) groups[examples[i].group].push_back(i);
+  for (const std::size_t i : numbers) {
+    groups[examples[i].group].push_back(i);
+    record.truncated += !examples[i].finished;
+  }
   const auto samples = static_cast<std::int64_t>(numbers.size());
   for (const auto& [name, members] : groups) {
     ++record.groups;

@@ -235,6 +235,7 @@ class ContrastiveStage final : public Stage {
             {"weight", 1.0},
             {"group", s.item},
             {"advantage", *s.advantage},
+            {"finished", s.finished},
             {"folder", s.folder},
             {"tokens", s.tokens_blob},
             {"logprobs", s.logprobs_blob}};

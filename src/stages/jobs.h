@@ -25,7 +25,10 @@ inline constexpr int kSamplesAnItem = 16;
 inline constexpr int kSamplesADraw = 8;
 
 // Guesses of an item's duration, for packing only.
-inline constexpr double kSecondsAToken = 5e-4;
+inline constexpr double kSecondsAToken = 5e-4, kSecondsATokenOnGpu = 5e-5;
+inline double seconds_a_token(const workflow::StageSpec& spec) {
+  return spec.generate.gpus > 0 ? kSecondsATokenOnGpu : kSecondsAToken;
+}
 inline constexpr double kTrainStepSeconds = 0.1, kExportSeconds = 10;
 // By tier: one kernel; host code with torch's headers; a module that loads torch, and one that builds, too.
 inline constexpr double kCompilePlanSeconds = 0.3, kCompileExtensionSeconds = 30, kCompilePythonSeconds = 8,

@@ -19,9 +19,10 @@ namespace warpsmith::store {
 
 namespace {
 
-constexpr std::array<const char*, 4> kOlderSchemas = {"warpsmith.results/5", "warpsmith.results/6",
-                                                      "warpsmith.results/7",
-                                                      "warpsmith.results/8"};  // can be read
+// Those that can be read.
+constexpr std::array<const char*, 5> kOlderSchemas = {"warpsmith.results/5", "warpsmith.results/6",
+                                                      "warpsmith.results/7", "warpsmith.results/8",
+                                                      "warpsmith.results/9"};
 
 // The number of a schema that can be read; 0: it cannot.
 int schema_number(const std::string& schema) {

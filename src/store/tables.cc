@@ -171,6 +171,16 @@ const Table<TrainingRow>& training_table() {
               field("kl", &R::kl, {.unit = "nats a token", .meaning = "GRPO: KL to the reference model"}),
               field("clip_share", &R::clip_share, {.meaning = "GRPO: share of tokens that were clipped"}),
               field("ratio_mean", &R::ratio_mean, {.meaning = "GRPO: mean ratio of probabilities"}),
+              field("entropy", &R::entropy,
+                    {.unit = "nats a token",
+                     .meaning = "GRPO: entropy, estimated by the samples",
+                     .since = 10}),
+              field("groups", &R::groups, {.meaning = "GRPO: groups in the step", .since = 10}),
+              field("groups_without_spread", &R::groups_without_spread,
+                    {.meaning = "GRPO: of these, those whose samples were all as good: they teach nothing",
+                     .since = 10}),
+              field("truncated", &R::truncated,
+                    {.meaning = "GRPO: samples of the step that max_tokens cut off", .since = 10}),
           })};
   return table;
 }

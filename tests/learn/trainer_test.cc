@@ -202,7 +202,8 @@ TrainerSettings grpo(std::int64_t steps) {
 TEST(Grpo, FirstStepFindsTheSamplersLogProbabilities) {
   const Decoder policy = make_decoder();
   const Tokenizer tokenizer = make_tokenizer();
-  const std::vector<Example> all = sampled(policy, tokenizer, 3, 6);
+  std::vector<Example> all = sampled(policy, tokenizer, 3, 6);
+  all[4].finished = false;
   for (const Example& e : all) {
     model::PackedBatch batch;
     model::append_sequence(batch, tokenizer.encode_prompt(e.prompt), e.tokens);
@@ -214,6 +215,7 @@ TEST(Grpo, FirstStepFindsTheSamplersLogProbabilities) {
   const StepRecord step = trainer.step();
   EXPECT_NEAR(step.ratio_mean, 1, 1e-4);
   EXPECT_EQ(step.clip_share, 0);
+  EXPECT_EQ(step.truncated, 1);
   EXPECT_NEAR(step.kl, 0, 1e-6);
   EXPECT_NEAR(step.loss, 0, 1e-4) << "advantages of a group sum to zero";
   EXPECT_GT(step.gradient_norm, 1e-3);

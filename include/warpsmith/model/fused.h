@@ -38,6 +38,8 @@ struct AdamRates {
 class Fused {
  public:
   virtual ~Fused() = default;
+  // Whether the GPU has what the fused operations want: compute capability 8.0.
+  virtual bool is_new_enough() const = 0;
   // NCCL: the first rank makes the id, and all connect with it.
   virtual void make_nccl_id(unsigned char (&id)[128]) const = 0;
   virtual std::unique_ptr<Collective> make_collective(const unsigned char (&id)[128], int rank,
@@ -89,9 +91,8 @@ class Fused {
 // The module warpsmith-gpu.so beside the programs, which is linked with torch's CUDA library. Throws Error
 // where it or NVRTC is missing.
 const Fused& gpu_module();
-// Its fused operations. Null where
-// `options` are not bfloat16 on a GPU of compute capability 8.0 or more, and, after one warning, where the
-// module or NVRTC is missing.
+// Its fused operations. Null where `options` are not bfloat16 on a GPU that is new enough, and, after one
+// warning, where the module is missing.
 const Fused* fused_for(const at::TensorOptions& options);
 inline const Fused* fused_for(const at::Tensor& x) { return fused_for(x.options()); }
 

@@ -19,7 +19,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/9";
+inline constexpr const char* kSchema = "warpsmith.results/10";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, degenerate, stage, hash8;
@@ -71,7 +71,9 @@ struct TrainingRow {
   std::string stage, hash8;
   std::int64_t round = 0, step = 0, tokens = 0;
   double loss = 0, learning_rate = 0, grad_norm = 0, seconds = 0;
-  double kl = 0, clip_share = 0, ratio_mean = 0;  // GRPO only
+  // GRPO only:
+  double kl = 0, clip_share = 0, ratio_mean = 0, entropy = 0;
+  std::int64_t groups = 0, groups_without_spread = 0, truncated = 0;
 };
 
 // One version of a stage.

@@ -25,7 +25,7 @@ const Fused* fused_for(const at::TensorOptions& options) {
   if (!options.device().is_cuda() || options.dtype() != at::kBFloat16) return nullptr;
   static const Fused* const kFused = []() -> const Fused* {
     try {
-      return &gpu_module();
+      return gpu_module().is_new_enough() ? &gpu_module() : nullptr;
     } catch (const Error& error) {
       log_warning(std::string("training and sampling go on without fused operations, slower: ") +
                   error.what());

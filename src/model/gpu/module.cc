@@ -157,6 +157,7 @@ T* data(const at::Tensor& x) {
 
 class OnGpu : public Fused {
  public:
+  bool is_new_enough() const override { return at::cuda::getCurrentDeviceProperties()->major >= 8; }
   void make_nccl_id(unsigned char (&id)[128]) const override { nccl::make_id(id); }
   std::unique_ptr<Collective> make_collective(const unsigned char (&id)[128], int rank,
                                               int size) const override {
