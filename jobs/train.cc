@@ -23,6 +23,7 @@
 // trained.
 //
 // Mode `export` writes init as a Hugging Face folder instead: see write_export().
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -208,7 +209,8 @@ void train(int argc, char** argv) {
   const int gpus = job.params.value("gpus", 0);
   const model::Ranks ranks(exports ? 1 : std::max(gpus, job.params.value("ranks", 1)), gpus > 0);
   const at::TensorOptions placement = model::place_for(gpus > 0, job.params.value("type", "float32"));
-  learn::prepare_process(job.params.value("threads", 1), placement.device().is_cuda());
+  learn::prepare_process(std::max(1, job.params.value("threads", 1) / ranks.size()),
+                         placement.device().is_cuda());
   if (exports) return write_export(shard);
   TrainInputs inputs = read_train_inputs(shard);
   inputs.settings.placement = placement;
@@ -232,7 +234,7 @@ void train(int argc, char** argv) {
                          done > 0 && inputs.init ? &inputs.init->decoder : nullptr);
   trainer.skip_to(done);
   inputs.init.reset();
-  if (trainer.left_out() > 0)
+  if (trainer.left_out() > 0 && ranks.rank() == 0)
     log_warning(std::to_string(trainer.left_out()) +
                 " examples are longer than the model's context: left out");
   run_steps(shard, trainer, series, inputs, start.facts);

@@ -1,6 +1,7 @@
 // The arrows between modules are those of the table in src/README.md, and no others.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -99,14 +100,19 @@ TEST(Architecture, ModulesIncludeOnlyThoseThatTheirRowNames) {
   }
 }
 
-TEST(Architecture, ThirdPartyCodeIsIncludedInItsOneModule) {
+// One module, but for what a row of another names as well.
+TEST(Architecture, ThirdPartyCodeIsIncludedInItsModule) {
   const auto modules = read_table();
+  const auto owns = [&](const std::string& module, const std::string& prefix) {
+    const auto& owned = modules.at(module).owned;
+    return std::find(owned.begin(), owned.end(), prefix) != owned.end();
+  };
   for (const Include& include : all_includes())
     for (const auto& [name, module] : modules)
       for (const std::string& prefix : module.owned) {
         const bool hit = include.path == prefix || include.path.starts_with(prefix + "/");
-        EXPECT_TRUE(!hit || include.module == name) << include.file.string() << ":" << include.line << ": " << include.path
-                                                     << " belongs in `" << name << "` alone";
+        EXPECT_TRUE(!hit || owns(include.module, prefix)) << include.file.string() << ":" << include.line << ": " << include.path
+                                                     << " belongs in `" << name << "`";
       }
 }
 
