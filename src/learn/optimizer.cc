@@ -183,7 +183,7 @@ model::OptimizerState AdamW::state() const {
 
 void AdamW::copy_master(const at::Tensor& to) const {
   const at::NoGradGuard guard;
-  const at::Tensor whole = of_all_ranks(master_);
+  const at::Tensor whole = ranks_ ? of_all_ranks(master_) : master_;
   if (whole.numel() == to.numel()) at::Tensor(to).copy_(whole);
 }
 

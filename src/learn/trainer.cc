@@ -157,6 +157,7 @@ struct Trainer::State {
 
   void encode(std::vector<Example> all);
   void compute_old(const model::Decoder& policy);
+  std::map<std::string, std::vector<std::size_t>> by_group(const std::vector<std::size_t>& numbers) const;
   void likelihood_step(const std::vector<std::size_t>& numbers, StepRecord& record);
   void grpo_step(const std::vector<std::size_t>& numbers, StepRecord& record);
   void grpo_part(const std::vector<std::size_t>& numbers, std::int64_t samples, StepRecord& record);
@@ -219,14 +220,21 @@ void Trainer::State::encode(std::vector<Example> all) {
                 kExitUsage);
 }
 
+std::map<std::string, std::vector<std::size_t>> Trainer::State::by_group(
+    const std::vector<std::size_t>& numbers) const {
+  std::map<std::string, std::vector<std::size_t>> groups;
+  for (const std::size_t i : numbers) groups[examples[i].group].push_back(i);
+  return groups;
+}
+
 // The examples' old log-probabilities by the trainer's own forward pass.
 void Trainer::State::compute_old(const model::Decoder& policy) {
   const at::NoGradGuard guard;
-  std::map<std::string, std::vector<std::size_t>> groups;
-  for (std::size_t i = 0; i < examples.size(); ++i) groups[examples[i].group].push_back(i);
+  std::vector<std::size_t> numbers(examples.size());
+  std::iota(numbers.begin(), numbers.end(), std::size_t{0});
   double sum = 0;
   std::size_t far = 0, tokens = 0;
-  for (const auto& [name, members] : groups)
+  for (const auto& [name, members] : by_group(numbers))
     for (const std::vector<std::size_t>& run : runs_of(members)) {
       const Packed packed = pack(encoded, run);
       const at::Tensor all = policy.log_probabilities(packed.batch).to(at::kCPU, at::kFloat);
@@ -284,13 +292,9 @@ at::Tensor Trainer::State::reference_of(const Packed& packed) {
 
 void Trainer::State::grpo_step(const std::vector<std::size_t>& numbers, StepRecord& record) {
   // One group after the other: their gradients add up, and memory does not grow with the groups of a step.
-  std::map<std::string, std::vector<std::size_t>> groups;
-  for (const std::size_t i : numbers) {
-    groups[examples[i].group].push_back(i);
-    record.truncated += !examples[i].finished;
-  }
+  for (const std::size_t i : numbers) record.truncated += !examples[i].finished;
   const auto samples = static_cast<std::int64_t>(numbers.size());
-  for (const auto& [name, members] : groups) {
+  for (const auto& [name, members] : by_group(numbers)) {
     ++record.groups;
     record.groups_without_spread += std::all_of(members.begin(), members.end(),
                                                 [&](std::size_t i) { return examples[i].advantage == 0; });
@@ -393,7 +397,6 @@ const model::Decoder& Trainer::decoder() const {
 }
 const model::Tokenizer& Trainer::tokenizer() const { return state_->tokenizer; }
 model::OptimizerState Trainer::optimizer_state() const { return state_->optimizer.state(); }
-std::int64_t Trainer::optimizer_bytes() const { return state_->optimizer.bytes(); }
 
 StepRecord Trainer::step() {
   State& s = *state_;

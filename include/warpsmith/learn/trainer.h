@@ -89,7 +89,6 @@ class Trainer {
   // As trained so far, on the CPU in float32; of several ranks all must ask, and rank 0 gets it.
   const model::Decoder& decoder() const;
   model::OptimizerState optimizer_state() const;
-  std::int64_t optimizer_bytes() const;  // of this rank
   const model::Tokenizer& tokenizer() const;
 
  private:

@@ -1,4 +1,4 @@
-// Fused operations of a decoder in bfloat16: module.cc says what each computes. Made by NVRTC for the GPU at
+// Fused operations of a decoder in bfloat16: fused.h says what each computes. Made by NVRTC for the GPU at
 // hand and for one WIDTH of normed rows. Sums are formed in float32 and in one order, so results repeat bit
 // for bit.
 //

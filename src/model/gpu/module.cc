@@ -5,15 +5,15 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda.h>
-#include <dlfcn.h>
 #include <nvrtc.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "library.h"
 #include "nccl.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/model/fused.h"
@@ -24,25 +24,9 @@ namespace warpsmith::model {
 
 namespace {
 
-// NVRTC and the driver, by way of the library that torch loads them with: no program is linked with either.
-class Library {
- public:
-  Library() : handle_(::dlopen("libcaffe2_nvrtc.so", RTLD_NOW | RTLD_LOCAL)) {
-    if (handle_ == nullptr) throw Error(std::string("NVRTC cannot be loaded: ") + ::dlerror());
-  }
-  template <typename Function>
-  Function* find(const char* name) const {
-    void* const symbol = ::dlsym(handle_, name);
-    if (symbol == nullptr) throw Error(std::string("NVRTC or the driver has no ") + name);
-    return reinterpret_cast<Function*>(symbol);
-  }
-
- private:
-  void* handle_;
-};
-
+// NVRTC and the driver, by way of the library that torch loads them with.
 struct Functions {
-  Library library;
+  Library library{"libcaffe2_nvrtc.so"};
 #define WARPSMITH_FUNCTION(name) decltype(::name)* name = library.find<decltype(::name)>(#name)
   WARPSMITH_FUNCTION(nvrtcCreateProgram);
   WARPSMITH_FUNCTION(nvrtcCompileProgram);

@@ -2,11 +2,11 @@
 
 #include <ATen/ops/tensor.h>
 #include <c10/cuda/CUDAStream.h>
-#include <dlfcn.h>
 
 #include <cstring>
 #include <string>
 
+#include "library.h"
 #include "warpsmith/base/error.h"
 
 namespace warpsmith::model::nccl {
@@ -22,30 +22,23 @@ struct Communicator;
 constexpr int kSum = 0, kFloat32 = 7, kFloat64 = 8, kBFloat16 = 9;
 
 struct Functions {
-  void* library = [] {
-    void* const found =
-        ::dlopen("libnccl.so.2", RTLD_NOW | RTLD_GLOBAL);  // torch's CUDA library has loaded it
-    if (found == nullptr) throw Error(std::string("NCCL cannot be loaded: ") + ::dlerror());
-    return found;
-  }();
-  template <typename Function>
-  Function* find(const char* name) const {
-    void* const symbol = ::dlsym(library, name);
-    if (symbol == nullptr) throw Error(std::string("NCCL has no ") + name);
-    return reinterpret_cast<Function*>(symbol);
-  }
-  int (*get_id)(Id*) = find<int(Id*)>("ncclGetUniqueId");
-  int (*connect)(Communicator**, int, Id, int) = find<int(Communicator**, int, Id, int)>("ncclCommInitRank");
-  int (*destroy)(Communicator*) = find<int(Communicator*)>("ncclCommDestroy");
-  int (*begin)() = find<int()>("ncclGroupStart");
-  int (*end)() = find<int()>("ncclGroupEnd");
+  Library library{"libnccl.so.2", RTLD_GLOBAL};  // torch's CUDA library has loaded it
+  int (*get_id)(Id*) = library.find<int(Id*)>("ncclGetUniqueId");
+  int (*connect)(Communicator**, int, Id,
+                 int) = library.find<int(Communicator**, int, Id, int)>("ncclCommInitRank");
+  int (*destroy)(Communicator*) = library.find<int(Communicator*)>("ncclCommDestroy");
+  int (*begin)() = library.find<int()>("ncclGroupStart");
+  int (*end)() = library.find<int()>("ncclGroupEnd");
   int (*reduce)(const void*, void*, std::size_t, int, int, int, Communicator*, cudaStream_t) =
-      find<int(const void*, void*, std::size_t, int, int, int, Communicator*, cudaStream_t)>("ncclReduce");
+      library.find<int(const void*, void*, std::size_t, int, int, int, Communicator*, cudaStream_t)>(
+          "ncclReduce");
   int (*broadcast)(const void*, void*, std::size_t, int, int, Communicator*, cudaStream_t) =
-      find<int(const void*, void*, std::size_t, int, int, Communicator*, cudaStream_t)>("ncclBroadcast");
+      library.find<int(const void*, void*, std::size_t, int, int, Communicator*, cudaStream_t)>(
+          "ncclBroadcast");
   int (*all_reduce)(const void*, void*, std::size_t, int, int, Communicator*, cudaStream_t) =
-      find<int(const void*, void*, std::size_t, int, int, Communicator*, cudaStream_t)>("ncclAllReduce");
-  const char* (*error)(int) = find<const char*(int)>("ncclGetErrorString");
+      library.find<int(const void*, void*, std::size_t, int, int, Communicator*, cudaStream_t)>(
+          "ncclAllReduce");
+  const char* (*error)(int) = library.find<const char*(int)>("ncclGetErrorString");
 
   void must(int result, const char* what) const {
     if (result != 0) throw Error(std::string("NCCL: ") + what + ": " + error(result));
