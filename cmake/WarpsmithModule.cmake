@@ -92,8 +92,10 @@ function(warpsmith_test name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
+  # Tests run beside one another: torch in each of them takes one thread, and none waits busily.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ${ARG_PROPERTIES})
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT OMP_NUM_THREADS=1
+      ENVIRONMENT_MODIFICATION OMP_WAIT_POLICY=set:passive ${ARG_PROPERTIES})
 endfunction()
 
 # warpsmith_benchmark(NAME SOURCES … LINKS …): a program that prints figures; built with the rest, run by `make benchmarks`.
