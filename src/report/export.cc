@@ -83,6 +83,10 @@ Json best_json(const BestKernel& k) {
   return out;
 }
 
+Json interval_json(const std::optional<stats::Interval>& interval) {
+  return interval ? Json{interval->low, interval->high} : Json(nullptr);
+}
+
 }  // namespace
 
 Json evaluation_json(const EvaluationRow& row) {
@@ -94,12 +98,15 @@ Json evaluation_json(const EvaluationRow& row) {
           {"samples", row.samples},
           {"valid", row.valid},
           {"valid_share", row.valid_share()},
+          {"valid_interval", interval_json(row.valid_interval)},
           {"repeated", row.repeated},
           {"known", row.known},
           {"novel", row.novel},
+          {"novel_interval", interval_json(row.novel_interval)},
           {"novel_programs", row.novel_programs},
           {"mean", optional(row.mean)},
           {"geometric_mean", optional(row.geometric_mean)},
+          {"geometric_mean_interval", interval_json(row.geometric_mean_interval)},
           {"quantile75", optional(row.quantile75)},
           {"median", optional(row.median)},
           {"quantile25", optional(row.quantile25)},
@@ -109,7 +116,9 @@ Json evaluation_json(const EvaluationRow& row) {
           {"wins", if_counted(row.wins)},
           {"above_1_01", if_counted(row.above)},
           {"one_draw", if_counted(row.one_draw)},
+          {"one_draw_interval", interval_json(row.one_draw_interval)},
           {"one_draw_no_floor", if_counted(row.one_draw_no_floor)},
+          {"one_draw_no_floor_interval", interval_json(row.one_draw_no_floor_interval)},
           {"distinct", row.distinct}};
 }
 

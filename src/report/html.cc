@@ -63,6 +63,21 @@ std::string script_json(const Json& value) {
 std::string times(double speedup) { return fmt::format("{:.2f}×", speedup); }
 std::string times(const std::optional<double>& speedup) { return speedup ? times(*speedup) : "–"; }
 
+std::string interval_words(const std::string& low, const std::string& high) {
+  return " <small>[" + low + ", " + high + "]</small>";
+}
+// "63.9 % [57.3, 70.0]"
+std::string with_interval(double share, const stats::Interval& interval) {
+  return percent(share) + interval_words(fmt::format("{:.1f}", 100 * interval.low),
+                                         fmt::format("{:.1f}", 100 * interval.high));
+}
+std::string with_interval(const std::optional<double>& speedup,
+                          const std::optional<stats::Interval>& interval) {
+  if (!interval) return times(speedup);
+  return times(speedup) +
+         interval_words(fmt::format("{:.2f}", interval->low), fmt::format("{:.2f}", interval->high));
+}
+
 std::string microseconds(double ns) { return fmt::format("{:.1f} µs", ns / 1e3); }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -106,10 +121,13 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
           escape(r.stage),
           r.host_bound > 0 ? fmt::format("{} ({} bound by the host)", r.tasks, r.host_bound)
                            : std::to_string(r.tasks),
-          r.samples, percent(r.valid_share()), fmt::format("{} ({})", r.novel, r.novel_programs),
-          percent(r.distinct), times(r.mean), times(r.geometric_mean), times(r.quantile75), times(r.median),
-          times(r.quantile25), times(r.max), counted(percent(r.wins)), counted(percent(r.above)),
-          counted(times(r.one_draw)), counted(times(r.one_draw_no_floor)));
+          r.samples, with_interval(r.valid_share(), r.valid_interval),
+          fmt::format("{} ({}), {}", r.novel, r.novel_programs,
+                      with_interval(r.novel_share(), r.novel_interval)),
+          percent(r.distinct), times(r.mean), with_interval(r.geometric_mean, r.geometric_mean_interval),
+          times(r.quantile75), times(r.median), times(r.quantile25), times(r.max), counted(percent(r.wins)),
+          counted(percent(r.above)), counted(with_interval(r.one_draw, r.one_draw_interval)),
+          counted(with_interval(r.one_draw_no_floor, r.one_draw_no_floor_interval)));
     }
     out += "</tbody>\n";
   }
@@ -125,7 +143,11 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
          "lies above 1.01×; score &gt; 1.01×: share whose score does, as CUDA-L1 counts. One "
          "draw: geometric mean over all samples of max(1, speedup), a failure counts 1; no "
          "floor: of the speedup itself, a "
-         "failure counts 0.01. Tasks that pass without any work are left out." +
+         "failure counts 0.01. Intervals are 95 %: over tasks (each by its mean), where there are five or "
+         "more; "
+         "of shares, the wider of that and of Wilson's over samples. Tasks that pass without any work are "
+         "left "
+         "out." +
          (some_host_bound ? " From Mean on, tasks whose baseline is bound by the host are left out, too."
                           : "") +
          "</p>\n";

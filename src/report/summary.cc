@@ -10,6 +10,7 @@
 #include "measured_samples.h"
 #include "report_json.h"
 #include "version_order.h"
+#include "warpsmith/stats/bootstrap.h"
 #include "warpsmith/stats/summary.h"
 #include "warpsmith/stats/wins.h"
 
@@ -19,6 +20,29 @@ namespace {
 
 constexpr double kFailureSpeedup = 0.01;  // one-draw speedup without floor
 
+// Of one task, figures of its samples.
+using ByTask = std::map<std::string, std::vector<double>>;
+
+// Of the mean over tasks, each by the mean of its own.
+stats::Interval over_tasks(const ByTask& tasks) {
+  std::vector<std::vector<double>> cells;
+  for (const auto& [task, values] : tasks) cells.push_back({stats::mean(values)});
+  const stats::BootstrapInterval interval = stats::bootstrap_mean(cells, {.resamples = 2000});
+  return {interval.low, interval.high};
+}
+
+// `shares`: 1 for each sample that counts, 0 for the others.
+stats::Interval share_interval(std::int64_t count, std::int64_t of, const ByTask& shares) {
+  const stats::Interval draws = stats::wilson_interval(count, of), tasks = over_tasks(shares);
+  return {std::min(draws.low, tasks.low), std::max(draws.high, tasks.high)};
+}
+
+std::optional<stats::Interval> geometric_interval(const ByTask& logarithms) {
+  if (logarithms.size() < kFewestTasks) return std::nullopt;
+  const stats::Interval interval = over_tasks(logarithms);
+  return stats::Interval{std::exp(interval.low), std::exp(interval.high)};
+}
+
 EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples, const Measured& measured) {
   EvaluationRow row;
   row.stage = samples.front()->stage;
@@ -27,6 +51,7 @@ EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples, con
   const std::set<std::string> host_bound = measured.host_bound(samples);
   std::set<std::string> tasks, distinct, novel;
   std::vector<double> own, floored, unfloored;
+  ByTask valid, own_logs, floored_logs, unfloored_logs, novel_shares;
   stats::WinCount count;
   for (const store::SampleRow* sample : samples) {
     tasks.insert(sample->task);
@@ -35,13 +60,19 @@ EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples, con
     row.valid += ok;
     row.repeated += ok && sample->repeated;
     row.known += ok && sample->known;
-    if (ok && !sample->known) novel.insert(sample->candidate);
+    const bool counts = ok && !sample->known;
+    if (counts) novel.insert(sample->candidate);
+    valid[sample->task].push_back(ok);
+    novel_shares[sample->task].push_back(counts);
     if (host_bound.contains(sample->task)) continue;
     floored.push_back(ok ? std::max(1.0, sample->speedup) : 1.0);
     unfloored.push_back(ok ? sample->speedup : kFailureSpeedup);
-    const bool counts = ok && !sample->known;
+    floored_logs[sample->task].push_back(std::log(floored.back()));
+    unfloored_logs[sample->task].push_back(std::log(unfloored.back()));
     count.add(counts && measured.is_win(*sample), counts ? sample->speedup : 0);
-    if (counts) own.push_back(sample->speedup);
+    if (!counts) continue;
+    own.push_back(sample->speedup);
+    own_logs[sample->task].push_back(std::log(sample->speedup));
   }
   row.novel = row.valid - row.known;
   row.novel_programs = static_cast<std::int64_t>(novel.size());
@@ -52,6 +83,11 @@ EvaluationRow summarise(const std::vector<const store::SampleRow*>& samples, con
   row.wins = count.win_share();
   row.above = count.above_share();
   row.distinct = static_cast<double>(distinct.size()) / static_cast<double>(samples.size());
+  row.valid_interval = share_interval(row.valid, row.samples, valid);
+  row.novel_interval = share_interval(row.novel, row.samples, novel_shares);
+  row.geometric_mean_interval = geometric_interval(own_logs);
+  row.one_draw_interval = geometric_interval(floored_logs);
+  row.one_draw_no_floor_interval = geometric_interval(unfloored_logs);
   if (!floored.empty()) {
     row.one_draw = stats::geometric_mean(floored);
     row.one_draw_no_floor = stats::geometric_mean(unfloored);

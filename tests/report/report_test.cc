@@ -76,6 +76,10 @@ TEST(EvaluationRows, CountEveryDrawThatSaysSomething) {
   EXPECT_EQ(r.samples, 4);  // the unsupported one is left out
   EXPECT_EQ(r.valid, 2);
   EXPECT_DOUBLE_EQ(r.valid_share(), 0.5);
+  // All are of one task, so draws from it alone are known of.
+  EXPECT_NEAR(r.valid_interval.low, 0.150039, 1e-5) << "scipy.stats.binomtest(2, 4)";
+  EXPECT_NEAR(r.valid_interval.high, 0.849961, 1e-5);
+  EXPECT_FALSE(r.one_draw_interval.has_value());
   EXPECT_DOUBLE_EQ(*r.mean, 1.25);
   EXPECT_NEAR(*r.geometric_mean, 1.0, 1e-12);
   EXPECT_DOUBLE_EQ(*r.max, 2.0);
@@ -86,6 +90,26 @@ TEST(EvaluationRows, CountEveryDrawThatSaysSomething) {
   EXPECT_EQ(rows[1].group, "heldout_operation");
   EXPECT_FALSE(rows[1].mean.has_value());
   EXPECT_EQ(rows[1].one_draw, 1.0);
+}
+
+TEST(EvaluationRows, AreAsWideAsTheirTasksDiffer) {
+  store::Results r = example();
+  r.generated.clear();
+  for (int task = 0; task < 6; ++task)
+    for (int draw = 0; draw < 50; ++draw) {
+      r.generated.push_back(sample("evaluate-sft", "train", "aaaa", task < 3 ? "ok" : "crash", 2.0));
+      r.generated.back().task = "task" + std::to_string(task);
+    }
+  const std::vector<EvaluationRow> rows = evaluation_rows(r);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_DOUBLE_EQ(rows[0].valid_share(), 0.5);
+  // 300 independent draws would be known to within 6 points; these are six tasks.
+  EXPECT_NEAR(rows[0].valid_interval.low, 0.17, 0.09);
+  EXPECT_NEAR(rows[0].valid_interval.high, 0.83, 0.09);
+  ASSERT_TRUE(rows[0].one_draw_interval.has_value());
+  EXPECT_NEAR(rows[0].one_draw_interval->low, std::exp2(rows[0].valid_interval.low), 1e-9);
+  EXPECT_FALSE(rows[0].geometric_mean_interval.has_value()) << "of three tasks";
+  EXPECT_NE(html(r).find("50.0 % <small>["), std::string::npos);
 }
 
 store::StageRow stage(const std::string& name, const std::string& hash8, bool current = true) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "warpsmith/report/baselines.h"
+#include "warpsmith/stats/interval.h"
 #include "warpsmith/store/results.h"
 
 namespace warpsmith::report {
@@ -19,6 +20,7 @@ namespace warpsmith::report {
 // "heldout_operation"). Speedups are unrounded scores. Every share is of the programs drawn: valid and
 // distinct of all `samples`; wins, scores and draws of the `counted` ones, whose tasks are not bound by the
 // host.
+inline constexpr std::size_t kFewestTasks = 5;  // of which a bootstrap says how much a mean hangs on them
 struct EvaluationRow {
   std::string stage, hash8, group;
   std::int64_t tasks = 0, samples = 0, valid = 0;
@@ -36,6 +38,14 @@ struct EvaluationRow {
   double one_draw = 1;           // geometric mean over them of max(1, speedup); a failure counts 1
   double one_draw_no_floor = 0;  // geometric mean over them of the speedup; a failure counts 0.01
   double distinct = 0;           // share of distinct programs among all samples
+  // 95 % intervals. Of shares of all samples: the wider of Wilson's, for draws from these tasks, and that of
+  // a bootstrap over tasks, for other tasks of the kind.
+  stats::Interval valid_interval, novel_interval;
+  // By a bootstrap over tasks; nothing where there are fewer than kFewestTasks.
+  std::optional<stats::Interval> geometric_mean_interval, one_draw_interval, one_draw_no_floor_interval;
+  double novel_share() const {
+    return samples > 0 ? static_cast<double>(novel) / static_cast<double>(samples) : 0;
+  }
   double valid_share() const {
     return samples > 0 ? static_cast<double>(valid) / static_cast<double>(samples) : 0;
   }
