@@ -300,7 +300,14 @@ at::Tensor attend(const Heads& heads, const Packing& packing, double scale) {
 
 at::Tensor attend_to_cache(const at::Tensor& queries, const Cache& cache, const at::Tensor& used,
                            std::int64_t longest, double scale) {
-  const std::int64_t sequences = queries.size(0);
+  const std::int64_t sequences = queries.size(0), heads = queries.size(1);
+  const bool same_size = queries.size(2) == cache.values.size(2);
+  if (const Fused* const fused = same_size ? fused_for(queries) : nullptr;
+      fused != nullptr && fused->attends_to_cache(heads, cache.keys.size(1), queries.size(2))) {
+    at::Tensor out = at::empty({sequences, heads * queries.size(2)}, queries.options());
+    fused->attend_to_cache(queries, cache.keys, cache.values, cache.length, used, scale, out);
+    return out;
+  }
   if (is_flash(queries, cache.values))
     return std::get<0>(at::_flash_attention_forward(queries, cache.keys, cache.values, cache.query_ends,
                                                     cache.key_ends, 1, cache.length, 0.0, false, false, scale,

@@ -10,6 +10,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/learn/trainer.h"
+#include "warpsmith/model/fused.h"
 #include "warpsmith/model/placement.h"
 #include "warpsmith/model/sampler.h"
 
@@ -114,6 +115,54 @@ TEST_F(GpuModel, BFloat16IsNearTheCpus) {
         EXPECT_LT((here.log_probabilities - there.log_probabilities).abs().mean().item<double>(), 0.02);
         EXPECT_GT(alike(here.gradient, there.gradient), 0.998) << shared << recompute;
       }
+}
+
+// One query of each sequence over what is used of its cache: sizes and numbers of heads as models have them.
+TEST_F(GpuModel, ACacheIsAttendedTo) {
+  struct Case {
+    std::int64_t sequences, heads, kv_heads, size, length;
+  };
+  const model::Fused* const fused = model::fused_for(half_);
+  ASSERT_NE(fused, nullptr);
+  for (const Case& c : {Case{16, 14, 2, 64, 640},
+                        {3, 9, 3, 64, 192},
+                        {5, 8, 8, 128, 320},
+                        {4, 16, 1, 128, 64},
+                        {2, 6, 3, 80, 1024},
+                        {7, 4, 2, 16, 128},
+                        {1, 32, 8, 96, 4160}}) {
+    ASSERT_TRUE(fused->attends_to_cache(c.heads, c.kv_heads, c.size));
+    at::manual_seed(static_cast<std::uint64_t>(c.size));
+    const at::Tensor rows = at::randn({c.sequences, 2 * c.heads, c.size}, half_);
+    const at::Tensor queries = rows.narrow(1, 0, c.heads);  // rows twice as far apart
+    const at::Tensor keys = at::randn({c.sequences * c.length, c.kv_heads, c.size}, half_);
+    const at::Tensor values = at::randn({c.sequences * c.length, c.kv_heads, c.size}, half_);
+    // The first of a split, its last, one behind it; all places.
+    const std::vector<int> uses = {1, 63, 64, 65, static_cast<int>(c.length)};
+    for (int again = 0; again < 3; ++again) {
+      std::vector<int> used;
+      for (std::int64_t i = 0; i < c.sequences; ++i)
+        used.push_back(uses[static_cast<std::size_t>(i + again) % uses.size()]);
+      const at::Tensor out = at::full({c.sequences, c.heads * c.size}, NAN, half_);
+      const double scale = 1 / std::sqrt(static_cast<double>(c.size));
+      fused->attend_to_cache(queries, keys, values, c.length, at::tensor(used, at::kInt).to(half_.device()),
+                             scale, out);
+      for (std::int64_t i = 0; i < c.sequences; ++i) {
+        const auto of_sequence = [&](const at::Tensor& all) {  // [heads, used, size]
+          return all.narrow(0, i * c.length, used[static_cast<std::size_t>(i)])
+              .to(at::kFloat)
+              .repeat_interleave(c.heads / c.kv_heads, 1)
+              .transpose(0, 1);
+        };
+        const at::Tensor shares = at::softmax(
+            at::matmul(queries[i].to(at::kFloat).unsqueeze(1), of_sequence(keys).transpose(1, 2)) * scale,
+            -1);
+        const at::Tensor right = at::matmul(shares, of_sequence(values)).flatten();
+        EXPECT_LT(furthest(out[i].to(at::kFloat), right), 0.01)
+            << c.heads << " " << c.kv_heads << " " << c.size << " " << used[static_cast<std::size_t>(i)];
+      }
+    }
+  }
 }
 
 TEST_F(GpuModel, ASharedPromptIsThePromptOfEach) {

@@ -81,6 +81,15 @@ class Fused {
                     double temperature, const at::Tensor& token, const at::Tensor& tokens,
                     const at::Tensor& log_probabilities) const = 0;
 
+  // Whether attend_to_cache() serves heads of that many elements.
+  virtual bool attends_to_cache(std::int64_t heads, std::int64_t kv_heads, std::int64_t size) const = 0;
+  // One query of each sequence, [sequences, heads, size] with rows any distance apart, over the first used[i]
+  // (at least 1, int32) of its `length` places: keys, values: [sequences * length, kv_heads, size]. scale: of
+  // queries times keys. out: [sequences, heads * size].
+  virtual void attend_to_cache(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                               std::int64_t length, const at::Tensor& used, double scale,
+                               const at::Tensor& out) const = 0;
+
   // AdamW. weights, gradients: [n]; master, first, second: [n] float32; decays: [n / 16] uint8, whether
   // weights decay.
   virtual void adamw(const at::Tensor& weights, const at::Tensor& gradients, const at::Tensor& master,

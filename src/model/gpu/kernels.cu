@@ -364,6 +364,161 @@ extern "C" __global__ void __launch_bounds__(1024)
       __uint_as_float(static_cast<u32>(row[id]) << 16) - plain.largest - logf(plain.sum);
 }
 
+// Layout: Decode in module.cc.
+struct Decode {
+  const bf16 *queries, *keys, *values;  // queries: queries_row elements a sequence
+  bf16* out;
+  float* parts;  // [sequences, kv_heads, splits, heads / kv_heads, size + 2]
+  u32* arrived;  // [sequences * kv_heads], all 0, and all 0 again behind it
+  const int* used;
+  i64 queries_row, length;  // of a sequence: elements of queries; places of the cache
+  int heads, kv_heads, size, splits;
+  float scale;  // of scores as exponents of 2
+};
+
+constexpr int kDecodeThreads = 128, kKeys = 64;  // keys: of a split
+constexpr int kMostSharers = 16;                 // query heads of a key head
+constexpr int kPass = 4;                         // of these at a time by a thread
+
+// 16 bytes from global to shared memory, in the background; zeros where `there` is false.
+__device__ __forceinline__ void fetch(void* to, const void* from, bool there) {
+  asm volatile(
+      "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(static_cast<u32>(__cvta_generic_to_shared(to))),
+      "l"(from), "r"(there ? 16 : 0)
+      : "memory");
+}
+
+__device__ __forceinline__ float wide(bf16 x) { return __uint_as_float(static_cast<u32>(x) << 16); }
+
+// One query of each sequence over the first used[i] places of its cache. A block takes kKeys keys of a head
+// and all queries that share them; the last block of a sequence and head to arrive joins their parts, in one
+// order. Dynamic shared memory: decode_memory() in module.cc.
+extern "C" __global__ void __launch_bounds__(kDecodeThreads) ws_decode(Decode p) {
+  extern __shared__ uint4 memory[];
+  __shared__ float tops[kMostSharers], sums[kMostSharers];
+  __shared__ bool is_last;
+  const int size = p.size, sharers = p.heads / p.kv_heads, vectors = size / 8;
+  const int split = blockIdx.x % p.splits;
+  const i64 pair = blockIdx.x / p.splits, sequence = pair / p.kv_heads;
+  const int head = static_cast<int>(pair % p.kv_heads);
+  const int used = p.used[sequence], first = split * kKeys, n = min(kKeys, used - first);
+  if (n <= 0) return;
+  const int key_row = size + 8;  // so that keys of one place lie in different banks
+  bf16* const keys = reinterpret_cast<bf16*>(memory);
+  bf16* const values = keys + kKeys * key_row;
+  float* const queries = reinterpret_cast<float*>(values + kKeys * size);
+  float* const shares = queries + sharers * size;  // [sharers, kKeys]
+
+  const i64 begin = ((sequence * p.length + first) * p.kv_heads + head) * size;
+  const i64 next = static_cast<i64>(p.kv_heads) * size;
+  for (int at = threadIdx.x; at < kKeys * vectors; at += kDecodeThreads) {
+    const int key = at / vectors, lane = 8 * (at % vectors);
+    fetch(keys + key * key_row + lane, p.keys + begin + (key < n ? key * next : 0) + lane, key < n);
+  }
+  asm volatile("cp.async.commit_group;");
+  for (int at = threadIdx.x; at < kKeys * vectors; at += kDecodeThreads) {
+    const int key = at / vectors, lane = 8 * (at % vectors);
+    fetch(values + key * size + lane, p.values + begin + (key < n ? key * next : 0) + lane, key < n);
+  }
+  asm volatile("cp.async.commit_group;");
+  const bf16* const own = p.queries + sequence * p.queries_row + static_cast<i64>(head) * sharers * size;
+  for (int at = threadIdx.x; at < sharers * size; at += kDecodeThreads) queries[at] = p.scale * wide(own[at]);
+  asm volatile("cp.async.wait_group 1;" ::: "memory");
+  __syncthreads();
+
+  {  // a thread: one key, every second query
+    const int key = threadIdx.x % kKeys, turn = threadIdx.x / kKeys;
+    constexpr int kTurns = kDecodeThreads / kKeys;
+    for (int q = turn; q < sharers; q += kTurns * kPass) {
+      float score[kPass] = {};
+      for (int at = 0; at < size; at += 8) {
+        const Eight k = load(keys + key * key_row + at);
+#pragma unroll
+        for (int j = 0; j < kPass; ++j) {
+          if (q + j * kTurns >= sharers) break;
+          const float4* const query = reinterpret_cast<const float4*>(queries + (q + j * kTurns) * size + at);
+          const float4 a = query[0], b = query[1];
+          score[j] += a.x * k.v[0] + a.y * k.v[1] + a.z * k.v[2] + a.w * k.v[3] + b.x * k.v[4] +
+                      b.y * k.v[5] + b.z * k.v[6] + b.w * k.v[7];
+        }
+      }
+#pragma unroll
+      for (int j = 0; j < kPass; ++j)
+        if (q + j * kTurns < sharers) shares[(q + j * kTurns) * kKeys + key] = key < n ? score[j] : kLowest;
+    }
+  }
+  __syncthreads();
+  for (int q = threadIdx.x / 32; q < sharers; q += kDecodeThreads / 32) {
+    float* const two = shares + q * kKeys + threadIdx.x % 32;
+    const float top = of_warp(fmaxf(two[0], two[32]), Max());
+    two[0] = exp2f(two[0] - top);
+    two[32] = exp2f(two[32] - top);
+    const float sum = of_warp(two[0] + two[32], Add());
+    if (threadIdx.x % 32 == 0) {
+      tops[q] = top;
+      sums[q] = sum;
+    }
+  }
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+  __syncthreads();
+
+  // A thread: one element of the values, every turns-th query.
+  const int turns = max(1, kDecodeThreads / size), turn = threadIdx.x / size, at = threadIdx.x % size;
+  const int splits = (used + kKeys - 1) / kKeys, part_row = size + 2;
+  float* const part = p.parts + (pair * p.splits + split) * sharers * part_row;
+  bf16* const out = p.out + (sequence * p.heads + static_cast<i64>(head) * sharers) * size;
+  for (int q = turn; q < sharers && turn < turns; q += turns * kPass) {
+    float mixed[kPass] = {};
+    for (int key = 0; key < n; key += 4) {
+      float v[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) v[i] = wide(values[(key + i) * size + at]);
+#pragma unroll
+      for (int j = 0; j < kPass; ++j) {
+        if (q + j * turns >= sharers) break;
+        const float4 share = *reinterpret_cast<const float4*>(shares + (q + j * turns) * kKeys + key);
+        mixed[j] += share.x * v[0] + share.y * v[1] + share.z * v[2] + share.w * v[3];
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < kPass; ++j) {
+      const int query = q + j * turns;
+      if (query >= sharers) break;
+      if (splits == 1) {
+        out[query * size + at] = static_cast<bf16>(narrow(mixed[j] / sums[query], 0));
+        continue;
+      }
+      part[query * part_row + at] = mixed[j];
+      if (at == 0) {
+        part[query * part_row + size] = tops[query];
+        part[query * part_row + size + 1] = sums[query];
+      }
+    }
+  }
+  if (splits == 1) return;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) is_last = atomicAdd(p.arrived + pair, 1u) == static_cast<u32>(splits - 1);
+  __syncthreads();
+  if (!is_last) return;
+  __threadfence();
+  if (threadIdx.x == 0) p.arrived[pair] = 0;
+  const float* const parts = p.parts + pair * p.splits * sharers * part_row;
+  for (int q = turn; q < sharers && turn < turns; q += turns) {
+    float top = kLowest, sum = 0, mixed = 0;
+#pragma unroll 4
+    for (int i = 0; i < splits; ++i) {
+      const float* const one = parts + (static_cast<i64>(i) * sharers + q) * part_row;
+      const float its_top = __ldcg(one + size), its_sum = __ldcg(one + size + 1), its = __ldcg(one + at);
+      const float higher = fmaxf(top, its_top), kept = exp2f(top - higher), added = exp2f(its_top - higher);
+      sum = sum * kept + its_sum * added;
+      mixed = mixed * kept + its * added;
+      top = higher;
+    }
+    out[q * size + at] = static_cast<bf16>(narrow(mixed / sum, 0));
+  }
+}
+
 struct Rates {
   float size;    // learning rate / (1 - beta1^t)
   float root;    // 1 / sqrt(1 - beta2^t)

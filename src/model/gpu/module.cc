@@ -2,6 +2,7 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda.h>
@@ -93,10 +94,11 @@ struct Kernels {
     find(log_probabilities, "ws_log_probabilities");
     find(log_probabilities_backward, "ws_log_probabilities_backward");
     find(draw, "ws_draw");
+    find(decode, "ws_decode");
     find(adamw, "ws_adamw");
   }
   CUfunction add_norm, norm_backward, swiglu, swiglu_backward, turn, log_probabilities,
-      log_probabilities_backward, draw, adamw;
+      log_probabilities_backward, draw, decode, adamw;
 };
 
 class CudaGraph : public StepGraph {
@@ -127,12 +129,26 @@ struct Turn {
   float sign;
   int copy_values;
 };
+struct Decode {
+  const void *queries, *keys, *values;
+  void *out, *parts, *arrived;
+  const void* used;
+  std::int64_t queries_row, length;
+  int heads, kv_heads, size, splits;
+  float scale;
+};
 struct Rates {
   float size, root, decay, factor, beta1, beta2, epsilon;
 };
 
 constexpr int kThreads = 256;  // kernels.cu
 constexpr int kRowThreads = 1024;
+constexpr int kDecodeThreads = 128, kKeys = 64, kMostSharers = 16, kWidestHead = 128;
+
+// Of a block of ws_decode: keys, values, queries and their shares.
+std::int64_t decode_memory(std::int64_t sharers, std::int64_t size) {
+  return kKeys * (size + 8) * 2 + kKeys * size * 2 + sharers * size * 4 + sharers * kKeys * 4;
+}
 
 template <typename T = void>
 T* data(const at::Tensor& x) {
@@ -227,6 +243,38 @@ class OnGpu : public Fused {
            static_cast<float>(temperature > 0 ? 1 / temperature : 0));
   }
 
+  bool attends_to_cache(std::int64_t heads, std::int64_t kv_heads, std::int64_t size) const override {
+    return size % 8 == 0 && size <= kWidestHead && heads % kv_heads == 0 && heads / kv_heads <= kMostSharers;
+  }
+
+  void attend_to_cache(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
+                       std::int64_t length, const at::Tensor& used, double scale,
+                       const at::Tensor& out) const override {
+    const std::int64_t sequences = queries.size(0), heads = queries.size(1), size = queries.size(2);
+    const std::int64_t kv_heads = keys.size(1), sharers = heads / kv_heads, pairs = sequences * kv_heads;
+    const std::int64_t splits = (length + kKeys - 1) / kKeys;
+    if (!arrived_.defined() || arrived_.numel() < pairs)
+      arrived_ = at::zeros({pairs}, used.options().dtype(at::kInt));
+    const at::Tensor parts =
+        at::empty({pairs * splits * sharers * (size + 2)}, queries.options().dtype(at::kFloat));
+    constexpr double kLog2E = 1.4426950408889634;
+    const Decode d{data(queries),
+                   data(keys),
+                   data(values),
+                   data(out),
+                   data(parts),
+                   data(arrived_),
+                   data(used),
+                   queries.stride(0),
+                   length,
+                   static_cast<int>(heads),
+                   static_cast<int>(kv_heads),
+                   static_cast<int>(size),
+                   static_cast<int>(splits),
+                   static_cast<float>(scale * kLog2E)};
+    launch_with(decode_memory(sharers, size), kernels(kAnyWidth).decode, pairs * splits, kDecodeThreads, d);
+  }
+
   void adamw(const at::Tensor& weights, const at::Tensor& gradients, const at::Tensor& master,
              const at::Tensor& first, const at::Tensor& second, const at::Tensor& decays,
              const AdamRates& r) const override {
@@ -261,15 +309,23 @@ class OnGpu : public Fused {
 
   template <typename... Arguments>
   void launch(CUfunction kernel, std::int64_t blocks, unsigned threads, Arguments... arguments) const {
+    launch_with(0, kernel, blocks, threads, arguments...);
+  }
+  // With so many bytes of dynamic shared memory.
+  template <typename... Arguments>
+  void launch_with(std::int64_t shared, CUfunction kernel, std::int64_t blocks, unsigned threads,
+                   Arguments... arguments) const {
     if (blocks == 0) return;
     void* places[] = {&arguments...};
     check(functions_,
-          functions_.cuLaunchKernel(kernel, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1, 0,
-                                    c10::cuda::getCurrentCUDAStream().stream(), places, nullptr),
+          functions_.cuLaunchKernel(kernel, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1,
+                                    static_cast<unsigned>(shared), c10::cuda::getCurrentCUDAStream().stream(),
+                                    places, nullptr),
           "a kernel of the model cannot be launched");
   }
 
   Functions functions_;
+  mutable at::Tensor arrived_;  // of ws_decode: made before a step is recorded, for some run as they are
   mutable std::map<std::int64_t, Kernels> by_width_;
 };
 
