@@ -11,8 +11,7 @@ struct Eight {
   float v[8];
 };
 
-__device__ __forceinline__ Eight load(const bf16* p) {
-  const uint4 raw = *reinterpret_cast<const uint4*>(p);
+__device__ __forceinline__ Eight widened(uint4 raw) {
   const u32 words[4] = {raw.x, raw.y, raw.z, raw.w};
   Eight e;
 #pragma unroll
@@ -22,6 +21,8 @@ __device__ __forceinline__ Eight load(const bf16* p) {
   }
   return e;
 }
+
+__device__ __forceinline__ Eight load(const bf16* p) { return widened(*reinterpret_cast<const uint4*>(p)); }
 
 __device__ __forceinline__ u32 narrow(float low, float high) {
   u32 both;
@@ -80,11 +81,13 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const int lane = threadIdx.x % kTeam;
   if (row >= rows) return;  // a whole team
   Eight held[kHeld];
+  uint4 weights[kHeld];  // fetched early: of few rows a launch takes as long as one waits for memory
   float squares = 0;
 #pragma unroll
   for (int j = 0; j < kHeld; ++j) {
     const int at = 8 * (j * kTeam + lane);
     if (at >= WIDTH) continue;
+    weights[j] = *reinterpret_cast<const uint4*>(weight + at);
     held[j] = load(x + row * WIDTH + at);
     if (y != nullptr) {
       const Eight more = load(y + row * WIDTH + at);
@@ -101,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   for (int j = 0; j < kHeld; ++j) {
     const int at = 8 * (j * kTeam + lane);
     if (at >= WIDTH) continue;
-    const Eight w = load(weight + at);
+    const Eight w = widened(weights[j]);
 #pragma unroll
     for (int i = 0; i < 8; ++i) held[j].v[i] *= factor * w.v[i];
     store(normed + row * WIDTH + at, held[j]);

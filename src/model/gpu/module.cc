@@ -143,6 +143,7 @@ struct Rates {
 
 constexpr int kThreads = 256;  // kernels.cu
 constexpr int kRowThreads = 1024;
+constexpr std::int64_t kFewRows = 256;
 constexpr int kDecodeThreads = 128, kKeys = 64, kMostSharers = 16, kWidestHead = 128;
 
 // Of a block of ws_decode: keys, values, queries and their shares.
@@ -185,7 +186,9 @@ class OnGpu : public Fused {
   }
 
   void swiglu(const at::Tensor& gate_up, const at::Tensor& out) const override {
-    launch(kernels(kAnyWidth).swiglu, out.size(0), threads_for(out.size(1)), data(gate_up), data(out),
+    // Of few rows each is a block's one pass.
+    const unsigned most = out.size(0) < kFewRows ? kRowThreads : kThreads;
+    launch(kernels(kAnyWidth).swiglu, out.size(0), threads_for(out.size(1), most), data(gate_up), data(out),
            out.size(1));
   }
 
@@ -296,8 +299,8 @@ class OnGpu : public Fused {
 
   static std::int64_t teams(std::int64_t width) { return width <= 1024 ? kThreads / 32 : 1; }
   // Threads of a block whose row is `elements` long: whole warps.
-  static unsigned threads_for(std::int64_t elements) {
-    return static_cast<unsigned>(std::clamp<std::int64_t>((elements / 8 + 31) / 32 * 32, 32, kThreads));
+  static unsigned threads_for(std::int64_t elements, unsigned most = kThreads) {
+    return static_cast<unsigned>(std::clamp<std::int64_t>((elements / 8 + 31) / 32 * 32, 32, most));
   }
 
   const Kernels& kernels(std::int64_t width) const {
