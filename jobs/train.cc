@@ -33,7 +33,7 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/learn/series.h"
 #include "warpsmith/learn/trainer.h"
-#include "warpsmith/model/collective.h"
+#include "warpsmith/model/ranks.h"
 #include "warpsmith/model/placement.h"
 #include "warpsmith/model/pretrained.h"
 #include "warpsmith/records/shard.h"

@@ -30,10 +30,10 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/learn/trainer.h"
-#include "warpsmith/model/collective.h"
 #include "warpsmith/model/config.h"
 #include "warpsmith/model/folder.h"
 #include "warpsmith/model/placement.h"
+#include "warpsmith/model/ranks.h"
 #include "warpsmith/model/sampler.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// Ranks on GPUs, by NCCL: see warpsmith/model/collective.h.
+// Ranks on GPUs, by NCCL: see warpsmith/model/ranks.h.
 #pragma once
 
 #include <memory>
