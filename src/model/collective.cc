@@ -1,5 +1,3 @@
-#include "warpsmith/model/collective.h"
-
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
@@ -8,12 +6,6 @@
 #include "rank_memory.h"
 
 namespace warpsmith::model {
-
-Part Collective::part(std::int64_t n, int of) const {
-  const std::int64_t grain = 16, each = (n + grain * size_ - 1) / (grain * size_) * grain;
-  const std::int64_t begin = std::min(n, each * of);
-  return {begin, std::min(n, begin + each) - begin};
-}
 
 namespace {
 

@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -23,8 +24,12 @@ class Collective {
   virtual ~Collective() = default;
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // What rank `of` owns of n elements: begins at a multiple of 16.
-  Part part(std::int64_t n, int of) const;
+  // What rank `of` owns of n elements: begins at a multiple of 16. (Here, since warpsmith-gpu.so has it, too.)
+  Part part(std::int64_t n, int of) const {
+    const std::int64_t grain = 16, each = (n + grain * size_ - 1) / (grain * size_) * grain;
+    const std::int64_t begin = std::min(n, each * of);
+    return {begin, std::min(n, begin + each) - begin};
+  }
   Part own_part(std::int64_t n) const { return part(n, rank_); }
 
   // Of a flat buffer: the own part becomes the sum over all ranks; what the others become is not said.
