@@ -142,7 +142,8 @@ TEST_F(GpuModel, ACacheIsAttendedTo) {
     for (int again = 0; again < 3; ++again) {
       std::vector<int> used;
       for (std::int64_t i = 0; i < c.sequences; ++i)
-        used.push_back(uses[static_cast<std::size_t>(i + again) % uses.size()]);
+        used.push_back(
+            std::min(uses[static_cast<std::size_t>(i + again) % uses.size()], static_cast<int>(c.length)));
       const at::Tensor out = at::full({c.sequences, c.heads * c.size}, NAN, half_);
       const double scale = 1 / std::sqrt(static_cast<double>(c.size));
       fused->attend_to_cache(queries, keys, values, c.length, at::tensor(used, at::kInt).to(half_.device()),

@@ -301,7 +301,10 @@ ExtensionSession::~ExtensionSession() = default;
 ExtensionSession::ExtensionSession(ExtensionSession&&) noexcept = default;
 ExtensionSession& ExtensionSession::operator=(ExtensionSession&&) noexcept = default;
 
-ExtensionRun ExtensionSession::load() { return state_->request(ExtensionCommand::kLoad, kPrepareSeconds); }
+ExtensionRun ExtensionSession::load() {
+  state_->called = false;
+  return state_->request(ExtensionCommand::kLoad, kPrepareSeconds);
+}
 
 ExtensionRun ExtensionSession::prepare(const ExtensionLayout& layout, const GpuShare& share) {
   State& s = *state_;

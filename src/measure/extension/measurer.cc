@@ -108,13 +108,9 @@ struct ExtensionMeasurer::State {
     if (processor) options.cpu = processor->number();
   }
 
-  const ExtensionOverhead& overhead_here() {
-    if (!overhead) {
-      device::ExtensionSession empty(options);
-      overhead = measure_overhead(harness, empty);
-    }
-    return *overhead;
-  }
+  // Of children of the candidate's kind: measured in the first of them, before anything is loaded into it.
+  std::optional<ExtensionOverhead>& overhead_of_kind() { return overheads[interpreter ? 1 : 0]; }
+  const ExtensionOverhead& overhead_here() { return overhead_of_kind().value(); }
 
   // What runs a Python module under the task's math. Nothing: there is no python3 here.
   static std::optional<device::ExtensionInterpreter> interpreter_for(const task::Task& task) {
@@ -158,6 +154,10 @@ struct ExtensionMeasurer::State {
                                : std::move(waiting.extract(waits).mapped());
     session.open(std::min(settings.call_timeout_s, slowest), least_launch_ns);
     least_launch_ns = session.least_launch_ns();
+    if (std::optional<ExtensionOverhead>& overhead = overhead_of_kind(); !overhead) {
+      const StayOn here(options.cpu);
+      overhead = measure_overhead(harness, session);
+    }
     auto candidate = std::make_unique<ExtensionCandidate>(harness, task.task(), std::move(session));
     *loaded = candidate->load();
     return candidate;
@@ -380,7 +380,7 @@ struct ExtensionMeasurer::State {
                            .armed_ns = clocks.armed_ns,
                            .values_ns = clocks.values_ns,
                            .values_alone_ns = values_alone_ns,
-                           .outside_ns = overhead->outside_ns};
+                           .outside_ns = overhead_here().outside_ns};
     timing.event_ns = clocks.events_ns / timing.calls;
     timing.clock_facts.merge(std::map<std::string, std::string>{
         {"clock", "the host's, over rows of calls and device-wide synchronisation"},
@@ -395,8 +395,8 @@ struct ExtensionMeasurer::State {
         {"armed_ns", fmt::format("{:.0f}", clocks.armed_ns)},
         {"values_ns",
          fmt::format("{:.0f}, {:.0f} without the candidate", clocks.values_ns, facts.values_alone_ns)},
-        {"empty_interval_ns", fmt::format("{:.0f}; ready {:.0f}, a look {:.0f}", overhead->interval_ns,
-                                          overhead->arm_ns, overhead->look_ns)},
+        {"empty_interval_ns", fmt::format("{:.0f}; ready {:.0f}, a look {:.0f}", overhead_here().interval_ns,
+                                          overhead_here().arm_ns, overhead_here().look_ns)},
         {"threads", fmt::format("{} before, {} after", facts.threads_before, facts.threads_after)},
         {"processor", options.cpu < 0 ? "any" : fmt::format("{}, for both sides", options.cpu)}});
     std::string detail;
@@ -521,10 +521,10 @@ struct ExtensionMeasurer::State {
   process::SandboxLevel level;
   std::optional<Processor> processor;
   device::ExtensionOptions options;
-  std::optional<ExtensionOverhead> overhead;
-  double least_launch_ns = 0;                 // in the contexts of children so far
-  std::optional<TemporaryFolder> kept;        // of compile_at_first_run()
-  std::optional<TemporaryFolder> references;  // reference_file()
+  std::optional<ExtensionOverhead> overheads[2];  // overhead_of_kind()
+  double least_launch_ns = 0;                     // in the contexts of children so far
+  std::optional<TemporaryFolder> kept;            // of compile_at_first_run()
+  std::optional<TemporaryFolder> references;      // reference_file()
   // Children that were started before anybody held the GPU's lock, by what they will load.
   std::multimap<fs::path, device::ExtensionSession> waiting;
   // Of the candidate that is measured.
