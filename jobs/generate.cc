@@ -3,10 +3,11 @@
 // params: checkpoint (relative to the run folder), temperature, top_k, top_p, max_tokens, threads; batch
 // (samples at a time), gpus (0 or 1), type ("auto", "float32", "bfloat16"); base_folder (see
 // load_checkpoint()).
-// items: {"id", "task", "prompt", "n"}.
+// items: {"id", "task", "prompt", "shorter", "n"}. `shorter`: prompts with one exemplar less each, or none.
+// Asked is the first that leaves room for max_tokens, else the last.
 // Records: {"prompt_tokens", "samples": [{"text", "finished", "tokens", "tokens_blob" (int32 ids, with the
-// stop token), "logprobs_blob" (float32)}], "seconds"}; "error" where the prompt leaves no room. `seconds` is
-// the item's share of the time of what was sampled together.
+// stop token), "logprobs_blob" (float32)}], "seconds"}; "exemplars_left_out" of `shorter`; "error" where the
+// prompt leaves no room. `seconds` is the item's share of the time of what was sampled together.
 //
 // Random numbers are of (seed, stage, round, item, sample). On the CPU each item is sampled by itself, on a
 // GPU in waves that the shard's list of items fixes, whatever is recorded already: see model/sampler.h.
@@ -30,14 +31,23 @@ using namespace warpsmith;
 struct Asked {
   const Item* item;
   model::SampleRequest request;
+  std::size_t left_out = 0;  // exemplars
 };
 
-Asked ask(const ShardSession& shard, const Item& item, const model::Checkpoint& checkpoint) {
+Asked ask(const ShardSession& shard, const Item& item, const model::Checkpoint& checkpoint,
+          std::int64_t max_tokens) {
   const JobFile& job = shard.job();
-  Asked asked{
-      &item,
-      {checkpoint.tokenizer.encode_prompt(json_at<std::string>(item.value, "prompt", "item " + item.id)),
-       std::vector<std::uint64_t>(json_at<std::size_t>(item.value, "n", "item " + item.id))}};
+  std::vector<std::string> prompts = {json_at<std::string>(item.value, "prompt", "item " + item.id)};
+  if (item.value.contains("shorter")) {
+    auto shorter = json_at<std::vector<std::string>>(item.value, "shorter", "item " + item.id);
+    prompts.insert(prompts.end(), shorter.begin(), shorter.end());
+  }
+  model::FittedPrompt fitted =
+      checkpoint.tokenizer.encode_fitting(prompts, checkpoint.decoder.settings().context - max_tokens);
+  Asked asked{&item,
+              {std::move(fitted.tokens),
+               std::vector<std::uint64_t>(json_at<std::size_t>(item.value, "n", "item " + item.id))},
+              fitted.number};
   std::vector<std::uint64_t>& keys = asked.request.keys;
   for (std::size_t i = 0; i < keys.size(); ++i)
     keys[i] = random_key(
@@ -57,6 +67,7 @@ Json to_record(ShardSession& shard, const Asked& asked, const std::vector<model:
          {"logprobs_blob", to_json(shard.write_blob(std::as_bytes(std::span(sample.log_probabilities))))}});
   const std::size_t prompt = asked.request.prompt.size();
   Json record = {{"prompt_tokens", prompt}, {"samples", std::move(list)}, {"seconds", seconds}};
+  if (asked.left_out > 0) record["exemplars_left_out"] = asked.left_out;
   const std::int64_t context = checkpoint.decoder.settings().context;
   if (static_cast<std::int64_t>(prompt) < context) return record;
   record["error"] = "a prompt of " + std::to_string(prompt) + " tokens leaves no room in a context of " +
@@ -95,7 +106,7 @@ void sample_items(ShardSession& shard, const model::Checkpoint& checkpoint,
     std::vector<model::SampleRequest> requests;
     std::size_t samples_asked = 0;
     for (const Item* item : wave) {
-      asked.push_back(ask(shard, *item, checkpoint));
+      asked.push_back(ask(shard, *item, checkpoint, settings.max_tokens));
       requests.push_back(asked.back().request);
       samples_asked += requests.back().keys.size();
     }

@@ -237,6 +237,9 @@ void train(int argc, char** argv) {
   if (trainer.left_out() > 0 && ranks.rank() == 0)
     log_warning(std::to_string(trainer.left_out()) +
                 " examples are longer than the model's context: left out");
+  if (trainer.exemplars_left_out() > 0 && ranks.rank() == 0)
+    log_info(std::to_string(trainer.exemplars_left_out()) +
+             " exemplars are left out of prompts, so that they fit the model's context");
   run_steps(shard, trainer, series, inputs, start.facts);
   if (ranks.rank() == 0) shard.finish();
 }

@@ -33,6 +33,7 @@ std::vector<learn::Example> read_examples(const ShardSession& shard, learn::Mode
     e.id = json_at<std::string>(json, "id", "example");
     e.prompt = json_at<std::string>(json, "prompt", "example " + e.id);
     e.completion = json.value("completion", "");
+    e.shorter = json.value("shorter", std::vector<std::string>{});
     e.weight = json.value("weight", 1.0);
     if (mode == learn::Mode::kGrpo) {
       e.group = json_at<std::string>(json, "group", "example " + e.id);

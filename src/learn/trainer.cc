@@ -152,7 +152,7 @@ struct Trainer::State {
   const model::Decoder* reference_decoder;
   std::optional<model::Decoder> own_reference;  // what it points to, where that is not the caller's
   std::vector<std::vector<std::size_t>> batches;
-  std::size_t left_out = 0;
+  std::size_t left_out = 0, exemplars_left_out = 0;
   std::int64_t done = 0;
 
   void encode(std::vector<Example> all);
@@ -204,8 +204,15 @@ void Trainer::State::encode(std::vector<Example> all) {
       throw Error("example " + example.id + ": " + std::to_string(example.tokens.size()) + " tokens with " +
                       std::to_string(example.log_probabilities.size()) + " log-probabilities",
                   kExitUsage);
-    Encoded e{tokenizer.encode_prompt(example.prompt),
-              grpo ? example.tokens : tokenizer.encode_completion(example.completion)};
+    std::vector<std::string> prompts = {std::move(example.prompt)};
+    prompts.insert(prompts.end(), example.shorter.begin(), example.shorter.end());
+    std::vector<model::Token> completion =
+        grpo ? example.tokens : tokenizer.encode_completion(example.completion);
+    model::FittedPrompt fitted = tokenizer.encode_fitting(
+        prompts, decoder.settings().context + 1 - static_cast<std::int64_t>(completion.size()));
+    example.prompt = std::move(prompts[fitted.number]);
+    exemplars_left_out += fitted.number;
+    Encoded e{std::move(fitted.tokens), std::move(completion)};
     if (e.tokens() - 1 > decoder.settings().context) {
       ++left_out;
       continue;
@@ -390,6 +397,7 @@ Trainer::Trainer(Trainer&&) noexcept = default;
 std::int64_t Trainer::done() const { return state_->done; }
 void Trainer::skip_to(std::int64_t done) { state_->done = done; }
 std::size_t Trainer::left_out() const { return state_->left_out; }
+std::size_t Trainer::exemplars_left_out() const { return state_->exemplars_left_out; }
 const model::Decoder& Trainer::decoder() const {
   if (!state_->host) return state_->decoder;
   state_->optimizer.copy_master(state_->host->trained_flat());

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -85,7 +86,10 @@ using Baselines = std::map<std::string, std::vector<BaselineTiming>>;
 
 struct Means {
   Measure measure;
-  Baselines baselines;
+  Baselines baselines;  // those that scores are over
+  // When all candidates but the last one's record are written: every baseline of the shard's tasks. Nothing
+  // can be measured behind it.
+  std::function<Baselines()> end = [] { return Baselines(); };
 };
 
 Means on_cpu(Settings settings, const ShardSession& shard) {
@@ -93,10 +97,11 @@ Means on_cpu(Settings settings, const ShardSession& shard) {
   const auto tasks = std::make_shared<task::TaskSource>(
       json_at<std::string>(shard.job().params, "datasets", "params"), settings.device_kind);
   const auto measurer = std::make_shared<Measurer>(std::move(settings));
-  return {[measurer, tasks](const Candidate& candidate, const std::filesystem::path& binary) {
-            return measurer->measure(tasks->of(candidate.task), candidate, binary);
-          },
-          {}};
+  Means means;
+  means.measure = [measurer, tasks](const Candidate& candidate, const std::filesystem::path& binary) {
+    return measurer->measure(tasks->of(candidate.task), candidate, binary);
+  };
+  return means;
 }
 
 #ifdef WARPSMITH_HAS_GPU
@@ -109,18 +114,22 @@ std::string target_of(const std::vector<Work>& work, const std::filesystem::path
   throw Error("no item has a binary", kExitUsage);
 }
 
-// Before any candidate: each has a process of its own, and the GPU to itself.
-Baselines time_baselines(const Settings& settings, const std::filesystem::path& datasets,
-                         const std::vector<std::byte>& harness, const std::filesystem::path& cache,
-                         const std::vector<Work>& work) {
+// Of all items, those with a record of an earlier attempt as well.
+std::vector<std::string> tasks_of(const ShardSession& shard) {
+  std::set<std::string> tasks;
+  for (const Item& item : shard.items())
+    tasks.insert(json_at<std::string>(json_at<Json>(item.value, "candidate", "item " + item.id), "task",
+                                      "item " + item.id));
+  return {tasks.begin(), tasks.end()};
+}
+
+// Each has a process of its own, and the GPU to itself.
+Baselines time_baselines(const GpuBaselines::Options& options, const std::vector<std::string>& tasks,
+                         const std::vector<std::string>& names) {
   Baselines baselines;
-  if (settings.baselines.empty() || !settings.timing) return baselines;
-  std::vector<std::string> tasks;
-  for (const Work& w : work)
-    if (tasks.empty() || tasks.back() != w.candidate.task) tasks.push_back(w.candidate.task);
-  GpuBaselines gpu({settings, datasets, harness, cache});
-  for (BaselineTiming& row : gpu.measure(tasks, settings.baselines))
-    baselines[row.task].push_back(std::move(row));
+  if (names.empty() || !options.settings.timing) return baselines;
+  GpuBaselines gpu(options);
+  for (BaselineTiming& row : gpu.measure(tasks, names)) baselines[row.task].push_back(std::move(row));
   return baselines;
 }
 
@@ -140,13 +149,21 @@ Means on_gpu(Settings settings, const ShardSession& shard, const std::vector<Wor
   std::vector<std::byte> harness =
       harness_cubin(target_of(work, shard.run_folder()), shard.run_folder() / "cache", settings.unsandboxed);
   settings.ceilings = shard.run_folder() / "cache/ceilings";
-  Baselines baselines = time_baselines(settings, datasets, harness, shard.run_folder() / "cache", work);
+  const GpuBaselines::Options options{settings, datasets, harness, shard.run_folder() / "cache"};
+  const std::vector<std::string> tasks = tasks_of(shard);
+  const std::vector<std::string> scored(settings.baseline == "eager" ? 0 : 1, settings.baseline);
+  Baselines baselines = time_baselines(options, tasks, scored);
   scale_bounds(settings, baselines);
-  const auto workers = std::make_shared<GpuWorkers>(std::move(settings), datasets, std::move(harness));
+  auto workers = std::make_shared<std::optional<GpuWorkers>>();
+  workers->emplace(std::move(settings), datasets, std::move(harness));
   return {[workers, states](const Candidate& candidate, const std::filesystem::path& binary) {
-            return workers->measure(candidate, binary);
+            return (*workers)->measure(candidate, binary);
           },
-          std::move(baselines)};
+          std::move(baselines),
+          [workers, options, tasks] {
+            workers->reset();  // its processes' memory is wanted
+            return time_baselines(options, tasks, options.settings.baselines);
+          }};
 }
 #else
 Means on_gpu(const Settings& settings, const ShardSession&, const std::vector<Work>&) {
@@ -164,7 +181,6 @@ void run_shard(ShardSession& shard) {
   const std::string baseline = settings.baseline;
   const Means means = settings.device_kind == "cpu" ? on_cpu(std::move(settings), shard)
                                                     : on_gpu(std::move(settings), shard, work);
-  std::set<std::string> told;    // tasks whose baselines are in a record
   int faults = 0;                // since something was measured
   std::set<std::string> faulty;  // their tasks
   const bool one_task = work.front().candidate.task == work.back().candidate.task;
@@ -215,11 +231,12 @@ void run_shard(ShardSession& shard) {
       m.blob_crc = blob.crc;
     }
     Json record = to_json(m);
-    if (rows != means.baselines.end() && told.insert(candidate.task).second)
-      for (const BaselineTiming& row : rows->second) record["baselines"].push_back(to_json(row));
-    shard.write(item, std::move(record));
     log_info(fmt::format("{}/{} {} {}: {} ({:.2f} s)", i + 1, work.size(), candidate.task,
                          candidate.id.substr(0, 8), summary(m), m.seconds));
+    if (i + 1 == work.size())  // with the last record: before it the shard has not ended
+      for (const auto& [task, timed] : means.end())
+        for (const BaselineTiming& row : timed) record["baselines"].push_back(to_json(row));
+    shard.write(item, std::move(record));
   }
   shard.finish();
 }

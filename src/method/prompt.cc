@@ -236,6 +236,19 @@ std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exe
   return text;
 }
 
+std::vector<std::string> contrastive_prompts(const task::Task& task, std::vector<Exemplar> exemplars,
+                                             PromptStyle style, const HackQuotes& quotes) {
+  std::vector<std::string> prompts = {contrastive_prompt(task, exemplars, style, quotes)};
+  while (!exemplars.empty()) {
+    exemplars.erase(
+        std::max_element(exemplars.begin(), exemplars.end(), [](const Exemplar& a, const Exemplar& b) {
+          return std::pair(a.source.size(), -a.score) < std::pair(b.source.size(), -b.score);
+        }));
+    prompts.push_back(contrastive_prompt(task, exemplars, style, quotes));
+  }
+  return prompts;
+}
+
 std::string completion_of(std::string_view source, PromptStyle style) {
   if (style == PromptStyle::kCompact) return end_in_newline(source);
   return "```cuda\n" + end_in_newline(source) + "```\n";

@@ -53,6 +53,15 @@ std::vector<Token> Tokenizer::encode_prompt(std::string_view prompt) const {
   return coding_->encode_prompt(prompt);
 }
 
+FittedPrompt Tokenizer::encode_fitting(std::span<const std::string> prompts, std::int64_t room) const {
+  FittedPrompt fitted{0, encode_prompt(prompts.front())};
+  while (fitted.number + 1 < prompts.size() && static_cast<std::int64_t>(fitted.tokens.size()) > room) {
+    ++fitted.number;
+    fitted.tokens = encode_prompt(prompts[fitted.number]);
+  }
+  return fitted;
+}
+
 std::vector<Token> Tokenizer::encode_completion(std::string_view completion) const {
   std::vector<Token> tokens = coding_->encode(completion);
   tokens.push_back(coding_->end());

@@ -54,12 +54,13 @@ struct Version {
 //  14  protocol: by a host's clock both sides begin with as many calls and become equally long by and by; the stacks
 //      of both sides' python3 lie at one place
 //      warpsmith-train 2: the head's gradients are formed with the loss; sums are rounded otherwise
+//      warpsmith-generate 2, warpsmith-train 3: exemplars are left out of prompts that do not fit the model's context
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
-    {"warpsmith-generate", 1},
+    {"warpsmith-generate", 2},
     {"warpsmith-compile", 4},
     {"warpsmith-measure", 1},
-    {"warpsmith-train", 2},
+    {"warpsmith-train", 3},
     {"protocol", 14},  // how times become a score, and what is checked before
 }};
 

@@ -138,9 +138,10 @@ class ContrastiveStage final : public Stage {
           database_.draw(task, inputs_.spec.prompt.exemplars, key(round, "exemplars", prompt.id));
       std::vector<method::Exemplar> exemplars;
       for (const method::Program& p : draw.exemplars) exemplars.push_back({p.source, p.score});
-      prompt.text =
-          method::contrastive_prompt(tasks_.at(task), std::move(exemplars), style,
-                                     {method::choose_hacks(hacks_, task, settings_.quote_hacks), room});
+      set_texts(
+          method::contrastive_prompts(tasks_.at(task), std::move(exemplars), style,
+                                      {method::choose_hacks(hacks_, task, settings_.quote_hacks), room}),
+          &prompt);
       prompt.island = draw.island;
       prompts.push_back(std::move(prompt));
     }

@@ -129,7 +129,7 @@ class EvaluateStage final : public Stage {
             random_key({inputs_.spec.seed, name_key("evaluation"), name_key(prompt.id)});
         for (method::Program& p : database.draw(task, inputs_.spec.prompt.exemplars, key).exemplars)
           exemplars.push_back({std::move(p.source), p.score});
-        prompt.text = method::contrastive_prompt(tasks_.at(task), std::move(exemplars), style);
+        set_texts(method::contrastive_prompts(tasks_.at(task), std::move(exemplars), style), &prompt);
         prompts_.push_back(std::move(prompt));
       }
     if (prompts_.empty())
@@ -161,6 +161,7 @@ class EvaluateStage final : public Stage {
     }
     step.output["summary"] = figures_by_group(list, tasks_);
     step.output["summary"]["lost_samples"] = round_.lost();
+    step.output["summary"]["exemplars_left_out"] = round_.exemplars_left_out();
     step.progress = progress();
     step.progress.update(figures(list, tasks_));
     if (!inputs_.spec.lacks.empty()) step.progress["note"] = inputs_.spec.lacks;

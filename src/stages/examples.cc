@@ -53,8 +53,12 @@ Json contrastive_example(const TaskSet& tasks, const TaskSuccesses& of, const Ex
   drawn.erase(best);
   std::vector<method::Exemplar> exemplars;
   for (const Known* k : drawn) exemplars.push_back({k->candidate.source(), k->measurement.speedup_rounded});
-  return make_example(id, method::contrastive_prompt(tasks.at(of.task), std::move(exemplars), style),
-                      method::completion_of(target->candidate.source(), style));
+  std::vector<std::string> prompts =
+      method::contrastive_prompts(tasks.at(of.task), std::move(exemplars), style);
+  Json example = make_example(id, prompts.front(), method::completion_of(target->candidate.source(), style));
+  prompts.erase(prompts.begin());
+  example["shorter"] = std::move(prompts);
+  return example;
 }
 
 }  // namespace

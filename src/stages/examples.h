@@ -21,7 +21,8 @@ struct ExampleSettings {
 Json to_json(const ExampleSettings& settings);
 ExampleSettings example_settings_from_json(const Json& json);
 
-// Lines of examples.jsonl: {"id", "prompt", "completion", "weight"}.
+// Lines of examples.jsonl: {"id", "prompt", "completion", "weight"}; "shorter" of those with exemplars: the
+// same prompt with ever fewer, of which the first that fits the model's context is used.
 //
 // Each success of a train task once with the prompt of stage 1 (successes_only = false: each candidate,
 // whatever its verdict); and, so that they are `contrastive_share` of all, examples with the contrastive

@@ -64,6 +64,11 @@ std::vector<Prompt> split_samples(const std::string& task, int samples, int an_i
   return prompts;
 }
 
+void set_texts(std::vector<std::string> texts, Prompt* prompt) {
+  prompt->text = std::move(texts.front());
+  prompt->shorter.assign(std::move_iterator(texts.begin() + 1), std::move_iterator(texts.end()));
+}
+
 JobRequest generate_request(const workflow::StageSpec& spec, int round, const std::string& checkpoint,
                             const std::vector<Prompt>& prompts) {
   JobRequest job;
@@ -84,6 +89,7 @@ JobRequest generate_request(const workflow::StageSpec& spec, int round, const st
   int samples = 0;
   for (const Prompt& p : prompts) {
     job.items.push_back({{"id", p.id}, {"task", p.task}, {"prompt", p.text}, {"n", p.samples}});
+    if (!p.shorter.empty()) job.items.back()["shorter"] = p.shorter;
     samples += p.samples;
   }
   job.resources = spec.generate;

@@ -15,7 +15,8 @@ struct Prompt {
   std::string task;
   std::string text;
   int samples = 1;
-  int island = 0;  // contrastive: where its programs belong
+  int island = 0;                         // contrastive: where its programs belong
+  std::vector<std::string> shorter = {};  // the same with ever fewer exemplars, where `text` does not fit
 };
 
 // Samples of one task are split over prompts of at most this many: shards share the work evenly, and a batch
@@ -45,6 +46,8 @@ double compile_seconds(const std::vector<Candidate>& candidates);
 // Timings of one CPU take turns by the host's lock: more shards would only wait for one another.
 inline bool measures_in_one_shard(const workflow::StageSpec& spec) { return spec.device == "cpu"; }
 
+// `texts`: of method::contrastive_prompts().
+void set_texts(std::vector<std::string> texts, Prompt* prompt);
 // As many prompts "<task>#<k>" as `samples` need, their texts empty.
 std::vector<Prompt> split_samples(const std::string& task, int samples, int an_item = kSamplesAnItem);
 

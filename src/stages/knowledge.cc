@@ -55,8 +55,7 @@ Json protocol_of(const workflow::StageSpec& spec) {
 std::string math_of(const StageInputs& inputs, const std::string& task) {
   const auto it = std::find_if(inputs.tasks.begin(), inputs.tasks.end(),
                                [&](const task::Task& known) { return known.id == task; });
-  return it == inputs.tasks.end() ? inputs.spec.protocol.math
-                                  : task::math_of(*it, inputs.spec.protocol.math);
+  return it == inputs.tasks.end() ? inputs.spec.protocol.math : task::math_of(*it, inputs.spec.protocol.math);
 }
 
 std::vector<Known> known_candidates(const StageInputs& inputs, const std::vector<std::string>& stages,
@@ -77,9 +76,9 @@ std::vector<Known> known_candidates(const StageInputs& inputs, const std::vector
         throw e.with_context("in the output of stage " + stage);
       }
       // The task may say otherwise in the dataset of another stage.
-      if (const std::string& math = known.measurement.math;
-          comparable == Comparable::kProtocol && !math.empty() &&
-          math != math_of(inputs, known.candidate.task))
+      if (const std::string& math = known.measurement.math; comparable == Comparable::kProtocol &&
+                                                            !math.empty() &&
+                                                            math != math_of(inputs, known.candidate.task))
         continue;
       if (known.measurement.verdict == Verdict::kNotMeasured || !seen.insert(known.candidate.id).second)
         continue;

@@ -49,6 +49,7 @@ bool LearningRounds::end(const Json& more) {
   Json round = figures(counted(samples(), verifier_), tasks_);
   round["round"] = number();
   round["lost_samples"] = round_.lost();
+  round["exemplars_left_out"] = round_.exemplars_left_out();
   round["checkpoint"] = checkpoint_.path;
   round["step"] = checkpoint_.step;
   if (!curve_.empty()) {

@@ -10,6 +10,11 @@ void read_item(const workflow::StageSpec& spec, const Prompt& prompt, const Item
                Verifier& verifier, Generated& out) {
   const method::PromptStyle style = method::parse_prompt_style(spec.prompt.style);
   const Json& list = item.record.at("samples");
+  const auto left_out = item.record.value("exemplars_left_out", std::size_t{0});
+  if (left_out > prompt.shorter.size())
+    throw Error(fmt::format("stage {}, round {}: {} has {} exemplars, and {} are said to be left out",
+                            spec.name, round, prompt.id, prompt.shorter.size(), left_out));
+  out.exemplars_left_out += left_out;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Json& record = list[i];
     Sample s;
@@ -17,7 +22,7 @@ void read_item(const workflow::StageSpec& spec, const Prompt& prompt, const Item
     s.item = prompt.id;
     s.number = static_cast<int>(i);
     s.task = prompt.task;
-    s.prompt = prompt.text;
+    s.prompt = left_out > 0 ? prompt.shorter[left_out - 1] : prompt.text;
     s.text = record.at("text").get<std::string>();
     s.folder = item.folder;
     s.tokens_blob = record.value("tokens_blob", Json());

@@ -30,9 +30,10 @@ struct Sample {
 };
 
 struct Generated {
-  std::vector<Sample> samples;        // in the order of the prompts
-  std::vector<Candidate> candidates;  // those that want a verdict, with repetitions
-  std::uint64_t lost = 0;             // samples that went with a lost shard
+  std::vector<Sample> samples;           // in the order of the prompts
+  std::vector<Candidate> candidates;     // those that want a verdict, with repetitions
+  std::uint64_t exemplars_left_out = 0;  // of prompts that would not have fitted the model's context
+  std::uint64_t lost = 0;                // samples that went with a lost shard
 };
 
 // Samples of `result` for `prompts`, which were asked for in that order. Answers without code get their

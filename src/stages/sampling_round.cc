@@ -8,7 +8,7 @@ JobRequest SamplingRound::begin(int number, const std::string& checkpoint, std::
   number_ = number;
   prompts_ = std::move(prompts);
   samples_.clear();
-  lost_ = 0;
+  lost_ = exemplars_left_out_ = 0;
   return generate_request(spec_, number_, checkpoint, prompts_);
 }
 
@@ -19,6 +19,7 @@ std::optional<JobRequest> SamplingRound::on_job(const JobResult& result) {
   Generated generated = read_generated(spec_, prompts_, result, verifier_);
   samples_ = std::move(generated.samples);
   lost_ = generated.lost;
+  exemplars_left_out_ = generated.exemplars_left_out;
   return verifier_.begin(number_, generated.candidates);
 }
 

@@ -27,6 +27,7 @@ class SamplingRound {
   std::vector<Sample>& samples() { return samples_; }
   const std::vector<Sample>& samples() const { return samples_; }
   std::uint64_t lost() const { return lost_; }  // samples that went with a lost shard
+  std::uint64_t exemplars_left_out() const { return exemplars_left_out_; }
 
  private:
   const workflow::StageSpec& spec_;
@@ -34,7 +35,7 @@ class SamplingRound {
   int number_ = 0;
   std::vector<Prompt> prompts_;
   std::vector<Sample> samples_;
-  std::uint64_t lost_ = 0;
+  std::uint64_t lost_ = 0, exemplars_left_out_ = 0;
 };
 
 }  // namespace warpsmith::stages

@@ -319,6 +319,31 @@ TEST_F(TrainJobTest, AdaptersAddToACheckpointAndAreMerged) {
   EXPECT_THAT(log(lost), ::testing::HasSubstr("the weights that it adds to have changed since"));
 }
 
+// A context of 128 tokens: 100 are for the answer.
+TEST_F(TrainJobTest, ExemplarsAreLeftOutOfPromptsThatDoNotFit) {
+  ASSERT_EQ(run("warpsmith-train", make_train_job("run", 20)), 0);
+  const std::string longer(400, '#'), fits = "task 1:";
+  const fs::path folder = make_job(
+      "run", "generate", {{"checkpoint", "checkpoints/sft-20"}, {"temperature", 1.0}, {"max_tokens", 100}},
+      {{{"id", "a"}, {"task", "t"}, {"prompt", longer}, {"shorter", {longer + "x", fits}}, {"n", 1}},
+       {{"id", "b"}, {"task", "t"}, {"prompt", fits}, {"shorter", {longer}}, {"n", 1}},
+       {{"id", "c"}, {"task", "t"}, {"prompt", longer}, {"n", 1}}},
+      3);
+  ASSERT_EQ(run("warpsmith-generate", folder), 0) << log(folder);
+  const ShardRecords records = read_shard_records(folder / "0");
+  EXPECT_EQ(records.records.at("a").at("exemplars_left_out"), 2);
+  EXPECT_EQ(records.records.at("a").at("prompt_tokens"), records.records.at("b").at("prompt_tokens"));
+  EXPECT_FALSE(records.records.at("b").contains("exemplars_left_out"));
+  EXPECT_TRUE(records.records.at("c").contains("error"));
+
+  const fs::path train = make_train_job("again", 3);
+  write_file_atomic(
+      train / "examples.jsonl",
+      Json{{"id", "0"}, {"prompt", longer}, {"shorter", {fits}}, {"completion", "out = x;"}}.dump() + "\n");
+  ASSERT_EQ(run("warpsmith-train", train), 0) << log(train);
+  EXPECT_THAT(log(train), ::testing::HasSubstr("1 exemplars are left out of prompts"));
+}
+
 TEST_F(TrainJobTest, SamplesDoNotDependOnTheShardsNorOnKills) {
   ASSERT_EQ(run("warpsmith-train", make_train_job("run", 40)), 0);
   const Json params = {{"checkpoint", "checkpoints/sft-40"},

@@ -112,6 +112,19 @@ TEST_F(PythonBaselinesTest, OperatorsThatOnlyTorchScriptKnowsByThatNameAreFound)
       << timing.reason;
 }
 
+// Tensors of its own are float32: eager's answers stand in for right ones then, and a wrong program is found.
+TEST_F(PythonBaselinesTest, AProgramThatDoesNotRunInFloat64HasItsBaseline) {
+  PythonBaselines python(shortest(), "cpu", folder_ / "python");
+  task::Task task = one("gelu");
+  task.reference =
+      "def forward(x: Tensor) -> Tensor:\n  return torch.matmul(x, torch.eye(x.size(-1), "
+      "dtype=torch.float32))\n";
+  const BaselineTiming timing = python.measure(task, "torchscript");
+  if (skips(timing)) GTEST_SKIP() << timing.reason;
+  EXPECT_TRUE(timing.state == BaselineState::kCovered || timing.reason.starts_with("unstable"))
+      << timing.reason;
+}
+
 // TorchScript passes them a list, and Python each tensor.
 TEST_F(PythonBaselinesTest, OperatorsThatTakeAListInTorchScriptRun) {
   PythonBaselines python(shortest(), "cpu", folder_ / "python");

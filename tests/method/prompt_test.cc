@@ -61,6 +61,18 @@ TEST(Prompt, WithoutExemplarsTheContrastivePromptIsThatOfStageOne) {
     EXPECT_EQ(contrastive_prompt(rms_norm(), {}, style), sft_prompt(rms_norm(), style));
 }
 
+TEST(Prompt, TheLongestExemplarIsTheFirstToGo) {
+  const std::vector<Exemplar> all = {{"slow();", 0.5}, {"much_longer();", 0.7}, {"fast();", 1.25}};
+  for (const PromptStyle style : {PromptStyle::kFull, PromptStyle::kCompact}) {
+    const std::vector<std::string> prompts = contrastive_prompts(rms_norm(), all, style);
+    ASSERT_EQ(prompts.size(), 4u);
+    EXPECT_EQ(prompts[0], contrastive_prompt(rms_norm(), all, style));
+    EXPECT_EQ(prompts[1], contrastive_prompt(rms_norm(), {all[0], all[2]}, style));
+    EXPECT_EQ(prompts[2], contrastive_prompt(rms_norm(), {all[2]}, style)) << "as long, and faster";
+    EXPECT_EQ(prompts[3], sft_prompt(rms_norm(), style));
+  }
+}
+
 TEST(Prompt, FullHasTheFivePartsInOrder) {
   const std::string prompt =
       contrastive_prompt(rms_norm(), {{"fast();\n", 1.25}, {"slow();\n", 0.5}}, PromptStyle::kFull);

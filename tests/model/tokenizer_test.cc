@@ -67,6 +67,17 @@ TEST(Tokenizer, RandomBytesComeBack) {
   EXPECT_TRUE(tokenizer.encode("").empty());
 }
 
+TEST(Tokenizer, TheFirstPromptThatFitsIsTaken) {
+  const Tokenizer tokenizer = Tokenizer::train(std::vector<std::string>(20, kSource), kFirstMerge);
+  const std::vector<std::string> prompts = {"twenty_bytes_of_text", "ten_bytes_", "five_"};
+  const auto frame = static_cast<std::int64_t>(tokenizer.encode_prompt("").size());
+  for (const auto& [room, number] : {std::pair(20, 0), {19, 1}, {10, 1}, {9, 2}, {5, 2}, {0, 2}}) {
+    const FittedPrompt fitted = tokenizer.encode_fitting(prompts, frame + room);
+    EXPECT_EQ(fitted.number, static_cast<std::size_t>(number)) << room;
+    EXPECT_EQ(fitted.tokens, tokenizer.encode_prompt(prompts[fitted.number]));
+  }
+}
+
 TEST(Tokenizer, LearnsTheFrequentPairsFirst) {
   // "ab" four times, three of them in "abc", "dd" twice; then nothing occurs twice.
   const Tokenizer tokenizer = Tokenizer::train(std::vector<std::string>{"abc1abc1abc1ab1dd2dd"}, 600);

@@ -31,6 +31,24 @@ std::function<std::vector<std::string>(const JobRequest&, const Json&)> always(
   return [texts](const JobRequest&, const Json&) { return texts; };
 }
 
+// What fits is known where the tokens are: the job is given shorter prompts, and says which it asked.
+TEST(Contrastive, AShorterPromptThatWasAskedIsWhatIsLearned) {
+  World world;
+  world.answer = always({"ok 1.00 p", "ok 4.00 new"});
+  world.exemplars_left_out = 1;
+  const StageOutput out = world.drive(with_model({.rounds = 1, .prompts = 1, .group = 2}));
+  const Json& item = world.job("1/generate").items[0];
+  EXPECT_EQ(item["prompt"], kPrompt);
+  ASSERT_EQ(item["shorter"].size(), 2u);
+  EXPECT_EQ(examples_of(world.job("1/train"))[0]["prompt"], item["shorter"][0]);
+  EXPECT_NE(item["shorter"][0], kPrompt);
+  EXPECT_EQ(item["shorter"][1], "Make it faster.\n" + kReference + "Code:\n");
+  EXPECT_EQ(out["rounds"][0]["exemplars_left_out"], 1);
+
+  world.exemplars_left_out = 3;
+  EXPECT_THROW(world.drive(with_model({.rounds = 1, .prompts = 1, .group = 2})), Error) << "of two";
+}
+
 TEST(Contrastive, ARoundPromptsMeasuresAndUpdates) {
   StageInputs inputs = with_model({.rounds = 1, .prompts = 1, .group = 6, .epochs = 2});
   inputs.spec.optimizer.batch_tokens = 300;

@@ -127,6 +127,7 @@ JobResult World::run(const JobRequest& job) {
       const auto texts = answer(job, item);
       EXPECT_EQ(texts.size(), item.at("n").get<std::size_t>());
       r.record["prompt_tokens"] = 50;
+      if (exemplars_left_out > 0) r.record["exemplars_left_out"] = exemplars_left_out;
       r.record["samples"] = Json::array();
       for (const std::string& text : texts) r.record["samples"].push_back(sample_record(text));
     } else if (job.job == "compile") {

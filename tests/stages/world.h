@@ -36,8 +36,9 @@ struct World {
   std::function<std::vector<std::string>(const JobRequest&, const Json& item)> answer;
   std::function<Json(const std::string& task)> collected;  // record of a `collect` item
   std::function<Json(const Json& item)> command;
-  std::vector<std::string> lost;  // ids of items of any job that are lost
-  std::vector<JobRequest> log;    // all that was asked for
+  std::vector<std::string> lost;       // ids of items of any job that are lost
+  std::size_t exemplars_left_out = 0;  // of each prompt that has as many
+  std::vector<JobRequest> log;         // all that was asked for
 
   JobResult run(const JobRequest& job);
   // Drives a stage to its end and returns its output. Fails the test where the stage asks for nothing and is

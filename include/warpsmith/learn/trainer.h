@@ -27,6 +27,8 @@ struct Example {
   std::vector<model::Token> tokens;      // of the completion, as sampled
   std::vector<float> log_probabilities;  // of each, as the sampler reported them
   bool finished = true;                  // no limit cut it off
+  // Any mode: prompts that serve in turn where the one before is too long.
+  std::vector<std::string> shorter = {};
 };
 
 struct TrainerSettings {
@@ -86,6 +88,8 @@ class Trainer {
   void skip_to(std::int64_t done);  // after resuming: the next step's index
   StepRecord step();                // the next one
   std::size_t left_out() const;
+  // Exemplars of the others that were left out, so that they fit: see Example::shorter.
+  std::size_t exemplars_left_out() const;
   // As trained so far, on the CPU in float32; of several ranks all must ask, and rank 0 gets it.
   const model::Decoder& decoder() const;
   model::OptimizerState optimizer_state() const;

@@ -1,6 +1,7 @@
 // The work of warpsmith-measure: one shard of a `measure` job. Params: Settings in measurer.h, and
-// `datasets`; an item has `candidate` and `binary`; a record is a Measurement. Where baselines were timed,
-// the first record of each task has them as `baselines`, a list of BaselineTiming.
+// `datasets`; an item has `candidate` and `binary`; a record is a Measurement. Baselines are timed behind the
+// candidates, but for the one that scores are over. The last record has those of all the shard's tasks as
+// `baselines`, a list of BaselineTiming; a shard that is stopped before finds what it took in the cache.
 #pragma once
 
 #include "warpsmith/records/shard.h"

@@ -39,6 +39,12 @@ std::string sft_prompt(const task::Task& task, PromptStyle style);
 std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exemplars, PromptStyle style,
                                const HackQuotes& quotes = {});
 
+// The same with ever fewer exemplars: the first prompt has all, each next one lacks the longest that was left
+// (of equally long ones the slower), the last has none. Of these a model is asked the first that fits its
+// context.
+std::vector<std::string> contrastive_prompts(const task::Task& task, std::vector<Exemplar> exemplars,
+                                             PromptStyle style, const HackQuotes& quotes = {});
+
 // What a model is taught to answer with `source`.
 std::string completion_of(std::string_view source, PromptStyle style);
 

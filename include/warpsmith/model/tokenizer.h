@@ -27,6 +27,12 @@ using Token = tokenizer::Token;
 inline constexpr Token kPad = 0, kBos = 1, kEos = 2, kPrompt = 3, kAnswer = 4;
 inline constexpr Token kFirstByte = 5, kFirstMerge = kFirstByte + 256;
 
+// One of several prompts: its number and its tokens.
+struct FittedPrompt {
+  std::size_t number = 0;
+  std::vector<Token> tokens;
+};
+
 class Tokenizer {
  public:
   // Learns merges on `texts` until there are `vocabulary` tokens in all (at least kFirstMerge) or no pair is
@@ -48,6 +54,8 @@ class Tokenizer {
 
   // What a completion is sampled after.
   std::vector<Token> encode_prompt(std::string_view prompt) const;
+  // The first of `prompts` (one at least) with at most `room` tokens; the last where none has.
+  FittedPrompt encode_fitting(std::span<const std::string> prompts, std::int64_t room) const;
   // The completion, and the token that ends it.
   std::vector<Token> encode_completion(std::string_view completion) const;
   // Each of these ends a completion that is sampled.

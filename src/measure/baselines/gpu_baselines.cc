@@ -224,6 +224,8 @@ std::string in_a_process(const std::function<void(const Say&)>& work,
 struct GpuBaselines::State {
   Options options;
 
+  // One for all names: what one way to compile has made another one finds in torch's caches.
+  std::filesystem::path python_folder() const { return options.cache / "python"; }
   double patience() const { return kPatience + 10 * options.settings.budget_s; }
   std::string math_of(const task::Task& task) const { return task::math_of(task, options.settings.math); }
 
@@ -253,13 +255,25 @@ struct GpuBaselines::State {
     }
   }
 
+  // A row as soon as it is there: it is kept, so that who is stopped and goes on need not take it again.
+  void note(const task::Task& task, const BaselineTiming& row) const {
+    log_info(
+        row.state == BaselineState::kCovered
+            ? fmt::format("baseline {} of {}: {:.3f}x eager [{:.3f}, {:.3f}] {:.0f} ns ({:.1f} s)", row.name,
+                          row.task, row.ratio, row.low, row.high, row.baseline_ns, row.seconds)
+            : fmt::format("baseline {} of {}: {}: {}", row.name, row.task, to_string(row.state), row.reason));
+    keep(task, row);
+  }
+
   std::vector<BaselineTiming> measure_here(const std::vector<const task::Task*>& tasks,
                                            const std::string& name) const {
     std::vector<BaselineTiming> rows;
     std::string error;
     const auto lacking = [&](const std::string& reason) {
-      rows.push_back(blank_timing(options.settings, *tasks[rows.size()], name));
+      const task::Task& task = *tasks[rows.size()];
+      rows.push_back(blank_timing(options.settings, task, name));
       rows.back().reason = reason;
+      note(task, rows.back());
     };
     while (rows.size() < tasks.size() && error.empty()) {
       const std::size_t first = rows.size();
@@ -278,7 +292,9 @@ struct GpuBaselines::State {
           },
           [&](const Json& said) {
             if (!said.contains("error")) {
+              const task::Task& task = *tasks[rows.size()];
               rows.push_back(baseline_timing_from_json(said));
+              note(task, rows.back());
               return;
             }
             error = said["error"].get<std::string>();
@@ -294,9 +310,12 @@ struct GpuBaselines::State {
 
   std::vector<BaselineTiming> measure_by_python(const std::vector<const task::Task*>& tasks,
                                                 const std::string& name) const {
-    PythonBaselines python(options.settings, "cuda", options.cache / "python" / name);
+    PythonBaselines python(options.settings, "cuda", python_folder());
     std::vector<BaselineTiming> rows;
-    for (const task::Task* task : tasks) rows.push_back(python.measure(*task, name));
+    for (const task::Task* task : tasks) {
+      rows.push_back(python.measure(*task, name));
+      note(*task, rows.back());
+    }
     return rows;
   }
 
@@ -315,6 +334,7 @@ struct GpuBaselines::State {
       rows.push_back(blank_timing(options.settings, *task, "cudnn"));
       rows.back().state = BaselineState::kNotCovered;
       rows.back().reason = "the task names no operator of cuDNN";
+      note(*task, rows.back());
     }
     return rows;
   }
@@ -328,7 +348,7 @@ struct GpuBaselines::State {
   // Each side in a process of its own.
   std::vector<EagerTimes> eager_times(const std::vector<std::string>& task_ids) const {
     std::vector<EagerTimes> times;
-    PythonBaselines python(options.settings, "cuda", options.cache / "python" / "eager");
+    PythonBaselines python(options.settings, "cuda", python_folder());
     try {
       if (!task_ids.empty())
         python.eager_alone(load_one(options.datasets, task_ids.front()), 1, 1);  // it starts
@@ -384,16 +404,9 @@ std::vector<BaselineTiming> GpuBaselines::measure(const std::vector<std::string>
         open.push_back(&task);
     }
     if (open.empty()) continue;
-    const std::vector<BaselineTiming> rows = state_->measure(open, name);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const BaselineTiming& row = rows[i];
-      log_info(
-          row.state == BaselineState::kCovered
-              ? fmt::format("baseline {} of {}: {:.3f}x eager [{:.3f}, {:.3f}] {:.0f} ns ({:.1f} s)", name,
-                            row.task, row.ratio, row.low, row.high, row.baseline_ns, row.seconds)
-              : fmt::format("baseline {} of {}: {}: {}", name, row.task, to_string(row.state), row.reason));
-      state_->keep(*open[i], row);
-      all.insert_or_assign({row.task, name}, row);
+    for (BaselineTiming& row : state_->measure(open, name)) {
+      std::pair key{row.task, name};
+      all.insert_or_assign(std::move(key), std::move(row));
     }
   }
   std::vector<BaselineTiming> rows;
