@@ -93,8 +93,8 @@ model::DecoderSettings settings_of(const std::string& shape) {
   return model::settings_of_config(model::read_config(shape), shape + "/config.json", 2048);
 }
 
-// `--losses`: tokens of a few kinds, at a rate that warms up, are learned fast and without leaps. Where
-// losses leap, two ways of rounding soon part.
+// `--losses`: tokens of a few kinds, at a rate that rises and falls, are learned fast and without leaps.
+// Where losses leap, two ways of rounding soon part.
 constexpr std::int64_t kFewTokens = 64, kWarmupSteps = 10;
 
 void bench_training(const Asked& asked, const model::DecoderSettings& settings) {
@@ -123,7 +123,8 @@ void bench_training(const Asked& asked, const model::DecoderSettings& settings) 
                                                           asked.placement.dtype(at::kFloat));
       const at::Tensor sum = (decoder.log_probabilities(batch, known) * known).sum();
       sum.backward();
-      const double rate = 3e-4 * std::min(1., static_cast<double>(step + 1) / kWarmupSteps);
+      const double rate = 3e-4 * std::min(1., static_cast<double>(step + 1) / kWarmupSteps) *
+                          (1 - static_cast<double>(step) / static_cast<double>(asked.steps));
       optimizer.step(decoder, asked.losses ? rate : 1e-5);  // reads the norm: waits for the device
       loss = sum.item().toDouble();
       if (asked.ranks) loss = asked.ranks->sums({loss})[0];

@@ -18,7 +18,8 @@ struct CheckOutcome {
   bool only_hidden = false;               // it fails at a hidden shape, and is right at the timing shapes
   bool died_at_hidden = false;            // it failed at a hidden shape, and its process is gone with that
   double max_error = 0, error_bound = 0;  // of the case that came nearest to its bound, or broke it
-  int decided = 0;  // cases that could be decided; 0 with verdict ok: the task is at fault
+  double calls_s = 0;  // that its calls took, laying out their operands included; the rest is the oracle's
+  int decided = 0;     // cases that could be decided; 0 with verdict ok: the task is at fault
 };
 
 // Those at timing shapes.

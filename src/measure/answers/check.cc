@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 
+#include "timing/judge.h"
 #include "warpsmith/measure/compare.h"
 
 namespace warpsmith::measure {
@@ -20,17 +21,21 @@ class Checker {
     const Asked asked = oracle_.asked(check);
     if (!asked.decidable) return true;
     const int sets = check.seed == 0 && check.distribution < 0 ? 2 : 1;
+    double begin = seconds_now();
     if (!prepared_ || program_.dims() != check.dims || prepared_sets_ < sets) {
       const Ran prepared = program_.prepare(check.dims, sets);
       if (prepared.verdict != Verdict::kOk) return fail(prepared.verdict, prepared.detail, check);
       prepared_ = true;
       prepared_sets_ = sets;
     }
+    outcome_.calls_s += seconds_now() - begin;
     program_.poison(sets);
     InputSets inputs;
     for (int set = 0; set < sets; ++set) inputs.push_back(program_.inputs(set));
     for (const auto& set : inputs) oracle_.fill(check, set);
+    begin = seconds_now();
     const Ran run = program_.run(sets);
+    outcome_.calls_s += seconds_now() - begin;
     if (run.verdict != Verdict::kOk) return fail(run.verdict, run.detail, check);
     if (const std::optional<std::size_t> changed = oracle_.changed_input(check, inputs))
       return fail(Verdict::kInputModified, "writes to input `" + task_.inputs[*changed].name + "`", check);

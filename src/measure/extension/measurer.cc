@@ -500,6 +500,7 @@ struct ExtensionMeasurer::State {
     }
     const bool right = write_checks(checked, task.task(), task.oracle(), task.cases(), m);
     end_phase("checks");
+    phases += fmt::format(" (its calls {:.2f})", checked.calls_s);
     const bool one_shape = is_module && checked.only_hidden && candidate->alive();
     if (!settings.timing || !(right || one_shape)) return;
     ChildContender contender(*this, task, std::move(candidate), binary);
