@@ -1,10 +1,14 @@
 // warpsmith-collect JOB.json SHARD: candidates of tasks, from the dataset's files and by augmentation.
 //
-// params  {"datasets": folder, "stage", "augment": {"variants", "rename_identifiers", "block_sizes"}}
+// params  {"datasets": folder, "stage", "tier", "augment": {"variants", "rename_identifiers",
+// "block_sizes"}};
+//         augmentation is of tier `plan`, which is collected where no tier is named
 // item    {"id": task, "augment": whether variants are wanted}
 // record  {"candidates": [{"candidate": {…}, "expected": verdict}, …]}   files by folder and name; then
 // variants of those
 //         in ok/, whose `expected` is empty
+#include <fmt/format.h>
+
 #include <exception>
 #include <string>
 
@@ -13,7 +17,9 @@
 #include "warpsmith/method/augment.h"
 #include "warpsmith/records/candidate.h"
 #include "warpsmith/records/shard.h"
+#include "warpsmith/task/hosted_files.h"
 #include "warpsmith/task/task.h"
+#include "warpsmith/toolchain/hosted_candidate.h"
 
 using namespace warpsmith;
 
@@ -23,6 +29,21 @@ method::AugmentOptions augment_options(const Json& params) {
   const Json augment = params.value("augment", Json::object());
   return {augment.value("variants", 0), augment.value("rename_identifiers", false),
           augment.value("block_sizes", std::vector<int>{})};
+}
+
+// Of another tier than `plan`: as they lie in the dataset, without variants.
+Json collect_hosted(const task::Task& task, const std::string& stage, Tier tier) {
+  Diagnostics diagnostics;
+  Json candidates = Json::array();
+  const auto wanted = tier == Tier::kPython ? task::HostedTier::kPython : task::HostedTier::kExtension;
+  for (const task::HostedSource& source : task::load_hosted_sources(task, wanted, diagnostics)) {
+    const std::string detail = fmt::format("{}/{}/{}", to_string(tier), source.expected, source.name);
+    candidates.push_back({{"candidate", to_json(toolchain::make_hosted_candidate(
+                                            task.id, source, {"dataset", stage, 0, detail, ""}))},
+                          {"expected", source.expected}});
+  }
+  if (!diagnostics.empty()) throw InvalidInput(diagnostics);
+  return {{"candidates", std::move(candidates)}};
 }
 
 Json collect(const task::Task& task, const std::string& stage, const method::AugmentOptions& options,
@@ -60,10 +81,13 @@ void run(const char* job_file, std::size_t number) {
   const Json& params = shard.job().params;
   const fs::path datasets = json_at<std::string>(params, "datasets", "params of collect");
   const std::string stage = params.value("stage", shard.job().stage);
+  const Tier tier = parse_tier(params.value("tier", "plan"));
   for (const Item& item : shard.open_items()) {
     method::AugmentOptions options = augment_options(params);
     if (!item.value.value("augment", true)) options.variants = 0;
-    Json record = collect(load(datasets / item.id), stage, options, shard.job().seed);
+    const task::Task task = load(datasets / item.id);
+    Json record = tier == Tier::kPlan ? collect(task, stage, options, shard.job().seed)
+                                      : collect_hosted(task, stage, tier);
     log_info(item.id + ": " + std::to_string(record["candidates"].size()) + " candidates");
     shard.write(item, std::move(record));
   }

@@ -9,10 +9,11 @@
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/base/untrusted.h"
-#include "warpsmith/method/source_text.h"
 #include "warpsmith/process/program_path.h"
 #include "warpsmith/records/done_shards.h"
 #include "warpsmith/run/packing.h"
+#include "warpsmith/task/hosted_files.h"
+#include "warpsmith/toolchain/hosted_candidate.h"
 
 namespace warpsmith::cli {
 
@@ -96,12 +97,18 @@ std::shared_ptr<const std::set<std::string>> structures_below(const fs::path& da
   auto structures = std::make_shared<std::set<std::string>>();
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(dataset, error)) {
-    if (!path_exists(entry.path() / "candidates")) continue;
+    if (!path_exists(entry.path() / "task.yaml")) continue;
     task::Task task;
     task.folder = entry.path();
     Diagnostics elsewhere;  // who begins with such a task is told
-    for (const task::CandidateFile& file : task::load_candidate_files(task, elsewhere))
-      structures->insert(method::normal_form(file.source));
+    if (path_exists(entry.path() / "candidates"))
+      for (const task::CandidateFile& file : task::load_candidate_files(task, elsewhere))
+        structures->insert(stages::structure_of(make_plan_candidate("", file.source, {})));
+    std::vector<task::HostedSource> hosted = task::load_hosted_sources(task, elsewhere);
+    for (task::HostedSource& source : task::load_imported_sources(task.folder, elsewhere))
+      hosted.push_back(std::move(source));
+    for (const task::HostedSource& source : hosted)
+      structures->insert(stages::structure_of(toolchain::make_candidate("", source, {})));
   }
   return structures;
 }

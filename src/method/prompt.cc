@@ -37,7 +37,13 @@ std::string short_signature(const task::Task& task) {
   return text;
 }
 
-std::string compact_reference(const task::Task& task) {
+// A task that is a module is shown as one to who answers with one.
+bool is_shown_as_module(const task::Task& task, PromptForm form) {
+  return form.answer == Tier::kPython && !task.module.empty();
+}
+
+std::string compact_reference(const task::Task& task, PromptForm form) {
+  if (is_shown_as_module(task, form)) return "Reference:\n" + end_in_newline(task.module);
   return "Reference:\n" + short_signature(task) + '\n' + end_in_newline(task.reference);
 }
 
@@ -52,13 +58,13 @@ std::string compact_hacks(const std::vector<HackQuote>& hacks) {
   return text;
 }
 
-std::string compact_sft(const task::Task& task, const std::vector<HackQuote>& hacks) {
-  return "Make it faster.\n" + compact_reference(task) + compact_hacks(hacks) + "Code:\n";
+std::string compact_sft(const task::Task& task, PromptForm form, const std::vector<HackQuote>& hacks) {
+  return "Make it faster.\n" + compact_reference(task, form) + compact_hacks(hacks) + "Code:\n";
 }
 
 std::string compact_contrastive(const task::Task& task, const std::vector<Exemplar>& exemplars,
-                                const std::vector<HackQuote>& hacks) {
-  std::string text = "Make it faster; compare the earlier ones.\n" + compact_reference(task);
+                                PromptForm form, const std::vector<HackQuote>& hacks) {
+  std::string text = "Make it faster; compare the earlier ones.\n" + compact_reference(task, form);
   for (const Exemplar& e : exemplars)
     text += fmt::format("Earlier, {:.2f}x:\n", e.score) + end_in_newline(e.source);
   return text + "Answer: code only.\nRules: same results, no caching.\n" + compact_hacks(hacks) + "Code:\n";
@@ -70,7 +76,10 @@ std::string full_tensor(const task::TensorSpec& tensor) {
   return text + "]\n";
 }
 
-std::string full_reference(const task::Task& task) {
+std::string full_reference(const task::Task& task, PromptForm form) {
+  if (is_shown_as_module(task, form))
+    return "## Reference\n\n```python\n" + end_in_newline(task.module) +
+           "```\n\nIt must be right at other sizes of its inputs as well.\n\n";
   std::string text = "## Reference\n\n```python\n" + end_in_newline(task.reference) + "```\n\nInputs:\n";
   for (const task::TensorSpec& input : task.inputs) text += full_tensor(input);
   for (const task::ScalarSpec& scalar : task.scalars)
@@ -87,7 +96,7 @@ std::string full_reference(const task::Task& task) {
   return text + ". It must be right at other sizes as well.\n\n";
 }
 
-constexpr std::string_view kFullForm = R"(## Form of the program
+constexpr std::string_view kPlanForm = R"(## Form of the program
 
 CUDA C++ device code only: kernels, no host code. How they are launched stands in comments of the source:
 
@@ -99,15 +108,59 @@ temporaries, the sizes and the scalars above; expressions are integers, with cdi
 
 )";
 
-constexpr std::string_view kFullRules = R"(## Requirements and restrictions
+constexpr std::string_view kExtensionForm = R"(## Form of the program
+
+One file of C++ and CUDA: kernels, and a host function `forward` that launches them.
+
+    #include <torch/extension.h>
+    torch::Tensor forward(torch::Tensor x, double eps) { … }
+
+It takes the inputs above in order as tensors, then the scalars as numbers. It returns a tensor, or a
+`std::vector<torch::Tensor>` of all outputs in order. Tensors are contiguous and on the GPU. There are `torch::empty`,
+`zeros`, `ones`, `full` and their `_like` forms, cuBLAS and cuDNN, and none of torch's operators.
+
+)";
+
+constexpr std::string_view kPythonForm = R"(## Form of the program
+
+One Python module that defines `class ModelNew(torch.nn.Module)`. It may use all of torch, build CUDA by
+`torch.utils.cpp_extension.load_inline` where it is imported or made, and use Triton.
+
+)";
+
+constexpr std::string_view kModuleArguments =
+    "`ModelNew` is made with the arguments of `Model`, and called with the same inputs.\n\n";
+constexpr std::string_view kFunctionArguments =
+    "`ModelNew` is made without arguments. Its `forward` takes the inputs above in order, then the "
+    "scalars.\n\n";
+
+std::string full_form(const task::Task& task, PromptForm form) {
+  if (form.answer == Tier::kPlan) return std::string(kPlanForm);
+  if (form.answer == Tier::kExtension) return std::string(kExtensionForm);
+  return std::string(kPythonForm) + std::string(task.module.empty() ? kFunctionArguments : kModuleArguments);
+}
+
+constexpr std::string_view kRules = R"(## Requirements and restrictions
 
 - The results equal the reference's within rounding, for every input and every size; otherwise the score is 0.
 - The program compiles and runs as it stands. Nothing is left out, abbreviated or left to the reader.
 - Every call does all of its work: nothing is cached, remembered or reused from an earlier call, and no answer is
   prepared for particular values or addresses.
 - Hyper-parameters, sizes, types and precision stay what the reference makes them.
-- Inputs are not written; only the outputs and the declared temporaries are.
 )";
+constexpr std::string_view kPlanRule =
+    "- Inputs are not written; only the outputs and the declared temporaries are.\n";
+constexpr std::string_view kHostRules =
+    R"(- Inputs are not written. Nothing of a call is left to do, on any stream, when it returns but what the default stream
+  holds.
+- No threads, processes, files or network. Clocks, streams' order and the memory of others are left alone.
+)";
+
+std::string full_rules(PromptForm form) {
+  return std::string(kRules) + std::string(form.answer == Tier::kPlan ? kPlanRule : kHostRules);
+}
+
+std::string_view fence_of(PromptForm form) { return form.answer == Tier::kPython ? "```python" : "```cuda"; }
 
 // The code is indented further than the list that it stands in.
 std::string full_hacks(const std::vector<HackQuote>& hacks) {
@@ -126,7 +179,7 @@ std::string full_hacks(const std::vector<HackQuote>& hacks) {
   return text;
 }
 
-constexpr std::string_view kFullProtocol = R"(## Your answer
+constexpr std::string_view kProtocol = R"(## Your answer
 
 Three sections, in this order:
 
@@ -138,19 +191,21 @@ the best of them; techniques that none of them uses yet; the biggest opportunity
 The algorithm that you choose, how work and data are laid out over blocks, threads and memory, and why it should win.
 
 ### Code
-The whole program, in one fence that opens with ```cuda.
+The whole program, in one fence that opens with {}.
 
 )";
 
-std::string full_sft(const task::Task& task, const std::vector<HackQuote>& hacks) {
-  return "You write fast CUDA. Optimise the following PyTorch reference: write a CUDA program that computes "
-         "the same and "
-         "takes less time.\n\n" +
-         full_reference(task) + std::string(kFullForm) + std::string(kFullRules) + full_hacks(hacks) +
-         "\nAnswer with the whole program in one fence that opens with ```cuda.\n";
+std::string full_sft(const task::Task& task, PromptForm form, const std::vector<HackQuote>& hacks) {
+  const std::string_view what = form.answer == Tier::kPython ? "Python module" : "CUDA program";
+  return fmt::format(
+             "You write fast CUDA. Optimise the following PyTorch reference: write a {} that computes the "
+             "same and takes less time.\n\n",
+             what) +
+         full_reference(task, form) + full_form(task, form) + full_rules(form) + full_hacks(hacks) +
+         fmt::format("\nAnswer with the whole program in one fence that opens with {}.\n", fence_of(form));
 }
 
-std::string full_contrastive(const task::Task& task, const std::vector<Exemplar>& exemplars,
+std::string full_contrastive(const task::Task& task, const std::vector<Exemplar>& exemplars, PromptForm form,
                              const std::vector<HackQuote>& hacks) {
   std::string text =
       "You are an expert of CUDA and of GPU performance. Make the reference below as fast as you can while "
@@ -158,27 +213,34 @@ std::string full_contrastive(const task::Task& task, const std::vector<Exemplar>
       "stays exactly the same. You are given earlier implementations with their scores: compare them, find "
       "out what made "
       "the better ones better, and write one that is faster than all of them.\n\n" +
-      full_reference(task) +
+      full_reference(task, form) +
       "## Earlier implementations\n\nThe score is the reference's time divided by the implementation's: "
       "higher is "
       "faster.\n\n";
   for (std::size_t i = 0; i < exemplars.size(); ++i)
-    text += fmt::format("### Implementation {} (score {:.2f})\n\n```cuda\n", i + 1, exemplars[i].score) +
+    text += fmt::format("### Implementation {} (score {:.2f})\n\n{}\n", i + 1, exemplars[i].score,
+                        fence_of(form)) +
             end_in_newline(exemplars[i].source) + "```\n\n";
-  return text + std::string(kFullProtocol) + std::string(kFullForm) + std::string(kFullRules) +
+  return text + fmt::format(kProtocol, fence_of(form)) + full_form(task, form) + full_rules(form) +
          full_hacks(hacks);
 }
 
 // `exemplars`: slowest first.
-std::string prompt_with(const task::Task& task, const std::vector<Exemplar>& exemplars, PromptStyle style,
+std::string prompt_with(const task::Task& task, const std::vector<Exemplar>& exemplars, PromptForm form,
                         const std::vector<HackQuote>& hacks) {
-  if (style == PromptStyle::kFull)
-    return exemplars.empty() ? full_sft(task, hacks) : full_contrastive(task, exemplars, hacks);
-  return exemplars.empty() ? compact_sft(task, hacks) : compact_contrastive(task, exemplars, hacks);
+  if (form.style == PromptStyle::kFull)
+    return exemplars.empty() ? full_sft(task, form, hacks) : full_contrastive(task, exemplars, form, hacks);
+  return exemplars.empty() ? compact_sft(task, form, hacks)
+                           : compact_contrastive(task, exemplars, form, hacks);
 }
 
-// The inside of the last whole fence whose language is CUDA or C++.
-std::optional<std::string> last_fence(std::string_view text) {
+bool opens_code(std::string_view mark, PromptForm form) {
+  if (form.answer == Tier::kPython) return mark == "```python" || mark == "```py";
+  return mark == "```cuda" || mark == "```cu" || mark == "```cpp" || mark == "```c++";
+}
+
+// The inside of the last whole fence whose language is the answer's.
+std::optional<std::string> last_fence(std::string_view text, PromptForm form) {
   std::optional<std::string> found;
   std::string inside;
   bool open = false, is_code = false;
@@ -188,7 +250,7 @@ std::optional<std::string> last_fence(std::string_view text) {
       if (open) inside += line + '\n';
     } else if (!open) {
       open = true;
-      is_code = mark == "```cuda" || mark == "```cu" || mark == "```cpp" || mark == "```c++";
+      is_code = opens_code(mark, form);
       inside.clear();
     } else {
       open = false;
@@ -206,17 +268,17 @@ PromptStyle parse_prompt_style(std::string_view name) {
   throw Error(fmt::format("unknown prompt style `{}` (full or compact)", name), kExitUsage);
 }
 
-std::string sft_prompt(const task::Task& task, PromptStyle style) { return prompt_with(task, {}, style, {}); }
+std::string sft_prompt(const task::Task& task, PromptForm form) { return prompt_with(task, {}, form, {}); }
 
-std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exemplars, PromptStyle style,
+std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exemplars, PromptForm form,
                                const HackQuotes& quotes) {
   std::stable_sort(exemplars.begin(), exemplars.end(),
                    [](const Exemplar& a, const Exemplar& b) { return a.score < b.score; });
   std::vector<HackQuote> hacks;
-  std::string text = prompt_with(task, exemplars, style, hacks);
+  std::string text = prompt_with(task, exemplars, form, hacks);
   // Takes what has been added to `hacks` into the prompt; false: it has no room.
   const auto take = [&] {
-    std::string longer = prompt_with(task, exemplars, style, hacks);
+    std::string longer = prompt_with(task, exemplars, form, hacks);
     if (longer.size() > quotes.room) return false;
     text = std::move(longer);
     return true;
@@ -237,26 +299,26 @@ std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exe
 }
 
 std::vector<std::string> contrastive_prompts(const task::Task& task, std::vector<Exemplar> exemplars,
-                                             PromptStyle style, const HackQuotes& quotes) {
-  std::vector<std::string> prompts = {contrastive_prompt(task, exemplars, style, quotes)};
+                                             PromptForm form, const HackQuotes& quotes) {
+  std::vector<std::string> prompts = {contrastive_prompt(task, exemplars, form, quotes)};
   while (!exemplars.empty()) {
     exemplars.erase(
         std::max_element(exemplars.begin(), exemplars.end(), [](const Exemplar& a, const Exemplar& b) {
           return std::pair(a.source.size(), -a.score) < std::pair(b.source.size(), -b.score);
         }));
-    prompts.push_back(contrastive_prompt(task, exemplars, style, quotes));
+    prompts.push_back(contrastive_prompt(task, exemplars, form, quotes));
   }
   return prompts;
 }
 
-std::string completion_of(std::string_view source, PromptStyle style) {
-  if (style == PromptStyle::kCompact) return end_in_newline(source);
-  return "```cuda\n" + end_in_newline(source) + "```\n";
+std::string completion_of(std::string_view source, PromptForm form) {
+  if (form.style == PromptStyle::kCompact) return end_in_newline(source);
+  return std::string(fence_of(form)) + '\n' + end_in_newline(source) + "```\n";
 }
 
-std::optional<std::string> extract_source(std::string_view completion, PromptStyle style) {
-  const auto inside =
-      style == PromptStyle::kFull ? last_fence(completion) : std::optional(std::string(completion));
+std::optional<std::string> extract_source(std::string_view completion, PromptForm form) {
+  const auto inside = form.style == PromptStyle::kFull ? last_fence(completion, form)
+                                                       : std::optional(std::string(completion));
   if (!inside) return std::nullopt;
   std::string source = end_in_newline(*inside);
   if (source.empty()) return std::nullopt;

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <map>
 
+#include "python_text.h"
+
 namespace warpsmith::method {
 
 namespace {
@@ -234,7 +236,12 @@ DeclaredNames declared_names(const std::vector<Token>& tokens) {
   return out;
 }
 
-std::string layout_normal_form(std::string_view source) {
+Language language_of(std::string_view path) {
+  return path.ends_with(".py") ? Language::kPython : Language::kCuda;
+}
+
+std::string layout_normal_form(std::string_view source, Language language) {
+  if (language == Language::kPython) return python_layout_form(source);
   std::string text;
   for (const std::vector<Token> tokens = tokenise(source); const Token* t : significant(tokens)) {
     if (t->kind == TokenKind::kComment) {
@@ -283,7 +290,8 @@ class Renamer {
 
 }  // namespace
 
-std::string normal_form(std::string_view source) {
+std::string normal_form(std::string_view source, Language language) {
+  if (language == Language::kPython) return python_normal_form(source);
   const std::vector<Token> tokens = tokenise(source);
   const DeclaredNames declared = declared_names(tokens);
   const auto t = significant(tokens);

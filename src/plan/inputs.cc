@@ -97,6 +97,7 @@ DatasetDigests digest_dataset(const fs::path& folder) {
       digests.gpu_tasks[id] = loaded ? loaded->gpu_digest : sha256_file_hex(task);
       digests.tasks[id] = loaded ? loaded->digest : digests.gpu_tasks[id];
       digests.candidates[id] = digest_folder(entry / "candidates");
+      for (const char* tier : {"extension", "python"}) digests.hosted[tier][id] = digest_folder(entry / tier);
     }
   } catch (const fs::filesystem_error& e) {
     throw Error(std::string("while reading the dataset: ") + e.what());
@@ -121,8 +122,10 @@ Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digest
     const auto task = task_files.find(id);
     tasks[id] = task == task_files.end() ? "" : task->second;
     if (stage.kind != "collect") continue;  // later stages see candidates through its output
-    const auto files = digests.candidates.find(id);
-    candidates[id] = files == digests.candidates.end() ? "" : files->second;
+    const std::string& answer = stage.prompt.answer;
+    const auto& folders = answer == "plan" ? digests.candidates : digests.hosted.at(answer);
+    const auto files = folders.find(id);
+    candidates[id] = files == folders.end() ? "" : files->second;
   }
   for (const std::string& program : programs_of(stage)) versions[program] = behaviour_version(program);
   for (const std::string& needed : stage.needs) {

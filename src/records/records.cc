@@ -27,13 +27,18 @@ std::string candidate_id(const Candidate& candidate) {
   return digest.hex();
 }
 
-Candidate make_plan_candidate(std::string task, std::string source, Origin origin) {
+Candidate make_one_file_candidate(Tier tier, std::string task, std::string source, Origin origin) {
   Candidate candidate;
+  candidate.tier = tier;
   candidate.task = std::move(task);
-  candidate.files = {{"kernel.cu", std::move(source)}};
+  candidate.files = {{tier == Tier::kPython ? "model.py" : "kernel.cu", std::move(source)}};
   candidate.origin = std::move(origin);
   candidate.id = candidate_id(candidate);
   return candidate;
+}
+
+Candidate make_plan_candidate(std::string task, std::string source, Origin origin) {
+  return make_one_file_candidate(Tier::kPlan, std::move(task), std::move(source), std::move(origin));
 }
 
 const Fields<SourceFile>& fields_of(const SourceFile&) {

@@ -36,6 +36,7 @@ class CollectStage final : public Stage {
                    {{"variants", augment.variants},
                     {"rename_identifiers", augment.rename_identifiers},
                     {"block_sizes", augment.block_sizes}}}};
+    if (inputs_.spec.prompt.answer != "plan") job.params["tier"] = inputs_.spec.prompt.answer;
     // Held-out tasks are for evaluation: nothing is learned from their variants.
     for (const std::string& task : tasks_.all())
       job.items.push_back({{"id", task}, {"augment", tasks_.group(task) == "train"}});

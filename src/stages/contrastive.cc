@@ -51,6 +51,7 @@ class ContrastiveStage final : public Stage {
       : inputs_(std::move(inputs)),
         settings_(std::get<workflow::ContrastiveSettings>(inputs_.spec.settings)),
         kind_(method::parse_reward_kind(settings_.reward)),
+        form_(form_of(inputs_.spec.prompt)),
         tasks_(inputs_.spec.dataset, inputs_.tasks),
         known_(known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
         verifier_(inputs_, known_),
@@ -89,7 +90,7 @@ class ContrastiveStage final : public Stage {
       std::vector<method::Program> programs;
       std::vector<double> rewards;
       for (const Known& k : known_) {
-        if (k.candidate.task != task || !is_example(k.candidate) ||
+        if (k.candidate.task != task || !is_example(k.candidate, form_.answer) ||
             method::outcome_of(k.measurement) != method::Outcome::kValid)
           continue;
         programs.push_back({k.candidate.id, k.candidate.source(), k.measurement.speedup_rounded});
@@ -125,7 +126,6 @@ class ContrastiveStage final : public Stage {
   StageStep next_round() {
     const int round = rounds_.next();
     const std::size_t room = room_for_prompt(inputs_.spec);
-    const method::PromptStyle style = method::parse_prompt_style(inputs_.spec.prompt.style);
     std::vector<Prompt> prompts;
     std::map<std::string, int> prompts_of;
     for (int i = 0; i < settings_.prompts; ++i) {
@@ -139,7 +139,7 @@ class ContrastiveStage final : public Stage {
       std::vector<method::Exemplar> exemplars;
       for (const method::Program& p : draw.exemplars) exemplars.push_back({p.source, p.score});
       set_texts(
-          method::contrastive_prompts(tasks_.at(task), std::move(exemplars), style,
+          method::contrastive_prompts(tasks_.at(task), std::move(exemplars), form_,
                                       {method::choose_hacks(hacks_, task, settings_.quote_hacks), room}),
           &prompt);
       prompt.island = draw.island;
@@ -270,6 +270,7 @@ class ContrastiveStage final : public Stage {
   const StageInputs inputs_;
   const workflow::ContrastiveSettings settings_;
   const method::RewardKind kind_;
+  const method::PromptForm form_;
   const TaskSet tasks_;
   const std::vector<Known> known_;
   Verifier verifier_;

@@ -113,11 +113,11 @@ class EvaluateStage final : public Stage {
   // With the contrastive prompt: exemplars from the dataset's own programs only, drawn without regard to the
   // stage's name, so that all checkpoints of a workflow are asked the same.
   void make_prompts() {
-    const method::PromptStyle style = method::parse_prompt_style(inputs_.spec.prompt.style);
+    const method::PromptForm form = form_of(inputs_.spec.prompt);
     method::ExemplarDatabase database({});
     if (settings_.contrastive_prompt)
       for (const Known& k : known_candidates(inputs_, inputs_.upstream_order, Comparable::kDevice))
-        if (!is_by_model(k.candidate) && is_example(k.candidate) &&
+        if (!is_by_model(k.candidate) && is_example(k.candidate, form.answer) &&
             method::outcome_of(k.measurement) == method::Outcome::kValid)
           database.add(k.candidate.task, 0,
                        {k.candidate.id, k.candidate.source(), k.measurement.speedup_rounded});
@@ -129,7 +129,7 @@ class EvaluateStage final : public Stage {
             random_key({inputs_.spec.seed, name_key("evaluation"), name_key(prompt.id)});
         for (method::Program& p : database.draw(task, inputs_.spec.prompt.exemplars, key).exemplars)
           exemplars.push_back({std::move(p.source), p.score});
-        set_texts(method::contrastive_prompts(tasks_.at(task), std::move(exemplars), style), &prompt);
+        set_texts(method::contrastive_prompts(tasks_.at(task), std::move(exemplars), form), &prompt);
         prompts_.push_back(std::move(prompt));
       }
     if (prompts_.empty())

@@ -23,12 +23,13 @@ struct TaskSuccesses {
   std::vector<const Known*> programs;
 };
 
-std::vector<TaskSuccesses> scored_successes(const TaskSet& tasks, const std::vector<Known>& candidates) {
+std::vector<TaskSuccesses> scored_successes(const TaskSet& tasks, const std::vector<Known>& candidates,
+                                            Tier answer) {
   std::vector<TaskSuccesses> out;
   for (const std::string& task : tasks.train()) {
     TaskSuccesses entry{task, {}};
     for (const Known& k : candidates)
-      if (k.candidate.task == task && is_example(k.candidate) &&
+      if (k.candidate.task == task && is_example(k.candidate, answer) &&
           method::outcome_of(k.measurement) == method::Outcome::kValid)
         entry.programs.push_back(&k);
     if (entry.programs.size() >= 2) out.push_back(std::move(entry));
@@ -36,9 +37,13 @@ std::vector<TaskSuccesses> scored_successes(const TaskSet& tasks, const std::vec
   return out;
 }
 
+method::PromptForm form_of(const ExampleSettings& settings) {
+  return {method::parse_prompt_style(settings.style), parse_tier(settings.answer)};
+}
+
 Json contrastive_example(const TaskSet& tasks, const TaskSuccesses& of, const ExampleSettings& settings,
                          const std::string& id, std::uint64_t number) {
-  const method::PromptStyle style = method::parse_prompt_style(settings.style);
+  const method::PromptForm form = form_of(settings);
   Random random(random_key({settings.key, number}));
   std::vector<const Known*> left = of.programs, drawn;
   while (!left.empty() && drawn.size() < static_cast<std::size_t>(settings.exemplars) + 1) {
@@ -54,8 +59,8 @@ Json contrastive_example(const TaskSet& tasks, const TaskSuccesses& of, const Ex
   std::vector<method::Exemplar> exemplars;
   for (const Known* k : drawn) exemplars.push_back({k->candidate.source(), k->measurement.speedup_rounded});
   std::vector<std::string> prompts =
-      method::contrastive_prompts(tasks.at(of.task), std::move(exemplars), style);
-  Json example = make_example(id, prompts.front(), method::completion_of(target->candidate.source(), style));
+      method::contrastive_prompts(tasks.at(of.task), std::move(exemplars), form);
+  Json example = make_example(id, prompts.front(), method::completion_of(target->candidate.source(), form));
   prompts.erase(prompts.begin());
   example["shorter"] = std::move(prompts);
   return example;
@@ -66,6 +71,7 @@ Json contrastive_example(const TaskSet& tasks, const TaskSuccesses& of, const Ex
 Json to_json(const ExampleSettings& s) {
   return {{"from", s.from},
           {"style", s.style},
+          {"answer", s.answer},
           {"exemplars", s.exemplars},
           {"contrastive_share", s.contrastive_share},
           {"successes_only", s.successes_only},
@@ -77,6 +83,7 @@ ExampleSettings example_settings_from_json(const Json& json) {
   ExampleSettings s;
   s.from = json_at<std::vector<std::string>>(json, "from", kWhat);
   s.style = json_at<std::string>(json, "style", kWhat);
+  s.answer = json.value("answer", s.answer);  // outputs of before it was a choice have none
   s.exemplars = json_at<int>(json, "exemplars", kWhat);
   s.contrastive_share = json_at<double>(json, "contrastive_share", kWhat);
   s.successes_only = json_at<bool>(json, "successes_only", kWhat);
@@ -93,16 +100,16 @@ Json make_example(std::string id, std::string prompt, std::string completion) {
 
 std::vector<Json> sft_examples(const TaskSet& tasks, const std::vector<Known>& candidates,
                                const ExampleSettings& settings) {
-  const method::PromptStyle style = method::parse_prompt_style(settings.style);
+  const method::PromptForm form = form_of(settings);
   std::vector<Json> plain;
   for (const Known& k : candidates)
-    if (tasks.group(k.candidate.task) == "train" && is_example(k.candidate) &&
+    if (tasks.group(k.candidate.task) == "train" && is_example(k.candidate, form.answer) &&
         (!settings.successes_only || is_correct(k.measurement.verdict)))
       plain.push_back(make_example("sft/" + k.candidate.id,
-                                   method::sft_prompt(tasks.at(k.candidate.task), style),
-                                   method::completion_of(k.candidate.source(), style)));
+                                   method::sft_prompt(tasks.at(k.candidate.task), form),
+                                   method::completion_of(k.candidate.source(), form)));
   const double share = std::clamp(settings.contrastive_share, 0.0, 0.99);
-  const std::vector<TaskSuccesses> sources = scored_successes(tasks, candidates);
+  const std::vector<TaskSuccesses> sources = scored_successes(tasks, candidates, form.answer);
   const bool contrastive = share > 0 && !sources.empty() && settings.exemplars > 0;
   if (!contrastive || plain.empty()) return plain;
 

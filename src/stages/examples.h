@@ -12,7 +12,7 @@ namespace warpsmith::stages {
 // stage makes the same ones.
 struct ExampleSettings {
   std::vector<std::string> from;  // stages whose candidates are used, in order
-  std::string style = "full";
+  std::string style = "full", answer = "plan";
   int exemplars = 2;  // N
   double contrastive_share = 0.3;
   bool successes_only = true;

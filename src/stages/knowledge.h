@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "warpsmith/method/prompt.h"
 #include "warpsmith/records/candidate.h"
 #include "warpsmith/records/measurement.h"
 #include "warpsmith/stages/stage.h"
@@ -26,9 +27,14 @@ struct Known {
 // Whether a model of a workflow wrote it: not a person, augmentation, a teacher or an import.
 inline bool is_by_model(const Candidate& candidate) { return candidate.origin.kind == "generated"; }
 
-// Whether a model may learn from it, or be shown it: models write launch plans. Imported kernels may be of
-// other tiers.
-inline bool is_example(const Candidate& candidate) { return candidate.tier == Tier::kPlan; }
+inline method::PromptForm form_of(const workflow::PromptSettings& prompt) {
+  return {method::parse_prompt_style(prompt.style), parse_tier(prompt.answer)};
+}
+// Whether a model that answers with programs of tier `answer` may learn from it, or be shown it: an answer is
+// one file.
+inline bool is_example(const Candidate& candidate, Tier answer) {
+  return candidate.tier == answer && candidate.files.size() == 1;
+}
 
 // What makes numbers comparable: device kind, baseline, math, threads and the settings of the timing. Its
 // `math` is what the workflow asks for; what counts for a task is math_of().

@@ -8,7 +8,7 @@ namespace {
 
 void read_item(const workflow::StageSpec& spec, const Prompt& prompt, const ItemResult& item, int round,
                Verifier& verifier, Generated& out) {
-  const method::PromptStyle style = method::parse_prompt_style(spec.prompt.style);
+  const method::PromptForm form = form_of(spec.prompt);
   const Json& list = item.record.at("samples");
   const auto left_out = item.record.value("exemplars_left_out", std::size_t{0});
   if (left_out > prompt.shorter.size())
@@ -31,10 +31,10 @@ void read_item(const workflow::StageSpec& spec, const Prompt& prompt, const Item
     s.tokens = record.value("tokens", std::int64_t{0});
     s.finished = record.value("finished", true);
     s.island = prompt.island;
-    const auto source = method::extract_source(s.text, style);
+    const auto source = method::extract_source(s.text, form);
     const Candidate candidate =
-        make_plan_candidate(prompt.task, source.value_or(s.text),
-                            {"generated", spec.name, round, fmt::format("{}/{}", prompt.id, i), ""});
+        make_one_file_candidate(form.answer, prompt.task, source.value_or(s.text),
+                                {"generated", spec.name, round, fmt::format("{}/{}", prompt.id, i), ""});
     s.candidate = candidate.id;
     if (source) {
       out.candidates.push_back(candidate);

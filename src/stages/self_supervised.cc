@@ -22,6 +22,7 @@ std::vector<Json> replay_examples(const StageInputs& inputs, const TaskSet& task
   ExampleSettings settings;
   settings.from = inputs.upstream_order;
   settings.style = inputs.spec.prompt.style;
+  settings.answer = inputs.spec.prompt.answer;
   settings.contrastive_share = 0;
   for (auto it = inputs.upstream_order.rbegin(); it != inputs.upstream_order.rend(); ++it)
     if (const auto& output = inputs.upstream.at(*it); output.contains("examples")) {
@@ -60,11 +61,11 @@ class SelfSupervisedStage final : public Stage {
 
  private:
   StageStep next_round() {
-    const method::PromptStyle style = method::parse_prompt_style(inputs_.spec.prompt.style);
+    const method::PromptForm form = form_of(inputs_.spec.prompt);
     std::vector<Prompt> prompts;
     for (const std::string& task : tasks_.train())
       for (Prompt& prompt : split_samples(task, settings_.samples)) {
-        prompt.text = method::sft_prompt(tasks_.at(task), style);
+        prompt.text = method::sft_prompt(tasks_.at(task), form);
         prompts.push_back(std::move(prompt));
       }
     return rounds_.begin(std::move(prompts));
@@ -101,15 +102,15 @@ class SelfSupervisedStage final : public Stage {
   }
 
   std::vector<Json> successes() {
-    const method::PromptStyle style = method::parse_prompt_style(inputs_.spec.prompt.style);
+    const method::PromptForm form = form_of(inputs_.spec.prompt);
     std::vector<Json> out;
     for (const Sample* sample : chosen()) {
       const Sample& s = *sample;
       const Known& known = verifier_.at(s.candidate);
       // Full answers hold an analysis beside the code: what was sampled is what is learned.
-      std::string answer = style == method::PromptStyle::kFull
+      std::string answer = form.style == method::PromptStyle::kFull
                                ? s.text
-                               : method::completion_of(known.candidate.source(), style);
+                               : method::completion_of(known.candidate.source(), form);
       out.push_back(make_example(fmt::format("{}/{}", s.item, s.number), s.prompt, std::move(answer)));
     }
     return out;

@@ -21,9 +21,13 @@ class SftStage final : public Stage {
     const workflow::StageSpec& spec = inputs_.spec;
     if (settings_.steps < 0)
       throw Error(fmt::format("stage {}: `steps` must not be negative", spec.name), kExitUsage);
-    example_settings_ = {inputs_.upstream_order,   spec.prompt.style,
-                         spec.prompt.exemplars,    settings_.contrastive_share,
-                         settings_.successes_only, random_key({spec.seed, name_key(spec.name)})};
+    example_settings_ = {inputs_.upstream_order,
+                         spec.prompt.style,
+                         spec.prompt.answer,
+                         spec.prompt.exemplars,
+                         settings_.contrastive_share,
+                         settings_.successes_only,
+                         random_key({spec.seed, name_key(spec.name)})};
     examples_ = sft_examples(tasks_, known_candidates(inputs_, example_settings_.from, Comparable::kDevice),
                              example_settings_);
     if (examples_.empty())

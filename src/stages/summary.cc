@@ -56,7 +56,7 @@ Json figures(const std::vector<Counted>& samples, const TaskSet& tasks) {
     const Measurement& m = s.known->measurement;
     ++verdicts[std::string(to_string(m.verdict))];
     if (distinct.insert(s.known->candidate.id).second)
-      forms.insert(s.task + '\n' + method::normal_form(s.known->candidate.source()));
+      forms.insert(s.task + '\n' + structure_of(s.known->candidate));
     // Nothing is known of them, for good or for bad.
     if (m.verdict == Verdict::kNotMeasured || m.verdict == Verdict::kUnsupported) continue;
     judged += 1;

@@ -10,19 +10,29 @@ namespace warpsmith::stages {
 
 namespace {
 
-std::string form_of(const Candidate& candidate) {
-  return candidate.task + '\n' + method::layout_normal_form(candidate.source());
+std::string layout_of(const Candidate& candidate) {
+  std::string form = candidate.task + '\n';
+  for (const SourceFile& file : candidate.files)
+    form += method::layout_normal_form(file.content, method::language_of(file.path));
+  return form;
 }
 
 }  // namespace
+
+std::string structure_of(const Candidate& candidate) {
+  std::string form;
+  for (const SourceFile& file : candidate.files)
+    form += method::normal_form(file.content, method::language_of(file.path));
+  return form;
+}
 
 Verifier::Verifier(const StageInputs& inputs, std::vector<Known> known)
     : inputs_(inputs), spec_(inputs.spec) {
   for (Known& k : known) settle(std::move(k));
   for (const Known& k : known_candidates(inputs, inputs.upstream_order, Comparable::kAnything))
     if (!is_by_model(k.candidate)) {
-      forms_of_others_.insert(form_of(k.candidate));
-      structures_of_others_.insert(method::normal_form(k.candidate.source()));
+      forms_of_others_.insert(layout_of(k.candidate));
+      structures_of_others_.insert(structure_of(k.candidate));
     }
 }
 
@@ -33,13 +43,13 @@ bool Verifier::is_known(const std::string& id) const {
     return structures_of_others_.contains(structure) ||
            (inputs_.peoples_structures != nullptr && inputs_.peoples_structures->contains(structure));
   };
-  entry->second = is_by_others(id) || known(method::normal_form(at(id).candidate.source()));
+  entry->second = is_by_others(id) || known(structure_of(at(id).candidate));
   return entry->second;
 }
 
 bool Verifier::is_by_others(const std::string& id) const {
   const Candidate& candidate = at(id).candidate;
-  return !is_by_model(candidate) || forms_of_others_.contains(form_of(candidate));
+  return !is_by_model(candidate) || forms_of_others_.contains(layout_of(candidate));
 }
 
 void Verifier::settle(Known known) {

@@ -47,7 +47,7 @@ class Verifier {
   const workflow::StageSpec& spec_;
   std::map<std::string, Known> known_;
   std::set<std::string> forms_of_others_;         // of programs that no model wrote, by task
-  std::set<std::string> structures_of_others_;    // method::normal_form()
+  std::set<std::string> structures_of_others_;    // structure_of()
   mutable std::map<std::string, bool> is_known_;  // by id, where it was asked for
   std::map<std::string, std::string> expected_;
   std::map<std::string, double> best_;

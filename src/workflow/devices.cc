@@ -176,6 +176,11 @@ bool measures_again(const StageSpec& stage) {
   return measure != nullptr && measure->checkpoint_of.empty();
 }
 
+bool runs_on_gpus_alone(const StageSpec& stage) {
+  return stage.prompt.answer != "plan" && stage.kind != "sft" && stage.kind != "command" &&
+         !measures_again(stage);
+}
+
 bool asks_for_gpus(const WorkflowSpec& spec) {
   return std::any_of(spec.stages.begin(), spec.stages.end(), [](const StageSpec& stage) {
     const std::vector<StageJob> jobs = stage_jobs(stage);
@@ -190,6 +195,10 @@ void resolve_devices(WorkflowSpec& spec, const SiteSpec* site, const GpuStocks& 
     const auto* collect = std::get_if<CollectSettings>(&stage.settings);
     if (collect != nullptr && !collect->teachers.empty())
       stage.blocked = "candidates from `teachers` are not built yet; leave it out";
+    if (stage.device == "cpu" && runs_on_gpus_alone(stage) && stage.blocked.empty())
+      stage.blocked =
+          fmt::format("programs of tier `{}` run on GPUs alone, and this stage measures on the CPU{}",
+                      stage.prompt.answer, stage.auto_device.empty() ? "" : ": " + stage.auto_device);
     if (!stage.lacks.empty()) continue;  // nothing of it is started
     for (const StageJob& job : stage_jobs(stage))
       if (stage.blocked.empty()) stage.blocked = problem_of(job, site, machine);

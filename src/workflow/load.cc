@@ -292,6 +292,12 @@ class Loader {
     spec_.stages = order_stages(std::move(drafts), stated, mistakes_);
     for (StageSpec& stage : spec_.stages) {
       check_model_memory(stage);
+      if (stage.device == "cpu" && runs_on_gpus_alone(stage))
+        mistakes_.push_back(
+            {file_.string(), stage.line, 1,
+             fmt::format("stage `{}`: programs of tier `{}` run on GPUs alone, and `device` is cpu",
+                         stage.base_name, stage.prompt.answer),
+             "device: auto, or a GPU type; or prompt: {answer: plan}"});
       for (const StageJob& job : stage_jobs(stage))
         if (job.resources->gpus == 0 && !job.resources->gpu_type.empty() && stage.kind != "command" &&
             (job.name == "train" || job.name == "generate"))

@@ -224,6 +224,12 @@ const Table<PromptSettings>& prompt_keys() {
        .member = &S::style},
       {{"exemplars", Form::kInteger, "Earlier candidates shown in a contrastive prompt (N).", 1, 16},
        &S::exemplars},
+      {.rule = {.name = "answer",
+                .form = Form::kWord,
+                .meaning = "Tier of the programs that a model writes and learns from; collect takes those of the "
+                           "dataset. extension and python run on GPUs alone.",
+                .words = {"plan", "extension", "python"}},
+       .member = &S::answer},
   };
   return table;
 }

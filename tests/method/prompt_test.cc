@@ -91,6 +91,35 @@ TEST(Prompt, FullHasTheFivePartsInOrder) {
   }
 }
 
+TEST(Prompt, SaysWhatIsToBeWritten) {
+  const auto prompt = [](Tier answer) {
+    return contrastive_prompt(rms_norm(), {{"slow();\n", 0.5}}, {PromptStyle::kFull, answer});
+  };
+  for (const char* part : {"a host function `forward`", "```cuda\nslow();", "opens with ```cuda",
+                           "No threads, processes, files or network", "def forward(x: Tensor"})
+    EXPECT_NE(prompt(Tier::kExtension).find(part), std::string::npos) << part;
+  for (const char* part : {"class ModelNew(torch.nn.Module)", "```python\nslow();", "opens with ```python",
+                           "is made without arguments", "No threads, processes"})
+    EXPECT_NE(prompt(Tier::kPython).find(part), std::string::npos) << part;
+  for (const Tier other : {Tier::kExtension, Tier::kPython})
+    EXPECT_EQ(prompt(other).find("plan:"), std::string::npos);
+  EXPECT_NE(sft_prompt(rms_norm(), {PromptStyle::kFull, Tier::kPython}).find("write a Python module"),
+            std::string::npos);
+}
+
+// KernelBench's form: who writes a module is shown one.
+TEST(Prompt, AModuleIsShownToWhoAnswersWithOne) {
+  task::Task task = rms_norm();
+  task.module = "import torch\nclass Model(torch.nn.Module):\n  pass\n";
+  for (const PromptStyle style : {PromptStyle::kFull, PromptStyle::kCompact}) {
+    EXPECT_NE(sft_prompt(task, {style, Tier::kPython}).find("class Model(torch"), std::string::npos);
+    EXPECT_EQ(sft_prompt(task, {style, Tier::kPython}).find("def forward(x: Tensor"), std::string::npos);
+    EXPECT_EQ(sft_prompt(task, {style, Tier::kExtension}).find("class Model(torch"), std::string::npos);
+  }
+  EXPECT_NE(sft_prompt(task, {PromptStyle::kFull, Tier::kPython}).find("with the arguments of `Model`"),
+            std::string::npos);
+}
+
 TEST(Prompt, UnknownStyleIsAUserError) {
   try {
     parse_prompt_style("short");
@@ -103,7 +132,7 @@ TEST(Prompt, UnknownStyleIsAUserError) {
 
 struct ExtractCase {
   const char* completion;
-  PromptStyle style;
+  PromptForm form;
   std::optional<std::string> source;
 };
 
@@ -121,15 +150,22 @@ TEST(ExtractSource, TextCases) {
       {"```cuda\nnever closed\n", PromptStyle::kFull, std::nullopt},
       {"```cuda\n```\n", PromptStyle::kFull, std::nullopt},
       {"no fence", PromptStyle::kFull, std::nullopt},
+      {"```cuda\nk();\n```\n```python\nprint()\n```\n", {PromptStyle::kFull, Tier::kPython}, "print()\n"},
+      {"```py\nprint()\n```\n", {PromptStyle::kFull, Tier::kPython}, "print()\n"},
+      {"```cuda\nk();\n```\n", {PromptStyle::kFull, Tier::kPython}, std::nullopt},
+      {"```cpp\nk();\n```\n", {PromptStyle::kFull, Tier::kExtension}, "k();\n"},
+      {"print()", {PromptStyle::kCompact, Tier::kPython}, "print()\n"},
   };
   for (const ExtractCase& c : cases)
-    EXPECT_EQ(extract_source(c.completion, c.style), c.source) << c.completion;
+    EXPECT_EQ(extract_source(c.completion, c.form), c.source) << c.completion;
 }
 
 TEST(ExtractSource, UndoesCompletionOf) {
   for (const PromptStyle style : {PromptStyle::kFull, PromptStyle::kCompact})
-    EXPECT_EQ(extract_source(completion_of("// plan: launch k<<<1, 1>>>()\nk\n", style), style),
-              "// plan: launch k<<<1, 1>>>()\nk\n");
+    for (const Tier answer : {Tier::kPlan, Tier::kExtension, Tier::kPython})
+      EXPECT_EQ(extract_source(completion_of("// plan: launch k<<<1, 1>>>()\nk\n", {style, answer}),
+                               {style, answer}),
+                "// plan: launch k<<<1, 1>>>()\nk\n");
 }
 
 }  // namespace

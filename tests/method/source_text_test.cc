@@ -95,5 +95,52 @@ TEST(NormalForm, TextCases) {
     EXPECT_EQ(normal_form(c.a) == normal_form(c.b), c.equal) << c.why << "\n" << normal_form(c.a);
 }
 
+TEST(PythonForm, TextCases) {
+  const FormCase cases[] = {
+      {"a variable renamed", "def f(x):\n  y = x + 1\n  return y\n", "def f(x):\n  z = x + 1\n  return z\n",
+       true},
+      {"a parameter and a helper renamed", "def g(a):\n  return a\ndef forward(x):\n  return g(x)\n",
+       "def h(b):\n  return b\ndef forward(y):\n  return h(y)\n", true},
+      {"another constant", "def f(x):\n  return x * 2\n", "def f(x):\n  return x * 3\n", true},
+      {"comments, empty lines, a docstring, wider indents", "def f(x):\n  return x\n",
+       "# what\ndef f(x):\n\n    \"\"\"what\"\"\"\n    return x  # why\n", true},
+      {"a line that is broken in brackets", "y = f(1, 2)\n", "y = f(1,\n      2)\n", true},
+      {"a member of self renamed", "class M:\n  def f(self):\n    self.a = 1\n    return self.a\n",
+       "class N:\n  def f(self):\n    self.b = 1\n    return self.b\n", true},
+      {"another operator of torch", "import torch\ny = torch.relu(x)\n", "import torch\ny = torch.gelu(x)\n",
+       false},
+      {"another argument's name", "y = torch.sum(x, dim=1)\n", "y = torch.sum(x, out=1)\n", false},
+      {"another variable used", "def f(a, b):\n  return a\n", "def f(a, b):\n  return b\n", false},
+      {"another depth", "for i in r:\n  x = i\ny = x\n", "for i in r:\n  x = i\n  y = x\n", false},
+      {"another text", "x = load(name='a')\n", "x = load(name='b')\n", false},
+      {"CUDA within, names renamed", "s = \"\"\"__global__ void k(int n) { int a = n; }\"\"\"\n",
+       "s = r\"\"\"__global__ void k(int m) { int b = m; }\"\"\"\n", true},
+      {"CUDA within, another intrinsic", "s = \"\"\"__global__ void k(float a) { a = fmaxf(a, 0); }\"\"\"\n",
+       "s = \"\"\"__global__ void k(float a) { a = fminf(a, 0); }\"\"\"\n", false},
+  };
+  for (const FormCase& c : cases)
+    EXPECT_EQ(normal_form(c.a, Language::kPython) == normal_form(c.b, Language::kPython), c.equal)
+        << c.why << "\n"
+        << normal_form(c.a, Language::kPython) << "\n"
+        << normal_form(c.b, Language::kPython);
+}
+
+TEST(PythonForm, LayoutKeepsNames) {
+  const std::string program = "def f(x):\n  return x + 1\n";
+  EXPECT_EQ(layout_normal_form(program, Language::kPython),
+            layout_normal_form("def f( x ):  # what\n\n    return x+1\n", Language::kPython));
+  EXPECT_NE(layout_normal_form(program, Language::kPython),
+            layout_normal_form("def f(y):\n  return y + 1\n", Language::kPython));
+  EXPECT_EQ(language_of("a/model.py"), Language::kPython);
+  EXPECT_EQ(language_of("kernel.cu"), Language::kCuda);
+}
+
+// Whatever the text, it has a form.
+TEST(PythonForm, NeverFails) {
+  for (const char* text : {"", "\"", "\"\"\"", "\"\"\"x", "'", "x = \\", "(((", ")))", "\t\tx", "r'", "0.e+",
+                           "#", "self.", ".", "\"\\"})
+    EXPECT_NO_THROW(normal_form(text, Language::kPython)) << text;
+}
+
 }  // namespace
 }  // namespace warpsmith::method

@@ -59,6 +59,17 @@ TEST(Collect, CompilesAndMeasuresEveryDistinctCandidate) {
   EXPECT_DOUBLE_EQ(summary["groups"]["train"]["best"].get<double>(), 2.0);
 }
 
+TEST(Collect, TheTierThatAModelWritesIsWhatIsCollected) {
+  for (const char* answer : {"plan", "extension", "python"}) {
+    StageInputs inputs = make_inputs("collect", "collect", workflow::CollectSettings{});
+    inputs.spec.prompt.answer = answer;
+    World world;
+    world.collected = [](const std::string& task) { return collected(task, {{"ok 1.00 y", "ok"}}); };
+    world.drive(inputs);
+    EXPECT_EQ(world.job("0/collect").params.value("tier", "plan"), answer);
+  }
+}
+
 TEST(Collect, SpeedupsOfDegenerateTasksAreInNoFigureOfSpeedups) {
   StageInputs inputs = make_inputs("collect", "collect", workflow::CollectSettings{});
   inputs.tasks.front().degenerate = "a constant passes";

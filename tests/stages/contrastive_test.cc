@@ -49,6 +49,20 @@ TEST(Contrastive, AShorterPromptThatWasAskedIsWhatIsLearned) {
   EXPECT_THROW(world.drive(with_model({.rounds = 1, .prompts = 1, .group = 2})), Error) << "of two";
 }
 
+// Programs of the tier that is asked for alone are shown, and answers are such programs.
+TEST(Contrastive, AModelMayWriteModulesOfPython) {
+  StageInputs inputs = with_model({.rounds = 1, .prompts = 1, .group = 2});
+  inputs.spec.prompt.answer = "python";
+  World world;
+  world.answer = always({"ok 1.00 p", "ok 4.00 new"});
+  const StageOutput out = world.drive(inputs);
+  EXPECT_EQ(world.job("1/generate").items[0]["prompt"], "Make it faster.\n" + kReference + "Code:\n");
+  const Candidate candidate = candidate_from_json(world.job("1/compile").items[0]["candidate"]);
+  EXPECT_EQ(candidate.tier, Tier::kPython);
+  EXPECT_EQ(candidate.files.at(0).path, "model.py");
+  EXPECT_EQ(out["samples"].size(), 2u);
+}
+
 TEST(Contrastive, ARoundPromptsMeasuresAndUpdates) {
   StageInputs inputs = with_model({.rounds = 1, .prompts = 1, .group = 6, .epochs = 2});
   inputs.spec.optimizer.batch_tokens = 300;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "warpsmith/method/hacks.h"
+#include "warpsmith/records/candidate.h"
 #include "warpsmith/task/task.h"
 
 namespace warpsmith::method {
@@ -17,6 +18,14 @@ namespace warpsmith::method {
 // tokens of context; the answer is the source itself.
 enum class PromptStyle { kFull, kCompact };
 PromptStyle parse_prompt_style(std::string_view name);  // "full", "compact"; throws Error
+
+// How a model is asked, and what it writes: a launch plan with device code, C++ and CUDA with a host function
+// `forward`, or a Python module with `ModelNew` (KernelBench's form).
+struct PromptForm {
+  PromptForm(PromptStyle the_style, Tier the_answer = Tier::kPlan) : style(the_style), answer(the_answer) {}
+  PromptStyle style;
+  Tier answer;
+};
 
 // An earlier program of the same task. Shown with its score in two decimals.
 struct Exemplar {
@@ -31,26 +40,26 @@ struct HackQuotes {
 };
 
 // Stages 1 and 2: the reference, and the task of making it faster.
-std::string sft_prompt(const task::Task& task, PromptStyle style);
+std::string sft_prompt(const task::Task& task, PromptForm form);
 
 // Stage 3, five parts: role and task; reference; earlier implementations with their scores, slowest first
 // (equal scores: in the order given); protocol of the answer; requirements and restrictions, with `quotes` at
 // their end. Without exemplars it is sft_prompt, and the quotes.
-std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exemplars, PromptStyle style,
+std::string contrastive_prompt(const task::Task& task, std::vector<Exemplar> exemplars, PromptForm form,
                                const HackQuotes& quotes = {});
 
 // The same with ever fewer exemplars: the first prompt has all, each next one lacks the longest that was left
 // (of equally long ones the slower), the last has none. Of these a model is asked the first that fits its
 // context.
 std::vector<std::string> contrastive_prompts(const task::Task& task, std::vector<Exemplar> exemplars,
-                                             PromptStyle style, const HackQuotes& quotes = {});
+                                             PromptForm form, const HackQuotes& quotes = {});
 
 // What a model is taught to answer with `source`.
-std::string completion_of(std::string_view source, PromptStyle style);
+std::string completion_of(std::string_view source, PromptForm form);
 
 // The source in an answer, its trailing white space replaced by one newline. kFull: the last whole ```cuda
-// (or ```cpp,
-// ```c++, ```cu) fence; nothing where there is none. Nothing where the source is empty.
-std::optional<std::string> extract_source(std::string_view completion, PromptStyle style);
+// (or ```cpp, ```c++, ```cu) fence, of a Python module ```python (or ```py); nothing where there is none.
+// Nothing where the source is empty.
+std::optional<std::string> extract_source(std::string_view completion, PromptForm form);
 
 }  // namespace warpsmith::method

@@ -1,5 +1,5 @@
-// `plan` sources as tokens: enough of C++ to rename identifiers, change constants and compare programs by
-// structure.
+// Sources as tokens: enough of C++ to rename identifiers, change constants and compare programs by structure,
+// and of Python to compare.
 #pragma once
 
 #include <set>
@@ -31,13 +31,16 @@ struct DeclaredNames {
 };
 DeclaredNames declared_names(const std::vector<Token>& tokens);
 
+enum class Language { kCuda, kPython };
+Language language_of(std::string_view path);  // kPython: it ends in ".py"
+
 // The source with comments dropped (plan comments stay) and white space evened out: equal for sources that
 // differ in layout only.
-std::string layout_normal_form(std::string_view source);
+std::string layout_normal_form(std::string_view source, Language language = Language::kCuda);
 
 // The same with identifiers and constants renamed in the order of their first appearance. CUDA's and C++'s
 // own words, members and functions called but not declared here stay: fmaxf is not fminf. Equal for programs
 // that differ in names, constants and layout only.
-std::string normal_form(std::string_view source);
+std::string normal_form(std::string_view source, Language language = Language::kCuda);
 
 }  // namespace warpsmith::method

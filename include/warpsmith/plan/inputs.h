@@ -25,6 +25,8 @@ struct DatasetDigests {
   std::map<std::string, std::string> tasks;       // task.yaml, as a CPU needs it
   std::map<std::string, std::string> candidates;  // all candidate files: their paths and contents
   std::map<std::string, std::string> gpu_tasks;   // task.yaml, as a GPU needs it
+  // The same of candidates of tiers `extension` and `python`, by tier.
+  std::map<std::string, std::map<std::string, std::string>> hosted;
 };
 // Reads the files of the dataset folder `folder`. Throws Error.
 DatasetDigests digest_dataset(const std::filesystem::path& folder);

@@ -42,7 +42,8 @@ struct Candidate {
 
 // SHA-256 (64 hex digits) over tier, task id, options and every (path, content), each framed by its length.
 std::string candidate_id(const Candidate& candidate);
-// A `plan` candidate of one file "kernel.cu", with its id.
+// Of one file, "kernel.cu" or, of tier `python`, "model.py"; with its id.
+Candidate make_one_file_candidate(Tier tier, std::string task, std::string source, Origin origin);
 Candidate make_plan_candidate(std::string task, std::string source, Origin origin);
 
 const Fields<Candidate>& candidate_fields();

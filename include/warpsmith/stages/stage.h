@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "warpsmith/records/candidate.h"
 #include "warpsmith/records/job.h"
 #include "warpsmith/task/task.h"
 #include "warpsmith/workflow/spec.h"
@@ -103,6 +104,10 @@ struct StageStep {
   StageProgress progress = Json::object();
 };
 
+// method::normal_form() of its files, one after the other: equal for programs that differ in names, constants
+// and layout only.
+std::string structure_of(const Candidate& candidate);
+
 // What a stage may look at when it is made.
 struct StageInputs {
   workflow::StageSpec spec;
@@ -110,7 +115,7 @@ struct StageInputs {
   std::map<std::string, StageOutput>
       upstream;  // outputs of all stages that it needs, directly or not, by instance name
   std::vector<std::string> upstream_order;  // in the order of the workflow
-  // method::normal_form() of every program that lies in the dataset's folders, of all tasks, held-out ones
+  // structure_of() every program of any tier that lies in the dataset's folders, of all tasks, held-out ones
   // too; may be null.
   std::shared_ptr<const std::set<std::string>> peoples_structures = nullptr;
 };

@@ -33,9 +33,7 @@ inline Candidate make_candidate(std::string task, const task::HostedSource& sour
 
 // Its one file is model.py.
 inline Candidate make_python_candidate(std::string task, std::string source, Origin origin) {
-  return make_hosted_candidate(std::move(task),
-                               {task::HostedTier::kPython, "", "", {}, {{"model.py", std::move(source)}}},
-                               std::move(origin));
+  return make_one_file_candidate(Tier::kPython, std::move(task), std::move(source), std::move(origin));
 }
 
 }  // namespace warpsmith::toolchain

@@ -26,6 +26,9 @@ std::string_view to_string(DeviceFound found);  // "real", "twin", "none"; "" fo
 // Whether the stage samples nothing, and only measures candidates that are there.
 bool measures_again(const StageSpec& stage);
 
+// Whether it measures programs that its `prompt: {answer}` makes such as need a GPU.
+bool runs_on_gpus_alone(const StageSpec& stage);
+
 // The jobs that a stage may ask for, by their keys in `resources`.
 struct StageJob {
   std::string_view name;

@@ -126,6 +126,7 @@ struct PromptSettings {
   std::string style =
       "full";         // "full": the paper's five parts; "compact": the same parts, fixed ones one line each
   int exemplars = 2;  // N
+  std::string answer = "plan";  // tier that a model writes: "plan", "extension", "python"
 };
 
 struct AugmentSettings {
