@@ -24,11 +24,11 @@ struct PythonToken {
 bool begins_name(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || static_cast<unsigned char>(c) > 127;
 }
-bool in_name(char c) { return begins_name(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool in_python_name(char c) { return begins_name(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_ascii_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 // Words that are never renamed.
-const std::set<std::string>& fixed_words() {
+const std::set<std::string>& python_words() {
   static const std::set<std::string> words = {
       "False", "None",     "True", "and",    "as",       "assert", "async",   "await",   "break",
       "class", "continue", "def",  "del",    "elif",     "else",   "except",  "finally", "for",
@@ -67,16 +67,16 @@ class PythonLexer {
       ++i_;
     } else if (begins_name(c)) {
       std::size_t end = i_ + 1;
-      while (in_name(at(end))) ++end;
+      while (in_python_name(at(end))) ++end;
       const bool prefix = end - i_ <= 2 && (at(end) == '"' || at(end) == '\'');
       if (prefix) {
         i_ = end;
         return quoted();
       }
       take(Kind::kName, end);
-    } else if (is_digit(c) || (c == '.' && is_digit(at(i_ + 1)))) {
+    } else if (is_ascii_digit(c) || (c == '.' && is_ascii_digit(at(i_ + 1)))) {
       std::size_t end = i_ + 1;
-      while (in_name(at(end)) || at(end) == '.' ||
+      while (in_python_name(at(end)) || at(end) == '.' ||
              ((at(end) == '+' || at(end) == '-') && (at(end - 1) == 'e' || at(end - 1) == 'E')))
         ++end;
       take(Kind::kNumber, end);
@@ -156,7 +156,7 @@ Names names_of(const std::vector<PythonToken>& t) {
     }
     if (is(t, i, "(") || is(t, i, "[") || is(t, i, "{")) ++brackets;
     if (is(t, i, ")") || is(t, i, "]") || is(t, i, "}")) of_def = --brackets > 0 && of_def;
-    if (t[i].kind != Kind::kName || fixed_words().contains(t[i].text)) continue;
+    if (t[i].kind != Kind::kName || python_words().contains(t[i].text)) continue;
     if (word == "import" || word == "from") {
       names.imported.insert(t[i].text);
       continue;
@@ -225,7 +225,7 @@ std::string python_normal_form(std::string_view source) {
       word = "\"" + word + "\"";
     } else if (t[i].kind == Kind::kNumber) {
       word = fresh(constants, word, "c");
-    } else if (t[i].kind == Kind::kName && !fixed_words().contains(word)) {
+    } else if (t[i].kind == Kind::kName && !python_words().contains(word)) {
       if (member && names.members.contains(word))
         word = fresh(members, word, "m");
       else if (!member && names.own.contains(word) && !names.imported.contains(word))

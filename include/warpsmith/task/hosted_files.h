@@ -1,8 +1,8 @@
 // Candidates with host code in a dataset. Of tier `extension`: below <task>/extension/<expected>/, each a
 // file <name>.cu or a folder <name>/ of files of C++ and CUDA. Of tier `python`: below
 // <task>/python/<expected>/, each a file <name>.py or a folder <name>/ that holds model.py and more. They are
-// measured on GPUs, by `warpsmith validate --measure --device`; no model learns from them, as models write
-// launch plans.
+// measured on GPUs, by `warpsmith validate --measure --device` and where a workflow's models write such
+// programs.
 //
 // Kernels of others lie below <task>/imported/, each a file <name>.py or <name>.cu, of any tier and verdict.
 #pragma once
