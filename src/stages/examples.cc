@@ -37,13 +37,13 @@ std::vector<TaskSuccesses> scored_successes(const TaskSet& tasks, const std::vec
   return out;
 }
 
-method::PromptForm form_of(const ExampleSettings& settings) {
+method::PromptForm answer_form(const ExampleSettings& settings) {
   return {method::parse_prompt_style(settings.style), parse_tier(settings.answer)};
 }
 
 Json contrastive_example(const TaskSet& tasks, const TaskSuccesses& of, const ExampleSettings& settings,
                          const std::string& id, std::uint64_t number) {
-  const method::PromptForm form = form_of(settings);
+  const method::PromptForm form = answer_form(settings);
   Random random(random_key({settings.key, number}));
   std::vector<const Known*> left = of.programs, drawn;
   while (!left.empty() && drawn.size() < static_cast<std::size_t>(settings.exemplars) + 1) {
@@ -100,7 +100,7 @@ Json make_example(std::string id, std::string prompt, std::string completion) {
 
 std::vector<Json> sft_examples(const TaskSet& tasks, const std::vector<Known>& candidates,
                                const ExampleSettings& settings) {
-  const method::PromptForm form = form_of(settings);
+  const method::PromptForm form = answer_form(settings);
   std::vector<Json> plain;
   for (const Known& k : candidates)
     if (tasks.group(k.candidate.task) == "train" && is_example(k.candidate, form.answer) &&
