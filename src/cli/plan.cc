@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "load_options.h"
+#include "model_memory.h"
 #include "plan_cost.h"
 #include "print.h"
 #include "site_executor.h"
@@ -114,7 +115,7 @@ std::string extent_text(const Extent& e) {
 }
 
 void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
-                const PlanCost& cost, CommandContext& context) {
+                const PlanCost& cost, const std::vector<process::Gpu>& gpus, CommandContext& context) {
   Extent all;
   int will_run = 0, blocked = 0;
   for (std::size_t i = 0; i < spec.stages.size(); ++i) {
@@ -127,6 +128,7 @@ void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::Stag
           stage.needs.empty() ? "" : fmt::format("  (needs {})", fmt::join(stage.needs, ", ")).c_str());
     print("  %s\n", extent_text(extent).c_str());
     if (const std::string device = device_text(stage); !device.empty()) print("  %s\n", device.c_str());
+    for (const std::string& line : memory_lines(stage, gpus)) print("  on a GPU, %s\n", line.c_str());
     const std::string action = p.action == plan::Action::kRun       ? "will run"
                                : p.action == plan::Action::kResume  ? "will go on"
                                : p.action == plan::Action::kDepends ? "may run"
@@ -177,6 +179,9 @@ Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::Stage
                 {"open", extent.open},
                 {"cost", to_json(cost.stages[i])}};
     if (!stage.auto_device.empty()) one["auto_device"] = stage.auto_device;
+    const ModelMemory memory = model_memory(stage);
+    if (memory.training) one["gpu_memory"]["training"] = memory.training->all();
+    if (memory.sampling) one["gpu_memory"]["sampling"] = memory.sampling->all();
     list.push_back(std::move(one));
   }
   return {{"workflow", spec.name}, {"stages", std::move(list)}, {"cost", total_json(cost)}};
@@ -192,7 +197,7 @@ int plan_command(const Options& options, CommandContext& context) {
   const fs::path run = options.run.empty() ? context.results / spec.name : fs::path(options.run);
   std::string site = options.site;
   if (site.empty() && path_exists(run / "run.json")) site = read_run_json(run).value("site", "");
-  look_at_place(spec, load_named_site(site));
+  const std::vector<process::Gpu> gpus = look_at_place(spec, load_named_site(site));
   const auto plans =
       plan::plan_stages(spec, plan::digest_datasets(spec), read_history(run), options.selection);
   if (options.graph)
@@ -200,7 +205,7 @@ int plan_command(const Options& options, CommandContext& context) {
   else if (const PlanCost cost = plan_cost(spec, plans, run, context.results); context.json)
     print_json(context, plan_json(spec, plans, cost));
   else
-    print_plan(spec, plans, cost, context);
+    print_plan(spec, plans, cost, gpus, context);
   for (const Diagnostic& note : loaded.notes) print_error("note: %s\n", to_string(note).c_str());
   const bool refused = std::any_of(plans.begin(), plans.end(), [](const plan::StagePlan& one) {
     return one.action == plan::Action::kBlocked;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model_memory.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/executor/cluster.h"
@@ -61,6 +62,8 @@ std::vector<process::Gpu> look_at_place(workflow::WorkflowSpec& spec,
   if (!site && workflow::asks_for_gpus(spec)) gpus = process::usable_gpus();
   workflow::resolve_devices(spec, site ? &*site : nullptr, stocks_of(gpus));
   plan::take_candidates(spec);
+  for (workflow::StageSpec& stage : spec.stages)
+    if (stage.blocked.empty()) stage.blocked = does_not_fit(stage, gpus);
   return gpus;
 }
 

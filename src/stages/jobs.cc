@@ -192,6 +192,10 @@ JobRequest measure_request(const workflow::StageSpec& spec, int round,
   return job;
 }
 
+Json decoder_json(const workflow::StageSpec& stage) {
+  return stage.model.pretrained ? stage.model.pretrained->settings : model_json(stage.model);
+}
+
 JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& train) {
   JobRequest job;
   job.round = train.round;
@@ -213,7 +217,7 @@ JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& train)
         {"rank", spec.lora.rank}, {"alpha", spec.lora.alpha}, {"targets", spec.lora.targets}};
   if (!train.init) {
     const workflow::ModelSettings& m = spec.model;
-    job.params["model"] = m.pretrained ? m.pretrained->settings : model_json(m);
+    job.params["model"] = decoder_json(spec);
     if (m.pretrained)
       job.params["pretrained"] = {{"folder", m.from.empty() ? m.shape_of : m.from},
                                   {"weights", !m.from.empty()},

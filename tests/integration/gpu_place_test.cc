@@ -93,6 +93,28 @@ TEST_F(GpuPlace, ShardsHaveGpusOfTheirOwnAndTheirHoursCount) {
   EXPECT_NEAR(reported, hours, hours / 100);
 }
 
+// Two L40 of 45 GiB: some 8 billion parameters are 16 bytes each to train, and 2 to sample.
+TEST_F(GpuPlace, AModelThatDoesNotFitIsToldBeforeAnythingStarts) {
+  const std::string model =
+      "model: {layers: 32, width: 4096, heads: 32, kv_heads: 8, hidden: 14336, vocabulary: 32000}\n"
+      "optimizer: {batch_tokens: 4096}\n";
+  const std::string stages =
+      "stages:\n  - {name: c, kind: collect}\n  - {name: s, kind: sft, needs: c, steps: 1}\n";
+  const auto plan = [&](const std::string& gpus) {
+    write_workflow(kDataset + model + "resources: {train: {gpus: " + gpus + "}}\n" + stages);
+    EXPECT_NE(run("plan w.yaml"), kExitUsage) << out_;
+    return out_;
+  };
+  EXPECT_THAT(plan("1"),
+              HasSubstr("cannot run: its model does not fit on a GPU of this machine: training takes 1"));
+  EXPECT_THAT(plan("1"), HasSubstr("and there are 45.0 GiB"));
+  EXPECT_EQ(run("run w.yaml"), kExitEnvironment) << out_;
+  write_workflow(kDataset + "optimizer: {batch_tokens: 4096}\nresources: {train: {gpus: 1}}\n" + stages);
+  EXPECT_EQ(run("plan w.yaml"), kExitOk) << out_;
+  EXPECT_THAT(out_, HasSubstr("on a GPU, training takes some 0.1 GiB: weights 0.0"));
+  EXPECT_THAT(out_, HasSubstr(", of 45.0 GiB"));
+}
+
 TEST_F(GpuPlace, TheBudgetBinds) {
   write_workflow(kTasks + "budget: {gpu_hours: 0.001}\nstages:\n" + kShards);
   EXPECT_EQ(run("run w.yaml"), kExitFailed) << "3.6 s, and one may take 10";

@@ -120,6 +120,9 @@ struct StageInputs {
   std::shared_ptr<const std::set<std::string>> peoples_structures = nullptr;
 };
 
+// Sizes of a stage's model, as warpsmith-train has them (model::decoder_settings_from_json()).
+Json decoder_json(const workflow::StageSpec& stage);
+
 class Stage {
  public:
   virtual ~Stage() = default;

@@ -1,0 +1,44 @@
+// What training and sampling take of a GPU's memory, from a model's shape: before anything is started.
+//
+// Weights, gradients and the optimiser's states are exact. Activations are what the fused operations keep for
+// the backward pass (operators.cc, head.cc); elsewhere it is up to twice as much. CUDA's context, libraries
+// and what torch's allocator rounds up come on top, some 2 GiB.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "warpsmith/model/settings.h"
+
+namespace warpsmith::model {
+
+// Bytes on one GPU.
+struct GpuMemory {
+  std::uint64_t weights = 0;      // the reference's of GRPO included
+  std::uint64_t gradients = 0;    // as wide as weights
+  std::uint64_t optimizer = 0;    // master weights and moments in float32: this rank's part
+  std::uint64_t activations = 0;  // of the tokens that are computed at a time, logits included
+  std::uint64_t cache = 0;        // keys and values of the samples drawn at a time
+  // What does not hang on how much is computed at a time.
+  std::uint64_t fixed() const { return weights + gradients + optimizer; }
+  std::uint64_t all() const { return fixed() + activations + cache; }
+};
+// "14.2 GiB: weights 0.3, gradients 0.3, optimiser 1.5, activations 12.1"
+std::string to_string(const GpuMemory& memory);
+
+struct TrainedOnGpu {
+  std::int64_t tokens = 0;  // at a time
+  int ranks = 1;            // that share the optimiser's states
+  bool bfloat16 = true;     // of weights and gradients; false: float32
+  bool recompute = false;
+  bool reference = false;  // a second copy of the weights
+};
+GpuMemory training_memory(const DecoderSettings& settings, const TrainedOnGpu& how);
+
+struct SampledOnGpu {
+  std::int64_t samples = 0, places = 0;  // at a time; of each: prompt and completion
+  bool bfloat16 = true;
+};
+GpuMemory sampling_memory(const DecoderSettings& settings, const SampledOnGpu& how);
+
+}  // namespace warpsmith::model

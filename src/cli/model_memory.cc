@@ -1,0 +1,100 @@
+#include "model_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "warpsmith/base/text.h"
+#include "warpsmith/stages/stage.h"
+#include "warpsmith/workflow/devices.h"
+
+namespace warpsmith::cli {
+
+namespace {
+
+bool has_job(const workflow::StageSpec& stage, std::string_view name) {
+  const std::vector<workflow::StageJob> jobs = workflow::stage_jobs(stage);
+  return std::any_of(jobs.begin(), jobs.end(), [&](const workflow::StageJob& job) {
+    return job.name == name && job.resources->gpus > 0;
+  });
+}
+
+std::string of_gpu(std::uint64_t bytes) { return bytes > 0 ? ", of " + format_size(bytes) : ""; }
+
+}  // namespace
+
+ModelMemory model_memory(const workflow::StageSpec& stage) {
+  ModelMemory memory;
+  const bool trains = has_job(stage, "train"), samples = has_job(stage, "generate");
+  if (stage.kind == "command" || (!trains && !samples)) return memory;
+  Json json = stages::decoder_json(stage);
+  if (stage.lora.rank > 0)
+    json["lora"] = {{"rank", stage.lora.rank}, {"alpha", stage.lora.alpha}, {"targets", stage.lora.targets}};
+  const model::DecoderSettings settings = model::decoder_settings_from_json(json);
+  if (trains) {
+    const workflow::OptimizerSettings& o = stage.optimizer;
+    const auto* contrastive = std::get_if<workflow::ContrastiveSettings>(&stage.settings);
+    const int ranks = stage.train.gpus;
+    const std::int64_t share = (o.batch_tokens + ranks - 1) / ranks;
+    memory.training = model::training_memory(
+        settings,
+        {.tokens = o.micro_batch_tokens > 0 ? std::min<std::int64_t>(o.micro_batch_tokens, share) : share,
+         .ranks = ranks,
+         .bfloat16 = o.type != "float32",
+         .recompute = o.recompute,
+         .reference = contrastive != nullptr && contrastive->kl > 0});
+  }
+  if (samples)
+    memory.sampling = model::sampling_memory(settings, {.samples = stage.sample.wave,
+                                                        .places = stage.model.context,
+                                                        .bfloat16 = stage.sample.type != "float32"});
+  return memory;
+}
+
+std::uint64_t least_memory(const std::vector<process::Gpu>& gpus, const Resources& resources) {
+  std::uint64_t least = 0;
+  for (const process::Gpu& gpu : gpus) {
+    if (!resources.gpu_type.empty() && process::gpu_type_of(gpu.name) != resources.gpu_type) continue;
+    if (gpu.memory_bytes > 0) least = least == 0 ? gpu.memory_bytes : std::min(least, gpu.memory_bytes);
+  }
+  return least;
+}
+
+std::string does_not_fit(const workflow::StageSpec& stage, const std::vector<process::Gpu>& gpus) {
+  const ModelMemory memory = model_memory(stage);
+  const std::uint64_t train = least_memory(gpus, stage.train), generate = least_memory(gpus, stage.generate);
+  if (memory.training && train > 0 && memory.training->fixed() > train) {
+    model::GpuMemory least = *memory.training;
+    least.activations = 0;
+    return fmt::format(
+        "its model does not fit on a GPU of this machine: training takes {}, and there are {}. `lora`, or "
+        "`train: {{gpus: N}}`, whose processes share the optimiser's states, takes less",
+        model::to_string(least), format_size(train));
+  }
+  if (memory.sampling && generate > 0 && memory.sampling->weights > generate)
+    return fmt::format(
+        "its model does not fit on a GPU of this machine: its weights take {}, and there are {}",
+        format_size(memory.sampling->weights), format_size(generate));
+  return "";
+}
+
+std::vector<std::string> memory_lines(const workflow::StageSpec& stage,
+                                      const std::vector<process::Gpu>& gpus) {
+  std::vector<std::string> lines;
+  const ModelMemory memory = model_memory(stage);
+  if (const auto& training = memory.training) {
+    const std::uint64_t has = least_memory(gpus, stage.train);
+    lines.push_back(fmt::format("training takes some {}{}", model::to_string(*training), of_gpu(has)));
+    if (has > 0 && training->all() > has && training->fixed() <= has)
+      lines.push_back("that is too much: lower `micro_batch_tokens`, or set `recompute: true`");
+  }
+  if (const auto& sampling = memory.sampling) {
+    const std::uint64_t has = least_memory(gpus, stage.generate);
+    lines.push_back(fmt::format("sampling takes at most {}{}", model::to_string(*sampling), of_gpu(has)));
+    if (has > 0 && sampling->all() > has && sampling->weights <= has)
+      lines.push_back("that is too much where prompts are long: lower `wave`");
+  }
+  return lines;
+}
+
+}  // namespace warpsmith::cli
