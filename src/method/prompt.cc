@@ -110,9 +110,9 @@ temporaries, the sizes and the scalars above; expressions are integers, with cdi
 
 constexpr std::string_view kExtensionForm = R"(## Form of the program
 
-One file of C++ and CUDA: kernels, and a host function `forward` that launches them.
+One file of C++ and CUDA that begins with `#include <torch/extension.h>`: kernels, and a host function `forward` that
+launches them.
 
-    #include <torch/extension.h>
     torch::Tensor forward(torch::Tensor x, double eps) { … }
 
 It takes the inputs above in order as tensors, then the scalars as numbers. It returns a tensor, or a

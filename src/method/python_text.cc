@@ -156,6 +156,7 @@ Names names_of(const std::vector<PythonToken>& t) {
     }
     if (is(t, i, "(") || is(t, i, "[") || is(t, i, "{")) ++brackets;
     if (is(t, i, ")") || is(t, i, "]") || is(t, i, "}")) of_def = --brackets > 0 && of_def;
+    if (i > 0 && is(t, i - 1, "def")) of_def = true;
     if (t[i].kind != Kind::kName || python_words().contains(t[i].text)) continue;
     if (word == "import" || word == "from") {
       names.imported.insert(t[i].text);
@@ -163,7 +164,6 @@ Names names_of(const std::vector<PythonToken>& t) {
     }
     if (i > 0 && (is(t, i - 1, "def") || is(t, i - 1, "class"))) {
       names.own.insert(t[i].text);
-      of_def = is(t, i - 1, "def");
       continue;
     }
     const bool member = i > 0 && is(t, i - 1, ".");
