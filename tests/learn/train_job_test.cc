@@ -9,6 +9,7 @@
 #include <chrono>
 #include <fstream>
 #include <map>
+#include <random>
 #include <thread>
 
 #include "warpsmith/base/error.h"
@@ -324,7 +325,8 @@ TEST_F(TrainJobTest, ExemplarsAreLeftOutOfPromptsThatDoNotFit) {
   ASSERT_EQ(run("warpsmith-train", make_train_job("run", 20)), 0);
   const std::string fits = "task 1:";
   std::string longer;  // that few merges shorten little
-  for (int i = 0; i < 400; ++i) longer += static_cast<char>('a' + (i * i * 7 + i * 13) % 26);
+  std::mt19937 random(1);
+  for (int i = 0; i < 400; ++i) longer += static_cast<char>('a' + random() % 26);
   const fs::path folder = make_job(
       "run", "generate", {{"checkpoint", "checkpoints/sft-20"}, {"temperature", 1.0}, {"max_tokens", 100}},
       {{{"id", "a"}, {"task", "t"}, {"prompt", longer}, {"shorter", {longer + "x", fits}}, {"n", 1}},
