@@ -19,13 +19,6 @@ at::Tensor spread(const std::vector<double>& values, const std::vector<std::int6
 
 }  // namespace
 
-at::Tensor likelihood_loss(const at::Tensor& log_probabilities, const std::vector<std::int64_t>& lengths,
-                           const std::vector<double>& weights, double weighted_tokens) {
-  return (log_probabilities *
-          likelihood_gradient(lengths, weights, weighted_tokens, log_probabilities.options()))
-      .sum();
-}
-
 at::Tensor likelihood_gradient(const std::vector<std::int64_t>& lengths, const std::vector<double>& weights,
                                double weighted_tokens, const at::TensorOptions& options) {
   return spread(weights, lengths, options) * (-1.0 / weighted_tokens);

@@ -182,6 +182,62 @@ TEST_F(TrainJobTest, RanksTrainAsOneProcessDoes) {
   }
 }
 
+// Groups of samples that a model drew, half of them better than the others.
+TEST_F(TrainJobTest, RanksLearnFromGroupsAsOneProcessDoes) {
+  ASSERT_EQ(run("warpsmith-train", make_train_job("run", 40)), 0);
+  std::vector<Json> items;
+  for (int i = 0; i < 4; ++i)
+    items.push_back({{"id", "t#" + std::to_string(i)},
+                     {"task", "t"},
+                     {"prompt", "task " + std::to_string(i) + ":"},
+                     {"n", 4}});
+  const fs::path sampled = make_job(
+      "run", "generate", {{"checkpoint", "checkpoints/sft-40"}, {"temperature", 1.0}, {"max_tokens", 30}},
+      items, items.size());
+  ASSERT_EQ(run("warpsmith-generate", sampled), 0) << log(sampled);
+  const ShardRecords samples = read_shard_records(sampled / "0");
+  std::map<int, ShardRecords> of;
+  for (const int ranks : {1, 2}) {
+    const std::string name = "grpo" + std::to_string(ranks);
+    const fs::path folder = make_train_job("run", 2,
+                                           {{"mode", "grpo"},
+                                            {"init", "checkpoints/sft-40"},
+                                            {"reference", "checkpoints/sft-40"},
+                                            {"kl", 0.05},
+                                            {"checkpoint_prefix", "checkpoints/" + name},
+                                            {"ranks", ranks}},
+                                           40, name);
+    std::ofstream lines(folder / "examples.jsonl");
+    for (const Json& item : items) {
+      const std::string id = item["id"];
+      const Json& list = samples.records.at(id).at("samples");
+      for (std::size_t i = 0; i < list.size(); ++i)
+        lines << Json{{"id", id + "/" + std::to_string(i)},
+                      {"prompt", item["prompt"]},
+                      {"completion", list[i]["text"]},
+                      {"group", id},
+                      {"advantage", i % 2 == 0 ? 1 : -1},
+                      {"finished", list[i]["finished"]},
+                      {"folder", fs::relative(samples.folder.at(id), root_ / "run").string()},
+                      {"tokens", list[i]["tokens_blob"]},
+                      {"logprobs", list[i]["logprobs_blob"]}}
+                     .dump()
+              << "\n";
+    }
+    lines.close();
+    ASSERT_EQ(run("warpsmith-train", folder), 0) << log(folder);
+    of[ranks] = read_shard_records(folder / "0");
+    ASSERT_EQ(of[ranks].records.size(), 2u);
+  }
+  for (const char* step : {"step-41", "step-42"}) {
+    const Json &one = of[1].records.at(step), &two = of[2].records.at(step);
+    for (const char* figure : {"loss", "kl", "clip_share", "entropy"})
+      EXPECT_NEAR(two.at(figure).get<double>(), one.at(figure).get<double>(), 1e-4) << step << " " << figure;
+    EXPECT_EQ(two.at("groups"), one.at("groups"));
+    EXPECT_EQ(two.at("tokens"), one.at("tokens"));
+  }
+}
+
 TEST_F(TrainJobTest, ALostRankEndsTheJobWhichIsResumedByAnyNumberOfRanks) {
   const fs::path whole = make_train_job("whole", 150, {{"ranks", 2}}),
                  lost = make_train_job("lost", 150, {{"ranks", 2}});
