@@ -41,6 +41,7 @@ ModelMemory model_memory(const workflow::StageSpec& stage) {
         {.tokens = o.micro_batch_tokens > 0 ? std::min<std::int64_t>(o.micro_batch_tokens, share) : share,
          .ranks = ranks,
          .bfloat16 = o.type != "float32",
+         .moments_in_bytes = o.moments == "int8",
          .recompute = o.recompute,
          .reference = contrastive != nullptr && contrastive->kl > 0});
   }
@@ -67,7 +68,8 @@ std::string does_not_fit(const workflow::StageSpec& stage, const std::vector<pro
     model::GpuMemory least = *memory.training;
     least.activations = 0;
     return fmt::format(
-        "its model does not fit on a GPU of this machine: training takes {}, and there are {}. `lora`, or "
+        "its model does not fit on a GPU of this machine: training takes {}, and there are {}. `lora`, "
+        "`moments: int8`, or "
         "`train: {{gpus: N}}`, whose processes share the optimiser's states, takes less",
         model::to_string(least), format_size(train));
   }

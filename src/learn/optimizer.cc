@@ -34,6 +34,7 @@ OptimizerSettings optimizer_settings_from_json(const Json& json) {
   take("checkpoint_every", s.checkpoint_every);
   take("keep_last", s.keep_last);
   take("keep_best", s.keep_best);
+  take("moments", s.moments);
   const auto require = [](bool condition, const char* message) {
     if (!condition) throw Error(std::string("optimizer settings: ") + message, kExitUsage);
   };
@@ -42,6 +43,7 @@ OptimizerSettings optimizer_settings_from_json(const Json& json) {
   require(s.beta1 >= 0 && s.beta1 < 1 && s.beta2 >= 0 && s.beta2 < 1, "beta1 and beta2 must be in [0, 1)");
   require(s.weight_decay >= 0 && s.clip_norm >= 0 && s.warmup_steps >= 0, "nothing may be negative");
   require(s.epsilon > 0 && s.batch_tokens > 0, "epsilon and batch_tokens must be positive");
+  require(s.moments == "float32" || s.moments == "int8", "moments must be float32 or int8");
   require(s.keep_last > 0 && s.checkpoint_every >= 0,
           "keep_last must be at least 1, checkpoint_every at least 0");
   return s;
@@ -57,6 +59,8 @@ double learning_rate(const OptimizerSettings& settings, std::int64_t index, std:
   return settings.learning_rate * (settings.final_rate + (1 - settings.final_rate) * cosine);
 }
 
+static constexpr std::int64_t kMomentsAtATime = Moments::kBlock << 14;
+
 AdamW::AdamW(const OptimizerSettings& settings, const model::Decoder& decoder, const at::Tensor& weights,
              std::optional<model::OptimizerState> state, model::Collective* ranks)
     : settings_(settings), ranks_(ranks) {
@@ -69,12 +73,12 @@ AdamW::AdamW(const OptimizerSettings& settings, const model::Decoder& decoder, c
   const auto own = [&](const at::Tensor& moments) {  // a copy, so that the others' parts go
     return part_.of(moments).to(wide.device(), at::kFloat, false, ranks != nullptr);
   };
-  if (state) {
-    if (state->first.sizes() != flat.sizes()) throw Error("optimizer state of a model of another size");
-    own_ = {own(state->first), own(state->second), state->steps};
-  } else {
-    own_ = {at::zeros({part_.count}, wide), at::zeros({part_.count}, wide), 0};
-  }
+  if (state && state->first.sizes() != flat.sizes())
+    throw Error("optimizer state of a model of another size");
+  const bool bytes = settings.moments == "int8";
+  first_ = Moments(state ? own(state->first) : at::zeros({part_.count}, wide), bytes, true);
+  second_ = Moments(state ? own(state->second) : at::zeros({part_.count}, wide), bytes, false);
+  steps_ = state ? state->steps : 0;
   const bool loops = decoder.backend() == model::Backend::kLoops;
   if (!loops && !model::fused_for(flat)) return;
   // Each parameter begins at a multiple of 16 elements, and so does each part.
@@ -106,48 +110,60 @@ double AdamW::step(model::Decoder& decoder, double rate) {
                 kExitFailed);
   const double factor =
       settings_.clip_norm > 0 && norm > settings_.clip_norm ? settings_.clip_norm / norm : 1.0;
-  ++own_.steps;
-  if (loops)
-    step_by_loops(gradient, factor, rate);
-  else if (const model::Fused* const fused = model::fused_for(gradient))
-    step_fused(*fused, decoder, factor, rate);
-  else
-    step_by_operators(decoder, factor, rate);
+  ++steps_;
+  // In bytes a part at a time: only its moments are there in float32.
+  const std::int64_t each = settings_.moments == "int8" ? kMomentsAtATime : part_.count;
+  for (std::int64_t begin = 0; begin < part_.count; begin += each) {
+    const std::int64_t n = std::min(each, part_.count - begin);
+    const Update update{begin, n, first_.read(begin, n), second_.read(begin, n), factor, rate};
+    if (loops)
+      step_by_loops(decoder, update);
+    else if (const model::Fused* const fused = model::fused_for(gradient))
+      step_fused(*fused, decoder, update);
+    else
+      step_by_operators(decoder, update);
+    first_.put(begin, update.first);
+    second_.put(begin, update.second);
+  }
   if (ranks_) ranks_->gather_parts(decoder.trained_flat());
   return norm;
 }
 
-void AdamW::step_by_loops(const at::Tensor& gradient, double factor, double rate) {
-  const auto t = static_cast<double>(own_.steps);
-  model::kernels<float>().adamw(master_.mutable_data_ptr<float>(), gradient.const_data_ptr<float>(),
-                                own_.first.mutable_data_ptr<float>(), own_.second.mutable_data_ptr<float>(),
-                                decay_.const_data_ptr<float>(), gradient.numel(), factor,
-                                {rate, settings_.beta1, settings_.beta2, settings_.epsilon,
+void AdamW::step_by_loops(model::Decoder& decoder, const Update& u) {
+  const auto t = static_cast<double>(steps_);
+  const auto here = [&](const at::Tensor& of_part) { return of_part.narrow(0, u.begin, u.count); };
+  model::kernels<float>().adamw(here(master_).mutable_data_ptr<float>(),
+                                here(part_.of(decoder.flat_gradient())).const_data_ptr<float>(),
+                                u.first.mutable_data_ptr<float>(), u.second.mutable_data_ptr<float>(),
+                                here(decay_).const_data_ptr<float>(), u.count, u.factor,
+                                {u.rate, settings_.beta1, settings_.beta2, settings_.epsilon,
                                  1 - std::pow(settings_.beta1, t), 1 - std::pow(settings_.beta2, t)});
 }
 
-void AdamW::step_fused(const model::Fused& fused, model::Decoder& decoder, double factor, double rate) {
-  fused.adamw(part_.of(decoder.trained_flat()), part_.of(decoder.flat_gradient()), master_, own_.first,
-              own_.second, decay_,
-              {rate, settings_.beta1, settings_.beta2, settings_.epsilon, settings_.weight_decay, factor,
-               own_.steps});
+void AdamW::step_fused(const model::Fused& fused, model::Decoder& decoder, const Update& u) {
+  const auto here = [&](const at::Tensor& of_part) { return of_part.narrow(0, u.begin, u.count); };
+  fused.adamw(here(part_.of(decoder.trained_flat())), here(part_.of(decoder.flat_gradient())), here(master_),
+              u.first, u.second, decay_.narrow(0, u.begin / 16, u.count / 16),
+              {u.rate, settings_.beta1, settings_.beta2, settings_.epsilon, settings_.weight_decay, u.factor,
+               steps_});
 }
 
 // Parameters in runs of equal decay, each at most kRun elements, so that the float32 copies of gradients that
 // the fused operator wants stay small.
-void AdamW::step_by_operators(model::Decoder& decoder, double factor, double rate) {
+void AdamW::step_by_operators(model::Decoder& decoder, const Update& u) {
   constexpr std::int64_t kRun = std::int64_t{1} << 24;
   const at::Tensor &flat = decoder.trained_flat(), &gradient = decoder.flat_gradient();
-  const at::Tensor step = at::full({}, static_cast<double>(own_.steps), master_.options());
+  const at::Tensor step = at::full({}, static_cast<double>(steps_), master_.options());
+  const std::int64_t first = part_.begin + u.begin;  // of all elements
   const auto update = [&](std::int64_t begin, std::int64_t end, double decay) {
-    begin = std::max(begin, part_.begin);
-    end = std::min(end, part_.begin + part_.count);
+    begin = std::max(begin, first);
+    end = std::min(end, first + u.count);
     if (begin >= end) return;
-    const std::int64_t n = end - begin, here = begin - part_.begin;
-    at::Tensor weights = master_.narrow(0, here, n);
-    const at::Tensor wide = gradient.narrow(0, begin, n).to(at::kFloat) * factor;
-    at::_fused_adamw_({weights}, {wide}, {own_.first.narrow(0, here, n)}, {own_.second.narrow(0, here, n)},
-                      {}, {step}, rate, settings_.beta1, settings_.beta2, decay, settings_.epsilon, false,
+    const std::int64_t n = end - begin, here = begin - first;
+    at::Tensor weights = master_.narrow(0, begin - part_.begin, n);
+    const at::Tensor wide = gradient.narrow(0, begin, n).to(at::kFloat) * u.factor;
+    at::_fused_adamw_({weights}, {wide}, {u.first.narrow(0, here, n)}, {u.second.narrow(0, here, n)}, {},
+                      {step}, u.rate, settings_.beta1, settings_.beta2, decay, settings_.epsilon, false,
                       false);
     if (flat.scalar_type() != at::kFloat) flat.narrow(0, begin, n).copy_(weights);
   };
@@ -178,7 +194,7 @@ at::Tensor AdamW::of_all_ranks(const at::Tensor& own) const {
 }
 
 model::OptimizerState AdamW::state() const {
-  return {of_all_ranks(own_.first), of_all_ranks(own_.second), own_.steps};
+  return {of_all_ranks(first_.all()), of_all_ranks(second_.all()), steps_};
 }
 
 void AdamW::copy_master(const at::Tensor& to) const {
@@ -188,10 +204,8 @@ void AdamW::copy_master(const at::Tensor& to) const {
 }
 
 std::int64_t AdamW::bytes() const {
-  std::int64_t sum = 0;
-  for (const at::Tensor& x : {master_, own_.first, own_.second})
-    sum += x.numel() * static_cast<std::int64_t>(x.element_size());
-  return sum;
+  return master_.numel() * static_cast<std::int64_t>(master_.element_size()) + first_.bytes() +
+         second_.bytes();
 }
 
 }  // namespace warpsmith::learn

@@ -55,8 +55,10 @@ GpuMemory training_memory(const DecoderSettings& settings, const TrainedOnGpu& h
   m.weights = bytes_of(base + adapters, how.bfloat16);
   if (how.reference && !lora) m.weights += bytes_of(base, how.bfloat16);
   m.gradients = bytes_of(trained, how.bfloat16);
-  const std::int64_t states = how.bfloat16 ? 12 : 8;  // in float32 the weights are the master's
-  m.optimizer = static_cast<std::uint64_t>(states * trained / std::max(1, how.ranks));
+  // In float32 the weights are the master's. Moments in bytes have a scale for each 256.
+  const std::int64_t states = (how.bfloat16 ? 4 : 0) + (how.moments_in_bytes ? 2 : 8);
+  const std::int64_t scales = how.moments_in_bytes ? trained / 32 : 0;
+  m.optimizer = static_cast<std::uint64_t>((states * trained + scales) / std::max(1, how.ranks));
   const std::int64_t layer = kept_of_layer(settings);
   const std::int64_t kept =
       how.recompute ? settings.layers * settings.width + layer : settings.layers * layer;

@@ -33,6 +33,7 @@ Json optimizer_json(const workflow::OptimizerSettings& o) {
           {"clip_norm", o.clip_norm},
           {"batch_tokens", o.batch_tokens},
           {"checkpoint_every", o.checkpoint_every},
+          {"moments", o.moments},
           {"keep_last", o.keep_last},
           {"keep_best", o.keep_best}};
 }

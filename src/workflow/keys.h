@@ -40,6 +40,7 @@ struct KeyRule {
   std::vector<std::string> words =
       {};  // kWord, kStrings: those that may stand there; kStrings: empty, any may
   bool hashed = true;
+  bool young = false;  // runs are older than the key: with its default it enters no hash
 };
 
 using KeyValue = std::variant<std::int64_t, std::uint64_t, double, bool, std::string,
@@ -123,8 +124,12 @@ Json value_json(const Key<T>& key, const T& object) {
 template <typename T>
 Json hashed_json(const Table<T>& table, const T& object) {
   Json json = Json::object();
-  for (const Key<T>& key : table)
-    if (key.rule.hashed) json[key.rule.name] = value_json(key, object);
+  for (const Key<T>& key : table) {
+    if (!key.rule.hashed) continue;
+    Json value = value_json(key, object);
+    if (key.rule.young && value == value_json(key, T())) continue;
+    json[key.rule.name] = std::move(value);
+  }
   return json;
 }
 

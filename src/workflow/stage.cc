@@ -471,8 +471,6 @@ Json resolved_parameters(const StageSpec& spec) {
     if (block == "measure") json[block] = hashed_json(protocol_keys(), spec.protocol);
     if (block == "prompt") json[block] = hashed_json(prompt_keys(), spec.prompt);
   }
-  // Where it is `plan`, hashes stay what they were before it was a choice.
-  if (json.contains("prompt") && spec.prompt.answer == "plan") json["prompt"].erase("answer");
   if (spec.kind == "collect" && spec.prompt.answer != "plan") json["answer"] = spec.prompt.answer;
   struct Visitor {
     Json operator()(const CollectSettings& s) const {

@@ -97,6 +97,12 @@ const Table<OptimizerSettings>& optimizer_keys() {
                 .meaning = "Compute layers again in the backward pass: less memory, the same numbers.",
                 .hashed = false},
        .member = &S::recompute},
+      {.rule = {.name = "moments",
+                .form = Form::kWord,
+                .meaning = "Type of AdamW's two moments. int8: a byte each, scaled in blocks of 256; other numbers.",
+                .words = {"float32", "int8"},
+                .young = true},
+       .member = &S::moments},
       {.rule =
            type_rule("Type of weights and gradients; auto: bfloat16 on a GPU, else float32. Master weights "
                      "and moments are float32."),
@@ -228,7 +234,8 @@ const Table<PromptSettings>& prompt_keys() {
                 .form = Form::kWord,
                 .meaning = "Tier of the programs that a model writes and learns from; collect takes those of the "
                            "dataset. extension and python run on GPUs alone.",
-                .words = {"plan", "extension", "python"}},
+                .words = {"plan", "extension", "python"},
+                .young = true},
        .member = &S::answer},
   };
   return table;

@@ -22,6 +22,7 @@ TEST(GpuMemory, OfTrainingIsWhatIsKept) {
   // A token and layer: 4 x 64, queries, keys and values 128, attention's 64, 3 x 128; logits of 100 tokens.
   EXPECT_EQ(one.activations, 2u * (100 * 2 * (256 + 128 + 64 + 384) + 100 * 1000));
   EXPECT_EQ(training_memory(s, {.tokens = 100, .ranks = 4}).optimizer, 3 * n);
+  EXPECT_EQ(training_memory(s, {.tokens = 100, .moments_in_bytes = true}).optimizer, 6 * n + n / 32);
   EXPECT_EQ(training_memory(s, {.tokens = 100, .reference = true}).weights, 4 * n);
   EXPECT_EQ(training_memory(s, {.tokens = 100, .recompute = true}).activations,
             2u * (100 * (2 * 64 + (256 + 128 + 64 + 384)) + 100 * 1000));

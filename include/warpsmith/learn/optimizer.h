@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "warpsmith/base/json.h"
+#include "warpsmith/learn/moments.h"
 #include "warpsmith/model/checkpoint.h"
 #include "warpsmith/model/collective.h"
 #include "warpsmith/model/fused.h"
@@ -22,6 +24,7 @@ struct OptimizerSettings {
   std::int64_t checkpoint_every = 200;
   std::int64_t keep_last = 2;
   bool keep_best = true;
+  std::string moments = "float32";  // or "int8": a byte each (moments.h)
 };
 // Missing keys keep their defaults, unknown ones are ignored; throws Error (exit code 2) for values that make
 // no sense.
@@ -50,18 +53,26 @@ class AdamW {
   std::int64_t bytes() const;
 
  private:
-  void step_by_loops(const at::Tensor& gradient, double factor, double rate);
-  void step_by_operators(model::Decoder& decoder, double factor, double rate);
-  void step_fused(const model::Fused& fused, model::Decoder& decoder, double factor, double rate);
+  // Of elements begin … begin + count of the part: their moments in float32, and by what gradients are
+  // multiplied.
+  struct Update {
+    std::int64_t begin, count;
+    at::Tensor first, second;
+    double factor, rate;
+  };
+  void step_by_loops(model::Decoder& decoder, const Update& update);
+  void step_by_operators(model::Decoder& decoder, const Update& update);
+  void step_fused(const model::Fused& fused, model::Decoder& decoder, const Update& update);
   at::Tensor of_all_ranks(const at::Tensor& own) const;
 
   OptimizerSettings settings_;
   model::Collective* ranks_;
-  std::int64_t all_ = 0;       // elements
-  model::Part part_;           // of them, this rank's
-  model::OptimizerState own_;  // of the part, as all below are
-  at::Tensor master_;          // the decoder's own weights where those are float32
-  at::Tensor decay_;  // for the loops: weight decay of each element; fused: whether each 16 elements decay
+  std::int64_t all_ = 0;    // elements
+  model::Part part_;        // of them, this rank's
+  Moments first_, second_;  // of the part, as all below are
+  std::int64_t steps_ = 0;
+  at::Tensor master_;  // the decoder's own weights where those are float32
+  at::Tensor decay_;   // for the loops: weight decay of each element; fused: whether each 16 elements decay
 };
 
 }  // namespace warpsmith::learn

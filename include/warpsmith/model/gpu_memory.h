@@ -30,6 +30,7 @@ struct TrainedOnGpu {
   std::int64_t tokens = 0;  // at a time
   int ranks = 1;            // that share the optimiser's states
   bool bfloat16 = true;     // of weights and gradients; false: float32
+  bool moments_in_bytes = false;
   bool recompute = false;
   bool reference = false;  // a second copy of the weights
 };
