@@ -4,8 +4,8 @@ PREFIX ?= /usr/local
 BUILD := build/$(PRESET)
 CMAKE_FLAGS ?=
 JOBS ?= $(shell cmake/build_jobs.sh)
-# One more than there are processors: tests on Slurm mostly wait.
-TEST_JOBS ?= $(shell echo $$(( $$(cmake/build_jobs.sh) + 1 )))
+# Two more than there are processors: as many tests on Slurm mostly wait.
+TEST_JOBS ?= $(shell echo $$(( $$(cmake/build_jobs.sh) + 2 )))
 GOAL ?= programs
 CTEST_FLAGS ?=
 
