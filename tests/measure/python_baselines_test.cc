@@ -116,7 +116,7 @@ TEST_F(PythonBaselinesTest, OperatorsThatOnlyTorchScriptKnowsByThatNameAreFound)
   expect_covered(timing);
 }
 
-// Tensors of its own are float32: eager's answers stand in for right ones then, and a wrong program is found.
+// Tensors of its own are float32: eager's answers stand in for right ones then.
 TEST_F(PythonBaselinesTest, AProgramThatDoesNotRunInFloat64HasItsBaseline) {
   PythonBaselines python(shortest(), "cpu", folder_ / "python");
   task::Task task = one("gelu");
