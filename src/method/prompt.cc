@@ -151,8 +151,7 @@ constexpr std::string_view kRules = R"(## Requirements and restrictions
 constexpr std::string_view kPlanRule =
     "- Inputs are not written; only the outputs and the declared temporaries are.\n";
 constexpr std::string_view kHostRules =
-    R"(- Inputs are not written. Nothing of a call is left to do, on any stream, when it returns but what the default stream
-  holds.
+    R"(- Inputs are not written. When a call returns, no stream but the default one has work left.
 - No threads, processes, files or network. Clocks, streams' order and the memory of others are left alone.
 )";
 
