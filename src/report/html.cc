@@ -122,8 +122,8 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
           r.host_bound > 0 ? fmt::format("{} ({} bound by the host)", r.tasks, r.host_bound)
                            : std::to_string(r.tasks),
           r.samples, with_interval(r.valid_share(), r.valid_interval),
-          fmt::format("{} ({}), {}", r.novel, r.novel_programs,
-                      with_interval(r.novel_share(), r.novel_interval)),
+          fmt::format("{} ({}) <small>{} [{:.1f}, {:.1f}]</small>", r.novel, r.novel_programs,
+                      percent(r.novel_share()), 100 * r.novel_interval.low, 100 * r.novel_interval.high),
           percent(r.distinct), times(r.mean), with_interval(r.geometric_mean, r.geometric_mean_interval),
           times(r.quantile75), times(r.median), times(r.quantile25), times(r.max), counted(percent(r.wins)),
           counted(percent(r.above)), counted(with_interval(r.one_draw, r.one_draw_interval)),
