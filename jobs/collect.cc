@@ -1,8 +1,7 @@
 // warpsmith-collect JOB.json SHARD: candidates of tasks, from the dataset's files and by augmentation.
 //
-// params  {"datasets": folder, "stage", "tier", "augment": {"variants", "rename_identifiers",
-// "block_sizes"}};
-//         augmentation is of tier `plan`, which is collected where no tier is named
+// params  {"datasets": folder, "stage", "tier", "augment": {"variants", "rename_identifiers", "block_sizes"}};
+//         without a tier it is `plan`; variants are of that tier alone
 // item    {"id": task, "augment": whether variants are wanted}
 // record  {"candidates": [{"candidate": {…}, "expected": verdict}, …]}   files by folder and name; then
 // variants of those

@@ -37,17 +37,16 @@ struct Asked {
 Asked ask(const ShardSession& shard, const Item& item, const model::Checkpoint& checkpoint,
           std::int64_t max_tokens) {
   const JobFile& job = shard.job();
-  std::vector<std::string> prompts = {json_at<std::string>(item.value, "prompt", "item " + item.id)};
-  if (item.value.contains("shorter")) {
-    auto shorter = json_at<std::vector<std::string>>(item.value, "shorter", "item " + item.id);
-    prompts.insert(prompts.end(), shorter.begin(), shorter.end());
-  }
+  std::vector<std::string> shorter;
+  if (item.value.contains("shorter"))
+    shorter = json_at<std::vector<std::string>>(item.value, "shorter", "item " + item.id);
   model::FittedPrompt fitted =
-      checkpoint.tokenizer.encode_fitting(prompts, checkpoint.decoder.settings().context - max_tokens);
+      checkpoint.tokenizer.encode_fitting(json_at<std::string>(item.value, "prompt", "item " + item.id),
+                                          shorter, checkpoint.decoder.settings().context - max_tokens);
   Asked asked{&item,
               {std::move(fitted.tokens),
                std::vector<std::uint64_t>(json_at<std::size_t>(item.value, "n", "item " + item.id))},
-              fitted.number};
+              fitted.left_out};
   std::vector<std::uint64_t>& keys = asked.request.keys;
   for (std::size_t i = 0; i < keys.size(); ++i)
     keys[i] = random_key(

@@ -33,9 +33,9 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/learn/series.h"
 #include "warpsmith/learn/trainer.h"
-#include "warpsmith/model/ranks.h"
 #include "warpsmith/model/placement.h"
 #include "warpsmith/model/pretrained.h"
+#include "warpsmith/model/ranks.h"
 #include "warpsmith/records/shard.h"
 
 namespace {

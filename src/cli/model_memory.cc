@@ -21,6 +21,16 @@ bool has_job(const workflow::StageSpec& stage, std::string_view name) {
 
 std::string of_gpu(std::uint64_t bytes) { return bytes > 0 ? ", of " + format_size(bytes) : ""; }
 
+// The smallest of the GPUs that a job may get, in bytes; 0: not known.
+std::uint64_t least_memory(const std::vector<process::Gpu>& gpus, const Resources& resources) {
+  std::uint64_t least = 0;
+  for (const process::Gpu& gpu : gpus) {
+    if (!resources.gpu_type.empty() && process::gpu_type_of(gpu.name) != resources.gpu_type) continue;
+    if (gpu.memory_bytes > 0) least = least == 0 ? gpu.memory_bytes : std::min(least, gpu.memory_bytes);
+  }
+  return least;
+}
+
 }  // namespace
 
 ModelMemory model_memory(const workflow::StageSpec& stage) {
@@ -28,8 +38,7 @@ ModelMemory model_memory(const workflow::StageSpec& stage) {
   const bool trains = has_job(stage, "train"), samples = has_job(stage, "generate");
   if (stage.kind == "command" || (!trains && !samples)) return memory;
   Json json = stages::decoder_json(stage);
-  if (stage.lora.rank > 0)
-    json["lora"] = {{"rank", stage.lora.rank}, {"alpha", stage.lora.alpha}, {"targets", stage.lora.targets}};
+  if (stage.lora.rank > 0) json["lora"] = stages::lora_json(stage.lora);
   const model::DecoderSettings settings = model::decoder_settings_from_json(json);
   if (trains) {
     const workflow::OptimizerSettings& o = stage.optimizer;
@@ -50,15 +59,6 @@ ModelMemory model_memory(const workflow::StageSpec& stage) {
                                                         .places = stage.model.context,
                                                         .bfloat16 = stage.sample.type != "float32"});
   return memory;
-}
-
-std::uint64_t least_memory(const std::vector<process::Gpu>& gpus, const Resources& resources) {
-  std::uint64_t least = 0;
-  for (const process::Gpu& gpu : gpus) {
-    if (!resources.gpu_type.empty() && process::gpu_type_of(gpu.name) != resources.gpu_type) continue;
-    if (gpu.memory_bytes > 0) least = least == 0 ? gpu.memory_bytes : std::min(least, gpu.memory_bytes);
-  }
-  return least;
 }
 
 std::string does_not_fit(const workflow::StageSpec& stage, const std::vector<process::Gpu>& gpus) {
@@ -92,7 +92,7 @@ std::vector<std::string> memory_lines(const workflow::StageSpec& stage,
   }
   if (const auto& sampling = memory.sampling) {
     const std::uint64_t has = least_memory(gpus, stage.generate);
-    lines.push_back(fmt::format("sampling takes at most {}{}", model::to_string(*sampling), of_gpu(has)));
+    lines.push_back(fmt::format("sampling takes some {}{}", model::to_string(*sampling), of_gpu(has)));
     if (has > 0 && sampling->all() > has && sampling->weights <= has)
       lines.push_back("that is too much where prompts are long: lower `wave`");
   }

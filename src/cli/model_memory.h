@@ -11,17 +11,14 @@
 
 namespace warpsmith::cli {
 
-// Nothing for what is done on the CPU. At most: prompts are taken to fill the model's context.
+// Nothing for what is done on the CPU. Prompts are taken to fill the model's context.
 struct ModelMemory {
   std::optional<model::GpuMemory> training, sampling;
 };
 ModelMemory model_memory(const workflow::StageSpec& stage);
 
-// The smallest of the GPUs that a job may get, in bytes; 0: not known.
-std::uint64_t least_memory(const std::vector<process::Gpu>& gpus, const Resources& resources);
-
-// Why the stage's model fits on none of `gpus`, whatever is computed at a time; empty where it does, or where
-// that is not known.
+// Why the stage's model does not fit on the smallest of `gpus` that its jobs may get, whatever is computed at
+// a time; empty where it does, or where that is not known.
 std::string does_not_fit(const workflow::StageSpec& stage, const std::vector<process::Gpu>& gpus);
 
 // Lines for `plan`, without their indent.

@@ -6,6 +6,8 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+
 #include "warpsmith/base/error.h"
 
 namespace warpsmith::learn {
@@ -18,9 +20,8 @@ Moments::Moments(const at::Tensor& values, bool bytes, bool has_sign)
   }
   codes_ = at::empty({n_}, values.options().dtype(has_sign ? at::kChar : at::kByte));
   scales_ = at::zeros({(n_ + kBlock - 1) / kBlock}, values.options());
-  // A part at a time: what is computed on the way takes several times as much as the values.
-  constexpr std::int64_t kPart = kBlock << 14;
-  for (std::int64_t at = 0; at < n_; at += kPart) put(at, values.narrow(0, at, std::min(kPart, n_ - at)));
+  for (std::int64_t at = 0; at < n_; at += kAtATime)
+    put(at, values.narrow(0, at, std::min(kAtATime, n_ - at)));
 }
 
 at::Tensor Moments::read(std::int64_t begin, std::int64_t n) const {

@@ -59,8 +59,6 @@ double learning_rate(const OptimizerSettings& settings, std::int64_t index, std:
   return settings.learning_rate * (settings.final_rate + (1 - settings.final_rate) * cosine);
 }
 
-static constexpr std::int64_t kMomentsAtATime = Moments::kBlock << 14;
-
 AdamW::AdamW(const OptimizerSettings& settings, const model::Decoder& decoder, const at::Tensor& weights,
              std::optional<model::OptimizerState> state, model::Collective* ranks)
     : settings_(settings), ranks_(ranks) {
@@ -112,7 +110,7 @@ double AdamW::step(model::Decoder& decoder, double rate) {
       settings_.clip_norm > 0 && norm > settings_.clip_norm ? settings_.clip_norm / norm : 1.0;
   ++steps_;
   // In bytes a part at a time: only its moments are there in float32.
-  const std::int64_t each = settings_.moments == "int8" ? kMomentsAtATime : part_.count;
+  const std::int64_t each = settings_.moments == "int8" ? Moments::kAtATime : part_.count;
   for (std::int64_t begin = 0; begin < part_.count; begin += each) {
     const std::int64_t n = std::min(each, part_.count - begin);
     const Update update{begin, n, first_.read(begin, n), second_.read(begin, n), factor, rate};

@@ -204,19 +204,17 @@ void Trainer::State::encode(std::vector<Example> all) {
       throw Error("example " + example.id + ": " + std::to_string(example.tokens.size()) + " tokens with " +
                       std::to_string(example.log_probabilities.size()) + " log-probabilities",
                   kExitUsage);
-    std::vector<std::string> prompts = {std::move(example.prompt)};
-    prompts.insert(prompts.end(), example.shorter.begin(), example.shorter.end());
     std::vector<model::Token> completion =
         grpo ? example.tokens : tokenizer.encode_completion(example.completion);
     model::FittedPrompt fitted = tokenizer.encode_fitting(
-        prompts, decoder.settings().context + 1 - static_cast<std::int64_t>(completion.size()));
-    example.prompt = std::move(prompts[fitted.number]);
-    exemplars_left_out += fitted.number;
+        example.prompt, example.shorter,
+        decoder.settings().context + 1 - static_cast<std::int64_t>(completion.size()));
     Encoded e{std::move(fitted.tokens), std::move(completion)};
     if (e.tokens() - 1 > decoder.settings().context) {
       ++left_out;
       continue;
     }
+    exemplars_left_out += fitted.left_out;
     encoded.push_back(std::move(e));
     examples.push_back(std::move(example));
   }

@@ -17,8 +17,8 @@ namespace {
 enum class Kind { kName, kNumber, kString, kPunctuation, kLine };
 struct PythonToken {
   Kind kind;
-  std::string text;    // of a string: what is between its quotes; of a line: its depth
-  bool long_ = false;  // of a string: in three quotes
+  std::string text;       // of a string: what is between its quotes; of a line: its depth
+  bool in_three = false;  // of a string: quotes
 };
 
 bool begins_name(char c) {
@@ -190,7 +190,7 @@ std::string put_together(const std::vector<PythonToken>& tokens, const std::vect
 }
 
 bool is_cuda(const PythonToken& token) {
-  return token.kind == Kind::kString && token.long_ &&
+  return token.kind == Kind::kString && token.in_three &&
          (token.text.find("__global__") != std::string::npos ||
           token.text.find("torch::Tensor") != std::string::npos);
 }

@@ -8,8 +8,6 @@ namespace warpsmith::model {
 
 namespace {
 
-constexpr std::int64_t kHeadElements = 1 << 28;  // of logits at a time: head.cc
-
 std::uint64_t bytes_of(std::int64_t elements, bool bfloat16) {
   return static_cast<std::uint64_t>(elements) * (bfloat16 ? 2 : 4);
 }
@@ -28,7 +26,7 @@ std::int64_t kept_of_layer(const DecoderSettings& s) {
 }
 
 std::int64_t logits(const DecoderSettings& s, std::int64_t rows) {
-  return std::min(rows, std::max<std::int64_t>(1, kHeadElements / s.vocabulary)) * s.vocabulary;
+  return std::min(rows, std::max<std::int64_t>(1, kLogitsAtATime / s.vocabulary)) * s.vocabulary;
 }
 
 }  // namespace

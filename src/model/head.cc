@@ -12,6 +12,7 @@
 
 #include "functions.h"
 #include "warpsmith/model/fused.h"
+#include "warpsmith/model/gpu_memory.h"
 
 namespace warpsmith::model {
 
@@ -23,7 +24,7 @@ using torch::autograd::variable_list;
 
 // Logits of one part: 64 MiB of float32 on a CPU; on a GPU large enough to keep it busy.
 std::int64_t rows_of_part(const at::Tensor& head) {
-  const std::int64_t most = std::int64_t{1} << (head.is_cpu() ? 24 : 28);
+  const std::int64_t most = head.is_cpu() ? std::int64_t{1} << 24 : kLogitsAtATime;
   return std::max<std::int64_t>(1, most / head.size(0));
 }
 

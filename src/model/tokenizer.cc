@@ -53,12 +53,11 @@ std::vector<Token> Tokenizer::encode_prompt(std::string_view prompt) const {
   return coding_->encode_prompt(prompt);
 }
 
-FittedPrompt Tokenizer::encode_fitting(std::span<const std::string> prompts, std::int64_t room) const {
-  FittedPrompt fitted{0, encode_prompt(prompts.front())};
-  while (fitted.number + 1 < prompts.size() && static_cast<std::int64_t>(fitted.tokens.size()) > room) {
-    ++fitted.number;
-    fitted.tokens = encode_prompt(prompts[fitted.number]);
-  }
+FittedPrompt Tokenizer::encode_fitting(std::string_view prompt, std::span<const std::string> shorter,
+                                       std::int64_t room) const {
+  FittedPrompt fitted{0, encode_prompt(prompt)};
+  while (fitted.left_out < shorter.size() && static_cast<std::int64_t>(fitted.tokens.size()) > room)
+    fitted.tokens = encode_prompt(shorter[fitted.left_out++]);
   return fitted;
 }
 

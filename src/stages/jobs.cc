@@ -197,6 +197,10 @@ Json decoder_json(const workflow::StageSpec& stage) {
   return stage.model.pretrained ? stage.model.pretrained->settings : model_json(stage.model);
 }
 
+Json lora_json(const workflow::LoraSettings& lora) {
+  return {{"rank", lora.rank}, {"alpha", lora.alpha}, {"targets", lora.targets}};
+}
+
 JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& train) {
   JobRequest job;
   job.round = train.round;
@@ -213,9 +217,7 @@ JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& train)
                 {"recompute", spec.optimizer.recompute},
                 {"checkpoint_prefix", "checkpoints/" + spec.name}};
   if (!spec.model.from.empty()) job.params["base_folder"] = spec.model.from;
-  if (spec.lora.rank > 0)
-    job.params["lora"] = {
-        {"rank", spec.lora.rank}, {"alpha", spec.lora.alpha}, {"targets", spec.lora.targets}};
+  if (spec.lora.rank > 0) job.params["lora"] = lora_json(spec.lora);
   if (!train.init) {
     const workflow::ModelSettings& m = spec.model;
     job.params["model"] = decoder_json(spec);

@@ -56,6 +56,13 @@ class PythonBaselinesTest : public testing::Test {
     EXPECT_TRUE(timing.state == BaselineState::kCovered || timing.reason.starts_with("unstable"))
         << timing.reason;
   }
+  // Of a program in place of gelu's.
+  void expect_covered(const char* reference, const char* name) {
+    PythonBaselines python(shortest(), "cpu", folder_ / "python");
+    task::Task task = one("gelu");
+    task.reference = reference;
+    expect_covered(python.measure(task, name));
+  }
   Scratch folder_;
 };
 
@@ -107,35 +114,25 @@ TEST_F(PythonBaselinesTest, EveryReferenceOfTheDatasetRunsInPython) {
 
 // As a method, as a function, and as what only torch.ops has.
 TEST_F(PythonBaselinesTest, OperatorsThatOnlyTorchScriptKnowsByThatNameAreFound) {
-  Settings settings = shortest();
-  PythonBaselines python(settings, "cpu", folder_ / "python");
-  task::Task task = one("gelu");
-  task.reference =
-      "def forward(x: Tensor) -> Tensor:\n  return torch.gelu(x.silu()).hardtanh(-1.0, 1.0).elu()\n";
-  const BaselineTiming timing = python.measure(task, "eager");
-  expect_covered(timing);
+  expect_covered(
+      "def forward(x: Tensor) -> Tensor:\n  return torch.gelu(x.silu()).hardtanh(-1.0, 1.0).elu()\n",
+      "eager");
 }
 
 // Tensors of its own are float32: eager's answers stand in for right ones then.
 TEST_F(PythonBaselinesTest, AProgramThatDoesNotRunInFloat64HasItsBaseline) {
-  PythonBaselines python(shortest(), "cpu", folder_ / "python");
-  task::Task task = one("gelu");
-  task.reference =
+  expect_covered(
       "def forward(x: Tensor) -> Tensor:\n"
-      "  return torch.lerp(x, torch.ones([1], dtype=torch.float32), 0.5)\n";
-  const BaselineTiming timing = python.measure(task, "torchscript");
-  expect_covered(timing);
+      "  return torch.lerp(x, torch.ones([1], dtype=torch.float32), 0.5)\n",
+      "torchscript");
 }
 
 // TorchScript passes them a list, and Python each tensor.
 TEST_F(PythonBaselinesTest, OperatorsThatTakeAListInTorchScriptRun) {
-  PythonBaselines python(shortest(), "cpu", folder_ / "python");
-  task::Task task = one("gelu");
-  task.reference =
+  expect_covered(
       "def forward(x: Tensor) -> Tensor:\n  both = torch.broadcast_tensors([x, torch.zeros_like(x)])\n"
-      "  return both[0] + both[1]\n";
-  const BaselineTiming timing = python.measure(task, "eager");
-  expect_covered(timing);
+      "  return both[0] + both[1]\n",
+      "eager");
 }
 
 // A module's parameters lie in one place, whose address a compiled program may keep; all others move.

@@ -72,9 +72,10 @@ TEST(Tokenizer, TheFirstPromptThatFitsIsTaken) {
   const std::vector<std::string> prompts = {"twenty_bytes_of_text", "ten_bytes_", "five_"};
   const auto frame = static_cast<std::int64_t>(tokenizer.encode_prompt("").size());
   for (const auto& [room, number] : {std::pair(20, 0), {19, 1}, {10, 1}, {9, 2}, {5, 2}, {0, 2}}) {
-    const FittedPrompt fitted = tokenizer.encode_fitting(prompts, frame + room);
-    EXPECT_EQ(fitted.number, static_cast<std::size_t>(number)) << room;
-    EXPECT_EQ(fitted.tokens, tokenizer.encode_prompt(prompts[fitted.number]));
+    const FittedPrompt fitted =
+        tokenizer.encode_fitting(prompts[0], std::span(prompts).subspan(1), frame + room);
+    EXPECT_EQ(fitted.left_out, static_cast<std::size_t>(number)) << room;
+    EXPECT_EQ(fitted.tokens, tokenizer.encode_prompt(prompts[fitted.left_out]));
   }
 }
 

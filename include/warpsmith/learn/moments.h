@@ -15,6 +15,8 @@ namespace warpsmith::learn {
 class Moments {
  public:
   static constexpr std::int64_t kBlock = 256;
+  // In bytes they are best read and put so many at a time: what is computed takes several times as much.
+  static constexpr std::int64_t kAtATime = kBlock << 14;
 
   Moments() = default;
   // `values`: [n] float32; in a byte each they are not kept.

@@ -12,6 +12,9 @@
 
 namespace warpsmith::model {
 
+// Logits that the head forms at a time on a GPU, at least a row.
+inline constexpr std::int64_t kLogitsAtATime = std::int64_t{1} << 28;
+
 // Bytes on one GPU.
 struct GpuMemory {
   std::uint64_t weights = 0;      // the reference's of GRPO included

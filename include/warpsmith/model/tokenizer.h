@@ -27,9 +27,9 @@ using Token = tokenizer::Token;
 inline constexpr Token kPad = 0, kBos = 1, kEos = 2, kPrompt = 3, kAnswer = 4;
 inline constexpr Token kFirstByte = 5, kFirstMerge = kFirstByte + 256;
 
-// One of several prompts: its number and its tokens.
+// A prompt, or one of its shorter forms.
 struct FittedPrompt {
-  std::size_t number = 0;
+  std::size_t left_out = 0;  // 0: the prompt; else number of the shorter form, from 1
   std::vector<Token> tokens;
 };
 
@@ -54,8 +54,9 @@ class Tokenizer {
 
   // What a completion is sampled after.
   std::vector<Token> encode_prompt(std::string_view prompt) const;
-  // The first of `prompts` (one at least) with at most `room` tokens; the last where none has.
-  FittedPrompt encode_fitting(std::span<const std::string> prompts, std::int64_t room) const;
+  // The first of these, `prompt` and then `shorter`, with at most `room` tokens; the last where none has.
+  FittedPrompt encode_fitting(std::string_view prompt, std::span<const std::string> shorter,
+                              std::int64_t room) const;
   // The completion, and the token that ends it.
   std::vector<Token> encode_completion(std::string_view completion) const;
   // Each of these ends a completion that is sampled.

@@ -122,6 +122,7 @@ struct StageInputs {
 
 // Sizes of a stage's model, as warpsmith-train has them (model::decoder_settings_from_json()).
 Json decoder_json(const workflow::StageSpec& stage);
+Json lora_json(const workflow::LoraSettings& lora);
 
 class Stage {
  public:

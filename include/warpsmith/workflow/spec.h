@@ -75,11 +75,11 @@ struct OptimizerSettings {
   double final_rate = 0.1;  // share of learning_rate at the end of the cosine
   int warmup_steps = 50;
   double weight_decay = 0.01, beta1 = 0.9, beta2 = 0.95, clip_norm = 1.0;
-  int batch_tokens = 1500;     // prompt and completion tokens of a step
-  int micro_batch_tokens = 0;  // tokens that are computed at a time; 0: a whole step's
-  bool recompute = false;      // layers again in the backward pass
+  int batch_tokens = 1500;          // prompt and completion tokens of a step
+  int micro_batch_tokens = 0;       // tokens that are computed at a time; 0: a whole step's
+  bool recompute = false;           // layers again in the backward pass
   std::string moments = "float32";  // of AdamW: "float32", "int8"
-  std::string type = "auto";   // of weights and gradients: "float32", "bfloat16"; as SampleSettings::type
+  std::string type = "auto";  // of weights and gradients: "float32", "bfloat16"; as SampleSettings::type
   int checkpoint_every = 200;
   int keep_last = 2;
   bool keep_best = true;
