@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "landlock_abi.h"
@@ -169,6 +170,41 @@ std::vector<int> allowed_cpus() {
     if (fits) return cpus;
   }
   return {0};
+}
+
+std::vector<int> cpus_near(int cpu) {
+  const std::vector<int> all = allowed_cpus();
+  const fs::path system = "/sys/devices/system";
+  std::error_code error;
+  fs::path node;
+  for (fs::directory_iterator it(system / "cpu" / ("cpu" + std::to_string(cpu)), error), end;
+       !error && it != end; it.increment(error))
+    if (it->path().filename().string().starts_with("node")) node = system / "node" / it->path().filename();
+  std::vector<int> near;
+  for (const int one : all)
+    if (!node.empty() && fs::exists(node / ("cpu" + std::to_string(one)), error)) near.push_back(one);
+  return near.empty() ? all : near;
+}
+
+void keep_threads_on(int pid, int cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  if (cpu < 0 || cpu >= CPU_SETSIZE) throw Error("no processor " + std::to_string(cpu));
+  CPU_SET(static_cast<std::size_t>(cpu), &one);
+  std::set<std::string> kept;
+  for (bool more = true; more;) {  // one that was not kept yet may have started another
+    more = false;
+    std::error_code error;
+    for (fs::directory_iterator it("/proc/" + std::to_string(pid) + "/task", error), end; !error && it != end;
+         it.increment(error)) {
+      const std::string thread = it->path().filename().string();
+      if (!kept.insert(thread).second) continue;
+      more = true;
+      if (::sched_setaffinity(std::stoi(thread), sizeof one, &one) != 0 && errno != ESRCH)
+        throw system_error("cannot keep thread " + thread + " on processor " + std::to_string(cpu), errno);
+    }
+    if (kept.empty()) throw Error("process " + std::to_string(pid) + " has no threads to be seen");
+  }
 }
 
 std::uint64_t available_memory() {

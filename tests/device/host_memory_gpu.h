@@ -15,7 +15,8 @@ namespace warpsmith::device {
 
 class HostMemoryGpu : public ExtensionGpu {
  public:
-  double open(double*) override { return 0; }
+  void open() override {}
+  double choose_context(double*) override { return 0; }
   int map(int fd, const void*, std::uint64_t bytes, void** address) override {
     *address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     mapped_[*address] = bytes;

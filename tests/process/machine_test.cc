@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
 
+#include "warpsmith/base/error.h"
 #include "warpsmith/process/child.h"
 
 namespace warpsmith::process {
@@ -31,6 +35,32 @@ TEST(Machine, AllowedCpusFollowTheAffinity) {
     ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
     EXPECT_THAT(allowed_cpus(), testing::ElementsAre(all.back()));
   }).join();
+}
+
+TEST(Machine, CpusNearOneHoldIt) {
+  const std::vector<int> all = allowed_cpus(), near = cpus_near(all.back());
+  EXPECT_THAT(near, testing::Contains(all.back()));
+  EXPECT_THAT(all, testing::IsSupersetOf(near));
+}
+
+TEST(Machine, ThreadsAreKeptOnOneProcessor) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    std::thread([] { ::pause(); }).detach();
+    for (;;) ::pause();
+  }
+  const int cpu = allowed_cpus().back();
+  keep_threads_on(child, cpu);
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  EXPECT_EQ(::sched_getaffinity(child, sizeof set, &set), 0);
+  EXPECT_EQ(CPU_COUNT(&set), 1);
+  EXPECT_TRUE(CPU_ISSET(static_cast<std::size_t>(cpu), &set));
+  EXPECT_THROW(keep_threads_on(child, -1), Error);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_THROW(keep_threads_on(child, cpu), Error) << "it is gone";
 }
 
 TEST(Machine, MemoryIsPlausible) {

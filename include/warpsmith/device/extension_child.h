@@ -13,11 +13,13 @@ namespace warpsmith::device {
 class ExtensionGpu {
  public:
   virtual ~ExtensionGpu() = default;
-  // Opens some contexts, until launches in one cost about as little as `*least_ns`, and keeps the last.
-  // `*least_ns`: the least that launches cost in contexts so far (0: none is known; less: any context will
-  // do), and then with these. Returns what they cost in the one that is kept, in nanoseconds; 0: it is not
-  // known. Throws Error.
-  virtual double open(double* least_ns) = 0;
+  // Opens a context. Throws Error.
+  virtual void open() = 0;
+  // Opens other contexts in its place, until launches in one cost about as little as `*least_ns`, and keeps
+  // the last. Nothing else may run on the GPU meanwhile. `*least_ns`: the least that launches cost in
+  // contexts so far (0: none is known; less: any context will do), and then with these. Returns what they
+  // cost in the one that is kept, in nanoseconds; 0: it is not known. Throws Error.
+  virtual double choose_context(double* least_ns) = 0;
   // Memory of the parent's: by a descriptor, or, where that is -1, by the 64 bytes of a handle. What was
   // mapped before stays until it is unmapped.
   virtual int map(int fd, const void* handle, std::uint64_t bytes, void** address) = 0;

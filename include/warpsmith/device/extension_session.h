@@ -64,8 +64,8 @@ struct ExtensionOptions {
   std::uint64_t host_memory_bytes = 8ull << 30;  // resident, of the child
   std::uint64_t arena_bytes = 1ull << 30;        // on the device, for tensors that the candidate makes
   process::SandboxLevel sandbox = process::SandboxLevel::kNone;
-  // The child's only processor, on which the caller's thread is, too: neither side spins while the other
-  // works. -1: any.
+  // The child's only processor from open() on, on which the caller's thread is, too: neither side spins while
+  // the other works. Until then it may use those that share their memory with it. -1: any.
   int cpu = -1;
 };
 
@@ -107,9 +107,12 @@ class ExtensionSession {
  public:
   explicit ExtensionSession(
       const ExtensionOptions& options);  // throws Error where no child can be started, or it finds no GPU
-  // Of one that `waits`, before anything else. Throws Error where the child is gone, or finds no GPU.
-  // `least_launch_ns`: least_launch_ns() of sessions on this GPU so far; 0: there was none. One that does not
-  // wait takes any context.
+  // Of one that `waits`, if wanted before open(): it opens a context meanwhile, and open() waits for that.
+  void begin_open();
+  void wait_for_context();  // of begin_open(), or until the child is gone
+  // Of one that `waits`, before anything else, while nothing else runs on the GPU. Throws Error where the
+  // child is gone, or finds no GPU. `least_launch_ns`: least_launch_ns() of sessions on this GPU so far; 0:
+  // there was none. One that does not wait takes any context.
   void open(double call_timeout_s, double least_launch_ns = 0);
   // Until it does wait, or is gone, or the time is over: then open() need not wait for it.
   void wait_until_loaded(double timeout_s);

@@ -24,6 +24,10 @@ std::string host_name();                               // "" where the kernel do
 std::map<std::string, std::string> our_environment();  // variables of this process
 std::string cpu_model();                               // as the kernel names it; "unknown" where it does not
 std::vector<int> allowed_cpus();                       // those that this process may use
+// Of these, those that share their memory (NUMA node) with `cpu`; all of them where the kernel does not say.
+std::vector<int> cpus_near(int cpu);
+// From now on all threads that a process has, and those that they start, run on `cpu` alone. Throws Error.
+void keep_threads_on(int pid, int cpu);
 // Memory that new processes may take: what the kernel has available, or what the control group leaves where
 // that is less.
 std::uint64_t available_memory();

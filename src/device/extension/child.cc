@@ -30,11 +30,15 @@ void serve_extension(int control_fd, int socket_fd, Closing closing, ExtensionGp
   wake_word(control.loaded);
   // Another process may be timed until the parent has the GPU.
   while (control.request.load(std::memory_order_acquire) == 0) wait_on_word(control.request, 0, kLookSeconds);
-  control.launch_ns = gpu.open(&control.least_launch_ns);
-  ExtensionServer server(socket_fd, gpu, control, code);
-  code.open(server);
+  gpu.open();
   // Tells the parent who we are, as the kernel sees it, while nobody else can.
   if (::send(socket_fd, "h", 1, MSG_NOSIGNAL) != 1) throw system_error("cannot speak to the parent", errno);
+  control.has_context.store(1, std::memory_order_release);
+  wake_word(control.has_context);
+  while (control.alone.load(std::memory_order_acquire) == 0) wait_on_word(control.alone, 0, kLookSeconds);
+  control.launch_ns = gpu.choose_context(&control.least_launch_ns);
+  ExtensionServer server(socket_fd, gpu, control, code);
+  code.open(server);
   if (closing == Closing::kAll) process::enter_gpu_seccomp();
   if (closing == Closing::kCompiling) process::enter_compiling_seccomp(true);
   control.response.store(1, std::memory_order_release);

@@ -7,6 +7,7 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/process/machine.h"
 
 namespace warpsmith::device {
 
@@ -116,7 +117,7 @@ process::ChildSpec extension_child_spec(const ExtensionOptions& options, const f
   spec.environment = child_environment_of(options, scratch);
   spec.folder = scratch;
   spec.keep_fds = {control_fd, socket_fd};
-  if (options.cpu >= 0) spec.cpus = {options.cpu};
+  if (options.cpu >= 0) spec.cpus = process::cpus_near(options.cpu);  // until it has a context
   spec.limits.tree_memory_bytes = options.host_memory_bytes;
   spec.limits.output_bytes = 4096;
   spec.limits.file_bytes = kScratchFileBytes;

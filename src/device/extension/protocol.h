@@ -4,6 +4,8 @@
 //   parent                         child
 //                ◄──────────────── loaded = 1
 //   request = 1  ────────────────►                             it has loaded torch, and may go to the GPU now
+//                ◄──────────────── has_context = 1             its socket says who it is
+//   alone = 1    ────────────────►                             nothing else runs on the GPU
 //                ◄──────────────── response = 1                it works there
 //   request = n  ────────────────►                             command, sets
 //                ◄──────────────── response = n                kLoad, kPrepare, kRun: answer
@@ -11,12 +13,11 @@
 //                ◄──────────────── ready = n                   the untimed call is done, the GPU idle
 //   [new values, flushes; waits]
 //   arm = n      ────────────────►                             what it takes here is looked at
-//                ◄──────────────── armed = n                   something small of its own is done: the GPU is
-//                back in its context
+//                ◄──────────────── armed = n                   it did something small: the GPU is back in
+//                                                              its context
 //   clock starts, go = n ────────►
 //   [stop = m    ────────────────►
-//                ◄──────────────── waits = n                   before the m-th call from then on, if there is
-//                one]
+//                ◄──────────────── waits = n                   before the m-th call from then on, if any]
 //   [stops it there, or somewhere
 //   without a word; looks, renews;
 //   stop = 0, lets it go on]
@@ -35,7 +36,7 @@
 namespace warpsmith::device {
 
 // Programs in tests/hacks/ that write here themselves know this number and the block as it is.
-inline constexpr std::uint32_t kExtensionProtocol = 8;
+inline constexpr std::uint32_t kExtensionProtocol = 9;
 inline constexpr std::uint64_t kExtensionControlBytes = 1 << 20;
 inline constexpr std::size_t kExtensionMessageBytes = 512;
 
@@ -83,10 +84,13 @@ struct ExtensionControl {
   char message[kExtensionMessageBytes];
   // Behind everything else, where programs in tests/hacks/ need not know of them.
   std::atomic<std::uint32_t> loaded;  // 1: what needs no GPU is loaded, and it waits for the first request
-  double least_launch_ns;             // of the first request: ExtensionGpu::open()
-  double launch_ns;                   // its answer
-  std::uint32_t idle;                 // of kTime: the row so many times with calls that do nothing
-  std::int64_t drain_ns;              // of kTime: from the last call's return until the GPU was done
+  // Of the first request: 1: it has a context, and its socket says who it is; then 1: nothing else runs on
+  // the GPU, so it may choose another.
+  std::atomic<std::uint32_t> has_context, alone;
+  double least_launch_ns;  // ExtensionGpu::choose_context()
+  double launch_ns;        // its answer
+  std::uint32_t idle;      // of kTime: the row so many times with calls that do nothing
+  std::int64_t drain_ns;   // of kTime: from the last call's return until the GPU was done
 };
 static_assert(sizeof(ExtensionControl) <= kExtensionControlBytes);
 

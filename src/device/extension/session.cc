@@ -140,11 +140,11 @@ struct ExtensionSession::State {
   int threads_before = 0, sets = 0;
   std::optional<cpu_set_t> processors_before;
   double launch_ns = 0, least_launch_ns = 0;
-  bool alive = false, loaded = false;
-  std::uint32_t row_first = 0;  // of the row that time() has begun last, as first_set
-  bool spin = false;            // as `control` has it, which the child can write to
-  bool stopped = false;         // it stands still (SIGSTOP) …
-  void stop() {                 // … while nobody calls it
+  bool alive = false, loaded = false, asked = false;  // asked: to open a context
+  std::uint32_t row_first = 0;                        // of the row that time() has begun last, as first_set
+  bool spin = false;                                  // as `control` has it, which the child can write to
+  bool stopped = false;                               // it stands still (SIGSTOP) …
+  void stop() {                                       // … while nobody calls it
     peer.stop();
     stopped = true;
   }
@@ -154,6 +154,7 @@ struct ExtensionSession::State {
   }
 
   void start();
+  void begin_open();
   void open();
   bool answered(const std::atomic<std::uint32_t>& word, std::uint32_t value, double seconds);
   ExtensionRun dead();
@@ -195,9 +196,20 @@ void ExtensionSession::State::start() {
       extension_child_spec(options, scratch.path(), control.fd(), theirs.get()));
 }
 
+void ExtensionSession::State::begin_open() {
+  if (!asked) post(control->request);
+  asked = true;
+}
+
 void ExtensionSession::State::open() {
-  post(control->request);
-  if (!answered(control->response, 1, kGpuStartSeconds)) {
+  begin_open();
+  const bool has_context = answered(control->has_context, 1, kGpuStartSeconds);
+  if (has_context) {
+    peer = process::Peer(process::sender_of(socket.get()));
+    if (options.cpu >= 0) process::keep_threads_on(peer.pid(), options.cpu);
+    post(control->alone);
+  }
+  if (!has_context || !answered(control->response, 1, kGpuStartSeconds)) {
     child->kill();
     const process::ChildResult end = child->wait();
     throw Error(std::string("cannot run candidates of tier ") +
@@ -206,7 +218,6 @@ void ExtensionSession::State::open() {
                  : !end.problem.empty() ? end.problem
                                         : std::string("their process does not start")));
   }
-  peer = process::Peer(process::sender_of(socket.get()));
   threads_before = count_threads(peer.pid());
   processors_before = processors_of(peer.pid());
   launch_ns = control->launch_ns;
@@ -287,6 +298,10 @@ ExtensionSession::ExtensionSession(const ExtensionOptions& options) : state_(std
   state_->start();
   state_->control->least_launch_ns = kAnyContext;
   if (!options.waits) state_->open();
+}
+void ExtensionSession::begin_open() { state_->begin_open(); }
+void ExtensionSession::wait_for_context() {
+  if (state_->asked) (void)state_->answered(state_->control->has_context, 1, kGpuStartSeconds);
 }
 void ExtensionSession::open(double call_timeout_s, double least_launch_ns) {
   State& s = *state_;

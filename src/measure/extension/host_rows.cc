@@ -1,9 +1,12 @@
 #include "extension/host_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "timing/calls_a_row.h"
+#include "timing/judge.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/oracle.h"
 #include "warpsmith/measure/pairs.h"
@@ -58,6 +61,12 @@ HostRows::HostRows(const GpuHarness& harness, const GpuBench& task, const Pace& 
       std::max<std::size_t>(1, task.task().inputs.size() + task.task().outputs.size());
   const std::uint64_t room =
       std::min(harness.gpu().facts().memory_bytes / 16 / bytes, kMostOperands / tensors);
+  double begin = seconds_now();
+  const auto note = [&](const char* what) {
+    const double now = seconds_now();
+    spent_ += fmt::format("{}{} {:.2f}", spent_.empty() ? "" : ", ", what, now - begin);
+    begin = now;
+  };
   const auto estimate = [&](int calls) {
     return stats::median(
         time_alone(*make(calls), calls, kEstimateRounds, random_key({seed, name_key("host clock")})));
@@ -65,20 +74,24 @@ HostRows::HostRows(const GpuHarness& harness, const GpuBench& task, const Pace& 
   most_calls_ = static_cast<int>(std::max(1.0, std::min<double>(kMostCalls, static_cast<double>(room) - 1)));
   few_calls_ = static_cast<int>(std::clamp<std::uint64_t>(room, 1, kFewCalls));
   few_call_ns_ = estimate(few_calls_);
+  note("few calls");
   double call_ns = few_call_ns_;
   calls_ = calls_a_row(pace, call_ns, most_calls_);
   // The beginning of a short row is much of it.
   if (calls_ > few_calls_ && most_calls_ > few_calls_) {
     call_ns = estimate(std::min(most_calls_, kMoreCalls));
     calls_ = calls_a_row(pace, call_ns, most_calls_);
+    note("more calls");
   }
   row_ns_ = call_ns * calls_;
   room_ = room_for(calls_);
   baseline_ = make(room_);
+  note("memory");
   call_overhead_ns_ = baseline_->take_off_call(calls_);
   // How much of it can be taken off is known from rows.
   if (call_overhead_ns_ > 0)
     (void)time_alone(*baseline_, calls_, kEstimateRounds, random_key({seed, name_key("taken off")}));
+  note("calls that do nothing");
 }
 
 }  // namespace warpsmith::measure

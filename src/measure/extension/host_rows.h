@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "arms.h"
 #include "engine/alone.h"
@@ -44,6 +45,8 @@ class HostRows {
   // What a call took in rows of few calls (few_calls()): with its share of what a row's beginning takes.
   double few_call_ns() const { return few_call_ns_; }
   int few_calls() const { return few_calls_; }
+  // What the time that it took to make this went to, in seconds: "estimate 0.08, more calls 0.06, …".
+  const std::string& spent() const { return spent_; }
   // HostBaseline::take_off_call()
   double call_overhead_ns() const { return call_overhead_ns_; }
   // Calls of rows that are as equally long as whole calls make them, the baseline's and the candidate's
@@ -60,6 +63,7 @@ class HostRows {
   double call_overhead_ns_ = 0, row_ns_ = 0, few_call_ns_ = 0;
   int few_calls_ = 1, calls_ = 1, room_ = 1, most_calls_ = 1;
   std::unique_ptr<HostBaseline> baseline_;
+  std::string spent_;
   Alone alone_;
 };
 

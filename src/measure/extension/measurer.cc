@@ -146,25 +146,29 @@ struct ExtensionMeasurer::State {
 
   // A child that has loaded it: the one that waits for this, or a fresh one.
   std::unique_ptr<ExtensionCandidate> start(GpuBench& task, const fs::path& binary,
-                                            const fs::path& kept_folder, Ran* loaded) {
+                                            const fs::path& kept_folder, const std::string& whose,
+                                            Ran* loaded) {
     const double slowest = std::max(kShortestTimeout, kSlowest * task.baseline_call_ns() * 1e-9);
     const auto waits = waiting.find(binary);
     device::ExtensionSession session =
         waits == waiting.end() ? device::ExtensionSession(options_of(task.task(), binary, kept_folder))
                                : std::move(waiting.extract(waits).mapped());
+    for (auto& [what, other] : waiting) other.wait_for_context();  // nothing else is to be on the GPU
     session.open(std::min(settings.call_timeout_s, slowest), least_launch_ns);
     least_launch_ns = session.least_launch_ns();
     if (std::optional<ExtensionOverhead>& overhead = overhead_of_kind(); !overhead) {
       const StayOn here(options.cpu);
       overhead = measure_overhead(harness, session);
     }
+    end_phase(whose + "start");
     auto candidate = std::make_unique<ExtensionCandidate>(harness, task.task(), std::move(session));
     *loaded = candidate->load();
+    end_phase(whose + "load");
     return candidate;
   }
 
   std::unique_ptr<ExtensionCandidate> start(GpuBench& task, const fs::path& binary, Ran* loaded) {
-    return start(task, binary, kept ? kept->path() : fs::path(), loaded);
+    return start(task, binary, kept ? kept->path() : fs::path(), "", loaded);
   }
 
   // The reference as a candidate of tier `python`, which does its work so often in a call.
@@ -180,7 +184,7 @@ struct ExtensionMeasurer::State {
     phases.clear();
     phase_begin = seconds_now();
   }
-  void end_phase(const char* name) {
+  void end_phase(const std::string& name) {
     phases += fmt::format("{}{} {:.2f}", phases.empty() ? "" : ", ", name, seconds_now() - phase_begin);
     phase_begin = seconds_now();
   }
@@ -194,15 +198,18 @@ struct ExtensionMeasurer::State {
       };
       if (interpreter) {
         Ran loaded;
-        std::shared_ptr<ExtensionCandidate> child = start(task, reference_file(task.task(), 1), {}, &loaded);
+        std::shared_ptr<ExtensionCandidate> child =
+            start(task, reference_file(task.task(), 1), {}, "baseline's ", &loaded);
         if (loaded.verdict != Verdict::kOk) throw NotPython(loaded.detail);
-        end_phase("baseline's start");
         make = [&, child](int most_calls) {
           return std::make_unique<ChildBaseline>(child, task.reference(), task.timed_bounds(),
                                                  task.timing_dims(), most_calls, overhead_here());
         };
       }
-      return std::make_unique<HostRows>(harness, task, pace(), settings.seed, make);
+      auto rows = std::make_unique<HostRows>(harness, task, pace(), settings.seed, make);
+      end_phase("baseline");
+      phases += " (" + rows->spent() + ")";
+      return rows;
     });
   }
 
@@ -218,12 +225,12 @@ struct ExtensionMeasurer::State {
   Timing time_candidate(GpuBench& task, ExtensionCandidate& candidate, Measurement& m, AtRest* rest) {
     const StayOn here(options.cpu);
     HostRows& rows = rows_of(task);
-    end_phase("baseline");
     PairSettings pairs = pair_settings(by_host, m.task, m.candidate, m.remeasured);
     pairs.fewer_later = kFewerLater;
     double call_ns = 0;
     if (const Ran ran = estimate(task, candidate, pairs.key, &call_ns); ran.verdict != Verdict::kOk)
       return failed_timing(ran);
+    end_phase("estimate");
     const int most = rows.most_calls();
     for (int tries = 0; tries < kMostEstimates; ++tries) {
       if (tries > 0) pairs.key = random_key({pairs.key, name_key("anew")});
@@ -231,11 +238,12 @@ struct ExtensionMeasurer::State {
       std::unique_ptr<ExtensionArm> own;
       if (const Ran ran = match(task, rows, candidate, call_ns, pairs, &own); ran.verdict != Verdict::kOk)
         return failed_timing(ran);
+      end_phase("equal rows");
       ExtensionArm& arm = *own;
       const double before_ns = values_alone(rows, pairs.candidate_calls, pairs.key, 0);
       arm.expect_values(before_ns);
       const double look_ns = arm.look_alone_ns(pairs.candidate_calls);
-      end_phase("estimate");
+      end_phase("values alone");
       Timing timing = engine.time(rows.baseline(), arm, pairs, m);
       end_phase("pairs");
       note_timed(timing, pairs.calls);
@@ -488,7 +496,6 @@ struct ExtensionMeasurer::State {
     Ran loaded;
     begin_phases();
     std::unique_ptr<ExtensionCandidate> candidate = start(task, binary, &loaded);
-    end_phase("start");
     m.verdict = loaded.verdict;
     m.detail = loaded.detail;
     if (loaded.verdict != Verdict::kOk) return;
@@ -596,6 +603,10 @@ void ExtensionMeasurer::start_processes(const task::Task& task, const fs::path& 
   start(binary, s.kept ? s.kept->path() : fs::path());
   if (with_baseline) start(s.reference_file(measured, 1), {});
   for (auto& [what, session] : s.waiting) session.wait_until_loaded(kLoadSeconds);
+}
+
+void ExtensionMeasurer::open_contexts() {
+  for (auto& [what, session] : state_->waiting) session.begin_open();
 }
 
 void ExtensionMeasurer::start_reference(const task::Task& task, int times, bool with_baseline) {

@@ -37,6 +37,8 @@ class ExtensionMeasurer {
   void start_processes(const task::Task& task, const std::filesystem::path& binary, bool with_baseline);
   // The same for measure_reference().
   void start_reference(const task::Task& task, int times, bool with_baseline);
+  // Has these processes open contexts on the GPU while the caller does something else. Waits for nothing.
+  void open_contexts();
   // A null test: the task's reference through the whole path of a candidate of tier `python`. `times`: how
   // often a call does its work; the score should be one over that.
   void measure_reference(GpuBench& task, int times, Measured& out);

@@ -304,6 +304,7 @@ struct GpuMeasurer::State : EngineDevice {
     const FileLock lock(gpu_lock_path(facts.uuid));
     const double begin = seconds_now();
     know_ceilings();
+    if (extensions) extensions->open_contexts();
     GpuBench& task_bench = bench_of(task);
     Measured out{blank(task_bench.task(), name), {}, ""};
     work(task_bench, out);
@@ -424,6 +425,7 @@ Measured GpuMeasurer::measure(const task::Task& as_it_is, const Candidate& candi
   const FileLock lock(gpu_lock_path(s.facts.uuid));
   s.know_ceilings();
   const double locked = seconds_now();
+  if (candidate.tier == Tier::kPython) s.extensions->open_contexts();
   GpuBench& bench = s.bench_of(task);
   const double bench_s = seconds_now() - locked;
   Measured out{s.blank(bench.task(), candidate.id), {}, ""};

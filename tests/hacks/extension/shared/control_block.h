@@ -39,7 +39,7 @@ inline volatile Control* control() {
           std::sscanf(line, "%lx-%lx", &from, &to) == 2)
         at = (volatile Control*)from;
     if (maps) std::fclose(maps);
-    if (at && at->protocol != 8) std::abort();  // device/extension/protocol.h has changed
+    if (at && at->protocol != 9) std::abort();  // device/extension/protocol.h has changed
     return at;
   }();
   return found;
