@@ -233,12 +233,30 @@ at::Tensor rounded_to_tf32(const at::Tensor& tensor) {
   return tensor.contiguous().view(at::kInt).add(kHalf).bitwise_and(kKept).view(at::kFloat);
 }
 
-// What becomes of a reference's floating arguments before it runs.
-enum class Arguments { kAsTheyAre, kFloat64, kTf32 };
+// Each element by one rounding larger or smaller, as bits of its own say, which look random. Zeros stay.
+at::Tensor one_rounding_away(const at::Tensor& tensor) {
+  const at::ScalarType type = tensor.scalar_type();
+  const double step = type == at::kFloat      ? std::numeric_limits<float>::epsilon()
+                      : type == at::kHalf     ? std::ldexp(1, -10)
+                      : type == at::kBFloat16 ? std::ldexp(1, -7)
+                      : type == at::kDouble   ? std::numeric_limits<double>::epsilon()
+                                              : 0;
+  if (step == 0) return tensor;
+  const at::ScalarType bits = type == at::kFloat ? at::kInt : type == at::kDouble ? at::kLong : at::kShort;
+  constexpr auto kMixer = static_cast<std::int64_t>(0x9E3779B97F4A7C15);
+  const at::Tensor mixed = tensor.contiguous().view(bits).to(at::kLong).mul(kMixer);
+  const auto full = [&](double value) { return at::full({}, value, tensor.options()); };
+  return tensor.addcmul(tensor, at::where(mixed.lt(0), full(-step), full(step)));
+}
+
+// What becomes of a reference's floating arguments before it runs. kStrict: nothing, and it runs under strict
+// math whatever the task's is.
+enum class Arguments { kAsTheyAre, kFloat64, kStrict, kNear, kTf32 };
 
 at::Tensor argument_as(Arguments kind, const at::Tensor& tensor) {
   if (kind == Arguments::kFloat64 && tensor.is_floating_point()) return tensor.to(at::kDouble);
   if (kind == Arguments::kTf32 && tensor.scalar_type() == at::kFloat) return rounded_to_tf32(tensor);
+  if (kind == Arguments::kNear && tensor.is_floating_point()) return one_rounding_away(tensor);
   return tensor;
 }
 
@@ -250,6 +268,13 @@ struct Reference::State {
   TorchProgram program;
   std::optional<Preparation> preparation;
   std::vector<at::Tensor> module_state;  // of task.state, where the reference runs
+  std::string without_float64;           // why; empty: right answers are in float64
+  Arguments right() const { return without_float64.empty() ? Arguments::kFloat64 : Arguments::kStrict; }
+  Arguments near() const { return without_float64.empty() ? Arguments::kAsTheyAre : Arguments::kNear; }
+  const std::string& math_of(Arguments kind) const {
+    static const std::string kStrict = "strict";
+    return kind == Arguments::kStrict ? kStrict : task.math;
+  }
 
   // Tensors over memory of `memory_place`, without copies; behind them the module's own.
   std::vector<at::Tensor> bind(const task::Dims& dims, const std::vector<std::span<const std::byte>>& inputs,
@@ -296,9 +321,9 @@ struct Reference::State {
     return stack;
   }
 
-  std::vector<at::Tensor> call(const std::vector<at::Tensor>& tensors) const {
+  std::vector<at::Tensor> call(const std::vector<at::Tensor>& tensors, Arguments kind) const {
     std::vector<c10::IValue> stack = stack_of(tensors);
-    set_math(task.math);
+    set_math(math_of(kind));
     program.function().run(stack);
     return tensors_of(stack.back(), task);
   }
@@ -349,11 +374,26 @@ struct Reference::State {
   std::vector<OutputValues> run_as(Arguments kind, const char* what, const task::Dims& dims,
                                    const std::vector<std::span<const std::byte>>& inputs) const {
     const c10::InferenceMode inference;
-    return naming(task, std::string(kFails) + what, [&] {
-      std::vector<at::Tensor> tensors = bring(dims, inputs);
-      for (at::Tensor& tensor : tensors) tensor = argument_as(kind, tensor);
-      return checked(call(tensors), dims, kind == Arguments::kFloat64);
+    return in_its_type(kind, [&] {
+      return naming(task, std::string(kFails) + what, [&] {
+        std::vector<at::Tensor> tensors = bring(dims, inputs);
+        for (at::Tensor& tensor : tensors) tensor = argument_as(kind, tensor);
+        return checked(call(tensors, kind), dims, kind == Arguments::kFloat64);
+      });
     });
+  }
+
+  // Throws NoFloat64 where `run` throws Error in float64, but for want of memory.
+  template <typename Run>
+  static auto in_its_type(Arguments kind, const Run& run) {
+    try {
+      return run();
+    } catch (const Error& e) {
+      if (kind != Arguments::kFloat64 ||
+          std::string_view(e.what()).find("out of memory") != std::string::npos)
+        throw;
+      throw NoFloat64(e.what(), e.exit_code());
+    }
   }
 
   // What passes check(), as plain numbers.
@@ -396,8 +436,16 @@ std::vector<OutputValues> Reference::run(const task::Dims& dims,
 
 std::vector<OutputValues> Reference::run_oracle(const task::Dims& dims,
                                                 const std::vector<std::span<const std::byte>>& inputs) const {
-  return state_->run_as(Arguments::kFloat64, " in float64", dims, inputs);
+  return state_->run_as(state_->right(), state_->without_float64.empty() ? " in float64" : "", dims, inputs);
 }
+
+std::vector<OutputValues> Reference::run_near(const task::Dims& dims,
+                                              const std::vector<std::span<const std::byte>>& inputs) const {
+  return state_->run_as(state_->near(), "", dims, inputs);
+}
+
+void Reference::do_without_float64(const std::string& why) const { state_->without_float64 = why; }
+const std::string& Reference::without_float64() const { return state_->without_float64; }
 
 std::vector<OutputValues> Reference::run_rounded(
     const task::Dims& dims, const std::vector<std::span<const std::byte>>& inputs) const {
@@ -461,7 +509,14 @@ Reference::Calls Reference::bind(const task::Dims& dims,
 Reference::Calls Reference::bind_oracle(const task::Dims& dims,
                                         const std::vector<std::vector<std::span<std::byte>>>& inputs) const {
   Calls calls = bind(dims, inputs);
-  calls.state_->kind = Arguments::kFloat64;
+  calls.state_->kind = state_->right();
+  return calls;
+}
+
+Reference::Calls Reference::bind_near(const task::Dims& dims,
+                                      const std::vector<std::vector<std::span<std::byte>>>& inputs) const {
+  Calls calls = bind(dims, inputs);
+  calls.state_->kind = state_->near();
   return calls;
 }
 
@@ -480,18 +535,20 @@ std::int64_t Reference::Calls::run(int first, int count) {
   state_->results.reserve(static_cast<std::size_t>(count));
   std::vector<c10::IValue> stack;
   stack.reserve(16);
-  set_math(state_->reference->task.math);
+  set_math(state_->reference->math_of(state_->kind));
   const Clock::time_point begin = Clock::now();
-  naming(state_->reference->task, kFails, [&] {
-    for (int i = first; i < first + count; ++i) {
-      const std::vector<c10::IValue>& arguments = state_->arguments[static_cast<std::size_t>(i)];
-      stack.assign(arguments.begin(), arguments.end());
-      if (state_->kind != Arguments::kAsTheyAre)
-        for (c10::IValue& argument : stack)
-          if (argument.isTensor()) argument = argument_as(state_->kind, argument.toTensor());
-      forward.run(stack);
-      state_->results.push_back(std::move(stack.back()));
-    }
+  Reference::State::in_its_type(state_->kind, [&] {
+    naming(state_->reference->task, kFails, [&] {
+      for (int i = first; i < first + count; ++i) {
+        const std::vector<c10::IValue>& arguments = state_->arguments[static_cast<std::size_t>(i)];
+        stack.assign(arguments.begin(), arguments.end());
+        if (state_->kind != Arguments::kAsTheyAre)
+          for (c10::IValue& argument : stack)
+            if (argument.isTensor()) argument = argument_as(state_->kind, argument.toTensor());
+        forward.run(stack);
+        state_->results.push_back(std::move(stack.back()));
+      }
+    });
   });
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
 }

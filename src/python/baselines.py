@@ -160,6 +160,13 @@ def rounded_to_tf32(tensor):
     return tensor.contiguous().view(torch.int32).add(0x1000).bitwise_and(~0x1FFF).view(torch.float32)
 
 
+# Each element by one rounding larger or smaller, by chance.
+def one_rounding_away(tensor):
+    up = torch.rand(tensor.shape, device=tensor.device) < 0.5
+    step = torch.finfo(tensor.dtype).eps * torch.where(up, 1, -1)
+    return torch.addcmul(tensor, tensor, step.to(tensor.dtype))
+
+
 # What eager gives, within ten times eager's own error against float64, or 2 units in the last place of the
 # output's scale. Where cuDNN may convolve in TF32, it does so or not as it likes, and a compiled program may
 # get another answer of it than eager: three times what that rounding costs is allowed (tf32_bound() in
@@ -174,7 +181,7 @@ def right_answers(task, operands, eager):
         return oracle, [None] * len(oracle)
     except RuntimeError:
         del wide
-    near = [t * (1 + torch.finfo(t.dtype).eps) if t.is_floating_point() else t for t in operands]
+    near = [one_rounding_away(t) if t.is_floating_point() else t for t in operands]
     moved = outputs_of(task.forward(*near, *task.scalars))
     return eager, [(m - e).double().abs().nan_to_num(0, 0, 0).max().item() if e.numel() > 0 else 0.0
                    for m, e in zip(moved, eager)]

@@ -395,6 +395,8 @@ class Writer:
             raise Refused(f"it calls {target.name()}, an operator outside of aten")
         if name == "sym_size":
             return f"{self.text(node.args[0])}.size({node.args[1]})"
+        if name == "to" and to_what_it_is(node):
+            return self.text(node.args[0])
         if any(str(target).startswith(one) for one in RANDOM) and not self.without_effect(node, name):
             raise Refused(f"{self.whose} draws random numbers (aten::{name})" +
                           (": such a task has no right answer" if self.whose ==
@@ -424,6 +426,14 @@ class Writer:
         if node.name not in self.names:
             self.names[node.name] = identifier("v_" + node.name, set(self.names.values()))
         self.lines.append(f"{self.names[node.name]} = {self.call(node)}")
+
+
+# A move to another device, where there is one device, or to the type that it has. Written out, it would name a
+# type, and the reference could not run in float64.
+def to_what_it_is(node):
+    source = node.args[0].meta["val"]
+    result = node.meta["val"]
+    return (source.dtype, source.stride()) == (result.dtype, result.stride()) and "copy" not in node.kwargs
 
 
 # Torch's own, or what is left of it where forward() works in place.

@@ -108,8 +108,9 @@ Fields<M> first_fields() {
       field("detail", &M::detail, {.meaning = "what was wrong, and where", .presence = Presence::kWritten}),
       field("hack", &M::hack, {.meaning = "kind, where the verdict is `hack`", .width = kLongestText}),
       field("only_hidden", &M::only_hidden,
-            {.meaning = "1: it fails at a hidden shape, and is right at the timing shapes; with a speedup it counts "
-                        "as correct for KernelBench (`one_shape`)",
+            {.meaning =
+                 "1: it fails at a hidden shape, and is right at the timing shapes; with a speedup it counts "
+                 "as correct for KernelBench (`one_shape`)",
              .since = 8}),
       field("baseline", &M::baseline,
             {.meaning = "what it is compared with", .presence = Presence::kWritten, .width = 32}),
@@ -125,6 +126,12 @@ Fields<M> later_fields() {
   return {
       field("max_error", &M::max_error, {.meaning = "largest error of the checks"}),
       field("error_bound", &M::error_bound, {.meaning = "its bound"}),
+      field("without_float64", &M::without_float64,
+            {.meaning = "why the right answers are not in float64 but eager's own in float32, with a bound "
+                        "of ten times "
+                        "what inputs cost that are one rounding away; empty: they are in float64",
+             .since = 11,
+             .width = kLongestText}),
       field(
           "roofline_ns", &M::roofline_ns,
           {.unit = "ns",

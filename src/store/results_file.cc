@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -19,15 +18,14 @@ namespace warpsmith::store {
 
 namespace {
 
-// Those that can be read.
-constexpr std::array<const char*, 5> kOlderSchemas = {"warpsmith.results/5", "warpsmith.results/6",
-                                                      "warpsmith.results/7", "warpsmith.results/8",
-                                                      "warpsmith.results/9"};
+constexpr int kOldestSchema = 5;  // that can be read
 
 // The number of a schema that can be read; 0: it cannot.
 int schema_number(const std::string& schema) {
-  const bool older = std::find(kOlderSchemas.begin(), kOlderSchemas.end(), schema) != kOlderSchemas.end();
-  return older || schema == kSchema ? std::stoi(schema.substr(schema.find('/') + 1)) : 0;
+  const std::string newest = kSchema, name = newest.substr(0, newest.find('/') + 1);
+  for (int number = std::stoi(newest.substr(name.size())); number >= kOldestSchema; --number)
+    if (schema == name + std::to_string(number)) return number;
+  return 0;
 }
 
 // HDF5 strings end at a NUL; a program written by a model may hold one.

@@ -25,6 +25,7 @@ namespace warpsmith {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A module whose forward(x) does `body`; `made` in its constructor.
 std::string module_of(const std::string& body, const std::string& made = "pass",
@@ -163,6 +164,8 @@ TEST_F(Import, NumbersConstantsPlainTensorsAndWhatIsComputed) {
   const task::Task plain = loaded("level1_3_Plain");
   ASSERT_EQ(plain.inputs.size(), 2u);
   EXPECT_EQ(plain.inputs[1].state_dict, "h");
+  // A move to the device where it is names no type: the reference runs in float64.
+  EXPECT_THAT(plain.reference, Not(HasSubstr("torch.to(")));
   EXPECT_THAT(loaded("level1_4_Constant").reference, HasSubstr("0.25"));
   const task::Task computed = loaded("level1_5_Computed");
   std::vector<std::string> values;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "plain_task.h"
 #include "torch_flags.h"
@@ -371,6 +372,58 @@ TEST_F(ReferenceTest, AReferenceThatWorksInPlaceIsStillRight) {
   const auto expected = oracle.expected(check);
   for (std::size_t i = 0; i < x.size(); ++i)
     EXPECT_EQ(expected->outputs[0].reals[i], static_cast<double>(x[i]) + 1.0);
+}
+
+// A module may make float32 tensors of its own, which an operator does not take beside float64 ones.
+TEST_F(ReferenceTest, OneThatCannotRunInFloat64IsItsOwnAnswer) {
+  const task::Task task =
+      make_task("def forward(x):\n  return torch.mv(torch.ones([x.size(0), x.size(0)], dtype=6), x)\n",
+                {tensor("x", Dtype::kFloat32, {"N"})}, {tensor("out", Dtype::kFloat32, {"N"})});
+  const Reference reference(task);
+  EXPECT_THROW(reference.run_oracle({{"N", 3}}, bytes(std::vector<float>{1, 2, 3})), NoFloat64);
+  const ValueSource source;
+  Oracle oracle(task, reference, source, 1);
+  const CheckCase check{{{"N", 64}}, true, -1, 0};
+  const Asked asked = oracle.asked(check);
+  EXPECT_TRUE(asked.decidable);
+  EXPECT_NE(oracle.without_float64().find("same dtype"), std::string::npos) << oracle.without_float64();
+  // Some roundings of a sum of 64 values of that size, and not one that tells nothing.
+  EXPECT_GT(asked.bounds[0], 1e-6);
+  EXPECT_LT(asked.bounds[0], 1e-3);
+  std::vector<float> drawn(64), right(64);
+  oracle.fill(check, {std::as_writable_bytes(std::span(drawn))});
+  const auto sum = static_cast<float>(std::accumulate(drawn.begin(), drawn.end(), 0.0));
+  right.assign(64, sum);
+  const auto agrees = [&] {
+    return oracle.compare(check, {{std::as_bytes(std::span(right))}})[0].with_right[0].agrees;
+  };
+  EXPECT_TRUE(agrees());
+  right[7] += 0.01f;
+  EXPECT_FALSE(agrees());
+}
+
+// Inputs one rounding away: each by its own last place, up or down; what has none stays.
+TEST_F(ReferenceTest, InputsAreMovedByOneRounding) {
+  const Reference reference(make_task("def forward(x):\n  return x\n", {tensor("x", Dtype::kFloat32, {"N"})},
+                                      {tensor("out", Dtype::kFloat32, {"N"})}));
+  std::vector<float> x(1000);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 1 + static_cast<float>(i) / 1000;
+  const task::Dims dims = {{"N", 1000}};
+  EXPECT_EQ(reference.run_near(dims, bytes(x))[0].reals, reference.run(dims, bytes(x))[0].reals)
+      << "float64 is there";
+  reference.do_without_float64("a test");
+  const std::vector<double> near = reference.run_near(dims, bytes(x))[0].reals;
+  int up = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double moved = near[i] / static_cast<double>(x[i]) - 1;
+    EXPECT_NEAR(std::fabs(moved), 0x1p-23, 0x1p-24) << i;
+    up += moved > 0;
+  }
+  EXPECT_GT(up, 300);
+  EXPECT_LT(up, 700);
+  const std::vector<float> none = {0.f, INFINITY, -INFINITY};
+  EXPECT_EQ(reference.run_near({{"N", 3}}, bytes(none))[0].reals,
+            (std::vector<double>{0, INFINITY, -INFINITY}));
 }
 
 TEST_F(ReferenceTest, WhereTheReferenceItselfIsWrongNothingIsDecided) {

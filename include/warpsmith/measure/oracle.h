@@ -99,7 +99,10 @@ class Oracle {
   // The number of the first input that is not as fill() has left it. On the host nothing: there run() finds
   // it.
   virtual std::optional<std::size_t> changed_input(const CheckCase& check, const InputSets& sets);
-  // Found once, and kept. Throws Error where the reference fails.
+  // Reference::without_float64()
+  const std::string& without_float64() const { return reference_.without_float64(); }
+  // Found once, and kept. Throws Error where the reference fails. Where it fails in float64, right answers
+  // are its own from then on (Reference::do_without_float64()).
   Asked asked(const CheckCase& check);
   // Bounds come from the reference's own errors. One call whose answers are few, or nearly all zeros, tells
   // little of these. So this looks at more seeds of the case's shape and distribution; true where that makes
@@ -138,6 +141,19 @@ class Oracle {
   std::uint64_t seed() const { return seed_; }
 
  private:
+  // What `make` gives; again where the reference does not run in float64, without that.
+  template <typename Make>
+  auto in_a_type_that_works(const Make& make) {
+    try {
+      return make();
+    } catch (const NoFloat64& e) {
+      forget_float64();
+      reference_.do_without_float64(e.what());
+    }
+    return make();
+  }
+  // Calls of the reference in float64 that are bound.
+  virtual void forget_float64() {}
   void note_bounds(const CheckCase& check, const Asked& asked);
   void fill_host(const CheckCase& check, const std::vector<std::span<std::byte>>& inputs) const;
   std::shared_ptr<const Expected> make(const CheckCase& check) const;

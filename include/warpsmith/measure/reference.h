@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "warpsmith/base/error.h"
 #include "warpsmith/task/task.h"
 
 namespace warpsmith::measure {
@@ -28,6 +29,12 @@ struct OutputValues {
   std::vector<std::int64_t> integers;
   bool signed_zeros = false;  // as what is expected: -0 and +0 are different
   std::uint64_t memory_bytes() const { return (reals.size() + integers.size()) * 8; }
+};
+
+// A reference does not run in float64, for it makes tensors of a narrower type of its own. (Where there is no
+// memory for it, that is an Error: there may be some when others are gone.)
+struct NoFloat64 : Error {
+  using Error::Error;
 };
 
 // Where a reference runs.
@@ -82,9 +89,21 @@ class Reference {
   // bytes are the host's, also where the reference runs on the GPU.
   std::vector<OutputValues> run(const task::Dims& dims,
                                 const std::vector<std::span<const std::byte>>& inputs) const;
-  // The same in float64: floating inputs are cast up, outputs come as they are. The right answer.
+  // The same in float64: floating inputs are cast up, outputs come as they are. The right answer. Throws
+  // NoFloat64 where it fails in it.
+  //
+  // Behind do_without_float64() the right answer is the reference's own under strict math, and its error is
+  // what it costs that each floating input is one rounding away: run_near().
   std::vector<OutputValues> run_oracle(const task::Dims& dims,
                                        const std::vector<std::span<const std::byte>>& inputs) const;
+  // Whose distance from the right answer is the reference's own error: run(), or, behind
+  // do_without_float64(), with each floating input one rounding away.
+  std::vector<OutputValues> run_near(const task::Dims& dims,
+                                     const std::vector<std::span<const std::byte>>& inputs) const;
+  // For all calls that are bound from now on. `why`: NoFloat64's words.
+  void do_without_float64(const std::string& why) const;
+  // Those; empty: right answers are in float64.
+  const std::string& without_float64() const;
   // The same with floats rounded to TF32. Where the reference runs on a GPU at `torch_default` and convolves,
   // cuDNN may do that or not, as it likes, shape by shape: rounds_to_tf32().
   std::vector<OutputValues> run_rounded(const task::Dims& dims,
@@ -151,10 +170,13 @@ class Reference {
   // inputs[set][input]; at Place::kGpu addresses on the device. There run() only enqueues, on the default
   // stream.
   Calls bind(const task::Dims& dims, const std::vector<std::vector<std::span<std::byte>>>& inputs) const;
+  // As run_near().
+  Calls bind_near(const task::Dims& dims, const std::vector<std::vector<std::span<std::byte>>>& inputs) const;
   // The same with floats rounded to TF32 in each run.
   Calls bind_rounded(const task::Dims& dims,
                      const std::vector<std::vector<std::span<std::byte>>>& inputs) const;
-  // The same in float64, as run_oracle(): each run casts floating inputs up.
+  // The same in float64, as run_oracle(): each run casts floating inputs up. run() throws NoFloat64 where it
+  // fails in it.
   Calls bind_oracle(const task::Dims& dims,
                     const std::vector<std::vector<std::span<std::byte>>>& inputs) const;
 

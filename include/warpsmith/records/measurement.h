@@ -82,6 +82,8 @@ struct Measurement : CodeFacts {
   int remeasured = 0;                                       // times that it was measured again
   std::vector<std::pair<std::string, std::int64_t>> shape;  // timing shape
   double max_error = 0, error_bound = 0;                    // worst over the checks, and its bound
+  // Why right answers are not in float64 (measure/reference.h: NoFloat64); empty: they are.
+  std::string without_float64;
   // Samples: 2 x rounds int64 nanoseconds a call (all baseline, or eager where the score was divided; then
   // all candidate), in the binary file.
   std::string blob;  // file name beside the records; empty: none

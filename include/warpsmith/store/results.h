@@ -19,7 +19,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/10";
+inline constexpr const char* kSchema = "warpsmith.results/11";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, degenerate, stage, hash8;
@@ -131,8 +131,8 @@ struct Results {
 // the old file or the new one, never half of one. Throws Error.
 void write_results(const std::filesystem::path& file, const Results& results);
 
-// Also a file of schema 5 to 7, whose measurements lack what was added since. Throws Error where the file is
-// short, damaged, of another schema, or no HDF5 file.
+// Also a file of schema 5 or later, whose measurements lack what was added since. Throws Error where the file
+// is short, damaged, of another schema, or no HDF5 file.
 Results read_results(const std::filesystem::path& file);
 
 // SHA-256 of the output.json that stages wrote, by stage and hash8, as the journal has it.

@@ -287,6 +287,7 @@ struct GpuMeasurer::State : EngineDevice {
     if (checked != nullptr) {
       m.max_error = checked->max_error;
       m.error_bound = checked->error_bound;
+      m.without_float64 = checked->without_float64;
     } else if (!write_checks(check_candidate(candidate, task.task(), task.oracle(), task.cases()),
                              task.task(), task.oracle(), task.cases(), m)) {
       return;

@@ -39,7 +39,7 @@ struct GpuOracle::Piece {
 struct GpuOracle::Shape {
   Shape(GpuOracle& oracle, const task::Dims& dims)
       : fresh(oracle.harness_, oracle.reference(), dims),
-        own(oracle.reference().bind(dims, fresh.sets())),
+        own(oracle.reference().bind_near(dims, fresh.sets())),
         pieces(oracle.pieces_of(dims, fresh.sets())) {}
   // Its inputs need no drawing anew while it is in pieces: these work on copies alone (batch()).
   bool is_whole() const { return pieces.size() == 1; }
@@ -62,18 +62,25 @@ GpuOracle::Shape& GpuOracle::shape_of(const task::Dims& dims) {
 
 const std::string& GpuOracle::batch() {
   if (!batch_) {
-    batch_ = batch_dim(task());
-    const auto dims = batch_->empty() ? std::nullopt : few_samples(task(), *batch_, kFew);
-    if (!dims || !answers_each_sample(*dims)) batch_ = "";
+    std::string batch = batch_dim(task());
+    const auto dims = batch.empty() ? std::nullopt : few_samples(task(), batch, kFew);
+    if (!dims || !answers_each_sample(*dims, batch)) batch.clear();
+    batch_ = std::move(batch);
   }
   return *batch_;
 }
 
-bool GpuOracle::answers_each_sample(const task::Dims& dims) {
+void GpuOracle::forget_float64() {
+  shapes_.clear();
+  batch_.reset();
+  reference().release_memory();
+}
+
+bool GpuOracle::answers_each_sample(const task::Dims& dims, const std::string& batch) {
   GpuFreshInputs inputs(harness_, reference(), dims);
   inputs.draw(seed(), random_key({name_key("samples")}));
   inputs.release_memory();
-  const bool each = measure::answers_each_sample(reference(), dims, *batch_, inputs.sets().front());
+  const bool each = measure::answers_each_sample(reference(), dims, batch, inputs.sets().front());
   reference().release_memory();
   return each;
 }

@@ -43,13 +43,14 @@ class GpuOracle : public Oracle {
   struct Shape;  // inputs drawn anew at one shape, and the reference's calls on them
   std::vector<Piece> pieces_of(const task::Dims& dims, const InputSets& inputs);
   const std::string& batch();  // the dim by which answers may be cut; or empty
-  bool answers_each_sample(const task::Dims& dims);
+  bool answers_each_sample(const task::Dims& dims, const std::string& batch);
   std::uint64_t first_byte(std::size_t output, const task::Dims& dims, const Piece& piece) const;
   std::span<const std::byte> part_of_output(std::size_t output, const task::Dims& dims, const Piece& piece,
                                             std::span<const std::byte> whole) const;
   Shape& shape_of(const task::Dims& dims);
   GpuFreshInputs& draw(const CheckCase& check);
   Asked ask(const CheckCase& check) override;
+  void forget_float64() override;
   std::vector<Compared> compare_on_host(const CheckCase& check, const OutputSets& sets);
 
   const GpuHarness& harness_;

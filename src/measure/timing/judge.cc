@@ -68,6 +68,7 @@ bool write_checks(const CheckOutcome& outcome, const task::Task& task, Oracle& o
   m.only_hidden = outcome.only_hidden;
   m.max_error = outcome.max_error;
   m.error_bound = outcome.error_bound;
+  m.without_float64 = oracle.without_float64();
   if (outcome.verdict == Verdict::kOk && outcome.decided == 0)
     throw Error(
         "task " + task.id + ": no check can be decided: " + oracle.asked(cases.front()).undecidable_because,
