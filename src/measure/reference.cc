@@ -370,19 +370,6 @@ struct Reference::State {
     return compare(right, tensors, bounds);
   }
 
-  // `what`: for messages.
-  std::vector<OutputValues> run_as(Arguments kind, const char* what, const task::Dims& dims,
-                                   const std::vector<std::span<const std::byte>>& inputs) const {
-    const c10::InferenceMode inference;
-    return in_its_type(kind, [&] {
-      return naming(task, std::string(kFails) + what, [&] {
-        std::vector<at::Tensor> tensors = bring(dims, inputs);
-        for (at::Tensor& tensor : tensors) tensor = argument_as(kind, tensor);
-        return checked(call(tensors, kind), dims, kind == Arguments::kFloat64);
-      });
-    });
-  }
-
   // Throws NoFloat64 where `run` throws Error in float64, but for want of memory.
   template <typename Run>
   static auto in_its_type(Arguments kind, const Run& run) {
@@ -394,6 +381,19 @@ struct Reference::State {
         throw;
       throw NoFloat64(e.what(), e.exit_code());
     }
+  }
+
+  // `what`: for messages.
+  std::vector<OutputValues> run_as(Arguments kind, const char* what, const task::Dims& dims,
+                                   const std::vector<std::span<const std::byte>>& inputs) const {
+    const c10::InferenceMode inference;
+    return in_its_type(kind, [&] {
+      return naming(task, std::string(kFails) + what, [&] {
+        std::vector<at::Tensor> tensors = bring(dims, inputs);
+        for (at::Tensor& tensor : tensors) tensor = argument_as(kind, tensor);
+        return checked(call(tensors, kind), dims, kind == Arguments::kFloat64);
+      });
+    });
   }
 
   // What passes check(), as plain numbers.

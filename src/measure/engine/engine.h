@@ -2,6 +2,7 @@
 // alone, judge, and time again what is doubtful or looks too good.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -23,6 +24,8 @@ class EngineDevice {
   // … and if some have worked there, this says so.
   virtual std::string others_seen() { return ""; }
   virtual std::optional<GpuState> state_now() { return std::nullopt; }
+  // Lets others have the device while `work` runs, which does not touch it.
+  virtual void without_device(const std::function<void()>& work) { work(); }
   // Nanoseconds that the task's compulsory bytes take at least. `candidate_ns`: a call that may be below
   // them.
   virtual double floor_ns(double candidate_ns) = 0;

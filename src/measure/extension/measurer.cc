@@ -93,6 +93,7 @@ struct ExtensionMeasurer::State {
   State(GpuHarness& the_harness, Settings& the_settings, EngineDevice& device)
       : harness(the_harness),
         settings(the_settings),
+        by_device(device),
         by_host(the_settings),
         engine(settings, by_host, device,
                {.agreement = kAgreement,
@@ -144,15 +145,26 @@ struct ExtensionMeasurer::State {
     return o;
   }
 
+  // A child that nobody has started before the turn at the GPU: a python3 takes seconds to load torch, and
+  // others may have the GPU meanwhile.
+  void start_late(const task::Task& task, const fs::path& binary, const fs::path& kept_folder) {
+    const auto start = [&] {
+      const auto started =
+          waiting.emplace(binary, device::ExtensionSession(options_of(task, binary, kept_folder)));
+      started->second.wait_until_loaded(kLoadSeconds);
+    };
+    if (!interpreter) return start();
+    by_device.without_device(start);
+    phase_begin = seconds_now();
+  }
+
   // A child that has loaded it: the one that waits for this, or a fresh one.
   std::unique_ptr<ExtensionCandidate> start(GpuBench& task, const fs::path& binary,
                                             const fs::path& kept_folder, const std::string& whose,
                                             Ran* loaded) {
     const double slowest = std::max(kShortestTimeout, kSlowest * task.baseline_call_ns() * 1e-9);
-    const auto waits = waiting.find(binary);
-    device::ExtensionSession session =
-        waits == waiting.end() ? device::ExtensionSession(options_of(task.task(), binary, kept_folder))
-                               : std::move(waiting.extract(waits).mapped());
+    if (!waiting.contains(binary)) start_late(task.task(), binary, kept_folder);
+    device::ExtensionSession session = std::move(waiting.extract(waiting.find(binary)).mapped());
     for (auto& [what, other] : waiting) other.wait_for_context();  // nothing else is to be on the GPU
     session.open(std::min(settings.call_timeout_s, slowest), least_launch_ns);
     least_launch_ns = session.least_launch_ns();
@@ -524,6 +536,7 @@ struct ExtensionMeasurer::State {
 
   GpuHarness& harness;
   Settings& settings;
+  EngineDevice& by_device;
   Settings by_host;  // the same by the host's clock
   Engine engine;
   process::SandboxLevel level;

@@ -15,6 +15,7 @@
 #include "probe/probe.h"
 #include "timing/judge.h"
 #include "timing/roofline.h"
+#include "turn.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/random.h"
@@ -302,16 +303,28 @@ struct GpuMeasurer::State : EngineDevice {
   // Runs `work` on the bench of a task with the GPU's lock, and notes how long it took.
   template <typename Work>
   Measured null_test(const task::Task& task, const std::string& name, const Work& work) {
-    const FileLock lock(gpu_lock_path(facts.uuid));
-    const double begin = seconds_now();
+    const InTurn in_turn(*this);
     know_ceilings();
     if (extensions) extensions->open_contexts();
     GpuBench& task_bench = bench_of(task);
     Measured out{blank(task_bench.task(), name), {}, ""};
     work(task_bench, out);
-    out.measurement.seconds = seconds_now() - begin;
+    out.measurement.seconds = turn->held_s();
     return out;
   }
+
+  // Has the GPU to itself for as long as this lives.
+  struct InTurn {
+    explicit InTurn(State& the_state) : state(the_state) {
+      state.turn.emplace(gpu_lock_path(state.facts.uuid));
+    }
+    ~InTurn() { state.turn.reset(); }
+    InTurn(const InTurn&) = delete;
+    InTurn& operator=(const InTurn&) = delete;
+    State& state;
+  };
+
+  void without_device(const std::function<void()>& work) override { turn ? turn->without(work) : work(); }
 
   ExtensionMeasurer& extension_measurer() {
     if (!extensions) extensions = std::make_unique<ExtensionMeasurer>(harness, settings, *this);
@@ -346,7 +359,7 @@ struct GpuMeasurer::State : EngineDevice {
   // Looks for the one from which launches are fastest, once.
   void claim_processor() {
     if (extensions) return;
-    const FileLock lock(gpu_lock_path(facts.uuid));
+    const InTurn in_turn(*this);
     extension_measurer();
   }
 
@@ -385,6 +398,7 @@ struct GpuMeasurer::State : EngineDevice {
   std::optional<process::GpuNeighbours> neighbours;
   std::optional<std::uint64_t> seen_reasons;  // of clocks, during this measurement
   std::optional<Ceilings> ceilings;
+  std::optional<GpuTurn> turn;
   bool lost = false;
   std::unique_ptr<GpuBench> bench;
   std::unique_ptr<ExtensionMeasurer> extensions;
@@ -402,7 +416,7 @@ bool GpuMeasurer::crowded() const {
 }
 
 void GpuMeasurer::prepare() {
-  const FileLock lock(gpu_lock_path(state_->facts.uuid));
+  const State::InTurn in_turn(*state_);
   state_->know_ceilings();
 }
 
@@ -423,12 +437,12 @@ Measured GpuMeasurer::measure(const task::Task& as_it_is, const Candidate& candi
     failed.measurement.seconds = seconds_now() - begin;
     return failed;
   }
-  const FileLock lock(gpu_lock_path(s.facts.uuid));
+  const State::InTurn in_turn(s);
   s.know_ceilings();
-  const double locked = seconds_now();
+  const double before_s = s.turn->held_s();
   if (candidate.tier == Tier::kPython) s.extensions->open_contexts();
   GpuBench& bench = s.bench_of(task);
-  const double bench_s = seconds_now() - locked;
+  const double bench_s = s.turn->held_s() - before_s;
   Measured out{s.blank(bench.task(), candidate.id), {}, ""};
   Measurement& m = out.measurement;
   m.remeasured = attempt;
@@ -460,7 +474,7 @@ Measured GpuMeasurer::measure(const task::Task& as_it_is, const Candidate& candi
   // What is certain is not measured again: a second verdict would take its place.
   if (s.lost || (m.verdict != Verdict::kOk && m.verdict != Verdict::kUnstable)) out.again.clear();
   m.device->load_after = load_average();
-  m.gpu_held_s = seconds_now() - locked;
+  m.gpu_held_s = s.turn->held_s() - before_s;
   m.gpu_timed_s = (s.harness.clock().timed_ns() - timed_before) * 1e-9;
   if (s.launch_cost.contexts > 0 && m.rounds > 0) m.clock["launch_ns"] = to_string(s.launch_cost);
   m.seconds = seconds_now() - begin;
