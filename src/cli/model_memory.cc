@@ -34,6 +34,10 @@ std::uint64_t least_memory(const std::vector<process::Gpu>& gpus, const Resource
 }  // namespace
 
 ModelMemory model_memory(const workflow::StageSpec& stage) {
+  return model_memory(stage, stage.optimizer.states == "host" || stage.optimizer.states == "nvme");
+}
+
+ModelMemory model_memory(const workflow::StageSpec& stage, bool elsewhere) {
   ModelMemory memory;
   const bool trains = has_job(stage, "train"), samples = has_job(stage, "generate");
   if (stage.kind == "command" || (!trains && !samples)) return memory;
@@ -51,6 +55,7 @@ ModelMemory model_memory(const workflow::StageSpec& stage) {
          .ranks = ranks,
          .bfloat16 = o.type != "float32",
          .moments_in_bytes = o.moments == "int8",
+         .states_elsewhere = elsewhere,
          .recompute = o.recompute,
          .reference = contrastive != nullptr && contrastive->kl > 0});
   }
@@ -62,16 +67,16 @@ ModelMemory model_memory(const workflow::StageSpec& stage) {
 }
 
 std::string does_not_fit(const workflow::StageSpec& stage, const std::vector<process::Gpu>& gpus) {
-  const ModelMemory memory = model_memory(stage);
+  const ModelMemory memory = model_memory(stage, stage.optimizer.states != "gpu");
   const std::uint64_t train = least_memory(gpus, stage.train), generate = least_memory(gpus, stage.generate);
   if (memory.training && train > 0 && memory.training->fixed() > train) {
     model::GpuMemory least = *memory.training;
     least.activations = 0;
     return fmt::format(
-        "its model does not fit on a GPU of this machine: training takes {}, and there are {}. `lora`, "
-        "`moments: int8`, or "
-        "`train: {{gpus: N}}`, whose processes share the optimiser's states, takes less",
-        model::to_string(least), format_size(train));
+        "its model does not fit on a GPU of this machine: training takes {}, and there are {}. {}`lora`, "
+        "`moments: int8`, or `train: {{gpus: N}}`, whose processes share the optimiser's states, takes less",
+        model::to_string(least), format_size(train),
+        stage.optimizer.states == "gpu" ? "`states: host`, " : "");
   }
   if (memory.sampling && generate > 0 && memory.sampling->weights > generate)
     return fmt::format(
@@ -87,7 +92,11 @@ std::vector<std::string> memory_lines(const workflow::StageSpec& stage,
   if (const auto& training = memory.training) {
     const std::uint64_t has = least_memory(gpus, stage.train);
     lines.push_back(fmt::format("training takes some {}{}", model::to_string(*training), of_gpu(has)));
-    if (has > 0 && training->all() > has && training->fixed() <= has)
+    const bool may_move = has > 0 && training->all() > has && stage.optimizer.states == "auto";
+    const bool fits_then = may_move && model_memory(stage, true).training->all() <= has;
+    if (fits_then)
+      lines.push_back("so a part of the optimiser's states lies on the host, and each step copies it");
+    else if (has > 0 && training->all() > has && training->fixed() <= has)
       lines.push_back("that is too much: lower `micro_batch_tokens`, or set `recompute: true`");
   }
   if (const auto& sampling = memory.sampling) {

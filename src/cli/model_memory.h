@@ -16,6 +16,8 @@ struct ModelMemory {
   std::optional<model::GpuMemory> training, sampling;
 };
 ModelMemory model_memory(const workflow::StageSpec& stage);
+// `elsewhere`: whether the optimiser's states lie on the host or in files, whatever the stage says.
+ModelMemory model_memory(const workflow::StageSpec& stage, bool elsewhere);
 
 // Why the stage's model does not fit on the smallest of `gpus` that its jobs may get, whatever is computed at
 // a time; empty where it does, or where that is not known.

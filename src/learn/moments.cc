@@ -4,7 +4,6 @@
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/where.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 
@@ -12,16 +11,38 @@
 
 namespace warpsmith::learn {
 
-Moments::Moments(const at::Tensor& values, bool bytes, bool has_sign)
-    : n_(values.numel()), has_sign_(has_sign) {
+Moments::Moments(std::int64_t n, bool bytes, bool has_sign, const at::TensorOptions& options)
+    : n_(n), has_sign_(has_sign) {
   if (!bytes) {
+    values_ = at::empty({n}, options.dtype(at::kFloat));
+    return;
+  }
+  codes_ = at::empty({n}, options.dtype(has_sign ? at::kChar : at::kByte));
+  scales_ = at::empty({(n + kBlock - 1) / kBlock}, options.dtype(at::kFloat));
+}
+
+Moments::Moments(const at::Tensor& values, bool bytes, bool has_sign) {
+  if (!bytes) {
+    n_ = values.numel();
     values_ = values;
     return;
   }
-  codes_ = at::empty({n_}, values.options().dtype(has_sign ? at::kChar : at::kByte));
-  scales_ = at::zeros({(n_ + kBlock - 1) / kBlock}, values.options());
+  *this = Moments(values.numel(), true, has_sign, values.options());
   for (std::int64_t at = 0; at < n_; at += kAtATime)
     put(at, values.narrow(0, at, std::min(kAtATime, n_ - at)));
+}
+
+Moments Moments::first_of(std::int64_t n) const {
+  Moments some = *this;
+  some.n_ = n;
+  if (values_.defined()) some.values_ = values_.narrow(0, 0, n);
+  if (codes_.defined()) some.codes_ = codes_.narrow(0, 0, n);
+  if (scales_.defined()) some.scales_ = scales_.narrow(0, 0, (n + kBlock - 1) / kBlock);
+  return some;
+}
+
+std::vector<at::Tensor> Moments::tensors() const {
+  return values_.defined() ? std::vector{values_} : std::vector{codes_, scales_};
 }
 
 at::Tensor Moments::read(std::int64_t begin, std::int64_t n) const {
@@ -58,8 +79,7 @@ void Moments::put(std::int64_t begin, const at::Tensor& values) {
 
 std::int64_t Moments::bytes() const {
   std::int64_t sum = 0;
-  for (const at::Tensor& x : {values_, codes_, scales_})
-    if (x.defined()) sum += x.numel() * static_cast<std::int64_t>(x.element_size());
+  for (const at::Tensor& x : tensors()) sum += static_cast<std::int64_t>(x.nbytes());
   return sum;
 }
 

@@ -13,7 +13,9 @@
 #include <numbers>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/log.h"
 #include "warpsmith/model/kernels.h"
+#include "warpsmith/process/machine.h"
 
 namespace warpsmith::learn {
 
@@ -35,6 +37,8 @@ OptimizerSettings optimizer_settings_from_json(const Json& json) {
   take("keep_last", s.keep_last);
   take("keep_best", s.keep_best);
   take("moments", s.moments);
+  take("states", s.states);
+  take("states_folder", s.states_folder);
   const auto require = [](bool condition, const char* message) {
     if (!condition) throw Error(std::string("optimizer settings: ") + message, kExitUsage);
   };
@@ -44,6 +48,9 @@ OptimizerSettings optimizer_settings_from_json(const Json& json) {
   require(s.weight_decay >= 0 && s.clip_norm >= 0 && s.warmup_steps >= 0, "nothing may be negative");
   require(s.epsilon > 0 && s.batch_tokens > 0, "epsilon and batch_tokens must be positive");
   require(s.moments == "float32" || s.moments == "int8", "moments must be float32 or int8");
+  require(s.states == "auto" || s.states == "gpu" || s.states == "host" || s.states == "nvme",
+          "states must be auto, gpu, host or nvme");
+  require(s.states != "nvme" || !s.states_folder.empty(), "states: nvme wants a states_folder");
   require(s.keep_last > 0 && s.checkpoint_every >= 0,
           "keep_last must be at least 1, checkpoint_every at least 0");
   return s;
@@ -59,23 +66,50 @@ double learning_rate(const OptimizerSettings& settings, std::int64_t index, std:
   return settings.learning_rate * (settings.final_rate + (1 - settings.final_rate) * cosine);
 }
 
+namespace {
+
+// Of n elements in `room` bytes of a GPU. What cannot be held there or on the host lies in files.
+StatesPlan plan_of(const OptimizerSettings& settings, std::int64_t n, bool with_master, bool on_gpu,
+                   std::optional<std::uint64_t> room) {
+  StatesPlan plan;
+  const double each = state_bytes(with_master, settings.moments == "int8");
+  if (settings.states == "gpu" && !on_gpu)
+    throw Error("`states: gpu`, and training is on the CPU", kExitUsage);
+  plan.beside = n;
+  if (settings.states == "host") plan.beside = on_gpu ? 0 : n;
+  if (settings.states == "nvme") plan.beside = 0;
+  if (settings.states == "auto" && on_gpu && room &&
+      each * static_cast<double>(n) > static_cast<double>(*room)) {
+    // Pieces on their way take some of it.
+    const double left = static_cast<double>(*room) - 3 * each * static_cast<double>(plan.piece);
+    plan.beside = static_cast<std::int64_t>(std::max(0.0, left) / each);
+  }
+  const double elsewhere = each * static_cast<double>(n - plan.beside);
+  const bool host_has_room = elsewhere < 0.9 * static_cast<double>(process::available_memory());
+  if (settings.states == "nvme" ||
+      (settings.states == "auto" && !host_has_room && !settings.states_folder.empty()))
+    plan.folder = settings.states_folder;
+  return plan;
+}
+
+}  // namespace
+
 AdamW::AdamW(const OptimizerSettings& settings, const model::Decoder& decoder, const at::Tensor& weights,
-             std::optional<model::OptimizerState> state, model::Collective* ranks)
+             std::optional<model::OptimizerState> state, model::Collective* ranks,
+             std::optional<std::uint64_t> room)
     : settings_(settings), ranks_(ranks) {
   const at::Tensor& flat = decoder.trained_flat();
+  device_ = flat.device();
   all_ = flat.numel();
   part_ = ranks ? ranks->own_part(all_) : model::Part{0, all_};
-  const auto wide = flat.options().dtype(at::kFloat);
-  master_ = flat.scalar_type() == at::kFloat ? part_.of(flat)
-                                             : part_.of(weights).to(wide.device(), at::kFloat, false, true);
-  const auto own = [&](const at::Tensor& moments) {  // a copy, so that the others' parts go
-    return part_.of(moments).to(wide.device(), at::kFloat, false, ranks != nullptr);
-  };
   if (state && state->first.sizes() != flat.sizes())
     throw Error("optimizer state of a model of another size");
-  const bool bytes = settings.moments == "int8";
-  first_ = Moments(state ? own(state->first) : at::zeros({part_.count}, wide), bytes, true);
-  second_ = Moments(state ? own(state->second) : at::zeros({part_.count}, wide), bytes, false);
+  const bool with_master = flat.scalar_type() != at::kFloat;
+  const StatesPlan plan = plan_of(settings, part_.count, with_master, !flat.is_cpu(), room);
+  states_.emplace(part_.of(flat), with_master ? part_.of(weights) : at::Tensor(),
+                  state ? part_.of(state->first) : at::Tensor(),
+                  state ? part_.of(state->second) : at::Tensor(), settings.moments == "int8", plan);
+  if (plan.beside < part_.count) log_info("the optimiser's states: " + to_string(states_->bytes()));
   steps_ = state ? state->steps : 0;
   const bool loops = decoder.backend() == model::Backend::kLoops;
   if (!loops && !model::fused_for(flat)) return;
@@ -93,6 +127,7 @@ AdamW::AdamW(const OptimizerSettings& settings, const model::Decoder& decoder, c
 
 double AdamW::step(model::Decoder& decoder, double rate) {
   const at::NoGradGuard guard;
+  states_->fetch();
   if (ranks_) ranks_->reduce_parts(decoder.flat_gradient());
   const at::Tensor gradient = part_.of(decoder.flat_gradient());
   const bool loops = decoder.backend() == model::Backend::kLoops;
@@ -109,20 +144,15 @@ double AdamW::step(model::Decoder& decoder, double rate) {
   const double factor =
       settings_.clip_norm > 0 && norm > settings_.clip_norm ? settings_.clip_norm / norm : 1.0;
   ++steps_;
-  // In bytes a part at a time: only its moments are there in float32.
-  const std::int64_t each = settings_.moments == "int8" ? Moments::kAtATime : part_.count;
-  for (std::int64_t begin = 0; begin < part_.count; begin += each) {
-    const std::int64_t n = std::min(each, part_.count - begin);
-    const Update update{begin, n, first_.read(begin, n), second_.read(begin, n), factor, rate};
+  states_->each([&](const States::Run& run) {
+    const Update update{run, factor, rate};
     if (loops)
       step_by_loops(decoder, update);
     else if (const model::Fused* const fused = model::fused_for(gradient))
       step_fused(*fused, decoder, update);
     else
       step_by_operators(decoder, update);
-    first_.put(begin, update.first);
-    second_.put(begin, update.second);
-  }
+  });
   if (ranks_) ranks_->gather_parts(decoder.trained_flat());
   return norm;
 }
@@ -130,7 +160,7 @@ double AdamW::step(model::Decoder& decoder, double rate) {
 void AdamW::step_by_loops(model::Decoder& decoder, const Update& u) {
   const auto t = static_cast<double>(steps_);
   const auto here = [&](const at::Tensor& of_part) { return of_part.narrow(0, u.begin, u.count); };
-  model::kernels<float>().adamw(here(master_).mutable_data_ptr<float>(),
+  model::kernels<float>().adamw(u.master.mutable_data_ptr<float>(),
                                 here(part_.of(decoder.flat_gradient())).const_data_ptr<float>(),
                                 u.first.mutable_data_ptr<float>(), u.second.mutable_data_ptr<float>(),
                                 here(decay_).const_data_ptr<float>(), u.count, u.factor,
@@ -140,7 +170,7 @@ void AdamW::step_by_loops(model::Decoder& decoder, const Update& u) {
 
 void AdamW::step_fused(const model::Fused& fused, model::Decoder& decoder, const Update& u) {
   const auto here = [&](const at::Tensor& of_part) { return of_part.narrow(0, u.begin, u.count); };
-  fused.adamw(here(part_.of(decoder.trained_flat())), here(part_.of(decoder.flat_gradient())), here(master_),
+  fused.adamw(here(part_.of(decoder.trained_flat())), here(part_.of(decoder.flat_gradient())), u.master,
               u.first, u.second, decay_.narrow(0, u.begin / 16, u.count / 16),
               {u.rate, settings_.beta1, settings_.beta2, settings_.epsilon, settings_.weight_decay, u.factor,
                steps_});
@@ -151,14 +181,14 @@ void AdamW::step_fused(const model::Fused& fused, model::Decoder& decoder, const
 void AdamW::step_by_operators(model::Decoder& decoder, const Update& u) {
   constexpr std::int64_t kRun = std::int64_t{1} << 24;
   const at::Tensor &flat = decoder.trained_flat(), &gradient = decoder.flat_gradient();
-  const at::Tensor step = at::full({}, static_cast<double>(steps_), master_.options());
+  const at::Tensor step = at::full({}, static_cast<double>(steps_), u.master.options());
   const std::int64_t first = part_.begin + u.begin;  // of all elements
   const auto update = [&](std::int64_t begin, std::int64_t end, double decay) {
     begin = std::max(begin, first);
     end = std::min(end, first + u.count);
     if (begin >= end) return;
     const std::int64_t n = end - begin, here = begin - first;
-    at::Tensor weights = master_.narrow(0, begin - part_.begin, n);
+    at::Tensor weights = u.master.narrow(0, here, n);
     const at::Tensor wide = gradient.narrow(0, begin, n).to(at::kFloat) * u.factor;
     at::_fused_adamw_({weights}, {wide}, {u.first.narrow(0, here, n)}, {u.second.narrow(0, here, n)}, {},
                       {step}, u.rate, settings_.beta1, settings_.beta2, decay, settings_.epsilon, false,
@@ -178,32 +208,33 @@ void AdamW::step_by_operators(model::Decoder& decoder, const Update& u) {
   }
 }
 
-at::Tensor AdamW::of_all_ranks(const at::Tensor& own) const {
-  if (!ranks_) return own.cpu();
-  const bool takes = ranks_->rank() == 0;
-  at::Tensor whole = at::empty({takes ? all_ : 0}, at::kFloat);
-  for (int r = 0; r < ranks_->size(); ++r) {
-    const model::Part part = ranks_->part(all_, r);
-    const at::Tensor here = r == ranks_->rank() ? own.contiguous() : at::empty({part.count}, own.options());
-    ranks_->broadcast(here, r);
-    if (takes) part.of(whole).copy_(here);
+void AdamW::copy_all_ranks(States::Which which, const at::Tensor& to) const {
+  const at::NoGradGuard guard;
+  const bool takes = !ranks_ || ranks_->rank() == 0;
+  for (int r = 0; r < (ranks_ ? ranks_->size() : 1); ++r) {
+    const model::Part part = ranks_ ? ranks_->part(all_, r) : part_;
+    for (std::int64_t begin = 0; begin < part.count; begin += Moments::kAtATime) {
+      const std::int64_t n = std::min(Moments::kAtATime, part.count - begin);
+      at::Tensor here;
+      if (!ranks_ || r == ranks_->rank()) here = states_->read(which, begin);
+      if (ranks_) {
+        here = here.defined() ? here.to(device_).contiguous()
+                              : at::empty({n}, at::TensorOptions(at::kFloat).device(device_));
+        ranks_->broadcast(here, r);
+      }
+      if (takes) part.of(to).narrow(0, begin, n).copy_(here);
+    }
   }
-  return whole;
 }
 
 model::OptimizerState AdamW::state() const {
-  return {of_all_ranks(first_.all()), of_all_ranks(second_.all()), steps_};
+  const std::int64_t n = !ranks_ || ranks_->rank() == 0 ? all_ : 0;
+  model::OptimizerState state{at::empty({n}, at::kFloat), at::empty({n}, at::kFloat), steps_};
+  copy_all_ranks(States::Which::kFirst, state.first);
+  copy_all_ranks(States::Which::kSecond, state.second);
+  return state;
 }
 
-void AdamW::copy_master(const at::Tensor& to) const {
-  const at::NoGradGuard guard;
-  const at::Tensor whole = ranks_ ? of_all_ranks(master_) : master_;
-  if (whole.numel() == to.numel()) at::Tensor(to).copy_(whole);
-}
-
-std::int64_t AdamW::bytes() const {
-  return master_.numel() * static_cast<std::int64_t>(master_.element_size()) + first_.bytes() +
-         second_.bytes();
-}
+void AdamW::copy_master(const at::Tensor& to) const { copy_all_ranks(States::Which::kMaster, to); }
 
 }  // namespace warpsmith::learn

@@ -18,6 +18,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/random.h"
+#include "warpsmith/model/gpu_memory.h"
 #include "warpsmith/model/placement.h"
 
 namespace warpsmith::learn {
@@ -343,6 +344,26 @@ static std::optional<model::Decoder> reference_beside(const model::Decoder& trai
   return reference.copied(trained.options());
 }
 
+// Bytes of the GPU that are left for the optimiser's states beside what a step computes at a time; nothing:
+// not known, or on the CPU.
+static std::optional<std::uint64_t> room_for_states(const TrainerSettings& settings,
+                                                    const model::Decoder& decoder) {
+  constexpr double kMore = 1.25;                // than activations are said to take
+  constexpr std::uint64_t kApart = 2ull << 30;  // of libraries, and what torch's allocator rounds up
+  const std::optional<std::uint64_t> free = model::free_memory(settings.placement);
+  if (!free) return std::nullopt;
+  const std::int64_t ranks = settings.ranks ? settings.ranks->size() : 1;
+  const std::int64_t share = (settings.optimizer.batch_tokens + ranks - 1) / ranks;
+  const model::GpuMemory memory = model::training_memory(
+      decoder.settings(),
+      {.tokens = settings.micro_batch_tokens > 0 ? std::min(settings.micro_batch_tokens, share) : share,
+       .bfloat16 = decoder.flat().scalar_type() != at::kFloat,
+       .recompute = settings.recompute});
+  const std::uint64_t wanted =
+      kApart + static_cast<std::uint64_t>(kMore * static_cast<double>(memory.activations));
+  return *free > wanted ? *free - wanted : 0;
+}
+
 Trainer::Trainer(const TrainerSettings& settings, model::Decoder decoder, model::Tokenizer tokenizer,
                  std::optional<model::OptimizerState> optimizer, const model::Decoder* reference,
                  std::vector<Example> examples, const model::Decoder* sampled_by) {
@@ -350,7 +371,7 @@ Trainer::Trainer(const TrainerSettings& settings, model::Decoder decoder, model:
   if (!model::is_host(settings.placement)) placed = decoder.copied(settings.placement);
   if (reference) own_reference = reference_beside(placed ? *placed : decoder, decoder, *reference);
   AdamW adamw(settings.optimizer, placed ? *placed : decoder, decoder.trained_flat(), std::move(optimizer),
-              settings.ranks);
+              settings.ranks, room_for_states(settings, placed ? *placed : decoder));
   if (placed) host = std::move(decoder);
   state_ = std::make_unique<State>(State{settings,
                                          placed ? std::move(*placed) : std::move(decoder),

@@ -57,6 +57,8 @@ GpuMemory training_memory(const DecoderSettings& settings, const TrainedOnGpu& h
   const std::int64_t states = (how.bfloat16 ? 4 : 0) + (how.moments_in_bytes ? 2 : 8);
   const std::int64_t scales = how.moments_in_bytes ? trained / 32 : 0;
   m.optimizer = static_cast<std::uint64_t>((states * trained + scales) / std::max(1, how.ranks));
+  if (how.states_elsewhere && trained > 0)
+    m.optimizer = std::min(m.optimizer, 3 * kStatesPiece * m.optimizer / static_cast<std::uint64_t>(trained));
   const std::int64_t layer = kept_of_layer(settings);
   const std::int64_t kept =
       how.recompute ? settings.layers * settings.width + layer : settings.layers * layer;

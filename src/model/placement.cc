@@ -2,7 +2,14 @@
 
 #include <ATen/Context.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/Allocator.h>
 #include <dlfcn.h>
+#include <torch/version.h>
+
+#if __has_include(<c10/core/CachingDeviceAllocator.h>) && (TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 9)
+#include <c10/core/CachingDeviceAllocator.h>
+#define WARPSMITH_HAS_DEVICE_ALLOCATOR
+#endif
 
 #include <cstdlib>
 
@@ -26,6 +33,31 @@ at::TensorOptions place_for(bool gpu, const std::string& type) {
 
 bool is_host(const at::TensorOptions& placement) {
   return placement.device().is_cpu() && placement.dtype() == at::kFloat;
+}
+
+#ifdef WARPSMITH_HAS_DEVICE_ALLOCATOR
+namespace {
+
+// Torch has it from 2.11 on.
+template <typename Allocator>
+std::optional<std::uint64_t> free_of(Allocator& allocator, c10::DeviceIndex device) {
+  if constexpr (requires { allocator.getMemoryInfo(device); }) {
+    allocator.emptyCache();
+    return allocator.getMemoryInfo(device).first;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+#endif
+
+std::optional<std::uint64_t> free_memory(const at::TensorOptions& placement) {
+  if (placement.device().is_cpu()) return std::nullopt;
+#ifdef WARPSMITH_HAS_DEVICE_ALLOCATOR
+  if (auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(placement.device().type())))
+    return free_of(*allocator, placement.device().index());
+#endif
+  return std::nullopt;
 }
 
 }  // namespace warpsmith::model

@@ -24,18 +24,21 @@ Json model_json(const workflow::ModelSettings& m) {
 }
 
 Json optimizer_json(const workflow::OptimizerSettings& o) {
-  return {{"learning_rate", o.learning_rate},
-          {"final_rate", o.final_rate},
-          {"warmup_steps", o.warmup_steps},
-          {"weight_decay", o.weight_decay},
-          {"beta1", o.beta1},
-          {"beta2", o.beta2},
-          {"clip_norm", o.clip_norm},
-          {"batch_tokens", o.batch_tokens},
-          {"checkpoint_every", o.checkpoint_every},
-          {"moments", o.moments},
-          {"keep_last", o.keep_last},
-          {"keep_best", o.keep_best}};
+  Json json = {{"learning_rate", o.learning_rate},
+               {"final_rate", o.final_rate},
+               {"warmup_steps", o.warmup_steps},
+               {"weight_decay", o.weight_decay},
+               {"beta1", o.beta1},
+               {"beta2", o.beta2},
+               {"clip_norm", o.clip_norm},
+               {"batch_tokens", o.batch_tokens},
+               {"checkpoint_every", o.checkpoint_every},
+               {"moments", o.moments},
+               {"keep_last", o.keep_last},
+               {"keep_best", o.keep_best}};
+  if (o.states != "auto") json["states"] = o.states;
+  if (!o.states_folder.empty()) json["states_folder"] = o.states_folder;
+  return json;
 }
 
 std::vector<std::string> baselines_of(const workflow::ProtocolSettings& p) {

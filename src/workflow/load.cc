@@ -292,6 +292,7 @@ class Loader {
     spec_.stages = order_stages(std::move(drafts), stated, mistakes_);
     for (StageSpec& stage : spec_.stages) {
       check_model_memory(stage);
+      check_states(stage);
       if (stage.device == "cpu" && runs_on_gpus_alone(stage))
         mistakes_.push_back(
             {file_.string(), stage.line, 1,
@@ -415,6 +416,25 @@ class Loader {
       return std::find(stage.needs.begin(), stage.needs.end(), other.name) != stage.needs.end() &&
              find_kind(other.kind)->trains;
     });
+  }
+
+  void check_states(const StageSpec& stage) {
+    if (!find_kind(stage.kind)->trains) return;
+    const OptimizerSettings& o = stage.optimizer;
+    const auto wrong = [&](const std::string& what, const char* hint) {
+      mistakes_.push_back(
+          {file_.string(), stage.line, 1, fmt::format("stage `{}`: {}", stage.base_name, what), hint});
+    };
+    if (o.states == "nvme" && o.states_folder.empty())
+      wrong("`states: nvme` wants `states_folder`", "optimizer: {states: nvme, states_folder: /scratch}");
+    if (!o.states_folder.empty() && !fs::path(o.states_folder).is_absolute())
+      wrong(fmt::format("`states_folder`: `{}` is no absolute path", o.states_folder), "/scratch");
+    if (!o.states_folder.empty() && (o.states == "gpu" || o.states == "host"))
+      wrong(fmt::format("`states: {}` writes no files", o.states), "leave `states_folder` out");
+    if (o.states == "gpu" && stage.train.gpus == 0)
+      wrong("`states: gpu`, and its train jobs have no GPU", "resources: {train: {gpus: 1}}");
+    if (o.states == "host" && stage.train.gpus == 0)
+      wrong("`states: host`, and its train jobs have no GPU, so they lie there anyway", "leave it out");
   }
 
   // What is certain of the memory of a folder's model: its weights, and what training keeps for each.

@@ -99,10 +99,26 @@ const Table<OptimizerSettings>& optimizer_keys() {
        .member = &S::recompute},
       {.rule = {.name = "moments",
                 .form = Form::kWord,
-                .meaning = "Type of AdamW's two moments. int8: a byte each, scaled in blocks of 256; other numbers.",
+                .meaning =
+                    "Type of AdamW's two moments. int8: a byte each, scaled in blocks of 256; other numbers.",
                 .words = {"float32", "int8"},
                 .young = true},
        .member = &S::moments},
+      {.rule = {.name = "states",
+                .form = Form::kWord,
+                .meaning =
+                    "Where master weights and moments lie; the numbers stay the same. host, nvme (files): "
+                    "each step copies them to the GPU and back, piece by piece. auto: on the GPU as far "
+                    "as there is room, then on the host, then in files where `states_folder` is named.",
+                .words = {"auto", "gpu", "host", "nvme"},
+                .hashed = false},
+       .member = &S::states},
+      {.rule = {.name = "states_folder",
+                .form = Form::kString,
+                .meaning =
+                    "Folder of the machine that trains for such files, on a fast disk: an absolute path.",
+                .hashed = false},
+       .member = &S::states_folder},
       {.rule =
            type_rule("Type of weights and gradients; auto: bfloat16 on a GPU, else float32. Master weights "
                      "and moments are float32."),
@@ -232,8 +248,9 @@ const Table<PromptSettings>& prompt_keys() {
        &S::exemplars},
       {.rule = {.name = "answer",
                 .form = Form::kWord,
-                .meaning = "Tier of the programs that a model writes and learns from; collect takes those of the "
-                           "dataset. extension and python run on GPUs alone.",
+                .meaning =
+                    "Tier of the programs that a model writes and learns from; collect takes those of the "
+                    "dataset. extension and python run on GPUs alone.",
                 .words = {"plan", "extension", "python"},
                 .young = true},
        .member = &S::answer},

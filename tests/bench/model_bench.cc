@@ -138,7 +138,7 @@ void bench_training(const Asked& asked, const model::DecoderSettings& settings) 
   const double rate = static_cast<double>(tokens) / best;
   std::printf("training  %3lld x %lld  %8.1f ms/step  %9.0f tokens/s  loss %.3f  %.1f MB of optimiser a rank",
               static_cast<long long>(ranks * asked.sequences), static_cast<long long>(asked.length),
-              best * 1e3, rate, loss, static_cast<double>(optimizer.bytes()) / 1e6);
+              best * 1e3, rate, loss, static_cast<double>(optimizer.bytes().all()) / 1e6);
   const double done = 6.0 * static_cast<double>(model::parameter_count(settings)) * rate;
   if (asked.peak > 0)
     std::printf("  %.1f %% of the peak", 100 * done / asked.peak / static_cast<double>(ranks));

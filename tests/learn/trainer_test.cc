@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "scratch.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/random.h"
@@ -195,6 +196,33 @@ TEST(Trainer, MomentsInBytesLearnAndResume) {
     for (std::size_t i = 31; i < 60; ++i) EXPECT_EQ(resumed.step().loss, losses[i]) << "step " << i;
     fs::remove_all(folder);
   }
+}
+
+// In a file, by the loops, by the operators and in bytes: the same losses, resumed elsewhere.
+TEST(Trainer, WhereStatesLieChangesNoLoss) {
+  const Scratch scratch;
+  for (const bool half : {false, true})
+    for (const bool bytes : {false, true}) {
+      const auto make = [&](model::Decoder decoder, std::optional<model::OptimizerState> state, bool file) {
+        TrainerSettings s = half ? sft(20, {"bfloat16", at::kBFloat16, 60, true}) : sft(20);
+        s.optimizer.moments = bytes ? "int8" : "float32";
+        if (file) s.optimizer.states = "nvme", s.optimizer.states_folder = scratch.path();
+        return Trainer(s, std::move(decoder), make_tokenizer(), std::move(state), nullptr, examples());
+      };
+      Trainer beside = make(make_decoder(), std::nullopt, false),
+              file = make(make_decoder(), std::nullopt, true);
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(file.step().loss, beside.step().loss) << half << bytes << i;
+      EXPECT_TRUE(at::equal(file.decoder().flat(), beside.decoder().flat()));
+      Trainer resumed = make(file.decoder().copied(at::kFloat), file.optimizer_state(), false);
+      resumed.skip_to(10);
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(resumed.step().loss, beside.step().loss) << half << bytes << i;
+    }
+  TrainerSettings wrong = sft(20);
+  wrong.optimizer.states = "gpu";
+  EXPECT_THROW(Trainer(wrong, make_decoder(), make_tokenizer(), std::nullopt, nullptr, examples()), Error)
+      << "there is none";
+  EXPECT_THROW(optimizer_settings_from_json({{"states", "nvme"}}), Error) << "where?";
+  EXPECT_THROW(optimizer_settings_from_json({{"states", "disk"}}), Error);
 }
 
 // Samples of the policy itself, as warpsmith-generate records them.

@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace warpsmith::learn {
 
@@ -19,6 +20,8 @@ class Moments {
   static constexpr std::int64_t kAtATime = kBlock << 14;
 
   Moments() = default;
+  // Of n elements, whose values are not said. `options`: where, in what memory.
+  Moments(std::int64_t n, bool bytes, bool has_sign, const at::TensorOptions& options);
   // `values`: [n] float32; in a byte each they are not kept.
   Moments(const at::Tensor& values, bool bytes, bool has_sign);
   // Elements begin … begin + n: in float32 a view that may be written to, else a copy that put() takes back.
@@ -26,6 +29,10 @@ class Moments {
   at::Tensor read(std::int64_t begin, std::int64_t n) const;
   void put(std::int64_t begin, const at::Tensor& values);
   at::Tensor all() const { return read(0, n_); }
+  // Over the memory of the first n elements.
+  Moments first_of(std::int64_t n) const;
+  // All that it holds, in one order.
+  std::vector<at::Tensor> tensors() const;
   std::int64_t bytes() const;
 
  private:

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "warpsmith/base/json.h"
-#include "warpsmith/learn/moments.h"
+#include "warpsmith/learn/states.h"
 #include "warpsmith/model/checkpoint.h"
 #include "warpsmith/model/collective.h"
 #include "warpsmith/model/fused.h"
@@ -25,6 +26,10 @@ struct OptimizerSettings {
   std::int64_t keep_last = 2;
   bool keep_best = true;
   std::string moments = "float32";  // or "int8": a byte each (moments.h)
+  // Where master weights and moments lie: "gpu", "host", "nvme" (files in states_folder), or "auto": in the
+  // GPU's memory as far as there is room, then the host's, then files where a folder is named.
+  std::string states = "auto";
+  std::string states_folder;
 };
 // Missing keys keep their defaults, unknown ones are ignored; throws Error (exit code 2) for values that make
 // no sense.
@@ -40,8 +45,10 @@ class AdamW {
  public:
   // `weights`: what the decoder trains, in float32, on any device. Fresh moments, or `state`'s.
   // `state`: of all ranks. `ranks`: null where this process trains alone; else it has to live as long.
+  // `room`: bytes of a GPU that are left for states; nothing: all that they take.
   AdamW(const OptimizerSettings& settings, const model::Decoder& decoder, const at::Tensor& weights,
-        std::optional<model::OptimizerState> state, model::Collective* ranks = nullptr);
+        std::optional<model::OptimizerState> state, model::Collective* ranks = nullptr,
+        std::optional<std::uint64_t> room = std::nullopt);
   // One update by the sum of all ranks' decoder.flat_gradient(); returns its norm before clipping. Throws
   // Error where that is not finite.
   double step(model::Decoder& decoder, double rate);
@@ -49,30 +56,27 @@ class AdamW {
   // others what is not said.
   model::OptimizerState state() const;
   void copy_master(const at::Tensor& to) const;
-  // Of this rank's master and moments.
-  std::int64_t bytes() const;
+  // Of this rank's master and moments, where those are not the weights themselves.
+  States::Bytes bytes() const { return states_->bytes(); }
 
  private:
-  // Of elements begin … begin + count of the part: their moments in float32, and by what gradients are
-  // multiplied.
-  struct Update {
-    std::int64_t begin, count;
-    at::Tensor first, second;
+  // A run of the part's elements, and by what gradients are multiplied.
+  struct Update : States::Run {
     double factor, rate;
   };
   void step_by_loops(model::Decoder& decoder, const Update& update);
   void step_by_operators(model::Decoder& decoder, const Update& update);
   void step_fused(const model::Fused& fused, model::Decoder& decoder, const Update& update);
-  at::Tensor of_all_ranks(const at::Tensor& own) const;
+  void copy_all_ranks(States::Which which, const at::Tensor& to) const;  // rank 0's `to`, on any device
 
   OptimizerSettings settings_;
   model::Collective* ranks_;
-  std::int64_t all_ = 0;    // elements
-  model::Part part_;        // of them, this rank's
-  Moments first_, second_;  // of the part, as all below are
+  c10::Device device_ = at::kCPU;
+  std::int64_t all_ = 0;          // elements
+  model::Part part_;              // of them, this rank's
+  std::optional<States> states_;  // of the part, as all below
   std::int64_t steps_ = 0;
-  at::Tensor master_;  // the decoder's own weights where those are float32
-  at::Tensor decay_;   // for the loops: weight decay of each element; fused: whether each 16 elements decay
+  at::Tensor decay_;  // for the loops: weight decay of each element; fused: whether each 16 elements decay
 };
 
 }  // namespace warpsmith::learn

@@ -15,11 +15,15 @@ namespace warpsmith::model {
 // Logits that the head forms at a time on a GPU, at least a row.
 inline constexpr std::int64_t kLogitsAtATime = std::int64_t{1} << 28;
 
+// Elements of an optimiser's states that are copied to a GPU at a time where they lie elsewhere; three such
+// pieces are there at once.
+inline constexpr std::uint64_t kStatesPiece = std::uint64_t{1} << 26;
+
 // Bytes on one GPU.
 struct GpuMemory {
-  std::uint64_t weights = 0;      // the reference's of GRPO included
-  std::uint64_t gradients = 0;    // as wide as weights
-  std::uint64_t optimizer = 0;    // master weights and moments in float32: this rank's part
+  std::uint64_t weights = 0;    // the reference's of GRPO included
+  std::uint64_t gradients = 0;  // as wide as weights
+  std::uint64_t optimizer = 0;  // master weights and moments in float32: this rank's part of what lies there
   std::uint64_t activations = 0;  // of the tokens that are computed at a time, logits included
   std::uint64_t cache = 0;        // keys and values of the samples drawn at a time
   // What does not hang on how much is computed at a time.
@@ -34,6 +38,7 @@ struct TrainedOnGpu {
   int ranks = 1;            // that share the optimiser's states
   bool bfloat16 = true;     // of weights and gradients; false: float32
   bool moments_in_bytes = false;
+  bool states_elsewhere = false;  // the optimiser's lie on the host or in files, but for pieces on their way
   bool recompute = false;
   bool reference = false;  // a second copy of the weights
 };

@@ -3,6 +3,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace warpsmith::model {
@@ -14,5 +16,9 @@ at::TensorOptions place_for(bool gpu, const std::string& type);
 
 // Whether models are there as checkpoints give them: on the CPU in float32.
 bool is_host(const at::TensorOptions& placement);
+
+// Bytes of the GPU that are free now, what torch keeps for later included; nothing where `placement` is on
+// the CPU, or where this torch does not say.
+std::optional<std::uint64_t> free_memory(const at::TensorOptions& placement);
 
 }  // namespace warpsmith::model

@@ -79,6 +79,8 @@ struct OptimizerSettings {
   int micro_batch_tokens = 0;       // tokens that are computed at a time; 0: a whole step's
   bool recompute = false;           // layers again in the backward pass
   std::string moments = "float32";  // of AdamW: "float32", "int8"
+  std::string states = "auto";      // where they lie: "gpu", "host", "nvme"
+  std::string states_folder;        // of "nvme"
   std::string type = "auto";  // of weights and gradients: "float32", "bfloat16"; as SampleSettings::type
   int checkpoint_every = 200;
   int keep_last = 2;
