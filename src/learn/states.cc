@@ -5,7 +5,6 @@
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <future>
@@ -331,9 +330,8 @@ States::Bytes States::bytes() const {
 std::string to_string(const States::Bytes& bytes) {
   std::string words;
   const auto add = [&](std::int64_t some, const char* where) {
-    if (some > 0)
-      words += fmt::format("{}{} {}", words.empty() ? "" : ", ",
-                           format_size(static_cast<std::uint64_t>(some)), where);
+    if (some <= 0) return;
+    words += (words.empty() ? "" : ", ") + format_size(static_cast<std::uint64_t>(some)) + " " + where;
   };
   add(bytes.beside, "beside the weights");
   add(bytes.host, "on the host");
