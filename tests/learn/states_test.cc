@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "scratch.h"
+#include "../scratch.h"
 #include "warpsmith/base/error.h"
 
 namespace warpsmith::learn {

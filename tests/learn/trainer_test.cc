@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "scratch.h"
+#include "../scratch.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/random.h"
