@@ -246,7 +246,7 @@ at::Tensor one_rounding_away(const at::Tensor& tensor) {
   constexpr auto kMixer = static_cast<std::int64_t>(0x9E3779B97F4A7C15);
   const at::Tensor mixed = tensor.contiguous().view(bits).to(at::kLong).mul(kMixer);
   const auto full = [&](double value) { return at::full({}, value, tensor.options()); };
-  return tensor.addcmul(tensor, at::where(mixed.lt(0), full(-step), full(step)));
+  return tensor * at::where(mixed.lt(0), full(1 - step), full(1 + step));
 }
 
 // What becomes of a reference's floating arguments before it runs. kStrict: nothing, and it runs under strict
