@@ -2,19 +2,26 @@
 //
 //   model_bench [THREADS]           the quickstart's model on the CPU, by both backends
 //   model_bench SHAPE [--gpu] [--type T] [--sequences N] [--length L] [--steps S] [--peak TFLOPS] [--only
-//   train|sample] [--trace FILE] [--ranks R] [--losses]
+//   train|sample] [--trace FILE] [--ranks R] [--losses] [--micro N] [--recompute] [--states PLACE [--folder
+//   F]
+//   [--memory GIB]]
 //
-// SHAPE: smollm2-135m, qwen2-0.5b, or a Hugging Face folder, whose shape is taken; weights are random.
-// Training: packed steps of N sequences of L tokens, all of them real, AdamW included. Sampling: 512 + 128
-// tokens of distinct prompts, prefill included, nothing in common, at 1, 16 and 128 prompts. `--peak`: the
-// device's peak for that type; the share of it that 6 operations a parameter and token are, attention left
-// out, is printed. `--trace`: what the last step and the last wave launch, for chrome://tracing.
+// SHAPE: smollm2-135m, qwen2-0.5b, qwen2.5-7b, or a Hugging Face folder, whose shape is taken; weights are
+// random. Training: packed steps of N sequences of L tokens, all of them real, AdamW included. Sampling: 512
+// + 128 tokens of distinct prompts, prefill included, nothing in common, at 1, 16 and 128 prompts. `--peak`:
+// the device's peak for that type; the share of it that 6 operations a parameter and token are, attention
+// left out, is printed. `--trace`: what the last step and the last wave launch, for chrome://tracing.
 // `--ranks`: training by R processes, each on a GPU of its own with N sequences. `--losses`: prints the loss
 // of every step, each of which has the same sequences, of 64 kinds of tokens, so that it falls; R times N
-// sequences give the same whatever R. model_bench.py does the same with transformers.
+// sequences give the same whatever R. `--micro`: sequences computed at a time. `--states`: the optimiser's
+// lie there (optimiser settings, `states`): steps in a row with the optimiser and without it, of which the
+// GPU's memory holds at most GIB. model_bench.py does the same with transformers.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <ATen/ops/equal.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
@@ -32,6 +39,7 @@
 #include "warpsmith/learn/trainer.h"
 #include "warpsmith/model/config.h"
 #include "warpsmith/model/folder.h"
+#include "warpsmith/model/gpu_memory.h"
 #include "warpsmith/model/placement.h"
 #include "warpsmith/model/ranks.h"
 #include "warpsmith/model/sampler.h"
@@ -60,7 +68,10 @@ struct Asked {
   std::int64_t sequences = 8, length = 2048, steps = 10;
   double peak = 0;  // operations a second
   std::string only, trace;
-  bool losses = false;
+  bool losses = false, recompute = false;
+  std::int64_t micro = 0;  // sequences; 0: all of a step
+  std::string states, folder;
+  std::uint64_t memory = 0;  // bytes of the GPU; 0: all
   model::Collective* ranks = nullptr;
 };
 
@@ -77,6 +88,10 @@ void traced(const Asked& asked, const char* what, bool now, const auto& call) {
   profiler::disableProfiler()->save(asked.trace + "." + what + ".json");
 }
 
+void wait_for_device(const Asked& asked) {
+  if (!asked.placement.device().is_cpu()) at::detail::getCUDAHooks().deviceSynchronize(0);
+}
+
 model::DecoderSettings settings_of(const std::string& shape) {
   model::DecoderSettings s;
   s.init_deviation = 0.02;
@@ -88,6 +103,11 @@ model::DecoderSettings settings_of(const std::string& shape) {
   if (shape == "qwen2-0.5b") {
     s.layers = 24, s.width = 896, s.heads = 14, s.kv_heads = 2, s.hidden = 4864, s.vocabulary = 151936;
     s.context = 2048, s.rope_base = 1e6;
+    return s;
+  }
+  if (shape == "qwen2.5-7b") {
+    s.layers = 28, s.width = 3584, s.heads = 28, s.kv_heads = 4, s.hidden = 18944, s.vocabulary = 152064;
+    s.context = 2048, s.rope_base = 1e6, s.tied = false;
     return s;
   }
   return model::settings_of_config(model::read_config(shape), shape + "/config.json", 2048);
@@ -143,6 +163,90 @@ void bench_training(const Asked& asked, const model::DecoderSettings& settings) 
   if (asked.peak > 0)
     std::printf("  %.1f %% of the peak", 100 * done / asked.peak / static_cast<double>(ranks));
   std::printf("\n");
+}
+
+// Random weights where they are wanted: billions of them take minutes on the host.
+void fill_randomly(const model::Decoder& decoder) {
+  const at::NoGradGuard no_grad;
+  for (const model::NamedTensor& p : decoder.trained()) {
+    if (p.decays)
+      p.tensor.normal_(0, 0.02);
+    else
+      p.tensor.fill_(p.name.ends_with("norm") ? 1 : 0);
+  }
+}
+
+// Steps in a row with the optimiser, whose states lie elsewhere, and without it.
+void bench_states(const Asked& asked, const model::DecoderSettings& settings) {
+  model::Decoder decoder(settings, asked.placement);
+  decoder.recompute(asked.recompute);
+  fill_randomly(decoder);
+  const std::int64_t micro = asked.micro > 0 ? asked.micro : asked.sequences;
+  const model::GpuMemory takes =
+      model::training_memory(settings, {.tokens = micro * asked.length, .recompute = asked.recompute});
+  std::optional<std::uint64_t> room = model::free_memory(asked.placement);
+  const std::uint64_t all = room.value_or(0) + takes.weights + takes.gradients;
+  if (room && asked.memory > 0 && asked.memory < all) *room -= std::min(*room, all - asked.memory);
+  const std::uint64_t kept =
+      static_cast<std::uint64_t>(1.25 * static_cast<double>(takes.activations)) + (3ull << 30);
+  if (room) *room -= std::min(*room, kept);
+  learn::OptimizerSettings how;
+  how.states = asked.states;
+  how.states_folder = asked.folder;
+  learn::AdamW optimizer(how, decoder, decoder.trained_flat(), std::nullopt, nullptr, room);
+  std::printf("states: %s\n", learn::to_string(optimizer.bytes()).c_str());
+  const std::int64_t tokens = asked.sequences * asked.length;
+  double loss = 0;
+  const auto step = [&](std::int64_t number, bool with) {
+    decoder.zero_gradient();
+    at::Tensor sum;
+    for (std::int64_t first = 0; first < asked.sequences; first += micro) {
+      model::PackedBatch batch;
+      std::vector<std::int64_t> lengths;
+      for (std::int64_t i = first; i < std::min(first + micro, asked.sequences); ++i) {
+        const std::vector<model::Token> row =
+            random_tokens(static_cast<std::uint64_t>(number * asked.sequences + i),
+                          static_cast<std::size_t>(asked.length + 1), kFewTokens);
+        model::append_sequence(batch, {row.front()}, {row.begin() + 1, row.end()});
+        lengths.push_back(asked.length);
+      }
+      const at::Tensor known =
+          learn::likelihood_gradient(lengths, std::vector<double>(lengths.size(), 1),
+                                     static_cast<double>(tokens), asked.placement.dtype(at::kFloat));
+      const at::Tensor part = (decoder.log_probabilities(batch, known) * known).sum();
+      part.backward();
+      sum = sum.defined() ? sum + part.detach() : part.detach();
+    }
+    if (with) optimizer.step(decoder, 1e-4);
+    loss = sum.item().toDouble();
+  };
+  const auto in_a_row = [&](bool with) {
+    step(0, with);  // warms up
+    wait_for_device(asked);
+    const double seconds = seconds_of([&] {
+      for (std::int64_t i = 0; i < asked.steps; ++i) {
+        const at::Tensor before = decoder.trained_flat().slice(0, 0, std::nullopt, 1 << 20).clone();
+        step(i + 1, with);
+        if (with == at::equal(before, decoder.trained_flat().slice(0, 0, std::nullopt, 1 << 20)))
+          std::printf("step %lld: parameters %s\n", static_cast<long long>(i), with ? "stay" : "change");
+      }
+      wait_for_device(asked);
+    });
+    return seconds / static_cast<double>(asked.steps);
+  };
+  const double without = in_a_row(false), with = in_a_row(true);
+  const std::int64_t computed =
+      model::parameter_count(settings) - (settings.tied ? 0 : settings.vocabulary * settings.width);
+  const double rate = static_cast<double>(tokens) / without;
+  std::printf(
+      "%lld x %lld, %lld at a time: arithmetic alone %.1f ms, with the optimiser %.1f ms: %.3fx  loss %.3f\n",
+      static_cast<long long>(asked.sequences), static_cast<long long>(asked.length),
+      static_cast<long long>(micro), without * 1e3, with * 1e3, with / without, loss);
+  if (asked.peak > 0)
+    std::printf("arithmetic alone: %.0f tokens/s, %.1f %% of the peak (6 operations a parameter and token)\n",
+                rate, 600.0 * static_cast<double>(computed) * rate / asked.peak);
+  if (const std::optional<std::uint64_t> left = model::free_memory(asked.placement))
+    std::printf("free on the GPU at the end: %.1f GiB\n", static_cast<double>(*left) / (1ull << 30));
 }
 
 void bench_sampling(const Asked& asked, const model::DecoderSettings& settings) {
@@ -244,6 +348,16 @@ int run(int argc, char** argv) {
       processes = std::stoi(next());
     else if (word == "--losses")
       asked.losses = true;
+    else if (word == "--recompute")
+      asked.recompute = true;
+    else if (word == "--micro")
+      asked.micro = std::stoll(next());
+    else if (word == "--states")
+      asked.states = next();
+    else if (word == "--folder")
+      asked.folder = next();
+    else if (word == "--memory")
+      asked.memory = std::stoull(next()) << 30;
     else if (word == "--trace")
       asked.trace = next();
     else if (word == "--only")
@@ -268,6 +382,10 @@ int run(int argc, char** argv) {
     std::printf("%s, %lld parameters, %s on %s\n", asked.shape.c_str(),
                 static_cast<long long>(model::parameter_count(settings)),
                 at::toString(asked.placement.dtype().toScalarType()), gpu ? "the GPU" : "the CPU");
+  if (!asked.states.empty()) {
+    bench_states(asked, settings);
+    return 0;
+  }
   if (asked.only != "sample") bench_training(asked, settings);
   if (asked.only != "train" && processes == 1) bench_sampling(asked, settings);
   return 0;

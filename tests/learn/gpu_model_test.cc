@@ -7,8 +7,10 @@
 #include <cmath>
 #include <optional>
 
+#include "../scratch.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
+#include "warpsmith/learn/states.h"
 #include "warpsmith/learn/trainer.h"
 #include "warpsmith/model/fused.h"
 #include "warpsmith/model/placement.h"
@@ -285,6 +287,68 @@ std::vector<Example> examples() {
                    {}});
   }
   return all;
+}
+
+// On the host and in files, float32 and bytes: copies on other streams than the updates, three pieces and
+// more of them than there are slots.
+TEST_F(GpuModel, WhereStatesLieChangesNoUpdate) {
+  const Scratch scratch;
+  const std::int64_t n = 5 * Moments::kAtATime + 160;
+  for (const bool bytes : {false, true}) {
+    std::vector<at::Tensor> weights;
+    for (const int where : {0, 1, 2, 3}) {
+      at::manual_seed(7);
+      const at::Tensor master = at::randn({n});
+      weights.push_back(master.to(half_.device(), at::kBFloat16));
+      const StatesPlan plan{.beside = where == 0   ? n
+                                      : where == 3 ? Moments::kAtATime
+                                                   : 0,
+                            .folder = where == 2 ? scratch.path() : std::filesystem::path(),
+                            .piece = Moments::kAtATime};
+      States states(weights.back(), master, {}, {}, bytes, plan);
+      for (int round = 0; round < 4; ++round) {
+        if (round == 2) states.fetch();
+        states.each([&](const States::Run& run) {
+          const at::Tensor some = at::arange(run.begin, run.begin + run.count, wide_) / n + round;
+          run.first.mul_(0.9).add_(some, 0.1);
+          run.second.mul_(0.99).addcmul_(some, some, 0.01);
+          run.master.addcdiv_(run.first, run.second.sqrt() + 1e-3, -0.01);
+          weights.back().narrow(0, run.begin, run.count).copy_(run.master);
+        });
+      }
+      EXPECT_TRUE(at::equal(weights.back(), weights.front())) << where << bytes;
+      at::Tensor back = at::empty({n}, at::kBFloat16);
+      for (std::int64_t at = 0; at < n; at += Moments::kAtATime) {
+        const at::Tensor part = states.read(States::Which::kMaster, at);
+        back.narrow(0, at, part.numel()).copy_(part);
+      }
+      EXPECT_TRUE(at::equal(back, weights.front().cpu())) << where << bytes;
+    }
+  }
+}
+
+TEST_F(GpuModel, WhereStatesLieChangesNoLoss) {
+  const Scratch scratch;
+  std::vector<std::string> texts;
+  for (const Example& e : examples()) texts.insert(texts.end(), {e.prompt, e.completion});
+  TrainerSettings settings;
+  settings.steps = 20;
+  settings.optimizer.batch_tokens = 400;
+  settings.placement = half_;
+  model::DecoderSettings small = shape();
+  small.vocabulary = 300;
+  std::vector<double> right;
+  for (const char* where : {"gpu", "host", "nvme", "auto"}) {
+    settings.optimizer.states = where;
+    settings.optimizer.states_folder = where == std::string("nvme") ? scratch.path().string() : "";
+    Trainer trainer(settings, make_decoder(small), model::Tokenizer::train(texts, 300), std::nullopt, nullptr,
+                    examples());
+    for (std::size_t i = 0; i < 20; ++i) {
+      const double loss = trainer.step().loss;
+      if (right.size() <= i) right.push_back(loss);
+      EXPECT_EQ(loss, right[i]) << where << ", step " << i;
+    }
+  }
 }
 
 TEST_F(GpuModel, ResumedTrainingRepeatsEveryLossBitForBit) {
