@@ -19,6 +19,7 @@
 # in its favour. What it is held to lies in the parent's memory, and the clock is there.
 import contextlib
 import ctypes
+import ctypes.util
 import gc
 import importlib.machinery
 import importlib.util
@@ -465,8 +466,18 @@ def answer_cudnn(answer):
     return False
 
 
+# What packages do while they are imported, and the sandbox would end the process for: CuPy looks for libraries by
+# starting ldconfig, and makes a folder for kernels. Here the first finds none, and kernels stay in memory.
+def import_without_processes():
+    for name in ("_findSoname_ldconfig", "_findLib_gcc", "_findLib_ld"):
+        if hasattr(ctypes.util, name):
+            setattr(ctypes.util, name, lambda _: None)
+    os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
+
+
 def main():
     fix_addresses()
+    import_without_processes()
     global torch, Tensor, data_ptr, contiguous, is_contiguous, NUMBERS
     library, control_fd, socket_fd, archive, device, math, seccomp, task_module = sys.argv[1:9]
     try:

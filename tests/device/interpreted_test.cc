@@ -100,6 +100,16 @@ TEST_F(InterpretedChild, AModuleRunsAndIsTimed) {
   EXPECT_EQ(session_->threads(), session_->threads_before());
 }
 
+// Packages ask for libraries while they are imported (CuPy does), which would start a process.
+TEST_F(InterpretedChild, ALibraryIsLookedForWithoutAProcess) {
+  const ExtensionRun tries = tried_body(
+      "return x * a + n",
+      "import ctypes.util, os\n"
+      "assert ctypes.util.find_library('there_is_no_such_library') is None\n"
+      "assert os.environ['CUPY_CACHE_IN_MEMORY'] == '1'");
+  EXPECT_EQ(tries.verdict, Verdict::kOk) << tries.detail;
+}
+
 // It loads torch while somebody else has the GPU, and goes there when it is told to.
 TEST_F(InterpretedChild, OneThatWaitsIsOpenedLater) {
   options_.binary = folder_.path() / "candidate.zip";
