@@ -10,8 +10,8 @@ TASKS are the tasks of the run, as `warpsmith import` made them; each kernel is 
 process of its own (5 trials, 100 timings by CUDA events), with the lock of the GPU that our measuring takes
 as well.
 
-Where its speedup and ours differ by more than 5 % (and only there), the cause is looked for by changing one thing at a time in
-how the evaluator times, until the two agree. The changes, in the order in which they are tried:
+Where its speedup and ours differ by more than 5 %, and only there, the cause is looked for by changing one
+thing at a time in how the evaluator times, until the two agree. The changes, in the order in which they are tried:
 
     alone         reference and kernel in processes of their own (what one sets, flags or the allocator, does
                   not reach the other), and the median of 100 times, not their mean
