@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "warpsmith/records/baseline.h"
 
@@ -138,9 +139,32 @@ double measure_seconds(const workflow::StageSpec& spec, Tier tier) {
   return kGpuPlanSeconds;
 }
 
-double measure_seconds(const workflow::StageSpec& spec, const std::vector<Candidate>& candidates) {
+namespace {
+
+const Candidate& candidate_of(const Candidate& candidate) { return candidate; }
+const Candidate& candidate_of(const Compiled& compiled) { return compiled.candidate; }
+
+// Of a candidate in the mean. In a `measure` stage the baselines of each task come on top: other stages find
+// them in the cache but for the first time.
+template <typename List>
+double measure_seconds_of(const workflow::StageSpec& spec, const List& candidates) {
+  double baselines_s = 0;
+  if (spec.kind == "measure" && spec.device != "cpu")
+    for (const std::string& name : baselines_of(spec.protocol))
+      baselines_s += name.starts_with("torch_compile") ? kCompiledBaselineSeconds : kBaselineSeconds;
+  std::set<std::string> tasks;
+  for (const auto& c : candidates) tasks.insert(candidate_of(c).task);
   return mean_seconds(candidates, measure_seconds(spec, Tier::kPlan),
-                      [&](const Candidate& c) { return measure_seconds(spec, c.tier); });
+                      [&](const auto& c) { return measure_seconds(spec, candidate_of(c).tier); }) +
+         (candidates.empty()
+              ? 0
+              : baselines_s * static_cast<double>(tasks.size()) / static_cast<double>(candidates.size()));
+}
+
+}  // namespace
+
+double measure_seconds(const workflow::StageSpec& spec, const std::vector<Candidate>& candidates) {
+  return measure_seconds_of(spec, candidates);
 }
 
 double compile_seconds(const Candidate& candidate) {
@@ -189,9 +213,7 @@ JobRequest measure_request(const workflow::StageSpec& spec, int round,
     job.item_s.push_back(measure_seconds(spec, c.candidate.tier));
   }
   job.resources = spec.measure;
-  job.expected_item_s = mean_seconds(candidates, measure_seconds(spec, Tier::kPlan), [&](const Compiled& c) {
-    return measure_seconds(spec, c.candidate.tier);
-  });
+  job.expected_item_s = measure_seconds_of(spec, candidates);
   job.one_shard = measures_in_one_shard(spec);
   return job;
 }

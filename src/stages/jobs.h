@@ -37,10 +37,13 @@ inline constexpr double kCompilePlanSeconds = 0.3, kCompileExtensionSeconds = 30
 inline constexpr double kCheckSeconds = 0.5;  // beside the budget of a timing on the CPU
 // On a GPU: far less than the budget; what has host code runs in a process of its own.
 inline constexpr double kGpuPlanSeconds = 0.3, kGpuExtensionSeconds = 3, kGpuPythonSeconds = 8;
+// Of a task's baselines, each: one that torch compiles, and another.
+inline constexpr double kCompiledBaselineSeconds = 15, kBaselineSeconds = 2;
 // Of a candidate of that tier.
 double measure_seconds(const workflow::StageSpec& spec, Tier tier);
 double compile_seconds(const Candidate& candidate);
-// Of one, in the mean over these; where there is none, as of tier `plan`.
+// Of one, in the mean over these, with its share of what their tasks take; where there is none, as of tier
+// `plan`.
 double measure_seconds(const workflow::StageSpec& spec, const std::vector<Candidate>& candidates);
 double compile_seconds(const std::vector<Candidate>& candidates);
 // Timings of one CPU take turns by the host's lock: more shards would only wait for one another.

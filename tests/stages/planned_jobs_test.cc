@@ -62,6 +62,27 @@ TEST(PlannedJobs, AMeasurementOnAGpuIsExpectedToTakeFarLessThanItsBudget) {
   EXPECT_LT(measure_s("H200"), 0.5);
 }
 
+// A shard that times every baseline of its tasks behind its candidates is not to be one for all of them.
+TEST(PlannedJobs, BaselinesOfEachTaskCountInAMeasurement) {
+  const auto item_s = [](const std::vector<std::string>& baselines,
+                         const std::vector<Candidate>& candidates) {
+    StageInputs inputs = make_inputs("s", "measure", workflow::MeasureSettings{.candidates_of_run = "/run"});
+    inputs.spec.device = "H200";
+    inputs.spec.protocol.baselines = baselines;
+    inputs.spec.taken =
+        std::make_shared<const workflow::TakenCandidates>(workflow::TakenCandidates{candidates, "d"});
+    for (const PlannedJob& job : planned_jobs(inputs.spec, {}))
+      if (job.job == "measure") return job.expected_item_s;
+    return -1.0;
+  };
+  const Candidate one = program("a", "ok 1.00 x"), two = program("a", "ok 1.00 y"),
+                  other = program("b", "ok 1.00 x");
+  const double none = item_s({}, {one});
+  EXPECT_GT(item_s({"all"}, {one}), none + 30);
+  EXPECT_DOUBLE_EQ(item_s({"torch_compile"}, {one, two}), none + 7.5) << "two share their task's";
+  EXPECT_DOUBLE_EQ(item_s({"torch_compile"}, {one, other}), none + 15);
+}
+
 // What is built with torch's headers is packed apart: else one shard would build all of them, one by one.
 TEST(PlannedJobs, CandidatesThatAreKnownAreExpectedToTakeWhatTheirTiersTake) {
   const auto compile_s = [](Tier tier, const std::string& text) {
