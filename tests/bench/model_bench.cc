@@ -168,6 +168,7 @@ void bench_training(const Asked& asked, const model::DecoderSettings& settings) 
 // Random weights where they are wanted: billions of them take minutes on the host.
 void fill_randomly(const model::Decoder& decoder) {
   const at::NoGradGuard no_grad;
+  at::manual_seed(1);
   for (const model::NamedTensor& p : decoder.trained()) {
     if (p.decays)
       p.tensor.normal_(0, 0.02);
