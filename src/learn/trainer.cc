@@ -346,8 +346,9 @@ static std::optional<model::Decoder> reference_beside(const model::Decoder& trai
 
 // Bytes of the GPU that are left for the optimiser's states beside what a step computes at a time; nothing:
 // not known, or on the CPU.
+// `others`: copies of the weights that are made later.
 static std::optional<std::uint64_t> room_for_states(const TrainerSettings& settings,
-                                                    const model::Decoder& decoder) {
+                                                    const model::Decoder& decoder, std::uint64_t others) {
   constexpr double kMore = 1.25;                // than activations are said to take
   constexpr std::uint64_t kApart = 2ull << 30;  // of libraries, and what torch's allocator rounds up
   const std::optional<std::uint64_t> free = model::free_memory(settings.placement);
@@ -359,8 +360,8 @@ static std::optional<std::uint64_t> room_for_states(const TrainerSettings& setti
       {.tokens = settings.micro_batch_tokens > 0 ? std::min(settings.micro_batch_tokens, share) : share,
        .bfloat16 = decoder.flat().scalar_type() != at::kFloat,
        .recompute = settings.recompute});
-  const std::uint64_t wanted =
-      kApart + static_cast<std::uint64_t>(kMore * static_cast<double>(memory.activations));
+  const std::uint64_t wanted = kApart + others * memory.weights +
+                               static_cast<std::uint64_t>(kMore * static_cast<double>(memory.activations));
   return *free > wanted ? *free - wanted : 0;
 }
 
@@ -371,7 +372,7 @@ Trainer::Trainer(const TrainerSettings& settings, model::Decoder decoder, model:
   if (!model::is_host(settings.placement)) placed = decoder.copied(settings.placement);
   if (reference) own_reference = reference_beside(placed ? *placed : decoder, decoder, *reference);
   AdamW adamw(settings.optimizer, placed ? *placed : decoder, decoder.trained_flat(), std::move(optimizer),
-              settings.ranks, room_for_states(settings, placed ? *placed : decoder));
+              settings.ranks, room_for_states(settings, placed ? *placed : decoder, sampled_by ? 1 : 0));
   if (placed) host = std::move(decoder);
   state_ = std::make_unique<State>(State{settings,
                                          placed ? std::move(*placed) : std::move(decoder),
