@@ -326,6 +326,7 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
                                                     request.expected_item_s, parts.start_s),
            .shard_s = parts.shard_s > 0 ? parts.shard_s : one.spec->shard_s,
            .one_shard = request.one_shard,
+           .least = request.least_shards,
            .slots = slots_of(request.resources),
            .start_s = parts.start_s,
            .item_s = request.item_s});

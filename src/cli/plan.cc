@@ -58,6 +58,7 @@ Extent extent_of(const workflow::StageSpec& stage) {
                                                        .expected_item_s = job.expected_item_s,
                                                        .shard_s = stage.shard_s,
                                                        .one_shard = job.one_shard,
+                                                       .least = job.least_shards,
                                                        .slots = slots})
                                           .size();
   }

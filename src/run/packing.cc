@@ -41,8 +41,8 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> pack_items(const PackReques
     const double total_s = static_cast<double>(r.items) * std::max(r.expected_item_s, 0.0);
     const double by_length = r.shard_s > 0 ? std::ceil(total_s / r.shard_s) : 1;
     const double by_slots = std::min<double>(r.slots, std::floor(total_s / std::max(r.start_s, 1e-9)));
-    count = static_cast<std::uint64_t>(
-        std::clamp(std::max(by_length, by_slots), 1.0, static_cast<double>(r.items)));
+    count = static_cast<std::uint64_t>(std::clamp(
+        std::max({by_length, by_slots, static_cast<double>(r.least)}), 1.0, static_cast<double>(r.items)));
   }
   if (r.item_s.size() == r.items) return equally_long(r.item_s, count);
   Shards shards;

@@ -98,6 +98,7 @@ JobRequest generate_request(const workflow::StageSpec& spec, int round, const st
     samples += p.samples;
   }
   job.resources = spec.generate;
+  job.least_shards = spec.generate_shards;
   const double an_item = samples / std::max(1.0, static_cast<double>(prompts.size()));
   job.expected_item_s = seconds_a_token(spec) * spec.sample.max_tokens * an_item;
   return job;

@@ -92,6 +92,7 @@ struct Planner {
 };
 
 void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
+  if (job.job == "generate") job.least_shards = spec.generate_shards;
   if (job.job == "generate")
     job.expected_item_s = seconds_a_token(spec) * spec.sample.max_tokens * kSamplesAnItem;
   static const std::vector<Candidate> kNone;

@@ -311,6 +311,8 @@ Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnos
   }
   for (const std::string& job : kJobNames)  // the file says it for all stages: not all can use them
     resources_of(spec, job).gpus = std::min(resources_of(spec, job).gpus, most_gpus(spec, job));
+  spec.generate_shards = std::max(1, spec.generate.gpus);
+  spec.generate.gpus = std::min(spec.generate.gpus, 1);
   const auto holds = [](const std::vector<std::string>& list, const std::string& word) {
     return std::find(list.begin(), list.end(), word) != list.end();
   };
@@ -358,12 +360,12 @@ int most_gpus(const StageSpec& spec, std::string_view job) {
   if (job == "measure") return most_gpus_unnamed(spec, job);
   const std::string& kind = spec.kind;
   if (kind.empty() || kind == "command")
-    return job == "train" ? kMostGpus : job == "generate" && kind.empty();
+    return job == "train" || (job == "generate" && kind.empty()) ? kMostGpus : 0;
   const KindRule* const rule = find_kind(kind);
   const bool runs =
       rule != nullptr && std::find(rule->jobs.begin(), rule->jobs.end(), job) != rule->jobs.end();
   if (!runs) return 0;
-  return job == "train" ? kMostGpus : job == "generate" ? 1 : 0;
+  return job == "train" || job == "generate" ? kMostGpus : 0;
 }
 
 int most_gpus_unnamed(const StageSpec& spec, std::string_view job) {

@@ -23,6 +23,13 @@ TEST(Packing, DoesNotSpreadWhatIsShorterThanStartingAShard) {
   EXPECT_EQ(pack_items({.items = 8, .expected_item_s = 0.1, .shard_s = 600, .slots = 2}), (Shards{{0, 8}}));
 }
 
+TEST(Packing, AtLeastSoManyWhereThereAreAsManyItems) {
+  EXPECT_EQ(pack_items({.items = 8, .expected_item_s = 0.1, .shard_s = 600, .least = 2}),
+            (Shards{{0, 4}, {4, 8}}));
+  EXPECT_EQ(pack_items({.items = 2, .expected_item_s = 0.1, .shard_s = 600, .least = 5}),
+            (Shards{{0, 1}, {1, 2}}));
+}
+
 TEST(Packing, OneShardStaysOne) {
   EXPECT_EQ(pack_items({.items = 8, .expected_item_s = 100, .shard_s = 1, .one_shard = true, .slots = 4}),
             (Shards{{0, 8}}));

@@ -62,6 +62,17 @@ TEST(PlannedJobs, AMeasurementOnAGpuIsExpectedToTakeFarLessThanItsBudget) {
   EXPECT_LT(measure_s("H200"), 0.5);
 }
 
+TEST(PlannedJobs, SamplingOnSeveralGpusIsAsManyShards) {
+  StageInputs inputs = make_inputs("s", "self_supervised", workflow::SelfSupervisedSettings{});
+  inputs.spec.generate_shards = 4;
+  int seen = 0;
+  for (const PlannedJob& job : planned_jobs(inputs.spec, {})) {
+    EXPECT_EQ(job.least_shards, job.job == "generate" ? 4 : 1);
+    seen += job.job == "generate";
+  }
+  EXPECT_GT(seen, 0);
+}
+
 // A shard that times every baseline of its tasks behind its candidates is not to be one for all of them.
 TEST(PlannedJobs, BaselinesOfEachTaskCountInAMeasurement) {
   const auto item_s = [](const std::vector<std::string>& baselines,

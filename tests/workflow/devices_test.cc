@@ -160,6 +160,9 @@ TEST(Devices, OnlyMeasureJobsHaveAGpuUnlessTheFileSaysMore) {
             "generate 0, compile 0, measure 1L40, train 1L40, ");
   EXPECT_EQ(asked("resources: {generate: {gpus: 1}}\n", two),
             "generate 1L40, compile 0, measure 1L40, train 0, ");
+  EXPECT_EQ(asked("resources: {generate: {gpus: 4}}\n", two),
+            "generate 1L40, compile 0, measure 1L40, train 0, ")
+      << "four shards of one";
 }
 
 TEST(Devices, GpusOfNoTypeAreOfAnyHereAndOfOneAtASite) {

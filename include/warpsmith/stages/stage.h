@@ -33,6 +33,7 @@ struct JobRequest {
   double expected_item_s = 1;  // in the mean
   std::vector<double> item_s;  // of each item, where they differ; only their ratios count
   bool one_shard = false;      // never split (train; measure on one host)
+  int least_shards = 1;        // where there are as many items
 };
 
 struct ItemResult {
@@ -144,6 +145,7 @@ struct PlannedJob {
   bool upper_bound = false;    // it depends on results, and is this at most
   double expected_item_s = 1;  // as in JobRequest
   bool one_shard = false;
+  int least_shards = 1;
   std::string program;
   Resources resources;
 };

@@ -217,6 +217,7 @@ struct StageSpec {
   std::string kind;       // "collect", "sft", "self_supervised", "contrastive", "measure", "command"
   std::map<std::string, std::string> point;  // matrix values
   std::vector<std::string> needs;            // instance names, sorted
+  int generate_shards = 1;  // at least: `generate: {gpus: N}` are N shards, each of which has one GPU
   Resources generate, compile, measure,
       train;  // resources by job; collect jobs take compile's, command jobs train's
   RetryRule retry;
