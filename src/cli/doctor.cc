@@ -8,12 +8,16 @@
 #include <cstdlib>
 #include <map>
 
+#include "load_options.h"
+#include "model_memory.h"
 #include "print.h"
+#include "site_executor.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/records/ceilings.h"
 #include "warpsmith/toolchain/host.h"
+#include "warpsmith/workflow/load.h"
 
 namespace warpsmith::cli {
 
@@ -86,7 +90,26 @@ std::vector<process::Fact> ceilings_facts(const fs::path& results) {
 
 namespace {
 
+// What each of its stages takes of this machine's GPUs, and why it cannot run here.
+std::vector<process::Fact> stage_facts(const std::string& file) {
+  workflow::LoadResult loaded = workflow::load_workflow(file, with_folders({}));
+  if (!loaded.spec) throw InvalidInput(loaded.mistakes);
+  const std::vector<process::Gpu> gpus = look_at_place(*loaded.spec, std::nullopt);
+  std::vector<process::Fact> facts;
+  for (const workflow::StageSpec& stage : loaded.spec->stages) {
+    const std::string name = "stage " + stage.name;
+    for (const std::string& line : memory_lines(stage, gpus))
+      facts.push_back({.name = name, .value = line, .ok = true, .hint = ""});
+    if (!stage.blocked.empty())
+      facts.push_back({.name = name, .value = "cannot run here", .ok = false, .hint = stage.blocked});
+    else if (facts.empty() || facts.back().name != name)
+      facts.push_back({.name = name, .value = "its model needs no GPU", .ok = true, .hint = ""});
+  }
+  return facts;
+}
+
 struct Options {
+  std::string file;  // a workflow
   DoctorSiteOptions site;
   bool discover = false;
   DiscoverOptions discovery;
@@ -103,6 +126,7 @@ int doctor(const Options& options, CommandContext& context) {
   printer.add(nvrtc_fact());
   printer.add(ceilings_facts(fs::absolute(context.results)));
   printer.add(program_facts());
+  if (!options.file.empty()) printer.add(stage_facts(options.file));
   return printer.finish();
 }
 
@@ -137,9 +161,12 @@ void add_doctor(CLI::App& app, CommandContext& context) {
       add_command(app, context, "doctor",
                   "Says what this machine, or a cluster, has and lacks, the sandbox level included",
                   "warpsmith doctor --json\n"
+                  "  warpsmith doctor workflows/pretrained.yaml\n"
                   "  warpsmith doctor --discover --name lab --output slurm/sites/lab.yaml\n"
                   "  warpsmith doctor --site lab",
                   [options, &context] { return doctor(*options, context); });
+  CLI::Option* file = command->add_option("FILE", options->file,
+                                          "A workflow: what its stages take of this machine's GPUs as well");
   CLI::Option* site = command->add_option("--site", options->site.site,
                                           "Compare this site file with its cluster, with tiny jobs");
   command
@@ -150,6 +177,7 @@ void add_doctor(CLI::App& app, CommandContext& context) {
   CLI::Option* discover = command->add_flag("--discover", options->discover,
                                             "Write a first site file from what the cluster shows");
   discover->excludes(site);
+  file->excludes(site)->excludes(discover);
   command
       ->add_option("--name", options->discovery.name,
                    "Name of the site (default: the file's, else the cluster's)")

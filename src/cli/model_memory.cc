@@ -89,16 +89,19 @@ std::vector<std::string> memory_lines(const workflow::StageSpec& stage,
                                       const std::vector<process::Gpu>& gpus) {
   std::vector<std::string> lines;
   const ModelMemory memory = model_memory(stage);
-  if (const auto& training = memory.training) {
+  const auto say_training = [&](const std::optional<model::GpuMemory>& training) {
+    if (!training) return;
     const std::uint64_t has = least_memory(gpus, stage.train);
     lines.push_back(fmt::format("training takes some {}{}", model::to_string(*training), of_gpu(has)));
-    const bool may_move = has > 0 && training->all() > has && stage.optimizer.states == "auto";
-    const bool fits_then = may_move && model_memory(stage, true).training->all() <= has;
-    if (fits_then)
+    if (has == 0 || training->all() <= has) return;
+    const bool may_move = stage.optimizer.states == "auto";
+    const model::GpuMemory least = may_move ? *model_memory(stage, true).training : *training;
+    if (least.all() <= has)
       lines.push_back("so a part of the optimiser's states lies on the host, and each step copies it");
-    else if (has > 0 && training->all() > has && training->fixed() <= has)
+    else if (least.fixed() <= has)
       lines.push_back("that is too much: lower `micro_batch_tokens`, or set `recompute: true`");
-  }
+  };
+  say_training(memory.training);
   if (const auto& sampling = memory.sampling) {
     const std::uint64_t has = least_memory(gpus, stage.generate);
     lines.push_back(fmt::format("sampling takes some {}{}", model::to_string(*sampling), of_gpu(has)));

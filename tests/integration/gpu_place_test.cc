@@ -97,18 +97,25 @@ TEST_F(GpuPlace, ShardsHaveGpusOfTheirOwnAndTheirHoursCount) {
 TEST_F(GpuPlace, AModelThatDoesNotFitIsToldBeforeAnythingStarts) {
   const std::string model =
       "model: {layers: 32, width: 4096, heads: 32, kv_heads: 8, hidden: 14336, vocabulary: 32000}\n"
-      "optimizer: {batch_tokens: 4096}\n";
+      "optimizer: {batch_tokens: 4096, micro_batch_tokens: 1024";
   const std::string stages =
       "stages:\n  - {name: c, kind: collect}\n  - {name: s, kind: sft, needs: c, steps: 1}\n";
-  const auto plan = [&](const std::string& gpus) {
-    write_workflow(kDataset + model + "resources: {train: {gpus: " + gpus + "}}\n" + stages);
-    (void)run("plan w.yaml");
+  const auto look = [&](const std::string& command, const std::string& more) {
+    write_workflow(kDataset + model + more + "}\nresources: {train: {gpus: 1}}\n" + stages);
+    (void)run(command + " w.yaml");
     return out_;
   };
-  EXPECT_THAT(plan("1"),
+  EXPECT_THAT(look("plan", ", states: gpu"),
               HasSubstr("cannot run: its model does not fit on a GPU of this machine: training takes 1"));
-  EXPECT_THAT(plan("1"), HasSubstr("and there are 45.0 GiB"));
+  EXPECT_THAT(out_, HasSubstr("and there are 45.0 GiB. `states: host`, `lora`"));
   EXPECT_EQ(run("run w.yaml"), kExitUsage) << out_;
+  EXPECT_THAT(look("doctor", ", states: gpu"), HasSubstr("stage s                        cannot run here"));
+  // Its optimiser's states need not lie there.
+  EXPECT_THAT(look("plan", ""), HasSubstr("so a part of the optimiser's states lies on the host"));
+  EXPECT_THAT(look("doctor", ""),
+              HasSubstr("stage s                        so a part of the optimiser's states"));
+  EXPECT_THAT(out_, HasSubstr("stage c                        its model needs no GPU"));
+  EXPECT_THAT(look("plan", ", states: host"), HasSubstr(", optimiser 2.2, "));
   write_workflow(kDataset + "optimizer: {batch_tokens: 4096}\nresources: {train: {gpus: 1}}\n" + stages);
   EXPECT_EQ(run("plan w.yaml"), kExitOk) << out_;
   EXPECT_THAT(out_, HasSubstr("on a GPU, training takes some 0.1 GiB: weights 0.0"));
