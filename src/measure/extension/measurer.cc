@@ -93,7 +93,7 @@ struct ExtensionMeasurer::State {
   State(GpuHarness& the_harness, Settings& the_settings, EngineDevice& device)
       : harness(the_harness),
         settings(the_settings),
-        by_device(device),
+        engine_device(device),
         by_host(the_settings),
         engine(settings, by_host, device,
                {.agreement = kAgreement,
@@ -154,7 +154,7 @@ struct ExtensionMeasurer::State {
       started->second.wait_until_loaded(kLoadSeconds);
     };
     if (!interpreter) return start();
-    by_device.without_device(start);
+    engine_device.without_device(start);
     phase_begin = seconds_now();
   }
 
@@ -536,7 +536,7 @@ struct ExtensionMeasurer::State {
 
   GpuHarness& harness;
   Settings& settings;
-  EngineDevice& by_device;
+  EngineDevice& engine_device;
   Settings by_host;  // the same by the host's clock
   Engine engine;
   process::SandboxLevel level;

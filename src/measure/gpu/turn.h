@@ -13,20 +13,28 @@ namespace warpsmith::measure {
 class GpuTurn {
  public:
   // Waits for the GPU's lock.
-  explicit GpuTurn(const std::filesystem::path& lock) : path_(lock), lock_(std::in_place, lock) {
-    begin_ = seconds_now();
-  }
-  // Gives the GPU back while `work` runs, and waits for it again.
+  explicit GpuTurn(const std::filesystem::path& lock) : path_(lock) { take(); }
+  // Gives the GPU back while `work` runs, and waits for it again, also where that throws.
   void without(const std::function<void()>& work) {
     held_s_ = held_s();
     lock_.reset();
-    work();
+    try {
+      work();
+    } catch (...) {
+      take();
+      throw;
+    }
+    take();
+  }
+  // Without what `work` took, and the wait behind it.
+  double held_s() const { return lock_ ? held_s_ + seconds_now() - begin_ : held_s_; }
+
+ private:
+  void take() {
     lock_.emplace(path_);
     begin_ = seconds_now();
   }
-  double held_s() const { return held_s_ + seconds_now() - begin_; }
 
- private:
   std::filesystem::path path_;
   std::optional<FileLock> lock_;
   double begin_ = 0, held_s_ = 0;
