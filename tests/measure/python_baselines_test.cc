@@ -56,12 +56,16 @@ class PythonBaselinesTest : public testing::Test {
     EXPECT_TRUE(timing.state == BaselineState::kCovered || timing.reason.starts_with("unstable"))
         << timing.reason;
   }
-  // Of a program in place of gelu's.
-  void expect_covered(const char* reference, const char* name) {
+  // Of a program in place of gelu's. `answers`: what its flags say that right answers were; empty: nothing.
+  void expect_covered(const char* reference, const char* name, const std::string& answers = "") {
     PythonBaselines python(shortest(), "cpu", folder_ / "python");
     task::Task task = one("gelu");
     task.reference = reference;
-    expect_covered(python.measure(task, name));
+    BaselineTiming timing = python.measure(task, name);
+    expect_covered(timing);
+    if (!skips(timing)) {
+      EXPECT_EQ(timing.flags["right_answers"], answers);
+    }
   }
   Scratch folder_;
 };
@@ -124,7 +128,7 @@ TEST_F(PythonBaselinesTest, AProgramThatDoesNotRunInFloat64HasItsBaseline) {
   expect_covered(
       "def forward(x: Tensor) -> Tensor:\n"
       "  return torch.lerp(x, torch.ones([1], dtype=torch.float32), 0.5)\n",
-      "torchscript");
+      "torchscript", "eager's, and inputs one rounding away");
 }
 
 // TorchScript passes them a list, and Python each tensor.
