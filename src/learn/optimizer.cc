@@ -72,7 +72,7 @@ namespace {
 StatesPlan plan_of(const OptimizerSettings& settings, std::int64_t n, bool with_master, bool on_gpu,
                    std::optional<std::uint64_t> room) {
   StatesPlan plan;
-  const double each = state_bytes(with_master, settings.moments == "int8");
+  const double each = model::state_bytes(with_master, settings.moments == "int8");
   if (settings.states == "gpu" && !on_gpu)
     throw Error("`states: gpu`, and training is on the CPU", kExitUsage);
   plan.beside = n;
@@ -81,7 +81,8 @@ StatesPlan plan_of(const OptimizerSettings& settings, std::int64_t n, bool with_
   if (settings.states == "auto" && on_gpu && room &&
       each * static_cast<double>(n) > static_cast<double>(*room)) {
     // Pieces on their way take some of it.
-    const double left = static_cast<double>(*room) - 3 * each * static_cast<double>(plan.piece);
+    const double left =
+        static_cast<double>(*room) - model::kStatesPieces * each * static_cast<double>(plan.piece);
     plan.beside = static_cast<std::int64_t>(std::max(0.0, left) / each);
   }
   const double elsewhere = each * static_cast<double>(n - plan.beside);

@@ -20,8 +20,8 @@ namespace warpsmith::learn {
 
 namespace {
 
-constexpr std::int64_t kSlots = 3;    // pieces on the GPU at a time
-constexpr std::int64_t kBuffers = 4;  // … and in the host's memory, of those in a file
+constexpr std::int64_t kSlots = model::kStatesPieces;  // on the GPU
+constexpr std::int64_t kBuffers = 4;                   // … and in the host's memory, of those in a file
 
 // States of some elements. `master`: undefined where the weights are it.
 struct Data {
@@ -80,11 +80,6 @@ struct Lanes {
 };
 
 }  // namespace
-
-double state_bytes(bool with_master, bool in_bytes) {
-  const double scales = in_bytes ? 2. * sizeof(float) / static_cast<double>(Moments::kBlock) : 0;
-  return (with_master ? 4 : 0) + (in_bytes ? 2 : 8) + scales;
-}
 
 struct States::State {
   at::Tensor weights;

@@ -349,8 +349,6 @@ static std::optional<model::Decoder> reference_beside(const model::Decoder& trai
 // `others`: copies of the weights that are made later.
 static std::optional<std::uint64_t> room_for_states(const TrainerSettings& settings,
                                                     const model::Decoder& decoder, std::uint64_t others) {
-  constexpr double kMore = 1.25;                // than activations are said to take
-  constexpr std::uint64_t kApart = 2ull << 30;  // of libraries, and what torch's allocator rounds up
   const std::optional<std::uint64_t> free = model::free_memory(settings.placement);
   if (!free) return std::nullopt;
   const std::int64_t ranks = settings.ranks ? settings.ranks->size() : 1;
@@ -360,9 +358,8 @@ static std::optional<std::uint64_t> room_for_states(const TrainerSettings& setti
       {.tokens = settings.micro_batch_tokens > 0 ? std::min(settings.micro_batch_tokens, share) : share,
        .bfloat16 = decoder.flat().scalar_type() != at::kFloat,
        .recompute = settings.recompute});
-  const std::uint64_t wanted = kApart + others * memory.weights +
-                               static_cast<std::uint64_t>(kMore * static_cast<double>(memory.activations));
-  return *free > wanted ? *free - wanted : 0;
+  const std::uint64_t later = others * memory.weights;
+  return *free > later ? model::room_for_states(*free - later, memory) : 0;
 }
 
 Trainer::Trainer(const TrainerSettings& settings, model::Decoder decoder, model::Tokenizer tokenizer,

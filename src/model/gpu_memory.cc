@@ -45,6 +45,17 @@ std::string to_string(const GpuMemory& memory) {
   return fmt::format("{:.1f} GiB{}", gib(memory.all()), parts);
 }
 
+double state_bytes(bool with_master, bool in_bytes) {
+  return (with_master ? 4 : 0) + (in_bytes ? 2 + 2. * sizeof(float) / 256 : 8);
+}
+
+std::uint64_t room_for_states(std::uint64_t free, const GpuMemory& computed) {
+  constexpr double kMore = 1.25;  // than activations are said to take
+  constexpr std::uint64_t kApart = 2ull << 30;
+  const auto wanted = kApart + static_cast<std::uint64_t>(kMore * static_cast<double>(computed.activations));
+  return free > wanted ? free - wanted : 0;
+}
+
 GpuMemory training_memory(const DecoderSettings& settings, const TrainedOnGpu& how) {
   const bool lora = settings.lora.rank > 0;
   const std::int64_t base = parameter_count(settings), adapters = lora ? adapter_count(settings) : 0;
@@ -53,12 +64,11 @@ GpuMemory training_memory(const DecoderSettings& settings, const TrainedOnGpu& h
   m.weights = bytes_of(base + adapters, how.bfloat16);
   if (how.reference && !lora) m.weights += bytes_of(base, how.bfloat16);
   m.gradients = bytes_of(trained, how.bfloat16);
-  // In float32 the weights are the master's. Moments in bytes have a scale for each 256.
-  const std::int64_t states = (how.bfloat16 ? 4 : 0) + (how.moments_in_bytes ? 2 : 8);
-  const std::int64_t scales = how.moments_in_bytes ? trained / 32 : 0;
-  m.optimizer = static_cast<std::uint64_t>((states * trained + scales) / std::max(1, how.ranks));
-  if (how.states_elsewhere && trained > 0)
-    m.optimizer = std::min(m.optimizer, 3 * kStatesPiece * m.optimizer / static_cast<std::uint64_t>(trained));
+  // In float32 the weights are the master's.
+  const double each = state_bytes(how.bfloat16, how.moments_in_bytes);
+  m.optimizer = static_cast<std::uint64_t>(each * static_cast<double>(trained) / std::max(1, how.ranks));
+  if (how.states_elsewhere)
+    m.optimizer = std::min(m.optimizer, static_cast<std::uint64_t>(each * kStatesPieces * kStatesPiece));
   const std::int64_t layer = kept_of_layer(settings);
   const std::int64_t kept =
       how.recompute ? settings.layers * settings.width + layer : settings.layers * layer;

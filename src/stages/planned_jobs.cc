@@ -92,9 +92,10 @@ struct Planner {
 };
 
 void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
-  if (job.job == "generate") job.least_shards = spec.generate_shards;
-  if (job.job == "generate")
+  if (job.job == "generate") {
+    job.least_shards = spec.generate_shards;
     job.expected_item_s = seconds_a_token(spec) * spec.sample.max_tokens * kSamplesAnItem;
+  }
   static const std::vector<Candidate> kNone;
   const std::vector<Candidate>& known = spec.taken ? spec.taken->list : kNone;
   if (job.job == "compile") job.expected_item_s = compile_seconds(known);

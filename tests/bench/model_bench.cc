@@ -1,10 +1,9 @@
 // What training and sampling cost, in tokens a second.
 //
 //   model_bench [THREADS]           the quickstart's model on the CPU, by both backends
-//   model_bench SHAPE [--gpu] [--type T] [--sequences N] [--length L] [--steps S] [--peak TFLOPS] [--only
-//   train|sample] [--trace FILE] [--ranks R] [--losses] [--micro N] [--recompute] [--states PLACE [--folder
-//   F]
-//   [--memory GIB]]
+//   model_bench SHAPE [--gpu] [--type T] [--sequences N] [--length L] [--steps S] [--peak TFLOPS]
+//       [--only train|sample] [--trace FILE] [--ranks R] [--losses]
+//       [--states PLACE [--folder F] [--memory GIB] [--micro N] [--recompute]]
 //
 // SHAPE: smollm2-135m, qwen2-0.5b, qwen2.5-7b, or a Hugging Face folder, whose shape is taken; weights are
 // random. Training: packed steps of N sequences of L tokens, all of them real, AdamW included. Sampling: 512
@@ -188,9 +187,7 @@ void bench_states(const Asked& asked, const model::DecoderSettings& settings) {
   std::optional<std::uint64_t> room = model::free_memory(asked.placement);
   const std::uint64_t all = room.value_or(0) + takes.weights + takes.gradients;
   if (room && asked.memory > 0 && asked.memory < all) *room -= std::min(*room, all - asked.memory);
-  const std::uint64_t kept =
-      static_cast<std::uint64_t>(1.25 * static_cast<double>(takes.activations)) + (3ull << 30);
-  if (room) *room -= std::min(*room, kept);
+  if (room) room = model::room_for_states(*room, takes);
   learn::OptimizerSettings how;
   how.states = asked.states;
   how.states_folder = asked.folder;

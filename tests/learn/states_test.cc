@@ -97,7 +97,7 @@ TEST(States, BytesAreCountedWhereTheyLie) {
   EXPECT_EQ(of(Moments::kAtATime, {}).beside, 12 * Moments::kAtATime);
   EXPECT_EQ(of(Moments::kAtATime, {}).host, 12 * (kN - Moments::kAtATime));
   EXPECT_EQ(of(0, scratch.path()).disk, 12 * kN);
-  EXPECT_EQ(state_bytes(true, false), 12);
+  EXPECT_EQ(model::state_bytes(true, false), 12);
   EXPECT_EQ(to_string(of(Moments::kAtATime, {})), "48.0 MiB beside the weights, 48.1 MiB on the host");
 }
 

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "warpsmith/learn/moments.h"
+#include "warpsmith/model/gpu_memory.h"
 
 namespace warpsmith::learn {
 
@@ -23,11 +24,8 @@ struct StatesPlan {
   // Of the others: a file in this folder; empty: the host's memory.
   std::filesystem::path folder;
   // Elements of a piece; a multiple of Moments::kAtATime.
-  std::int64_t piece = std::int64_t{1} << 26;
+  std::int64_t piece = model::kStatesPiece;
 };
-
-// Bytes of an element's states: `with_master`: a float32 copy of its weight; `in_bytes`: moments as bytes.
-double state_bytes(bool with_master, bool in_bytes);
 
 class States {
  public:

@@ -15,9 +15,12 @@ namespace warpsmith::model {
 // Logits that the head forms at a time on a GPU, at least a row.
 inline constexpr std::int64_t kLogitsAtATime = std::int64_t{1} << 28;
 
-// Elements of an optimiser's states that are copied to a GPU at a time where they lie elsewhere; three such
-// pieces are there at once.
-inline constexpr std::uint64_t kStatesPiece = std::uint64_t{1} << 26;
+// Elements of an optimiser's states that are copied to a GPU at a time where they lie elsewhere, and such
+// pieces that are there at once.
+inline constexpr std::int64_t kStatesPiece = std::int64_t{1} << 26, kStatesPieces = 3;
+// Bytes of an element's states: `with_master`: a float32 copy of its weight; `in_bytes`: moments as bytes,
+// with a scale for each 256.
+double state_bytes(bool with_master, bool in_bytes);
 
 // Bytes on one GPU.
 struct GpuMemory {
@@ -43,6 +46,10 @@ struct TrainedOnGpu {
   bool reference = false;  // a second copy of the weights
 };
 GpuMemory training_memory(const DecoderSettings& settings, const TrainedOnGpu& how);
+
+// What is left for an optimiser's states of `free` bytes, beside what is computed at a time, libraries, and
+// what torch's allocator rounds up.
+std::uint64_t room_for_states(std::uint64_t free, const GpuMemory& computed);
 
 struct SampledOnGpu {
   std::int64_t samples = 0, places = 0;  // at a time; of each: prompt and completion
