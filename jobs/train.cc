@@ -209,12 +209,15 @@ void train(int argc, char** argv) {
   const int gpus = job.params.value("gpus", 0);
   const model::Ranks ranks(exports ? 1 : std::max(gpus, job.params.value("ranks", 1)), gpus > 0);
   const at::TensorOptions placement = model::place_for(gpus > 0, job.params.value("type", "float32"));
-  learn::prepare_process(std::max(1, job.params.value("threads", 1) / ranks.size()),
-                         placement.device().is_cuda());
-  if (exports) return write_export(shard);
+  const int threads = std::max(1, job.params.value("threads", 1) / ranks.size());
+  if (exports) {
+    learn::prepare_process(threads);
+    return write_export(shard);
+  }
   TrainInputs inputs = read_train_inputs(shard);
   inputs.settings.placement = placement;
   const learn::TrainerSettings& settings = inputs.settings;
+  learn::prepare_process(threads, placement.device().is_cuda(), settings.optimizer.deterministic);
 
   // A GRPO loss says nothing about how good a model is: only the newest are kept there.
   learn::CheckpointSeries series(

@@ -37,6 +37,7 @@ OptimizerSettings optimizer_settings_from_json(const Json& json) {
   take("keep_last", s.keep_last);
   take("keep_best", s.keep_best);
   take("moments", s.moments);
+  take("deterministic", s.deterministic);
   take("states", s.states);
   take("states_folder", s.states_folder);
   const auto require = [](bool condition, const char* message) {

@@ -17,7 +17,8 @@ class PieceFile {
   ~PieceFile();
   PieceFile(const PieceFile&) = delete;
   PieceFile& operator=(const PieceFile&) = delete;
-  // All of `tensors`, one behind the other; the memory of each is whole blocks of kBlock. Safe to be called
+  // All of `tensors`, one behind the other; the memory of each is whole blocks of kBlock, and
+  // begins at one where the file is `direct`. Safe to be called
   // by several threads, of pieces that differ. Throws Error.
   void read(std::int64_t piece, const std::vector<at::Tensor>& tensors) const;
   void write(std::int64_t piece, const std::vector<at::Tensor>& tensors) const;

@@ -120,9 +120,8 @@ struct States::State {
       pieces.push_back({at, std::min(piece, n - at), {}});
     if (pieces.empty()) return;
     const bool on_gpu = !weights.is_cpu();
-    at::TensorOptions host = at::TensorOptions(at::kCPU);
+    const at::TensorOptions host = host_memory();
     if (on_gpu) {
-      host = host.pinned_memory(true);
       lanes.emplace(weights.device());
       for (std::int64_t i = 0; i < std::min<std::int64_t>(kSlots, count()); ++i)
         slots.emplace_back(piece, with_master, in_bytes, weights.options());
@@ -157,6 +156,10 @@ struct States::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
+  // Of the host's, what a GPU can copy from and a file be read to.
+  at::TensorOptions host_memory() const {
+    return at::TensorOptions(at::kCPU).pinned_memory(!weights.is_cpu());
+  }
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   std::int64_t count() const { return static_cast<std::int64_t>(pieces.size()); }
   std::size_t slot(std::int64_t i) const { return at(i % std::max<std::int64_t>(1, std::ssize(slots))); }
@@ -298,9 +301,9 @@ at::Tensor States::read(Which which, std::int64_t begin) const {
   s.settle();
   const std::int64_t i = (begin - s.beside_count) / s.piece, from = (begin - s.beside_count) % s.piece;
   if (!s.file) return values_of(s.pieces[State::at(i)].data, from);
-  // In memory of its own: the buffers hold what was fetched.
+  // In memory of its own, which begins at a page as the buffers' does: those hold what was fetched.
   if (s.looked_at_piece != i) {
-    s.looked_at = Data(s.piece, s.with_master, s.in_bytes, at::TensorOptions(at::kCPU));
+    s.looked_at = Data(s.piece, s.with_master, s.in_bytes, s.host_memory());
     s.file->read(i, s.looked_at.first_of(s.pieces[State::at(i)].count).tensors());
     s.looked_at_piece = i;
   }

@@ -447,10 +447,10 @@ StepRecord Trainer::step() {
   return record;
 }
 
-void prepare_process(int threads, bool gpu, bool trains) {
+void prepare_process(int threads, bool gpu, bool deterministic) {
   at::set_num_threads(std::max(1, threads));
   // On a GPU a few operators have no such form; torch warns of each once.
-  at::globalContext().setDeterministicAlgorithms(trains || !gpu, gpu);
+  at::globalContext().setDeterministicAlgorithms(deterministic || !gpu, gpu);
   at::globalContext().setDeterministicFillUninitializedMemory(false);  // it would fill every new tensor
   keep_freed_memory();  // activations of a step are megabytes each
 }

@@ -105,41 +105,63 @@ at::Tensor rows_or_all(const at::Tensor& x, const at::Tensor& rows) {
   return rows.defined() ? x.index_select(0, rows) : x;
 }
 
-// Rotation and FlashAttention in one: saves the turned qkv, in place of the one that came, and the result.
+// Rotation and attention in one, by cuDNN or FlashAttention 2: saves the turned qkv, in place of the one that
+// came, and the result.
 struct Attend : Function<Attend> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const at::Tensor& cosine,
                             const at::Tensor& sine, const Packing& packing, double scale) {
     const TurnedHeads heads = parts_of(qkv, packing.shape);
-    fused_for(qkv)->turn(heads, heads, packing.positions, {}, cosine, sine, 1);
-    const auto [out, sums, seed, unused, mask] = at::_flash_attention_forward(
-        heads.queries, rows_or_all(heads.keys, packing.key_rows), rows_or_all(heads.values, packing.key_rows),
-        packing.query_ends, packing.key_ends, packing.most_queries, packing.most_keys, 0.0, true, false,
-        scale);
-    context->save_for_backward({qkv, out, sums, seed, unused, cosine, sine, packing.positions,
-                                packing.query_ends, packing.key_ends, packing.key_rows});
+    const Fused& fused = *fused_for(qkv);
+    fused.turn(heads, heads, packing.positions, {}, cosine, sine, 1);
     auto& kept = context->saved_data;
     kept["shape"] =
         std::vector<std::int64_t>{packing.shape.heads, packing.shape.kv_heads, packing.shape.head_dim,
                                   packing.most_queries, packing.most_keys};
     kept["scale"] = scale;
+    kept["longest"] = std::int64_t{0};
+    if (const Ragged& ragged = packing.ragged; ragged.lengths.defined()) {
+      const at::Tensor result = at::empty(heads.queries.sizes(), qkv.options());
+      const at::Tensor logsums =
+          at::empty({qkv.size(0), packing.shape.heads}, qkv.options().dtype(at::kFloat));
+      if (fused.attend_packed(heads, ragged, scale, result, logsums)) {
+        kept["longest"] = ragged.longest;
+        context->save_for_backward({qkv, result, logsums, cosine, sine, packing.positions, ragged.lengths,
+                                    ragged.qkv, ragged.out, ragged.sums});
+        return result.flatten(1);
+      }
+    }
+    const auto [out, sums, seed, unused, mask] = at::_flash_attention_forward(
+        heads.queries, rows_or_all(heads.keys, packing.key_rows), rows_or_all(heads.values, packing.key_rows),
+        packing.query_ends, packing.key_ends, packing.most_queries, packing.most_keys, 0.0, true, false,
+        scale);
+    context->save_for_backward({qkv, out, sums, cosine, sine, packing.positions, seed, unused,
+                                packing.query_ends, packing.key_ends, packing.key_rows});
     return out.flatten(1);
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &qkv = saved[0], &out = saved[1], &rows = saved[10];
+    const at::Tensor &qkv = saved[0], &out = saved[1], &sums = saved[2], &positions = saved[5];
+    const Fused& fused = *fused_for(qkv);
     const std::vector<std::int64_t> kept = context->saved_data["shape"].toIntVector();
     const HeadShape shape{kept[0], kept[1], kept[2]};
+    const double scale = context->saved_data["scale"].toDouble();
     const TurnedHeads heads = parts_of(qkv, shape);
+    const at::Tensor dout = gradients[0].contiguous().view(out.sizes()), result = at::empty_like(qkv);
+    const TurnedHeads parts = parts_of(result, shape);
+    if (const std::int64_t longest = context->saved_data["longest"].toInt(); longest > 0) {
+      fused.attend_packed_backward(heads, {saved[6], saved[7], saved[8], saved[9], longest}, scale, out, sums,
+                                   dout, parts);
+      fused.turn(parts, parts, positions, {}, saved[3], saved[4], -1);
+      return {result, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
+    }
+    const at::Tensor& rows = saved[10];
     auto [queries, keys, values] = at::_flash_attention_backward(
-        gradients[0].contiguous().view(out.sizes()), heads.queries, rows_or_all(heads.keys, rows),
-        rows_or_all(heads.values, rows), out, saved[2], saved[8], saved[9], kept[3], kept[4], 0.0, true,
-        saved[3], saved[4], context->saved_data["scale"].toDouble());
+        dout, heads.queries, rows_or_all(heads.keys, rows), rows_or_all(heads.values, rows), out, sums,
+        saved[8], saved[9], kept[3], kept[4], 0.0, true, saved[6], saved[7], scale);
     const auto gathered = [&](const at::Tensor& x) {  // of a row that serves several segments
       return rows.defined() ? at::zeros(heads.keys.sizes(), x.options()).index_add_(0, rows, x) : x;
     };
-    const at::Tensor result = at::empty_like(qkv);
-    fused_for(qkv)->turn({queries, gathered(keys), gathered(values)}, parts_of(result, shape), saved[7], {},
-                         saved[5], saved[6], -1);
+    fused.turn({queries, gathered(keys), gathered(values)}, parts, positions, {}, saved[3], saved[4], -1);
     return {result, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };

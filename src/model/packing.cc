@@ -1,8 +1,11 @@
 #include "packing.h"
 
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "warpsmith/base/error.h"
@@ -45,6 +48,29 @@ void add_keys(Packing& packing, at::Device device) {
   if (shared) packing.key_rows = at::tensor(key_rows, at::kLong).to(device);
   packing.query_ends = at::tensor(query_ends, at::kInt).to(device);
   packing.key_ends = at::tensor(key_ends, at::kInt).to(device);
+}
+
+std::int64_t round_up(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
+}
+
+void add_ragged(Packing& packing, at::Device device) {
+  const auto [heads, kv_heads, size] = packing.shape;
+  if (packing.segments.empty() || packing.key_rows.defined() || at::globalContext().deterministicAlgorithms())
+    return;
+  const Fused* const fused = fused_for(at::TensorOptions(device).dtype(at::kBFloat16));
+  if (fused == nullptr || !fused->attends_packed(heads, kv_heads, size)) return;
+  std::vector<int> lengths;
+  std::vector<std::int64_t> begins;
+  for (const Segment& segment : packing.segments) {
+    lengths.push_back(static_cast<int>(segment.length));
+    begins.push_back(segment.begin);
+  }
+  lengths.resize(static_cast<std::size_t>(round_up(std::ssize(lengths))));
+  begins.resize(lengths.size() + 1, packing.tokens.size(0));
+  const at::Tensor rows = at::tensor(begins, at::kLong).to(device);
+  packing.ragged = {at::tensor(lengths, at::kInt).to(device), rows * ((heads + 2 * kv_heads) * size),
+                    rows * (heads * size), rows * heads, round_up(packing.most_queries)};
 }
 
 }  // namespace
@@ -101,6 +127,7 @@ Packing make_packing(const PackedBatch& batch, const DecoderSettings& settings, 
   packing.segments = batch.segments;
   packing.shape = {settings.heads, settings.kv_heads, settings.head_dim()};
   add_keys(packing, device);
+  if (settings.latent.kv_rank == 0) add_ragged(packing, device);
   return packing;
 }
 

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "warpsmith/model/fused.h"
 #include "warpsmith/model/packed_batch.h"
 
 namespace warpsmith::model {
@@ -24,6 +25,8 @@ struct Packing {
   at::Tensor key_rows;
   at::Tensor query_ends, key_ends;  // [segments + 1] int32: where each segment's queries and keys begin
   std::int64_t most_queries = 0, most_keys = 0;  // of one segment
+  Ragged
+      ragged;  // where Fused::attend_packed() may be used: no prefixes, and no fixed order of sums is asked
 };
 
 // Throws Error for a token that is not in the vocabulary, and for a sequence that is longer than the context.

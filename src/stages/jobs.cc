@@ -37,6 +37,7 @@ Json optimizer_json(const workflow::OptimizerSettings& o) {
                {"moments", o.moments},
                {"keep_last", o.keep_last},
                {"keep_best", o.keep_best}};
+  if (!o.deterministic) json["deterministic"] = false;
   if (o.states != "auto") json["states"] = o.states;
   if (!o.states_folder.empty()) json["states_folder"] = o.states_folder;
   return json;

@@ -97,6 +97,13 @@ const Table<OptimizerSettings>& optimizer_keys() {
                 .meaning = "Compute layers again in the backward pass: less memory, the same numbers.",
                 .hashed = false},
        .member = &S::recompute},
+      {.rule = {.name = "deterministic",
+                .form = Form::kBoolean,
+                .meaning =
+                    "On a GPU: sums in a fixed order, so that training repeats bit for bit, stopped or "
+                    "not. false: faster attention.",
+                .young = true},
+       .member = &S::deterministic},
       {.rule = {.name = "moments",
                 .form = Form::kWord,
                 .meaning =

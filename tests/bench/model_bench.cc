@@ -2,7 +2,7 @@
 //
 //   model_bench [THREADS]           the quickstart's model on the CPU, by both backends
 //   model_bench SHAPE [--gpu] [--type T] [--sequences N] [--length L] [--steps S] [--peak TFLOPS]
-//       [--only train|sample] [--trace FILE] [--ranks R] [--losses]
+//       [--only train|sample] [--trace FILE] [--ranks R] [--losses] [--deterministic]
 //       [--states PLACE [--folder F] [--memory GIB] [--micro N] [--recompute]]
 //
 // SHAPE: smollm2-135m, qwen2-0.5b, qwen2.5-7b, or a Hugging Face folder, whose shape is taken; weights are
@@ -10,6 +10,7 @@
 // + 128 tokens of distinct prompts, prefill included, nothing in common, at 1, 16 and 128 prompts. `--peak`:
 // the device's peak for that type; the share of it that 6 operations a parameter and token are, attention
 // left out, is printed. `--trace`: what the last step and the last wave launch, for chrome://tracing.
+// `--deterministic`: training that repeats bit for bit, as workflows have it where they say nothing else.
 // `--ranks`: training by R processes, each on a GPU of its own with N sequences. `--losses`: prints the loss
 // of every step, each of which has the same sequences, of 64 kinds of tokens, so that it falls; R times N
 // sequences give the same whatever R. `--micro`: sequences computed at a time. `--states`: the optimiser's
@@ -321,7 +322,7 @@ void compare_backends(int threads) {
 
 int run(int argc, char** argv) {
   Asked asked;
-  bool gpu = false;
+  bool gpu = false, deterministic = false;
   int processes = 1;
   std::string type = "auto";
   for (int i = 1; i < argc; ++i) {
@@ -346,6 +347,8 @@ int run(int argc, char** argv) {
       processes = std::stoi(next());
     else if (word == "--losses")
       asked.losses = true;
+    else if (word == "--deterministic")
+      deterministic = true;
     else if (word == "--recompute")
       asked.recompute = true;
     else if (word == "--micro")
@@ -370,7 +373,7 @@ int run(int argc, char** argv) {
   const bool by_threads =
       !asked.shape.empty() && asked.shape.find_first_not_of("0123456789") == std::string::npos;
   const int threads = by_threads ? std::atoi(asked.shape.c_str()) : gpu || asked.shape.empty() ? 1 : 2;
-  learn::prepare_process(threads, gpu, false);
+  learn::prepare_process(threads, gpu, deterministic);
   if (asked.shape.empty() || by_threads) {
     compare_backends(threads);
     return 0;

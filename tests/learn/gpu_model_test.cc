@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "../scratch.h"
@@ -166,6 +168,75 @@ TEST_F(GpuModel, ACacheIsAttendedTo) {
       }
     }
   }
+}
+
+// Attention of segments whose queries, keys and values lie in `qkv` [tokens, heads + 2 kv_heads, size].
+at::Tensor plain_attention(const at::Tensor& qkv, const std::vector<int>& lengths, std::int64_t heads,
+                           std::int64_t kv_heads, double scale) {
+  std::vector<at::Tensor> parts;
+  std::int64_t begin = 0;
+  for (const int length : lengths) {
+    const auto part = [&](std::int64_t first, std::int64_t n) {  // [heads, length, size]
+      return qkv.narrow(0, begin, length).narrow(1, first, n).repeat_interleave(heads / n, 1).transpose(0, 1);
+    };
+    const at::Tensor later = at::ones({length, length}, qkv.options().dtype(at::kBool)).triu(1);
+    const at::Tensor scores =
+        (at::matmul(part(0, heads), part(heads, kv_heads).transpose(1, 2)) * scale).masked_fill(later, -1e9);
+    parts.push_back(at::matmul(at::softmax(scores, -1), part(heads + kv_heads, kv_heads)).transpose(0, 1));
+    begin += length;
+  }
+  return at::cat(parts);
+}
+
+// Segments of unlike and of equal lengths, as many as there are places and fewer.
+TEST_F(GpuModel, PackedAttentionIsPlainAttention) {
+  const model::Fused* const fused = model::fused_for(half_);
+  ASSERT_NE(fused, nullptr);
+  if (!fused->attends_packed(4, 2, 64)) GTEST_SKIP() << "a GPU older than Hopper, or no cudnn_frontend.h";
+  struct Case {
+    std::int64_t heads, kv_heads, size;
+    std::vector<int> lengths;
+  };
+  for (const Case& c : {Case{14, 2, 64, {512, 512}}, Case{9, 3, 64, {1, 2, 200, 63, 129}},
+                        Case{8, 8, 128, {300}}, Case{6, 2, 96, {77, 1, 1, 128, 5, 256, 31}}}) {
+    const std::int64_t tokens = std::accumulate(c.lengths.begin(), c.lengths.end(), std::int64_t{0}),
+                       rows = c.heads + 2 * c.kv_heads;
+    at::manual_seed(3);
+    const at::Tensor qkv = at::randn({tokens, rows, c.size}, half_),
+                     dout = at::randn({tokens, c.heads, c.size}, half_);
+    const double scale = 1 / std::sqrt(static_cast<double>(c.size));
+    const at::Tensor wide = qkv.to(at::kFloat).requires_grad_(),
+                     right = plain_attention(wide, c.lengths, c.heads, c.kv_heads, scale);
+    right.backward(dout.to(at::kFloat));
+
+    std::vector<int> lengths = c.lengths;
+    lengths.resize(std::bit_ceil(lengths.size()));
+    std::vector<std::int64_t> ends = {0};
+    for (const int length : lengths) ends.push_back(ends.back() + length);
+    const at::Tensor begins = at::tensor(ends, at::kLong).to(half_.device());
+    const auto longest = static_cast<unsigned>(*std::max_element(lengths.begin(), lengths.end()));
+    const model::Ragged ragged{at::tensor(lengths, at::kInt).to(half_.device()), begins * (rows * c.size),
+                               begins * (c.heads * c.size), begins * c.heads, std::bit_ceil(longest)};
+    const auto parts_of = [&](const at::Tensor& all) {
+      return model::TurnedHeads{all.narrow(1, 0, c.heads), all.narrow(1, c.heads, c.kv_heads),
+                                all.narrow(1, c.heads + c.kv_heads, c.kv_heads)};
+    };
+    const at::Tensor out = at::full({tokens, c.heads, c.size}, NAN, half_),
+                     sums = at::full({tokens, c.heads}, NAN, wide_), gradient = at::full_like(qkv, NAN);
+    ASSERT_TRUE(fused->attend_packed(parts_of(qkv), ragged, scale, out, sums)) << c.heads;
+    EXPECT_LT(furthest(out.to(at::kFloat), right), 0.02) << c.heads;
+    fused->attend_packed_backward(parts_of(qkv), ragged, scale, out, sums, dout, parts_of(gradient));
+    EXPECT_GT(alike(gradient.to(at::kFloat).flatten(), wide.grad().flatten()), 0.9999) << c.heads;
+  }
+}
+
+TEST_F(GpuModel, WithoutAFixedOrderOfSumsItIsTheSameModel) {
+  Decoder gpu = make_decoder().copied(half_);
+  const Answer fixed = answer_of(gpu, example_batch(false));
+  prepare_process(2, true, false);
+  const Answer fast = answer_of(gpu, example_batch(false));
+  EXPECT_LT((fixed.log_probabilities - fast.log_probabilities).abs().mean().item<double>(), 0.02);
+  EXPECT_GT(alike(fixed.gradient, fast.gradient), 0.999);
 }
 
 TEST_F(GpuModel, ASharedPromptIsThePromptOfEach) {

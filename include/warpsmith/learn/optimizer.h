@@ -25,6 +25,7 @@ struct OptimizerSettings {
   std::int64_t checkpoint_every = 200;
   std::int64_t keep_last = 2;
   bool keep_best = true;
+  bool deterministic = true;        // on a GPU: sums in a fixed order (prepare_process())
   std::string moments = "float32";  // or "int8": a byte each (moments.h)
   // Where master weights and moments lie: "gpu", "host", "nvme" (files in states_folder), or "auto": in the
   // GPU's memory as far as there is room, then the host's, then files where a folder is named.

@@ -101,8 +101,8 @@ class Trainer {
 };
 
 // For the process: threads of ATen, algorithms that repeat bit for bit, and memory that is kept for the next
-// step. `gpu`: it computes there; then who samples (`trains` false) does without those algorithms, which are
-// slower: its sums are formed in one order anyway.
-void prepare_process(int threads, bool gpu = false, bool trains = true);
+// step. `gpu`: it computes there; those algorithms are slower then, and only used where `deterministic`. Who
+// samples does without: its sums are formed in one order anyway.
+void prepare_process(int threads, bool gpu = false, bool deterministic = true);
 
 }  // namespace warpsmith::learn

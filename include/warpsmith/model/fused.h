@@ -29,6 +29,14 @@ struct TurnedHeads {
   at::Tensor queries, keys, values;
 };
 
+// The segments of a packed batch, as attend_packed() wants them: `longest` and the number of places are
+// powers of two, and places behind the last segment have length 0.
+struct Ragged {
+  at::Tensor lengths;         // [places] int32
+  at::Tensor qkv, out, sums;  // [places + 1] int64: where each begins, in elements of the tensor's rows
+  std::int64_t longest = 0;
+};
+
 struct AdamRates {
   double rate, beta1, beta2, epsilon, decay;
   double factor;       // of gradients
@@ -89,6 +97,18 @@ class Fused {
   virtual void attend_to_cache(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                                std::int64_t length, const at::Tensor& used, double scale,
                                const at::Tensor& out) const = 0;
+
+  // Whether attend_packed() serves heads of that many elements: by cuDNN, on Hopper and newer.
+  virtual bool attends_packed(std::int64_t heads, std::int64_t kv_heads, std::int64_t size) const = 0;
+  // Each query over the keys of its segment up to its own place. `heads`: parts of the same rows. out:
+  // [tokens, heads, size]; sums: [tokens, heads] float32, for the backward pass. False, after one warning,
+  // where cuDNN cannot: nothing was done then, and it is not asked again.
+  virtual bool attend_packed(const TurnedHeads& heads, const Ragged& ragged, double scale,
+                             const at::Tensor& out, const at::Tensor& sums) const = 0;
+  // `gradients`: parts of rows as long as those of `heads`. Adds up in no fixed order.
+  virtual void attend_packed_backward(const TurnedHeads& heads, const Ragged& ragged, double scale,
+                                      const at::Tensor& out, const at::Tensor& sums, const at::Tensor& dout,
+                                      const TurnedHeads& gradients) const = 0;
 
   // AdamW. weights, gradients: [n]; master, first, second: [n] float32; decays: [n / 16] uint8, whether
   // weights decay.

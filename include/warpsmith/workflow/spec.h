@@ -78,6 +78,7 @@ struct OptimizerSettings {
   int batch_tokens = 1500;          // prompt and completion tokens of a step
   int micro_batch_tokens = 0;       // tokens that are computed at a time; 0: a whole step's
   bool recompute = false;           // layers again in the backward pass
+  bool deterministic = true;        // on a GPU: sums in a fixed order
   std::string moments = "float32";  // of AdamW: "float32", "int8"
   std::string states = "auto";      // where they lie: "gpu", "host", "nvme"
   std::string states_folder;        // of "nvme"

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "attention.h"
 #include "library.h"
 #include "nccl.h"
 #include "warpsmith/base/error.h"
@@ -278,6 +279,19 @@ class OnGpu : public Fused {
     launch_with(decode_memory(sharers, size), kernels(kAnyWidth).decode, pairs * splits, kDecodeThreads, d);
   }
 
+  bool attends_packed(std::int64_t heads, std::int64_t kv_heads, std::int64_t size) const override {
+    return attention_.serves(heads, kv_heads, size);
+  }
+  bool attend_packed(const TurnedHeads& heads, const Ragged& ragged, double scale, const at::Tensor& out,
+                     const at::Tensor& sums) const override {
+    return attention_.forward(heads, ragged, scale, out, sums);
+  }
+  void attend_packed_backward(const TurnedHeads& heads, const Ragged& ragged, double scale,
+                              const at::Tensor& out, const at::Tensor& sums, const at::Tensor& dout,
+                              const TurnedHeads& gradients) const override {
+    attention_.backward(heads, ragged, scale, out, sums, dout, gradients);
+  }
+
   void adamw(const at::Tensor& weights, const at::Tensor& gradients, const at::Tensor& master,
              const at::Tensor& first, const at::Tensor& second, const at::Tensor& decays,
              const AdamRates& r) const override {
@@ -328,6 +342,7 @@ class OnGpu : public Fused {
   }
 
   Functions functions_;
+  mutable PackedAttention attention_;
   mutable at::Tensor arrived_;  // of ws_decode: made before a step is recorded, for some run as they are
   mutable std::map<std::int64_t, Kernels> by_width_;
 };
