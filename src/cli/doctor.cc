@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -97,13 +98,20 @@ std::vector<process::Fact> stage_facts(const std::string& file) {
   const std::vector<process::Gpu> gpus = look_at_place(*loaded.spec, std::nullopt);
   std::vector<process::Fact> facts;
   for (const workflow::StageSpec& stage : loaded.spec->stages) {
+    const std::vector<workflow::StageJob> jobs = workflow::stage_jobs(stage);
+    const bool has_model = std::any_of(jobs.begin(), jobs.end(), [](const workflow::StageJob& job) {
+      return job.name == "train" || job.name == "generate";
+    });
     const std::string name = "stage " + stage.name;
     for (const std::string& line : memory_lines(stage, gpus))
       facts.push_back({.name = name, .value = line, .ok = true, .hint = ""});
     if (!stage.blocked.empty())
       facts.push_back({.name = name, .value = "cannot run here", .ok = false, .hint = stage.blocked});
     else if (facts.empty() || facts.back().name != name)
-      facts.push_back({.name = name, .value = "its model needs no GPU", .ok = true, .hint = ""});
+      facts.push_back({.name = name,
+                       .value = has_model ? "its model runs on the CPU" : "has no model",
+                       .ok = true,
+                       .hint = ""});
   }
   return facts;
 }

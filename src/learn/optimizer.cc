@@ -67,34 +67,30 @@ double learning_rate(const OptimizerSettings& settings, std::int64_t index, std:
   return settings.learning_rate * (settings.final_rate + (1 - settings.final_rate) * cosine);
 }
 
-namespace {
-
-// Of n elements in `room` bytes of a GPU. What cannot be held there or on the host lies in files.
-StatesPlan plan_of(const OptimizerSettings& settings, std::int64_t n, bool with_master, bool on_gpu,
-                   std::optional<std::uint64_t> room) {
+StatesPlan plan_states(const OptimizerSettings& settings, std::int64_t n, bool with_master,
+                       std::optional<std::uint64_t> room, std::uint64_t host) {
   StatesPlan plan;
   const double each = model::state_bytes(with_master, settings.moments == "int8");
-  if (settings.states == "gpu" && !on_gpu)
-    throw Error("`states: gpu`, and training is on the CPU", kExitUsage);
-  plan.beside = n;
-  if (settings.states == "host") plan.beside = on_gpu ? 0 : n;
-  if (settings.states == "nvme") plan.beside = 0;
-  if (settings.states == "auto" && on_gpu && room &&
-      each * static_cast<double>(n) > static_cast<double>(*room)) {
+  plan.beside = settings.states == "host" || settings.states == "nvme" ? 0 : n;
+  if (settings.states == "auto" && room && each * static_cast<double>(n) > static_cast<double>(*room)) {
     // Pieces on their way take some of it.
     const double left =
         static_cast<double>(*room) - model::kStatesPieces * each * static_cast<double>(plan.piece);
     plan.beside = static_cast<std::int64_t>(std::max(0.0, left) / each);
   }
+  constexpr double kShareOfHost = 0.9;
   const double elsewhere = each * static_cast<double>(n - plan.beside);
-  const bool host_has_room = elsewhere < 0.9 * static_cast<double>(process::available_memory());
-  if (settings.states == "nvme" ||
-      (settings.states == "auto" && !host_has_room && !settings.states_folder.empty()))
+  const bool host_has_room = elsewhere <= kShareOfHost * static_cast<double>(host);
+  if (settings.states == "nvme" || (settings.states == "auto" && !host_has_room))
     plan.folder = settings.states_folder;
+  if (plan.folder.empty() && !host_has_room) {
+    const auto size = [](double bytes) { return format_size(static_cast<std::uint64_t>(bytes)); };
+    throw Error("the optimiser's states do not fit: " + size(elsewhere) +
+                " of them would lie on the host, which has " + size(static_cast<double>(host)) +
+                ". `states: nvme` with a `states_folder`, `moments: int8`, `lora` or more GPUs take less");
+  }
   return plan;
 }
-
-}  // namespace
 
 AdamW::AdamW(const OptimizerSettings& settings, const model::Decoder& decoder, const at::Tensor& weights,
              std::optional<model::OptimizerState> state, model::Collective* ranks,
@@ -107,7 +103,13 @@ AdamW::AdamW(const OptimizerSettings& settings, const model::Decoder& decoder, c
   if (state && state->first.sizes() != flat.sizes())
     throw Error("optimizer state of a model of another size");
   const bool with_master = flat.scalar_type() != at::kFloat;
-  const StatesPlan plan = plan_of(settings, part_.count, with_master, !flat.is_cpu(), room);
+  StatesPlan plan{.beside = part_.count};
+  if (!flat.is_cpu())
+    plan = plan_states(settings, part_.count, with_master, room, process::available_memory());
+  else if (settings.states == "gpu")
+    throw Error("`states: gpu`, and training is on the CPU", kExitUsage);
+  else if (settings.states == "nvme")
+    plan.beside = 0, plan.folder = settings.states_folder;
   states_.emplace(part_.of(flat), with_master ? part_.of(weights) : at::Tensor(),
                   state ? part_.of(state->first) : at::Tensor(),
                   state ? part_.of(state->second) : at::Tensor(), settings.moments == "int8", plan);

@@ -12,6 +12,7 @@ import time
 import torch
 import transformers
 
+LONG_S = 15
 SHAPES = {
     "smollm2-135m": ("llama",
                      dict(num_hidden_layers=30, hidden_size=576, num_attention_heads=9, num_key_value_heads=3,
@@ -119,7 +120,10 @@ def bench_sampling(options, dtype):
                         begin = time.perf_counter()
                         tokens = sample(prompts)
                         wait(options.device)
-                        best = min(best, time.perf_counter() - begin)
+                        took = time.perf_counter() - begin
+                        best = min(best, took)
+                        if took > LONG_S:  # once is enough: nothing of it is warming up
+                            break
                 print(f"sampling  {batch:3} prompts of 512 + 128  {name:23}  {1e3 * best:8.1f} ms  "
                       f"{tokens / best:9.0f} tokens/s", flush=True)
             except Exception as error:  # a mode that this version cannot do is one row

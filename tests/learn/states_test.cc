@@ -10,6 +10,7 @@
 
 #include "../scratch.h"
 #include "warpsmith/base/error.h"
+#include "warpsmith/learn/optimizer.h"
 
 namespace warpsmith::learn {
 namespace {
@@ -99,6 +100,33 @@ TEST(States, BytesAreCountedWhereTheyLie) {
   EXPECT_EQ(of(0, scratch.path()).disk, 12 * kN);
   EXPECT_EQ(model::state_bytes(true, false), 12);
   EXPECT_EQ(to_string(of(Moments::kAtATime, {})), "48.0 MiB beside the weights, 48.1 MiB on the host");
+}
+
+TEST(States, PlanFillsTheGpuThenTheHostThenFiles) {
+  constexpr std::int64_t kMany = 1'000'000'000;  // 12 GB of states
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  OptimizerSettings settings;
+  EXPECT_EQ(plan_states(settings, kMany, true, std::nullopt, 0).beside, kMany);
+  EXPECT_EQ(plan_states(settings, kMany, true, 12 * kGiB, 0).beside, kMany);
+  const StatesPlan some = plan_states(settings, kMany, true, 8 * kGiB, 64 * kGiB);
+  EXPECT_GT(some.beside, kMany / 10);
+  EXPECT_LT(some.beside, 7 * kMany / 10);
+  EXPECT_TRUE(some.folder.empty());
+  settings.states_folder = "/scratch";
+  EXPECT_TRUE(plan_states(settings, kMany, true, 8 * kGiB, 64 * kGiB).folder.empty());
+  EXPECT_EQ(plan_states(settings, kMany, true, 8 * kGiB, kGiB).folder, "/scratch");
+  settings.states_folder.clear();
+  const auto refused = [&] {
+    try {
+      (void)plan_states(settings, kMany, true, 8 * kGiB, kGiB);
+      return std::string("not refused");
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+  };
+  EXPECT_THAT(refused(), HasSubstr("would lie on the host, which has 1.0 GiB. `states: nvme`"));
+  settings.states = "host";
+  EXPECT_THAT(refused(), HasSubstr("11.2 GiB of them would lie on the host"));
 }
 
 TEST(States, AFileLeavesNothingBehind) {

@@ -39,6 +39,11 @@ OptimizerSettings optimizer_settings_from_json(const Json& json);
 // Rate of step `index` (from 0) of `steps`: linear warm-up, then a cosine down to final_rate.
 double learning_rate(const OptimizerSettings& settings, std::int64_t index, std::int64_t steps);
 
+// Where the states of n elements lie that a GPU updates, with `room` bytes left there (nothing: as much as
+// they take) and `host` bytes of the host's memory. Throws Error where `auto` and `host` find no room.
+StatesPlan plan_states(const OptimizerSettings& settings, std::int64_t n, bool with_master,
+                       std::optional<std::uint64_t> room, std::uint64_t host);
+
 // Works on what a decoder trains (Decoder::trained_flat()). Where that is no float32, a float32 copy of it,
 // the master, gets the updates and the decoder their rounded values. Of several ranks each holds master and
 // moments of its own part alone, updates that, and gets the others' weights from them.
