@@ -18,6 +18,7 @@
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/records/ceilings.h"
 #include "warpsmith/toolchain/host.h"
+#include "warpsmith/workflow/devices.h"
 #include "warpsmith/workflow/load.h"
 
 namespace warpsmith::cli {
