@@ -140,9 +140,8 @@ at::Tensor swiglu(const at::Tensor& gate_up, Backend backend) {
   return backend == Backend::kLoops ? loops::swiglu(gate_up) : operators::swiglu(gate_up);
 }
 
-// sum = x + y, and its norm; y may be undefined.
-static operators::Normed add_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight,
-                                  const at::Tensor& bias, const DecoderSettings& s, Backend backend) {
+operators::Normed add_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight,
+                           const at::Tensor& bias, const DecoderSettings& s, Backend backend) {
   if (backend == Backend::kOperators && !s.layer_norm)
     return operators::add_norm(x, y, weight, s.norm_epsilon);
   const at::Tensor sum = y.defined() ? x + y : x;
@@ -181,25 +180,44 @@ Attended attention_of(const at::Tensor& x, const LayerWeights& w, const DecoderS
                                           : operators::attend(qkv, packing, cosine, sine, score_scale(s))};
 }
 
+// x + attended's projection, and its norm.
+static operators::Normed middle_of(const at::Tensor& x, const at::Tensor& attended, const LayerWeights& w,
+                                   const DecoderSettings& s, Backend backend) {
+  const double scale = s.lora.scale();
+  if (backend == Backend::kLoops) {
+    const at::Tensor sum =
+        adapted(at::addmm(x, attended, w.attention_out.t()), attended, w.attention_out_adapters, scale);
+    return {sum, norm(sum, w.mlp_norm, w.mlp_norm_bias, s, backend)};
+  }
+  const at::Tensor out = adapted(at::linear(attended, w.attention_out, w.attention_out_bias), attended,
+                                 w.attention_out_adapters, scale);
+  return add_norm(x, out, w.mlp_norm, w.mlp_norm_bias, s, backend);
+}
+
+static at::Tensor hidden_of(const at::Tensor& normed, const LayerWeights& w, const DecoderSettings& s,
+                            Backend backend) {
+  return swiglu(adapted(at::linear(normed, w.gate_up), normed, w.gate_up_adapters, s.lora.scale()), backend);
+}
+
+Sum parts_behind_attention(const at::Tensor& x, const at::Tensor& attended, const LayerWeights& w,
+                           const DecoderSettings& s) {
+  const auto [middle, normed] = middle_of(x, attended, w, s, Backend::kOperators);
+  if (w.router.defined()) return {middle, mixed(normed, w, s)};
+  if (w.up.defined())
+    return {middle, at::linear(at::gelu(at::linear(normed, w.up, w.up_bias), "tanh"), w.down, w.down_bias)};
+  const at::Tensor hidden = hidden_of(normed, w, s, Backend::kOperators);
+  return {middle, adapted(at::linear(hidden, w.down), hidden, w.down_adapters, s.lora.scale())};
+}
+
 at::Tensor behind_attention(const at::Tensor& x, const at::Tensor& attended, const LayerWeights& w,
                             const DecoderSettings& s, Backend backend) {
-  const double scale = s.lora.scale();
-  const auto [middle, normed] = [&]() -> operators::Normed {
-    if (backend == Backend::kLoops) {
-      const at::Tensor sum =
-          adapted(at::addmm(x, attended, w.attention_out.t()), attended, w.attention_out_adapters, scale);
-      return {sum, norm(sum, w.mlp_norm, w.mlp_norm_bias, s, backend)};
-    }
-    const at::Tensor out = adapted(at::linear(attended, w.attention_out, w.attention_out_bias), attended,
-                                   w.attention_out_adapters, scale);
-    return add_norm(x, out, w.mlp_norm, w.mlp_norm_bias, s, backend);
-  }();
-  if (w.router.defined()) return middle + mixed(normed, w, s);
-  if (w.up.defined())
-    return middle + at::linear(at::gelu(at::linear(normed, w.up, w.up_bias), "tanh"), w.down, w.down_bias);
-  const at::Tensor hidden =
-      swiglu(adapted(at::linear(normed, w.gate_up), normed, w.gate_up_adapters, scale), backend);
-  return adapted(at::addmm(middle, hidden, w.down.t()), hidden, w.down_adapters, scale);
+  if (backend == Backend::kOperators || w.router.defined() || w.up.defined()) {
+    const auto [middle, more] = parts_behind_attention(x, attended, w, s);
+    return middle + more;
+  }
+  const auto [middle, normed] = middle_of(x, attended, w, s, backend);
+  const at::Tensor hidden = hidden_of(normed, w, s, backend);
+  return adapted(at::addmm(middle, hidden, w.down.t()), hidden, w.down_adapters, s.lora.scale());
 }
 
 }  // namespace warpsmith::model

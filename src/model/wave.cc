@@ -66,7 +66,7 @@ class Wave {
   void prefill();
   void step();
   void draw(const at::Tensor& logits);
-  at::Tensor queries_of(std::size_t layer, const at::Tensor& x, const at::Tensor& places) const;
+  at::Tensor queries_of(std::size_t layer, Sum& x, const at::Tensor& places) const;
   bool ended() const;
   void deliver() const;
   std::int64_t count() const { return static_cast<std::int64_t>(draws_.size()); }
@@ -202,32 +202,34 @@ void Wave::draw(const at::Tensor& narrow) {
   number_.add_(1);
 }
 
-// Of each sample's newest token, whose keys and values go to their places.
-at::Tensor Wave::queries_of(std::size_t layer, const at::Tensor& x, const at::Tensor& places) const {
+// Of each sample's newest token, whose keys and values go to their places; adds up `x`.
+at::Tensor Wave::queries_of(std::size_t layer, Sum& x, const at::Tensor& places) const {
   const LayerWeights& w = decoder_.layers()[layer];
   const at::Tensor &cosine = decoder_.cosine(), &sine = decoder_.sine();
   if (shape_of_.latent.kv_rank > 0) {
-    const operators::Heads heads = heads_of_layer(x, w, shape_of_, position_, cosine, sine);
+    if (x.more.defined()) x = {x.x + x.more, {}};
+    const operators::Heads heads = heads_of_layer(x.x, w, shape_of_, position_, cosine, sine);
     operators::put_into_cache(heads, caches_[layer], places);
     return heads.queries;
   }
-  const at::Tensor normed = norm(x, w.attention_norm, w.attention_norm_bias, shape_of_, Backend::kOperators);
+  const auto [sum, normed] =
+      add_norm(x.x, x.more, w.attention_norm, w.attention_norm_bias, shape_of_, Backend::kOperators);
+  x = {sum, {}};
   return operators::put_into_cache(qkv_of(normed, w, shape_of_, Backend::kOperators), position_, cosine, sine,
                                    head_shape(shape_of_), caches_[layer], places);
 }
 
 void Wave::step() {
   const at::Tensor places = first_places_ + position_, used = (position_ + 1).to(at::kInt);
-  at::Tensor x = at::embedding(decoder_.embedding(), token_);
+  Sum x{at::embedding(decoder_.embedding(), token_), {}};
   for (std::size_t l = 0; l < caches_.size(); ++l) {
     const LayerWeights& w = decoder_.layers()[l];
     const at::Tensor queries = queries_of(l, x, places);
     const at::Tensor attended =
         operators::attend_to_cache(queries, caches_[l], used, longest_, score_scale(shape_of_));
-    x = behind_attention(x, attended, w, shape_of_, Backend::kOperators);
+    x = parts_behind_attention(x.x, attended, w, shape_of_);
   }
-  x = decoder_.normed(x);
-  draw(at::linear(x, decoder_.head()));
+  draw(at::linear(decoder_.normed(x.x + x.more), decoder_.head()));
   // A sample that has come to its limit stays at its last place until the wave ends.
   position_.add_(1).clamp_max_(shape_of_.context - 1);
 }
