@@ -10,6 +10,7 @@
 // "binary" (relative to the run folder; empty unless ok), "seconds", "cached"}
 //         and for a GPU, of whose targets these are the first that failed, else the first:
 //         {"binaries": {target: path}, "kernels": {target: [resources of each kernel of the plan]},
+//          "code": {target: code_structure() of the binary, where it is known},
 //          "tensor_cores": {target: whether its machine code has instructions of theirs}}
 //         (of tiers `extension` and `python`: {"binaries": …, "libraries": [what it is linked with],
 //         "tensor_cores": …, of its own kernels, without targets of which it is not known})
@@ -27,6 +28,7 @@
 #include "warpsmith/records/shard.h"
 #include "warpsmith/records/shown_file.h"
 #include "warpsmith/task/task_source.h"
+#include "warpsmith/toolchain/code_structure.h"
 #include "warpsmith/toolchain/extension.h"
 #include "warpsmith/toolchain/gpu.h"
 #include "warpsmith/toolchain/host.h"
@@ -47,6 +49,12 @@ toolchain::CompileOptions options_of(const ShardSession& shard) {
   options.log_bytes = params.value("log_bytes", options.log_bytes);
   options.unsandboxed = params.value("unsandboxed", false);
   return options;
+}
+
+// Of a binary for `target`, "cpu" among them.
+void add_code(const fs::path& binary, const std::string& target, Json& record) {
+  if (std::string code = toolchain::code_structure(binary); !code.empty())
+    record["code"][target] = std::move(code);
 }
 
 Json record_of(const toolchain::CompileResult& r, const fs::path& run_folder) {
@@ -101,6 +109,7 @@ Json record_of(Tier tier, const std::vector<toolchain::GpuTarget>& targets,
     if (results[i].binary.empty()) continue;
     const std::string target = toolchain::to_string(targets[i]);
     record["binaries"][target] = fs::relative(results[i].binary, run_folder).string();
+    add_code(results[i].binary, target, record);
     if (tier != Tier::kPlan) {
       const toolchain::ExtensionFacts facts = toolchain::read_extension_facts(results[i].binary);
       record["libraries"] = facts.libraries;
@@ -133,7 +142,12 @@ struct Compiler {
   toolchain::HostToolchain host{options};
 
   Json compile(const Candidate& candidate, const task::Task& task) {
-    if (targets.empty()) return record_of(host.compile(candidate, task), run_folder);
+    if (targets.empty()) {
+      const toolchain::CompileResult result = host.compile(candidate, task);
+      Json record = record_of(result, run_folder);
+      if (!result.binary.empty()) add_code(result.binary, "cpu", record);
+      return record;
+    }
     return record_of(candidate.tier, targets, compile_for(targets, candidate, task, options), run_folder);
   }
 };

@@ -55,10 +55,12 @@ struct Version {
 //      of both sides' python3 lie at one place
 //      warpsmith-train 2: the head's gradients are formed with the loss; sums are rounded otherwise
 //      warpsmith-generate 2, warpsmith-train 3: exemplars are left out of prompts that do not fit the model's context
+//      warpsmith-compile 5: says what a program's machine code is like, so that one which differs from a known one in
+//      dead code or the order of lines counts as known
 constexpr std::array<Version, 6> kVersions = {{
     {"warpsmith-collect", 1},
     {"warpsmith-generate", 2},
-    {"warpsmith-compile", 4},
+    {"warpsmith-compile", 5},
     {"warpsmith-measure", 1},
     {"warpsmith-train", 3},
     {"protocol", 14},  // how times become a score, and what is checked before

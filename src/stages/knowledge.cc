@@ -85,6 +85,7 @@ std::vector<Known> known_candidates(const StageInputs& inputs, const std::vector
       known.folder = entry.value("folder", "");
       known.expected = entry.value("expected", "");
       known.made_by = stage;
+      known.code = entry.value("code", Json::object());
       out.push_back(std::move(known));
     }
   }

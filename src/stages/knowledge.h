@@ -20,8 +20,9 @@ struct Known {
   Measurement measurement;
   std::string
       folder;  // attempt folder with the measurement's samples, relative to the run folder; may be empty
-  std::string expected;  // dataset files: the verdict that they must get
-  std::string made_by;   // stage in whose output it was found; empty: this stage
+  std::string expected;        // dataset files: the verdict that they must get
+  std::string made_by;         // stage in whose output it was found; empty: this stage
+  Json code = Json::object();  // code_structure() of what it was compiled to, by target, where that is known
 };
 
 // Whether a model of a workflow wrote it: not a person, augmentation, a teacher or an import.

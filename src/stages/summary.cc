@@ -122,6 +122,7 @@ Json candidates_json(const Verifier& verifier) {
     if (!known.folder.empty()) entry["folder"] = known.folder;
     if (!known.expected.empty()) entry["expected"] = known.expected;
     if (!known.made_by.empty()) entry["known_from"] = known.made_by;
+    if (!known.code.empty()) entry["code"] = known.code;
     out.push_back(std::move(entry));
   }
   return out;

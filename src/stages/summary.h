@@ -43,7 +43,8 @@ std::vector<Counted> counted(const std::vector<Sample>& samples, const Verifier&
 // The candidates that the stage met, each as one sample, whoever wrote it.
 std::vector<Counted> counted(const Verifier& verifier);
 
-// {"candidate", "measurement", "folder", "expected", "known_from"} of every candidate that the stage met.
+// {"candidate", "measurement", "folder", "expected", "known_from", "code"} of every candidate that the stage
+// met.
 Json candidates_json(const Verifier& verifier);
 
 // {"id", "title", "level", "ops", "split", "reference", "degenerate"} of a task, for results.h5.

@@ -17,6 +17,13 @@ std::string layout_of(const Candidate& candidate) {
   return form;
 }
 
+std::vector<std::string> codes_of(const Json& code) {
+  std::vector<std::string> codes;
+  for (const auto& [target, structure] : code.items())
+    codes.push_back(target + ' ' + structure.get<std::string>());
+  return codes;
+}
+
 }  // namespace
 
 std::string structure_of(const Candidate& candidate) {
@@ -29,11 +36,14 @@ std::string structure_of(const Candidate& candidate) {
 Verifier::Verifier(const StageInputs& inputs, std::vector<Known> known)
     : inputs_(inputs), spec_(inputs.spec) {
   for (Known& k : known) settle(std::move(k));
-  for (const Known& k : known_candidates(inputs, inputs.upstream_order, Comparable::kAnything))
-    if (!is_by_model(k.candidate)) {
-      forms_of_others_.insert(layout_of(k.candidate));
-      structures_of_others_.insert(structure_of(k.candidate));
-    }
+  for (const Known& k : known_candidates(inputs, inputs.upstream_order, Comparable::kAnything)) learn_from(k);
+}
+
+void Verifier::learn_from(const Known& known) {
+  if (is_by_model(known.candidate)) return;
+  forms_of_others_.insert(layout_of(known.candidate));
+  structures_of_others_.insert(structure_of(known.candidate));
+  for (const std::string& code : codes_of(known.code)) codes_of_others_.insert(code);
 }
 
 bool Verifier::is_known(const std::string& id) const {
@@ -43,7 +53,10 @@ bool Verifier::is_known(const std::string& id) const {
     return structures_of_others_.contains(structure) ||
            (inputs_.peoples_structures != nullptr && inputs_.peoples_structures->contains(structure));
   };
-  entry->second = is_by_others(id) || known(structure_of(at(id).candidate));
+  const std::vector<std::string> codes = codes_of(at(id).code);
+  entry->second = is_by_others(id) || known(structure_of(at(id).candidate)) ||
+                  std::any_of(codes.begin(), codes.end(),
+                              [&](const std::string& code) { return codes_of_others_.contains(code); });
   return entry->second;
 }
 
@@ -60,6 +73,7 @@ void Verifier::settle(Known known) {
     best = std::max(best, known.measurement.speedup);
   }
   if (const auto it = expected_.find(id); it != expected_.end()) known.expected = it->second;
+  if (const auto it = code_.find(id); it != code_.end()) known.code = it->second;
   known_.insert_or_assign(id, std::move(known));
 }
 
@@ -118,6 +132,7 @@ std::optional<JobRequest> Verifier::on_job(const JobResult& result) {
       const std::string name = item.record.value("verdict", "");
       const auto verdict = parse_verdict(name);
       if (!verdict) throw Error(fmt::format("compile record of {}: unknown verdict `{}`", item.id, name));
+      if (item.record.contains("code")) code_[candidate.id] = item.record["code"];
       if (*verdict == Verdict::kOk) {
         compiled.push_back(
             {candidate, json_at<std::string>(item.record, "binary", "compile record of " + item.id)});

@@ -30,8 +30,8 @@ class Verifier {
   const Known& at(const std::string& id) const { return known_.at(id); }
   // Whether the program, layout and comments aside, is one that no model wrote and that was known before.
   bool is_by_others(const std::string& id) const;
-  // Whether it is known: by others, or with names and constants taken out a program of others for any task. A
-  // model's program that is not known is novel.
+  // Whether it is known: by others, or a program of others for any task with names and constants taken out,
+  // of the source or of the machine code. A model's program that is not known is novel.
   bool is_known(const std::string& id) const;
   // Ids of the distinct candidates that this stage came upon, in order; also those with a verdict from
   // upstream.
@@ -40,6 +40,7 @@ class Verifier {
 
  private:
   void settle(Known known);
+  void learn_from(const Known& known);  // where no model wrote it
   void meet(const std::string& id);
   Measurement empty_measurement(const Candidate& candidate, Verdict verdict, std::string detail) const;
 
@@ -48,6 +49,8 @@ class Verifier {
   std::map<std::string, Known> known_;
   std::set<std::string> forms_of_others_;         // of programs that no model wrote, by task
   std::set<std::string> structures_of_others_;    // structure_of()
+  std::set<std::string> codes_of_others_;         // target and code_structure()
+  std::map<std::string, Json> code_;              // Known::code by id, of what was compiled here
   mutable std::map<std::string, bool> is_known_;  // by id, where it was asked for
   std::map<std::string, std::string> expected_;
   std::map<std::string, double> best_;

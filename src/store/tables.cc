@@ -147,10 +147,12 @@ const Table<SampleRow>& sample_table() {
           field("repeated", &R::repeated,
                 {.meaning = "1: a program that no model wrote and that the stage found in the database",
                  .since = 8}),
-          field("known", &R::known,
-                {.meaning = "1: such a program, or one that differs from a program of others, for whatever "
-                            "task, in names and constants alone. 0: the model's own, a novel one",
-                 .since = 9}),
+          field(
+              "known", &R::known,
+              {.meaning = "1: such a program, or one that differs from a program of others, for whatever "
+                          "task, in names and constants alone, in its source or in its machine code. 0: the "
+                          "model's own, a novel one",
+               .since = 9}),
       }};
   return table;
 }

@@ -71,7 +71,7 @@ struct JobResult {
 //       "speedup",                       where the verdict is ok; unrounded
 //       "repeated": true,                a program that no model wrote, and that was known before
 //       "known": true,                   it, or one that differs from a program of others in names and
-//       constants alone; any other is novel
+//       constants alone, in its source or in its machine code; any other is novel
 //       "cut_off": true,                 the answer ended at max_tokens
 //       "reward", "advantage"}, …],      contrastive: smoothed reward; advantage where its group was not
 //       skipped

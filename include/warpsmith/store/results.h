@@ -64,7 +64,7 @@ struct SampleRow {
   std::int64_t round = 0;
   double speedup = 0;     // 0 where it is no success
   bool repeated = false;  // it is a copy of a program that no model wrote
-  bool known = false;     // so, or but for names and constants: its speed is not the stage's merit
+  bool known = false;     // so, or but for names and constants, of source or code: its speed is not the stage's merit
 };
 
 struct TrainingRow {

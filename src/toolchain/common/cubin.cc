@@ -5,42 +5,14 @@
 #include <optional>
 
 #include "elf_file.h"
+#include "sass.h"
 #include "warpsmith/base/error.h"
 
 namespace warpsmith::toolchain {
 
 namespace {
 
-constexpr std::uint16_t kMachineCuda = 190;
 constexpr unsigned char kEntryFlag = 0x10;  // of a symbol: a kernel
-constexpr std::size_t kInstructionBytes = 16;
-
-// The first 9 bits of an instruction are its operation, the next three the kinds of its operands. Found by
-// having nvdisasm print what NVRTC 13.0 makes of mma, mma.sp, wgmma and tcgen05.mma for sm_80 to sm_120a; no
-// other instruction of the datasets' candidates has one of these.
-bool is_matrix_operation(std::uint64_t instruction) {
-  constexpr std::array<std::uint64_t, 11> kOperations = {0x037,   // IMMA
-                                                         0x03c,   // HMMA
-                                                         0x03d,   // BMMA
-                                                         0x03f,   // DMMA
-                                                         0x07a,   // QMMA
-                                                         0x07f,   // OMMA
-                                                         0x1ea,   // UTCHMMA, UTCIMMA, UTCQMMA
-                                                         0x1f0,   // HGMMA
-                                                         0x1f1,   // IGMMA
-                                                         0x1f2,   // BGMMA
-                                                         0x1f3};  // QGMMA
-  for (const std::uint64_t operation : kOperations)
-    if ((instruction & 0x1ff) == operation) return true;
-  return false;
-}
-
-bool has_matrix_operation(std::string_view code) {
-  std::uint64_t instruction = 0;
-  for (std::size_t at = 0; read_at(code, at, &instruction); at += kInstructionBytes)
-    if (is_matrix_operation(instruction)) return true;
-  return false;
-}
 
 // A list of attributes: format, number, and either two bytes of value or two of size and as many of data.
 // Calls `take` with the number and the data of those that have a size.
@@ -129,6 +101,7 @@ CubinContent read_cubin(std::string_view file) {
     throw Error("no cubin, or cut short");
   CubinContent content;
   content.linked = head.e_type == ET_EXEC;
+  content.structures = sass_structures(*elf);
   for (const ElfSymbol& s : elf->symbols) {
     CubinVariable variable{std::string(s.name), s.entry.st_size, false};
     if (is_variable(s, elf->sections, &variable.constant)) content.variables.push_back(variable);
@@ -143,7 +116,7 @@ CubinContent read_cubin(std::string_view file) {
     return kernel != content.kernels.end() ? &kernel->second : nullptr;
   };
   for (const ElfSection& s : elf->sections) {
-    if (s.name.starts_with(".text.") && has_matrix_operation(s.bytes)) content.tensor_cores = true;
+    if (s.name.starts_with(".text.") && has_matrix_instruction(s.bytes)) content.tensor_cores = true;
     if (s.name == ".nv.info") read_registers(s.bytes, elf->symbols, &content);
     if (CubinKernel* kernel = kernel_of(s, kInfo)) read_kernel(s.bytes, kernel);
     if (CubinKernel* kernel = kernel_of(s, kShared)) kernel->shared_bytes = s.header.sh_size;

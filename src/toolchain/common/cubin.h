@@ -45,7 +45,8 @@ struct CubinContent {
   std::map<std::string, CubinKernel, std::less<>> kernels;  // by lowered name
   bool linked = false;  // can be loaded; else a part that waits for others
   bool tensor_cores = false;
-  bool heap = false;  // asks for memory of the device heap: `malloc`, `new`
+  std::vector<std::string> structures;  // of its functions (sass.h)
+  bool heap = false;                    // asks for memory of the device heap: `malloc`, `new`
 };
 
 // As the source calls it: "n" of "_ZZ1kvE1n", "part" of a template's "_Z4partILi3EE", "hidden" of

@@ -33,6 +33,7 @@ void add_cubin(std::string_view cubin, const GpuTarget& target, ObjectCode* code
   try {
     const CubinContent content = read_cubin(cubin);
     code->tensor_cores = code->tensor_cores || content.tensor_cores;
+    code->structures.insert(code->structures.end(), content.structures.begin(), content.structures.end());
     const std::uint64_t reserved = content.linked && target.major >= 9 ? kReservedShared : 0;
     for (const auto& [name, kernel] : content.kernels)
       code->kernels.push_back(

@@ -21,6 +21,7 @@ struct KernelCode {
 // Of one shared object or several.
 struct ObjectCode {
   std::vector<KernelCode> kernels;
+  std::vector<std::string> structures;  // of their functions (sass.h)
   bool tensor_cores = false;
   bool whole = true;  // false: there is code that could not be read, be it compressed or no machine code yet
 };

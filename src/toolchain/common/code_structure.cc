@@ -1,0 +1,143 @@
+#include "warpsmith/toolchain/code_structure.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "elf_file.h"
+#include "object_code.h"
+#include "sass.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/sha256.h"
+#ifdef WARPSMITH_HAS_CAPSTONE
+#include <capstone/capstone.h>
+#endif
+
+namespace warpsmith::toolchain {
+
+std::string CodeBlocks::digest() {
+  end_block();
+  Sha256 all;
+  for (const std::string& block : blocks_) all.field(block);
+  return blocks_.empty() ? "" : all.hex();
+}
+
+void CodeBlocks::end_block() {
+  if (open_.empty()) return;
+  std::sort(open_.begin(), open_.end());
+  blocks_.emplace_back(reinterpret_cast<const char*>(open_.data()), open_.size() * sizeof(open_[0]));
+  open_.clear();
+}
+
+namespace {
+
+// Of functions in any order.
+std::string digest_of(std::vector<std::string> functions, std::string_view kind) {
+  std::erase(functions, "");
+  if (functions.empty()) return "";
+  std::sort(functions.begin(), functions.end());
+  Sha256 all;
+  all.field(kind);
+  for (const std::string& one : functions) all.field(one);
+  return all.hex();
+}
+
+#ifdef WARPSMITH_HAS_CAPSTONE
+// Capstone's decoder of x86-64, with operands.
+class Decoder {
+ public:
+  Decoder() {
+    if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle_) != CS_ERR_OK) return;
+    cs_option(handle_, CS_OPT_DETAIL, CS_OPT_ON);
+    instruction_ = cs_malloc(handle_);
+  }
+  ~Decoder() {
+    if (instruction_ != nullptr) cs_free(instruction_, 1);
+    if (handle_ != 0) cs_close(&handle_);
+  }
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  // Nothing where there is something that is no instruction.
+  std::optional<std::string> structure(std::string_view code) {
+    if (instruction_ == nullptr) return std::nullopt;
+    CodeBlocks blocks;
+    const auto* at = reinterpret_cast<const std::uint8_t*>(code.data());
+    std::size_t left = code.size();
+    std::uint64_t address = 0;
+    while (left > 0) {
+      if (!cs_disasm_iter(handle_, &at, &left, &address, instruction_)) return std::nullopt;
+      const cs_insn& one = *instruction_;
+      if (one.id == X86_INS_NOP || one.id == X86_INS_ENDBR64) continue;
+      // What it is, and of what kind and size its operands are.
+      std::uint64_t what = one.id;
+      for (std::uint8_t i = 0; i < one.detail->x86.op_count; ++i) {
+        const cs_x86_op& operand = one.detail->x86.operands[i];
+        what = what * 1024 + static_cast<std::uint64_t>(operand.type) * 128 + operand.size;
+      }
+      blocks.add(what);
+      for (std::uint8_t i = 0; i < one.detail->groups_count; ++i)
+        if (const std::uint8_t group = one.detail->groups[i];
+            group == CS_GRP_JUMP || group == CS_GRP_CALL || group == CS_GRP_RET) {
+          blocks.end_block();
+          break;
+        }
+    }
+    return blocks.digest();
+  }
+
+ private:
+  csh handle_ = 0;
+  cs_insn* instruction_ = nullptr;
+};
+
+// What the twin's sanitizer adds is the same in all programs.
+bool is_of_candidate(std::string_view function) {
+  return !function.starts_with("__tsan") && !function.starts_with("_sub_I");
+}
+
+std::string structure_of_twin(const ElfContent& elf) {
+  Decoder decoder;
+  std::vector<std::string> functions;
+  for (const ElfSymbol& symbol : elf.symbols) {
+    const Elf64_Sym& entry = symbol.entry;
+    if (ELF64_ST_TYPE(entry.st_info) != STT_FUNC || entry.st_shndx >= elf.sections.size() ||
+        !is_of_candidate(symbol.name))
+      continue;
+    const ElfSection& section = elf.sections[entry.st_shndx];
+    const std::uint64_t begin = entry.st_value - section.header.sh_addr;
+    if (section.name != ".text" || entry.st_value < section.header.sh_addr || begin > section.bytes.size())
+      continue;
+    const std::optional<std::string> one = decoder.structure(section.bytes.substr(begin, entry.st_size));
+    if (!one) return "";
+    functions.push_back(*one);
+  }
+  return digest_of(std::move(functions), "x86-64");
+}
+#else
+std::string structure_of_twin(const ElfContent&) { return ""; }
+#endif
+
+bool has_section(const ElfContent& elf, std::string_view name) {
+  return std::any_of(elf.sections.begin(), elf.sections.end(),
+                     [&](const ElfSection& section) { return section.name == name; });
+}
+
+}  // namespace
+
+std::string code_structure(const std::filesystem::path& binary) {
+  const std::string file = read_file(binary);
+  const std::optional<ElfContent> elf = read_elf(file);
+  Elf64_Ehdr head;
+  if (!elf || !read_at(file, 0, &head)) return "";
+  if (head.e_machine == kMachineCuda) return digest_of(sass_structures(*elf), "SASS");
+  if (head.e_machine != EM_X86_64) return "";
+  if (!has_section(*elf, ".nv_fatbin") && !has_section(*elf, "__nv_relfatbin"))
+    return structure_of_twin(*elf);
+  ObjectCode code;
+  add_object(file, {}, &code);
+  return code.whole ? digest_of(std::move(code.structures), "SASS") : "";
+}
+
+}  // namespace warpsmith::toolchain
