@@ -106,7 +106,7 @@ std::vector<std::string> devices() {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CodeStructure, ::testing::ValuesIn(devices()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& one) { return one.param; });
 
 }  // namespace
 }  // namespace warpsmith::toolchain

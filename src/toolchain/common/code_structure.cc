@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "elf_file.h"
@@ -59,30 +61,32 @@ class Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  // Nothing where there is something that is no instruction.
-  std::optional<std::string> structure(std::string_view code) {
+  // Nothing where there is something that is no instruction; "" where it calls what `is_left_out` says.
+  template <typename IsLeftOut>
+  std::optional<std::string> structure(std::string_view code, std::uint64_t address,
+                                       const IsLeftOut& is_left_out) {
     if (instruction_ == nullptr) return std::nullopt;
     CodeBlocks blocks;
     const auto* at = reinterpret_cast<const std::uint8_t*>(code.data());
-    std::size_t left = code.size();
-    std::uint64_t address = 0;
-    while (left > 0) {
+    for (std::size_t left = code.size(); left > 0;) {
       if (!cs_disasm_iter(handle_, &at, &left, &address, instruction_)) return std::nullopt;
       const cs_insn& one = *instruction_;
       if (one.id == X86_INS_NOP || one.id == X86_INS_ENDBR64) continue;
       // What it is, and of what kind and size its operands are.
       std::uint64_t what = one.id;
-      for (std::uint8_t i = 0; i < one.detail->x86.op_count; ++i) {
-        const cs_x86_op& operand = one.detail->x86.operands[i];
+      const std::span operands(one.detail->x86.operands, one.detail->x86.op_count);
+      for (const cs_x86_op& operand : operands)
         what = what * 1024 + static_cast<std::uint64_t>(operand.type) * 128 + operand.size;
-      }
       blocks.add(what);
-      for (std::uint8_t i = 0; i < one.detail->groups_count; ++i)
-        if (const std::uint8_t group = one.detail->groups[i];
-            group == CS_GRP_JUMP || group == CS_GRP_CALL || group == CS_GRP_RET) {
-          blocks.end_block();
-          break;
-        }
+      const std::span groups(one.detail->groups, one.detail->groups_count);
+      const auto is = [&](std::uint8_t group) {
+        return std::find(groups.begin(), groups.end(), group) != groups.end();
+      };
+      if (!is(CS_GRP_JUMP) && !is(CS_GRP_CALL) && !is(CS_GRP_RET)) continue;
+      blocks.end_block();
+      if (!operands.empty() && operands[0].type == X86_OP_IMM &&
+          is_left_out(static_cast<std::uint64_t>(operands[0].imm)))
+        return "";
     }
     return blocks.digest();
   }
@@ -92,28 +96,36 @@ class Decoder {
   cs_insn* instruction_ = nullptr;
 };
 
-// What the twin's sanitizer adds is the same in all programs.
-bool is_of_candidate(std::string_view function) {
-  return !function.starts_with("__tsan") && !function.starts_with("_sub_I");
-}
+// A twin's program holds each kernel a second time, little optimised, in a form that calls a function before
+// each access to memory: that tells nothing of the code's structure.
+bool is_of_checked_form(std::string_view function) { return function.starts_with("__tsan"); }
 
 std::string structure_of_twin(const ElfContent& elf) {
-  Decoder decoder;
-  std::vector<std::string> functions;
+  std::vector<const ElfSymbol*> functions;
+  std::set<std::uint64_t> checks;  // where their functions begin
   for (const ElfSymbol& symbol : elf.symbols) {
-    const Elf64_Sym& entry = symbol.entry;
-    if (ELF64_ST_TYPE(entry.st_info) != STT_FUNC || entry.st_shndx >= elf.sections.size() ||
-        !is_of_candidate(symbol.name))
-      continue;
+    if (ELF64_ST_TYPE(symbol.entry.st_info) != STT_FUNC) continue;
+    if (is_of_checked_form(symbol.name))
+      checks.insert(symbol.entry.st_value);
+    else
+      functions.push_back(&symbol);
+  }
+  Decoder decoder;
+  std::vector<std::string> structures;
+  for (const ElfSymbol* symbol : functions) {
+    const Elf64_Sym& entry = symbol->entry;
+    if (entry.st_shndx >= elf.sections.size()) continue;
     const ElfSection& section = elf.sections[entry.st_shndx];
     const std::uint64_t begin = entry.st_value - section.header.sh_addr;
     if (section.name != ".text" || entry.st_value < section.header.sh_addr || begin > section.bytes.size())
       continue;
-    const std::optional<std::string> one = decoder.structure(section.bytes.substr(begin, entry.st_size));
+    const std::optional<std::string> one =
+        decoder.structure(section.bytes.substr(begin, entry.st_size), entry.st_value,
+                          [&](std::uint64_t address) { return checks.contains(address); });
     if (!one) return "";
-    functions.push_back(*one);
+    structures.push_back(*one);
   }
-  return digest_of(std::move(functions), "x86-64");
+  return digest_of(std::move(structures), "x86-64");
 }
 #else
 std::string structure_of_twin(const ElfContent&) { return ""; }
