@@ -18,34 +18,32 @@
 
 namespace warpsmith::toolchain {
 
-std::string CodeBlocks::digest() {
-  end_block();
-  Sha256 all;
-  for (const std::string& block : blocks_) all.field(block);
-  return blocks_.empty() ? "" : all.hex();
-}
-
-void CodeBlocks::end_block() {
-  if (open_.empty()) return;
-  std::sort(open_.begin(), open_.end());
-  blocks_.emplace_back(reinterpret_cast<const char*>(open_.data()), open_.size() * sizeof(open_[0]));
-  open_.clear();
-}
-
 namespace {
 
-// Of functions in any order.
-std::string digest_of(std::vector<std::string> functions, std::string_view kind) {
-  std::erase(functions, "");
-  if (functions.empty()) return "";
-  std::sort(functions.begin(), functions.end());
+// Of parts in any order, but for empty ones; empty: of none.
+std::string digest_of(std::vector<std::string> parts, std::string_view kind) {
+  std::erase(parts, "");
+  if (parts.empty()) return "";
+  std::sort(parts.begin(), parts.end());
   Sha256 all;
   all.field(kind);
-  for (const std::string& one : functions) all.field(one);
+  for (const std::string& one : parts) all.field(one);
   return all.hex();
 }
 
 #ifdef WARPSMITH_HAS_CAPSTONE
+// An instruction's name without what the choice of registers makes of it; empty for what only moves values
+// between registers and memory: which of these there are depends on that choice, too.
+std::string_view what_it_does(std::string_view name) {
+  for (const std::string_view moves : {"mov", "vmov", "lea", "push", "pop", "xchg", "nop", "endbr"})
+    if (name.starts_with(moves)) return "";
+  // vfmadd132ss, vfmadd213ss and vfmadd231ss differ in which operand is overwritten.
+  for (const std::string_view three : {"132", "213", "231"})
+    if (const std::size_t at = name.find(three); at != std::string_view::npos && name.starts_with("vf"))
+      return name.substr(0, at);
+  return name;
+}
+
 // Capstone's decoder of x86-64, with operands.
 class Decoder {
  public:
@@ -66,29 +64,19 @@ class Decoder {
   std::optional<std::string> structure(std::string_view code, std::uint64_t address,
                                        const IsLeftOut& is_left_out) {
     if (instruction_ == nullptr) return std::nullopt;
-    CodeBlocks blocks;
+    std::vector<std::string> instructions;
     const auto* at = reinterpret_cast<const std::uint8_t*>(code.data());
     for (std::size_t left = code.size(); left > 0;) {
       if (!cs_disasm_iter(handle_, &at, &left, &address, instruction_)) return std::nullopt;
       const cs_insn& one = *instruction_;
-      if (one.id == X86_INS_NOP || one.id == X86_INS_ENDBR64) continue;
-      // What it is, and of what kind and size its operands are.
-      std::uint64_t what = one.id;
+      instructions.emplace_back(what_it_does(one.mnemonic));
       const std::span operands(one.detail->x86.operands, one.detail->x86.op_count);
-      for (const cs_x86_op& operand : operands)
-        what = what * 1024 + static_cast<std::uint64_t>(operand.type) * 128 + operand.size;
-      blocks.add(what);
-      const std::span groups(one.detail->groups, one.detail->groups_count);
-      const auto is = [&](std::uint8_t group) {
-        return std::find(groups.begin(), groups.end(), group) != groups.end();
-      };
-      if (!is(CS_GRP_JUMP) && !is(CS_GRP_CALL) && !is(CS_GRP_RET)) continue;
-      blocks.end_block();
+      // Jumps and calls alone have such an address for an operand.
       if (!operands.empty() && operands[0].type == X86_OP_IMM &&
           is_left_out(static_cast<std::uint64_t>(operands[0].imm)))
         return "";
     }
-    return blocks.digest();
+    return digest_of(std::move(instructions), "function");
   }
 
  private:

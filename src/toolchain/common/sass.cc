@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "warpsmith/base/sha256.h"
+
 namespace warpsmith::toolchain {
 
 namespace {
@@ -17,12 +19,7 @@ struct Instruction {
   std::uint64_t operation() const { return first & kOperation; }
 };
 
-constexpr std::uint64_t kNop = 0x118, kBarrier = 0x11d;
-
-// Jumps, calls, ends and what makes threads of a warp meet: 0x140 to 0x15f; barriers.
-bool ends_a_run(const Instruction& i) {
-  return (i.operation() & 0x1e0) == 0x140 || i.operation() == kBarrier;
-}
+constexpr std::uint64_t kNop = 0x118;
 
 // Bits `low` … `high` of 64.
 constexpr std::uint64_t bits(std::uint64_t word, int low, int high) {
@@ -38,6 +35,14 @@ std::uint64_t without_names(const Instruction& i) {
   const std::uint64_t sign = bits(i.first, 9, 11) == kRegisters ? bits(i.first, 62, 63) : 0;
   return bits(i.first, 0, 11) | guarded << 12 | sign << 13 | bits(i.second, 8, 16) << 15 |
          bits(i.second, 27, 40) << 24;
+}
+
+// Empty: of none.
+std::string digest_of(std::vector<std::uint64_t> instructions) {
+  if (instructions.empty()) return "";
+  std::sort(instructions.begin(), instructions.end());
+  return sha256_hex(
+      {reinterpret_cast<const char*>(instructions.data()), instructions.size() * sizeof(instructions[0])});
 }
 
 }  // namespace
@@ -68,14 +73,11 @@ std::vector<std::string> sass_structures(const ElfContent& cubin) {
   std::vector<std::string> structures;
   for (const ElfSection& section : cubin.sections) {
     if (!section.name.starts_with(".text.")) continue;
-    CodeBlocks blocks;
+    std::vector<std::uint64_t> instructions;
     Instruction one;
-    for (std::size_t at = 0; read_at(section.bytes, at, &one); at += kInstructionBytes) {
-      if (one.operation() == kNop) continue;
-      blocks.add(without_names(one));
-      if (ends_a_run(one)) blocks.end_block();
-    }
-    structures.push_back(blocks.digest());
+    for (std::size_t at = 0; read_at(section.bytes, at, &one); at += kInstructionBytes)
+      if (one.operation() != kNop) instructions.push_back(without_names(one));
+    structures.push_back(digest_of(std::move(instructions)));
   }
   return structures;
 }

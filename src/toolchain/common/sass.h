@@ -17,18 +17,6 @@ inline constexpr std::uint16_t kMachineCuda = 190;  // of an ELF file
 bool is_matrix_instruction(std::uint64_t first_half);
 bool has_matrix_instruction(std::string_view code);
 
-// What is said of instructions in straight runs, whose order does not count.
-class CodeBlocks {
- public:
-  void add(std::uint64_t instruction) { open_.push_back(instruction); }
-  void end_block();
-  std::string digest();  // of all blocks in their order; empty: there are none
-
- private:
-  std::vector<std::uint64_t> open_;
-  std::vector<std::string> blocks_;
-};
-
 // A digest for each function of a cubin: operations, kinds of their operands and modifiers, without
 // registers, predicates and constants.
 std::vector<std::string> sass_structures(const ElfContent& cubin);
