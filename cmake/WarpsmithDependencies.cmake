@@ -40,17 +40,11 @@ find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND)
   pkg_check_modules(PCRE2 QUIET IMPORTED_TARGET libpcre2-8)
   pkg_check_modules(ICU QUIET IMPORTED_TARGET icu-uc)
-  pkg_check_modules(CAPSTONE QUIET IMPORTED_TARGET capstone)
 endif()
 if(TARGET PkgConfig::PCRE2 AND TARGET PkgConfig::ICU)
   set(WARPSMITH_HAS_TEXT_LIBRARIES ON)
 else()
   message(STATUS "PCRE2 or ICU is missing: tokenizers of Hugging Face folders are left out (Debian: pkg-config libpcre2-dev libicu-dev)")
-endif()
-
-# Capstone is not needed: without it programs for the CPU are compared by their sources alone.
-if(NOT TARGET PkgConfig::CAPSTONE)
-  message(STATUS "Capstone is missing: whether a model's program for the CPU is new is told by its source alone (Debian: pkg-config libcapstone-dev)")
 endif()
 
 # Slurm is not needed: its module is built where its header and library are.

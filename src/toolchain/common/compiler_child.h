@@ -27,9 +27,10 @@ inline constexpr std::string_view kForbiddenCall = "forbidden system call ";
 
 struct CompilerRun {
   enum Outcome { kDone, kFailed, kTimedOut, kOverLimit, kViolation } outcome = kFailed;
-  std::string output;                 // what it printed on stderr
-  std::string limit;                  // kOverLimit: of what
-  std::filesystem::path binary = {};  // kDone: in the scratch folder, where there is one
+  std::string output;                    // what it printed on stderr
+  std::string limit;                     // kOverLimit: of what
+  std::filesystem::path binary = {};     // kDone: in the scratch folder, where there is one
+  std::filesystem::path optimised = {};  // of the CPU twin: what is there of it besides (twin/optimised.h)
 };
 
 // A child in `scratch` under the limits, in the best sandbox here; argv, input and what else it may see are

@@ -69,6 +69,15 @@ bool has_matrix_instruction(std::string_view code) {
   return false;
 }
 
+std::string digest_of_parts(std::vector<std::string> parts) {
+  std::erase(parts, "");
+  if (parts.empty()) return "";
+  std::sort(parts.begin(), parts.end());
+  Sha256 all;
+  for (const std::string& one : parts) all.field(one);
+  return all.hex();
+}
+
 std::vector<std::string> sass_structures(const ElfContent& cubin) {
   std::vector<std::string> structures;
   for (const ElfSection& section : cubin.sections) {

@@ -21,4 +21,7 @@ bool has_matrix_instruction(std::string_view code);
 // registers, predicates and constants.
 std::vector<std::string> sass_structures(const ElfContent& cubin);
 
+// Of parts in any order, but for empty ones; empty: of none.
+std::string digest_of_parts(std::vector<std::string> parts);
+
 }  // namespace warpsmith::toolchain

@@ -10,6 +10,7 @@
 #include "elf_check.h"
 #include "host_compiler.h"
 #include "module_table.h"
+#include "optimised.h"
 #include "rewrite.h"
 #include "scan.h"
 #include "warpsmith/base/files.h"
@@ -90,12 +91,22 @@ Unit make_unit(const Candidate& candidate, const ModuleNames& names) {
   return unit;
 }
 
-CompileResult run_compiler(const Unit& unit, const CompileOptions& options, const fs::path& scratch) {
+// What is kept beside a binary. A dump that cannot be read says nothing.
+Json facts_of(const CompilerRun& run) {
+  constexpr std::uintmax_t kLongest = 64u << 20;
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(run.optimised, error);
+  return {{"code", error || size > kLongest ? "" : structure_of_optimised(read_file(run.optimised))}};
+}
+
+CompileResult run_compiler(const Unit& unit, const CompileOptions& options, const fs::path& scratch,
+                           Json& facts) {
   const CompilerRun run = run_host_compiler(unit.text, scratch, options);
   if (run.outcome != CompilerRun::kDone)
     return result_of(run, options, readable_log(run.output, unit.rewritten, options.log_bytes));
   const std::string problem = problem_of_shared_object(run.binary);
   if (!problem.empty()) return failure(Verdict::kCompileError, "kernel.cu: error: " + problem + "\n");
+  facts = facts_of(run);
   return compiled(run.binary);
 }
 
@@ -126,13 +137,13 @@ struct HostToolchain::State {
 
   explicit State(const CompileOptions& o) : options(o), nvrtc(o) {}
   CompileResult compile(const Candidate& candidate, const task::Task& task, const ModuleNames& names,
-                        const fs::path& scratch);
+                        const fs::path& scratch, Json& facts);
 };
 
 // g++ takes what no CUDA compiler takes (its own extensions, calls that are ambiguous in CUDA), and now and
 // then refuses what CUDA takes. Where NVRTC is, it decides what is right, and g++ whether the twin runs it.
 CompileResult HostToolchain::State::compile(const Candidate& candidate, const task::Task& task,
-                                            const ModuleNames& names, const fs::path& scratch) {
+                                            const ModuleNames& names, const fs::path& scratch, Json& facts) {
   std::optional<Unit> unit;
   CompileResult result;
   try {
@@ -146,7 +157,7 @@ CompileResult HostToolchain::State::compile(const Candidate& candidate, const ta
   try {
     if (has_nvrtc) word = nvrtc.ask(candidate, names);
     if (word.kind == NvrtcWord::kRefuses) return word.refusal;
-    if (unit) result = run_compiler(*unit, options, scratch);
+    if (unit) result = run_compiler(*unit, options, scratch, facts);
   } catch (const SourceProblem& p) {
     result = failure_of(p);
   }
@@ -171,7 +182,7 @@ CompileResult HostToolchain::compile(const Candidate& candidate, const task::Tas
     return start_key(host_toolchain_id(), candidate, task, names).hex();
   };
   const auto compile = [&](const fs::path& scratch, std::vector<Output>& outputs) {
-    outputs.front().result = state_->compile(candidate, task, names, scratch);
+    outputs.front().result = state_->compile(candidate, task, names, scratch, outputs.front().facts);
   };
   const Language twin = {
       Tier::kPlan, "only candidates of tier `plan` run on the CPU twin\n", ".so", refuse, key, compile};

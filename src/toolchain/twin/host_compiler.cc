@@ -64,6 +64,9 @@ const std::vector<std::string>& checked_flags() {
 constexpr std::string_view kLinkerScript =
     "SECTIONS { /DISCARD/ : { *(.init_array.00099) } } INSERT BEFORE .text;\n";
 
+// What becomes of the fast form before instructions are chosen, for optimised.h.
+constexpr const char* kDumpFlag = "-fdump-tree-optimized=optimised";
+
 // A part of the twin's header that is read where one of the words occurs in a candidate: pieces of the names
 // that it declares. A word too many costs some milliseconds.
 struct HeaderPart {
@@ -120,7 +123,7 @@ const Compiler& compiler() {
 
 std::string host_toolchain_id() {
   static const std::string id = [] {
-    std::string text = compiler().version;
+    std::string text = compiler().version + " " + kDumpFlag;
     for (const auto* flags : {&fixed_flags(), &checked_flags()})
       for (const std::string& f : *flags) text += " " + f;
     for (const HeaderPart& part : header_parts())
@@ -154,10 +157,11 @@ CompilerRun run_host_compiler(const std::string& text, const fs::path& scratch,
   if (run.outcome != CompilerRun::kDone) return run;
   write_file_atomic(spec.folder / "link.ld", kLinkerScript);
   spec.argv = argv;
-  spec.argv.insert(spec.argv.end(), {"-x", "c++", "-", "-x", "none", "checked.o", "-Wl,-T,link.ld", "-o",
-                                     "kernel.so", "-lgcc"});
+  spec.argv.insert(spec.argv.end(), {kDumpFlag, "-x", "c++", "-", "-x", "none", "checked.o", "-Wl,-T,link.ld",
+                                     "-o", "kernel.so", "-lgcc"});
   run = run_compiler_child(spec);
   run.binary = spec.folder / "kernel.so";
+  run.optimised = spec.folder / "optimised";
   return run;
 }
 
