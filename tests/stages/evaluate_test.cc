@@ -68,6 +68,25 @@ TEST(Evaluate, SamplesAFrozenCheckpointOverAllGroups) {
   EXPECT_FALSE(groups["heldout_operation"].contains("geomean"));
 }
 
+// Dead code makes no program new: what counts is what becomes of it.
+TEST(Evaluate, MachineCodeOfOthersIsKnown) {
+  World world;
+  world.answer = [](const JobRequest&, const Json& item) -> std::vector<std::string> {
+    if (item["task"] != "a") return {"bad x", "bad x"};
+    return {"ok 1.50 (mine + m) code=theirs", "ok 1.50 (mine * m) code=new"};
+  };
+  StageInputs inputs = with_checkpoint({.checkpoint_of = "rl", .samples = 2, .heldout = false});
+  add_upstream(inputs, "others", output_with("others", "b", {"ok 8.00 c[d] code=theirs"}));
+  add_upstream(inputs, "models", output_with("models", "a", {"ok 8.00 e[d] code=new"}, "generated"));
+  const StageOutput out = world.drive(inputs);
+  EXPECT_EQ(out["samples"][0]["known"], true);
+  EXPECT_FALSE(out["samples"][0].contains("repeated"));
+  EXPECT_FALSE(out["samples"][1].contains("known")) << "a model's own may come again";
+  EXPECT_EQ(out["summary"]["groups"]["train"]["novel"], 1);
+  // Later stages compare with it, too.
+  EXPECT_EQ(out["candidates"][1]["code"], (Json{{"cpu", "new"}}));
+}
+
 // What it repeats of others is right, and is not its merit: neither with another layout, nor with comments,
 // names or constants, nor where they wrote it for another task.
 TEST(Evaluate, IsCreditedWithItsOwnProgramsAlone) {

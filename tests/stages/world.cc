@@ -14,11 +14,19 @@ namespace {
 double number(const std::string& source) { return std::stod(split(source, ' ').at(1)); }
 std::string word(const std::string& source) { return split(source, ' ').at(0); }
 
+std::string code_in(const std::string& source) {
+  const std::size_t at = source.find("code=");
+  return at == std::string::npos ? "" : trim(source.substr(at + 5));
+}
+
 Json compile_record(const std::string& source) {
   if (word(source) == "bad")
     return {{"verdict", "compile_error"}, {"log", "kernel.cu:1: bad"}, {"seconds", 0.1}};
   if (word(source) == "unsupported") return {{"verdict", "unsupported"}, {"log", "wmma"}, {"seconds", 0.1}};
-  return {{"verdict", "ok"}, {"log", ""}, {"binary", "cache/x.so"}, {"seconds", 0.1}, {"cached", false}};
+  Json record = {
+      {"verdict", "ok"}, {"log", ""}, {"binary", "cache/x.so"}, {"seconds", 0.1}, {"cached", false}};
+  if (const std::string code = code_in(source); !code.empty()) record["code"] = {{"cpu", code}};
+  return record;
 }
 
 Json sample_record(const std::string& text) {
@@ -108,7 +116,9 @@ StageOutput output_with(const std::string& stage, const std::string& task,
   out["candidates"] = Json::array();
   for (const std::string& source : sources) {
     const Candidate c = program(task, source, origin);
-    out["candidates"].push_back({{"candidate", to_json(c)}, {"measurement", to_json(fate(c))}});
+    Json entry = {{"candidate", to_json(c)}, {"measurement", to_json(fate(c))}};
+    if (const std::string code = code_in(source); !code.empty()) entry["code"] = {{"cpu", code}};
+    out["candidates"].push_back(std::move(entry));
   }
   return out;
 }

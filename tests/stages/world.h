@@ -3,7 +3,8 @@
 // A program's fate stands in its text: "ok 1.50 name" compiles and is measured at 1.50x; "bad name" does not
 // compile; "wrong name" compiles and computes something else; "unsupported name", "unstable name",
 // "imprecise 1.50 name" (interval of ±10 %); "hack KIND reason" is found out; "once name" looked too good and
-// did not come again; "lost name" goes with its shard when it is to be measured.
+// did not come again; "lost name" goes with its shard when it is to be
+// measured. "… code=X" is compiled to code X.
 #pragma once
 
 #include <functional>
