@@ -136,9 +136,10 @@ std::string stages_table(const std::vector<EvaluationRow>& rows) {
   return out +
          "</table>\n<p class=\"note\">Valid: compiles, runs, gives the right answers at every checked shape, "
          "and could be timed (verdict ok). Novel: valid, and no program of a person, of augmentation or of "
-         "another author than a model, for whatever task, names and constants aside; in brackets how many "
-         "distinct "
-         "ones. The speed of the others is not the stage's merit. Mean to max: over the novel programs. "
+         "another author than a model, for whatever task, names and constants of source and machine code "
+         "aside; "
+         "in brackets how many distinct ones. The speed of the others is not the stage's merit. Mean to max: "
+         "over the novel programs. "
          "Wins: share of all samples whose 95 % interval "
          "lies above 1.01×; score &gt; 1.01×: share whose score does, as CUDA-L1 counts. One "
          "draw: geometric mean over all samples of max(1, speedup), a failure counts 1; no "
