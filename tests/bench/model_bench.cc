@@ -3,7 +3,7 @@
 //   model_bench [THREADS]           the quickstart's model on the CPU, by both backends
 //   model_bench SHAPE [--gpu] [--type T] [--sequences N] [--length L] [--steps S] [--peak TFLOPS]
 //       [--only train|sample] [--trace FILE] [--ranks R] [--losses] [--deterministic]
-//       [--states PLACE [--folder F] [--memory GIB] [--micro N] [--recompute]]
+//       [--states PLACE [--folder F] [--memory GIB] [--micro N] [--recompute] [--lora RANK]]
 //
 // SHAPE: smollm2-135m, qwen2-0.5b, qwen2.5-7b, or a Hugging Face folder, whose shape is taken; weights are
 // random. Training: packed steps of N sequences of L tokens, all of them real, AdamW included. Sampling: 512
@@ -15,7 +15,8 @@
 // of every step, each of which has the same sequences, of 64 kinds of tokens, so that it falls; R times N
 // sequences give the same whatever R. `--micro`: sequences computed at a time. `--states`: the optimiser's
 // lie there (optimiser settings, `states`): steps in a row with the optimiser and without it, of which the
-// GPU's memory holds at most GIB. model_bench.py does the same with transformers.
+// GPU's memory holds at most GIB. `--lora`: adapters of all matrices are trained, the weights are not.
+// model_bench.py does the same with transformers.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
@@ -75,6 +76,7 @@ struct Asked {
   std::string only, trace;
   bool losses = false, recompute = false;
   std::int64_t micro = 0;  // sequences; 0: all of a step
+  std::int64_t lora = 0;   // rank; 0: all weights are trained
   std::string states, folder;
   std::uint64_t memory = 0;  // bytes of the GPU; 0: all
   model::Collective* ranks = nullptr;
@@ -174,12 +176,13 @@ void bench_training(const Asked& asked, const model::DecoderSettings& settings) 
 void fill_randomly(const model::Decoder& decoder) {
   const at::NoGradGuard no_grad;
   at::manual_seed(1);
-  for (const model::NamedTensor& p : decoder.trained()) {
-    if (p.decays)
-      p.tensor.normal_(0, 0.02);
-    else
-      p.tensor.fill_(p.name.ends_with("norm") ? 1 : 0);
-  }
+  for (const std::vector<model::NamedTensor>* list : {&decoder.parameters(), &decoder.adapters()})
+    for (const model::NamedTensor& p : *list) {
+      if (p.decays)
+        p.tensor.normal_(0, 0.02);
+      else
+        p.tensor.fill_(p.name.ends_with("norm") ? 1 : 0);
+    }
 }
 
 // What the folder's disk does by itself: 4 GiB past the page cache, written and read by four threads.
@@ -278,9 +281,12 @@ void bench_states(const Asked& asked, const model::DecoderSettings& settings) {
       "%lld x %lld, %lld at a time: arithmetic alone %.1f ms, with the optimiser %.1f ms: %.3fx  loss %.3f\n",
       static_cast<long long>(asked.sequences), static_cast<long long>(asked.length),
       static_cast<long long>(micro), without * 1e3, with * 1e3, with / without, loss);
+  // Weights that are not trained have no gradients.
+  const int operations = settings.lora.rank > 0 ? 4 : 6;
   if (asked.peak > 0)
-    std::printf("arithmetic alone: %.0f tokens/s, %.1f %% of the peak (6 operations a parameter and token)\n",
-                rate, 600.0 * static_cast<double>(computed) * rate / asked.peak);
+    std::printf(
+        "arithmetic alone: %.0f tokens/s, %.1f %% of the peak (%d operations a parameter and token)\n", rate,
+        100.0 * operations * static_cast<double>(computed) * rate / asked.peak, operations);
   if (!asked.folder.empty()) print_rates_of_disk(asked.folder);
   if (const std::optional<std::uint64_t> left = model::free_memory(asked.placement))
     std::printf("free on the GPU at the end: %.1f GiB\n", static_cast<double>(*left) / (1ull << 30));
@@ -393,6 +399,8 @@ int run(int argc, char** argv) {
       asked.micro = std::stoll(next());
     else if (word == "--states")
       asked.states = next();
+    else if (word == "--lora")
+      asked.lora = std::stoll(next());
     else if (word == "--folder")
       asked.folder = next();
     else if (word == "--memory")
@@ -416,7 +424,11 @@ int run(int argc, char** argv) {
     compare_backends(threads);
     return 0;
   }
-  const model::DecoderSettings settings = settings_of(asked.shape);
+  model::DecoderSettings settings = settings_of(asked.shape);
+  if (asked.lora > 0)
+    settings.lora = {asked.lora,
+                     2.0 * static_cast<double>(asked.lora),
+                     {std::begin(model::kLoraTargets), std::end(model::kLoraTargets)}};
   if (ranks.rank() == 0)
     std::printf("%s, %lld parameters, %s on %s\n", asked.shape.c_str(),
                 static_cast<long long>(model::parameter_count(settings)),
