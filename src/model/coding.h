@@ -9,6 +9,7 @@ class Tokenizer::Coding {
  public:
   virtual ~Coding() = default;
   virtual std::string to_json() const = 0;
+  virtual std::string to_hugging_face() const = 0;
   virtual const tokenizer::Frame* frame() const { return nullptr; }
   virtual int size() const = 0;
   virtual std::vector<Token> encode(std::string_view text) const = 0;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "exported_tokenizer.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/model/folder.h"
@@ -138,8 +139,16 @@ std::uint64_t export_checkpoint(const std::filesystem::path& folder, const Check
       else
         write_file_atomic(partial / name, text);
     }
-    write_file_atomic(partial / (own ? "tokenizer.warpsmith.json" : "tokenizer.json"),
-                      checkpoint.tokenizer.to_json());
+    const std::string tokens = checkpoint.tokenizer.to_hugging_face();
+    if (!tokens.empty()) write_file_atomic(partial / "tokenizer.json", tokens);
+    if (own) {
+      const auto write = [&](const char* name, const Json& json) {
+        write_file_atomic(partial / name, json.dump(2) + "\n");
+      };
+      write_file_atomic(partial / "tokenizer.warpsmith.json", checkpoint.tokenizer.to_json());
+      write("tokenizer_config.json", hugging_face_tokenizer_config(settings.context));
+      write("generation_config.json", hugging_face_generation_config());
+    }
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(partial))
       if (entry.is_regular_file()) bytes += entry.file_size();
   });

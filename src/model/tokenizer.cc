@@ -18,6 +18,7 @@ class PretrainedCoding final : public Tokenizer::Coding {
         frame_(std::move(frame)) {}
 
   std::string to_json() const override { return json_; }
+  std::string to_hugging_face() const override { return json_; }
   const tokenizer::Frame* frame() const override { return &frame_; }
   int size() const override { return tokens_.size(); }
   std::vector<Token> encode(std::string_view text) const override { return tokens_.encode(text); }
@@ -43,6 +44,7 @@ Tokenizer Tokenizer::pretrained(std::string json, const std::string& name, token
 }
 
 std::string Tokenizer::to_json() const { return coding_->to_json(); }
+std::string Tokenizer::to_hugging_face() const { return coding_->to_hugging_face(); }
 const tokenizer::Frame* Tokenizer::frame() const { return coding_->frame(); }
 int Tokenizer::size() const { return coding_->size(); }
 std::vector<Token> Tokenizer::encode(std::string_view text) const { return coding_->encode(text); }

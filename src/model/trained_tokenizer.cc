@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "coding.h"
+#include "exported_tokenizer.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/json.h"
 
@@ -12,7 +13,6 @@ namespace warpsmith::model {
 
 namespace {
 
-constexpr std::size_t kLongestPiece = 64;
 constexpr std::string_view kTokenizerSchema = "warpsmith.tokenizer/1";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -127,6 +127,7 @@ class TrainedCoding final : public Tokenizer::Coding {
     for (const auto& [a, b] : merges_) merges.push_back({a, b});
     return Json{{"schema", kTokenizerSchema}, {"merges", merges}}.dump();
   }
+  std::string to_hugging_face() const override { return hugging_face_tokenizer(merges_, bytes_); }
   int size() const override { return kFirstMerge + static_cast<int>(merges_.size()); }
 
   std::vector<Token> encode(std::string_view text) const override {

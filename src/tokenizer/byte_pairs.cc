@@ -96,4 +96,18 @@ void BytePairs::encode_long(std::string_view piece, std::vector<Token>& out) con
     if (node.token != kNoToken) out.push_back(node.token);
 }
 
+std::array<std::string, 256> characters_of_bytes() {
+  std::array<std::string, 256> characters;
+  char32_t next = 256;
+  for (char32_t byte = 0; byte < 256; ++byte) {
+    const bool plain =
+        (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || (byte >= 0xAE && byte <= 0xFF);
+    const char32_t code = plain ? byte : next++;
+    characters[byte] = code < 0x80 ? std::string{static_cast<char>(code)}
+                                   : std::string{static_cast<char>(0xC0 | code >> 6),
+                                                 static_cast<char>(0x80 | (code & 0x3F))};
+  }
+  return characters;
+}
+
 }  // namespace warpsmith::tokenizer

@@ -66,29 +66,12 @@ class At {
   std::string place_;
 };
 
-// The character that stands for each byte in a vocabulary: GPT-2's. Printable ones stand for themselves.
-std::array<char32_t, 256> characters_of_bytes() {
-  std::array<char32_t, 256> characters{};
-  char32_t next = 256;
-  for (char32_t byte = 0; byte < 256; ++byte) {
-    const bool plain =
-        (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || (byte >= 0xAE && byte <= 0xFF);
-    characters[byte] = plain ? byte : next++;
-  }
-  return characters;
-}
-
-std::string to_utf8(char32_t below_0x800) {
-  if (below_0x800 < 0x80) return {static_cast<char>(below_0x800)};
-  return {static_cast<char>(0xC0 | below_0x800 >> 6), static_cast<char>(0x80 | (below_0x800 & 0x3F))};
-}
-
 class ByteCharacters {
  public:
   ByteCharacters() {
     const auto characters = characters_of_bytes();
     for (std::size_t byte = 0; byte < characters.size(); ++byte)
-      bytes_.emplace(characters[byte], static_cast<char>(byte));
+      bytes_.emplace(utf8_character(characters[byte], 0).code, static_cast<char>(byte));
   }
   // The bytes that `written` stands for; nothing where a character stands for none.
   std::optional<std::string> bytes_of(std::string_view written) const {
@@ -252,7 +235,7 @@ struct Pretrained::State {
     std::array<Token, 256> of_bytes{};
     const auto names = characters_of_bytes();
     for (std::size_t byte = 0; byte < names.size(); ++byte) {
-      const auto found = written.find(to_utf8(names[byte]));
+      const auto found = written.find(names[byte]);
       if (found == written.end() && byte >= ' ' && byte <= '~')
         vocab.refuse(fmt::format("it has no token of `{}`", static_cast<char>(byte)));
       of_bytes[byte] = found == written.end() ? unknown : found->second;

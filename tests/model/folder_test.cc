@@ -261,6 +261,32 @@ TEST_F(Folder, ACheckpointKeepsIt) {
   }
 }
 
+// Texts of our own files, and what is cut at its longest: newlines with an indent, digits, phrases.
+TEST_F(Folder, AModelFromNothingIsExportedWithItsTokenizer) {
+  std::vector<std::string> texts;
+  for (const auto& entry : fs::directory_iterator(kTests))
+    if (entry.is_regular_file()) texts.push_back(read_file(entry.path()));
+  const Tokenizer tokenizer = Tokenizer::train(texts, 700);
+  DecoderSettings settings;
+  settings.vocabulary = 700;
+  Decoder decoder(settings);
+  decoder.initialise(3);
+  save_checkpoint(scratch_ / "checkpoint", {"sft", 7, 0.5, {}, Json::object(), {}}, decoder, tokenizer,
+                  nullptr);
+  export_checkpoint(scratch_ / "exported", load_checkpoint(scratch_ / "checkpoint"), at::kFloat);
+  for (const std::string& odd :
+       {std::string(100, '\n') + std::string(100, ' '), std::string(3, '\n') + std::string(70, ' ') + "x",
+        std::string(63, '\n') + "\t \t", "\r\n  a", std::string(130, '7'), std::string(200, 'q'),
+        std::string(63, 'q') + "(" + std::string(64, 'q') + "(;",
+        std::string("\u4f60\u597d, \u00e9\U0001f600[1]{}"), std::string("\x01\x7f '\"\\ "), std::string()})
+    texts.push_back(odd);
+  texts.insert(texts.end(), kPrompts.begin(), kPrompts.end());
+  std::vector<std::vector<Token>> ours;
+  for (const std::string& text : texts) ours.push_back(tokenizer.encode_prompt(text));
+  const std::vector<std::vector<Token>> theirs = prompts_of_transformers(scratch_ / "exported", texts);
+  for (std::size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(ours[i], theirs[i]) << texts[i].substr(0, 200);
+}
+
 TEST_F(Folder, ACheckpointOfAdaptersNamesItsBase) {
   const fs::path file = folder() / "tokenizer.json";
   const Decoder base = load_pretrained(folder());

@@ -46,6 +46,9 @@ class Tokenizer {
 
   // The text of tokenizer.json: of our form, or the folder's.
   std::string to_json() const;
+  // tokenizer.json for Hugging Face's `tokenizers`, which gives texts the same ids, but for names of special
+  // tokens in a text ("<eos>"). Empty where that form cannot say it: two tokens of the same bytes.
+  std::string to_hugging_face() const;
   const tokenizer::Frame* frame() const;  // of a pretrained one; else null
 
   int size() const;
@@ -75,5 +78,6 @@ class Tokenizer {
 // __global__ void k(", " const float* x,"), and where each is one token a small model has a third of the
 // tokens to get right. Numbers never join a phrase, so that a block size stays a choice of its own.
 std::vector<std::string_view> split_pieces(std::string_view text);
+inline constexpr std::size_t kLongestPiece = 64;
 
 }  // namespace warpsmith::model

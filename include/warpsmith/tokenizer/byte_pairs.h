@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -18,6 +19,10 @@ constexpr Token kNoToken = -1;
 struct Merge {
   Token left = 0, right = 0, into = 0;
 };
+
+// The character that stands for each byte in a vocabulary, as UTF-8: GPT-2's. Printable ones stand for
+// themselves.
+std::array<std::string, 256> characters_of_bytes();
 
 class BytePairs {
  public:

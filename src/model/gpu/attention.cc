@@ -205,15 +205,16 @@ bool PackedAttention::forward(const TurnedHeads& heads, const Ragged& ragged, do
                               const at::Tensor& out, const at::Tensor& sums) {
   const std::lock_guard lock(mutex_);
   if (!usable_) return false;
+  const Plan* forward = nullptr;
   try {
-    // Both, so that a forward pass has a backward pass.
-    const Plan* const forward = plan(key_of<Key>(false, heads, ragged, scale), [](Plan& p) {
+    forward = plan(key_of<Key>(false, heads, ragged, scale), [](Plan& p) {
       const auto [o, s] = p.graph.sdpa(p.queries, p.keys, p.values,
                                        p.with_mask(fe::graph::SDPA_attributes().set_generate_stats(true)));
       Plan::as_output(o, p.out_rows(kOut));
       Plan::as_output(s, p.sums_rows());
       s->set_data_type(fe::DataType_t::FLOAT);
     });
+    // So that a forward pass has a backward pass.
     plan(key_of<Key>(true, heads, ragged, scale), [&](Plan& p) {
       const auto [q, k, v] =
           p.graph.sdpa_backward(p.queries, p.keys, p.values, p.graph.tensor(p.out_rows(kOut)),
@@ -224,13 +225,13 @@ bool PackedAttention::forward(const TurnedHeads& heads, const Ragged& ragged, do
       Plan::as_output(k, p.rows(kKeysGradient, kv, row, p.qkv_offsets));
       Plan::as_output(v, p.rows(kValuesGradient, kv, row, p.qkv_offsets));
     });
-    forward->run({{kOut, out.data_ptr()}, {kSums, sums.data_ptr()}}, heads, ragged);
-    return true;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     usable_ = false;
     log_warning(std::string("attention goes on by FlashAttention 2, slower: ") + error.what());
     return false;
   }
+  forward->run({{kOut, out.data_ptr()}, {kSums, sums.data_ptr()}}, heads, ragged);
+  return true;
 }
 
 void PackedAttention::backward(const TurnedHeads& heads, const Ragged& ragged, double scale,
