@@ -2,10 +2,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "attempts.h"
 #include "print.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
+#include "warpsmith/controller/attempts.h"
 #include "warpsmith/store/results.h"
 
 namespace warpsmith::cli {
@@ -19,7 +19,7 @@ struct Options {
 
 int aggregate_command(const Options& options, const CommandContext& context) {
   const std::filesystem::path folder = find_run(context, options.run);
-  const store::Aggregated done = aggregate_run(folder, options.rebuild);
+  const store::Aggregated done = controller::aggregate_run(folder, options.rebuild);
   const bool kept = !done.written && !done.reason.empty();  // there is less to write than it holds
   if (context.json) {
     print_json(context, {{"file", (folder / "results.h5").string()},

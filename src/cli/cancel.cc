@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "print.h"
-#include "run_queue.h"
 #include "warpsmith/cli/command.h"
-#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/controller/run_folder.h"
+#include "warpsmith/controller/run_queue.h"
 
 namespace warpsmith::cli {
 
@@ -22,11 +22,11 @@ struct Options {
 };
 
 int show_queue(const fs::path& run, CommandContext& context) {
-  const std::optional<workflow::SiteSpec> site = site_of_run(run);
+  const std::optional<workflow::SiteSpec> site = controller::site_of_run(run);
   std::size_t shards = 0;
   if (site) {
     const auto cluster = executor::open_cluster(program_folder(), site->conf);
-    shards = queue_of_run(*cluster, run).shards;
+    shards = controller::queue_of_run(*cluster, run).shards;
   }
   if (context.json)
     print_json(context, {{"run", run.string()}, {"queued", shards}});
@@ -38,12 +38,13 @@ int show_queue(const fs::path& run, CommandContext& context) {
 // Cancels what the run has in its cluster's queue and waits until Slurm says that nothing is left. Returns
 // how many shards there were.
 std::size_t empty_queue(const fs::path& run, double wait_s) {
-  const std::optional<workflow::SiteSpec> site = site_of_run(run);
+  const std::optional<workflow::SiteSpec> site = controller::site_of_run(run);
   if (!site) return 0;
   const auto cluster = executor::open_cluster(program_folder(), site->conf);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_s);
-  const Queued before = queue_of_run(*cluster, run);
-  for (Queued left = before; !left.arrays.empty(); left = queue_of_run(*cluster, run)) {
+  const controller::Queued before = controller::queue_of_run(*cluster, run);
+  for (controller::Queued left = before; !left.arrays.empty();
+       left = controller::queue_of_run(*cluster, run)) {
     if (std::chrono::steady_clock::now() > deadline)
       throw Error(
           std::to_string(left.arrays.size()) + " jobs of the run are still in the queue (`squeue --me`)",
@@ -57,7 +58,7 @@ std::size_t empty_queue(const fs::path& run, double wait_s) {
 int cancel(const Options& options, CommandContext& context) {
   const fs::path run = find_run(context, options.run);
   if (options.dry_run) return show_queue(run, context);
-  const auto holder = RunLock::holder(run);
+  const auto holder = controller::RunLock::holder(run);
   Json answer = {{"run", run.string()}, {"was_running", holder.has_value()}};
   if (!holder) {
     const std::size_t queued = empty_queue(run, options.wait_s);
@@ -75,7 +76,7 @@ int cancel(const Options& options, CommandContext& context) {
   if (::kill(*holder, SIGTERM) != 0)
     throw Error("cannot signal process " + std::to_string(*holder) + ", which has " + run.string());
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.wait_s);
-  while (RunLock::holder(run) == holder) {
+  while (controller::RunLock::holder(run) == holder) {
     if (std::chrono::steady_clock::now() > deadline)
       throw Error("process " + std::to_string(*holder) +
                       " has not ended yet; it was asked to (`kill -9` is safe, too)",

@@ -10,7 +10,7 @@
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
-#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/controller/run_folder.h"
 #include "warpsmith/store/results.h"
 
 namespace warpsmith::cli {
@@ -41,7 +41,7 @@ std::vector<plan::FormerResult> older_results(const std::vector<plan::FormerResu
 
 // The checkpoints of one version of a stage.
 std::vector<fs::path> checkpoints(const fs::path& run, const std::string& stage, const std::string& hash) {
-  const std::string stem = (run / checkpoint_prefix(stage, hash)).filename().string() + "-";
+  const std::string stem = (run / controller::checkpoint_prefix(stage, hash)).filename().string() + "-";
   std::vector<fs::path> found;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(run / "checkpoints", error))
@@ -60,9 +60,9 @@ std::vector<Part> removable(const fs::path& run, const Options& options) {
     std::map<std::string, std::string> current;
     for (const store::StageVersion& version : store::stage_versions(run))
       if (version.current) current[version.stage] = version.hash8;
-    for (const auto& [stage, results] : read_history(run))
+    for (const auto& [stage, results] : controller::read_history(run))
       for (const plan::FormerResult& result : older_results(results, current[stage])) {
-        parts.push_back({stage_folder(run, stage, result.hash), "older result of " + stage, 0});
+        parts.push_back({controller::stage_folder(run, stage, result.hash), "older result of " + stage, 0});
         for (const fs::path& checkpoint : checkpoints(run, stage, result.hash))
           parts.push_back({checkpoint, "its checkpoint", 0});
       }
@@ -71,7 +71,7 @@ std::vector<Part> removable(const fs::path& run, const Options& options) {
     if (options.cache && path_exists(run / "cache"))
       parts.push_back({run / "cache", "compiled candidates", 0});
   }
-  for (Part& part : parts) part.bytes = folder_bytes(part.path);
+  for (Part& part : parts) part.bytes = controller::folder_bytes(part.path);
   return parts;
 }
 
@@ -87,7 +87,7 @@ bool confirmed(const Options& options) {
 
 int clean(const Options& options, CommandContext& context) {
   const fs::path run = find_run(context, options.run);
-  const RunLock lock(run);
+  const controller::RunLock lock(run);
   const std::vector<Part> parts = removable(run, options);
   std::uint64_t total = 0;
   Json list = Json::array();
@@ -102,11 +102,11 @@ int clean(const Options& options, CommandContext& context) {
   if (!context.json) {
     if (parts.empty()) {
       print("%s holds %s and nothing that newer results have replaced\n", run.string().c_str(),
-            format_size(folder_bytes(run)).c_str());
+            format_size(controller::folder_bytes(run)).c_str());
       return kExitOk;
     }
-    print("%10s  in all, of %s in %s\n", format_size(total).c_str(), format_size(folder_bytes(run)).c_str(),
-          run.string().c_str());
+    print("%10s  in all, of %s in %s\n", format_size(total).c_str(),
+          format_size(controller::folder_bytes(run)).c_str(), run.string().c_str());
   }
   if (!parts.empty() && (context.json ? options.yes : confirmed(options))) {
     for (const Part& part : parts) fs::remove_all(part.path);

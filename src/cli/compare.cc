@@ -4,11 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "attempts.h"
 #include "print.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/cli/command.h"
+#include "warpsmith/controller/attempts.h"
 #include "warpsmith/report/compare.h"
 #include "warpsmith/report/kernelbench.h"
 
@@ -45,10 +45,10 @@ std::optional<int> level_of(const store::Results& run) {
 
 report::RunComparison compared(const Options& options, const CommandContext& context) {
   if (options.a.empty() || options.b.empty()) throw Error("A or B is empty: name both", kExitUsage);
-  const store::Results a = current_results(find_run(context, options.a));
+  const store::Results a = controller::current_results(find_run(context, options.a));
   const std::optional<fs::path> file = is_run(context, options.b) ? std::nullopt : published_file(options.b);
   if (!file) {
-    const store::Results b = current_results(find_run(context, options.b));
+    const store::Results b = controller::current_results(find_run(context, options.b));
     report::Side side_a = report::side_of(a), side_b = report::side_of(b);
     if (side_a.name == side_b.name) {
       side_a.name = options.a;

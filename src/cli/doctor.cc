@@ -10,10 +10,10 @@
 #include <map>
 
 #include "load_options.h"
-#include "model_memory.h"
 #include "print.h"
-#include "site_executor.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/controller/model_memory.h"
+#include "warpsmith/controller/site_executor.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/records/ceilings.h"
@@ -96,7 +96,7 @@ namespace {
 std::vector<process::Fact> stage_facts(const std::string& file) {
   workflow::LoadResult loaded = workflow::load_workflow(file, with_folders({}));
   if (!loaded.spec) throw InvalidInput(loaded.mistakes);
-  const std::vector<process::Gpu> gpus = look_at_place(*loaded.spec, std::nullopt);
+  const std::vector<process::Gpu> gpus = controller::look_at_place(*loaded.spec, std::nullopt);
   std::vector<process::Fact> facts;
   for (const workflow::StageSpec& stage : loaded.spec->stages) {
     const std::vector<workflow::StageJob> jobs = workflow::stage_jobs(stage);
@@ -104,7 +104,7 @@ std::vector<process::Fact> stage_facts(const std::string& file) {
       return job.name == "train" || job.name == "generate";
     });
     const std::string name = "stage " + stage.name;
-    for (const std::string& line : memory_lines(stage, gpus))
+    for (const std::string& line : controller::memory_lines(stage, gpus))
       facts.push_back({.name = name, .value = line, .ok = true, .hint = ""});
     if (!stage.blocked.empty())
       facts.push_back({.name = name, .value = "cannot run here", .ok = false, .hint = stage.blocked});

@@ -13,10 +13,10 @@
 
 #include "doctor.h"
 #include "print.h"
-#include "site_executor.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/controller/site_executor.h"
 #include "warpsmith/executor/site_probe.h"
 
 namespace warpsmith::cli {
@@ -251,7 +251,7 @@ std::vector<std::string> programs_beside() {
 
 int doctor_site(const DoctorSiteOptions& options, CommandContext& context) {
   FactPrinter printer(context);
-  const auto site = load_named_site(options.site);
+  const auto site = controller::load_named_site(options.site);
   if (!site) {
     printer.add({"site", options.site + ": jobs run on this machine", true, ""});
     printer.add(process::machine_facts(fs::absolute(context.results)));

@@ -2,11 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "attempts.h"
 #include "print.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/cli/command.h"
+#include "warpsmith/controller/attempts.h"
 #include "warpsmith/report/kernelbench.h"
 #include "warpsmith/report/report.h"
 #include "warpsmith/store/results.h"
@@ -34,7 +34,8 @@ void check(const Options& options) {
 }
 
 int export_kernelbench(const Options& options, const fs::path& folder) {
-  const report::KernelBenchFiles files = report::kernelbench_files(current_results(folder), options.stage);
+  const report::KernelBenchFiles files =
+      report::kernelbench_files(controller::current_results(folder), options.stage);
   for (const report::ExportedFile& file : files.files) {
     const fs::path path = options.into / file.path;
     make_folders(path.parent_path());
@@ -60,7 +61,7 @@ int export_run(const Options& options, const CommandContext& context) {
   check(options);
   const fs::path folder = find_run(context, options.run);
   if (options.format == "kernelbench") return export_kernelbench(options, folder);
-  aggregate_run(folder);
+  controller::aggregate_run(folder);
   store::Results results = store::read_results(folder / "results.h5");
   if (!options.all_versions) results = store::current_versions(std::move(results));
   const std::string text = options.format == "csv"

@@ -4,12 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "journal_view.h"
 #include "print.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
-#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/controller/journal_view.h"
+#include "warpsmith/controller/run_folder.h"
 
 namespace warpsmith::cli {
 
@@ -46,8 +46,8 @@ int logs(const Options& options, CommandContext& context) {
   if (parts.size() > 3) throw Error("`" + options.what + "` is not STAGE[/round[/shard]]", kExitUsage);
   const int round = parts.size() > 1 ? number_from(parts[1], "round") : -1;
   const int shard = parts.size() > 2 ? number_from(parts[2], "shard") : -1;
-  const JournalView view = view_journal(run);
-  const ExecutionHistory* execution = view.newest(parts[0]);
+  const controller::JournalView view = controller::view_journal(run);
+  const controller::ExecutionHistory* execution = view.newest(parts[0]);
   if (execution == nullptr)
     throw Error("stage `" + parts[0] + "` has not begun in " + run.string() +
                     did_you_mean(parts[0], view.stages(), {.before = " (", .after = ")"}),
@@ -55,10 +55,10 @@ int logs(const Options& options, CommandContext& context) {
 
   Json list = Json::array();
   for (const std::uint32_t number : execution->jobs) {
-    const JobHistory& job = view.jobs[number];
+    const controller::JobHistory& job = view.jobs[number];
     if (round >= 0 && job.round != round) continue;
-    const fs::path folder =
-        job_folder(stage_folder(run, execution->stage, execution->hash), job.round, job.name);
+    const fs::path folder = controller::job_folder(
+        controller::stage_folder(run, execution->stage, execution->hash), job.round, job.name);
     for (std::uint32_t s = 0; s < job.shards; ++s) {
       if (shard >= 0 && s != static_cast<std::uint32_t>(shard)) continue;
       const fs::path log = folder / std::to_string(s) / "log.txt";

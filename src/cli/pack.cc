@@ -17,7 +17,7 @@
 #include "warpsmith/base/sha256.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
-#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/controller/run_folder.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
 
@@ -91,7 +91,7 @@ int pack(const PackOptions& options, CommandContext& context) {
   if (!size || *size < kLeastPart)
     throw Error("--parts " + options.parts + ": a size of 64 KiB at least, such as 16MiB", kExitUsage);
   const fs::path run = fs::absolute(find_run(context, options.run)).lexically_normal();
-  const RunLock lock(run);
+  const controller::RunLock lock(run);
   const std::string name = (run.has_filename() ? run : run.parent_path()).filename().string();
   const fs::path folder = options.output.empty() ? fs::path(name + ".pack") : fs::path(options.output);
   if (path_exists(folder)) throw Error(folder.string() + " is there already", kExitUsage);

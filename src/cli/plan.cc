@@ -8,15 +8,15 @@
 #include <thread>
 
 #include "load_options.h"
-#include "model_memory.h"
 #include "plan_cost.h"
 #include "print.h"
-#include "site_executor.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
-#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/controller/model_memory.h"
+#include "warpsmith/controller/run_folder.h"
+#include "warpsmith/controller/site_executor.h"
 #include "warpsmith/plan/plan.h"
 #include "warpsmith/run/packing.h"
 #include "warpsmith/stages/stage.h"
@@ -129,7 +129,8 @@ void print_plan(const workflow::WorkflowSpec& spec, const std::vector<plan::Stag
           stage.needs.empty() ? "" : fmt::format("  (needs {})", fmt::join(stage.needs, ", ")).c_str());
     print("  %s\n", extent_text(extent).c_str());
     if (const std::string device = device_text(stage); !device.empty()) print("  %s\n", device.c_str());
-    for (const std::string& line : memory_lines(stage, gpus)) print("  on a GPU, %s\n", line.c_str());
+    for (const std::string& line : controller::memory_lines(stage, gpus))
+      print("  on a GPU, %s\n", line.c_str());
     const std::string action = p.action == plan::Action::kRun       ? "will run"
                                : p.action == plan::Action::kResume  ? "will go on"
                                : p.action == plan::Action::kDepends ? "may run"
@@ -180,7 +181,7 @@ Json plan_json(const workflow::WorkflowSpec& spec, const std::vector<plan::Stage
                 {"open", extent.open},
                 {"cost", to_json(cost.stages[i])}};
     if (!stage.auto_device.empty()) one["auto_device"] = stage.auto_device;
-    const ModelMemory memory = model_memory(stage);
+    const controller::ModelMemory memory = controller::model_memory(stage);
     if (memory.training) one["gpu_memory"]["training"] = memory.training->all();
     if (memory.sampling) one["gpu_memory"]["sampling"] = memory.sampling->all();
     list.push_back(std::move(one));
@@ -198,9 +199,9 @@ int plan_command(const Options& options, CommandContext& context) {
   const fs::path run = options.run.empty() ? context.results / spec.name : fs::path(options.run);
   std::string site = options.site;
   if (site.empty() && path_exists(run / "run.json")) site = read_run_json(run).value("site", "");
-  const std::vector<process::Gpu> gpus = look_at_place(spec, load_named_site(site));
+  const std::vector<process::Gpu> gpus = controller::look_at_place(spec, controller::load_named_site(site));
   const auto plans =
-      plan::plan_stages(spec, plan::digest_datasets(spec), read_history(run), options.selection);
+      plan::plan_stages(spec, plan::digest_datasets(spec), controller::read_history(run), options.selection);
   if (options.graph)
     print_graph(spec, plans);
   else if (const PlanCost cost = plan_cost(spec, plans, run, context.results); context.json)

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "warpsmith/cli/command.h"
-#include "warpsmith/cli/controller.h"
+#include "warpsmith/controller/controller.h"
 
 namespace warpsmith::cli {
 
@@ -40,7 +40,7 @@ std::string time_text(std::time_t time);
 
 // On a terminal the lines of running stages, redrawn in place; else a line when a stage or job changes, and
 // every half minute.
-class ProgressPrinter : public RunObserver {
+class ProgressPrinter : public controller::RunObserver {
  public:
   ProgressPrinter(bool terminal, bool quiet) : terminal_(terminal), quiet_(quiet) {}
   void on_state(const Json& state) override;

@@ -2,10 +2,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "attempts.h"
 #include "print.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/cli/command.h"
+#include "warpsmith/controller/attempts.h"
 #include "warpsmith/report/report.h"
 #include "warpsmith/store/results.h"
 
@@ -19,7 +19,7 @@ struct Options {
 
 int write_report(const Options& options, const CommandContext& context) {
   const fs::path folder = find_run(context, options.run);
-  const std::string page = report::html(current_results(folder));
+  const std::string page = report::html(controller::current_results(folder));
   const fs::path output = options.output.empty() ? folder / "report.html" : fs::path(options.output);
   write_file_atomic(output, page);
   if (context.json)

@@ -11,20 +11,20 @@
 #include <random>
 #include <set>
 
-#include "attempts.h"
-#include "in_job.h"
 #include "load_options.h"
 #include "print.h"
 #include "progress.h"
 #include "run.h"
-#include "run_queue.h"
-#include "site_executor.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/cli/command.h"
-#include "warpsmith/cli/controller.h"
-#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/controller/attempts.h"
+#include "warpsmith/controller/controller.h"
+#include "warpsmith/controller/in_job.h"
+#include "warpsmith/controller/run_folder.h"
+#include "warpsmith/controller/run_queue.h"
+#include "warpsmith/controller/site_executor.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
 #include "warpsmith/report/report.h"
@@ -82,7 +82,7 @@ Json open_run(const fs::path& run, const workflow::WorkflowSpec& spec, const Opt
   }
   json["workflow"] = spec.name;
   json["site"] = site;
-  json["controller_job"] = options.in_job ? own_job() : 0;
+  json["controller_job"] = options.in_job ? controller::own_job() : 0;
   json["working_folder"] = fs::current_path().string();
   json["workflow_file"] = fs::absolute(spec.file).lexically_normal().string();
   json["seed"] = spec.seed;
@@ -112,7 +112,7 @@ void notify(const std::string& command, const fs::path& run, const std::string& 
 }
 
 // Shows the run's state, and tells of each stage that has ended in this life, once and at once.
-class StageNotifier : public RunObserver {
+class StageNotifier : public controller::RunObserver {
  public:
   StageNotifier(ProgressPrinter& progress, const workflow::WorkflowSpec& spec, fs::path run)
       : progress_(progress), spec_(spec), run_(std::move(run)) {}
@@ -141,7 +141,7 @@ class StageNotifier : public RunObserver {
 };
 
 void publish(const fs::path& run, bool replayed) {
-  const bool changed = aggregate_run(run).written;  // also where it was short or damaged
+  const bool changed = controller::aggregate_run(run).written;  // also where it was short or damaged
   // A replayed run has nobody's timings: no report is made of it.
   if (!replayed && (changed || !path_exists(run / "report.html")))
     write_file_atomic(run / "report.html",
@@ -165,15 +165,15 @@ void refuse_blocked(const workflow::WorkflowSpec& spec, const fs::path& run,
   if (std::all_of(spec.stages.begin(), spec.stages.end(), [](const auto& s) { return s.blocked.empty(); }))
     return;
   for (const plan::StagePlan& one :
-       plan::plan_stages(spec, plan::digest_datasets(spec), read_history(run), selection))
+       plan::plan_stages(spec, plan::digest_datasets(spec), controller::read_history(run), selection))
     if (one.action == plan::Action::kBlocked)
       throw Error("stage " + one.stage + " cannot run: " + one.reason, kExitUsage);
 }
 
-int finish(const RunOutcome& outcome, const fs::path& run, const std::string& again,
+int finish(const controller::RunOutcome& outcome, const fs::path& run, const std::string& again,
            const workflow::WorkflowSpec& spec, bool replayed, CommandContext& context) {
   const std::string state = outcome.state.value("state", "");
-  using Kind = RunOutcome::Kind;
+  using Kind = controller::RunOutcome::Kind;
   bool published = true;
   try {
     publish(run, replayed);
@@ -253,7 +253,7 @@ void add_place_options(CLI::App& command, RunOptions& options, CommandContext& c
 }
 
 int run_workflow(const Options& options, CommandContext& context) {
-  if (options.in_job) (void)own_job();  // throws where there is none
+  if (options.in_job) (void)controller::own_job();  // throws where there is none
   workflow::LoadResult loaded = workflow::load_workflow(
       options.file, with_folders({.overrides = options.overrides, .seed = options.seed, .base_folder = {}}));
   if (!loaded.spec) throw InvalidInput(loaded.mistakes);
@@ -266,19 +266,19 @@ int run_workflow(const Options& options, CommandContext& context) {
   // A run goes on where it was begun: its shards may be in that cluster's queue.
   std::string site_name = options.site;
   if (site_name.empty() && path_exists(run / "run.json")) site_name = read_run_json(run).value("site", "");
-  if (site_name.empty() && options.in_job) site_name = site_of_job();
-  std::optional<workflow::SiteSpec> site = load_named_site(site_name);
+  if (site_name.empty() && options.in_job) site_name = controller::site_of_job();
+  std::optional<workflow::SiteSpec> site = controller::load_named_site(site_name);
   if (!site) site_name.clear();  // this machine
   if (site_name.find('/') != std::string::npos)
     site_name = fs::absolute(site_name).lexically_normal().string();
   // Which cluster that is shall not depend on the environment of whoever looks at the run later.
   if (const char* conf = std::getenv("SLURM_CONF"); site && site->conf.empty() && conf != nullptr)
     site->conf = conf;
-  const std::vector<process::Gpu> gpus = look_at_place(spec, site);
+  const std::vector<process::Gpu> gpus = controller::look_at_place(spec, site);
   refuse_blocked(spec, run, options.selection);
   make_folders(run);
-  const RunLock lock(run);
-  refuse_to_leave_queue(run, site_name, site);
+  const controller::RunLock lock(run);
+  controller::refuse_to_leave_queue(run, site_name, site);
   Options resolved = options;
   if (!options.replay.empty()) resolved.replay = find_run(context, options.replay).string();
   const Json json = open_run(run, spec, resolved, site_name);
@@ -288,7 +288,7 @@ int run_workflow(const Options& options, CommandContext& context) {
     fs::remove(run / "site.yaml");
   if (options.in_job && !site)
     throw Error("--in-job needs the site file of the cluster: --site, or WARPSMITH_SITE", kExitUsage);
-  std::optional<ReplayTimings> replay;
+  std::optional<controller::ReplayTimings> replay;
   if (const std::string from = json.value("replay_timings", ""); !from.empty()) replay.emplace(from);
 
   const bool runs_candidates =
@@ -305,10 +305,11 @@ int run_workflow(const Options& options, CommandContext& context) {
   StageNotifier observer(progress, spec, run);
   log_info("run " + run.string() +
            (replay ? ", timings replayed from " + json.value("replay_timings", "") : ""));
-  if (const std::string text = auto_device_text(spec); !text.empty()) log_info(text);
-  SiteExecutor place = make_executor(std::move(site), run, json.value("id", ""), gpus);
+  if (const std::string text = controller::auto_device_text(spec); !text.empty()) log_info(text);
+  controller::SiteExecutor place =
+      controller::make_executor(std::move(site), run, json.value("id", ""), gpus);
   run::Executor& executor = *place.executor;
-  ControllerParts parts;
+  controller::ControllerParts parts;
   parts.spec = &spec;
   parts.run = run;
   parts.programs = program_folder();
@@ -335,11 +336,12 @@ int run_workflow(const Options& options, CommandContext& context) {
   parts.unsandboxed = options.unsandboxed;
   parts.run_id = json.value("id", "");
   try {
-    const RunOutcome outcome = Controller(std::move(parts)).run();
+    const controller::RunOutcome outcome = controller::Controller(std::move(parts)).run();
     progress.clear();
     const int code = finish(outcome, run, again, spec, replay.has_value(), context);
-    if (outcome.kind != RunOutcome::Kind::kDetached || !options.in_job || !time_is_up) return code;
-    log_info(hand_over(*place.site, json.value("id", ""), options.command));
+    if (outcome.kind != controller::RunOutcome::Kind::kDetached || !options.in_job || !time_is_up)
+      return code;
+    log_info(controller::hand_over(*place.site, json.value("id", ""), options.command));
     return kExitOk;
   } catch (const Error& e) {
     executor.shut_down();

@@ -16,7 +16,7 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/cli/command.h"
-#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/controller/run_folder.h"
 
 namespace warpsmith::cli {
 
@@ -26,7 +26,7 @@ namespace {
 Json read_state(const fs::path& run) {
   Json state = read_state_json(run);
   if (!state.contains("stages")) state["stages"] = Json::array();
-  const bool alive = RunLock::holder(run).has_value();
+  const bool alive = controller::RunLock::holder(run).has_value();
   if (!alive && state.value("state", "running") == "running")
     state["state"] = state.contains("epoch") ? "dead" : "not begun";
   state["controller"] = alive;
@@ -150,7 +150,7 @@ Shown show_unreadable(const fs::path& folder, const Error& e) {
   shown.state = {{"state", kUnreadable},
                  {"problem", e.what()},
                  {"stages", Json::array()},
-                 {"controller", RunLock::holder(folder).has_value()}};
+                 {"controller", controller::RunLock::holder(folder).has_value()}};
   shown.text = fmt::format("{}: {}\n  {}\n", folder.string(), kUnreadable, e.what());
   if (dynamic_cast<const BadContent*>(&e) != nullptr)
     shown.text += "  The same `warpsmith run` command sets the file aside and goes on.\n";

@@ -13,7 +13,7 @@
 #include "warpsmith/base/text.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/cli/command.h"
-#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/controller/run_folder.h"
 #include "warpsmith/records/verdict.h"
 #include "warpsmith/workflow/load.h"
 #include "warpsmith/workflow/other_run.h"

@@ -5,16 +5,16 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "journal_view.h"
 #include "load_options.h"
 #include "print.h"
 #include "progress.h"
-#include "site_executor.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/cli/command.h"
-#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/controller/journal_view.h"
+#include "warpsmith/controller/run_folder.h"
+#include "warpsmith/controller/site_executor.h"
 #include "warpsmith/executor/batch.h"
 #include "warpsmith/records/job.h"
 #include "warpsmith/workflow/load.h"
@@ -45,8 +45,9 @@ std::optional<std::pair<workflow::WorkflowSpec, std::vector<plan::StagePlan>>> p
   options.seed = json.value("seed", std::uint64_t{1});
   workflow::LoadResult loaded = workflow::load_workflow(file, with_folders(options));
   if (!loaded.spec) throw InvalidInput(std::move(loaded.mistakes));
-  look_at_place(*loaded.spec, site_of(run, json));
-  auto plans = plan::plan_stages(*loaded.spec, plan::digest_datasets(*loaded.spec), read_history(run));
+  controller::look_at_place(*loaded.spec, site_of(run, json));
+  auto plans =
+      plan::plan_stages(*loaded.spec, plan::digest_datasets(*loaded.spec), controller::read_history(run));
   return std::pair(std::move(*loaded.spec), std::move(plans));
 }
 
@@ -96,13 +97,14 @@ std::string command_of(const JobFile& job, const fs::path& job_file, std::uint32
 }
 
 // Shards whose last attempt ended badly, the worst first: what failed the stage stands last in the journal.
-Json bad_shards(const JournalView& view, const ExecutionHistory& execution, const fs::path& run) {
+Json bad_shards(const controller::JournalView& view, const controller::ExecutionHistory& execution,
+                const fs::path& run) {
   Json out = Json::array();
   const Surroundings around = surroundings_of(run);
   for (const std::uint32_t number : execution.jobs) {
-    const JobHistory& job = view.jobs[number];
-    const fs::path folder =
-        job_folder(stage_folder(run, execution.stage, execution.hash), job.round, job.name);
+    const controller::JobHistory& job = view.jobs[number];
+    const fs::path folder = controller::job_folder(
+        controller::stage_folder(run, execution.stage, execution.hash), job.round, job.name);
     for (const auto& [shard, end] : job.last_end) {
       if (end.event.open == 0 || end.event.cause == EndCause::kCancelled ||
           end.event.cause == EndCause::kUnknown)
@@ -131,7 +133,7 @@ Json bad_shards(const JournalView& view, const ExecutionHistory& execution, cons
   return out;
 }
 
-Error no_such_stage(const std::string& stage, const fs::path& run, const JournalView& view,
+Error no_such_stage(const std::string& stage, const fs::path& run, const controller::JournalView& view,
                     const workflow::WorkflowSpec* spec) {
   std::vector<std::string> known = view.stages();
   if (spec != nullptr)
@@ -143,8 +145,8 @@ Error no_such_stage(const std::string& stage, const fs::path& run, const Journal
 
 Json explain(const std::string& stage, const fs::path& run) {
   Json out = {{"stage", stage}, {"run", run.string()}};
-  const JournalView view = view_journal(run);
-  const ExecutionHistory* execution = view.newest(stage);
+  const controller::JournalView view = controller::view_journal(run);
+  const controller::ExecutionHistory* execution = view.newest(stage);
   const auto now = plan_now(run);
   const plan::StagePlan* plan = nullptr;
   if (now)
@@ -171,11 +173,11 @@ Json explain(const std::string& stage, const fs::path& run) {
   }
   if (execution != nullptr) {
     // Of an execution with another hash one only wants to know that the stage is stale.
-    out["folder"] = stage_folder(run, stage, execution->hash).string();
+    out["folder"] = controller::stage_folder(run, stage, execution->hash).string();
     if (!execution->failure.empty()) out["failure"] = execution->failure;
     if (!execution->finished) out["shards"] = bad_shards(view, *execution, run);
   }
-  out["running"] = RunLock::holder(run).has_value();
+  out["running"] = controller::RunLock::holder(run).has_value();
   try {
     const Json queue = read_state_json(run).value("executor", Json::object());
     try {

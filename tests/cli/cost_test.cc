@@ -5,10 +5,10 @@
 
 #include <thread>
 
-#include "attempts.h"
 #include "fake_executor.h"
 #include "plan_cost.h"
-#include "warpsmith/cli/controller.h"
+#include "warpsmith/controller/attempts.h"
+#include "warpsmith/controller/controller.h"
 
 namespace warpsmith::cli {
 namespace {
@@ -46,7 +46,7 @@ class RoundsStage : public stages::Stage {
   int round_ = 0, sum_ = 0;
 };
 
-class Watcher : public RunObserver {
+class Watcher : public controller::RunObserver {
  public:
   void on_state(const Json& state) override {
     most_asked = std::max(most_asked, state.value("gpu_hours_asked", 0.0));
@@ -73,32 +73,36 @@ class CostTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(results_); }
 
-  RunOutcome run(FakeExecutor& executor) {
-    ControllerParts parts = parts_of(spec_, run_, executor, observer_);
+  controller::RunOutcome run(FakeExecutor& executor) {
+    controller::ControllerParts parts = parts_of(spec_, run_, executor, observer_);
     parts.make_stage = [](stages::StageInputs inputs) {
       return std::make_unique<RoundsStage>(std::move(inputs));
     };
     parts.interrupted = interrupted_;
     parts.slots = 1;
     parts.start_s = 0;
-    return Controller(std::move(parts)).run();
+    return controller::Controller(std::move(parts)).run();
   }
   // How many shards each round of the newest version has: "4 40 40".
   std::string shards() const {
     std::string out;
-    const fs::path folder = stage_folder(run_, "a", read_former_results(run_, "a").front().hash);
+    const fs::path folder =
+        controller::stage_folder(run_, "a", controller::read_former_results(run_, "a").front().hash);
     for (int round = 1; fs::exists(folder / std::to_string(round)); ++round)
       out += (out.empty() ? "" : " ") +
-             std::to_string(read_job_file(job_folder(folder, round, "work") / "job.json").shards.size());
+             std::to_string(
+                 read_job_file(controller::job_folder(folder, round, "work") / "job.json").shards.size());
     return out;
   }
   Json output() const {
-    return read_json_file(stage_folder(run_, "a", read_former_results(run_, "a").front().hash) /
-                          "output.json");
+    return read_json_file(
+        controller::stage_folder(run_, "a", controller::read_former_results(run_, "a").front().hash) /
+        "output.json");
   }
   Json usage() const {
-    return read_json_file(stage_folder(run_, "a", read_former_results(run_, "a").front().hash) /
-                          "usage.json");
+    return read_json_file(
+        controller::stage_folder(run_, "a", controller::read_former_results(run_, "a").front().hash) /
+        "usage.json");
   }
   static void slow(FakeExecutor& executor, double item_s) {
     executor.wall_s = [item_s](int items) { return items * item_s; };
@@ -135,9 +139,9 @@ TEST_F(CostTest, WhatWasLearntOutlivesTheController) {
   slow(first, 50);
   slow(second, 10);
   interrupted_ = [&] { return first.items_run >= 30; };
-  EXPECT_EQ(run(first).kind, RunOutcome::Kind::kInterrupted);
+  EXPECT_EQ(run(first).kind, controller::RunOutcome::Kind::kInterrupted);
   interrupted_ = [] { return false; };
-  EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished);
+  EXPECT_EQ(run(second).kind, controller::RunOutcome::Kind::kFinished);
   EXPECT_EQ(shards(), "4 16 10") << "30 items took 50 s each, the others 10 s";
   EXPECT_EQ(first.items_run + second.items_run, 3 * kItems);
 }
@@ -163,10 +167,11 @@ TEST_F(CostTest, AJobThatWasCutButNotJournaledKeepsItsShards) {
   const std::string text = read_file(journal);
   std::size_t end = text.find("\"event\":\"job_added\"", text.find("\"event\":\"job_added\"") + 1);
   fs::resize_file(journal, text.rfind('\n', end) + 1);
-  fs::remove(stage_folder(run_, "a", read_former_results(run_, "a").front().hash) / "output.json");
+  fs::remove(controller::stage_folder(run_, "a", controller::read_former_results(run_, "a").front().hash) /
+             "output.json");
   spec_.stages[0].shard_s = 1e6;
   slow(second, 50);
-  EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished);
+  EXPECT_EQ(run(second).kind, controller::RunOutcome::Kind::kFinished);
   EXPECT_EQ(shards(), "4 20 20");
   EXPECT_EQ(output(), expected);
   EXPECT_EQ(second.items_run, 0) << "all had their records";
@@ -204,7 +209,7 @@ TEST_F(CostTest, GpuHoursOfAJournalThatDoesNotSayThemAreThoseOfItsJobs) {
       journal.add(e);
     journal.commit();
   }
-  const fs::path folder = job_folder(stage_folder(run_, "a", hash), 0, "work");
+  const fs::path folder = controller::job_folder(controller::stage_folder(run_, "a", hash), 0, "work");
   make_folders(folder);
   JobFile job;
   job.resources.gpus = 3;
@@ -225,11 +230,11 @@ TEST_F(CostTest, AttemptsAreRowsWithWhatTheyAskedForAndTook) {
     return {{"value", item.value.at("x").get<int>()}};
   };
   run(executor);
-  const auto rows = read_attempts(run_);
+  const auto rows = controller::read_attempts(run_);
   ASSERT_EQ(rows.size(), 13u) << "twelve shards, one of them twice";
   const store::AttemptRow& lost = rows[1];
   EXPECT_EQ(lost.stage, "a");
-  EXPECT_EQ(lost.hash8, plan::hash8(read_former_results(run_, "a").front().hash));
+  EXPECT_EQ(lost.hash8, plan::hash8(controller::read_former_results(run_, "a").front().hash));
   EXPECT_EQ(lost.job, "work");
   EXPECT_EQ(lost.round, 1);
   EXPECT_EQ(lost.shard, 1);
@@ -254,11 +259,11 @@ TEST_F(CostTest, AttemptsAreRowsWithWhatTheyAskedForAndTook) {
                std::to_string(row.items) + "; ";
   EXPECT_EQ(again, "1: 6000, 8; ") << "with half as much memory again";
 
-  EXPECT_EQ(aggregate_run(run_).attempts, 13u);
+  EXPECT_EQ(controller::aggregate_run(run_).attempts, 13u);
   EXPECT_EQ(store::read_results(run_ / "results.h5").attempts.size(), 13u);
-  EXPECT_FALSE(aggregate_run(run_).written);
+  EXPECT_FALSE(controller::aggregate_run(run_).written);
   fs::remove_all(run_ / "journal");
-  EXPECT_EQ(aggregate_run(run_, true).attempts, 0u) << "no journal, no attempts, no failure";
+  EXPECT_EQ(controller::aggregate_run(run_, true).attempts, 0u) << "no journal, no attempts, no failure";
 }
 
 TEST_F(CostTest, ADamagedJournalCostsTheAttemptsAlone) {
@@ -267,8 +272,8 @@ TEST_F(CostTest, ADamagedJournalCostsTheAttemptsAlone) {
   std::string text = read_file(run_ / "journal/1.jsonl");
   text[text.size() / 2] ^= 1;
   write_file_atomic(run_ / "journal/1.jsonl", text);
-  EXPECT_THROW(read_attempts(run_), Error);
-  const store::Aggregated done = aggregate_run(run_);
+  EXPECT_THROW(controller::read_attempts(run_), Error);
+  const store::Aggregated done = controller::aggregate_run(run_);
   EXPECT_TRUE(done.written);
   EXPECT_EQ(done.attempts, 0u);
 }
@@ -276,15 +281,16 @@ TEST_F(CostTest, ADamagedJournalCostsTheAttemptsAlone) {
 TEST_F(CostTest, ResultsThatWereSetAsideKeepTheirAttempts) {
   FakeExecutor first, second;
   run(first);
-  const std::size_t before = read_attempts(run_).size();
-  const fs::path folder = stage_folder(run_, "a", read_former_results(run_, "a").front().hash);
-  set_aside(run_, "a", read_former_results(run_, "a").front().hash);
+  const std::size_t before = controller::read_attempts(run_).size();
+  const fs::path folder =
+      controller::stage_folder(run_, "a", controller::read_former_results(run_, "a").front().hash);
+  controller::set_aside(run_, "a", controller::read_former_results(run_, "a").front().hash);
   ASSERT_FALSE(fs::exists(folder));
   run(second);
   std::size_t aside = 0;
-  for (const store::AttemptRow& row : read_attempts(run_)) aside += row.set_aside;
+  for (const store::AttemptRow& row : controller::read_attempts(run_)) aside += row.set_aside;
   EXPECT_EQ(aside, before);
-  EXPECT_GT(read_attempts(run_).size(), before);
+  EXPECT_GT(controller::read_attempts(run_).size(), before);
 }
 
 TEST_F(CostTest, AStageLeavesItsUsage) {
@@ -381,7 +387,8 @@ TEST(TotalText, ComparesWithTheBudget) {
 // Learnt in this run before any other; else in the newest other one that has measured for itself.
 TEST_F(CostTest, APlanLearnsFromItsOwnRunElseFromTheNewestOther) {
   const auto plan = [&] {
-    const auto plans = plan::plan_stages(spec_, plan::digest_datasets(spec_), read_history(run_), {});
+    const auto plans =
+        plan::plan_stages(spec_, plan::digest_datasets(spec_), controller::read_history(run_), {});
     return plan_cost(spec_, plans, run_, results_);
   };
   spec_.stages[0].settings = workflow::CommandSettings{.argv = {"/bin/true"}, .items = "tasks"};

@@ -10,7 +10,7 @@
 #include "no_permission.h"
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/cli/command.h"
-#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/controller/run_folder.h"
 
 namespace warpsmith::cli {
 namespace {
@@ -191,7 +191,7 @@ TEST_F(DamagedRunTest, HistoryThatMayNotBeReadIsNoEmptyHistory) {
   }
   fs::remove(results_ / "whole/stages/a");
   fs::create_symlink("a", results_ / "whole/stages/a");
-  EXPECT_THROW(read_history(results_ / "whole"), Error);
+  EXPECT_THROW(controller::read_history(results_ / "whole"), Error);
 }
 
 TEST_F(DamagedRunTest, RunJsonIsReadByType) {

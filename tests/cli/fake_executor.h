@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "warpsmith/base/error.h"
-#include "warpsmith/cli/controller.h"
+#include "warpsmith/controller/controller.h"
 #include "warpsmith/records/done_shards.h"
 #include "warpsmith/records/shard.h"
 #include "warpsmith/run/executor.h"
@@ -88,9 +88,9 @@ class FakeExecutor : public run::Executor {
 };
 
 // What every controller of a test is given; none of its programs exists.
-inline ControllerParts parts_of(const workflow::WorkflowSpec& spec, const fs::path& run, run::Executor& executor,
-                                RunObserver& observer) {
-  ControllerParts parts;
+inline controller::ControllerParts parts_of(const workflow::WorkflowSpec& spec, const fs::path& run,
+                                            run::Executor& executor, controller::RunObserver& observer) {
+  controller::ControllerParts parts;
   parts.spec = &spec;
   parts.run = run;
   parts.programs = "/nonexistent";

@@ -1,5 +1,5 @@
 // The controller as a Slurm job: no path of its working folder may reach Slurm as a file name pattern.
-#include "in_job.h"
+#include "warpsmith/controller/in_job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,8 @@ TEST(InJob, ASuccessorPrintsBelowItsWorkingFolder) {
   for (const char* name : {"100%j", "r%%b", "r%5Cx", "%", "a b %A_%a", "r\\b", "%\\", "c [1] %u"}) {
     make_folders(scratch / name);
     fs::current_path(scratch / name);
-    const executor::SlurmJob job = successor_job({}, "0a1b", {"/bin/warpsmith", "run", "100%j/w x.yaml"});
+    const executor::SlurmJob job =
+        controller::successor_job({}, "0a1b", {"/bin/warpsmith", "run", "100%j/w x.yaml"});
     EXPECT_EQ(job.folder, fs::current_path());
     EXPECT_EQ(job.output, "warpsmith-0a1b.log");
     EXPECT_EQ(job.script, "#!/bin/sh\nexec /bin/warpsmith run '100%j/w x.yaml'\n");

@@ -6,7 +6,7 @@
 
 #include "../store/run_fixture.h"
 #include "warpsmith/cli/command.h"
-#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/controller/run_folder.h"
 
 namespace warpsmith::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "warpsmith/cli/replay.h"
+#include "warpsmith/controller/replay.h"
 
 #include <algorithm>
 #include <vector>
@@ -8,7 +8,7 @@
 #include "warpsmith/records/job.h"
 #include "warpsmith/records/shard.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 namespace {
 
@@ -66,4 +66,4 @@ Json ReplayTimings::without_clock(Json record) {
   return record;
 }
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

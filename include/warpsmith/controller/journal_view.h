@@ -8,7 +8,7 @@
 
 #include "warpsmith/run/event.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 struct ShardEnd {
   run::Event event;  // kShardEnded
@@ -41,4 +41,4 @@ struct JournalView {
 
 JournalView view_journal(const std::filesystem::path& run);
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

@@ -7,7 +7,7 @@
 
 #include "warpsmith/store/results.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 // Every attempt that has ended, in the order of the journal; none where there is no journal. Throws Error
 // where the journal is damaged. `outputs`, where given, gets the digests of the outputs of stages.
@@ -21,4 +21,4 @@ store::Aggregated aggregate_run(const std::filesystem::path& run, bool rebuild =
 // What a run's results.h5 holds once it is up to date: of each stage its current version.
 store::Results current_results(const std::filesystem::path& run);
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

@@ -1,10 +1,10 @@
-#include "site_executor.h"
+#include "warpsmith/controller/site_executor.h"
 
 #include <algorithm>
 
-#include "model_memory.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
+#include "warpsmith/controller/model_memory.h"
 #include "warpsmith/executor/cluster.h"
 #include "warpsmith/executor/local.h"
 #include "warpsmith/executor/site_check.h"
@@ -13,7 +13,7 @@
 #include "warpsmith/process/machine.h"
 #include "warpsmith/workflow/devices.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 namespace {
 
@@ -101,4 +101,4 @@ SiteExecutor make_executor(std::optional<workflow::SiteSpec> site, const fs::pat
   return out;
 }
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

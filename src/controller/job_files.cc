@@ -1,4 +1,4 @@
-#include "job_files.h"
+#include "warpsmith/controller/job_files.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "warpsmith/base/paths.h"
 #include "warpsmith/records/done_shards.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 std::string items_text(const stages::JobRequest& request) {
   std::string text;
@@ -82,4 +82,4 @@ std::uint64_t count_records(const fs::path& shard_folder) {
   }
 }
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

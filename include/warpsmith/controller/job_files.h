@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "warpsmith/cli/replay.h"
+#include "warpsmith/controller/replay.h"
 #include "warpsmith/records/job.h"
 #include "warpsmith/records/shard.h"
 #include "warpsmith/stages/stage.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 // items.jsonl of a request, and its digest: a job that a stage asks for again must have the same.
 std::string items_text(const stages::JobRequest& request);
@@ -34,4 +34,4 @@ std::vector<stages::ItemResult> read_results(const std::filesystem::path& run,
 // Whole records that a shard has written so far, cheaply: for progress.
 std::uint64_t count_records(const std::filesystem::path& shard_folder);
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

@@ -15,7 +15,7 @@
 
 #include "warpsmith/base/json.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 class ReplayTimings {
  public:
@@ -34,4 +34,4 @@ class ReplayTimings {
   std::map<std::string, Json> any_;
 };
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

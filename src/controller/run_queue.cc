@@ -1,19 +1,19 @@
-#include "run_queue.h"
+#include "warpsmith/controller/run_queue.h"
 
 #include <algorithm>
 
-#include "in_job.h"
-#include "site_executor.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
 #include "warpsmith/base/untrusted.h"
-#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/controller/in_job.h"
+#include "warpsmith/controller/run_folder.h"
+#include "warpsmith/controller/site_executor.h"
 #include "warpsmith/process/child.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 std::optional<workflow::SiteSpec> site_of_run(const fs::path& run) {
   if (!path_exists(run / "run.json") || !path_exists(run / "site.yaml")) return std::nullopt;
@@ -90,4 +90,4 @@ void refuse_to_leave_queue(const fs::path& run, const std::string& site_name,
               " (if it is gone for good, remove " + (run / "site.yaml").string() + ")");
 }
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

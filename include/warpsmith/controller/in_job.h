@@ -7,7 +7,7 @@
 #include "warpsmith/executor/cluster.h"
 #include "warpsmith/workflow/site.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 // The Slurm job that this process runs in. Throws Error with kExitUsage where it runs in none.
 std::uint32_t own_job();
@@ -29,4 +29,4 @@ executor::SlurmJob successor_job(const workflow::SiteSpec& site, const std::stri
 std::string hand_over(const workflow::SiteSpec& site, const std::string& run_id,
                       const std::vector<std::string>& command);
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

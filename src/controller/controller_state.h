@@ -5,11 +5,11 @@
 #include <chrono>
 #include <set>
 
-#include "job_files.h"
-#include "warpsmith/cli/controller.h"
+#include "warpsmith/controller/controller.h"
+#include "warpsmith/controller/job_files.h"
 #include "warpsmith/run/usage.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
@@ -156,4 +156,4 @@ struct Controller::State {
 
 run::Reactor make_reactor(const ControllerParts& parts);
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

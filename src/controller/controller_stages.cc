@@ -15,7 +15,7 @@
 #include "warpsmith/task/hosted_files.h"
 #include "warpsmith/toolchain/hosted_candidate.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 namespace {
 
@@ -423,4 +423,4 @@ void Controller::State::fail_stage(std::uint32_t stage, const std::string& why) 
   report(true);
 }
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

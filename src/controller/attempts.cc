@@ -1,4 +1,4 @@
-#include "attempts.h"
+#include "warpsmith/controller/attempts.h"
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/log.h"
@@ -6,7 +6,7 @@
 #include "warpsmith/run/journal.h"
 #include "warpsmith/run/usage.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run,
                                              store::OutputDigests* outputs) {
@@ -69,4 +69,4 @@ store::Results current_results(const std::filesystem::path& run) {
   return store::current_versions(store::read_results(run / "results.h5"));
 }
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

@@ -1,8 +1,8 @@
-#include "journal_view.h"
+#include "warpsmith/controller/journal_view.h"
 
 #include "warpsmith/run/journal.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 const ExecutionHistory* JournalView::newest(const std::string& stage) const {
   const ExecutionHistory* found = nullptr;
@@ -71,4 +71,4 @@ JournalView view_journal(const std::filesystem::path& run) {
   return view;
 }
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

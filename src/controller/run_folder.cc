@@ -1,4 +1,4 @@
-#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/controller/run_folder.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 #include "warpsmith/run/journal.h"
 #include "warpsmith/run/usage.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 namespace {
 
@@ -237,4 +237,4 @@ std::uint64_t folder_bytes(const fs::path& folder) {
   return bytes;
 }
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

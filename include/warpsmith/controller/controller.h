@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "warpsmith/cli/replay.h"
-#include "warpsmith/cli/run_folder.h"
+#include "warpsmith/controller/replay.h"
+#include "warpsmith/controller/run_folder.h"
 #include "warpsmith/plan/plan.h"
 #include "warpsmith/run/executor.h"
 #include "warpsmith/run/journal.h"
@@ -22,7 +22,7 @@
 #include "warpsmith/stages/stage.h"
 #include "warpsmith/workflow/spec.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 // What the controller tells while it works; see progress.h for what people see of it.
 class RunObserver {
@@ -42,15 +42,16 @@ struct ControllerParts {
   RunObserver* observer = nullptr;
   std::function<std::unique_ptr<stages::Stage>(stages::StageInputs)> make_stage = stages::make_stage;
   std::function<bool()> interrupted = [] { return false; };
-  // On an end that was asked for: whether shards that outlive this process are left alone, for a later one to go on
-  // with.
+  // On an end that was asked for: whether shards that outlive this process are left alone, for a later one to
+  // go on with.
   std::function<bool()> detach = [] { return false; };
   double late_records_s = 60;  // how long records of a shard that ended well may take to show up (NFS)
   std::function<void()> publish = [] {};  // after a stage has finished: results.h5 and the report
   plan::Selection selection;
   const ReplayTimings* replay = nullptr;
   int slots = 1;  // CPUs that shards may use
-  double start_s = 1, shard_s = 0;  // what starting a shard costs there, and how long it should take (0: the stage's)
+  double start_s = 1,
+         shard_s = 0;  // what starting a shard costs there, and how long it should take (0: the stage's)
   // GPUs of each type on the cluster, or of this machine: the scarcest come first, and none takes all of the
   // executor's room.
   // Empty: the executor has one queue.
@@ -60,7 +61,14 @@ struct ControllerParts {
 };
 
 struct RunOutcome {
-  enum class Kind { kFinished, kNothingToDo, kFailed, kInterrupted, kDetached, kOverBudget } kind = Kind::kFinished;
+  enum class Kind {
+    kFinished,
+    kNothingToDo,
+    kFailed,
+    kInterrupted,
+    kDetached,
+    kOverBudget
+  } kind = Kind::kFinished;
   std::vector<std::string> failed, blocked;  // stages
   bool environment = false;                  // a shard failed for a full disk
   double gpu_hours = 0;                      // used by the run, over all its lives
@@ -81,4 +89,4 @@ class Controller {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

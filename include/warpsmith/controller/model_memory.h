@@ -9,7 +9,7 @@
 #include "warpsmith/process/gpus.h"
 #include "warpsmith/workflow/spec.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 // Nothing for what is done on the CPU. Prompts are taken to fill the model's context.
 struct ModelMemory {
@@ -27,4 +27,4 @@ std::string does_not_fit(const workflow::StageSpec& stage, const std::vector<pro
 std::vector<std::string> memory_lines(const workflow::StageSpec& stage,
                                       const std::vector<process::Gpu>& gpus);
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

@@ -1,16 +1,16 @@
-#include "in_job.h"
+#include "warpsmith/controller/in_job.h"
 
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
 
-#include "site_executor.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/controller/site_executor.h"
 #include "warpsmith/executor/batch.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 namespace {
 
@@ -73,4 +73,4 @@ std::string hand_over(const workflow::SiteSpec& site, const std::string& run_id,
   return "Slurm job " + std::to_string(cluster->submit(job)) + " goes on with the run";
 }
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

@@ -8,7 +8,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/workflow/devices.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 namespace {
 
@@ -169,4 +169,4 @@ void Controller::State::report(bool now) {
   parts.observer->on_state(state);
 }
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

@@ -1,4 +1,4 @@
-#include "warpsmith/cli/controller.h"
+#include "warpsmith/controller/controller.h"
 
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 #include "warpsmith/process/machine.h"
 #include "warpsmith/records/done_shards.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 namespace {
 
@@ -300,4 +300,4 @@ Controller::Controller(ControllerParts parts) : state_(std::make_unique<State>(s
 Controller::~Controller() = default;
 RunOutcome Controller::run() { return state_->run(); }
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

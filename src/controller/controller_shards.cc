@@ -10,7 +10,7 @@
 #include "warpsmith/base/untrusted.h"
 #include "warpsmith/records/done_shards.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 namespace {
 
@@ -267,4 +267,4 @@ void Controller::State::on_stage_failed_by_shards(std::uint32_t stage) {
   fail_stage(stage, why);
 }
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

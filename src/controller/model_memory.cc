@@ -1,4 +1,4 @@
-#include "model_memory.h"
+#include "warpsmith/controller/model_memory.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "warpsmith/stages/stage.h"
 #include "warpsmith/workflow/devices.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 namespace {
 
@@ -111,4 +111,4 @@ std::vector<std::string> memory_lines(const workflow::StageSpec& stage,
   return lines;
 }
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

@@ -1,4 +1,5 @@
-// The executor that a run's site asks for: this machine, or a Slurm cluster by the module that is loaded for it.
+// The executor that a run's site asks for: this machine, or a Slurm cluster by the module that is loaded for
+// it.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +14,7 @@
 #include "warpsmith/workflow/site.h"
 #include "warpsmith/workflow/spec.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 struct SiteExecutor {
   std::optional<workflow::SiteSpec> site;  // nothing: this machine
@@ -43,4 +44,4 @@ SiteExecutor make_executor(std::optional<workflow::SiteSpec> site, const std::fi
 // What the tokens of a run's jobs begin with.
 std::string token_prefix(const std::string& run_id);
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

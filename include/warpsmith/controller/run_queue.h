@@ -12,7 +12,7 @@
 #include "warpsmith/executor/cluster.h"
 #include "warpsmith/workflow/site.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 // The cluster of the run's site.yaml, by the name in its run.json; nothing where it runs on this machine, or
 // has none yet. Throws InvalidInput for a bad site file.
@@ -23,8 +23,8 @@ struct Queued {
   std::size_t shards = 0;
 };
 
-// What has not ended of the jobs whose names begin with the run's prefix, of the job that its controller runs in, and of
-// that one's successor. Throws SlurmError.
+// What has not ended of the jobs whose names begin with the run's prefix, of the job that its controller runs
+// in, and of that one's successor. Throws SlurmError.
 Queued queue_of_run(executor::Cluster& cluster, const std::filesystem::path& run);
 
 // Throws Error with kExitBusy where the run would move from a cluster to another place (no site: this
@@ -34,4 +34,4 @@ Queued queue_of_run(executor::Cluster& cluster, const std::filesystem::path& run
 void refuse_to_leave_queue(const std::filesystem::path& run, const std::string& site_name,
                            const std::optional<workflow::SiteSpec>& site);
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

@@ -17,7 +17,7 @@
 #include "warpsmith/plan/plan.h"
 #include "warpsmith/records/run_files.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 inline fs::path stage_folder(const fs::path& run, const std::string& stage, const std::string& hash) {
   return run / "stages" / stage / plan::hash8(hash);
@@ -67,4 +67,4 @@ void set_aside(const fs::path& run, const std::string& stage, const std::string&
 // Bytes of all files below `folder`.
 std::uint64_t folder_bytes(const fs::path& folder);
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller
