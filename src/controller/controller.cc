@@ -22,14 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-constexpr auto kGroup = 50ms;         // events within it are one append and one fsync
 constexpr auto kLongestPoll = 200ms;  // so that Ctrl-C is heard
-
-std::uint64_t now_ms() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
-}
 
 // Where the shards of a stage's jobs go: place 0 is the CPU's, the others are in the order of `gpus`.
 std::map<std::string, std::uint32_t> places_of(const workflow::StageSpec& stage,
@@ -86,9 +79,7 @@ Controller::State::State(ControllerParts given) : parts(std::move(given)), react
         }
       },
       [&](const std::string& message) { parts.observer->on_message(message); });
-  run::Event opened{
-      .time_ms = now_ms(), .pid = static_cast<std::uint32_t>(::getpid()), .text = process::host_name()};
-  journal = std::make_unique<run::Journal>(parts.run / "journal", opened, [&](run::Event&& e) {
+  journal.emplace(parts.run, [&](run::Event&& e) {
     reactor.apply(e);
     usage.take(e);
     if (e.kind == run::EventKind::kShardEnded) phase_s[reactor.job(e.job).name] += e.wall_s;
@@ -110,9 +101,7 @@ std::string Controller::State::token_of(const JobFile& file, std::uint32_t submi
 }
 
 void Controller::State::note(run::Event event) {
-  event.time_ms = now_ms();
-  if (!journal->pending()) oldest_pending = steady_clock::now();
-  journal->add(event);
+  journal->note(event);
   usage.take(event);
 }
 
@@ -121,26 +110,7 @@ void Controller::State::say(run::Event event) {
   reactor.apply(event);
 }
 
-void Controller::State::write_done_shards() {
-  for (const auto& [job, shards] : std::exchange(done_unwritten, {}))
-    append_done_shards(jobs.at(job).folder, shards);
-}
-
-// What the journal says is done must be on disk as well.
-void Controller::State::write_journal() {
-  write_done_shards();
-  journal->commit();
-}
-
-void Controller::State::commit() {
-  write_journal();
-  if (waiting.empty()) return;
-  if (journal->superseded())
-    throw Error("another controller has taken over the run " + parts.run.string() + "; this one stops",
-                kExitBusy);
-  parts.executor->submit(waiting);
-  waiting.clear();
-}
+void Controller::State::commit() { journal->commit(*parts.executor); }
 
 void Controller::State::submit(const std::vector<run::ShardRange>& ranges) {
   for (const run::ShardRange& range : ranges) {
@@ -169,7 +139,7 @@ void Controller::State::submit(const std::vector<run::ShardRange>& ranges) {
     for (std::uint32_t s = range.begin; s < range.end; ++s) {
       start.key.shard = s;
       start.log = job.folder / std::to_string(s) / "log.txt";  // its folder appears when it starts
-      waiting.push_back(start);
+      journal->hand_over_later(start);
     }
   }
 }
@@ -183,7 +153,7 @@ void Controller::State::end_everything() {
       parts.executor->shut_down();
     } catch (const Error&) {  // in the journal they stay in flight: whoever goes on looks for them
       note({.kind = run::EventKind::kClosed, .text = run_state});
-      write_journal();
+      journal->write();
       throw;
     }
     // What they took until then counts; a cluster is not asked once more for it.
@@ -198,8 +168,8 @@ void Controller::State::end_everything() {
     }
   }
   note({.kind = run::EventKind::kClosed, .text = run_state});
-  waiting.clear();
-  write_journal();
+  journal->forget_waiting();
+  journal->write();
 }
 
 RunOutcome Controller::State::outcome(bool interrupted) {
@@ -283,15 +253,13 @@ RunOutcome Controller::State::run() {
     if (publish_soon) publish_if_due();
 
     // A commit can wait for company unless a CPU waits for it.
-    const std::size_t at_work = reactor.in_flight() - std::min(reactor.in_flight(), waiting.size());
-    const bool urgent = !waiting.empty() && at_work < static_cast<std::size_t>(parts.slots);
-    const auto age = steady_clock::now() - oldest_pending;
-    if (journal->pending() && (urgent || age >= kGroup)) commit();
+    const std::size_t at_work = reactor.in_flight() - std::min(reactor.in_flight(), journal->waiting());
+    const bool urgent = journal->waiting() > 0 && at_work < static_cast<std::size_t>(parts.slots);
+    if (journal->pending() && (urgent || journal->may_wait() == 0ms)) commit();
     report(false);
     if (!quiet) continue;
-    const auto wait = journal->pending()
-                          ? std::max(std::chrono::duration_cast<std::chrono::milliseconds>(kGroup - age), 1ms)
-                          : std::chrono::milliseconds(kLongestPoll);
+    const auto wait =
+        journal->pending() ? std::max(journal->may_wait(), 1ms) : std::chrono::milliseconds(kLongestPoll);
     for (const run::ShardEvent& event : parts.executor->poll(wait)) on_event(event);
   }
 }

@@ -169,7 +169,7 @@ void Controller::State::on_event(const run::ShardEvent& event) {
       if (LiveJob* job = find_job(end.key.job); job != nullptr && end.cause == EndCause::kFinished &&
                                                 keeps_no_records(job->file) &&
                                                 job->done.insert(end.key.shard).second)
-        done_unwritten[end.key.job].push_back(end.key.shard);
+        journal->note_done(job->folder, end.key.shard);
       const std::uint32_t open = jobs.contains(end.key.job) ? open_items_of(end.key) : 0;
       if (end.cause == EndCause::kFinished && parts.executor->outlives() && open > 0)
         late.push_back({end, steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(

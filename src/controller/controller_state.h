@@ -3,8 +3,10 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <set>
 
+#include "journal_writer.h"
 #include "warpsmith/controller/controller.h"
 #include "warpsmith/controller/job_files.h"
 #include "warpsmith/run/usage.h"
@@ -53,9 +55,7 @@ struct Controller::State {
   void say(run::Event event);   // journal and reactor
   void note(run::Event event);  // journal alone
   void submit(const std::vector<run::ShardRange>& ranges);
-  void commit();  // … and hands over what waited for it
-  void write_done_shards();
-  void write_journal();
+  void commit();  // journal, and hands over what waited for it
 
   // controller_shards.cc
   void resolve_unfinished();
@@ -107,16 +107,12 @@ struct Controller::State {
   std::vector<LiveStage> live;
   std::map<std::string, std::uint32_t> stage_number;
   run::Reactor reactor;
-  std::unique_ptr<run::Journal> journal;
+  std::optional<JournalWriter> journal;
   plan::Digests digests;
   // StageInputs::peoples_structures, by dataset
   std::map<fs::path, std::shared_ptr<const std::set<std::string>>> peoples_structures;
   std::map<std::pair<fs::path, bool>, std::vector<task::Task>> tasks;  // by dataset, and whether a GPU's
   std::map<std::uint32_t, LiveJob> jobs;
-  std::map<std::uint32_t, std::vector<std::uint32_t>>
-      done_unwritten;                    // by job; to be on disk before the journal
-  std::vector<run::ShardStart> waiting;  // journaled, to be submitted after the commit
-  SteadyTime oldest_pending{};
   SteadyTime last_publish = std::chrono::steady_clock::now();
   bool publish_soon = false;  // a stage has ended
   std::chrono::steady_clock::duration publish_pause = std::chrono::minutes(2);

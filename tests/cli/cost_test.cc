@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "fake_executor.h"
+#include "../controller/fake_executor.h"
 #include "plan_cost.h"
 #include "warpsmith/controller/attempts.h"
 #include "warpsmith/controller/controller.h"
@@ -73,7 +73,7 @@ class CostTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(results_); }
 
-  controller::RunOutcome run(FakeExecutor& executor) {
+  controller::RunOutcome run(controller::FakeExecutor& executor) {
     controller::ControllerParts parts = parts_of(spec_, run_, executor, observer_);
     parts.make_stage = [](stages::StageInputs inputs) {
       return std::make_unique<RoundsStage>(std::move(inputs));
@@ -104,7 +104,7 @@ class CostTest : public ::testing::Test {
         controller::stage_folder(run_, "a", controller::read_former_results(run_, "a").front().hash) /
         "usage.json");
   }
-  static void slow(FakeExecutor& executor, double item_s) {
+  static void slow(controller::FakeExecutor& executor, double item_s) {
     executor.wall_s = [item_s](int items) { return items * item_s; };
   }
 
@@ -115,7 +115,7 @@ class CostTest : public ::testing::Test {
 };
 
 TEST_F(CostTest, LaterRoundsAreCutByWhatEarlierOnesTook) {
-  FakeExecutor as_guessed, quick, slower;
+  controller::FakeExecutor as_guessed, quick, slower;
   slow(as_guessed, 10);
   run(as_guessed);
   EXPECT_EQ(shards(), "4 4 4") << "40 items of 10 s in shards of 100 s";
@@ -135,7 +135,7 @@ TEST_F(CostTest, LaterRoundsAreCutByWhatEarlierOnesTook) {
 }
 
 TEST_F(CostTest, WhatWasLearntOutlivesTheController) {
-  FakeExecutor first, second;
+  controller::FakeExecutor first, second;
   slow(first, 50);
   slow(second, 10);
   interrupted_ = [&] { return first.items_run >= 30; };
@@ -147,7 +147,7 @@ TEST_F(CostTest, WhatWasLearntOutlivesTheController) {
 }
 
 TEST_F(CostTest, TheFirstRoundOfANewVersionGoesByTheOlderOne) {
-  FakeExecutor first, second;
+  controller::FakeExecutor first, second;
   slow(first, 50);
   slow(second, 50);
   run(first);
@@ -159,7 +159,7 @@ TEST_F(CostTest, TheFirstRoundOfANewVersionGoesByTheOlderOne) {
 // The journal ends before the second round; the round's job was written. It has its shards, whatever is
 // learnt since.
 TEST_F(CostTest, AJobThatWasCutButNotJournaledKeepsItsShards) {
-  FakeExecutor first, second;
+  controller::FakeExecutor first, second;
   slow(first, 50);
   run(first);
   const Json expected = output();
@@ -178,7 +178,7 @@ TEST_F(CostTest, AJobThatWasCutButNotJournaledKeepsItsShards) {
 }
 
 TEST_F(CostTest, GpuHoursCountOverAllLivesAlsoWithoutABudget) {
-  FakeExecutor first, second;
+  controller::FakeExecutor first, second;
   slow(first, 10);
   slow(second, 10);
   bool waited = false;
@@ -216,17 +216,17 @@ TEST_F(CostTest, GpuHoursOfAJournalThatDoesNotSayThemAreThoseOfItsJobs) {
   job.shards = {{0, 1}};
   write_file_atomic(folder / "job.json", to_json(job).dump());
   spec_.stages[0].train.gpus = 0;
-  FakeExecutor executor;
+  controller::FakeExecutor executor;
   EXPECT_NEAR(run(executor).gpu_hours, 1.5, 1e-9);
 }
 
 TEST_F(CostTest, AttemptsAreRowsWithWhatTheyAskedForAndTook) {
-  FakeExecutor executor;
+  controller::FakeExecutor executor;
   slow(executor, 10);
   bool failed = false;
   executor.program = [&](const JobFile& job, const Item& item) -> Json {
     if (job.round == 1 && item.id == "i12" && !std::exchange(failed, true))
-      throw FakeExecutor::Fail{EndCause::kOutOfMemory, 0, 9};
+      throw controller::FakeExecutor::Fail{EndCause::kOutOfMemory, 0, 9};
     return {{"value", item.value.at("x").get<int>()}};
   };
   run(executor);
@@ -267,7 +267,7 @@ TEST_F(CostTest, AttemptsAreRowsWithWhatTheyAskedForAndTook) {
 }
 
 TEST_F(CostTest, ADamagedJournalCostsTheAttemptsAlone) {
-  FakeExecutor executor;
+  controller::FakeExecutor executor;
   run(executor);
   std::string text = read_file(run_ / "journal/1.jsonl");
   text[text.size() / 2] ^= 1;
@@ -279,7 +279,7 @@ TEST_F(CostTest, ADamagedJournalCostsTheAttemptsAlone) {
 }
 
 TEST_F(CostTest, ResultsThatWereSetAsideKeepTheirAttempts) {
-  FakeExecutor first, second;
+  controller::FakeExecutor first, second;
   run(first);
   const std::size_t before = controller::read_attempts(run_).size();
   const fs::path folder =
@@ -294,7 +294,7 @@ TEST_F(CostTest, ResultsThatWereSetAsideKeepTheirAttempts) {
 }
 
 TEST_F(CostTest, AStageLeavesItsUsage) {
-  FakeExecutor first, second;
+  controller::FakeExecutor first, second;
   slow(first, 10);
   slow(second, 10);
   interrupted_ = [&] { return first.items_run >= kItems; };

@@ -10,7 +10,7 @@
 #include "warpsmith/records/shard.h"
 #include "warpsmith/run/executor.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 
 class FakeExecutor : public run::Executor {
  public:
@@ -88,9 +88,9 @@ class FakeExecutor : public run::Executor {
 };
 
 // What every controller of a test is given; none of its programs exists.
-inline controller::ControllerParts parts_of(const workflow::WorkflowSpec& spec, const fs::path& run,
-                                            run::Executor& executor, controller::RunObserver& observer) {
-  controller::ControllerParts parts;
+inline ControllerParts parts_of(const workflow::WorkflowSpec& spec, const fs::path& run,
+                                run::Executor& executor, RunObserver& observer) {
+  ControllerParts parts;
   parts.spec = &spec;
   parts.run = run;
   parts.programs = "/nonexistent";
@@ -100,4 +100,4 @@ inline controller::ControllerParts parts_of(const workflow::WorkflowSpec& spec, 
   return parts;
 }
 
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

@@ -12,7 +12,7 @@
 #include "warpsmith/store/results.h"
 #include "warpsmith/workflow/devices.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 namespace {
 
 // A stage of `rounds` rounds: the items of each depend on the sum over the round before and over the stages
@@ -80,7 +80,7 @@ class CommandStage : public stages::Stage {
   const workflow::StageSpec spec_;
 };
 
-class Silent : public controller::RunObserver {
+class Silent : public RunObserver {
  public:
   void on_state(const Json&) override {}
   void on_message(const std::string& message) override { messages.push_back(message); }
@@ -111,19 +111,18 @@ class ControllerTest : public ::testing::Test {
     spec_.stages.push_back(std::move(stage));
     return spec_.stages.back();
   }
-  controller::RunOutcome run(FakeExecutor& executor) {
-    controller::ControllerParts parts = parts_of(spec_, run_, executor, observer_);
+  RunOutcome run(FakeExecutor& executor) {
+    ControllerParts parts = parts_of(spec_, run_, executor, observer_);
     parts.make_stage = make_stage_;
     parts.gpus = gpus_;
     parts.interrupted = interrupted_;
     parts.selection = selection_;
     parts.slots = 2;
-    return controller::Controller(std::move(parts)).run();
+    return Controller(std::move(parts)).run();
   }
   Json output(const std::string& stage) const {
-    for (const plan::FormerResult& result : controller::read_former_results(run_, stage))
-      if (result.finished)
-        return read_json_file(controller::stage_folder(run_, stage, result.hash) / "output.json");
+    for (const plan::FormerResult& result : read_former_results(run_, stage))
+      if (result.finished) return read_json_file(stage_folder(run_, stage, result.hash) / "output.json");
     return nullptr;
   }
 
@@ -141,7 +140,7 @@ constexpr int kItemsAStage = 3 * 2 * 6;
 
 TEST_F(ControllerTest, RunsToTheEndThenHasNothingToDo) {
   FakeExecutor executor;
-  EXPECT_EQ(run(executor).kind, controller::RunOutcome::Kind::kFinished);
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(executor.items_run, 3 * kItemsAStage);
   EXPECT_EQ(output("a").at("lost"), 0);
   EXPECT_EQ(output("a"), [&] {
@@ -152,7 +151,7 @@ TEST_F(ControllerTest, RunsToTheEndThenHasNothingToDo) {
   EXPECT_NE(output("b").at("sum"), output("a").at("sum")) << "b begins with a's sum";
   EXPECT_EQ(read_json_file(run_ / "state.json").at("state"), "finished");
   FakeExecutor again;
-  EXPECT_EQ(run(again).kind, controller::RunOutcome::Kind::kNothingToDo);
+  EXPECT_EQ(run(again).kind, RunOutcome::Kind::kNothingToDo);
   EXPECT_TRUE(again.submitted.empty());
   EXPECT_TRUE(observer_.messages.empty());
 }
@@ -161,7 +160,7 @@ TEST_F(ControllerTest, ChangedParameterRunsItsStageAndThoseThatNeedIt) {
   FakeExecutor first, second;
   run(first);
   spec_.stages[0].resolved["rounds"] = 2;
-  EXPECT_EQ(run(second).kind, controller::RunOutcome::Kind::kFinished);
+  EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(second.items_run, 2 * 2 * 6 + kItemsAStage) << "a and b, not `other`";
 }
 
@@ -204,10 +203,10 @@ TEST_F(ControllerTest, ProgramsWithoutRecordsAreDoneByTheirExitCodeAndNotRunAgai
     return Json::object();
   };
   interrupted_ = [&] { return first.items_run >= 4; };
-  EXPECT_EQ(run(first).kind, controller::RunOutcome::Kind::kInterrupted);
+  EXPECT_EQ(run(first).kind, RunOutcome::Kind::kInterrupted);
   const int done = first.items_run;
   interrupted_ = [] { return false; };
-  EXPECT_EQ(run(second).kind, controller::RunOutcome::Kind::kFinished);
+  EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(done + second.items_run, 8) << "no shard twice, but the one that failed";
   const Json records = output("a").at("records");
   ASSERT_EQ(records.size(), 8u);
@@ -274,7 +273,7 @@ TEST_F(ControllerTest, TheVersionThatTheWorkflowCameToLastIsCurrent) {
   EXPECT_EQ(versions(run_), "a one of 2, b one of 2, other one of 1, ");
   EXPECT_NE(current(run_, "a"), a);
   spec_.stages[0].resolved["rounds"] = 3;
-  EXPECT_EQ(run(third).kind, controller::RunOutcome::Kind::kNothingToDo);
+  EXPECT_EQ(run(third).kind, RunOutcome::Kind::kNothingToDo);
   EXPECT_EQ(current(run_, "a"), a) << "the change was taken back";
   EXPECT_EQ(current(run_, "b"), b);
   spec_.stages[0].resolved["rounds"] = 1;
@@ -293,7 +292,7 @@ TEST_F(ControllerTest, ForceRunsAStageAgainAndThoseAfterItOnlyIfItsOutputChanged
   EXPECT_TRUE(fs::is_directory(run_ / "set_aside"));
   selection_ = {};
   FakeExecutor third;
-  EXPECT_EQ(run(third).kind, controller::RunOutcome::Kind::kNothingToDo);
+  EXPECT_EQ(run(third).kind, RunOutcome::Kind::kNothingToDo);
 }
 
 TEST_F(ControllerTest, AcceptDeclaresAStageUpToDate) {
@@ -301,9 +300,9 @@ TEST_F(ControllerTest, AcceptDeclaresAStageUpToDate) {
   run(first);
   spec_.stages[0].resolved["rounds"] = 2;
   selection_.accept = {"a"};
-  EXPECT_EQ(run(second).kind, controller::RunOutcome::Kind::kNothingToDo);
+  EXPECT_EQ(run(second).kind, RunOutcome::Kind::kNothingToDo);
   selection_ = {};
-  EXPECT_EQ(run(third).kind, controller::RunOutcome::Kind::kNothingToDo) << "it is remembered";
+  EXPECT_EQ(run(third).kind, RunOutcome::Kind::kNothingToDo) << "it is remembered";
 }
 
 TEST_F(ControllerTest, OnlyRunsWhatIsNamed) {
@@ -322,7 +321,7 @@ TEST_F(ControllerTest, ItemsWithoutRecordAreTriedAgain) {
     if (++calls % 5 == 0) throw FakeExecutor::Fail{EndCause::kFinished};  // says that it is done, and is not
     return {{"value", item.value.at("x").get<int>() * 2}};
   };
-  EXPECT_EQ(run(executor).kind, controller::RunOutcome::Kind::kFinished);
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(executor.items_run, 3 * kItemsAStage);
   EXPECT_EQ(output("b").at("lost"), 0);
 }
@@ -334,8 +333,8 @@ TEST_F(ControllerTest, FailedStageBlocksThoseThatNeedItAndNoOther) {
       throw FakeExecutor::Fail{EndCause::kCrash, 0, 11};
     return {{"value", 1}};
   };
-  const controller::RunOutcome outcome = run(executor);
-  EXPECT_EQ(outcome.kind, controller::RunOutcome::Kind::kFailed);
+  const RunOutcome outcome = run(executor);
+  EXPECT_EQ(outcome.kind, RunOutcome::Kind::kFailed);
   EXPECT_EQ(outcome.failed, std::vector<std::string>{"a"});
   EXPECT_EQ(outcome.blocked, std::vector<std::string>{"b"});
   EXPECT_EQ(output("other").at("lost"), 0);
@@ -344,7 +343,7 @@ TEST_F(ControllerTest, FailedStageBlocksThoseThatNeedItAndNoOther) {
   // Mended, it goes on where it was.
   FakeExecutor mended;
   mended.program = [](const JobFile&, const Item&) -> Json { return {{"value", 1}}; };
-  EXPECT_EQ(run(mended).kind, controller::RunOutcome::Kind::kFinished);
+  EXPECT_EQ(run(mended).kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(executor.items_run + mended.items_run, 3 * kItemsAStage) << "nothing was done twice";
 }
 
@@ -367,7 +366,7 @@ TEST_F(ControllerTest, BadRecordsFailTheirStageAlone) {
     executor.program = [&](const JobFile& job, const Item& item) -> Json {
       if (job.stage != "a" || item.id != "i0") return {{"value", 1}};
       const fs::path folder =
-          controller::job_folder(*fs::directory_iterator(run_ / "stages/a"), job.round, job.job) / "0/1";
+          job_folder(*fs::directory_iterator(run_ / "stages/a"), job.round, job.job) / "0/1";
       fs::remove(folder / "records.jsonl");
       if (content == "FIFO")
         EXPECT_EQ(::mkfifo((folder / "records.jsonl").c_str(), 0600), 0);
@@ -375,8 +374,8 @@ TEST_F(ControllerTest, BadRecordsFailTheirStageAlone) {
         write_file_atomic(folder / "records.jsonl", content);
       throw FakeExecutor::Fail{EndCause::kFinished};
     };
-    const controller::RunOutcome outcome = run(executor);
-    EXPECT_EQ(outcome.kind, controller::RunOutcome::Kind::kFailed) << why;
+    const RunOutcome outcome = run(executor);
+    EXPECT_EQ(outcome.kind, RunOutcome::Kind::kFailed) << why;
     EXPECT_FALSE(outcome.environment);
     EXPECT_EQ(outcome.failed, std::vector<std::string>{"a"}) << why;
     EXPECT_EQ(output("other").at("lost"), 0) << why;
@@ -384,7 +383,7 @@ TEST_F(ControllerTest, BadRecordsFailTheirStageAlone) {
     EXPECT_NE(failure.find(why), std::string::npos) << failure;
     EXPECT_NE(failure.find("records.jsonl"), std::string::npos) << failure;
     FakeExecutor mended;
-    EXPECT_EQ(run(mended).kind, controller::RunOutcome::Kind::kFinished) << why;
+    EXPECT_EQ(run(mended).kind, RunOutcome::Kind::kFinished) << why;
     EXPECT_EQ(output("a").at("lost"), 0) << why;
   }
 }
@@ -392,7 +391,7 @@ TEST_F(ControllerTest, BadRecordsFailTheirStageAlone) {
 TEST_F(ControllerTest, WhoeverTakesTheRunMendsItsState) {
   for (const char* content : {"garbage", "[1]", R"({"state": 3})"}) {
     write_file_atomic(run_ / "state.json", content);
-    const controller::RunLock lock(run_);
+    const RunLock lock(run_);
     EXPECT_FALSE(fs::exists(run_ / "state.json")) << content;
     EXPECT_EQ(read_file(run_ / "state.json.damaged"), content);
   }
@@ -403,19 +402,19 @@ TEST_F(ControllerTest, LostRecordsOfAStageAtWorkAreItsFailure) {
   FakeExecutor first;
   interrupted_ = [&] { return first.items_run >= 24; };
   spec_.stages.resize(1);
-  EXPECT_EQ(run(first).kind, controller::RunOutcome::Kind::kInterrupted);
+  EXPECT_EQ(run(first).kind, RunOutcome::Kind::kInterrupted);
   interrupted_ = [] { return false; };
-  const fs::path left = controller::job_folder(*fs::directory_iterator(run_ / "stages/a"), 0, "left");
+  const fs::path left = job_folder(*fs::directory_iterator(run_ / "stages/a"), 0, "left");
   fs::remove_all(left / "0");
   FakeExecutor second;
-  const controller::RunOutcome outcome = run(second);
-  EXPECT_EQ(outcome.kind, controller::RunOutcome::Kind::kFailed);
+  const RunOutcome outcome = run(second);
+  EXPECT_EQ(outcome.kind, RunOutcome::Kind::kFailed);
   const std::string failure = outcome.state.at("stages").at(0).value("failure", "");
   EXPECT_NE(failure.find((left / "0").string()), std::string::npos) << failure;
   EXPECT_NE(failure.find("--force a"), std::string::npos) << failure;
   selection_.force = {"a"};
   FakeExecutor third;
-  EXPECT_EQ(run(third).kind, controller::RunOutcome::Kind::kFinished);
+  EXPECT_EQ(run(third).kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(third.items_run, kItemsAStage);
 }
 
@@ -427,15 +426,14 @@ TEST_F(ControllerTest, AnOutputThatWasChangedIsStale) {
   Json changed = before;
   changed["sum"] = changed["sum"].get<int>() + 1;
   write_file_atomic(folder / "output.json", changed.dump());
-  const auto plans =
-      plan::plan_stages(spec_, plan::digest_datasets(spec_), controller::read_history(run_), {});
+  const auto plans = plan::plan_stages(spec_, plan::digest_datasets(spec_), read_history(run_), {});
   EXPECT_EQ(plans[0].action, plan::Action::kRun);
   EXPECT_NE(plans[0].reason.find("output.json: changed since it was written"), std::string::npos)
       << plans[0].reason;
-  EXPECT_EQ(run(second).kind, controller::RunOutcome::Kind::kFinished);
+  EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(second.items_run, kItemsAStage) << "its output is as it was: b is up to date";
   EXPECT_EQ(output("a"), before);
-  EXPECT_EQ(run(third).kind, controller::RunOutcome::Kind::kNothingToDo);
+  EXPECT_EQ(run(third).kind, RunOutcome::Kind::kNothingToDo);
 }
 
 TEST_F(ControllerTest, AChangedOutputCanBeAccepted) {
@@ -446,7 +444,7 @@ TEST_F(ControllerTest, AChangedOutputCanBeAccepted) {
   selection_.accept = {"a"};
   run(second);
   selection_.accept.clear();
-  EXPECT_EQ(run(third).kind, controller::RunOutcome::Kind::kNothingToDo);
+  EXPECT_EQ(run(third).kind, RunOutcome::Kind::kNothingToDo);
   EXPECT_EQ(second.items_run + third.items_run, 0);
   EXPECT_EQ(output("a").at("sum"), 1);
 }
@@ -459,11 +457,11 @@ TEST_F(ControllerTest, GarbageInWhatCanBeMadeAnewIsSetAside) {
     write_file_atomic(run_ / "state.json", content);
     write_file_atomic(inputs, content);
     FakeExecutor second, third;
-    EXPECT_EQ(run(second).kind, controller::RunOutcome::Kind::kFinished) << content;
+    EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished) << content;
     EXPECT_EQ(second.items_run, kItemsAStage) << content;
     EXPECT_EQ(read_file(run_ / "state.json.damaged"), content);
     EXPECT_EQ(read_json_file(run_ / "state.json").at("state"), "finished");
-    EXPECT_EQ(run(third).kind, controller::RunOutcome::Kind::kNothingToDo) << content;
+    EXPECT_EQ(run(third).kind, RunOutcome::Kind::kNothingToDo) << content;
   }
 }
 
@@ -474,18 +472,18 @@ TEST_F(ControllerTest, ToleratedShardsLeaveNullRecords) {
     if (job.stage == "a" && item.id == "i5") throw FakeExecutor::Fail{EndCause::kUserError, 2};
     return {{"value", 1}};
   };
-  EXPECT_EQ(run(executor).kind, controller::RunOutcome::Kind::kFinished);
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(output("a").at("lost"), 6);
 }
 
 TEST_F(ControllerTest, InterruptedRunGoesOn) {
   FakeExecutor executor;
   interrupted_ = [&] { return executor.items_run >= 20; };
-  EXPECT_EQ(run(executor).kind, controller::RunOutcome::Kind::kInterrupted);
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kInterrupted);
   EXPECT_EQ(read_json_file(run_ / "state.json").at("state"), "interrupted");
   FakeExecutor second;
   interrupted_ = [] { return false; };
-  EXPECT_EQ(run(second).kind, controller::RunOutcome::Kind::kFinished);
+  EXPECT_EQ(run(second).kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(executor.items_run + second.items_run, 3 * kItemsAStage);
 }
 
@@ -495,15 +493,15 @@ TEST_F(ControllerTest, BudgetStopsTheRunBeforeItIsPassedAndALargerOneGoesOn) {
   std::size_t most = 0;
   executor.before_poll = [&] { most = std::max(most, executor.queue.size()); };
   spec_.budget.gpu_hours = 1.002;  // 7.2 GPU-seconds more than a shard may take; in fact each takes one
-  const controller::RunOutcome first = run(executor);
-  EXPECT_EQ(first.kind, controller::RunOutcome::Kind::kOverBudget);
+  const RunOutcome first = run(executor);
+  EXPECT_EQ(first.kind, RunOutcome::Kind::kOverBudget);
   EXPECT_LE(most, 1u);
   EXPECT_NEAR(first.gpu_hours * 3600, 8, 1e-6) << "the first with which another could pass it";
   EXPECT_EQ(read_json_file(run_ / "state.json").at("state"), "over budget");
   spec_.budget.gpu_hours = 100;
   FakeExecutor second;
-  const controller::RunOutcome last = run(second);
-  EXPECT_EQ(last.kind, controller::RunOutcome::Kind::kFinished);
+  const RunOutcome last = run(second);
+  EXPECT_EQ(last.kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(executor.items_run + second.items_run, 3 * kItemsAStage);
   EXPECT_NEAR(last.gpu_hours * 3600, static_cast<double>(executor.submitted.size() + second.submitted.size()),
               1e-6);
@@ -519,7 +517,7 @@ TEST_F(ControllerTest, TheScarcestGpusComeFirstAndNoTypeTakesAllTheRoom) {
   FakeExecutor executor;
   gpus_ = {{"H100", 8}, {"H20", 1}};
   make_stage_ = [](stages::StageInputs inputs) { return std::make_unique<CommandStage>(std::move(inputs)); };
-  EXPECT_EQ(run(executor).kind, controller::RunOutcome::Kind::kFinished);
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished);
   ASSERT_EQ(executor.submitted.size(), 18u);
   // Of four: one is kept for each of the others.
   std::vector<std::string> first;
@@ -546,7 +544,7 @@ TEST_F(ControllerTest, AsManyShardsAsGpus) {
   gpus_ = {{"H100", 3}, {"H20", 1}};
   make_stage_ = [](stages::StageInputs inputs) { return std::make_unique<ShortItems>(std::move(inputs)); };
   FakeExecutor executor;
-  EXPECT_EQ(run(executor).kind, controller::RunOutcome::Kind::kFinished);
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished);
   std::map<std::string, int> shards;
   for (const run::ShardStart& start : executor.submitted) ++shards[read_job_file(start.job_file).stage];
   EXPECT_EQ(shards, (std::map<std::string, int>{{"cpu", 2}, {"one", 1}, {"pairs", 1}, {"three", 3}}));
@@ -566,7 +564,7 @@ TEST_F(ControllerTest, AStageWithoutItsDeviceEndsWithRowsThatSaySo) {
   workflow::resolve_devices(spec_, nullptr);
   make_stage_ = stages::make_stage;
   FakeExecutor executor;
-  EXPECT_EQ(run(executor).kind, controller::RunOutcome::Kind::kFinished);
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished);
   EXPECT_TRUE(executor.submitted.empty());
   const store::Results results = store::current_versions(store::read_run(run_));
   ASSERT_EQ(results.measurements.size(), 1u);
@@ -576,8 +574,8 @@ TEST_F(ControllerTest, AStageWithoutItsDeviceEndsWithRowsThatSaySo) {
   EXPECT_EQ(results.stages[0].base, "sweep");
   EXPECT_EQ(results.stages[0].device_found, "none");
   EXPECT_EQ(read_json_file(run_ / "state.json").at("stages").at(0).at("device_found"), "none");
-  EXPECT_EQ(run(executor).kind, controller::RunOutcome::Kind::kNothingToDo);
-  const plan::History history = controller::read_history(run_);
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kNothingToDo);
+  const plan::History history = read_history(run_);
   workflow::SiteSpec site;
   site.gpus["H20"].twin = true;
   spec_.stages[0].device_found = workflow::DeviceFound::kUnasked;
@@ -599,7 +597,7 @@ TEST_F(ControllerTest, ABlockedStageStopsTheRunBeforeItBegins) {
   }
   EXPECT_TRUE(executor.submitted.empty());
   selection_.only = {"other"};
-  EXPECT_EQ(run(executor).kind, controller::RunOutcome::Kind::kFinished) << "it is not to run";
+  EXPECT_EQ(run(executor).kind, RunOutcome::Kind::kFinished) << "it is not to run";
 }
 
 TEST_F(ControllerTest, DeletedRunFolderIsAClearError) {
@@ -658,7 +656,7 @@ TEST_F(ControllerTest, RandomKills) {
       try {
         const auto kind = run(executor).kind;
         items += executor.items_run;
-        EXPECT_EQ(kind, controller::RunOutcome::Kind::kFinished);
+        EXPECT_EQ(kind, RunOutcome::Kind::kFinished);
         break;
       } catch (const Killed&) {
         items += executor.items_run;
@@ -675,16 +673,16 @@ TEST_F(ControllerTest, SecondControllerIsRefused) {
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const controller::RunLock lock(run_);
+    const RunLock lock(run_);
     [[maybe_unused]] const auto n = ::write(ready[1], "x", 1);
     ::pause();
     ::_exit(0);
   }
   char byte;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  EXPECT_EQ(controller::RunLock::holder(run_), child);
+  EXPECT_EQ(RunLock::holder(run_), child);
   try {
-    const controller::RunLock lock(run_);
+    const RunLock lock(run_);
     ADD_FAILURE() << "two controllers have it";
   } catch (const Error& e) {
     EXPECT_EQ(e.exit_code(), kExitBusy);
@@ -692,10 +690,10 @@ TEST_F(ControllerTest, SecondControllerIsRefused) {
   }
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
-  const controller::RunLock lock(run_);  // at once
+  const RunLock lock(run_);  // at once
   ::close(ready[0]);
   ::close(ready[1]);
 }
 
 }  // namespace
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

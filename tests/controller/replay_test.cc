@@ -8,7 +8,7 @@
 #include "warpsmith/records/job.h"
 #include "warpsmith/records/shard.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 namespace {
 
 class ReplayTest : public ::testing::Test {
@@ -42,7 +42,7 @@ TEST_F(ReplayTest, TakesTheRecordOfTheSameStageFirst) {
   write("b", "measure", "warpsmith-measure",
         {{{"item", "c1"}, {"index", 4}, {"verdict", "ok"}, {"speedup", 3.0}}});
   write("b", "compile", "warpsmith-compile", {{{"item", "c2"}, {"index", 0}, {"verdict", "ok"}}});
-  const controller::ReplayTimings replay(run_);
+  const ReplayTimings replay(run_);
   EXPECT_EQ(replay.size(), 1u) << "compilations are no timings";
   EXPECT_EQ(replay.find("b", "c1")->at("speedup"), 3.0);
   EXPECT_EQ(replay.find("a", "c1")->at("speedup"), 2.0);
@@ -55,7 +55,7 @@ TEST_F(ReplayTest, TakesTheRecordOfTheSameStageFirst) {
 TEST_F(ReplayTest, RunWithoutMeasurementsIsAMistake) {
   make_folders(run_);
   try {
-    const controller::ReplayTimings replay(run_);
+    const ReplayTimings replay(run_);
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.exit_code(), kExitUsage);
@@ -64,7 +64,7 @@ TEST_F(ReplayTest, RunWithoutMeasurementsIsAMistake) {
 
 TEST_F(ReplayTest, WhatTheClockSaidOfAnUnknownCandidateIsMadeEqual) {
   for (const char* verdict : {"ok", "unstable", "too_fast"}) {
-    const Json record = controller::ReplayTimings::without_clock(
+    const Json record = ReplayTimings::without_clock(
         {{"verdict", verdict}, {"speedup", 1.7}, {"speedup_rounded", 1.7}, {"imprecise", true}});
     EXPECT_EQ(record.at("verdict"), "ok");
     EXPECT_EQ(record.at("speedup"), 1.0);
@@ -72,8 +72,8 @@ TEST_F(ReplayTest, WhatTheClockSaidOfAnUnknownCandidateIsMadeEqual) {
     EXPECT_EQ(record.at("imprecise"), false);
   }
   const Json wrong = {{"verdict", "wrong_output"}, {"detail", "out[3]"}};
-  EXPECT_EQ(controller::ReplayTimings::without_clock(wrong), wrong);
+  EXPECT_EQ(ReplayTimings::without_clock(wrong), wrong);
 }
 
 }  // namespace
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller

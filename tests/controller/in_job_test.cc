@@ -8,7 +8,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/text.h"
 
-namespace warpsmith::cli {
+namespace warpsmith::controller {
 namespace {
 
 using ::testing::HasSubstr;
@@ -22,8 +22,7 @@ TEST(InJob, ASuccessorPrintsBelowItsWorkingFolder) {
   for (const char* name : {"100%j", "r%%b", "r%5Cx", "%", "a b %A_%a", "r\\b", "%\\", "c [1] %u"}) {
     make_folders(scratch / name);
     fs::current_path(scratch / name);
-    const executor::SlurmJob job =
-        controller::successor_job({}, "0a1b", {"/bin/warpsmith", "run", "100%j/w x.yaml"});
+    const executor::SlurmJob job = successor_job({}, "0a1b", {"/bin/warpsmith", "run", "100%j/w x.yaml"});
     EXPECT_EQ(job.folder, fs::current_path());
     EXPECT_EQ(job.output, "warpsmith-0a1b.log");
     EXPECT_EQ(job.script, "#!/bin/sh\nexec /bin/warpsmith run '100%j/w x.yaml'\n");
@@ -45,4 +44,4 @@ TEST(InJob, TheBatchScriptLeavesFileNamesToSlurm) {
 }
 
 }  // namespace
-}  // namespace warpsmith::cli
+}  // namespace warpsmith::controller
