@@ -353,7 +353,7 @@ void Controller::State::feed_job(std::uint32_t number) {
   const auto found = jobs.find(number);
   if (found != jobs.end() && reactor.stage(found->second.stage) != run::StageState::kRunning) return;
   if (found == jobs.end()) throw Error("a job is done that its stage has not asked for", kExitFailed);
-  write_done_shards();
+  journal->write_done();
   const LiveJob job = std::move(found->second);
   jobs.erase(found);
   LiveStage& one = live[job.stage];

@@ -43,8 +43,12 @@ void JournalWriter::note_done(const std::filesystem::path& job_folder, std::uint
   done_[job_folder].push_back(shard);
 }
 
-void JournalWriter::write() {
+void JournalWriter::write_done() {
   for (const auto& [folder, shards] : std::exchange(done_, {})) append_done_shards(folder, shards);
+}
+
+void JournalWriter::write() {
+  write_done();
   journal_.commit();
 }
 

@@ -31,8 +31,9 @@ class JournalWriter {
   std::size_t waiting() const { return waiting_.size(); }
   void forget_waiting() { waiting_.clear(); }
 
-  // What was noted comes to disk. Throws Error.
+  // What was noted comes to disk: which shards are done, then the events. Throws Error.
   void write();
+  void write_done();  // the former alone
   // … and what waits goes to `executor`. Throws Error with kExitBusy, and hands nothing over, where another
   // controller has the run.
   void commit(run::Executor& executor);
