@@ -1,7 +1,5 @@
 // What becomes of shards: those of an earlier controller, how each ends, and which of its items are left.
 #include <chrono>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "controller_state.h"
@@ -12,47 +10,8 @@
 
 namespace warpsmith::controller {
 
-namespace {
-
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
-
-// Items of a shard without a record. A record counts where its item stands; one of another place is no slip
-// of a number, but of a program that mixes its items up.
-std::uint32_t count_open_items(const fs::path& shard_folder, const std::vector<std::string>& ids,
-                               std::pair<std::uint64_t, std::uint64_t> range) {
-  std::unordered_map<std::string_view, std::uint64_t> open;
-  for (std::uint64_t i = range.first; i < range.second; ++i) open.emplace(ids[i], i);
-  scan_shard_records(shard_folder, [&](Json&& record, const fs::path& attempt) {
-    const std::string& item = record["item"].get_ref<const std::string&>();
-    const auto found = open.find(item);
-    if (found == open.end()) return;
-    const auto index = record.find("index");
-    if (index != record.end() && index->get<std::uint64_t>() != found->second)
-      throw BadContent(attempt / "records.jsonl", (attempt / "records.jsonl").string() + ": the record of " +
-                                                      item + " has the index " + index->dump() +
-                                                      ", its item " + std::to_string(found->second));
-    open.erase(found);
-  });
-  return static_cast<std::uint32_t>(open.size());
-}
-
-// The same once the shard has ended. Files of records that are no such are renamed, so that the shard can be
-// run again, and `problem` says of them what is wrong.
-std::uint32_t settle_open_items(const fs::path& shard_folder, const std::vector<std::string>& ids,
-                                std::pair<std::uint64_t, std::uint64_t> range, std::string& problem) {
-  for (;;) try {
-      return count_open_items(shard_folder, ids, range);
-    } catch (const BadContent& e) {
-      problem +=
-          (problem.empty() ? "" : "; ") + std::string(e.what()) + " (" + set_aside_damaged(e.path()) + ")";
-      std::error_code error;
-      if (fs::symlink_status(e.path(), error).type() != fs::file_type::not_found)
-        return static_cast<std::uint32_t>(range.second - range.first);
-    }
-}
-
-}  // namespace
 
 const Controller::State::JobOnDisk& Controller::State::job_on_disk(std::uint32_t job) {
   const auto found = job_files.find(job);
@@ -74,7 +33,7 @@ std::uint32_t Controller::State::open_on_disk(run::ShardKey key) {
   for (Item& item : read_items(folder / "items.jsonl", range.first, range.second))
     ids[item.index] = std::move(item.id);
   std::string problem;
-  const std::uint32_t open = settle_open_items(folder / std::to_string(key.shard), ids, range, problem);
+  const std::uint32_t open = settle_open_items({folder / std::to_string(key.shard), ids, range}, problem);
   if (!problem.empty()) parts.observer->on_message(where(key) + ": " + problem);
   return open;
 }
@@ -188,13 +147,8 @@ LiveJob* Controller::State::find_job(std::uint32_t job) {
 
 std::uint32_t Controller::State::open_items_of(run::ShardKey key) const {
   const LiveJob& job = jobs.at(key.job);
-  const auto& range = job.file.shards.at(key.shard);
-  if (job.done.contains(key.shard)) return 0;
-  try {
-    return count_open_items(job.folder / std::to_string(key.shard), job.ids, range);
-  } catch (const BadContent&) {  // once the shard has ended it is told, and mended
-    return static_cast<std::uint32_t>(range.second - range.first);
-  }
+  // Where its records are damaged, that is told and mended once it has ended.
+  return job.done.contains(key.shard) ? 0 : count_open_items(job.items_of(key.shard));
 }
 
 void Controller::State::look_at_late_records() {
@@ -217,9 +171,7 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
   LiveJob& job = found->second;
   std::uint32_t open = known_open ? *known_open : open_items_of(key);
   std::string problem;  // of its records
-  if (open > 0 && !keeps_no_records(job.file))
-    open = settle_open_items(job.folder / std::to_string(key.shard), job.ids, job.file.shards.at(key.shard),
-                             problem);
+  if (open > 0 && !keeps_no_records(job.file)) open = settle_open_items(job.items_of(key.shard), problem);
   run::Event end{
       .kind = run::EventKind::kShardEnded, .job = key.job, .shard = key.shard, .cause = cause, .open = open};
   if (event != nullptr) {
@@ -244,9 +196,8 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
   if (end.signal != 0) message += " (signal " + std::to_string(end.signal) + ")";
   if (end.exit_code != 0) message += " (exit code " + std::to_string(end.exit_code) + ")";
   if (!end.text.empty()) message += ": " + end.text;
-  message += ", " + std::to_string(open) + " of " +
-             std::to_string(job.file.shards[key.shard].second - job.file.shards[key.shard].first) +
-             " items left";
+  message +=
+      ", " + std::to_string(open) + " of " + std::to_string(job.items_of(key.shard).count()) + " items left";
   const bool failed = reactor.shard_failed(key);
   if (failed && cause == EndCause::kDiskFull) environment = true;
   if (failed && !end.text.empty()) reasons[key] = end.text;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "journal_writer.h"
+#include "open_items.h"
 #include "warpsmith/controller/controller.h"
 #include "warpsmith/controller/job_files.h"
 #include "warpsmith/run/usage.h"
@@ -42,6 +43,10 @@ struct LiveJob {
   std::vector<std::string> ids;
   Resources resources;
   std::set<std::uint32_t> done;  // shards, of a program that keeps no records
+
+  ShardItems items_of(std::uint32_t shard) const {
+    return {folder / std::to_string(shard), ids, file.shards.at(shard)};
+  }
 };
 
 struct Controller::State {

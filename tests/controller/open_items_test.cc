@@ -1,0 +1,64 @@
+// Which items of a shard its records leave open.
+#include "open_items.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scratch.h"
+#include "warpsmith/base/files.h"
+
+namespace warpsmith::controller {
+namespace {
+
+using ::testing::HasSubstr;
+
+class OpenItems : public testing::Test {
+ protected:
+  // Of an attempt of the shard, which has items 1 to 3 of five.
+  void write(int attempt, const std::string& lines) {
+    const fs::path folder = scratch_ / std::to_string(attempt);
+    fs::create_directories(folder);
+    write_file_atomic(folder / "records.jsonl", lines);
+  }
+  ShardItems shard() const { return {scratch_.path(), ids_, {1, 4}}; }
+  bool is_there(int attempt) const {
+    return fs::exists(scratch_ / std::to_string(attempt) / "records.jsonl");
+  }
+
+  Scratch scratch_;
+  std::vector<std::string> ids_ = {"a", "b", "c", "d", "e"};
+  std::string problem_;
+};
+
+TEST_F(OpenItems, RecordsOfAllAttemptsCountAndOtherItemsDoNot) {
+  EXPECT_EQ(count_open_items(shard()), 3u) << "nothing was written yet";
+  write(1, "{\"item\":\"b\",\"index\":1}\n{\"item\":\"a\",\"index\":0}\n");
+  EXPECT_EQ(count_open_items(shard()), 2u);
+  write(2, "{\"item\":\"b\",\"index\":1}\n{\"item\":\"d\"}\n{\"item\":\"c\",\"in");
+  EXPECT_EQ(count_open_items(shard()), 1u) << "b once; c's line was cut short";
+  EXPECT_EQ(settle_open_items(shard(), problem_), 1u);
+  EXPECT_EQ(problem_, "");
+  EXPECT_TRUE(is_there(1) && is_there(2));
+}
+
+TEST_F(OpenItems, DamagedRecordsAreSetAsideOnceTheShardHasEnded) {
+  write(1, "{\"item\":\"b\",\"index\":1}\n");
+  write(2, "hello\n{\"item\":\"c\",\"index\":2}\n");
+  EXPECT_EQ(count_open_items(shard()), 3u) << "who writes there may be about to mend it";
+  EXPECT_TRUE(is_there(2));
+  EXPECT_EQ(settle_open_items(shard(), problem_), 2u) << "what the other attempt has still counts";
+  EXPECT_THAT(problem_, HasSubstr("2/records.jsonl: bad line at byte 0"));
+  EXPECT_FALSE(is_there(2));
+  EXPECT_TRUE(is_there(1));
+}
+
+TEST_F(OpenItems, ARecordOfAnotherPlaceIsDamage) {
+  write(1, "{\"item\":\"b\",\"index\":2}\n");
+  EXPECT_EQ(count_open_items(shard()), 3u);
+  EXPECT_EQ(settle_open_items(shard(), problem_), 3u);
+  EXPECT_THAT(problem_, HasSubstr("the record of b has the index 2, its item 1"));
+  EXPECT_FALSE(is_there(1));
+}
+
+}  // namespace
+}  // namespace warpsmith::controller
