@@ -5,7 +5,6 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 #include "warpsmith/base/error.h"
@@ -50,10 +49,6 @@ void add_keys(Packing& packing, at::Device device) {
   packing.key_ends = at::tensor(key_ends, at::kInt).to(device);
 }
 
-std::int64_t round_up(std::int64_t n) {
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
-}
-
 void add_ragged(Packing& packing, at::Device device) {
   const auto [heads, kv_heads, size] = packing.shape;
   if (packing.segments.empty() || packing.key_rows.defined() || at::globalContext().deterministicAlgorithms())
@@ -66,11 +61,11 @@ void add_ragged(Packing& packing, at::Device device) {
     lengths.push_back(static_cast<int>(segment.length));
     begins.push_back(segment.begin);
   }
-  lengths.resize(static_cast<std::size_t>(round_up(std::ssize(lengths))));
+  lengths.resize(static_cast<std::size_t>(power_of_two(std::ssize(lengths))));
   begins.resize(lengths.size() + 1, packing.tokens.size(0));
   const at::Tensor rows = at::tensor(begins, at::kLong).to(device);
   packing.ragged = {at::tensor(lengths, at::kInt).to(device), rows * ((heads + 2 * kv_heads) * size),
-                    rows * (heads * size), rows * heads, round_up(packing.most_queries)};
+                    rows * (heads * size), rows * heads, power_of_two(packing.most_queries)};
 }
 
 }  // namespace

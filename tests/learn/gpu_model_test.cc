@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -210,13 +209,13 @@ TEST_F(GpuModel, PackedAttentionIsPlainAttention) {
     right.backward(dout.to(at::kFloat));
 
     std::vector<int> lengths = c.lengths;
-    lengths.resize(std::bit_ceil(lengths.size()));
+    lengths.resize(static_cast<std::size_t>(model::power_of_two(std::ssize(lengths))));
     std::vector<std::int64_t> ends = {0};
     for (const int length : lengths) ends.push_back(ends.back() + length);
     const at::Tensor begins = at::tensor(ends, at::kLong).to(half_.device());
-    const auto longest = static_cast<unsigned>(*std::max_element(lengths.begin(), lengths.end()));
     const model::Ragged ragged{at::tensor(lengths, at::kInt).to(half_.device()), begins * (rows * c.size),
-                               begins * (c.heads * c.size), begins * c.heads, std::bit_ceil(longest)};
+                               begins * (c.heads * c.size), begins * c.heads,
+                               model::power_of_two(*std::max_element(lengths.begin(), lengths.end()))};
     const auto parts_of = [&](const at::Tensor& all) {
       return model::TurnedHeads{all.narrow(1, 0, c.heads), all.narrow(1, c.heads, c.kv_heads),
                                 all.narrow(1, c.heads + c.kv_heads, c.kv_heads)};

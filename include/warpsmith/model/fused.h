@@ -7,6 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -36,6 +38,11 @@ struct Ragged {
   at::Tensor qkv, out, sums;  // [places + 1] int64: where each begins, in elements of the tensor's rows
   std::int64_t longest = 0;
 };
+
+// What sizes of Ragged are rounded up to: n or more.
+inline std::int64_t power_of_two(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
+}
 
 struct AdamRates {
   double rate, beta1, beta2, epsilon, decay;

@@ -8,7 +8,6 @@
 #include <cudnn_frontend.h>
 #include <dlfcn.h>
 
-#include <bit>
 #include <compare>
 #include <string>
 #include <unordered_map>
@@ -51,10 +50,6 @@ enum Id : std::int64_t {
 
 void check(fe::error_t result, const char* what) {
   if (result.is_bad()) throw Error(std::string(what) + ": " + result.get_message());
-}
-
-std::int64_t round_up(std::int64_t n) {
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
 }
 
 }  // namespace
@@ -164,7 +159,7 @@ Key key_of(bool backward, const TurnedHeads& heads, const Ragged& ragged, double
   return {backward,
           ragged.lengths.size(0),
           ragged.longest,
-          round_up(heads.queries.size(0)),
+          power_of_two(heads.queries.size(0)),
           heads.queries.size(1),
           heads.keys.size(1),
           heads.queries.size(2),
