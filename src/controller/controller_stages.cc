@@ -14,6 +14,7 @@
 #include "warpsmith/run/packing.h"
 #include "warpsmith/task/hosted_files.h"
 #include "warpsmith/toolchain/hosted_candidate.h"
+#include "warpsmith/workflow/devices.h"
 
 namespace warpsmith::controller {
 
@@ -92,6 +93,12 @@ const std::vector<task::Task>& Controller::State::tasks_of(const workflow::Stage
 
 namespace {
 
+bool asks_a_model(const workflow::StageSpec& stage) {
+  const std::vector<workflow::StageJob> jobs = workflow::stage_jobs(stage);
+  return std::any_of(jobs.begin(), jobs.end(),
+                     [](const workflow::StageJob& job) { return job.name == "generate"; });
+}
+
 // Of all candidates below the dataset's folder, also those of tasks that the workflow does not name.
 std::shared_ptr<const std::set<std::string>> structures_below(const fs::path& dataset) {
   auto structures = std::make_shared<std::set<std::string>>();
@@ -127,11 +134,13 @@ stages::StageInputs Controller::State::stage_inputs(std::uint32_t stage) {
                                           : tasks_of(*live[stage].spec),
                              .upstream = {},
                              .upstream_order = {}};
-  const fs::path& dataset = live[stage].spec->dataset.folder;
-  auto& structures = peoples_structures[dataset];
-  if (structures == nullptr && !dataset.empty() && live[stage].spec->kind != "command")
-    structures = structures_below(dataset);
-  inputs.peoples_structures = structures;
+  // Only what a model writes is compared with what people wrote.
+  if (const fs::path& dataset = live[stage].spec->dataset.folder;
+      !dataset.empty() && asks_a_model(*live[stage].spec)) {
+    auto& structures = peoples_structures[dataset];
+    if (structures == nullptr) structures = structures_below(dataset);
+    inputs.peoples_structures = structures;
+  }
   for (std::uint32_t i = 0; i < stage; ++i) {
     const std::string& name = live[i].spec->name;
     if (!needed.contains(name) || live[i].output_file.empty()) continue;
