@@ -79,6 +79,16 @@ TEST_F(LastWordsTest, FindsOneByTokenAndShard) {
   EXPECT_TRUE(find_last_word(scratch_ / "nowhere", "t-2", 11).is_null());
 }
 
+// As a network file system has them whose server is away: it is opened, and reading it fails.
+TEST_F(LastWordsTest, AFileThatCannotBeReadHidesNoOther) {
+  fs::create_directories(ends_ / "n0.jsonl");
+  append("n1", "t-1", 1);
+  EXPECT_FALSE(find_last_word(ends_, "t-1", 1).is_null());
+  LastWords words(ends_);
+  EXPECT_THAT(words.read_new(true), SizeIs(1));
+  EXPECT_THAT(words.read_new(), SizeIs(0));
+}
+
 TEST_F(LastWordsTest, ProcessesOfANodeWriteSideBySide) {
   constexpr std::uint32_t kEach = 200;
   std::vector<std::thread> writers;

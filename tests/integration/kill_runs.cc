@@ -14,8 +14,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -23,6 +21,7 @@
 #include <vector>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/records/job.h"
@@ -73,8 +72,12 @@ std::vector<pid_t> tree(pid_t root) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename().string();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream in(entry.path() / "stat");
-    const std::string stat((std::istreambuf_iterator<char>(in)), {});
+    std::string stat;
+    try {
+      stat = read_file(entry.path() / "stat");
+    } catch (const Error&) {
+      continue;  // it has ended meanwhile
+    }
     const auto end = stat.rfind(") ");  // pid (name) state ppid …
     if (end == std::string::npos) continue;
     children.emplace(static_cast<pid_t>(std::atol(stat.c_str() + end + 4)),
@@ -286,5 +289,8 @@ int main(int argc, char** argv) {
   } catch (const Error& e) {
     std::fprintf(stderr, "kill_runs: %s\n", e.what());
     return e.exit_code();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "kill_runs: %s\n", e.what());
+    return 1;
   }
 }

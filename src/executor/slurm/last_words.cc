@@ -26,7 +26,11 @@ std::vector<fs::path> files_in(const fs::path& ends) {
 std::string tail_of(const fs::path& file, std::uintmax_t offset) {
   std::ifstream in(file, std::ios::binary);
   in.seekg(static_cast<std::streamoff>(offset));
-  return {std::istreambuf_iterator<char>(in), {}};
+  try {
+    return {std::istreambuf_iterator<char>(in), {}};
+  } catch (const std::ios_base::failure&) {  // a read that fails throws, whatever the stream was told
+    return "";
+  }
 }
 
 // False for what is no word: half a line that a full disk left.
