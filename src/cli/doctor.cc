@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -99,10 +98,9 @@ std::vector<process::Fact> stage_facts(const std::string& file) {
   const std::vector<process::Gpu> gpus = controller::look_at_place(*loaded.spec, std::nullopt);
   std::vector<process::Fact> facts;
   for (const workflow::StageSpec& stage : loaded.spec->stages) {
-    const std::vector<workflow::StageJob> jobs = workflow::stage_jobs(stage);
-    const bool has_model = std::any_of(jobs.begin(), jobs.end(), [](const workflow::StageJob& job) {
-      return job.name == "train" || job.name == "generate";
-    });
+    const bool has_model =
+        stage.kind != "command" && (workflow::resources_of_job(stage, "train") != nullptr ||
+                                    workflow::resources_of_job(stage, "generate") != nullptr);
     const std::string name = "stage " + stage.name;
     for (const std::string& line : controller::memory_lines(stage, gpus))
       facts.push_back({.name = name, .value = line, .ok = true, .hint = ""});

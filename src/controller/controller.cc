@@ -1,7 +1,5 @@
 #include "warpsmith/controller/controller.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,8 +10,6 @@
 #include "controller_state.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/untrusted.h"
-#include "warpsmith/process/machine.h"
-#include "warpsmith/records/done_shards.h"
 
 namespace warpsmith::controller {
 

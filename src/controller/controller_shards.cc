@@ -5,7 +5,6 @@
 #include "controller_state.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/paths.h"
-#include "warpsmith/base/untrusted.h"
 #include "warpsmith/records/done_shards.h"
 
 namespace warpsmith::controller {

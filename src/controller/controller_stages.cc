@@ -93,12 +93,6 @@ const std::vector<task::Task>& Controller::State::tasks_of(const workflow::Stage
 
 namespace {
 
-bool asks_a_model(const workflow::StageSpec& stage) {
-  const std::vector<workflow::StageJob> jobs = workflow::stage_jobs(stage);
-  return std::any_of(jobs.begin(), jobs.end(),
-                     [](const workflow::StageJob& job) { return job.name == "generate"; });
-}
-
 // Of all candidates below the dataset's folder, also those of tasks that the workflow does not name.
 std::shared_ptr<const std::set<std::string>> structures_below(const fs::path& dataset) {
   auto structures = std::make_shared<std::set<std::string>>();
@@ -136,7 +130,7 @@ stages::StageInputs Controller::State::stage_inputs(std::uint32_t stage) {
                              .upstream_order = {}};
   // Only what a model writes is compared with what people wrote.
   if (const fs::path& dataset = live[stage].spec->dataset.folder;
-      !dataset.empty() && asks_a_model(*live[stage].spec)) {
+      !dataset.empty() && workflow::resources_of_job(*live[stage].spec, "generate") != nullptr) {
     auto& structures = peoples_structures[dataset];
     if (structures == nullptr) structures = structures_below(dataset);
     inputs.peoples_structures = structures;

@@ -12,11 +12,9 @@ namespace warpsmith::controller {
 
 namespace {
 
-bool has_job(const workflow::StageSpec& stage, std::string_view name) {
-  const std::vector<workflow::StageJob> jobs = workflow::stage_jobs(stage);
-  return std::any_of(jobs.begin(), jobs.end(), [&](const workflow::StageJob& job) {
-    return job.name == name && job.resources->gpus > 0;
-  });
+bool uses_gpu(const workflow::StageSpec& stage, std::string_view job) {
+  const Resources* const resources = workflow::resources_of_job(stage, job);
+  return resources != nullptr && resources->gpus > 0;
 }
 
 std::string of_gpu(std::uint64_t bytes) { return bytes > 0 ? ", of " + format_size(bytes) : ""; }
@@ -39,7 +37,7 @@ ModelMemory model_memory(const workflow::StageSpec& stage) {
 
 ModelMemory model_memory(const workflow::StageSpec& stage, bool elsewhere) {
   ModelMemory memory;
-  const bool trains = has_job(stage, "train"), samples = has_job(stage, "generate");
+  const bool trains = uses_gpu(stage, "train"), samples = uses_gpu(stage, "generate");
   if (stage.kind == "command" || (!trains && !samples)) return memory;
   Json json = stages::decoder_json(stage);
   if (stage.lora.rank > 0) json["lora"] = stages::lora_json(stage.lora);

@@ -157,6 +157,12 @@ std::vector<StageJob> stage_jobs(const StageSpec& stage) {
   return {generate, compile, measure, train};
 }
 
+const Resources* resources_of_job(const StageSpec& stage, std::string_view name) {
+  for (const StageJob& job : stage_jobs(stage))
+    if (job.name == name) return job.resources;
+  return nullptr;
+}
+
 std::string_view to_string(DeviceFound found) {
   switch (found) {
     case DeviceFound::kUnasked:

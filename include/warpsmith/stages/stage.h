@@ -60,8 +60,9 @@ struct JobResult {
 //      {"candidate": {…}, "measurement": {…},    also those that did not compile
 //       "folder",                        attempt folder with the measurement's samples, relative to the run
 //       folder "expected",                      dataset files: the verdict that they must get ("ok",
-//       "wrong_hidden", …) "known_from"}, …],               stage from whose output the verdict was taken
+//       "wrong_hidden", …) "known_from",                    stage from whose output the verdict was taken
 //       over
+//       "code": {target: digest}}, …],   of what it was compiled to (toolchain/code_structure.h), where known
 //    "tasks": [{"id", "title", "level", "ops", "split", "reference"}, …],    collect, measure with
 //    candidates from elsewhere: for results.h5 "samples": [                   self_supervised, contrastive,
 //    measure: every sample, also repeated ones

@@ -35,6 +35,8 @@ struct StageJob {
   const Resources* resources;
 };
 std::vector<StageJob> stage_jobs(const StageSpec& stage);
+// Of its job of that name; null where it has none.
+const Resources* resources_of_job(const StageSpec& stage, std::string_view name);
 
 // Whether anything of the workflow depends on the GPUs of the place: a `device` other than cpu, or `gpus`.
 bool asks_for_gpus(const WorkflowSpec& spec);
