@@ -62,8 +62,8 @@ std::map<fs::path, std::vector<task::Task>> by_dataset(const std::vector<task::T
   return folders;
 }
 
-Records run_job(const fs::path& run, const std::string& job_name, const std::vector<Json>& items,
-                const Json& params, int shards, const std::string& gpu) {
+ShardRecords run_job(const fs::path& run, const std::string& job_name, const std::vector<Json>& items,
+                     const Json& params, int shards, const std::string& gpu) {
   if (items.empty()) return {};
   const fs::path folder = run / "stages" / "validate" / "00000000" / "0" / job_name;
   make_folders(folder);
@@ -98,7 +98,7 @@ Records run_job(const fs::path& run, const std::string& job_name, const std::vec
     children.emplace_back(spec);
   }
   wait_for_all(children);
-  Records records;
+  ShardRecords all;
   for (std::size_t i = 0; i < count; ++i) {
     const process::ChildResult result = children[i].wait();
     if (result.ending != process::Ending::kExited || result.exit_code != kExitOk)
@@ -106,9 +106,12 @@ Records run_job(const fs::path& run, const std::string& job_name, const std::vec
                               result.err.empty() ? "" : ":\n", result.err),
                   exit_code_of(result));
     ShardRecords shard = read_shard_records(folder / std::to_string(i));
-    records.merge(shard.records);
+    all.records.merge(shard.records);
+    all.folder.merge(shard.folder);
+    std::move(shard.extras.begin(), shard.extras.end(), std::back_inserter(all.extras));
   }
-  return records;
+  all.ended = true;
+  return all;
 }
 
 std::optional<process::Gpu> find_gpu(const std::string& device) {

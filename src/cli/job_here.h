@@ -14,6 +14,7 @@
 #include "warpsmith/base/temporary_folder.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/gpus.h"
+#include "warpsmith/records/shard.h"
 #include "warpsmith/task/task.h"
 
 namespace warpsmith::cli {
@@ -23,8 +24,6 @@ std::map<std::filesystem::path, std::vector<task::Task>> by_dataset(const std::v
 
 // Until all have ended. Throws Error (kExitInterrupted) where a signal asks for the end, and ends them.
 void wait_for_all(std::vector<process::Child>& children);
-
-using Records = std::map<std::string, Json>;  // by item id
 
 // While one lives, the first SIGINT, SIGTERM or SIGHUP asks for an orderly end: the job that runs is stopped,
 // and run_job() throws. A second one takes its usual course.
@@ -39,11 +38,11 @@ class StopSignals {
   std::array<struct sigaction, 3> before_{};
 };
 
-// Runs a job program on `items` and returns its records. `shards` run beside each other. The program follows
+// Runs a job program on `items` and returns the records of all shards. `shards` run beside each other. The program follows
 // from the job's name: "compile…" or "measure…". Throws Error with the program's log, and its exit code,
 // where it fails; with kExitInterrupted where a signal asks for the end. `gpu`: the UUID of the one that it
 // may see; empty: those that we see.
-Records run_job(const std::filesystem::path& run, const std::string& job_name, const std::vector<Json>& items,
+ShardRecords run_job(const std::filesystem::path& run, const std::string& job_name, const std::vector<Json>& items,
                 const Json& params, int shards, const std::string& gpu = "");
 
 // The first of this machine's usable GPUs that is of type `device`, or of any where that is `auto`. Nothing:

@@ -49,8 +49,8 @@ void compile(const fs::path& run, const fs::path& datasets, const DeviceHere& de
   const std::vector<Json> items = items_of(
       all, [](std::size_t) { return true; }, [](const MeasuredHere&, Json&) {});
   const int cores = static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
-  const Records records = run_job(run, "compile", items, params, cores);
-  for (MeasuredHere& one : all) one.compiled = records.at(one.candidate.id);
+  const ShardRecords done = run_job(run, "compile", items, params, cores);
+  for (MeasuredHere& one : all) one.compiled = done.records.at(one.candidate.id);
 }
 
 void measure(const fs::path& run, const std::string& name, const fs::path& datasets, const DeviceHere& device,
@@ -66,15 +66,16 @@ void measure(const fs::path& run, const std::string& name, const fs::path& datas
   }
   const std::vector<Json> items = items_of(
       all, wanted, [](const MeasuredHere& one, Json& item) { item["binary"] = one.compiled.at("binary"); });
-  const Records records = run_job(run, name, items, params, 1, device.uuid);
+  const ShardRecords done = run_job(run, name, items, params, 1, device.uuid);
+  std::map<std::string, std::vector<BaselineTiming>> baselines;  // by task
+  for (const Json& extra : done.extras) {
+    BaselineTiming row = baseline_timing_from_json(extra.at("baseline"));
+    baselines[row.task].push_back(std::move(row));
+  }
   for (MeasuredHere& one : all) {
-    const auto found = records.find(one.candidate.id);
-    if (found == records.end()) continue;
-    one.measured = found->second;
-    if (!one.measured.contains("baselines")) continue;
-    one.baselines.clear();
-    for (const Json& row : one.measured.at("baselines"))
-      one.baselines.push_back(baseline_timing_from_json(row));
+    if (const auto found = done.records.find(one.candidate.id); found != done.records.end())
+      one.measured = found->second;
+    if (auto rows = baselines.extract(one.candidate.task)) one.baselines = std::move(rows.mapped());
   }
 }
 

@@ -42,8 +42,8 @@ std::vector<CheckedTask> run_checks(const std::vector<task::Task>& tasks, const 
     for (const task::Task& task : group) items.push_back({{"id", task.id}});
     Json all = params;
     all.update({{"check_tasks", true}, {"datasets", folder.string()}});
-    const Records records = run_job(run.path(), "measure-tasks", items, all, 1, gpu);
-    for (const task::Task& task : group) checked.push_back(checked_of(task, records.at(task.id)));
+    const ShardRecords done = run_job(run.path(), "measure-tasks", items, all, 1, gpu);
+    for (const task::Task& task : group) checked.push_back(checked_of(task, done.records.at(task.id)));
   }
   return checked;
 }

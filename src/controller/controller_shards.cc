@@ -32,7 +32,8 @@ std::uint32_t Controller::State::open_on_disk(run::ShardKey key) {
   for (Item& item : read_items(folder / "items.jsonl", range.first, range.second))
     ids[item.index] = std::move(item.id);
   std::string problem;
-  const std::uint32_t open = settle_open_items({folder / std::to_string(key.shard), ids, range}, problem);
+  const std::uint32_t open =
+      settle_open_items({folder / std::to_string(key.shard), ids, range, has_extras(file)}, problem);
   if (!problem.empty()) parts.observer->on_message(where(key) + ": " + problem);
   return open;
 }
@@ -190,7 +191,7 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
     return;
   }
   std::string message = where(key) + ": " +
-                        (cause == EndCause::kFinished ? std::string("ended without a record for every item")
+                        (cause == EndCause::kFinished ? std::string("ended without all of its records")
                                                       : std::string(to_string(cause)));
   if (end.signal != 0) message += " (signal " + std::to_string(end.signal) + ")";
   if (end.exit_code != 0) message += " (exit code " + std::to_string(end.exit_code) + ")";

@@ -304,6 +304,7 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
           .resources = request.resources,
           .params = request.params};
   if (parts.unsandboxed) file.params["unsandboxed"] = true;
+  if (parts.replay != nullptr) file.params.erase("baselines");  // they are timings, too
   if (file.params.contains("checkpoint_prefix"))
     file.params["checkpoint_prefix"] = checkpoint_prefix(one.spec->name, one.plan.hash);
   if (file.params.contains("stage_folder"))

@@ -8,6 +8,7 @@
 
 #include "journal_writer.h"
 #include "open_items.h"
+#include "warpsmith/records/done_shards.h"
 #include "warpsmith/controller/controller.h"
 #include "warpsmith/controller/job_files.h"
 #include "warpsmith/run/usage.h"
@@ -45,7 +46,7 @@ struct LiveJob {
   std::set<std::uint32_t> done;  // shards, of a program that keeps no records
 
   ShardItems items_of(std::uint32_t shard) const {
-    return {folder / std::to_string(shard), ids, file.shards.at(shard)};
+    return {folder / std::to_string(shard), ids, file.shards.at(shard), has_extras(file)};
   }
 };
 

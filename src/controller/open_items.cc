@@ -14,7 +14,7 @@ namespace {
 std::uint32_t without_records(const ShardItems& shard) {
   std::unordered_map<std::string_view, std::uint64_t> open;
   for (std::uint64_t i = shard.range.first; i < shard.range.second; ++i) open.emplace(shard.ids[i], i);
-  scan_shard_records(shard.folder, [&](Json&& record, const std::filesystem::path& attempt) {
+  const auto take = [&](Json&& record, const std::filesystem::path& attempt) {
     const std::string& item = record["item"].get_ref<const std::string&>();
     const auto found = open.find(item);
     if (found == open.end()) return;
@@ -24,7 +24,9 @@ std::uint32_t without_records(const ShardItems& shard) {
       throw BadContent(file, file.string() + ": the record of " + item + " has the index " + index->dump() +
                                  ", its item " + std::to_string(found->second));
     open.erase(found);
-  });
+  };
+  const ShardScan scan = scan_shard_records(shard.folder, take);
+  if (open.empty() && shard.has_extras && !scan.ended) return 1;
   return static_cast<std::uint32_t>(open.size());
 }
 

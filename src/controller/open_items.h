@@ -1,4 +1,5 @@
-// Which items of a shard are still to be done: those that none of its records is of.
+// What of a shard is still to be done: the items that none of its records is of, and with some jobs what comes
+// behind them.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,12 @@ struct ShardItems {
   std::filesystem::path folder;  // of the shard
   const std::vector<std::string>& ids;
   std::pair<std::uint64_t, std::uint64_t> range;
+  bool has_extras = false;  // the program writes more than its items' records, and is done when it says so
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(range.second - range.first); }
 };
 
-// How many have no record. A record counts where its item stands: one of another place is no slip of a
+// How many have no record; 1 where they all have one and the shard owes its extras (has_extras). A record counts where its item stands: one of another place is no slip of a
 // number, but of a program that mixes its items up. Of a shard whose records are damaged, all: it may still
 // be writing.
 std::uint32_t count_open_items(const ShardItems& shard);

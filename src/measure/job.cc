@@ -81,15 +81,11 @@ bool was_killed(const Measurement& m) {
 
 using Measure = std::function<Measured(const Candidate&, const std::filesystem::path& binary)>;
 
-// By task: what its baselines took, in the order in which they were asked for.
-using Baselines = std::map<std::string, std::vector<BaselineTiming>>;
+using Baselines = std::map<std::string, BaselineTiming>;  // one of each task
 
 struct Means {
   Measure measure;
-  Baselines baselines;  // those that scores are over
-  // When all candidates but the last one's record are written: every baseline of the shard's tasks. Nothing
-  // can be measured behind it.
-  std::function<Baselines()> end = [] { return Baselines(); };
+  Baselines baseline = {};  // those that scores are over
 };
 
 Means on_cpu(Settings settings, const ShardSession& shard) {
@@ -97,20 +93,22 @@ Means on_cpu(Settings settings, const ShardSession& shard) {
   const auto tasks = std::make_shared<task::TaskSource>(
       json_at<std::string>(shard.job().params, "datasets", "params"), settings.device_kind);
   const auto measurer = std::make_shared<Measurer>(std::move(settings));
-  Means means;
-  means.measure = [measurer, tasks](const Candidate& candidate, const std::filesystem::path& binary) {
+  return {[measurer, tasks](const Candidate& candidate, const std::filesystem::path& binary) {
     return measurer->measure(tasks->of(candidate.task), candidate, binary);
-  };
-  return means;
+  }};
 }
 
 #ifdef WARPSMITH_HAS_GPU
 // Whose machine code the harness's own must fit.
-std::string target_of(const std::vector<Work>& work, const std::filesystem::path& run_folder) {
-  for (const Work& w : work)
-    if (const std::string binary = w.item.value.value("binary", ""); !binary.empty())
-      return w.candidate.tier == Tier::kPlan ? toolchain::read_cubin_facts(run_folder / binary).target
-                                             : toolchain::read_extension_facts(run_folder / binary).target;
+std::string target_of(const std::vector<Item>& items, const std::filesystem::path& run_folder) {
+  for (const Item& item : items) {
+    const std::string binary = item.value.value("binary", "");
+    if (binary.empty()) continue;
+    const Json candidate = json_at<Json>(item.value, "candidate", "item " + item.id);
+    return candidate.value("tier", "") == to_string(Tier::kPlan)
+               ? toolchain::read_cubin_facts(run_folder / binary).target
+               : toolchain::read_extension_facts(run_folder / binary).target;
+  }
   throw Error("no item has a binary", kExitUsage);
 }
 
@@ -123,64 +121,54 @@ std::vector<std::string> tasks_of(const ShardSession& shard) {
   return {tasks.begin(), tasks.end()};
 }
 
-// Each has a process of its own, and the GPU to itself.
-Baselines time_baselines(const GpuBaselines::Options& options, const std::vector<std::string>& tasks,
-                         const std::vector<std::string>& names) {
-  Baselines baselines;
-  if (names.empty() || !options.settings.timing) return baselines;
-  GpuBaselines gpu(options);
-  for (BaselineTiming& row : gpu.measure(tasks, names)) baselines[row.task].push_back(std::move(row));
-  return baselines;
+GpuBaselines::Options options_of(Settings settings, const ShardSession& shard) {
+  const std::filesystem::path cache = shard.run_folder() / "cache";
+  std::vector<std::byte> harness =
+      harness_cubin(target_of(shard.items(), shard.run_folder()), cache, settings.unsandboxed);
+  return {std::move(settings), json_at<std::string>(shard.job().params, "datasets", "params"),
+          std::move(harness), cache};
 }
 
 // The best speedups known are over the score's baseline, the measurers' over eager.
 void scale_bounds(Settings& settings, const Baselines& baselines) {
-  for (const auto& [task, rows] : baselines)
-    for (const BaselineTiming& row : rows)
-      if (row.name == settings.baseline && row.name != "eager" && row.state == BaselineState::kCovered)
-        settings.baseline_ratio[task] = row.ratio;
+  for (const auto& [task, row] : baselines)
+    if (row.state == BaselineState::kCovered) settings.baseline_ratio[task] = row.ratio;
   for (auto& [task, best] : settings.best) best *= settings.ratio_of(task);
 }
 
-Means on_gpu(Settings settings, const ShardSession& shard, const std::vector<Work>& work) {
-  const auto states = std::make_shared<TemporaryFolder>("states");
-  settings.module_states = states->path();
-  const std::filesystem::path datasets = json_at<std::string>(shard.job().params, "datasets", "params");
-  std::vector<std::byte> harness =
-      harness_cubin(target_of(work, shard.run_folder()), shard.run_folder() / "cache", settings.unsandboxed);
-  settings.ceilings = shard.run_folder() / "cache/ceilings";
-  const GpuBaselines::Options options{settings, datasets, harness, shard.run_folder() / "cache"};
-  const std::vector<std::string> tasks = tasks_of(shard);
-  const std::vector<std::string> scored(settings.baseline == "eager" ? 0 : 1, settings.baseline);
-  Baselines baselines = time_baselines(options, tasks, scored);
-  scale_bounds(settings, baselines);
-  auto workers = std::make_shared<std::optional<GpuWorkers>>();
-  workers->emplace(std::move(settings), datasets, std::move(harness));
-  return {[workers, states](const Candidate& candidate, const std::filesystem::path& binary) {
-            return (*workers)->measure(candidate, binary);
+Means on_gpu(Settings settings, const ShardSession& shard) {
+  GpuBaselines::Options options = options_of(std::move(settings), shard);
+  Baselines baselines;
+  if (const std::string& name = options.settings.baseline; name != "eager" && options.settings.timing)
+    for (BaselineTiming& row : GpuBaselines(options).measure(tasks_of(shard), {name}))
+      baselines.emplace(row.task, std::move(row));
+  scale_bounds(options.settings, baselines);
+  const auto workers =
+      std::make_shared<GpuWorkers>(std::move(options.settings), options.datasets, std::move(options.harness));
+  return {[workers](const Candidate& candidate, const std::filesystem::path& binary) {
+            return workers->measure(candidate, binary);
           },
-          std::move(baselines),
-          [workers, options, tasks] {
-            workers->reset();  // its processes' memory is wanted
-            return time_baselines(options, tasks, options.settings.baselines);
-          }};
+          std::move(baselines)};
+}
+
+// Every baseline that is asked for, of all tasks of the shard: each in a process of its own that has the GPU
+// to itself, and each written as soon as it is there. Nothing can be measured behind it.
+void write_baselines(const Settings& settings, ShardSession& shard) {
+  if (settings.baselines.empty() || !settings.timing) return;
+  GpuBaselines::Options options = options_of(settings, shard);
+  options.take = [&](const BaselineTiming& row) { shard.write_extra({{"baseline", to_json(row)}}); };
+  GpuBaselines(std::move(options)).measure(tasks_of(shard), settings.baselines);
 }
 #else
-Means on_gpu(const Settings& settings, const ShardSession&, const std::vector<Work>&) {
+Means on_gpu(const Settings& settings, const ShardSession&) {
   throw Error("device kind " + settings.device_kind + ": " + kBuiltWithoutGpu);
 }
+
+void write_baselines(const Settings&, ShardSession&) {}
 #endif
 
-}  // namespace
-
-void run_shard(ShardSession& shard) {
-  const Json& params = shard.job().params;
-  std::vector<Work> work = work_of(shard);
-  if (work.empty()) return shard.finish();
-  Settings settings = settings_from_json(params, shard.job().seed);
-  const std::string baseline = settings.baseline;
-  const Means means = settings.device_kind == "cpu" ? on_cpu(std::move(settings), shard)
-                                                    : on_gpu(std::move(settings), shard, work);
+void measure_candidates(const Settings& settings, ShardSession& shard, const std::vector<Work>& work) {
+  const Means means = settings.device_kind == "cpu" ? on_cpu(settings, shard) : on_gpu(settings, shard);
   int faults = 0;                // since something was measured
   std::set<std::string> faulty;  // their tasks
   const bool one_task = work.front().candidate.task == work.back().candidate.task;
@@ -219,10 +207,8 @@ void run_shard(ShardSession& shard) {
     }
     Measurement& m = measured.measurement;
     m.detail = name_shown_file(m.detail, candidate);
-    const auto rows = means.baselines.find(candidate.task);
-    if (rows != means.baselines.end() && baseline != "eager")
-      for (const BaselineTiming& row : rows->second)
-        if (row.name == baseline) divide(m, row);
+    if (const auto row = means.baseline.find(candidate.task); row != means.baseline.end())
+      divide(m, row->second);
     if (!measured.samples.empty()) {
       const BlobRef blob = shard.write_blob(std::as_bytes(std::span(measured.samples)));
       m.blob = blob.file;
@@ -233,11 +219,22 @@ void run_shard(ShardSession& shard) {
     Json record = to_json(m);
     log_info(fmt::format("{}/{} {} {}: {} ({:.2f} s)", i + 1, work.size(), candidate.task,
                          candidate.id.substr(0, 8), summary(m), m.seconds));
-    if (i + 1 == work.size())  // with the last record: before it the shard has not ended
-      for (const auto& [task, timed] : means.end())
-        for (const BaselineTiming& row : timed) record["baselines"].push_back(to_json(row));
     shard.write(item, std::move(record));
   }
+}
+
+}  // namespace
+
+void run_shard(ShardSession& shard) {
+  const std::vector<Work> work = work_of(shard);
+  Settings settings = settings_from_json(shard.job().params, shard.job().seed);
+  std::optional<TemporaryFolder> states;
+  if (settings.device_kind != "cpu") {
+    settings.module_states = states.emplace("states").path();
+    settings.ceilings = shard.run_folder() / "cache/ceilings";
+  }
+  if (!work.empty()) measure_candidates(settings, shard, work);  // whose processes end here
+  write_baselines(settings, shard);
   shard.finish();
 }
 

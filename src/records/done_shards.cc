@@ -18,6 +18,11 @@ bool keeps_no_records(const JobFile& job) {
   return records != job.params.end() && *records == "none";
 }
 
+bool has_extras(const JobFile& job) {
+  const auto baselines = job.params.find("baselines");
+  return job.job == "measure" && baselines != job.params.end() && baselines->is_array() && !baselines->empty();
+}
+
 void append_done_shards(const fs::path& job_folder, const std::vector<std::uint32_t>& shards) {
   std::string lines = "\n";  // ends what a write that failed may have left
   for (const std::uint32_t shard : shards) lines += "{\"shard\":" + std::to_string(shard) + "}\n";

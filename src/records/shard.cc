@@ -28,7 +28,7 @@ std::string_view what_is_wrong(const Json& record) {
   if (const auto end = record.find("end"); end != record.end())
     return is_count(*end) ? "" : "`end` is no whole number from 0 on";
   const auto item = record.find("item");
-  if (item == record.end()) return "it has no `item`";
+  if (item == record.end()) return record.contains("extra") ? "" : "it has no `item`";
   if (!item->is_string()) return "`item` is no text";
   const auto index = record.find("index");
   return index == record.end() || is_count(*index) ? "" : "`index` is no whole number from 0 on";
@@ -85,7 +85,8 @@ std::vector<Item> read_items(const fs::path& items_file, std::uint64_t begin, st
 
 ShardScan scan_shard_records(const fs::path& shard_folder,
                              const std::function<void(Json&&, const fs::path&)>& take,
-                             const std::function<void(const Error&)>& bad) {
+                             const std::function<void(const Error&)>& bad,
+                             const std::function<void(Json&&)>& extra) {
   ShardScan scan;
   std::unordered_set<std::string> seen;
   for (const fs::path& attempt : attempts_of(shard_folder)) {
@@ -99,6 +100,8 @@ ShardScan scan_shard_records(const fs::path& shard_folder,
         bad(error);
       } else if (record.contains("end")) {
         scan.ended = true;
+      } else if (!record.contains("item")) {
+        if (extra) extra(std::move(record));
       } else if (seen.insert(record["item"].get<std::string>()).second) {
         ++scan.records;
         take(std::move(record), attempt);
@@ -119,11 +122,14 @@ ShardScan scan_shard_records(const fs::path& shard_folder,
 
 ShardRecords read_shard_records(const fs::path& shard_folder) {
   ShardRecords out;
-  const ShardScan scan = scan_shard_records(shard_folder, [&out](Json&& record, const fs::path& attempt) {
-    auto id = record["item"].get<std::string>();
-    out.folder.emplace(id, attempt);
-    out.records.emplace(std::move(id), std::move(record));
-  });
+  const ShardScan scan = scan_shard_records(
+      shard_folder,
+      [&out](Json&& record, const fs::path& attempt) {
+        auto id = record["item"].get<std::string>();
+        out.folder.emplace(id, attempt);
+        out.records.emplace(std::move(id), std::move(record));
+      },
+      {}, [&out](Json&& record) { out.extras.push_back(std::move(record)); });
   out.ended = scan.ended;
   return out;
 }
@@ -164,6 +170,16 @@ void ShardSession::write(const Item& item, Json record) {
   const std::lock_guard lock(mutex_);
   record["item"] = item.id;
   record["index"] = item.index;
+  append(record);
+}
+
+void ShardSession::write_extra(Json record) {
+  const std::lock_guard lock(mutex_);
+  record["extra"] = true;
+  append(record);
+}
+
+void ShardSession::append(const Json& record) {
   records_->append(line_with_crc(record));
   const auto now = std::chrono::steady_clock::now();
   if (now - last_sync_ > std::chrono::milliseconds(900)) {

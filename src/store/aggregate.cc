@@ -117,23 +117,21 @@ std::string told(const std::vector<std::string>& lines) {
 
 // Empty where the file holds what `now` does; else why it is to be written.
 std::string what_is_new(const fs::path& file, const Results& now) {
-  Marks before;
-  std::size_t attempts_before = 0;
+  Progress old;
   try {
-    const Progress old = read_progress(file);
-    before = marks(old.shards, old.stages);
-    attempts_before = old.attempts;
+    old = read_progress(file);
   } catch (const Error& e) {  // whole, but of an older layout
     return std::string("another layout: ") + e.what();
   }
-  const Marks after = marks(now.shards, now.stages);
+  const Marks before = marks(old.shards, old.stages), after = marks(now.shards, now.stages);
   std::size_t changed = 0;
   for (const auto& [folder, state] : after) {
     const auto it = before.find(folder);
     changed += it == before.end() || it->second != state;
   }
   for (const auto& [folder, state] : before) changed += !after.contains(folder);
-  if (changed == 0 && now.attempts.size() == attempts_before) return "";
+  if (changed == 0 && now.baselines.size() != old.baselines) return "baselines were timed";
+  if (changed == 0 && now.attempts.size() == old.attempts) return "";
   if (changed == 0) return "attempts of shards have ended";
   return std::to_string(changed) + (changed == 1 ? " shard or stage has" : " shards or stages have") +
          " changed";

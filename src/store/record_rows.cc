@@ -150,12 +150,15 @@ class Rows {
       m.device.reset();
     }
     out.measurements.push_back(std::move(row));
+    // Older programs wrote all of a shard's with its last candidate.
     if (const auto list = record.find("baselines"); list != record.end())
-      for (const Json& entry : *list) {
-        auto baseline = new_row<BaselineRow>();
-        baseline.value = baseline_timing_from_json(entry);
-        out.baselines.push_back(std::move(baseline));
-      }
+      for (const Json& entry : *list) add_baseline(entry);
+  }
+
+  void add_baseline(const Json& timing) {
+    auto row = new_row<BaselineRow>();
+    row.value = baseline_timing_from_json(timing);
+    out.baselines.push_back(std::move(row));
   }
 
   Results out;
@@ -322,7 +325,11 @@ Results read_shard_rows(const JobPlace& job, const fs::path& run_folder, const f
       [&](Json&& record, const fs::path& attempt) {
         shard.records += rows.add_if_sound([&] { take(record, attempt); });
       },
-      [&](const Error& e) { rows.leave_out(e.what()); });
+      [&](const Error& e) { rows.leave_out(e.what()); },
+      [&](Json&& extra) {
+        if (const auto timing = extra.find("baseline"); timing != extra.end())
+          rows.add_if_sound([&] { rows.add_baseline(*timing); });
+      });
   shard.attempts = scan.attempts;
   shard.ended = scan.ended;
   rows.warn("records", job.cure);

@@ -206,10 +206,13 @@ hdf5::File open_results(const fs::path& path, bool or_older) {
 Progress read_progress(const fs::path& path) {
   try {
     const hdf5::File file = open_results(path, false);
-    return {
-        .stages = read_table(file, stage_table()),
-        .shards = read_table(file, shard_table()),
-        .attempts = static_cast<std::size_t>(file.open_group(attempt_table().name).int_attribute("rows"))};
+    const auto rows = [&](const auto& table) {
+      return static_cast<std::size_t>(file.open_group(table.name).int_attribute("rows"));
+    };
+    return {.stages = read_table(file, stage_table()),
+            .shards = read_table(file, shard_table()),
+            .attempts = rows(attempt_table()),
+            .baselines = rows(baseline_table())};
   } catch (const Error& e) {
     throw e.with_context("while reading " + path.string());
   }

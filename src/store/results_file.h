@@ -9,7 +9,7 @@ namespace warpsmith::store {
 struct Progress {
   std::vector<StageRow> stages;
   std::vector<ShardRow> shards;
-  std::size_t attempts = 0;  // their number: a journal only grows
+  std::size_t attempts = 0, baselines = 0;  // their numbers, which only grow
 };
 // Throws as read_results does, and where the file is of an older schema: it is to be written anew.
 Progress read_progress(const std::filesystem::path& file);

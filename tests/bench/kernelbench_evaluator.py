@@ -243,8 +243,11 @@ def ask(order, gpu, seconds):
 
 
 def gpus_here():
+    """Those of CUDA_VISIBLE_DEVICES, where it is set."""
+    asked = os.environ.get("CUDA_VISIBLE_DEVICES")
     lines = subprocess.run(
-        ["nvidia-smi", "--query-gpu=uuid,name,compute_cap", "--format=csv,noheader"],
+        ["nvidia-smi", "--query-gpu=uuid,name,compute_cap", "--format=csv,noheader"]
+        + (["-i", asked] if asked else []),
         check=True,
         stdout=subprocess.PIPE,
         text=True,

@@ -41,6 +41,20 @@ TEST_F(OpenItems, RecordsOfAllAttemptsCountAndOtherItemsDoNot) {
   EXPECT_TRUE(is_there(1) && is_there(2));
 }
 
+TEST_F(OpenItems, WhatOwesMoreThanItsItemsIsDoneWhenItSaysSo) {
+  ShardItems measured = shard();
+  measured.has_extras = true;
+  write(1, "{\"item\":\"b\"}\n{\"item\":\"c\"}\n{\"extra\":true,\"baseline\":{}}\n");
+  EXPECT_EQ(count_open_items(measured), 1u) << "d";
+  write(2, "{\"item\":\"d\"}\n");
+  EXPECT_EQ(count_open_items(shard()), 0u);
+  EXPECT_EQ(count_open_items(measured), 1u) << "baselines may be missing";
+  EXPECT_EQ(settle_open_items(measured, problem_), 1u);
+  write(3, "{\"end\":3}\n");
+  EXPECT_EQ(count_open_items(measured), 0u);
+  EXPECT_EQ(problem_, "");
+}
+
 TEST_F(OpenItems, DamagedRecordsAreSetAsideOnceTheShardHasEnded) {
   write(1, "{\"item\":\"b\",\"index\":1}\n");
   write(2, "hello\n{\"item\":\"c\",\"index\":2}\n");

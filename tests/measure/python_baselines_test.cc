@@ -139,6 +139,23 @@ TEST_F(PythonBaselinesTest, OperatorsThatTakeAListInTorchScriptRun) {
       "eager");
 }
 
+// Where it is not left to eager, torch.compile unrolls it: a graph of each time step, and no break.
+TEST_F(PythonBaselinesTest, RecurrentNetworksAreLeftToEagerByTheCompiler) {
+  PythonBaselines python(shortest(), "cpu", folder_ / "python");
+  task::Task task = one("gelu");
+  task.reference =
+      "def forward(x: Tensor) -> Tensor:\n"
+      "  w = torch.ones([12, 4], dtype=x.dtype)\n"
+      "  h = torch.zeros([1, 1, 4], dtype=x.dtype)\n"
+      "  y = torch.gru(x[:64].view(16, 1, 4), h, [w, w], False, 1, 0.0, False, False, False)\n"
+      "  return x + y[0].sum()\n";
+  BaselineTiming timing = python.measure(task, "torch_compile");
+  if (skips(timing)) GTEST_SKIP() << timing.reason;
+  EXPECT_NE(timing.flags["graph_breaks"], "0") << timing.reason;
+  EXPECT_EQ(python.measure(one("gelu"), "torch_compile").flags["graph_breaks"], "0");
+  expect_covered(timing);
+}
+
 // A module's parameters lie in one place, whose address a compiled program may keep; all others move.
 TEST_F(PythonBaselinesTest, ParametersStayInOnePlaceAndTheirValuesAreRenewed) {
   PythonBaselines python(shortest(), "cpu", folder_ / "python");

@@ -88,6 +88,22 @@ TEST_F(Shard, TheNextAttemptDoesWhatIsLeft) {
   EXPECT_EQ(found.folder.at("b"), folder_ / "0" / "2");
 }
 
+TEST_F(Shard, ExtraRecordsAreNoItemsAndAllOfThemCount) {
+  {
+    ShardSession first = session();
+    first.write(first.items()[0], {{"by", 1}});
+    first.write_extra({{"baseline", 1}});
+  }
+  ShardSession second = session();
+  EXPECT_THAT(ids(second.open_items()), ElementsAre("b", "c"));
+  second.write_extra({{"baseline", 2}});
+  const ShardRecords found = read_shard_records(folder_ / "0");
+  EXPECT_EQ(found.records.size(), 1u);
+  EXPECT_EQ(found.extras,
+            (std::vector<Json>{{{"baseline", 1}, {"extra", true}}, {{"baseline", 2}, {"extra", true}}}));
+  EXPECT_FALSE(found.ended);
+}
+
 TEST_F(Shard, TheFirstWholeRecordOfAnItemCounts) {
   ShardSession first = session(), second = session();  // two attempts at once: a lost one may go on
   second.write(second.items()[0], {{"by", 2}});

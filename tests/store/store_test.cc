@@ -179,7 +179,33 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(back.workflow, "schema: warpsmith.workflow/1\n");
 }
 
-// Both shards have timed it: the row with a number stays, and each baseline has one.
+// A row whose first try came to nothing, of two attempts of a shard.
+TEST_F(StoreTest, BaselinesAreExtraRecordsAndTheRowWithANumberStays) {
+  store_fixture::make_run(folder_, {});
+  aggregate(folder_);
+  const fs::path records = folder_ / "stages/contrastive/0a1b2c3d/2/measure/0/1/records.jsonl";
+  ASSERT_TRUE(fs::exists(records));
+  const auto add = [&](const std::string& row) {
+    write_file_atomic(records,
+                      read_file(records) + line_with_crc({{"extra", true}, {"baseline", Json::parse(row)}}));
+  };
+  add(R"({"task":"row_softmax","baseline":"cuda_graph","state":"missing","reason":"lost"})");
+  add(R"({"task":"row_softmax","baseline":"cuda_graph","state":"covered","ratio":1.5,"interval":[1.4,1.6],)"
+      R"("eager_ns":3000,"baseline_ns":2000})");
+  add(R"({"task":"row_softmax","baseline":"cudnn","state":"not_covered","reason":"none"})");
+  const Results r = read_run(folder_);
+  ASSERT_EQ(r.baselines.size(), 2u);
+  EXPECT_EQ(r.baselines[0].value.name, "cuda_graph");
+  EXPECT_EQ(r.baselines[0].value.ratio, 1.5);
+  EXPECT_EQ(r.baselines[0].round, 2);
+  EXPECT_EQ(r.baselines[1].value.state, BaselineState::kNotCovered);
+  EXPECT_EQ(r.measurements.size(), 6u);
+  aggregate(folder_);
+  EXPECT_EQ(read_results(folder_ / "results.h5").baselines.size(), 2u) << "the file is brought up to date";
+}
+
+// As older programs wrote them. Both shards have timed it: the row with a number stays, and each baseline has
+// one.
 TEST_F(StoreTest, BaselinesComeWithTheFirstRecordOfATask) {
   store_fixture::make_run(folder_, {});
   const fs::path job = folder_ / "stages/contrastive/0a1b2c3d/2/measure";

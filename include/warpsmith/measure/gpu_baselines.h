@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ class GpuBaselines {
     std::filesystem::path datasets;  // folder of the tasks
     std::vector<std::byte> harness;  // of harness_cubin.h
     std::filesystem::path cache;     // rows that have a number are kept here, and torch's own caches
+    std::function<void(const BaselineTiming&)> take = {};  // gets each row as soon as it is there
   };
   // Throws Error where torch has no CUDA.
   explicit GpuBaselines(Options options);

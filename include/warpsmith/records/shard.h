@@ -4,10 +4,11 @@
 //   for (const Item& item : shard.open_items()) {   // those without a whole record in an earlier attempt
 //     shard.write(item, {{"verdict", "ok"}});        // one write(2); fsynced at least every second
 //   }
+//   shard.write_extra({{"baseline", …}});           // something of the shard that is no item's
 //   shard.finish();                                 // the `end` record, fsynced
 //
-// A record is {"item": <id>, "index": <position in items.jsonl>, …}; the end record {"end": <items of the
-// shard>}. Each line carries a checksum (base/json.h).
+// A record is {"item": <id>, "index": <position in items.jsonl>, …}; an extra one {"extra": true, …}; the end
+// record {"end": <items of the shard>}. Each line carries a checksum (base/json.h).
 // Not thread-safe, but for write(), which takes a lock.
 #pragma once
 
@@ -65,6 +66,7 @@ class ShardSession {
 
   BlobRef write_blob(std::span<const std::byte> bytes);
   void write(const Item& item, Json record);  // adds `item` and `index`
+  void write_extra(Json record);              // adds `extra`
   void sync();
   void finish();
 
@@ -77,6 +79,7 @@ class ShardSession {
   std::map<std::string, Json> done_;
   std::unique_ptr<AppendFile> records_, blob_;
   std::chrono::steady_clock::time_point last_sync_;
+  void append(const Json& record);  // under the lock
   std::mutex mutex_;
 };
 
@@ -85,14 +88,15 @@ class ShardSession {
 struct ShardRecords {
   std::map<std::string, Json> records;  // by item id
   std::map<std::string, std::filesystem::path>
-      folder;  // attempt folder that holds the item's record, for its blobs
+      folder;                // attempt folder that holds the item's record, for its blobs
+  std::vector<Json> extras;  // of all attempts, in their order: a later one may say the same once more
   bool ended = false;
 };
 ShardRecords read_shard_records(const std::filesystem::path& shard_folder);
 
 // The same one by one, in the order of the files, with the attempt folder of each: nothing is kept. Throws
 // BadContent at the first bad line; or, where `bad` is given, hands it each bad line, and each file that
-// cannot be read, and goes on.
+// cannot be read, and goes on. `extra` gets every extra record.
 struct ShardScan {
   std::uint64_t records = 0;
   int attempts = 0;
@@ -100,7 +104,8 @@ struct ShardScan {
 };
 ShardScan scan_shard_records(const std::filesystem::path& shard_folder,
                              const std::function<void(Json&&, const std::filesystem::path& attempt)>& take,
-                             const std::function<void(const Error&)>& bad = {});
+                             const std::function<void(const Error&)>& bad = {},
+                             const std::function<void(Json&&)>& extra = {});
 
 // Items [begin, end) of an items.jsonl.
 std::vector<Item> read_items(const std::filesystem::path& items_file, std::uint64_t begin, std::uint64_t end);

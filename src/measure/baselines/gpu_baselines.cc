@@ -263,6 +263,7 @@ struct GpuBaselines::State {
                           row.task, row.ratio, row.low, row.high, row.baseline_ns, row.seconds)
             : fmt::format("baseline {} of {}: {}: {}", row.name, row.task, to_string(row.state), row.reason));
     keep(task, row);
+    if (options.take) options.take(row);
   }
 
   std::vector<BaselineTiming> measure_here(const std::vector<const task::Task*>& tasks,
@@ -398,10 +399,13 @@ std::vector<BaselineTiming> GpuBaselines::measure(const std::vector<std::string>
   for (const std::string& name : names) {
     std::vector<const task::Task*> open;
     for (const task::Task& task : tasks) {
-      if (std::optional<BaselineTiming> known = state_->from_cache(task, name))
-        all.insert_or_assign({task.id, name}, std::move(*known));
-      else
+      std::optional<BaselineTiming> known = state_->from_cache(task, name);
+      if (!known) {
         open.push_back(&task);
+        continue;
+      }
+      if (state_->options.take) state_->options.take(*known);
+      all.insert_or_assign({task.id, name}, std::move(*known));
     }
     if (open.empty()) continue;
     for (BaselineTiming& row : state_->measure(open, name)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "timing/judge.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/measure/compare.h"
 
@@ -14,6 +15,7 @@ constexpr int kSets = 2048, kFewestPlaces = 4, kMostPlaces = 384;
 constexpr int kTries = 10;           // of a run whose calls were not enqueued in time
 constexpr double kCopyTimeout = 30;  // seconds
 constexpr double kBaselineTimeout = 60;
+constexpr double kPlacesS = 1;  // what making a baseline's places may take: of slow calls there are few
 constexpr const char* kLate = "this host was too slow to keep the GPU's queue filled, ten times in a row";
 constexpr const char* kItsOwnLate =
     "its launches, copies and fills were not enqueued in time to keep the GPU's queue filled, ten times in a "
@@ -59,14 +61,16 @@ GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, cons
   calls_ =
       std::make_unique<EagerCalls>(reference, dims, spans_of(operands_, 0, operands_.sets()), most_calls + 1);
   // Every place has outputs from the start, each at addresses of its own.
+  const double begin = seconds_now();
   for (place_ = 0; place_ < places_; ++place_) {
     renew_here(name_key("first"), most_calls);
     fill(0, most_calls);
     enqueue(0, most_calls);
+    if (const device::GpuOutcome done = harness.gpu().wait(kBaselineTimeout); !done.ok())
+      throw device::GpuError("the baseline on the GPU: " + done.detail, done);
+    if (seconds_now() - begin > kPlacesS) places_ = place_ + 1;
   }
   place_ = 0;
-  if (const device::GpuOutcome done = harness.gpu().wait(kBaselineTimeout); !done.ok())
-    throw device::GpuError("the baseline on the GPU: " + done.detail, done);
 }
 
 GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, const Reference& reference,
@@ -77,7 +81,16 @@ GpuBaselineArm::GpuBaselineArm(GpuHarness& harness, const task::Task& task, cons
   reference.release_memory();  // that of eager's outputs
   right_.emplace(reference.bind(dims, spans_of(operands_, 0, operands_.sets())));
   for (const double bound : bounds) bounds_.push_back(bound * kBoundOfTimed);
-  calls_ = make(spans_of(operands_, 0, operands_.sets()));
+  // A graph of a recurrent network has tens of thousands of launches: one place's calls say what all would
+  // take.
+  const double begin = seconds_now();
+  calls_ = make(spans_of(operands_, 0, most_calls_ + 1));
+  const double one_s = std::max(1e-6, seconds_now() - begin);
+  if (places_ == 1) return;
+  places_ = static_cast<int>(std::clamp<double>(kPlacesS / one_s, 1, places_));
+  if (places_ == 1) return;
+  calls_.reset();
+  calls_ = make(spans_of(operands_, 0, places_ * (most_calls_ + 1)));
 }
 
 void GpuBaselineArm::renew(std::uint64_t key, int calls) {
