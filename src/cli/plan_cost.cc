@@ -98,7 +98,7 @@ StageCost stage_cost(const std::vector<stages::PlannedJob>& jobs, const StageUsa
     const double items =
         job.items > 0 ? static_cast<double>(job.items) : known->items / std::max(1.0, known->jobs);
     const double held_h = items * known->item_s / 3600;
-    cost.gpu_hours += held_h * job.resources.gpus;
+    cost.gpu_hours += held_h * job.resources.gpus_held();
     cost.cpu_hours += held_h * std::max(1, job.resources.cpus);
     cost.at_most |= job.upper_bound;
   }

@@ -87,7 +87,7 @@ Controller::State::State(ControllerParts given) : parts(std::move(given)), react
   resolve_unfinished();
   earlier_submissions.clear();
   for (const auto& [job, wall_s] : usage.unsaid_s())
-    unsaid_gpu_s += wall_s * job_on_disk(job).file.resources.gpus;
+    unsaid_gpu_s += wall_s * job_on_disk(job).file.resources.gpus_held();
   job_files.clear();
   commit();
 }
@@ -129,6 +129,7 @@ void Controller::State::submit(const std::vector<run::ShardRange>& ranges) {
           .submission = submissions,
           .cpus = std::max(1, start.resources.cpus),
           .gpus = start.resources.gpus,
+          .shards_a_gpu = start.resources.shards_a_gpu > 1 ? start.resources.shards_a_gpu : 0,
           .time_s = start.resources.time_s,
           .memory = start.resources.memory_bytes,
           .text = start.resources.gpu_type});
@@ -201,7 +202,7 @@ RunOutcome Controller::State::outcome(bool interrupted) {
 double Controller::State::gpu_s_in_flight() const {
   double out = 0;
   for (const auto& [number, job] : jobs)
-    out += reactor.job(number).in_flight * job.resources.time_s * job.resources.gpus;
+    out += reactor.job(number).in_flight * job.resources.time_s * job.resources.gpus_held();
   return out;
 }
 
@@ -212,7 +213,7 @@ std::size_t Controller::State::room() {
   if (budget_s <= 0 || over_budget) return over_budget ? 0 : capacity;
   double dearest = 0;
   for (const auto& [number, job] : jobs)
-    dearest = std::max(dearest, job.resources.time_s * job.resources.gpus);
+    dearest = std::max(dearest, job.resources.time_s * job.resources.gpus_held());
   if (dearest <= 0) return capacity;
   const double left = std::max(0.0, budget_s - gpu_s_used() - gpu_s_in_flight());
   const std::size_t affordable = static_cast<std::size_t>(std::min(left / dearest, 1e9));

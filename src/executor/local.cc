@@ -27,6 +27,13 @@ using run::ShardKey;
 using run::ShardStart;
 using std::chrono::milliseconds;
 
+// A GPU, and the shards that have it.
+struct GpuInUse {
+  LocalGpu gpu;
+  int shards = 0;
+  int most = 0;  // of them; those that share it may have said different numbers: the least
+};
+
 // What one shard takes of the machine.
 struct Share {
   int cpus = 1;
@@ -50,7 +57,7 @@ struct LocalExecutor::State {
   std::vector<ShardEvent> events;
   int free_cpus = 0;
   std::uint64_t free_memory = 0;
-  std::vector<LocalGpu> free_gpus;
+  std::vector<GpuInUse> gpus;
 
   static ShardEvent ended(ShardKey key, EndCause cause, std::string detail) {
     ShardEvent event;
@@ -80,11 +87,19 @@ struct LocalExecutor::State {
     return std::max(wants.cpus, 1) <= free_cpus && wants.memory_bytes <= free_memory;
   }
 
-  static bool serves(const LocalGpu& gpu, const Resources& wants) {
-    return wants.gpu_type.empty() || gpu.type == wants.gpu_type;
+  static bool serves(const GpuInUse& gpu, const Resources& wants) {
+    return wants.gpu_type.empty() || gpu.gpu.type == wants.gpu_type;
   }
-  static bool has_gpus(const std::vector<LocalGpu>& gpus, const Resources& wants) {
-    return std::count_if(gpus.begin(), gpus.end(), [&](const LocalGpu& g) { return serves(g, wants); }) >=
+  static bool has_room(const GpuInUse& gpu, const Resources& wants) {
+    return serves(gpu, wants) && (gpu.shards == 0 || gpu.shards < std::min(gpu.most, wants.shards_a_gpu));
+  }
+  // Those that are there, and those that may be had now.
+  bool exist(const Resources& wants) const {
+    return std::count_if(gpus.begin(), gpus.end(), [&](const GpuInUse& g) { return serves(g, wants); }) >=
+           wants.gpus;
+  }
+  bool are_free(const Resources& wants) const {
+    return std::count_if(gpus.begin(), gpus.end(), [&](const GpuInUse& g) { return has_room(g, wants); }) >=
            wants.gpus;
   }
 
@@ -93,7 +108,7 @@ struct LocalExecutor::State {
     if (wants.ranks > 1 || wants.nodes > 1)
       return "is a gang of " + std::to_string(wants.ranks) + " ranks on " + std::to_string(wants.nodes) +
              " nodes; the local executor runs shards of one process";
-    if (has_gpus(options.gpus, wants)) return "";
+    if (exist(wants)) return "";
     std::map<std::string, int> types;
     for (const LocalGpu& gpu : options.gpus) ++types[gpu.type];
     std::string has;
@@ -110,7 +125,7 @@ struct LocalExecutor::State {
       const Resources& wants = it->resources;
       if (const std::string why = impossible(wants); !why.empty()) {
         events.push_back(ended(it->key, EndCause::kUserError, why));
-      } else if (wants.gpus > 0 && (is_awaited(awaited, wants.gpu_type) || !has_gpus(free_gpus, wants))) {
+      } else if (wants.gpus > 0 && (is_awaited(awaited, wants.gpu_type) || !are_free(wants))) {
         awaited.insert(wants.gpu_type);
         ++it;
         continue;
@@ -133,19 +148,25 @@ struct LocalExecutor::State {
     share.memory_bytes = std::min(wants.memory_bytes, free_memory);
     free_cpus -= share.cpus;
     free_memory -= share.memory_bytes;
-    for (int i = 0; i < wants.gpus; ++i) {
-      const auto gpu = std::find_if(free_gpus.begin(), free_gpus.end(),
-                                    [&](const LocalGpu& g) { return serves(g, wants); });
-      share.gpus.push_back(*gpu);
-      free_gpus.erase(gpu);
-    }
+    for (int i = 0; i < wants.gpus; ++i) share.gpus.push_back(take_gpu(wants));
     return share;
+  }
+
+  // That which the fewest have.
+  const LocalGpu& take_gpu(const Resources& wants) {
+    GpuInUse* best = nullptr;
+    for (GpuInUse& gpu : gpus)
+      if (has_room(gpu, wants) && (best == nullptr || gpu.shards < best->shards)) best = &gpu;
+    best->most = best->shards == 0 ? wants.shards_a_gpu : std::min(best->most, wants.shards_a_gpu);
+    ++best->shards;
+    return best->gpu;
   }
 
   void give_back(const Share& share) {
     free_cpus += share.cpus;
     free_memory += share.memory_bytes;
-    free_gpus.insert(free_gpus.end(), share.gpus.begin(), share.gpus.end());
+    for (const LocalGpu& mine : share.gpus)
+      for (GpuInUse& gpu : gpus) gpu.shards -= gpu.gpu.uuid == mine.uuid;
   }
 
   static ShardCommand command_of(const ShardStart& shard, const Share& share) {
@@ -226,7 +247,7 @@ LocalExecutor::LocalExecutor(LocalOptions options) : state_(std::make_unique<Sta
   state_->options = std::move(options);
   state_->free_cpus = state_->options.cpus;
   state_->free_memory = state_->options.memory_bytes;
-  state_->free_gpus = state_->options.gpus;
+  for (const LocalGpu& gpu : state_->options.gpus) state_->gpus.push_back({.gpu = gpu});
   process::become_subreaper();
 }
 
@@ -267,8 +288,8 @@ std::size_t LocalExecutor::capacity() const { return 2 * static_cast<std::size_t
 
 run::ExecutorView LocalExecutor::view() const {
   run::ExecutorView out;
-  for (const State::Running& shard : state_->running)
-    for (const LocalGpu& gpu : shard.share.gpus) ++out.gpus[gpu.type];
+  for (const GpuInUse& gpu : state_->gpus)
+    if (gpu.shards > 0) ++out.gpus[gpu.gpu.type];
   return out;
 }
 

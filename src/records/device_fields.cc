@@ -21,6 +21,8 @@ const Fields<Resources>& resource_fields() {
              .presence = kWritten}),
       field("ranks", &R::ranks, {.meaning = "processes", .presence = kWritten}),
       field("nodes", &R::nodes, {.meaning = "nodes", .presence = kWritten}),
+      field("shards_a_gpu", &R::shards_a_gpu,
+            {.meaning = "shards that may share the GPU; 1: it is this one's own"}),
   };
   return fields;
 }

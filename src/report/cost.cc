@@ -69,7 +69,8 @@ std::vector<CostRow> cost_rows(const store::Results& results) {
     row.cpu_s += a.cpu_s;
     row.held_cpu_s += a.wall_s * static_cast<double>(a.cpus);
     row.cpus_known &= a.cpus > 0 || a.wall_s <= 0;
-    row.gpu_hours += a.wall_s * static_cast<double>(a.gpus) / 3600;
+    row.gpu_hours += a.wall_s * static_cast<double>(a.gpus) /
+                     static_cast<double>(std::max<std::int64_t>(1, a.shards_a_gpu)) / 3600;
     if (a.open > 0) row.lost_s += a.wall_s;
     row.peak_memory_bytes = std::max(row.peak_memory_bytes, a.peak_memory_bytes);
     row.memory_bytes = std::max(row.memory_bytes, a.memory_bytes);

@@ -146,6 +146,7 @@ bool read_member(Cursor& in, std::string_view key, DecodedEvent& out, std::strin
   if (key == "submission") return in.number(e.submission);
   if (key == "cpus") return in.number(e.cpus);
   if (key == "gpus") return in.number(e.gpus);
+  if (key == "shards_a_gpu") return in.number(e.shards_a_gpu);
   if (key == "time_s") return in.number(e.time_s);
   if (key == "after") return in.number(e.after);
   if (key == "name") return in.text(e.name);
@@ -180,6 +181,7 @@ void encode_event(const Event& e, std::uint64_t sequence, std::string& out) {
   put(out, "submission", e.submission);
   put(out, "cpus", e.cpus);
   put(out, "gpus", e.gpus);
+  put(out, "shards_a_gpu", e.shards_a_gpu);
   put(out, "after", e.after);
   put(out, "wall_s", e.wall_s);
   put(out, "cpu_s", e.cpu_s);

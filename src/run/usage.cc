@@ -54,8 +54,12 @@ std::optional<Attempt> Attempts::take(const Event& e) {
 
 void Attempts::on_submitted(const Event& e) {
   if (e.job >= jobs_.size() || e.end > jobs_[e.job].shards) return;
-  const std::uint32_t asked = remember(
-      {.cpus = e.cpus, .memory_bytes = e.memory, .gpus = e.gpus, .gpu_type = e.text, .time_s = e.time_s});
+  const std::uint32_t asked = remember({.cpus = e.cpus,
+                                        .memory_bytes = e.memory,
+                                        .gpus = e.gpus,
+                                        .gpu_type = e.text,
+                                        .time_s = e.time_s,
+                                        .shards_a_gpu = std::max(1, e.shards_a_gpu)});
   for (std::uint32_t s = e.shard; s < e.end; ++s) {
     Shard& shard = shards_[jobs_[e.job].first + s];
     shard.asked = asked;
@@ -92,8 +96,8 @@ void Usage::take(const Event& e) {
   }
   job.cpu_s += e.cpu_s;
   job.peak_memory_bytes = std::max(job.peak_memory_bytes, e.memory);
-  job.gpu_s += e.wall_s * attempt->asked.gpus;
-  gpu_s_ += e.wall_s * attempt->asked.gpus;
+  job.gpu_s += e.wall_s * attempt->asked.gpus_held();
+  gpu_s_ += e.wall_s * attempt->asked.gpus_held();
   if (attempt->asked.cpus == 0 && e.wall_s > 0) unsaid_s_[e.job] += e.wall_s;
 }
 

@@ -264,6 +264,8 @@ const Table<AttemptRow>& attempt_table() {
               field("time_s", &R::time_s, {.unit = "s", .meaning = "time asked for; 0: not limited"}),
               field("set_aside", &R::set_aside,
                     {.meaning = "1: its results were set aside or removed since (`run --force`)"}),
+              field("shards_a_gpu", &R::shards_a_gpu,
+                    {.meaning = "shards that might share the GPU; 1: it was this one's own", .since = 12}),
           })};
   return table;
 }

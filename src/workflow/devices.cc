@@ -126,6 +126,9 @@ std::string problem_of(const StageJob& job, const SiteSpec* site, const GpuStock
     return fmt::format("its {} jobs ask for {} ranks on {} nodes: shards of several ranks are not built yet",
                        job.name, r.ranks, r.nodes);
   if (r.gpus == 0) return "";
+  if (site != nullptr && r.shards_a_gpu > 1)
+    return fmt::format("{} of its {} jobs share a GPU (`shards_a_gpu`), and on a cluster each has its own",
+                       r.shards_a_gpu, job.name);
   if (site == nullptr) {
     std::size_t has = 0;
     for (const auto& [type, stock] : machine)

@@ -299,6 +299,11 @@ class Loader {
              fmt::format("stage `{}`: programs of tier `{}` run on GPUs alone, and `device` is cpu",
                          stage.base_name, stage.prompt.answer),
              "device: auto, or a GPU type; or prompt: {answer: plan}"});
+      if (stage.device == "cpu" && stage.measure.shards_a_gpu > 1)
+        idle_gpus_.push_back({file_.string(), stage.line, 1,
+                              fmt::format("stage `{}`: `shards_a_gpu` is {}, and `device` is cpu",
+                                          stage.base_name, stage.measure.shards_a_gpu),
+                              "leave it out, or device: auto"});
       for (const StageJob& job : stage_jobs(stage))
         if (job.resources->gpus == 0 && !job.resources->gpu_type.empty() && stage.kind != "command" &&
             (job.name == "train" || job.name == "generate"))

@@ -35,8 +35,11 @@ void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes, Di
     const auto read = read_value(key.rule, *value, mistakes);
     if (!read) continue;
     const bool of_gpus = std::string_view(key.rule.name).starts_with("gpu");
-    for (const std::string& job : kJobNames)
-      if (!of_gpus || most_gpus_unnamed(spec, job) > 0) assign(key, resources_of(spec, job), KeyValue(*read));
+    for (const std::string& job : kJobNames) {
+      if (of_gpus && most_gpus_unnamed(spec, job) == 0) continue;
+      if (key.rule.name == std::string_view(kShardsAGpu) && job != "measure") continue;
+      assign(key, resources_of(spec, job), KeyValue(*read));
+    }
   }
   int most = 0;
   for (const std::string& job : kJobNames) most = std::max(most, most_gpus_unnamed(spec, job));
@@ -49,6 +52,10 @@ void read_resources(const Node& node, StageSpec& spec, Diagnostics& mistakes, Di
     if (!value) continue;
     read_map(resource_keys(), *value, "`resources: " + job + "`", resources_of(spec, job), mistakes);
     refuse_gpus(*value, "`resources`: " + job + " jobs", most_gpus(spec, job), idle);
+    if (const Node* shares = value->find(kShardsAGpu); shares != nullptr && job != "measure")
+      mistakes.push_back(mistake_at(shares->place(),
+                                    fmt::format("`resources`: {} jobs do not share a GPU", job),
+                                    "measure: {shards_a_gpu: 4}: those take turns at its clock"));
     if (job == "train" && (value->find("gpus") != nullptr || value->find("gpu_type") != nullptr))
       spec.train_gpus_named = true;
   }

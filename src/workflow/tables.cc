@@ -305,6 +305,9 @@ const Table<Resources>& resource_keys() {
       {{"output", Form::kBytes, "What one attempt may write.", 64 * kKiB, 1024 * kTiB}, &S::output_bytes},
       {{"ranks", Form::kInteger, "Processes of a shard that is a gang.", 1, 65536}, &S::ranks},
       {{"nodes", Form::kInteger, "Nodes that the ranks are spread over.", 1, 65536}, &S::nodes},
+      {{kShardsAGpu, Form::kInteger,
+        "On this machine: measure shards that share a GPU. One times while the others make ready.", 1, 64},
+       &S::shards_a_gpu},
   };
   return table;
 }

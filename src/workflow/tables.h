@@ -16,6 +16,7 @@ const Table<PromptSettings>& prompt_keys();
 const Table<Notify>& notify_keys();
 const Table<Budget>& budget_keys();
 const Table<Resources>& resource_keys();
+inline constexpr const char* kShardsAGpu = "shards_a_gpu";  // one of them, which measure jobs alone have
 const Table<AugmentSettings>& augment_keys();
 
 const Table<SftSettings>& sft_keys();

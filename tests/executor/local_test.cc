@@ -295,6 +295,29 @@ TEST_F(Local, NoGpuHasTwoShardsAtATime) {
   for (const auto& [n, end] : ended_) EXPECT_EQ(end.cause, EndCause::kFinished) << n << ": " << log(n);
 }
 
+// They are spread over the GPUs; who wants one for itself waits until nobody has it.
+TEST_F(Local, ShardsShareAGpuWhereAllOfThemMay) {
+  LocalExecutor executor({.cpus = 16, .gpus = {{"GPU-a", "L40"}, {"GPU-b", "L40"}}});
+  const Resources shared{.gpus = 1, .shards_a_gpu = 2}, own{.gpus = 1};
+  const std::string print = "echo $CUDA_VISIBLE_DEVICES; sleep 0.3";
+  executor.submit({shard(0, print, shared), shard(1, print, shared), shard(2, print, shared),
+                   shard(3, print, shared), shard(4, print, own), shard(5, print, shared)});
+  run_until(executor, 6);
+  std::vector<std::string> order;
+  for (const ShardEvent& event : events_)
+    order.push_back((event.kind == ShardEvent::Kind::kStarted ? "+" : "-") + std::to_string(event.key.shard));
+  order.resize(4);
+  EXPECT_THAT(order, ElementsAre("+0", "+1", "+2", "+3"));
+  EXPECT_EQ(log(0) + log(1) + log(2) + log(3), "GPU-a\nGPU-b\nGPU-a\nGPU-b\n");
+  const auto at = [&](ShardEvent::Kind kind, std::uint32_t n) {
+    return std::find_if(events_.begin(), events_.end(),
+                        [&](const ShardEvent& e) { return e.kind == kind && e.key.shard == n; });
+  };
+  const std::uint32_t before = log(4) == "GPU-a\n" ? 0 : 1;  // it and two more had that GPU
+  for (const std::uint32_t n : {before, before + 2})
+    EXPECT_LT(at(ShardEvent::Kind::kEnded, n), at(ShardEvent::Kind::kStarted, 4));
+}
+
 // What a job program says that finds itself on another GPU than it was told to expect.
 TEST_F(Local, AWrongGpuIsAFailedLaunchWithItsReason) {
   LocalExecutor executor({.cpus = 2, .gpus = {{"GPU-a", "H100"}}});

@@ -190,6 +190,20 @@ TEST(Devices, GpusOfNoTypeAreOfAnyHereAndOfOneAtASite) {
   EXPECT_FALSE(asks_for_gpus(none));
 }
 
+TEST(Devices, AClusterHasNoSharedGpus) {
+  const auto blocked = [&](const SiteSpec* site, const std::string& shares) {
+    WorkflowSpec spec = load("device: L40\nresources: {shards_a_gpu: " + shares +
+                             "}\nstages: [{name: c, kind: collect}]\n");
+    resolve_devices(spec, site, kHere);
+    return spec.stages[0].blocked;
+  };
+  const SiteSpec site = lab();
+  EXPECT_EQ(blocked(&site, "1"), "");
+  EXPECT_EQ(blocked(&site, "4"),
+            "4 of its measure jobs share a GPU (`shards_a_gpu`), and on a cluster each has its own");
+  EXPECT_EQ(blocked(nullptr, "4"), "");
+}
+
 TEST(Devices, WhatWouldSampleOrTrainIsBlocked) {
   WorkflowSpec spec = load(R"(device: A100
 stages:

@@ -22,7 +22,7 @@ enum class EventKind : std::uint8_t {
   kJobAdded,       // job, execution, round, name, shards (`end`), items (`open`), digest of these (`hash`),
                    // items of each shard (`text`: told_sizes())
   kSubmitted,      // job, shards [shard, end), submission: on disk before they are handed to the executor;
-                   // what each asks for: cpus, gpus, GPU type (`text`), time_s, memory
+                   // what each asks for: cpus, gpus, shards_a_gpu, GPU type (`text`), time_s, memory
   kShardStarted,   // job, shard, where
   kShardEnded,     // job, shard, cause, exit_code, signal, open, wall_s, cpu_s, memory; on a cluster where (`name`)
   kStageFinished,  // execution, digest of its output (`hash`)
@@ -48,6 +48,7 @@ struct Event {
   std::uint32_t pid = 0;
   std::uint32_t submission = 0;  // number of the range in the run, from 1: part of its token
   std::int32_t cpus = 0, gpus = 0;
+  std::int32_t shards_a_gpu = 0;  // that may share one; 0: it has its own
   std::uint64_t after = 0;
   double wall_s = 0, cpu_s = 0;
   double time_s = 0;         // wall clock that an attempt may take; 0: not limited

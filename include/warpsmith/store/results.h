@@ -19,7 +19,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/11";
+inline constexpr const char* kSchema = "warpsmith.results/12";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, degenerate, stage, hash8;
@@ -64,7 +64,8 @@ struct SampleRow {
   std::int64_t round = 0;
   double speedup = 0;     // 0 where it is no success
   bool repeated = false;  // it is a copy of a program that no model wrote
-  bool known = false;     // so, or but for names and constants, of source or code: its speed is not the stage's merit
+  bool known =
+      false;  // so, or but for names and constants, of source or code: its speed is not the stage's merit
 };
 
 struct TrainingRow {
@@ -105,6 +106,7 @@ struct AttemptRow {
   std::int64_t exit_code = 0, signal = 0;
   std::int64_t items = 0, open = 0;  // that got their record in it, and that the shard has left
   std::int64_t cpus = 0, gpus = 0;   // asked for; cpus 0: not known
+  std::int64_t shards_a_gpu = 1;     // that might share the GPU
   std::int64_t memory_bytes = 0, peak_memory_bytes = 0;  // asked for (0: not limited), and used
   double time_s = 0, wall_s = 0, cpu_s = 0;              // asked for (0: not limited), and taken
   bool set_aside = false;                                // what came of it was set aside or removed since
