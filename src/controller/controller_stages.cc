@@ -246,7 +246,7 @@ int Controller::State::slots_of(const Resources& resources) const {
   if (resources.gpus <= 0 || type == parts.gpus.end())
     return std::max(1, parts.slots / std::max(1, resources.cpus));
   const std::size_t shards = type->second / static_cast<std::size_t>(resources.gpus) *
-                             static_cast<std::size_t>(resources.shards_a_gpu);
+                             static_cast<std::size_t>(std::max(1, resources.shards_a_gpu));
   return static_cast<int>(std::clamp<std::size_t>(shards, 1, kMostGpuSlots));
 }
 

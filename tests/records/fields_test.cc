@@ -54,7 +54,7 @@ TEST(Fields, OfAJobFileAreAllItsMembers) {
                     .seed = ~0ull,
                     .run_folder = "../..",
                     .shards = {{0, 10}, {10, 17}},
-                    .resources = {2, 4ull << 30, 1, "H100", 60.5, 99, 3, 4},
+                    .resources = {2, 4ull << 30, 1, "H100", 60.5, 99, 3, 4, 5},
                     .params = {{"x", {1, 2}}}};
   const JobFile back = job_file_from_json(Json::parse(to_json(job).dump()));
   const auto& [program, arguments, run, stage, hash8, round, name, token, seed, run_folder, shards, resources,
@@ -71,7 +71,8 @@ TEST(Fields, OfAJobFileAreAllItsMembers) {
   EXPECT_EQ(run_folder, "../..");
   EXPECT_EQ(shards, job.shards);
   EXPECT_EQ(params, job.params);
-  const auto& [cpus, memory_bytes, gpus, gpu_type, time_s, output_bytes, ranks, nodes] = resources;
+  const auto& [cpus, memory_bytes, gpus, gpu_type, time_s, output_bytes, ranks, nodes, shards_a_gpu] =
+      resources;
   EXPECT_EQ(cpus, 2);
   EXPECT_EQ(memory_bytes, 4ull << 30);
   EXPECT_EQ(gpus, 1);
@@ -80,6 +81,7 @@ TEST(Fields, OfAJobFileAreAllItsMembers) {
   EXPECT_EQ(output_bytes, 99u);
   EXPECT_EQ(ranks, 3);
   EXPECT_EQ(nodes, 4);
+  EXPECT_EQ(shards_a_gpu, 5);
 }
 
 TEST(Fields, OfCeilingsAreAllTheirMembers) {

@@ -28,7 +28,7 @@ struct Resources {
   std::uint64_t output_bytes = 0;  // what an attempt may write in its shard folder
   int ranks = 1, nodes = 1;
   int shards_a_gpu = 1;  // that may share it, each of which asks for one GPU
-  double gpus_held() const { return static_cast<double>(gpus) / shards_a_gpu; }
+  double gpus_held() const { return shards_a_gpu > 1 ? static_cast<double>(gpus) / shards_a_gpu : gpus; }
   friend bool operator==(const Resources&, const Resources&) = default;
 };
 const Fields<Resources>& resource_fields();
