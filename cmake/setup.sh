@@ -16,7 +16,7 @@ TORCH_NEEDS_KIB=$((9 * 1024 * 1024))  # the wheel, what it needs, and pip's own 
 packages=(
   g++ cmake ninja-build ccache pkg-config
   libhdf5-dev hdf5-tools libyaml-cpp-dev libboost-dev libboost-context-dev libboost-filesystem-dev libcli11-dev
-  libspdlog-dev libfmt-dev nlohmann-json3-dev libssl-dev libseccomp-dev libgtest-dev libgmock-dev
+  libspdlog-dev libfmt-dev nlohmann-json3-dev libssl-dev libcurl4-openssl-dev libseccomp-dev libgtest-dev libgmock-dev
   libpcre2-dev libicu-dev
   bubblewrap python3 python3-dev python3-venv libjs-chart.js
 )

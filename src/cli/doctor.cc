@@ -120,11 +120,13 @@ struct Options {
   DoctorSiteOptions site;
   bool discover = false;
   DiscoverOptions discovery;
+  endpoint::Server endpoint;
   std::vector<std::string> on_node;  // what warpsmith-shard says: job file and shard
 };
 
 int doctor(const Options& options, CommandContext& context) {
   if (!options.on_node.empty()) return doctor_on_node(options.on_node.front());
+  if (!options.endpoint.url.empty()) return doctor_endpoint(options.endpoint, context);
   if (options.discover) return discover_site(options.discovery, context);
   if (!options.site.site.empty()) return doctor_site(options.site, context);
   FactPrinter printer(context);
@@ -164,14 +166,14 @@ int FactPrinter::finish() const {
 
 void add_doctor(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      add_command(app, context, "doctor",
-                  "Says what this machine, or a cluster, has and lacks, the sandbox level included",
-                  "warpsmith doctor --json\n"
-                  "  warpsmith doctor workflows/pretrained.yaml\n"
-                  "  warpsmith doctor --discover --name lab --output slurm/sites/lab.yaml\n"
-                  "  warpsmith doctor --site lab",
-                  [options, &context] { return doctor(*options, context); });
+  CLI::App* command = add_command(app, context, "doctor",
+                                  "Says what this machine, a cluster or a model's server has and lacks",
+                                  "warpsmith doctor --json\n"
+                                  "  warpsmith doctor workflows/pretrained.yaml\n"
+                                  "  warpsmith doctor --discover --name lab --output slurm/sites/lab.yaml\n"
+                                  "  warpsmith doctor --site lab\n"
+                                  "  warpsmith doctor --endpoint http://localhost:8000/v1",
+                                  [options, &context] { return doctor(*options, context); });
   CLI::Option* file = command->add_option("FILE", options->file,
                                           "A workflow: what its stages take of this machine's GPUs as well");
   CLI::Option* site = command->add_option("--site", options->site.site,
@@ -195,6 +197,16 @@ void add_doctor(CLI::App& app, CommandContext& context) {
       ->add_option("--conf", options->discovery.conf,
                    "slurm.conf (default: SLURM_CONF, else where Slurm looks)")
       ->needs(discover);
+  CLI::Option* endpoint =
+      command->add_option("--endpoint", options->endpoint.url,
+                          "Ask this server of a language model what it offers, and for two short answers");
+  endpoint->excludes(site)->excludes(discover)->excludes(file);
+  command->add_option("--model", options->endpoint.model, "The model that answers (default: its first)")
+      ->needs(endpoint);
+  command
+      ->add_option("--key-variable", options->endpoint.key_variable,
+                   "Environment variable that holds the server's key")
+      ->needs(endpoint);
   command->add_option("--on-node", options->on_node)->expected(2)->group("");  // hidden: what tiny jobs run
   add_json_flag(*command, context);
 }

@@ -1,5 +1,5 @@
 // The parts of `warpsmith doctor`: this machine (doctor.cc), a site (doctor_site.cc), a node of a site
-// (doctor_node.cc) and the first file of a site (doctor_discover.cc).
+// (doctor_node.cc), the first file of a site (doctor_discover.cc) and a server (doctor_endpoint.cc).
 #pragma once
 
 #include <filesystem>
@@ -8,6 +8,7 @@
 
 #include "warpsmith/base/json.h"
 #include "warpsmith/cli/command.h"
+#include "warpsmith/endpoint/look.h"
 #include "warpsmith/process/machine.h"
 
 namespace warpsmith::cli {
@@ -43,6 +44,9 @@ struct DiscoverOptions {
   std::filesystem::path conf;    // slurm.conf; empty: where Slurm looks
 };
 int discover_site(const DiscoverOptions& options, CommandContext& context);
+
+// Asks it what it has, and for two answers of 8 tokens. Throws as endpoint::look_at() does.
+int doctor_endpoint(const endpoint::Server& server, CommandContext& context);
 
 // On a compute node: answers the question of a probe (warpsmith/executor/site_probe.h).
 int doctor_on_node(const std::filesystem::path& question);
