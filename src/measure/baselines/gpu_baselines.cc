@@ -102,6 +102,7 @@ class GpuSide {
   void time(const task::Task& task, const std::string& name, BaselineTiming& timing) {
     GpuBench bench(harness_, task, settings_);
     const std::unique_ptr<GpuBaselineArm> other = arm_of(bench, name, timing);
+    timing.flags["places"] = std::to_string(other->places());
     PairSettings pairs = pair_settings(settings_, task.id, "baseline " + name, 0);
     pairs.calls = bench.calls();
     const RowEstimate row = estimate_row(

@@ -48,6 +48,7 @@ class GpuBaselineArm : public Arm {
   Run run(int calls) override;
   int place() const override { return place_; }
   int most_calls() const { return most_calls_; }  // in a row
+  int places() const { return places_; }          // fewer where calls take long
   std::optional<int> unwritten(int) override { return std::nullopt; }
   Run inspect(int call) override;  // eager itself is right by definition
   // One call from an idle GPU, on the values of the last renewal: nanoseconds.
