@@ -1,4 +1,5 @@
-// warpsmith-generate JOB.json SHARD: samples completions of prompts from a checkpoint.
+// warpsmith-generate JOB.json SHARD: samples completions of prompts from a checkpoint; or, where params have
+// `endpoint`, from a server (server_samples.h).
 //
 // params: checkpoint (relative to the run folder), temperature, top_k, top_p, max_tokens, threads; batch
 // (samples at a time), gpus (0 or 1), type ("auto", "float32", "bfloat16"); base_folder (see
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "server_samples.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/random.h"
@@ -128,6 +130,10 @@ void generate(int argc, char** argv) {
   if (argc != 3) throw Error("usage: warpsmith-generate JOB.json SHARD", kExitUsage);
   ShardSession shard(argv[1], std::stoul(argv[2]));
   const Json& params = shard.job().params;
+  if (params.contains("endpoint")) {
+    sample_from_server(shard);
+    return shard.finish();
+  }
   const at::TensorOptions placement =
       model::place_for(params.value("gpus", 0) > 0, params.value("type", "float32"));
   learn::prepare_process(params.value("threads", 1), placement.device().is_cuda(), false);

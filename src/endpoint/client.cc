@@ -73,9 +73,7 @@ struct Client::State {
   std::map<CURL*, Open> open;
   bool over_budget = false;
 
-  const std::function<void(const Answer&)>* taken = nullptr;
-  const std::function<void(const Refused&)>* refused = nullptr;
-  const std::function<void(const Request&, const Tokens&)>* sent = nullptr;
+  const Hears* hears = nullptr;
 
   ~State() { drop_open(); }
 
@@ -114,7 +112,7 @@ struct Client::State {
   }
 
   void start(Open one, double now) {
-    if (sent != nullptr && *sent) (*sent)(*one.part.request, one.held);
+    if (hears->sent) hears->sent(try_of(one));
     requests.take(now, 1);
     tokens.take(now, one.paced);
     const Json body = body_of(*one.part.request, way.server.model, one.part.first, one.part.samples);
@@ -127,6 +125,10 @@ struct Client::State {
       throw Error(std::string("libcurl: ") + curl_multi_strerror(result));
     }
     open.emplace(handle, std::move(one));
+  }
+
+  static Try try_of(const Open& one) {
+    return {*one.part.request, one.part.first, one.part.samples, one.held};
   }
 
   void step(double until) {
@@ -152,13 +154,13 @@ struct Client::State {
         return take(one, answer_from(one.transfer->answer(), one.held));
       } catch (const Error& e) {
         // It came and may have to be paid for, though nobody can read it.
-        ledger.settle(one.held, one.held);
+        lose(one, one.held);
         return again(one.part, 200, way.without_key(e.what()), 0);
       }
     }
     // What a server works on when its answer is cut short, or takes too long, may have to be paid for.
     const bool is_lost = status == 0 && one.transfer->was_sent();
-    is_lost ? ledger.settle(one.held, one.held) : ledger.release(one.held);
+    lose(one, is_lost ? one.held : Tokens());
     const std::string why =
         status == 0 ? one.transfer->problem(result) : way.without_key(error_text(one.transfer->answer()));
     if (status == 0 || is_passing(status)) {
@@ -173,7 +175,12 @@ struct Client::State {
     const bool is_moved = status >= 300 && status < 400;  // the key is not sent to where somebody else says
     if (is_moved || status == 401 || status == 403 || status == 404 || status == 405)
       throw Error(said, kExitUsage);
-    if (*refused) (*refused)({one.part.request->id, status, why, one.part.tries});
+    hears->refused({one.part.request->id, status, why, one.part.tries});
+  }
+
+  void lose(const Open& one, const Tokens& cost) {
+    ledger.settle(one.held, cost);
+    if (hears->failed) hears->failed(try_of(one), cost);
   }
 
   void take(const Open& one, Answer answer) {
@@ -188,13 +195,13 @@ struct Client::State {
     const int got = static_cast<int>(answer.choices.size());
     if (got < one.part.samples)
       waiting.push_front({one.part.request, one.part.first + got, one.part.samples - got, 0});
-    if (*taken) (*taken)(answer);
+    hears->taken(answer);
   }
 
   // Twice as long each time, by chance a little more or less: many clients do not come back at one time.
   void again(const Part& part, int status, const std::string& why, double wished_s) {
     if (part.tries >= std::max(1, way.server.tries)) {
-      if (*refused) (*refused)({part.request->id, status == 200 ? 0 : status, why, part.tries});
+      hears->refused({part.request->id, status == 200 ? 0 : status, why, part.tries});
       return;
     }
     const double doubled = way.server.first_wait_s * std::pow(2.0, part.tries - 1);
@@ -208,21 +215,17 @@ Client::Client(Server server, Limits limits, Ledger& ledger)
     : state_(std::make_unique<State>(std::move(server), limits, ledger)) {}
 Client::~Client() = default;
 
-Ended Client::run(std::span<const Request> requests, const std::function<void(const Answer&)>& taken,
-                  const std::function<void(const Refused&)>& refused, const std::function<bool()>& stop,
-                  const std::function<void(const Request&, const Tokens&)>& sent) {
+Ended Client::run(std::span<const Request> requests, const Hears& hears) {
   State& s = *state_;
   s.drop_open();  // where an earlier call threw
-  s.taken = &taken;
-  s.refused = &refused;
-  s.sent = &sent;
+  s.hears = &hears;
   s.over_budget = false;
   s.waiting.clear();
   s.later.clear();
   for (const Request& request : requests)
     if (request.samples > 0) s.waiting.push_back({&request, 0, request.samples, 0});
   while (!s.is_idle()) {
-    if (stop && stop()) {
+    if (hears.stop && hears.stop()) {
       s.drop_open();
       return Ended::kStopped;
     }

@@ -75,10 +75,11 @@ void try_chat(Client& client, const std::string& model, Look& look) {
     look.counts_tokens = answer.counted;
     look.seconds = answer.seconds;
   };
-  client.run({&request, 1}, took, [&](const Refused& refused) {
+  const auto refuse = [&](const Refused& refused) {
     look.problem = refused.status > 0 ? "status " + std::to_string(refused.status) + ": " + refused.reason
                                       : refused.reason;
-  });
+  };
+  client.run({&request, 1}, {.taken = took, .refused = refuse});
 }
 
 }  // namespace

@@ -145,7 +145,9 @@ ShardSession::ShardSession(const fs::path& job_file, std::size_t shard)
     attempt_folder_ = shard_folder / std::to_string(earlier_.size() + 1);
     if (make_folder_exclusive(attempt_folder_)) break;
   }
-  done_ = read_shard_records(shard_folder).records;
+  ShardRecords before = read_shard_records(shard_folder);
+  done_ = std::move(before.records);
+  extras_ = std::move(before.extras);
   records_ = std::make_unique<AppendFile>(attempt_folder_ / "records.jsonl");
   last_sync_ = std::chrono::steady_clock::now();
 }

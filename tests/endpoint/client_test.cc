@@ -32,6 +32,7 @@ struct Outcome {
   std::map<std::string, std::vector<std::string>> texts;  // by request
   std::map<std::string, Refused> refused;
   std::vector<int> tries;
+  std::size_t sent = 0, failed = 0;
   Ended ended = Ended::kDone;
 };
 
@@ -52,12 +53,15 @@ class ClientTest : public testing::Test {
     Client client(server, limits, ledger_);
     Outcome out;
     out.ended = client.run(
-        requests,
-        [&](const Answer& answer) {
-          for (const Choice& choice : answer.choices) out.texts[answer.id].push_back(choice.text);
-          out.tries.push_back(answer.tries);
-        },
-        [&](const Refused& refused) { out.refused.emplace(refused.id, refused); });
+        requests, {.taken =
+                       [&](const Answer& answer) {
+                         for (const Choice& choice : answer.choices)
+                           out.texts[answer.id].push_back(choice.text);
+                         out.tries.push_back(answer.tries);
+                       },
+                   .refused = [&](const Refused& refused) { out.refused.emplace(refused.id, refused); },
+                   .sent = [&](const Try&) { ++out.sent; },
+                   .failed = [&](const Try&, const Tokens&) { ++out.failed; }});
     return out;
   }
   std::string error_of(const Server& server) {
@@ -115,6 +119,8 @@ TEST_F(ClientTest, WhatMayPassIsTriedAgain) {
   EXPECT_EQ(out.ended, Ended::kDone);
   EXPECT_EQ(out.texts.size(), requests.size());
   EXPECT_TRUE(out.refused.empty());
+  EXPECT_EQ(out.sent, 3 * (requests.size() - 1) + 1);
+  EXPECT_EQ(out.failed, 2 * (requests.size() - 1));
   for (const auto& [id, times] : seen) EXPECT_EQ(times, id == "well" ? 1 : 3) << id;
   EXPECT_GT(ledger_.spent().all(), 15u * requests.size()) << "what was cut may have to be paid for";
   EXPECT_EQ(ledger_.held(), (Tokens{}));
@@ -220,12 +226,14 @@ TEST_F(ClientTest, ItStopsWhenItIsAskedTo) {
   const std::vector<Request> requests = {chat("a")};
   int looks = 0;
   std::vector<std::string> sent;
-  const Ended ended = client.run(
-      requests, [](const Answer&) {}, [](const Refused&) {}, [&] { return ++looks > 5; },
-      [&](const Request& request, const Tokens& most) {
-        sent.push_back(request.id);
-        EXPECT_GE(most.completion, 100u);
-      });
+  const auto note = [&](const Try& one) {
+    sent.push_back(one.request.id);
+    EXPECT_GE(one.most.completion, 100u);
+  };
+  const Ended ended = client.run(requests, {.taken = [](const Answer&) {},
+                                            .refused = [](const Refused&) {},
+                                            .stop = [&] { return ++looks > 5; },
+                                            .sent = note});
   EXPECT_EQ(ended, Ended::kStopped);
   EXPECT_THAT(sent, ElementsAre("a"));
   EXPECT_GE(ledger_.spent().completion, 100u) << "its answer may have to be paid for";

@@ -3,7 +3,8 @@
 //
 //   Ledger ledger({.tokens = 1'000'000}, {});
 //   Client client({.url = "http://localhost:8000/v1", .model = "coder"}, {.in_flight = 32}, ledger);
-//   client.run(requests, [&](const Answer& answer) { … }, [&](const Refused& refused) { … });
+//   client.run(requests, {.taken = [&](const Answer& answer) { … }, .refused = [&](const Refused& refused) {
+//   … }});
 //
 // What is tried again, later and later: no connection, a connection that ends early, no answer in time, an
 // answer that is no JSON or has no choices, and the statuses 408, 409, 425, 429, 500, 502, 503 and 504.
@@ -57,6 +58,24 @@ enum class Ended {
   kOverBudget,  // the next request might pass the budget; what was in flight was waited for
 };
 
+// One try of a request, or of what is left of it.
+struct Try {
+  const Request& request;
+  int first = 0, samples = 1;  // which of its samples
+  Tokens most;                 // that it may cost
+};
+
+// What run() tells of. `taken` and `refused` are wanted.
+struct Hears {
+  std::function<void(const Answer&)>
+      taken;  // as soon as it is there; a request with several samples may get several
+  std::function<void(const Refused&)> refused;
+  std::function<bool()> stop = {};            // asked some times a second
+  std::function<void(const Try&)> sent = {};  // before it is sent
+  // It ended without an answer that can be read, and `cost` so much at most.
+  std::function<void(const Try&, const Tokens& cost)> failed = {};
+};
+
 class Client {
  public:
   // Throws Error (kExitUsage) where the URL is none of http or https, and where the key's variable is not
@@ -66,13 +85,9 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // `taken` gets each answer as soon as it is there; a request with several samples may get several. `sent`,
-  // if given, is told of each request before it is sent, and what it may cost at most. `stop` is asked some
-  // times a second. Throws Error where the server would refuse every request: the key (401, 403; kExitUsage),
-  // the address or the model (404, 405; kExitUsage).
-  Ended run(std::span<const Request> requests, const std::function<void(const Answer&)>& taken,
-            const std::function<void(const Refused&)>& refused, const std::function<bool()>& stop = {},
-            const std::function<void(const Request&, const Tokens&)>& sent = {});
+  // Throws Error where the server would refuse every request: the key (401, 403; kExitUsage), the address or
+  // the model (404, 405; kExitUsage).
+  Ended run(std::span<const Request> requests, const Hears& hears);
 
   // GET of `path` below the server's URL, or below its root where `path` begins with two slashes
   // ("//health"). The body of status 200; nothing where the server has no such thing (404, 405, 501). Throws

@@ -64,6 +64,8 @@ class ShardSession {
   // Whole records of earlier attempts by item id (the first whole one counts).
   const std::map<std::string, Json>& earlier_records() const { return done_; }
 
+  const std::vector<Json>& earlier_extras() const { return extras_; }  // of earlier attempts
+
   BlobRef write_blob(std::span<const std::byte> bytes);
   void write(const Item& item, Json record);  // adds `item` and `index`
   void write_extra(Json record);              // adds `extra`
@@ -77,6 +79,7 @@ class ShardSession {
   std::vector<std::filesystem::path> earlier_;
   std::vector<Item> items_;
   std::map<std::string, Json> done_;
+  std::vector<Json> extras_;
   std::unique_ptr<AppendFile> records_, blob_;
   std::chrono::steady_clock::time_point last_sync_;
   void append(const Json& record);  // under the lock

@@ -1,0 +1,272 @@
+#include "server_samples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/log.h"
+#include "warpsmith/base/random.h"
+#include "warpsmith/endpoint/client.h"
+
+namespace warpsmith {
+
+namespace {
+
+using endpoint::Answer;
+using endpoint::Choice;
+using endpoint::Request;
+using endpoint::Tokens;
+
+Json to_json(const Tokens& tokens) { return {tokens.prompt, tokens.completion}; }
+
+Tokens tokens_from(const Json& json) {
+  return {json.at(0).get<std::uint64_t>(), json.at(1).get<std::uint64_t>()};
+}
+
+Json to_json(const Choice& choice) {
+  Json json = {{"text", choice.text}, {"finish", choice.finish}};
+  if (!choice.log_probabilities.empty()) json["log_probabilities"] = choice.log_probabilities;
+  return json;
+}
+
+Choice choice_from(const Json& json) {
+  return {json.at("text").get<std::string>(), json.value("finish", ""),
+          json.value("log_probabilities", std::vector<double>())};
+}
+
+// An item and what came of it so far.
+struct Asked {
+  const Item* item = nullptr;
+  Request request;
+  std::vector<std::optional<Choice>> choices;  // by number of the sample
+  std::vector<std::uint64_t> tokens;           // of those that the server counted for one; 0: it did not
+  std::uint64_t prompt_tokens = 0;
+  double seconds = 0;
+  std::string model;
+  bool is_whole() const {
+    return std::all_of(choices.begin(), choices.end(), [](const auto& one) { return one.has_value(); });
+  }
+};
+
+class ServerSamples {
+ public:
+  explicit ServerSamples(ShardSession& shard)
+      : shard_(shard),
+        settings_(json_at<Json>(shard.job().params, "endpoint", "params")),
+        ledger_(budget(), prices()) {
+    for (const Item& item : shard.items())
+      if (!shard.earlier_records().contains(item.id)) asked_.emplace(item.id, ask(item));
+    read_earlier();
+  }
+
+  void run() {
+    std::vector<Request> open;
+    for (auto& [id, one] : asked_) {
+      if (one.is_whole()) {
+        write(one);
+        continue;
+      }
+      add_open_parts(one, open);
+    }
+    if (open.empty()) return;
+    endpoint::Client client(server(), limits(), ledger_);
+    const endpoint::Ended ended =
+        client.run(open, {.taken = [this](const Answer& answer) { take(answer); },
+                          .refused = [this](const endpoint::Refused& refused) { refuse(refused); },
+                          .sent =
+                              [this](const endpoint::Try& one) {
+                                note("asked", one, {{"most", to_json(one.most)}});
+                              },
+                          .failed =
+                              [this](const endpoint::Try& one, const Tokens& cost) {
+                                note("failed", one, {{"cost", to_json(cost)}});
+                              }});
+    log_info(fmt::format("{} tokens of the server, {} of them lost{}", ledger_.spent().all(),
+                         ledger_.lost().all(),
+                         ledger_.money() > 0 ? fmt::format(", {:.4f} in money", ledger_.money()) : ""));
+    if (ended == endpoint::Ended::kOverBudget)
+      throw Error(
+          fmt::format(
+              "the budget of the server would be passed: {} tokens are spent; with a larger one it goes on",
+              ledger_.spent().all()),
+          kExitUsage);
+  }
+
+ private:
+  // The client's requests are of parts: "item/first", so that an answer finds its place.
+  static std::string part_id(const std::string& item, int first) {
+    return item + "/" + std::to_string(first);
+  }
+  Asked& asked_of(const std::string& part) { return asked_.at(part.substr(0, part.rfind('/'))); }
+  static int first_of(const std::string& part) { return std::stoi(part.substr(part.rfind('/') + 1)); }
+
+  Json part(const char* key) const { return settings_.value(key, Json::object()); }
+  endpoint::Budget budget() const {
+    return {part("budget").value("tokens", std::uint64_t{0}), part("budget").value("money", 0.0)};
+  }
+  endpoint::Prices prices() const {
+    return {part("prices").value("prompt", 0.0), part("prices").value("completion", 0.0)};
+  }
+  endpoint::Limits limits() const {
+    return {settings_.value("in_flight", 16), settings_.value("requests_a_minute", 0.0),
+            settings_.value("tokens_a_minute", 0.0)};
+  }
+  endpoint::Server server() const {
+    endpoint::Server server;
+    server.url = json_at<std::string>(settings_, "url", "endpoint");
+    server.model = json_at<std::string>(settings_, "model", "endpoint");
+    server.key_variable = settings_.value("key_variable", "");
+    server.ca_file = settings_.value("ca_file", "");
+    server.proxy = settings_.value("proxy", "");
+    server.answer_s = settings_.value("answer_s", server.answer_s);
+    server.tries = settings_.value("tries", server.tries);
+    server.first_wait_s = settings_.value("first_wait_s", server.first_wait_s);
+    return server;
+  }
+
+  Asked ask(const Item& item) const {
+    const Json& params = shard_.job().params;
+    Asked one{.item = &item};
+    one.choices.resize(json_at<std::size_t>(item.value, "n", "item " + item.id));
+    one.tokens.resize(one.choices.size());
+    one.request.prompt = item.value.value("prompt", "");
+    for (const Json& message : item.value.value("messages", Json::array()))
+      one.request.messages.push_back(
+          {json_at<std::string>(message, "role", "message of item " + item.id),
+           json_at<std::string>(message, "content", "message of item " + item.id)});
+    one.request.max_tokens = params.value("max_tokens", one.request.max_tokens);
+    one.request.temperature = params.value("temperature", one.request.temperature);
+    one.request.top_p = params.value("top_p", one.request.top_p);
+    one.request.log_probabilities = params.value("log_probabilities", false);
+    const JobFile& job = shard_.job();
+    one.request.seed = random_key({job.seed, name_key(job.stage), static_cast<std::uint64_t>(job.round),
+                                   name_key(item.id)}) %
+                       (1ull << 31);
+    return one;
+  }
+
+  // Answers, and what was asked for without one.
+  void read_earlier() {
+    std::map<std::string, std::vector<Tokens>> open;  // by part: tries without an end
+    const auto close = [&](const std::string& part) {
+      auto& tries = open[part];
+      if (!tries.empty()) tries.pop_back();
+    };
+    for (const Json& extra : shard_.earlier_extras()) {
+      if (const auto it = extra.find("asked"); it != extra.end()) {
+        open[part_of(*it)].push_back(tokens_from(it->at("most")));
+      } else if (const auto failed = extra.find("failed"); failed != extra.end()) {
+        close(part_of(*failed));
+        ledger_.settle({}, tokens_from(failed->at("cost")));
+      } else if (const auto answer = extra.find("answer"); answer != extra.end()) {
+        close(part_of(*answer));
+        ledger_.settle({}, tokens_from(answer->at("used")));
+        place(*answer);
+      }
+    }
+    for (const auto& [part, tries] : open)
+      for (const Tokens& most : tries) ledger_.lose(most);
+  }
+
+  static std::string part_of(const Json& json) {
+    return part_id(json.at("item").get<std::string>(), json.at("first").get<int>());
+  }
+
+  // An answer, as its record has it, into its item.
+  void place(const Json& answer) {
+    const auto found = asked_.find(answer.at("item").get<std::string>());
+    if (found == asked_.end()) return;  // its item has its record
+    Asked& one = found->second;
+    const Json& choices = answer.at("choices");
+    std::size_t at = answer.at("first").get<std::size_t>();
+    const bool counts_one = choices.size() == 1 && answer.value("counted", false);
+    for (const Json& choice : choices) {
+      if (at >= one.choices.size()) break;
+      one.choices[at] = choice_from(choice);
+      one.tokens[at++] = counts_one ? tokens_from(answer.at("used")).completion : 0;
+    }
+    one.prompt_tokens =
+        answer.value("counted", false) ? tokens_from(answer.at("used")).prompt : one.prompt_tokens;
+    one.seconds += answer.value("seconds", 0.0);
+    one.model = answer.value("model", "");
+  }
+
+  // What is missing of an item, each gap a request.
+  static void add_open_parts(const Asked& one, std::vector<Request>& open) {
+    for (std::size_t at = 0; at < one.choices.size();) {
+      if (one.choices[at]) {
+        ++at;
+        continue;
+      }
+      const std::size_t first = at;
+      while (at < one.choices.size() && !one.choices[at]) ++at;
+      Request request = one.request;
+      request.id = part_id(one.item->id, static_cast<int>(first));
+      request.samples = static_cast<int>(at - first);
+      if (request.seed) *request.seed += first;
+      open.push_back(std::move(request));
+    }
+  }
+
+  void note(const char* what, const endpoint::Try& one, Json more) {
+    const std::string& part = one.request.id;
+    more["item"] = asked_of(part).item->id;
+    more["first"] = first_of(part) + one.first;
+    shard_.write_extra({{what, std::move(more)}});
+  }
+
+  void take(const Answer& answer) {
+    Asked& one = asked_of(answer.id);
+    Json json = {{"item", one.item->id},         {"first", first_of(answer.id) + answer.first},
+                 {"used", to_json(answer.used)}, {"counted", answer.counted},
+                 {"model", answer.model},        {"tries", answer.tries},
+                 {"seconds", answer.seconds}};
+    for (const Choice& choice : answer.choices) json["choices"].push_back(to_json(choice));
+    shard_.write_extra({{"answer", json}});
+    place(json);
+    if (one.is_whole()) write(one);
+  }
+
+  void refuse(const endpoint::Refused& refused) {
+    Asked& one = asked_of(refused.id);
+    const std::string status = refused.status > 0 ? fmt::format("status {}: ", refused.status) : "";
+    log_warning("item " + one.item->id + ": the server refused it: " + status + refused.reason);
+    write(one, status + refused.reason);
+  }
+
+  void write(const Asked& one, const std::string& error = "") {
+    Json samples = Json::array();
+    for (std::size_t i = 0; i < one.choices.size(); ++i) {
+      if (!one.choices[i]) continue;
+      const Choice& choice = *one.choices[i];
+      Json sample = {{"text", choice.text}, {"finished", choice.finish != "length"}};
+      if (one.tokens[i] > 0) sample["tokens"] = one.tokens[i];
+      if (!choice.log_probabilities.empty()) {
+        const std::vector<float> numbers(choice.log_probabilities.begin(), choice.log_probabilities.end());
+        sample["logprobs_blob"] = warpsmith::to_json(shard_.write_blob(std::as_bytes(std::span(numbers))));
+      }
+      samples.push_back(std::move(sample));
+    }
+    Json record = {{"prompt_tokens", one.prompt_tokens},
+                   {"samples", std::move(samples)},
+                   {"seconds", one.seconds},
+                   {"model", one.model}};
+    if (!error.empty()) record["error"] = error;
+    shard_.write(*one.item, std::move(record));
+  }
+
+  ShardSession& shard_;
+  const Json settings_;
+  endpoint::Ledger ledger_;
+  std::map<std::string, Asked> asked_;  // by item
+};
+
+}  // namespace
+
+void sample_from_server(ShardSession& shard) { ServerSamples(shard).run(); }
+
+}  // namespace warpsmith

@@ -1,0 +1,174 @@
+// warpsmith-generate on a server: what it asks for, what it keeps, and what it asks for again when it was
+// killed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "fault_server.h"
+#include "scratch.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/random.h"
+#include "warpsmith/records/shard.h"
+
+namespace warpsmith::endpoint {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ServerJob : public testing::Test {
+ protected:
+  // `items` prompts, `n` samples of each.
+  void write_job(const std::string& url, int items, int n, Json endpoint = Json::object()) {
+    make_folders(folder_);
+    std::string lines;
+    for (int i = 0; i < items; ++i)
+      lines += Json{{"id", "i" + std::to_string(i)},
+                    {"n", n},
+                    {"messages", {{{"role", "user"}, {"content", "i" + std::to_string(i)}}}}}
+                   .dump() +
+               "\n";
+    write_file_atomic(folder_ / "items.jsonl", lines);
+    endpoint.update({{"url", url}, {"model", "coder"}, {"in_flight", 4}, {"first_wait_s", 0.02}});
+    JobFile job;
+    job.job = "generate";
+    job.shards = {{0, static_cast<std::uint64_t>(items)}};
+    job.params = {{"endpoint", endpoint}, {"max_tokens", 100}};
+    write_file_atomic(folder_ / "job.json", to_json(job).dump());
+  }
+  pid_t start() const {
+    const pid_t pid = ::fork();
+    if (pid != 0) return pid;
+    const std::string job = (folder_ / "job.json").string(), log = (scratch_.path() / "log.txt").string();
+    if (std::freopen(log.c_str(), "a", stderr) == nullptr) ::_exit(99);
+    ::execl(WARPSMITH_BINARY_DIR "/warpsmith-generate", "warpsmith-generate", job.c_str(), "0", nullptr);
+    ::_exit(98);
+  }
+  static int wait_for(pid_t pid) {
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  int run() const { return wait_for(start()); }
+  ShardRecords records() const { return read_shard_records(folder_ / "0"); }
+  std::string log() const { return read_file(scratch_.path() / "log.txt"); }
+
+  Scratch scratch_;
+  const std::filesystem::path folder_ = scratch_.path() / "stages/s/00000000/0/generate";
+};
+
+std::string prompt_of(const Got& got) { return got.body["messages"][0]["content"].get<std::string>(); }
+
+TEST_F(ServerJob, ItsRecordsAreThoseOfASampler) {
+  const FaultServer server([](const Got& got) { return chat_reply({"to " + prompt_of(got)}, 7, 3); });
+  write_job(server.url(), 5, 3);
+  ASSERT_EQ(run(), kExitOk) << log();
+  const ShardRecords found = records();
+  EXPECT_TRUE(found.ended);
+  ASSERT_EQ(found.records.size(), 5u);
+  const Json& record = found.records.at("i2");
+  ASSERT_EQ(record["samples"].size(), 3u);
+  EXPECT_EQ(record["samples"][2], (Json{{"text", "to i2"}, {"finished", true}, {"tokens", 3}}));
+  EXPECT_EQ(record["prompt_tokens"], 7);
+  EXPECT_EQ(record["model"], "coder");
+  std::set<std::string> seeds;
+  for (const Got& got : server.got())
+    EXPECT_TRUE(seeds.insert(got.body["seed"].dump()).second) << "each its own";
+  EXPECT_THAT(log(), HasSubstr("150 tokens of the server, 0 of them lost"));
+}
+
+TEST_F(ServerJob, WhatIsRefusedHasARecordThatSaysSo) {
+  const FaultServer server([](const Got& got) {
+    if (prompt_of(got) == "i1") return Reply{.status = 400, .body = R"({"error":"too long"})"};
+    return chat_reply({"x"});
+  });
+  write_job(server.url(), 3, 1);
+  ASSERT_EQ(run(), kExitOk) << log();
+  EXPECT_EQ(records().records.at("i1")["error"], "status 400: too long");
+  EXPECT_TRUE(records().records.at("i1")["samples"].empty());
+  EXPECT_EQ(records().records.at("i2")["samples"].size(), 1u);
+}
+
+TEST_F(ServerJob, ABudgetEndsItAndWithALargerOneItGoesOn) {
+  const FaultServer server([](const Got&) { return chat_reply({"x"}, 50, 100); });
+  write_job(server.url(), 10, 1, {{"budget", {{"tokens", 700}}}});
+  ASSERT_EQ(run(), kExitUsage);
+  EXPECT_THAT(log(), HasSubstr("the budget of the server would be passed"));
+  const std::size_t first = records().records.size();
+  EXPECT_EQ(server.got().size(), first);
+  EXPECT_GE(first, 3u);
+  EXPECT_LE(first, 4u);
+  EXPECT_EQ(run(), kExitUsage) << "it knows what it has spent";
+  EXPECT_EQ(server.got().size(), first);
+  write_job(server.url(), 10, 1, {{"budget", {{"tokens", 5000}}}});
+  ASSERT_EQ(run(), kExitOk);
+  EXPECT_EQ(records().records.size(), 10u);
+  EXPECT_EQ(server.got().size(), 10u);
+}
+
+TEST_F(ServerJob, OverManyKillsNothingThatWasReceivedIsAskedAgain) {
+  constexpr int kItems = 120, kSamples = 5, kInFlight = 4, kMostKills = 200;
+  std::mutex mutex;
+  std::set<std::string> received;  // as its records say: item and seed
+  std::set<std::string> again;
+  int asks = 0;
+  const FaultServer server([&](const Got& got) {
+    const std::string what = prompt_of(got) + " " + got.body["seed"].dump();
+    const std::lock_guard lock(mutex);
+    ++asks;
+    if (received.contains(what)) again.insert(what);
+    Reply reply = chat_reply({got.body["seed"].dump()}, 10, 5);
+    reply.wait_s = 0.01;
+    return reply;
+  });
+  write_job(server.url(), kItems, kSamples);
+  Random random(random_key({3}));
+  int kills = 0, status = -1;
+  const auto asked = [&] {
+    const std::lock_guard lock(mutex);
+    return asks;
+  };
+  while (status != kExitOk && kills < kMostKills) {
+    const int until = asked() + 1 + static_cast<int>(random.below(20));
+    const pid_t pid = start();
+    bool is_done = false;
+    while (asked() < until && !(is_done = ::waitpid(pid, &status, WNOHANG) == pid)) ::usleep(500);
+    if (is_done) {
+      status = WEXITSTATUS(status);
+      ASSERT_EQ(status, kExitOk) << log();
+      break;
+    }
+    ::kill(pid, SIGKILL);
+    wait_for(pid);
+    ++kills;
+    status = -1;
+    const std::lock_guard lock(mutex);
+    for (const Json& extra : records().extras)
+      if (const auto answer = extra.find("answer"); answer != extra.end())
+        for (const Json& choice : answer->at("choices"))
+          received.insert(answer->at("item").get<std::string>() + " " + choice.at("text").get<std::string>());
+  }
+  if (status != kExitOk) {
+    ASSERT_EQ(run(), kExitOk) << log();
+  }
+  EXPECT_TRUE(again.empty()) << *again.begin();
+  EXPECT_GE(kills, 30) << "else this shows little";
+  EXPECT_LE(asks, kItems * kSamples + kills * kInFlight);
+  const ShardRecords found = records();
+  ASSERT_EQ(found.records.size(), static_cast<std::size_t>(kItems));
+  for (const auto& [item, record] : found.records) {
+    std::set<std::string> texts;
+    for (const Json& sample : record["samples"]) texts.insert(sample["text"].get<std::string>());
+    EXPECT_EQ(texts.size(), static_cast<std::size_t>(kSamples)) << item;
+  }
+  std::printf("%d kills, %d requests for %d samples\n", kills, asks, kItems * kSamples);
+}
+
+}  // namespace
+}  // namespace warpsmith::endpoint
