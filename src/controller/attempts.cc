@@ -39,7 +39,7 @@ std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run,
     row.open = e.open;
     row.cpus = one->asked.cpus;
     row.gpus = one->asked.gpus;
-    row.shards_a_gpu = one->asked.shards_a_gpu;
+    row.shards_a_gpu = std::max(1, one->asked.shards_a_gpu);
     row.gpu_type = std::move(one->asked.gpu_type);
     row.memory_bytes = static_cast<std::int64_t>(one->asked.memory_bytes);
     row.time_s = one->asked.time_s;

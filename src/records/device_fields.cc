@@ -22,7 +22,7 @@ const Fields<Resources>& resource_fields() {
       field("ranks", &R::ranks, {.meaning = "processes", .presence = kWritten}),
       field("nodes", &R::nodes, {.meaning = "nodes", .presence = kWritten}),
       field("shards_a_gpu", &R::shards_a_gpu,
-            {.meaning = "shards that may share the GPU; 1: it is this one's own"}),
+            {.meaning = "shards that may share the GPU; 0: it is this one's own"}),
   };
   return fields;
 }

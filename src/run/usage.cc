@@ -59,7 +59,7 @@ void Attempts::on_submitted(const Event& e) {
                                         .gpus = e.gpus,
                                         .gpu_type = e.text,
                                         .time_s = e.time_s,
-                                        .shards_a_gpu = std::max(1, e.shards_a_gpu)});
+                                        .shards_a_gpu = e.shards_a_gpu});
   for (std::uint32_t s = e.shard; s < e.end; ++s) {
     Shard& shard = shards_[jobs_[e.job].first + s];
     shard.asked = asked;

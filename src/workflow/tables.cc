@@ -306,7 +306,10 @@ const Table<Resources>& resource_keys() {
       {{"ranks", Form::kInteger, "Processes of a shard that is a gang.", 1, 65536}, &S::ranks},
       {{"nodes", Form::kInteger, "Nodes that the ranks are spread over.", 1, 65536}, &S::nodes},
       {{kShardsAGpu, Form::kInteger,
-        "On this machine: measure shards that share a GPU. One times while the others make ready.", 1, 64},
+        "On this machine: measure shards that share a GPU. One times while the others make ready. 0: each "
+        "has "
+        "its own.",
+        0, 64},
        &S::shards_a_gpu},
   };
   return table;

@@ -27,7 +27,7 @@ struct Resources {
   double time_s = 0;               // wall clock of one attempt
   std::uint64_t output_bytes = 0;  // what an attempt may write in its shard folder
   int ranks = 1, nodes = 1;
-  int shards_a_gpu = 1;  // that may share it, each of which asks for one GPU
+  int shards_a_gpu = 0;  // that may share it, each of which asks for one GPU; 0 or 1: it is the shard's own
   double gpus_held() const { return shards_a_gpu > 1 ? static_cast<double>(gpus) / shards_a_gpu : gpus; }
   friend bool operator==(const Resources&, const Resources&) = default;
 };
