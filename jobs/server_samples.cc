@@ -1,7 +1,5 @@
 #include "server_samples.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -85,14 +83,12 @@ class ServerSamples {
                               [this](const endpoint::Try& one, const Tokens& cost) {
                                 note("failed", one, {{"cost", to_json(cost)}});
                               }});
-    log_info(fmt::format("{} tokens of the server, {} of them lost{}", ledger_.spent().all(),
-                         ledger_.lost().all(),
-                         ledger_.money() > 0 ? fmt::format(", {:.4f} in money", ledger_.money()) : ""));
+    const std::string spent = std::to_string(ledger_.spent().all()) + " tokens of the server";
+    log_info(spent + ", " + std::to_string(ledger_.lost().all()) + " of them lost" +
+             (ledger_.money() > 0 ? ", " + std::to_string(ledger_.money()) + " in money" : ""));
     if (ended == endpoint::Ended::kOverBudget)
       throw Error(
-          fmt::format(
-              "the budget of the server would be passed: {} tokens are spent; with a larger one it goes on",
-              ledger_.spent().all()),
+          "the budget of the server would be passed: " + spent + " are spent; with a larger one it goes on",
           kExitUsage);
   }
 
@@ -233,7 +229,7 @@ class ServerSamples {
 
   void refuse(const endpoint::Refused& refused) {
     Asked& one = asked_of(refused.id);
-    const std::string status = refused.status > 0 ? fmt::format("status {}: ", refused.status) : "";
+    const std::string status = refused.status > 0 ? "status " + std::to_string(refused.status) + ": " : "";
     log_warning("item " + one.item->id + ": the server refused it: " + status + refused.reason);
     write(one, status + refused.reason);
   }
