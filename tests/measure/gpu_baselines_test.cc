@@ -139,7 +139,7 @@ TEST_F(GpuBaselinesTest, TorchCompileIsTimedOrSaysWhyNot) {
 // minutes.
 TEST_F(GpuBaselinesTest, OfARecurrentNetworkThereAreFewPlaces) {
   make_folders(folder_ / "tasks/recurrent");
-  write_file_atomic(folder_ / "tasks/recurrent/task.yaml", R"(schema: warpsmith.task/1
+  write_file_atomic(folder_ / "tasks/recurrent/task.yaml", R"yaml(schema: warpsmith.task/1
 title: a GRU of 512 steps
 level: 3
 split: train
@@ -162,7 +162,7 @@ reference: |
   def forward(x: Tensor, h: Tensor, wi: Tensor, wh: Tensor, vi: Tensor, vh: Tensor) -> Tensor:
     both = torch.gru(x, h, [wi, wh, vi, vh], False, 2, 0.0, False, False, False)
     return both[0]
-)");
+)yaml");
   const auto baselines = baselines_of(folder_ / "tasks");
   const std::vector<BaselineTiming> rows = baselines->measure({"recurrent"}, {"eager", "cuda_graph"});
   print(rows);
