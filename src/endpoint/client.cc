@@ -150,13 +150,16 @@ struct Client::State {
   void finish(Open one, CURLcode result) {
     const int status = one.transfer->status(result);
     if (status == 200) {
+      std::optional<Answer> answer;
+      std::string unreadable;
       try {
-        return take(one, answer_from(one.transfer->answer(), one.held));
+        answer = answer_from(one.transfer->answer(), one.held);
       } catch (const Error& e) {
-        // It came and may have to be paid for, though nobody can read it.
-        lose(one, one.held);
-        return again(one.part, 200, way.without_key(e.what()), 0);
+        unreadable = way.without_key(e.what());
       }
+      if (answer) return take(one, std::move(*answer));  // what its taker throws is no fault of the answer
+      lose(one, one.held);  // it came and may have to be paid for, though nobody can read it
+      return again(one.part, 200, unreadable, 0);
     }
     // What a server works on when its answer is cut short, or takes too long, may have to be paid for.
     const bool is_lost = status == 0 && one.transfer->was_sent();

@@ -239,6 +239,21 @@ TEST_F(ClientTest, ItStopsWhenItIsAskedTo) {
   EXPECT_GE(ledger_.spent().completion, 100u) << "its answer may have to be paid for";
 }
 
+// A full disk, say: the answer was good, and is not asked for again.
+TEST_F(ClientTest, WhatTheTakerOfAnAnswerThrowsComesOutOfIt) {
+  const FaultServer server([](const Got&) { return chat_reply({"x"}); });
+  Client client(server_for(server), {}, ledger_);
+  const std::vector<Request> requests = {chat("a")};
+  std::size_t failed = 0;
+  EXPECT_THROW(client.run(requests, {.taken = [](const Answer&) { throw Error("the disk is full"); },
+                                     .refused = [](const Refused&) {},
+                                     .failed = [&](const Try&, const Tokens&) { ++failed; }}),
+               Error);
+  EXPECT_EQ(server.got().size(), 1u);
+  EXPECT_EQ(failed, 0u);
+  EXPECT_EQ(ledger_.spent(), (Tokens{10, 5})) << "as the server counted it, once";
+}
+
 TEST_F(ClientTest, WhatNoRequestCouldDoEndsAll) {
   for (const int status : {301, 401, 403, 404, 405}) {
     const FaultServer server([&](const Got&) {

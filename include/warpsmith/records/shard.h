@@ -9,7 +9,7 @@
 //
 // A record is {"item": <id>, "index": <position in items.jsonl>, …}; an extra one {"extra": true, …}; the end
 // record {"end": <items of the shard>}. Each line carries a checksum (base/json.h).
-// Not thread-safe, but for write(), which takes a lock.
+// Not thread-safe, but for write() and write_extra(), which take a lock.
 #pragma once
 
 #include <chrono>
