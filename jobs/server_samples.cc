@@ -42,6 +42,9 @@ struct Asked {
   Request request;
   std::vector<std::optional<Choice>> choices;  // by number of the sample
   std::vector<std::uint64_t> tokens;           // of those that the server counted for one; 0: it did not
+  std::vector<std::string> shorter;            // prompts with one exemplar less each
+  std::size_t left_out = 0;                    // exemplars
+  Tokens spent, lost;                          // lost: part of it, without an answer
   std::uint64_t prompt_tokens = 0;
   double seconds = 0;
   std::string model;
@@ -72,17 +75,9 @@ class ServerSamples {
     }
     if (open.empty()) return;
     endpoint::Client client(server(), limits(), ledger_);
-    const endpoint::Ended ended =
-        client.run(open, {.taken = [this](const Answer& answer) { take(answer); },
-                          .refused = [this](const endpoint::Refused& refused) { refuse(refused); },
-                          .sent =
-                              [this](const endpoint::Try& one) {
-                                note("asked", one, {{"most", to_json(one.most)}});
-                              },
-                          .failed =
-                              [this](const endpoint::Try& one, const Tokens& cost) {
-                                note("failed", one, {{"cost", to_json(cost)}});
-                              }});
+    endpoint::Ended ended = endpoint::Ended::kDone;
+    for (; !open.empty() && ended == endpoint::Ended::kDone; open = std::exchange(again_, {}))
+      ended = ask_all(client, open);
     const std::string spent = std::to_string(ledger_.spent().all()) + " tokens of the server";
     log_info(spent + ", " + std::to_string(ledger_.lost().all()) + " of them lost" +
              (ledger_.money() > 0 ? ", " + std::to_string(ledger_.money()) + " in money" : ""));
@@ -93,11 +88,31 @@ class ServerSamples {
   }
 
  private:
+  endpoint::Ended ask_all(endpoint::Client& client, const std::vector<Request>& open) {
+    return client.run(open, {.taken = [this](const Answer& answer) { take(answer); },
+                             .refused = [this](const endpoint::Refused& refused) { refuse(refused); },
+                             .sent =
+                                 [this](const endpoint::Try& one) {
+                                   note("asked", one, {{"most", to_json(one.most)}});
+                                 },
+                             .failed =
+                                 [this](const endpoint::Try& one, const Tokens& cost) {
+                                   asked_of(one.request.id).spent += cost;
+                                   note("failed", one, {{"cost", to_json(cost)}});
+                                 }});
+  }
+
   // The client's requests are of parts: "item/first", so that an answer finds its place.
   static std::string part_id(const std::string& item, int first) {
     return item + "/" + std::to_string(first);
   }
-  Asked& asked_of(const std::string& part) { return asked_.at(part.substr(0, part.rfind('/'))); }
+  static std::string item_of(const std::string& part) { return part.substr(0, part.rfind('/')); }
+  Asked& asked_of(const std::string& part) { return asked_.at(item_of(part)); }
+  // Of an extra record; null where its item has its record.
+  Asked* open_item(const Json& extra) {
+    const auto found = asked_.find(extra.at("item").get<std::string>());
+    return found == asked_.end() ? nullptr : &found->second;
+  }
   static int first_of(const std::string& part) { return std::stoi(part.substr(part.rfind('/') + 1)); }
 
   Json part(const char* key) const { return settings_.value(key, Json::object()); }
@@ -129,7 +144,8 @@ class ServerSamples {
     Asked one{.item = &item};
     one.choices.resize(json_at<std::size_t>(item.value, "n", "item " + item.id));
     one.tokens.resize(one.choices.size());
-    one.request.prompt = item.value.value("prompt", "");
+    one.shorter = item.value.value("shorter", one.shorter);
+    if (!item.value.contains("messages")) set_prompt(one, 0);
     for (const Json& message : item.value.value("messages", Json::array()))
       one.request.messages.push_back(
           {json_at<std::string>(message, "role", "message of item " + item.id),
@@ -145,6 +161,16 @@ class ServerSamples {
     return one;
   }
 
+  // With so many exemplars less, and as the server takes it: a chat, or a text to be continued.
+  void set_prompt(Asked& one, std::size_t left_out) const {
+    one.left_out = left_out;
+    std::string prompt = left_out == 0 ? one.item->value.value("prompt", "") : one.shorter.at(left_out - 1);
+    if (settings_.value("chat", false))
+      one.request.messages = {{"user", std::move(prompt)}};
+    else
+      one.request.prompt = std::move(prompt);
+  }
+
   // Answers, and what was asked for without one.
   void read_earlier() {
     std::map<std::string, std::vector<Tokens>> open;  // by part: tries without an end
@@ -158,14 +184,24 @@ class ServerSamples {
       } else if (const auto failed = extra.find("failed"); failed != extra.end()) {
         close(part_of(*failed));
         ledger_.settle({}, tokens_from(failed->at("cost")));
+        if (Asked* one = open_item(*failed)) one->spent += tokens_from(failed->at("cost"));
       } else if (const auto answer = extra.find("answer"); answer != extra.end()) {
         close(part_of(*answer));
         ledger_.settle({}, tokens_from(answer->at("used")));
         place(*answer);
+      } else if (const auto shortened = extra.find("shortened"); shortened != extra.end()) {
+        if (Asked* one = open_item(*shortened))
+          set_prompt(*one, shortened->at("left_out").get<std::size_t>());
       }
     }
     for (const auto& [part, tries] : open)
-      for (const Tokens& most : tries) ledger_.lose(most);
+      for (const Tokens& most : tries) {
+        ledger_.lose(most);
+        const auto one = asked_.find(item_of(part));
+        if (one == asked_.end()) continue;
+        one->second.spent += most;
+        one->second.lost += most;
+      }
   }
 
   static std::string part_of(const Json& json) {
@@ -174,9 +210,10 @@ class ServerSamples {
 
   // An answer, as its record has it, into its item.
   void place(const Json& answer) {
-    const auto found = asked_.find(answer.at("item").get<std::string>());
-    if (found == asked_.end()) return;  // its item has its record
-    Asked& one = found->second;
+    Asked* const found = open_item(answer);
+    if (found == nullptr) return;
+    Asked& one = *found;
+    one.spent += tokens_from(answer.at("used"));
     const Json& choices = answer.at("choices");
     std::size_t at = answer.at("first").get<std::size_t>();
     const bool counts_one = choices.size() == 1 && answer.value("counted", false);
@@ -227,8 +264,17 @@ class ServerSamples {
     if (one.is_whole()) write(one);
   }
 
+  // Servers say in many ways that a prompt leaves no room in the model's context.
+  static bool may_be_too_long(int status) { return status == 400 || status == 413 || status == 422; }
+
   void refuse(const endpoint::Refused& refused) {
     Asked& one = asked_of(refused.id);
+    if (one.left_out < one.shorter.size() && may_be_too_long(refused.status)) {
+      set_prompt(one, one.left_out + 1);
+      shard_.write_extra({{"shortened", {{"item", one.item->id}, {"left_out", one.left_out}}}});
+      add_open_parts(one, again_);
+      return;
+    }
     const std::string status = refused.status > 0 ? "status " + std::to_string(refused.status) + ": " : "";
     log_warning("item " + one.item->id + ": the server refused it: " + status + refused.reason);
     write(one, status + refused.reason);
@@ -247,10 +293,14 @@ class ServerSamples {
       }
       samples.push_back(std::move(sample));
     }
-    Json record = {{"prompt_tokens", one.prompt_tokens},
-                   {"samples", std::move(samples)},
-                   {"seconds", one.seconds},
-                   {"model", one.model}};
+    Json record = {
+        {"prompt_tokens", one.prompt_tokens},
+        {"samples", std::move(samples)},
+        {"seconds", one.seconds},
+        {"model", one.model},
+        {"spent",
+         {{"prompt", one.spent.prompt}, {"completion", one.spent.completion}, {"lost", one.lost.all()}}}};
+    if (one.left_out > 0) record["exemplars_left_out"] = one.left_out;
     if (!error.empty()) record["error"] = error;
     shard_.write(*one.item, std::move(record));
   }
@@ -259,6 +309,7 @@ class ServerSamples {
   const Json settings_;
   endpoint::Ledger ledger_;
   std::map<std::string, Asked> asked_;  // by item
+  std::vector<Request> again_;          // with shorter prompts
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "kinds.h"
 #include "learning_rounds.h"
@@ -41,6 +42,7 @@ method::ExemplarSettings exemplar_settings(const workflow::ContrastiveSettings& 
 // Bytes up to which a prompt takes quotes of known hacks: what the model's context leaves for a prompt, at an
 // ordinary number of bytes a token. A prompt that fills the context is answered by nothing.
 std::size_t room_for_prompt(const workflow::StageSpec& spec) {
+  if (spec.policy) return std::numeric_limits<std::size_t>::max();  // the server says where it has none
   constexpr std::size_t kBytesAToken = 3;
   return kBytesAToken * static_cast<std::size_t>(std::max(0, spec.model.context - spec.sample.max_tokens));
 }
@@ -57,7 +59,7 @@ class ContrastiveStage final : public Stage {
         verifier_(inputs_, known_),
         database_(exemplar_settings(settings_)),
         smoother_({settings_.smoothing_clip, settings_.smoothing_window}),
-        reference_(require_checkpoint(inputs_)),
+        reference_(first_checkpoint(inputs_)),
         rounds_(inputs_.spec, tasks_, verifier_, settings_.rounds, reference_) {
     if (settings_.rounds < 1 || settings_.prompts < 1 || settings_.group < 1 || tasks_.train().empty())
       throw Error(

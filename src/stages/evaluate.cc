@@ -10,6 +10,7 @@
 #include "warpsmith/base/random.h"
 #include "warpsmith/method/exemplars.h"
 #include "warpsmith/method/reward.h"
+#include "warpsmith/workflow/devices.h"
 
 namespace warpsmith::stages {
 
@@ -27,10 +28,11 @@ class EvaluateStage final : public Stage {
         round_(inputs_.spec, verifier_) {
     const workflow::StageSpec& spec = inputs_.spec;
     const bool sources[] = {!settings_.checkpoint_of.empty(), !settings_.candidates_of.empty(),
-                            !settings_.candidates_of_run.empty(), !settings_.candidates.empty()};
+                            !settings_.candidates_of_run.empty(), !settings_.candidates.empty(),
+                            spec.policy.has_value()};
     if (std::count(std::begin(sources), std::end(sources), true) != 1)
-      throw Error(fmt::format("stage {}: needs one of `checkpoint_of`, `candidates_of`, `candidates_of_run` "
-                              "and `candidates`",
+      throw Error(fmt::format("stage {}: needs one of `checkpoint_of`, `candidates_of`, `candidates_of_run`, "
+                              "`candidates` and `policy`",
                               spec.name),
                   kExitUsage);
     if (!again() && !spec.lacks.empty())
@@ -44,7 +46,7 @@ class EvaluateStage final : public Stage {
     } else if (again()) {
       select();
     } else {
-      checkpoint_ = checkpoint_of(inputs_, settings_.checkpoint_of);
+      if (!spec.policy) checkpoint_ = checkpoint_of(inputs_, settings_.checkpoint_of);
       make_prompts();
     }
   }
@@ -67,7 +69,7 @@ class EvaluateStage final : public Stage {
   }
 
  private:
-  bool again() const { return settings_.checkpoint_of.empty(); }
+  bool again() const { return workflow::measures_again(inputs_.spec); }
   const std::vector<std::string>& wanted() const { return settings_.heldout ? tasks_.all() : tasks_.train(); }
 
   // The successes to be measured again: the fastest of each task, or all.
@@ -154,14 +156,18 @@ class EvaluateStage final : public Stage {
       if (settings_.takes()) step.output["tasks"] = tasks_json(selected_);
       for (const Counted& c : list) step.output["samples"].push_back(remeasured_json(*c.known));
     } else {
-      step.output["checkpoint_of"] = settings_.checkpoint_of;
-      step.output["evaluated"] = checkpoint_.path;
+      if (!inputs_.spec.policy) {
+        step.output["checkpoint_of"] = settings_.checkpoint_of;
+        step.output["evaluated"] = checkpoint_.path;
+      }
       for (const Sample& s : round_.samples())
         step.output["samples"].push_back(sample_json(s, verifier_, tasks_));
     }
     step.output["summary"] = figures_by_group(list, tasks_);
     step.output["summary"]["lost_samples"] = round_.lost();
     step.output["summary"]["exemplars_left_out"] = round_.exemplars_left_out();
+    if (inputs_.spec.policy)
+      step.output["summary"]["server"] = server_json(*inputs_.spec.policy, round_.spent(), round_.refused());
     step.progress = progress();
     step.progress.update(figures(list, tasks_));
     if (!inputs_.spec.lacks.empty()) step.progress["note"] = inputs_.spec.lacks;

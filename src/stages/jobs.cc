@@ -43,6 +43,27 @@ Json optimizer_json(const workflow::OptimizerSettings& o) {
   return json;
 }
 
+// What is left of its budget.
+Json endpoint_json(const workflow::EndpointSettings& e, const Spent& spent) {
+  Json json = {{"url", e.url},
+               {"model", e.model},
+               {"key_variable", e.key_env},
+               {"ca_file", e.ca_file},
+               {"proxy", e.proxy},
+               {"chat", e.chat},
+               {"answer_s", e.timeout_s},
+               {"tries", e.tries},
+               {"in_flight", e.in_flight},
+               {"requests_a_minute", e.requests_a_minute},
+               {"tokens_a_minute", e.tokens_a_minute},
+               {"prices", {{"prompt", e.prices.prompt}, {"completion", e.prices.completion}}}};
+  // Of a budget that is used up so much is left that no request fits: 0 would be no bound.
+  if (e.budget.tokens > 0)
+    json["budget"]["tokens"] = std::max<std::int64_t>(1, e.budget.tokens - spent.prompt - spent.completion);
+  if (e.budget.money > 0) json["budget"]["money"] = std::max(1e-12, e.budget.money - spent.money(e.prices));
+  return json;
+}
+
 std::vector<std::string> baselines_of(const workflow::ProtocolSettings& p) {
   const auto asked = [&](const std::string& name) {
     const auto& list = p.baselines;
@@ -76,22 +97,26 @@ void set_texts(std::vector<std::string> texts, Prompt* prompt) {
 }
 
 JobRequest generate_request(const workflow::StageSpec& spec, int round, const std::string& checkpoint,
-                            const std::vector<Prompt>& prompts) {
+                            const std::vector<Prompt>& prompts, const Spent& spent) {
   JobRequest job;
   job.round = round;
   job.job = "generate";
   job.program = "warpsmith-generate";
-  job.params = {{"checkpoint", checkpoint},
-                {"temperature", spec.sample.temperature},
-                {"top_k", spec.sample.top_k},
+  job.params = {{"temperature", spec.sample.temperature},
                 {"top_p", spec.sample.top_p},
-                {"max_tokens", spec.sample.max_tokens},
-                {"threads", spec.generate.cpus},
-                {"gpus", spec.generate.gpus},
-                {"type", spec.sample.type}};
-  const bool waves = spec.generate.gpus > 0 || spec.sample.type == "bfloat16";
-  job.params["batch"] = waves ? spec.sample.wave : kSamplesAnItem;
-  if (!spec.model.from.empty()) job.params["base_folder"] = spec.model.from;
+                {"max_tokens", spec.sample.max_tokens}};
+  if (spec.policy) {
+    job.params["endpoint"] = endpoint_json(*spec.policy, spent);
+  } else {
+    const bool waves = spec.generate.gpus > 0 || spec.sample.type == "bfloat16";
+    job.params.update({{"checkpoint", checkpoint},
+                       {"top_k", spec.sample.top_k},
+                       {"threads", spec.generate.cpus},
+                       {"gpus", spec.generate.gpus},
+                       {"type", spec.sample.type},
+                       {"batch", waves ? spec.sample.wave : kSamplesAnItem}});
+    if (!spec.model.from.empty()) job.params["base_folder"] = spec.model.from;
+  }
   int samples = 0;
   for (const Prompt& p : prompts) {
     job.items.push_back({{"id", p.id}, {"task", p.task}, {"prompt", p.text}, {"n", p.samples}});
@@ -100,6 +125,7 @@ JobRequest generate_request(const workflow::StageSpec& spec, int round, const st
   }
   job.resources = spec.generate;
   job.least_shards = spec.generate_shards;
+  job.one_shard = spec.policy.has_value();  // limits and budget are one program's
   const double an_item = samples / std::max(1.0, static_cast<double>(prompts.size()));
   job.expected_item_s = seconds_a_token(spec) * spec.sample.max_tokens * an_item;
   return job;

@@ -54,8 +54,26 @@ void set_texts(std::vector<std::string> texts, Prompt* prompt);
 // As many prompts "<task>#<k>" as `samples` need, their texts empty.
 std::vector<Prompt> split_samples(const std::string& task, int samples, int an_item = kSamplesAnItem);
 
+// Tokens of a server, those of requests included whose answers were lost.
+struct Spent {
+  std::int64_t prompt = 0, completion = 0, lost = 0;  // lost: of both
+  Spent& operator+=(const Spent& other) {
+    prompt += other.prompt;
+    completion += other.completion;
+    lost += other.lost;
+    return *this;
+  }
+  double money(const workflow::TokenPrices& prices) const {
+    return (static_cast<double>(prompt) * prices.prompt +
+            static_cast<double>(completion) * prices.completion) /
+           1e6;
+  }
+};
+
+// `checkpoint`: of no meaning where the stage has a `policy`; `spent`: of the server, in the stage's rounds
+// before.
 JobRequest generate_request(const workflow::StageSpec& spec, int round, const std::string& checkpoint,
-                            const std::vector<Prompt>& prompts);
+                            const std::vector<Prompt>& prompts, const Spent& spent = {});
 JobRequest compile_request(const workflow::StageSpec& spec, int round,
                            const std::vector<Candidate>& candidates);
 

@@ -107,6 +107,10 @@ Checkpoint require_checkpoint(const StageInputs& inputs) {
       kExitUsage);
 }
 
+Checkpoint first_checkpoint(const StageInputs& inputs) {
+  return inputs.spec.policy ? Checkpoint{} : require_checkpoint(inputs);
+}
+
 Checkpoint checkpoint_of(const StageInputs& inputs, const std::string& stage) {
   const std::string instance = instance_of(inputs, stage);
   if (auto found = checkpoint_in(output_of(inputs, instance))) return *found;

@@ -50,8 +50,13 @@ bool LearningRounds::end(const Json& more) {
   round["round"] = number();
   round["lost_samples"] = round_.lost();
   round["exemplars_left_out"] = round_.exemplars_left_out();
-  round["checkpoint"] = checkpoint_.path;
-  round["step"] = checkpoint_.step;
+  if (spec_.policy) {
+    round["server"] = server_json(*spec_.policy, round_.spent(), round_.refused());
+    refused_ += round_.refused();
+  } else {
+    round["checkpoint"] = checkpoint_.path;
+    round["step"] = checkpoint_.step;
+  }
   if (!curve_.empty()) {
     round["loss"] = last_loss(curve_);
     round["curve_tail"] = curve_tail(curve_);
@@ -74,13 +79,17 @@ StageStep LearningRounds::finish(const Json& summary) {
   step.output["candidates"] = candidates_json(verifier_);
   step.output["samples"] = Json::array();
   for (const Sample& s : all_) step.output["samples"].push_back(sample_json(s, verifier_, tasks_));
-  step.output["checkpoint"] = checkpoint_.path;
-  step.output["checkpoint_digest"] = digest_;
-  step.output["step"] = checkpoint_.step;
+  if (!spec_.policy) {
+    step.output["checkpoint"] = checkpoint_.path;
+    step.output["checkpoint_digest"] = digest_;
+    step.output["step"] = checkpoint_.step;
+  }
   step.output["rounds"] = ended_;
   step.output["summary"] = figures_by_group(counted(all_, verifier_), tasks_);
   step.output["summary"]["loss"] = ended_.back().value("loss", Json());
   step.output["summary"].update(summary);
+  if (spec_.policy)
+    step.output["summary"]["server"] = server_json(*spec_.policy, round_.spent_in_all(), refused_);
   step.progress = progress();
   return step;
 }

@@ -47,7 +47,8 @@ class LearningRounds {
   std::string digest_;       // of the newest checkpoint; empty: no round trained
   std::vector<Json> curve_;  // of this round's training
   std::vector<Json> ended_;
-  std::vector<Sample> all_;  // of the rounds that have ended, without their texts
+  std::vector<Sample> all_;    // of the rounds that have ended, without their texts
+  std::uint64_t refused_ = 0;  // samples, of the rounds that have ended
   bool finished_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "jobs.h"
+#include "warpsmith/workflow/devices.h"
 
 namespace warpsmith::stages {
 
@@ -45,9 +46,9 @@ struct Planner {
       jobs.push_back(
           {round, "generate", train_tasks() * prompts_for(count(s.samples), kSamplesAnItem), false});
       add_verification(jobs, round, train_tasks() * count(s.samples));
-      jobs.push_back({round, "train", count(s.steps), true});
+      if (!spec.policy) jobs.push_back({round, "train", count(s.steps), true});
     }
-    add_export(s.rounds);
+    if (!spec.policy) add_export(s.rounds);
   }
   void operator()(const workflow::ContrastiveSettings& s) {
     const std::uint64_t samples = count(s.prompts) * count(s.group);
@@ -66,7 +67,7 @@ struct Planner {
   }
   void operator()(const workflow::MeasureSettings& s) {
     const std::uint64_t tasks = s.heldout ? all_tasks() : train_tasks();
-    if (s.checkpoint_of.empty()) {
+    if (workflow::measures_again(spec)) {
       if (!spec.lacks.empty()) return;  // it says so of each candidate, and runs nothing
       if (spec.taken) {
         jobs.push_back({0, "compile", spec.taken->list.size(), false});
@@ -102,8 +103,8 @@ void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
   if (job.job == "measure") job.expected_item_s = measure_seconds(spec, known);
   if (job.job == "train") job.expected_item_s = kTrainStepSeconds;
   if (job.job == "export") job.expected_item_s = kExportSeconds;
-  job.one_shard =
-      job.job == "train" || job.job == "export" || (job.job == "measure" && measures_in_one_shard(spec));
+  job.one_shard = job.job == "train" || job.job == "export" || (job.job == "generate" && spec.policy) ||
+                  (job.job == "measure" && measures_in_one_shard(spec));
 }
 
 void add_program(PlannedJob& job, const workflow::StageSpec& spec) {

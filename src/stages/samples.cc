@@ -15,6 +15,12 @@ void read_item(const workflow::StageSpec& spec, const Prompt& prompt, const Item
     throw Error(fmt::format("stage {}, round {}: {} has {} exemplars, and {} are said to be left out",
                             spec.name, round, prompt.id, prompt.shorter.size(), left_out));
   out.exemplars_left_out += left_out;
+  if (const auto spent = item.record.find("spent"); spent != item.record.end()) {
+    out.spent.prompt += spent->at("prompt").get<std::int64_t>();
+    out.spent.completion += spent->at("completion").get<std::int64_t>();
+    out.spent.lost += spent->value("lost", std::int64_t{0});
+    out.refused += static_cast<std::uint64_t>(std::max(0, prompt.samples - static_cast<int>(list.size())));
+  }
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Json& record = list[i];
     Sample s;
@@ -69,6 +75,16 @@ Generated read_generated(const workflow::StageSpec& spec, const std::vector<Prom
     }
   }
   return out;
+}
+
+Json server_json(const workflow::EndpointSettings& endpoint, const Spent& spent, std::uint64_t refused) {
+  Json json = {{"model", endpoint.model},
+               {"prompt_tokens", spent.prompt},
+               {"completion_tokens", spent.completion},
+               {"lost_tokens", spent.lost},
+               {"refused", refused}};
+  if (endpoint.prices != workflow::TokenPrices{}) json["money"] = spent.money(endpoint.prices);
+  return json;
 }
 
 Json sample_json(const Sample& s, const Verifier& verifier, const TaskSet& tasks) {

@@ -34,12 +34,18 @@ struct Generated {
   std::vector<Candidate> candidates;     // those that want a verdict, with repetitions
   std::uint64_t exemplars_left_out = 0;  // of prompts that would not have fitted the model's context
   std::uint64_t lost = 0;                // samples that went with a lost shard
+  std::uint64_t refused = 0;             // samples that a server did not give
+  Spent spent;                           // of a server
 };
 
 // Samples of `result` for `prompts`, which were asked for in that order. Answers without code get their
 // verdict at once.
 Generated read_generated(const workflow::StageSpec& spec, const std::vector<Prompt>& prompts,
                          const JobResult& result, Verifier& verifier);
+
+// {"model", "prompt_tokens", "completion_tokens", "lost_tokens" (of both: their answers never came), "money"
+// where there are prices, "refused" (samples)}
+Json server_json(const workflow::EndpointSettings& endpoint, const Spent& spent, std::uint64_t refused);
 
 // {"round", "item", "sample", "task", "group", "candidate", "verdict", "speedup", …} for the stage's output.
 Json sample_json(const Sample& sample, const Verifier& verifier, const TaskSet& tasks);

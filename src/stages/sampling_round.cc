@@ -8,8 +8,9 @@ JobRequest SamplingRound::begin(int number, const std::string& checkpoint, std::
   number_ = number;
   prompts_ = std::move(prompts);
   samples_.clear();
-  lost_ = exemplars_left_out_ = 0;
-  return generate_request(spec_, number_, checkpoint, prompts_);
+  lost_ = exemplars_left_out_ = refused_ = 0;
+  spent_ = {};
+  return generate_request(spec_, number_, checkpoint, prompts_, spent_in_all_);
 }
 
 std::optional<JobRequest> SamplingRound::on_job(const JobResult& result) {
@@ -20,6 +21,9 @@ std::optional<JobRequest> SamplingRound::on_job(const JobResult& result) {
   samples_ = std::move(generated.samples);
   lost_ = generated.lost;
   exemplars_left_out_ = generated.exemplars_left_out;
+  refused_ = generated.refused;
+  spent_ = generated.spent;
+  spent_in_all_ += spent_;
   return verifier_.begin(number_, generated.candidates);
 }
 

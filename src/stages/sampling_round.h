@@ -28,6 +28,10 @@ class SamplingRound {
   const std::vector<Sample>& samples() const { return samples_; }
   std::uint64_t lost() const { return lost_; }  // samples that went with a lost shard
   std::uint64_t exemplars_left_out() const { return exemplars_left_out_; }
+  // What the stage's server took and did not give: of this round, and of all until now.
+  std::uint64_t refused() const { return refused_; }
+  const Spent& spent() const { return spent_; }
+  const Spent& spent_in_all() const { return spent_in_all_; }
 
  private:
   const workflow::StageSpec& spec_;
@@ -35,7 +39,8 @@ class SamplingRound {
   int number_ = 0;
   std::vector<Prompt> prompts_;
   std::vector<Sample> samples_;
-  std::uint64_t lost_ = 0, exemplars_left_out_ = 0;
+  std::uint64_t lost_ = 0, exemplars_left_out_ = 0, refused_ = 0;
+  Spent spent_, spent_in_all_;
 };
 
 }  // namespace warpsmith::stages

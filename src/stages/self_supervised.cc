@@ -40,8 +40,8 @@ class SelfSupervisedStage final : public Stage {
         settings_(std::get<workflow::SelfSupervisedSettings>(inputs_.spec.settings)),
         tasks_(inputs_.spec.dataset, inputs_.tasks),
         verifier_(inputs_, known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
-        replay_(replay_examples(inputs_, tasks_)),
-        rounds_(inputs_.spec, tasks_, verifier_, settings_.rounds, require_checkpoint(inputs_)) {
+        replay_(inputs_.spec.policy ? std::vector<Json>() : replay_examples(inputs_, tasks_)),
+        rounds_(inputs_.spec, tasks_, verifier_, settings_.rounds, first_checkpoint(inputs_)) {
     if (settings_.rounds < 1 || settings_.samples < 1 || tasks_.train().empty())
       throw Error(
           fmt::format("stage {}: needs at least one round, one sample and one train task", inputs_.spec.name),
@@ -139,6 +139,7 @@ class SelfSupervisedStage final : public Stage {
   }
 
   StageStep train() {
+    if (inputs_.spec.policy) return end_round();
     std::vector<Json> examples = settings_.replay >= 1 ? std::vector<Json>() : successes();
     successes_ = examples.size();
     const std::vector<Json> replay = replayed(successes_);
@@ -150,6 +151,7 @@ class SelfSupervisedStage final : public Stage {
   }
 
   StageStep end_round() {
+    if (inputs_.spec.policy) return rounds_.end(Json::object()) ? next_round() : finish();
     Json round = {{"examples", successes_}, {"replayed", replayed_}};
     if (successes_ == 0)
       round["note"] = replayed_ > 0

@@ -115,6 +115,19 @@ void resolve(StageSpec& stage, const SiteSpec* site, const GpuStocks& machine) {
   if (site == nullptr) stage.blocked += kNameASite;
 }
 
+void price(StageSpec& stage, const SiteSpec* site) {
+  EndpointSettings& endpoint = *stage.policy;
+  if (site != nullptr)
+    if (const auto it = site->prices.tokens.find(endpoint.model); it != site->prices.tokens.end())
+      endpoint.prices = it->second;
+  if (endpoint.budget.money > 0 && endpoint.prices == TokenPrices{} && stage.blocked.empty())
+    stage.blocked = fmt::format(
+        "`budget` has {:g} of money, and {}", endpoint.budget.money,
+        site == nullptr
+            ? "no site file says what tokens cost; `--site` names one"
+            : fmt::format("`prices` of site {} says nothing of model `{}`", site->name, endpoint.model));
+}
+
 std::string gpus_text(const Resources& r) {
   return fmt::format("{} GPU{}{}", r.gpus, r.gpus == 1 ? "" : "s",
                      r.gpu_type.empty() ? "" : " of type " + r.gpu_type);
@@ -157,6 +170,7 @@ std::vector<StageJob> stage_jobs(const StageSpec& stage) {
   if (stage.kind == "measure" && measures_again(stage)) return {compile, measure};
   if (stage.kind == "measure") return {generate, compile, measure};
   if (stage.kind == "sft" || stage.kind == "command") return {train};
+  if (stage.policy) return {generate, compile, measure};
   return {generate, compile, measure, train};
 }
 
@@ -182,7 +196,7 @@ std::string_view to_string(DeviceFound found) {
 
 bool measures_again(const StageSpec& stage) {
   const auto* measure = std::get_if<MeasureSettings>(&stage.settings);
-  return measure != nullptr && measure->checkpoint_of.empty();
+  return measure != nullptr && measure->checkpoint_of.empty() && !stage.policy;
 }
 
 bool runs_on_gpus_alone(const StageSpec& stage) {
@@ -204,6 +218,7 @@ void resolve_devices(WorkflowSpec& spec, const SiteSpec* site, const GpuStocks& 
     const auto* collect = std::get_if<CollectSettings>(&stage.settings);
     if (collect != nullptr && !collect->teachers.empty())
       stage.blocked = "candidates from `teachers` are not built yet; leave it out";
+    if (stage.policy) price(stage, site);
     if (stage.device == "cpu" && runs_on_gpus_alone(stage) && stage.blocked.empty())
       stage.blocked =
           fmt::format("programs of tier `{}` run on GPUs alone, and this stage measures on the CPU{}",

@@ -93,7 +93,7 @@ class Graph {
 
   void resolve_measure(std::size_t user, MeasureSettings& measure, std::set<std::size_t>& edges) {
     Draft& draft = drafts_[user];
-    if (measure.takes()) return;  // they are no stage's
+    if (measure.takes() || draft.spec.policy) return;  // they are no stage's
     if (!draft.candidates_of.empty()) {
       measure.candidates_of.clear();
       for (const NamedPlace& name : draft.candidates_of) {
@@ -134,7 +134,7 @@ class Graph {
   // A command may leave anything.
   bool leaves_checkpoint(std::size_t i) const {
     const std::string& kind = drafts_[i].spec.kind;
-    return kind == "command" || find_kind(kind)->trains;
+    return kind == "command" || trains(drafts_[i].spec);
   }
 
   using Step = std::pair<std::size_t,
@@ -212,16 +212,16 @@ class Graph {
     for (const std::size_t needed : edges_[i]) {
       above.checkpoint |= offers_[needed].checkpoint;
       above.candidates |= offers_[needed].candidates;
-      if (find_kind(drafts_[needed].spec.kind)->trains)
+      if (trains(drafts_[needed].spec))
         above.models.insert(needed);
       else
         above.models.insert(offers_[needed].models.begin(), offers_[needed].models.end());
     }
     const Draft& draft = drafts_[i];
     const KindRule& kind = *find_kind(draft.spec.kind);
-    if (kind.trains && above.models.size() > 1) check_models(draft, above.models);
+    if (trains(draft.spec) && above.models.size() > 1) check_models(draft, above.models);
     if (!broken_.contains(i)) {
-      if (kind.needs_checkpoint && !above.checkpoint)
+      if (kind.needs_checkpoint && !draft.spec.policy && !above.checkpoint)
         mistakes_.push_back(
             mistake_at(draft.place,
                        fmt::format("stage `{}` starts from a model, and no stage that it needs trains one",
@@ -237,7 +237,7 @@ class Graph {
       above = {true, true};
     }
     const bool command = draft.spec.kind == "command";
-    offers_[i] = {above.checkpoint || kind.trains || command,
+    offers_[i] = {above.checkpoint || trains(draft.spec) || command,
                   above.candidates || draft.spec.kind == "collect" || command, std::move(above.models)};
   }
 

@@ -285,6 +285,7 @@ class Loader {
     }
     for (Draft& draft : drafts) {
       if (draft.hacks) find_hacks(draft);
+      if (draft.spec.policy) find_certificates(draft);
       if (draft.model) find_model(draft.spec.model, *draft.model);
       if (const auto* command = std::get_if<CommandSettings>(&draft.spec.settings))
         check_command_files(draft, *command);
@@ -311,7 +312,7 @@ class Loader {
                                 fmt::format("stage `{}`: its {} jobs have a GPU type, `{}`, and no GPU",
                                             stage.base_name, job.name, job.resources->gpu_type),
                                 fmt::format("{}: {{gpus: 1}}, or leave `gpu_type` out", job.name)});
-      if (stage.lora.rank > 0 && find_kind(stage.kind)->trains && stage.model.pretrained &&
+      if (stage.lora.rank > 0 && trains(stage) && stage.model.pretrained &&
           !stage.model.pretrained->takes_lora)
         mistakes_.push_back({file_.string(), stage.line, 1,
                              fmt::format("stage `{}`: `lora` is not supported for models of family {}",
@@ -388,6 +389,17 @@ class Loader {
     draft.spec.hacks = known->second;
   }
 
+  // `ca_file` is made absolute.
+  void find_certificates(Draft& draft) {
+    std::string& named = draft.spec.policy->ca_file;
+    if (named.empty()) return;
+    const fs::path file = (base_folder() / named).lexically_normal();
+    named = file.string();
+    if (std::error_code error; options_.check_files && !fs::is_regular_file(file, error))
+      mistakes_.push_back(mistake_at(draft.place, fmt::format("`ca_file`: there is no file {}", named),
+                                     "relative to the folder of this file"));
+  }
+
   // The folder of a model is made absolute and looked at.
   void find_model(ModelSettings& model, const yaml::Place& place) {
     std::string& named = model.from.empty() ? model.shape_of : model.from;
@@ -419,12 +431,12 @@ class Loader {
   bool goes_on(const StageSpec& stage) const {
     return std::any_of(spec_.stages.begin(), spec_.stages.end(), [&](const StageSpec& other) {
       return std::find(stage.needs.begin(), stage.needs.end(), other.name) != stage.needs.end() &&
-             find_kind(other.kind)->trains;
+             trains(other);
     });
   }
 
   void check_states(const StageSpec& stage) {
-    if (!find_kind(stage.kind)->trains) return;
+    if (!trains(stage)) return;
     const OptimizerSettings& o = stage.optimizer;
     const auto wrong = [&](const std::string& what, const char* hint) {
       mistakes_.push_back(

@@ -1,4 +1,5 @@
 // The format as a JSON Schema, from the tables that the reader uses.
+#include "endpoint.h"
 #include "tables.h"
 #include "warpsmith/workflow/load.h"
 
@@ -72,6 +73,17 @@ Json teacher_schema() {
   return {{"anyOf", {{{"type", "string"}}, std::move(map)}}};
 }
 
+Json endpoint_properties() {
+  Json properties = properties_schema(endpoint_keys(), EndpointSettings{});
+  properties["budget"] = closed_map(properties_schema(spending_keys(), EndpointSettings::Spending{}),
+                                    "What a stage may spend there; it stops before.");
+  return properties;
+}
+
+Json endpoint_schema() {
+  return closed_map(endpoint_properties(), "A server that speaks OpenAI's protocol.", {"url", "model"});
+}
+
 // Keys of the blocks that the file and its stages share.
 Json block_properties() {
   return {{"model", closed_map(properties_schema(model_keys(), ModelSettings{}),
@@ -86,7 +98,10 @@ Json block_properties() {
            closed_map(properties_schema(compile_keys(), CompileSettings{}), "Limits of a compilation.")},
           {"measure",
            closed_map(properties_schema(protocol_keys(), ProtocolSettings{}), "The measurement protocol.")},
-          {"prompt", closed_map(properties_schema(prompt_keys(), PromptSettings{}), "The form of prompts.")}};
+          {"prompt", closed_map(properties_schema(prompt_keys(), PromptSettings{}), "The form of prompts.")},
+          {"policy",
+           closed_map({{"endpoint", endpoint_schema()}},
+                      "Whose answers are taken, where that is no model of this workflow.", {"endpoint"})}};
 }
 
 Json shared_properties() {

@@ -150,6 +150,7 @@ class SiteLoader {
     for (const Entry& entry : map.map("gpus")) read_gpu(entry, inherit(defaults, kGpu));
     if (site_.executor == "slurm") site_.controller = inherit(defaults, kController);
     read_controller(map);
+    if (const auto prices = map.value("prices")) read_prices(*prices);
     if (site_.executor == "local")
       for (const char* block : {"slurm", "controller"})
         if (map.has(block))
@@ -232,6 +233,14 @@ class SiteLoader {
     if (longest_s > 0 && time_s > longest_s)
       map.mistake("time",
                   fmt::format("`time` of {:g} s is over the `max_time` of {:g} s", time_s, longest_s));
+  }
+
+  void read_prices(const Node& node) {
+    MapReader map(node, "`prices`", mistakes_);
+    for (const Entry& entry : map.map("tokens"))
+      read_map(token_price_keys(), entry.value, fmt::format("price of `{}`", entry.key),
+               site_.prices.tokens[entry.key], mistakes_);
+    map.finish();
   }
 
   void check_shard_time(MapReader& map) {

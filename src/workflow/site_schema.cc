@@ -62,8 +62,8 @@ Json site_json_schema() {
   properties["name"] = {{"type", "string"},
                         {"pattern", "^[A-Za-z_][A-Za-z0-9_-]{0,63}$"},
                         {"description", "Name of the site."}};
-  properties["slurm"] =
-      closed_or_empty_map(plain_properties(slurm_keys(), SlurmKeys{}), "How the cluster is reached, and how often.");
+  properties["slurm"] = closed_or_empty_map(plain_properties(slurm_keys(), SlurmKeys{}),
+                                            "How the cluster is reached, and how often.");
   properties["defaults"] =
       closed_or_empty_map(place_properties(kDefaults), "For `cpu`, `controller` and every GPU type.");
   properties["cpu"] = closed_or_empty_map(place_properties(kCpu), "Where shards without a GPU go.");
@@ -73,8 +73,15 @@ Json site_json_schema() {
       {"propertyNames", {{"pattern", "^(?!([cC][pP][uU]|[aA][uU][tT][oO])$)[A-Za-z_][A-Za-z0-9_-]{0,63}$"}}},
       {"additionalProperties", closed_or_empty_map(place_properties(kGpu), "A GPU type.")}};
   properties["controller"] = closed_or_empty_map(std::move(controller), "The controller's own job.");
-  Json schema =
-      closed_or_empty_map(std::move(properties), "A Warpsmith site; see slurm/README.md.", {"schema", "name"});
+  properties["prices"] = closed_or_empty_map(
+      {{"tokens",
+        {{"type", {"object", "null"}},
+         {"description", "Of a million tokens, by model as its server calls it."},
+         {"additionalProperties",
+          closed_or_empty_map(plain_properties(token_price_keys(), TokenPrices{}), "A model.")}}}},
+      "What the use of servers costs, all in one currency.");
+  Json schema = closed_or_empty_map(std::move(properties), "A Warpsmith site; see slurm/README.md.",
+                                    {"schema", "name"});
   schema["type"] = "object";
   schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   schema["title"] = "Warpsmith site";

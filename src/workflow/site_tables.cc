@@ -172,6 +172,15 @@ const Table<SiteSpec>& controller_keys() {
   return table;
 }
 
+const Table<TokenPrices>& token_price_keys() {
+  using S = TokenPrices;
+  static const Table<S> table = {
+      {{"prompt", Form::kNumber, "Of a million tokens of prompts.", 0, 1e6}, &S::prompt},
+      {{"completion", Form::kNumber, "Of a million tokens of answers.", 0, 1e6}, &S::completion},
+  };
+  return table;
+}
+
 std::string default_gres(std::string_view gpu_type) {
   std::string gres = "gpu:";
   for (const char c : gpu_type) gres += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

@@ -113,6 +113,7 @@ class SiteWriter {
       write_table(controller_keys(), site_, SiteSpec{}, "  ");
       write_place(parts_[1], "  ", /*begun=*/true);
     }
+    write_prices();
     return std::move(out_);
   }
 
@@ -164,6 +165,18 @@ class SiteWriter {
     keys.request_burst = site_.request_burst;
     out_ += "\nslurm:\n";
     write_table(slurm_keys(), keys, SlurmKeys{}, "  ");
+  }
+
+  void write_prices() {
+    out_ += "\n# Of a million tokens, by model as its server calls it, all in one currency.\n";
+    if (site_.prices.tokens.empty()) {
+      out_ += "# prices:\n#   tokens:\n#     gpt-4o: {prompt: 2.5, completion: 10}\n";
+      return;
+    }
+    out_ += "prices:\n  tokens:\n";
+    for (const auto& [model, price] : site_.prices.tokens)
+      out_ += fmt::format("    {}: {{prompt: {}, completion: {}}}\n", show_string(model), price.prompt,
+                          price.completion);
   }
 
   void write_common() {

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "endpoint.h"
 #include "substitute.h"
 #include "warpsmith/base/text.h"
 
@@ -108,6 +109,7 @@ void read_block(const std::string& block, const Node& node, StageSpec& spec, Dia
   if (block == "compile") read_map(compile_keys(), node, what, spec.compiler, mistakes);
   if (block == "measure") read_map(protocol_keys(), node, what, spec.protocol, mistakes);
   if (block == "prompt") read_map(prompt_keys(), node, what, spec.prompt, mistakes);
+  if (block == "policy") read_policy(node, spec, mistakes);
   if (block != "model") return;
   ModelSettings& m = spec.model;
   m.context_given = m.context_given || node.find("context") != nullptr;
@@ -200,7 +202,8 @@ MeasureSettings read_measure(MapReader& map, Draft& draft, Diagnostics& mistakes
   const std::pair<const char*, bool> sources[] = {{"checkpoint_of", !draft.checkpoint_of.empty()},
                                                   {"candidates_of", !draft.candidates_of.empty()},
                                                   {"candidates_of_run", !settings.candidates_of_run.empty()},
-                                                  {"candidates", !settings.candidates.empty()}};
+                                                  {"candidates", !settings.candidates.empty()},
+                                                  {"policy", map.has("policy")}};
   for (std::size_t i = 1; i < std::size(sources); ++i)
     for (std::size_t other = 0; other < i; ++other)
       if (sources[i].second && sources[other].second)
@@ -275,7 +278,7 @@ std::optional<std::string> device_word(const std::string& text) {
 }
 
 const std::vector<std::string> kBlocks = {"model",   "sample",  "optimizer", "lora",
-                                          "compile", "measure", "prompt"};
+                                          "compile", "measure", "prompt",    "policy"};
 
 // What stages of all kinds have.
 void read_common(MapReader& map, const std::vector<std::string>& blocks, StageSpec& spec,
@@ -331,6 +334,7 @@ Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnos
   }
   draft.needs = read_names(map, "needs", mistakes);
   spec.settings = read_kind(spec.kind, map, draft, mistakes, notes);
+  check_policy(map, spec, mistakes);
   map.finish();
   check_device(spec, map, mistakes);
   return draft;
@@ -365,6 +369,7 @@ void refuse_gpus(const Node& resources, const std::string& who, int most, Diagno
 
 int most_gpus(const StageSpec& spec, std::string_view job) {
   if (job == "measure") return most_gpus_unnamed(spec, job);
+  if (spec.policy) return 0;  // the server has them
   const std::string& kind = spec.kind;
   if (kind.empty() || kind == "command")
     return job == "train" || (job == "generate" && kind.empty()) ? kMostGpus : 0;
@@ -479,6 +484,7 @@ Json resolved_parameters(const StageSpec& spec) {
     if (block == "compile") json[block] = hashed_json(compile_keys(), spec.compiler);
     if (block == "measure") json[block] = hashed_json(protocol_keys(), spec.protocol);
     if (block == "prompt") json[block] = hashed_json(prompt_keys(), spec.prompt);
+    if (block == "policy" && spec.policy) json[block] = hashed_endpoint(*spec.policy);
   }
   if (spec.kind == "collect" && spec.prompt.answer != "plan") json["answer"] = spec.prompt.answer;
   struct Visitor {

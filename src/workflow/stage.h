@@ -33,8 +33,8 @@ struct Draft {
 };
 
 // GPUs that a shard of `job` can use where the file names that job: one to measure, train or sample on, many
-// where a program of the user's runs. Compilers run on the CPU. Of a spec without a kind, what the file says of
-// all stages: any of them may use it.
+// where a program of the user's runs. Compilers run on the CPU. Of a spec without a kind, what the file says
+// of all stages: any of them may use it.
 inline constexpr int kMostGpus = 64;
 int most_gpus(const StageSpec& spec, std::string_view job);
 // Where the file speaks of a stage's jobs together: training and sampling stay on the CPU then.

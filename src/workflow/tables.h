@@ -40,9 +40,9 @@ const std::vector<CauseRule>& cause_rules();
 struct KindRule {
   const char* name;
   const char* meaning;
-  std::vector<std::string>
-      blocks;  // of model, sample, optimizer, lora, compile, measure, prompt: those that its result depends on
-  std::vector<std::string> jobs;  // whose threads its result depends on
+  std::vector<std::string> blocks;  // of model, sample, optimizer, lora, compile, measure, prompt, policy:
+                                    // those that its result depends on
+  std::vector<std::string> jobs;    // whose threads its result depends on
   bool uses_dataset = true;
   bool trains = false;  // leaves a checkpoint
   bool needs_checkpoint = false;
@@ -50,5 +50,7 @@ struct KindRule {
 };
 const std::vector<KindRule>& kind_rules();
 const KindRule* find_kind(std::string_view name);
+// Whether it leaves a checkpoint of its own: a server's model is not trained.
+inline bool trains(const StageSpec& spec) { return find_kind(spec.kind)->trains && !spec.policy; }
 
 }  // namespace warpsmith::workflow

@@ -95,6 +95,48 @@ TEST_F(ServerJob, WhatIsRefusedHasARecordThatSaysSo) {
   EXPECT_EQ(records().records.at("i2")["samples"].size(), 1u);
 }
 
+// The server alone knows how long a prompt may be.
+TEST_F(ServerJob, APromptThatIsTooLongLosesExemplars) {
+  const FaultServer server([](const Got& got) {
+    if (prompt_of(got).size() > 4)
+      return Reply{.status = 400, .body = R"({"error":"maximum context length"})"};
+    return chat_reply({"to " + prompt_of(got)}, 7, 3);
+  });
+  write_job(server.url(), 0, 1, {{"chat", true}});
+  std::string lines;
+  for (const char* id : {"a", "b"})
+    lines += Json{{"id", id},
+                  {"n", 2},
+                  {"prompt", "123456"},
+                  {"shorter", {"12345", id[0] == 'a' ? "1234" : "12345"}}}
+                 .dump() +
+             "\n";
+  write_file_atomic(folder_ / "items.jsonl", lines);
+  JobFile job = read_job_file(folder_ / "job.json");
+  job.shards = {{0, 2}};
+  write_file_atomic(folder_ / "job.json", to_json(job).dump());
+  ASSERT_EQ(run(), kExitOk) << log();
+  const Json a = records().records.at("a"), b = records().records.at("b");
+  EXPECT_EQ(a["exemplars_left_out"], 2);
+  EXPECT_EQ(a["samples"][1]["text"], "to 1234");
+  EXPECT_EQ(a["spent"], (Json{{"prompt", 14}, {"completion", 6}, {"lost", 0}}));
+  EXPECT_EQ(b["error"], "status 400: maximum context length");
+  EXPECT_EQ(b["exemplars_left_out"], 2);
+}
+
+TEST_F(ServerJob, APromptIsContinuedWhereThatIsAskedFor) {
+  const FaultServer server([](const Got& got) {
+    EXPECT_EQ(got.path, "/v1/completions");
+    return Reply{.status = 200,
+                 .body = R"({"choices":[{"text":"after )" + got.body["prompt"].get<std::string>() +
+                         R"(","finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}})"};
+  });
+  write_job(server.url(), 1, 1, {{"chat", false}});
+  write_file_atomic(folder_ / "items.jsonl", Json{{"id", "a"}, {"n", 1}, {"prompt", "x"}}.dump() + "\n");
+  ASSERT_EQ(run(), kExitOk) << log();
+  EXPECT_EQ(records().records.at("a")["samples"][0]["text"], "after x");
+}
+
 TEST_F(ServerJob, ABudgetEndsItAndWithALargerOneItGoesOn) {
   const FaultServer server([](const Got&) { return chat_reply({"x"}, 50, 100); });
   write_job(server.url(), 10, 1, {{"budget", {{"tokens", 700}}}});

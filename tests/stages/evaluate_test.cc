@@ -24,10 +24,6 @@ StageInputs with_checkpoint(MeasureSettings settings) {
   return inputs;
 }
 
-std::vector<std::string> repeat(const Json& item, const std::string& text) {
-  return std::vector<std::string>(item["n"].get<std::size_t>(), text);
-}
-
 TEST(Evaluate, SamplesAFrozenCheckpointOverAllGroups) {
   World world;
   world.answer = [](const JobRequest&, const Json& item) {
@@ -410,9 +406,9 @@ TEST(Evaluate, MistakesAreNamed) {
     }
     return "";
   };
-  EXPECT_EQ(
-      message(with_checkpoint({})),
-      "stage evaluate: needs one of `checkpoint_of`, `candidates_of`, `candidates_of_run` and `candidates`");
+  EXPECT_EQ(message(with_checkpoint({})),
+            "stage evaluate: needs one of `checkpoint_of`, `candidates_of`, `candidates_of_run`, "
+            "`candidates` and `policy`");
   EXPECT_EQ(message(with_checkpoint({.checkpoint_of = "x"})),
             "stage evaluate: `x` is none of the stages that it needs");
   EXPECT_EQ(message(with_checkpoint({.checkpoint_of = "collect"})),

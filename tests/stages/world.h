@@ -32,12 +32,18 @@ Candidate program(const std::string& task, const std::string& source,
                   const std::string& origin = "generated");
 Measurement fate(const Candidate& candidate);
 
+// As many as the item asks for.
+inline std::vector<std::string> repeat(const Json& item, const std::string& text) {
+  return std::vector<std::string>(item.at("n").get<std::size_t>(), text);
+}
+
 struct World {
   // Answers to a prompt; by default none.
   std::function<std::vector<std::string>(const JobRequest&, const Json& item)> answer;
   std::function<Json(const std::string& task)> collected;  // record of a `collect` item
   std::function<Json(const Json& item)> command;
   std::vector<std::string> lost;       // ids of items of any job that are lost
+  Json spent;                          // of a server, for each prompt; null: it is none
   std::size_t exemplars_left_out = 0;  // of each prompt that has as many
   std::vector<JobRequest> log;         // all that was asked for
 

@@ -192,8 +192,8 @@ TEST(Devices, GpusOfNoTypeAreOfAnyHereAndOfOneAtASite) {
 
 TEST(Devices, AClusterHasNoSharedGpus) {
   const auto blocked = [&](const SiteSpec* site, const std::string& shares) {
-    WorkflowSpec spec = load("device: L40\nresources: {shards_a_gpu: " + shares +
-                             "}\nstages: [{name: c, kind: collect}]\n");
+    WorkflowSpec spec =
+        load("device: L40\nresources: {shards_a_gpu: " + shares + "}\nstages: [{name: c, kind: collect}]\n");
     resolve_devices(spec, site, kHere);
     return spec.stages[0].blocked;
   };
@@ -287,6 +287,34 @@ stages:
   EXPECT_EQ(settings.candidates_of_run, (base / "results/w").string());
   EXPECT_EQ(settings.select, "all");
   fs::remove_all(base);
+}
+
+// A budget of money means nothing where nobody says what tokens cost.
+TEST(Devices, PricesAreTheSites) {
+  StageSpec stage;
+  stage.kind = "measure";
+  stage.settings = MeasureSettings{};
+  stage.policy.emplace().model = "coder";
+  stage.policy->budget.money = 5;
+  WorkflowSpec spec;
+  spec.stages = {stage};
+  SiteSpec site;
+  site.name = "lab";
+  site.prices.tokens["other"] = {.prompt = 1, .completion = 2};
+  const auto resolved = [&](const SiteSpec* at) {
+    WorkflowSpec copy = spec;
+    resolve_devices(copy, at);
+    return copy.stages[0];
+  };
+  EXPECT_EQ(resolved(nullptr).blocked,
+            "`budget` has 5 of money, and no site file says what tokens cost; `--site` names one");
+  EXPECT_EQ(resolved(&site).blocked,
+            "`budget` has 5 of money, and `prices` of site lab says nothing of model `coder`");
+  site.prices.tokens["coder"] = {.prompt = 0.5, .completion = 2};
+  EXPECT_EQ(resolved(&site).blocked, "");
+  EXPECT_EQ(resolved(&site).policy->prices, (TokenPrices{0.5, 2}));
+  spec.stages[0].policy->budget.money = 0;
+  EXPECT_EQ(resolved(nullptr).blocked, "");
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ std::set<std::string> names(const Json& object) {
 // ---- the comparison ----
 
 const std::set<std::string> kBlocks = {"model",   "sample",  "optimizer", "lora",
-                                       "compile", "measure", "prompt"};
+                                       "compile", "measure", "prompt",    "policy"};
 const std::set<std::string> kOfEveryStage = {"name", "kind", "needs", "matrix", "seed"};
 const std::set<std::string> kShared = {"device",    "tolerate", "max_jobs", "shard_time",
                                        "resources", "retry",    "notify"};
@@ -215,8 +215,12 @@ TEST_F(WorkflowReadme, TablesHoldTheKeysOfTheFormat) {
   compare_names("## Keys of the file", "key", names(file));
   compare_names("### `dataset`", "key", names(file.at("dataset").at("properties")));
   compare("### For every stage", "`budget`", rows_of(file.at("budget").at("properties")));
+  Json endpoint = defs.at("policy").at("properties").at("endpoint").at("properties");
+  compare("### `policy`", "`budget` of an endpoint", rows_of(endpoint.at("budget").at("properties")));
+  endpoint.erase("budget");
+  compare("### `policy`", "`endpoint`", rows_of(endpoint));
   for (const std::string& block : kBlocks)
-    compare("### `" + block + "`", "", rows_of(defs.at(block).at("properties")));
+    if (block != "policy") compare("### `" + block + "`", "", rows_of(defs.at(block).at("properties")));
 
   Json plain = Json::object();
   for (const std::string& name : kShared)

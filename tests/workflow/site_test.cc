@@ -521,6 +521,8 @@ TEST(SiteReadme, TablesHoldTheKeysOfTheFormat) {
   };
   const Json file = site_json_schema().at("properties");
   compare("## Keys of the file", file);
+  compare("### `prices`",
+          file.at("prices").at("properties").at("tokens").at("additionalProperties").at("properties"));
   compare("### `slurm`", file.at("slurm").at("properties"));
   Json gpu = file.at("gpus").at("additionalProperties").at("properties"), place = gpu;
   for (const char* key : {"gres", "names", "target", "twin"}) place.erase(key);

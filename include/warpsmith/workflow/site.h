@@ -16,6 +16,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/json.h"
 #include "warpsmith/records/job.h"
+#include "warpsmith/workflow/prices.h"
 
 namespace warpsmith::workflow {
 
@@ -56,6 +57,7 @@ struct SiteSpec {
   double controller_warning_s = 120;      // before its time limit
   std::uint64_t controller_memory = 1ull << 30;
   int controller_cpus = 1;
+  Prices prices;
   double start_s = 2;  // what starting a shard costs
   double shard_s = 0;  // target duration of a shard here; 0: the stage's
   friend bool operator==(const SiteSpec&, const SiteSpec&) = default;

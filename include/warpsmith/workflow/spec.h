@@ -16,6 +16,7 @@
 #include "warpsmith/records/candidate.h"
 #include "warpsmith/records/end_cause.h"
 #include "warpsmith/records/job.h"
+#include "warpsmith/workflow/prices.h"
 
 namespace warpsmith::workflow {
 
@@ -86,6 +87,24 @@ struct OptimizerSettings {
   int checkpoint_every = 200;
   int keep_last = 2;
   bool keep_best = true;
+};
+
+// A server that speaks OpenAI's protocol, and how it is asked. Its key is read from the environment variable
+// that `key_env` names, by the program that asks.
+struct EndpointSettings {
+  std::string url, model;      // of its API: "http://localhost:8000/v1"; as the server calls the model
+  std::string key_env;         // empty: it wants no key
+  std::string ca_file, proxy;  // an absolute path; empty: the system's
+  bool chat = true;            // false: prompts are continued, as a model without a chat template does
+  double timeout_s = 600;      // the longest to wait for an answer
+  int tries = 8, in_flight = 16;
+  double requests_a_minute = 0, tokens_a_minute = 0;  // 0: no limit
+  // Of a stage, over all its rounds and lives; 0: no bound. Money is in the currency of the site's prices.
+  struct Spending {
+    int tokens = 0;
+    double money = 0;
+  } budget;
+  TokenPrices prices;  // by resolve_devices(): those of the site; 0: it has none
 };
 
 // Low-rank adapters in the place of training all weights.
@@ -234,6 +253,7 @@ struct StageSpec {
   SampleSettings sample;
   OptimizerSettings optimizer;
   LoraSettings lora;
+  std::optional<EndpointSettings> policy;  // the model that is sampled, where a server has it
   bool train_gpus_named = false;  // the file gives GPUs to train jobs by name, not to all jobs of a stage
   CompileSettings compiler;
   ProtocolSettings protocol;

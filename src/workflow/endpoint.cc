@@ -1,0 +1,160 @@
+#include "endpoint.h"
+
+#include <fmt/format.h>
+
+#include "warpsmith/base/text.h"
+
+namespace warpsmith::workflow {
+
+namespace {
+
+using yaml::MapReader;
+using yaml::mistake_at;
+using yaml::Node;
+
+// A key itself would end up in the run's folder, in its report and in somebody's repository.
+void refuse_secrets(MapReader& map) {
+  for (const char* secret : {"key", "api_key", "token"}) {
+    if (!map.has(secret)) continue;
+    map.expect(secret);
+    map.mistake(secret, fmt::format("`{}`: secrets do not stand in a workflow file", secret),
+                "name an environment variable: key_env: NAME");
+  }
+}
+
+}  // namespace
+
+const Table<EndpointSettings>& endpoint_keys() {
+  using S = EndpointSettings;
+  static const Table<S> table = {
+      {.rule = {.name = "url",
+                .form = Form::kString,
+                .meaning = "Where the server's API begins, such as http://localhost:8000/v1.",
+                .hashed = false},
+       .member = &S::url},
+      {{"model", Form::kString, "The model, as the server calls it."}, &S::model},
+      {.rule = {.name = "key_env",
+                .form = Form::kString,
+                .meaning = "Environment variable that holds the key, where the server wants one.",
+                .hashed = false},
+       .member = &S::key_env},
+      {.rule = {.name = "ca_file",
+                .form = Form::kString,
+                .meaning = "PEM file of the certificates that are trusted, relative to the folder of this "
+                           "file. Default: the system's.",
+                .hashed = false},
+       .member = &S::ca_file},
+      {.rule = {.name = "proxy",
+                .form = Form::kString,
+                .meaning = "Proxy, such as http://proxy:3128. Default: as https_proxy and no_proxy say.",
+                .hashed = false},
+       .member = &S::proxy},
+      {{"chat", Form::kBoolean,
+        "Prompts are sent as a chat; false: to be continued, for a model without a chat template."},
+       &S::chat},
+      {.rule = {.name = "timeout",
+                .form = Form::kSeconds,
+                .meaning = "The longest to wait for an answer.",
+                .high = kDay,
+                .above_low = true,
+                .hashed = false},
+       .member = &S::timeout_s},
+      {.rule = {.name = "tries",
+                .form = Form::kInteger,
+                .meaning = "How often a request is sent before it counts as refused.",
+                .low = 1,
+                .high = 1000,
+                .hashed = false},
+       .member = &S::tries},
+      {.rule = {.name = "in_flight",
+                .form = Form::kInteger,
+                .meaning = "Requests that are open at a time.",
+                .low = 1,
+                .high = 10000,
+                .hashed = false},
+       .member = &S::in_flight},
+      {.rule = {.name = "requests_a_minute",
+                .form = Form::kNumber,
+                .meaning = "Requests a minute, at most; 0: no limit.",
+                .high = 1e7,
+                .hashed = false},
+       .member = &S::requests_a_minute},
+      {.rule = {.name = "tokens_a_minute",
+                .form = Form::kNumber,
+                .meaning = "Tokens a minute, of prompts and answers, at most; 0: no limit.",
+                .high = 1e12,
+                .hashed = false},
+       .member = &S::tokens_a_minute},
+  };
+  return table;
+}
+
+const Table<EndpointSettings::Spending>& spending_keys() {
+  using S = EndpointSettings::Spending;
+  static const Table<S> table = {
+      {{"tokens", Form::kInteger, "Tokens of prompts and answers, over all rounds; 0: no bound.", 0, 2e9},
+       &S::tokens},
+      {{"money", Form::kNumber,
+        "The same in money, by `prices` of the site file and in their currency; 0: no bound.", 0, 1e9},
+       &S::money},
+  };
+  return table;
+}
+
+void read_endpoint(MapReader& map, EndpointSettings& endpoint, Diagnostics& mistakes) {
+  const std::size_t mistakes_before = mistakes.size();
+  read_keys(endpoint_keys(), map, endpoint, mistakes);
+  if (const auto budget = map.value("budget"))
+    read_map(spending_keys(), *budget, "`budget`", endpoint.budget, mistakes);
+  refuse_secrets(map);
+  if (mistakes.size() > mistakes_before) return;
+  if (!endpoint.url.starts_with("http://") && !endpoint.url.starts_with("https://"))
+    map.mistake("url",
+                endpoint.url.empty() ? "key `url` is missing"
+                                     : fmt::format("`url`: {} is no address of a server", endpoint.url),
+                "such as http://localhost:8000/v1");
+  if (endpoint.model.empty())
+    map.mistake("model", "key `model` is missing", "`warpsmith doctor --endpoint URL` lists the server's");
+  if (!endpoint.key_env.empty() && !is_identifier(endpoint.key_env))
+    map.mistake("key_env", "`key_env` holds the name of an environment variable, never the key itself",
+                "such as OPENAI_API_KEY");
+}
+
+void read_policy(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
+  MapReader map(node, "`policy`", mistakes);
+  spec.policy.emplace();
+  if (const auto endpoint = map.value("endpoint", {.required = true})) {
+    MapReader keys(*endpoint, "`endpoint`", mistakes);
+    read_endpoint(keys, *spec.policy, mistakes);
+    keys.finish();
+  }
+  map.finish();
+}
+
+void check_policy(MapReader& map, StageSpec& spec, Diagnostics& mistakes) {
+  if (!spec.policy) return;
+  const auto refuse = [&](const char* key, const char* hint) {
+    if (const Node* value = map.node().find(key))
+      mistakes.push_back(
+          mistake_at(value->place(),
+                     fmt::format("`{}`: `policy` names a server, whose model is not trained", key), hint));
+  };
+  for (const char* block : {"optimizer", "lora"}) refuse(block, "leave it out");
+  if (spec.kind == "self_supervised")
+    for (const char* key : {"steps", "distinct", "fastest", "replay"}) refuse(key, "leave it out");
+  if (auto* contrastive = std::get_if<ContrastiveSettings>(&spec.settings)) {
+    for (const char* key : {"clip_ratio", "kl", "kl_clamp", "epochs"}) refuse(key, "leave it out");
+    const Node* update = map.node().find("update");
+    if (update != nullptr && contrastive->update) refuse("update", "update: none");
+    contrastive->update = false;
+  }
+  if (spec.sample.top_k > 0)
+    mistakes.push_back(mistake_at(
+        map.node().find("policy")->place(),
+        fmt::format("`sample`: `top_k` is {}, which OpenAI's protocol does not know", spec.sample.top_k),
+        "sample: {top_k: 0} in this stage; `top_p` is known"));
+}
+
+Json hashed_endpoint(const EndpointSettings& endpoint) { return hashed_json(endpoint_keys(), endpoint); }
+
+}  // namespace warpsmith::workflow

@@ -1,0 +1,22 @@
+// Reading how a server with a model is asked: `endpoint:` of a policy, and each of `teachers:`.
+#pragma once
+
+#include "tables.h"
+#include "warpsmith/yaml/node.h"
+
+namespace warpsmith::workflow {
+
+const Table<EndpointSettings>& endpoint_keys();
+const Table<EndpointSettings::Spending>& spending_keys();
+
+// Reads the keys of an endpoint from `map`, which may have others.
+void read_endpoint(yaml::MapReader& map, EndpointSettings& endpoint, Diagnostics& mistakes);
+// `policy: {endpoint: …}`.
+void read_policy(const yaml::Node& node, StageSpec& spec, Diagnostics& mistakes);
+// What a stage of `kind` says of training, which a server's model does not get. `map` is the stage's.
+void check_policy(yaml::MapReader& map, StageSpec& spec, Diagnostics& mistakes);
+
+// What the answers depend on: the model, not where it is served.
+Json hashed_endpoint(const EndpointSettings& endpoint);
+
+}  // namespace warpsmith::workflow
