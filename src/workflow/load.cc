@@ -89,17 +89,24 @@ class Loader {
                 mistakes_, idle_gpus_);
     const Node* model = root.find("model");
     if (model != nullptr) find_model(defaults.model, model->place());
-    // A folder's context is known where it was looked at.
-    const ModelSettings& m = defaults.model;
-    const bool known = m.pretrained || m.context_given || (m.from.empty() && m.shape_of.empty());
-    if (known && defaults.sample.max_tokens >= m.context)
-      map.mistake("sample",
-                  fmt::format("`max_tokens` {} leaves no room for a prompt in the model's context of {}",
-                              defaults.sample.max_tokens, defaults.model.context));
     const bool has_dataset = map.has("dataset");
     if (const auto dataset = map.value("dataset")) read_dataset(*dataset, defaults.dataset);
     map.finish();
     read_stages(raw, defaults, has_dataset);
+    // A folder's context is known where it was looked at.
+    const ModelSettings& m = defaults.model;
+    const bool known = m.pretrained || m.context_given || (m.from.empty() && m.shape_of.empty());
+    const auto& stages = spec_.stages;
+    const auto served = [](const StageSpec& stage) { return stage.policy.has_value(); };
+    const auto samples = [](const StageSpec& stage) {
+      return !stage.policy && resources_of_job(stage, "generate") != nullptr;
+    };
+    const bool all_served = std::any_of(stages.begin(), stages.end(), served) &&
+                            std::none_of(stages.begin(), stages.end(), samples);
+    if (known && !all_served && defaults.sample.max_tokens >= m.context)
+      map.mistake("sample",
+                  fmt::format("`max_tokens` {} leaves no room for a prompt in the model's context of {}",
+                              defaults.sample.max_tokens, defaults.model.context));
     // What is imported may be imported later: the workflow may be checked before it is.
     const bool all_imported = std::all_of(spec_.stages.begin(), spec_.stages.end(), [](const StageSpec& s) {
       const auto* measure = std::get_if<MeasureSettings>(&s.settings);
