@@ -15,6 +15,12 @@ void require_gpu(const Settings& settings, const std::string& name) {
                 kExitWrongDevice);
 }
 
+bool lacks_gpu_memory(const std::string& message) {
+  for (const char* words : {"out of memory", "OUT_OF_MEMORY", "OutOfMemory", "does not fit on this GPU"})
+    if (message.find(words) != std::string::npos) return true;
+  return false;
+}
+
 std::function<bool()> slowed_down(const std::optional<process::GpuWatch>& watch,
                                   std::optional<std::uint64_t>* seen) {
   if (!watch) return {};

@@ -17,6 +17,9 @@ inline constexpr const char* kBuiltWithoutGpu =
 // Throws Error (kExitWrongDevice) where a GPU of this name is none that the settings ask for.
 void require_gpu(const Settings& settings, const std::string& name);
 
+// Whether a message says that a GPU's memory was too small: CUDA's words, torch's, and ours.
+bool lacks_gpu_memory(const std::string& message);
+
 // PairSettings::disturbed of a GPU: whether heat or a power brake slows it down now. Never where there is no
 // watch; it must outlive the rounds, and so must `seen`, where all that keeps the clocks down is noted.
 std::function<bool()> slowed_down(const std::optional<process::GpuWatch>& watch,

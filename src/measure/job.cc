@@ -232,6 +232,7 @@ void run_shard(ShardSession& shard) {
   if (settings.device_kind != "cpu") {
     settings.module_states = states.emplace("states").path();
     settings.ceilings = shard.run_folder() / "cache/ceilings";
+    settings.shares_gpu = shard.job().resources.shards_a_gpu > 1;
   }
   if (!work.empty()) measure_candidates(settings, shard, work);  // whose processes end here
   write_baselines(settings, shard);

@@ -458,8 +458,11 @@ bool Reference::rounds_to_tf32() const {
 }
 
 void Reference::release_memory() const {
+  if (state_->place == Place::kGpu) release_cached_gpu_memory();
+}
+
+void release_cached_gpu_memory() {
 #ifdef WARPSMITH_HAS_DEVICE_ALLOCATOR
-  if (state_->place != Place::kGpu) return;
   if (auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(c10::DeviceType::CUDA)))
     allocator->emptyCache();
 #endif

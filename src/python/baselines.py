@@ -9,8 +9,10 @@
 #       "fixed"}, …], "scalars": [0.5, …]},
 #    "baseline": "eager" | "torchscript" | "torch_compile" | "torch_compile_reduce_overhead", "math": "strict"
 #        | "torch_default"}
-#       -> {"flags": {…}}          torch's flags are those of this math from here on; the reference runs, and
-#           the other arm agrees with it; `torchscript` is the reference as the C++ side runs it
+#       -> {}                      torch's flags are those of this math from here on; the other arm is compiled,
+#           by one call; `torchscript` is the reference as the C++ side runs it
+#   {"look": true}
+#       -> {"flags": {…}}          the reference runs, and the other arm agrees with it
 #   {"operands": K}                operands for K timed calls and an untimed one, in several places, for
 #       either arm
 #       -> {}
@@ -18,6 +20,10 @@
 #       -> {"place": which of its operands' places they went to}
 #   {"run": 0 | 1, "calls": K}     -> {"ns": nanoseconds of all K calls, "enqueue_ns": what they took the
 #       host}
+#   {"close": true}                its memory is free for others
+#       -> {}
+#
+# Whoever asks has the GPU to himself from `look` to `close`. What `open` runs there is one call.
 #
 # or {"missing": "why"} to any of them. Calls are timed much as the C++ side times its own
 # (src/measure/gpu/clock.cc): between two events, on a stream that a sleeping kernel holds for as long as
@@ -330,6 +336,8 @@ class GpuClock:
 
 
 class Server:
+    opened = None  # what look() is to look at
+
     def hello(self, asked):
         global torch
         try:
@@ -369,11 +377,17 @@ class Server:
         for (place, name), default in zip(math_flags(torch), self.defaults):
             setattr(place, name, default and not strict)
 
-    def open(self, spec, baseline, math):
-        self.arms = []
-        torch._dynamo.reset()
-        torch._dynamo.utils.counters.clear()
+    def close(self):
+        self.arms, self.opened = [], None
+        torch._dynamo.reset()  # with it go graphs and their memory
         gc.collect()
+        if self.device == "cuda":
+            torch.cuda.empty_cache()
+        return {}
+
+    def open(self, spec, baseline, math):
+        self.close()
+        torch._dynamo.utils.counters.clear()
         self.set_math(math == "strict")
         task = Task(spec, self.device)
         flags = dict(self.flags)
@@ -382,24 +396,34 @@ class Server:
         other, is_graph = task.forward, False
         if baseline == "torchscript":
             other = as_torchscript(spec["reference"])
-            flags["right_answers"] = look_at_answer(task, other)
         elif baseline != "eager":
             flags["mode"] = MODES[baseline]
             flags["dynamic"] = "false"
             is_graph = baseline == "torch_compile_reduce_overhead"
             leave_to_eager()
-            compiled = torch.compile(task.forward, dynamic=False, mode=MODES[baseline])
-
-            def other(*arguments):
-                if is_graph:
-                    torch.compiler.cudagraph_mark_step_begin()
-                return compiled(*arguments)
-
+            other = torch.compile(task.forward, dynamic=False, mode=MODES[baseline])
+            operands = task.new_operands()
+            task.renew(operands, "compile")
             before = time.monotonic()
-            flags["right_answers"] = look_at_answer(task, other)
+            other(*operands, *task.scalars)
+            if self.device == "cuda":
+                torch.cuda.synchronize()
             flags["compile_s"] = f"{time.monotonic() - before:.1f}"
+        self.opened = (task, baseline, other, is_graph, flags)
+        return {}
+
+    def look(self):
+        task, baseline, other, is_graph, flags = self.opened
+
+        def called(*arguments):
+            if is_graph:
+                torch.compiler.cudagraph_mark_step_begin()
+            return other(*arguments)
+
+        if baseline != "eager":
+            flags["right_answers"] = look_at_answer(task, called)
+        if baseline in MODES:
             flags["graph_breaks"] = str(sum(torch._dynamo.utils.counters["graph_break"].values()))
-            other = compiled
         operands = task.new_operands()
         task.renew(operands, "size")
         self.bytes_a_call = task.bytes_a_call(outputs_of(task.forward(*operands, *task.scalars)))
@@ -421,6 +445,10 @@ class Server:
                 return self.hello(question["hello"])
             if "open" in question:
                 return self.open(question["open"], question["baseline"], question["math"])
+            if "look" in question:
+                return self.look()
+            if "close" in question:
+                return self.close()
             if "operands" in question:
                 return self.operands(question["operands"])
             if "renew" in question:

@@ -19,12 +19,31 @@ TAKE_A_LIST = {"broadcast_tensors", "meshgrid", "block_diag",
                "cartesian_prod"}  # in TorchScript; in Python each tensor is an argument
 
 
+# What TorchScript's text says by number.
+BY_NUMBER = {
+    "dtype": {0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64",
+              11: "bool", 15: "bfloat16"},
+    "layout": {0: "strided"},
+    "memory_format": {0: "contiguous_format", 1: "preserve_format", 2: "channels_last", 3: "channels_last_3d"},
+}
+
+
+def by_name(keyword):
+    value = keyword.value
+    if isinstance(value, ast.Constant) and type(value.value) is int:
+        word = BY_NUMBER.get(keyword.arg, {}).get(value.value)
+        if word is not None:
+            keyword.value = ast.copy_location(ast.Attribute(ast.Name("torch", ast.Load()), word, ast.Load()), value)
+    return keyword
+
+
 class OperatorsByName(ast.NodeTransformer):
     def __init__(self):
         self.found = {}
 
     def visit_Call(self, call):
         self.generic_visit(call)
+        call.keywords = [by_name(one) for one in call.keywords]
         at = call.func
         if not isinstance(at, ast.Attribute):
             return call
@@ -53,8 +72,8 @@ def python_reference(reference, task, function="forward"):
     names = {"torch": torch, "math": math, "Tensor": torch.Tensor, "F": torch.nn.functional}
     names.update({n: getattr(typing, n) for n in ("Any", "Dict", "List", "Optional", "Tuple", "Union")})
     linecache.cache[name] = (len(reference), None, reference.splitlines(True), name)
-    by_name = OperatorsByName()
-    tree = ast.fix_missing_locations(by_name.visit(ast.parse(reference, name)))
-    names.update(by_name.found)
+    operators = OperatorsByName()
+    tree = ast.fix_missing_locations(operators.visit(ast.parse(reference, name)))
+    names.update(operators.found)
     exec(compile(tree, name, "exec"), names)
     return names[function]

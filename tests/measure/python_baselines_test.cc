@@ -131,6 +131,15 @@ TEST_F(PythonBaselinesTest, AProgramThatDoesNotRunInFloat64HasItsBaseline) {
       "torchscript", "eager's, and inputs one rounding away");
 }
 
+// A traced module says types and layouts by number.
+TEST_F(PythonBaselinesTest, NumbersOfTypesAreTypes) {
+  expect_covered(
+      "def forward(x: Tensor) -> Tensor:\n"
+      "  one = torch.full([1], 1.0, dtype=6, layout=0, device=x.device, pin_memory=False)\n"
+      "  return torch.clone(x * one.to(dtype=x.dtype), memory_format=0)\n",
+      "eager");
+}
+
 // TorchScript passes them a list, and Python each tensor.
 TEST_F(PythonBaselinesTest, OperatorsThatTakeAListInTorchScriptRun) {
   expect_covered(

@@ -52,6 +52,8 @@ struct Settings {
   // Not a param: folder for the parameters of tasks that are modules (module_state.h); empty: each process has
   // one of its own.
   std::filesystem::path module_states;
+  // Not a param: other shards measure on this GPU, too, and have some of its memory.
+  bool shares_gpu = false;
   // Not a param: what the score's baseline gains over eager, by task; missing: 1. The measurers' speedups are
   // over eager, and `remeasure_above` is not.
   std::map<std::string, double> baseline_ratio;

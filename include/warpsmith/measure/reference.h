@@ -185,4 +185,7 @@ class Reference {
   std::unique_ptr<State> state_;
 };
 
+// What torch keeps of the GPU's memory for later, although nobody holds it.
+void release_cached_gpu_memory();
+
 }  // namespace warpsmith::measure

@@ -125,13 +125,33 @@ struct PythonBaselines::State {
 
   FileLock lock() const { return FileLock(device == "cuda" ? gpu_lock_path(uuid) : timing_lock_path()); }
 
-  Json open(const task::Task& task, const std::string& baseline) {
+  // Without the GPU's lock: what it compiles takes long.
+  void open(const task::Task& task, const std::string& baseline) {
     start();
-    return ask(
-        *python,
+    ask(*python,
         {{"open", task_json(task)}, {"baseline", baseline}, {"math", task::math_of(task, settings.math)}},
         kOpen);
   }
+
+  // With it: that the answers are right. Returns the flags.
+  Json look() { return ask(*python, {{"look", true}}, kOpen); }
+
+  // Others may need the memory.
+  void close() noexcept {
+    try {
+      if (python) ask(*python, {{"close", true}}, kAnswer);
+    } catch (const std::exception&) {
+      python.reset();  // the next task gets a fresh one
+    }
+  }
+
+  struct Closing {
+    explicit Closing(State& the_state) : state(the_state) {}
+    ~Closing() { state.close(); }
+    Closing(const Closing&) = delete;
+    Closing& operator=(const Closing&) = delete;
+    State& state;
+  };
 
   void make_operands(int calls) { ask(*python, {{"operands", calls}}, kAnswer); }
 
@@ -155,10 +175,12 @@ struct PythonBaselines::State {
   }
 
   void time(const task::Task& task, const std::string& baseline, BaselineTiming& timing) {
-    timing.flags = open(task, baseline).value("flags", flags);
+    open(task, baseline);
     timing.device_name = name;
     timing.device_uuid = uuid;
     const FileLock alone = lock();
+    const Closing closing(*this);
+    timing.flags = look().value("flags", flags);
     PairSettings pairs = pair_settings(settings, task.id, "baseline " + baseline, 0);
     pairs.protocol.give_up_below = 0;  // a slow baseline is one as good
     PythonArm eager(*python, kEager), other(*python, kOther);
@@ -198,8 +220,10 @@ BaselineTiming PythonBaselines::measure(const task::Task& task, const std::strin
 std::vector<double> PythonBaselines::eager_alone(const task::Task& task, int calls, int rounds) {
   State& s = *state_;
   s.open(task, "eager");
-  s.make_operands(calls);
   const FileLock alone = s.lock();
+  const State::Closing closing(s);
+  s.look();
+  s.make_operands(calls);
   PythonArm eager(*s.python, kEager);
   return time_alone(eager, calls, rounds,
                     random_key({s.settings.seed, name_key(task.id), name_key("alone")}));

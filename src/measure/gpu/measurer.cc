@@ -179,6 +179,15 @@ struct GpuMeasurer::State : EngineDevice {
     return bench_for(bench, task, [&] { return std::make_unique<GpuBench>(harness, task, settings); });
   }
 
+  // What the task before had of the GPU, while this one is made ready: others need it.
+  void drop_bench() {
+    if (!bench) return;
+    const InTurn in_turn(*this);
+    bench.reset();
+    release_cached_gpu_memory();
+    harness.memory().drop_spare();
+  }
+
   Measurement blank(const task::Task& task, const std::string& candidate) const {
     Measurement m = blank_measurement(settings, task, candidate);
     m.device = facts;
@@ -429,6 +438,7 @@ Measured GpuMeasurer::measure(const task::Task& as_it_is, const Candidate& candi
   const double begin = seconds_now();
   State& s = *state_;
   const task::Task task = candidate.tier == Tier::kPython ? s.as_module(as_it_is) : as_it_is;
+  if (s.settings.shares_gpu && !is_bench_of(s.bench, task)) s.drop_bench();
   if (const Ran ran = s.prepare(task, candidate, binary); ran.verdict != Verdict::kOk) {
     Measured failed{s.blank(task::under_math(task, s.settings.math), candidate.id), {}, ""};
     failed.measurement.verdict = ran.verdict;

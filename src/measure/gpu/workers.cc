@@ -14,8 +14,10 @@
 #include <csignal>
 #include <cstring>
 #include <optional>
+#include <thread>
 
 #include "extension/measurer.h"
+#include "gpu_place.h"
 #include "timing/judge.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/json.h"
@@ -279,20 +281,36 @@ struct GpuWorkers::State {
         if (other != &process && *other) all.push_back(other);
       return all;
     };
-    try {
-      bool crowded = false;
-      Measured out = once(process, request, blank, &crowded);
-      if (!crowded || others().empty()) return out;
-    } catch (const InvalidInput&) {
-      throw;
-    } catch (const Error& e) {
-      drop(process);  // whoever comes next gets another
-      if (e.exit_code() == kExitWrongDevice || others().empty()) throw;
-      log_warning(std::string(e.what()) + "; once more, with nothing else on the GPU");
+    constexpr int kTriesOfShared = 5;
+    constexpr double kPauseS = 4;  // longer each time: until another shard is done with its task
+    for (int tries = 1;; ++tries) {
+      const bool alone = others().empty();
+      const bool again = !alone || (settings.shares_gpu && tries < kTriesOfShared);
+      try {
+        bool crowded = false;
+        Measured out = once(process, request, blank, &crowded);
+        if (!crowded) return out;
+        if (!again) {
+          if (settings.shares_gpu) {  // it might fit where the GPU is its own
+            out.measurement.verdict = Verdict::kNotMeasured;
+            out.measurement.detail =
+                "it does not fit on this GPU beside other shards: " + out.measurement.detail;
+          }
+          return out;
+        }
+      } catch (const InvalidInput&) {
+        throw;
+      } catch (const Error& e) {
+        drop(process);  // whoever comes next gets another
+        if (e.exit_code() == kExitWrongDevice || !again || (alone && !lacks_gpu_memory(e.what()))) throw;
+        log_warning(
+            std::string(e.what()) +
+            (alone ? "; once more, in a while" : "; once more, with nothing else of this shard on the GPU"));
+      }
+      for (std::optional<Process>* other : others()) drop(*other);
+      drop(process);
+      if (alone) std::this_thread::sleep_for(std::chrono::duration<double>(kPauseS * tries));
     }
-    for (std::optional<Process>* other : others()) drop(*other);
-    drop(process);
-    return once(process, request, blank);
   }
 
   static void throw_error_of(const Json& answer) {
