@@ -1,8 +1,11 @@
 // `collect`: candidates from the dataset's files and by augmentation, compiled and measured.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "kinds.h"
 #include "summary.h"
+#include "teachers.h"
 #include "verifier.h"
 
 namespace warpsmith::stages {
@@ -15,11 +18,8 @@ class CollectStage final : public Stage {
       : inputs_(std::move(inputs)),
         settings_(std::get<workflow::CollectSettings>(inputs_.spec.settings)),
         tasks_(inputs_.spec.dataset, inputs_.tasks),
-        verifier_(inputs_, known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)) {
-    if (!settings_.teachers.empty())
-      throw Error(fmt::format("stage {}: candidates from teachers are not built yet; leave `teachers:` out",
-                              inputs_.spec.name),
-                  kExitUsage);
+        verifier_(inputs_, known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
+        teachers_(inputs_.spec, tasks_, verifier_) {
     if (tasks_.all().empty())
       throw Error(fmt::format("stage {}: the dataset has no tasks", inputs_.spec.name), kExitUsage);
   }
@@ -46,16 +46,22 @@ class CollectStage final : public Stage {
   }
 
   StageStep on_job(const JobResult& result) override {
-    if (finished_ || result.round != 0) unexpected(inputs_.spec, result);
+    if (finished_ || result.round != teachers_.round()) unexpected(inputs_.spec, result);
     std::optional<JobRequest> next;
     if (result.job == "collect") {
       next = verifier_.begin(0, read_collected(result));
+    } else if (Teachers::is_job(result.job)) {
+      if (!teachers_.on_job(result))
+        return {.jobs = {}, .finished = false, .output = {}, .progress = progress()};
+      next = verifier_.begin(teachers_.round(), teachers_.take());
     } else if (result.job == "compile" || result.job == "measure") {
       next = verifier_.on_job(result);
     } else {
       unexpected(inputs_.spec, result);
     }
     if (next) return ask(std::move(*next), progress());
+    if (std::vector<JobRequest> jobs = teachers_.next_round(); !jobs.empty())
+      return {.jobs = std::move(jobs), .finished = false, .output = {}, .progress = progress()};
     return finish();
   }
 
@@ -78,7 +84,10 @@ class CollectStage final : public Stage {
     return candidates;
   }
 
-  StageProgress progress() const { return {{"round", 0}, {"rounds", 1}}; }
+  // How many rounds the teachers need is known at the end.
+  StageProgress progress() const {
+    return {{"round", teachers_.round()}, {"rounds", std::max(1, teachers_.round())}};
+  }
 
   // Dataset files whose verdict is not the one that their folder names. Verdicts that say nothing about them
   // don't count.
@@ -107,6 +116,7 @@ class CollectStage final : public Stage {
     summary["tasks"] = tasks_.all().size();
     summary["lost_tasks"] = lost_tasks_;
     summary["unexpected_verdicts"] = unexpected_verdicts();
+    if (!settings_.teachers.empty()) summary["teachers"] = teachers_.summary();
     step.progress = progress();
     step.progress.update(figures(counted(verifier_), tasks_));
     step.output["summary"] = std::move(summary);
@@ -117,6 +127,7 @@ class CollectStage final : public Stage {
   const workflow::CollectSettings settings_;
   const TaskSet tasks_;
   Verifier verifier_;
+  Teachers teachers_;
   std::uint64_t lost_tasks_ = 0;
   bool finished_ = false;
 };

@@ -96,12 +96,30 @@ void set_texts(std::vector<std::string> texts, Prompt* prompt) {
   prompt->shorter.assign(std::move_iterator(texts.begin() + 1), std::move_iterator(texts.end()));
 }
 
+namespace {
+
+// The items of a job that samples.
+void add_prompts(const workflow::StageSpec& spec, const std::vector<Prompt>& prompts, int max_tokens,
+                 JobRequest& job) {
+  int samples = 0;
+  for (const Prompt& p : prompts) {
+    job.items.push_back({{"id", p.id}, {"task", p.task}, {"prompt", p.text}, {"n", p.samples}});
+    if (!p.shorter.empty()) job.items.back()["shorter"] = p.shorter;
+    samples += p.samples;
+  }
+  job.program = "warpsmith-generate";
+  job.resources = spec.generate;
+  const double an_item = samples / std::max(1.0, static_cast<double>(prompts.size()));
+  job.expected_item_s = seconds_a_token(spec) * max_tokens * an_item;
+}
+
+}  // namespace
+
 JobRequest generate_request(const workflow::StageSpec& spec, int round, const std::string& checkpoint,
                             const std::vector<Prompt>& prompts, const Spent& spent) {
   JobRequest job;
   job.round = round;
   job.job = "generate";
-  job.program = "warpsmith-generate";
   job.params = {{"temperature", spec.sample.temperature},
                 {"top_p", spec.sample.top_p},
                 {"max_tokens", spec.sample.max_tokens}};
@@ -117,17 +135,24 @@ JobRequest generate_request(const workflow::StageSpec& spec, int round, const st
                        {"batch", waves ? spec.sample.wave : kSamplesAnItem}});
     if (!spec.model.from.empty()) job.params["base_folder"] = spec.model.from;
   }
-  int samples = 0;
-  for (const Prompt& p : prompts) {
-    job.items.push_back({{"id", p.id}, {"task", p.task}, {"prompt", p.text}, {"n", p.samples}});
-    if (!p.shorter.empty()) job.items.back()["shorter"] = p.shorter;
-    samples += p.samples;
-  }
-  job.resources = spec.generate;
+  add_prompts(spec, prompts, spec.sample.max_tokens, job);
   job.least_shards = spec.generate_shards;
   job.one_shard = spec.policy.has_value();  // limits and budget are one program's
-  const double an_item = samples / std::max(1.0, static_cast<double>(prompts.size()));
-  job.expected_item_s = seconds_a_token(spec) * spec.sample.max_tokens * an_item;
+  return job;
+}
+
+JobRequest teacher_request(const workflow::StageSpec& spec, int round, const std::string& name,
+                           const workflow::TeacherSettings& teacher, const std::vector<Prompt>& prompts,
+                           const Spent& spent) {
+  JobRequest job;
+  job.round = round;
+  job.job = name;
+  job.params = {{"temperature", teacher.temperature},
+                {"top_p", teacher.top_p},
+                {"max_tokens", teacher.max_tokens},
+                {"endpoint", endpoint_json(teacher.endpoint, spent)}};
+  add_prompts(spec, prompts, teacher.max_tokens, job);
+  job.one_shard = true;
   return job;
 }
 

@@ -74,6 +74,10 @@ struct Spent {
 // before.
 JobRequest generate_request(const workflow::StageSpec& spec, int round, const std::string& checkpoint,
                             const std::vector<Prompt>& prompts, const Spent& spent = {});
+// Of one teacher, by a job of this name.
+JobRequest teacher_request(const workflow::StageSpec& spec, int round, const std::string& job,
+                           const workflow::TeacherSettings& teacher, const std::vector<Prompt>& prompts,
+                           const Spent& spent);
 JobRequest compile_request(const workflow::StageSpec& spec, int round,
                            const std::vector<Candidate>& candidates);
 

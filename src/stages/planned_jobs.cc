@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "jobs.h"
+#include "teachers.h"
 #include "warpsmith/workflow/devices.h"
 
 namespace warpsmith::stages {
@@ -32,10 +33,14 @@ struct Planner {
   }
 
   // How many candidates the dataset's files and their variants are is known when they have been read.
-  void operator()(const workflow::CollectSettings&) {
+  void operator()(const workflow::CollectSettings& s) {
     jobs.push_back({0, "collect", all_tasks(), false});
     jobs.push_back({0, "compile", 0, false});
     jobs.push_back({0, "measure", 0, false});
+    // How many more rounds there are, depends on what succeeds.
+    for (const workflow::TeacherSettings& teacher : s.teachers)
+      jobs.push_back({1, Teachers::kJobPrefix + teacher.name, train_tasks(), false});
+    if (!s.teachers.empty()) add_verification(jobs, 1, 0);
   }
   void operator()(const workflow::SftSettings& s) {
     jobs.push_back({0, "train", count(std::max(1, s.steps)), false});
@@ -109,10 +114,14 @@ void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
 
 void add_program(PlannedJob& job, const workflow::StageSpec& spec) {
   const auto* command = std::get_if<workflow::CommandSettings>(&spec.settings);
-  job.program = command == nullptr      ? "warpsmith-" + (job.job == "export" ? "train" : job.job)
+  const bool asks = Teachers::is_job(job.job);
+  job.one_shard = job.one_shard || asks;
+  job.program = command == nullptr      ? "warpsmith-" + (job.job == "export" ? "train"
+                                                          : asks              ? "generate"
+                                                                              : job.job)
                 : command->argv.empty() ? ""
                                         : command->argv.front();
-  job.resources = job.job == "generate"                          ? spec.generate
+  job.resources = job.job == "generate" || asks                  ? spec.generate
                   : job.job == "measure"                         ? spec.measure
                   : job.job == "compile" || job.job == "collect" ? spec.compile
                                                                  : spec.train;

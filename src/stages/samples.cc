@@ -15,10 +15,8 @@ void read_item(const workflow::StageSpec& spec, const Prompt& prompt, const Item
     throw Error(fmt::format("stage {}, round {}: {} has {} exemplars, and {} are said to be left out",
                             spec.name, round, prompt.id, prompt.shorter.size(), left_out));
   out.exemplars_left_out += left_out;
-  if (const auto spent = item.record.find("spent"); spent != item.record.end()) {
-    out.spent.prompt += spent->at("prompt").get<std::int64_t>();
-    out.spent.completion += spent->at("completion").get<std::int64_t>();
-    out.spent.lost += spent->value("lost", std::int64_t{0});
+  if (item.record.contains("spent")) {
+    out.spent += spent_of(item.record);
     out.refused += static_cast<std::uint64_t>(std::max(0, prompt.samples - static_cast<int>(list.size())));
   }
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -75,6 +73,13 @@ Generated read_generated(const workflow::StageSpec& spec, const std::vector<Prom
     }
   }
   return out;
+}
+
+Spent spent_of(const Json& record) {
+  const auto spent = record.find("spent");
+  if (spent == record.end()) return {};
+  return {spent->at("prompt").get<std::int64_t>(), spent->at("completion").get<std::int64_t>(),
+          spent->value("lost", std::int64_t{0})};
 }
 
 Json server_json(const workflow::EndpointSettings& endpoint, const Spent& spent, std::uint64_t refused) {

@@ -43,6 +43,8 @@ struct Generated {
 Generated read_generated(const workflow::StageSpec& spec, const std::vector<Prompt>& prompts,
                          const JobResult& result, Verifier& verifier);
 
+// What a record of a server's answers says that they took; nothing of one of ours.
+Spent spent_of(const Json& record);
 // {"model", "prompt_tokens", "completion_tokens", "lost_tokens" (of both: their answers never came), "money"
 // where there are prices, "refused" (samples)}
 Json server_json(const workflow::EndpointSettings& endpoint, const Spent& spent, std::uint64_t refused);

@@ -115,8 +115,7 @@ void resolve(StageSpec& stage, const SiteSpec* site, const GpuStocks& machine) {
   if (site == nullptr) stage.blocked += kNameASite;
 }
 
-void price(StageSpec& stage, const SiteSpec* site) {
-  EndpointSettings& endpoint = *stage.policy;
+void price(StageSpec& stage, EndpointSettings& endpoint, const SiteSpec* site) {
   if (site != nullptr)
     if (const auto it = site->prices.tokens.find(endpoint.model); it != site->prices.tokens.end())
       endpoint.prices = it->second;
@@ -166,6 +165,8 @@ std::string problem_of(const StageJob& job, const SiteSpec* site, const GpuStock
 std::vector<StageJob> stage_jobs(const StageSpec& stage) {
   const StageJob generate{"generate", &stage.generate}, compile{"compile", &stage.compile},
       measure{"measure", &stage.measure}, train{"train", &stage.train};
+  const auto* collect = std::get_if<CollectSettings>(&stage.settings);
+  if (collect != nullptr && !collect->teachers.empty()) return {generate, compile, measure};
   if (stage.kind == "collect") return {compile, measure};
   if (stage.kind == "measure" && measures_again(stage)) return {compile, measure};
   if (stage.kind == "measure") return {generate, compile, measure};
@@ -215,10 +216,9 @@ bool asks_for_gpus(const WorkflowSpec& spec) {
 void resolve_devices(WorkflowSpec& spec, const SiteSpec* site, const GpuStocks& machine) {
   for (StageSpec& stage : spec.stages) {
     if (stage.device_found == DeviceFound::kUnasked && stage.device != "cpu") resolve(stage, site, machine);
-    const auto* collect = std::get_if<CollectSettings>(&stage.settings);
-    if (collect != nullptr && !collect->teachers.empty())
-      stage.blocked = "candidates from `teachers` are not built yet; leave it out";
-    if (stage.policy) price(stage, site);
+    if (stage.policy) price(stage, *stage.policy, site);
+    if (auto* collect = std::get_if<CollectSettings>(&stage.settings))
+      for (TeacherSettings& teacher : collect->teachers) price(stage, teacher.endpoint, site);
     if (stage.device == "cpu" && runs_on_gpus_alone(stage) && stage.blocked.empty())
       stage.blocked =
           fmt::format("programs of tier `{}` run on GPUs alone, and this stage measures on the CPU{}",

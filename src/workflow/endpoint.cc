@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "warpsmith/base/text.h"
 
 namespace warpsmith::workflow {
@@ -107,7 +109,7 @@ void read_endpoint(MapReader& map, EndpointSettings& endpoint, Diagnostics& mist
   if (const auto budget = map.value("budget"))
     read_map(spending_keys(), *budget, "`budget`", endpoint.budget, mistakes);
   refuse_secrets(map);
-  if (mistakes.size() > mistakes_before) return;
+  if (mistakes.size() > mistakes_before || !map.usable()) return;
   if (!endpoint.url.starts_with("http://") && !endpoint.url.starts_with("https://"))
     map.mistake("url",
                 endpoint.url.empty() ? "key `url` is missing"
@@ -129,6 +131,46 @@ void read_policy(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
     keys.finish();
   }
   map.finish();
+}
+
+const Table<TeacherSettings>& teacher_keys() {
+  using S = TeacherSettings;
+  static const Table<S> table = {
+      {{"name", Form::kString, "Who wrote it, in results. Default: made of `model`."}, &S::name},
+      {{"trials", Form::kInteger, "Answers that it is asked for, of a task, at most; published: 20.", 1,
+        10000},
+       &S::trials},
+      {{"successes", Form::kInteger, "Distinct right programs of a task, with which it stops; published: 2.",
+        1, 10000},
+       &S::successes},
+      {{"temperature", Form::kNumber, "Divides the logits.", 0, 100}, &S::temperature},
+      {{"top_p", Form::kNumber, "Smallest set of tokens with this probability together.", 0, 1, true},
+       &S::top_p},
+      {{"max_tokens", Form::kInteger, "Longest answer.", 1, 1000000}, &S::max_tokens},
+  };
+  return table;
+}
+
+TeacherSettings read_teacher(const Node& node, Diagnostics& mistakes) {
+  TeacherSettings teacher;
+  MapReader map(node, "teacher", mistakes);
+  read_endpoint(map, teacher.endpoint, mistakes);
+  read_keys(teacher_keys(), map, teacher, mistakes);
+  map.finish();
+  if (teacher.name.empty())
+    for (const char c : teacher.endpoint.model)
+      teacher.name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';
+  if (teacher.name.size() > 64) teacher.name.resize(64);
+  if (map.has("name") && !is_identifier(teacher.name))
+    map.mistake("name", fmt::format("`{}` is no name", teacher.name),
+                "a letter, then letters, digits, _ and -");
+  return teacher;
+}
+
+Json hashed_teacher(const TeacherSettings& teacher) {
+  Json json = hashed_json(teacher_keys(), teacher);
+  json.update(hashed_endpoint(teacher.endpoint));
+  return json;
 }
 
 void check_policy(MapReader& map, StageSpec& spec, Diagnostics& mistakes) {

@@ -16,6 +16,11 @@ void read_policy(const yaml::Node& node, StageSpec& spec, Diagnostics& mistakes)
 // What a stage of `kind` says of training, which a server's model does not get. `map` is the stage's.
 void check_policy(yaml::MapReader& map, StageSpec& spec, Diagnostics& mistakes);
 
+// One of `teachers:`: the keys of an endpoint, and how it is asked.
+const Table<TeacherSettings>& teacher_keys();
+TeacherSettings read_teacher(const yaml::Node& node, Diagnostics& mistakes);
+Json hashed_teacher(const TeacherSettings& teacher);
+
 // What the answers depend on: the model, not where it is served.
 Json hashed_endpoint(const EndpointSettings& endpoint);
 

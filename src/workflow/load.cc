@@ -292,7 +292,9 @@ class Loader {
     }
     for (Draft& draft : drafts) {
       if (draft.hacks) find_hacks(draft);
-      if (draft.spec.policy) find_certificates(draft);
+      if (draft.spec.policy) find_certificates(draft, *draft.spec.policy);
+      if (auto* collect = std::get_if<CollectSettings>(&draft.spec.settings))
+        for (TeacherSettings& teacher : collect->teachers) find_certificates(draft, teacher.endpoint);
       if (draft.model) find_model(draft.spec.model, *draft.model);
       if (const auto* command = std::get_if<CommandSettings>(&draft.spec.settings))
         check_command_files(draft, *command);
@@ -397,8 +399,8 @@ class Loader {
   }
 
   // `ca_file` is made absolute.
-  void find_certificates(Draft& draft) {
-    std::string& named = draft.spec.policy->ca_file;
+  void find_certificates(const Draft& draft, EndpointSettings& endpoint) {
+    std::string& named = endpoint.ca_file;
     if (named.empty()) return;
     const fs::path file = (base_folder() / named).lexically_normal();
     named = file.string();

@@ -63,16 +63,6 @@ Json names_schema(const char* meaning) {
           {"anyOf", {{{"type", "string"}}, list_of({{"type", "string"}}, meaning)}}};
 }
 
-Json teacher_schema() {
-  Json map = closed_map({{"model", {{"type", "string"}}},
-                         {"url", {{"type", "string"}}},
-                         {"key_env", {{"type", "string"}, {"pattern", "^[A-Za-z_][A-Za-z0-9_-]*$"}}},
-                         {"trials", {{"type", "integer"}, {"minimum", 1}}},
-                         {"successes", {{"type", "integer"}, {"minimum", 1}}}},
-                        "A teacher model; not built yet.", {"model"});
-  return {{"anyOf", {{{"type", "string"}}, std::move(map)}}};
-}
-
 Json endpoint_properties() {
   Json properties = properties_schema(endpoint_keys(), EndpointSettings{});
   properties["budget"] = closed_map(properties_schema(spending_keys(), EndpointSettings::Spending{}),
@@ -82,6 +72,12 @@ Json endpoint_properties() {
 
 Json endpoint_schema() {
   return closed_map(endpoint_properties(), "A server that speaks OpenAI's protocol.", {"url", "model"});
+}
+
+Json teacher_schema() {
+  Json properties = endpoint_properties();
+  properties.update(properties_schema(teacher_keys(), TeacherSettings{}));
+  return closed_map(std::move(properties), "A served model that writes candidates.", {"url", "model"});
 }
 
 // Keys of the blocks that the file and its stages share.
@@ -118,7 +114,7 @@ Json kind_properties(std::string_view kind) {
   if (kind == "collect")
     return {{"augment", closed_map(properties_schema(augment_keys(), AugmentSettings{}),
                                    "Variants of the dataset's successes.")},
-            {"teachers", list_of(teacher_schema(), "Models that write candidates; not built yet.")}};
+            {"teachers", list_of(teacher_schema(), "Served models that write candidates.")}};
   if (kind == "sft") return properties_schema(sft_keys(), SftSettings{});
   if (kind == "self_supervised") return properties_schema(self_supervised_keys(), SelfSupervisedSettings{});
   if (kind == "contrastive") return properties_schema(contrastive_keys(), ContrastiveSettings{});

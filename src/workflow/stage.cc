@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <set>
 
 #include "endpoint.h"
 #include "substitute.h"
@@ -142,35 +143,18 @@ std::vector<NamedPlace> read_names(MapReader& map, const std::string& key, Diagn
   return names;
 }
 
-std::string read_teacher(const Node& node, Diagnostics& mistakes) {
-  if (node.is_scalar()) return node.text();
-  MapReader map(node, "teacher", mistakes);
-  const auto name = map.string("model", {.required = true});
-  map.string("url");
-  map.integer("trials", {.low = 1, .high = 10000});
-  map.integer("successes", {.low = 1, .high = 10000});
-  if (const auto variable = map.string("key_env"); variable && !is_identifier(*variable))
-    map.mistake("key_env", "`key_env` holds the name of an environment variable, never the key itself",
-                "such as OPENAI_API_KEY");
-  for (const char* secret : {"key", "api_key", "token"}) {
-    if (!map.has(secret)) continue;
-    map.expect(secret);
-    map.mistake(secret, fmt::format("`{}`: secrets do not stand in a workflow file", secret),
-                "name an environment variable: key_env: NAME");
-  }
-  map.finish();
-  return name.value_or("");
-}
-
-CollectSettings read_collect(MapReader& map, Diagnostics& mistakes, Diagnostics& notes) {
+CollectSettings read_collect(MapReader& map, Diagnostics& mistakes) {
   CollectSettings settings;
   if (const auto node = map.value("augment"))
     read_map(augment_keys(), *node, "`augment`", settings.augment, mistakes);
-  const auto teachers = map.sequence("teachers");
-  for (const Node& teacher : teachers) settings.teachers.push_back(read_teacher(teacher, mistakes));
-  if (!teachers.empty())
-    notes.push_back(mistake_at(map.node().find("teachers")->place(), "`teachers` is not built yet",
-                               "the stage cannot run with it"));
+  std::set<std::string> names;
+  for (const Node& node : map.sequence("teachers")) {
+    TeacherSettings teacher = read_teacher(node, mistakes);
+    if (!names.insert(teacher.name).second)
+      mistakes.push_back(mistake_at(node.place(), fmt::format("two teachers are named `{}`", teacher.name),
+                                    "name: SOMETHING"));
+    settings.teachers.push_back(std::move(teacher));
+  }
   return settings;
 }
 
@@ -226,7 +210,7 @@ CommandSettings read_command(MapReader& map, Draft& draft, Diagnostics& mistakes
 
 StageSettings read_kind(const std::string& kind, MapReader& map, Draft& draft, Diagnostics& mistakes,
                         Diagnostics& notes) {
-  if (kind == "collect") return read_collect(map, mistakes, notes);
+  if (kind == "collect") return read_collect(map, mistakes);
   if (kind == "sft") return read_settings(sft_keys(), map, mistakes);
   if (kind == "self_supervised") return read_settings(self_supervised_keys(), map, mistakes);
   if (kind == "contrastive") return read_contrastive(map, draft, mistakes, notes);
@@ -489,7 +473,9 @@ Json resolved_parameters(const StageSpec& spec) {
   if (spec.kind == "collect" && spec.prompt.answer != "plan") json["answer"] = spec.prompt.answer;
   struct Visitor {
     Json operator()(const CollectSettings& s) const {
-      return {{"augment", hashed_json(augment_keys(), s.augment)}, {"teachers", s.teachers}};
+      Json teachers = Json::array();
+      for (const TeacherSettings& teacher : s.teachers) teachers.push_back(hashed_teacher(teacher));
+      return {{"augment", hashed_json(augment_keys(), s.augment)}, {"teachers", std::move(teachers)}};
     }
     Json operator()(const SftSettings& s) const { return hashed_json(sft_keys(), s); }
     Json operator()(const SelfSupervisedSettings& s) const { return hashed_json(self_supervised_keys(), s); }

@@ -239,5 +239,29 @@ TEST_F(RealServer, AWorkflowEvolvesByIt) {
   EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
 }
 
+// Stage 1's candidates, by a teacher that never succeeds: it is asked as often as it may.
+TEST_F(RealServer, ATeacherIsAskedForEachTask) {
+  const Scratch scratch;
+  const std::string run = (scratch.path() / "run").string(), file = (scratch.path() / "w.yaml").string();
+  write_file_atomic(
+      file, "schema: warpsmith.workflow/1\nname: taught\ndataset: {folder: " + kSource +
+                "/datasets, train: [square_bias_relu, rms_norm], heldout_operation: [transpose]}\n"
+                "measure: {budget: 300ms, target: 3%}\nstages:\n  - name: collect\n    kind: collect\n"
+                "    teachers: [{name: tiny, url: \"" +
+                url() + "\", model: " + model() + ", trials: 3, successes: 2, max_tokens: 16}]\n");
+  int status = 0;
+  const std::string warpsmith = std::string("'") + WARPSMITH_BINARY_DIR "/warpsmith' ";
+  const std::string said =
+      output_of(warpsmith + "run '" + file + "' --run-dir '" + run + "' --quiet 2>&1", &status);
+  ASSERT_EQ(status, 0) << said;
+  const Json found =
+      parse_json(output_of(warpsmith + "export '" + run + "' --format json 2>&1", &status), "export");
+  const Json tiny = found.at("stages").at(0).at("summary").at("teachers").at("tiny");
+  EXPECT_EQ(tiny["trials"], 6) << "two tasks; the held-out one is shown to nobody";
+  EXPECT_EQ(tiny["successes"], 0);
+  EXPECT_GT(tiny["prompt_tokens"].get<int>(), 500);
+  EXPECT_EQ(tiny["lost_tokens"], 0);
+}
+
 }  // namespace
 }  // namespace warpsmith::endpoint

@@ -121,19 +121,6 @@ TEST(Collect, NothingToMeasureEndsTheStage) {
   EXPECT_EQ(world.jobs(), (std::vector<std::string>{"0/collect", "0/compile"}));
 }
 
-TEST(Collect, TeachersAreRefused) {
-  workflow::CollectSettings settings;
-  settings.teachers = {"gpt"};
-  try {
-    make_stage(make_inputs("collect", "collect", settings));
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_STREQ(e.what(),
-                 "stage collect: candidates from teachers are not built yet; leave `teachers:` out");
-    EXPECT_EQ(e.exit_code(), kExitUsage);
-  }
-}
-
 TEST(Collect, AnUnknownTaskIsAnError) {
   StageInputs inputs = make_inputs("collect", "collect", workflow::CollectSettings{});
   inputs.spec.dataset.train.push_back("nowhere");

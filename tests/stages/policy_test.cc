@@ -1,4 +1,4 @@
-// Stages that sample a server's model: `policy: {endpoint: …}`.
+// Stages that ask servers: `policy: {endpoint: …}` and `teachers:`.
 #include <gtest/gtest.h>
 
 #include "world.h"
@@ -102,6 +102,81 @@ TEST_F(PolicyTest, WhatIsRefusedIsCounted) {
       world.drive(asked("measure", workflow::MeasureSettings{.samples = 2, .heldout = false}));
   EXPECT_EQ(out["samples"].size(), 2u);
   EXPECT_EQ(out["summary"]["server"]["refused"], 2);
+}
+
+struct TeachersTest : PolicyTest {
+  TeachersTest() {
+    world.collected = [](const std::string& task) {
+      return Json{{"candidates", {{{"candidate", to_json(program(task, "ok 1.00 p", "dataset"))}}}}};
+    };
+  }
+  static StageInputs with(std::vector<workflow::TeacherSettings> teachers) {
+    workflow::CollectSettings settings;
+    settings.teachers = std::move(teachers);
+    return make_inputs("collect", "collect", std::move(settings));
+  }
+  static std::string fenced(const std::string& code) { return "Thus:\n```cuda\n" + code + "\n```\n"; }
+  static workflow::TeacherSettings teacher(const std::string& name, int trials, int successes) {
+    return {.name = name, .endpoint = endpoint(), .trials = trials, .successes = successes};
+  }
+  std::vector<std::string> asked() const {
+    std::vector<std::string> out;
+    for (const JobRequest& job : world.log)
+      for (const Json& item : job.items)
+        if (job.job.starts_with("ask-"))
+          out.push_back(std::to_string(job.round) + " " + job.job + " " + item["task"].get<std::string>() +
+                        " " + item["n"].dump());
+    return out;
+  }
+};
+
+// Until so many succeeded, or so many trials are over; held-out tasks are not shown to anybody.
+TEST_F(TeachersTest, AreAskedUntilEnoughSucceeded) {
+  world.answer = [](const JobRequest& job, const Json& item) {
+    std::vector<std::string> texts;
+    for (int i = 0; i < item["n"]; ++i) {
+      const std::string name = " " + job.job.substr(4) + std::to_string(10 * job.round + i);
+      const bool good = item["task"] == "a" && (job.round == 1 ? i == 0 : true);
+      texts.push_back(fenced((good ? "ok 2.00" : "wrong") + name));
+    }
+    return texts;
+  };
+  const StageOutput out = world.drive(with({teacher("one", 5, 2), teacher("two", 1, 1)}));
+  EXPECT_EQ(asked(),
+            (std::vector<std::string>{"1 ask-one a 2", "1 ask-one b 2", "1 ask-two a 1", "1 ask-two b 1",
+                                      "2 ask-one a 1", "2 ask-one b 2", "3 ask-one b 1"}));
+  EXPECT_EQ(world.job("1/ask-one").program, "warpsmith-generate");
+  EXPECT_EQ(world.job("1/ask-one").params["endpoint"]["model"], "coder");
+  EXPECT_TRUE(world.job("1/ask-one").one_shard);
+  EXPECT_EQ(world.job("1/ask-one").params["max_tokens"], 4096);
+  const Json& one = out["summary"]["teachers"]["one"];
+  EXPECT_EQ(one["trials"], 8);
+  EXPECT_EQ(one["successes"], 2);
+  EXPECT_EQ(one["tasks"], 1);
+  EXPECT_EQ(one["prompt_tokens"], 500);
+  int theirs = 0;
+  for (const Json& entry : out["candidates"]) {
+    const Json& origin = entry["candidate"]["origin"];
+    if (origin["kind"] != "teacher") continue;
+    ++theirs;
+    EXPECT_TRUE(
+        origin["detail"].get<std::string>().starts_with(theirs <= 4 || theirs > 6 ? "one: " : "two: "))
+        << origin;
+  }
+  EXPECT_EQ(theirs, 10);
+}
+
+// What they wrote is learned from, and is not the model's.
+TEST_F(TeachersTest, TheirProgramsAreExamples) {
+  world.answer = [](const JobRequest&, const Json& item) { return repeat(item, fenced("ok 2.00 taught")); };
+  StageInputs inputs = make_inputs("sft", "sft", workflow::SftSettings{.steps = 1});
+  add_upstream(inputs, "collect", world.drive(with({teacher("one", 4, 1)})));
+  World sft;
+  sft.drive(inputs);
+  bool found = false;
+  for (const Json& example : examples_of(sft.job("0/train")))
+    found = found || example["completion"].get<std::string>().find("taught") != std::string::npos;
+  EXPECT_TRUE(found);
 }
 
 }  // namespace

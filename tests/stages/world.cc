@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <sstream>
 
 #include "warpsmith/base/text.h"
@@ -133,7 +134,7 @@ JobResult World::run(const JobRequest& job) {
   for (const Json& item : job.items) {
     const std::string id = item.at("id");
     ItemResult r{id, Json::object(), "stages/x/" + std::to_string(job.round) + "/" + job.job + "/0/1"};
-    if (job.job == "generate") {
+    if (job.job == "generate" || job.job.starts_with("ask-")) {
       const auto texts = answer(job, item);
       if (spent.is_null())
         EXPECT_EQ(texts.size(), item.at("n").get<std::size_t>());
@@ -173,16 +174,22 @@ JobResult World::run(const JobRequest& job) {
 
 StageOutput World::drive(Stage& stage) {
   StageStep step = stage.start();
+  std::deque<JobRequest> open;
   while (!step.finished) {
-    if (step.jobs.size() != 1) {
-      ADD_FAILURE() << "a stage that is not finished asks for " << step.jobs.size() << " jobs";
+    for (JobRequest& job : step.jobs) {
+      EXPECT_FALSE(job.items.empty()) << "a job without items: " << job.job;
+      log.push_back(job);
+      open.push_back(std::move(job));
+    }
+    if (open.empty()) {
+      ADD_FAILURE() << "a stage that is not finished asks for no job";
       return {};
     }
-    EXPECT_FALSE(step.jobs[0].items.empty()) << "a job without items: " << step.jobs[0].job;
-    log.push_back(step.jobs[0]);
-    step = stage.on_job(run(step.jobs[0]));
+    const JobRequest next = std::move(open.front());
+    open.pop_front();
+    step = stage.on_job(run(next));
   }
-  EXPECT_TRUE(step.jobs.empty());
+  EXPECT_TRUE(step.jobs.empty() && open.empty());
   return step.output;
 }
 

@@ -22,7 +22,7 @@ const Fields<SourceFile>& fields_of(const SourceFile& file);
 
 // Where a candidate came from.
 struct Origin {
-  std::string kind;   // "dataset", "augmented", "generated", "imported"
+  std::string kind;   // "dataset", "augmented", "teacher", "generated", "imported"
   std::string stage;  // stage that made it
   int round = 0;
   std::string detail;  // dataset file, or prompt item and sample number

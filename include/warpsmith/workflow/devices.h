@@ -59,8 +59,8 @@ bool asks_for_gpus(const WorkflowSpec& spec);
 //
 // Where nothing can be measured, a stage that measures_again() answers so for each candidate; others are
 // blocked, but for `command`: what its program does with a device is its own affair. Blocked as well is who
-// asks for several ranks, for GPUs that the place does not have, for `teachers`, or for a budget of money
-// where the site has no price.
+// asks for several ranks, for GPUs that the place does not have, or for a budget of money where the site has
+// no price.
 void resolve_devices(WorkflowSpec& spec, const SiteSpec* site, const GpuStocks& machine = {});
 
 }  // namespace warpsmith::workflow

@@ -158,9 +158,18 @@ struct AugmentSettings {
   std::vector<int> block_sizes;  // other block sizes
 };
 
+// A served model that writes candidates for stage 1; the numbers are the paper's.
+struct TeacherSettings {
+  std::string name;  // an identifier; its jobs and its share of the summary are named so
+  EndpointSettings endpoint;
+  int trials = 20, successes = 2;  // of a task: asked until so many distinct programs succeeded
+  double temperature = 1, top_p = 1;
+  int max_tokens = 4096;
+};
+
 struct CollectSettings {
   AugmentSettings augment;
-  std::vector<std::string> teachers;  // validated, not built yet
+  std::vector<TeacherSettings> teachers;
 };
 struct SftSettings {
   int steps = 1200;

@@ -1,0 +1,95 @@
+#include "teachers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace warpsmith::stages {
+
+Teachers::Teachers(const workflow::StageSpec& spec, const TaskSet& tasks, Verifier& verifier)
+    : spec_(spec), tasks_(tasks), verifier_(verifier) {
+  for (const workflow::TeacherSettings& teacher :
+       std::get<workflow::CollectSettings>(spec.settings).teachers) {
+    teachers_.push_back({.settings = &teacher, .tasks = {}, .asked = {}, .spent = {}});
+    for (const std::string& task : tasks.train()) teachers_.back().tasks[task];
+  }
+}
+
+int Teachers::successes(const Pupil& pupil) const {
+  return static_cast<int>(
+      std::count_if(pupil.programs.begin(), pupil.programs.end(),
+                    [&](const std::string& id) { return is_success(verifier_.at(id).measurement.verdict); }));
+}
+
+std::vector<JobRequest> Teachers::next_round() {
+  ++round_;
+  std::vector<JobRequest> jobs;
+  for (Teacher& teacher : teachers_) {
+    const workflow::TeacherSettings& settings = *teacher.settings;
+    teacher.asked.clear();
+    for (const std::string& task : tasks_.train()) {
+      Pupil& pupil = teacher.tasks.at(task);
+      const int n = std::min(settings.successes - successes(pupil), settings.trials - pupil.trials);
+      if (n <= 0) continue;
+      pupil.trials += n;
+      const method::PromptForm form = {method::PromptStyle::kFull, parse_tier(spec_.prompt.answer)};
+      teacher.asked.push_back({task + "#0", task, method::sft_prompt(tasks_.at(task), form), n, 0});
+    }
+    if (teacher.asked.empty()) continue;
+    jobs.push_back(
+        teacher_request(spec_, round_, kJobPrefix + settings.name, settings, teacher.asked, teacher.spent));
+  }
+  open_ = static_cast<int>(jobs.size());
+  return jobs;
+}
+
+bool Teachers::on_job(const JobResult& result) {
+  const auto teacher = std::find_if(teachers_.begin(), teachers_.end(), [&](const Teacher& t) {
+    return result.job == kJobPrefix + t.settings->name;
+  });
+  if (teacher == teachers_.end() || result.round != round_ || result.items.size() != teacher->asked.size())
+    throw Error(fmt::format("stage {}: job {} of round {} is none that was asked for", spec_.name, result.job,
+                            result.round));
+  const method::PromptForm form = {method::PromptStyle::kFull, parse_tier(spec_.prompt.answer)};
+  for (std::size_t i = 0; i < result.items.size(); ++i) {
+    const Prompt& prompt = teacher->asked[i];
+    const Json& record = result.items[i].record;
+    if (record.is_null()) continue;  // went with its shard
+    teacher->spent += spent_of(record);
+    const Json& samples = record.at("samples");
+    teacher->refused +=
+        static_cast<std::uint64_t>(std::max(0, prompt.samples - static_cast<int>(samples.size())));
+    for (std::size_t k = 0; k < samples.size(); ++k) {
+      const std::string text = samples[k].at("text").get<std::string>();
+      const auto source = method::extract_source(text, form);
+      Candidate candidate =
+          make_one_file_candidate(form.answer, prompt.task, source.value_or(text),
+                                  {"teacher", spec_.name, round_,
+                                   fmt::format("{}: {}/{}", teacher->settings->name, prompt.task, k), ""});
+      teacher->tasks.at(prompt.task).programs.insert(candidate.id);
+      if (source)
+        found_.push_back(std::move(candidate));
+      else
+        verifier_.add_verdict(candidate, Verdict::kCompileError, "the answer holds no code");
+    }
+  }
+  return --open_ == 0;
+}
+
+Json Teachers::summary() const {
+  Json out = Json::object();
+  for (const Teacher& teacher : teachers_) {
+    int trials = 0, good = 0, tasks = 0;
+    for (const auto& [task, pupil] : teacher.tasks) {
+      trials += pupil.trials;
+      good += successes(pupil);
+      tasks += successes(pupil) > 0;
+    }
+    Json& json = out[teacher.settings->name] =
+        server_json(teacher.settings->endpoint, teacher.spent, teacher.refused);
+    json.update({{"trials", trials}, {"successes", good}, {"tasks", tasks}});
+  }
+  return out;
+}
+
+}  // namespace warpsmith::stages
