@@ -15,7 +15,9 @@
 // of every step, each of which has the same sequences, of 64 kinds of tokens, so that it falls; R times N
 // sequences give the same whatever R. `--micro`: sequences computed at a time. `--states`: the optimiser's
 // lie there (optimiser settings, `states`): steps in a row with the optimiser and without it, of which the
-// GPU's memory holds at most GIB. `--lora`: adapters of all matrices are trained, the weights are not.
+// GPU's memory holds at most GIB. `--lora`: adapters of all matrices are trained, the weights are not. It,
+// GIB,
+// `--micro` and `--recompute` mean `--states auto` where no place is said.
 // model_bench.py does the same with transformers.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -433,6 +435,9 @@ int run(int argc, char** argv) {
     std::printf("%s, %lld parameters, %s on %s\n", asked.shape.c_str(),
                 static_cast<long long>(model::parameter_count(settings)),
                 at::toString(asked.placement.dtype().toScalarType()), gpu ? "the GPU" : "the CPU");
+  // These say something to steps in a row alone.
+  if (asked.states.empty() && (asked.lora > 0 || asked.micro > 0 || asked.memory > 0 || asked.recompute))
+    asked.states = "auto";
   if (!asked.states.empty()) {
     bench_states(asked, settings);
     return 0;
@@ -445,6 +450,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 1 << 16);  // who is stopped has said what it knew
   try {
     return run(argc, argv);
   } catch (const std::exception& e) {
