@@ -269,6 +269,8 @@ class ServerSamples {
 
   void refuse(const endpoint::Refused& refused) {
     Asked& one = asked_of(refused.id);
+    const auto is_of_it = [&](const Request& request) { return item_of(request.id) == one.item->id; };
+    if (std::any_of(again_.begin(), again_.end(), is_of_it)) return;  // another part of it was refused before
     if (one.left_out < one.shorter.size() && may_be_too_long(refused.status)) {
       set_prompt(one, one.left_out + 1);
       shard_.write_extra({{"shortened", {{"item", one.item->id}, {"left_out", one.left_out}}}});

@@ -22,7 +22,7 @@ int Teachers::successes(const Pupil& pupil) const {
 }
 
 std::vector<JobRequest> Teachers::next_round() {
-  ++round_;
+  const int next = round_ + 1;
   std::vector<JobRequest> jobs;
   for (Teacher& teacher : teachers_) {
     const workflow::TeacherSettings& settings = *teacher.settings;
@@ -32,17 +32,19 @@ std::vector<JobRequest> Teachers::next_round() {
       const int n = std::min(settings.successes - successes(pupil), settings.trials - pupil.trials);
       if (n <= 0) continue;
       pupil.trials += n;
-      const method::PromptForm form = {method::PromptStyle::kFull, parse_tier(spec_.prompt.answer)};
-      teacher.asked.push_back({task + "#0", task, method::sft_prompt(tasks_.at(task), form), n, 0});
+      teacher.asked.push_back(
+          {task + "#0", task, method::sft_prompt(tasks_.at(task), form_of_answers()), n, 0});
     }
     if (teacher.asked.empty()) continue;
     jobs.push_back(
-        teacher_request(spec_, round_, kJobPrefix + settings.name, settings, teacher.asked, teacher.spent));
+        teacher_request(spec_, next, kJobPrefix + settings.name, settings, teacher.asked, teacher.spent));
   }
   open_ = static_cast<int>(jobs.size());
+  if (!jobs.empty()) round_ = next;
   return jobs;
 }
 
+// Read in the order of the teachers, whoever came first: a run that goes on asks for the same as before.
 bool Teachers::on_job(const JobResult& result) {
   const auto teacher = std::find_if(teachers_.begin(), teachers_.end(), [&](const Teacher& t) {
     return result.job == kJobPrefix + t.settings->name;
@@ -50,14 +52,21 @@ bool Teachers::on_job(const JobResult& result) {
   if (teacher == teachers_.end() || result.round != round_ || result.items.size() != teacher->asked.size())
     throw Error(fmt::format("stage {}: job {} of round {} is none that was asked for", spec_.name, result.job,
                             result.round));
-  const method::PromptForm form = {method::PromptStyle::kFull, parse_tier(spec_.prompt.answer)};
-  for (std::size_t i = 0; i < result.items.size(); ++i) {
-    const Prompt& prompt = teacher->asked[i];
-    const Json& record = result.items[i].record;
+  teacher->answers = result.items;
+  if (--open_ > 0) return false;
+  for (Teacher& one : teachers_) read_answers(one);
+  return true;
+}
+
+void Teachers::read_answers(Teacher& teacher) {
+  const method::PromptForm form = form_of_answers();
+  for (std::size_t i = 0; i < teacher.answers.size(); ++i) {
+    const Prompt& prompt = teacher.asked[i];
+    const Json& record = teacher.answers[i].record;
     if (record.is_null()) continue;  // went with its shard
-    teacher->spent += spent_of(record);
+    teacher.spent += spent_of(record);
     const Json& samples = record.at("samples");
-    teacher->refused +=
+    teacher.refused +=
         static_cast<std::uint64_t>(std::max(0, prompt.samples - static_cast<int>(samples.size())));
     for (std::size_t k = 0; k < samples.size(); ++k) {
       const std::string text = samples[k].at("text").get<std::string>();
@@ -65,15 +74,19 @@ bool Teachers::on_job(const JobResult& result) {
       Candidate candidate =
           make_one_file_candidate(form.answer, prompt.task, source.value_or(text),
                                   {"teacher", spec_.name, round_,
-                                   fmt::format("{}: {}/{}", teacher->settings->name, prompt.task, k), ""});
-      teacher->tasks.at(prompt.task).programs.insert(candidate.id);
+                                   fmt::format("{}: {}/{}", teacher.settings->name, prompt.task, k), ""});
+      teacher.tasks.at(prompt.task).programs.insert(candidate.id);
       if (source)
         found_.push_back(std::move(candidate));
       else
         verifier_.add_verdict(candidate, Verdict::kCompileError, "the answer holds no code");
     }
   }
-  return --open_ == 0;
+  teacher.answers.clear();
+}
+
+method::PromptForm Teachers::form_of_answers() const {
+  return {method::PromptStyle::kFull, parse_tier(spec_.prompt.answer)};
 }
 
 Json Teachers::summary() const {

@@ -22,7 +22,7 @@ class Teachers {
   // The jobs of the next round, one a teacher that has something to do; none: all are done. What the round
   // before found must have its verdict.
   std::vector<JobRequest> next_round();
-  // Of one of these jobs. True: it was the round's last; take() has the candidates.
+  // Of one of these jobs, in any order. True: it was the round's last; take() has the candidates.
   bool on_job(const JobResult& result);
   std::vector<Candidate> take() { return std::exchange(found_, {}); }
   int round() const { return round_; }
@@ -40,11 +40,14 @@ class Teachers {
   struct Teacher {
     const workflow::TeacherSettings* settings = nullptr;
     std::map<std::string, Pupil> tasks;
-    std::vector<Prompt> asked;  // in this round
+    std::vector<Prompt> asked;        // in this round
+    std::vector<ItemResult> answers;  // to them, until the round's last job has ended
     Spent spent;
     std::uint64_t refused = 0;
   };
   int successes(const Pupil& pupil) const;
+  void read_answers(Teacher& teacher);
+  method::PromptForm form_of_answers() const;
 
   const workflow::StageSpec& spec_;
   const TaskSet& tasks_;

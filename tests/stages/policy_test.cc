@@ -166,6 +166,27 @@ TEST_F(TeachersTest, AreAskedUntilEnoughSucceeded) {
   EXPECT_EQ(theirs, 10);
 }
 
+// A run that goes on hears of the jobs in another order, and asks for the same.
+TEST_F(TeachersTest, WhoAnswersFirstChangesNothing) {
+  world.answer = [](const JobRequest& job, const Json& item) {
+    return repeat(item, fenced("ok 2.00 by " + job.job.substr(4)));
+  };
+  const StageInputs inputs = with({teacher("one", 4, 1), teacher("two", 4, 1)});
+  std::vector<std::string> compiled;
+  for (const bool turned : {false, true}) {
+    const auto stage = make_stage(inputs);
+    StageStep step = stage->on_job(world.run(stage->start().jobs.at(0)));
+    step = stage->on_job(world.run(step.jobs.at(0)));
+    step = stage->on_job(world.run(step.jobs.at(0)));
+    std::vector<JobRequest> jobs = std::move(step.jobs);
+    ASSERT_EQ(jobs.size(), 2u);
+    if (turned) std::swap(jobs[0], jobs[1]);
+    EXPECT_TRUE(stage->on_job(world.run(jobs[0])).jobs.empty());
+    compiled.push_back(dump(stage->on_job(world.run(jobs[1])).jobs.at(0)));
+  }
+  EXPECT_EQ(compiled[0], compiled[1]);
+}
+
 // What they wrote is learned from, and is not the model's.
 TEST_F(TeachersTest, TheirProgramsAreExamples) {
   world.answer = [](const JobRequest&, const Json& item) { return repeat(item, fenced("ok 2.00 taught")); };
