@@ -85,6 +85,10 @@ class ServerSamples {
       throw Error(
           "the budget of the server would be passed: " + spent + " are spent; with a larger one it goes on",
           kExitUsage);
+    if (unanswered_ > 0)
+      throw Error(std::to_string(unanswered_) + " requests have no answer, and none is counted as refused: " +
+                      why_ + "; it goes on when the server does",
+                  kExitFailed);
   }
 
  private:
@@ -97,7 +101,9 @@ class ServerSamples {
                                  },
                              .failed =
                                  [this](const endpoint::Try& one, const Tokens& cost) {
-                                   asked_of(one.request.id).spent += cost;
+                                   Asked& asked = asked_of(one.request.id);
+                                   asked.spent += cost;
+                                   asked.lost += cost;
                                    note("failed", one, {{"cost", to_json(cost)}});
                                  }});
   }
@@ -184,7 +190,10 @@ class ServerSamples {
       } else if (const auto failed = extra.find("failed"); failed != extra.end()) {
         close(part_of(*failed));
         ledger_.settle({}, tokens_from(failed->at("cost")));
-        if (Asked* one = open_item(*failed)) one->spent += tokens_from(failed->at("cost"));
+        if (Asked* one = open_item(*failed)) {
+          one->spent += tokens_from(failed->at("cost"));
+          one->lost += tokens_from(failed->at("cost"));
+        }
       } else if (const auto answer = extra.find("answer"); answer != extra.end()) {
         close(part_of(*answer));
         ledger_.settle({}, tokens_from(answer->at("used")));
@@ -268,6 +277,11 @@ class ServerSamples {
   static bool may_be_too_long(int status) { return status == 400 || status == 413 || status == 422; }
 
   void refuse(const endpoint::Refused& refused) {
+    if (refused.may_pass) {
+      ++unanswered_;
+      why_ = refused.reason;
+      return;
+    }
     Asked& one = asked_of(refused.id);
     const auto is_of_it = [&](const Request& request) { return item_of(request.id) == one.item->id; };
     if (std::any_of(again_.begin(), again_.end(), is_of_it)) return;  // another part of it was refused before
@@ -312,6 +326,8 @@ class ServerSamples {
   endpoint::Ledger ledger_;
   std::map<std::string, Asked> asked_;  // by item
   std::vector<Request> again_;          // with shorter prompts
+  int unanswered_ = 0;                  // requests, at the end of all their tries
+  std::string why_;                     // of one of them
 };
 
 }  // namespace

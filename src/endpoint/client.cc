@@ -204,7 +204,7 @@ struct Client::State {
   // Twice as long each time, by chance a little more or less: many clients do not come back at one time.
   void again(const Part& part, int status, const std::string& why, double wished_s) {
     if (part.tries >= std::max(1, way.server.tries)) {
-      hears->refused({part.request->id, status == 200 ? 0 : status, why, part.tries});
+      hears->refused({part.request->id, status == 200 ? 0 : status, why, part.tries, true});
       return;
     }
     const double doubled = way.server.first_wait_s * std::pow(2.0, part.tries - 1);

@@ -77,6 +77,9 @@ int behaviour_version(std::string_view program) {
 
 std::vector<std::string> programs_of(const workflow::StageSpec& stage) {
   const std::string& kind = stage.kind;
+  if (const auto* collect = std::get_if<workflow::CollectSettings>(&stage.settings);
+      collect != nullptr && !collect->teachers.empty())
+    return {"warpsmith-collect", "warpsmith-generate", "warpsmith-compile", "warpsmith-measure", "protocol"};
   if (kind == "collect") return {"warpsmith-collect", "warpsmith-compile", "warpsmith-measure", "protocol"};
   if (kind == "sft") return {"warpsmith-train"};
   if (kind == "measure") return {"warpsmith-generate", "warpsmith-compile", "warpsmith-measure", "protocol"};

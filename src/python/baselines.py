@@ -406,8 +406,11 @@ class Server:
             task.renew(operands, "compile")
             before = time.monotonic()
             other(*operands, *task.scalars)
+            del operands
             if self.device == "cuda":
                 torch.cuda.synchronize()
+                gc.collect()
+                torch.cuda.empty_cache()  # the GPU's lock may be long in coming
             flags["compile_s"] = f"{time.monotonic() - before:.1f}"
         self.opened = (task, baseline, other, is_graph, flags)
         return {}

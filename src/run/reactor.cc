@@ -263,10 +263,14 @@ void Reactor::on_shard_ended(const Event& e) {
     one.state = ShardState::kFailed;
     ++job.view.failed;
     ++execution.failed;
-    if (static_cast<double>(execution.failed) >
-        (execution.stage >= 0 ? stages_[static_cast<std::size_t>(execution.stage)].rules.tolerate : 1.0) *
-                static_cast<double>(execution.shards) +
-            1e-9) {
+    // Of a job of one shard nothing is left: what comes next would go on without its answers.
+    const bool is_whole_job = execution.stage >= 0 && job.view.shards == 1 &&
+                              (one.cause == EndCause::kUserError || one.cause == EndCause::kFailed);
+    if (is_whole_job ||
+        static_cast<double>(execution.failed) >
+            (execution.stage >= 0 ? stages_[static_cast<std::size_t>(execution.stage)].rules.tolerate : 1.0) *
+                    static_cast<double>(execution.shards) +
+                1e-9) {
       fail_stage(static_cast<std::uint32_t>(execution.stage));
     } else {
       complete_if_done(e.job);

@@ -97,9 +97,11 @@ class Loader {
     const ModelSettings& m = defaults.model;
     const bool known = m.pretrained || m.context_given || (m.from.empty() && m.shape_of.empty());
     const auto& stages = spec_.stages;
-    const auto served = [](const StageSpec& stage) { return stage.policy.has_value(); };
+    const auto served = [](const StageSpec& stage) {
+      return stage.policy || (stage.kind == "collect" && resources_of_job(stage, "generate") != nullptr);
+    };
     const auto samples = [](const StageSpec& stage) {
-      return !stage.policy && resources_of_job(stage, "generate") != nullptr;
+      return !stage.policy && stage.kind != "collect" && resources_of_job(stage, "generate") != nullptr;
     };
     const bool all_served = std::any_of(stages.begin(), stages.end(), served) &&
                             std::none_of(stages.begin(), stages.end(), samples);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -135,6 +136,23 @@ TEST_F(ServerJob, APromptIsContinuedWhereThatIsAskedFor) {
   write_file_atomic(folder_ / "items.jsonl", Json{{"id", "a"}, {"n", 1}, {"prompt", "x"}}.dump() + "\n");
   ASSERT_EQ(run(), kExitOk) << log();
   EXPECT_EQ(records().records.at("a")["samples"][0]["text"], "after x");
+}
+
+// A server that is down has refused nothing: the shard fails, and goes on when it is up.
+TEST_F(ServerJob, AServerThatIsDownHasRefusedNothing) {
+  std::atomic<bool> down = true;
+  const FaultServer server([&](const Got& got) {
+    if (down && prompt_of(got) != "i0") return Reply{.status = 503, .body = "{}"};
+    return chat_reply({"x"});
+  });
+  write_job(server.url(), 3, 1, {{"tries", 2}});
+  ASSERT_EQ(run(), kExitFailed) << log();
+  EXPECT_THAT(log(), HasSubstr("2 requests have no answer, and none is counted as refused"));
+  EXPECT_EQ(records().records.size(), 1u);
+  down = false;
+  ASSERT_EQ(run(), kExitOk) << log();
+  EXPECT_EQ(records().records.size(), 3u);
+  EXPECT_EQ(records().records.at("i1")["samples"].size(), 1u);
 }
 
 TEST_F(ServerJob, ABudgetEndsItAndWithALargerOneItGoesOn) {

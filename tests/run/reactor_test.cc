@@ -317,6 +317,15 @@ TEST_F(ReactorTest, TolerateSurvivesItsShareAndNoMore) {
   EXPECT_FALSE(reactor_->shard_failed({0, 2}));
 }
 
+// What follows it would go on without any of its answers: a server whose budget is used up is no small loss.
+TEST_F(ReactorTest, TheOnlyShardOfAJobIsNotTolerated) {
+  StageRules rules = stage("s");
+  rules.tolerate = 1;
+  run_one(rules, 1);
+  apply(ended(0, 0, EndCause::kUserError, 1));
+  EXPECT_EQ(next().failed, Numbers{0});
+}
+
 TEST_F(ReactorTest, OneFailureTooManyFailsTheStageAndCancelsTheRest) {
   StageRules rules = stage("s");
   rules.tolerate = 0.25;

@@ -50,6 +50,7 @@ struct Refused {
   int status = 0;      // 0: the server never answered
   std::string reason;  // the server's own words, or what went wrong in the last try
   int tries = 1;
+  bool may_pass = false;  // the server is down or too busy: another time it may answer
 };
 
 enum class Ended {

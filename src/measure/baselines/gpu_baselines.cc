@@ -76,6 +76,10 @@ class GpuSide {
     try {
       const FileLock lock(gpu_lock_path(gpu_.facts().uuid));
       time(task, name, timing);
+      if (settings_.shares_gpu) {  // others need what would be kept for the next task
+        release_cached_gpu_memory();
+        harness_.memory().drop_spare();
+      }
     } catch (const InvalidInput&) {
       throw;
     } catch (const NotCovered& e) {
@@ -83,11 +87,6 @@ class GpuSide {
       timing.reason = e.what();
     } catch (const std::exception& e) {
       timing.reason = e.what();
-    }
-    // Others need what would be kept for the next task. Without a row this process ends.
-    if (settings_.shares_gpu && timing.state != BaselineState::kMissing) {
-      release_cached_gpu_memory();
-      harness_.memory().drop_spare();
     }
     timing.seconds = seconds_now() - begin;
     return timing;
