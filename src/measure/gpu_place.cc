@@ -16,7 +16,8 @@ void require_gpu(const Settings& settings, const std::string& name) {
 }
 
 bool lacks_gpu_memory(const std::string& message) {
-  for (const char* words : {"out of memory", "OUT_OF_MEMORY", "OutOfMemory", "ALLOC_FAILED", "does not fit on this GPU"})
+  for (const char* words :
+       {"out of memory", "OUT_OF_MEMORY", "OutOfMemory", "ALLOC_FAILED", "does not fit on this GPU"})
     if (message.find(words) != std::string::npos) return true;
   return false;
 }

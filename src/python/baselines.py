@@ -23,9 +23,8 @@
 #   {"close": true}                its memory is free for others
 #       -> {}
 #
-# Whoever asks has the GPU to himself from `look` to `close`. What `open` runs there is one call.
-#
-# or {"missing": "why"} to any of them. Calls are timed much as the C++ side times its own
+# or {"missing": "why"} to any of them. Whoever asks holds the GPU's lock from `look` to `close`; `open`, without
+# it, runs one call. Calls are timed much as the C++ side times its own
 # (src/measure/gpu/clock.cc): between two events, on a stream that a sleeping kernel holds for as long as
 # enqueueing took the last times and some more, behind a write of twice the L2 cache.
 import gc
@@ -406,12 +405,13 @@ class Server:
             task.renew(operands, "compile")
             before = time.monotonic()
             other(*operands, *task.scalars)
-            del operands
             if self.device == "cuda":
                 torch.cuda.synchronize()
-                gc.collect()
-                torch.cuda.empty_cache()  # the GPU's lock may be long in coming
             flags["compile_s"] = f"{time.monotonic() - before:.1f}"
+            del operands
+            if self.device == "cuda":  # the GPU's lock may be long in coming
+                gc.collect()
+                torch.cuda.empty_cache()
         self.opened = (task, baseline, other, is_graph, flags)
         return {}
 

@@ -35,21 +35,26 @@ void read_item(const workflow::StageSpec& spec, const Prompt& prompt, const Item
     s.tokens = record.value("tokens", std::int64_t{0});
     s.finished = record.value("finished", true);
     s.island = prompt.island;
-    const auto source = method::extract_source(s.text, form);
-    const Candidate candidate =
-        make_one_file_candidate(form.answer, prompt.task, source.value_or(s.text),
-                                {"generated", spec.name, round, fmt::format("{}/{}", prompt.id, i), ""});
-    s.candidate = candidate.id;
-    if (source) {
-      out.candidates.push_back(candidate);
-    } else {
-      verifier.add_verdict(candidate, Verdict::kCompileError, "the answer holds no code");
-    }
+    s.candidate = add_answer(s.text, form, prompt.task,
+                             {"generated", spec.name, round, fmt::format("{}/{}", prompt.id, i), ""},
+                             verifier, out.candidates);
     out.samples.push_back(std::move(s));
   }
 }
 
 }  // namespace
+
+std::string add_answer(const std::string& text, method::PromptForm form, const std::string& task,
+                       Origin origin, Verifier& verifier, std::vector<Candidate>& candidates) {
+  const auto source = method::extract_source(text, form);
+  Candidate candidate = make_one_file_candidate(form.answer, task, source.value_or(text), std::move(origin));
+  std::string id = candidate.id;
+  if (source)
+    candidates.push_back(std::move(candidate));
+  else
+    verifier.add_verdict(candidate, Verdict::kCompileError, "the answer holds no code");
+  return id;
+}
 
 Generated read_generated(const workflow::StageSpec& spec, const std::vector<Prompt>& prompts,
                          const JobResult& result, Verifier& verifier) {

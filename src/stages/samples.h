@@ -38,6 +38,11 @@ struct Generated {
   Spent spent;                           // of a server
 };
 
+// The program of an answer, to those that want a verdict; an answer without code gets its verdict at once.
+// Returns the candidate's id.
+std::string add_answer(const std::string& text, method::PromptForm form, const std::string& task,
+                       Origin origin, Verifier& verifier, std::vector<Candidate>& candidates);
+
 // Samples of `result` for `prompts`, which were asked for in that order. Answers without code get their
 // verdict at once.
 Generated read_generated(const workflow::StageSpec& spec, const std::vector<Prompt>& prompts,

@@ -69,17 +69,11 @@ void Teachers::read_answers(Teacher& teacher) {
     teacher.refused +=
         static_cast<std::uint64_t>(std::max(0, prompt.samples - static_cast<int>(samples.size())));
     for (std::size_t k = 0; k < samples.size(); ++k) {
-      const std::string text = samples[k].at("text").get<std::string>();
-      const auto source = method::extract_source(text, form);
-      Candidate candidate =
-          make_one_file_candidate(form.answer, prompt.task, source.value_or(text),
-                                  {"teacher", spec_.name, round_,
-                                   fmt::format("{}: {}/{}", teacher.settings->name, prompt.task, k), ""});
-      teacher.tasks.at(prompt.task).programs.insert(candidate.id);
-      if (source)
-        found_.push_back(std::move(candidate));
-      else
-        verifier_.add_verdict(candidate, Verdict::kCompileError, "the answer holds no code");
+      teacher.tasks.at(prompt.task)
+          .programs.insert(add_answer(samples[k].at("text").get<std::string>(), form, prompt.task,
+                                      {"teacher", spec_.name, round_,
+                                       fmt::format("{}: {}/{}", teacher.settings->name, prompt.task, k), ""},
+                                      verifier_, found_));
     }
   }
   teacher.answers.clear();

@@ -63,7 +63,7 @@ const Table<EndpointSettings>& endpoint_keys() {
        .member = &S::timeout_s},
       {.rule = {.name = "tries",
                 .form = Form::kInteger,
-                .meaning = "How often a request is sent before it counts as refused.",
+                .meaning = "How often a request is sent. Without an answer then, the shard fails; the next run goes on.",
                 .low = 1,
                 .high = 1000,
                 .hashed = false},

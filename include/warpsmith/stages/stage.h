@@ -81,7 +81,9 @@ struct JobResult {
 //    what was evaluated "examples": {…},                    sft: what its examples can be made from again
 //    (stage 2 replays them) "rounds": [{"round", "loss", …figures…}, …],                          looping
 //    stages "records": […],                     command: what the program wrote, but for its candidates
-//    "summary": {…figures…, "groups": {"train": {…figures…}, …}}}
+//    "summary": {"server": {…} of a `policy` (also in each of "rounds"), "teachers": {NAME: {…}} of
+//    collect: tokens, money, refused samples (server_json() in src/stages/samples.h),
+//    …figures…, "groups": {"train": {…figures…}, …}}}
 // Figures: samples, ok, valid_share, distinct, distinct_share (by source), distinct_forms,
 // distinct_form_share (identifiers and constants renamed), verdicts: {name: count}; best, best_author
 // (Origin::kind), median, mean, geomean, p25, p75, wins (share whose interval lies above 1.01), above_1_01
