@@ -78,8 +78,10 @@ class ServerSamples {
     endpoint::Ended ended = endpoint::Ended::kDone;
     for (; !open.empty() && ended == endpoint::Ended::kDone; open = std::exchange(again_, {}))
       ended = ask_all(client, open);
-    const std::string spent = std::to_string(ledger_.spent().all()) + " tokens of the server";
-    log_info(spent + ", " + std::to_string(ledger_.lost().all()) + " of them lost" +
+    const std::uint64_t before = settings_.value("spent_before", std::uint64_t{0});  // in earlier rounds
+    const std::string spent = std::to_string(before + ledger_.spent().all()) + " tokens of the server";
+    log_info(spent + (before > 0 ? ", " + std::to_string(before) + " of them in earlier rounds" : "") + ", " +
+             std::to_string(ledger_.lost().all()) + " lost in this one" +
              (ledger_.money() > 0 ? ", " + std::to_string(ledger_.money()) + " in money" : ""));
     if (ended == endpoint::Ended::kOverBudget)
       throw Error(

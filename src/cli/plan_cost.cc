@@ -65,9 +65,17 @@ std::string hours(double value) {
   return value >= 100 ? fmt::format("{:.0f}", value) : fmt::format("{:.2g}", value);
 }
 
+std::string money_text(const StageCost& cost) {
+  const std::string without =
+      cost.unpriced.empty() ? "" : fmt::format("without {}", fmt::join(cost.unpriced, ", "));
+  if (cost.money <= 0) return without.empty() ? "" : fmt::format(" (no price of {})", without.substr(8));
+  return fmt::format(" ({:.2f} in money{}{})", cost.money, without.empty() ? "" : " ", without);
+}
+
 std::string hours_text(const StageCost& cost) {
-  return fmt::format("{} {}{} CPU-hours", cost.at_most ? "at most" : "about",
-                     cost.gpu_hours > 0 ? hours(cost.gpu_hours) + " GPU-hours, " : "", hours(cost.cpu_hours));
+  const std::string gpus =
+      cost.gpu_hours > 0 ? hours(cost.gpu_hours) + " GPU-hours" + money_text(cost) + ", " : "";
+  return fmt::format("{} {}{} CPU-hours", cost.at_most ? "at most" : "about", gpus, hours(cost.cpu_hours));
 }
 
 double gpu_hours_used(const fs::path& run) {
@@ -80,7 +88,8 @@ double gpu_hours_used(const fs::path& run) {
 
 }  // namespace
 
-StageCost stage_cost(const std::vector<stages::PlannedJob>& jobs, const StageUsage* usage) {
+StageCost stage_cost(const std::vector<stages::PlannedJob>& jobs, const StageUsage* usage,
+                     const workflow::Prices& prices) {
   StageCost cost;
   if (usage != nullptr) cost.source = usage->source;
   for (const stages::PlannedJob& job : jobs) {
@@ -98,7 +107,12 @@ StageCost stage_cost(const std::vector<stages::PlannedJob>& jobs, const StageUsa
     const double items =
         job.items > 0 ? static_cast<double>(job.items) : known->items / std::max(1.0, known->jobs);
     const double held_h = items * known->item_s / 3600;
-    cost.gpu_hours += held_h * job.resources.gpus_held();
+    const double gpu_h = held_h * job.resources.gpus_held();
+    cost.gpu_hours += gpu_h;
+    if (const auto money = prices.of_gpu_hours(job.resources.gpu_type, gpu_h); money)
+      cost.money += *money;
+    else if (gpu_h > 0 && !prices.gpu_hours.empty())
+      cost.unpriced.insert(job.resources.gpu_type.empty() ? "any type" : job.resources.gpu_type);
     cost.cpu_hours += held_h * std::max(1, job.resources.cpus);
     cost.at_most |= job.upper_bound;
   }
@@ -114,10 +128,8 @@ std::string to_string(const StageCost& cost) {
 }
 
 Json to_json(const StageCost& cost) {
-  return {{"gpu_hours", cost.gpu_hours},
-          {"cpu_hours", cost.cpu_hours},
-          {"at_most", cost.at_most},
-          {"unknown", cost.unknown},
+  return {{"gpu_hours", cost.gpu_hours}, {"cpu_hours", cost.cpu_hours}, {"money", cost.money},
+          {"unpriced", cost.unpriced},   {"at_most", cost.at_most},     {"unknown", cost.unknown},
           {"learnt_from", cost.source}};
 }
 
@@ -156,12 +168,15 @@ PlanCost plan_cost(const workflow::WorkflowSpec& spec, const std::vector<plan::S
   UsageFinder finder(run, results);
   for (std::size_t i = 0; i < spec.stages.size(); ++i) {
     const workflow::StageSpec& stage = spec.stages[i];
-    StageCost cost = stage_cost(stages::planned_jobs(stage, {}), finder.find(stage.name, stage.kind));
+    StageCost cost =
+        stage_cost(stages::planned_jobs(stage, {}), finder.find(stage.name, stage.kind), spec.prices);
     const plan::Action action = plans[i].action;
     if (action == plan::Action::kResume) cost.at_most = true;  // a part is done
     if (action == plan::Action::kRun || action == plan::Action::kResume || action == plan::Action::kDepends) {
       out.all.gpu_hours += cost.gpu_hours;
       out.all.cpu_hours += cost.cpu_hours;
+      out.all.money += cost.money;
+      out.all.unpriced.insert(cost.unpriced.begin(), cost.unpriced.end());
       out.all.at_most |= cost.at_most || action == plan::Action::kDepends;
       if (!cost.unknown.empty()) out.all.unknown.push_back(stage.name);
     }

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,16 +33,19 @@ struct StageUsage {
 
 struct StageCost {
   double gpu_hours = 0, cpu_hours = 0;
+  double money = 0;                  // of the GPU-hours, by the site's prices
+  std::set<std::string> unpriced;    // GPU types of these hours that have none, where any type has
   bool at_most = false;              // depends on results, and is this at most
   std::vector<std::string> unknown;  // jobs of which nothing is known: not in the sums
   std::string source;                // from where it was learnt; empty: nothing is known
 };
 
 // `usage`: of an earlier execution; nullptr: there is none.
-StageCost stage_cost(const std::vector<stages::PlannedJob>& jobs, const StageUsage* usage);
+StageCost stage_cost(const std::vector<stages::PlannedJob>& jobs, const StageUsage* usage,
+                     const workflow::Prices& prices = {});
 
-// "about 12 GPU-hours, 3 CPU-hours (learnt from results/quickstart/stages/sft/0a1b2c3d)"; no GPU-hours where
-// there are none.
+// "about 12 GPU-hours (30.00 in money), 3 CPU-hours (learnt from results/quickstart/stages/sft/0a1b2c3d)"; no
+// GPU-hours where there are none, and no money where there are no prices.
 std::string to_string(const StageCost& cost);
 Json to_json(const StageCost& cost);
 

@@ -2,17 +2,31 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/plan/plan.h"
 #include "warpsmith/run/journal.h"
 #include "warpsmith/run/usage.h"
+#include "warpsmith/workflow/site.h"
 
 namespace warpsmith::controller {
+
+namespace {
+
+// As the site says today. A site.yaml with mistakes is told of by who goes on with the run.
+workflow::Prices prices_of(const std::filesystem::path& run) {
+  if (!path_exists(run / "site.yaml")) return {};
+  Diagnostics ignored;
+  return workflow::load_site(run / "site.yaml", ignored).prices;
+}
+
+}  // namespace
 
 std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run,
                                              store::OutputDigests* outputs) {
   std::vector<store::AttemptRow> rows;
   std::vector<std::uint32_t> executions;  // of the rows
   run::Attempts attempts;
+  const workflow::Prices prices = prices_of(run);
   run::read_journal(run / "journal", [&](run::Event&& e) {
     std::optional<run::Attempt> one = attempts.take(e);
     if (outputs != nullptr && e.kind == run::EventKind::kStageFinished &&
@@ -45,6 +59,7 @@ std::vector<store::AttemptRow> read_attempts(const std::filesystem::path& run,
     row.time_s = one->asked.time_s;
     row.wall_s = e.wall_s;
     row.cpu_s = e.cpu_s;
+    row.money = prices.of_gpu_hours(row.gpu_type, one->asked.gpus_held() * e.wall_s / 3600).value_or(0);
     row.peak_memory_bytes = static_cast<std::int64_t>(e.memory);
     rows.push_back(std::move(row));
     executions.push_back(job.execution);

@@ -35,6 +35,7 @@ Json threads_of(const workflow::StageSpec& stage) {
   const std::string& kind = stage.kind;
   if (kind == "collect" || kind == "measure" || kind == "self_supervised" || kind == "contrastive")
     threads["measure"] = stage.protocol.threads;
+  if (stage.policy) return threads;  // a server has the model
   if (kind == "sft" || kind == "self_supervised" || kind == "contrastive") {
     threads["train"] = stage.train.cpus;
     if (stage.train.ranks > 1) threads["train_ranks"] = stage.train.ranks;
@@ -159,7 +160,7 @@ Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digest
     if (!contrastive->hacks.empty() && !stage.hacks)
       throw Error("stage `" + stage.name + "`: the known hacks of " + contrastive->hacks + " are not known");
     inputs["hacks"] = {{"quoted", contrastive->quote_hacks},
-                       {"context", stage.model.context},  // what room a prompt has
+                       {"context", stage.policy ? 0 : stage.model.context},  // what room a prompt has
                        {"database", stage.hacks ? stage.hacks->digest : ""}};
   }
   return inputs;

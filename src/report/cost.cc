@@ -29,13 +29,17 @@ std::string memory(const CostRow& row) {
 }
 
 // The peak memory of a sum over unlike jobs says nothing.
-std::string cells(const CostRow& row, bool with_memory) {
+std::string cells(const CostRow& row, bool with_memory, bool with_money) {
   const std::optional<double> efficiency = row.cpu_efficiency();
   return fmt::format(
-      "<td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+      "<td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}<td>{}</td></tr>\n",
       row.shards, row.attempts, duration(row.wall_s), duration(row.cpu_s),
       efficiency ? percent(*efficiency) : "–", with_memory ? memory(row) : "",
-      row.gpu_hours > 0 ? fmt::format("{:.3g}", row.gpu_hours) : "–", percent(row.lost_share()));
+      row.gpu_hours > 0 ? fmt::format("{:.3g}", row.gpu_hours) : "–",
+      !with_money     ? ""
+      : row.money > 0 ? fmt::format("<td>{:.2f}</td>", row.money)
+                      : "<td>–</td>",
+      percent(row.lost_share()));
 }
 
 }  // namespace
@@ -71,6 +75,7 @@ std::vector<CostRow> cost_rows(const store::Results& results) {
     row.cpus_known &= a.cpus > 0 || a.wall_s <= 0;
     row.gpu_hours += a.wall_s * static_cast<double>(a.gpus) /
                      static_cast<double>(std::max<std::int64_t>(1, a.shards_a_gpu)) / 3600;
+    row.money += a.money;
     if (a.open > 0) row.lost_s += a.wall_s;
     row.peak_memory_bytes = std::max(row.peak_memory_bytes, a.peak_memory_bytes);
     row.memory_bytes = std::max(row.memory_bytes, a.memory_bytes);
@@ -94,6 +99,7 @@ CostRow cost_total(const std::vector<CostRow>& rows) {
     total.held_cpu_s += row.held_cpu_s;
     total.cpus_known &= row.cpus_known;
     total.gpu_hours += row.gpu_hours;
+    total.money += row.money;
     total.lost_s += row.lost_s;
     total.peak_memory_bytes = std::max(total.peak_memory_bytes, row.peak_memory_bytes);
     total.memory_bytes = std::max(total.memory_bytes, row.memory_bytes);
@@ -115,21 +121,24 @@ Json cost_json(const CostRow& row) {
           {"peak_memory_bytes", row.peak_memory_bytes},
           {"memory_bytes", row.memory_bytes},
           {"gpu_hours", row.gpu_hours},
+          {"money", row.money},
           {"lost_share", row.lost_share()}};
 }
 
 std::string cost_table(const std::vector<CostRow>& rows) {
   if (rows.empty()) return "<p>The run's journal tells of no attempt that has ended.</p>\n";
-  std::string out =
+  const bool money = std::any_of(rows.begin(), rows.end(), [](const CostRow& r) { return r.money > 0; });
+  std::string out = fmt::format(
       "<table id=\"cost\"><thead><tr><th>stage</th><th>job</th><th>shards</th><th>attempts</th><th>wall "
       "time</th>"
       "<th>CPU time</th><th>CPU efficiency</th><th>peak "
-      "memory</th><th>GPU-hours</th><th>lost</th></tr></thead><tbody>\n";
+      "memory</th><th>GPU-hours</th>{}<th>lost</th></tr></thead><tbody>\n",
+      money ? "<th>money</th>" : "");
   for (const CostRow& row : rows)
     out += fmt::format("<tr><th>{}{}</th><td>{}</td>", escape(row.stage), row.set_aside ? " (set aside)" : "",
                        escape(row.job)) +
-           cells(row, true);
-  out += "</tbody><tfoot><tr><th>all</th><td></td>" + cells(cost_total(rows), false);
+           cells(row, true, money);
+  out += "</tbody><tfoot><tr><th>all</th><td></td>" + cells(cost_total(rows), false, money);
   return out +
          "</tfoot></table>\n<p class=\"note\">Wall and CPU time are summed over all attempts of all shards. "
          "CPU efficiency: CPU time by "
@@ -137,7 +146,10 @@ std::string cost_table(const std::vector<CostRow>& rows) {
          "Lost: share of the wall time "
          "of attempts that failed, were cancelled or ran into a limit, and left items undone; what they had "
          "recorded counts all the "
-         "same.</p>\n";
+         "same." +
+         std::string(money ? " Money: GPU-hours by the site's prices; types without one are not in it."
+                           : "") +
+         "</p>\n";
 }
 
 }  // namespace warpsmith::report

@@ -266,6 +266,9 @@ const Table<AttemptRow>& attempt_table() {
                     {.meaning = "1: its results were set aside or removed since (`run --force`)"}),
               field("shards_a_gpu", &R::shards_a_gpu,
                     {.meaning = "shards that might share the GPU; 1: it was this one's own", .since = 12}),
+              field("money", &R::money,
+                    {.meaning = "its GPU-hours by the site's prices; 0: there is none for its GPU",
+                     .since = 13}),
           })};
   return table;
 }

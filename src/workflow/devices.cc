@@ -214,6 +214,7 @@ bool asks_for_gpus(const WorkflowSpec& spec) {
 }
 
 void resolve_devices(WorkflowSpec& spec, const SiteSpec* site, const GpuStocks& machine) {
+  spec.prices = site != nullptr ? site->prices : Prices{};
   for (StageSpec& stage : spec.stages) {
     if (stage.device_found == DeviceFound::kUnasked && stage.device != "cpu") resolve(stage, site, machine);
     if (stage.policy) price(stage, *stage.policy, site);

@@ -61,12 +61,14 @@ const Table<EndpointSettings>& endpoint_keys() {
                 .above_low = true,
                 .hashed = false},
        .member = &S::timeout_s},
-      {.rule = {.name = "tries",
-                .form = Form::kInteger,
-                .meaning = "How often a request is sent. Without an answer then, the shard fails; the next run goes on.",
-                .low = 1,
-                .high = 1000,
-                .hashed = false},
+      {.rule =
+           {.name = "tries",
+            .form = Form::kInteger,
+            .meaning =
+                "How often a request is sent. Without an answer then, the shard fails; the next run goes on.",
+            .low = 1,
+            .high = 1000,
+            .hashed = false},
        .member = &S::tries},
       {.rule = {.name = "in_flight",
                 .form = Form::kInteger,
@@ -182,6 +184,19 @@ void check_policy(MapReader& map, StageSpec& spec, Diagnostics& mistakes) {
                      fmt::format("`{}`: `policy` names a server, whose model is not trained", key), hint));
   };
   for (const char* block : {"optimizer", "lora"}) refuse(block, "leave it out");
+  if (const Node* sample = map.node().find("sample"); sample != nullptr && sample->is_map())
+    for (const char* key : kOfOwnSamplers)
+      if (const Node* value = sample->find(key))
+        mistakes.push_back(mistake_at(value->place(),
+                                      fmt::format("`sample`: `{}` is for models that are sampled here", key),
+                                      "`policy` names a server: leave it out"));
+  if (spec.policy->chat && spec.prompt.style == "compact") {
+    const Node* prompt = map.node().find("prompt");
+    mistakes.push_back(mistake_at(
+        (prompt != nullptr ? *prompt : *map.node().find("policy")).place(),
+        "`style: compact` takes the whole answer for a program, and in a chat models say more than that",
+        "prompt: {style: full}; or `chat: false`, for a model that was trained on such prompts"));
+  }
   if (spec.kind == "self_supervised")
     for (const char* key : {"steps", "distinct", "fastest", "replay"}) refuse(key, "leave it out");
   if (auto* contrastive = std::get_if<ContrastiveSettings>(&spec.settings)) {

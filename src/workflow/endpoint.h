@@ -14,6 +14,9 @@ void read_endpoint(yaml::MapReader& map, EndpointSettings& endpoint, Diagnostics
 // `policy: {endpoint: …}`.
 void read_policy(const yaml::Node& node, StageSpec& spec, Diagnostics& mistakes);
 // What a stage of `kind` says of training, which a server's model does not get. `map` is the stage's.
+// Keys of `sample` that say how our own sampler works.
+inline constexpr const char* kOfOwnSamplers[] = {"type", "wave"};
+
 void check_policy(yaml::MapReader& map, StageSpec& spec, Diagnostics& mistakes);
 
 // One of `teachers:`: the keys of an endpoint, and how it is asked.

@@ -237,6 +237,15 @@ class SiteLoader {
 
   void read_prices(const Node& node) {
     MapReader map(node, "`prices`", mistakes_);
+    for (const Entry& entry : map.map("gpu_hours")) {
+      if (site_.executor == "slurm" && !site_.gpus.contains(entry.key))
+        mistakes_.push_back(mistake_at(entry.place,
+                                       fmt::format("`gpu_hours`: this site has no GPU type `{}`", entry.key),
+                                       "as `gpus` names it"));
+      const KeyRule rule = {.name = entry.key.c_str(), .form = Form::kNumber, .low = 0, .high = 1e6};
+      if (const auto price = read_value(rule, entry.value, mistakes_))
+        site_.prices.gpu_hours[entry.key] = std::get<double>(*price);
+    }
     for (const Entry& entry : map.map("tokens"))
       read_map(token_price_keys(), entry.value, fmt::format("price of `{}`", entry.key),
                site_.prices.tokens[entry.key], mistakes_);

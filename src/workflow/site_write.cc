@@ -168,12 +168,19 @@ class SiteWriter {
   }
 
   void write_prices() {
-    out_ += "\n# Of a million tokens, by model as its server calls it, all in one currency.\n";
-    if (site_.prices.tokens.empty()) {
-      out_ += "# prices:\n#   tokens:\n#     gpt-4o: {prompt: 2.5, completion: 10}\n";
+    out_ +=
+        "\n# Of an hour of a GPU, by type; of a million tokens, by model as its server calls it. All in one "
+        "currency.\n";
+    if (site_.prices == Prices{}) {
+      out_ +=
+          "# prices:\n#   gpu_hours: {H100: 2.5}\n#   tokens:\n#     gpt-4o: {prompt: 2.5, completion: 10}\n";
       return;
     }
-    out_ += "prices:\n  tokens:\n";
+    out_ += "prices:\n";
+    if (!site_.prices.gpu_hours.empty()) out_ += "  gpu_hours:\n";
+    for (const auto& [type, price] : site_.prices.gpu_hours)
+      out_ += fmt::format("    {}: {}\n", show_string(type), price);
+    if (!site_.prices.tokens.empty()) out_ += "  tokens:\n";
     for (const auto& [model, price] : site_.prices.tokens)
       out_ += fmt::format("    {}: {{prompt: {}, completion: {}}}\n", show_string(model), price.prompt,
                           price.completion);

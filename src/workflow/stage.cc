@@ -307,6 +307,7 @@ Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnos
     resources_of(spec, job).gpus = std::min(resources_of(spec, job).gpus, most_gpus(spec, job));
   spec.generate_shards = std::max(1, spec.generate.gpus);
   spec.generate.gpus = std::min(spec.generate.gpus, 1);
+  if (most_gpus(spec, "generate") == 0) spec.generate.gpu_type.clear();  // it is of our own model
   const auto holds = [](const std::vector<std::string>& list, const std::string& word) {
     return std::find(list.begin(), list.end(), word) != list.end();
   };
@@ -460,7 +461,9 @@ Json hashed_model(const ModelSettings& model) {
 Json resolved_parameters(const StageSpec& spec) {
   const KindRule* kind = find_kind(spec.kind);
   Json json = {{"kind", spec.kind}};
+  const std::set<std::string> of_own_models = {"model", "optimizer", "lora"};
   for (const std::string& block : kind->blocks) {
+    if (spec.policy && of_own_models.contains(block)) continue;
     if (block == "model") json[block] = hashed_model(spec.model);
     if (block == "sample") json[block] = hashed_json(sample_keys(), spec.sample);
     if (block == "optimizer") json[block] = hashed_json(optimizer_keys(), spec.optimizer);
@@ -469,6 +472,8 @@ Json resolved_parameters(const StageSpec& spec) {
     if (block == "measure") json[block] = hashed_json(protocol_keys(), spec.protocol);
     if (block == "prompt") json[block] = hashed_json(prompt_keys(), spec.prompt);
     if (block == "policy" && spec.policy) json[block] = hashed_endpoint(*spec.policy);
+    if (block == "sample" && spec.policy)
+      for (const char* key : kOfOwnSamplers) json[block].erase(key);
   }
   if (spec.kind == "collect" && spec.prompt.answer != "plan") json["answer"] = spec.prompt.answer;
   struct Visitor {

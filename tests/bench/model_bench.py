@@ -109,9 +109,11 @@ def ways_to_sample(model):
 
 def bench_sampling(options, dtype):
     model = make_model(options.shape, dtype, options.device).eval()
-    for batch in (1, 16, 128):
+    for batch in options.prompts:
         prompts = torch.randint(model.config.vocab_size, (batch, 512), device=options.device)
         for name, sample in ways_to_sample(model):
+            if options.way and not name.startswith(options.way):
+                continue
             try:
                 best = float("inf")
                 with torch.no_grad():
@@ -140,6 +142,8 @@ def main():
     parser.add_argument("--length", type=int, default=2048)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--only", choices=["train", "sample"])
+    parser.add_argument("--prompts", type=int, nargs="+", default=[1, 16, 128], help="sampling: how many at once")
+    parser.add_argument("--way", help="sampling: this one alone: generate, static, continuous")
     options = parser.parse_args()
     transformers.logging.set_verbosity_error()
     dtype = getattr(torch, options.type)

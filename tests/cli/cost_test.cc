@@ -259,6 +259,12 @@ TEST_F(CostTest, AttemptsAreRowsWithWhatTheyAskedForAndTook) {
                std::to_string(row.items) + "; ";
   EXPECT_EQ(again, "1: 6000, 8; ") << "with half as much memory again";
 
+  EXPECT_EQ(lost.money, 0) << "there is no site";
+  write_file_atomic(
+      run_ / "site.yaml",
+      "schema: warpsmith.site/1\nname: lab\ngpus: {L40: {}}\nprices: {gpu_hours: {L40: 1.8}}\n");
+  EXPECT_NEAR(controller::read_attempts(run_)[1].money, 1.8 * 2 * 20 / 3600, 1e-12);
+
   EXPECT_EQ(controller::aggregate_run(run_).attempts, 13u);
   EXPECT_EQ(store::read_results(run_ / "results.h5").attempts.size(), 13u);
   EXPECT_FALSE(controller::aggregate_run(run_).written);
@@ -343,6 +349,23 @@ TEST(StageCost, IsItemsBySecondsByResources) {
   EXPECT_EQ(to_string(cost), "about 1 CPU-hours (learnt from results/r/stages/s/0a1b2c3d)");
   cost = stage_cost({planned("compile", 0)}, &kUsage);
   EXPECT_NEAR(cost.cpu_hours, 0.2, 1e-9) << "as many items as a round had last time";
+}
+
+TEST(StageCost, SaysTheMoneyWhereTheSiteHasPrices) {
+  stages::PlannedJob h100 = planned("measure", 100, false, 3);
+  h100.resources.gpu_type = "H100";
+  stages::PlannedJob h20 = planned("measure", 100, false, 3);
+  h20.resources.gpu_type = "H20";
+  const workflow::Prices prices{.gpu_hours = {{"H100", 2.5}}, .tokens = {}};
+  const std::string learnt = " (learnt from results/r/stages/s/0a1b2c3d)";
+  StageCost cost = stage_cost({h100}, &kUsage, prices);
+  EXPECT_NEAR(cost.money, 7.5, 1e-9);
+  EXPECT_EQ(to_string(cost), "about 3 GPU-hours (7.50 in money), 2 CPU-hours" + learnt);
+  cost = stage_cost({h100, h20}, &kUsage, prices);
+  EXPECT_EQ(to_string(cost), "about 6 GPU-hours (7.50 in money without H20), 4 CPU-hours" + learnt);
+  EXPECT_EQ(to_json(cost).at("unpriced"), Json({"H20"}));
+  EXPECT_EQ(to_string(stage_cost({h20}, &kUsage, prices)),
+            "about 3 GPU-hours (no price of H20), 2 CPU-hours" + learnt);
 }
 
 TEST(StageCost, SaysWhatIsNotKnown) {

@@ -147,6 +147,40 @@ workflow::SiteSpec site_with(const std::string& gpu, bool twin) {
   return site;
 }
 
+// Answers were paid for: what a server's model does not know of must not buy them again.
+TEST(Plan, OfAServedModelsStageNothingOfOurOwnModelCounts) {
+  const std::string stages = R"(
+model: {context: 2048}
+stages:
+  - {name: c, kind: collect}
+  - {name: e, kind: contrastive, needs: c, policy: {endpoint: {url: "http://x/v1", model: m}}}
+)";
+  const auto spec = load(stages);
+  History history;
+  run(spec, digests(), history);
+  for (const char* ours :
+       {"optimizer.learning_rate=0.5", "lora.rank=4", "sample.type=bfloat16", "sample.wave=8",
+        "model.layers=6", "model.context=4096", "resources.train.cpus=7", "resources.generate.cpus=7"})
+    EXPECT_EQ(plan_stages(load(stages, {ours}), digests(), history)[1].action, Action::kUpToDate) << ours;
+  EXPECT_EQ(plan_stages(load(stages, {"sample.temperature=0.5"}), digests(), history)[1].action,
+            Action::kRun);
+  const std::vector<std::string> programs = programs_of(spec.stages[1]);
+  EXPECT_EQ(std::count(programs.begin(), programs.end(), "warpsmith-train"), 0);
+}
+
+TEST(Plan, TeachersAreAskedByWarpsmithGenerate) {
+  const auto spec = load(R"(stages:
+  - {name: c, kind: collect}
+  - {name: t, kind: collect, teachers: [{model: m, url: "http://x/v1"}]}
+)");
+  const auto asks = [&](std::size_t stage) {
+    const std::vector<std::string> programs = programs_of(spec.stages[stage]);
+    return std::count(programs.begin(), programs.end(), "warpsmith-generate");
+  };
+  EXPECT_EQ(asks(0), 0);
+  EXPECT_EQ(asks(1), 1);
+}
+
 TEST(Plan, WhatThereIsOfADeviceCounts) {
   const std::string text =
       "stages:\n  - {name: c, kind: collect}\n"

@@ -41,8 +41,8 @@ const Resources* resources_of_job(const StageSpec& stage, std::string_view name)
 // Whether anything of the workflow depends on the GPUs of the place: a `device` other than cpu, or `gpus`.
 bool asks_for_gpus(const WorkflowSpec& spec);
 
-// Sets wanted_device, device_found and `lacks` of every stage whose `device` is not cpu, and `blocked` of
-// those that cannot run there. `site` null: this machine, which has `machine`.
+// Sets the workflow's `prices`, and wanted_device, device_found and `lacks` of every stage whose `device` is
+// not cpu, and `blocked` of those that cannot run there. `site` null: this machine, which has `machine`.
 //
 //   real  the place has the type
 //   twin  the site says that the type's nodes have none: `device` becomes cpu, and the resources of the

@@ -295,6 +295,7 @@ struct WorkflowSpec {
   Json params = Json::object();
   Notify notify;
   Budget budget;
+  Prices prices;                  // by resolve_devices(): those of the site
   std::vector<StageSpec> stages;  // in an order in which each follows those that it needs
 };
 
