@@ -1,12 +1,16 @@
 #include "server_samples.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/endpoint/client.h"
 
@@ -53,6 +57,17 @@ struct Asked {
   }
 };
 
+// A server that the run has started writes where it is as soon as it answers, and it may be started again.
+std::string url_of_service(const fs::path& file) {
+  constexpr int kWaitS = 300;
+  ::setenv("no_proxy", "*", 1);  // a proxy leads out of the cluster
+  for (int waited = 0; waited < 10 * kWaitS; ++waited) {
+    if (path_exists(file)) return json_at<std::string>(read_json_file(file), "url", file.string());
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  throw Error(file.string() + " is not there: the service does not answer", kExitFailed);
+}
+
 class ServerSamples {
  public:
   explicit ServerSamples(ShardSession& shard)
@@ -87,6 +102,8 @@ class ServerSamples {
       throw Error(
           "the budget of the server would be passed: " + spent + " are spent; with a larger one it goes on",
           kExitUsage);
+    if (ended == endpoint::Ended::kStopped)
+      throw Error("the service that is asked has ended; it goes on with the next one", kExitFailed);
     if (unanswered_ > 0)
       throw Error(std::to_string(unanswered_) + " requests have no answer, and none is counted as refused: " +
                       why_ + "; it goes on when the server does",
@@ -97,6 +114,7 @@ class ServerSamples {
   endpoint::Ended ask_all(endpoint::Client& client, const std::vector<Request>& open) {
     return client.run(open, {.taken = [this](const Answer& answer) { take(answer); },
                              .refused = [this](const endpoint::Refused& refused) { refuse(refused); },
+                             .stop = [this] { return service_is_gone(); },
                              .sent =
                                  [this](const endpoint::Try& one) {
                                    note("asked", one, {{"most", to_json(one.most)}});
@@ -108,6 +126,12 @@ class ServerSamples {
                                    asked.lost += cost;
                                    note("failed", one, {{"cost", to_json(cost)}});
                                  }});
+  }
+
+  // Its file goes with it. Then there is no use in trying its address again.
+  bool service_is_gone() const { return settings_.contains("service_file") && !path_exists(service_file()); }
+  fs::path service_file() const {
+    return shard_.run_folder() / settings_.at("service_file").get<std::string>();
   }
 
   // The client's requests are of parts: "item/first", so that an answer finds its place.
@@ -136,7 +160,8 @@ class ServerSamples {
   }
   endpoint::Server server() const {
     endpoint::Server server;
-    server.url = json_at<std::string>(settings_, "url", "endpoint");
+    server.url = settings_.contains("service_file") ? url_of_service(service_file())
+                                                    : json_at<std::string>(settings_, "url", "endpoint");
     server.model = json_at<std::string>(settings_, "model", "endpoint");
     server.key_variable = settings_.value("key_variable", "");
     server.ca_file = settings_.value("ca_file", "");

@@ -47,8 +47,12 @@ run::Reactor make_reactor(const ControllerParts& parts) {
                         .needs = {},
                         .retry = stage.retry,
                         .tolerate = stage.tolerate,
-                        .max_jobs = stage.max_jobs};
-    for (const std::string& need : stage.needs) one.needs.push_back(numbers.at(need));
+                        .max_jobs = stage.max_jobs,
+                        .is_service = stage.kind == "service"};
+    for (const std::string& need : stage.needs) {
+      const std::uint32_t number = numbers.at(need);
+      (rules[number].is_service ? one.uses : one.needs).push_back(number);
+    }
     if (!parts.gpus.empty()) one.places = places_of(stage, parts.gpus);
     numbers.emplace(stage.name, static_cast<std::uint32_t>(rules.size()));
     rules.push_back(std::move(one));
@@ -112,6 +116,7 @@ void Controller::State::submit(const std::vector<run::ShardRange>& ranges) {
   for (const run::ShardRange& range : ranges) {
     const LiveJob& job = jobs.at(range.job);
     ++submissions;
+    fs::remove(job.folder / kServiceFile);  // of an earlier life; other jobs have none
     run::ShardStart start{.key = {range.job, 0},
                           .job_file = job.folder / "job.json",
                           .program = job.program,
@@ -217,7 +222,7 @@ std::size_t Controller::State::room() {
   if (dearest <= 0) return capacity;
   const double left = std::max(0.0, budget_s - gpu_s_used() - gpu_s_in_flight());
   const std::size_t affordable = static_cast<std::size_t>(std::min(left / dearest, 1e9));
-  if (affordable == 0 && reactor.in_flight() == 0) {
+  if (affordable == 0 && reactor.in_flight() == reactor.services_in_flight()) {
     over_budget = true;
     parts.observer->on_message(fmt::format(
         "the budget of {:.3g} GPU-hours is used up ({:.3g} used, the next shard may take {:.3g}): the run "
@@ -244,9 +249,10 @@ RunOutcome Controller::State::run() {
     if (quiet && attached) cancel_orphans();
     for (const run::ShardEvent& event : std::exchange(early, {})) on_event(event);
     look_at_late_records();
+    look_at_services();
     if (quiet && reactor.at_end()) return outcome(false);
     if (parts.interrupted()) return outcome(true);
-    if (over_budget && reactor.in_flight() == 0) return outcome(false);
+    if (over_budget && reactor.in_flight() == reactor.services_in_flight()) return outcome(false);
     if (publish_soon) publish_if_due();
 
     // A commit can wait for company unless a CPU waits for it.

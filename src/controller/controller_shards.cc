@@ -169,6 +169,7 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
   const auto found = jobs.find(key.job);
   if (found == jobs.end()) return;
   LiveJob& job = found->second;
+  fs::remove(job.folder / kServiceFile);  // where it is a server's
   std::uint32_t open = known_open ? *known_open : open_items_of(key);
   std::string problem;  // of its records
   if (open > 0 && !keeps_no_records(job.file)) open = settle_open_items(job.items_of(key.shard), problem);
@@ -205,6 +206,22 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
                              (job.folder / std::to_string(key.shard) / "log.txt").string());
 }
 
+// A server writes where it can be asked as soon as it answers.
+void Controller::State::look_at_services() {
+  const auto now = steady_clock::now();
+  if (now < next_service_look) return;
+  next_service_look = now + 300ms;
+  for (std::uint32_t i = 0; i < live.size(); ++i) {
+    if (live[i].spec->kind != "service" || reactor.stage(i) != run::StageState::kRunning || reactor.is_up(i))
+      continue;
+    const fs::path file = service_file(live[i].folder);
+    if (reactor.services_in_flight() == 0 || !path_exists(file)) continue;
+    say({.kind = run::EventKind::kServiceUp, .execution = live[i].execution});
+    parts.observer->on_message("service " + live[i].spec->name +
+                               " is up: " + read_json_file(file).value("url", ""));
+  }
+}
+
 void Controller::State::on_stage_failed_by_shards(std::uint32_t stage) {
   std::string why;
   for (const std::uint32_t job : reactor.jobs_of(live[stage].execution))
@@ -215,6 +232,10 @@ void Controller::State::on_stage_failed_by_shards(std::uint32_t stage) {
               std::to_string(reactor.attempts(key)) + (reactor.attempts(key) == 1 ? " attempt" : " attempts");
         if (const auto reason = reasons.find(key); reason != reasons.end()) why += ": " + reason->second;
       }
+  if (why.empty())
+    for (const std::string& need : live[stage].spec->needs)
+      if (const std::uint32_t other = stage_number.at(need); reactor.stage(other) == run::StageState::kFailed)
+        why = "its service " + need + " has failed";
   fail_stage(stage, why);
 }
 

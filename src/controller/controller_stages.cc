@@ -1,5 +1,7 @@
 // Stages and their jobs: what a stage asks for is written, what its shards left is read back and fed to it.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "controller_state.h"
@@ -61,7 +63,7 @@ void Controller::State::select() {
   for (std::uint32_t i = 0; i < live.size(); ++i) {
     if (plans[i].action == plan::Action::kBlocked)
       throw Error("stage " + plans[i].stage + " cannot run: " + plans[i].reason, kExitUsage);
-    if (plans[i].action != plan::Action::kNotSelected) continue;
+    if (plans[i].action != plan::Action::kNotSelected || live[i].spec->kind == "service") continue;
     live[i].plan = plans[i];
     if (plans[i].result.empty()) {  // not wanted, and nobody needs it
       reactor.skip(i);
@@ -122,12 +124,13 @@ stages::StageInputs Controller::State::stage_inputs(std::uint32_t stage) {
   for (std::uint32_t i = stage; i-- > 0;)
     if (needed.contains(live[i].spec->name))
       needed.insert(live[i].spec->needs.begin(), live[i].spec->needs.end());
-  stages::StageInputs inputs{.spec = *live[stage].spec,
-                             .tasks = live[stage].spec->kind == "command"
-                                          ? named_tasks(live[stage].spec->dataset)
-                                          : tasks_of(*live[stage].spec),
-                             .upstream = {},
-                             .upstream_order = {}};
+  stages::StageInputs inputs{
+      .spec = *live[stage].spec,
+      .tasks = live[stage].spec->kind == "command" || live[stage].spec->kind == "service"
+                   ? named_tasks(live[stage].spec->dataset)
+                   : tasks_of(*live[stage].spec),
+      .upstream = {},
+      .upstream_order = {}};
   // Only what a model writes is compared with what people wrote.
   if (const fs::path& dataset = live[stage].spec->dataset.folder;
       !dataset.empty() && workflow::resources_of_job(*live[stage].spec, "generate") != nullptr) {
@@ -152,10 +155,51 @@ void Controller::State::skip_stage(std::uint32_t stage, const plan::StagePlan& p
   reactor.skip(stage);
 }
 
+void Controller::State::plan_services(std::uint32_t stage) {
+  for (const std::string& need : live[stage].spec->needs) {
+    LiveStage& service = live[stage_number.at(need)];
+    if (service.spec->kind != "service" || !service.output_digest.empty()) continue;
+    service.plan = plan::plan_stage(*service.spec, {}, upstream_digests(stage_number.at(need)), {});
+    service.output_digest = service.plan.output_digest;
+    service.folder = stage_folder(parts.run, need, service.plan.hash);
+  }
+}
+
+// A service keeps what it has until the last who asks it has ended: what finds no room beside it would wait
+// for ever.
+std::string Controller::State::no_room_beside_services(std::uint32_t stage) const {
+  if (parts.executor->outlives()) return "";
+  int cpus = 0;
+  std::map<std::string, std::size_t> gpus;
+  std::string names;
+  for (const std::string& need : live[stage].spec->needs) {
+    const workflow::StageSpec& service = *live[stage_number.at(need)].spec;
+    if (service.kind != "service") continue;
+    cpus += std::max(1, service.train.cpus);
+    gpus[service.train.gpu_type] += static_cast<std::size_t>(service.train.gpus);
+    names += (names.empty() ? "" : ", ") + need;
+  }
+  if (names.empty()) return "";
+  for (const stages::PlannedJob& job : stages::planned_jobs(*live[stage].spec, {})) {
+    const Resources& r = job.resources;
+    if (cpus + std::max(1, r.cpus) > parts.slots)
+      return fmt::format("service {} has {} of this machine's {} CPUs, and {} jobs ask for {}", names, cpus,
+                         parts.slots, job.job, std::max(1, r.cpus));
+    const auto held = gpus.find(r.gpu_type);
+    const auto there = parts.gpus.find(r.gpu_type);
+    if (r.gpus > 0 && held != gpus.end() && there != parts.gpus.end() &&
+        held->second + static_cast<std::size_t>(r.gpus) > there->second)
+      return fmt::format("service {} has {} of this machine's {} GPUs of type {}, and {} jobs ask for {}",
+                         names, held->second, there->second, r.gpu_type, job.job, r.gpus);
+  }
+  return "";
+}
+
 void Controller::State::begin_stage(std::uint32_t stage) {
   LiveStage& one = live[stage];
   const workflow::StageSpec& spec = *one.spec;
   try {
+    plan_services(stage);
     const auto found = digests.find(spec.dataset.folder);
     static const plan::DatasetDigests kNone;
     one.plan =
@@ -199,7 +243,9 @@ void Controller::State::run_stage(std::uint32_t stage) {
   const std::vector<std::uint32_t> told = reactor.has_execution(name, one.plan.hash)
                                               ? reactor.completed_of(one.execution)
                                               : std::vector<std::uint32_t>{};
+  const std::string no_room = no_room_beside_services(stage);
   say({.kind = run::EventKind::kStageStarted, .name = name, .hash = one.plan.hash});
+  if (!no_room.empty()) return fail_stage(stage, no_room);
   stages::StageInputs inputs = stage_inputs(stage);
   ask(stage, [&] {
     one.machine = parts.make_stage(std::move(inputs));
@@ -311,6 +357,12 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
   if (file.params.contains("stage_folder"))
     file.params["stage_folder"] =
         fs::relative(stage_folder(parts.run, one.spec->name, one.plan.hash), parts.run).generic_string();
+  if (const auto endpoint = file.params.find("endpoint");
+      endpoint != file.params.end() && endpoint->contains("service")) {
+    const std::string service = endpoint->at("service");
+    (*endpoint)["service_file"] =
+        fs::relative(service_file(live[stage_number.at(service)].folder), parts.run).generic_string();
+  }
   if (number >= 0) {
     const JobFile before = read_job_file(job.folder / "job.json");
     if (reactor.job(static_cast<std::uint32_t>(number)).digest != digest)

@@ -8,9 +8,9 @@
 
 #include "journal_writer.h"
 #include "open_items.h"
-#include "warpsmith/records/done_shards.h"
 #include "warpsmith/controller/controller.h"
 #include "warpsmith/controller/job_files.h"
+#include "warpsmith/records/done_shards.h"
 #include "warpsmith/run/usage.h"
 
 namespace warpsmith::controller {
@@ -82,11 +82,14 @@ struct Controller::State {
   LiveJob* find_job(std::uint32_t job);
   std::uint32_t open_items_of(run::ShardKey key) const;
   void look_at_late_records();
+  void look_at_services();  // which of them are up
   void on_stage_failed_by_shards(std::uint32_t stage);
 
   // controller_stages.cc
   void select();  // what the command line leaves out
   void begin_stage(std::uint32_t stage);
+  void plan_services(std::uint32_t stage);  // of those that it asks: what they are, and where they will be
+  std::string no_room_beside_services(std::uint32_t stage) const;  // empty: there is
   void run_stage(std::uint32_t stage);
   void ask(std::uint32_t stage, const std::function<stages::StageStep()>& question);
   void take_step(std::uint32_t stage, stages::StageStep step);
@@ -146,7 +149,7 @@ struct Controller::State {
     SteadyTime until;
   };
   std::vector<Late> late;  // ended well without a record for every item: a shared file system may be behind
-  SteadyTime next_late{};
+  SteadyTime next_late{}, next_service_look{};
   bool attached = false;
   std::map<std::uint32_t, JobOnDisk> job_files;  // of job_on_disk()
   std::string run_state = "running";

@@ -5,9 +5,14 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/paths.h"
+#include "warpsmith/controller/run_folder.h"
 #include "warpsmith/records/done_shards.h"
 
 namespace warpsmith::controller {
+
+fs::path service_file(const fs::path& stage_folder) {
+  return job_folder(stage_folder, 0, "service") / kServiceFile;
+}
 
 std::string items_text(const stages::JobRequest& request) {
   std::string text;

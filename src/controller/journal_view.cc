@@ -64,6 +64,7 @@ JournalView view_journal(const std::filesystem::path& run) {
         break;
       case run::EventKind::kOpened:
       case run::EventKind::kShardStarted:
+      case run::EventKind::kServiceUp:
       case run::EventKind::kClosed:
         break;
     }

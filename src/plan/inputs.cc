@@ -51,7 +51,7 @@ Json threads_of(const workflow::StageSpec& stage) {
 // Ids of the tasks whose files the stage reads.
 std::set<std::string> tasks_of(const workflow::StageSpec& stage) {
   const auto* command = std::get_if<workflow::CommandSettings>(&stage.settings);
-  if (command != nullptr && command->items == "none") return {};
+  if (stage.kind == "service" || (command != nullptr && command->items == "none")) return {};
   return stage.dataset.ids();
 }
 

@@ -71,6 +71,20 @@ std::string told(const std::vector<Change>& changes) {
   return text;
 }
 
+// It runs where somebody who asks it does.
+void plan_service(const WorkflowSpec& spec, std::size_t service, std::vector<StagePlan>& plans) {
+  std::string askers;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Action action = plans[i].action;
+    const auto& needs = spec.stages[i].needs;
+    if (std::find(needs.begin(), needs.end(), spec.stages[service].name) != needs.end() &&
+        (action == Action::kRun || action == Action::kResume || action == Action::kDepends))
+      askers += (askers.empty() ? "" : ", ") + plans[i].stage;
+  }
+  plans[service].reason = askers.empty() ? "nobody who runs asks it" : "for " + askers;
+  if (askers.empty()) plans[service].action = Action::kUpToDate;
+}
+
 class Planner {
  public:
   Planner(const WorkflowSpec& spec, const Digests& digests, const History& history,
@@ -99,7 +113,7 @@ class Planner {
     const std::vector<FormerResult>& former = found == history_.end() ? kNone : found->second;
     StagePlan plan;
     plan.stage = stage.name;
-    if (!selected_.contains(stage.name)) {
+    if (!selected_.contains(stage.name) && stage.kind != "service") {
       plan.action = Action::kNotSelected;
       const FormerResult* newest = newest_finished(former);
       plan.reason = newest == nullptr ? "not selected, and never run"
@@ -238,6 +252,8 @@ std::vector<StagePlan> plan_stages(const WorkflowSpec& spec, const Digests& dige
   std::vector<StagePlan> plans;
   plans.reserve(spec.stages.size());
   for (const StageSpec& stage : spec.stages) plans.push_back(planner.plan(stage));
+  for (std::size_t i = 0; i < plans.size(); ++i)
+    if (spec.stages[i].kind == "service" && plans[i].action == Action::kRun) plan_service(spec, i, plans);
   return plans;
 }
 
@@ -248,6 +264,11 @@ StagePlan plan_stage(const StageSpec& stage, const DatasetDigests& digests,
   plan.stage = stage.name;
   plan.inputs = stage_inputs(stage, digests, upstream);
   plan.hash = hash_inputs(plan.inputs);
+  if (stage.kind == "service") {  // it leaves no result: what it is stands for that
+    plan.output_digest = plan.hash;
+    plan.reason = "is asked";
+    return plan;
+  }
   const FormerResult* newest = newest_finished(former);
   const FormerResult* begun = nullptr;
   for (const FormerResult& result : former) {

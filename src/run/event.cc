@@ -13,8 +13,8 @@ namespace warpsmith::run {
 namespace {
 
 constexpr std::array<std::string_view, kEventKinds> kNames = {
-    "opened",      "stage_started",  "job_added",    "submitted",     "shard_started",
-    "shard_ended", "stage_finished", "stage_failed", "stage_dropped", "closed"};
+    "opened",         "stage_started", "job_added",     "submitted",  "shard_started", "shard_ended",
+    "stage_finished", "stage_failed",  "stage_dropped", "service_up", "closed"};
 
 // --- writing
 

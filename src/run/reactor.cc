@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "warpsmith/base/error.h"
 
@@ -48,6 +49,7 @@ Reactor::Reactor(std::vector<StageRules> stages, std::vector<std::size_t> places
     const auto number = static_cast<std::uint32_t>(stages_.size());
     stage_by_name_.emplace(rules.name, number);
     for (const std::uint32_t need : rules.needs) stages_.at(need).needed_by.push_back(number);
+    for (const std::uint32_t service : rules.uses) stages_.at(service).used_by.push_back(number);
     std::set<std::uint32_t> used;
     for (const auto& [job, place] : rules.places) used.insert(place);
     if (used.empty()) used.insert(0);
@@ -98,6 +100,9 @@ void Reactor::apply(const Event& e) {
     case EventKind::kStageDropped:
       on_stage_dropped(e);
       break;
+    case EventKind::kServiceUp:
+      on_service_up(e);
+      break;
     case EventKind::kClosed:
       break;
   }
@@ -117,10 +122,10 @@ void Reactor::on_opened() {
     Stage& stage = stages_[i];
     stage.state = StageState::kWaiting;
     stage.execution = -1;
-    stage.offered = false;
+    stage.offered = stage.up = false;
     stage.open_needs = static_cast<std::uint32_t>(stage.rules.needs.size());
     for (const std::uint32_t place : stage.places) ++places_[place].users;
-    if (stage.open_needs == 0) to_start_.push_back(i);
+    if (stage.open_needs == 0 && !stage.rules.is_service) to_start_.push_back(i);
   }
   // What failed gets a new chance: a person has started the run again. Jobs that are complete stay as they
   // are: their stages have acted on them.
@@ -160,6 +165,8 @@ void Reactor::on_stage_started(const Event& e) {
   stages_[stage->second].execution = static_cast<int>(number);
   stages_[stage->second].state = StageState::kRunning;
   stages_[stage->second].offered = true;
+  const std::vector<std::uint32_t>& uses = stages_[stage->second].rules.uses;
+  to_start_.insert(to_start_.end(), uses.begin(), uses.end());
   for (const std::uint32_t job : execution.jobs) complete_if_done(job);  // ended while nobody could be told
   refresh_ready(execution);
 }
@@ -205,6 +212,7 @@ void Reactor::on_submitted(std::uint32_t number, std::uint32_t begin, std::uint3
     if (one.state != ShardState::kQueued)
       throw Error("shard " + std::to_string(s) + " of job " + std::to_string(number) + " is submitted twice");
     one.state = ShardState::kInFlight;
+    one.downs = execution.downs;
     if (one.attempts < std::numeric_limits<std::uint16_t>::max()) ++one.attempts;
     if (s < job.cursor) std::erase(job.again, s);
   }
@@ -238,6 +246,13 @@ void Reactor::on_shard_ended(const Event& e) {
   --execution.in_flight;
   --in_flight_;
   --places_[job.place].in_flight;
+  bool was_up = false;
+  if (execution.stage >= 0) {
+    Stage& stage = stages_[static_cast<std::size_t>(execution.stage)];
+    was_up = stage.up;
+    if (was_up) go_down(stage);
+    if (e.open < one.open) renew_services(stage);
+  }
   one.cause = e.cause == EndCause::kFinished && e.open > 0 ? EndCause::kFailed : e.cause;
   if (e.open == 0) {  // every item has its record: however the process ended
     one.state = ShardState::kDone;
@@ -254,10 +269,13 @@ void Reactor::on_shard_ended(const Event& e) {
   std::uint8_t& used = one.used[static_cast<std::size_t>(one.cause)];
   const bool stage_lives =
       execution.stage < 0 || stages_[static_cast<std::size_t>(execution.stage)].state == StageState::kRunning;
-  if (!stage_lives || one.cause == EndCause::kCancelled || one.cause == EndCause::kUnknown ||
-      used < retries_after(rule, one.cause)) {
-    // Cancelled and lost ones did nothing wrong: they lie ready for when the stage goes on.
-    if (one.cause != EndCause::kCancelled && one.cause != EndCause::kUnknown && used < 255) ++used;
+  // Cancelled and lost ones did nothing wrong, nor did those whose service went down meanwhile: they lie
+  // ready for when the stage goes on.
+  const bool is_innocent = one.cause == EndCause::kCancelled || one.cause == EndCause::kUnknown ||
+                           (one.cause == EndCause::kFailed && one.downs != execution.downs);
+  const int retries = std::max(retries_after(rule, one.cause), was_up ? kServiceRestarts : 0);
+  if (!stage_lives || is_innocent || used < retries) {
+    if (!is_innocent && used < 255) ++used;
     requeue(key);
   } else {
     one.state = ShardState::kFailed;
@@ -301,19 +319,82 @@ void Reactor::finish_stage(std::uint32_t number, StageState state) {
   if (stage.execution >= 0) {
     const Execution& execution = executions_[static_cast<std::size_t>(stage.execution)];
     refresh_ready(execution);
-    if (state == StageState::kFailed && execution.in_flight > 0)
+    if ((state == StageState::kFailed || stage.rules.is_service) && execution.in_flight > 0)
       for (const std::uint32_t job : execution.jobs)
         for (std::uint32_t s = 0; jobs_[job].view.in_flight > 0 && s < jobs_[job].view.shards; ++s)
           if (shard({job, s}).state == ShardState::kInFlight) to_cancel_.push_back({job, s});
   }
   for (const std::uint32_t other : stage.needed_by) {
     if (state == StageState::kFinished) {
-      if (--stages_[other].open_needs == 0 && stages_[other].state == StageState::kWaiting)
+      if (--stages_[other].open_needs == 0 && stages_[other].state == StageState::kWaiting &&
+          !stages_[other].rules.is_service)
         to_start_.push_back(other);
     } else {
       finish_stage(other, StageState::kBlocked);
     }
   }
+  for (const std::uint32_t user : stage.used_by) {
+    if (state == StageState::kFinished) break;
+    if (stages_[user].state == StageState::kRunning) failed_.push_back(user);
+    finish_stage(user,
+                 stages_[user].state == StageState::kRunning ? StageState::kFailed : StageState::kBlocked);
+  }
+  end_unused(stage);
+}
+
+// Of the services of a stage that has ended, those that no other one will ask.
+void Reactor::end_unused(const Stage& user) {
+  for (const std::uint32_t service : user.rules.uses) {
+    const std::vector<std::uint32_t>& users = stages_[service].used_by;
+    if (std::none_of(users.begin(), users.end(), [&](std::uint32_t u) {
+          return stages_[u].state == StageState::kWaiting || stages_[u].state == StageState::kRunning;
+        }))
+      finish_stage(service, StageState::kFinished);
+  }
+}
+
+void Reactor::on_service_up(const Event& e) {
+  if (e.execution >= executions_.size())
+    throw Error("event says that execution " + std::to_string(e.execution) + " is up, which there is not");
+  const int number = executions_[e.execution].stage;
+  if (number < 0) return;
+  Stage& stage = stages_[static_cast<std::size_t>(number)];
+  if (stage.state != StageState::kRunning || executions_[e.execution].in_flight == 0) return;
+  stage.up = true;
+  refresh_users(stage);
+}
+
+// Of the services that a stage uses: who asks them got further.
+void Reactor::renew_services(const Stage& user) {
+  for (const std::uint32_t service : user.rules.uses)
+    if (const int execution = stages_[service].execution; execution >= 0)
+      for (const std::uint32_t job : executions_[static_cast<std::size_t>(execution)].jobs)
+        for (std::uint32_t s = 0; s < jobs_[job].view.shards; ++s) {
+          Shard& one = shard({job, s});
+          std::fill(std::begin(one.used), std::end(one.used), std::uint8_t{0});
+        }
+}
+
+void Reactor::go_down(Stage& service) {
+  service.up = false;
+  for (const std::uint32_t user : service.used_by)
+    if (const int execution = stages_[user].execution; execution >= 0)
+      ++executions_[static_cast<std::size_t>(execution)].downs;
+  refresh_users(service);
+}
+
+void Reactor::refresh_users(const Stage& service) {
+  for (const std::uint32_t user : service.used_by)
+    if (stages_[user].execution >= 0)
+      refresh_ready(executions_[static_cast<std::size_t>(stages_[user].execution)]);
+}
+
+std::size_t Reactor::services_in_flight() const {
+  std::size_t out = 0;
+  for (const Execution& execution : executions_)
+    if (execution.stage >= 0 && stages_[static_cast<std::size_t>(execution.stage)].rules.is_service)
+      out += execution.in_flight;
+  return out;
 }
 
 void Reactor::fail_stage(std::uint32_t number) {
@@ -327,10 +408,15 @@ void Reactor::skip(std::uint32_t stage) {
   finish_stage(stage, StageState::kFinished);
 }
 
+bool Reactor::is_served(const Stage& stage) const {
+  return std::all_of(stage.rules.uses.begin(), stage.rules.uses.end(),
+                     [&](std::uint32_t service) { return stages_[service].up; });
+}
+
 bool Reactor::may_submit(const Execution& execution) const {
   if (execution.stage < 0) return false;
   const Stage& stage = stages_[static_cast<std::size_t>(execution.stage)];
-  return stage.state == StageState::kRunning &&
+  return stage.state == StageState::kRunning && is_served(stage) &&
          (stage.rules.max_jobs <= 0 ||
           execution.in_flight < static_cast<std::uint32_t>(stage.rules.max_jobs));
 }

@@ -46,6 +46,7 @@ std::optional<Attempt> Attempts::take(const Event& e) {
     case EventKind::kOpened:
     case EventKind::kStageFinished:
     case EventKind::kStageFailed:
+    case EventKind::kServiceUp:
     case EventKind::kClosed:
       break;
   }

@@ -57,6 +57,7 @@ Json endpoint_json(const workflow::EndpointSettings& e, const Spent& spent) {
                {"requests_a_minute", e.requests_a_minute},
                {"tokens_a_minute", e.tokens_a_minute},
                {"prices", {{"prompt", e.prices.prompt}, {"completion", e.prices.completion}}}};
+  if (!e.service.empty()) json["service"] = e.service;  // the controller adds where its address is written
   if (spent.prompt + spent.completion > 0) json["spent_before"] = spent.prompt + spent.completion;
   // Of a budget that is used up so much is left that no request fits: 0 would be no bound.
   if (e.budget.tokens > 0)

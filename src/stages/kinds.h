@@ -13,6 +13,7 @@ std::unique_ptr<Stage> make_self_supervised(StageInputs inputs);
 std::unique_ptr<Stage> make_contrastive(StageInputs inputs);
 std::unique_ptr<Stage> make_evaluate(StageInputs inputs);
 std::unique_ptr<Stage> make_command(StageInputs inputs);
+std::unique_ptr<Stage> make_service(StageInputs inputs);
 
 // Adds the export of its model to a stage that trains, where one is wanted.
 std::unique_ptr<Stage> make_exported(const workflow::StageSpec& spec, std::unique_ptr<Stage> stage);

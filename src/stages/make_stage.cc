@@ -26,6 +26,7 @@ std::unique_ptr<Stage> make_stage(StageInputs inputs) {
   if (kind == "contrastive") return make_exported(spec, make_contrastive(std::move(inputs)));
   if (kind == "measure") return make_evaluate(std::move(inputs));
   if (kind == "command") return make_command(std::move(inputs));
+  if (kind == "service") return make_service(std::move(inputs));
   throw Error(fmt::format("stage {}: there is no stage kind `{}`", inputs.spec.name, kind), kExitUsage);
 }
 

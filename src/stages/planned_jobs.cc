@@ -95,6 +95,7 @@ struct Planner {
     const bool unknown = s.items == "candidates";
     jobs.push_back({0, "command", s.items == "none" ? 1 : unknown ? 0 : all_tasks(), false});
   }
+  void operator()(const workflow::ServiceSettings&) { jobs.push_back({0, "service", 1, false}); }
 };
 
 void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
@@ -108,7 +109,8 @@ void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
   if (job.job == "measure") job.expected_item_s = measure_seconds(spec, known);
   if (job.job == "train") job.expected_item_s = kTrainStepSeconds;
   if (job.job == "export") job.expected_item_s = kExportSeconds;
-  job.one_shard = job.job == "train" || job.job == "export" || (job.job == "generate" && spec.policy) ||
+  job.one_shard = job.job == "train" || job.job == "service" || job.job == "export" ||
+                  (job.job == "generate" && spec.policy) ||
                   (job.job == "measure" && measures_in_one_shard(spec));
 }
 

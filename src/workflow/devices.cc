@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tables.h"
+
 namespace warpsmith::workflow {
 
 namespace {
@@ -110,7 +112,7 @@ void resolve(StageSpec& stage, const SiteSpec* site, const GpuStocks& machine) {
     find_here(stage, machine);
   else
     find_at(stage, *site);
-  if (stage.lacks.empty() || measures_again(stage) || stage.kind == "command") return;
+  if (stage.lacks.empty() || measures_again(stage) || runs_program(stage.kind)) return;
   stage.blocked = stage.lacks;
   if (site == nullptr) stage.blocked += kNameASite;
 }
@@ -170,7 +172,7 @@ std::vector<StageJob> stage_jobs(const StageSpec& stage) {
   if (stage.kind == "collect") return {compile, measure};
   if (stage.kind == "measure" && measures_again(stage)) return {compile, measure};
   if (stage.kind == "measure") return {generate, compile, measure};
-  if (stage.kind == "sft" || stage.kind == "command") return {train};
+  if (stage.kind == "sft" || runs_program(stage.kind)) return {train};
   if (stage.policy) return {generate, compile, measure};
   return {generate, compile, measure, train};
 }
@@ -201,7 +203,7 @@ bool measures_again(const StageSpec& stage) {
 }
 
 bool runs_on_gpus_alone(const StageSpec& stage) {
-  return stage.prompt.answer != "plan" && stage.kind != "sft" && stage.kind != "command" &&
+  return stage.prompt.answer != "plan" && stage.kind != "sft" && !runs_program(stage.kind) &&
          !measures_again(stage);
 }
 

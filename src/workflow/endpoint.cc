@@ -34,6 +34,11 @@ const Table<EndpointSettings>& endpoint_keys() {
                 .meaning = "Where the server's API begins, such as http://localhost:8000/v1.",
                 .hashed = false},
        .member = &S::url},
+      {.rule = {.name = "service",
+                .form = Form::kString,
+                .meaning = "In place of `url`: the stage of kind `service` that starts the server.",
+                .hashed = false},
+       .member = &S::service},
       {{"model", Form::kString, "The model, as the server calls it."}, &S::model},
       {.rule = {.name = "key_env",
                 .form = Form::kString,
@@ -112,7 +117,10 @@ void read_endpoint(MapReader& map, EndpointSettings& endpoint, Diagnostics& mist
     read_map(spending_keys(), *budget, "`budget`", endpoint.budget, mistakes);
   refuse_secrets(map);
   if (mistakes.size() > mistakes_before || !map.usable()) return;
-  if (!endpoint.url.starts_with("http://") && !endpoint.url.starts_with("https://"))
+  if (!endpoint.service.empty() && !endpoint.url.empty())
+    map.mistake("service", "`service` and `url` stand together", "keep one of them");
+  if (endpoint.service.empty() && !endpoint.url.starts_with("http://") &&
+      !endpoint.url.starts_with("https://"))
     map.mistake("url",
                 endpoint.url.empty() ? "key `url` is missing"
                                      : fmt::format("`url`: {} is no address of a server", endpoint.url),

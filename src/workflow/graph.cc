@@ -38,6 +38,7 @@ class Graph {
 
   std::vector<StageSpec> order() {
     for (std::size_t i = 0; i < drafts_.size(); ++i) resolve(i);
+    resolve_services();
     if (report_cycles()) return {};
     std::vector<std::size_t> order = topological();
     for (const std::size_t i : order) check_upstream(i);
@@ -87,8 +88,48 @@ class Graph {
       for (const std::size_t i : find(name, user, "needs")) edges.insert(i);
     if (auto* measure = std::get_if<MeasureSettings>(&draft.spec.settings))
       resolve_measure(user, *measure, edges);
-    for (const std::size_t i : edges) draft.spec.needs.push_back(drafts_[i].spec.name);
-    std::sort(draft.spec.needs.begin(), draft.spec.needs.end());
+    if (draft.spec.policy) resolve_service(user, *draft.spec.policy, edges);
+    if (auto* collect = std::get_if<CollectSettings>(&draft.spec.settings))
+      for (TeacherSettings& teacher : collect->teachers) resolve_service(user, teacher.endpoint, edges);
+  }
+
+  void resolve_service(std::size_t user, EndpointSettings& endpoint, std::set<std::size_t>& edges) {
+    if (endpoint.service.empty()) return;
+    const yaml::Place& place = drafts_[user].place;
+    const std::vector<std::size_t> found = find({endpoint.service, place}, user, "service");
+    if (found.empty()) return;
+    if (found.size() > 1 || drafts_[found[0]].spec.kind != "service") {
+      mistakes_.push_back(mistake_at(
+          place,
+          found.size() > 1 ? fmt::format("`service`: `{}` is {} stages", endpoint.service, found.size())
+                           : fmt::format("`service`: stage `{}` is of kind {}", endpoint.service,
+                                         drafts_[found[0]].spec.kind),
+          "name one stage of kind service"));
+      return;
+    }
+    endpoint.service = drafts_[found[0]].spec.name;
+    edges.insert(found[0]);
+  }
+
+  // Who asks a service waits for what the service needs: it starts with the first who runs. Then `needs` is
+  // known.
+  void resolve_services() {
+    std::set<std::size_t> asked;
+    for (auto& [user, edges] : edges_)
+      for (const std::size_t i : std::set<std::size_t>(edges)) {
+        if (drafts_[i].spec.kind != "service") continue;
+        asked.insert(i);
+        edges.insert(edges_[i].begin(), edges_[i].end());
+      }
+    for (std::size_t i = 0; i < drafts_.size(); ++i) {
+      StageSpec& spec = drafts_[i].spec;
+      if (spec.kind == "service" && !asked.contains(i) && broken_.empty())
+        mistakes_.push_back(
+            mistake_at(drafts_[i].place, fmt::format("nobody asks service `{}`", spec.name),
+                       fmt::format("policy: {{endpoint: {{service: {}, model: …}}}}", spec.name)));
+      for (const std::size_t needed : edges_[i]) spec.needs.push_back(drafts_[needed].spec.name);
+      std::sort(spec.needs.begin(), spec.needs.end());
+    }
   }
 
   void resolve_measure(std::size_t user, MeasureSettings& measure, std::set<std::size_t>& edges) {

@@ -287,7 +287,8 @@ class Loader {
     }
     for (const Draft& draft : drafts) {
       const auto* command = std::get_if<CommandSettings>(&draft.spec.settings);
-      if (has_dataset || (command != nullptr && command->items != "tasks")) continue;
+      if (has_dataset || draft.spec.kind == "service" || (command != nullptr && command->items != "tasks"))
+        continue;
       mistakes_.push_back(mistake_at(root.place(), "key `dataset` is missing",
                                      fmt::format("stage `{}` works on its tasks", draft.spec.base_name)));
       break;
@@ -299,7 +300,9 @@ class Loader {
         for (TeacherSettings& teacher : collect->teachers) find_certificates(draft, teacher.endpoint);
       if (draft.model) find_model(draft.spec.model, *draft.model);
       if (const auto* command = std::get_if<CommandSettings>(&draft.spec.settings))
-        check_command_files(draft, *command);
+        check_files_of(draft, command->argv);
+      if (const auto* service = std::get_if<ServiceSettings>(&draft.spec.settings))
+        check_files_of(draft, service->argv);
     }
     spec_.stages = order_stages(std::move(drafts), stated, mistakes_);
     for (StageSpec& stage : spec_.stages) {
@@ -317,7 +320,7 @@ class Loader {
                                           stage.base_name, stage.measure.shards_a_gpu),
                               "leave it out, or device: auto"});
       for (const StageJob& job : stage_jobs(stage))
-        if (job.resources->gpus == 0 && !job.resources->gpu_type.empty() && stage.kind != "command" &&
+        if (job.resources->gpus == 0 && !job.resources->gpu_type.empty() && !runs_program(stage.kind) &&
             (job.name == "train" || job.name == "generate"))
           idle_gpus_.push_back({file_.string(), stage.line, 1,
                                 fmt::format("stage `{}`: its {} jobs have a GPU type, `{}`, and no GPU",
@@ -335,7 +338,8 @@ class Loader {
                                          "model's are random",
                                          stage.base_name),
                              "model: {from: FOLDER}, or leave `lora` out"});
-      if (auto* command = std::get_if<CommandSettings>(&stage.settings)) find_command_files(stage, *command);
+      if (auto* command = std::get_if<CommandSettings>(&stage.settings)) find_files(stage, command->argv);
+      if (auto* service = std::get_if<ServiceSettings>(&stage.settings)) find_files(stage, service->argv);
       if (auto* measure = std::get_if<MeasureSettings>(&stage.settings)) find_run(stage, *measure);
     }
   }
@@ -346,11 +350,11 @@ class Loader {
     return (base_folder() / word).lexically_normal();
   }
 
-  void check_command_files(const Draft& draft, const CommandSettings& command) {
+  void check_files_of(const Draft& draft, const std::vector<std::string>& argv) {
     if (!options_.check_files) return;
-    const bool placed = draft.argv.size() == command.argv.size();  // not where a word was no text
-    for (std::size_t i = 0; i < command.argv.size(); ++i) {
-      const auto path = file_beside(command.argv[i]);
+    const bool placed = draft.argv.size() == argv.size();  // not where a word was no text
+    for (std::size_t i = 0; i < argv.size(); ++i) {
+      const auto path = file_beside(argv[i]);
       if (std::error_code error; path && !fs::exists(*path, error))
         mistakes_.push_back(mistake_at(placed ? draft.argv[i] : draft.place,
                                        fmt::format("`argv`: there is no file {}", path->string()),
@@ -359,8 +363,8 @@ class Loader {
   }
 
   // They are made absolute, and their contents hashed.
-  void find_command_files(StageSpec& stage, CommandSettings& command) {
-    for (std::string& word : command.argv) {
+  void find_files(StageSpec& stage, std::vector<std::string>& argv) {
+    for (std::string& word : argv) {
       const auto path = file_beside(word);
       if (!path) continue;
       if (std::error_code error; fs::is_regular_file(*path, error))

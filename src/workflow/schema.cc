@@ -71,13 +71,13 @@ Json endpoint_properties() {
 }
 
 Json endpoint_schema() {
-  return closed_map(endpoint_properties(), "A server that speaks OpenAI's protocol.", {"url", "model"});
+  return closed_map(endpoint_properties(), "A server that speaks OpenAI's protocol.", {"model"});
 }
 
 Json teacher_schema() {
   Json properties = endpoint_properties();
   properties.update(properties_schema(teacher_keys(), TeacherSettings{}));
-  return closed_map(std::move(properties), "A served model that writes candidates.", {"url", "model"});
+  return closed_map(std::move(properties), "A served model that writes candidates.", {"model"});
 }
 
 // Keys of the blocks that the file and its stages share.
@@ -119,6 +119,7 @@ Json kind_properties(std::string_view kind) {
   if (kind == "self_supervised") return properties_schema(self_supervised_keys(), SelfSupervisedSettings{});
   if (kind == "contrastive") return properties_schema(contrastive_keys(), ContrastiveSettings{});
   if (kind == "measure") return properties_schema(measure_keys(), MeasureSettings{});
+  if (kind == "service") return properties_schema(service_keys(), ServiceSettings{});
   return properties_schema(command_keys(), CommandSettings{});
 }
 
@@ -131,7 +132,7 @@ Json stage_schema(const KindRule& rule) {
   properties["needs"] = names_schema("Stages that must have ended before.");
   properties["matrix"] = matrix_schema();
   Json required = {"name", "kind"};
-  if (std::string_view(rule.name) == "command") required.push_back("argv");
+  if (runs_program(rule.name)) required.push_back("argv");
   return closed_map(std::move(properties), rule.meaning, std::move(required));
 }
 

@@ -197,14 +197,32 @@ MeasureSettings read_measure(MapReader& map, Draft& draft, Diagnostics& mistakes
   return settings;
 }
 
-CommandSettings read_command(MapReader& map, Draft& draft, Diagnostics& mistakes) {
-  auto settings = read_settings(command_keys(), map, mistakes);
+// `table` holds `argv`.
+template <typename S>
+S read_program(const Table<S>& table, MapReader& map, Draft& draft, Diagnostics& mistakes) {
+  auto settings = read_settings(table, map, mistakes);
   if (!map.has("argv"))
-    map.mistake("", "a stage of kind command needs `argv`", "argv: [python3, train.py]");
+    map.mistake("", fmt::format("a stage of kind {} needs `argv`", draft.spec.kind),
+                draft.spec.kind == "service"
+                    ? "argv: [vllm, serve, MODEL, --host, \"{host}\", --port, \"{port}\"]"
+                    : "argv: [python3, train.py]");
   else if (map.node().find("argv")->items().empty() || (!settings.argv.empty() && settings.argv[0].empty()))
     map.mistake("argv", "`argv` names no program");
   if (map.has("argv"))
     for (const Node& word : map.node().find("argv")->items()) draft.argv.push_back(word.place());
+  return settings;
+}
+
+ServiceSettings read_service(MapReader& map, Draft& draft, Diagnostics& mistakes) {
+  auto settings = read_program(service_keys(), map, draft, mistakes);
+  for (const char* path : {"health", "api"})
+    if (map.has(path) &&
+        !(path == std::string_view("health") ? settings.health : settings.api).starts_with('/'))
+      map.mistake(path, fmt::format("`{}`: a path begins with /", path));
+  const auto holds = [](const std::string& word) { return word.find("{port}") != std::string::npos; };
+  if (!settings.argv.empty() && std::none_of(settings.argv.begin(), settings.argv.end(), holds))
+    map.mistake("argv", "`argv` does not say {port}: each server is given a free one",
+                "argv: [vllm, serve, MODEL, --host, \"{host}\", --port, \"{port}\"]");
   return settings;
 }
 
@@ -215,7 +233,8 @@ StageSettings read_kind(const std::string& kind, MapReader& map, Draft& draft, D
   if (kind == "self_supervised") return read_settings(self_supervised_keys(), map, mistakes);
   if (kind == "contrastive") return read_contrastive(map, draft, mistakes, notes);
   if (kind == "measure") return read_measure(map, draft, mistakes);
-  return read_command(map, draft, mistakes);
+  if (kind == "service") return read_service(map, draft, mistakes);
+  return read_program(command_keys(), map, draft, mistakes);
 }
 
 // `auto` is not known before the place is: resolve_devices() (devices.h) goes on with it.
@@ -288,6 +307,7 @@ void read_without_kind(const Node& node, StageSpec spec, Diagnostics& mistakes) 
   expect(contrastive_keys());
   expect(measure_keys());
   expect(command_keys());
+  expect(service_keys());
   for (const char* of_collect : {"augment", "teachers"}) map.expect(of_collect);
   map.finish();
 }
@@ -299,7 +319,7 @@ Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnos
   MapReader map(node, fmt::format("stage `{}`", spec.base_name), mistakes);
   read_common(map, kind.blocks, spec, mistakes, idle);
   if (const Node* model = map.node().find("model")) draft.model = model->place();
-  if (!spec.train_gpus_named && spec.kind != "command") {
+  if (!spec.train_gpus_named && !runs_program(spec.kind)) {
     spec.train.gpus = 0;
     spec.train.gpu_type.clear();
   }
@@ -356,7 +376,7 @@ int most_gpus(const StageSpec& spec, std::string_view job) {
   if (job == "measure") return most_gpus_unnamed(spec, job);
   if (spec.policy) return 0;  // the server has them
   const std::string& kind = spec.kind;
-  if (kind.empty() || kind == "command")
+  if (kind.empty() || runs_program(kind))
     return job == "train" || (job == "generate" && kind.empty()) ? kMostGpus : 0;
   const KindRule* const rule = find_kind(kind);
   const bool runs =
@@ -366,8 +386,8 @@ int most_gpus(const StageSpec& spec, std::string_view job) {
 }
 
 int most_gpus_unnamed(const StageSpec& spec, std::string_view job) {
-  if (job == "train") return spec.kind.empty() || spec.kind == "command" ? kMostGpus : 0;
-  if (job != "measure" || spec.kind == "command" || spec.kind == "sft") return 0;
+  if (job == "train") return spec.kind.empty() || runs_program(spec.kind) ? kMostGpus : 0;
+  if (job != "measure" || runs_program(spec.kind) || spec.kind == "sft") return 0;
   return spec.kind.empty() || spec.device != "cpu" ? 1 : 0;
 }
 
@@ -487,11 +507,12 @@ Json resolved_parameters(const StageSpec& spec) {
     Json operator()(const ContrastiveSettings& s) const { return hashed_json(contrastive_keys(), s); }
     Json operator()(const MeasureSettings& s) const { return hashed_json(measure_keys(), s); }
     Json operator()(const CommandSettings& s) const { return hashed_json(command_keys(), s); }
+    Json operator()(const ServiceSettings& s) const { return hashed_json(service_keys(), s); }
   };
   json.update(std::visit(Visitor{}, spec.settings));
   if (spec.kind == "command" && !spec.point.empty()) json["point"] = spec.point;  // the program is told
   const auto* command = std::get_if<CommandSettings>(&spec.settings);
-  if (command == nullptr || command->items != "none")
+  if (spec.kind != "service" && (command == nullptr || command->items != "none"))
     json["dataset"] = {{"train", spec.dataset.train},
                        {"heldout_combination", spec.dataset.heldout_combination},
                        {"heldout_operation", spec.dataset.heldout_operation}};

@@ -47,8 +47,9 @@ std::string flow_map(const Table<T>& table, const T& object, const std::vector<s
 }  // namespace
 
 const StageSpec* measuring_stage(const WorkflowSpec& spec) {
-  const auto found = std::find_if(spec.stages.begin(), spec.stages.end(),
-                                  [](const StageSpec& s) { return s.kind != "command" && s.kind != "sft"; });
+  const auto found = std::find_if(spec.stages.begin(), spec.stages.end(), [](const StageSpec& s) {
+    return !runs_program(s.kind) && s.kind != "sft";
+  });
   if (found != spec.stages.end()) return &*found;
   return spec.stages.empty() ? nullptr : &spec.stages.front();
 }

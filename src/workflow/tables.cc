@@ -465,6 +465,30 @@ const Table<MeasureSettings>& measure_keys() {
   return table;
 }
 
+const Table<ServiceSettings>& service_keys() {
+  using S = ServiceSettings;
+  static const Table<S> table = {
+      {{"argv", Form::kStrings,
+        "The server and its arguments. {port} becomes a free port, {host} the address to listen at."},
+       &S::argv},
+      {.rule = {.name = "health",
+                .form = Form::kString,
+                .meaning = "Path that answers with status 200 as soon as it is ready.",
+                .hashed = false},
+       .member = &S::health},
+      {.rule = {.name = "api", .form = Form::kString, .meaning = "Path of OpenAI's API.", .hashed = false},
+       .member = &S::api},
+      {.rule = {.name = "ready",
+                .form = Form::kSeconds,
+                .meaning = "How long it may take until it is ready.",
+                .high = kDay,
+                .above_low = true,
+                .hashed = false},
+       .member = &S::ready_s},
+  };
+  return table;
+}
+
 const Table<CommandSettings>& command_keys() {
   using S = CommandSettings;
   static const Table<S> table = {
@@ -568,6 +592,11 @@ const std::vector<KindRule>& kind_rules() {
        .jobs = {"generate"}},
       {.name = "command",
        .meaning = "Runs a program of yours; JSON lines in and out.",
+       .blocks = {},
+       .jobs = {}},
+      {.name = "service",
+       .meaning =
+           "Starts a server for the stages that name it as their `endpoint`, and ends it behind the last.",
        .blocks = {},
        .jobs = {}},
   };

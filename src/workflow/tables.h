@@ -24,6 +24,7 @@ const Table<SelfSupervisedSettings>& self_supervised_keys();
 const Table<ContrastiveSettings>& contrastive_keys();
 const Table<MeasureSettings>& measure_keys();
 const Table<CommandSettings>& command_keys();
+const Table<ServiceSettings>& service_keys();
 
 // Keys that every stage may have besides its kind's and its blocks'; those of them with plain values are in a
 // table.
@@ -51,6 +52,8 @@ struct KindRule {
 const std::vector<KindRule>& kind_rules();
 const KindRule* find_kind(std::string_view name);
 // Whether it leaves a checkpoint of its own: a server's model is not trained.
+// Of `argv`: a user's own.
+inline bool runs_program(std::string_view kind) { return kind == "command" || kind == "service"; }
 inline bool trains(const StageSpec& spec) { return find_kind(spec.kind)->trains && !spec.policy; }
 
 }  // namespace warpsmith::workflow

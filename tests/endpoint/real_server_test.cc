@@ -239,6 +239,46 @@ TEST_F(RealServer, AWorkflowEvolvesByIt) {
   EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
 }
 
+// The run starts a server of its own, for two stages, and ends it.
+TEST_F(RealServer, AServiceIsStartedForThoseWhoAskIt) {
+  const Scratch scratch;
+  const std::string run = (scratch.path() / "run").string(), file = (scratch.path() / "w.yaml").string();
+  const std::string policy = "    policy: {endpoint: {service: server, model: \"" + model() + "\"}}\n";
+  write_file_atomic(file, "schema: warpsmith.workflow/1\nname: served\ndataset: {folder: " + kSource +
+                              "/datasets, train: [square_bias_relu]}\nmeasure: {budget: 300ms, target: 3%}\n"
+                              "sample: {max_tokens: 16}\nstages:\n"
+                              "  - name: server\n    kind: service\n    argv: [" +
+                              python::find_python()->string() +
+                              ", -c, 'from transformers.cli.transformers import main; main()', serve, "
+                              "--host, \"{host}\", --port, "
+                              "\"{port}\", --device, cpu, --dtype, float32, \"" +
+                              model() +
+                              "\"]\n    ready: 4m\n"
+                              "  - name: a\n    kind: measure\n    samples: 2\n" +
+                              policy + "  - name: b\n    kind: measure\n    needs: a\n    samples: 3\n" +
+                              policy);
+  int status = 0;
+  const std::string warpsmith = std::string("'") + WARPSMITH_BINARY_DIR "/warpsmith' ";
+  const std::string command = warpsmith + "run '" + file + "' --run-dir '" + run + "' --quiet 2>&1";
+  const std::string said = output_of("HF_HUB_OFFLINE=1 " + command, &status);
+  ASSERT_EQ(status, 0) << said;
+  const Json found =
+      parse_json(output_of(warpsmith + "export '" + run + "' --format json 2>&1", &status), "export");
+  std::map<std::string, int> samples;
+  for (const Json& stage : found.at("stages"))
+    if (stage.at("summary").is_object())  // the server's has none
+      samples[stage.at("name").get<std::string>()] = stage["summary"].value("samples", 0);
+  EXPECT_EQ(samples["a"], 2);
+  EXPECT_EQ(samples["b"], 3);
+  const std::string attempts = output_of("find '" + run + "/stages/server' -name log.txt | wc -l", &status);
+  EXPECT_EQ(attempts, "1\n") << "one server for both";
+  EXPECT_EQ(output_of("find '" + run + "/stages/server' -name service.json", &status), "") << "it is gone";
+  const std::string again = output_of(command, &status);
+  EXPECT_EQ(status, 0) << again;
+  EXPECT_EQ(output_of("ls '" + run + "'/stages/server/*/0/service/0 | grep -c '^[0-9]'", &status), "1\n")
+      << "nobody asked it a second time";
+}
+
 // Stage 1's candidates, by a teacher that never succeeds: it is asked as often as it may.
 TEST_F(RealServer, ATeacherIsAskedForEachTask) {
   const Scratch scratch;

@@ -358,6 +358,145 @@ TEST_F(ReactorTest, StagesThatDoNotNeedAFailedOneGoOn) {
   EXPECT_TRUE(reactor_->at_end());
 }
 
+// Stage "server", which "a" and "b" use; "b" needs "a".
+class ServiceTest : public ReactorTest {
+ protected:
+  ServiceTest() {
+    StageRules server = stage("server"), a = stage("a"), b = stage("b", {1});
+    server.is_service = true;
+    a.uses = b.uses = {0};
+    make({server, a, b});
+  }
+  // "a" runs, and waits with a job of two shards for its service, whose shard is in flight.
+  void begin() {
+    expect_started({1});
+    apply(started("a"));
+    apply(added(0, 2));
+    expect_started({0});
+    apply(started("server"));
+    apply(added(1, 1, 1));
+    expect_submitted({{1, 0, 1}});
+  }
+  void up() { apply({.kind = EventKind::kServiceUp, .execution = 1}); }
+};
+
+TEST_F(ServiceTest, StartsWithItsFirstUserAndHoldsItsShardsUntilItIsUp) {
+  begin();
+  EXPECT_FALSE(reactor_->is_up(0));
+  EXPECT_EQ(reactor_->services_in_flight(), 1u);
+  up();
+  EXPECT_TRUE(reactor_->is_up(0));
+  expect_submitted({{0, 0, 2}});
+}
+
+TEST_F(ServiceTest, EndsWithItsLastUser) {
+  begin();
+  up();
+  expect_submitted({{0, 0, 2}});
+  apply(ended(0, 0));
+  apply(ended(0, 1));
+  EXPECT_EQ(next().done, (Numbers{0}));
+  apply(finished(0));
+  expect_started({2});  // "b" goes on with the same server
+  apply(started("b"));
+  expect_nothing();
+  apply(finished(2));
+  const Commands last = next();
+  EXPECT_EQ(last.cancel, (std::vector<ShardKey>{{1, 0}}));
+  EXPECT_EQ(reactor_->stage(0), StageState::kFinished);
+  EXPECT_FALSE(reactor_->at_end());
+  apply(ended(1, 0, EndCause::kCancelled, 1));
+  expect_nothing();
+  EXPECT_TRUE(reactor_->at_end());
+}
+
+TEST_F(ServiceTest, IsNotStartedWhereNobodyRuns) {
+  reactor_->skip(1);
+  reactor_->skip(2);
+  expect_nothing();
+  EXPECT_TRUE(reactor_->at_end());
+}
+
+// Its user has two shards; one gets further each time that `open` falls.
+TEST_F(ServiceTest, ADeadOneIsStartedAgainAndItsUsersWaitWithoutFault) {
+  begin();
+  const std::uint32_t open[] = {9, 8, 7, 6, 5, 4};
+  for (std::size_t life = 0; life < std::size(open); ++life) {
+    up();
+    expect_submitted(life == 0 ? Ranges{{0, 0, 2}} : Ranges{{0, 0, 1}, {0, 1, 2}});
+    apply(ended(1, 0, EndCause::kFailed, 1));
+    expect_submitted({{1, 0, 1}});
+    apply(ended(0, 0, EndCause::kFailed, open[life]));
+    apply(ended(0, 1, EndCause::kFailed, 9));
+    expect_nothing();
+  }
+  EXPECT_EQ(reactor_->stage(1), StageState::kRunning);
+}
+
+// On a cluster the server may be up again before it is known that its asker has ended.
+TEST_F(ServiceTest, WhoAskedADeadOneIsInnocentAlsoWhereItLivesAgain) {
+  begin();
+  for (int life = 0; life < 3; ++life) {
+    up();
+    expect_submitted(life == 0 ? Ranges{{0, 0, 2}} : Ranges{{0, 1, 2}});
+    apply(ended(1, 0, EndCause::kFailed, 1));
+    expect_submitted({{1, 0, 1}});
+    up();
+    expect_nothing();
+    apply(ended(0, 1, EndCause::kFailed, 9u - static_cast<std::uint32_t>(life)));
+    expect_submitted({{0, 1, 2}});
+    apply(ended(1, 0, EndCause::kPreempted, 1));
+    expect_submitted({{1, 0, 1}});
+    apply(ended(0, 1, EndCause::kFailed, 9u - static_cast<std::uint32_t>(life)));
+    expect_nothing();
+  }
+  EXPECT_EQ(reactor_->stage(1), StageState::kRunning);
+}
+
+TEST_F(ServiceTest, OneThatDiesAgainAndAgainBeforeItHasAnsweredFailsItsUsers) {
+  begin();
+  int lives = 0;
+  for (int life = 0; life < 20 && reactor_->stage(0) == StageState::kRunning; ++life) {
+    up();
+    expect_submitted(life == 0 ? Ranges{{0, 0, 2}} : Ranges{{0, 0, 1}, {0, 1, 2}});
+    apply(ended(1, 0, EndCause::kFailed, 1));
+    for (const std::uint32_t shard : {0u, 1u}) apply(ended(0, shard, EndCause::kFailed, 9));
+    if (reactor_->stage(0) == StageState::kRunning) expect_submitted({{1, 0, 1}});
+    lives = life + 1;
+  }
+  EXPECT_EQ(lives, kServiceRestarts + 2) << "at the first end its user had got further";
+  EXPECT_EQ(reactor_->stage(0), StageState::kFailed);
+  EXPECT_EQ(reactor_->stage(1), StageState::kFailed);
+}
+
+TEST_F(ServiceTest, OneThatNeverGetsUpFailsItsUsers) {
+  begin();
+  apply(ended(1, 0, EndCause::kFailed, 1));
+  expect_submitted({{1, 0, 1}});
+  apply(ended(1, 0, EndCause::kFailed, 1));
+  EXPECT_EQ(next().failed, (Numbers{0, 1}));
+  EXPECT_EQ(reactor_->stage(1), StageState::kFailed);
+  EXPECT_EQ(reactor_->stage(2), StageState::kBlocked);
+  EXPECT_TRUE(reactor_->at_end());
+}
+
+TEST_F(ServiceTest, StartsAgainWhenTheRunGoesOn) {
+  begin();
+  up();
+  expect_submitted({{0, 0, 2}});
+  apply(opened());
+  EXPECT_FALSE(reactor_->is_up(0));
+  apply(ended(1, 0, EndCause::kUnknown, 1));
+  for (const std::uint32_t shard : {0u, 1u}) apply(ended(0, shard, EndCause::kUnknown, 3));
+  expect_started({1});
+  apply(started("a"));
+  expect_started({0});
+  apply(started("server"));
+  expect_submitted({{1, 0, 1}});
+  up();
+  expect_submitted({{0, 0, 1}, {0, 1, 2}});
+}
+
 TEST_F(ReactorTest, StopSubmitsAndStartsNothingMore) {
   room_ = 1;
   make({stage("s"), stage("t", {0})});

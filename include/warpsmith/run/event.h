@@ -24,13 +24,15 @@ enum class EventKind : std::uint8_t {
   kSubmitted,      // job, shards [shard, end), submission: on disk before they are handed to the executor;
                    // what each asks for: cpus, gpus, shards_a_gpu, GPU type (`text`), time_s, memory
   kShardStarted,   // job, shard, where
-  kShardEnded,     // job, shard, cause, exit_code, signal, open, wall_s, cpu_s, memory; on a cluster where (`name`)
+  kShardEnded,     // job, shard, cause, exit_code, signal, open, wall_s, cpu_s, memory; on a cluster where
+                   // (`name`)
   kStageFinished,  // execution, digest of its output (`hash`)
   kStageFailed,    // execution, why (`text`)
   kStageDropped,   // execution: its results are set aside; the same (name, hash) begins anew
+  kServiceUp,      // execution: the shard of this service answers
   kClosed,         // the controller ended in an orderly way: why (`text`)
 };
-inline constexpr int kEventKinds = 10;
+inline constexpr int kEventKinds = 11;
 
 // One event. Which members count depends on the kind (above); the others keep their defaults and are not
 // written.

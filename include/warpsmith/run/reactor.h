@@ -11,6 +11,11 @@
 //
 // A stage's life: waiting -> (all that it needs are finished) the caller is told to start it -> running ->
 // finished, failed, or blocked (something that it needs failed). Stages that do not need a failed one go on.
+//
+// A service is a stage that others use while they run (`uses`). It is started when the first of them runs,
+// and nothing of theirs is submitted unless all their services are up, as an event says. It is finished, and
+// its shards are cancelled, when the last of them has come to an end; where it fails, they fail with it.
+//
 // A new `opened` event sets every stage back to waiting; the jobs of an execution take part again once the
 // same (name, hash) is started again.
 #pragma once
@@ -31,6 +36,9 @@ namespace warpsmith::run {
 // items left counts as kFailed. A shard that got further has all its retries again.
 int retries_after(const workflow::RetryRule& rule, EndCause cause);
 
+// A service that was up is started again at least so often, until a shard of those who use it got further.
+inline constexpr int kServiceRestarts = 3;
+
 struct StageRules {
   std::string name;
   std::vector<std::uint32_t> needs;  // numbers of stages before this one
@@ -38,7 +46,9 @@ struct StageRules {
   double tolerate = 0;  // share of the stage's shards that may fail
   int max_jobs = 0;     // shards at a time; 0: no limit
   std::map<std::string, std::uint32_t> places =
-      {};  // where shards go, by name of the job; others go to place 0
+      {};                                // where shards go, by name of the job; others go to place 0
+  std::vector<std::uint32_t> uses = {};  // numbers of services before this one
+  bool is_service = false;
 };
 
 enum class StageState : std::uint8_t { kWaiting, kRunning, kFinished, kFailed, kBlocked };
@@ -82,6 +92,9 @@ class Reactor {
 
   // A stage that needs not run: its output is there already.
   void skip(std::uint32_t stage);
+  // A service's shard answers, until it has ended.
+  bool is_up(std::uint32_t service) const { return stages_[service].up; }
+  std::size_t services_in_flight() const;  // shards
   // Submit and start nothing more.
   void stop() { stopped_ = true; }
 
@@ -124,12 +137,13 @@ class Reactor {
     ShardState state = ShardState::kQueued;
     EndCause cause = EndCause::kFinished;
     std::uint8_t used[kEndCauseNames.size()] = {};  // retries by cause since it last got further
+    std::uint8_t downs = 0;                         // of its execution, when it was submitted
     std::uint16_t attempts = 0;
     std::uint32_t open = ~0u;  // items left at the last end
   };
   struct Job {
     JobView view;
-    std::uint64_t first = 0;           // of its shards in shards_
+    std::uint64_t first = 0;  // of its shards in shards_
     std::uint32_t place = 0;
     std::uint32_t cursor = 0;          // shards from here on were never submitted, or lie in `again`
     std::vector<std::uint32_t> again;  // below the cursor, queued again
@@ -140,6 +154,7 @@ class Reactor {
     std::vector<std::uint32_t> jobs, completed;
     std::vector<std::set<std::uint32_t>> queued;  // by place: jobs with shards to submit
     std::uint32_t shards = 0, failed = 0, in_flight = 0;
+    std::uint8_t downs = 0;  // how often a service that it uses went down, modulo 256
   };
   struct Stage {
     StageRules rules;
@@ -148,6 +163,8 @@ class Reactor {
     std::vector<std::uint32_t> needed_by;
     std::uint32_t open_needs = 0;
     bool offered = false;  // start was given
+    bool up = false;       // a service that answers
+    std::vector<std::uint32_t> used_by;
     std::set<std::uint32_t> places;
   };
 
@@ -160,12 +177,18 @@ class Reactor {
   void on_submitted(std::uint32_t job, std::uint32_t begin, std::uint32_t end);
   void on_shard_ended(const Event& event);
   void on_stage_dropped(const Event& event);
+  void on_service_up(const Event& event);
   void requeue(ShardKey key);
   void complete_if_done(std::uint32_t job);
   void finish_stage(std::uint32_t stage, StageState state);
   void fail_stage(std::uint32_t stage);
   void refresh_ready(const Execution& execution);
+  void refresh_users(const Stage& service);
+  void go_down(Stage& service);
+  void end_unused(const Stage& user);
+  void renew_services(const Stage& user);
   bool may_submit(const Execution& execution) const;
+  bool is_served(const Stage& stage) const;  // all that it uses are up
   void submit_at(std::uint32_t place, std::size_t room, std::vector<ShardRange>& out);
   std::size_t free_at(std::uint32_t place, std::size_t room) const;
   std::size_t scarcity(std::uint32_t stage) const;  // the fewest that a place of it has
@@ -183,7 +206,7 @@ class Reactor {
   };
   std::vector<Place> places_;
   std::vector<std::uint32_t> by_scarcity_;  // numbers of places
-  std::vector<std::uint32_t> to_start_;  // stages whose needs are finished, not offered yet
+  std::vector<std::uint32_t> to_start_;     // stages whose needs are finished, not offered yet
   std::vector<ShardKey> to_cancel_;
   std::vector<std::uint32_t> done_, failed_;
   std::size_t in_flight_ = 0, open_stages_ = 0;

@@ -20,8 +20,8 @@ namespace warpsmith::stages {
 // A job that a stage wants to run. The controller packs items into shards and writes job.json, items.jsonl
 // and `files`.
 struct JobRequest {
-  int round = 0;        // looping stages count from 1, the others have round 0
-  std::string job;      // "collect", "generate", "compile", "measure", "train", "export", "command"
+  int round = 0;    // looping stages count from 1, the others have round 0
+  std::string job;  // "collect", "generate", "compile", "measure", "train", "export", "command", "service"
   std::string program;  // "warpsmith-generate", or the user's program
   std::vector<std::string> arguments;
   // The controller adds "-" and the stage's hash8 to a `checkpoint_prefix`, and sets `stage_folder` where it

@@ -93,6 +93,7 @@ struct OptimizerSettings {
 // that `key_env` names, by the program that asks.
 struct EndpointSettings {
   std::string url, model;      // of its API: "http://localhost:8000/v1"; as the server calls the model
+  std::string service;         // in place of `url`: the stage that starts the server
   std::string key_env;         // empty: it wants no key
   std::string ca_file, proxy;  // an absolute path; empty: the system's
   bool chat = true;            // false: prompts are continued, as a model without a chat template does
@@ -225,8 +226,15 @@ struct CommandSettings {
       "own";  // "none": the program keeps none, its exit code 0 stands for all of a shard's items
 };
 
+// A server that the run starts itself, for the stages that ask it.
+struct ServiceSettings {
+  std::vector<std::string> argv;                // as CommandSettings::argv; {port} and {host} are replaced
+  std::string health = "/health", api = "/v1";  // paths below http://HOST:PORT
+  double ready_s = 900;                         // how long until it answers
+};
+
 using StageSettings = std::variant<CollectSettings, SftSettings, SelfSupervisedSettings, ContrastiveSettings,
-                                   MeasureSettings, CommandSettings>;
+                                   MeasureSettings, CommandSettings, ServiceSettings>;
 
 // What the place where a run works has for a stage's `device`. kUnasked: it is cpu, or nobody has looked yet.
 enum class DeviceFound { kUnasked, kReal, kTwin, kNone };
@@ -243,7 +251,8 @@ struct TakenCandidates {
 struct StageSpec {
   std::string name;  // "evaluate-sft": name in the file, then the values of the matrix point, joined by '-'
   std::string base_name;  // "evaluate"
-  std::string kind;       // "collect", "sft", "self_supervised", "contrastive", "measure", "command"
+  std::string kind;       // "collect", "sft", "self_supervised", "contrastive", "measure", "command",
+                          // "service"
   std::map<std::string, std::string> point;  // matrix values
   std::vector<std::string> needs;            // instance names, sorted
   int generate_shards = 1;  // at least: `generate: {gpus: N}` are N shards, each of which has one GPU

@@ -1,0 +1,152 @@
+// warpsmith-service JOB.json SHARD: a server, from its start until it is told to end.
+//
+// params  {"argv": words, in which {port} becomes a free port and {host} the address to listen at,
+//          "health", "api": paths, "ready_s": how long it may take}
+// item    {"id": "server"}; it gets no record
+//
+// <job folder>/service.json, as soon as the server answers at `health` and until it no longer does:
+// {"url", "host", "pid"}. On this machine the server listens at 127.0.0.1; in a Slurm job under the node's
+// name, where others on the cluster may ask it, too.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
+#include "warpsmith/base/log.h"
+#include "warpsmith/endpoint/client.h"
+#include "warpsmith/process/child.h"
+#include "warpsmith/process/machine.h"
+#include "warpsmith/records/shard.h"
+
+using namespace warpsmith;
+
+namespace {
+
+using std::chrono::steady_clock;
+constexpr auto kLook = std::chrono::milliseconds(200);
+constexpr auto kHealthPause = std::chrono::seconds(10);
+constexpr int kMostSilences = 6;  // in a row: it hangs, and is ended
+
+// Between this and the server's own bind another process may take it; then the server fails and is started
+// again.
+int free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t length = sizeof address;
+  const bool got = socket >= 0 &&
+                   ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+                   ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  if (socket >= 0) ::close(socket);
+  if (!got) throw Error("there is no free port", kExitEnvironment);
+  return ntohs(address.sin_port);
+}
+
+std::string replaced(std::string word, const std::string& name, const std::string& value) {
+  for (std::size_t at = 0; (at = word.find(name, at)) != std::string::npos; at += value.size())
+    word.replace(at, name.size(), value);
+  return word;
+}
+
+class Service {
+ public:
+  explicit Service(const ShardSession& shard)
+      : file_(shard.job_folder() / "service.json"), params_(shard.job().params) {
+    ::setenv("no_proxy", "*", 1);  // a proxy leads out of the cluster
+    host_ = std::getenv("SLURM_JOB_ID") != nullptr ? process::host_name() : "127.0.0.1";
+    port_ = free_port();
+  }
+  ~Service() {
+    std::error_code ignored;
+    fs::remove(file_, ignored);
+  }
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  void run() {
+    fs::remove(file_);
+    process::Child server({.argv = argv(), .capture_output = false, .limits = {.processes = 0}});
+    const auto until = steady_clock::now() + std::chrono::duration<double>(params_.value("ready_s", 900.0));
+    while (!answers()) {
+      if (!server.running()) fail(server.wait());
+      if (steady_clock::now() > until)
+        throw Error("the server does not answer at " + root() + health() + " in time (`ready`)", kExitFailed);
+      std::this_thread::sleep_for(kLook);
+    }
+    const Json where = {
+        {"url", root() + params_.value("api", "/v1")}, {"host", process::host_name()}, {"pid", server.pid()}};
+    write_file_atomic(file_, where.dump() + "\n");
+    log_info("it answers: " + where.value("url", ""));
+    watch(server);
+  }
+
+ private:
+  std::vector<std::string> argv() const {
+    std::vector<std::string> words = json_at<std::vector<std::string>>(params_, "argv", "params of service");
+    for (std::string& word : words)
+      word = replaced(replaced(std::move(word), "{port}", std::to_string(port_)), "{host}", host_);
+    return words;
+  }
+  std::string root() const { return "http://" + host_ + ":" + std::to_string(port_); }
+  std::string health() const { return params_.value("health", "/health"); }
+
+  bool answers() const {
+    endpoint::Ledger ledger({}, {});
+    endpoint::Server server{.url = root(), .model = "", .key_variable = "", .ca_file = "", .proxy = ""};
+    server.connect_s = 5;
+    server.answer_s = 20;
+    try {
+      return endpoint::Client(server, {}, ledger).get(health()).has_value();
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  // Until it ends, by itself or with this process.
+  [[noreturn]] void watch(process::Child& server) const {
+    auto next = steady_clock::now() + kHealthPause;
+    for (int silences = 0;; std::this_thread::sleep_for(kLook)) {
+      if (!server.running()) fail(server.wait());
+      if (steady_clock::now() < next) continue;
+      silences = answers() ? 0 : silences + 1;
+      if (silences >= kMostSilences)
+        throw Error("the server has stopped to answer at " + root() + health(), kExitFailed);
+      next = steady_clock::now() + kHealthPause;
+    }
+  }
+
+  [[noreturn]] static void fail(const process::ChildResult& end) {
+    throw Error(end.ending == process::Ending::kExited
+                    ? "the server has ended with exit code " + std::to_string(end.exit_code)
+                    : "the server has ended by signal " + std::to_string(end.signal) + " " + end.problem,
+                kExitFailed);
+  }
+
+  fs::path file_;
+  Json params_;
+  std::string host_;
+  int port_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  start_logging("warpsmith-service");
+  try {
+    if (argc != 3) throw Error("usage: warpsmith-service JOB.json SHARD", kExitUsage);
+    const ShardSession shard(argv[1], std::stoul(argv[2]));
+    Service(shard).run();
+  } catch (const Error& e) {
+    log_error(e.what());
+    return e.exit_code();
+  } catch (const std::exception& e) {
+    log_error(e.what());
+    return kExitFailed;
+  }
+}
