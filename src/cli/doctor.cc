@@ -28,7 +28,7 @@ namespace {
 std::vector<process::Fact> program_facts() {
   std::vector<process::Fact> facts;
   for (const char* name : {"warpsmith-collect", "warpsmith-compile", "warpsmith-twin", "warpsmith-generate",
-                           "warpsmith-measure", "warpsmith-train"}) {
+                           "warpsmith-service", "warpsmith-measure", "warpsmith-train"}) {
     const fs::path path = program_folder() / name;
     const bool there = ::access(path.c_str(), X_OK) == 0;
     facts.push_back({.name = std::string("program ") + name,

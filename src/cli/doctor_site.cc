@@ -243,8 +243,8 @@ std::string random_name() {
 
 std::vector<std::string> programs_beside() {
   std::vector<std::string> names;
-  for (const char* name : {"warpsmith-shard", "warpsmith-collect", "warpsmith-compile", "warpsmith-twin",
-                           "warpsmith-generate", "warpsmith-measure", "warpsmith-train"})
+  for (const char* name : {"warpsmith-shard", "warpsmith-collect", "warpsmith-service", "warpsmith-compile",
+                           "warpsmith-twin", "warpsmith-generate", "warpsmith-measure", "warpsmith-train"})
     if (::access((program_folder() / name).c_str(), X_OK) == 0) names.emplace_back(name);
   return names;
 }
