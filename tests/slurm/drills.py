@@ -50,13 +50,14 @@ class Cluster:
 class Run:
     def __init__(self, warpsmith, folder, *options):
         self.warpsmith, self.folder, self.options = warpsmith, folder, list(options)
+        self.workflow = WORKFLOW
         self.results = os.path.dirname(folder)
         self.process = None
         self.err = open(os.path.join(self.results, "controller.log"), "a+")
 
     def start(self, umask=-1):
         self.process = subprocess.Popen(
-            [self.warpsmith, "--results", self.results, "run", WORKFLOW, "--site", SITE, "--run-dir", self.folder,
+            [self.warpsmith, "--results", self.results, "run", self.workflow, "--site", SITE, "--run-dir", self.folder,
              "--quiet", *self.options], stdout=self.err, stderr=self.err, umask=umask)
         return self
 
@@ -518,6 +519,36 @@ def in_job(make_cluster, make_run, sbatch_options, then, expect, name="run"):
     return logs
 
 
+# The server's job is cancelled from outside, and the controller is killed while it answers again.
+def service_lost(make_cluster, make_run):
+    cluster, run = make_cluster(), make_run()
+    answers = os.path.join(run.results, "answers")
+    run.workflow = os.path.join(HERE, "service.yaml")
+    run.options += ["--set", f"params.answers={answers}"]
+
+    def until_answered(count, seconds=60):
+        end = time.monotonic() + seconds
+        while not os.path.exists(answers) or len(open(answers).readlines()) < count:
+            assert time.monotonic() < end and run.process.poll() is None, run.errors()
+            time.sleep(0.1)
+
+    run.start()
+    until_answered(2)
+    cluster.slurm("scancel", "-p", "h20", "-u", os.environ.get("USER", "root"))
+    until_answered(4)
+    run.process.kill()
+    run.process.wait()
+    run.start()
+    assert run.wait() == 0
+    run.check_queue(cluster)
+    lines = open(answers).readlines()
+    samples = sum(int(line.split()[1]) for line in lines)
+    log(f"{samples} samples of 32, by {len(set(line.split()[0] for line in lines))} servers")
+    assert len(set(line.split()[0] for line in lines)) == 2, lines  # the second outlived the controller
+    assert 32 <= samples <= 32 + 8, samples  # what was in flight when the server went
+    assert not run.files("server/*/*/*/service.json")
+
+
 def in_job_cancelled(make_cluster, make_run):
     """`warpsmith cancel` ends the controller's job as well: it neither requeues itself nor leaves shards behind."""
     cluster, run = make_cluster(), make_run("--set", "params.pause=9000ms")
@@ -569,7 +600,7 @@ DRILLS = [plain, controller_killed, node_daemon_killed, node_lost, slurmctld_kil
           slurmctld_killed_at_polling, out_of_memory, over_its_time_limit, requeued, cancelled_from_outside,
           limits_reached, paths_that_slurm_expands, arrays_of_few_tasks, limits_of_a_qos, partition_closed,
           umask_handed_on, held, munge_gone, interrupted, detached, run_folder_full, forgotten_by_the_queue,
-          in_job_cancelled, in_job_requeues_itself, in_job_has_one_successor, in_job_requeued_by_an_administrator,
+          service_lost, in_job_cancelled, in_job_requeues_itself, in_job_has_one_successor, in_job_requeued_by_an_administrator,
           in_job_from_folders_that_slurm_expands, in_job_successor_in_a_folder_that_slurm_expands]
 
 
