@@ -62,7 +62,10 @@ std::string url_of_service(const fs::path& file) {
   constexpr int kWaitS = 300;
   ::setenv("no_proxy", "*", 1);  // a proxy leads out of the cluster
   for (int waited = 0; waited < 10 * kWaitS; ++waited) {
-    if (path_exists(file)) return json_at<std::string>(read_json_file(file), "url", file.string());
+    try {
+      if (path_exists(file)) return json_at<std::string>(read_json_file(file), "url", file.string());
+    } catch (const Error&) {  // it went between the two
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   throw Error(file.string() + " is not there: the service does not answer", kExitFailed);
