@@ -99,7 +99,7 @@ class ServerSamples {
     const std::uint64_t before = settings_.value("spent_before", std::uint64_t{0});  // in earlier rounds
     const std::string spent = std::to_string(before + ledger_.spent().all()) + " tokens of the server";
     log_info(spent + (before > 0 ? ", " + std::to_string(before) + " of them in earlier rounds" : "") + ", " +
-             std::to_string(ledger_.lost().all()) + " lost in this one" +
+             std::to_string(ledger_.lost().all()) + " of them lost" +
              (ledger_.money() > 0 ? ", " + std::to_string(ledger_.money()) + " in money" : ""));
     if (ended == endpoint::Ended::kOverBudget)
       throw Error(
