@@ -1,6 +1,7 @@
 // warpsmith-collect JOB.json SHARD: candidates of tasks, from the dataset's files and by augmentation.
 //
-// params  {"datasets": folder, "stage", "tier", "augment": {"variants", "rename_identifiers", "block_sizes"}};
+// params  {"datasets": folder, "stage", "tier", "augment": {"variants", "rename_identifiers",
+// "block_sizes"}};
 //         without a tier it is `plan`; variants are of that tier alone
 // item    {"id": task, "augment": whether variants are wanted}
 // record  {"candidates": [{"candidate": {…}, "expected": verdict}, …]}   files by folder and name; then
@@ -8,7 +9,6 @@
 //         in ok/, whose `expected` is empty
 #include <fmt/format.h>
 
-#include <exception>
 #include <string>
 
 #include "warpsmith/base/log.h"
@@ -75,8 +75,7 @@ task::Task load(const fs::path& folder) {
   return std::move(*task);
 }
 
-void run(const char* job_file, std::size_t number) {
-  ShardSession shard(job_file, number);
+void run(ShardSession& shard) {
   const Json& params = shard.job().params;
   const fs::path datasets = json_at<std::string>(params, "datasets", "params of collect");
   const std::string stage = params.value("stage", shard.job().stage);
@@ -95,17 +94,4 @@ void run(const char* job_file, std::size_t number) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  start_logging("warpsmith-collect");
-  try {
-    if (argc != 3) throw Error("usage: warpsmith-collect JOB.json SHARD", kExitUsage);
-    run(argv[1], std::stoul(argv[2]));
-    return kExitOk;
-  } catch (const Error& e) {
-    log_error(e.what());
-    return e.exit_code();
-  } catch (const std::exception& e) {
-    log_error(e.what());
-    return kExitFailed;
-  }
-}
+int main(int argc, char** argv) { return shard_main("warpsmith-collect", argc, argv, run); }

@@ -16,8 +16,6 @@
 //         "tensor_cores": …, of its own kernels, without targets of which it is not known})
 // Where a candidate has a binary for a GPU, the kernels of the harness that will measure it are made as well.
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 #include <map>
 #include <vector>
 
@@ -174,8 +172,8 @@ void have_harness_ready(const std::vector<toolchain::GpuTarget>& targets,
   }
 }
 
-void compile_shard(const fs::path& job_file, std::size_t index) {
-  ShardSession shard(job_file, index);
+void compile_shard(ShardSession& shard) {
+  process::become_subreaper();
   const std::vector<toolchain::GpuTarget> targets = targets_of(shard.job().params);
   task::TaskSource tasks(json_at<std::string>(shard.job().params, "datasets", "params"));
   const toolchain::CompileOptions options = options_of(shard);
@@ -210,22 +208,4 @@ void compile_shard(const fs::path& job_file, std::size_t index) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  start_logging("compile");
-  std::size_t shard = 0;
-  if (argc != 3 || std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), shard).ec != std::errc()) {
-    log_error("usage: warpsmith-compile JOB.json SHARD");
-    return kExitUsage;
-  }
-  try {
-    process::become_subreaper();
-    compile_shard(argv[1], shard);
-    return kExitOk;
-  } catch (const Error& e) {
-    log_error(e.what());
-    return e.exit_code();
-  } catch (const std::exception& e) {
-    log_error(e.what());
-    return kExitFailed;
-  }
-}
+int main(int argc, char** argv) { return shard_main("warpsmith-compile", argc, argv, compile_shard); }

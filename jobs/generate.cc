@@ -126,9 +126,7 @@ void sample_items(ShardSession& shard, const model::Checkpoint& checkpoint,
   }
 }
 
-void generate(int argc, char** argv) {
-  if (argc != 3) throw Error("usage: warpsmith-generate JOB.json SHARD", kExitUsage);
-  ShardSession shard(argv[1], std::stoul(argv[2]));
+void generate(ShardSession& shard) {
   const Json& params = shard.job().params;
   if (params.contains("endpoint")) {
     sample_from_server(shard);
@@ -157,16 +155,4 @@ void generate(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  start_logging("warpsmith-generate");
-  try {
-    generate(argc, argv);
-    return kExitOk;
-  } catch (const Error& e) {
-    log_error(e.what());
-    return e.exit_code();
-  } catch (const std::exception& e) {
-    log_error(e.what());
-    return kExitFailed;
-  }
-}
+int main(int argc, char** argv) { return shard_main("warpsmith-generate", argc, argv, generate); }

@@ -61,17 +61,10 @@ int main(int argc, char** argv) {
     print_terminal_text(options ? stdout : stderr, kUsage);
     return options ? kExitOk : kExitUsage;
   }
-  try {
+  return exit_code_of([&] {
     process::become_subreaper();
     const Ceilings found = measure::probe_this_gpu(options->probe);
     print_terminal_text(stdout, ceilings_text(found));
     if (!options->output.empty()) write_ceilings(options->output, found);
-    return kExitOk;
-  } catch (const Error& e) {
-    log_error(e.what());
-    return e.exit_code();
-  } catch (const std::exception& e) {
-    log_error(e.what());
-    return kExitFailed;
-  }
+  });
 }

@@ -7,10 +7,6 @@
 // <job folder>/service.json, as soon as the server answers at `health` and until it no longer does:
 // {"url", "host", "pid"}. On this machine the server listens at 127.0.0.1; in a Slurm job under the node's
 // name, where others on the cluster may ask it, too.
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -33,21 +29,6 @@ constexpr auto kLook = std::chrono::milliseconds(200);
 constexpr auto kHealthPause = std::chrono::seconds(10);
 constexpr int kMostSilences = 6;  // in a row: it hangs, and is ended
 
-// Between this and the server's own bind another process may take it; then the server fails and is started
-// again.
-int free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  socklen_t length = sizeof address;
-  const bool got = socket >= 0 &&
-                   ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
-                   ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) == 0;
-  if (socket >= 0) ::close(socket);
-  if (!got) throw Error("there is no free port", kExitEnvironment);
-  return ntohs(address.sin_port);
-}
-
 std::string replaced(std::string word, const std::string& name, const std::string& value) {
   for (std::size_t at = 0; (at = word.find(name, at)) != std::string::npos; at += value.size())
     word.replace(at, name.size(), value);
@@ -60,7 +41,7 @@ class Service {
       : file_(shard.job_folder() / "service.json"), params_(shard.job().params) {
     ::setenv("no_proxy", "*", 1);  // a proxy leads out of the cluster
     host_ = std::getenv("SLURM_JOB_ID") != nullptr ? process::host_name() : "127.0.0.1";
-    port_ = free_port();
+    port_ = process::free_port();  // where another takes it meanwhile, the server fails and is started again
   }
   ~Service() {
     std::error_code ignored;
@@ -116,7 +97,7 @@ class Service {
       if (steady_clock::now() < next) continue;
       silences = answers() ? 0 : silences + 1;
       if (silences >= kMostSilences)
-        throw Error("the server has stopped to answer at " + root() + health(), kExitFailed);
+        throw Error("the server no longer answers at " + root() + health(), kExitFailed);
       next = steady_clock::now() + kHealthPause;
     }
   }
@@ -137,16 +118,5 @@ class Service {
 }  // namespace
 
 int main(int argc, char** argv) {
-  start_logging("warpsmith-service");
-  try {
-    if (argc != 3) throw Error("usage: warpsmith-service JOB.json SHARD", kExitUsage);
-    const ShardSession shard(argv[1], std::stoul(argv[2]));
-    Service(shard).run();
-  } catch (const Error& e) {
-    log_error(e.what());
-    return e.exit_code();
-  } catch (const std::exception& e) {
-    log_error(e.what());
-    return kExitFailed;
-  }
+  return shard_main("warpsmith-service", argc, argv, [](ShardSession& shard) { Service(shard).run(); });
 }

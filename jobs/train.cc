@@ -200,9 +200,7 @@ void write_export(ShardSession& shard) {
   shard.finish();
 }
 
-void train(int argc, char** argv) {
-  if (argc != 3) throw Error("usage: warpsmith-train JOB.json SHARD", kExitUsage);
-  ShardSession shard(argv[1], std::stoul(argv[2]));
+void train(ShardSession& shard) {
   const JobFile& job = shard.job();
   if (shard.items().empty()) throw Error("a job without steps", kExitUsage);
   const bool exports = job.params.value("mode", "") == "export";
@@ -249,16 +247,4 @@ void train(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  start_logging("warpsmith-train");
-  try {
-    train(argc, argv);
-    return kExitOk;
-  } catch (const Error& e) {
-    log_error(e.what());
-    return e.exit_code();
-  } catch (const std::exception& e) {
-    log_error(e.what());
-    return kExitFailed;
-  }
-}
+int main(int argc, char** argv) { return shard_main("warpsmith-train", argc, argv, train); }

@@ -98,9 +98,9 @@ std::vector<process::Fact> stage_facts(const std::string& file) {
   const std::vector<process::Gpu> gpus = controller::look_at_place(*loaded.spec, std::nullopt);
   std::vector<process::Fact> facts;
   for (const workflow::StageSpec& stage : loaded.spec->stages) {
-    const bool has_model = stage.kind != "command" && stage.kind != "service" &&
-                           (workflow::resources_of_job(stage, "train") != nullptr ||
-                            workflow::resources_of_job(stage, "generate") != nullptr);
+    const bool has_model =
+        !workflow::runs_program(stage.kind) && (workflow::resources_of_job(stage, "train") != nullptr ||
+                                                workflow::resources_of_job(stage, "generate") != nullptr);
     const std::string name = "stage " + stage.name;
     for (const std::string& line : controller::memory_lines(stage, gpus))
       facts.push_back({.name = name, .value = line, .ok = true, .hint = ""});

@@ -66,10 +66,9 @@ std::string hours(double value) {
 }
 
 std::string money_text(const StageCost& cost) {
-  const std::string without =
-      cost.unpriced.empty() ? "" : fmt::format("without {}", fmt::join(cost.unpriced, ", "));
-  if (cost.money <= 0) return without.empty() ? "" : fmt::format(" (no price of {})", without.substr(8));
-  return fmt::format(" ({:.2f} in money{}{})", cost.money, without.empty() ? "" : " ", without);
+  const std::string unpriced = fmt::format("{}", fmt::join(cost.unpriced, ", "));
+  if (cost.money <= 0) return unpriced.empty() ? "" : fmt::format(" (no price of {})", unpriced);
+  return fmt::format(" ({:.2f} in money{})", cost.money, unpriced.empty() ? "" : " without " + unpriced);
 }
 
 std::string hours_text(const StageCost& cost) {

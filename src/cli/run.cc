@@ -291,10 +291,9 @@ int run_workflow(const Options& options, CommandContext& context) {
   std::optional<controller::ReplayTimings> replay;
   if (const std::string from = json.value("replay_timings", ""); !from.empty()) replay.emplace(from);
 
-  const bool runs_candidates =
-      std::any_of(spec.stages.begin(), spec.stages.end(), [](const workflow::StageSpec& s) {
-        return s.kind != "command" && s.kind != "service" && s.kind != "sft";
-      });
+  const bool runs_candidates = std::any_of(
+      spec.stages.begin(), spec.stages.end(),
+      [](const workflow::StageSpec& s) { return !workflow::runs_program(s.kind) && s.kind != "sft"; });
   if (runs_candidates && !options.unsandboxed && process::available_sandbox() == process::SandboxLevel::kNone)
     throw Error(
         "no sandbox works here (`warpsmith doctor` says why): candidates would run unprotected; "

@@ -116,7 +116,7 @@ void Controller::State::submit(const std::vector<run::ShardRange>& ranges) {
   for (const run::ShardRange& range : ranges) {
     const LiveJob& job = jobs.at(range.job);
     ++submissions;
-    fs::remove(job.folder / kServiceFile);  // of an earlier life; other jobs have none
+    if (live[job.stage].spec->kind == "service") fs::remove(job.folder / kServiceFile);  // an earlier life's
     run::ShardStart start{.key = {range.job, 0},
                           .job_file = job.folder / "job.json",
                           .program = job.program,

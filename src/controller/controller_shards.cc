@@ -169,7 +169,7 @@ void Controller::State::on_shard_end(run::ShardKey key, EndCause cause, const ru
   const auto found = jobs.find(key.job);
   if (found == jobs.end()) return;
   LiveJob& job = found->second;
-  fs::remove(job.folder / kServiceFile);  // where it is a server's
+  if (live[job.stage].spec->kind == "service") fs::remove(job.folder / kServiceFile);
   std::uint32_t open = known_open ? *known_open : open_items_of(key);
   std::string problem;  // of its records
   if (open > 0 && !keeps_no_records(job.file)) open = settle_open_items(job.items_of(key.shard), problem);

@@ -124,13 +124,12 @@ stages::StageInputs Controller::State::stage_inputs(std::uint32_t stage) {
   for (std::uint32_t i = stage; i-- > 0;)
     if (needed.contains(live[i].spec->name))
       needed.insert(live[i].spec->needs.begin(), live[i].spec->needs.end());
-  stages::StageInputs inputs{
-      .spec = *live[stage].spec,
-      .tasks = live[stage].spec->kind == "command" || live[stage].spec->kind == "service"
-                   ? named_tasks(live[stage].spec->dataset)
-                   : tasks_of(*live[stage].spec),
-      .upstream = {},
-      .upstream_order = {}};
+  stages::StageInputs inputs{.spec = *live[stage].spec,
+                             .tasks = workflow::runs_program(live[stage].spec->kind)
+                                          ? named_tasks(live[stage].spec->dataset)
+                                          : tasks_of(*live[stage].spec),
+                             .upstream = {},
+                             .upstream_order = {}};
   // Only what a model writes is compared with what people wrote.
   if (const fs::path& dataset = live[stage].spec->dataset.folder;
       !dataset.empty() && workflow::resources_of_job(*live[stage].spec, "generate") != nullptr) {

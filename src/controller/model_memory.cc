@@ -38,7 +38,7 @@ ModelMemory model_memory(const workflow::StageSpec& stage) {
 ModelMemory model_memory(const workflow::StageSpec& stage, bool elsewhere) {
   ModelMemory memory;
   const bool trains = uses_gpu(stage, "train"), samples = uses_gpu(stage, "generate");
-  if (stage.kind == "command" || stage.kind == "service" || (!trains && !samples)) return memory;
+  if (workflow::runs_program(stage.kind) || (!trains && !samples)) return memory;
   Json json = stages::decoder_json(stage);
   if (stage.lora.rank > 0) json["lora"] = stages::lora_json(stage.lora);
   const model::DecoderSettings settings = model::decoder_settings_from_json(json);

@@ -83,7 +83,7 @@ std::vector<std::string> programs_of(const workflow::StageSpec& stage) {
   if (kind == "collect") return {"warpsmith-collect", "warpsmith-compile", "warpsmith-measure", "protocol"};
   if (kind == "sft") return {"warpsmith-train"};
   if (kind == "measure" || stage.policy) return {"warpsmith-generate", "warpsmith-compile", "warpsmith-measure", "protocol"};
-  if (kind == "command" || kind == "service") return {};
+  if (workflow::runs_program(kind)) return {};
   return {"warpsmith-generate", "warpsmith-compile", "warpsmith-measure", "protocol", "warpsmith-train"};
 }
 

@@ -1,7 +1,9 @@
 #include "warpsmith/process/machine.h"
 
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -211,6 +213,19 @@ std::uint64_t available_memory() {
   const std::uint64_t kernel = meminfo("MemAvailable:");
   const auto group = left_in_control_group();
   return group ? std::min(kernel, *group) : kernel;
+}
+
+int free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t length = sizeof address;
+  const bool got = socket >= 0 &&
+                   ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+                   ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  if (socket >= 0) ::close(socket);
+  if (!got) throw Error("there is no free port", kExitEnvironment);
+  return ntohs(address.sin_port);
 }
 
 int landlock_version() { return landlock_abi(); }

@@ -1,7 +1,10 @@
 #include "warpsmith/records/shard.h"
 
+#include <charconv>
+#include <cstring>
 #include <unordered_set>
 
+#include "warpsmith/base/log.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/untrusted.h"
 
@@ -204,6 +207,19 @@ void ShardSession::finish() {
   records_->append(line_with_crc({{"end", items_.size()}}));
   if (blob_) blob_->sync();
   records_->sync();
+}
+
+int shard_main(const std::string& program, int argc, char** argv,
+               const std::function<void(ShardSession&)>& work) {
+  start_logging(program);
+  return exit_code_of([&] {
+    std::size_t number = 0;
+    const char* const end = argc == 3 ? argv[2] + std::strlen(argv[2]) : nullptr;
+    if (argc != 3 || std::from_chars(argv[2], end, number).ptr != end || argv[2] == end)
+      throw Error("usage: " + program + " JOB.json SHARD", kExitUsage);
+    ShardSession shard(argv[1], number);
+    work(shard);
+  });
 }
 
 }  // namespace warpsmith

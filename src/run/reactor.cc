@@ -333,12 +333,11 @@ void Reactor::finish_stage(std::uint32_t number, StageState state) {
       finish_stage(other, StageState::kBlocked);
     }
   }
-  for (const std::uint32_t user : stage.used_by) {
-    if (state == StageState::kFinished) break;
-    if (stages_[user].state == StageState::kRunning) failed_.push_back(user);
-    finish_stage(user,
-                 stages_[user].state == StageState::kRunning ? StageState::kFailed : StageState::kBlocked);
-  }
+  if (state != StageState::kFinished)
+    for (const std::uint32_t user : stage.used_by) {
+      fail_stage(user);  // where it runs
+      finish_stage(user, StageState::kBlocked);
+    }
   end_unused(stage);
 }
 

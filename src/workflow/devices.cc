@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "tables.h"
-
 namespace warpsmith::workflow {
 
 namespace {

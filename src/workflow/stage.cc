@@ -197,15 +197,15 @@ MeasureSettings read_measure(MapReader& map, Draft& draft, Diagnostics& mistakes
   return settings;
 }
 
+constexpr const char* kServiceHint = "argv: [vllm, serve, MODEL, --host, \"{host}\", --port, \"{port}\"]";
+
 // `table` holds `argv`.
 template <typename S>
 S read_program(const Table<S>& table, MapReader& map, Draft& draft, Diagnostics& mistakes) {
   auto settings = read_settings(table, map, mistakes);
   if (!map.has("argv"))
     map.mistake("", fmt::format("a stage of kind {} needs `argv`", draft.spec.kind),
-                draft.spec.kind == "service"
-                    ? "argv: [vllm, serve, MODEL, --host, \"{host}\", --port, \"{port}\"]"
-                    : "argv: [python3, train.py]");
+                draft.spec.kind == "service" ? kServiceHint : "argv: [python3, train.py]");
   else if (map.node().find("argv")->items().empty() || (!settings.argv.empty() && settings.argv[0].empty()))
     map.mistake("argv", "`argv` names no program");
   if (map.has("argv"))
@@ -215,14 +215,14 @@ S read_program(const Table<S>& table, MapReader& map, Draft& draft, Diagnostics&
 
 ServiceSettings read_service(MapReader& map, Draft& draft, Diagnostics& mistakes) {
   auto settings = read_program(service_keys(), map, draft, mistakes);
-  for (const char* path : {"health", "api"})
-    if (map.has(path) &&
-        !(path == std::string_view("health") ? settings.health : settings.api).starts_with('/'))
-      map.mistake(path, fmt::format("`{}`: a path begins with /", path));
+  const std::pair<const char*, const std::string&> paths[] = {{"health", settings.health},
+                                                              {"api", settings.api}};
+  for (const auto& [key, path] : paths)
+    if (map.has(key) && !path.starts_with('/'))
+      map.mistake(key, fmt::format("`{}`: a path begins with /", key));
   const auto holds = [](const std::string& word) { return word.find("{port}") != std::string::npos; };
   if (!settings.argv.empty() && std::none_of(settings.argv.begin(), settings.argv.end(), holds))
-    map.mistake("argv", "`argv` does not say {port}: each server is given a free one",
-                "argv: [vllm, serve, MODEL, --host, \"{host}\", --port, \"{port}\"]");
+    map.mistake("argv", "`argv` does not say {port}: each server is given a free one", kServiceHint);
   return settings;
 }
 

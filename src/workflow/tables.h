@@ -52,8 +52,6 @@ struct KindRule {
 const std::vector<KindRule>& kind_rules();
 const KindRule* find_kind(std::string_view name);
 // Whether it leaves a checkpoint of its own: a server's model is not trained.
-// Of `argv`: a user's own.
-inline bool runs_program(std::string_view kind) { return kind == "command" || kind == "service"; }
 inline bool trains(const StageSpec& spec) { return find_kind(spec.kind)->trains && !spec.policy; }
 
 }  // namespace warpsmith::workflow

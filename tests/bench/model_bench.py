@@ -1,9 +1,10 @@
 """model_bench.py SHAPE [--device cuda] [--type bfloat16] [--sequences N ...] [--length L] [--only train|sample]
+               [--prompts N ...] [--way generate|static|continuous]
 
 The work of model_bench by transformers, for comparison on the same machine: SHAPE is smollm2-135m, qwen2-0.5b or a
 Hugging Face folder, whose shape is taken. Training: packed steps without padding, fused AdamW, with and without
 torch.compile, at each of the asked numbers of sequences; the best is marked. Sampling: 512 + 128 tokens of distinct
-prompts at 1, 16 and 128 prompts: `generate` as it is, with a static cache and torch.compile, and by continuous
+prompts, N of them at once (1, 16 and 128): `generate` as it is, with a static cache and torch.compile, and by continuous
 batching, where this version has it.
 """
 import argparse

@@ -1,13 +1,10 @@
 // The client, the job and a whole workflow against a server that others wrote: `transformers serve`, with a
 // tiny model of random weights. Its answers are nonsense; what is shown is the protocol, limits, kills and
 // what is kept.
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +20,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/endpoint/client.h"
 #include "warpsmith/endpoint/look.h"
+#include "warpsmith/process/machine.h"
 #include "warpsmith/python/interpreter.h"
 #include "warpsmith/records/shard.h"
 
@@ -30,18 +28,6 @@ namespace warpsmith::endpoint {
 namespace {
 
 const std::string kSource = WARPSMITH_SOURCE_DIR;
-
-int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ::bind(fd, reinterpret_cast<sockaddr*>(&address), size);
-  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
 
 int wait_for(pid_t pid) {
   int status = 0;
@@ -61,7 +47,7 @@ class RealServer : public testing::Test {
     if (status != 0) return;
     output_of(quoted + kSource + "/tests/model/hugging_face_folder.py '" + model() + "'", &status);
     ASSERT_EQ(status, 0);
-    port_ = free_port();
+    port_ = process::free_port();
     pid_ = ::fork();
     if (pid_ == 0) {
       ::setpgid(0, 0);

@@ -1,6 +1,8 @@
-// Human messages on stderr, with time and level. Job programs print their progress through it; library code does not.
+// Human messages on stderr, with time and level. Job programs print their progress through it; library code
+// does not.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -15,5 +17,8 @@ void log_debug(const std::string& message);
 void log_info(const std::string& message);
 void log_warning(const std::string& message);
 void log_error(const std::string& message);
+
+// Of a program that does `work`: 0, or that of the error which ended it, after it was logged.
+int exit_code_of(const std::function<void()>& work);
 
 }  // namespace warpsmith

@@ -20,6 +20,8 @@ struct Fact {
 // runs are to be written.
 std::vector<Fact> machine_facts(const std::filesystem::path& folder);
 
+// A TCP port that nobody has: until somebody binds it. Throws Error where there is none.
+int free_port();
 std::string host_name();                               // "" where the kernel does not say
 std::map<std::string, std::string> our_environment();  // variables of this process
 std::string cpu_model();                               // as the kernel names it; "unknown" where it does not

@@ -113,4 +113,8 @@ ShardScan scan_shard_records(const std::filesystem::path& shard_folder,
 // Items [begin, end) of an items.jsonl.
 std::vector<Item> read_items(const std::filesystem::path& items_file, std::uint64_t begin, std::uint64_t end);
 
+// The main of `program`, which is started as `program JOB.json SHARD`: logging, the shard, the exit code.
+int shard_main(const std::string& program, int argc, char** argv,
+               const std::function<void(ShardSession&)>& work);
+
 }  // namespace warpsmith

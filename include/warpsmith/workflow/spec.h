@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -295,6 +296,9 @@ struct StageSpec {
   // By both: why it cannot run as things stand, and what mends that; empty: it can.
   std::string blocked;
 };
+
+// Whether stages of the kind run a program of the user's: their `argv`.
+inline bool runs_program(std::string_view kind) { return kind == "command" || kind == "service"; }
 
 struct WorkflowSpec {
   std::string name;
