@@ -217,8 +217,10 @@ std::size_t Controller::State::room() {
   const double budget_s = parts.spec->budget.gpu_hours * 3600;
   if (budget_s <= 0 || over_budget) return over_budget ? 0 : capacity;
   double dearest = 0;
-  for (const auto& [number, job] : jobs)
-    dearest = std::max(dearest, job.resources.time_s * job.resources.gpus_held());
+  for (const auto& [number, job] : jobs)  // that have shards to submit
+    if (const run::JobView& view = reactor.job(number);
+        view.done + view.failed + view.in_flight < view.shards)
+      dearest = std::max(dearest, job.resources.time_s * job.resources.gpus_held());
   if (dearest <= 0) return capacity;
   const double left = std::max(0.0, budget_s - gpu_s_used() - gpu_s_in_flight());
   const std::size_t affordable = static_cast<std::size_t>(std::min(left / dearest, 1e9));

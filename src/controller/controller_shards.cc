@@ -1,4 +1,5 @@
 // What becomes of shards: those of an earlier controller, how each ends, and which of its items are left.
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -214,11 +215,18 @@ void Controller::State::look_at_services() {
   for (std::uint32_t i = 0; i < live.size(); ++i) {
     if (live[i].spec->kind != "service" || reactor.stage(i) != run::StageState::kRunning || reactor.is_up(i))
       continue;
+    const auto is_in_flight = [&](std::uint32_t job) { return reactor.job(job).in_flight > 0; };
+    const std::vector<std::uint32_t> jobs_of_it = reactor.jobs_of(live[i].execution);
     const fs::path file = service_file(live[i].folder);
-    if (reactor.services_in_flight() == 0 || !path_exists(file)) continue;
+    if (std::none_of(jobs_of_it.begin(), jobs_of_it.end(), is_in_flight) || !path_exists(file)) continue;
+    Json where;
+    try {
+      where = read_json_file(file);
+    } catch (const Error&) {  // it went between the two: the server has ended
+      continue;
+    }
     say({.kind = run::EventKind::kServiceUp, .execution = live[i].execution});
-    parts.observer->on_message("service " + live[i].spec->name +
-                               " is up: " + read_json_file(file).value("url", ""));
+    parts.observer->on_message("service " + live[i].spec->name + " is up: " + where.value("url", ""));
   }
 }
 

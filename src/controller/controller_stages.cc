@@ -71,6 +71,7 @@ void Controller::State::select() {
     }
     skip_stage(i, plans[i]);
   }
+  refuse_without_room(plans);
 }
 
 std::map<std::string, std::string> Controller::State::upstream_digests(std::uint32_t stage) const {
@@ -164,34 +165,74 @@ void Controller::State::plan_services(std::uint32_t stage) {
   }
 }
 
-// A service keeps what it has until the last who asks it has ended: what finds no room beside it would wait
-// for ever.
-std::string Controller::State::no_room_beside_services(std::uint32_t stage) const {
-  if (parts.executor->outlives()) return "";
+namespace {
+
+bool may_run(const plan::StagePlan& plan) {
+  return plan.action != plan::Action::kUpToDate && plan.action != plan::Action::kAccept &&
+         plan.action != plan::Action::kNotSelected;
+}
+
+// What several services hold together.
+struct Held {
   int cpus = 0;
-  std::map<std::string, std::size_t> gpus;
+  std::map<std::string, std::size_t> gpus;  // by type
   std::string names;
-  for (const std::string& need : live[stage].spec->needs) {
-    const workflow::StageSpec& service = *live[stage_number.at(need)].spec;
-    if (service.kind != "service") continue;
-    cpus += std::max(1, service.train.cpus);
-    gpus[service.train.gpu_type] += static_cast<std::size_t>(service.train.gpus);
-    names += (names.empty() ? "" : ", ") + need;
-  }
-  if (names.empty()) return "";
-  for (const stages::PlannedJob& job : stages::planned_jobs(*live[stage].spec, {})) {
-    const Resources& r = job.resources;
-    if (cpus + std::max(1, r.cpus) > parts.slots)
-      return fmt::format("service {} has {} of this machine's {} CPUs, and {} jobs ask for {}", names, cpus,
-                         parts.slots, job.job, std::max(1, r.cpus));
-    const auto held = gpus.find(r.gpu_type);
-    const auto there = parts.gpus.find(r.gpu_type);
-    if (r.gpus > 0 && held != gpus.end() && there != parts.gpus.end() &&
-        held->second + static_cast<std::size_t>(r.gpus) > there->second)
-      return fmt::format("service {} has {} of this machine's {} GPUs of type {}, and {} jobs ask for {}",
-                         names, held->second, there->second, r.gpu_type, job.job, r.gpus);
-  }
+};
+
+// Empty: the job finds room beside them.
+std::string no_room(const Held& held, const Resources& r, int cpus,
+                    const std::map<std::string, std::size_t>& gpus) {
+  if (held.cpus + std::max(1, r.cpus) > cpus)
+    return fmt::format("service {} has {} of this machine's {} CPUs, and {} are asked for beside it",
+                       held.names, held.cpus, cpus, std::max(1, r.cpus));
+  const auto taken = held.gpus.find(r.gpu_type);
+  const auto there = gpus.find(r.gpu_type);
+  if (r.gpus > 0 && taken != held.gpus.end() && there != gpus.end() &&
+      taken->second + static_cast<std::size_t>(r.gpus) > there->second)
+    return fmt::format(
+        "service {} has {} of this machine's {} GPUs of type {}, and {} are asked for beside it", held.names,
+        taken->second, there->second, r.gpu_type, r.gpus);
   return "";
+}
+
+}  // namespace
+
+// A service keeps what it has from the first who asks it to the last. What may run between them and finds no
+// room beside it would wait for ever.
+void Controller::State::refuse_without_room(const std::vector<plan::StagePlan>& plans) const {
+  if (parts.executor->outlives()) return;
+  std::vector<std::set<std::uint32_t>> needed(live.size()), askers(live.size());
+  for (std::uint32_t i = 0; i < live.size(); ++i)
+    for (const std::string& need : live[i].spec->needs) {
+      const std::uint32_t number = stage_number.at(need);
+      needed[i].insert(number);
+      needed[i].insert(needed[number].begin(), needed[number].end());
+      if (live[number].spec->kind == "service" && may_run(plans[i])) askers[number].insert(i);
+    }
+  const auto lives_beside = [&](std::uint32_t service, std::uint32_t stage) {
+    const std::set<std::uint32_t>& all = askers[service];
+    const bool is_before =
+        std::all_of(all.begin(), all.end(), [&](auto one) { return needed[one].contains(stage); });
+    const bool is_behind =
+        std::all_of(all.begin(), all.end(), [&](auto one) { return needed[stage].contains(one); });
+    return !is_before && !is_behind;
+  };
+  for (std::uint32_t i = 0; i < live.size(); ++i) {
+    if (live[i].spec->kind == "service" || !may_run(plans[i])) continue;
+    Held held;
+    for (std::uint32_t s = 0; s < live.size(); ++s) {
+      const workflow::StageSpec& service = *live[s].spec;
+      if (service.kind != "service" || !lives_beside(s, i)) continue;
+      held.cpus += std::max(1, service.train.cpus);
+      held.gpus[service.train.gpu_type] += static_cast<std::size_t>(service.train.gpus);
+      held.names += (held.names.empty() ? "" : ", ") + service.name;
+    }
+    if (held.names.empty()) continue;
+    for (const stages::PlannedJob& job : stages::planned_jobs(*live[i].spec, {}))
+      if (const std::string why = no_room(held, job.resources, parts.slots, parts.gpus); !why.empty())
+        throw Error(fmt::format("{} jobs of stage {} cannot run: {}", job.job, live[i].spec->name, why),
+                    kExitUsage);
+  }
 }
 
 void Controller::State::begin_stage(std::uint32_t stage) {
@@ -242,9 +283,7 @@ void Controller::State::run_stage(std::uint32_t stage) {
   const std::vector<std::uint32_t> told = reactor.has_execution(name, one.plan.hash)
                                               ? reactor.completed_of(one.execution)
                                               : std::vector<std::uint32_t>{};
-  const std::string no_room = no_room_beside_services(stage);
   say({.kind = run::EventKind::kStageStarted, .name = name, .hash = one.plan.hash});
-  if (!no_room.empty()) return fail_stage(stage, no_room);
   stages::StageInputs inputs = stage_inputs(stage);
   ask(stage, [&] {
     one.machine = parts.make_stage(std::move(inputs));

@@ -89,7 +89,7 @@ struct Controller::State {
   void select();  // what the command line leaves out
   void begin_stage(std::uint32_t stage);
   void plan_services(std::uint32_t stage);  // of those that it asks: what they are, and where they will be
-  std::string no_room_beside_services(std::uint32_t stage) const;  // empty: there is
+  void refuse_without_room(const std::vector<plan::StagePlan>& plans) const;  // beside services
   void run_stage(std::uint32_t stage);
   void ask(std::uint32_t stage, const std::function<stages::StageStep()>& question);
   void take_step(std::uint32_t stage, stages::StageStep step);

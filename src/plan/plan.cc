@@ -71,18 +71,22 @@ std::string told(const std::vector<Change>& changes) {
   return text;
 }
 
-// It runs where somebody who asks it does.
+// It runs where somebody who asks it does, and where nobody does it need not be possible.
 void plan_service(const WorkflowSpec& spec, std::size_t service, std::vector<StagePlan>& plans) {
   std::string askers;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Action action = plans[i].action;
     const auto& needs = spec.stages[i].needs;
     if (std::find(needs.begin(), needs.end(), spec.stages[service].name) != needs.end() &&
-        (action == Action::kRun || action == Action::kResume || action == Action::kDepends))
+        action != Action::kNotSelected && action != Action::kUpToDate && action != Action::kAccept)
       askers += (askers.empty() ? "" : ", ") + plans[i].stage;
   }
-  plans[service].reason = askers.empty() ? "nobody who runs asks it" : "for " + askers;
-  if (askers.empty()) plans[service].action = Action::kUpToDate;
+  if (askers.empty()) {
+    plans[service].action = Action::kUpToDate;
+    plans[service].reason = "nobody who runs asks it";
+  } else if (plans[service].action == Action::kRun) {
+    plans[service].reason = "for " + askers;
+  }
 }
 
 class Planner {
@@ -253,7 +257,8 @@ std::vector<StagePlan> plan_stages(const WorkflowSpec& spec, const Digests& dige
   plans.reserve(spec.stages.size());
   for (const StageSpec& stage : spec.stages) plans.push_back(planner.plan(stage));
   for (std::size_t i = 0; i < plans.size(); ++i)
-    if (spec.stages[i].kind == "service" && plans[i].action == Action::kRun) plan_service(spec, i, plans);
+    if (spec.stages[i].kind == "service" && plans[i].action != Action::kUpToDate)
+      plan_service(spec, i, plans);
   return plans;
 }
 

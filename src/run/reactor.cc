@@ -118,11 +118,13 @@ void Reactor::on_opened() {
     place.users = 0;
   }
   open_stages_ = stages_.size();
+  for (Stage& stage : stages_)  // what was up may have died while nobody looked
+    if (stage.up) go_down(stage);
   for (std::uint32_t i = 0; i < stages_.size(); ++i) {
     Stage& stage = stages_[i];
     stage.state = StageState::kWaiting;
     stage.execution = -1;
-    stage.offered = stage.up = false;
+    stage.offered = false;
     stage.open_needs = static_cast<std::uint32_t>(stage.rules.needs.size());
     for (const std::uint32_t place : stage.places) ++places_[place].users;
     if (stage.open_needs == 0 && !stage.rules.is_service) to_start_.push_back(i);
@@ -487,12 +489,18 @@ Commands Reactor::next(std::size_t room) {
     return stage < 0 || stages_[static_cast<std::size_t>(stage)].state != StageState::kRunning;
   });
   if (stopped_) return out;
-  for (const std::uint32_t stage : to_start_)
-    if (!stages_[stage].offered && stages_[stage].state == StageState::kWaiting) {
-      stages_[stage].offered = true;
-      out.start.push_back(stage);
+  // A job that is done may end the last stage that asks a service: then the service is not started any more.
+  std::vector<std::uint32_t> later;
+  for (const std::uint32_t stage : to_start_) {
+    if (stages_[stage].offered || stages_[stage].state != StageState::kWaiting) continue;
+    if (stages_[stage].rules.is_service && !out.done.empty()) {
+      later.push_back(stage);
+      continue;
     }
-  to_start_.clear();
+    stages_[stage].offered = true;
+    out.start.push_back(stage);
+  }
+  to_start_ = std::move(later);
   std::stable_sort(out.start.begin(), out.start.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return scarcity(a) < scarcity(b); });
   for (const std::uint32_t place : by_scarcity_) submit_at(place, room, out.submit);

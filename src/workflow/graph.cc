@@ -119,6 +119,11 @@ class Graph {
       for (const std::size_t i : std::set<std::size_t>(edges)) {
         if (drafts_[i].spec.kind != "service") continue;
         asked.insert(i);
+        if (const StageSpec& spec = drafts_[user].spec; spec.kind == "service")
+          mistakes_.push_back(
+              mistake_at(drafts_[user].place,
+                         fmt::format("service `{}` needs service `{}`", spec.name, drafts_[i].spec.name),
+                         "a service may need stages that end"));
         edges.insert(edges_[i].begin(), edges_[i].end());
       }
     for (std::size_t i = 0; i < drafts_.size(); ++i) {

@@ -507,6 +507,90 @@ TEST_F(ControllerTest, BudgetStopsTheRunBeforeItIsPassedAndALargerOneGoesOn) {
               1e-6);
 }
 
+// "server", which "a" asks; it is up when its shard is in flight.
+class ServiceControllerTest : public ControllerTest {
+ protected:
+  ServiceControllerTest() {
+    executor_.goes_on = [](const run::ShardStart& start) {
+      return read_job_file(start.job_file).job == "service";
+    };
+    executor_.before_poll = [this] {
+      for (const run::ShardStart& start : executor_.queue)
+        if (executor_.goes_on(start))
+          write_file_atomic(start.job_file.parent_path() / "service.json", "{\"url\": \"http://x/v1\"}\n");
+    };
+    make_stage_ = [](stages::StageInputs inputs) -> std::unique_ptr<stages::Stage> {
+      if (inputs.spec.kind == "service") return stages::make_stage(std::move(inputs));
+      return std::make_unique<SumStage>(std::move(inputs));
+    };
+  }
+  void SetUp() override {
+    ControllerTest::SetUp();
+    workflow::StageSpec service = spec_.stages.front();
+    service.name = service.base_name = "server";
+    service.kind = "service";
+    service.settings = workflow::ServiceSettings{.argv = {"serve", "{port}"}};
+    spec_.stages.front().needs = {"server"};
+    spec_.stages.insert(spec_.stages.begin(), std::move(service));
+    gpus_ = {{"H100", 1}};
+    const fs::path program = run_.parent_path() / "warpsmith-service";
+    write_file_atomic(program, "");
+    fs::permissions(program, fs::perms::owner_all);
+  }
+  workflow::StageSpec& stage(std::size_t number) { return spec_.stages[number]; }
+  RunOutcome run_it() {
+    ControllerParts parts = parts_of(spec_, run_, executor_, observer_);
+    parts.programs = run_.parent_path();
+    parts.make_stage = make_stage_;
+    parts.gpus = gpus_;
+    parts.slots = 2;
+    return Controller(std::move(parts)).run();
+  }
+  FakeExecutor executor_;
+};
+
+TEST_F(ServiceControllerTest, ItEndsBehindTheLastWhoAsksIt) {
+  EXPECT_EQ(run_it().kind, RunOutcome::Kind::kFinished);
+  EXPECT_EQ(executor_.items_run, 3 * kItemsAStage);
+  EXPECT_EQ(executor_.cancelled.size(), 1u);
+  const std::size_t submitted = executor_.submitted.size();
+  EXPECT_EQ(run_it().kind, RunOutcome::Kind::kNothingToDo);
+  EXPECT_EQ(executor_.submitted.size(), submitted) << "nobody asks it";
+}
+
+// It holds its own time limit back, once.
+TEST_F(ServiceControllerTest, ABudgetForItIsEnoughForThoseWhoNeedNoGpu) {
+  stage(0).train = {.gpus = 1, .gpu_type = "H100", .time_s = 12 * 3600};
+  spec_.budget.gpu_hours = 20;
+  EXPECT_EQ(run_it().kind, RunOutcome::Kind::kFinished);
+  EXPECT_EQ(executor_.items_run, 3 * kItemsAStage);
+}
+
+TEST_F(ServiceControllerTest, WhatFindsNoRoomBesideItIsRefusedBeforeItBegins) {
+  const auto refused = [&] {
+    try {
+      run_it();
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  stage(0).train = {.gpus = 1, .gpu_type = "H100"};
+  stage(2).train = {.gpus = 1, .gpu_type = "H100"};  // "b" needs "a": the server has ended
+  EXPECT_EQ(refused(), "");
+  stage(3).train = {.gpus = 1, .gpu_type = "H100"};  // "other" may run meanwhile
+  stage(3).resolved["rounds"] = 2;
+  stage(1).resolved["rounds"] = 2;
+  EXPECT_EQ(
+      refused(),
+      "command jobs of stage other cannot run: service server has 1 of this machine's 1 GPUs of type H100, "
+      "and 1 are asked for beside it");
+  stage(3).train = {};
+  stage(1).train.cpus = 2;
+  EXPECT_THAT(refused(),
+              ::testing::HasSubstr("service server has 1 of this machine's 2 CPUs, and 2 are asked for"));
+}
+
 TEST_F(ControllerTest, TheScarcestGpusComeFirstAndNoTypeTakesAllTheRoom) {
   spec_.stages.clear();
   for (const auto& [name, type] :

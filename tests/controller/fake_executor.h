@@ -23,6 +23,8 @@ class FakeExecutor : public run::Executor {
     return Json{{"value", item.value.value("x", 0) * 2}};
   };
   std::function<void()> before_poll = [] {};
+  // Runs until it is cancelled.
+  std::function<bool(const run::ShardStart&)> goes_on = [](const run::ShardStart&) { return false; };
   // What an attempt takes that records so many items.
   std::function<double(int items)> wall_s = [](int) { return 0.5; };
 
@@ -42,9 +44,10 @@ class FakeExecutor : public run::Executor {
   std::vector<run::ShardEvent> poll(std::chrono::milliseconds) override {
     before_poll();
     std::vector<run::ShardEvent> events = std::exchange(ended_, {});
-    if (queue.empty()) return events;
-    const run::ShardStart start = queue.front();
-    queue.pop_front();
+    const auto next = std::find_if_not(queue.begin(), queue.end(), goes_on);
+    if (next == queue.end()) return events;
+    const run::ShardStart start = *next;
+    queue.erase(next);
     events.push_back({.kind = run::ShardEvent::Kind::kStarted, .key = start.key, .where = "test"});
     run::ShardEvent end{.kind = run::ShardEvent::Kind::kEnded, .key = start.key};
     const int before = items_run;

@@ -43,7 +43,7 @@ void run(const WorkflowSpec& spec, const Digests& digests, History& history,
   std::map<std::string, std::string> outputs;
   for (const auto& stage : spec.stages) {
     const StagePlan plan = plan_stage(stage, digests.at(stage.dataset.folder), outputs, history[stage.name]);
-    if (plan.action == Action::kUpToDate) {
+    if (plan.action == Action::kUpToDate || stage.kind == "service") {  // a service leaves nothing
       outputs[stage.name] = plan.output_digest;
       continue;
     }
@@ -166,6 +166,25 @@ stages:
             Action::kRun);
   const std::vector<std::string> programs = programs_of(spec.stages[1]);
   EXPECT_EQ(std::count(programs.begin(), programs.end(), "warpsmith-train"), 0);
+}
+
+TEST(Plan, AServiceRunsForThoseWhoAskIt) {
+  const auto spec = load(R"(stages:
+  - {name: c, kind: collect}
+  - {name: s, kind: sft, needs: c}
+  - {name: server, kind: service, argv: [serve, "{port}"], needs: s}
+  - {name: m, kind: measure, policy: {endpoint: {service: server, model: m}}}
+)");
+  EXPECT_THAT(told(plan_stages(spec, digests(), {})), ElementsAre("c: run: never run", "s: run: never run",
+                                                                  "server: run: for m", "m: run: never run"));
+  EXPECT_THAT(told(plan_stages(spec, digests(), {}, {.until = {"c"}})),
+              ElementsAre("c: run: never run", "s: not selected: not selected, and never run",
+                          "server: up to date: nobody who runs asks it",
+                          "m: not selected: not selected, and never run"));
+  History history;
+  run(spec, digests(), history);
+  EXPECT_EQ(told(plan_stages(spec, digests(), history))[2], "server: up to date: nobody who runs asks it");
+  EXPECT_EQ(plan_stages(spec, digests(), {}, {.only = {"m"}})[3].action, Action::kBlocked);
 }
 
 TEST(Plan, TeachersAreAskedByWarpsmithGenerate) {

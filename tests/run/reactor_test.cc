@@ -480,6 +480,56 @@ TEST_F(ServiceTest, OneThatNeverGetsUpFailsItsUsers) {
   EXPECT_TRUE(reactor_->at_end());
 }
 
+// A controller was killed between the last record of "a" and the news of it.
+TEST_F(ServiceTest, IsNotStartedForAStageThatIsDoneAtOnce) {
+  begin();
+  up();
+  expect_submitted({{0, 0, 2}});
+  apply(opened());
+  reactor_->skip(2);
+  apply(ended(1, 0, EndCause::kUnknown, 1));
+  for (const std::uint32_t shard : {0u, 1u}) apply(ended(0, shard, EndCause::kUnknown));
+  expect_started({1});
+  apply(started("a"));
+  const Commands commands = next();
+  EXPECT_EQ(commands.done, (Numbers{0}));
+  EXPECT_EQ(commands.start, Numbers{});
+  apply(finished(0));
+  expect_nothing();
+  EXPECT_TRUE(reactor_->at_end());
+}
+
+TEST_F(ServiceTest, AfterAJobThatIsNotTheLastItIsStarted) {
+  begin();
+  apply(opened());
+  apply(ended(1, 0, EndCause::kUnknown, 1));
+  expect_started({1});
+  apply(started("a"));
+  apply(added(2, 0));  // without items: done at once
+  EXPECT_EQ(next().done, (Numbers{2}));
+  expect_started({0});
+}
+
+// It died, and so did who asked it, while no controller looked.
+TEST_F(ServiceTest, WhoAskedOneThatDiedMeanwhileIsInnocent) {
+  StageRules server = stage("server"), a = stage("a");
+  server.is_service = true;
+  a.uses = {0};
+  a.retry.times[EndCause::kFailed] = 0;
+  make({server, a});
+  begin();
+  up();
+  expect_submitted({{0, 0, 2}});
+  apply(opened());
+  expect_started({1});
+  apply(started("a"));
+  expect_started({0});
+  apply(started("server"));
+  apply(ended(1, 0, EndCause::kTimeout, 1));
+  apply(ended(0, 0, EndCause::kFailed, 3));
+  EXPECT_EQ(reactor_->stage(1), StageState::kRunning);
+}
+
 TEST_F(ServiceTest, StartsAgainWhenTheRunGoesOn) {
   begin();
   up();
