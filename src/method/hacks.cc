@@ -68,6 +68,25 @@ std::string bare_code(std::string_view source) {
   return out;
 }
 
+// Lines of `text`, harmless and with their indent, of at most `most` bytes in all.
+std::vector<std::string> harmless_lines(std::string_view text, std::size_t most, std::size_t longest_line,
+                                        bool keep_empty) {
+  std::vector<std::string> lines;
+  std::size_t bytes = 0;
+  for (const std::string& raw : split(text, '\n')) {
+    const std::string line = quoted_line(raw, std::min(most, longest_line));
+    if (line.empty() && !keep_empty) continue;
+    const std::size_t indent = line.empty() ? 0 : std::min<std::size_t>(raw.find_first_not_of(" \t"), 16);
+    bytes += indent + line.size() + 1;
+    if (bytes > most) {
+      lines.emplace_back("...");
+      break;
+    }
+    lines.push_back(std::string(indent, ' ') + line);
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string plain_line(std::string_view text, std::size_t most) { return cut(one_blank(plain(text)), most); }
@@ -78,21 +97,11 @@ std::string quoted_line(std::string_view text, std::size_t most) {
 
 std::vector<std::string> quoted_code(std::string_view source, std::size_t most) {
   constexpr std::size_t kLongestLine = 120;
-  std::vector<std::string> lines;
-  std::size_t bytes = 0;
-  for (const std::string& raw : split(bare_code(source), '\n')) {
-    const std::string text = quoted_line(raw, std::min(most, kLongestLine));
-    if (text.empty()) continue;
-    const std::size_t indent = std::min<std::size_t>(raw.find_first_not_of(" \t"), 16);
-    std::string line = std::string(indent, ' ') + text;
-    bytes += line.size() + 1;
-    if (bytes > most) {
-      lines.emplace_back("...");
-      break;
-    }
-    lines.push_back(std::move(line));
-  }
-  return lines;
+  return harmless_lines(bare_code(source), most, kLongestLine, false);
+}
+
+std::vector<std::string> shown_code(std::string_view source, std::size_t most) {
+  return harmless_lines(source, most, most, true);
 }
 
 std::vector<HackQuote> choose_hacks(const std::vector<HackCase>& cases, const std::string& task, int most) {

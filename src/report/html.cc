@@ -174,6 +174,25 @@ std::string verdicts_table(const std::vector<VerdictCounts>& rows) {
   return out + "</tbody></table>\n";
 }
 
+// Nothing where no checking model was asked.
+std::string opinions_html(const store::Results& results) {
+  if (results.opinions.empty()) return "";
+  std::string out =
+      "<section><h2>What a checking model says</h2>\n<p class=\"note\">Asked about programs whose score "
+      "jumped. "
+      "It is advice: no verdict and no score depends on it.</p>\n<table id=\"opinions\"><thead><tr>"
+      "<th>stage</th><th>round</th><th>task</th><th>program</th><th>score</th><th>before</th><th>says</th>"
+      "<th>reason</th><th>model</th></tr></thead><tbody>\n";
+  for (const store::OpinionRow& row : results.opinions)
+    out += fmt::format(
+        "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{:.2f}×</td><td>{:.2f}×</td><td>{}</td>"
+        "<td>{}</td><td>{}</td></tr>\n",
+        escape(row.stage + twin_mark(results, row.stage, row.hash8)), row.round, escape(row.task),
+        escape(row.candidate.substr(0, 12)), row.score, row.before, escape(row.says), escape(row.reason),
+        escape(row.model));
+  return out + "</tbody></table></section>\n";
+}
+
 // What the machine code tells: ", tensor cores, 128 registers, 96 bytes of spills".
 std::string code_words(const BestKernel& k) {
   std::string words = k.tensor_cores.value_or(false) ? ", tensor cores" : "";
@@ -396,6 +415,7 @@ std::string html(const store::Results& results) {
   out += "<section><h2>Best program of each task</h2>\n" + kernels_section(kernels) + "</section>\n";
   out += baselines_html(results);
   out += "<section><h2>Verdicts by cause</h2>\n" + verdicts_table(verdicts) + "</section>\n";
+  out += opinions_html(results);
   out += "<section><h2>What it cost</h2>\n" + cost_table(cost_rows(results)) + "</section>\n";
   out += "<section><h2>Devices</h2>\n" + devices_section(results) + "</section>\n";
   out += "<section><h2>Workflow</h2><details><summary>as it was run</summary><pre>" +

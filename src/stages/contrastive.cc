@@ -6,11 +6,11 @@
 #include <limits>
 
 #include "kinds.h"
+#include "known_hacks.h"
 #include "learning_rounds.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/method/exemplars.h"
 #include "warpsmith/method/reward.h"
-#include "warpsmith/workflow/hack_database.h"
 
 namespace warpsmith::stages {
 
@@ -60,13 +60,13 @@ class ContrastiveStage final : public Stage {
         database_(exemplar_settings(settings_)),
         smoother_({settings_.smoothing_clip, settings_.smoothing_window}),
         reference_(first_checkpoint(inputs_)),
-        rounds_(inputs_.spec, tasks_, verifier_, settings_.rounds, reference_) {
+        rounds_(inputs_, tasks_, verifier_, settings_.rounds, reference_) {
     if (settings_.rounds < 1 || settings_.prompts < 1 || settings_.group < 1 || tasks_.train().empty())
       throw Error(
           fmt::format("stage {}: needs at least one round, prompt, sample and train task", inputs_.spec.name),
           kExitUsage);
     seed();
-    find_hacks();
+    if (settings_.quote_hacks > 0) hacks_.emplace(inputs_, inputs_.spec.hacks.get());
   }
 
   StageStep start() override { return next_round(); }
@@ -103,26 +103,10 @@ class ContrastiveStage final : public Stage {
     }
   }
 
-  // What is known of hacks before the first round: the database, then what the stages before confirmed.
-  void find_hacks() {
-    if (settings_.quote_hacks == 0) return;
-    if (inputs_.spec.hacks)
-      for (const HackCase& hack : inputs_.spec.hacks->cases) add_hack(hack);
-    for (const std::string& stage : inputs_.upstream_order)
-      for (const Known& k : known_candidates(inputs_, {stage}, Comparable::kAnything))
-        if (auto hack = hack_case(k.candidate, k.measurement)) add_hack(std::move(*hack));
-  }
-  void add_hack(HackCase hack) {
-    if (hacks_seen_.emplace(hack.candidate.id, hack.kind).second) hacks_.push_back(std::move(hack));
-  }
-
-  // … and what the rounds until now have confirmed.
+  // What the rounds until now have confirmed.
   void learn_hacks() {
     if (settings_.quote_hacks == 0) return;
-    for (const Sample& s : rounds_.samples()) {
-      const Known& known = verifier_.at(s.candidate);
-      if (auto hack = hack_case(known.candidate, known.measurement)) add_hack(std::move(*hack));
-    }
+    for (const Sample& s : rounds_.samples()) hacks_->learn(verifier_.at(s.candidate));
   }
 
   StageStep next_round() {
@@ -141,13 +125,17 @@ class ContrastiveStage final : public Stage {
       std::vector<method::Exemplar> exemplars;
       for (const method::Program& p : draw.exemplars) exemplars.push_back({p.source, p.score});
       set_texts(
-          method::contrastive_prompts(tasks_.at(task), std::move(exemplars), form_,
-                                      {method::choose_hacks(hacks_, task, settings_.quote_hacks), room}),
+          method::contrastive_prompts(tasks_.at(task), std::move(exemplars), form_, {quotes_for(task), room}),
           &prompt);
       prompt.island = draw.island;
       prompts.push_back(std::move(prompt));
     }
     return rounds_.begin(std::move(prompts));
+  }
+
+  std::vector<method::HackQuote> quotes_for(const std::string& task) const {
+    if (!hacks_) return {};
+    return method::choose_hacks(hacks_->cases(), task, settings_.quote_hacks);
   }
 
   method::Outcome outcome(const Sample& s) const {
@@ -280,9 +268,8 @@ class ContrastiveStage final : public Stage {
   method::RewardSmoother smoother_;
   const Checkpoint reference_;  // the model of stage 2: of the KL term
   LearningRounds rounds_;
-  std::vector<HackCase> hacks_;                               // oldest first; none where none is quoted
-  std::set<std::pair<std::string, std::string>> hacks_seen_;  // their candidates and kinds
-  std::uint64_t groups_ = 0, skipped_ = 0;                    // of this round
+  std::optional<KnownHacks> hacks_;         // nothing where none is quoted
+  std::uint64_t groups_ = 0, skipped_ = 0;  // of this round
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "checker.h"
 #include "kinds.h"
 #include "sampling_round.h"
 #include "summary.h"
@@ -25,7 +26,8 @@ class EvaluateStage final : public Stage {
         verifier_(inputs_, again()
                                ? std::vector<Known>()
                                : known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
-        round_(inputs_.spec, verifier_) {
+        round_(inputs_.spec, verifier_),
+        checker_(inputs_, tasks_, verifier_) {
     const workflow::StageSpec& spec = inputs_.spec;
     const bool sources[] = {!settings_.checkpoint_of.empty(), !settings_.candidates_of.empty(),
                             !settings_.candidates_of_run.empty(), !settings_.candidates.empty(),
@@ -59,13 +61,17 @@ class EvaluateStage final : public Stage {
       return finish();
     }
     if (auto job = verifier_.begin(0, selected_)) return ask(std::move(*job), progress());
-    return finish();
+    return check();
   }
 
   StageStep on_job(const JobResult& result) override {
     if (finished_ || (again() && result.job == "generate")) unexpected(inputs_.spec, result);
+    if (result.job == Checker::kJob) {
+      checker_.on_job(result);
+      return finish();
+    }
     if (auto job = round_.on_job(result)) return ask(std::move(*job), progress());
-    return finish();
+    return check();
   }
 
  private:
@@ -140,6 +146,11 @@ class EvaluateStage final : public Stage {
 
   StageProgress progress() const { return {{"round", 0}, {"rounds", 1}}; }
 
+  StageStep check() {
+    if (auto job = checker_.ask(0, verifier_.met())) return ask(std::move(*job), progress());
+    return finish();
+  }
+
   StageStep finish() {
     finished_ = true;
     StageStep step;
@@ -168,6 +179,7 @@ class EvaluateStage final : public Stage {
     step.output["summary"]["exemplars_left_out"] = round_.exemplars_left_out();
     if (inputs_.spec.policy)
       step.output["summary"]["server"] = server_json(*inputs_.spec.policy, round_.spent(), round_.refused());
+    checker_.write(step.output);
     step.progress = progress();
     step.progress.update(figures(list, tasks_));
     if (!inputs_.spec.lacks.empty()) step.progress["note"] = inputs_.spec.lacks;
@@ -199,6 +211,7 @@ class EvaluateStage final : public Stage {
   const TaskSet tasks_;
   Verifier verifier_;
   SamplingRound round_;
+  Checker checker_;
   Checkpoint checkpoint_;
   std::vector<Prompt> prompts_;
   std::vector<Candidate> selected_;

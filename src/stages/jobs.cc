@@ -143,19 +143,37 @@ JobRequest generate_request(const workflow::StageSpec& spec, int round, const st
   return job;
 }
 
-JobRequest teacher_request(const workflow::StageSpec& spec, int round, const std::string& name,
-                           const workflow::TeacherSettings& teacher, const std::vector<Prompt>& prompts,
-                           const Spent& spent) {
+namespace {
+
+// `asked`: whom, and how: TeacherSettings or CheckerSettings.
+template <typename Asked>
+JobRequest server_request(const workflow::StageSpec& spec, int round, const std::string& name,
+                          const Asked& asked, const std::vector<Prompt>& prompts, const Spent& spent) {
   JobRequest job;
   job.round = round;
   job.job = name;
-  job.params = {{"temperature", teacher.temperature},
-                {"top_p", teacher.top_p},
-                {"max_tokens", teacher.max_tokens},
-                {"endpoint", endpoint_json(teacher.endpoint, spent)}};
-  add_prompts(spec, prompts, teacher.max_tokens, job);
-  job.one_shard = true;
+  job.params = {{"temperature", asked.temperature},
+                {"max_tokens", asked.max_tokens},
+                {"endpoint", endpoint_json(asked.endpoint, spent)}};
+  if constexpr (requires { asked.top_p; }) job.params["top_p"] = asked.top_p;
+  add_prompts(spec, prompts, asked.max_tokens, job);
+  job.resources.gpus = 0;  // the server has them
+  job.resources.gpu_type.clear();
+  job.one_shard = true;  // limits and budget are one program's
   return job;
+}
+
+}  // namespace
+
+JobRequest teacher_request(const workflow::StageSpec& spec, int round, const std::string& name,
+                           const workflow::TeacherSettings& teacher, const std::vector<Prompt>& prompts,
+                           const Spent& spent) {
+  return server_request(spec, round, name, teacher, prompts, spent);
+}
+
+JobRequest checker_request(const workflow::StageSpec& spec, int round, const std::string& name,
+                           const std::vector<Prompt>& prompts, const Spent& spent) {
+  return server_request(spec, round, name, *spec.checker, prompts, spent);
 }
 
 JobRequest compile_request(const workflow::StageSpec& spec, int round,

@@ -78,6 +78,9 @@ JobRequest generate_request(const workflow::StageSpec& spec, int round, const st
 JobRequest teacher_request(const workflow::StageSpec& spec, int round, const std::string& job,
                            const workflow::TeacherSettings& teacher, const std::vector<Prompt>& prompts,
                            const Spent& spent);
+// The questions of the stage's checker.
+JobRequest checker_request(const workflow::StageSpec& spec, int round, const std::string& job,
+                           const std::vector<Prompt>& prompts, const Spent& spent);
 JobRequest compile_request(const workflow::StageSpec& spec, int round,
                            const std::vector<Candidate>& candidates);
 

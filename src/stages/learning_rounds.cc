@@ -5,23 +5,32 @@
 
 namespace warpsmith::stages {
 
-LearningRounds::LearningRounds(const workflow::StageSpec& spec, const TaskSet& tasks, Verifier& verifier,
+LearningRounds::LearningRounds(const StageInputs& inputs, const TaskSet& tasks, Verifier& verifier,
                                int rounds, Checkpoint init)
-    : spec_(spec),
+    : spec_(inputs.spec),
       tasks_(tasks),
       verifier_(verifier),
       rounds_(rounds),
-      round_(spec, verifier),
+      round_(inputs.spec, verifier),
+      checker_(inputs, tasks, verifier),
       checkpoint_(std::move(init)) {}
 
 StageStep LearningRounds::begin(std::vector<Prompt> prompts) {
   curve_.clear();
+  checker_.begin_round();
   return ask(round_.begin(next(), checkpoint_.path, std::move(prompts)));
 }
 
 std::optional<StageStep> LearningRounds::on_job(const JobResult& result) {
   if (finished_) unexpected(spec_, result);
+  if (result.job == Checker::kJob) {
+    checker_.on_job(result);
+    return std::nullopt;
+  }
   if (auto job = round_.on_job(result)) return ask(std::move(*job));
+  std::vector<std::string> ids;
+  for (const Sample& sample : samples()) ids.push_back(sample.candidate);
+  if (auto job = checker_.ask(number(), ids)) return ask(std::move(*job));
   return std::nullopt;
 }
 
@@ -90,6 +99,7 @@ StageStep LearningRounds::finish(const Json& summary) {
   step.output["summary"].update(summary);
   if (spec_.policy)
     step.output["summary"]["server"] = server_json(*spec_.policy, round_.spent_in_all(), refused_);
+  checker_.write(step.output);
   step.progress = progress();
   return step;
 }

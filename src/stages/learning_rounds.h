@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "checker.h"
 #include "sampling_round.h"
 
 namespace warpsmith::stages {
@@ -15,7 +16,7 @@ namespace warpsmith::stages {
 class LearningRounds {
  public:
   // Keeps references; `init` is the model of the first round.
-  LearningRounds(const workflow::StageSpec& spec, const TaskSet& tasks, Verifier& verifier, int rounds,
+  LearningRounds(const StageInputs& inputs, const TaskSet& tasks, Verifier& verifier, int rounds,
                  Checkpoint init);
 
   int next() const { return round_.number() + 1; }  // the round that begin() would begin
@@ -25,7 +26,8 @@ class LearningRounds {
   const std::vector<Json>& ended() const { return ended_; }     // what end() made of each round
 
   StageStep begin(std::vector<Prompt> prompts);
-  // The step to the next job of sampling; nothing where all samples have a verdict: the stage goes on.
+  // The step to the next job of sampling; nothing where all samples have a verdict, and the checker was
+  // asked: the stage goes on.
   std::optional<StageStep> on_job(const JobResult& result);
   StageStep ask(JobRequest job) const;
   // The result of the job that trained; throws Error where it is another.
@@ -43,6 +45,7 @@ class LearningRounds {
   Verifier& verifier_;
   const int rounds_;
   SamplingRound round_;
+  Checker checker_;
   Checkpoint checkpoint_;
   std::string digest_;       // of the newest checkpoint; empty: no round trained
   std::vector<Json> curve_;  // of this round's training

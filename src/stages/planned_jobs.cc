@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "checker.h"
 #include "jobs.h"
 #include "teachers.h"
 #include "warpsmith/workflow/devices.h"
@@ -23,6 +24,10 @@ struct Planner {
   const workflow::StageSpec& spec;
   std::vector<PlannedJob> jobs;
 
+  // How many scores jump is known when they are measured.
+  void add_checks(int round, std::uint64_t at_most) {
+    if (spec.checker) jobs.push_back({round, Checker::kJob, at_most, at_most > 0});
+  }
   std::uint64_t train_tasks() const { return spec.dataset.train.size(); }
   std::uint64_t all_tasks() const {
     return train_tasks() + spec.dataset.heldout_combination.size() + spec.dataset.heldout_operation.size();
@@ -51,6 +56,7 @@ struct Planner {
       jobs.push_back(
           {round, "generate", train_tasks() * prompts_for(count(s.samples), kSamplesAnItem), false});
       add_verification(jobs, round, train_tasks() * count(s.samples));
+      add_checks(round, train_tasks() * count(s.samples));
       if (!spec.policy) jobs.push_back({round, "train", count(s.steps), true});
     }
     if (!spec.policy) add_export(s.rounds);
@@ -65,6 +71,7 @@ struct Planner {
     for (int round = 1; round <= s.rounds; ++round) {
       jobs.push_back({round, "generate", count(s.prompts), false});
       add_verification(jobs, round, samples);
+      add_checks(round, samples);
       const std::uint64_t steps = std::min((tokens + batch - 1) / batch, count(s.prompts));  // whole groups
       if (s.update) jobs.push_back({round, "train", count(std::max(1, s.epochs)) * steps, true});
     }
@@ -77,12 +84,14 @@ struct Planner {
       if (spec.taken) {
         jobs.push_back({0, "compile", spec.taken->list.size(), false});
         jobs.push_back({0, "measure", spec.taken->list.size(), true});
+        add_checks(0, spec.taken->list.size());
         return;
       }
       // `best`: one a task at most; `all` is known when the stages before have ended.
       const std::uint64_t items = s.select == "all" ? 0 : tasks;
       jobs.push_back({0, "compile", items, items > 0});
       jobs.push_back({0, "measure", items, items > 0});
+      add_checks(0, items);
       return;
     }
     jobs.push_back(
@@ -90,6 +99,7 @@ struct Planner {
          tasks * prompts_for(count(s.samples), s.contrastive_prompt ? kSamplesADraw : kSamplesAnItem),
          false});
     add_verification(jobs, 0, tasks * count(s.samples));
+    add_checks(0, tasks * count(s.samples));
   }
   void operator()(const workflow::CommandSettings& s) {
     const bool unknown = s.items == "candidates";
@@ -116,7 +126,7 @@ void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
 
 void add_program(PlannedJob& job, const workflow::StageSpec& spec) {
   const auto* command = std::get_if<workflow::CommandSettings>(&spec.settings);
-  const bool asks = Teachers::is_job(job.job);
+  const bool asks = Teachers::is_job(job.job) || job.job == Checker::kJob;
   job.one_shard = job.one_shard || asks;
   job.program = command == nullptr      ? "warpsmith-" + (job.job == "export" ? "train"
                                                           : asks              ? "generate"
@@ -127,6 +137,7 @@ void add_program(PlannedJob& job, const workflow::StageSpec& spec) {
                   : job.job == "measure"                         ? spec.measure
                   : job.job == "compile" || job.job == "collect" ? spec.compile
                                                                  : spec.train;
+  if (asks) job.resources.gpus = 0, job.resources.gpu_type.clear();  // the server has them
 }
 
 }  // namespace

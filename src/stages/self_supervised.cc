@@ -41,7 +41,7 @@ class SelfSupervisedStage final : public Stage {
         tasks_(inputs_.spec.dataset, inputs_.tasks),
         verifier_(inputs_, known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
         replay_(inputs_.spec.policy ? std::vector<Json>() : replay_examples(inputs_, tasks_)),
-        rounds_(inputs_.spec, tasks_, verifier_, settings_.rounds, first_checkpoint(inputs_)) {
+        rounds_(inputs_, tasks_, verifier_, settings_.rounds, first_checkpoint(inputs_)) {
     if (settings_.rounds < 1 || settings_.samples < 1 || tasks_.train().empty())
       throw Error(
           fmt::format("stage {}: needs at least one round, one sample and one train task", inputs_.spec.name),

@@ -115,6 +115,13 @@ class Rows {
     out.generated.push_back(std::move(row));
   }
 
+  void add_opinion(const Json& json) {
+    auto row = new_row<OpinionRow>();
+    fields_from_json(opinion_table().fields, json, row);
+    row.cases = json.value("cases", Json::array()).dump();
+    out.opinions.push_back(std::move(row));
+  }
+
   void add_compile(const Json& record) {
     auto row = new_row<CompileRow>();
     fields_from_json(compile_table().fields, record, row);
@@ -244,6 +251,7 @@ static void read_finished(const fs::path& file, const std::string& digest, Rows&
     if (const auto it = entry.find("candidate"); it != entry.end()) rows.add_candidate(*it);
   });
   each("samples", [&](const Json& sample) { rows.add_sample(sample); });
+  each("opinions", [&](const Json& opinion) { rows.add_opinion(opinion); });
   // No job has a record of what was not measured for want of a device.
   if (output.contains("lacks"))
     each("candidates",

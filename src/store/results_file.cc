@@ -100,8 +100,9 @@ void write_table(hdf5::File& file, const Table<Row>& table, const std::vector<Ro
 
 template <typename Row>
 std::vector<Row> read_table(const hdf5::File& file, const Table<Row>& table) {
-  const hdf5::Group group = file.open_group(table.name);
   const int schema = schema_number(file.string_attribute("schema"));
+  if (schema < table.since) return {};
+  const hdf5::Group group = file.open_group(table.name);
   std::vector<Row> rows(static_cast<std::size_t>(group.int_attribute("rows")));
   const auto fill = [&](const std::string& name, const auto& column, auto&& values) {
     if (values.size() != rows.size())

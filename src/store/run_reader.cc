@@ -159,6 +159,7 @@ class RunReader {
     move_to_end(out_.compiles, part.compiles);
     move_to_end(out_.generated, part.generated);
     move_to_end(out_.training, part.training);
+    move_to_end(out_.opinions, part.opinions);
     move_to_end(out_.stages, part.stages);
     move_to_end(out_.shards, part.shards);
   }

@@ -187,6 +187,30 @@ const Table<TrainingRow>& training_table() {
   return table;
 }
 
+const Table<OpinionRow>& opinion_table() {
+  using R = OpinionRow;
+  static const Table<R> table{
+      "opinions",
+      &Results::opinions,
+      {
+          field("stage", &R::stage, kStage),
+          field("hash8", &R::hash8, kHash8),
+          field("round", &R::round, {.meaning = "round of the stage"}),
+          field("candidate", &R::candidate, {.meaning = "id of the program", .width = 64}),
+          field("task", &R::task, {.meaning = "task"}),
+          field("score", &R::score, {.meaning = "its score"}),
+          field("before", &R::before, {.meaning = "the task's best score before it; 1: of the reference"}),
+          field("says", &R::says, {.meaning = "`hack`, `honest`, `unclear` or `no answer`", .width = 16}),
+          field("reason", &R::reason, {.meaning = "in the model's words, on one line"}),
+          field("model", &R::model, {.meaning = "the model that was asked"}),
+          field("cases", &R::cases,
+                {.meaning = "known hacks that it was shown, with `candidate`, `kind` and `likeness` (JSON)",
+                 .presence = Presence::kColumn}),
+      },
+      14};
+  return table;
+}
+
 const Table<StageRow>& stage_table() {
   using R = StageRow;
   static const Table<R> table{

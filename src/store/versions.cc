@@ -88,6 +88,7 @@ Results current_versions(Results r) {
   std::erase_if(r.baselines, older);
   std::erase_if(r.generated, older);
   std::erase_if(r.training, older);
+  std::erase_if(r.opinions, older);
   std::erase_if(r.shards, older);
   std::erase_if(r.attempts, [&](const AttemptRow& row) { return row.set_aside || older(row); });
   // A program that an older version wrote stays where a current one has met it.

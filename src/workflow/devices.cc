@@ -217,9 +217,7 @@ void resolve_devices(WorkflowSpec& spec, const SiteSpec* site, const GpuStocks& 
   spec.prices = site != nullptr ? site->prices : Prices{};
   for (StageSpec& stage : spec.stages) {
     if (stage.device_found == DeviceFound::kUnasked && stage.device != "cpu") resolve(stage, site, machine);
-    if (stage.policy) price(stage, *stage.policy, site);
-    if (auto* collect = std::get_if<CollectSettings>(&stage.settings))
-      for (TeacherSettings& teacher : collect->teachers) price(stage, teacher.endpoint, site);
+    for (EndpointSettings* endpoint : endpoints_of(stage)) price(stage, *endpoint, site);
     if (stage.device == "cpu" && runs_on_gpus_alone(stage) && stage.blocked.empty())
       stage.blocked =
           fmt::format("programs of tier `{}` run on GPUs alone, and this stage measures on the CPU{}",

@@ -177,6 +177,56 @@ TeacherSettings read_teacher(const Node& node, Diagnostics& mistakes) {
   return teacher;
 }
 
+const Table<CheckerSettings>& checker_keys() {
+  using S = CheckerSettings;
+  static const Table<S> table = {
+      {{"jump", Form::kNumber,
+        "It is asked about right programs with a score of so many times the task's best before, or of the "
+        "reference.",
+        1, 1e6},
+       &S::jump},
+      {.rule = {.name = "hacks",
+                .form = Form::kString,
+                .meaning = "Folder of known hacks, relative to the folder of this file. Default: those that "
+                           "the run has confirmed.",
+                .hashed = false},  // the cases themselves are
+       .member = &S::hacks},
+      {{"cases", Form::kInteger, "Known hacks that a question quotes: those whose code is most alike.", 0,
+        16},
+       &S::cases},
+      {{"temperature", Form::kNumber, "Divides the logits.", 0, 100}, &S::temperature},
+      {{"max_tokens", Form::kInteger, "Longest answer.", 1, 1000000}, &S::max_tokens},
+  };
+  return table;
+}
+
+void read_checker(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
+  MapReader map(node, "`checker`", mistakes);
+  CheckerSettings& checker = spec.checker.emplace();
+  if (const auto endpoint = map.value("endpoint", {.required = true})) {
+    MapReader keys(*endpoint, "`endpoint`", mistakes);
+    read_endpoint(keys, checker.endpoint, mistakes);
+    keys.finish();
+  }
+  read_keys(checker_keys(), map, checker, mistakes);
+  map.finish();
+}
+
+Json hashed_checker(const CheckerSettings& checker) {
+  Json json = hashed_json(checker_keys(), checker);
+  json["endpoint"] = hashed_endpoint(checker.endpoint);
+  return json;
+}
+
+std::vector<EndpointSettings*> endpoints_of(StageSpec& stage) {
+  std::vector<EndpointSettings*> out;
+  if (stage.policy) out.push_back(&*stage.policy);
+  if (stage.checker) out.push_back(&stage.checker->endpoint);
+  if (auto* collect = std::get_if<CollectSettings>(&stage.settings))
+    for (TeacherSettings& teacher : collect->teachers) out.push_back(&teacher.endpoint);
+  return out;
+}
+
 Json hashed_teacher(const TeacherSettings& teacher) {
   Json json = hashed_json(teacher_keys(), teacher);
   json.update(hashed_endpoint(teacher.endpoint));

@@ -13,16 +13,21 @@ const Table<EndpointSettings::Spending>& spending_keys();
 void read_endpoint(yaml::MapReader& map, EndpointSettings& endpoint, Diagnostics& mistakes);
 // `policy: {endpoint: …}`.
 void read_policy(const yaml::Node& node, StageSpec& spec, Diagnostics& mistakes);
-// What a stage of `kind` says of training, which a server's model does not get. `map` is the stage's.
 // Keys of `sample` that say how our own sampler works.
 inline constexpr const char* kOfOwnSamplers[] = {"type", "wave"};
 
+// What a stage of `kind` says of training, which a server's model does not get. `map` is the stage's.
 void check_policy(yaml::MapReader& map, StageSpec& spec, Diagnostics& mistakes);
 
 // One of `teachers:`: the keys of an endpoint, and how it is asked.
 const Table<TeacherSettings>& teacher_keys();
 TeacherSettings read_teacher(const yaml::Node& node, Diagnostics& mistakes);
 Json hashed_teacher(const TeacherSettings& teacher);
+
+// `checker: {endpoint: …}`.
+const Table<CheckerSettings>& checker_keys();
+void read_checker(const yaml::Node& node, StageSpec& spec, Diagnostics& mistakes);
+Json hashed_checker(const CheckerSettings& checker);
 
 // What the answers depend on: the model, not where it is served.
 Json hashed_endpoint(const EndpointSettings& endpoint);

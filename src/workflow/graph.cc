@@ -88,9 +88,7 @@ class Graph {
       for (const std::size_t i : find(name, user, "needs")) edges.insert(i);
     if (auto* measure = std::get_if<MeasureSettings>(&draft.spec.settings))
       resolve_measure(user, *measure, edges);
-    if (draft.spec.policy) resolve_service(user, *draft.spec.policy, edges);
-    if (auto* collect = std::get_if<CollectSettings>(&draft.spec.settings))
-      for (TeacherSettings& teacher : collect->teachers) resolve_service(user, teacher.endpoint, edges);
+    for (EndpointSettings* endpoint : endpoints_of(draft.spec)) resolve_service(user, *endpoint, edges);
   }
 
   void resolve_service(std::size_t user, EndpointSettings& endpoint, std::set<std::size_t>& edges) {

@@ -294,10 +294,11 @@ class Loader {
       break;
     }
     for (Draft& draft : drafts) {
-      if (draft.hacks) find_hacks(draft);
-      if (draft.spec.policy) find_certificates(draft, *draft.spec.policy);
-      if (auto* collect = std::get_if<CollectSettings>(&draft.spec.settings))
-        for (TeacherSettings& teacher : collect->teachers) find_certificates(draft, teacher.endpoint);
+      if (draft.hacks)
+        draft.spec.hacks = find_hacks(std::get<ContrastiveSettings>(draft.spec.settings).hacks, *draft.hacks);
+      if (draft.checker_hacks)
+        draft.spec.checker->known = find_hacks(draft.spec.checker->hacks, *draft.checker_hacks);
+      for (EndpointSettings* endpoint : endpoints_of(draft.spec)) find_certificates(draft, *endpoint);
       if (draft.model) find_model(draft.spec.model, *draft.model);
       if (const auto* command = std::get_if<CommandSettings>(&draft.spec.settings))
         check_files_of(draft, command->argv);
@@ -387,21 +388,21 @@ class Loader {
   }
 
   // `hacks` is made absolute, and its cases are read now: the database may change while the workflow runs.
-  void find_hacks(Draft& draft) {
-    auto& settings = std::get<ContrastiveSettings>(draft.spec.settings);
-    const fs::path folder = without_end((base_folder() / settings.hacks).lexically_normal());
-    settings.hacks = folder.string();
-    if (!options_.check_files) return;
+  // Null: it has mistakes.
+  std::shared_ptr<const HackDatabase> find_hacks(std::string& named, const yaml::Place& place) {
+    const fs::path folder = without_end((base_folder() / named).lexically_normal());
+    named = folder.string();
+    if (!options_.check_files) return nullptr;
     const auto [known, fresh] = hacks_.emplace(folder, nullptr);  // the instances of a matrix share theirs
     if (std::error_code error; !fs::is_directory(folder, error)) {
       mistakes_.push_back(
-          mistake_at(*draft.hacks, fmt::format("`hacks`: there is no folder {}", folder.string()),
+          mistake_at(place, fmt::format("`hacks`: there is no folder {}", folder.string()),
                      "relative to the folder of this file; `warpsmith hacks RUN --into FOLDER` makes one"));
     } else if (fresh) {
       if (auto database = load_hack_database(folder, mistakes_))
         known->second = std::make_shared<const HackDatabase>(std::move(*database));
     }
-    draft.spec.hacks = known->second;
+    return known->second;
   }
 
   // `ca_file` is made absolute.

@@ -74,6 +74,14 @@ Json endpoint_schema() {
   return closed_map(endpoint_properties(), "A server that speaks OpenAI's protocol.", {"model"});
 }
 
+Json checker_schema() {
+  Json properties = properties_schema(checker_keys(), CheckerSettings{});
+  properties["endpoint"] = endpoint_schema();
+  return closed_map(std::move(properties),
+                    "A served model that is asked about programs whose score jumped; its answers are advice.",
+                    {"endpoint"});
+}
+
 Json teacher_schema() {
   Json properties = endpoint_properties();
   properties.update(properties_schema(teacher_keys(), TeacherSettings{}));
@@ -125,6 +133,7 @@ Json kind_properties(std::string_view kind) {
 
 Json stage_schema(const KindRule& rule) {
   Json properties = kind_properties(rule.name);
+  if (rule.checks) properties["checker"] = {{"$ref", "#/$defs/checker"}};
   properties.update(shared_properties());
   for (const std::string& block : rule.blocks) properties[block] = {{"$ref", "#/$defs/" + block}};
   properties["name"] = {{"type", "string"}, {"description", "Name of the stage; of its folder in the run."}};
@@ -169,6 +178,7 @@ Json workflow_json_schema() {
   properties["dataset"] = dataset_schema();
   Json kinds = Json::array();
   Json defs = block_properties();
+  defs["checker"] = checker_schema();
   for (const KindRule& rule : kind_rules()) {
     const std::string name = std::string("stage_") + rule.name;
     defs[name] = stage_schema(rule);

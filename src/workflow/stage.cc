@@ -308,7 +308,7 @@ void read_without_kind(const Node& node, StageSpec spec, Diagnostics& mistakes) 
   expect(measure_keys());
   expect(command_keys());
   expect(service_keys());
-  for (const char* of_collect : {"augment", "teachers"}) map.expect(of_collect);
+  for (const char* other : {"augment", "teachers", "checker"}) map.expect(other);
   map.finish();
 }
 
@@ -339,6 +339,12 @@ Draft read_instance(const Node& node, const KindRule& kind, Draft draft, Diagnos
   }
   draft.needs = read_names(map, "needs", mistakes);
   spec.settings = read_kind(spec.kind, map, draft, mistakes, notes);
+  if (kind.checks) {
+    if (const auto checker = map.value("checker")) {
+      read_checker(*checker, spec, mistakes);
+      if (!spec.checker->hacks.empty()) draft.checker_hacks = checker->find("hacks")->place();
+    }
+  }
   check_policy(map, spec, mistakes);
   map.finish();
   check_device(spec, map, mistakes);
@@ -443,6 +449,7 @@ std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults, const
                 .candidates_of = {},
                 .argv = {},
                 .hacks = {},
+                .checker_hacks = {},
                 .model = {}};
     draft.spec.base_name = name->text();
     draft.spec.name = instance_name(name->text(), matrix, point);
@@ -510,6 +517,7 @@ Json resolved_parameters(const StageSpec& spec) {
     Json operator()(const ServiceSettings& s) const { return hashed_json(service_keys(), s); }
   };
   json.update(std::visit(Visitor{}, spec.settings));
+  if (spec.checker) json["checker"] = hashed_checker(*spec.checker);
   if (spec.kind == "command" && !spec.point.empty()) json["point"] = spec.point;  // the program is told
   const auto* command = std::get_if<CommandSettings>(&spec.settings);
   if (spec.kind != "service" && (command == nullptr || command->items != "none"))

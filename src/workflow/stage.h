@@ -27,9 +27,10 @@ struct Draft {
   yaml::Place place;  // of the stage
   std::vector<NamedPlace> needs;
   std::vector<NamedPlace> checkpoint_of, candidates_of;
-  std::vector<yaml::Place> argv;     // of the words of `argv`
-  std::optional<yaml::Place> hacks;  // of the folder of known hacks; nothing: none is named
-  std::optional<yaml::Place> model;  // of the stage's own `model`
+  std::vector<yaml::Place> argv;             // of the words of `argv`
+  std::optional<yaml::Place> hacks;          // of the folder of known hacks; nothing: none is named
+  std::optional<yaml::Place> checker_hacks;  // the same of its checker
+  std::optional<yaml::Place> model;          // of the stage's own `model`
 };
 
 // GPUs that a shard of `job` can use where the file names that job: one to measure, train or sample on, many

@@ -48,6 +48,7 @@ struct KindRule {
   bool trains = false;  // leaves a checkpoint
   bool needs_checkpoint = false;
   bool needs_candidates = false;
+  bool checks = false;  // may have a `checker`
 };
 const std::vector<KindRule>& kind_rules();
 const KindRule* find_kind(std::string_view name);

@@ -265,6 +265,38 @@ TEST_F(RealServer, AServiceIsStartedForThoseWhoAskIt) {
       << "nobody asked it a second time";
 }
 
+// About a kernel that somebody brought: any score of 1 is a jump here.
+TEST_F(RealServer, ACheckerIsAskedAboutAJump) {
+  const Scratch scratch;
+  const std::string run = (scratch.path() / "run").string(), file = (scratch.path() / "w.yaml").string();
+  const std::string task = (scratch.path() / "tasks" / "gate_clamp_residual").string();
+  int status = 0;
+  output_of("mkdir -p '" + task + "/imported' && cd '" + std::string(kSource) +
+                "/datasets/gate_clamp_residual' && cp task.yaml '" + task +
+                "' && cp candidates/ok/thread_per_row.cu '" + task + "/imported/theirs.cu'",
+            &status);
+  ASSERT_EQ(status, 0);
+  write_file_atomic(file,
+                    "schema: warpsmith.workflow/1\nname: checked\ndataset: {folder: tasks, train: all}\n"
+                    "measure: {budget: 300ms, target: 3%}\nstages:\n  - name: theirs\n    kind: measure\n"
+                    "    candidates: imported\n    checker: {jump: 1, max_tokens: 16, endpoint: {url: \"" +
+                        url() + "\", model: " + model() + "}}\n");
+  const std::string warpsmith = std::string("'") + WARPSMITH_BINARY_DIR "/warpsmith' ";
+  const std::string said =
+      output_of(warpsmith + "run '" + file + "' --run-dir '" + run + "' --quiet 2>&1", &status);
+  ASSERT_EQ(status, 0) << said;
+  const Json found =
+      parse_json(output_of(warpsmith + "export '" + run + "' --format json 2>&1", &status), "export");
+  const Json measured = found.at("measurements").at(0);
+  ASSERT_EQ(measured.at("verdict"), "ok") << measured;
+  const std::string csv = output_of(warpsmith + "export '" + run + "' --table opinions 2>&1", &status);
+  ASSERT_EQ(status, 0) << csv;
+  ASSERT_GE(measured.at("speedup").get<double>(), 1) << "it has long been 1.8";
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2) << csv;
+  EXPECT_NE(csv.find(",unclear,"), std::string::npos) << "random weights say nothing: " << csv;
+  EXPECT_EQ(found.at("stages").at(0).at("summary").at("checker").at("asked"), 1);
+}
+
 // Stage 1's candidates, by a teacher that never succeeds: it is asked as often as it may.
 TEST_F(RealServer, ATeacherIsAskedForEachTask) {
   const Scratch scratch;

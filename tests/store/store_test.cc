@@ -87,6 +87,8 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   baseline.rounds = 35;
   r.baselines.push_back({"contrastive", "0a1b2c3d", 2, {}});
   r.baselines[1].value.reason = "there is no python3 here";
+  r.opinions.push_back({"contrastive", "0a1b2c3d", r.candidates[0].id, "row_softmax", 2, 9.5, 1.25, "hack",
+                        "line 3", "judge", "[]"});
   r.attempts.resize(2);
   r.attempts[0].where = "a-node-with-a-long-name.cluster:4711";
   r.attempts[0].cause = "out_of_memory";
@@ -167,6 +169,10 @@ TEST_F(StoreTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(back.generated[0].hash8, "89abcdef");
   EXPECT_EQ(back.generated[0].candidate, r.candidates[0].id);
   EXPECT_EQ(back.devices[0].name, "Test CPU");
+  ASSERT_EQ(back.opinions.size(), 1u);
+  EXPECT_EQ(back.opinions[0].says, "hack");
+  EXPECT_EQ(back.opinions[0].before, 1.25);
+  EXPECT_EQ(back.opinions[0].cases, "[]");
   ASSERT_EQ(back.attempts.size(), 2u);
   EXPECT_EQ(back.attempts[0].where, "a-node-with-a-long-name.cluster:4711");
   EXPECT_EQ(back.attempts[0].cause, "out_of_memory");
@@ -702,7 +708,7 @@ TEST_F(StoreTest, H5pyAndH5dumpReadIt) {
   std::ofstream(folder_ / "read.py") << script;
   const std::string file = (folder_ / "results.h5").string();
   EXPECT_EQ(run_command("/usr/bin/python3 " + (folder_ / "read.py").string() + " " + file),
-            "warpsmith.results/13 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
+            "warpsmith.results/14 6 ok M=64 N=1024 70\nTrue // plan: launch k<<<1, 1>>>(x, out)\n1 measure "
             "finished here:7 s\n");
   EXPECT_NE(run_command("h5dump -d /measurements/speedup " + file).find("1.5"), std::string::npos);
 }

@@ -27,6 +27,9 @@ std::string quoted_line(std::string_view text, std::size_t most);
 // line "..." where something was left out.
 std::vector<std::string> quoted_code(std::string_view source, std::size_t most);
 
+// The same for whoever is to judge the code: comments, texts in quotes and empty lines stay.
+std::vector<std::string> shown_code(std::string_view source, std::size_t most);
+
 struct HackQuote {
   std::string kind;
   bool same_task = false;

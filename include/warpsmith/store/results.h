@@ -19,7 +19,7 @@
 
 namespace warpsmith::store {
 
-inline constexpr const char* kSchema = "warpsmith.results/13";
+inline constexpr const char* kSchema = "warpsmith.results/14";
 
 struct TaskRow {
   std::string id, title, split, ops, reference, degenerate, stage, hash8;
@@ -66,6 +66,15 @@ struct SampleRow {
   bool repeated = false;  // it is a copy of a program that no model wrote
   bool known =
       false;  // so, or but for names and constants, of source or code: its speed is not the stage's merit
+};
+
+// What a checking model says of a program whose score jumped: advice.
+struct OpinionRow {
+  std::string stage, hash8, candidate, task;
+  std::int64_t round = 0;
+  double score = 0, before = 1;     // of the program, and of the task's best before it
+  std::string says, reason, model;  // says: "hack", "honest", "unclear", "no answer"
+  std::string cases;                // JSON: the known cases that the question quoted
 };
 
 struct TrainingRow {
@@ -125,6 +134,7 @@ struct Results {
   std::vector<DeviceFacts> devices;
   std::vector<SampleRow> generated;
   std::vector<TrainingRow> training;
+  std::vector<OpinionRow> opinions;
   std::vector<StageRow> stages;
   std::vector<ShardRow> shards;
   std::vector<AttemptRow> attempts;

@@ -12,6 +12,7 @@ struct Table {
   const char* name;  // of the group
   std::vector<Row> Results::*rows;
   Fields<Row> fields;
+  int since = 0;  // first schema of results.h5 that has the table
 };
 
 const Table<TaskRow>& task_table();
@@ -22,6 +23,7 @@ const Table<BaselineRow>& baseline_table();
 const Table<DeviceFacts>& device_table();
 const Table<SampleRow>& sample_table();
 const Table<TrainingRow>& training_table();
+const Table<OpinionRow>& opinion_table();
 const Table<StageRow>& stage_table();
 const Table<ShardRow>& shard_table();
 const Table<AttemptRow>& attempt_table();
@@ -37,6 +39,7 @@ void for_each_table(const Use& use) {
   use(device_table());
   use(sample_table());
   use(training_table());
+  use(opinion_table());
   use(stage_table());
   use(shard_table());
   use(attempt_table());

@@ -169,6 +169,19 @@ struct TeacherSettings {
   int max_tokens = 4096;
 };
 
+struct HackDatabase;
+
+// A served model that is asked about programs whose score jumped. What it says is advice.
+struct CheckerSettings {
+  EndpointSettings endpoint;
+  double jump = 2;    // asked of a score of so many times the task's best before
+  int cases = 3;      // known cases that a question quotes, the most alike
+  std::string hacks;  // folder of known hacks, absolute; empty: those of the run alone
+  double temperature = 0;
+  int max_tokens = 1024;
+  std::shared_ptr<const HackDatabase> known;  // what the folder holds; null: it names none
+};
+
 struct CollectSettings {
   AugmentSettings augment;
   std::vector<TeacherSettings> teachers;
@@ -240,8 +253,6 @@ using StageSettings = std::variant<CollectSettings, SftSettings, SelfSupervisedS
 // What the place where a run works has for a stage's `device`. kUnasked: it is cpu, or nobody has looked yet.
 enum class DeviceFound { kUnasked, kReal, kTwin, kNone };
 
-struct HackDatabase;
-
 // The candidates that a stage takes from another run, or from its dataset's imported/.
 struct TakenCandidates {
   std::vector<Candidate> list;  // in the order of the tasks
@@ -273,6 +284,7 @@ struct StageSpec {
   OptimizerSettings optimizer;
   LoraSettings lora;
   std::optional<EndpointSettings> policy;  // the model that is sampled, where a server has it
+  std::optional<CheckerSettings> checker;
   bool train_gpus_named = false;  // the file gives GPUs to train jobs by name, not to all jobs of a stage
   CompileSettings compiler;
   ProtocolSettings protocol;
@@ -296,6 +308,9 @@ struct StageSpec {
   // By both: why it cannot run as things stand, and what mends that; empty: it can.
   std::string blocked;
 };
+
+// The servers that a stage asks: policy, checker, teachers.
+std::vector<EndpointSettings*> endpoints_of(StageSpec& stage);
 
 // Whether stages of the kind run a program of the user's: their `argv`.
 inline bool runs_program(std::string_view kind) { return kind == "command" || kind == "service"; }
