@@ -13,6 +13,7 @@
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/endpoint/client.h"
+#include "warpsmith/endpoint/weights.h"
 
 namespace warpsmith {
 
@@ -57,18 +58,22 @@ struct Asked {
   }
 };
 
-// A server that the run has started writes where it is as soon as it answers, and it may be started again.
-std::string url_of_service(const fs::path& file) {
-  constexpr int kWaitS = 300;
+// A server that the run has started writes where it is as soon as it answers, and it may be started again:
+// its file, as soon as it has these weights (empty: any).
+Json look_at_service(const fs::path& file, const std::string& weights, double wait_s) {
   ::setenv("no_proxy", "*", 1);  // a proxy leads out of the cluster
-  for (int waited = 0; waited < 10 * kWaitS; ++waited) {
+  for (int waited = 0; waited < 10 * wait_s; ++waited) {
     try {
-      if (path_exists(file)) return json_at<std::string>(read_json_file(file), "url", file.string());
+      if (path_exists(file))
+        if (Json json = read_json_file(file); weights.empty() || json.value("weights", "") == weights)
+          return json;
     } catch (const Error&) {  // it went between the two
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  throw Error(file.string() + " is not there: the service does not answer", kExitFailed);
+  throw Error(file.string() + (weights.empty() ? " is not there" : " does not name the weights " + weights) +
+                  ": the service does not answer",
+              kExitFailed);
 }
 
 class ServerSamples {
@@ -92,10 +97,11 @@ class ServerSamples {
       add_open_parts(one, open);
     }
     if (open.empty()) return;
-    endpoint::Client client(server(), limits(), ledger_);
+    endpoint::Client client(server_with_weights(), limits(), ledger_);
     endpoint::Ended ended = endpoint::Ended::kDone;
     for (; !open.empty() && ended == endpoint::Ended::kDone; open = std::exchange(again_, {}))
       ended = ask_all(client, open);
+    if (weights_ && !is_restarted()) endpoint::confirm_weights(client, *weights_);
     const std::uint64_t before = settings_.value("spent_before", std::uint64_t{0});  // in earlier rounds
     const std::string spent = std::to_string(before + ledger_.spent().all()) + " tokens of the server";
     log_info(spent + (before > 0 ? ", " + std::to_string(before) + " of them in earlier rounds" : "") + ", " +
@@ -162,10 +168,18 @@ class ServerSamples {
             settings_.value("tokens_a_minute", 0.0)};
   }
   endpoint::Server server() const {
+    constexpr double kWaitS = 300;
     endpoint::Server server;
-    server.url = settings_.contains("service_file") ? url_of_service(service_file())
-                                                    : json_at<std::string>(settings_, "url", "endpoint");
     server.model = json_at<std::string>(settings_, "model", "endpoint");
+    if (settings_.contains("service_file")) {
+      const double ready_s = settings_.value("ready_s", 0.0);  // it may have to start once more
+      const Json service = look_at_service(service_file(), is_restarted() ? weights_->version : "",
+                                           kWaitS + (is_restarted() ? ready_s : 0));
+      server.url = json_at<std::string>(service, "url", service_file().string());
+      if (server.model == "{model}") server.model = service.value("model", server.model);
+    } else {
+      server.url = json_at<std::string>(settings_, "url", "endpoint");
+    }
     server.key_variable = settings_.value("key_variable", "");
     server.ca_file = settings_.value("ca_file", "");
     server.proxy = settings_.value("proxy", "");
@@ -173,6 +187,28 @@ class ServerSamples {
     server.tries = settings_.value("tries", server.tries);
     server.first_wait_s = settings_.value("first_wait_s", server.first_wait_s);
     return server;
+  }
+
+  bool is_restarted() const { return weights_ && weights_->way == "restart"; }
+
+  // The server, once it has the weights that it is to have.
+  endpoint::Server server_with_weights() {
+    if (!settings_.contains("weights")) return server();
+    const Json& wanted = settings_.at("weights");
+    const auto stage = json_at<std::string>(shard_.job().params, "stage_folder", "params");
+    weights_ = {json_at<std::string>(wanted, "way", "weights"),
+                fs::absolute(shard_.run_folder() / stage / "model").lexically_normal(),
+                json_at<std::string>(wanted, "version", "weights")};
+    if (is_restarted())  // the service looks for this file
+      write_file_atomic(service_file().parent_path() / "weights.json",
+                        Json{{"folder", weights_->folder.string()}, {"version", weights_->version}}.dump());
+    endpoint::Server where = server();
+    if (is_restarted()) return where;
+    endpoint::Ledger free({}, {});
+    endpoint::Client client(where, {}, free);
+    where.model = endpoint::give_weights(client, *weights_, where.model);
+    log_info("the server has the weights " + weights_->version);
+    return where;
   }
 
   Asked ask(const Item& item) const {
@@ -353,6 +389,7 @@ class ServerSamples {
 
   ShardSession& shard_;
   const Json settings_;
+  std::optional<endpoint::Weights> weights_;  // that it is to have; nothing: those that it has
   endpoint::Ledger ledger_;
   std::map<std::string, Asked> asked_;  // by item
   std::vector<Request> again_;          // with shorter prompts

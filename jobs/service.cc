@@ -1,12 +1,17 @@
 // warpsmith-service JOB.json SHARD: a server, from its start until it is told to end.
 //
-// params  {"argv": words, in which {port} becomes a free port and {host} the address to listen at,
+// params  {"argv": words, in which {port} becomes a free port, {host} the address to listen at, and {model}
+// the
+//          folder of a model, "model_folder": that folder, relative to the run's; it may be absent,
 //          "health", "api": paths, "ready_s": how long it may take}
 // item    {"id": "server"}; it gets no record
 //
 // <job folder>/service.json, as soon as the server answers at `health` and until it no longer does:
-// {"url", "host", "pid"}. On this machine the server listens at 127.0.0.1; in a Slurm job under the node's
-// name, where others on the cluster may ask it, too.
+// {"url", "host", "pid", "model" and "weights" where it was given some}. On this machine the server listens
+// at 127.0.0.1; in a Slurm job under the node's name, where others on the cluster may ask it, too.
+//
+// <job folder>/weights.json, {"folder", "version"}, is written by who wants other weights: then the server is
+// started again with that folder as its {model}.
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -15,6 +20,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
+#include "warpsmith/base/paths.h"
 #include "warpsmith/endpoint/client.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
@@ -38,10 +44,15 @@ std::string replaced(std::string word, const std::string& name, const std::strin
 class Service {
  public:
   explicit Service(const ShardSession& shard)
-      : file_(shard.job_folder() / "service.json"), params_(shard.job().params) {
+      : file_(shard.job_folder() / "service.json"),
+        wanted_(shard.job_folder() / "weights.json"),
+        params_(shard.job().params) {
+    if (params_.contains("model_folder"))
+      model_ = fs::absolute(shard.run_folder() / params_.at("model_folder").get<std::string>())
+                   .lexically_normal()
+                   .string();
     ::setenv("no_proxy", "*", 1);  // a proxy leads out of the cluster
     host_ = std::getenv("SLURM_JOB_ID") != nullptr ? process::host_name() : "127.0.0.1";
-    port_ = process::free_port();  // where another takes it meanwhile, the server fails and is started again
   }
   ~Service() {
     std::error_code ignored;
@@ -50,8 +61,16 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  void run() {
+  [[noreturn]] void run() {
+    for (;;) serve();
+  }
+
+ private:
+  // Until other weights are wanted.
+  void serve() {
     fs::remove(file_);
+    take_weights();
+    port_ = process::free_port();  // where another takes it meanwhile, the server fails and is started again
     process::Child server({.argv = argv(), .capture_output = false, .limits = {.processes = 0}});
     const auto until = steady_clock::now() + std::chrono::duration<double>(params_.value("ready_s", 900.0));
     while (!answers()) {
@@ -60,18 +79,30 @@ class Service {
         throw Error("the server does not answer at " + root() + health() + " in time (`ready`)", kExitFailed);
       std::this_thread::sleep_for(kLook);
     }
-    const Json where = {
+    Json where = {
         {"url", root() + params_.value("api", "/v1")}, {"host", process::host_name()}, {"pid", server.pid()}};
+    if (!model_.empty()) where["model"] = model_;
+    if (!version_.empty()) where["weights"] = version_;
     write_file_atomic(file_, where.dump() + "\n");
-    log_info("it answers: " + where.value("url", ""));
+    log_info("it answers: " + where.value("url", "") +
+             (version_.empty() ? "" : ", with the weights " + version_));
     watch(server);
+    log_info("other weights are wanted: it is started again");
   }
 
- private:
+  Json wanted() const { return path_exists(wanted_) ? read_json_file(wanted_) : Json::object(); }
+  void take_weights() {
+    const Json weights = wanted();
+    if (!path_exists(weights.value("folder", ""))) return;  // of a stage that was set aside
+    version_ = weights.value("version", version_);
+    model_ = weights.value("folder", model_);
+  }
+
   std::vector<std::string> argv() const {
     std::vector<std::string> words = json_at<std::vector<std::string>>(params_, "argv", "params of service");
     for (std::string& word : words)
-      word = replaced(replaced(std::move(word), "{port}", std::to_string(port_)), "{host}", host_);
+      word = replaced(replaced(replaced(std::move(word), "{port}", std::to_string(port_)), "{host}", host_),
+                      "{model}", model_);
     return words;
   }
   std::string root() const { return "http://" + host_ + ":" + std::to_string(port_); }
@@ -89,10 +120,11 @@ class Service {
     }
   }
 
-  // Until it ends, by itself or with this process.
-  [[noreturn]] void watch(process::Child& server) const {
+  // Until other weights are wanted. Throws Error where it ends by itself.
+  void watch(process::Child& server) const {
     auto next = steady_clock::now() + kHealthPause;
-    for (int silences = 0;; std::this_thread::sleep_for(kLook)) {
+    for (int silences = 0; wanted().value("version", version_) == version_;
+         std::this_thread::sleep_for(kLook)) {
       if (!server.running()) fail(server.wait());
       if (steady_clock::now() < next) continue;
       silences = answers() ? 0 : silences + 1;
@@ -109,8 +141,9 @@ class Service {
                 kExitFailed);
   }
 
-  fs::path file_;
+  fs::path file_, wanted_;
   Json params_;
+  std::string model_, version_;  // folder and version of its weights; empty: its own
   std::string host_;
   int port_ = 0;
 };

@@ -7,7 +7,8 @@
 // base_folder (see load_checkpoint()); grpo: epochs, clip_ratio, kl, kl_clamp.
 //
 // examples.jsonl: {"id", "prompt", "completion", "weight"}; grpo also "group", "advantage", "finished",
-// "folder" (an attempt's, relative to the run folder), "tokens" and "logprobs" (blobs there).
+// "folder" (an attempt's, relative to the run folder), "tokens" and "logprobs" (blobs there); without these
+// three a server has sampled it.
 //
 // items: {"id": "step-17"}, numbered on from the init checkpoint.
 //

@@ -39,6 +39,10 @@ std::vector<learn::Example> read_examples(const ShardSession& shard, learn::Mode
       e.group = json_at<std::string>(json, "group", "example " + e.id);
       e.advantage = json_at<double>(json, "advantage", "example " + e.id);
       e.finished = json.value("finished", true);
+      if (!json.contains("tokens")) {  // a server has sampled it
+        examples.push_back(std::move(e));
+        return;
+      }
       const fs::path folder = shard.run_folder() / json_at<std::string>(json, "folder", "example " + e.id);
       e.tokens = read_array<model::Token>(folder, json.at("tokens"));
       e.log_probabilities = read_array<float>(folder, json.at("logprobs"));

@@ -398,8 +398,15 @@ void Controller::State::add_job(std::uint32_t stage, const stages::JobRequest& r
   if (const auto endpoint = file.params.find("endpoint");
       endpoint != file.params.end() && endpoint->contains("service")) {
     const std::string service = endpoint->at("service");
-    (*endpoint)["service_file"] =
-        fs::relative(service_file(live[stage_number.at(service)].folder), parts.run).generic_string();
+    const LiveStage& served = live[stage_number.at(service)];
+    (*endpoint)["service_file"] = fs::relative(service_file(served.folder), parts.run).generic_string();
+    (*endpoint)["ready_s"] = std::get<workflow::ServiceSettings>(served.spec->settings).ready_s;
+  }
+  if (const auto model = file.params.find("model_of"); model != file.params.end()) {
+    const LiveStage& of = live[stage_number.at(model->get<std::string>())];
+    file.params["model_folder"] =
+        fs::relative(of.output_file.parent_path() / "model", parts.run).generic_string();
+    file.params.erase("model_of");
   }
   if (number >= 0) {
     const JobFile before = read_job_file(job.folder / "job.json");

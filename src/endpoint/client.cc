@@ -239,10 +239,15 @@ Ended Client::run(std::span<const Request> requests, const Hears& hears) {
   return Ended::kDone;
 }
 
-std::optional<std::string> Client::get(const std::string& path) {
+std::optional<std::string> Client::get(const std::string& path) { return ask(path, ""); }
+std::optional<std::string> Client::post(const std::string& path, const Json& body) {
+  return ask(path, body.dump());
+}
+
+std::optional<std::string> Client::ask(const std::string& path, std::string body) {
   const Way& way = state_->way;
   const std::string url = path.starts_with("//") ? way.root + path.substr(1) : way.base + path;
-  const Transfer transfer(way, url, "");
+  const Transfer transfer(way, url, std::move(body));
   const CURLcode result = curl_easy_perform(transfer.handle());
   const int status = transfer.status(result);
   if (status == 200) return transfer.answer();

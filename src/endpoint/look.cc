@@ -4,6 +4,7 @@
 
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/text.h"
+#include "warpsmith/endpoint/weights.h"
 
 namespace warpsmith::endpoint {
 
@@ -19,6 +20,14 @@ Json object_at(Client& client, const std::string& path) {
   } catch (const Error& e) {
     if (e.exit_code() == kExitUsage) throw;
     return nullptr;
+  }
+}
+
+std::optional<std::string> weights_of(Client& client) {
+  try {
+    return sglang_weight_version(client);
+  } catch (const Error&) {
+    return std::nullopt;
   }
 }
 
@@ -96,8 +105,7 @@ Look look_at(const Server& server) {
     look.version = text_at(version, "version");
     if (look.kind == "SGLang") {
       look.version = text_at(object_at(client, "//get_server_info"), "version");
-      if (const Json weights = object_at(client, "//get_weight_version"); weights.is_object())
-        look.weights = text_at(weights, "weight_version");
+      if (const auto weights = weights_of(client)) look.weights = printable(*weights);
     }
   }
   if (asked.model.empty() && !look.models.empty()) asked.model = look.models.front().name;

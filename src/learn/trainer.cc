@@ -155,6 +155,7 @@ struct Trainer::State {
   std::vector<std::vector<std::size_t>> batches;
   std::size_t left_out = 0, exemplars_left_out = 0;
   std::int64_t done = 0;
+  bool lacks_old = false;  // grpo: some examples came without their tokens and log-probabilities
 
   void encode(std::vector<Example> all);
   void compute_old(const model::Decoder& policy);
@@ -201,6 +202,17 @@ std::vector<std::vector<std::size_t>> Trainer::State::runs_of(const std::vector<
 void Trainer::State::encode(std::vector<Example> all) {
   const bool grpo = settings.mode == Mode::kGrpo;
   for (Example& example : all) {
+    const bool text_alone = grpo && example.tokens.empty() && example.log_probabilities.empty();
+    if (text_alone) {
+      example.tokens = tokenizer.encode_completion(example.completion);
+      if (!example.finished) example.tokens.pop_back();  // it did not come to its end
+      example.log_probabilities.resize(example.tokens.size());
+      lacks_old = true;
+      if (example.tokens.empty()) {
+        ++left_out;
+        continue;
+      }
+    }
     if (grpo && (example.tokens.empty() || example.tokens.size() != example.log_probabilities.size()))
       throw Error("example " + example.id + ": " + std::to_string(example.tokens.size()) + " tokens with " +
                       std::to_string(example.log_probabilities.size()) + " log-probabilities",
@@ -254,6 +266,7 @@ void Trainer::State::compute_old(const model::Decoder& policy) {
           old = *next++;
         }
     }
+  if (lacks_old) return;
   log_info("the sampler's log-probabilities of " + std::to_string(tokens) +
            " tokens differ from the trainer's by " + std::to_string(sum / static_cast<double>(tokens)) +
            " on average, " + std::to_string(far) + " of them by more than 0.1: the trainer's count");
@@ -392,8 +405,10 @@ Trainer::Trainer(const TrainerSettings& settings, model::Decoder decoder, model:
                     std::to_string(s.decoder.settings().vocabulary),
                 kExitUsage);
   s.encode(std::move(examples));
-  if (settings.mode == Mode::kGrpo && !model::is_host(settings.placement)) {
-    if (sampled_by)
+  if (settings.mode == Mode::kGrpo && (s.lacks_old || !model::is_host(settings.placement))) {
+    if (sampled_by && model::is_host(settings.placement))
+      s.compute_old(*sampled_by);
+    else if (sampled_by)
       s.compute_old(sampled_by->copied(settings.placement));
     else
       s.compute_old(s.decoder);

@@ -35,12 +35,12 @@ Json threads_of(const workflow::StageSpec& stage) {
   const std::string& kind = stage.kind;
   if (kind == "collect" || kind == "measure" || kind == "self_supervised" || kind == "contrastive")
     threads["measure"] = stage.protocol.threads;
-  if (stage.policy) return threads;  // a server has the model
+  if (!workflow::has_own_model(stage)) return threads;  // a server has the model
   if (kind == "sft" || kind == "self_supervised" || kind == "contrastive") {
     threads["train"] = stage.train.cpus;
     if (stage.train.ranks > 1) threads["train_ranks"] = stage.train.ranks;
   }
-  if (kind == "measure" || kind == "self_supervised" || kind == "contrastive")
+  if (!stage.policy && (kind == "measure" || kind == "self_supervised" || kind == "contrastive"))
     threads["generate"] = stage.generate.cpus;
   // Another device gives other numbers.
   if (threads.contains("train") && stage.train.gpus > 0) threads["train_gpus"] = stage.train.gpus;

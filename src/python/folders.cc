@@ -90,7 +90,7 @@ const std::vector<fs::path>& python_folders(const fs::path& python) {
 }
 
 std::map<std::string, std::string> python_variables() {
-  std::map<std::string, std::string> variables;
+  std::map<std::string, std::string> variables = {{"USER", "warpsmith"}};
   for (const char* name : {"PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH"})
     if (const char* value = std::getenv(name); value != nullptr && *value != '\0') variables[name] = value;
   return variables;

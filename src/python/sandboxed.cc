@@ -20,10 +20,11 @@ process::ChildSpec sandboxed_python(const fs::path& python, const fs::path& scri
   process::ChildSpec spec;
   spec.argv = python_command(python);
   spec.argv.insert(spec.argv.end(), {"-s", "-B", script.string()});
-  spec.environment = std::map<std::string, std::string>{
-      {"PATH", "/usr/bin:/bin"},    {"HOME", scratch.string()},
-      {"TMPDIR", scratch.string()}, {"USER", "warpsmith"},  // torch names a cache by it
-      {"OMP_NUM_THREADS", "1"},     {"CUDA_VISIBLE_DEVICES", ""}};
+  spec.environment = std::map<std::string, std::string>{{"PATH", "/usr/bin:/bin"},
+                                                        {"HOME", scratch.string()},
+                                                        {"TMPDIR", scratch.string()},
+                                                        {"OMP_NUM_THREADS", "1"},
+                                                        {"CUDA_VISIBLE_DEVICES", ""}};
   for (const auto& [name, value] : python_variables()) (*spec.environment)[name] = value;
   spec.folder = scratch;
   spec.limits.tree_memory_bytes = memory_bytes;

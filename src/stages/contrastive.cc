@@ -39,11 +39,12 @@ method::ExemplarSettings exemplar_settings(const workflow::ContrastiveSettings& 
   return out;
 }
 
+constexpr std::size_t kBytesAToken = 3;  // an ordinary number
+
 // Bytes up to which a prompt takes quotes of known hacks: what the model's context leaves for a prompt, at an
 // ordinary number of bytes a token. A prompt that fills the context is answered by nothing.
 std::size_t room_for_prompt(const workflow::StageSpec& spec) {
   if (spec.policy) return std::numeric_limits<std::size_t>::max();  // the server says where it has none
-  constexpr std::size_t kBytesAToken = 3;
   return kBytesAToken * static_cast<std::size_t>(std::max(0, spec.model.context - spec.sample.max_tokens));
 }
 
@@ -203,7 +204,8 @@ class ContrastiveStage final : public Stage {
         ++groups;
       }
       group = s.item;
-      tokens += s.tokens;
+      // Not every server counts them for each answer.
+      tokens += s.tokens > 0 ? s.tokens : static_cast<std::int64_t>(s.text.size() / kBytesAToken + 1);
       job.examples.push_back(make_grpo_example(s));
     }
     if (job.examples.empty()) return end_round();
@@ -220,16 +222,16 @@ class ContrastiveStage final : public Stage {
   }
 
   static Json make_grpo_example(const Sample& s) {
-    return {{"id", fmt::format("{}/{}", s.item, s.number)},
-            {"prompt", s.prompt},
-            {"completion", s.text},
-            {"weight", 1.0},
-            {"group", s.item},
-            {"advantage", *s.advantage},
-            {"finished", s.finished},
-            {"folder", s.folder},
-            {"tokens", s.tokens_blob},
-            {"logprobs", s.logprobs_blob}};
+    Json example = {{"id", fmt::format("{}/{}", s.item, s.number)},
+                    {"prompt", s.prompt},
+                    {"completion", s.text},
+                    {"weight", 1.0},
+                    {"group", s.item},
+                    {"advantage", *s.advantage},
+                    {"finished", s.finished}};
+    if (!s.tokens_blob.is_null())  // else a server has sampled it
+      example.update({{"folder", s.folder}, {"tokens", s.tokens_blob}, {"logprobs", s.logprobs_blob}});
+    return example;
   }
 
   StageStep end_round() {

@@ -44,7 +44,7 @@ class ExportedStage final : public Stage {
 }  // namespace
 
 std::unique_ptr<Stage> make_exported(const workflow::StageSpec& spec, std::unique_ptr<Stage> stage) {
-  if (export_type(spec.model).empty()) return stage;
+  if (workflow::export_type(spec).empty()) return stage;
   return std::make_unique<ExportedStage>(spec, std::move(stage));
 }
 

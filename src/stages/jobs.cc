@@ -100,6 +100,11 @@ void set_texts(std::vector<std::string> texts, Prompt* prompt) {
 
 namespace {
 
+// What a server calls these weights: no two checkpoints have one, also where a stage is run anew.
+std::string version_of(const Checkpoint& checkpoint) {
+  return std::filesystem::path(checkpoint.path).filename().string() + "-" + checkpoint.digest.substr(0, 8);
+}
+
 // The items of a job that samples.
 void add_prompts(const workflow::StageSpec& spec, const std::vector<Prompt>& prompts, int max_tokens,
                  JobRequest& job) {
@@ -117,7 +122,7 @@ void add_prompts(const workflow::StageSpec& spec, const std::vector<Prompt>& pro
 
 }  // namespace
 
-JobRequest generate_request(const workflow::StageSpec& spec, int round, const std::string& checkpoint,
+JobRequest generate_request(const workflow::StageSpec& spec, int round, const Checkpoint& checkpoint,
                             const std::vector<Prompt>& prompts, const Spent& spent) {
   JobRequest job;
   job.round = round;
@@ -127,9 +132,13 @@ JobRequest generate_request(const workflow::StageSpec& spec, int round, const st
                 {"max_tokens", spec.sample.max_tokens}};
   if (spec.policy) {
     job.params["endpoint"] = endpoint_json(*spec.policy, spent);
+    if (workflow::has_own_model(spec)) {
+      job.params["stage_folder"] = "";
+      job.params["endpoint"]["weights"] = {{"way", spec.policy_weights}, {"version", version_of(checkpoint)}};
+    }
   } else {
     const bool waves = spec.generate.gpus > 0 || spec.sample.type == "bfloat16";
-    job.params.update({{"checkpoint", checkpoint},
+    job.params.update({{"checkpoint", checkpoint.path},
                        {"top_k", spec.sample.top_k},
                        {"threads", spec.generate.cpus},
                        {"gpus", spec.generate.gpus},
@@ -341,12 +350,6 @@ JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& train)
   return job;
 }
 
-std::string export_type(const workflow::ModelSettings& model) {
-  if (model.export_as == "none") return "";
-  if (model.export_as != "auto") return model.export_as;
-  return model.from.empty() && model.shape_of.empty() ? "" : "float32";
-}
-
 JobRequest export_request(const workflow::StageSpec& spec, int round, const std::string& checkpoint) {
   JobRequest job;
   job.round = round;
@@ -354,7 +357,7 @@ JobRequest export_request(const workflow::StageSpec& spec, int round, const std:
   job.program = "warpsmith-train";
   job.params = {{"mode", "export"},
                 {"init", checkpoint},
-                {"type", export_type(spec.model)},
+                {"type", workflow::export_type(spec)},
                 {"threads", spec.train.cpus},
                 {"stage_folder", ""}};
   if (!spec.model.from.empty()) job.params["base_folder"] = spec.model.from;

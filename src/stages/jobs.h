@@ -70,9 +70,9 @@ struct Spent {
   }
 };
 
-// `checkpoint`: of no meaning where the stage has a `policy`; `spent`: of the server, in the stage's rounds
-// before.
-JobRequest generate_request(const workflow::StageSpec& spec, int round, const std::string& checkpoint,
+// `checkpoint`: of no meaning where a server alone has the model; `spent`: of the server, in the stage's
+// rounds before.
+JobRequest generate_request(const workflow::StageSpec& spec, int round, const Checkpoint& checkpoint,
                             const std::vector<Prompt>& prompts, const Spent& spent = {});
 // Of one teacher, by a job of this name.
 JobRequest teacher_request(const workflow::StageSpec& spec, int round, const std::string& job,
@@ -103,9 +103,9 @@ struct TrainJob {
 };
 JobRequest train_request(const workflow::StageSpec& spec, const TrainJob& job);
 
-// float32, bfloat16, or empty: none.
-std::string export_type(const workflow::ModelSettings& model);
-// Writes the checkpoint as a Hugging Face folder, `model` in the stage's.
+// Writes the checkpoint as a Hugging Face folder, `model` in the stage's. In a stage whose server gets the
+// weights of each round, these jobs are named kWeights.
+inline constexpr const char* kWeights = "weights";
 JobRequest export_request(const workflow::StageSpec& spec, int round, const std::string& checkpoint);
 
 struct Trained {

@@ -33,7 +33,7 @@ std::int64_t step_in_name(const std::string& path) {
 std::optional<Checkpoint> checkpoint_in(const StageOutput& output) {
   const std::string path = output.value("checkpoint", "");
   if (path.empty()) return std::nullopt;
-  return Checkpoint{path, output.value("step", step_in_name(path))};
+  return Checkpoint{path, output.value("step", step_in_name(path)), output.value("checkpoint_digest", "")};
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ Checkpoint require_checkpoint(const StageInputs& inputs) {
 }
 
 Checkpoint first_checkpoint(const StageInputs& inputs) {
-  return inputs.spec.policy ? Checkpoint{} : require_checkpoint(inputs);
+  return workflow::has_own_model(inputs.spec) ? require_checkpoint(inputs) : Checkpoint{};
 }
 
 Checkpoint checkpoint_of(const StageInputs& inputs, const std::string& stage) {

@@ -58,11 +58,12 @@ std::vector<Known> known_candidates(const StageInputs& inputs, const std::vector
 struct Checkpoint {
   std::string path;
   std::int64_t step = 0;
+  std::string digest = {};  // empty: its stage did not say
 };
 std::optional<Checkpoint> newest_checkpoint(const StageInputs& inputs);
 // Throws Error (exit code 2) that says what the stage misses.
 Checkpoint require_checkpoint(const StageInputs& inputs);
-// The model that a stage's rounds begin with: require_checkpoint(), or none where a server has it.
+// The model that a stage's rounds begin with: require_checkpoint(), or none where a server alone has it.
 Checkpoint first_checkpoint(const StageInputs& inputs);
 // That of one stage; throws Error where it left none.
 Checkpoint checkpoint_of(const StageInputs& inputs, const std::string& stage);

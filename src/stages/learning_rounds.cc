@@ -18,11 +18,24 @@ LearningRounds::LearningRounds(const StageInputs& inputs, const TaskSet& tasks, 
 StageStep LearningRounds::begin(std::vector<Prompt> prompts) {
   curve_.clear();
   checker_.begin_round();
-  return ask(round_.begin(next(), checkpoint_.path, std::move(prompts)));
+  if (spec_.policy && workflow::has_own_model(spec_) && exported_ != checkpoint_.path) {
+    waiting_ = std::move(prompts);
+    JobRequest job = export_request(spec_, next(), checkpoint_.path);
+    job.job = kWeights;
+    return ask(std::move(job));
+  }
+  return ask(round_.begin(next(), checkpoint_, std::move(prompts)));
 }
 
 std::optional<StageStep> LearningRounds::on_job(const JobResult& result) {
   if (finished_) unexpected(spec_, result);
+  if (result.job == kWeights) {
+    if (result.round != next() || exported_ == checkpoint_.path) unexpected(spec_, result);
+    if (result.items.empty() || result.items.front().record.is_null())
+      throw Error(spec_.name + ": the weights for its server were lost with their shard", kExitFailed);
+    exported_ = checkpoint_.path;
+    return ask(round_.begin(next(), checkpoint_, std::move(waiting_)));
+  }
   if (result.job == Checker::kJob) {
     checker_.on_job(result);
     return std::nullopt;
@@ -40,7 +53,8 @@ void LearningRounds::on_trained(const JobResult& result) {
   if (finished_ || result.round != number() || result.job != "train") unexpected(spec_, result);
   Trained trained = read_trained(spec_, result);
   checkpoint_ = trained.checkpoint;
-  digest_ = trained.digest;
+  checkpoint_.digest = trained.digest;
+  trained_ = true;
   curve_ = std::move(trained.curve);
 }
 
@@ -62,7 +76,8 @@ bool LearningRounds::end(const Json& more) {
   if (spec_.policy) {
     round["server"] = server_json(*spec_.policy, round_.spent(), round_.refused());
     refused_ += round_.refused();
-  } else {
+  }
+  if (workflow::has_own_model(spec_)) {
     round["checkpoint"] = checkpoint_.path;
     round["step"] = checkpoint_.step;
   }
@@ -88,9 +103,9 @@ StageStep LearningRounds::finish(const Json& summary) {
   step.output["candidates"] = candidates_json(verifier_);
   step.output["samples"] = Json::array();
   for (const Sample& s : all_) step.output["samples"].push_back(sample_json(s, verifier_, tasks_));
-  if (!spec_.policy) {
+  if (workflow::has_own_model(spec_)) {
     step.output["checkpoint"] = checkpoint_.path;
-    step.output["checkpoint_digest"] = digest_;
+    step.output["checkpoint_digest"] = trained_ ? checkpoint_.digest : "";
     step.output["step"] = checkpoint_.step;
   }
   step.output["rounds"] = ended_;

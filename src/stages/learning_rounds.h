@@ -25,6 +25,7 @@ class LearningRounds {
   const Checkpoint& checkpoint() const { return checkpoint_; }  // the newest
   const std::vector<Json>& ended() const { return ended_; }     // what end() made of each round
 
+  // A server that is to have the newest weights gets them first: they are exported.
   StageStep begin(std::vector<Prompt> prompts);
   // The step to the next job of sampling; nothing where all samples have a verdict, and the checker was
   // asked: the stage goes on.
@@ -47,8 +48,10 @@ class LearningRounds {
   SamplingRound round_;
   Checker checker_;
   Checkpoint checkpoint_;
-  std::string digest_;       // of the newest checkpoint; empty: no round trained
-  std::vector<Json> curve_;  // of this round's training
+  bool trained_ = false;         // some round did
+  std::string exported_;         // path of the checkpoint that the stage's folder `model` holds
+  std::vector<Prompt> waiting_;  // of the round that begins behind an export
+  std::vector<Json> curve_;      // of this round's training
   std::vector<Json> ended_;
   std::vector<Sample> all_;    // of the rounds that have ended, without their texts
   std::uint64_t refused_ = 0;  // samples, of the rounds that have ended

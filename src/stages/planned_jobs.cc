@@ -24,6 +24,10 @@ struct Planner {
   const workflow::StageSpec& spec;
   std::vector<PlannedJob> jobs;
 
+  // A server reads the weights that it is to have.
+  void add_weights(int round) {
+    if (spec.policy && workflow::has_own_model(spec)) jobs.push_back({round, kWeights, 1, true});
+  }
   // How many scores jump is known when they are measured.
   void add_checks(int round, std::uint64_t at_most) {
     if (spec.checker) jobs.push_back({round, Checker::kJob, at_most, at_most > 0});
@@ -34,7 +38,7 @@ struct Planner {
   }
 
   void add_export(int round) {
-    if (!export_type(spec.model).empty()) jobs.push_back({round, "export", 1, false});
+    if (!workflow::export_type(spec).empty()) jobs.push_back({round, "export", 1, false});
   }
 
   // How many candidates the dataset's files and their variants are is known when they have been read.
@@ -53,13 +57,14 @@ struct Planner {
   }
   void operator()(const workflow::SelfSupervisedSettings& s) {
     for (int round = 1; round <= s.rounds; ++round) {
+      add_weights(round);
       jobs.push_back(
           {round, "generate", train_tasks() * prompts_for(count(s.samples), kSamplesAnItem), false});
       add_verification(jobs, round, train_tasks() * count(s.samples));
       add_checks(round, train_tasks() * count(s.samples));
-      if (!spec.policy) jobs.push_back({round, "train", count(s.steps), true});
+      if (workflow::has_own_model(spec)) jobs.push_back({round, "train", count(s.steps), true});
     }
-    if (!spec.policy) add_export(s.rounds);
+    if (workflow::has_own_model(spec)) add_export(s.rounds);
   }
   void operator()(const workflow::ContrastiveSettings& s) {
     const std::uint64_t samples = count(s.prompts) * count(s.group);
@@ -69,6 +74,7 @@ struct Planner {
     const std::uint64_t tokens =
         samples * count(spec.sample.max_tokens) + count(s.prompts) * count(spec.model.context);
     for (int round = 1; round <= s.rounds; ++round) {
+      add_weights(round);
       jobs.push_back({round, "generate", count(s.prompts), false});
       add_verification(jobs, round, samples);
       add_checks(round, samples);
@@ -118,8 +124,8 @@ void add_durations(PlannedJob& job, const workflow::StageSpec& spec) {
   if (job.job == "compile") job.expected_item_s = compile_seconds(known);
   if (job.job == "measure") job.expected_item_s = measure_seconds(spec, known);
   if (job.job == "train") job.expected_item_s = kTrainStepSeconds;
-  if (job.job == "export") job.expected_item_s = kExportSeconds;
-  job.one_shard = job.job == "train" || job.job == "service" || job.job == "export" ||
+  if (job.job == "export" || job.job == kWeights) job.expected_item_s = kExportSeconds;
+  job.one_shard = job.job == "train" || job.job == "service" || job.job == "export" || job.job == kWeights ||
                   (job.job == "generate" && spec.policy) ||
                   (job.job == "measure" && measures_in_one_shard(spec));
 }
@@ -128,9 +134,9 @@ void add_program(PlannedJob& job, const workflow::StageSpec& spec) {
   const auto* command = std::get_if<workflow::CommandSettings>(&spec.settings);
   const bool asks = Teachers::is_job(job.job) || job.job == Checker::kJob;
   job.one_shard = job.one_shard || asks;
-  job.program = command == nullptr      ? "warpsmith-" + (job.job == "export" ? "train"
-                                                          : asks              ? "generate"
-                                                                              : job.job)
+  job.program = command == nullptr      ? "warpsmith-" + (job.job == "export" || job.job == kWeights ? "train"
+                                                          : asks                                     ? "generate"
+                                                                                                     : job.job)
                 : command->argv.empty() ? ""
                                         : command->argv.front();
   job.resources = job.job == "generate" || asks                  ? spec.generate

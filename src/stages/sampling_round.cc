@@ -4,7 +4,7 @@
 
 namespace warpsmith::stages {
 
-JobRequest SamplingRound::begin(int number, const std::string& checkpoint, std::vector<Prompt> prompts) {
+JobRequest SamplingRound::begin(int number, const Checkpoint& checkpoint, std::vector<Prompt> prompts) {
   number_ = number;
   prompts_ = std::move(prompts);
   samples_.clear();

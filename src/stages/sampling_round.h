@@ -17,7 +17,7 @@ class SamplingRound {
   SamplingRound(const workflow::StageSpec& spec, Verifier& verifier) : spec_(spec), verifier_(verifier) {}
 
   // The job that answers the prompts with `checkpoint`. What the round before left is gone.
-  JobRequest begin(int number, const std::string& checkpoint, std::vector<Prompt> prompts);
+  JobRequest begin(int number, const Checkpoint& checkpoint, std::vector<Prompt> prompts);
   // The next job; nothing where all samples have a verdict now. Throws Error where `result` is none of this
   // round's.
   std::optional<JobRequest> on_job(const JobResult& result);

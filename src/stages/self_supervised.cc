@@ -40,7 +40,8 @@ class SelfSupervisedStage final : public Stage {
         settings_(std::get<workflow::SelfSupervisedSettings>(inputs_.spec.settings)),
         tasks_(inputs_.spec.dataset, inputs_.tasks),
         verifier_(inputs_, known_candidates(inputs_, inputs_.upstream_order, Comparable::kProtocol)),
-        replay_(inputs_.spec.policy ? std::vector<Json>() : replay_examples(inputs_, tasks_)),
+        replay_(workflow::has_own_model(inputs_.spec) ? replay_examples(inputs_, tasks_)
+                                                      : std::vector<Json>()),
         rounds_(inputs_, tasks_, verifier_, settings_.rounds, first_checkpoint(inputs_)) {
     if (settings_.rounds < 1 || settings_.samples < 1 || tasks_.train().empty())
       throw Error(
@@ -139,7 +140,7 @@ class SelfSupervisedStage final : public Stage {
   }
 
   StageStep train() {
-    if (inputs_.spec.policy) return end_round();
+    if (!workflow::has_own_model(inputs_.spec)) return end_round();
     std::vector<Json> examples = settings_.replay >= 1 ? std::vector<Json>() : successes();
     successes_ = examples.size();
     const std::vector<Json> replay = replayed(successes_);
@@ -151,7 +152,7 @@ class SelfSupervisedStage final : public Stage {
   }
 
   StageStep end_round() {
-    if (inputs_.spec.policy) return rounds_.end(Json::object()) ? next_round() : finish();
+    if (!workflow::has_own_model(inputs_.spec)) return rounds_.end(Json::object()) ? next_round() : finish();
     Json round = {{"examples", successes_}, {"replayed", replayed_}};
     if (successes_ == 0)
       round["note"] = replayed_ > 0

@@ -1,5 +1,7 @@
 // `service`: a server, which runs as long as somebody asks it. The controller looks whether it is up, and
 // ends it.
+#include <optional>
+
 #include "kinds.h"
 
 namespace warpsmith::stages {
@@ -8,7 +10,7 @@ namespace {
 
 class ServiceStage final : public Stage {
  public:
-  explicit ServiceStage(StageInputs inputs) : spec_(std::move(inputs.spec)) {}
+  explicit ServiceStage(StageInputs inputs) : inputs_(std::move(inputs)), spec_(inputs_.spec) {}
 
   StageStep start() override {
     const auto& settings = std::get<workflow::ServiceSettings>(spec_.settings);
@@ -19,6 +21,7 @@ class ServiceStage final : public Stage {
                   {"health", settings.health},
                   {"api", settings.api},
                   {"ready_s", settings.ready_s}};
+    if (const auto stage = exporting_stage(); stage) job.params["model_of"] = *stage;
     job.items.push_back({{"id", "server"}});
     job.resources = spec_.train;
     job.one_shard = true;
@@ -29,7 +32,15 @@ class ServiceStage final : public Stage {
   StageStep on_job(const JobResult& result) override { unexpected(spec_, result); }
 
  private:
-  const workflow::StageSpec spec_;
+  // Whose model {model} is: that of the newest stage which left one.
+  std::optional<std::string> exporting_stage() const {
+    for (auto it = inputs_.upstream_order.rbegin(); it != inputs_.upstream_order.rend(); ++it)
+      if (!inputs_.upstream.at(*it).value("checkpoint", "").empty()) return *it;
+    return std::nullopt;
+  }
+
+  const StageInputs inputs_;
+  const workflow::StageSpec& spec_;
 };
 
 }  // namespace

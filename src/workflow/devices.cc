@@ -171,7 +171,7 @@ std::vector<StageJob> stage_jobs(const StageSpec& stage) {
   if (stage.kind == "measure" && measures_again(stage)) return {compile, measure};
   if (stage.kind == "measure") return {generate, compile, measure};
   if (stage.kind == "sft" || runs_program(stage.kind)) return {train};
-  if (stage.policy) return {generate, compile, measure};
+  if (!has_own_model(stage)) return {generate, compile, measure};
   return {generate, compile, measure, train};
 }
 

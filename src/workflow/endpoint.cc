@@ -132,6 +132,22 @@ void read_endpoint(MapReader& map, EndpointSettings& endpoint, Diagnostics& mist
                 "such as OPENAI_API_KEY");
 }
 
+const Table<StageSpec>& policy_keys() {
+  using S = StageSpec;
+  static const Table<S> table = {
+      {.rule = {.name = "weights",
+                .form = Form::kWord,
+                .meaning =
+                    "How the server gets the weights that the stage trains. sglang: it reads a folder. "
+                    "vllm_lora: it loads adapters. restart: the service is started again. none: it "
+                    "keeps its own, and nothing is trained.",
+                .words = {"none", "sglang", "vllm_lora", "restart"},
+                .hashed = false},  // whether it is trained is
+       .member = &S::policy_weights},
+  };
+  return table;
+}
+
 void read_policy(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
   MapReader map(node, "`policy`", mistakes);
   spec.policy.emplace();
@@ -140,6 +156,7 @@ void read_policy(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
     read_endpoint(keys, *spec.policy, mistakes);
     keys.finish();
   }
+  read_keys(policy_keys(), map, spec, mistakes);
   map.finish();
 }
 
@@ -233,10 +250,31 @@ Json hashed_teacher(const TeacherSettings& teacher) {
   return json;
 }
 
+// Whether a prompt's place in a chat is known to the trainer: by the template of the model's folder.
+static void check_served_training(MapReader& map, StageSpec& spec, Diagnostics& mistakes) {
+  const Node& policy = *map.node().find("policy");
+  const auto mistake = [&](const std::string& message, const char* hint) {
+    const Node* weights = policy.find("weights");
+    mistakes.push_back(mistake_at((weights != nullptr ? *weights : policy).place(), message, hint));
+  };
+  const std::string what = fmt::format("`weights: {}`", spec.policy_weights);
+  if (spec.kind == "measure")
+    mistake(what + ": a stage of kind measure trains nothing", "leave it out");
+  else if (!spec.policy->chat)
+    mistake(what + " wants `chat: true`: training and server put prompts into the model's chat template",
+            "leave `chat` out");
+  else if (spec.policy_weights == "restart" && spec.policy->service.empty())
+    mistake(what + " is for a server that the run starts", "endpoint: {service: NAME}");
+  else if (spec.policy_weights == "vllm_lora" && spec.lora.rank == 0)
+    mistake(what + " loads adapters, and the stage trains none", "lora: {rank: 16}");
+}
+
 void check_policy(MapReader& map, StageSpec& spec, Diagnostics& mistakes) {
   if (!spec.policy) return;
+  const bool trains = has_own_model(spec);
+  if (trains) check_served_training(map, spec, mistakes);
   const auto refuse = [&](const char* key, const char* hint) {
-    if (const Node* value = map.node().find(key))
+    if (const Node* value = map.node().find(key); value != nullptr && !trains)
       mistakes.push_back(
           mistake_at(value->place(),
                      fmt::format("`{}`: `policy` names a server, whose model is not trained", key), hint));
@@ -248,7 +286,7 @@ void check_policy(MapReader& map, StageSpec& spec, Diagnostics& mistakes) {
         mistakes.push_back(mistake_at(value->place(),
                                       fmt::format("`sample`: `{}` is for models that are sampled here", key),
                                       "`policy` names a server: leave it out"));
-  if (spec.policy->chat && spec.prompt.style == "compact") {
+  if (spec.policy->chat && spec.prompt.style == "compact" && !trains) {
     const Node* prompt = map.node().find("prompt");
     mistakes.push_back(mistake_at(
         (prompt != nullptr ? *prompt : *map.node().find("policy")).place(),
@@ -257,7 +295,8 @@ void check_policy(MapReader& map, StageSpec& spec, Diagnostics& mistakes) {
   }
   if (spec.kind == "self_supervised")
     for (const char* key : {"steps", "distinct", "fastest", "replay"}) refuse(key, "leave it out");
-  if (auto* contrastive = std::get_if<ContrastiveSettings>(&spec.settings)) {
+  if (auto* contrastive = std::get_if<ContrastiveSettings>(&spec.settings);
+      contrastive != nullptr && !trains) {
     for (const char* key : {"clip_ratio", "kl", "kl_clamp", "epochs"}) refuse(key, "leave it out");
     const Node* update = map.node().find("update");
     if (update != nullptr && contrastive->update) refuse("update", "update: none");

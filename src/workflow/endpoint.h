@@ -12,6 +12,7 @@ const Table<EndpointSettings::Spending>& spending_keys();
 // Reads the keys of an endpoint from `map`, which may have others.
 void read_endpoint(yaml::MapReader& map, EndpointSettings& endpoint, Diagnostics& mistakes);
 // `policy: {endpoint: …}`.
+const Table<StageSpec>& policy_keys();
 void read_policy(const yaml::Node& node, StageSpec& spec, Diagnostics& mistakes);
 // Keys of `sample` that say how our own sampler works.
 inline constexpr const char* kOfOwnSamplers[] = {"type", "wave"};

@@ -1,5 +1,6 @@
 // `needs`: names to instances, cycles, order.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -113,6 +114,7 @@ class Graph {
   // known.
   void resolve_services() {
     std::set<std::size_t> asked;
+    check_weights();
     for (auto& [user, edges] : edges_)
       for (const std::size_t i : std::set<std::size_t>(edges)) {
         if (drafts_[i].spec.kind != "service") continue;
@@ -132,6 +134,41 @@ class Graph {
                        fmt::format("policy: {{endpoint: {{service: {}, model: …}}}}", spec.name)));
       for (const std::size_t needed : edges_[i]) spec.needs.push_back(drafts_[needed].spec.name);
       std::sort(spec.needs.begin(), spec.needs.end());
+    }
+  }
+
+  // A service has one folder of weights at a time, and those that were there when it started are a stage's.
+  void check_weights() {
+    for (std::size_t i = 0; i < drafts_.size(); ++i) {
+      const auto* service = std::get_if<ServiceSettings>(&drafts_[i].spec.settings);
+      if (service == nullptr) continue;
+      std::vector<std::string> askers;
+      bool trained = false;
+      for (const auto& [user, edges] : edges_) {
+        if (!edges.contains(i)) continue;
+        const StageSpec& spec = drafts_[user].spec;
+        askers.push_back(spec.name);
+        trained =
+            trained || (spec.policy && has_own_model(spec) && spec.policy->service == drafts_[i].spec.name);
+      }
+      if (trained && askers.size() > 1)
+        mistakes_.push_back(mistake_at(
+            drafts_[i].place,
+            fmt::format("service `{}` gets the weights of a stage that trains, and {} stages ask it ({})",
+                        drafts_[i].spec.name, askers.size(), fmt::join(askers, ", ")),
+            "a service of its own for each"));
+      const bool names_model = std::any_of(service->argv.begin(), service->argv.end(), [](const auto& word) {
+        return word.find("{model}") != std::string::npos;
+      });
+      const auto exports = [&](std::size_t need) {
+        return trains(drafts_[need].spec) && !export_type(drafts_[need].spec).empty();
+      };
+      if (names_model && std::none_of(edges_[i].begin(), edges_[i].end(), exports) && !broken_.contains(i))
+        mistakes_.push_back(mistake_at(
+            drafts_[i].place,
+            fmt::format("service `{}`: `argv` says {{model}}, and no stage that it needs exports one",
+                        drafts_[i].spec.name),
+            "needs: a stage that trains, with model: {export: bfloat16}"));
     }
   }
 
@@ -265,7 +302,7 @@ class Graph {
     const KindRule& kind = *find_kind(draft.spec.kind);
     if (trains(draft.spec) && above.models.size() > 1) check_models(draft, above.models);
     if (!broken_.contains(i)) {
-      if (kind.needs_checkpoint && !draft.spec.policy && !above.checkpoint)
+      if (kind.needs_checkpoint && has_own_model(draft.spec) && !above.checkpoint)
         mistakes_.push_back(
             mistake_at(draft.place,
                        fmt::format("stage `{}` starts from a model, and no stage that it needs trains one",

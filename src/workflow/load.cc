@@ -452,7 +452,7 @@ class Loader {
   }
 
   void check_states(const StageSpec& stage) {
-    if (!trains(stage) || stage.policy) return;
+    if (!trains(stage)) return;
     const OptimizerSettings& o = stage.optimizer;
     const auto wrong = [&](const std::string& what, const char* hint) {
       mistakes_.push_back(
@@ -472,7 +472,7 @@ class Loader {
 
   // What is certain of the memory of a folder's model: its weights, and what training keeps for each.
   void check_model_memory(const StageSpec& stage) {
-    if (!stage.model.pretrained || stage.policy) return;
+    if (!stage.model.pretrained || !has_own_model(stage)) return;
     const auto parameters = static_cast<std::uint64_t>(stage.model.pretrained->parameters);
     const auto check = [&](const char* job, std::uint64_t bytes_each, const char* what) {
       for (const StageJob& one : stage_jobs(stage)) {

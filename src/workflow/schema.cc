@@ -88,6 +88,12 @@ Json teacher_schema() {
   return closed_map(std::move(properties), "A served model that writes candidates.", {"model"});
 }
 
+Json policy_schema() {
+  Json properties = properties_schema(policy_keys(), StageSpec{});
+  properties["endpoint"] = endpoint_schema();
+  return properties;
+}
+
 // Keys of the blocks that the file and its stages share.
 Json block_properties() {
   return {{"model", closed_map(properties_schema(model_keys(), ModelSettings{}),
@@ -104,8 +110,8 @@ Json block_properties() {
            closed_map(properties_schema(protocol_keys(), ProtocolSettings{}), "The measurement protocol.")},
           {"prompt", closed_map(properties_schema(prompt_keys(), PromptSettings{}), "The form of prompts.")},
           {"policy",
-           closed_map({{"endpoint", endpoint_schema()}},
-                      "Whose answers are taken, where that is no model of this workflow.", {"endpoint"})}};
+           closed_map(policy_schema(), "Whose answers are taken, where that is no model of this workflow.",
+                      {"endpoint"})}};
 }
 
 Json shared_properties() {

@@ -380,7 +380,7 @@ void refuse_gpus(const Node& resources, const std::string& who, int most, Diagno
 
 int most_gpus(const StageSpec& spec, std::string_view job) {
   if (job == "measure") return most_gpus_unnamed(spec, job);
-  if (spec.policy) return 0;  // the server has them
+  if (spec.policy && !(job == "train" && has_own_model(spec))) return 0;  // the server has them
   const std::string& kind = spec.kind;
   if (kind.empty() || runs_program(kind))
     return job == "train" || (job == "generate" && kind.empty()) ? kMostGpus : 0;
@@ -465,6 +465,15 @@ std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults, const
   return drafts;
 }
 
+std::string export_type(const StageSpec& stage) {
+  const ModelSettings& model = stage.model;
+  if (stage.policy && has_own_model(stage) && (model.export_as == "auto" || model.export_as == "none"))
+    return "float32";
+  if (model.export_as == "none") return "";
+  if (model.export_as != "auto") return model.export_as;
+  return model.from.empty() && model.shape_of.empty() ? "" : "float32";
+}
+
 std::set<std::string> DatasetSettings::ids() const {
   std::set<std::string> ids(train.begin(), train.end());
   ids.insert(heldout_combination.begin(), heldout_combination.end());
@@ -490,7 +499,7 @@ Json resolved_parameters(const StageSpec& spec) {
   Json json = {{"kind", spec.kind}};
   const std::set<std::string> of_own_models = {"model", "optimizer", "lora"};
   for (const std::string& block : kind->blocks) {
-    if (spec.policy && of_own_models.contains(block)) continue;
+    if (!has_own_model(spec) && of_own_models.contains(block)) continue;
     if (block == "model") json[block] = hashed_model(spec.model);
     if (block == "sample") json[block] = hashed_json(sample_keys(), spec.sample);
     if (block == "optimizer") json[block] = hashed_json(optimizer_keys(), spec.optimizer);
@@ -498,7 +507,10 @@ Json resolved_parameters(const StageSpec& spec) {
     if (block == "compile") json[block] = hashed_json(compile_keys(), spec.compiler);
     if (block == "measure") json[block] = hashed_json(protocol_keys(), spec.protocol);
     if (block == "prompt") json[block] = hashed_json(prompt_keys(), spec.prompt);
-    if (block == "policy" && spec.policy) json[block] = hashed_endpoint(*spec.policy);
+    if (block == "policy" && spec.policy) {
+      json[block] = hashed_endpoint(*spec.policy);
+      if (has_own_model(spec)) json[block]["trained"] = true;
+    }
     if (block == "sample" && spec.policy)
       for (const char* key : kOfOwnSamplers) json[block].erase(key);
   }

@@ -469,7 +469,9 @@ const Table<ServiceSettings>& service_keys() {
   using S = ServiceSettings;
   static const Table<S> table = {
       {{"argv", Form::kStrings,
-        "The server and its arguments. {port} becomes a free port, {host} the address to listen at."},
+        "The server and its arguments. {port} becomes a free port, {host} the address to listen at, {model} "
+        "the "
+        "folder of a model."},
        &S::argv},
       {.rule = {.name = "health",
                 .form = Form::kString,

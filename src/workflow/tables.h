@@ -53,6 +53,6 @@ struct KindRule {
 const std::vector<KindRule>& kind_rules();
 const KindRule* find_kind(std::string_view name);
 // Whether it leaves a checkpoint of its own: a server's model is not trained.
-inline bool trains(const StageSpec& spec) { return find_kind(spec.kind)->trains && !spec.policy; }
+inline bool trains(const StageSpec& spec) { return find_kind(spec.kind)->trains && has_own_model(spec); }
 
 }  // namespace warpsmith::workflow

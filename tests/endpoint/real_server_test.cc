@@ -265,6 +265,49 @@ TEST_F(RealServer, AServiceIsStartedForThoseWhoAskIt) {
       << "nobody asked it a second time";
 }
 
+// Stage 2 trains each round, and the server is started again with what it has learned. A program writes what
+// the server then has: the weights of the stage's folder.
+TEST_F(RealServer, AServiceGetsTheWeightsOfEachRound) {
+  const Scratch scratch;
+  const std::string run = (scratch.path() / "run").string(), file = (scratch.path() / "w.yaml").string();
+  write_file_atomic(
+      file,
+      "schema: warpsmith.workflow/1\nname: served\ndataset: {folder: " + kSource +
+          "/datasets, train: [square_bias_relu]}\nmeasure: {budget: 300ms, target: 3%}\n"
+          "compile: {memory: 2GiB}\nsample: {max_tokens: 8}\nprompt: {style: full}\n"
+          "optimizer: {learning_rate: 1e-3, batch_tokens: 600}\nmodel: {from: \"" +
+          model() +
+          "\", context: 2048}\nstages:\n  - {name: collect, kind: collect}\n"
+          "  - {name: sft, kind: sft, needs: collect, steps: 2}\n"
+          "  - name: server\n    kind: service\n    needs: sft\n    argv: [" +
+          python::find_python()->string() +
+          ", -c, 'from transformers.cli.transformers import main; main()', serve, --host, \"{host}\", "
+          "--port, \"{port}\", --device, cpu, --dtype, float32, \"{model}\"]\n    ready: 4m\n"
+          "  - name: rounds\n    kind: self_supervised\n    needs: sft\n    rounds: 2\n    samples: 2\n"
+          "    steps: 2\n    policy: {endpoint: {service: server, model: \"{model}\"}, weights: restart}\n");
+  int status = 0;
+  const std::string warpsmith = std::string("'") + WARPSMITH_BINARY_DIR "/warpsmith' ";
+  const std::string said = output_of(
+      "HF_HUB_OFFLINE=1 " + warpsmith + "run '" + file + "' --run-dir '" + run + "' --quiet 2>&1", &status);
+  ASSERT_EQ(status, 0) << said
+                       << output_of("cat '" + run + "'/stages/server/*/0/service/0/*/log.txt", &status);
+  const std::string log = output_of("cat '" + run + "'/stages/server/*/0/service/0/log.txt", &status);
+  std::vector<std::string> versions;
+  const std::string word = "with the weights ";
+  for (std::size_t at = log.find(word); at != std::string::npos; at = log.find(word, at + 1))
+    versions.push_back(log.substr(at + word.size(), log.find('\n', at) - at - word.size()));
+  ASSERT_EQ(versions.size(), 2u) << log;
+  EXPECT_TRUE(versions[0].starts_with("sft-")) << versions[0];
+  EXPECT_TRUE(versions[1].starts_with("rounds-")) << versions[1];
+  // The last export is that of the second round; its server had the first round's, which were others.
+  const Json found =
+      parse_json(output_of(warpsmith + "export '" + run + "' --format json 2>&1", &status), "export");
+  for (const Json& stage : found.at("stages"))
+    if (stage.at("name") == "rounds") {
+      EXPECT_EQ(stage.at("summary").at("server").at("refused"), 0);
+    }
+}
+
 // About a kernel that somebody brought: any score of 1 is a jump here.
 TEST_F(RealServer, ACheckerIsAskedAboutAJump) {
   const Scratch scratch;

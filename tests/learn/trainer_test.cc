@@ -304,6 +304,40 @@ TEST(Grpo, OldLogProbabilitiesAreTheTrainersOwnInBFloat16) {
   EXPECT_GT(resumed.step().clip_share, 0.1) << "another policy than that which drew them";
 }
 
+// What a server has sampled comes as text. The tokens are the text's, the old log-probabilities those of the
+// policy that drew them, also where training goes on behind the first step.
+TEST(Grpo, TextsOfAServerAreTrainedOnAsSamplesOfOnesOwn) {
+  const Decoder policy = make_decoder();
+  const Tokenizer tokenizer = make_tokenizer();
+  std::vector<Example> own = sampled(policy, tokenizer, 3, 4), served = own;
+  own[4].finished = served[4].finished = false;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    Example& e = own[i];
+    e.completion = served[i].completion = "some answer " + std::to_string(i * 37);
+    e.tokens = tokenizer.encode_completion(e.completion);
+    if (!e.finished) e.tokens.pop_back();
+    model::PackedBatch batch;
+    model::append_sequence(batch, tokenizer.encode_prompt(e.prompt), e.tokens);
+    const at::Tensor old = policy.log_probabilities(batch).detach().contiguous();
+    e.log_probabilities.assign(old.const_data_ptr<float>(), old.const_data_ptr<float>() + old.numel());
+    served[i].tokens.clear();
+    served[i].log_probabilities.clear();
+  }
+  Trainer a(grpo(3), make_decoder(), make_tokenizer(), std::nullopt, &policy, own);
+  Trainer b(grpo(3), make_decoder(), make_tokenizer(), std::nullopt, &policy, served);
+  for (int i = 0; i < 3; ++i) {
+    const StepRecord one = a.step(), two = b.step();
+    EXPECT_NEAR(one.loss, two.loss, 1e-5);
+    EXPECT_NEAR(one.ratio_mean, two.ratio_mean, 1e-5);
+    EXPECT_EQ(one.tokens, two.tokens);
+    EXPECT_EQ(one.truncated, two.truncated);
+  }
+  Trainer resumed(grpo(3), b.decoder().copied(at::kFloat), make_tokenizer(), std::nullopt, &policy, served,
+                  &policy);
+  resumed.skip_to(2);
+  EXPECT_GT(std::abs(resumed.step().ratio_mean - 1), 1e-5) << "another policy than that which drew them";
+}
+
 TEST(Grpo, StepsMakeRewardedSamplesMoreProbable) {
   const Decoder policy = make_decoder();
   const std::vector<Example> all = sampled(policy, make_tokenizer(), 2, 6);

@@ -84,6 +84,71 @@ TEST_F(PolicyTest, ARoundGetsWhatIsLeftOfTheBudget) {
   EXPECT_NEAR(out["summary"]["server"]["money"].get<double>(), 1.8, 1e-12);
 }
 
+StageInputs trained_on_a_server(workflow::StageSettings settings, const std::string& kind = "contrastive") {
+  StageInputs inputs = asked(kind, std::move(settings));
+  inputs.spec.policy_weights = "sglang";
+  StageOutput sft = output_with("sft", "a", {});
+  sft["checkpoint"] = "checkpoints/sft-200";
+  sft["checkpoint_digest"] = "0123456789abcdef";
+  add_upstream(inputs, "sft", sft);
+  return inputs;
+}
+
+// What a round learns is what the next one samples: the server gets it in between.
+TEST_F(PolicyTest, AServersModelThatIsTrainedHereGetsEachRoundsWeights) {
+  world.answer = [](const JobRequest&, const Json& item) -> std::vector<std::string> {
+    const std::string task = item["task"];
+    return {"ok 3.00 own + " + task, "ok 1.00 slow + " + task, "bad " + task};
+  };
+  StageInputs inputs =
+      trained_on_a_server(workflow::ContrastiveSettings{.rounds = 2, .prompts = 2, .group = 3, .epochs = 1});
+  const StageOutput out = world.drive(inputs);
+  EXPECT_EQ(world.jobs(),
+            (std::vector<std::string>{"1/weights", "1/generate", "1/compile", "1/measure", "1/train",
+                                      "2/weights", "2/generate", "2/train", "2/export"}));
+  EXPECT_EQ(world.job("1/weights").params["init"], "checkpoints/sft-200");
+  EXPECT_EQ(world.job("1/weights").params["type"], "float32");
+  const Json first = world.job("1/generate").params, second = world.job("2/generate").params;
+  EXPECT_EQ(first["endpoint"]["weights"], (Json{{"way", "sglang"}, {"version", "sft-200-01234567"}}));
+  EXPECT_TRUE(first.contains("stage_folder")) << "the controller says where it lies";
+  EXPECT_NE(second["endpoint"]["weights"]["version"], first["endpoint"]["weights"]["version"]);
+  EXPECT_EQ(world.job("2/weights").params["init"], out["rounds"][0]["checkpoint"]);
+  const std::vector<Json> examples = examples_of(world.job("1/train"));
+  ASSERT_FALSE(examples.empty());
+  EXPECT_FALSE(examples[0].contains("tokens")) << "the trainer finds tokens and log-probabilities by itself";
+  EXPECT_TRUE(examples[0].contains("advantage"));
+  EXPECT_FALSE(examples[0]["completion"].get<std::string>().empty());
+  EXPECT_EQ(out["checkpoint"], out["rounds"][1]["checkpoint"]);
+  EXPECT_TRUE(out["summary"].contains("server"));
+}
+
+TEST_F(PolicyTest, ARoundWithoutTrainingLeavesTheServerItsWeights) {
+  world.answer = [](const JobRequest&, const Json& item) { return repeat(item, "bad all"); };
+  StageInputs inputs =
+      trained_on_a_server(workflow::ContrastiveSettings{.rounds = 2, .prompts = 2, .group = 3, .epochs = 1});
+  const StageOutput out = world.drive(inputs);
+  EXPECT_EQ(world.count("weights"), 1u);
+  EXPECT_EQ(world.count("train"), 0u);
+  EXPECT_EQ(world.job("2/generate").params["endpoint"]["weights"]["version"], "sft-200-01234567");
+  EXPECT_EQ(out["checkpoint_digest"], "") << "no new one";
+}
+
+TEST_F(PolicyTest, Stage2TrainsAServersModelToo) {
+  StageInputs inputs = trained_on_a_server(
+      workflow::SelfSupervisedSettings{.rounds = 2, .samples = 2, .steps = 3}, "self_supervised");
+  world.drive(inputs);
+  EXPECT_EQ(world.jobs(),
+            (std::vector<std::string>{"1/weights", "1/generate", "1/compile", "1/measure", "1/train",
+                                      "2/weights", "2/generate", "2/train", "2/export"}));
+}
+
+TEST_F(PolicyTest, WithoutAModelThereIsNothingToTrain) {
+  StageInputs inputs =
+      asked("contrastive", workflow::ContrastiveSettings{.rounds = 1, .prompts = 1, .group = 2});
+  inputs.spec.policy_weights = "sglang";
+  EXPECT_THROW(make_stage(inputs), Error);
+}
+
 TEST_F(PolicyTest, AMeasureStageNeedsNoCheckpoint) {
   const StageOutput out =
       world.drive(asked("measure", workflow::MeasureSettings{.samples = 2, .heldout = false}));

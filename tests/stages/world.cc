@@ -143,7 +143,12 @@ JobResult World::run(const JobRequest& job) {
       r.record["prompt_tokens"] = 50;
       if (exemplars_left_out > 0) r.record["exemplars_left_out"] = exemplars_left_out;
       r.record["samples"] = Json::array();
-      for (const std::string& text : texts) r.record["samples"].push_back(sample_record(text));
+      for (const std::string& text : texts) {
+        Json sample = sample_record(text);
+        if (!spent.is_null())  // a server tells no tokens
+          for (const char* key : {"tokens_blob", "logprobs_blob"}) sample.erase(key);
+        r.record["samples"].push_back(std::move(sample));
+      }
     } else if (job.job == "compile") {
       r.record = compile_record(candidate_from_json(item.at("candidate")).source());
     } else if (job.job == "measure") {
@@ -159,7 +164,7 @@ JobResult World::run(const JobRequest& job) {
             job.params.at("checkpoint_prefix").get<std::string>() + "-" + std::to_string(step);
         r.record["checkpoint_digest"] = "digest of " + std::to_string(step);
       }
-    } else if (job.job == "export") {
+    } else if (job.job == "export" || job.job == "weights") {
       r.record["folder"] = "model";
     } else if (job.job == "collect") {
       r.record = collected(id);

@@ -239,6 +239,15 @@ TEST_F(PythonCompiler, APlainModuleOfTwoFiles) {
   EXPECT_EQ(again.binary, made.binary);
 }
 
+// A sandbox may hold no list of users, and the import alone asks for a name.
+TEST_F(PythonCompiler, ThereIsAUsersName) {
+  const CompileResult made = compile(candidate_of({{"model.py",
+                                                    "import getpass\nimport torch._inductor.config\n"
+                                                    "assert getpass.getuser() == 'warpsmith'\n"
+                                                    "def forward(x):\n    return x\n"}}));
+  EXPECT_EQ(made.verdict, Verdict::kOk) << made.log;
+}
+
 struct Mistake {
   const char* source;
   const char* log;

@@ -219,6 +219,9 @@ TEST_F(WorkflowReadme, TablesHoldTheKeysOfTheFormat) {
   compare("### `policy`", "`budget` of an endpoint", rows_of(endpoint.at("budget").at("properties")));
   endpoint.erase("budget");
   compare("### `policy`", "`endpoint`", rows_of(endpoint));
+  Json policy = defs.at("policy").at("properties");
+  policy.erase("endpoint");
+  compare("### `policy`", "`policy`", rows_of(policy));
   Json checker = defs.at("checker").at("properties");
   checker.erase("endpoint");
   compare("### `checker`", "`checker`", rows_of(checker));

@@ -415,7 +415,7 @@ TEST_F(FolderModels, MemoryThatIsSurelyTooLittleIsAMistake) {
 }
 
 TEST(Schema, EqualsTheCommittedFile) {
-  EXPECT_EQ(workflow_json_schema(), read_json_file(kSource / "workflows/workflow.schema.json"))
+  EXPECT_TRUE(workflow_json_schema() == read_json_file(kSource / "workflows/workflow.schema.json"))
       << "write it anew: warpsmith schema > workflows/workflow.schema.json";
 }
 

@@ -94,8 +94,11 @@ class Client {
   // ("//health"). The body of status 200; nothing where the server has no such thing (404, 405, 501). Throws
   // Error for all else.
   std::optional<std::string> get(const std::string& path);
+  // The same by POST.
+  std::optional<std::string> post(const std::string& path, const Json& body);
 
  private:
+  std::optional<std::string> ask(const std::string& path, std::string body);
   struct State;
   std::unique_ptr<State> state_;
 };

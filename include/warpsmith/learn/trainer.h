@@ -24,8 +24,10 @@ struct Example {
   // grpo only:
   std::string group;
   double advantage = 0;
-  std::vector<model::Token> tokens;      // of the completion, as sampled
-  std::vector<float> log_probabilities;  // of each, as the sampler reported them
+  // Of the completion, as sampled, and as the sampler reported them; both empty: a server has sampled, the
+  // tokens are those of `completion`, and the old log-probabilities are computed by the trainer.
+  std::vector<model::Token> tokens;
+  std::vector<float> log_probabilities;
   bool finished = true;                  // no limit cut it off
   // Any mode: prompts that serve in turn where the one before is too long.
   std::vector<std::string> shorter = {};
@@ -77,7 +79,8 @@ class Trainer {
   // context are left out and counted; throws Error (exit code 2) where none is left or a grpo example lacks
   // its tokens.
   // `sampled_by`: grpo, the policy that drew the samples; null: `decoder`. On a GPU or in bfloat16 the old
-  // log-probabilities of the ratios are computed by it here, since the sampler's differ by rounding.
+  // log-probabilities of the ratios are computed by it here, since the sampler's differ by rounding; and
+  // wherever training is, where examples lack theirs.
   Trainer(const TrainerSettings& settings, model::Decoder decoder, model::Tokenizer tokenizer,
           std::optional<model::OptimizerState> optimizer, const model::Decoder* reference,
           std::vector<Example> examples, const model::Decoder* sampled_by = nullptr);

@@ -284,6 +284,9 @@ struct StageSpec {
   OptimizerSettings optimizer;
   LoraSettings lora;
   std::optional<EndpointSettings> policy;  // the model that is sampled, where a server has it
+  // Of a policy that is trained here, how its server gets new weights: "sglang", "vllm_lora", "restart";
+  // "none": it keeps those that it has.
+  std::string policy_weights = "none";
   std::optional<CheckerSettings> checker;
   bool train_gpus_named = false;  // the file gives GPUs to train jobs by name, not to all jobs of a stage
   CompileSettings compiler;
@@ -311,6 +314,13 @@ struct StageSpec {
 
 // The servers that a stage asks: policy, checker, teachers.
 std::vector<EndpointSettings*> endpoints_of(StageSpec& stage);
+
+// Whether the stage has a model of this workflow: what a server has alone is not trained here.
+inline bool has_own_model(const StageSpec& stage) { return !stage.policy || stage.policy_weights != "none"; }
+
+// In what type a stage that trains writes its model as a Hugging Face folder: float32, bfloat16, or empty: it
+// writes none. A server that gets the weights reads them from there.
+std::string export_type(const StageSpec& stage);
 
 // Whether stages of the kind run a program of the user's: their `argv`.
 inline bool runs_program(std::string_view kind) { return kind == "command" || kind == "service"; }
