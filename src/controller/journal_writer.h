@@ -15,7 +15,22 @@
 
 namespace warpsmith::controller {
 
-class JournalWriter {
+// Where events go, and shards that are to start.
+class RunLog {
+ public:
+  virtual ~RunLog() = default;
+  virtual void note(run::Event& event) = 0;  // gets its time
+  // Of a job whose program keeps no records.
+  virtual void note_done(const std::filesystem::path& job_folder, std::uint32_t shard) = 0;
+  // To be handed over when it is on disk that it was.
+  virtual void hand_over_later(run::ShardStart shard) = 0;
+  // Which shards are done comes to disk.
+  virtual void write_done() = 0;
+  // So does all that was noted; then what waits goes to `executor`.
+  virtual void commit(run::Executor& executor) = 0;
+};
+
+class JournalWriter final : public RunLog {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
@@ -23,20 +38,17 @@ class JournalWriter {
   JournalWriter(const std::filesystem::path& run, const std::function<void(run::Event&&)>& replay,
                 Clock clock = std::chrono::steady_clock::now);
 
-  void note(run::Event& event);  // gets its time
-  // Of a job whose program keeps no records.
-  void note_done(const std::filesystem::path& job_folder, std::uint32_t shard);
-  // To be handed over when it is on disk that it was.
-  void hand_over_later(run::ShardStart shard) { waiting_.push_back(std::move(shard)); }
+  void note(run::Event& event) override;
+  void note_done(const std::filesystem::path& job_folder, std::uint32_t shard) override;
+  void hand_over_later(run::ShardStart shard) override { waiting_.push_back(std::move(shard)); }
   std::size_t waiting() const { return waiting_.size(); }
   void forget_waiting() { waiting_.clear(); }
 
   // What was noted comes to disk: which shards are done, then the events. Throws Error.
   void write();
-  void write_done();  // the former alone
-  // … and what waits goes to `executor`. Throws Error with kExitBusy, and hands nothing over, where another
-  // controller has the run.
-  void commit(run::Executor& executor);
+  void write_done() override;
+  // Throws Error with kExitBusy, and hands nothing over, where another controller has the run.
+  void commit(run::Executor& executor) override;
 
   // How long what is noted may still wait for company, so that one write serves all; 0: write it now.
   std::chrono::milliseconds may_wait() const;

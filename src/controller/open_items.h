@@ -1,5 +1,5 @@
-// What of a shard is still to be done: the items that none of its records is of, and with some jobs what comes
-// behind them.
+// What of a shard is still to be done: the items that none of its records is of, and with some jobs what
+// comes behind them.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct ShardItems {
   std::uint32_t count() const { return static_cast<std::uint32_t>(range.second - range.first); }
 };
 
-// How many have no record; 1 where they all have one and the shard owes its extras (has_extras). A record counts where its item stands: one of another place is no slip of a
-// number, but of a program that mixes its items up. Of a shard whose records are damaged, all: it may still
-// be writing.
+// How many have no record; 1 where they all have one and the shard owes its extras (has_extras). A record
+// counts where its item stands: one of another place is no slip of a number, but of a program that mixes its
+// items up. Of a shard whose records are damaged, all: it may still be writing.
 std::uint32_t count_open_items(const ShardItems& shard);
 
 // The same once the shard has ended. Files of records that are no such are renamed, so that the shard can be

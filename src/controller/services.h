@@ -1,0 +1,27 @@
+// Servers that a run starts: whether there is room beside them, and which of them answer.
+#pragma once
+
+#include "stage_driver.h"
+
+namespace warpsmith::controller {
+
+// A service keeps what it has from the first who asks it to the last. What may run between them on this
+// machine and finds no room beside it would wait for ever: throws Error (kExitUsage). `plans`: of the
+// workflow's stages.
+void refuse_without_room(const workflow::WorkflowSpec& spec, const std::vector<plan::StagePlan>& plans,
+                         int cpus, const std::map<std::string, std::size_t>& gpus);
+
+class ServiceWatch {
+ public:
+  // Keeps references.
+  ServiceWatch(RunCore& core, const StageDriver& stages) : core_(core), stages_(stages) {}
+  // A server writes where it can be asked as soon as it answers; some times a second that is looked for.
+  void look(SteadyTime now);
+
+ private:
+  RunCore& core_;
+  const StageDriver& stages_;
+  SteadyTime next_{};
+};
+
+}  // namespace warpsmith::controller
