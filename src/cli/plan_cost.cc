@@ -25,7 +25,8 @@ std::optional<StageUsage> read_usage(const fs::path& folder) {
                      .written = file.value("written", std::int64_t{0}),
                      .jobs = {}};
     for (const auto& [name, job] : file.at("jobs").items()) {
-      const double timed = job.value("timed_items", 0.0);
+      // A service's one item has no record.
+      const double timed = usage.kind == "service" ? 1 : job.value("timed_items", 0.0);
       usage.jobs[name] = {.program = job.value("program", ""),
                           .jobs = job.value("jobs", 0.0),
                           .items = job.value("items", 0.0),

@@ -108,7 +108,9 @@ RunOutcome Controller::State::outcome(bool interrupted) {
                                                       : "finished";
   end_everything();
   for (std::uint32_t i = 0; i < stages.stages().size(); ++i)
-    if (stages.stages()[i].ran && core.reactor.stage(i) != run::StageState::kFinished) stages.write_usage(i);
+    if (const LiveStage& one = stages.stages()[i];
+        one.ran && (core.reactor.stage(i) != run::StageState::kFinished || one.spec->kind == "service"))
+      stages.write_usage(i);
   at_end = true;
   report(true);
   out.state = state_json();

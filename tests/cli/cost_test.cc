@@ -272,6 +272,32 @@ TEST_F(CostTest, AttemptsAreRowsWithWhatTheyAskedForAndTook) {
   EXPECT_EQ(controller::aggregate_run(run_, true).attempts, 0u) << "no journal, no attempts, no failure";
 }
 
+// It has no items that could be counted: it is taken to run as long as last time.
+TEST_F(CostTest, AServiceCostsWhatItTookLastTime) {
+  const fs::path folder = run_ / "stages/server/0a1b2c3d";
+  make_folders(folder);
+  write_file_atomic(folder / "usage.json", Json{{"schema", "warpsmith.usage/1"},
+                                                {"kind", "service"},
+                                                {"written", 1},
+                                                {"jobs",
+                                                 {{"service",
+                                                   {{"program", "warpsmith-service"},
+                                                    {"jobs", 1},
+                                                    {"items", 0},
+                                                    {"timed_items", 0},
+                                                    {"wall_s", 7200.0}}}}}}
+                                               .dump());
+  workflow::StageSpec server;
+  server.name = server.base_name = "server";
+  server.kind = "service";
+  server.settings = workflow::ServiceSettings{};
+  server.train.gpus = 2;
+  UsageFinder finder(run_, run_.parent_path());
+  const StageCost cost = stage_cost(stages::planned_jobs(server, {}), finder.find("server", "service"));
+  EXPECT_DOUBLE_EQ(cost.gpu_hours, 4);
+  EXPECT_TRUE(cost.unknown.empty());
+}
+
 TEST_F(CostTest, ADamagedJournalCostsTheAttemptsAlone) {
   controller::FakeExecutor executor;
   run(executor);

@@ -538,6 +538,10 @@ class ServiceControllerTest : public ControllerTest {
     fs::permissions(program, fs::perms::owner_all);
   }
   workflow::StageSpec& stage(std::size_t number) { return spec_.stages[number]; }
+  fs::path service_folder() const {
+    for (const auto& entry : fs::directory_iterator(run_ / "stages/server")) return entry.path();
+    return {};
+  }
   RunOutcome run_it() {
     ControllerParts parts = parts_of(spec_, run_, executor_, observer_);
     parts.programs = run_.parent_path();
@@ -553,6 +557,9 @@ TEST_F(ServiceControllerTest, ItEndsBehindTheLastWhoAsksIt) {
   EXPECT_EQ(run_it().kind, RunOutcome::Kind::kFinished);
   EXPECT_EQ(executor_.items_run, 3 * kItemsAStage);
   EXPECT_EQ(executor_.cancelled.size(), 1u);
+  const Json usage = read_json_file(service_folder() / "usage.json");  // for `plan`
+  EXPECT_EQ(usage.at("kind"), "service");
+  EXPECT_EQ(usage.at("jobs").at("service").at("attempts"), 1);
   const std::size_t submitted = executor_.submitted.size();
   EXPECT_EQ(run_it().kind, RunOutcome::Kind::kNothingToDo);
   EXPECT_EQ(executor_.submitted.size(), submitted) << "nobody asks it";
