@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <thread>
@@ -12,8 +13,10 @@
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/random.h"
+#include "warpsmith/base/sha256.h"
 #include "warpsmith/endpoint/client.h"
 #include "warpsmith/endpoint/weights.h"
+#include "warpsmith/tokenizer/pretrained.h"
 
 namespace warpsmith {
 
@@ -59,11 +62,13 @@ struct Asked {
 };
 
 // A server that the run has started writes where it is as soon as it answers, and it may be started again:
-// its file, as soon as it has these weights (empty: any).
-Json look_at_service(const fs::path& file, const std::string& weights, double wait_s) {
+// its file, as soon as it has these weights (empty: any). `wish`: called again and again until then.
+Json look_at_service(const fs::path& file, const std::string& weights, double wait_s,
+                     const std::function<void()>& wish) {
   ::setenv("no_proxy", "*", 1);  // a proxy leads out of the cluster
   for (int waited = 0; waited < 10 * wait_s; ++waited) {
     try {
+      wish();
       if (path_exists(file))
         if (Json json = read_json_file(file); weights.empty() || json.value("weights", "") == weights)
           return json;
@@ -87,7 +92,21 @@ class ServerSamples {
     read_earlier();
   }
 
+  // Where the answers are advice, nothing that goes wrong with them is a failure: an item says why it has
+  // none.
   void run() {
+    if (!shard_.job().params.value("advice", false)) return ask_open();
+    try {
+      ask_open();
+    } catch (const Error& e) {
+      log_warning(e.what());
+      for (const auto& [id, one] : asked_)
+        if (!one.is_whole()) write(one, e.what());
+    }
+  }
+
+ private:
+  void ask_open() {
     std::vector<Request> open;
     for (auto& [id, one] : asked_) {
       if (one.is_whole()) {
@@ -97,11 +116,10 @@ class ServerSamples {
       add_open_parts(one, open);
     }
     if (open.empty()) return;
-    endpoint::Client client(server_with_weights(), limits(), ledger_);
+    client_.emplace(server_with_weights(), limits(), ledger_);
     endpoint::Ended ended = endpoint::Ended::kDone;
     for (; !open.empty() && ended == endpoint::Ended::kDone; open = std::exchange(again_, {}))
-      ended = ask_all(client, open);
-    if (weights_ && !is_restarted()) endpoint::confirm_weights(client, *weights_);
+      ended = ask_all(*client_, open);
     const std::uint64_t before = settings_.value("spent_before", std::uint64_t{0});  // in earlier rounds
     const std::string spent = std::to_string(before + ledger_.spent().all()) + " tokens of the server";
     log_info(spent + (before > 0 ? ", " + std::to_string(before) + " of them in earlier rounds" : "") + ", " +
@@ -119,7 +137,6 @@ class ServerSamples {
                   kExitFailed);
   }
 
- private:
   endpoint::Ended ask_all(endpoint::Client& client, const std::vector<Request>& open) {
     return client.run(open, {.taken = [this](const Answer& answer) { take(answer); },
                              .refused = [this](const endpoint::Refused& refused) { refuse(refused); },
@@ -173,8 +190,9 @@ class ServerSamples {
     server.model = json_at<std::string>(settings_, "model", "endpoint");
     if (settings_.contains("service_file")) {
       const double ready_s = settings_.value("ready_s", 0.0);  // it may have to start once more
-      const Json service = look_at_service(service_file(), is_restarted() ? weights_->version : "",
-                                           kWaitS + (is_restarted() ? ready_s : 0));
+      const Json service =
+          look_at_service(service_file(), is_restarted() ? weights_->version : "",
+                          kWaitS + (is_restarted() ? ready_s : 0), [this] { wish_for_weights(); });
       server.url = json_at<std::string>(service, "url", service_file().string());
       if (server.model == "{model}") server.model = service.value("model", server.model);
     } else {
@@ -189,6 +207,35 @@ class ServerSamples {
     return server;
   }
 
+  // What the service looks for; where it begins anew, the file is removed.
+  void wish_for_weights() const {
+    if (!is_restarted()) return;
+    const fs::path file = service_file().parent_path() / "weights.json";
+    const Json wish = {
+        {"folder",
+         weights_->folder.lexically_relative(fs::absolute(shard_.run_folder()).lexically_normal()).string()},
+        {"version", weights_->version}};
+    if (!path_exists(file) || read_json_file(file) != wish) write_file_atomic(file, wish.dump());
+  }
+
+  // The model that is trained has the context of its own, whatever the server's is: exemplars that do not fit
+  // are left out before anybody is asked. What stands around a prompt in a chat takes some tokens, too.
+  void fit_prompts() {
+    constexpr std::int64_t kFrame = 64;
+    const std::int64_t context = settings_.at("weights").value("context", std::int64_t{0});
+    if (context <= 0) return;
+    const auto tokens = tokenizer::Pretrained::load(weights_->folder / "tokenizer.json");
+    for (auto& [id, one] : asked_) {
+      const auto fits = [&, &asked = one] {
+        const std::string& text =
+            asked.request.messages.empty() ? asked.request.prompt : asked.request.messages.front().text;
+        return static_cast<std::int64_t>(tokens.encode(text).size()) + kFrame + asked.request.max_tokens <=
+               context;
+      };
+      while (one.left_out < one.shorter.size() && !fits()) set_prompt(one, one.left_out + 1);
+    }
+  }
+
   bool is_restarted() const { return weights_ && weights_->way == "restart"; }
 
   // The server, once it has the weights that it is to have.
@@ -196,12 +243,12 @@ class ServerSamples {
     if (!settings_.contains("weights")) return server();
     const Json& wanted = settings_.at("weights");
     const auto stage = json_at<std::string>(shard_.job().params, "stage_folder", "params");
-    weights_ = {json_at<std::string>(wanted, "way", "weights"),
-                fs::absolute(shard_.run_folder() / stage / "model").lexically_normal(),
-                json_at<std::string>(wanted, "version", "weights")};
-    if (is_restarted())  // the service looks for this file
-      write_file_atomic(service_file().parent_path() / "weights.json",
-                        Json{{"folder", weights_->folder.string()}, {"version", weights_->version}}.dump());
+    weights_ = {
+        json_at<std::string>(wanted, "way", "weights"),
+        fs::absolute(shard_.run_folder() / stage / "model").lexically_normal(),
+        json_at<std::string>(wanted, "version", "weights"),
+        sha256_hex(fs::absolute(shard_.run_folder() / stage).lexically_normal().string()).substr(0, 6)};
+    fit_prompts();
     endpoint::Server where = server();
     if (is_restarted()) return where;
     endpoint::Ledger free({}, {});
@@ -328,6 +375,8 @@ class ServerSamples {
   }
 
   void take(const Answer& answer) {
+    // An answer of other weights is none: it is not kept.
+    if (weights_ && !is_restarted()) endpoint::confirm_weights(*client_, *weights_);
     Asked& one = asked_of(answer.id);
     Json json = {{"item", one.item->id},         {"first", first_of(answer.id) + answer.first},
                  {"used", to_json(answer.used)}, {"counted", answer.counted},
@@ -389,6 +438,7 @@ class ServerSamples {
 
   ShardSession& shard_;
   const Json settings_;
+  std::optional<endpoint::Client> client_;
   std::optional<endpoint::Weights> weights_;  // that it is to have; nothing: those that it has
   endpoint::Ledger ledger_;
   std::map<std::string, Asked> asked_;  // by item

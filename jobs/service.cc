@@ -10,8 +10,8 @@
 // {"url", "host", "pid", "model" and "weights" where it was given some}. On this machine the server listens
 // at 127.0.0.1; in a Slurm job under the node's name, where others on the cluster may ask it, too.
 //
-// <job folder>/weights.json, {"folder", "version"}, is written by who wants other weights: then the server is
-// started again with that folder as its {model}.
+// <job folder>/weights.json, {"folder" (relative to the run's), "version"}, is written by who wants other
+// weights: then the server is started again with that folder as its {model}.
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -46,11 +46,10 @@ class Service {
   explicit Service(const ShardSession& shard)
       : file_(shard.job_folder() / "service.json"),
         wanted_(shard.job_folder() / "weights.json"),
+        run_(fs::absolute(shard.run_folder()).lexically_normal()),
         params_(shard.job().params) {
     if (params_.contains("model_folder"))
-      model_ = fs::absolute(shard.run_folder() / params_.at("model_folder").get<std::string>())
-                   .lexically_normal()
-                   .string();
+      model_ = (run_ / params_.at("model_folder").get<std::string>()).string();
     ::setenv("no_proxy", "*", 1);  // a proxy leads out of the cluster
     host_ = std::getenv("SLURM_JOB_ID") != nullptr ? process::host_name() : "127.0.0.1";
   }
@@ -90,10 +89,17 @@ class Service {
     log_info("other weights are wanted: it is started again");
   }
 
-  Json wanted() const { return path_exists(wanted_) ? read_json_file(wanted_) : Json::object(); }
+  // Empty: none; also where the folder is gone, as that of a stage that was set aside.
+  Json wanted() const {
+    if (!path_exists(wanted_)) return Json::object();
+    Json weights = read_json_file(wanted_);
+    const fs::path folder = run_ / weights.value("folder", "");
+    if (!path_exists(folder / "config.json")) return Json::object();
+    weights["folder"] = folder.string();
+    return weights;
+  }
   void take_weights() {
     const Json weights = wanted();
-    if (!path_exists(weights.value("folder", ""))) return;  // of a stage that was set aside
     version_ = weights.value("version", version_);
     model_ = weights.value("folder", model_);
   }
@@ -141,7 +147,7 @@ class Service {
                 kExitFailed);
   }
 
-  fs::path file_, wanted_;
+  fs::path file_, wanted_, run_;
   Json params_;
   std::string model_, version_;  // folder and version of its weights; empty: its own
   std::string host_;

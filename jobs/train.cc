@@ -196,7 +196,8 @@ void write_export(ShardSession& shard) {
     const auto type = json_at<std::string>(params, "type", "job.json");
     const std::uint64_t bytes = model::export_checkpoint(shard.run_folder() / folder, checkpoint,
                                                          type == "bfloat16" ? at::kBFloat16 : at::kFloat);
-    shard.write(open.front(), {{"folder", folder}, {"type", type}, {"bytes", bytes}});
+    shard.write(open.front(),
+                {{"folder", folder}, {"type", type}, {"bytes", bytes}, {"digest", checkpoint.digest}});
   }
   shard.finish();
 }

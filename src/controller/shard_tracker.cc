@@ -263,7 +263,8 @@ void ShardTracker::submit(const std::vector<run::ShardRange>& ranges) {
   for (const run::ShardRange& range : ranges) {
     const LiveJob& job = jobs_.at(range.job);
     ++submissions_;
-    if (job.is_service()) fs::remove(job.folder / kServiceFile);  // an earlier life's
+    if (job.is_service())  // an earlier life's, and what somebody wanted then
+      for (const char* file : {kServiceFile, kWeightsFile}) fs::remove(job.folder / file);
     run::ShardStart start{.key = {range.job, 0},
                           .job_file = job.folder / "job.json",
                           .program = job.program,

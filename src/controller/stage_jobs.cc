@@ -135,9 +135,12 @@ void StageDriver::add_places(const LiveStage& stage, JobFile& file) const {
     (*endpoint)["ready_s"] = std::get<workflow::ServiceSettings>(served.spec->settings).ready_s;
   }
   if (const auto model = file.params.find("model_of"); model != file.params.end()) {
-    const LiveStage& of = named(model->get<std::string>());
-    file.params["model_folder"] =
-        fs::relative(of.output_file.parent_path() / "model", core_.parts.run).generic_string();
+    for (const Json& name : *model) {
+      const fs::path folder = named(name).output_file.parent_path() / "model";
+      if (!path_exists(folder / "config.json")) continue;
+      file.params["model_folder"] = fs::relative(folder, core_.parts.run).generic_string();
+      break;
+    }
     file.params.erase("model_of");
   }
 }

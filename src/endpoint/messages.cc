@@ -42,6 +42,7 @@ Choice choice_from(const Json& json) {
     throw Error("a choice of the answer has no text");
   choice.text = text_of(text);
   choice.finish = text_of(member(json, "finish_reason"));
+  if (choice.finish == "abort") throw Error("the server has cut an answer off (finish_reason: abort)");
   const Json& said = member(json, "logprobs");
   choice.log_probabilities = numbers_of(member(said, "content"), "logprob");
   if (choice.log_probabilities.empty())

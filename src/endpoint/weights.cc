@@ -46,19 +46,25 @@ void update_sglang(Client& client, const Weights& weights) {
 
 // ---- vLLM ----
 
-constexpr const char* kPrefix = "warpsmith-";
+std::string prefix_of(const Weights& weights) { return "warpsmith-" + weights.owner + "-"; }
+std::string name_of(const Weights& weights) { return prefix_of(weights) + weights.version; }
 
-std::string name_of(const Weights& weights) { return kPrefix + weights.version; }
-
-std::vector<std::string> adapters_of_vllm(Client& client) {
+// The caller's.
+std::vector<std::string> adapters_of_vllm(Client& client, const Weights& weights) {
   std::vector<std::string> names;
   const auto body = client.get("/models");
   const Json json = body ? parse_json(*body, "/models") : Json();
   const Json list = json.is_object() ? json.value("data", Json::array()) : Json::array();
   for (const Json& model : list)
-    if (const std::string name = model.is_object() ? model.value("id", "") : ""; name.starts_with(kPrefix))
+    if (const std::string name = model.is_object() ? model.value("id", "") : "";
+        name.starts_with(prefix_of(weights)))
       names.push_back(name);
   return names;
+}
+
+bool has_adapters(const Weights& weights) {
+  std::error_code error;
+  return std::filesystem::is_directory(weights.folder / "adapter", error);
 }
 
 bool holds(const std::vector<std::string>& names, const std::string& name) {
@@ -69,10 +75,11 @@ void load_vllm(Client& client, const Weights& weights, const std::vector<std::st
   const auto body = client.post("/load_lora_adapter", {{"lora_name", name_of(weights)},
                                                        {"lora_path", (weights.folder / "adapter").string()}});
   if (!body)
-    throw Error(
-        "the server has no /load_lora_adapter: vLLM has it with --enable-lora and "
-        "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True",
-        kExitUsage);
+    throw Error("the server does not load " + (weights.folder / "adapter").string() +
+                    ": it does not see that folder, or it has no /load_lora_adapter, which vLLM has with "
+                    "--enable-lora and "
+                    "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True",
+                kExitUsage);
   for (const std::string& name : earlier) (void)client.post("/unload_lora_adapter", {{"lora_name", name}});
 }
 
@@ -92,7 +99,11 @@ std::optional<std::string> sglang_weight_version(Client& client) {
 
 std::string give_weights(Client& client, const Weights& weights, const std::string& model) {
   if (weights.way == "vllm_lora") {
-    const std::vector<std::string> there = adapters_of_vllm(client);
+    if (!has_adapters(weights)) {
+      log_info("the stage begins without adapters: the server's own model is asked");
+      return model;
+    }
+    const std::vector<std::string> there = adapters_of_vllm(client, weights);
     if (!holds(there, name_of(weights))) load_vllm(client, weights, there);
     confirm_weights(client, weights);
     return name_of(weights);
@@ -105,7 +116,7 @@ std::string give_weights(Client& client, const Weights& weights, const std::stri
 
 void confirm_weights(Client& client, const Weights& weights) {
   if (weights.way == "vllm_lora") {
-    if (!holds(adapters_of_vllm(client), name_of(weights)))
+    if (has_adapters(weights) && !holds(adapters_of_vllm(client, weights), name_of(weights)))
       throw Error("the server does not have the adapters " + name_of(weights), kExitFailed);
     return;
   }

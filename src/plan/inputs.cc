@@ -163,7 +163,6 @@ Json stage_inputs(const workflow::StageSpec& stage, const DatasetDigests& digest
                        {"context", stage.policy ? 0 : stage.model.context},  // what room a prompt has
                        {"database", stage.hacks ? stage.hacks->digest : ""}};
   }
-  if (stage.checker && stage.checker->known) inputs["checker_hacks"] = stage.checker->known->digest;
   return inputs;
 }
 
@@ -207,8 +206,6 @@ std::string to_string(const Change& change) {
     path = "imported kernels";
   else if (path == "hacks.database")
     path = "known hacks";
-  else if (path == "checker_hacks")
-    path = "known hacks of the checker";
   else if (path == "hacks.quoted")
     path = "quote_hacks";
   else if (path == "hacks.context")

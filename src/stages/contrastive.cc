@@ -44,7 +44,8 @@ constexpr std::size_t kBytesAToken = 3;  // an ordinary number
 // Bytes up to which a prompt takes quotes of known hacks: what the model's context leaves for a prompt, at an
 // ordinary number of bytes a token. A prompt that fills the context is answered by nothing.
 std::size_t room_for_prompt(const workflow::StageSpec& spec) {
-  if (spec.policy) return std::numeric_limits<std::size_t>::max();  // the server says where it has none
+  if (!workflow::has_own_model(spec))  // the server says where it has none
+    return std::numeric_limits<std::size_t>::max();
   return kBytesAToken * static_cast<std::size_t>(std::max(0, spec.model.context - spec.sample.max_tokens));
 }
 

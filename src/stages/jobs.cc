@@ -134,7 +134,8 @@ JobRequest generate_request(const workflow::StageSpec& spec, int round, const Ch
     job.params["endpoint"] = endpoint_json(*spec.policy, spent);
     if (workflow::has_own_model(spec)) {
       job.params["stage_folder"] = "";
-      job.params["endpoint"]["weights"] = {{"way", spec.policy_weights}, {"version", version_of(checkpoint)}};
+      job.params["endpoint"]["weights"] = {
+          {"way", spec.policy_weights}, {"version", version_of(checkpoint)}, {"context", spec.model.context}};
     }
   } else {
     const bool waves = spec.generate.gpus > 0 || spec.sample.type == "bfloat16";
@@ -182,7 +183,9 @@ JobRequest teacher_request(const workflow::StageSpec& spec, int round, const std
 
 JobRequest checker_request(const workflow::StageSpec& spec, int round, const std::string& name,
                            const std::vector<Prompt>& prompts, const Spent& spent) {
-  return server_request(spec, round, name, *spec.checker, prompts, spent);
+  JobRequest job = server_request(spec, round, name, *spec.checker, prompts, spent);
+  job.params["advice"] = true;
+  return job;
 }
 
 JobRequest compile_request(const workflow::StageSpec& spec, int round,

@@ -33,6 +33,7 @@ std::optional<StageStep> LearningRounds::on_job(const JobResult& result) {
     if (result.round != next() || exported_ == checkpoint_.path) unexpected(spec_, result);
     if (result.items.empty() || result.items.front().record.is_null())
       throw Error(spec_.name + ": the weights for its server were lost with their shard", kExitFailed);
+    checkpoint_.digest = result.items.front().record.value("digest", checkpoint_.digest);
     exported_ = checkpoint_.path;
     return ask(round_.begin(next(), checkpoint_, std::move(waiting_)));
   }

@@ -1,7 +1,5 @@
 // `service`: a server, which runs as long as somebody asks it. The controller looks whether it is up, and
 // ends it.
-#include <optional>
-
 #include "kinds.h"
 
 namespace warpsmith::stages {
@@ -21,7 +19,7 @@ class ServiceStage final : public Stage {
                   {"health", settings.health},
                   {"api", settings.api},
                   {"ready_s", settings.ready_s}};
-    if (const auto stage = exporting_stage(); stage) job.params["model_of"] = *stage;
+    if (const Json stages = stages_with_models(); !stages.empty()) job.params["model_of"] = stages;
     job.items.push_back({{"id", "server"}});
     job.resources = spec_.train;
     job.one_shard = true;
@@ -32,11 +30,12 @@ class ServiceStage final : public Stage {
   StageStep on_job(const JobResult& result) override { unexpected(spec_, result); }
 
  private:
-  // Whose model {model} is: that of the newest stage which left one.
-  std::optional<std::string> exporting_stage() const {
+  // Whose model {model} may be, the newest first: the first that has exported one. The controller looks.
+  Json stages_with_models() const {
+    Json stages = Json::array();
     for (auto it = inputs_.upstream_order.rbegin(); it != inputs_.upstream_order.rend(); ++it)
-      if (!inputs_.upstream.at(*it).value("checkpoint", "").empty()) return *it;
-    return std::nullopt;
+      if (!inputs_.upstream.at(*it).value("checkpoint", "").empty()) stages.push_back(*it);
+    return stages;
   }
 
   const StageInputs inputs_;

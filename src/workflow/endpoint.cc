@@ -125,6 +125,9 @@ void read_endpoint(MapReader& map, EndpointSettings& endpoint, Diagnostics& mist
                 endpoint.url.empty() ? "key `url` is missing"
                                      : fmt::format("`url`: {} is no address of a server", endpoint.url),
                 "such as http://localhost:8000/v1");
+  if (endpoint.model == "{model}" && endpoint.service.empty())
+    map.mistake("model", "`{model}` is the folder that a service was started with, and no `service` is named",
+                "service: NAME; or the model, as the server calls it");
   if (endpoint.model.empty())
     map.mistake("model", "key `model` is missing", "`warpsmith doctor --endpoint URL` lists the server's");
   if (!endpoint.key_env.empty() && !is_identifier(endpoint.key_env))
@@ -194,6 +197,7 @@ TeacherSettings read_teacher(const Node& node, Diagnostics& mistakes) {
   return teacher;
 }
 
+// A stage does not depend on them: what is said changes nothing of it.
 const Table<CheckerSettings>& checker_keys() {
   using S = CheckerSettings;
   static const Table<S> table = {
@@ -229,12 +233,6 @@ void read_checker(const Node& node, StageSpec& spec, Diagnostics& mistakes) {
   map.finish();
 }
 
-Json hashed_checker(const CheckerSettings& checker) {
-  Json json = hashed_json(checker_keys(), checker);
-  json["endpoint"] = hashed_endpoint(checker.endpoint);
-  return json;
-}
-
 std::vector<EndpointSettings*> endpoints_of(StageSpec& stage) {
   std::vector<EndpointSettings*> out;
   if (stage.policy) out.push_back(&*stage.policy);
@@ -265,6 +263,9 @@ static void check_served_training(MapReader& map, StageSpec& spec, Diagnostics& 
             "leave `chat` out");
   else if (spec.policy_weights == "restart" && spec.policy->service.empty())
     mistake(what + " is for a server that the run starts", "endpoint: {service: NAME}");
+  else if (spec.model.export_as == "none")
+    mistake(what + ": the server reads what the stage exports, and `model: {export: none}`",
+            "model: {export: bfloat16}");
   else if (spec.policy_weights == "vllm_lora" && spec.lora.rank == 0)
     mistake(what + " loads adapters, and the stage trains none", "lora: {rank: 16}");
 }

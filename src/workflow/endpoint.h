@@ -28,7 +28,6 @@ Json hashed_teacher(const TeacherSettings& teacher);
 // `checker: {endpoint: …}`.
 const Table<CheckerSettings>& checker_keys();
 void read_checker(const yaml::Node& node, StageSpec& spec, Diagnostics& mistakes);
-Json hashed_checker(const CheckerSettings& checker);
 
 // What the answers depend on: the model, not where it is served.
 Json hashed_endpoint(const EndpointSettings& endpoint);

@@ -115,6 +115,7 @@ class Graph {
   void resolve_services() {
     std::set<std::size_t> asked;
     check_weights();
+    check_trained_servers();
     for (auto& [user, edges] : edges_)
       for (const std::size_t i : std::set<std::size_t>(edges)) {
         if (drafts_[i].spec.kind != "service") continue;
@@ -143,13 +144,14 @@ class Graph {
       const auto* service = std::get_if<ServiceSettings>(&drafts_[i].spec.settings);
       if (service == nullptr) continue;
       std::vector<std::string> askers;
-      bool trained = false;
+      bool trained = false, restarts = false;
       for (const auto& [user, edges] : edges_) {
         if (!edges.contains(i)) continue;
         const StageSpec& spec = drafts_[user].spec;
         askers.push_back(spec.name);
-        trained =
-            trained || (spec.policy && has_own_model(spec) && spec.policy->service == drafts_[i].spec.name);
+        const bool gives = spec.policy && has_own_model(spec) && spec.policy->service == drafts_[i].spec.name;
+        trained = trained || gives;
+        restarts = restarts || (gives && spec.policy_weights == "restart");
       }
       if (trained && askers.size() > 1)
         mistakes_.push_back(mistake_at(
@@ -160,6 +162,12 @@ class Graph {
       const bool names_model = std::any_of(service->argv.begin(), service->argv.end(), [](const auto& word) {
         return word.find("{model}") != std::string::npos;
       });
+      if (restarts && !names_model)
+        mistakes_.push_back(mistake_at(
+            drafts_[i].place,
+            fmt::format("service `{}` gets the weights of a stage, and its `argv` does not say {{model}}",
+                        drafts_[i].spec.name),
+            "argv: [vllm, serve, \"{model}\", --port, \"{port}\"]"));
       const auto exports = [&](std::size_t need) {
         return trains(drafts_[need].spec) && !export_type(drafts_[need].spec).empty();
       };
@@ -169,6 +177,24 @@ class Graph {
             fmt::format("service `{}`: `argv` says {{model}}, and no stage that it needs exports one",
                         drafts_[i].spec.name),
             "needs: a stage that trains, with model: {export: bfloat16}"));
+    }
+  }
+
+  // A server has one folder of weights at a time: who trains it is the only one who asks it.
+  void check_trained_servers() {
+    for (Draft& draft : drafts_) {
+      if (!draft.spec.policy || !has_own_model(draft.spec) || draft.spec.policy->url.empty()) continue;
+      for (Draft& other : drafts_)
+        for (const EndpointSettings* endpoint : endpoints_of(other.spec)) {
+          if (endpoint == &*draft.spec.policy || endpoint->url != draft.spec.policy->url) continue;
+          mistakes_.push_back(
+              mistake_at(draft.place,
+                         fmt::format("stage `{}` gives the server at {} its weights, and {} asks it, too",
+                                     draft.spec.name, endpoint->url,
+                                     &other == &draft ? "its checker" : "stage `" + other.spec.name + "`"),
+                         "a server of its own for each"));
+          return;
+        }
     }
   }
 

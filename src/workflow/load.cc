@@ -98,10 +98,12 @@ class Loader {
     const bool known = m.pretrained || m.context_given || (m.from.empty() && m.shape_of.empty());
     const auto& stages = spec_.stages;
     const auto served = [](const StageSpec& stage) {
-      return stage.policy || (stage.kind == "collect" && resources_of_job(stage, "generate") != nullptr);
+      return !has_own_model(stage) ||
+             (stage.kind == "collect" && resources_of_job(stage, "generate") != nullptr);
     };
     const auto samples = [](const StageSpec& stage) {
-      return !stage.policy && stage.kind != "collect" && resources_of_job(stage, "generate") != nullptr;
+      return has_own_model(stage) && stage.kind != "collect" &&
+             resources_of_job(stage, "generate") != nullptr;
     };
     const bool all_served = std::any_of(stages.begin(), stages.end(), served) &&
                             std::none_of(stages.begin(), stages.end(), samples);
@@ -494,7 +496,7 @@ class Loader {
       check("train", two ? 20 : 16,
             two ? "weights, gradients, two moments and the reference's weights in float32"
                 : "weights, gradients and two moments in float32");
-    check("generate", 4, "weights in float32");
+    if (!stage.policy) check("generate", 4, "weights in float32");
   }
 
   // "runs/x/" -> "runs/x"

@@ -467,8 +467,7 @@ std::vector<Draft> read_stage(const Node& node, const StageSpec& defaults, const
 
 std::string export_type(const StageSpec& stage) {
   const ModelSettings& model = stage.model;
-  if (stage.policy && has_own_model(stage) && (model.export_as == "auto" || model.export_as == "none"))
-    return "float32";
+  if (stage.policy && has_own_model(stage) && model.export_as == "auto") return "float32";
   if (model.export_as == "none") return "";
   if (model.export_as != "auto") return model.export_as;
   return model.from.empty() && model.shape_of.empty() ? "" : "float32";
@@ -529,7 +528,6 @@ Json resolved_parameters(const StageSpec& spec) {
     Json operator()(const ServiceSettings& s) const { return hashed_json(service_keys(), s); }
   };
   json.update(std::visit(Visitor{}, spec.settings));
-  if (spec.checker) json["checker"] = hashed_checker(*spec.checker);
   if (spec.kind == "command" && !spec.point.empty()) json["point"] = spec.point;  // the program is told
   const auto* command = std::get_if<CommandSettings>(&spec.settings);
   if (spec.kind != "service" && (command == nullptr || command->items != "none"))

@@ -2,6 +2,7 @@
 // tiny model of random weights. Its answers are nonsense; what is shown is the protocol, limits, kills and
 // what is kept.
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -299,7 +300,19 @@ TEST_F(RealServer, AServiceGetsTheWeightsOfEachRound) {
   ASSERT_EQ(versions.size(), 2u) << log;
   EXPECT_TRUE(versions[0].starts_with("sft-")) << versions[0];
   EXPECT_TRUE(versions[1].starts_with("rounds-")) << versions[1];
-  // The last export is that of the second round; its server had the first round's, which were others.
+  // Who answered: the server calls a model by the folder that it has read.
+  const std::string asked =
+      output_of("cat '" + run + "'/stages/rounds/*/[12]/generate/0/*/records.jsonl", &status);
+  const std::string folder = output_of("ls -d '" + run + "'/stages/rounds/*/model", &status);
+  std::size_t answers = 0;
+  for (std::size_t at = asked.find("\"model\":\""); at != std::string::npos;
+       at = asked.find("\"model\":\"", at + 1)) {
+    const std::size_t begin = at + 9;
+    EXPECT_THAT(asked.substr(begin, asked.find('"', begin) - begin),
+                testing::StartsWith(folder.substr(0, folder.size() - 1)));
+    ++answers;
+  }
+  EXPECT_GE(answers, 2u) << asked.substr(0, 500);
   const Json found =
       parse_json(output_of(warpsmith + "export '" + run + "' --format json 2>&1", &status), "export");
   for (const Json& stage : found.at("stages"))

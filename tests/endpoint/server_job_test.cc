@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <map>
+#include <mutex>
 #include <set>
 
 #include "fault_server.h"
@@ -26,7 +27,8 @@ using ::testing::HasSubstr;
 class ServerJob : public testing::Test {
  protected:
   // `items` prompts, `n` samples of each.
-  void write_job(const std::string& url, int items, int n, Json endpoint = Json::object()) {
+  void write_job(const std::string& url, int items, int n, const Json& endpoint = Json::object(),
+                 const Json& params = Json::object()) {
     make_folders(folder_);
     std::string lines;
     for (int i = 0; i < items; ++i)
@@ -36,11 +38,14 @@ class ServerJob : public testing::Test {
                    .dump() +
                "\n";
     write_file_atomic(folder_ / "items.jsonl", lines);
-    endpoint.update({{"url", url}, {"model", "coder"}, {"in_flight", 4}, {"first_wait_s", 0.02}});
+    Json whole = {{"url", url}, {"model", "coder"}, {"in_flight", 4}, {"first_wait_s", 0.02}};
+    whole.update(endpoint);
     JobFile job;
     job.job = "generate";
     job.shards = {{0, static_cast<std::uint64_t>(items)}};
-    job.params = {{"endpoint", endpoint}, {"max_tokens", 100}};
+    job.run_folder = "../../../../..";
+    job.params = {{"endpoint", whole}, {"max_tokens", 100}};
+    job.params.update(params);
     write_file_atomic(folder_ / "job.json", to_json(job).dump());
   }
   pid_t start() const {
@@ -136,6 +141,53 @@ TEST_F(ServerJob, APromptIsContinuedWhereThatIsAskedFor) {
   write_file_atomic(folder_ / "items.jsonl", Json{{"id", "a"}, {"n", 1}, {"prompt", "x"}}.dump() + "\n");
   ASSERT_EQ(run(), kExitOk) << log();
   EXPECT_EQ(records().records.at("a")["samples"][0]["text"], "after x");
+}
+
+// An answer of other weights than those that the stage wants is none, and no later life takes it for one.
+TEST_F(ServerJob, AnswersOfOtherWeightsAreNotKept) {
+  std::atomic<int> answers = 0;
+  std::mutex mutex;
+  std::string version = "base";
+  const FaultServer server([&](const Got& got) -> Reply {
+    const std::lock_guard lock(mutex);
+    if (got.path == "/model_info") return {.body = Json{{"weight_version", version}}.dump()};
+    if (got.path == "/update_weights_from_disk") {
+      version = got.body.at("weight_version");
+      return {.body = R"({"success":true,"message":""})"};
+    }
+    if (got.path != "/v1/chat/completions") return {.body = "{}"};
+    if (++answers == 3) version = "somebody-elses";  // as behind a restart of the server
+    return chat_reply({"by " + version}, 7, 3);
+  });
+  write_job(server.url(), 4, 1, {{"in_flight", 1}, {"weights", {{"way", "sglang"}, {"version", "rl-7"}}}},
+            {{"stage_folder", "stages/s/00000000"}});
+  EXPECT_EQ(run(), kExitFailed) << log();
+  EXPECT_THAT(log(), HasSubstr("the server has the weights `somebody-elses`, not `rl-7`"));
+  EXPECT_EQ(records().records.size(), 2u);
+  EXPECT_EQ(run(), 0) << log();
+  ASSERT_EQ(records().records.size(), 4u);
+  for (const auto& [id, record] : records().records)
+    EXPECT_EQ(record.at("samples").at(0).at("text"), "by rl-7") << id;
+  EXPECT_EQ(answers, 5) << "one of them was of other weights";
+}
+
+// What an adviser does not say is no failure.
+TEST_F(ServerJob, AdviceThatDoesNotComeIsNoFailure) {
+  std::atomic<int> answers = 0;
+  const FaultServer server([&](const Got&) -> Reply {
+    return ++answers <= 2 ? chat_reply({"fine"}, 7, 3) : Reply{.status = 503, .body = "{}"};
+  });
+  write_job(server.url(), 4, 1, {{"tries", 2}, {"in_flight", 1}}, {{"advice", true}});
+  EXPECT_EQ(run(), 0) << log();
+  std::size_t said = 0;
+  for (const auto& [id, record] : records().records) {
+    said += record.at("samples").size();
+    if (record.at("samples").empty()) {
+      EXPECT_THAT(record.at("error").get<std::string>(), HasSubstr("no answer"));
+    }
+  }
+  EXPECT_EQ(said, 2u);
+  EXPECT_EQ(records().records.size(), 4u);
 }
 
 // A server that is down has refused nothing: the shard fails, and goes on when it is up.

@@ -9,7 +9,9 @@
 #include <set>
 
 #include "fault_server.h"
+#include "scratch.h"
 #include "warpsmith/base/error.h"
+#include "warpsmith/base/files.h"
 
 namespace warpsmith::endpoint {
 namespace {
@@ -22,11 +24,22 @@ struct Given {
   int exit_code = 0;
 };
 
-Given give(const FaultServer& server, const std::string& way, const std::string& version) {
+// A stage's folder with a model that has adapters.
+const std::filesystem::path& model_folder() {
+  static const Scratch scratch;
+  static const std::filesystem::path folder = [] {
+    make_folders(scratch.path() / "model/adapter");
+    return scratch.path() / "model";
+  }();
+  return folder;
+}
+
+Given give(const FaultServer& server, const std::string& way, const std::string& version,
+           const std::filesystem::path& folder = model_folder()) {
   Ledger free({}, {});
   Client client({.url = server.url(), .model = "coder"}, {}, free);
   try {
-    return {give_weights(client, {way, "/run/stages/rl/model", version}, "coder"), "", 0};
+    return {give_weights(client, {way, folder, version, "0a1b2c"}, "coder"), "", 0};
   } catch (const Error& e) {
     return {"", e.what(), e.exit_code()};
   }
@@ -72,7 +85,7 @@ TEST(Weights, SGLangReadsTheFolderAndIsPausedMeanwhile) {
                                   "POST /update_weights_from_disk", "POST /continue_generation"));
     for (const Got& got : server.got()) {
       if (got.path != "/update_weights_from_disk") continue;
-      EXPECT_EQ(got.body, (Json{{"model_path", "/run/stages/rl/model"}, {"weight_version", "rl-7-abc"}}));
+      EXPECT_EQ(got.body, (Json{{"model_path", model_folder().string()}, {"weight_version", "rl-7-abc"}}));
     }
     const std::size_t asked = server.got().size();
     EXPECT_EQ(give(server, "sglang", "rl-7-abc").error, "");
@@ -111,7 +124,7 @@ TEST(Weights, AServerThatHasNoSuchThing) {
 }
 
 TEST(Weights, VllmLoadsAdaptersUnderNamesOfTheirOwn) {
-  std::set<std::string> adapters = {"somebody-elses"};
+  std::set<std::string> adapters = {"somebody-elses", "warpsmith-ffffff-rl-9"};
   std::mutex mutex;
   const FaultServer server([&](const Got& got) -> Reply {
     const std::lock_guard lock(mutex);
@@ -121,7 +134,7 @@ TEST(Weights, VllmLoadsAdaptersUnderNamesOfTheirOwn) {
       return {.body = Json{{"data", list}}.dump()};
     }
     if (got.path == "/v1/load_lora_adapter") {
-      EXPECT_EQ(got.body.at("lora_path"), "/run/stages/rl/model/adapter");
+      EXPECT_EQ(got.body.at("lora_path"), (model_folder() / "adapter").string());
       adapters.insert(got.body.at("lora_name"));
       return {.body = "Success: LoRA adapter added successfully."};
     }
@@ -131,11 +144,15 @@ TEST(Weights, VllmLoadsAdaptersUnderNamesOfTheirOwn) {
     }
     return {.status = 404, .body = "{}"};
   });
-  EXPECT_EQ(give(server, "vllm_lora", "rl-1").model, "warpsmith-rl-1");
-  EXPECT_EQ(give(server, "vllm_lora", "rl-2").model, "warpsmith-rl-2");
-  EXPECT_EQ(adapters, (std::set<std::string>{"somebody-elses", "warpsmith-rl-2"}));
+  EXPECT_EQ(give(server, "vllm_lora", "rl-1").model, "warpsmith-0a1b2c-rl-1");
+  EXPECT_EQ(give(server, "vllm_lora", "rl-2").model, "warpsmith-0a1b2c-rl-2");
+  EXPECT_EQ(adapters,
+            (std::set<std::string>{"somebody-elses", "warpsmith-0a1b2c-rl-2", "warpsmith-ffffff-rl-9"}));
+  const Scratch plain;
+  EXPECT_EQ(give(server, "vllm_lora", "sft-9", plain.path()).model, "coder")
+      << "before the first round has trained there are no adapters";
   const std::size_t asked = server.got().size();
-  EXPECT_EQ(give(server, "vllm_lora", "rl-2").model, "warpsmith-rl-2");
+  EXPECT_EQ(give(server, "vllm_lora", "rl-2").model, "warpsmith-0a1b2c-rl-2");
   for (std::size_t i = asked; i < server.got().size(); ++i) EXPECT_EQ(server.got()[i].method, "GET");
 }
 

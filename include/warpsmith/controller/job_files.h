@@ -15,6 +15,7 @@ namespace warpsmith::controller {
 
 // Beside the job file of a service, while it can be asked: {"url", "host", "pid"}.
 inline constexpr const char* kServiceFile = "service.json";
+inline constexpr const char* kWeightsFile = "weights.json";  // beside it: what somebody wants it to serve
 std::filesystem::path service_file(const std::filesystem::path& stage_folder);  // a stage has one such job
 
 // items.jsonl of a request, and its digest: a job that a stage asks for again must have the same.
