@@ -6,6 +6,7 @@
 
 #include "kernelbench_tasks.h"
 #include "print.h"
+#include "tasks_synthesize.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/paths.h"
 #include "warpsmith/base/text.h"
@@ -71,6 +72,7 @@ std::string line_of(const Json& task) {
 }
 
 int tasks(const Options& options, CommandContext& context) {
+  if (options.path.empty()) throw Error("PATH: name a folder of tasks, or a checkout of KernelBench", kExitUsage);
   for (const int level : options.levels)
     if (level < 1 || level > 3) throw Error("--level: 1, 2 or 3", kExitUsage);
   fs::path folder = options.path;
@@ -111,7 +113,13 @@ void add_tasks(CLI::App& app, CommandContext& context) {
   CLI::App* command = add_command(
       app, context, "tasks", "Lists the tasks of a folder, or of a checkout of KernelBench",
       "warpsmith tasks ../KernelBench --level 1", [options, &context] { return tasks(*options, context); });
-  command->add_option("PATH", options->path, "A folder of tasks, or a checkout of KernelBench")->required();
+  add_tasks_synthesize(*command, context);
+  // A subcommand's action is set first.
+  command->callback([command, options, &context] {
+    if (command->get_subcommands().empty())
+      context.action = [options, &context] { return tasks(*options, context); };
+  });
+  command->add_option("PATH", options->path, "A folder of tasks, or a checkout of KernelBench");
   command->add_option("--level", options->levels, "This level of KernelBench alone (may be given again)")
       ->allow_extra_args(false);
   command->add_option("--device", options->device, "Whose shapes are told: `cpu`, or a GPU type");

@@ -30,7 +30,7 @@ bool contains(const std::vector<std::string>& names, const workflow::StageSpec& 
 // Tasks as command stages see them: their files are the program's to read.
 std::vector<task::Task> named_tasks(const workflow::DatasetSettings& dataset) {
   std::vector<task::Task> tasks;
-  for (const auto* ids : {&dataset.train, &dataset.heldout_combination, &dataset.heldout_operation})
+  for (const auto& [name, ids] : dataset.groups())
     for (const std::string& id : *ids) {
       tasks.emplace_back();
       tasks.back().id = id;

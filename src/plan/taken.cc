@@ -97,10 +97,9 @@ Source read_source(const fs::path& run) {
 
 std::vector<std::string> tasks_of(const workflow::StageSpec& stage,
                                   const workflow::MeasureSettings& settings) {
-  std::vector<std::string> tasks = stage.dataset.train;
-  if (settings.heldout)
-    for (const auto* more : {&stage.dataset.heldout_combination, &stage.dataset.heldout_operation})
-      tasks.insert(tasks.end(), more->begin(), more->end());
+  if (!settings.heldout) return stage.dataset.train;
+  std::vector<std::string> tasks;
+  for (const auto& [name, ids] : stage.dataset.groups()) tasks.insert(tasks.end(), ids->begin(), ids->end());
   return tasks;
 }
 

@@ -91,6 +91,7 @@ std::string group_title(const std::string& group) {
   if (group == "train") return "trained tasks";
   if (group == "heldout_combination") return "held out: new combinations";
   if (group == "heldout_operation") return "held out: new operations";
+  if (group == "heldout_length") return "held out: longer chains";
   return group;
 }
 

@@ -27,7 +27,8 @@ class VersionOrder {
 inline int group_rank(const std::string& group) {
   if (group == "train") return 0;
   if (group == "heldout_combination") return 1;
-  return group == "heldout_operation" ? 2 : 3;
+  if (group == "heldout_operation") return 2;
+  return group == "heldout_length" ? 3 : 4;
 }
 
 }  // namespace warpsmith::report

@@ -138,9 +138,7 @@ TaskSet::TaskSet(const workflow::DatasetSettings& dataset, const std::vector<tas
       if (group_.emplace(id, group).second) all_.push_back(id);
     }
   };
-  add(dataset.train, "train");
-  add(dataset.heldout_combination, "heldout_combination");
-  add(dataset.heldout_operation, "heldout_operation");
+  for (const auto& [name, ids] : dataset.groups()) add(*ids, name);
 }
 
 const task::Task& TaskSet::at(const std::string& id) const {

@@ -34,7 +34,9 @@ struct Planner {
   }
   std::uint64_t train_tasks() const { return spec.dataset.train.size(); }
   std::uint64_t all_tasks() const {
-    return train_tasks() + spec.dataset.heldout_combination.size() + spec.dataset.heldout_operation.size();
+    std::uint64_t all = 0;
+    for (const auto& [name, ids] : spec.dataset.groups()) all += ids->size();
+    return all;
   }
 
   void add_export(int round) {

@@ -140,7 +140,7 @@ const Table<SampleRow>& sample_table() {
           field("round", &R::round, {.meaning = "round of the stage"}),
           field("task", &R::task, {.meaning = "task"}),
           field("group", &R::group,
-                {.meaning = "`train`, `heldout_combination`, `heldout_operation`", .width = 24}),
+                {.meaning = "`train`, `heldout_combination`, `heldout_operation`, `heldout_length`", .width = 24}),
           field("candidate", &R::candidate, {.meaning = "id of the program", .width = 64}),
           field("verdict", &R::verdict, {.meaning = "what became of it", .width = 24}),
           field("speedup", &R::speedup, {.meaning = "its score; 0: no success"}),

@@ -54,6 +54,8 @@ std::string_view to_string(Split split) {
       return "heldout_combination";
     case Split::kHeldoutOperation:
       return "heldout_operation";
+    case Split::kHeldoutLength:
+      return "heldout_length";
     case Split::kExtra:
       return "extra";
   }

@@ -40,6 +40,15 @@ std::vector<std::string> task_ids(const fs::path& folder) {
   return ids;
 }
 
+// As the task's file says it; empty where it does not. What else is wrong with the file is told when it is
+// read.
+std::string task_split(const fs::path& task) {
+  Diagnostics elsewhere;
+  const Node root = yaml::load_file(task / "task.yaml", elsewhere);
+  const Node* split = root.is_map() ? root.find("split") : nullptr;
+  return split != nullptr && split->is_scalar() ? split->text() : "";
+}
+
 class Loader {
  public:
   Loader(const fs::path& file, const LoadOptions& options) : file_(file), options_(options) {}
@@ -241,8 +250,16 @@ class Loader {
     };
     read_ids("heldout_combination", dataset.heldout_combination);
     read_ids("heldout_operation", dataset.heldout_operation);
+    read_ids("heldout_length", dataset.heldout_length);
     const Node* train = node.find("train");
-    if (train != nullptr && train->is_scalar() && train->text() == "all") {
+    if (train != nullptr && train->is_scalar() && train->text() == "split") {
+      map.expect("train");
+      if (!used.empty())
+        map.mistake("train", "`train: split` takes held-out tasks from their files",
+                    "leave the other lists out");
+      else
+        read_splits(known, dataset);
+    } else if (train != nullptr && train->is_scalar() && train->text() == "all") {
       map.expect("train");
       for (const std::string& id : known)
         if (!used.contains(id)) dataset.train.push_back(id);
@@ -253,6 +270,20 @@ class Loader {
         map.mistake("train", "`dataset` names no task to train on", "train: all, or a list of task ids");
     }
     map.finish();
+  }
+
+  // Each task where its file says; what is `extra` there is left out.
+  void read_splits(const std::vector<std::string>& known, DatasetSettings& dataset) {
+    const std::pair<const char*, std::vector<std::string>*> groups[] = {
+        {"train", &dataset.train},
+        {"heldout_combination", &dataset.heldout_combination},
+        {"heldout_operation", &dataset.heldout_operation},
+        {"heldout_length", &dataset.heldout_length}};
+    for (const std::string& id : known) {
+      const std::string split = task_split(dataset.folder / id);
+      for (const auto& [name, ids] : groups)
+        if (split == name) ids->push_back(id);
+    }
   }
 
   void read_stages(const Node& root, const StageSpec& defaults, bool has_dataset) {

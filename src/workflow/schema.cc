@@ -161,10 +161,12 @@ Json dataset_schema() {
          {"description", "A checkout of KernelBench instead of `folder`: its modules become tasks."}}},
        {"levels", list_of({{"type", "integer"}, {"minimum", 1}, {"maximum", 3}}, "Levels of KernelBench.")},
        {"train",
-        {{"description", "Tasks to train on; all: every one that is not held out."},
-         {"anyOf", {{{"const", "all"}}, ids}}}},
+        {{"description",
+          "Tasks to train on; all: every one that is not held out. split: each task where its file says."},
+         {"anyOf", {{{"enum", {"all", "split"}}}, ids}}}},
        {"heldout_combination", ids},
-       {"heldout_operation", ids}},
+       {"heldout_operation", ids},
+       {"heldout_length", ids}},
       "The tasks.", {"train"});
   dataset["oneOf"] = {{{"required", {"folder"}}}, {{"required", {"kernelbench"}}}};
   return dataset;

@@ -474,10 +474,9 @@ std::string export_type(const StageSpec& stage) {
 }
 
 std::set<std::string> DatasetSettings::ids() const {
-  std::set<std::string> ids(train.begin(), train.end());
-  ids.insert(heldout_combination.begin(), heldout_combination.end());
-  ids.insert(heldout_operation.begin(), heldout_operation.end());
-  return ids;
+  std::set<std::string> all;
+  for (const auto& [name, ids] : groups()) all.insert(ids->begin(), ids->end());
+  return all;
 }
 
 namespace {
@@ -531,9 +530,9 @@ Json resolved_parameters(const StageSpec& spec) {
   if (spec.kind == "command" && !spec.point.empty()) json["point"] = spec.point;  // the program is told
   const auto* command = std::get_if<CommandSettings>(&spec.settings);
   if (spec.kind != "service" && (command == nullptr || command->items != "none"))
-    json["dataset"] = {{"train", spec.dataset.train},
-                       {"heldout_combination", spec.dataset.heldout_combination},
-                       {"heldout_operation", spec.dataset.heldout_operation}};
+    for (const auto& [name, tasks] : spec.dataset.groups())
+      if (name != std::string("heldout_length") || !tasks->empty())  // stages of older runs have none
+        json["dataset"][name] = *tasks;
   return json;
 }
 

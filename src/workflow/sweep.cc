@@ -66,10 +66,8 @@ std::string sweep_yaml(const SweepRequest& request, const StageSpec& like) {
       "  train: {}\n",
       request.select, request.name, like.seed, quoted(like.dataset.folder.string()),
       list(like.dataset.train));
-  if (!like.dataset.heldout_combination.empty())
-    text += "  heldout_combination: " + list(like.dataset.heldout_combination) + "\n";
-  if (!like.dataset.heldout_operation.empty())
-    text += "  heldout_operation: " + list(like.dataset.heldout_operation) + "\n";
+  for (const auto& [name, ids] : like.dataset.groups())
+    if (ids != &like.dataset.train && !ids->empty()) text += fmt::format("  {}: {}\n", name, list(*ids));
   return text + fmt::format(
                     "\ncompile: {}\n"
                     "measure: {}\n"

@@ -334,7 +334,8 @@ TEST_F(RealServer, ACheckerIsAskedAboutAJump) {
   ASSERT_EQ(status, 0);
   write_file_atomic(file,
                     "schema: warpsmith.workflow/1\nname: checked\ndataset: {folder: tasks, train: all}\n"
-                    "measure: {budget: 300ms, target: 3%}\nstages:\n  - name: theirs\n    kind: measure\n"
+                    "measure: {budget: 300ms, target: 3%, variance_gate: 1000}\nstages:\n  - name: theirs\n  "
+                    "  kind: measure\n"
                     "    candidates: imported\n    checker: {jump: 1, max_tokens: 16, endpoint: {url: \"" +
                         url() + "\", model: " + model() + "}}\n");
   const std::string warpsmith = std::string("'") + WARPSMITH_BINARY_DIR "/warpsmith' ";
@@ -357,12 +358,13 @@ TEST_F(RealServer, ACheckerIsAskedAboutAJump) {
 TEST_F(RealServer, ATeacherIsAskedForEachTask) {
   const Scratch scratch;
   const std::string run = (scratch.path() / "run").string(), file = (scratch.path() / "w.yaml").string();
-  write_file_atomic(
-      file, "schema: warpsmith.workflow/1\nname: taught\ndataset: {folder: " + kSource +
-                "/datasets, train: [square_bias_relu, rms_norm], heldout_operation: [transpose]}\n"
-                "measure: {budget: 300ms, target: 3%}\nstages:\n  - name: collect\n    kind: collect\n"
-                "    teachers: [{name: tiny, url: \"" +
-                url() + "\", model: " + model() + ", trials: 3, successes: 2, max_tokens: 16}]\n");
+  write_file_atomic(file,
+                    "schema: warpsmith.workflow/1\nname: taught\ndataset: {folder: " + kSource +
+                        "/datasets, train: [square_bias_relu, rms_norm], heldout_operation: [transpose]}\n"
+                        "measure: {budget: 300ms, target: 3%, variance_gate: 1000}\nstages:\n  - name: "
+                        "collect\n    kind: collect\n"
+                        "    teachers: [{name: tiny, url: \"" +
+                        url() + "\", model: " + model() + ", trials: 3, successes: 2, max_tokens: 16}]\n");
   int status = 0;
   const std::string warpsmith = std::string("'") + WARPSMITH_BINARY_DIR "/warpsmith' ";
   const std::string said =

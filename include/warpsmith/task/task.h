@@ -99,8 +99,9 @@ struct CudnnSpec {
 using Dims = std::map<std::string, std::int64_t>;  // symbol -> size: one shape of a task
 
 // Which share of the data a task belongs to where a workflow does not say.
-enum class Split { kTrain, kHeldoutCombination, kHeldoutOperation, kExtra };
-std::string_view to_string(Split split);  // "train", "heldout_combination", "heldout_operation", "extra"
+enum class Split { kTrain, kHeldoutCombination, kHeldoutOperation, kHeldoutLength, kExtra };
+// "train", "heldout_combination", "heldout_operation", "heldout_length", "extra"
+std::string_view to_string(Split split);
 
 struct Task {
   std::string id;  // folder name

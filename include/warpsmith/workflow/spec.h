@@ -1,6 +1,7 @@
 // What a workflow file says, after substitution and matrix expansion. Format document: workflows/README.md.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -142,9 +143,17 @@ struct ProtocolSettings {
 };
 
 struct DatasetSettings {
-  std::filesystem::path folder;                                            // absolute
-  std::vector<std::string> train, heldout_combination, heldout_operation;  // task ids
-  std::set<std::string> ids() const;                                       // of all three
+  std::filesystem::path folder;                                                            // absolute
+  std::vector<std::string> train, heldout_combination, heldout_operation, heldout_length;  // task ids
+  // All of these with their names, `train` first.
+  using Group = std::pair<const char*, const std::vector<std::string>*>;
+  std::array<Group, 4> groups() const {
+    return {Group{"train", &train},
+            {"heldout_combination", &heldout_combination},
+            {"heldout_operation", &heldout_operation},
+            {"heldout_length", &heldout_length}};
+  }
+  std::set<std::string> ids() const;  // of all three
 };
 
 struct PromptSettings {

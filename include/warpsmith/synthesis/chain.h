@@ -1,0 +1,90 @@
+// A chain of operators over a matrix: what a synthesised task computes.
+//
+//   start: the matrix itself | rows of a table by index | a matrix product
+//   steps: elementwise, with a second operand or without; and norms of rows
+//   end:   nothing | a reduction of rows or columns | a scan of rows | a transposition
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace warpsmith::synthesis {
+
+// One pass over a row, whose result later passes and steps may use: `term` of the element `v` and of the
+// results before it, `{0}` and `{1}`, folded; `finish` makes the result of the fold `{a}`. In CUDA C++.
+enum class Fold { kSum, kMax, kMin };
+struct Pass {
+  Fold fold = Fold::kSum;
+  const char* term = "v";
+  const char* finish = "{a}";
+};
+
+enum class Place {
+  kStart,      // x itself, a table's rows, a product
+  kElement,    // v becomes a function of v
+  kOperand,    // of v and of an element of another input
+  kRow,        // of v and of results of passes over its row
+  kRowEnd,     // a row becomes a number
+  kColumnEnd,  // a column does
+  kScan,       // each element becomes the sum up to it
+  kTranspose
+};
+
+// Where the second operand of an element lies.
+enum class Operand { kNone, kMatrix, kRowVector, kColumnVector, kScalar };
+
+struct Operator {
+  const char* name;  // as in a task's `ops`
+  Place place = Place::kElement;
+  // TorchScript, an expression of {v} and {o}; `{v}` may stand twice.
+  const char* torch = "{v}";
+  // CUDA C++: an expression of v, {o}, and {0}, {1} of `passes`.
+  const char* cuda = "v";
+  double (*value)(double v, double o) = nullptr;  // kElement, kOperand
+  int flops = 1;                                  // an element
+  Operand operand = Operand::kNone;
+  const char* operand_name = "";    // of the input or scalar
+  const char* operand_values = "";  // of the input; of a scalar its value
+  std::vector<Pass> passes = {};    // kRow, kRowEnd; one of kColumnEnd, over the column
+  const char* hard_values = "";     // a distribution of x that its mistakes show with; may be empty
+};
+
+// All that the grammar knows, in a fixed order; chains name them by index.
+const std::vector<Operator>& operators();
+const Operator& operator_named(std::string_view name);  // throws Error
+
+struct Chain {
+  std::size_t start = 0;
+  std::vector<std::size_t> steps;  // kElement, kOperand, kRow
+  std::size_t end = 0;             // operators().size(): none
+  bool has_end() const { return end < operators().size(); }
+
+  // Names of all operators, in order; "x" of a plain start is left out.
+  std::vector<std::string> names() const;
+  // Where a pair of neighbours meets: "relu>bias".
+  std::vector<std::string> pairs() const;
+};
+
+// An input beside the first, as the task names it.
+struct Input {
+  std::string name;
+  Operand operand = Operand::kMatrix;
+  std::string values;
+  bool is_index = false, is_table = false;  // of start `gather_rows`; is_table: also the factors of `matmul`
+};
+// Of all operands in the order of their steps; names that come twice are numbered: b, b2.
+std::vector<Input> inputs_of(const Chain& chain);
+std::vector<std::pair<std::string, double>> scalars_of(const Chain& chain);
+
+// What a chain computes, in double: for tests, and for telling chains apart that look different. Inputs are
+// drawn by `seed`. `changed`: an input (by its number: 0 the first) with other values; -1: none.
+struct Sizes {
+  int rows = 3, columns = 5, inner = 4, table = 7;
+};
+std::vector<double> evaluate(const Chain& chain, std::uint64_t seed, int changed = -1,
+                             const Sizes& sizes = {});
+
+}  // namespace warpsmith::synthesis

@@ -1,0 +1,218 @@
+#include "warpsmith/synthesis/chain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "text.h"
+#include "warpsmith/base/random.h"
+
+namespace warpsmith::synthesis {
+
+namespace {
+
+std::vector<std::size_t> all_of(const Chain& chain) {
+  std::vector<std::size_t> all;
+  if (chain.start != 0) all.push_back(chain.start);
+  all.insert(all.end(), chain.steps.begin(), chain.steps.end());
+  if (chain.has_end()) all.push_back(chain.end);
+  return all;
+}
+
+// b, b2, b3 …
+class Names {
+ public:
+  std::string fresh(const std::string& name) {
+    const int n = ++count_[name];
+    return n == 1 ? name : name + std::to_string(n);
+  }
+
+ private:
+  std::map<std::string, int> count_;
+};
+
+// ---- evaluation
+
+struct Matrix {
+  int rows, columns;
+  std::vector<double> at;
+  double& operator()(int r, int c) { return at[static_cast<std::size_t>(r * columns + c)]; }
+};
+
+class Evaluation {
+ public:
+  Evaluation(const Chain& chain, std::uint64_t seed, int changed, const Sizes& sizes)
+      : chain_(chain), seed_(seed), changed_(changed), sizes_(sizes), inputs_(inputs_of(chain)) {}
+
+  std::vector<double> run() {
+    start();
+    for (const std::size_t number : chain_.steps) step(op(number));
+    if (chain_.has_end()) return end(op(chain_.end));
+    return v_.at;
+  }
+
+ private:
+  Matrix draw(int rows, int columns) {
+    // By its name, so that operands are the same in whatever order their steps stand.
+    const int number = drawn_++;
+    const std::string& name = inputs_[static_cast<std::size_t>(number)].name;
+    Random random(random_key({seed_, name_key(name), number == changed_ ? 1u : 0u}));
+    Matrix m{rows, columns, std::vector<double>(static_cast<std::size_t>(rows * columns))};
+    for (double& value : m.at) value = 4 * random.uniform() - 2;
+    return m;
+  }
+
+  void start() {
+    const std::string_view name = op(chain_.start).name;
+    if (name == "x") {
+      v_ = draw(sizes_.rows, sizes_.columns);
+      return;
+    }
+    Matrix a = name == "matmul" ? draw(sizes_.rows, sizes_.inner) : draw(sizes_.table, sizes_.columns);
+    Matrix b = name == "matmul" ? draw(sizes_.inner, sizes_.columns) : draw(sizes_.rows, 1);
+    v_ = {sizes_.rows, sizes_.columns,
+          std::vector<double>(static_cast<std::size_t>(sizes_.rows * sizes_.columns))};
+    for (int r = 0; r < v_.rows; ++r)
+      for (int c = 0; c < v_.columns; ++c) {
+        if (name == "gather_rows") {
+          const int row = static_cast<int>(std::fabs(b(r, 0)) / 2 * (sizes_.table - 1));
+          v_(r, c) = a(row, c);
+          continue;
+        }
+        for (int k = 0; k < sizes_.inner; ++k) v_(r, c) += a(r, k) * b(k, c);
+      }
+  }
+
+  void step(const Operator& one) {
+    if (one.place == Place::kRow) return row(one);
+    Matrix o{1, 1, {std::strtod(one.operand_values, nullptr)}};
+    if (one.operand == Operand::kMatrix) o = draw(v_.rows, v_.columns);
+    if (one.operand == Operand::kRowVector) o = draw(1, v_.columns);
+    if (one.operand == Operand::kColumnVector) o = draw(v_.rows, 1);
+    for (int r = 0; r < v_.rows; ++r)
+      for (int c = 0; c < v_.columns; ++c)
+        v_(r, c) = one.value(v_(r, c), o(o.rows == 1 ? 0 : r, o.columns == 1 ? 0 : c));
+  }
+
+  void row(const Operator& one) {
+    const std::string_view name = one.name;
+    const double n = v_.columns, eps = 1e-5;
+    for (int r = 0; r < v_.rows; ++r) {
+      double sum = 0, squares = 0, most = -std::numeric_limits<double>::infinity(), exps = 0, spread = 0;
+      for (int c = 0; c < v_.columns; ++c) {
+        sum += v_(r, c);
+        squares += v_(r, c) * v_(r, c);
+        most = std::max(most, v_(r, c));
+      }
+      for (int c = 0; c < v_.columns; ++c) {
+        exps += std::exp(v_(r, c) - most);
+        spread += (v_(r, c) - sum / n) * (v_(r, c) - sum / n);
+      }
+      for (int c = 0; c < v_.columns; ++c) {
+        double& v = v_(r, c);
+        if (name == "center") v -= sum / n;
+        if (name == "subtract_max") v -= most;
+        if (name == "rms_norm") v /= std::sqrt(squares / n + eps);
+        if (name == "l2_norm") v /= std::sqrt(squares + eps);
+        if (name == "row_softmax") v = std::exp(v - most) / exps;
+        if (name == "log_softmax") v -= most + std::log(exps);
+        if (name == "standardize") v = (v - sum / n) / std::sqrt(spread / n + eps);
+      }
+    }
+  }
+
+  std::vector<double> end(const Operator& one) {
+    const std::string_view name = one.name;
+    const bool by_column = one.place == Place::kColumnEnd;
+    std::vector<double> out;
+    if (one.place == Place::kScan) {
+      for (int r = 0; r < v_.rows; ++r) {
+        double sum = 0;
+        for (int c = 0; c < v_.columns; ++c) out.push_back(sum += v_(r, c));
+      }
+      return out;
+    }
+    for (int i = 0; i < (by_column || one.place == Place::kTranspose ? v_.columns : v_.rows); ++i) {
+      const int n = by_column || one.place == Place::kTranspose ? v_.rows : v_.columns;
+      const auto at = [&](int k) {
+        return by_column || one.place == Place::kTranspose ? v_(k, i) : v_(i, k);
+      };
+      double sum = 0, squares = 0, most = at(0), least = at(0), exps = 0;
+      for (int k = 0; k < n; ++k) {
+        if (one.place == Place::kTranspose) out.push_back(at(k));
+        sum += at(k);
+        squares += at(k) * at(k);
+        most = std::max(most, at(k));
+        least = std::min(least, at(k));
+      }
+      for (int k = 0; k < n; ++k) exps += std::exp(at(k) - most);
+      if (name.ends_with("_sum")) out.push_back(sum);
+      if (name.ends_with("_mean")) out.push_back(sum / n);
+      if (name.ends_with("_max")) out.push_back(most);
+      if (name == "row_min") out.push_back(least);
+      if (name == "row_norm") out.push_back(std::sqrt(squares));
+      if (name == "logsumexp") out.push_back(most + std::log(exps));
+    }
+    return out;
+  }
+
+  const Chain& chain_;
+  const std::uint64_t seed_;
+  const int changed_;
+  const Sizes sizes_;
+  const std::vector<Input> inputs_;
+  int drawn_ = 0;
+  Matrix v_{0, 0, {}};
+};
+
+}  // namespace
+
+std::vector<std::string> Chain::names() const {
+  std::vector<std::string> out;
+  for (const std::size_t number : all_of(*this)) out.emplace_back(op(number).name);
+  return out;
+}
+
+std::vector<std::string> Chain::pairs() const {
+  const std::vector<std::string> all = names();
+  std::vector<std::string> out;
+  for (std::size_t i = 1; i < all.size(); ++i) out.push_back(all[i - 1] + ">" + all[i]);
+  return out;
+}
+
+std::vector<Input> inputs_of(const Chain& chain) {
+  std::vector<Input> out;
+  Names names;
+  const std::string_view start = op(chain.start).name;
+  if (start == "gather_rows") {
+    out.push_back({names.fresh("t"), Operand::kMatrix, "normal(0, 1)", false, true});
+    out.push_back({names.fresh("idx"), Operand::kColumnVector, "integers(0, V)", true, false});
+  } else {
+    out.push_back({names.fresh("x"), Operand::kMatrix, "normal(0, 1)", false, start == "matmul"});
+    if (start == "matmul")
+      out.push_back({names.fresh("w"), Operand::kMatrix, "normal(0, 1 / sqrt(K))", false, true});
+  }
+  for (const std::size_t number : chain.steps)
+    if (const Operator& one = op(number); one.operand != Operand::kNone && one.operand != Operand::kScalar)
+      out.push_back({names.fresh(one.operand_name), one.operand, one.operand_values});
+  return out;
+}
+
+std::vector<std::pair<std::string, double>> scalars_of(const Chain& chain) {
+  std::vector<std::pair<std::string, double>> out;
+  for (const std::size_t number : chain.steps) {
+    const Operator& one = op(number);
+    if (one.operand != Operand::kScalar) continue;
+    const auto known = [&](const auto& scalar) { return scalar.first == one.operand_name; };
+    if (std::none_of(out.begin(), out.end(), known))
+      out.emplace_back(one.operand_name, std::strtod(one.operand_values, nullptr));
+  }
+  return out;
+}
+
+std::vector<double> evaluate(const Chain& chain, std::uint64_t seed, int changed, const Sizes& sizes) {
+  return Evaluation(chain, seed, changed, sizes).run();
+}
+
+}  // namespace warpsmith::synthesis

@@ -1,0 +1,598 @@
+#include "warpsmith/synthesis/programs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "text.h"
+
+namespace warpsmith::synthesis {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+const char* begin_of(Fold fold) {
+  return fold == Fold::kSum ? "0.f" : fold == Fold::kMax ? "-INFINITY" : "INFINITY";
+}
+
+std::string folded(Fold fold, const std::string& a, const std::string& term) {
+  if (fold == Fold::kSum) return fmt::format("{} += {};", a, term);
+  return fmt::format("{} = {}({}, {});", a, fold == Fold::kMax ? "fmaxf" : "fminf", a, term);
+}
+
+// A run of a chain's steps as one kernel has it: from what it reads to what it writes.
+struct Part {
+  bool from_temporary = false;      // else the chain's start
+  std::size_t first = 0, last = 0;  // steps [first, last)
+  const Operator* end = nullptr;    // null: elements are written
+  std::string out = "out";
+};
+
+// How the kernels of a program are written.
+struct Style {
+  std::string name;
+  std::string element = "flat";  // flat, grid_stride, rows_2d, row_loop, chunk, vector4
+  std::string row = "thread";    // thread, block, warp
+  std::string column = "thread", scan = "thread", transpose = "direct", product = "direct";
+  int block = 256;
+};
+
+class Writer {
+ public:
+  Writer(const Chain& chain, Style style)
+      : chain_(chain), style_(std::move(style)), inputs_(inputs_of(chain)) {
+    std::size_t next = operators()[chain.start].name == std::string("x") ? 1 : 2;
+    for (const std::size_t number : chain.steps) {
+      const Operator& one = operators()[number];
+      const bool is_input = one.operand != Operand::kNone && one.operand != Operand::kScalar;
+      operands_.push_back(is_input ? inputs_[next++].name : one.operand_name);
+    }
+  }
+
+  std::string source() {
+    const std::vector<Part> parts = parts_of();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      kernel_ = parts.size() == 1 ? "k" : "k" + std::to_string(i + 1);
+      write(parts[i]);
+    }
+    return fmt::format("{}\n{}\n", fmt::join(plan_, "\n"), fmt::join(code_, "\n"));
+  }
+
+ private:
+  bool is_product() const { return operators()[chain_.start].name == std::string("matmul"); }
+  const Operator& step(std::size_t i) const { return operators()[chain_.steps[i]]; }
+  bool has_rows(std::size_t first, std::size_t last) const {
+    for (std::size_t i = first; i < last; ++i)
+      if (step(i).place == Place::kRow) return true;
+    return false;
+  }
+
+  std::vector<Part> parts_of() {
+    const Operator* end = chain_.has_end() ? &operators()[chain_.end] : nullptr;
+    const bool by_rows = end != nullptr && end->place == Place::kRowEnd;
+    const std::size_t n = chain_.steps.size();
+    std::vector<Part> parts;
+    Part part;
+    const auto cut = [&](std::size_t at) {
+      part.last = at;
+      part.out = "y" + std::string(parts.empty() ? "" : std::to_string(parts.size() + 1));
+      plan_.push_back(fmt::format("// plan: temp {} float32[M, N]", part.out));
+      parts.push_back(part);
+      part = {.from_temporary = true, .first = at};
+      temporary_ = parts.back().out;
+    };
+    if (is_product() && (has_rows(0, n) || end != nullptr)) {
+      std::size_t at = 0;
+      while (at < n && step(at).place != Place::kRow) ++at;
+      cut(at);
+    }
+    if (end != nullptr && !by_rows && has_rows(part.first, n)) cut(n);
+    part.last = n;
+    part.end = end;
+    parts.push_back(part);
+    return parts;
+  }
+
+  // ---- what a kernel takes
+
+  void use(const std::string& name) { used_.insert(name); }
+  std::string arguments(bool typed, const Part& part, const std::string& in) const {
+    Lines out;
+    const auto pointer = [&](const std::string& name, const char* type) {
+      out.push_back(typed ? fmt::format("const {}* {}", type, name) : name);
+    };
+    if (part.from_temporary) pointer(in, "float");
+    for (const Input& input : inputs_)
+      if (used_.contains(input.name)) pointer(input.name, input.is_index ? "long long" : "float");
+    out.push_back(typed ? "float* " + part.out : part.out);
+    for (const auto& [name, value] : scalars_of(chain_))
+      if (used_.contains(name)) out.push_back(typed ? "float " + name : name);
+    for (const char* size : {"M", "N", "K"})
+      if (std::string(size) != "K" || used_.contains("K"))
+        out.push_back(typed ? fmt::format("int {}", size) : size);
+    return fmt::format("{}", fmt::join(out, ", "));
+  }
+
+  // ---- elements
+
+  std::string load(const Part& part, const std::string& in) {
+    if (part.from_temporary) return in + "[i]";
+    const std::string start = operators()[chain_.start].name;
+    if (start == "x") {
+      use("x");
+      return "x[i]";
+    }
+    use("t");
+    use("idx");
+    return "t[idx[m] * N + c]";
+  }
+  std::string operand(std::size_t i, bool as_parameter) {
+    const Operator& one = step(i);
+    const std::string& name = operands_[i];
+    if (one.operand == Operand::kNone) return "";
+    use(name);
+    if (one.operand == Operand::kScalar || as_parameter) return name;
+    if (one.operand == Operand::kRowVector) return name + "[c]";
+    return name + (one.operand == Operand::kColumnVector ? "[m]" : "[i]");
+  }
+  // "v = …;" of step i; `results`: of its passes.
+  std::string line(std::size_t i, const Lines& results, bool as_parameter = false) {
+    std::string text = replaced(step(i).cuda, "{o}", operand(i, as_parameter));
+    for (std::size_t k = 0; k < results.size(); ++k)
+      text = replaced(text, fmt::format("{{{}}}", k), results[k]);
+    return "v = " + text + ";";
+  }
+  // What the steps before `last` make of an element, from its load on; results_ of their passes are known.
+  Lines element(const Part& part, std::size_t last) {
+    Lines out = {"float v = " + load(part, temporary_) + ";"};
+    for (std::size_t i = part.first; i < last; ++i)
+      out.push_back(line(i, step(i).place == Place::kRow ? results_[i] : Lines{}));
+    return out;
+  }
+  // Whether the lines name the row or the column of an element.
+  static bool names(const Lines& lines, const std::string& word) {
+    for (const std::string& text : lines)
+      if (text.find("[" + word + "]") != std::string::npos ||
+          text.find(" + " + word + "]") != std::string::npos)
+        return true;
+    return false;
+  }
+
+  // ---- kernels
+
+  void launch(const std::string& grid, const std::string& block, const Part& part) {
+    plan_.push_back(fmt::format("// plan: launch {}<<<{}, {}>>>({})", kernel_, grid, block,
+                                arguments(false, part, temporary_)));
+  }
+  void kernel(const Part& part, const Lines& body, const std::string& name = "") {
+    code_.push_back(fmt::format("extern \"C\" __global__ void {}({}) {{", name.empty() ? kernel_ : name,
+                                arguments(true, part, temporary_)));
+    for (const std::string& text : body) code_.push_back(text.empty() ? "" : "  " + text);
+    code_.emplace_back("}");
+  }
+  static void add(Lines& to, const Lines& lines, int depth) {
+    for (const std::string& text : lines)
+      to.push_back(std::string(static_cast<std::size_t>(2 * depth), ' ') + text);
+  }
+
+  void write(const Part& part) {
+    used_.clear();
+    const bool rows =
+        has_rows(part.first, part.last) || (part.end != nullptr && part.end->place == Place::kRowEnd);
+    if (!part.from_temporary && is_product()) return product(part);
+    if (rows) return row(part);
+    if (part.end == nullptr) return elements(part);
+    if (part.end->place == Place::kColumnEnd) return column(part);
+    if (part.end->place == Place::kScan) return scan(part);
+    return transpose(part);
+  }
+
+  // One kernel over elements, each by itself.
+  void elements(const Part& part) {
+    if (style_.element == "vector4") return vector4(part);
+    Lines body, work = element(part, part.last);
+    const bool row = names(work, "m"), column = names(work, "c");
+    work.push_back(part.out + "[i] = v;");
+    const std::string b = std::to_string(style_.block);
+    const auto places = [&](Lines& to, int depth) {
+      if (row) add(to, {"int m = i / N;"}, depth);
+      if (column) add(to, {"int c = i % N;"}, depth);
+    };
+    std::string grid, block = b;
+    if (style_.element == "flat") {
+      body = {fmt::format("int i = blockIdx.x * {} + threadIdx.x;", b), "if (i >= M * N) return;"};
+      places(body, 0);
+      add(body, work, 0);
+      grid = fmt::format("cdiv(M * N, {})", b);
+    } else if (style_.element == "grid_stride") {
+      body = {fmt::format("for (int i = blockIdx.x * {} + threadIdx.x; i < M * N; i += gridDim.x * {}) {{", b,
+                          b)};
+      places(body, 1);
+      add(body, work, 1);
+      body.emplace_back("}");
+      grid = fmt::format("min(cdiv(M * N, {}), 4 * SMS)", b);
+    } else if (style_.element == "chunk") {
+      body = {fmt::format("int j = (blockIdx.x * {} + threadIdx.x) * 4;", b),
+              "for (int i = j; i < j + 4 && i < M * N; i++) {"};
+      places(body, 1);
+      add(body, work, 1);
+      body.emplace_back("}");
+      grid = fmt::format("cdiv(M * N, {})", 4 * style_.block);
+    } else if (style_.element == "rows_2d") {
+      body = {"int c = blockIdx.x * 32 + threadIdx.x;", "int m = blockIdx.y * 8 + threadIdx.y;",
+              "if (c >= N || m >= M) return;", "int i = m * N + c;"};
+      add(body, work, 0);
+      grid = "dim3(cdiv(N, 32), cdiv(M, 8))";
+      block = "dim3(32, 8)";
+    } else {  // row_loop
+      body = {"int m = blockIdx.x;", fmt::format("for (int c = threadIdx.x; c < N; c += {}) {{", b),
+              "  int i = m * N + c;"};
+      add(body, work, 1);
+      body.emplace_back("}");
+      grid = "M";
+    }
+    launch(grid, block, part);
+    kernel(part, body);
+  }
+
+  // Four elements a thread where rows allow it, by a function of one; else one.
+  void vector4(const Part& part) {
+    Lines function, typed = {"float v"}, single = {load(part, temporary_)};
+    std::vector<Lines> of_four(4);
+    Lines loads = {
+        fmt::format("float4 v4 = ((const float4*){})[i];", part.from_temporary ? temporary_ : "x")};
+    const char* const kParts = "xyzw";
+    for (int p = 0; p < 4; ++p) of_four[static_cast<std::size_t>(p)] = {fmt::format("v4.{}", kParts[p])};
+    for (std::size_t i = part.first; i < part.last; ++i) {
+      function.push_back(line(i, {}, true));
+      const Operator& one = step(i);
+      if (one.operand == Operand::kNone) continue;
+      const std::string name = operands_[i];
+      const auto known = std::find(typed.begin(), typed.end(), "float " + name);
+      if (known != typed.end()) continue;  // a scalar that comes twice
+      typed.push_back("float " + name);
+      single.push_back(operand(i, false));
+      if (one.operand == Operand::kRowVector)
+        loads.push_back(fmt::format("float4 {0}4 = ((const float4*){0})[i % (N / 4)];", name));
+      if (one.operand == Operand::kMatrix)
+        loads.push_back(fmt::format("float4 {0}4 = ((const float4*){0})[i];", name));
+      for (int p = 0; p < 4; ++p)
+        of_four[static_cast<std::size_t>(p)].push_back(one.operand == Operand::kScalar ? name
+                                                       : one.operand == Operand::kColumnVector
+                                                           ? name + "[i / (N / 4)]"
+                                                           : fmt::format("{}4.{}", name, kParts[p]));
+    }
+    code_.push_back(fmt::format("__device__ float f({}) {{", fmt::join(typed, ", ")));
+    add(code_, function, 1);
+    code_.insert(code_.end(), {"  return v;", "}"});
+    const std::string b = std::to_string(style_.block), one = kernel_;
+    plan_.emplace_back("// plan: if N % 4 == 0");
+    kernel_ = one + "4";
+    launch(fmt::format("cdiv(M * N, {})", 4 * style_.block), b, part);
+    Lines body = {fmt::format("int i = blockIdx.x * {} + threadIdx.x;", b), "if (i * 4 >= M * N) return;"};
+    add(body, loads, 0);
+    body.emplace_back("float4 o;");
+    for (int p = 0; p < 4; ++p)
+      body.push_back(
+          fmt::format("o.{} = f({});", kParts[p], fmt::join(of_four[static_cast<std::size_t>(p)], ", ")));
+    body.push_back(fmt::format("((float4*){})[i] = o;", part.out));
+    kernel(part, body);
+    kernel_ = one;
+    plan_.emplace_back("// plan: else");
+    launch(fmt::format("cdiv(M * N, {})", b), b, part);
+    plan_.emplace_back("// plan: end");
+    body = {fmt::format("int i = blockIdx.x * {} + threadIdx.x;", b), "if (i >= M * N) return;"};
+    if (names(single, "m")) body.emplace_back("int m = i / N;");
+    if (names(single, "c")) body.emplace_back("int c = i % N;");
+    body.push_back(fmt::format("{}[i] = f({});", part.out, fmt::join(single, ", ")));
+    kernel(part, body);
+  }
+
+  // A loop over a row by those that share it.
+  Lines row_loop(const Lines& work) const {
+    const std::string step_by = style_.row == "thread" ? "c++"
+                                : style_.row == "warp" ? "c += 32"
+                                                       : fmt::format("c += {}", style_.block);
+    Lines out = {fmt::format("for (int c = {}; c < N; {}) {{", style_.row == "thread" ? "0" : "j", step_by),
+                 "  int i = m * N + c;"};
+    add(out, work, 1);
+    out.emplace_back("}");
+    return out;
+  }
+  // A sum of thousands, one after the other, is off by more than a tree's: pieces of 32 are summed.
+  static Lines summed_by_pieces(const Lines& work, const std::string& h) {
+    Lines out = {"for (int c0 = 0; c0 < N; c0 += 32) {", "  float p = 0.f;",
+                 "  for (int c = c0; c < min(c0 + 32, N); c++) {", "    int i = m * N + c;"};
+    add(out, work, 2);
+    out.insert(out.end(), {"  }", fmt::format("  {} += p;", h), "}"});
+    return out;
+  }
+  // What the threads of a row have folded, together, to all of them.
+  Lines together(Fold fold, const std::string& h) const {
+    if (style_.row == "thread") return {};
+    if (style_.row == "warp")
+      return {"for (int z = 16; z > 0; z /= 2) " +
+              folded(fold, h, fmt::format("__shfl_xor_sync(0xffffffff, {}, z)", h))};
+    return {fmt::format("part[j] = {};", h),
+            "__syncthreads();",
+            fmt::format("for (int z = {}; z > 0; z /= 2) {{", style_.block / 2),
+            "  if (j < z) " + folded(fold, "part[j]", "part[j + z]"),
+            "  __syncthreads();",
+            "}",
+            fmt::format("{} = part[0];", h),
+            "__syncthreads();"};
+  }
+  // The passes of an operator over the elements that the steps before `last` make; returns the results'
+  // names.
+  Lines passes(const Part& part, const Operator& one, std::size_t last, const std::string& scalar,
+               Lines& body) {
+    Lines results;
+    for (const Pass& pass : one.passes) {
+      const std::string h = "h" + std::to_string(next_++);
+      const auto filled = [&](std::string text) {
+        text = replaced(replaced(std::move(text), "{o}", scalar), "{a}", h);
+        for (std::size_t k = 0; k < results.size(); ++k)
+          text = replaced(text, fmt::format("{{{}}}", k), results[k]);
+        return text;
+      };
+      body.push_back(fmt::format("float {} = {};", h, begin_of(pass.fold)));
+      Lines work = element(part, last);
+      const bool long_sum = style_.row == "thread" && pass.fold == Fold::kSum;
+      work.push_back(folded(pass.fold, long_sum ? "p" : h, filled(pass.term)));
+      add(body, long_sum ? summed_by_pieces(work, h) : row_loop(work), 0);
+      add(body, together(pass.fold, h), 0);
+      if (const std::string end = filled(pass.finish); end != h)
+        body.push_back(fmt::format("{} = {};", h, end));
+      results.push_back(h);
+    }
+    return results;
+  }
+
+  // One kernel over rows: passes of each operator that wants some, then the elements or what a row becomes.
+  void row(const Part& part) {
+    results_.assign(chain_.steps.size(), {});
+    next_ = 0;
+    Lines body;
+    const std::string b = std::to_string(style_.block);
+    std::string grid = "M", block = b;
+    if (style_.row == "thread") {
+      body = {fmt::format("int m = blockIdx.x * {} + threadIdx.x;", b), "if (m >= M) return;"};
+      grid = fmt::format("cdiv(M, {})", b);
+    } else if (style_.row == "warp") {
+      body = {fmt::format("int m = blockIdx.x * {} + threadIdx.x / 32;", style_.block / 32),
+              "int j = threadIdx.x % 32;", "if (m >= M) return;"};
+      grid = fmt::format("cdiv(M, {})", style_.block / 32);
+    } else {
+      body = {fmt::format("__shared__ float part[{}];", b), "int m = blockIdx.x;", "int j = threadIdx.x;"};
+    }
+    for (std::size_t i = part.first; i < part.last; ++i) {
+      if (step(i).place != Place::kRow) continue;
+      if (step(i).operand == Operand::kScalar) use(operands_[i]);
+      results_[i] = passes(part, step(i), i, operands_[i], body);
+    }
+    if (part.end != nullptr && part.end->place == Place::kRowEnd) {
+      const Lines results = passes(part, *part.end, part.last, "", body);
+      const std::string store = fmt::format("{}[m] = {};", part.out, results.back());
+      body.push_back(style_.row == "thread" ? store : "if (j == 0) " + store);
+    } else {
+      Lines work = element(part, part.last);
+      work.push_back(part.out + "[i] = v;");
+      add(body, row_loop(work), 0);
+    }
+    launch(grid, block, part);
+    kernel(part, body);
+  }
+
+  void column(const Part& part) {
+    const Pass& pass = part.end->passes.front();
+    Lines work = element(part, part.last);
+    work.push_back(folded(pass.fold, "a", pass.term));
+    const std::string b = std::to_string(style_.block), result = replaced(pass.finish, "{a}", "a");
+    Lines body = {fmt::format("int c = blockIdx.x * {} + threadIdx.x;", b), "if (c >= N) return;"};
+    const auto loop = [&](const std::string& from, const std::string& to, int depth) {
+      add(body,
+          {fmt::format("float a = {};", begin_of(pass.fold)),
+           fmt::format("for (int m = {}; m < {}; m++) {{", from, to), "  int i = m * N + c;"},
+          depth);
+      add(body, work, depth + 1);
+      add(body, {"}"}, depth);
+    };
+    if (style_.column == "thread") {
+      // A long sum in pieces, as of rows.
+      body.push_back(fmt::format("float h = {};", begin_of(pass.fold)));
+      body.emplace_back("for (int m0 = 0; m0 < M; m0 += 64) {");
+      loop("m0", "min(m0 + 64, M)", 1);
+      add(body, {folded(pass.fold, "h", "a")}, 1);
+      body.emplace_back("}");
+      body.push_back(fmt::format("{}[c] = {};", part.out, replaced(pass.finish, "{a}", "h")));
+      launch(fmt::format("cdiv(N, {})", b), b, part);
+      return kernel(part, body);
+    }
+    // Pieces of 64 rows, then their results.
+    const std::string first = kernel_ == "k" ? "k1" : kernel_,
+                      second = kernel_ == "k" ? "k2" : "k" + std::to_string(code_.size());
+    plan_.emplace_back("// plan: temp p float32[cdiv(M, 64), N]");
+    Part pieces = part;
+    pieces.out = "p";
+    loop("blockIdx.y * 64", "min(M, (int)blockIdx.y * 64 + 64)", 0);
+    body.emplace_back("p[blockIdx.y * N + c] = a;");
+    kernel_ = first;
+    launch(fmt::format("dim3(cdiv(N, {}), cdiv(M, 64))", b), b, pieces);
+    kernel(pieces, body);
+    kernel_ = second;
+    plan_.push_back(
+        fmt::format("// plan: launch {}<<<cdiv(N, {}), {}>>>(p, {}, M, N)", second, b, b, part.out));
+    code_.push_back(fmt::format("extern \"C\" __global__ void {}(const float* p, float* {}, int M, int N) {{",
+                                second, part.out));
+    Lines rest = {fmt::format("int c = blockIdx.x * {} + threadIdx.x;", b), "if (c >= N) return;",
+                  fmt::format("float a = {};", begin_of(pass.fold)),
+                  "for (int j = 0; j * 64 < M; j++) " + folded(pass.fold, "a", "p[j * N + c]"),
+                  fmt::format("{}[c] = {};", part.out, result)};
+    add(code_, rest, 1);
+    code_.emplace_back("}");
+  }
+
+  void scan(const Part& part) {
+    Lines body, work = element(part, part.last);
+    const std::string b = std::to_string(style_.block);
+    if (style_.scan == "thread") {
+      body = {fmt::format("int m = blockIdx.x * {} + threadIdx.x;", b), "if (m >= M) return;",
+              "float a = 0.f, p = 0.f;", "for (int c = 0; c < N; c++) {", "  int i = m * N + c;"};
+      add(body, work, 1);
+      add(body, {"p += v;", part.out + "[i] = a + p;", "if (c % 32 == 31) {", "  a += p;", "  p = 0.f;", "}"},
+          1);
+      body.emplace_back("}");
+      launch(fmt::format("cdiv(M, {})", b), b, part);
+      return kernel(part, body);
+    }
+    // A warp a row: 32 elements at a time, and what the ones before them came to.
+    body = {"int m = blockIdx.x * 4 + threadIdx.x / 32;",
+            "int j = threadIdx.x % 32;",
+            "if (m >= M) return;",
+            "float a = 0.f;",
+            "for (int c0 = 0; c0 < N; c0 += 32) {",
+            "  int c = c0 + j;",
+            "  int i = m * N + c;",
+            "  float y = 0.f;",
+            "  if (c < N) {"};
+    add(body, work, 2);
+    add(body,
+        {"  y = v;", "}", "for (int z = 1; z < 32; z *= 2) {",
+         "  float o = __shfl_up_sync(0xffffffff, y, z);", "  if (j >= z) y += o;", "}", "y += a;",
+         "if (c < N) " + part.out + "[i] = y;", "a = __shfl_sync(0xffffffff, y, 31);"},
+        1);
+    body.emplace_back("}");
+    launch("cdiv(M, 4)", "128", part);
+    kernel(part, body);
+  }
+
+  void transpose(const Part& part) {
+    Lines body, work = element(part, part.last);
+    if (style_.transpose == "direct") {
+      const std::string b = std::to_string(style_.block);
+      body = {fmt::format("int i = blockIdx.x * {} + threadIdx.x;", b), "if (i >= M * N) return;",
+              "int m = i / N;", "int c = i % N;"};
+      add(body, work, 0);
+      body.push_back(part.out + "[c * M + m] = v;");
+      launch(fmt::format("cdiv(M * N, {})", b), b, part);
+      return kernel(part, body);
+    }
+    body = {"__shared__ float part[32][33];", "int c = blockIdx.x * 32 + threadIdx.x;",
+            "int m = blockIdx.y * 32 + threadIdx.y;", "int i = m * N + c;", "if (m < M && c < N) {"};
+    add(body, work, 1);
+    add(body, {"part[threadIdx.y][threadIdx.x] = v;"}, 1);
+    add(body,
+        {"}", "__syncthreads();", "c = blockIdx.x * 32 + threadIdx.y;", "m = blockIdx.y * 32 + threadIdx.x;",
+         "if (m < M && c < N) " + part.out + "[c * M + m] = part[threadIdx.x][threadIdx.y];"},
+        0);
+    launch("dim3(cdiv(N, 32), cdiv(M, 32))", "dim3(32, 32)", part);
+    kernel(part, body);
+  }
+
+  // A matrix product, and the elementwise steps behind it.
+  void product(const Part& part) {
+    use("x");
+    use(inputs_[1].name);
+    use("K");
+    const std::string w = inputs_[1].name, b = std::to_string(style_.block);
+    Lines steps;
+    for (std::size_t i = part.first; i < part.last; ++i) steps.push_back(line(i, {}));
+    steps.push_back(part.out + "[i] = v;");
+    Lines body;
+    if (style_.product == "direct") {
+      body = {fmt::format("int i = blockIdx.x * {} + threadIdx.x;", b),
+              "if (i >= M * N) return;",
+              "int m = i / N;",
+              "int c = i % N;",
+              "float v = 0.f;",
+              fmt::format("for (int l = 0; l < K; l++) v += x[m * K + l] * {}[l * N + c];", w)};
+      add(body, steps, 0);
+      launch(fmt::format("cdiv(M * N, {})", b), b, part);
+      return kernel(part, body);
+    }
+    body = {
+        "__shared__ float xs[16][17];",
+        "__shared__ float ws[16][17];",
+        "int c = blockIdx.x * 16 + threadIdx.x;",
+        "int m = blockIdx.y * 16 + threadIdx.y;",
+        "float v = 0.f;",
+        "for (int l = 0; l < K; l += 16) {",
+        "  xs[threadIdx.y][threadIdx.x] = m < M && l + threadIdx.x < K ? x[m * K + l + threadIdx.x] : 0.f;",
+        fmt::format("  ws[threadIdx.y][threadIdx.x] = l + threadIdx.y < K && c < N ? {}[(l + threadIdx.y) * "
+                    "N + c] : 0.f;",
+                    w),
+        "  __syncthreads();",
+        "  for (int z = 0; z < 16; z++) v += xs[threadIdx.y][z] * ws[z][threadIdx.x];",
+        "  __syncthreads();",
+        "}",
+        "if (m >= M || c >= N) return;",
+        "int i = m * N + c;"};
+    add(body, steps, 0);
+    launch("dim3(cdiv(N, 16), cdiv(M, 16))", "dim3(16, 16)", part);
+    kernel(part, body);
+  }
+
+  const Chain& chain_;
+  const Style style_;
+  const std::vector<Input> inputs_;
+  Lines operands_;  // of each step: an input's or a scalar's name
+  Lines plan_, code_;
+  std::string kernel_, temporary_;
+  std::set<std::string> used_;
+  std::vector<Lines> results_;  // of the passes of each step
+  int next_ = 0;
+};
+
+}  // namespace
+
+std::vector<Program> programs_of(const Chain& chain) {
+  const Operator* end = chain.has_end() ? &operators()[chain.end] : nullptr;
+  const bool product = operators()[chain.start].name == std::string("matmul");
+  const bool gathers = operators()[chain.start].name == std::string("gather_rows");
+  const bool rows = std::any_of(chain.steps.begin(), chain.steps.end(),
+                                [](std::size_t n) { return operators()[n].place == Place::kRow; }) ||
+                    (end != nullptr && end->place == Place::kRowEnd);
+  std::vector<Style> styles;
+  const auto variants = [&](std::string Style::*member, std::vector<std::pair<const char*, int>> values,
+                            const char* prefix) {
+    for (const auto& [value, block] : values) {
+      Style style{.name = std::string(value) + prefix, .block = block};
+      style.*member = value;
+      styles.push_back(std::move(style));
+    }
+  };
+  if (end != nullptr && end->place == Place::kColumnEnd)
+    variants(&Style::column, {{"thread", 64}, {"pieces", 128}}, "_per_column");
+  else if (end != nullptr && end->place == Place::kScan)
+    variants(&Style::scan, {{"thread", 64}, {"warp", 128}}, "_per_row");
+  else if (end != nullptr && end->place == Place::kTranspose)
+    variants(&Style::transpose, {{"direct", 256}, {"tile", 256}}, "");
+  else if (rows)
+    variants(&Style::row, {{"thread", 64}, {"warp", 128}, {"block", 256}, {"block", 128}}, "_per_row");
+  else if (!product)
+    variants(&Style::element,
+             {{"flat", 256}, {"grid_stride", 128}, {"chunk", 256}, {"rows_2d", 256}, {"row_loop", 128}}, "");
+  if (!rows && !product && !gathers && end == nullptr) variants(&Style::element, {{"vector4", 256}}, "");
+  if (product && !rows && end == nullptr) variants(&Style::product, {{"direct", 256}, {"tiled", 256}}, "");
+  std::vector<Program> out;
+  std::set<std::string> names;
+  for (const Style& style : styles)
+    for (const char* way : {"direct", "tiled"}) {
+      Style one = style;
+      if (product && (rows || end != nullptr)) {
+        one.product = way;
+        one.name += std::string("_") + way;
+      } else if (std::string(way) == "tiled") {
+        continue;
+      }
+      if (!names.insert(one.name).second) one.name += "_" + std::to_string(one.block);
+      out.push_back({one.name, Writer(chain, one).source()});
+    }
+  return out;
+}
+
+}  // namespace warpsmith::synthesis

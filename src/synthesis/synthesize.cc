@@ -1,0 +1,211 @@
+#include "warpsmith/synthesis/synthesize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "text.h"
+#include "warpsmith/base/error.h"
+#include "warpsmith/base/random.h"
+#include "warpsmith/base/sha256.h"
+#include "warpsmith/synthesis/task_text.h"
+
+namespace warpsmith::synthesis {
+
+namespace {
+
+constexpr std::uint64_t kSeeds[] = {11, 12, 13};
+
+bool is_start(const Operator& one) { return one.place == Place::kStart; }
+bool is_end(const Operator& one) {
+  return one.place == Place::kRowEnd || one.place == Place::kColumnEnd || one.place == Place::kScan ||
+         one.place == Place::kTranspose;
+}
+
+bool equal(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (std::fabs(a[i] - b[i]) > 1e-9 * (1 + std::fabs(a[i]))) return false;
+  return true;
+}
+
+// The same for all seeds.
+template <typename Test>
+bool always(Test test) {
+  return std::all_of(std::begin(kSeeds), std::end(kSeeds), test);
+}
+
+std::vector<std::size_t> numbers_of(bool (*wanted)(const Operator&)) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < operators().size(); ++i)
+    if (wanted(op(i))) out.push_back(i);
+  return out;
+}
+
+class Drawer {
+ public:
+  explicit Drawer(std::uint64_t key) : random_(key) {}
+
+  Chain draw(int longest) {
+    Chain chain;
+    chain.end = operators().size();
+    const double start = random_.uniform();
+    if (start > 0.8) chain.start = number_of(start > 0.9 ? "gather_rows" : "matmul");
+    const bool has_end = random_.uniform() < 0.5;
+    const int most = longest - (chain.start != 0) - has_end;
+    const int steps = static_cast<int>(random_.below(static_cast<std::uint64_t>(std::max(1, most)))) +
+                      (most > 1 || !has_end ? 1 : 0);
+    int rows = 0, squares = 0;
+    for (int i = 0; i < std::min(steps, most); ++i) {
+      const double kind = random_.uniform();
+      std::size_t next = pick(kind < 0.45 ? elements_ : kind < 0.85 ? operands_ : rows_);
+      if (!chain.steps.empty() && next == chain.steps.back()) continue;
+      if (op(next).place == Place::kRow && ++rows > 2) continue;
+      if (op(next).name == std::string("square") && ++squares > 1) continue;
+      chain.steps.push_back(next);
+    }
+    if (has_end) chain.end = pick(ends_);
+    return chain;
+  }
+
+ private:
+  std::size_t pick(const std::vector<std::size_t>& from) {
+    return from[static_cast<std::size_t>(random_.below(from.size()))];
+  }
+  static std::size_t number_of(std::string_view name) {
+    return static_cast<std::size_t>(&operator_named(name) - operators().data());
+  }
+
+  Random random_;
+  const std::vector<std::size_t> elements_ =
+      numbers_of([](const Operator& one) { return one.place == Place::kElement; });
+  const std::vector<std::size_t> operands_ =
+      numbers_of([](const Operator& one) { return one.place == Place::kOperand; });
+  const std::vector<std::size_t> rows_ =
+      numbers_of([](const Operator& one) { return one.place == Place::kRow; });
+  const std::vector<std::size_t> ends_ = numbers_of(is_end);
+};
+
+class Synthesizer {
+ public:
+  explicit Synthesizer(const Settings& settings) : settings_(settings) { hold_out(); }
+
+  Synthesis run() {
+    fill("train", settings_.count, settings_.longest);
+    for (const char* split : {"heldout_combination", "heldout_operation"})
+      fill(split, settings_.heldout, settings_.longest);
+    fill("heldout_length", settings_.heldout, settings_.longest + 3);
+    return std::move(out_);
+  }
+
+ private:
+  void hold_out() {
+    const auto share = [&](const std::string& what) {
+      return Random(random_key({settings_.split_seed, name_key(what)})).uniform();
+    };
+    std::vector<std::pair<double, std::string>> all;
+    for (const Operator& one : operators())
+      if (!is_start(one)) all.emplace_back(share(one.name), one.name);
+    std::sort(all.begin(), all.end());
+    for (int i = 0; i < settings_.operators_out; ++i)
+      out_.operators_out.insert(all.at(static_cast<std::size_t>(i)).second);
+    for (const Operator& a : operators())
+      for (const Operator& b : operators()) {
+        const std::string pair = std::string(a.name) + ">" + b.name;
+        if (a.name != std::string("x") && !is_start(b) && share(pair) < settings_.pairs_share)
+          out_.pairs_out.insert(pair);
+      }
+  }
+
+  std::string split_of(const Chain& chain) const {
+    const std::vector<std::string> names = chain.names(), pairs = chain.pairs();
+    const auto is_out = [](const std::set<std::string>& out) {
+      return [&out](const std::string& one) { return out.contains(one); };
+    };
+    if (std::any_of(names.begin(), names.end(), is_out(out_.operators_out))) return "heldout_operation";
+    const bool has_pair = std::any_of(pairs.begin(), pairs.end(), is_out(out_.pairs_out));
+    const bool is_long = static_cast<int>(names.size()) > settings_.longest;
+    if (has_pair && is_long) return "";  // held out for two reasons: it would not say which one it was
+    return has_pair ? "heldout_combination" : is_long ? "heldout_length" : "train";
+  }
+
+  void fill(const std::string& split, int count, int longest) {
+    Drawer drawer(random_key({settings_.seed, name_key(split)}));
+    for (int found = 0, tries = 0; found < count; ++tries) {
+      if (tries > 2000 + 400 * count)
+        throw Error(
+            fmt::format("the grammar has no {} tasks of split {} with at most {} operators: {} were found",
+                        count, split, longest, found),
+            kExitUsage);
+      Chain chain = drawer.draw(longest);
+      if (split_of(chain) != split) continue;
+      if (gain_of(chain) < settings_.least_gain) {
+        ++out_.dropped.without_gain;
+        continue;
+      }
+      if (const std::string flaw = flaw_of(chain); !flaw.empty()) {
+        ++(flaw.starts_with("degenerate") ? out_.dropped.degenerate : out_.dropped.redundant);
+        continue;
+      }
+      const std::string print = fingerprint(chain);
+      if (!seen_.insert(print).second) {
+        ++out_.dropped.duplicate;
+        continue;
+      }
+      std::string id;
+      for (const std::string& name : chain.names()) id += (id.empty() ? "" : "_") + name;
+      if (id.size() > 60) id.resize(60);
+      out_.tasks.push_back({std::move(chain), id + "_" + print.substr(0, 4), split});
+      ++found;
+    }
+  }
+
+  const Settings settings_;
+  Synthesis out_;
+  std::set<std::string> seen_;
+};
+
+}  // namespace
+
+std::string flaw_of(const Chain& chain) {
+  const auto inputs = static_cast<int>(inputs_of(chain).size());
+  const auto values = [&](const Chain& one, std::uint64_t seed, int changed = -1) {
+    return evaluate(one, seed, changed);
+  };
+  if (equal(values(chain, kSeeds[0]), values(chain, kSeeds[1]))) return "degenerate: a constant";
+  for (int i = 0; i < inputs; ++i)
+    if (always([&](std::uint64_t seed) { return equal(values(chain, seed), values(chain, seed, i)); }))
+      return fmt::format("degenerate: input {} does not matter", i);
+  Chain plain;
+  plain.end = operators().size();
+  if (chain.start == 0 &&
+      always([&](std::uint64_t seed) { return equal(values(chain, seed), values(plain, seed)); }))
+    return "degenerate: the input as it is";
+  for (std::size_t i = 0; i < chain.steps.size(); ++i) {
+    Chain without = chain;
+    without.steps.erase(without.steps.begin() + static_cast<std::ptrdiff_t>(i));
+    if (op(chain.steps[i]).operand != Operand::kNone && op(chain.steps[i]).operand != Operand::kScalar)
+      continue;
+    if (always([&](std::uint64_t seed) { return equal(values(chain, seed), values(without, seed)); }))
+      return fmt::format("redundant: {} changes nothing", op(chain.steps[i]).name);
+  }
+  return "";
+}
+
+std::string fingerprint(const Chain& chain) {
+  // Which inputs there are is part of it: a bias and a residual are drawn in the order of their steps.
+  std::vector<std::string> names;
+  for (const Input& input : inputs_of(chain)) names.push_back(input.name);
+  std::sort(names.begin(), names.end());
+  std::string text;
+  for (const std::string& name : names) text += name + " ";
+  for (const std::uint64_t seed : kSeeds)
+    for (const double value : evaluate(chain, seed))
+      text += fmt::format("{:.6e} ", std::fabs(value) < 1e-12 ? 0 : value);
+  return sha256_hex(text);
+}
+
+Synthesis synthesize(const Settings& settings) { return Synthesizer(settings).run(); }
+
+}  // namespace warpsmith::synthesis

@@ -1,0 +1,144 @@
+// Synthesised tasks and programs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "warpsmith/base/error.h"
+#include "warpsmith/synthesis/programs.h"
+#include "warpsmith/synthesis/synthesize.h"
+#include "warpsmith/synthesis/task_text.h"
+
+namespace warpsmith::synthesis {
+namespace {
+
+using ::testing::HasSubstr;
+
+// "matmul bias relu row_sum"; a plain start is left out.
+Chain chain_of(const std::vector<std::string>& names) {
+  Chain chain;
+  chain.end = operators().size();
+  for (const std::string& name : names) {
+    const Operator& one = operator_named(name);
+    const auto number = static_cast<std::size_t>(&one - operators().data());
+    if (one.place == Place::kStart)
+      chain.start = number;
+    else if (one.place == Place::kElement || one.place == Place::kOperand || one.place == Place::kRow)
+      chain.steps.push_back(number);
+    else
+      chain.end = number;
+  }
+  return chain;
+}
+
+TEST(Chain, IsEvaluatedStepByStep) {
+  const std::vector<double> x = evaluate(chain_of({}), 1), y = evaluate(chain_of({"square", "scale"}), 1);
+  ASSERT_EQ(x.size(), 15u);
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_DOUBLE_EQ(y[i], x[i] * x[i] * 0.5);
+  const std::vector<double> sums = evaluate(chain_of({"row_sum"}), 1),
+                            softmax = evaluate(chain_of({"row_softmax", "row_sum"}), 1);
+  EXPECT_NEAR(sums[1], x[5] + x[6] + x[7] + x[8] + x[9], 1e-12);
+  for (const double one : softmax) EXPECT_NEAR(one, 1, 1e-12);
+  EXPECT_EQ(evaluate(chain_of({"column_max"}), 1).size(), 5u);
+}
+
+TEST(Chain, NamesItsInputsInTheOrderOfItsSteps) {
+  std::vector<std::string> names;
+  for (const Input& input : inputs_of(chain_of({"matmul", "weight", "bias", "bias"})))
+    names.push_back(input.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"x", "w", "w2", "b", "b2"}));
+  EXPECT_EQ(scalars_of(chain_of({"scale", "rms_norm", "scale"})).size(), 2u);
+}
+
+TEST(Flaws, AreFoundByValues) {
+  EXPECT_THAT(flaw_of(chain_of({"row_softmax", "row_sum"})), HasSubstr("degenerate"));
+  EXPECT_THAT(flaw_of(chain_of({"square", "abs"})), HasSubstr("redundant: abs"));
+  EXPECT_THAT(flaw_of(chain_of({"relu", "relu"})), HasSubstr("redundant"));
+  EXPECT_THAT(flaw_of(chain_of({"bias", "row_softmax", "relu"})), HasSubstr("redundant: relu"));
+  EXPECT_THAT(flaw_of(chain_of({"row_scale", "l2_norm", "abs"})), HasSubstr("")) << "eps keeps it alive";
+  EXPECT_EQ(flaw_of(chain_of({"bias", "relu"})), "");
+  EXPECT_EQ(fingerprint(chain_of({"bias", "residual"})), fingerprint(chain_of({"residual", "bias"})));
+  EXPECT_NE(fingerprint(chain_of({"bias", "relu"})), fingerprint(chain_of({"relu", "bias"})));
+}
+
+TEST(Text, OfATaskIsWhatAPersonWouldWrite) {
+  EXPECT_EQ(reference_of(chain_of({"bias", "relu"})),
+            "def forward(x: Tensor, b: Tensor) -> Tensor:\n  return torch.relu(x + b)\n");
+  EXPECT_EQ(reference_of(chain_of({"bias", "square", "row_sum"})),
+            "def forward(x: Tensor, b: Tensor) -> Tensor:\n  y = x + b\n  y = y * y\n  return y.sum(1)\n");
+  EXPECT_EQ(reference_of(chain_of({"gate", "scale"})),
+            "def forward(x: Tensor, g: Tensor, s: float) -> Tensor:\n  return (x * g) * s\n");
+  EXPECT_EQ(bytes_of(chain_of({"bias", "residual", "row_sum"})), "8 * M * N + 4 * N + 4 * M");
+  EXPECT_EQ(flops_of(chain_of({"matmul", "relu"})), "2 * M * N * K + 1 * M * N");
+  EXPECT_LT(gain_of(chain_of({"relu"})), 1.1) << "one operator that moves what it must";
+  EXPECT_GT(gain_of(chain_of({"bias", "relu"})), 1.5);
+  EXPECT_THAT(kernelbench_module(chain_of({"matmul", "bias"})), HasSubstr("torch.mm(x, self.w) + self.b"));
+}
+
+TEST(Programs, HaveAStepALine) {
+  const std::vector<Program> programs = programs_of(chain_of({"bias", "relu"}));
+  ASSERT_EQ(programs.size(), 6u);
+  EXPECT_EQ(programs[0].source,
+            "// plan: launch k<<<cdiv(M * N, 256), 256>>>(x, b, out, M, N)\n"
+            "extern \"C\" __global__ void k(const float* x, const float* b, float* out, int M, int N) {\n"
+            "  int i = blockIdx.x * 256 + threadIdx.x;\n"
+            "  if (i >= M * N) return;\n"
+            "  int c = i % N;\n"
+            "  float v = x[i];\n"
+            "  v = v + b[c];\n"
+            "  v = fmaxf(v, 0.f);\n"
+            "  out[i] = v;\n"
+            "}\n");
+  for (const std::vector<std::string>& names :
+       std::vector<std::vector<std::string>>{{"row_softmax", "bias"},
+                                             {"square", "row_sum"},
+                                             {"matmul", "bias", "row_max"},
+                                             {"gelu", "column_mean"},
+                                             {"rms_norm", "transpose"},
+                                             {"gather_rows", "weight"},
+                                             {"bias", "row_cumsum"}})
+    EXPECT_GE(programs_of(chain_of(names)).size(), 2u);
+}
+
+TEST(Synthesis, RepeatsAndKeepsItsPromises) {
+  const Settings settings{.seed = 7, .count = 300, .heldout = 30};
+  const Synthesis a = synthesize(settings), b = synthesize(settings);
+  ASSERT_EQ(a.tasks.size(), 390u);
+  std::set<std::string> ids, prints, trained_pairs, trained_operators;
+  for (std::size_t i = 0; i < a.tasks.size(); ++i) {
+    const Synthesised& one = a.tasks[i];
+    EXPECT_EQ(one.id, b.tasks[i].id);
+    EXPECT_TRUE(ids.insert(one.id).second) << one.id;
+    EXPECT_TRUE(prints.insert(fingerprint(one.chain)).second) << one.id;
+    EXPECT_EQ(flaw_of(one.chain), "") << one.id;
+    const auto names = one.chain.names(), pairs = one.chain.pairs();
+    if (one.split == "train") {
+      EXPECT_LE(names.size(), 4u);
+      trained_operators.insert(names.begin(), names.end());
+      trained_pairs.insert(pairs.begin(), pairs.end());
+    }
+    if (one.split == "heldout_length") {
+      EXPECT_GT(names.size(), 4u);
+    }
+  }
+  for (const Synthesised& one : a.tasks) {
+    const auto names = one.chain.names(), pairs = one.chain.pairs();
+    const auto met = [](const std::set<std::string>& trained, const std::vector<std::string>& list) {
+      return std::all_of(list.begin(), list.end(),
+                         [&](const std::string& name) { return trained.contains(name); });
+    };
+    if (one.split == "heldout_operation") {
+      EXPECT_FALSE(met(trained_operators, names)) << one.id;
+    }
+    if (one.split == "heldout_combination") {
+      EXPECT_FALSE(met(trained_pairs, pairs)) << one.id;
+      EXPECT_TRUE(met(trained_operators, names)) << one.id;
+    }
+  }
+  Settings other = settings;
+  other.split_seed = 2;
+  EXPECT_NE(synthesize(other).operators_out, a.operators_out);
+}
+
+TEST(Synthesis, SaysWhereTheGrammarEnds) { EXPECT_THROW(synthesize({.count = 5000, .longest = 1}), Error); }
+
+}  // namespace
+}  // namespace warpsmith::synthesis
