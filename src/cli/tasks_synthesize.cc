@@ -15,6 +15,7 @@
 #include "warpsmith/synthesis/programs.h"
 #include "warpsmith/synthesis/synthesize.h"
 #include "warpsmith/synthesis/task_text.h"
+#include "warpsmith/task/task.h"
 
 namespace warpsmith::cli {
 
@@ -24,6 +25,7 @@ struct Options {
   synthesis::Settings settings;
   std::string into, form = "task";
   bool programs = true;
+  std::vector<std::string> without;  // folders of tasks
 };
 
 // A folder that is there is somebody's.
@@ -53,12 +55,24 @@ void write_task(const Options& options, const synthesis::Synthesised& one, std::
     write_file_atomic(folder / "candidates/ok" / (program.name + ".cu"), program.source);
 }
 
+// Tasks of somebody's, by which what was learned is to be judged: none like them is made.
+void leave_out(const std::string& folder, synthesis::Settings& settings) {
+  Diagnostics mistakes;
+  for (const task::Task& task : task::load_tasks(folder, mistakes)) {
+    settings.without.insert(task.ops);
+    settings.without_references.insert(synthesis::normal_form_of_reference(task.reference));
+  }
+  if (!mistakes.empty()) throw InvalidInput(std::move(mistakes));
+}
+
 int synthesize_tasks(const Options& options, CommandContext& context) {
   if (options.form != "task" && options.form != "kernelbench")
     throw Error("--form: task or kernelbench", kExitUsage);
   if (options.into.empty()) throw Error("--into: name a folder", kExitUsage);
   check_target(options.into);
-  const synthesis::Synthesis made = synthesis::synthesize(options.settings);
+  synthesis::Settings settings = options.settings;
+  for (const std::string& folder : options.without) leave_out(folder, settings);
+  const synthesis::Synthesis made = synthesis::synthesize(settings);
   std::map<std::string, int> splits;
   Json list = Json::array();
   for (std::size_t i = 0; i < made.tasks.size(); ++i) {
@@ -75,7 +89,8 @@ int synthesize_tasks(const Options& options, CommandContext& context) {
                         {"operators_out", made.operators_out},
                         {"pairs_out", made.pairs_out},
                         {"dropped",
-                         {{"duplicate", dropped.duplicate},
+                         {{"known", dropped.known},
+                          {"duplicate", dropped.duplicate},
                           {"degenerate", dropped.degenerate},
                           {"redundant", dropped.redundant},
                           {"without_gain", dropped.without_gain}}},
@@ -90,8 +105,9 @@ int synthesize_tasks(const Options& options, CommandContext& context) {
   text += fmt::format("held out: operators {}; {} pairs\n", fmt::join(made.operators_out, ", "),
                       made.pairs_out.size());
   text += fmt::format(
-      "dropped: {} duplicates, {} degenerate, {} with a step that changes nothing, {} with nothing to gain\n",
-      dropped.duplicate, dropped.degenerate, dropped.redundant, dropped.without_gain);
+      "dropped: {} known, {} duplicates, {} degenerate, {} with a step that changes nothing, {} with nothing "
+      "to gain\n",
+      dropped.known, dropped.duplicate, dropped.degenerate, dropped.redundant, dropped.without_gain);
   text += fmt::format("in {}\n", options.into);
   print_text(stdout, text);
   return kExitOk;
@@ -122,6 +138,10 @@ void add_tasks_synthesize(CLI::App& tasks, CommandContext& context) {
   command->add_option("--longest", s.longest, "Operators of a trained chain, at most")
       ->check(CLI::Range(1, 12))
       ->capture_default_str();
+  command
+      ->add_option("--without", options->without,
+                   "Folder of tasks: none that equals one of them is made (may be given again)")
+      ->allow_extra_args(false);
   command->add_option("--form", options->form, "`task`: a folder of tasks; `kernelbench`: modules")
       ->capture_default_str();
   command->add_flag("!--no-programs", options->programs, "Tasks alone");

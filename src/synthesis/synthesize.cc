@@ -9,6 +9,7 @@
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/base/sha256.h"
+#include "warpsmith/method/source_text.h"
 #include "warpsmith/synthesis/task_text.h"
 
 namespace warpsmith::synthesis {
@@ -148,6 +149,11 @@ class Synthesizer {
         ++(flaw.starts_with("degenerate") ? out_.dropped.degenerate : out_.dropped.redundant);
         continue;
       }
+      if (settings_.without.contains(chain.names()) ||
+          settings_.without_references.contains(normal_form_of_reference(reference_of(chain)))) {
+        ++out_.dropped.known;
+        continue;
+      }
       const std::string print = fingerprint(chain);
       if (!seen_.insert(print).second) {
         ++out_.dropped.duplicate;
@@ -204,6 +210,10 @@ std::string fingerprint(const Chain& chain) {
     for (const double value : evaluate(chain, seed))
       text += fmt::format("{:.6e} ", std::fabs(value) < 1e-12 ? 0 : value);
   return sha256_hex(text);
+}
+
+std::string normal_form_of_reference(std::string_view torchscript) {
+  return method::normal_form(torchscript, method::Language::kPython);
 }
 
 Synthesis synthesize(const Settings& settings) { return Synthesizer(settings).run(); }

@@ -138,6 +138,27 @@ TEST(Synthesis, RepeatsAndKeepsItsPromises) {
   EXPECT_NE(synthesize(other).operators_out, a.operators_out);
 }
 
+TEST(Synthesis, MakesNothingThatIsToBeLeftOut) {
+  const Settings all{.seed = 3, .count = 60};
+  Settings fewer = all;
+  for (const Synthesised& one : synthesize(all).tasks) {
+    if (fewer.without.size() < 20)
+      fewer.without.insert(one.chain.names());
+    else
+      fewer.without_references.insert(normal_form_of_reference(reference_of(one.chain)));
+  }
+  const Synthesis made = synthesize(fewer);
+  EXPECT_GT(made.dropped.known, 0);
+  for (const Synthesised& one : made.tasks) {
+    EXPECT_FALSE(fewer.without.contains(one.chain.names()));
+    EXPECT_FALSE(fewer.without_references.contains(normal_form_of_reference(reference_of(one.chain))));
+  }
+  EXPECT_EQ(
+      normal_form_of_reference("def forward(x: Tensor, b: Tensor) -> Tensor:\n  return torch.relu(x + b)\n"),
+      normal_form_of_reference(
+          "def forward(a: Tensor, c: Tensor) -> Tensor:\n    return torch.relu(a + c)\n"));
+}
+
 TEST(Synthesis, SaysWhereTheGrammarEnds) { EXPECT_THROW(synthesize({.count = 5000, .longest = 1}), Error); }
 
 }  // namespace

@@ -21,6 +21,9 @@ struct Settings {
   double pairs_share = 0.15;     // of pairs that are held out
   int operators_out = 2;         // operators that are held out
   double least_gain = 1.1;       // gain_of()
+  // Tasks that are never made: by the names of their operators, and by their references but for names.
+  std::set<std::vector<std::string>> without;
+  std::set<std::string> without_references;  // normal_form_of_reference()
 };
 
 struct Synthesised {
@@ -30,7 +33,7 @@ struct Synthesised {
 };
 
 struct Dropped {
-  int duplicate = 0, degenerate = 0, redundant = 0, without_gain = 0;
+  int known = 0, duplicate = 0, degenerate = 0, redundant = 0, without_gain = 0;
 };
 
 struct Synthesis {
@@ -42,6 +45,8 @@ struct Synthesis {
 // Throws Error (kExitUsage) where the grammar has not so many tasks.
 Synthesis synthesize(const Settings& settings);
 
+// Equal for references that differ in names, constants and layout alone.
+std::string normal_form_of_reference(std::string_view torchscript);
 // Why a chain is no task: "degenerate: …", "redundant: …"; empty: it is one.
 std::string flaw_of(const Chain& chain);
 // Equal for chains that compute the same, by values at random inputs: also where operators stand in another
