@@ -51,6 +51,43 @@ class ValidateTasks : public testing::Test {
   std::string scratch_path_;  // what is validated; empty: all
 };
 
+process::ChildResult synthesize(const std::filesystem::path& into, std::vector<std::string> more = {}) {
+  process::ChildSpec spec;
+  spec.argv = {(program_folder().parent_path() / "warpsmith").string(),
+               "tasks",
+               "synthesize",
+               "--seed",
+               "4",
+               "--count",
+               "20",
+               "--heldout",
+               "3",
+               "--into",
+               into.string()};
+  spec.argv.insert(spec.argv.end(), more.begin(), more.end());
+  return process::run_child(spec);
+}
+
+// Read, given values and an oracle, none of them degenerate.
+TEST_F(ValidateTasks, SynthesisedTasksAreSound) {
+  const std::filesystem::path folder = scratch_.path() / "made";
+  const process::ChildResult made = synthesize(folder);
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("train                  20 tasks\n"));
+  EXPECT_THAT(made.out, HasSubstr("heldout_length         3 tasks\n"));
+  scratch_path_ = folder.string();
+  const process::ChildResult result = validate({"--device", "cpu"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, Not(HasSubstr("degenerate")));
+  EXPECT_EQ(read_json_file(folder / "synthesis.json").at("tasks").size(), 29u);
+  const process::ChildResult again = synthesize(folder);
+  EXPECT_EQ(again.exit_code, kExitUsage);
+  EXPECT_THAT(again.err, HasSubstr("is there already, and not empty"));
+  const process::ChildResult modules = synthesize(scratch_.path() / "modules", {"--form", "kernelbench"});
+  EXPECT_EQ(modules.exit_code, 0) << modules.err;
+  EXPECT_TRUE(std::filesystem::is_directory(scratch_.path() / "modules/KernelBench/level2"));
+}
+
 TEST_F(ValidateTasks, OneThatAConstantPassesIsRefusedAtItsPlace) {
   add("fine", "return torch.relu(x)");
   add("empty", "return torch.clamp(x - 100.0, min=0.0)");
