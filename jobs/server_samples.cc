@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -99,9 +100,10 @@ class ServerSamples {
     try {
       ask_open();
     } catch (const Error& e) {
+      if (stopped_) throw;  // its service is started again, and the questions are asked then
       log_warning(e.what());
       for (const auto& [id, one] : asked_)
-        if (!one.is_whole()) write(one, e.what());
+        if (!written_.contains(id)) write(one, e.what());
     }
   }
 
@@ -129,7 +131,8 @@ class ServerSamples {
       throw Error(
           "the budget of the server would be passed: " + spent + " are spent; with a larger one it goes on",
           kExitUsage);
-    if (ended == endpoint::Ended::kStopped)
+    stopped_ = ended == endpoint::Ended::kStopped;
+    if (stopped_)
       throw Error("the service that is asked has ended; it goes on with the next one", kExitFailed);
     if (unanswered_ > 0)
       throw Error(std::to_string(unanswered_) + " requests have no answer, and none is counted as refused: " +
@@ -216,6 +219,13 @@ class ServerSamples {
          weights_->folder.lexically_relative(fs::absolute(shard_.run_folder()).lexically_normal()).string()},
         {"version", weights_->version}};
     if (!path_exists(file) || read_json_file(file) != wish) write_file_atomic(file, wish.dump());
+  }
+
+  void confirm_service() const {
+    if (service_is_gone()) return;  // it answered, and ended then
+    const std::string has = read_json_file(service_file()).value("weights", "");
+    if (has != weights_->version)
+      throw Error("the service has the weights `" + has + "`, not `" + weights_->version + "`", kExitFailed);
   }
 
   // The model that is trained has the context of its own, whatever the server's is: exemplars that do not fit
@@ -377,6 +387,7 @@ class ServerSamples {
   void take(const Answer& answer) {
     // An answer of other weights is none: it is not kept.
     if (weights_ && !is_restarted()) endpoint::confirm_weights(*client_, *weights_);
+    if (is_restarted()) confirm_service();
     Asked& one = asked_of(answer.id);
     Json json = {{"item", one.item->id},         {"first", first_of(answer.id) + answer.first},
                  {"used", to_json(answer.used)}, {"counted", answer.counted},
@@ -433,6 +444,7 @@ class ServerSamples {
          {{"prompt", one.spent.prompt}, {"completion", one.spent.completion}, {"lost", one.lost.all()}}}};
     if (one.left_out > 0) record["exemplars_left_out"] = one.left_out;
     if (!error.empty()) record["error"] = error;
+    written_.insert(one.item->id);
     shard_.write(*one.item, std::move(record));
   }
 
@@ -445,6 +457,8 @@ class ServerSamples {
   std::vector<Request> again_;          // with shorter prompts
   int unanswered_ = 0;                  // requests, at the end of all their tries
   std::string why_;                     // of one of them
+  bool stopped_ = false;                // the service has ended
+  std::set<std::string> written_;       // items that have their record by now
 };
 
 }  // namespace

@@ -60,6 +60,11 @@ Operator end(const char* name, Place place, const char* torch, std::vector<Pass>
           .hard_values = hard_values};
 }
 
+Operator in_modules(Operator one, const char* module) {
+  one.module = module;
+  return one;
+}
+
 std::vector<Operator> make() {
   const char* const kLarge = "normal(0, 300)";
   const char* const kShifted = "normal(2, 1)";
@@ -81,9 +86,10 @@ std::vector<Operator> make() {
       element(
           "silu", "{v} * torch.sigmoid({v})", "v / (1.f + expf(-v))",
           [](double v, double) { return v * sigmoid(v); }, 5),
-      element(
-          "gelu", "{v}.gelu()", "0.5f * v * (1.f + erff(v * 0.70710678f))",
-          [](double v, double) { return 0.5 * v * (1 + std::erf(v * std::sqrt(0.5))); }, 6),
+      in_modules(element(
+                     "gelu", "{v}.gelu()", "0.5f * v * (1.f + erff(v * 0.70710678f))",
+                     [](double v, double) { return 0.5 * v * (1 + std::erf(v * std::sqrt(0.5))); }, 6),
+                 "torch.nn.functional.gelu({v})"),
       element(
           "clamp", "torch.clamp({v}, -1.0, 1.0)", "fminf(fmaxf(v, -1.f), 1.f)",
           [](double v, double) { return clamp(v, -1, 1); }, 2),

@@ -26,7 +26,7 @@ std::string folded(Fold fold, const std::string& a, const std::string& term) {
 
 // A run of a chain's steps as one kernel has it: from what it reads to what it writes.
 struct Part {
-  bool from_temporary = false;      // else the chain's start
+  std::string in;                   // a temporary; empty: the chain's start
   std::size_t first = 0, last = 0;  // steps [first, last)
   const Operator* end = nullptr;    // null: elements are written
   std::string out = "out";
@@ -82,8 +82,7 @@ class Writer {
       part.out = "y" + std::string(parts.empty() ? "" : std::to_string(parts.size() + 1));
       plan_.push_back(fmt::format("// plan: temp {} float32[M, N]", part.out));
       parts.push_back(part);
-      part = {.from_temporary = true, .first = at};
-      temporary_ = parts.back().out;
+      part = {.in = parts.back().out, .first = at};
     };
     if (is_product() && (has_rows(0, n) || end != nullptr)) {
       std::size_t at = 0;
@@ -100,12 +99,12 @@ class Writer {
   // ---- what a kernel takes
 
   void use(const std::string& name) { used_.insert(name); }
-  std::string arguments(bool typed, const Part& part, const std::string& in) const {
+  std::string arguments(bool typed, const Part& part) const {
     Lines out;
     const auto pointer = [&](const std::string& name, const char* type) {
       out.push_back(typed ? fmt::format("const {}* {}", type, name) : name);
     };
-    if (part.from_temporary) pointer(in, "float");
+    if (!part.in.empty()) pointer(part.in, "float");
     for (const Input& input : inputs_)
       if (used_.contains(input.name)) pointer(input.name, input.is_index ? "long long" : "float");
     out.push_back(typed ? "float* " + part.out : part.out);
@@ -119,8 +118,8 @@ class Writer {
 
   // ---- elements
 
-  std::string load(const Part& part, const std::string& in) {
-    if (part.from_temporary) return in + "[i]";
+  std::string load(const Part& part) {
+    if (!part.in.empty()) return part.in + "[i]";
     const std::string start = operators()[chain_.start].name;
     if (start == "x") {
       use("x");
@@ -148,7 +147,7 @@ class Writer {
   }
   // What the steps before `last` make of an element, from its load on; results_ of their passes are known.
   Lines element(const Part& part, std::size_t last) {
-    Lines out = {"float v = " + load(part, temporary_) + ";"};
+    Lines out = {"float v = " + load(part) + ";"};
     for (std::size_t i = part.first; i < last; ++i)
       out.push_back(line(i, step(i).place == Place::kRow ? results_[i] : Lines{}));
     return out;
@@ -165,12 +164,12 @@ class Writer {
   // ---- kernels
 
   void launch(const std::string& grid, const std::string& block, const Part& part) {
-    plan_.push_back(fmt::format("// plan: launch {}<<<{}, {}>>>({})", kernel_, grid, block,
-                                arguments(false, part, temporary_)));
+    plan_.push_back(
+        fmt::format("// plan: launch {}<<<{}, {}>>>({})", kernel_, grid, block, arguments(false, part)));
   }
   void kernel(const Part& part, const Lines& body, const std::string& name = "") {
     code_.push_back(fmt::format("extern \"C\" __global__ void {}({}) {{", name.empty() ? kernel_ : name,
-                                arguments(true, part, temporary_)));
+                                arguments(true, part)));
     for (const std::string& text : body) code_.push_back(text.empty() ? "" : "  " + text);
     code_.emplace_back("}");
   }
@@ -183,7 +182,7 @@ class Writer {
     used_.clear();
     const bool rows =
         has_rows(part.first, part.last) || (part.end != nullptr && part.end->place == Place::kRowEnd);
-    if (!part.from_temporary && is_product()) return product(part);
+    if (part.in.empty() && is_product()) return product(part);
     if (rows) return row(part);
     if (part.end == nullptr) return elements(part);
     if (part.end->place == Place::kColumnEnd) return column(part);
@@ -241,10 +240,9 @@ class Writer {
 
   // Four elements a thread where rows allow it, by a function of one; else one.
   void vector4(const Part& part) {
-    Lines function, typed = {"float v"}, single = {load(part, temporary_)};
+    Lines function, typed = {"float v"}, single = {load(part)};
     std::vector<Lines> of_four(4);
-    Lines loads = {
-        fmt::format("float4 v4 = ((const float4*){})[i];", part.from_temporary ? temporary_ : "x")};
+    Lines loads = {fmt::format("float4 v4 = ((const float4*){})[i];", !part.in.empty() ? part.in : "x")};
     const char* const kParts = "xyzw";
     for (int p = 0; p < 4; ++p) of_four[static_cast<std::size_t>(p)] = {fmt::format("v4.{}", kParts[p])};
     for (std::size_t i = part.first; i < part.last; ++i) {
@@ -457,13 +455,13 @@ class Writer {
             "for (int c0 = 0; c0 < N; c0 += 32) {",
             "  int c = c0 + j;",
             "  int i = m * N + c;",
-            "  float y = 0.f;",
+            "  float e = 0.f;",
             "  if (c < N) {"};
     add(body, work, 2);
     add(body,
-        {"  y = v;", "}", "for (int z = 1; z < 32; z *= 2) {",
-         "  float o = __shfl_up_sync(0xffffffff, y, z);", "  if (j >= z) y += o;", "}", "y += a;",
-         "if (c < N) " + part.out + "[i] = y;", "a = __shfl_sync(0xffffffff, y, 31);"},
+        {"  e = v;", "}", "for (int z = 1; z < 32; z *= 2) {",
+         "  float o = __shfl_up_sync(0xffffffff, e, z);", "  if (j >= z) e += o;", "}", "e += a;",
+         "if (c < N) " + part.out + "[i] = e;", "a = __shfl_sync(0xffffffff, e, 31);"},
         1);
     body.emplace_back("}");
     launch("cdiv(M, 4)", "128", part);
@@ -541,7 +539,7 @@ class Writer {
   const std::vector<Input> inputs_;
   Lines operands_;  // of each step: an input's or a scalar's name
   Lines plan_, code_;
-  std::string kernel_, temporary_;
+  std::string kernel_;
   std::set<std::string> used_;
   std::vector<Lines> results_;  // of the passes of each step
   int next_ = 0;

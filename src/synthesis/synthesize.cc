@@ -37,6 +37,11 @@ bool always(Test test) {
   return std::all_of(std::begin(kSeeds), std::end(kSeeds), test);
 }
 
+std::vector<std::string> sorted(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::vector<std::size_t> numbers_of(bool (*wanted)(const Operator&)) {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < operators().size(); ++i)
@@ -124,10 +129,12 @@ class Synthesizer {
     const auto is_out = [](const std::set<std::string>& out) {
       return [&out](const std::string& one) { return out.contains(one); };
     };
-    if (std::any_of(names.begin(), names.end(), is_out(out_.operators_out))) return "heldout_operation";
+    const bool has_operator = std::any_of(names.begin(), names.end(), is_out(out_.operators_out));
     const bool has_pair = std::any_of(pairs.begin(), pairs.end(), is_out(out_.pairs_out));
     const bool is_long = static_cast<int>(names.size()) > settings_.longest;
-    if (has_pair && is_long) return "";  // held out for two reasons: it would not say which one it was
+    // Held out for two reasons: it would not say which one it was.
+    if (has_operator + has_pair + is_long > 1) return "";
+    if (has_operator) return "heldout_operation";
     return has_pair ? "heldout_combination" : is_long ? "heldout_length" : "train";
   }
 
@@ -149,7 +156,7 @@ class Synthesizer {
         ++(flaw.starts_with("degenerate") ? out_.dropped.degenerate : out_.dropped.redundant);
         continue;
       }
-      if (settings_.without.contains(chain.names()) ||
+      if (settings_.without.contains(sorted(chain.names())) ||
           settings_.without_references.contains(normal_form_of_reference(reference_of(chain)))) {
         ++out_.dropped.known;
         continue;

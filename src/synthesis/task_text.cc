@@ -31,7 +31,7 @@ bool has_brackets(const std::string& torch) { return torch.find("({v}") != std::
 // input beside the first is written; `start`: the first value.
 class ReferenceLines {
  public:
-  ReferenceLines(const Chain& chain, const std::string& prefix) : chain_(chain) {
+  ReferenceLines(const Chain& chain, const std::string& prefix) : is_module_(!prefix.empty()) {
     const std::string begin = op(chain.start).name;
     const std::vector<Input> inputs = inputs_of(chain);
     std::size_t next = begin == "x" ? 1 : 2;
@@ -59,7 +59,7 @@ class ReferenceLines {
 
  private:
   void apply(const Operator& one, const std::string& operand, bool as_line) {
-    const std::string torch = one.torch;
+    const std::string torch = is_module_ && one.module != nullptr ? one.module : one.torch;
     const bool simple = std::all_of(value_.begin(), value_.end(),
                                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
     if (names_twice(torch) && !simple) take_line();
@@ -72,7 +72,7 @@ class ReferenceLines {
     value_ = "y";
   }
 
-  const Chain& chain_;
+  const bool is_module_;
   std::vector<std::string> lines_;
   std::string value_;
 };

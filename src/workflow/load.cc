@@ -281,6 +281,11 @@ class Loader {
         {"heldout_length", &dataset.heldout_length}};
     for (const std::string& id : known) {
       const std::string split = task_split(dataset.folder / id);
+      const auto is_split = [&](const auto& group) { return split == group.first; };
+      if (split != "extra" && std::none_of(std::begin(groups), std::end(groups), is_split))
+        mistakes_.push_back({(dataset.folder / id / "task.yaml").string(), 0, 0,
+                             fmt::format("`train: split`: the task's `split` is `{}`", split),
+                             "train, heldout_combination, heldout_operation, heldout_length or extra"});
       for (const auto& [name, ids] : groups)
         if (split == name) ids->push_back(id);
     }

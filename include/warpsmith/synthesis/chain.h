@@ -41,6 +41,7 @@ struct Operator {
   Place place = Place::kElement;
   // TorchScript, an expression of {v} and {o}; `{v}` may stand twice.
   const char* torch = "{v}";
+  const char* module = nullptr;  // the same in Python's torch, where that has another name for it
   // CUDA C++: an expression of v, {o}, and {0}, {1} of `passes`.
   const char* cuda = "v";
   double (*value)(double v, double o) = nullptr;  // kElement, kOperand

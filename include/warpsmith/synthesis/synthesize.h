@@ -21,7 +21,7 @@ struct Settings {
   double pairs_share = 0.15;     // of pairs that are held out
   int operators_out = 2;         // operators that are held out
   double least_gain = 1.1;       // gain_of()
-  // Tasks that are never made: by the names of their operators, and by their references but for names.
+  // Tasks that are never made: by the sorted names of their operators, and by their references but for names.
   std::set<std::vector<std::string>> without;
   std::set<std::string> without_references;  // normal_form_of_reference()
 };
