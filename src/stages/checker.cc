@@ -25,7 +25,7 @@ double Checker::best_before(const std::string& task) const {
 std::optional<JobRequest> Checker::ask(int round, const std::vector<std::string>& ids) {
   if (settings() == nullptr) return std::nullopt;
   for (const std::string& id : verifier_.met()) hacks_->learn(verifier_.at(id));
-  const method::HackIndex index(hacks_->cases());
+  std::optional<method::HackIndex> index;  // made where somebody is asked
   std::vector<Prompt> prompts;
   open_.clear();
   for (const std::string& id : ids) {
@@ -36,7 +36,8 @@ std::optional<JobRequest> Checker::ask(int round, const std::vector<std::string>
     if (known.measurement.verdict != Verdict::kOk || jump.score < settings()->jump * jump.before ||
         author == "dataset" || author == "augmented" || !asked_.insert(id).second)
       continue;
-    const auto cases = index.alike(candidate, settings()->cases);
+    if (!index) index.emplace(hacks_->cases());
+    const auto cases = index->alike(candidate, settings()->cases);
     prompts.push_back(
         {id, candidate.task, method::checker_prompt(tasks_.at(candidate.task), jump, cases), 1, 0});
     open_.push_back({{"candidate", id},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "text.h"
 #include "warpsmith/base/error.h"
@@ -29,12 +30,6 @@ bool equal(const std::vector<double>& a, const std::vector<double>& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (std::fabs(a[i] - b[i]) > 1e-9 * (1 + std::fabs(a[i]))) return false;
   return true;
-}
-
-// The same for all seeds.
-template <typename Test>
-bool always(Test test) {
-  return std::all_of(std::begin(kSeeds), std::end(kSeeds), test);
 }
 
 std::vector<std::string> sorted(std::vector<std::string> names) {
@@ -183,25 +178,25 @@ class Synthesizer {
 
 std::string flaw_of(const Chain& chain) {
   const auto inputs = static_cast<int>(inputs_of(chain).size());
-  const auto values = [&](const Chain& one, std::uint64_t seed, int changed = -1) {
-    return evaluate(one, seed, changed);
+  std::map<std::uint64_t, std::vector<double>> values;  // the chain's, by seed
+  for (const std::uint64_t seed : kSeeds) values[seed] = evaluate(chain, seed);
+  const auto is_always = [&](const Chain& other, int changed = -1) {
+    return std::all_of(values.begin(), values.end(), [&](const auto& of_seed) {
+      return equal(of_seed.second, evaluate(other, of_seed.first, changed));
+    });
   };
-  if (equal(values(chain, kSeeds[0]), values(chain, kSeeds[1]))) return "degenerate: a constant";
+  if (equal(values.at(kSeeds[0]), values.at(kSeeds[1]))) return "degenerate: a constant";
   for (int i = 0; i < inputs; ++i)
-    if (always([&](std::uint64_t seed) { return equal(values(chain, seed), values(chain, seed, i)); }))
-      return fmt::format("degenerate: input {} does not matter", i);
+    if (is_always(chain, i)) return fmt::format("degenerate: input {} does not matter", i);
   Chain plain;
   plain.end = operators().size();
-  if (chain.start == 0 &&
-      always([&](std::uint64_t seed) { return equal(values(chain, seed), values(plain, seed)); }))
-    return "degenerate: the input as it is";
+  if (chain.start == 0 && is_always(plain)) return "degenerate: the input as it is";
   for (std::size_t i = 0; i < chain.steps.size(); ++i) {
     Chain without = chain;
     without.steps.erase(without.steps.begin() + static_cast<std::ptrdiff_t>(i));
     if (op(chain.steps[i]).operand != Operand::kNone && op(chain.steps[i]).operand != Operand::kScalar)
       continue;
-    if (always([&](std::uint64_t seed) { return equal(values(chain, seed), values(without, seed)); }))
-      return fmt::format("redundant: {} changes nothing", op(chain.steps[i]).name);
+    if (is_always(without)) return fmt::format("redundant: {} changes nothing", op(chain.steps[i]).name);
   }
   return "";
 }

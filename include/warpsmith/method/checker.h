@@ -29,7 +29,7 @@ class HackIndex {
 
  private:
   using Profile = std::map<std::string, double>;  // of unit length
-  Profile weighted(const Candidate& candidate) const;
+  Profile weighted(Profile counts) const;
   struct Entry {
     const HackCase* hack;
     Profile profile;
