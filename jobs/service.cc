@@ -21,6 +21,7 @@
 #include "warpsmith/base/files.h"
 #include "warpsmith/base/log.h"
 #include "warpsmith/base/paths.h"
+#include "warpsmith/base/text.h"
 #include "warpsmith/endpoint/client.h"
 #include "warpsmith/process/child.h"
 #include "warpsmith/process/machine.h"
@@ -34,12 +35,6 @@ using std::chrono::steady_clock;
 constexpr auto kLook = std::chrono::milliseconds(200);
 constexpr auto kHealthPause = std::chrono::seconds(10);
 constexpr int kMostSilences = 6;  // in a row: it hangs, and is ended
-
-std::string replaced(std::string word, const std::string& name, const std::string& value) {
-  for (std::size_t at = 0; (at = word.find(name, at)) != std::string::npos; at += value.size())
-    word.replace(at, name.size(), value);
-  return word;
-}
 
 class Service {
  public:

@@ -90,9 +90,7 @@ void print_graph(const workflow::WorkflowSpec& spec, const std::vector<plan::Sta
     const bool runs = plans[i].action == plan::Action::kRun || plans[i].action == plan::Action::kResume;
     const std::string label =
         stage.name + "\n" + stage.kind + "\n" + std::string(plan::to_string(plans[i].action));
-    std::string escaped = quoted(label);
-    for (auto at = escaped.find('\n'); at != std::string::npos; at = escaped.find('\n'))
-      escaped.replace(at, 1, "\\n");
+    const std::string escaped = replaced(quoted(label), "\n", "\\n");
     print("  %s [label=%s%s];\n", quoted(stage.name).c_str(), escaped.c_str(),
           runs ? ", style=bold" : ", style=dashed");
     for (const std::string& needed : stage.needs)

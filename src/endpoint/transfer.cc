@@ -44,9 +44,7 @@ Way::Way(const Server& given) : server(given), base(given.url) {
 
 std::string Way::without_key(std::string text) const {
   if (key_.size() < kShortestKey) return text;
-  for (std::size_t at = 0; (at = text.find(key_, at)) != std::string::npos;)
-    text.replace(at, key_.size(), "***");
-  return text;
+  return replaced(std::move(text), key_, "***");
 }
 
 Transfer::Transfer(const Way& way, const std::string& url, std::string body)

@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 
-#include "text.h"
 #include "warpsmith/base/random.h"
 
 namespace warpsmith::synthesis {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <set>
 
-#include "text.h"
+#include "warpsmith/base/text.h"
 
 namespace warpsmith::synthesis {
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 
-#include "text.h"
 #include "warpsmith/base/error.h"
 #include "warpsmith/base/random.h"
 #include "warpsmith/base/sha256.h"

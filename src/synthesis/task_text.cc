@@ -7,7 +7,7 @@
 #include <cctype>
 #include <cmath>
 
-#include "text.h"
+#include "warpsmith/base/text.h"
 
 namespace warpsmith::synthesis {
 

@@ -106,6 +106,14 @@ TEST(Printable, ControlCharactersAreBlanksAndTheRestIsAscii) {
   EXPECT_EQ(printable(""), "");
 }
 
+TEST(Replaced, Rows) {
+  EXPECT_EQ(replaced("{a} and {a}", "{a}", "b"), "b and b");
+  EXPECT_EQ(replaced("aaa", "a", "aa"), "aaaaaa") << "what was put in is not searched again";
+  EXPECT_EQ(replaced("aaaa", "aa", ""), "");
+  EXPECT_EQ(replaced("", "a", "b"), "");
+  EXPECT_EQ(replaced("abc", "d", "e"), "abc");
+}
+
 TEST(IsIdentifier, Rows) {
   for (const char* good : {"a", "_", "a-b_9", "Stage1"}) EXPECT_TRUE(is_identifier(good)) << good;
   for (const char* bad : {"", "9a", "-a", "a b", "a.b", "ä"}) EXPECT_FALSE(is_identifier(bad)) << bad;

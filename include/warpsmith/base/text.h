@@ -29,6 +29,8 @@ std::optional<std::string> nearest_word(std::string_view word, std::span<const s
 std::string printable(std::string_view text);
 
 std::string trim(std::string_view text);
+// `text` with `to` in each place of `from`, which is not empty; what was put in is not searched again.
+std::string replaced(std::string text, std::string_view from, std::string_view to);
 std::vector<std::string> split(std::string_view text, char separator);
 std::vector<std::string> split_lines(std::string_view text);
 bool is_identifier(std::string_view text);  // [A-Za-z_][A-Za-z0-9_-]*

@@ -55,6 +55,7 @@ struct Operator {
 
 // All that the grammar knows, in a fixed order; chains name them by index.
 const std::vector<Operator>& operators();
+inline const Operator& op(std::size_t number) { return operators()[number]; }
 const Operator& operator_named(std::string_view name);  // throws Error
 
 struct Chain {

@@ -18,11 +18,6 @@ namespace {
 constexpr std::string_view kFile = "kernel.cu:";
 constexpr std::string_view kBounded = "const wstw_bounded<";
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
-}
-
 struct Place {
   int line = 0, column = 0;
   std::string rest;  // behind the place
@@ -162,8 +157,8 @@ std::string readable_log(std::string_view compiler_output, const Rewritten& rewr
   std::string log;
   for (const std::vector<std::string>* part : {&errors, &others})
     for (std::string line : *part) {
-      replace_all(line, "const wstw_ctx&, ", "");
-      replace_all(line, "const wstw_ctx&", "");
+      line = replaced(std::move(line), "const wstw_ctx&, ", "");
+      line = replaced(std::move(line), "const wstw_ctx&", "");
       for (std::size_t at = line.find(kBounded); at != std::string::npos; at = line.find(kBounded)) {
         const std::size_t end = line.find(">&", at);
         if (end == std::string::npos) break;
