@@ -36,6 +36,19 @@ int wait_for(pid_t pid) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
+const std::string kWarpsmith = "'" WARPSMITH_BINARY_DIR "/warpsmith' ";
+
+std::string run_command(const std::string& file, const std::string& run) {
+  return kWarpsmith + "run '" + file + "' --run-dir '" + run + "' --quiet 2>&1";
+}
+
+Json exported(const std::string& run) {
+  int status = 0;
+  const std::string text = output_of(kWarpsmith + "export '" + run + "' --format json 2>&1", &status);
+  EXPECT_EQ(status, 0) << text;
+  return parse_json(text, "export");
+}
+
 class RealServer : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -201,18 +214,14 @@ TEST_F(RealServer, AWorkflowEvolvesByIt) {
   const Scratch scratch;
   const std::string run = (scratch.path() / "run").string();
   const std::string command =
-      std::string("'") + WARPSMITH_BINARY_DIR "/warpsmith' run '" + kSource +
-      "/workflows/evolve_endpoint.yaml' --run-dir '" + run +
+      kWarpsmith + "run '" + kSource + "/workflows/evolve_endpoint.yaml' --run-dir '" + run +
       "' --quiet --set device=cpu --set params.url=" + url() + " --set 'params.model=" + model() +
       "' --set 'dataset.train=[square_bias_relu]' --set params.samples=2 --set params.rounds=2"
       " --set stages.evolve.prompts=1 --set stages.evolve.group=2 --set sample.max_tokens=24 2>&1";
   int status = 0;
   const std::string said = output_of(command, &status);
   ASSERT_EQ(status, 0) << said;
-  const std::string rows = output_of(
-      std::string("'") + WARPSMITH_BINARY_DIR "/warpsmith' export '" + run + "' --format json 2>&1", &status);
-  ASSERT_EQ(status, 0) << rows;
-  const Json found = parse_json(rows, "export");
+  const Json found = exported(run);
   std::set<std::string> stages;
   for (const Json& stage : found.at("stages")) {
     const Json summary = stage.value("summary", Json::object());
@@ -222,7 +231,7 @@ TEST_F(RealServer, AWorkflowEvolvesByIt) {
       EXPECT_GT(summary["server"]["prompt_tokens"].get<int>(), 500) << "the paper's five parts";
     }
   }
-  EXPECT_EQ(stages, (std::set<std::string>{"vanilla", "evolve"})) << rows.substr(0, 2000);
+  EXPECT_EQ(stages, (std::set<std::string>{"vanilla", "evolve"})) << found.dump().substr(0, 2000);
   EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
 }
 
@@ -245,12 +254,10 @@ TEST_F(RealServer, AServiceIsStartedForThoseWhoAskIt) {
                               policy + "  - name: b\n    kind: measure\n    needs: a\n    samples: 3\n" +
                               policy);
   int status = 0;
-  const std::string warpsmith = std::string("'") + WARPSMITH_BINARY_DIR "/warpsmith' ";
-  const std::string command = warpsmith + "run '" + file + "' --run-dir '" + run + "' --quiet 2>&1";
+  const std::string command = run_command(file, run);
   const std::string said = output_of("HF_HUB_OFFLINE=1 " + command, &status);
   ASSERT_EQ(status, 0) << said;
-  const Json found =
-      parse_json(output_of(warpsmith + "export '" + run + "' --format json 2>&1", &status), "export");
+  const Json found = exported(run);
   std::map<std::string, int> samples;
   for (const Json& stage : found.at("stages"))
     if (stage.at("summary").is_object())  // the server's has none
@@ -287,9 +294,7 @@ TEST_F(RealServer, AServiceGetsTheWeightsOfEachRound) {
           "  - name: rounds\n    kind: self_supervised\n    needs: sft\n    rounds: 2\n    samples: 2\n"
           "    steps: 2\n    policy: {endpoint: {service: server, model: \"{model}\"}, weights: restart}\n");
   int status = 0;
-  const std::string warpsmith = std::string("'") + WARPSMITH_BINARY_DIR "/warpsmith' ";
-  const std::string said = output_of(
-      "HF_HUB_OFFLINE=1 " + warpsmith + "run '" + file + "' --run-dir '" + run + "' --quiet 2>&1", &status);
+  const std::string said = output_of("HF_HUB_OFFLINE=1 " + run_command(file, run), &status);
   ASSERT_EQ(status, 0) << said
                        << output_of("cat '" + run + "'/stages/server/*/0/service/0/*/log.txt", &status);
   const std::string log = output_of("cat '" + run + "'/stages/server/*/0/service/0/log.txt", &status);
@@ -313,8 +318,7 @@ TEST_F(RealServer, AServiceGetsTheWeightsOfEachRound) {
     ++answers;
   }
   EXPECT_GE(answers, 2u) << asked.substr(0, 500);
-  const Json found =
-      parse_json(output_of(warpsmith + "export '" + run + "' --format json 2>&1", &status), "export");
+  const Json found = exported(run);
   for (const Json& stage : found.at("stages"))
     if (stage.at("name") == "rounds") {
       EXPECT_EQ(stage.at("summary").at("server").at("refused"), 0);
@@ -338,15 +342,12 @@ TEST_F(RealServer, ACheckerIsAskedAboutAJump) {
                     "  kind: measure\n"
                     "    candidates: imported\n    checker: {jump: 1, max_tokens: 16, endpoint: {url: \"" +
                         url() + "\", model: " + model() + "}}\n");
-  const std::string warpsmith = std::string("'") + WARPSMITH_BINARY_DIR "/warpsmith' ";
-  const std::string said =
-      output_of(warpsmith + "run '" + file + "' --run-dir '" + run + "' --quiet 2>&1", &status);
+  const std::string said = output_of(run_command(file, run), &status);
   ASSERT_EQ(status, 0) << said;
-  const Json found =
-      parse_json(output_of(warpsmith + "export '" + run + "' --format json 2>&1", &status), "export");
+  const Json found = exported(run);
   const Json measured = found.at("measurements").at(0);
   ASSERT_EQ(measured.at("verdict"), "ok") << measured;
-  const std::string csv = output_of(warpsmith + "export '" + run + "' --table opinions 2>&1", &status);
+  const std::string csv = output_of(kWarpsmith + "export '" + run + "' --table opinions 2>&1", &status);
   ASSERT_EQ(status, 0) << csv;
   ASSERT_GE(measured.at("speedup").get<double>(), 1) << "it has long been 1.8";
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2) << csv;
@@ -366,12 +367,9 @@ TEST_F(RealServer, ATeacherIsAskedForEachTask) {
                         "    teachers: [{name: tiny, url: \"" +
                         url() + "\", model: " + model() + ", trials: 3, successes: 2, max_tokens: 16}]\n");
   int status = 0;
-  const std::string warpsmith = std::string("'") + WARPSMITH_BINARY_DIR "/warpsmith' ";
-  const std::string said =
-      output_of(warpsmith + "run '" + file + "' --run-dir '" + run + "' --quiet 2>&1", &status);
+  const std::string said = output_of(run_command(file, run), &status);
   ASSERT_EQ(status, 0) << said;
-  const Json found =
-      parse_json(output_of(warpsmith + "export '" + run + "' --format json 2>&1", &status), "export");
+  const Json found = exported(run);
   const Json tiny = found.at("stages").at(0).at("summary").at("teachers").at("tiny");
   EXPECT_EQ(tiny["trials"], 6) << "two tasks; the held-out one is shown to nobody";
   EXPECT_EQ(tiny["successes"], 0);
